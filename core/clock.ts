@@ -1,0 +1,21 @@
+/** The only reader of the time. Whatever depends on it takes a `Clock`, so that tests can set it. */
+export interface Clock {
+  now(): Date
+}
+
+export const systemClock: Clock = { now: () => new Date() }
+
+/** Milliseconds from an arbitrary start, for durations. */
+export const elapsedMs = (): number => performance.now()
+
+/** The first instant of a UTC month, `offset` months from the one that holds `date`. */
+export const monthStart = (date: Date, offset = 0): Date =>
+  new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + offset, 1))
+
+/** The UTC month of `date` as `2026-11`. */
+export const monthName = (date: Date): string => date.toISOString().slice(0, 7)
+
+export const sleep = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms)
+  })

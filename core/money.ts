@@ -1,0 +1,46 @@
+/** Money is an integer count of microdollars (1 USD = 1,000,000). Floats never touch it. */
+export type Micros = bigint & { readonly unit: 'microdollars' }
+
+const MICROS_PER_USD = 1_000_000n
+const BPS_PER_WHOLE = 10_000n
+
+/** Brands an integer as microdollars. */
+export const micros = (amount: bigint | number): Micros => BigInt(amount) as Micros
+
+/**
+ * Parses a decimal dollar amount exactly: `usd('0.0030')` is 3000 microdollars.
+ * @throws TypeError for anything but digits with at most six decimals.
+ */
+export function usd(text: string): Micros {
+  const match = /^(\d{1,12})(?:\.(\d{1,6}))?$/.exec(text)
+  if (!match) throw new TypeError(`not a dollar amount with at most 6 decimals: ${text}`)
+  const [, whole = '0', fraction = ''] = match
+  return micros(BigInt(whole) * MICROS_PER_USD + BigInt(fraction.padEnd(6, '0')))
+}
+
+/** Writes microdollars as dollars with all six decimals: `decimal(3000n)` is `0.003000`. */
+export function decimal(amount: bigint): string {
+  const sign = amount < 0n ? '-' : ''
+  const absolute = amount < 0n ? -amount : amount
+  const fraction = String(absolute % MICROS_PER_USD).padStart(6, '0')
+  return `${sign}${absolute / MICROS_PER_USD}.${fraction}`
+}
+
+/**
+ * Splits a charge between platform and provider: the commission is rounded down, the provider
+ * gets all the rest, so that the parts always add up to the whole (specification §1.6).
+ */
+export function split(charged: bigint, commissionBps: number) {
+  const commission = micros((charged * BigInt(commissionBps)) / BPS_PER_WHOLE)
+  return { commission, share: micros(charged - commission) } as const
+}
+
+/**
+ * An amount as a JSON integer.
+ * @throws RangeError above 2^53 - 1, where JSON readers would silently lose digits.
+ */
+export function json(amount: bigint): number {
+  const value = Number(amount)
+  if (!Number.isSafeInteger(value)) throw new RangeError(`not a safe JSON integer: ${amount}`)
+  return value
+}

@@ -1,0 +1,150 @@
+/**
+ * The plugin API: everything that a provider may import, and nothing else.
+ *
+ * A plugin is a service, or a function that is lent a `Host` and gives one. The listing, the
+ * OpenAPI document, the 402 offer and the price all follow from the declaration; the hub
+ * authenticates, takes the money, checks the input, calls `handle`, and settles or refunds.
+ *
+ * @example
+ * export default defineService({
+ *   slug: 'echo', name: 'Echo', category: 'test', provider: 'example',
+ *   summary: 'Says back what it was told.',
+ *   endpoints: {
+ *     'POST /say': {
+ *       summary: 'Answers with the same words.',
+ *       price: usd('0.0001'),
+ *       input: s.object({ words: s.string({ maxBytes: 1_000 }) }),
+ *       handle: ({ input }) => ({ words: input.words }),
+ *     },
+ *   },
+ * })
+ */
+import type { Micros } from './money.ts'
+import type { Schema } from './schema.ts'
+
+export { type Micros, micros, usd } from './money.ts'
+export type { Infer, Schema } from './schema.ts'
+export * as s from './schema.ts'
+
+/** A method, one space, and a path below the service slug: `POST /classify`. */
+export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
+
+/** What a computed price came to, with whatever the handler needs to know about how. */
+export interface Quote<Terms = unknown> {
+  readonly amount: Micros
+  readonly terms?: Terms
+}
+
+/**
+ * A price known before the work starts: fixed, or computed from the input. `max` is what an
+ * offer shows before there is a valid input; `of` never answers more than `max`.
+ */
+export type Price<Input> =
+  | Micros
+  | { readonly max: Micros; readonly of: (input: Input) => Quote | Promise<Quote> }
+
+/** What a handler is given for one funded call. */
+export interface Call<Input> {
+  /** The id of the call: unique for ever, the same in the ledger, the receipt and the logs. */
+  readonly id: string
+  /** The request body (or, for GET and DELETE, the query), checked against the input schema. */
+  readonly input: Input
+  /** What the computed price left for the handler; undefined for a fixed price. */
+  readonly terms: unknown
+  /** Aborts at the deadline. */
+  readonly signal: AbortSignal
+  /** Lowers the charge below the quote. Raising it is a fault of the plugin: the call fails. */
+  readonly charge: (amount: Micros) => void
+}
+
+/** An answer with a status, headers or bytes of its own. Anything but a 2xx is refunded. */
+export class Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: unknown
+  constructor(
+    body: unknown,
+    { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},
+  ) {
+    this.status = status
+    this.headers = headers
+    this.body = body
+  }
+}
+
+/**
+ * An input that the handler cannot serve, told to the caller as a 4xx and refunded in full.
+ * Anything else that a handler throws is its own failure: a 502 without details, refunded too.
+ */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly status: 404 | 409 | 413 | 422
+  readonly code: string
+  readonly extras: Readonly<Record<string, unknown>>
+  /**
+   * @param code stable snake_case name of the reason, such as `empty_text`
+   * @param detail a sentence that tells the caller what to change
+   * @param extras further members of the problem body, such as the allowed values
+   */
+  constructor(
+    code: string,
+    detail: string,
+    { status = 422, ...extras }: { status?: 404 | 409 | 413 | 422 } & Record<string, unknown> = {},
+  ) {
+    super(detail)
+    this.status = status
+    this.code = code
+    this.extras = extras
+  }
+}
+
+export interface Endpoint<Input, Output> {
+  /** One sentence, shown in listings and in the 402 offer. */
+  readonly summary: string
+  readonly price: Price<Input>
+  readonly input: Schema<Input>
+  /** When declared, an answer that does not satisfy it is refunded. */
+  readonly output?: Schema<Output>
+  /** Seconds until the call is aborted and refunded. Default 30, at most 300. */
+  readonly deadlineSeconds?: number
+  /** Answer to charge the caller; throw to refund the caller in full. */
+  readonly handle: (call: Call<Input>) => Output | Reply | Promise<Output | Reply>
+}
+
+export interface Service<Inputs = Record<Route, unknown>> {
+  /** The first segment of the path: 2 to 40 of a-z, 0-9 and inner hyphens. */
+  readonly slug: string
+  readonly name: string
+  readonly category: string
+  /** One or two sentences: what it does, for whom. */
+  readonly summary: string
+  /** Who earns: an identifier such as `acme`. `agenthub` is the house itself. */
+  readonly provider: string
+  /** Calls that each caller has free per UTC month, over all endpoints. Default 0. */
+  readonly freeCallsPerMonth?: number
+  readonly endpoints: { readonly [R in keyof Inputs]: Endpoint<Inputs[R], unknown> } & {
+    readonly [R in Exclude<keyof Inputs, Route>]: never
+  }
+}
+
+/** A service whose inputs are forgotten, as the hub holds it. */
+// oxlint-disable-next-line typescript/no-explicit-any -- the input is checked at run time
+export type AnyService = Service<any>
+
+/** One endpoint whose types are forgotten. */
+// oxlint-disable-next-line typescript/no-explicit-any -- the input is checked at run time
+export type AnyEndpoint = Endpoint<any, unknown>
+
+/** What the hub lends a plugin. A plugin that needs none of it is a plain service. */
+export interface Host {
+  /** Reads `HUB_SECRET_<NAME>` of the configuration; undefined when it is not set. */
+  readonly secret: (name: string) => string | undefined
+  readonly log: (message: string, fields?: Readonly<Record<string, unknown>>) => void
+}
+
+export type Plugin = AnyService | ((host: Host) => AnyService)
+
+/** Declares a priced service. The type of `call.input` follows from `input`. */
+export const defineService = <Inputs extends Record<Route, unknown>>(
+  service: Service<Inputs>,
+): Service<Inputs> => service

@@ -1,0 +1,5 @@
+import type { Plugin } from 'agenthub/plugin'
+import echo from './echo/index.ts'
+
+/** The services on sale. Adding one is adding a line here. */
+export const plugins: readonly Plugin[] = [echo]
