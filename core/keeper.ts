@@ -1,0 +1,89 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { sleep } from './clock.ts'
+
+/** A child process that ends when the hub ends, however the hub ends. */
+export interface Kept {
+  readonly pid: number
+  /** What the child has printed last, for error messages. At most 8 KiB. */
+  tail(): string
+  /** Resolves with the exit code (-1: ended by a signal) once the child has gone. */
+  readonly exited: Promise<number>
+  /** Sends SIGINT and waits; after `graceMs` SIGKILL. */
+  stop(graceMs?: number): Promise<void>
+}
+
+export interface KeepOptions {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** Unprivileged identity to run as, for a hub started by root. */
+  readonly user?: { readonly uid: number; readonly gid: number }
+}
+
+/**
+ * A watcher beside the child, and the child in the shell's own place. The hub holds the write
+ * end of the watcher's standard input: when the hub dies, even by SIGKILL, the kernel closes it,
+ * `cat` ends and the child gets SIGINT, which PostgreSQL and anvil take as "stop now, in order".
+ */
+const SCRIPT = `
+exec 3<&0 </dev/null
+(
+  cat <&3 >/dev/null
+  for second in 1 2 3 4 5 6 7 8 9 10; do kill -INT $$ || exit; sleep 1; done
+  kill -KILL $$
+) >/dev/null 2>&1 &
+exec 3<&-
+exec "$@"
+`
+const TAIL_BYTES = 8_192
+
+/**
+ * Starts `command` so that it cannot outlive the hub. It runs in a session of its own, so that
+ * a Ctrl-C meant for the hub does not reach it before the hub has drained.
+ */
+export function keep(
+  command: string,
+  args: readonly string[],
+  { cwd, env, user }: KeepOptions = {},
+): Kept {
+  const shell: ChildProcess = spawn('/bin/sh', ['-c', SCRIPT, 'keeper', command, ...args], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(env === undefined ? {} : { env }),
+    ...user,
+  })
+  let printed = ''
+  const remember = (chunk: Buffer): void => {
+    printed = (printed + chunk.toString()).slice(-TAIL_BYTES)
+  }
+  shell.stdout?.on('data', remember)
+  shell.stderr?.on('data', remember)
+  shell.stdin?.on('error', () => {})
+  const exited = once(shell, 'exit').then(([code]) => {
+    endGroup(shell.pid)
+    return (code as number | null) ?? -1
+  })
+  exited.catch(() => {})
+  return {
+    pid: shell.pid ?? -1,
+    tail: () => printed,
+    exited,
+    async stop(graceMs = 10_000) {
+      shell.stdin?.end()
+      await Promise.race([exited, sleep(graceMs)])
+      if (shell.exitCode === null && shell.signalCode === null) endGroup(shell.pid)
+      await exited
+    },
+  }
+}
+
+/** Ends whatever is left of the child's session: its watcher, or a child that will not stop. */
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
