@@ -1,0 +1,183 @@
+import type { Pool } from 'pg'
+import { sleep } from '../clock.ts'
+import { OUTCOMES, type Outcome } from './events.ts'
+
+/** What to do with a hold; the numbers are the `kind`s of the journal. */
+export const STEP = { reserve: 1, settle: 2, release: 3, expire: 4 } as const
+export type Step = (typeof STEP)[keyof typeof STEP]
+
+/** One operation on a hold, as `ledger.apply` takes it. */
+export interface Operation {
+  readonly step: Step
+  /** Account id of the one that pays. */
+  readonly owner: bigint
+  /** Call id, UUID version 7. */
+  readonly id: string
+  /** To reserve or to charge, in units of the asset. */
+  readonly amount: bigint
+  readonly payee: bigint
+  /** Commission in basis points, applied to whatever is charged. */
+  readonly bps: number
+  readonly ttlSeconds: number
+  readonly endpoint: number
+  readonly priceVersion: number
+  readonly guards: readonly bigint[]
+}
+
+export interface Result {
+  readonly outcome: Outcome
+  /** The owner's balance after the batch that held the operation. */
+  readonly balance: bigint
+}
+
+interface Waiting {
+  readonly operation: Operation
+  readonly resolve: (result: Result) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The ledger could not be reached in time. Whether the operation took effect is not known. */
+export class LedgerUnavailable extends Error {
+  override readonly name = 'LedgerUnavailable'
+}
+
+const BATCH_MAX = 1_000
+const QUEUE_MAX = 50_000
+const RETRY_EVERY_MS = 50
+const RETRY_FOR_MS = 15_000
+const APPLY = {
+  name: 'ledger.apply',
+  text: `SELECT outcomes, balances::text[] AS balances
+    FROM ledger.apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+}
+
+/**
+ * Group commit for one shard. While a batch is under way, new operations gather for the next:
+ * no timer, so that light load means a batch of one, and heavy load few large transactions.
+ * - A lost connection repeats the batch with the same ids, which the journal then calls replayed.
+ * - An operation that the database refuses with an error fails alone: its batch is split in two.
+ */
+export class Batcher {
+  readonly #pool: Pool
+  readonly #shard: number
+  readonly #lanes: number
+  #waiting: Waiting[] = []
+  #underWay = 0
+  #scheduled = false
+
+  /** @param lanes how many batches may be under way at once; they queue for the shard's head */
+  constructor(pool: Pool, shard: number, lanes = 1) {
+    this.#pool = pool
+    this.#shard = shard
+    this.#lanes = lanes
+  }
+
+  /** @throws LedgerUnavailable when too much is waiting, or the database stays out of reach */
+  submit(operation: Operation): Promise<Result> {
+    if (this.#waiting.length >= QUEUE_MAX) {
+      return Promise.reject(new LedgerUnavailable('too many operations are waiting'))
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ operation, resolve, reject })
+      if (this.#scheduled) return
+      this.#scheduled = true
+      setImmediate(() => {
+        this.#scheduled = false
+        this.#pump()
+      })
+    })
+  }
+
+  #pump(): void {
+    while (this.#underWay < this.#lanes && this.#waiting.length > 0) {
+      const batch = this.#take()
+      this.#underWay++
+      void this.#run(batch).then(() => {
+        this.#underWay--
+        this.#pump()
+      })
+    }
+  }
+
+  /** The next operations in order. An id that is in the batch already waits for the next one. */
+  #take(): Waiting[] {
+    const ids = new Set<string>()
+    const batch: Waiting[] = []
+    const later: Waiting[] = []
+    for (const waiting of this.#waiting) {
+      if (batch.length === BATCH_MAX || ids.has(waiting.operation.id)) later.push(waiting)
+      else {
+        ids.add(waiting.operation.id)
+        batch.push(waiting)
+      }
+    }
+    this.#waiting = later
+    return batch
+  }
+
+  async #run(batch: Waiting[]): Promise<void> {
+    try {
+      const results = await this.#apply(batch.map(({ operation }) => operation))
+      batch.forEach(({ resolve }, i) => resolve(results[i]!))
+    } catch (error) {
+      if (batch.length === 1 || !isRefusal(error)) {
+        for (const { reject } of batch) reject(error)
+        return
+      }
+      const half = batch.length >> 1
+      await this.#run(batch.slice(0, half))
+      await this.#run(batch.slice(half))
+    }
+  }
+
+  async #apply(operations: readonly Operation[]): Promise<Result[]> {
+    const values = parameters(this.#shard, operations)
+    for (let waited = 0; ; waited += RETRY_EVERY_MS) {
+      try {
+        const { rows } = await this.#pool.query<{ outcomes: number[]; balances: string[] }>({
+          ...APPLY,
+          values,
+        })
+        const { outcomes, balances } = rows[0]!
+        return outcomes.map((outcome, i) => ({
+          outcome: OUTCOMES[outcome]!,
+          balance: BigInt(balances[i] ?? 0),
+        }))
+      } catch (error) {
+        if (isRefusal(error)) throw error
+        if (waited >= RETRY_FOR_MS) {
+          throw new LedgerUnavailable('the database does not answer', { cause: error })
+        }
+        await sleep(RETRY_EVERY_MS)
+      }
+    }
+  }
+}
+
+/** Errors by which the database says that it did not and will not do it, as against lost ones. */
+function isRefusal(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' && /^(?:0A|22|23|42|P0)/.test(code)
+}
+
+function parameters(shard: number, operations: readonly Operation[]): unknown[] {
+  const column = (of: (operation: Operation) => bigint | number | string): string =>
+    `{${operations.map(of).join(',')}}`
+  const guarded = operations.flatMap((operation, i) =>
+    operation.guards.map((guard) => ({ n: i + 1, guard })),
+  )
+  return [
+    shard,
+    column((o) => o.step),
+    column((o) => o.owner),
+    column((o) => o.id),
+    column((o) => o.amount),
+    column((o) => o.payee),
+    column((o) => o.bps),
+    column((o) => o.ttlSeconds),
+    column((o) => o.endpoint),
+    column((o) => o.priceVersion),
+    `{${guarded.map(({ n }) => n).join(',')}}`,
+    `{${guarded.map(({ guard }) => guard).join(',')}}`,
+  ]
+}

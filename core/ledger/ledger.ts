@@ -1,0 +1,201 @@
+import type { Pool } from 'pg'
+import type { Micros } from '../money.ts'
+import { Batcher, type Operation, type Result, STEP, type Step } from './batch.ts'
+import {
+  type Account,
+  type Asset,
+  OUTCOMES,
+  type Outcome,
+  type SingleStepEvent,
+} from './events.ts'
+import { postings } from './postings.ts'
+
+const ASSET_ID: Record<Asset, number> = { USDC: 1, GWEI: 2, FREECALL: 3, ALLOWANCE: 4 }
+const CACHED_ACCOUNTS_MAX = 100_000
+
+/** An account as the hot path needs it. */
+export interface AccountRef {
+  readonly id: bigint
+  readonly code: Account
+  /** The shard that holds its balance. */
+  readonly shard: number
+}
+
+export interface ReserveOrder {
+  /** Call id, UUID version 7: the same id again is answered `replayed`, never held twice. */
+  readonly call: string
+  readonly owner: AccountRef
+  /** In units of the owner's asset; above zero. */
+  readonly amount: bigint
+  readonly payee: AccountRef
+  /** Commission of whatever will be charged, in basis points. */
+  readonly commissionBps: number
+  /** After this many seconds the sweeper may give the hold back. */
+  readonly ttlSeconds: number
+  /** Endpoint and price version of the catalogue; 0 where there is none. */
+  readonly endpoint?: number
+  readonly priceVersion?: number
+  /** Allowances on the same shard that fall by the same amount, all or none. */
+  readonly guards?: readonly AccountRef[]
+}
+
+/** A hold, known by the account that pays and the call. */
+export interface HoldRef {
+  readonly call: string
+  readonly owner: AccountRef
+}
+
+export interface OpenAccount {
+  /** The only shard that holds a balance of it; left out: every shard has one. */
+  readonly home?: number
+  /** The balance may never fall below it; left out: no limit. */
+  readonly floor?: bigint
+}
+
+/** The only door to money. Whatever is repeated with the same id happens once. */
+export class Ledger {
+  readonly #pool: Pool
+  readonly #batchers: readonly Batcher[]
+  readonly #accounts = new Map<Account, AccountRef>()
+
+  /**
+   * @param pool connections of the role `hub_app`, best used by nothing else: one for each shard
+   *   and lane, and one for the rest
+   */
+  constructor(pool: Pool, { shards = 1, lanes = 1 }: { shards?: number; lanes?: number } = {}) {
+    this.#pool = pool
+    this.#batchers = Array.from({ length: shards }, (_, shard) => new Batcher(pool, shard, lanes))
+  }
+
+  /**
+   * Holds money, or a unit, for a call.
+   * @returns `applied`, `replayed`, `insufficient_funds` or `id_reused_with_other_terms`
+   * @throws LedgerUnavailable when the outcome could not be learned in time
+   */
+  reserve(order: ReserveOrder): Promise<Result> {
+    return this.#submit(order.owner, {
+      ...NO_TERMS,
+      step: STEP.reserve,
+      id: order.call,
+      amount: order.amount,
+      payee: order.payee.id,
+      bps: order.commissionBps,
+      ttlSeconds: order.ttlSeconds,
+      endpoint: order.endpoint ?? 0,
+      priceVersion: order.priceVersion ?? 0,
+      guards: order.guards?.map(({ id }) => id) ?? [],
+    })
+  }
+
+  /**
+   * Charges at most what is held and gives the rest back. The commission follows from the terms
+   * of the reserve.
+   * @returns `applied`, `replayed`, `no_such_hold`, `above_hold` or `id_reused_with_other_terms`
+   */
+  settle(hold: HoldRef, charged: bigint): Promise<Result> {
+    return this.#resolve(STEP.settle, hold, charged)
+  }
+
+  /** Gives all of a hold back. Outcomes as for `settle`. */
+  release(hold: HoldRef): Promise<Result> {
+    return this.#resolve(STEP.release, hold)
+  }
+
+  /** Gives back a hold whose time is up; `no_such_hold` while it is not. */
+  expire(hold: HoldRef): Promise<Result> {
+    return this.#resolve(STEP.expire, hold)
+  }
+
+  /**
+   * Books an event of a single step.
+   * @param entry the account whose history it belongs to, and an id that this fact always has
+   * @returns `applied`, `replayed`, `insufficient_funds` or `id_reused_with_other_terms`
+   */
+  async post(
+    event: SingleStepEvent,
+    entry: {
+      readonly owner: AccountRef
+      readonly id: string
+      readonly effectiveAt?: Date
+      readonly meta?: Readonly<Record<string, unknown>>
+    },
+  ): Promise<Outcome> {
+    const legs = postings(event)
+    const accounts = await Promise.all(legs.map(({ account }) => this.account(account)))
+    const { rows } = await this.#pool.query<{ outcome: number }>(
+      'SELECT ledger.post($1, $2, $3, $4, $5, $6, $7, $8) AS outcome',
+      [
+        entry.owner.shard,
+        entry.owner.id,
+        entry.id,
+        event.type,
+        accounts.map(({ id }) => id),
+        legs.map(({ amount }) => amount),
+        entry.effectiveAt ?? null,
+        entry.meta === undefined ? null : JSON.stringify(entry.meta),
+      ],
+    )
+    return OUTCOMES[rows[0]!.outcome]!
+  }
+
+  /** Opens an account, or finds the one that is open already. */
+  async open(code: Account, asset: Asset, { home, floor }: OpenAccount = {}): Promise<AccountRef> {
+    const known = this.#accounts.get(code)
+    if (known) return known
+    const { rows } = await this.#pool.query<{ id: bigint }>(
+      'SELECT ledger.open_account($1, $2, $3, $4) AS id',
+      [code, ASSET_ID[asset], home ?? null, floor ?? null],
+    )
+    return this.#remember({ id: BigInt(rows[0]!.id), code, shard: home ?? 0 })
+  }
+
+  /**
+   * Finds an open account.
+   * @throws Error when there is none: the caller forgot to open it
+   */
+  async account(code: Account): Promise<AccountRef> {
+    const known = this.#accounts.get(code)
+    if (known) return known
+    const { rows } = await this.#pool.query<{ id: bigint; home: number | null }>(
+      'SELECT id, home FROM ledger.account WHERE code = $1',
+      [code],
+    )
+    const [row] = rows
+    if (!row) throw new Error(`no such account: ${code}`)
+    return this.#remember({ id: BigInt(row.id), code, shard: row.home ?? 0 })
+  }
+
+  /** What an account holds, over all shards; credit-positive. Zero for one that is not open. */
+  async balance(code: Account): Promise<Micros> {
+    const { rows } = await this.#pool.query<{ balance: string }>(
+      `SELECT coalesce(sum(b.balance), 0)::text AS balance
+       FROM ledger.account a JOIN ledger.balance b ON b.account = a.id WHERE a.code = $1`,
+      [code],
+    )
+    return BigInt(rows[0]!.balance) as Micros
+  }
+
+  #resolve(step: Step, hold: HoldRef, amount = 0n): Promise<Result> {
+    return this.#submit(hold.owner, { ...NO_TERMS, step, id: hold.call, amount })
+  }
+
+  #submit(owner: AccountRef, operation: Omit<Operation, 'owner'>): Promise<Result> {
+    return this.#batchers[owner.shard]!.submit({ ...operation, owner: owner.id })
+  }
+
+  #remember(account: AccountRef): AccountRef {
+    if (this.#accounts.size >= CACHED_ACCOUNTS_MAX) this.#accounts.clear()
+    this.#accounts.set(account.code, account)
+    return account
+  }
+}
+
+/** Terms are read from the reserve when a hold is resolved. */
+const NO_TERMS = {
+  payee: 0n,
+  bps: 0,
+  ttlSeconds: 0,
+  endpoint: 0,
+  priceVersion: 0,
+  guards: [],
+} as const
