@@ -1,0 +1,101 @@
+import { callbackify } from 'node:util'
+import knex, { type Knex } from 'knex'
+import {
+  type ClientBase,
+  type CustomTypesConfig,
+  Pool,
+  type PoolConfig,
+  types as pgTypes,
+} from 'pg'
+
+export interface PoolOptions {
+  /** Most connections at a time. @defaultValue 10 */
+  readonly max?: number
+  /** Role that every connection takes from its first statement on, such as `hub_app`. */
+  readonly role?: string
+  /** Shown by the database beside the connection. @defaultValue agenthub */
+  readonly applicationName?: string
+  /** Longest a statement may run, in ms; 0: no limit. @defaultValue 30000 */
+  readonly statementMs?: number
+  /** Longest a statement may wait for a lock, in ms; 0: no limit. @defaultValue 10000 */
+  readonly lockMs?: number
+  /** Hears of lost connections. Whoever was using one gets the error from its query as well. */
+  readonly onError?: (error: Error) => void
+}
+
+const INT8 = 20
+const INT8_ARRAY = 1_016
+const DATE = 1_082
+
+/**
+ * How values arrive: int8 as BigInt (money does not fit a double), date as text (pg would make it
+ * midnight in the zone of the process), all else as pg does it; numeric stays text.
+ */
+export const types: CustomTypesConfig = {
+  getTypeParser(oid, format) {
+    const type: number = oid
+    if (format !== 'binary') {
+      if (type === INT8) return BigInt
+      if (type === INT8_ARRAY) return int8Array
+      if (type === DATE) return String
+    }
+    return pgTypes.getTypeParser(oid, format)
+  },
+}
+
+/** The text of an int8[] of any dimensions; JSON writes arrays the same way but for the braces. */
+function int8Array(text: string): unknown {
+  const json = text
+    .replace(/^\[[^=]*=/, '') // bounds other than 1, as in [0:1]={1,2}
+    .replaceAll('{', '[')
+    .replaceAll('}', ']')
+    .replaceAll('NULL', 'null')
+    .replace(/-?\d+/g, '"$&"')
+  return JSON.parse(json, (_, value) => (typeof value === 'string' ? BigInt(value) : value))
+}
+
+/**
+ * A pool of connections to `url`. A lost connection never ends the process; the next query gets
+ * another one. With `role`, a connection that did not take it is refused (PgBouncer may drop
+ * startup options), since it would have the rights of the login.
+ */
+export function createPool(url: string, options: PoolOptions = {}): Pool {
+  const { max = 10, role, applicationName = 'agenthub', onError = () => {} } = options
+  const { statementMs = 30_000, lockMs = 10_000 } = options
+  const pool = new Pool({
+    connectionString: url,
+    max,
+    application_name: applicationName,
+    statement_timeout: statementMs,
+    lock_timeout: lockMs,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    types,
+    ...(role === undefined ? {} : takeRole(role)),
+  })
+  pool.on('error', onError)
+  // An idle connection reports to the pool; one that is checked out only to its own listeners.
+  pool.on('connect', (client) => client.on('error', onError))
+  return pool
+}
+
+/** The role is taken at connect, and a connection is not lent out before it was seen to have it. */
+const takeRole = (role: string): PoolConfig => ({
+  options: `-c role=${role}`,
+  verify: (client, done) => {
+    callbackify(requireRole)(client, role, (error) => done(error ?? undefined))
+  },
+})
+
+async function requireRole(client: ClientBase, role: string): Promise<void> {
+  const { rows } = await client.query<{ name: string }>('SELECT current_user AS name')
+  if (rows[0]?.name === role) return
+  throw new Error(
+    `The database connection has the role ${rows[0]?.name} instead of ${role}: something between ` +
+      'drops startup options. Connect directly, or let PgBouncer track them.',
+  )
+}
+
+/** A query builder over the connections of `pool`. Ending the pool ends it; it owns nothing. */
+export const createKnex = (pool: Pool): Knex =>
+  knex({ client: 'pg', connectionPool: pool } as Knex.Config)
