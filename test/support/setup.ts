@@ -1,4 +1,5 @@
 import nock from 'nock'
+import { stopSharedCluster } from './postgres.ts'
 
 /** No test reaches the network: only loopback is open. */
 export const mochaHooks = {
@@ -10,5 +11,8 @@ export const mochaHooks = {
     const pending = nock.pendingMocks()
     nock.cleanAll()
     if (pending.length > 0) throw new Error(`unused mocks: ${pending.join(', ')}`)
+  },
+  async afterAll(): Promise<void> {
+    await stopSharedCluster()
   },
 }
