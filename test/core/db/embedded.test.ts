@@ -1,0 +1,175 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { elapsedMs, sleep } from '../../../core/clock.ts'
+import { startEmbedded } from '../../../core/db/embedded.ts'
+import { openDatabase } from '../../../core/db/open.ts'
+import { createPool } from '../../../core/db/pool.ts'
+
+const run = promisify(execFile)
+const root = process.getuid?.() === 0
+
+/** The processes of the server of a data directory. */
+async function serverProcesses(dataDir: string): Promise<number[]> {
+  const file = await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')
+  const postmaster = Number(file.split('\n')[0])
+  const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=,comm='])
+  const rows = stdout.split('\n').map((line) => line.trim().split(/\s+/))
+  return rows
+    .filter(([pid, parent]) => Number(pid) === postmaster || Number(parent) === postmaster)
+    .filter(([, , command]) => command?.includes('postgres')) // the keeper's watcher ends later
+    .map(([pid]) => Number(pid))
+}
+
+/** Which of the processes still run; one that its new parent has not buried yet does not. */
+async function living(pids: number[]): Promise<number[]> {
+  const { stdout } = await run('ps', ['-A', '-o', 'pid=,stat='])
+  const rows = stdout.split('\n').map((line) => line.trim().split(/\s+/))
+  return rows
+    .filter(([, state]) => state !== undefined && !state.startsWith('Z'))
+    .map(([pid]) => Number(pid))
+    .filter((pid) => pids.includes(pid))
+}
+
+async function expectGone(pids: number[]): Promise<void> {
+  const deadline = elapsedMs() + 10_000
+  while ((await living(pids)).length > 0 && elapsedMs() < deadline) await sleep(20)
+  expect(await living(pids)).to.deep.equal([])
+}
+
+async function query(url: string, sql: string): Promise<unknown[]> {
+  const pool = createPool(url)
+  const { rows } = await pool.query(sql)
+  await pool.end()
+  return rows
+}
+
+/** Opens the data directory in a process of its own. */
+async function holdOpen(dataDir: string): Promise<{ url: string; kill(): Promise<void> }> {
+  const hub = spawn(process.execPath, [join(import.meta.dirname, 'hold.ts'), dataDir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = await once(hub.stdout, 'data')
+  return {
+    url: String(line).trim(),
+    async kill() {
+      hub.kill('SIGKILL')
+      await once(hub, 'exit')
+    },
+  }
+}
+
+describe('the embedded PostgreSQL', function () {
+  this.timeout(60_000)
+  let dataDir: string
+
+  before(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
+    await chmod(dataDir, 0o711)
+  })
+  after(() => rm(dataDir, { recursive: true }))
+
+  it('keeps its data over a restart', async () => {
+    const first = await openDatabase({ dataDir })
+    await query(first.url, 'CREATE TABLE kept AS SELECT 1 AS n')
+    await first.close()
+    const second = await openDatabase({ dataDir })
+    expect(await query(second.url, 'SELECT n FROM kept')).to.deep.equal([{ n: 1 }])
+    await second.close()
+  })
+
+  it('is durable, in UTF-8 and UTC, and asks for the password', async () => {
+    const server = await startEmbedded({ dataDir })
+    const [row] = await query(
+      server.url,
+      `SELECT current_setting('fsync') AS fsync, current_setting('timezone') AS zone,
+         current_setting('listen_addresses') AS listens, lower('ÄÖ') AS lower,
+         pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE datname = 'postgres'`,
+    )
+    expect(row).to.deep.equal({
+      fsync: 'on',
+      zone: 'UTC',
+      listens: '127.0.0.1',
+      lower: 'äö',
+      encoding: 'UTF8',
+    })
+    const stranger = new URL(server.url)
+    stranger.password = 'wrong'
+    const failure = await query(stranger.href, 'SELECT 1').catch((error: Error) => error.message)
+    expect(failure).to.equal('password authentication failed for user "postgres"')
+    expect((await stat(join(dataDir, 'postgres.password'))).mode & 0o777).to.equal(0o600)
+    await server.stop()
+  })
+
+  it('does not outlive a hub that is killed, and starts again at once', async () => {
+    const hub = await holdOpen(dataDir)
+    await query(hub.url, 'CREATE TABLE survivor AS SELECT 2 AS n')
+    const processes = await serverProcesses(dataDir)
+    expect(processes).to.have.length.above(4)
+    await hub.kill()
+    const next = await openDatabase({ dataDir })
+    expect(await query(next.url, 'SELECT n FROM survivor')).to.deep.equal([{ n: 2 }])
+    await next.close()
+    await expectGone(processes)
+  })
+
+  it('ends after a hub that is killed, also when nothing starts again', async () => {
+    const hub = await holdOpen(dataDir)
+    const processes = await serverProcesses(dataDir)
+    await hub.kill()
+    await expectGone(processes)
+  })
+
+  it('refuses a second start on the same data, and names the process that has it', async () => {
+    const server = await startEmbedded({ dataDir })
+    const failure = await startEmbedded({ dataDir }).catch((error: Error) => error.message)
+    expect(failure).to.include(`${dataDir} is in use by process ${process.pid}. Stop that process`)
+    expect(await query(server.url, 'SELECT 1 AS one')).to.deep.equal([{ one: 1 }])
+    await server.stop()
+  })
+
+  it('says when its server dies', async () => {
+    const said: string[] = []
+    const server = await startEmbedded({ dataDir, log: (text) => said.push(text) })
+    const [postmaster] = (await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split(
+      '\n',
+    )
+    process.kill(Number(postmaster), 'SIGKILL')
+    const deadline = elapsedMs() + 5_000
+    while (said.length === 0 && elapsedMs() < deadline) await sleep(10)
+    expect(said[0]).to.match(/^PostgreSQL ended unexpectedly \(-1\)/)
+    await server.stop()
+    const again = await startEmbedded({ dataDir })
+    await again.stop()
+  })
+
+  it('repeats what PostgreSQL says when it does not start', async () => {
+    await writeFile(join(dataDir, 'postgres/PG_VERSION'), '12\n')
+    const failure = await startEmbedded({ dataDir }).catch((error: Error) => error.message)
+    expect(failure).to.match(/^PostgreSQL did not start in .*initialized by PostgreSQL version 12/s)
+  })
+
+  it('as root in a directory closed to others keeps its cluster elsewhere', async function () {
+    if (!root) return this.skip() // an ordinary user runs the server itself
+    const closed = await mkdtemp(join(tmpdir(), 'agenthub-test-')) // mode 0700
+    const inside = join(closed, 'data')
+    const said: string[] = []
+    const first = await startEmbedded({ dataDir: inside, log: (text) => said.push(text) })
+    await query(first.url, 'CREATE TABLE kept AS SELECT 3 AS n')
+    await first.stop()
+    const cluster = await readlink(join(inside, 'postgres'))
+    expect(cluster).to.match(/^\/var\/lib\/agenthub\/[0-9a-f]{8}-\w{6}\/postgres$/)
+    expect(said.join()).to.include(`the database goes to ${cluster}`)
+    const second = await startEmbedded({ dataDir: inside })
+    expect(await query(second.url, 'SELECT n FROM kept')).to.deep.equal([{ n: 3 }])
+    await second.stop()
+    await rm(dirname(cluster), { recursive: true })
+    const lost = await startEmbedded({ dataDir: inside }).catch((error: Error) => error.message)
+    expect(lost).to.include('it may have been deleted')
+    await rm(closed, { recursive: true })
+  })
+})

@@ -1,0 +1,98 @@
+import { expect } from 'chai'
+import { createKnex, createPool } from '../../../core/db/pool.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+
+describe('createPool', () => {
+  let database: FreshDatabase
+
+  before(async () => {
+    database = await freshDatabase()
+  })
+  after(() => database.drop())
+
+  it('survives that the server ends a connection that is checked out', async () => {
+    const lost: string[] = []
+    const pool = createPool(database.url, { onError: (error) => lost.push(error.message) })
+    const client = await pool.connect()
+    const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
+    await database.admin.query('SELECT pg_terminate_backend($1, 5000)', [rows[0].pid])
+    const failure = await client.query('SELECT 1').catch((error: Error) => error.message)
+    expect(failure).to.be.a('string')
+    client.release()
+    expect((await pool.query('SELECT 1 AS one')).rows).to.deep.equal([{ one: 1 }])
+    expect(lost).to.include('terminating connection due to administrator command')
+    await pool.end()
+  })
+
+  it('survives that the server ends an idle connection', async () => {
+    const pool = createPool(database.url)
+    const { rows } = await pool.query('SELECT pg_backend_pid() AS pid')
+    const gone = new Promise((resolve) => {
+      pool.once('remove', resolve)
+    })
+    await database.admin.query('SELECT pg_terminate_backend($1, 5000)', [rows[0].pid])
+    await gone
+    expect((await pool.query('SELECT 1 AS one')).rows).to.deep.equal([{ one: 1 }])
+    await pool.end()
+  })
+
+  it('gives int8 as BigInt and dates as text', async () => {
+    const { rows } =
+      await database.pool.query(`SELECT 9007199254740993 AS big, date '2026-11-21' AS day,
+      ARRAY[1, NULL, -9007199254740993] AS list, ARRAY[[1::int8, 2], [3, 4]] AS grid,
+      '{}'::int8[] AS none, '[0:1]={5,6}'::int8[] AS shifted, 7 AS small, 1.5 AS exact`)
+    expect(rows).to.deep.equal([
+      {
+        big: 9_007_199_254_740_993n,
+        day: '2026-11-21',
+        list: [1n, null, -9_007_199_254_740_993n],
+        grid: [
+          [1n, 2n],
+          [3n, 4n],
+        ],
+        none: [],
+        shifted: [5n, 6n],
+        small: 7,
+        exact: '1.5',
+      },
+    ])
+  })
+
+  it('has the rights of its role only', async () => {
+    const failure = await database.pool
+      .query('DELETE FROM ledger.journal')
+      .catch((error: Error) => error.message)
+    expect(failure).to.equal('permission denied for table journal')
+  })
+
+  it('refuses a connection that did not take the role', async () => {
+    const pool = createPool(`${database.url}?options=-c%20jit=off`, { role: 'hub_app' })
+    const failure = await pool.query('SELECT 1').catch((error: Error) => error.message)
+    expect(failure).to.match(/has the role postgres instead of hub_app/)
+    await pool.end()
+  })
+
+  it('limits how long a statement runs', async () => {
+    const pool = createPool(database.url, { statementMs: 50 })
+    const failure = await pool.query('SELECT pg_sleep(5)').catch((error: Error) => error.message)
+    expect(failure).to.equal('canceling statement due to statement timeout')
+    await pool.end()
+  })
+})
+
+describe('createKnex', () => {
+  it('asks through the pool, with its role and types', async () => {
+    const database = await freshDatabase()
+    const knex = createKnex(database.pool)
+    const [row] = await knex('ledger.asset').select('code').count().where({ id: 1 }).groupBy('code')
+    expect(row).to.deep.equal({ code: 'USDC', count: 1n })
+    const role = await knex.transaction(async (trx) => {
+      const { rows } = await trx.raw('SELECT current_user AS name')
+      return rows[0].name
+    })
+    expect(role).to.equal('hub_app')
+    await knex.destroy()
+    expect((await database.pool.query('SELECT 1 AS one')).rows).to.deep.equal([{ one: 1 }])
+    await database.drop()
+  })
+})
