@@ -15,6 +15,8 @@ export interface Operation {
   readonly id: string
   /** To reserve or to charge, in units of the asset. */
   readonly amount: bigint
+  /** Asset id of the owner's account (reserve). */
+  readonly asset: number
   readonly payee: bigint
   /** Commission in basis points, applied to whatever is charged. */
   readonly bps: number
@@ -26,7 +28,7 @@ export interface Operation {
 
 export interface Result {
   readonly outcome: Outcome
-  /** The owner's balance after the batch that held the operation. */
+  /** The owner's balance after the batch that resolved the hold; 0 for a reserve. */
   readonly balance: bigint
 }
 
@@ -48,7 +50,7 @@ const RETRY_FOR_MS = 15_000
 const APPLY = {
   name: 'ledger.apply',
   text: `SELECT outcomes, balances::text[] AS balances
-    FROM ledger.apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    FROM ledger.apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 }
 
 /**
@@ -132,11 +134,12 @@ export class Batcher {
 
   async #apply(operations: readonly Operation[]): Promise<Result[]> {
     const values = parameters(this.#shard, operations)
+    let exact = false
     for (let waited = 0; ; waited += RETRY_EVERY_MS) {
       try {
         const { rows } = await this.#pool.query<{ outcomes: number[]; balances: string[] }>({
           ...APPLY,
-          values,
+          values: [...values, exact],
         })
         const { outcomes, balances } = rows[0]!
         return outcomes.map((outcome, i) => ({
@@ -144,10 +147,15 @@ export class Batcher {
           balance: BigInt(balances[i] ?? 0),
         }))
       } catch (error) {
+        if (!exact && isRepeatedId(error)) {
+          exact = true
+          continue
+        }
         if (isRefusal(error)) throw error
         if (waited >= RETRY_FOR_MS) {
           throw new LedgerUnavailable('the database does not answer', { cause: error })
         }
+        exact = true
         await sleep(RETRY_EVERY_MS)
       }
     }
@@ -159,6 +167,8 @@ function isRefusal(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   return typeof code === 'string' && /^(?:0A|22|23|42|P0)/.test(code)
 }
+
+const isRepeatedId = (error: unknown): boolean => (error as { code?: unknown }).code === '23505'
 
 function parameters(shard: number, operations: readonly Operation[]): unknown[] {
   const column = (of: (operation: Operation) => bigint | number | string): string =>
@@ -172,6 +182,7 @@ function parameters(shard: number, operations: readonly Operation[]): unknown[] 
     column((o) => o.owner),
     column((o) => o.id),
     column((o) => o.amount),
+    column((o) => o.asset),
     column((o) => o.payee),
     column((o) => o.bps),
     column((o) => o.ttlSeconds),

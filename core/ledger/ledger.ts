@@ -17,6 +17,7 @@ const CACHED_ACCOUNTS_MAX = 100_000
 export interface AccountRef {
   readonly id: bigint
   readonly code: Account
+  readonly asset: Asset
   /** The shard that holds its balance. */
   readonly shard: number
 }
@@ -78,6 +79,7 @@ export class Ledger {
       step: STEP.reserve,
       id: order.call,
       amount: order.amount,
+      asset: ASSET_ID[order.owner.asset],
       payee: order.payee.id,
       bps: order.commissionBps,
       ttlSeconds: order.ttlSeconds,
@@ -146,7 +148,7 @@ export class Ledger {
       'SELECT ledger.open_account($1, $2, $3, $4) AS id',
       [code, ASSET_ID[asset], home ?? null, floor ?? null],
     )
-    return this.#remember({ id: BigInt(rows[0]!.id), code, shard: home ?? 0 })
+    return this.#remember({ id: BigInt(rows[0]!.id), code, asset, shard: home ?? 0 })
   }
 
   /**
@@ -156,13 +158,18 @@ export class Ledger {
   async account(code: Account): Promise<AccountRef> {
     const known = this.#accounts.get(code)
     if (known) return known
-    const { rows } = await this.#pool.query<{ id: bigint; home: number | null }>(
-      'SELECT id, home FROM ledger.account WHERE code = $1',
+    const { rows } = await this.#pool.query<{
+      id: bigint
+      home: number | null
+      asset: Asset
+    }>(
+      `SELECT a.id, a.home, s.code AS asset
+       FROM ledger.account a JOIN ledger.asset s ON s.id = a.asset WHERE a.code = $1`,
       [code],
     )
     const [row] = rows
     if (!row) throw new Error(`no such account: ${code}`)
-    return this.#remember({ id: BigInt(row.id), code, shard: row.home ?? 0 })
+    return this.#remember({ id: BigInt(row.id), code, asset: row.asset, shard: row.home ?? 0 })
   }
 
   /** What an account holds, over all shards; credit-positive. Zero for one that is not open. */
@@ -192,6 +199,7 @@ export class Ledger {
 
 /** Terms are read from the reserve when a hold is resolved. */
 const NO_TERMS = {
+  asset: 0,
   payee: 0n,
   bps: 0,
   ttlSeconds: 0,

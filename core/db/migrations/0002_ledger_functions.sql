@@ -52,155 +52,190 @@ END $$;
 
 -- Outcomes, the same numbers as in core/ledger/events.ts: 0 insufficient_funds, 1 applied,
 -- 2 replayed, 3 no_such_hold, 4 above_hold, 5 id_reused_with_other_terms.
-CREATE TYPE ledger.judged AS (
-  n integer, k smallint, owner bigint, id uuid, amount bigint, payee bigint, bps smallint,
-  ttl integer, endpoint integer, price_version integer, held bigint, asset smallint,
-  guards bigint[], available bigint, outcome smallint);
 
 -- Applies one batch of operations of one shard, in their order, and answers the outcome of each
--- and the owner's balance after the batch. The arrays are parallel:
+-- and, for resolved holds, the owner's balance after the batch. The arrays are parallel:
 --   k       1 reserve, 2 settle, 3 release, 4 expire (a hold whose time is up)
 --   owner   account that pays; a hold is known by (owner, id)
 --   amount  to reserve or to charge, > 0 for a reserve; ignored for 3 and 4
---   payee, bps, ttl (seconds), endpoint, price_version: terms of a reserve, ignored otherwise
+--   asset, payee, bps, ttl (seconds), endpoint, price_version: terms of a reserve, else ignored
 -- guard_n and guard hold further accounts that operation number guard_n debits by the same amount,
 -- all or none. The ids of one batch are distinct (the batcher sees to it; the key enforces it).
+-- A repeated id violates the key, and the caller then repeats the batch with exact = true, which
+-- looks first: nobody pays for replays but those who replay.
 -- Plans are pinned (index probes from the first row on): one cached while the journal was empty
 -- must not become a scan later.
 CREATE FUNCTION ledger.apply(
-  p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], payee bigint[],
-  bps smallint[], ttl integer[], endpoint integer[], price_version integer[],
-  guard_n integer[], guard bigint[], OUT outcomes smallint[], OUT balances bigint[]
+  p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[],
+  payee bigint[], bps smallint[], ttl integer[], endpoint integer[], price_version integer[],
+  guard_n integer[], guard bigint[], exact boolean, OUT outcomes smallint[], OUT balances bigint[]
 ) LANGUAGE plpgsql SECURITY DEFINER SET search_path = ledger, pg_temp
-  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
   SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
+  size integer := cardinality(k);
   base bigint;
   link bytea;
   instant timestamptz;
-  ops judged[];
-  op judged;
-  short bigint[];
-  available bigint[];
-  place integer;
-  places integer[];
-  passes boolean;
-  entries journal[];
+  first uuid;
+  final uuid;
+  refused boolean[];
+  applied integer;
   touched bigint[];
   deltas bigint[];
   updated integer;
 BEGIN
   SELECT h.seq, h.hash INTO STRICT base, link FROM head h WHERE h.shard = p_shard FOR UPDATE;
   instant := clock_timestamp();
+  -- The bounds let PostgreSQL leave out all partitions but those of the batch before it starts.
+  SELECT x INTO first FROM unnest(id) x ORDER BY x LIMIT 1;
+  SELECT x INTO final FROM unnest(id) x ORDER BY x DESC LIMIT 1;
 
-  -- What the journal already knows of each id. Outcome null: a reserve that funds will decide.
-  SELECT array_agg(ROW(o.n, o.k, o.owner, o.id, o.amount,
-      CASE WHEN o.k = 1 THEN o.payee ELSE j.payee END,
-      CASE WHEN o.k = 1 THEN o.bps ELSE j.bps END, o.ttl,
-      CASE WHEN o.k = 1 THEN o.endpoint ELSE j.endpoint END,
-      CASE WHEN o.k = 1 THEN o.price_version ELSE j.price_version END,
-      j.amount + j.rest, coalesce(j.asset, b.asset), CASE WHEN o.k = 1 THEN g.guards ELSE j.guards END,
-      b.balance - coalesce(b.floor, -4611686018427387904),
-      CASE
-        WHEN o.k = 1 AND j.phase IS NULL THEN NULL
-        WHEN o.k = 1 THEN CASE WHEN j.amount + j.rest = o.amount AND j.payee = o.payee
-          AND j.guards IS NOT DISTINCT FROM g.guards THEN 2 ELSE 5 END
-        WHEN j.phase IS NULL THEN 3
-        WHEN j.phase = 2 THEN CASE WHEN j.kind = o.k AND (o.k > 2 OR j.amount = o.amount)
-          THEN 2 ELSE 5 END
-        WHEN o.k = 2 AND o.amount > j.amount THEN 4
-        WHEN o.k = 4 AND j.expires_at > instant THEN 3
-        ELSE 1 END)::judged ORDER BY o.n)
-    INTO ops
-    FROM unnest(k, owner, id, amount, payee, bps, ttl, endpoint, price_version) WITH ORDINALITY
-      AS o(k, owner, id, amount, payee, bps, ttl, endpoint, price_version, n)
-    LEFT JOIN LATERAL (SELECT * FROM journal j WHERE j.owner = o.owner AND j.id = o.id
-      AND j.phase > 0 ORDER BY j.phase DESC LIMIT 1) j ON true
-    LEFT JOIN LATERAL (SELECT * FROM balance b WHERE b.account = o.owner AND b.shard = p_shard
-      LIMIT 1) b ON true
-    CROSS JOIN LATERAL (SELECT CASE WHEN cardinality(guard_n) > 0 THEN (SELECT array_agg(x.account)
-      FROM unnest(guard_n, guard) AS x(n, account) WHERE x.n = o.n) END AS guards) g;
-
-  -- Which accounts could not pay for everything that this batch asks of them?
-  SELECT array_agg(d.account), array_agg(coalesce(d.available, 0)) INTO short, available FROM (
-      SELECT o.owner AS account, max(o.available) AS available, sum(o.amount) AS demand
-        FROM unnest(ops) o WHERE o.outcome IS NULL GROUP BY o.owner
+  -- Could every account pay for everything that this batch asks of it? Then all may pass.
+  PERFORM FROM (
+      SELECT o.owner AS account, o.asset, sum(o.amount) AS demand
+        FROM unnest(k, owner, asset, amount) o(k, owner, asset, amount)
+        WHERE o.k = 1 GROUP BY o.owner, o.asset
       UNION ALL
-      SELECT u.account, max(b.balance - b.floor), sum(o.amount)
-        FROM unnest(ops) o CROSS JOIN LATERAL unnest(o.guards) u(account)
-        LEFT JOIN LATERAL (SELECT * FROM balance b WHERE b.account = u.account
-          AND b.shard = p_shard LIMIT 1) b ON true
-        WHERE o.outcome IS NULL AND o.guards IS NOT NULL GROUP BY u.account) d
-    WHERE d.available IS NULL OR d.available < d.demand;
-
-  -- Only what touches those accounts is judged one by one, in order of arrival, so that a refused
-  -- operation takes nothing from a later one.
-  IF short IS NOT NULL THEN
-    FOR op IN SELECT * FROM unnest(ops) o
-        WHERE o.owner = ANY (short) OR o.guards && short ORDER BY o.n LOOP
-      places := NULL;
-      passes := true;
-      FOR place IN SELECT p FROM unnest(short) WITH ORDINALITY s(account, p)
-          WHERE s.account = op.owner OR s.account = ANY (op.guards) LOOP
-        places := array_append(places, place);
-        passes := passes AND available[place] >= op.amount;
-      END LOOP;
-      IF op.outcome IS NULL AND NOT passes THEN
-        ops[op.n].outcome := 0;
-      ELSIF op.outcome IS NULL OR op.outcome = 1 THEN
-        FOREACH place IN ARRAY places LOOP
-          available[place] := available[place] + CASE
-            WHEN op.k = 1 THEN -op.amount
-            WHEN op.k = 2 THEN op.held - op.amount
-            ELSE op.held END;
-        END LOOP;
-      END IF;
-    END LOOP;
+      SELECT g.account, 4, sum(amount[g.n]) FROM unnest(guard_n, guard) g(n, account)
+        GROUP BY g.account) d
+    LEFT JOIN LATERAL (SELECT * FROM balance b WHERE b.account = d.account AND b.shard = p_shard
+      LIMIT 1) b ON true
+    WHERE b.account IS NULL OR b.asset <> d.asset OR b.balance - b.floor < d.demand
+    LIMIT 1;
+  IF FOUND THEN
+    refused := refuse(p_shard, k, owner, id, amount, asset, guard_n, guard, instant);
   END IF;
 
-  SELECT array_agg(ROW(x.*, sha256(record_send(ROW(x.*))))::journal ORDER BY x.seq) INTO entries FROM (
-    SELECT o.id, o.owner, base + row_number() OVER (ORDER BY o.n) AS seq, instant AS at,
+  INSERT INTO journal SELECT x.*, sha256(record_send(ROW(x.*))) FROM (
+    SELECT o.id, o.owner, base + row_number() OVER () AS seq, instant AS at,
       CASE WHEN o.k > 2 THEN 0 ELSE o.amount END AS amount,
-      CASE o.k WHEN 1 THEN 0 WHEN 2 THEN o.held - o.amount ELSE o.held END AS rest,
-      CASE o.k WHEN 2 THEN o.amount * o.bps / 10000 ELSE 0 END AS fee,
-      o.payee, CASE o.k WHEN 1 THEN instant + make_interval(secs => o.ttl) END AS expires_at,
-      o.endpoint, o.price_version, o.bps, o.asset, p_shard AS shard, o.k AS kind,
-      CASE o.k WHEN 1 THEN 1 ELSE 2 END::smallint AS phase, o.guards, NULL::bigint[] AS accounts,
-      NULL::bigint[] AS amounts, NULL::timestamptz AS effective_at, NULL::jsonb AS meta
-    FROM unnest(ops) o WHERE coalesce(o.outcome, 1) = 1) x;
+      CASE o.k WHEN 1 THEN 0 WHEN 2 THEN h.amount - o.amount ELSE h.amount END AS rest,
+      CASE o.k WHEN 2 THEN o.amount * h.bps / 10000 ELSE 0 END AS fee,
+      coalesce(h.payee, o.payee) AS payee,
+      CASE o.k WHEN 1 THEN instant + make_interval(secs => o.ttl) END AS expires_at,
+      coalesce(h.endpoint, o.endpoint) AS endpoint,
+      coalesce(h.price_version, o.price_version) AS price_version, coalesce(h.bps, o.bps) AS bps,
+      coalesce(h.asset, o.asset) AS asset, p_shard AS shard, o.k AS kind,
+      CASE o.k WHEN 1 THEN 1 ELSE 2 END::smallint AS phase,
+      CASE WHEN o.k > 1 THEN h.guards WHEN cardinality(guard_n) > 0 THEN
+        (SELECT array_agg(g.account) FROM unnest(guard_n, guard) g(n, account) WHERE g.n = o.n)
+      END AS guards,
+      NULL::bigint[] AS accounts, NULL::bigint[] AS amounts, NULL::timestamptz AS effective_at,
+      NULL::jsonb AS meta
+    FROM unnest(k, owner, id, amount, asset, payee, bps, ttl, endpoint, price_version)
+      WITH ORDINALITY o(k, owner, id, amount, asset, payee, bps, ttl, endpoint, price_version, n)
+    LEFT JOIN LATERAL (SELECT * FROM journal h WHERE o.k > 1 AND h.owner = o.owner AND h.id = o.id
+      AND h.id BETWEEN first AND final AND h.phase = 1 LIMIT 1) h ON true
+    WHERE CASE o.k WHEN 1 THEN refused IS NULL OR NOT refused[o.n] WHEN 2 THEN o.amount <= h.amount
+        WHEN 3 THEN h.amount IS NOT NULL ELSE h.expires_at <= instant END
+      AND (NOT exact OR NOT EXISTS (SELECT FROM journal r WHERE r.owner = o.owner AND r.id = o.id
+        AND r.phase = least(o.k, 2)))) x;
+  GET DIAGNOSTICS applied = ROW_COUNT;
 
-  IF entries IS NOT NULL THEN
-    INSERT INTO journal SELECT e.* FROM unnest(entries) e;
-    SELECT array_agg(d.account), array_agg(d.delta) INTO touched, deltas
-      FROM (SELECT l.account, sum(l.amount)::bigint AS delta FROM unnest(entries) e, legs(e) l
-        GROUP BY l.account) d
+  IF applied > 0 THEN
+    SELECT array_agg(d.account), array_agg(d.delta) INTO touched, deltas FROM (
+      SELECT l.account, sum(l.amount)::bigint AS delta FROM journal j, legs(j) l
+        WHERE j.shard = p_shard AND j.seq BETWEEN base + 1 AND base + applied
+          AND j.id BETWEEN first AND final GROUP BY l.account) d
       WHERE d.delta <> 0;
     UPDATE balance b SET balance = b.balance + d.delta
       FROM unnest(touched, deltas) d(account, delta)
       WHERE b.account = d.account AND b.shard = p_shard;
     GET DIAGNOSTICS updated = ROW_COUNT;
     IF updated <> cardinality(touched) THEN RAISE EXCEPTION 'unknown account in batch'; END IF;
-    PERFORM seal_batch(p_shard, base, link, instant, entries);
+    PERFORM seal_batch(p_shard, base, applied, link, instant, first, final);
   END IF;
 
-  SELECT array_agg(coalesce(o.outcome, 1::smallint) ORDER BY o.n), array_agg(b.balance ORDER BY o.n)
-    INTO outcomes, balances FROM unnest(ops) o
+  IF applied = size THEN outcomes := array_fill(1::smallint, ARRAY[size]);
+  ELSE outcomes := explain(k, owner, id, amount, payee, guard_n, guard, base, instant);
+  END IF;
+  SELECT array_agg(b.balance) INTO balances FROM unnest(k, owner) o(k, owner)
     LEFT JOIN LATERAL (SELECT b.balance FROM balance b
-      WHERE b.account = o.owner AND b.shard = p_shard LIMIT 1) b ON true;
+      WHERE o.k > 1 AND b.account = o.owner AND b.shard = p_shard LIMIT 1) b ON true;
 END $$;
+
+-- Which reserves of a batch must be refused for want of funds? Judged one by one in the order of
+-- arrival, with what resolved holds give back on the way, so that a refused operation takes
+-- nothing from a later one. Called only when some account cannot pay for its whole batch.
+CREATE FUNCTION ledger.refuse(
+  p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[],
+  guard_n integer[], guard bigint[], instant timestamptz
+) RETURNS boolean[] LANGUAGE plpgsql SET search_path = ledger, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+  refused boolean[] := array_fill(false, ARRAY[cardinality(k)]);
+  account bigint[];
+  available bigint[];
+  op record;
+  at_place integer;
+BEGIN
+  SELECT array_agg(a.account), array_agg(coalesce(b.balance - coalesce(b.floor, -4611686018427387904), 0))
+    INTO account, available
+    FROM (SELECT DISTINCT u.account, u.asset FROM (
+      SELECT * FROM unnest(owner, asset, k) o(account, asset, k) WHERE o.k = 1
+      UNION ALL SELECT g, 4, 1 FROM unnest(guard) g) u) a
+    LEFT JOIN balance b ON b.account = a.account AND b.shard = p_shard AND b.asset = a.asset;
+  FOR op IN
+    SELECT o.n, o.k, o.amount, h.amount AS held, r.phase IS NOT NULL AS known, h.expires_at,
+      (SELECT array_agg(p.n) FROM unnest(account) WITH ORDINALITY p(account, n)
+        WHERE p.account = o.owner OR p.account = ANY (h.guards)
+          OR p.account IN (SELECT g.account FROM unnest(guard_n, guard) g(n, account)
+            WHERE g.n = o.n)) AS places
+    FROM unnest(k, owner, id, amount) WITH ORDINALITY o(k, owner, id, amount, n)
+    LEFT JOIN journal h ON o.k > 1 AND h.owner = o.owner AND h.id = o.id AND h.phase = 1
+    LEFT JOIN journal r ON r.owner = o.owner AND r.id = o.id AND r.phase = least(o.k, 2)
+    ORDER BY o.n
+  LOOP
+    CONTINUE WHEN op.known OR op.places IS NULL;
+    IF op.k = 1 THEN
+      refused[op.n] := (SELECT bool_or(available[p] < op.amount) FROM unnest(op.places) p);
+      CONTINUE WHEN refused[op.n];
+    ELSE
+      CONTINUE WHEN op.held IS NULL OR op.k = 2 AND op.amount > op.held
+        OR op.k = 4 AND op.expires_at > instant;
+    END IF;
+    FOREACH at_place IN ARRAY op.places LOOP
+      available[at_place] := available[at_place] + CASE op.k
+        WHEN 1 THEN -op.amount WHEN 2 THEN op.held - op.amount ELSE op.held END;
+    END LOOP;
+  END LOOP;
+  RETURN refused;
+END $$;
+
+-- Why was what was not applied not applied? Called after a batch that did not pass as a whole.
+CREATE FUNCTION ledger.explain(
+  k smallint[], owner bigint[], id uuid[], amount bigint[], payee bigint[],
+  guard_n integer[], guard bigint[], base bigint, instant timestamptz
+) RETURNS smallint[] LANGUAGE sql STABLE SET search_path = ledger, pg_temp AS $$
+  SELECT array_agg(CASE
+      WHEN r.seq > base THEN 1
+      WHEN r.phase = 1 THEN CASE WHEN r.amount = o.amount AND r.payee = o.payee
+        AND r.guards IS NOT DISTINCT FROM (SELECT array_agg(g.account)
+          FROM unnest(guard_n, guard) g(n, account) WHERE g.n = o.n) THEN 2 ELSE 5 END
+      WHEN r.phase = 2 THEN CASE WHEN r.kind = o.k AND (o.k > 2 OR r.amount = o.amount)
+        THEN 2 ELSE 5 END
+      WHEN o.k = 1 THEN 0
+      WHEN h.amount IS NULL OR o.k = 4 AND h.expires_at > instant THEN 3
+      ELSE 4 END::smallint ORDER BY o.n)
+  FROM unnest(k, owner, id, amount, payee) WITH ORDINALITY o(k, owner, id, amount, payee, n)
+  LEFT JOIN journal r ON r.owner = o.owner AND r.id = o.id AND r.phase = least(o.k, 2)
+  LEFT JOIN journal h ON o.k > 1 AND h.owner = o.owner AND h.id = o.id AND h.phase = 1 $$;
 
 -- Appends a link to the hash chain and moves the head; the caller holds the head's lock.
 CREATE FUNCTION ledger.seal_batch(
-  p_shard smallint, base bigint, link bytea, instant timestamptz, entries ledger.journal[]
+  p_shard smallint, base bigint, size integer, link bytea, instant timestamptz,
+  first uuid, final uuid
 ) RETURNS void LANGUAGE plpgsql SET search_path = ledger, pg_temp AS $$
 DECLARE
-  last bigint := base + cardinality(entries);
   next bytea;
 BEGIN
-  SELECT sha256(link || string_agg(e.leaf, '' ORDER BY e.seq)) INTO next FROM unnest(entries) e;
-  INSERT INTO seal VALUES (p_shard, base + 1, last, instant, link, next);
-  UPDATE head SET seq = last, hash = next WHERE shard = p_shard;
+  SELECT sha256(link || string_agg(j.leaf, '' ORDER BY j.seq)) INTO next FROM journal j
+    WHERE j.shard = p_shard AND j.seq BETWEEN base + 1 AND base + size
+      AND j.id BETWEEN first AND final;
+  INSERT INTO seal VALUES (p_shard, base + 1, base + size, instant, link, next);
+  UPDATE head SET seq = base + size, hash = next WHERE shard = p_shard;
 END $$;
 
 -- ── Everything else: entries of a single step ───────────────────────────────────────────────
@@ -252,7 +287,7 @@ BEGIN
   IF updated <> (SELECT count(DISTINCT a) FROM unnest(p_accounts) a) THEN
     RAISE EXCEPTION 'an account has no balance on shard %: %', p_shard, p_accounts;
   END IF;
-  PERFORM seal_batch(p_shard, base, link, instant, ARRAY[entry]);
+  PERFORM seal_batch(p_shard, base, 1, link, instant, p_id, p_id);
   RETURN 1;
 END $$;
 

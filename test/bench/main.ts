@@ -1,0 +1,45 @@
+import { cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import { ledger } from './ledger.ts'
+
+export interface Target {
+  readonly name: string
+  readonly goal: string
+  readonly value: number
+  readonly met: boolean
+}
+
+/** What a benchmark measured, in one run beside its peers. */
+export interface Report {
+  readonly name: string
+  readonly figures: Readonly<Record<string, number>>
+  readonly targets: readonly Target[]
+}
+
+const BENCHMARKS: Readonly<Record<string, () => Promise<Report>>> = { ledger }
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: 'boolean', default: false } },
+})
+const run = BENCHMARKS[positionals[0] ?? '']
+if (!run) {
+  console.error(`usage: npm run bench -- NAME [--json]\nNAME: ${Object.keys(BENCHMARKS).join(', ')}`)
+  process.exit(2)
+}
+const report = await run()
+const machine = `${process.platform} ${process.arch}, ${cpus().length} × ${cpus()[0]?.model ?? '?'}`
+if (values.json) console.log(JSON.stringify({ ...report, machine }))
+else print(report, machine)
+process.exit(0)
+
+function print({ name, figures, targets }: Report, machine: string): void {
+  console.log(`\n${name} on ${machine}\n`)
+  for (const [figure, value] of Object.entries(figures)) {
+    console.log(`  ${figure.padEnd(36)} ${value.toLocaleString('en-US').padStart(12)}`)
+  }
+  console.log('')
+  for (const { name: target, goal, value, met } of targets) {
+    console.log(`  ${met ? 'met   ' : 'missed'}  ${target}: ${value} (goal ${goal})`)
+  }
+}
