@@ -29,8 +29,8 @@ export async function lockFile(file: string, what: string): Promise<() => Promis
 
 const held = (file: string, what: string, pid: string): Error =>
   new Error(
-    `${what} is in use by process ${pid}. Stop that process (kill ${pid}), or choose another data ` +
-      `directory. (The lock is ${file}.)`,
+    `${what} is in use by process ${pid}. Stop that process (kill ${pid}), or choose another ` +
+      `data directory. (The lock is ${file}.)`,
   )
 
 const tryLink = (from: string, to: string): Promise<boolean> =>

@@ -1,0 +1,730 @@
+-- The schema that core/db/migrations make, for reading and for review. Not for loading.
+-- Written by "npm run db:dump". Monthly partitions are left out: it is the same every month.
+
+CREATE SCHEMA hub;
+GRANT USAGE ON SCHEMA hub TO hub_app;
+
+CREATE TABLE hub.api_key (
+  id text NOT NULL,
+  principal text NOT NULL,
+  hash bytea NOT NULL,
+  prefix text NOT NULL,
+  credits bigint NOT NULL,
+  name text,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  revoked_at timestamp with time zone,
+  CONSTRAINT api_key_pkey PRIMARY KEY (id),
+  CONSTRAINT api_key_credits_fkey FOREIGN KEY (credits) REFERENCES ledger.account(id),
+  CONSTRAINT api_key_credits_key UNIQUE (credits),
+  CONSTRAINT api_key_hash_check CHECK ((length(hash) = 32)),
+  CONSTRAINT api_key_hash_key UNIQUE (hash),
+  CONSTRAINT api_key_id_check CHECK ((id ~ '^key_[0-9A-Za-z]{16}$'::text)),
+  CONSTRAINT api_key_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  CONSTRAINT api_key_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id)
+);
+CREATE INDEX api_key_principal ON hub.api_key USING btree (principal);
+GRANT INSERT, SELECT, UPDATE ON hub.api_key TO hub_app;
+
+CREATE TABLE hub.call (
+  id uuid NOT NULL,
+  at timestamp with time zone NOT NULL,
+  request_id text NOT NULL,
+  principal text NOT NULL,
+  key_id text,
+  service text NOT NULL,
+  endpoint integer NOT NULL,
+  price_version integer NOT NULL,
+  source text NOT NULL,
+  charged bigint NOT NULL,
+  outcome text NOT NULL,
+  status smallint NOT NULL,
+  latency_ms integer NOT NULL,
+  reason text,
+  CONSTRAINT call_pkey PRIMARY KEY (id),
+  CONSTRAINT call_charged_check CHECK ((charged >= 0)),
+  CONSTRAINT call_latency_ms_check CHECK ((latency_ms >= 0)),
+  CONSTRAINT call_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'failed'::text, 'unresolved'::text]))),
+  CONSTRAINT call_source_check CHECK ((source = ANY (ARRAY['free'::text, 'credits'::text, 'x402'::text, 'none'::text])))
+);
+CREATE INDEX call_key ON hub.call USING btree (key_id, at);
+CREATE INDEX call_service ON hub.call USING btree (service, at);
+GRANT INSERT, SELECT ON hub.call TO hub_app;
+
+CREATE TABLE hub.challenge (
+  nonce text NOT NULL,
+  message text NOT NULL,
+  wallet_address text,
+  expires_at timestamp with time zone NOT NULL,
+  used_at timestamp with time zone,
+  CONSTRAINT challenge_pkey PRIMARY KEY (nonce),
+  CONSTRAINT challenge_nonce_check CHECK ((length(nonce) >= 16)),
+  CONSTRAINT challenge_wallet_address_check CHECK ((wallet_address ~ '^0x[0-9a-f]{40}$'::text))
+);
+CREATE INDEX challenge_expiry ON hub.challenge USING btree (expires_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.challenge TO hub_app;
+
+CREATE TABLE hub.endpoint (
+  id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
+  service text NOT NULL,
+  method text NOT NULL,
+  path text NOT NULL,
+  summary text NOT NULL,
+  input_schema jsonb NOT NULL,
+  output_schema jsonb,
+  state text DEFAULT 'active'::text NOT NULL,
+  CONSTRAINT endpoint_pkey PRIMARY KEY (id),
+  CONSTRAINT endpoint_method_check CHECK ((method = ANY (ARRAY['GET'::text, 'POST'::text, 'PUT'::text, 'PATCH'::text, 'DELETE'::text]))),
+  CONSTRAINT endpoint_path_check CHECK ((path ~ '^/'::text)),
+  CONSTRAINT endpoint_service_fkey FOREIGN KEY (service) REFERENCES hub.service(slug),
+  CONSTRAINT endpoint_service_method_path_key UNIQUE (service, method, path),
+  CONSTRAINT endpoint_state_check CHECK ((state = ANY (ARRAY['active'::text, 'retired'::text])))
+);
+GRANT INSERT, SELECT, UPDATE ON hub.endpoint TO hub_app;
+
+CREATE TABLE hub.migration (
+  number integer NOT NULL,
+  name text NOT NULL,
+  sha256 text NOT NULL,
+  applied_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT migration_pkey PRIMARY KEY (number)
+);
+
+CREATE TABLE hub.payment_claim (
+  network text NOT NULL,
+  asset text NOT NULL,
+  payer text NOT NULL,
+  nonce text NOT NULL,
+  id uuid NOT NULL,
+  purpose text NOT NULL,
+  request_hash bytea NOT NULL,
+  amount bigint NOT NULL,
+  state text DEFAULT 'claimed'::text NOT NULL,
+  transaction text,
+  answer jsonb,
+  claimed_at timestamp with time zone DEFAULT now() NOT NULL,
+  changed_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT payment_claim_pkey PRIMARY KEY (network, asset, payer, nonce),
+  CONSTRAINT payment_claim_amount_check CHECK ((amount > 0)),
+  CONSTRAINT payment_claim_asset_check CHECK ((asset ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT payment_claim_id_key UNIQUE (id),
+  CONSTRAINT payment_claim_nonce_check CHECK ((nonce ~ '^0x[0-9a-f]{64}$'::text)),
+  CONSTRAINT payment_claim_payer_check CHECK ((payer ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT payment_claim_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'settled'::text, 'pending'::text, 'failed'::text])))
+);
+CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (claimed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text]));
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.payment_claim TO hub_app;
+
+CREATE TABLE hub.payment_intent (
+  call uuid NOT NULL,
+  owner bigint NOT NULL,
+  url text NOT NULL,
+  network text NOT NULL,
+  asset text NOT NULL,
+  payer text NOT NULL,
+  payee text NOT NULL,
+  amount bigint NOT NULL,
+  nonce text NOT NULL,
+  valid_before timestamp with time zone NOT NULL,
+  payload_hash bytea NOT NULL,
+  state text DEFAULT 'signed'::text NOT NULL,
+  transaction text,
+  reason text,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  changed_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT payment_intent_pkey PRIMARY KEY (call),
+  CONSTRAINT payment_intent_amount_check CHECK ((amount > 0)),
+  CONSTRAINT payment_intent_nonce_key UNIQUE (nonce),
+  CONSTRAINT payment_intent_owner_fkey FOREIGN KEY (owner) REFERENCES ledger.account(id),
+  CONSTRAINT payment_intent_state_check CHECK ((state = ANY (ARRAY['signed'::text, 'paid'::text, 'unresolved'::text, 'unused'::text])))
+);
+CREATE INDEX payment_intent_open ON hub.payment_intent USING btree (valid_before) WHERE (state = ANY (ARRAY['signed'::text, 'unresolved'::text]));
+GRANT INSERT, SELECT, UPDATE ON hub.payment_intent TO hub_app;
+
+CREATE TABLE hub.price (
+  endpoint integer NOT NULL,
+  version integer NOT NULL,
+  amount bigint NOT NULL,
+  computed boolean NOT NULL,
+  commission_bps smallint NOT NULL,
+  since timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT price_pkey PRIMARY KEY (endpoint, version),
+  CONSTRAINT price_amount_check CHECK ((amount >= 0)),
+  CONSTRAINT price_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
+  CONSTRAINT price_endpoint_fkey FOREIGN KEY (endpoint) REFERENCES hub.endpoint(id),
+  CONSTRAINT price_version_check CHECK ((version > 0))
+);
+GRANT INSERT, SELECT ON hub.price TO hub_app;
+
+CREATE TABLE hub.principal (
+  id text NOT NULL,
+  wallet_address text,
+  shard smallint NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT principal_pkey PRIMARY KEY (id),
+  CONSTRAINT principal_id_check CHECK ((id ~ '^prn_[0-9A-Za-z]{16}$'::text)),
+  CONSTRAINT principal_shard_fkey FOREIGN KEY (shard) REFERENCES ledger.head(shard),
+  CONSTRAINT principal_wallet_address_check CHECK ((wallet_address ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT principal_wallet_address_key UNIQUE (wallet_address)
+);
+GRANT INSERT, SELECT, UPDATE ON hub.principal TO hub_app;
+
+CREATE TABLE hub.provider (
+  id text NOT NULL,
+  commission_bps smallint,
+  CONSTRAINT provider_pkey PRIMARY KEY (id),
+  CONSTRAINT provider_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
+  CONSTRAINT provider_id_check CHECK ((id ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text))
+);
+GRANT INSERT, SELECT, UPDATE ON hub.provider TO hub_app;
+
+CREATE TABLE hub.service (
+  slug text NOT NULL,
+  name text NOT NULL,
+  category text NOT NULL,
+  summary text NOT NULL,
+  provider text NOT NULL,
+  free_calls_per_month integer NOT NULL,
+  commission_bps smallint,
+  state text DEFAULT 'active'::text NOT NULL,
+  search tsvector NOT NULL,
+  listed_at timestamp with time zone DEFAULT now() NOT NULL,
+  updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT service_pkey PRIMARY KEY (slug),
+  CONSTRAINT service_category_check CHECK ((category ~ '^[a-z][a-z0-9-]{0,39}$'::text)),
+  CONSTRAINT service_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
+  CONSTRAINT service_free_calls_per_month_check CHECK ((free_calls_per_month >= 0)),
+  CONSTRAINT service_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  CONSTRAINT service_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
+  CONSTRAINT service_slug_check CHECK ((slug ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text)),
+  CONSTRAINT service_state_check CHECK ((state = ANY (ARRAY['active'::text, 'retired'::text]))),
+  CONSTRAINT service_summary_check CHECK (((length(summary) >= 1) AND (length(summary) <= 500)))
+);
+CREATE INDEX service_name ON hub.service USING gin (name public.gin_trgm_ops);
+CREATE INDEX service_search ON hub.service USING gin (search);
+GRANT INSERT, SELECT, UPDATE ON hub.service TO hub_app;
+
+CREATE SCHEMA ledger;
+GRANT USAGE ON SCHEMA ledger TO hub_app;
+
+CREATE TABLE ledger.account (
+  id bigint GENERATED BY DEFAULT AS IDENTITY NOT NULL,
+  code text NOT NULL,
+  class text GENERATED ALWAYS AS (split_part(code, ':'::text, 1)) STORED NOT NULL,
+  asset smallint NOT NULL,
+  home smallint,
+  opened_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT account_pkey PRIMARY KEY (id),
+  CONSTRAINT account_asset_fkey FOREIGN KEY (asset) REFERENCES ledger.asset(id),
+  CONSTRAINT account_code_check CHECK (((code ~ '^[a-z0-9]+(:[A-Za-z0-9_.-]+)+$'::text) AND (length(code) <= 200))),
+  CONSTRAINT account_code_check1 CHECK ((split_part(code, ':'::text, 1) = ANY (ARRAY['assets'::text, 'liabilities'::text, 'income'::text, 'expenses'::text, 'equity'::text]))),
+  CONSTRAINT account_code_key UNIQUE (code)
+);
+GRANT SELECT ON ledger.account TO hub_app;
+
+CREATE TABLE ledger.asset (
+  id smallint NOT NULL,
+  code text NOT NULL,
+  decimals smallint NOT NULL,
+  meaning text NOT NULL,
+  CONSTRAINT asset_pkey PRIMARY KEY (id),
+  CONSTRAINT asset_code_key UNIQUE (code)
+);
+GRANT SELECT ON ledger.asset TO hub_app;
+
+CREATE TABLE ledger.balance (
+  account bigint NOT NULL,
+  shard smallint NOT NULL,
+  asset smallint NOT NULL,
+  balance bigint DEFAULT 0 NOT NULL,
+  floor bigint,
+  CONSTRAINT balance_pkey PRIMARY KEY (account, shard),
+  CONSTRAINT balance_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id),
+  CONSTRAINT balance_asset_fkey FOREIGN KEY (asset) REFERENCES ledger.asset(id),
+  CONSTRAINT balance_floor CHECK ((balance >= floor))
+) WITH (fillfactor=50);
+GRANT SELECT ON ledger.balance TO hub_app;
+
+CREATE TABLE ledger.head (
+  shard smallint NOT NULL,
+  seq bigint DEFAULT 0 NOT NULL,
+  hash bytea DEFAULT '\x00'::bytea NOT NULL,
+  CONSTRAINT head_pkey PRIMARY KEY (shard)
+) WITH (fillfactor=20);
+GRANT SELECT ON ledger.head TO hub_app;
+
+CREATE TABLE ledger.journal (
+  id uuid NOT NULL,
+  owner bigint NOT NULL,
+  seq bigint NOT NULL,
+  at timestamp with time zone NOT NULL,
+  amount bigint NOT NULL,
+  rest bigint NOT NULL,
+  fee bigint NOT NULL,
+  payee bigint NOT NULL,
+  expires_at timestamp with time zone,
+  endpoint integer NOT NULL,
+  price_version integer NOT NULL,
+  bps smallint NOT NULL,
+  asset smallint NOT NULL,
+  shard smallint NOT NULL,
+  kind smallint NOT NULL,
+  phase smallint NOT NULL,
+  guards bigint[],
+  accounts bigint[],
+  amounts bigint[],
+  effective_at timestamp with time zone,
+  meta jsonb,
+  leaf bytea NOT NULL,
+  CONSTRAINT journal_pkey PRIMARY KEY (owner, id, phase),
+  CONSTRAINT journal_amounts CHECK (((LEAST(amount, rest, fee) >= 0) AND (fee <= amount))),
+  CONSTRAINT journal_step CHECK (
+CASE phase
+    WHEN 1 THEN ((kind = 1) AND (amount > 0) AND (rest = 0) AND (fee = 0) AND (expires_at IS NOT NULL))
+    WHEN 2 THEN ((kind = ANY (ARRAY[2, 3, 4])) AND ((amount + rest) > 0) AND ((kind = 2) OR (amount = 0)) AND (fee = ((amount * bps) / 10000)))
+    ELSE ((kind >= 16) AND ledger.is_balanced(accounts, amounts))
+END)
+) PARTITION BY RANGE (id);
+CREATE INDEX journal_order ON ONLY ledger.journal USING btree (shard, seq);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.journal FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.journal FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.journal TO hub_app;
+
+CREATE TABLE ledger.journal_past PARTITION OF ledger.journal FOR VALUES FROM (MINVALUE) TO ('01a19467-e800-0000-0000-000000000000');
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.journal_past FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.journal_past TO hub_app;
+
+CREATE TABLE ledger.kind (
+  id smallint NOT NULL,
+  event text NOT NULL,
+  phase smallint NOT NULL,
+  CONSTRAINT kind_pkey PRIMARY KEY (id),
+  CONSTRAINT kind_event_key UNIQUE (event),
+  CONSTRAINT kind_phase_check CHECK (((phase >= 0) AND (phase <= 2)))
+);
+GRANT SELECT ON ledger.kind TO hub_app;
+
+CREATE TABLE ledger.seal (
+  shard smallint NOT NULL,
+  seq_from bigint NOT NULL,
+  seq_to bigint NOT NULL,
+  at timestamp with time zone NOT NULL,
+  prev bytea NOT NULL,
+  hash bytea NOT NULL,
+  CONSTRAINT seal_pkey PRIMARY KEY (shard, seq_to),
+  CONSTRAINT seal_check CHECK ((seq_to >= seq_from))
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.seal FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.seal FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.seal TO hub_app;
+
+CREATE VIEW ledger.open_hold AS
+ SELECT id,
+    owner,
+    seq,
+    at,
+    amount,
+    rest,
+    fee,
+    payee,
+    expires_at,
+    endpoint,
+    price_version,
+    bps,
+    asset,
+    shard,
+    kind,
+    phase,
+    guards,
+    accounts,
+    amounts,
+    effective_at,
+    meta,
+    leaf
+   FROM ledger.journal r
+  WHERE ((phase = 1) AND (NOT (EXISTS ( SELECT
+           FROM ledger.journal s
+          WHERE ((s.owner = r.owner) AND (s.id = r.id) AND (s.phase = 2))))));
+GRANT SELECT ON ledger.open_hold TO hub_app;
+
+CREATE VIEW ledger.posting AS
+ SELECT j.shard,
+    j.seq,
+    l.n,
+    j.id,
+    j.owner,
+    j.phase,
+    k.event,
+    j.at,
+    COALESCE(j.effective_at, j.at) AS effective_at,
+    a.code AS account,
+    s.code AS asset,
+    l.amount,
+    l.account AS account_id
+   FROM ((((ledger.journal j
+     JOIN ledger.kind k ON ((k.id = j.kind)))
+     CROSS JOIN LATERAL ledger.legs(j.*) l(n, account, amount))
+     JOIN ledger.account a ON ((a.id = l.account)))
+     JOIN ledger.asset s ON ((s.id = a.asset)));
+GRANT SELECT ON ledger.posting TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.apply(p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[], payee bigint[], bps smallint[], ttl integer[], endpoint integer[], price_version integer[], guard_n integer[], guard bigint[], exact boolean, OUT outcomes smallint[], OUT balances bigint[])
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+#variable_conflict use_column
+DECLARE
+  size integer := cardinality(k);
+  base bigint;
+  link bytea;
+  instant timestamptz;
+  first uuid;
+  final uuid;
+  refused boolean[];
+  applied integer;
+  touched bigint[];
+  deltas bigint[];
+  updated integer;
+BEGIN
+  SELECT h.seq, h.hash INTO STRICT base, link FROM head h WHERE h.shard = p_shard FOR UPDATE;
+  instant := clock_timestamp();
+  -- The bounds let PostgreSQL leave out all partitions but those of the batch before it starts.
+  SELECT x INTO first FROM unnest(id) x ORDER BY x LIMIT 1;
+  SELECT x INTO final FROM unnest(id) x ORDER BY x DESC LIMIT 1;
+
+  -- Could every account pay for everything that this batch asks of it? Then all may pass.
+  PERFORM FROM (
+      SELECT o.owner AS account, o.asset, sum(o.amount) AS demand
+        FROM unnest(k, owner, asset, amount) o(k, owner, asset, amount)
+        WHERE o.k = 1 GROUP BY o.owner, o.asset
+      UNION ALL
+      SELECT g.account, 4, sum(amount[g.n]) FROM unnest(guard_n, guard) g(n, account)
+        GROUP BY g.account) d
+    LEFT JOIN LATERAL (SELECT * FROM balance b WHERE b.account = d.account AND b.shard = p_shard
+      LIMIT 1) b ON true
+    WHERE b.account IS NULL OR b.asset <> d.asset OR b.balance - b.floor < d.demand
+    LIMIT 1;
+  IF FOUND THEN
+    refused := refuse(p_shard, k, owner, id, amount, asset, guard_n, guard, instant);
+  END IF;
+
+  INSERT INTO journal SELECT x.*, sha256(record_send(ROW(x.*))) FROM (
+    SELECT o.id, o.owner, base + row_number() OVER () AS seq, instant AS at,
+      CASE WHEN o.k > 2 THEN 0 ELSE o.amount END AS amount,
+      CASE o.k WHEN 1 THEN 0 WHEN 2 THEN h.amount - o.amount ELSE h.amount END AS rest,
+      CASE o.k WHEN 2 THEN o.amount * h.bps / 10000 ELSE 0 END AS fee,
+      coalesce(h.payee, o.payee) AS payee,
+      CASE o.k WHEN 1 THEN instant + make_interval(secs => o.ttl) END AS expires_at,
+      coalesce(h.endpoint, o.endpoint) AS endpoint,
+      coalesce(h.price_version, o.price_version) AS price_version, coalesce(h.bps, o.bps) AS bps,
+      coalesce(h.asset, o.asset) AS asset, p_shard AS shard, o.k AS kind,
+      CASE o.k WHEN 1 THEN 1 ELSE 2 END::smallint AS phase,
+      CASE WHEN o.k > 1 THEN h.guards WHEN cardinality(guard_n) > 0 THEN
+        (SELECT array_agg(g.account) FROM unnest(guard_n, guard) g(n, account) WHERE g.n = o.n)
+      END AS guards,
+      NULL::bigint[] AS accounts, NULL::bigint[] AS amounts, NULL::timestamptz AS effective_at,
+      NULL::jsonb AS meta
+    FROM unnest(k, owner, id, amount, asset, payee, bps, ttl, endpoint, price_version)
+      WITH ORDINALITY o(k, owner, id, amount, asset, payee, bps, ttl, endpoint, price_version, n)
+    LEFT JOIN LATERAL (SELECT * FROM journal h WHERE o.k > 1 AND h.owner = o.owner AND h.id = o.id
+      AND h.id BETWEEN first AND final AND h.phase = 1 LIMIT 1) h ON true
+    WHERE CASE o.k WHEN 1 THEN refused IS NULL OR NOT refused[o.n] WHEN 2 THEN o.amount <= h.amount
+        WHEN 3 THEN h.amount IS NOT NULL ELSE h.expires_at <= instant END
+      AND (NOT exact OR NOT EXISTS (SELECT FROM journal r WHERE r.owner = o.owner AND r.id = o.id
+        AND r.phase = least(o.k, 2)))) x;
+  GET DIAGNOSTICS applied = ROW_COUNT;
+
+  IF applied > 0 THEN
+    SELECT array_agg(d.account), array_agg(d.delta) INTO touched, deltas FROM (
+      SELECT l.account, sum(l.amount)::bigint AS delta FROM journal j, legs(j) l
+        WHERE j.shard = p_shard AND j.seq BETWEEN base + 1 AND base + applied
+          AND j.id BETWEEN first AND final GROUP BY l.account) d
+      WHERE d.delta <> 0;
+    UPDATE balance b SET balance = b.balance + d.delta
+      FROM unnest(touched, deltas) d(account, delta)
+      WHERE b.account = d.account AND b.shard = p_shard;
+    GET DIAGNOSTICS updated = ROW_COUNT;
+    IF updated <> cardinality(touched) THEN RAISE EXCEPTION 'unknown account in batch'; END IF;
+    PERFORM seal_batch(p_shard, base, applied, link, instant, first, final);
+  END IF;
+
+  IF applied = size THEN outcomes := array_fill(1::smallint, ARRAY[size]);
+  ELSE outcomes := explain(k, owner, id, amount, payee, guard_n, guard, base, instant);
+  END IF;
+  SELECT array_agg(b.balance) INTO balances FROM unnest(k, owner) o(k, owner)
+    LEFT JOIN LATERAL (SELECT b.balance FROM balance b
+      WHERE o.k > 1 AND b.account = o.owner AND b.shard = p_shard LIMIT 1) b ON true;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.apply(smallint,smallint[],bigint[],uuid[],bigint[],smallint[],bigint[],smallint[],integer[],integer[],integer[],integer[],bigint[],boolean) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.ensure_partitions(ahead integer DEFAULT 3)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET "TimeZone" TO 'UTC'
+AS $function$
+DECLARE
+  month timestamptz;
+  partition text;
+  made integer := 0;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtext('ledger.ensure_partitions'));
+  FOR month IN SELECT generate_series(timestamptz '2026-11-01',
+                                      date_trunc('month', now()) + make_interval(months => ahead),
+                                      interval '1 month') LOOP
+    partition := 'journal_' || to_char(month, 'YYYY_MM');
+    CONTINUE WHEN to_regclass('ledger.' || partition) IS NOT NULL;
+    EXECUTE format('CREATE TABLE ledger.%I PARTITION OF ledger.journal FOR VALUES FROM (%L) TO (%L)',
+      partition, ledger.first_id(month), ledger.first_id(month + interval '1 month'));
+    EXECUTE format('CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.%I
+      FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()', partition);
+    EXECUTE format('GRANT SELECT ON ledger.%I TO hub_app', partition);
+    made := made + 1;
+  END LOOP;
+  RETURN made;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.ensure_partitions(integer) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.explain(k smallint[], owner bigint[], id uuid[], amount bigint[], payee bigint[], guard_n integer[], guard bigint[], base bigint, instant timestamp with time zone)
+ RETURNS smallint[]
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+  SELECT array_agg(CASE
+      WHEN r.seq > base THEN 1
+      WHEN r.phase = 1 THEN CASE WHEN r.amount = o.amount AND r.payee = o.payee
+        AND r.guards IS NOT DISTINCT FROM (SELECT array_agg(g.account)
+          FROM unnest(guard_n, guard) g(n, account) WHERE g.n = o.n) THEN 2 ELSE 5 END
+      WHEN r.phase = 2 THEN CASE WHEN r.kind = o.k AND (o.k > 2 OR r.amount = o.amount)
+        THEN 2 ELSE 5 END
+      WHEN o.k = 1 THEN 0
+      WHEN h.amount IS NULL OR o.k = 4 AND h.expires_at > instant THEN 3
+      ELSE 4 END::smallint ORDER BY o.n)
+  FROM unnest(k, owner, id, amount, payee) WITH ORDINALITY o(k, owner, id, amount, payee, n)
+  LEFT JOIN journal r ON r.owner = o.owner AND r.id = o.id AND r.phase = least(o.k, 2)
+  LEFT JOIN journal h ON o.k > 1 AND h.owner = o.owner AND h.id = o.id AND h.phase = 1 $function$;
+
+CREATE OR REPLACE FUNCTION ledger.first_id(instant timestamp with time zone)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE
+RETURN (rpad(lpad(to_hex(((EXTRACT(epoch FROM instant) * (1000)::numeric))::bigint), 12, '0'::text), 32, '0'::text))::uuid;
+GRANT EXECUTE ON FUNCTION ledger.first_id(timestamp with time zone) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.holds_account(asset smallint)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+RETURN (CASE asset WHEN 1 THEN 2 WHEN 3 THEN 30 WHEN 4 THEN 40 ELSE NULL::integer END)::bigint;
+GRANT EXECUTE ON FUNCTION ledger.holds_account(smallint) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.is_balanced(accounts bigint[], amounts bigint[])
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+BEGIN
+  RETURN coalesce(cardinality(accounts) BETWEEN 2 AND 8
+    AND cardinality(accounts) = cardinality(amounts)
+    AND (SELECT sum(amount) = 0 FROM unnest(amounts) u(amount)), false);
+END $function$;
+
+CREATE OR REPLACE FUNCTION ledger.leaf(j ledger.journal)
+ RETURNS bytea
+ LANGUAGE sql
+ STABLE
+RETURN sha256(record_send(ROW((j).id, (j).owner, (j).seq, (j).at, (j).amount, (j).rest, (j).fee, (j).payee, (j).expires_at, (j).endpoint, (j).price_version, (j).bps, (j).asset, (j).shard, (j).kind, (j).phase, (j).guards, (j).accounts, (j).amounts, (j).effective_at, (j).meta)));
+GRANT EXECUTE ON FUNCTION ledger.leaf(ledger.journal) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.legs(j ledger.journal)
+ RETURNS TABLE(n bigint, account bigint, amount bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT u.n, u.account, u.amount
+  FROM unnest(
+    coalesce(j.accounts,
+      ARRAY[j.owner, ledger.holds_account(j.asset), j.payee, 1]
+        || CASE WHEN j.guards IS NOT NULL THEN j.guards || ARRAY[40, 42]::bigint[] END),
+    coalesce(j.amounts, CASE j.phase
+      WHEN 1 THEN ARRAY[-j.amount, j.amount, 0, 0]
+        || CASE WHEN j.guards IS NOT NULL
+          THEN array_fill(-j.amount, ARRAY[cardinality(j.guards)])
+            || ARRAY[j.amount * cardinality(j.guards), 0] END
+      ELSE ARRAY[j.rest, -j.amount - j.rest, j.amount - j.fee, j.fee]
+        || CASE WHEN j.guards IS NOT NULL
+          THEN array_fill(j.rest, ARRAY[cardinality(j.guards)])
+            || ARRAY[(-j.amount - j.rest) * cardinality(j.guards),
+              j.amount * cardinality(j.guards)] END
+      END)) WITH ORDINALITY u(account, amount, n)
+  WHERE u.amount <> 0 $function$;
+GRANT EXECUTE ON FUNCTION ledger.legs(ledger.journal) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.open_account(p_code text, p_asset smallint, p_home smallint DEFAULT NULL::smallint, p_floor bigint DEFAULT NULL::bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+DECLARE
+  opened bigint;
+BEGIN
+  SELECT id INTO opened FROM account WHERE code = p_code;
+  IF FOUND THEN RETURN opened; END IF;
+  INSERT INTO account (code, asset, home) VALUES (p_code, p_asset, p_home)
+    ON CONFLICT (code) DO NOTHING RETURNING id INTO opened;
+  IF opened IS NULL THEN -- somebody else opened it meanwhile
+    SELECT id INTO STRICT opened FROM account WHERE code = p_code;
+    RETURN opened;
+  END IF;
+  INSERT INTO balance (account, shard, asset, floor)
+    SELECT opened, shard, p_asset, p_floor FROM head WHERE p_home IS NULL OR shard = p_home;
+  RETURN opened;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.open_account(text,smallint,smallint,bigint) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.open_shard(p_shard smallint)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+  INSERT INTO head (shard) VALUES (p_shard) ON CONFLICT DO NOTHING;
+  INSERT INTO balance (account, shard, asset, floor)
+    SELECT id, p_shard, asset, CASE WHEN id IN (2, 6, 30, 40) THEN 0 END FROM account WHERE home IS NULL
+    ON CONFLICT DO NOTHING $function$;
+
+CREATE OR REPLACE FUNCTION ledger.post(p_shard smallint, p_owner bigint, p_id uuid, p_event text, p_accounts bigint[], p_amounts bigint[], p_effective_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_meta jsonb DEFAULT NULL::jsonb)
+ RETURNS smallint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+DECLARE
+  base bigint;
+  link bytea;
+  instant timestamptz;
+  known journal;
+  entry journal;
+  posted_kind smallint;
+  updated integer;
+BEGIN
+  SELECT seq, hash INTO STRICT base, link FROM head WHERE shard = p_shard FOR UPDATE;
+  instant := clock_timestamp();
+  SELECT k.id INTO STRICT posted_kind FROM kind k WHERE k.event = p_event AND k.phase = 0;
+  SELECT * INTO known FROM journal WHERE owner = p_owner AND id = p_id AND phase = 0;
+  IF FOUND THEN
+    RETURN CASE WHEN known.kind = posted_kind AND known.accounts = p_accounts
+      AND known.amounts = p_amounts THEN 2 ELSE 5 END;
+  END IF;
+  IF EXISTS (SELECT FROM unnest(p_accounts, p_amounts) u(account, amount)
+      LEFT JOIN account a ON a.id = u.account GROUP BY a.asset HAVING sum(u.amount) <> 0
+        OR a.asset IS NULL) THEN
+    RAISE EXCEPTION 'not balanced, or an unknown account: % %', p_accounts, p_amounts
+      USING ERRCODE = 'check_violation';
+  END IF;
+  IF EXISTS (SELECT FROM (SELECT u.account, sum(u.amount) AS delta
+        FROM unnest(p_accounts, p_amounts) u(account, amount) GROUP BY u.account) d
+      JOIN balance b ON b.account = d.account AND b.shard = p_shard
+      WHERE b.balance + d.delta < b.floor) THEN
+    RETURN 0;
+  END IF;
+  SELECT p_id, p_owner, base + 1, instant, 0, 0, 0, 0, NULL, 0, 0, 0, a.asset, p_shard, posted_kind,
+      0, NULL, p_accounts, p_amounts, p_effective_at, p_meta, NULL
+    INTO entry FROM account a WHERE a.id = p_accounts[1];
+  entry.leaf := leaf(entry);
+  INSERT INTO journal SELECT entry.*;
+  UPDATE balance b SET balance = b.balance + d.delta
+    FROM (SELECT l.account, sum(l.amount)::bigint AS delta FROM legs(entry) l GROUP BY l.account) d
+    WHERE b.account = d.account AND b.shard = p_shard;
+  GET DIAGNOSTICS updated = ROW_COUNT;
+  IF updated <> (SELECT count(DISTINCT a) FROM unnest(p_accounts) a) THEN
+    RAISE EXCEPTION 'an account has no balance on shard %: %', p_shard, p_accounts;
+  END IF;
+  PERFORM seal_batch(p_shard, base, 1, link, instant, p_id, p_id);
+  RETURN 1;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.post(smallint,bigint,uuid,text,bigint[],bigint[],timestamp with time zone,jsonb) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.refuse_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RAISE EXCEPTION 'the ledger is append-only: % on % refused', TG_OP, TG_TABLE_NAME
+    USING ERRCODE = 'restrict_violation', HINT = 'Correct an entry by posting another one.';
+END $function$;
+
+CREATE OR REPLACE FUNCTION ledger.refuse(p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[], guard_n integer[], guard bigint[], instant timestamp with time zone)
+ RETURNS boolean[]
+ LANGUAGE plpgsql
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+DECLARE
+  refused boolean[] := array_fill(false, ARRAY[cardinality(k)]);
+  account bigint[];
+  available bigint[];
+  op record;
+  at_place integer;
+BEGIN
+  SELECT array_agg(a.account), array_agg(coalesce(b.balance - coalesce(b.floor, -4611686018427387904), 0))
+    INTO account, available
+    FROM (SELECT DISTINCT u.account, u.asset FROM (
+      SELECT * FROM unnest(owner, asset, k) o(account, asset, k) WHERE o.k = 1
+      UNION ALL SELECT g, 4, 1 FROM unnest(guard) g) u) a
+    LEFT JOIN balance b ON b.account = a.account AND b.shard = p_shard AND b.asset = a.asset;
+  FOR op IN
+    SELECT o.n, o.k, o.amount, h.amount AS held, r.phase IS NOT NULL AS known, h.expires_at,
+      (SELECT array_agg(p.n) FROM unnest(account) WITH ORDINALITY p(account, n)
+        WHERE p.account = o.owner OR p.account = ANY (h.guards)
+          OR p.account IN (SELECT g.account FROM unnest(guard_n, guard) g(n, account)
+            WHERE g.n = o.n)) AS places
+    FROM unnest(k, owner, id, amount) WITH ORDINALITY o(k, owner, id, amount, n)
+    LEFT JOIN journal h ON o.k > 1 AND h.owner = o.owner AND h.id = o.id AND h.phase = 1
+    LEFT JOIN journal r ON r.owner = o.owner AND r.id = o.id AND r.phase = least(o.k, 2)
+    ORDER BY o.n
+  LOOP
+    CONTINUE WHEN op.known OR op.places IS NULL;
+    IF op.k = 1 THEN
+      refused[op.n] := (SELECT bool_or(available[p] < op.amount) FROM unnest(op.places) p);
+      CONTINUE WHEN refused[op.n];
+    ELSE
+      CONTINUE WHEN op.held IS NULL OR op.k = 2 AND op.amount > op.held
+        OR op.k = 4 AND op.expires_at > instant;
+    END IF;
+    FOREACH at_place IN ARRAY op.places LOOP
+      available[at_place] := available[at_place] + CASE op.k
+        WHEN 1 THEN -op.amount WHEN 2 THEN op.held - op.amount ELSE op.held END;
+    END LOOP;
+  END LOOP;
+  RETURN refused;
+END $function$;
+
+CREATE OR REPLACE FUNCTION ledger.seal_batch(p_shard smallint, base bigint, size integer, link bytea, instant timestamp with time zone, first uuid, final uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+DECLARE
+  next bytea;
+BEGIN
+  SELECT sha256(link || string_agg(j.leaf, '' ORDER BY j.seq)) INTO next FROM journal j
+    WHERE j.shard = p_shard AND j.seq BETWEEN base + 1 AND base + size
+      AND j.id BETWEEN first AND final;
+  INSERT INTO seal VALUES (p_shard, base + 1, base + size, instant, link, next);
+  UPDATE head SET seq = base + size, hash = next WHERE shard = p_shard;
+END $function$;
+
+CREATE SCHEMA public;
+GRANT USAGE ON SCHEMA public TO PUBLIC;
+
+CREATE EXTENSION pg_trgm SCHEMA public;
