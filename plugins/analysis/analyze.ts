@@ -1,0 +1,257 @@
+import { Refusal } from 'agenthub/plugin'
+import { classify } from './classify.ts'
+import type { Analysis, AnalyzeTask } from './engine.ts'
+import { type Fact, factNamed, type Reading, sourcesAsked, spelled, type Thing } from './facts.ts'
+import { readFormat, type Shape } from './format.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** A filled place, with the schema that it satisfies. */
+interface Filled {
+  readonly value: unknown
+  readonly schema: Json
+}
+
+interface Filling {
+  readonly reading: Reading
+  readonly choices: readonly string[]
+  readonly unresolved: string[]
+  resolved: number
+}
+
+/**
+ * Fills in what is asked from what can be computed; the rest is null and listed.
+ * Throws `Refusal('unsupported_by_engine')` when nothing can be computed.
+ */
+export const analyze = (reading: Reading, task: AnalyzeTask): Analysis => {
+  const shape = readFormat(task.outputFormat)
+  const prose =
+    shape === undefined && typeof task.outputFormat === 'string' ? task.outputFormat : ''
+  const wanted = `${task.instructions}\n${prose}`
+  const choices = choicesIn(wanted)
+  const filling: Filling = { reading, choices, unresolved: [], resolved: 0 }
+  const { value, schema } = fill('', shape ?? derivedShape(wanted, choices), '', filling)
+  if (filling.resolved === 0) {
+    throw new Refusal(
+      'unsupported_by_engine',
+      'The embedded engine can compute summary, title, keywords, key_points, entities and their ' +
+        'types, sentiment, aspects, language, counts, e-mails, links, and a category among named ' +
+        'ones; the request names none of them.',
+      { unresolved: filling.unresolved },
+    )
+  }
+  return { output: value, schema, unresolved: filling.unresolved }
+}
+
+/** The fields that instructions ask for, when no format is given. */
+const derivedShape = (instructions: string, choices: readonly string[]): Shape => ({
+  kind: 'object',
+  properties: [
+    ...sourcesAsked(instructions).map(({ name }) => [name, { kind: 'any' }] as const),
+    ...(choices.length > 1 ? [['category', { kind: 'string', choices }] as const] : []),
+  ],
+})
+
+const CUES =
+  '\\b(?:classif(?:y|ied)|categori[sz]ed?|label(?:led)?)\\b[^.:\\n]{0,80}?' +
+  '\\b(?:as|into|among|between|one of)\\b:?\\s{0,4}([^.\\n]{3,400})'
+const LISTED = [
+  new RegExp(CUES, 'i'),
+  /\b(?:categories|classes|labels|options|one of)(?: are)?\s{0,4}[:=(]\s{0,4}([^.)\n]{3,400})/i,
+]
+
+/** The categories that instructions name: `classify as billing, bug or other`. */
+const choicesIn = (instructions: string): string[] => {
+  for (const pattern of LISTED) {
+    const list = pattern.exec(instructions)?.[1] ?? ''
+    const choices = list
+      .replace(/^(?:either|one of)[: ]/i, '')
+      .split(/,\s{0,4}(?:or |and )?|\s(?:or|and)\s|[/|;]/)
+      .map((one) => one.replace(/^["'“‘\s[(]+|["'”’\s\])]+$/g, ''))
+      .filter((one) => one !== '')
+    const areNames = choices.every((one) => one.length <= 60 && one.split(' ').length <= 4)
+    if (choices.length > 1 && choices.length <= 50 && areNames) return [...new Set(choices)]
+  }
+  return []
+}
+
+const fill = (name: string, shape: Shape, path: string, filling: Filling): Filled => {
+  if (shape.kind === 'object') return fillObject(name, shape, path, filling)
+  const fact = factFor(name, shape, filling)
+  const filled = fact === undefined ? undefined : fit(fact, shape, path, filling)
+  if (filled !== undefined) {
+    filling.resolved += 1
+    return filled
+  }
+  filling.unresolved.push(path)
+  return { value: null, schema: { anyOf: [schemaOf(shape), { type: 'null' }] } }
+}
+
+const fillObject = (name: string, shape: Shape, path: string, filling: Filling): Filled => {
+  const entries = (shape.properties ?? []).map(([key, inner]) => {
+    const pointer = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    return [key, fill(memberName(name, key), inner, pointer, filling)] as const
+  })
+  return {
+    value: Object.fromEntries(entries.map(([key, { value }]) => [key, value])),
+    schema: {
+      type: 'object',
+      properties: Object.fromEntries(entries.map(([key, { schema }]) => [key, schema])),
+      required: entries.map(([key]) => key),
+      additionalProperties: false,
+    },
+  }
+}
+
+/** Within `sentiment`, `score` is the score of the sentiment. */
+const memberName = (parent: string, key: string): string => {
+  const own = spelled(key)
+  return spelled(parent) === 'sentiment' && /^(?:label|score|confidence|overall)$/.test(own)
+    ? `sentiment ${own === 'overall' ? 'label' : own}`
+    : key
+}
+
+const CATEGORY = /^(?:category|class|classification|label|type|topic|intent|department)$/
+
+const factFor = (name: string, shape: Shape, filling: Filling): Fact | undefined => {
+  const { reading } = filling
+  const named = name === '' ? rootFact(filling) : factNamed(name, reading)
+  const choices = shape.choices ?? (CATEGORY.test(spelled(name)) ? filling.choices : [])
+  if (choices.length === 0) return named
+  const text = typeof named === 'string' ? named.toLowerCase() : undefined
+  const match = choices.find((one) => one.toLowerCase() === text)
+  return match ?? (named === undefined ? chosen(choices, reading) : undefined)
+}
+
+/** An output that is no object takes the first thing that the instructions ask for. */
+const rootFact = ({ reading }: Filling): Fact | undefined =>
+  sourcesAsked(reading.instructions)[0]?.fact(reading)
+
+/** The likeliest choice, if any word of the text speaks for it. */
+const chosen = (choices: readonly string[], reading: Reading): string | undefined => {
+  const categories = choices.map((name) => ({ name }))
+  const mood = reading.sentiment().overall.score
+  const [best] = classify(reading.sentences, categories, { several: false, mood })
+  return best !== undefined && best.evidence > 0 ? best.name : undefined
+}
+
+/** Brings a fact into the asked form; undefined when it does not fit. */
+const fit = (fact: Fact, shape: Shape, path: string, filling: Filling): Filled | undefined => {
+  if (shape.kind === 'array')
+    return fitList(Array.isArray(fact) ? fact : [fact as string], shape, path, filling)
+  if (shape.kind === 'any')
+    return Array.isArray(fact)
+      ? fitList(fact, { kind: 'array' }, path, filling)
+      : scalar(fact, shape)
+  if (!Array.isArray(fact)) return scalar(fact, shape)
+  if (shape.kind === 'boolean') return scalar(fact.length > 0, shape)
+  if (shape.kind !== 'string') return scalar(firstNumber(fact), shape)
+  const texts = distinct(fact.map(textOf))
+  return texts.length === 0 ? undefined : scalar(texts.join(', '), shape)
+}
+
+const firstNumber = (list: readonly (string | Thing)[]): Fact | undefined => {
+  const [first] = list
+  return typeof first === 'object' ? first['number'] : undefined
+}
+
+const scalar = (fact: Fact | undefined, shape: Shape): Filled | undefined => {
+  const { kind, minimum = -Infinity, maximum = Infinity, choices } = shape
+  const value = kind === 'string' && typeof fact === 'number' ? String(fact) : fact
+  if (value === undefined) return undefined
+  if (choices !== undefined && !(typeof value === 'string' && choices.includes(value))) {
+    return undefined
+  }
+  if (kind === 'integer' && !Number.isInteger(value)) return undefined
+  const type = kind === 'integer' ? 'number' : kind
+  if (type !== 'any' && typeof value !== type) return undefined
+  if (typeof value === 'number' && (value < minimum || value > maximum)) return undefined
+  return { value, schema: kind === 'any' ? { type: typeof value } : schemaOf(shape) }
+}
+
+const fitList = (
+  list: readonly (string | Thing)[],
+  shape: Shape,
+  path: string,
+  filling: Filling,
+): Filled | undefined => {
+  const limited = shape.maxItems ?? Infinity
+  const { items } = shape
+  if (items?.kind === 'object' && (items.properties ?? []).length > 0) {
+    const things = list.slice(0, limited)
+    if (things.length < (shape.minItems ?? 0)) return undefined
+    const value = things.map((one, index) => members(one, items, `${path}/${index}`, filling))
+    const schema = { type: 'array', items: memberSchema(items) }
+    return { value, schema }
+  }
+  if (items !== undefined && !['any', 'string', 'object'].includes(items.kind)) return undefined
+  const keepsThings = items === undefined || items.kind !== 'string'
+  const isPlain = list.every((one) => typeof one === 'string')
+  const value =
+    keepsThings && !isPlain ? list.slice(0, limited) : distinct(list.map(textOf)).slice(0, limited)
+  if (value.length < (shape.minItems ?? 0)) return undefined
+  return {
+    value,
+    schema: { type: 'array', items: { type: keepsThings && !isPlain ? 'object' : 'string' } },
+  }
+}
+
+const textOf = (one: string | Thing): string =>
+  typeof one === 'string' ? one : String(one['text'])
+const distinct = (texts: readonly string[]): string[] => [...new Set(texts)]
+
+/** What callers call the members of an entity or an aspect. */
+const MEMBERS: readonly (readonly [RegExp, readonly string[]])[] = [
+  [/^(?:text|name|entity|value|mention|surface|aspect|word|keyword|term)$/, ['text']],
+  [/^(?:type|kind|category|label|entity type)$/, ['type', 'sentiment']],
+  [/^(?:sentiment|polarity)$/, ['sentiment']],
+  [/^(?:start|begin|offset|start offset|position)$/, ['start']],
+  [/^(?:end|end offset)$/, ['end']],
+  [/^(?:confidence|probability)$/, ['confidence']],
+  [/^score$/, ['score', 'confidence']],
+  [/^(?:iso|date|normalized|normalised)$/, ['iso', 'number']],
+  [/^(?:amount|number)$/, ['number']],
+  [/^(?:currency|unit|subtype|granularity|relative|count)$/, []],
+]
+
+const members = (one: string | Thing, shape: Shape, path: string, filling: Filling): unknown => {
+  const thing: Thing = typeof one === 'string' ? { text: one } : one
+  return Object.fromEntries(
+    (shape.properties ?? []).map(([key, inner]) => {
+      const name = spelled(key)
+      const known = MEMBERS.find(([pattern]) => pattern.test(name))
+      const source = [...(known?.[1] ?? []), ...(known === undefined ? [] : [name])].find(
+        (member) => Object.hasOwn(thing, member),
+      )
+      const fact = source === undefined ? undefined : thing[source]
+      const filled = fact === undefined ? undefined : scalar(fact, inner)
+      if (filled === undefined) filling.unresolved.push(`${path}/${key}`)
+      return [key, filled?.value ?? null]
+    }),
+  )
+}
+
+const memberSchema = (shape: Shape): Json => {
+  const properties = shape.properties ?? []
+  return {
+    type: 'object',
+    properties: Object.fromEntries(
+      properties.map(([key, inner]) => [key, { anyOf: [schemaOf(inner), { type: 'null' }] }]),
+    ),
+    required: properties.map(([key]) => key),
+    additionalProperties: false,
+  }
+}
+
+const schemaOf = (shape: Shape): Json => {
+  if (shape.kind === 'any') return {}
+  if (shape.kind === 'object') return memberSchema(shape)
+  const { kind, choices, minimum, maximum } = shape
+  return {
+    type: kind,
+    ...(choices === undefined ? {} : { enum: choices }),
+    ...(minimum === undefined ? {} : { minimum }),
+    ...(maximum === undefined ? {} : { maximum }),
+    ...(kind === 'array' && shape.items !== undefined ? { items: schemaOf(shape.items) } : {}),
+  }
+}

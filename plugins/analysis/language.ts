@@ -1,0 +1,53 @@
+import { francAll } from 'franc-min'
+import { words } from './lexicon.ts'
+
+/** What a text is written in. `code` is ISO 639-1 where there is one, `und` when unknown. */
+export interface Language {
+  readonly code: string
+  /** How sure the detection is, 0 to 1. */
+  readonly confidence: number
+  /** Whether the engine reads this language in full. */
+  readonly supported: boolean
+}
+
+const FUNCTION_WORDS = words('function-words.txt')
+const SAMPLE = 4_000
+const WORDS_WANTED = 400
+
+/**
+ * The language of a text, from its first 4,000 characters. Function words settle English even
+ * in short texts, where trigrams guess; short plain ASCII is taken for English, unsurely.
+ */
+export const detectLanguage = (text: string): Language => {
+  const sample = text.slice(0, SAMPLE)
+  const found =
+    sample
+      .toLowerCase()
+      .match(/\p{L}+/gu)
+      ?.slice(0, WORDS_WANTED) ?? []
+  const letters = found.reduce((sum, word) => sum + word.length, 0)
+  if (letters === 0) return { code: 'und', confidence: 0, supported: false }
+  const share = found.filter((word) => FUNCTION_WORDS.has(word)).length / found.length
+  const [best, second] = francAll(sample, { minLength: 10 })
+  const code = canonical(best?.[0] ?? 'und')
+  const margin = Math.min(1, (1 - (second?.[1] ?? 0)) * 3)
+  if (share >= 0.25 || (code === 'en' && share >= 0.1)) {
+    return english(Math.min(0.99, 0.7 + share * 0.7))
+  }
+  const isPlain = /^[\0-\x7f‘’“”–—…]*$/.test(sample)
+  if (isPlain && letters < 40) return english(0.4 + share)
+  if (code === 'en') return english(0.6 + 0.3 * margin)
+  const confidence = code === 'und' ? 0 : round(0.5 + 0.49 * margin)
+  return { code, confidence, supported: false }
+}
+
+const english = (confidence: number): Language => ({
+  code: 'en',
+  confidence: round(confidence),
+  supported: true,
+})
+
+/** `deu` is `de`: the canonical tag prefers the shorter code. */
+const canonical = (code: string): string => Intl.getCanonicalLocales(code)[0] ?? code
+
+const round = (value: number): number => Math.round(value * 100) / 100

@@ -1,0 +1,15 @@
+import { readFileSync } from 'node:fs'
+
+/**
+ * The words of a file in `data/`: separated by commas or line ends, `#` starts a comment line.
+ * Entries may have inner spaces.
+ */
+export const wordList = (file: string): string[] =>
+  readFileSync(new URL(`./data/${file}`, import.meta.url), 'utf8')
+    .replace(/^#.*$/gm, '')
+    .split(/[,\n]/)
+    .map((word) => word.trim())
+    .filter((word) => word !== '')
+
+/** As `wordList`, for membership. */
+export const words = (file: string): ReadonlySet<string> => new Set(wordList(file))

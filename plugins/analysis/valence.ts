@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs'
+import { wordList, words } from './lexicon.ts'
+import type { Sentence, Span, Token } from './text.ts'
+
+/** A word that carries an opinion, with its valence after negation and emphasis. */
+export interface Opinion extends Span {
+  readonly text: string
+  /** Place of the word among the tokens of its sentence. */
+  readonly at: number
+  /** About -5 to 5. */
+  readonly valence: number
+  readonly negated: boolean
+}
+
+const readLexicon = (): Map<string, number> => {
+  const path = new URL(import.meta.resolve('vader-sentiment/vader_lexicon.txt'))
+  const lexicon = new Map<string, number>()
+  for (const line of readFileSync(path, 'utf8').split('\n')) {
+    const [word = '', valence = ''] = line.split('\t')
+    if (/^[\p{L}'-]+$/u.test(word)) lexicon.set(word, Number(valence))
+  }
+  for (const entry of wordList('opinions.txt')) {
+    const [word = '', valence = ''] = entry.split(':')
+    lexicon.set(word, Number(valence))
+  }
+  return lexicon
+}
+
+const LEXICON = readLexicon()
+/** Function words carry no opinion, whatever a lexicon says; these few do. */
+const KEPT = new Set(['no', 'like'])
+const FUNCTION_WORDS = words('function-words.txt')
+
+const INTENSIFIERS = new Map<string, number>([
+  ...(
+    'absolutely amazingly awfully completely considerably deeply enormously entirely especially ' +
+    'exceptionally extremely fully greatly highly hugely incredibly intensely majorly most more ' +
+    'particularly purely quite really remarkably seriously so substantially thoroughly totally ' +
+    'tremendously unbelievably utterly very super too truly'
+  )
+    .split(' ')
+    .map((word): [string, number] => [word, 0.293]),
+  ...(
+    'almost barely hardly kinda less little marginally occasionally partly scarcely slightly ' +
+    'somewhat sorta mildly fairly'
+  )
+    .split(' ')
+    .map((word): [string, number] => [word, -0.293]),
+])
+const NEGATIONS = new Set(
+  (
+    'not no never none nobody nothing neither nor nowhere without cannot cant dont doesnt ' +
+    'didnt isnt wasnt arent werent wont wouldnt couldnt shouldnt havent hasnt hadnt aint ' +
+    'rarely seldom hardly barely lacks lack lacking nt'
+  ).split(' '),
+)
+const NEGATED = -0.74
+const WINDOW = 4
+const SHOUTED = 0.733
+
+const isNegation = ({ lower }: Token): boolean =>
+  NEGATIONS.has(lower) || lower.endsWith("n't") || NEGATIONS.has(lower.replace("'", ''))
+
+/** The opinion words of a sentence, in order. `but` weakens what is before it, lifts the rest. */
+export const opinionsOf = ({ tokens }: Sentence): Opinion[] => {
+  const isShouting = tokens.every(({ shape }) => shape !== 'lower')
+  const turn = turningPoint(tokens)
+  return tokens.flatMap((token, at): Opinion[] => {
+    const base = baseValence(token)
+    if (base === 0) return []
+    const { negated, push } = context(tokens, at)
+    const shout = token.shape === 'upper' && !isShouting ? SHOUTED : 0
+    const size = Math.max(0.1, Math.abs(base) + shout + push)
+    const turned = turn < 0 ? 1 : at < turn ? 0.6 : 1.4
+    const valence = Math.sign(base) * size * (negated ? NEGATED : 1) * turned
+    return [{ text: token.text, start: token.start, end: token.end, at, valence, negated }]
+  })
+}
+
+const baseValence = ({ lower }: Token): number =>
+  FUNCTION_WORDS.has(lower) && !KEPT.has(lower) ? 0 : (LEXICON.get(lower) ?? 0)
+
+/** Negation and intensifiers among the few words before; a mark other than `'` ends the reach. */
+const context = (tokens: readonly Token[], at: number): { negated: boolean; push: number } => {
+  let negated = false
+  let push = 0
+  for (let back = 1; back <= WINDOW; back += 1) {
+    const token = tokens[at - back]
+    if (token === undefined || /^[,;:.!?()—–]$/u.test(token.text)) break
+    if (token.lower === 'but') break
+    if (isNegation(token) && !isOnly(tokens, at - back)) negated = true
+    if (back < 4) push += (INTENSIFIERS.get(token.lower) ?? 0) * (1 - (back - 1) * 0.05)
+  }
+  return { negated, push }
+}
+
+/** `not only good` denies nothing. */
+const isOnly = (tokens: readonly Token[], at: number): boolean =>
+  /^(?:only|just|merely)$/.test(tokens[at + 1]?.lower ?? '')
+
+const turningPoint = (tokens: readonly Token[]): number => {
+  const at = tokens.findLastIndex(({ lower }) => lower === 'but' || lower === 'however')
+  return at > 1 && at < tokens.length - 2 ? at : -1
+}
+
+/** Whether a word is an opinion by itself. */
+export const isOpinion = (token: Token): boolean => Math.abs(baseValence(token)) >= 0.5
