@@ -1,0 +1,25 @@
+import { request } from 'undici'
+
+const TIMEOUT_MS = 5_000
+
+/**
+ * One JSON-RPC call to the sandbox chain.
+ * @throws Error with the node's own message, or when it does not answer within 5 s.
+ */
+export async function callRpc(
+  url: string,
+  method: string,
+  params: readonly unknown[],
+): Promise<unknown> {
+  const { body } = await request(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    headersTimeout: TIMEOUT_MS,
+    bodyTimeout: TIMEOUT_MS,
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  })
+  const answer = (await body.json()) as { result?: unknown; error?: { message: string } }
+  if (answer.error !== undefined) throw new Error(`${method}: ${answer.error.message}`)
+  return answer.result
+}
