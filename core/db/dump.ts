@@ -119,7 +119,8 @@ const VIEWS = `
   SELECT n.nspname AS schema, c.relname AS name, concat(
     'CREATE ', CASE c.relkind WHEN 'm' THEN 'MATERIALIZED ' END, 'VIEW ', c.oid::regclass,
     ' WITH (' || array_to_string(c.reloptions, ', ') || ')', E' AS\\n', pg_get_viewdef(c.oid),
-    XX indexrelid::regclass::text)
+    (SELECT string_agg(E'\\n' || pg_get_indexdef(indexrelid) || ';', ''
+        ORDER BY indexrelid::regclass::text)
      FROM pg_index WHERE indrelid = c.oid),
     ${grants('c.relacl', 'r', 'c.relowner', 'c.oid::regclass')}) AS text
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
