@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { z } from 'zod'
+
+/** The only reader of the environment. Everything else is handed the frozen `Config`. */
+
+const origin = z.url({ protocol: /^https?$/ }).transform((text) => new URL(text).origin)
+const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'not an address: 0x and 40 hex digits')
+const privateKey = z.string().regex(/^0x[0-9a-fA-F]{64}$/, 'not a private key: 0x and 64 hex digits')
+const bps = z.coerce.number().int().min(0).max(10_000)
+
+const Environment = z.object({
+  HUB_HOST: z.string().default('127.0.0.1'),
+  HUB_PORT: z.coerce.number().int().min(0).max(65_535).default(8402),
+  HUB_DATA_DIR: z.string().default('.agenthub'),
+  HUB_BASE_URL: origin.optional(),
+  HUB_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  HUB_COMMISSION_BPS: bps.default(1_000),
+  HUB_SANDBOX_HOSTS: z.string().default(''),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  RPC_URL: z.url({ protocol: /^https?$/ }).optional(),
+  X402_FACILITATOR_URL: z.url({ protocol: /^https?$/ }).optional(),
+  TREASURY_ADDRESS: address.optional(),
+  SPEND_WALLET_KEY: privateKey.optional(),
+  GAS_WALLET_KEY: privateKey.optional(),
+})
+
+/** Wallets and chain of a hub that handles real money. */
+export interface ProductionChain {
+  readonly rpcUrl: string
+  readonly treasury: `0x${string}`
+  readonly spendKey: `0x${string}`
+  /** Either a facilitator of somebody else's, or a wallet of our own that pays the gas. */
+  readonly facilitator: { readonly url: string } | { readonly gasKey: `0x${string}` }
+}
+
+export interface Config {
+  readonly version: string
+  readonly host: string
+  readonly port: number
+  readonly dataDir: string
+  /** What callers see, if not the address that the server listens on. */
+  readonly baseUrl: string | undefined
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  readonly commissionBps: number
+  readonly databaseUrl: string | undefined
+  /** `name=127.0.0.1:port` pairs that the egress guard lets through, in the sandbox alone. */
+  readonly sandboxHosts: ReadonlyMap<string, string>
+  /** Undefined: the sandbox, with a chain and wallets of its own. */
+  readonly production: ProductionChain | undefined
+  /** `HUB_SECRET_<NAME>`, for plugins. */
+  readonly secret: (name: string) => string | undefined
+}
+
+/** A configuration that cannot work; the message names every variable and what it lacks. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+const PRODUCTION = ['RPC_URL', 'TREASURY_ADDRESS', 'SPEND_WALLET_KEY'] as const
+
+/**
+ * Reads the environment. Naming any wallet, RPC or facilitator means production, and then all of
+ * them are needed: a hub never starts half-configured.
+ * @throws ConfigError
+ */
+export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const parsed = Environment.safeParse(withoutEmpty(env))
+  if (!parsed.success) {
+    throw new ConfigError(
+      parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n'),
+    )
+  }
+  const e = parsed.data
+  const production = productionOf(e)
+  const sandboxHosts = hostsOf(e.HUB_SANDBOX_HOSTS)
+  if (production && sandboxHosts.size > 0) {
+    throw new ConfigError('HUB_SANDBOX_HOSTS is for the sandbox only: unset it.')
+  }
+  return Object.freeze({
+    version: packageVersion(),
+    host: e.HUB_HOST,
+    port: e.HUB_PORT,
+    dataDir: resolve(e.HUB_DATA_DIR),
+    baseUrl: e.HUB_BASE_URL,
+    logLevel: e.HUB_LOG_LEVEL,
+    commissionBps: e.HUB_COMMISSION_BPS,
+    databaseUrl: e.DATABASE_URL,
+    sandboxHosts,
+    production,
+    secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`],
+  })
+}
+
+type Environment = z.infer<typeof Environment>
+
+function productionOf(e: Environment): ProductionChain | undefined {
+  const any = [...PRODUCTION, 'X402_FACILITATOR_URL', 'GAS_WALLET_KEY'] as const
+  if (any.every((name) => e[name] === undefined)) return undefined
+  const missing: string[] = PRODUCTION.filter((name) => e[name] === undefined)
+  if (!e.DATABASE_URL) missing.push('DATABASE_URL')
+  if (!e.HUB_BASE_URL) missing.push('HUB_BASE_URL')
+  if (!e.X402_FACILITATOR_URL && !e.GAS_WALLET_KEY) {
+    missing.push('X402_FACILITATOR_URL or GAS_WALLET_KEY')
+  }
+  if (missing.length > 0) {
+    throw new ConfigError(
+      `Some variables ask for real money, so these are needed too: ${missing.join(', ')}.\n` +
+        `For the sandbox, unset ${any.filter((name) => e[name] !== undefined).join(', ')}.`,
+    )
+  }
+  return {
+    rpcUrl: e.RPC_URL!,
+    treasury: e.TREASURY_ADDRESS as `0x${string}`,
+    spendKey: e.SPEND_WALLET_KEY as `0x${string}`,
+    facilitator: e.X402_FACILITATOR_URL
+      ? { url: e.X402_FACILITATOR_URL }
+      : { gasKey: e.GAS_WALLET_KEY as `0x${string}` },
+  }
+}
+
+function hostsOf(text: string): ReadonlyMap<string, string> {
+  const hosts = new Map<string, string>()
+  for (const pair of text.split(',').filter((part) => part.trim() !== '')) {
+    const match = /^\s*([a-z0-9.-]+)=(127\.0\.0\.1:\d{1,5})\s*$/i.exec(pair)
+    if (!match) throw new ConfigError(`HUB_SANDBOX_HOSTS: not name=127.0.0.1:port: ${pair}`)
+    hosts.set(match[1]!.toLowerCase(), match[2]!)
+  }
+  return hosts
+}
+
+/** An empty variable means the same as none: that is how compose files and shells unset one. */
+const withoutEmpty = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+
+function packageVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}

@@ -1,0 +1,23 @@
+-- Why: what happened, call by call. The journal is the truth about money; these rows explain it and
+-- are written in batches, off the path of the answer.
+
+CREATE TABLE hub.call (
+  id uuid PRIMARY KEY,
+  at timestamptz NOT NULL,
+  request_id text NOT NULL,
+  principal text NOT NULL,
+  key_id text,             -- null: paid by x402 without a key
+  service text NOT NULL,
+  endpoint integer NOT NULL,
+  price_version integer NOT NULL,
+  source text NOT NULL CHECK (source IN ('free', 'credits', 'x402', 'none')),
+  charged bigint NOT NULL CHECK (charged >= 0), -- microdollars
+  outcome text NOT NULL CHECK (outcome IN ('delivered', 'failed', 'unresolved')),
+  status smallint NOT NULL,
+  latency_ms integer NOT NULL CHECK (latency_ms >= 0),
+  reason text              -- the code of the fault, for calls that failed
+);
+CREATE INDEX call_service ON hub.call (service, at);
+CREATE INDEX call_key ON hub.call (key_id, at);
+
+GRANT SELECT, INSERT ON hub.call TO hub_app;

@@ -1,0 +1,83 @@
+/**
+ * Every way in which a request can fail: status, title, what to do about it, and whether the same
+ * request may succeed later. The one place; OpenAPI and the documents follow from it.
+ */
+export const FAULTS = {
+  malformed_json: [400, 'Malformed JSON', 'Send a body that is valid JSON.'],
+  malformed_path: [400, 'Malformed path', 'Send a path without dot segments or control characters.'],
+  duplicate_header: [400, 'Duplicate header', 'Send the header once.'],
+  json_too_deep: [400, 'JSON too deep', 'Nest the body at most 64 levels deep.'],
+  nonce_unknown: [400, 'Unknown nonce', 'Get a new challenge and sign its message.'],
+  invalid_api_key: [401, 'Invalid API key', 'Send Authorization: Bearer ahk_… with a valid key.'],
+  revoked_api_key: [401, 'Revoked API key', 'Register again, or use another key.'],
+  invalid_signature: [401, 'Invalid signature', 'Sign the exact message of the challenge.'],
+  payment_required: [402, 'Payment required', 'Pay this request via x402, or buy credits.'],
+  insufficient_credits: [402, 'Insufficient credits', 'Buy credits, or pay this request via x402.'],
+  payment_invalid: [402, 'Payment invalid', 'Sign a new payment for the terms of this offer.'],
+  payment_replayed: [402, 'Payment already used', 'Sign a new payment: each one pays once.'],
+  price_exceeds_max: [402, 'Price exceeds your maximum', 'Raise X-Max-Price, or do not call.'],
+  destination_not_allowed: [403, 'Destination not allowed', 'Call a public address.'],
+  not_found: [404, 'Not found', 'Check the path; /openapi.json lists every route.'],
+  service_not_found: [404, 'Service not found', 'GET /v1/services lists what there is.'],
+  method_not_allowed: [405, 'Method not allowed', 'Use a method of the Allow header.'],
+  nonce_used: [409, 'Nonce already used', 'Get a new challenge and sign its message.'],
+  nonce_expired: [410, 'Nonce expired', 'Get a new challenge and sign it in time.'],
+  body_too_large: [413, 'Body too large', 'Send a smaller body.'],
+  text_too_large: [413, 'Text too large', 'Send at most limit_bytes of UTF-8.'],
+  unsupported_media_type: [415, 'Unsupported media type', 'Send Content-Type: application/json.'],
+  unsupported_content_encoding: [415, 'Unsupported encoding', 'Send the body uncompressed.'],
+  validation_failed: [422, 'Validation failed', 'See issues[].path and issues[].message.'],
+  refused: [422, 'Refused by the service', 'See reason and detail.'],
+  not_payable: [422, 'Not payable', 'The URL asks for no payment: call it directly.'],
+  rate_limited: [429, 'Rate limited', 'Wait for the seconds given in Retry-After.', true],
+  internal_error: [500, 'Internal error', 'Nothing was charged. Try again later.', true],
+  plugin_failed: [502, 'The service failed', 'You were not charged. Try again later.', true],
+  plugin_contract: [502, 'The service broke its contract', 'You were not charged.'],
+  upstream_error: [502, 'The seller answered an error', 'See upstream and payment.'],
+  upstream_payment_rejected: [502, 'The seller refused the payment', 'See upstream and payment.'],
+  upstream_payment_terms: [502, 'Unacceptable payment terms', 'See detail; nothing was paid.'],
+  upstream_redirect: [502, 'The seller redirects', 'Call the final URL; redirects are not followed.'],
+  upstream_tls: [502, 'The seller has no valid certificate', 'Nothing was paid.'],
+  upstream_too_large: [502, 'The answer is too large', 'Ask for less.'],
+  upstream_unreachable: [502, 'The seller cannot be reached', 'Nothing was paid.', true],
+  facilitator_unavailable: [503, 'Facilitator unavailable', 'Nothing was paid.', true],
+  service_unavailable: [503, 'Service unavailable', 'Try again with the same key.', true],
+  timeout: [504, 'The service took too long', 'You were not charged. Try again later.', true],
+  upstream_timeout: [504, 'The seller took too long', 'See payment.', true],
+} as const satisfies Record<
+  string,
+  readonly [status: number, title: string, advice: string, retryable?: boolean]
+>
+
+export type FaultCode = keyof typeof FAULTS
+
+/** An expected failure, safe to show to the caller. Anything else that is thrown is a bug: a 500. */
+export class Fault extends Error {
+  override readonly name = 'Fault'
+  readonly code: FaultCode
+  readonly status: number
+  /** Members that the problem body shows beside the usual ones. */
+  readonly extras: Readonly<Record<string, unknown>>
+  /** Headers of the answer, such as `Retry-After`. */
+  readonly headers: Readonly<Record<string, string>>
+
+  /**
+   * @param detail a sentence for the caller; left out: the advice of the table
+   * @param more `extras` and `headers` of the answer, and the `cause` for the log
+   */
+  constructor(
+    code: FaultCode,
+    detail?: string,
+    more: {
+      readonly extras?: Readonly<Record<string, unknown>>
+      readonly headers?: Readonly<Record<string, string>>
+      readonly cause?: unknown
+    } = {},
+  ) {
+    super(detail ?? FAULTS[code][2], { cause: more.cause })
+    this.code = code
+    this.status = FAULTS[code][0]
+    this.extras = more.extras ?? {}
+    this.headers = more.headers ?? {}
+  }
+}

@@ -1,0 +1,87 @@
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
+import { RE2JS } from 're2js'
+import type { Schema } from './schema.ts'
+
+/** One thing that is wrong with a value, by JSON pointer. */
+export interface Issue {
+  readonly path: string
+  readonly message: string
+  /** The allowed values, where the schema lists them. */
+  readonly allowed?: readonly unknown[]
+  /** Set when a string is longer than its `maxBytes`. */
+  readonly tooLarge?: { readonly limit_bytes: number; readonly actual_bytes: number }
+}
+
+/** Checks a value and names what is wrong with it; nothing for a valid one. At most 20 issues. */
+export type Check = (value: unknown) => readonly Issue[]
+
+const ISSUES_MAX = 20
+
+/** Patterns run on RE2, in linear time: plugins may publish any pattern without hanging the hub. */
+const safeRegExp = Object.assign(
+  (pattern: string) => {
+    const compiled = RE2JS.compile(pattern)
+    return { test: (text: string) => compiled.matcher(text).find() }
+  },
+  { code: 'safeRegExp' },
+)
+
+const ajv = new Ajv2020({
+  strict: true,
+  allErrors: true,
+  ownProperties: true,
+  validateFormats: false,
+  allowUnionTypes: true,
+  code: { regExp: safeRegExp },
+})
+ajv.addKeyword({
+  keyword: 'x-maxBytes',
+  type: 'string',
+  schemaType: 'number',
+  error: { message: ({ schema }) => `must have at most ${schema as number} bytes of UTF-8` },
+  validate: (limit: number, text: string) => Buffer.byteLength(text) <= limit,
+})
+
+/**
+ * Compiles a schema once, for many values.
+ * @throws Error when the schema itself is wrong
+ */
+export function compile(schema: Schema<unknown>): Check {
+  const validate = ajv.compile(schema.json)
+  return (value) => {
+    if (validate(value)) return []
+    return (validate.errors ?? []).slice(0, ISSUES_MAX).map((error) => issueOf(error, value))
+  }
+}
+
+function issueOf(error: ErrorObject, value: unknown): Issue {
+  const { instancePath, keyword, params } = error
+  const message = error.message ?? 'is not valid'
+  if (keyword === 'required') {
+    const { missingProperty } = params as { missingProperty: string }
+    return { path: `${instancePath}/${missingProperty}`, message: 'is required' }
+  }
+  if (keyword === 'additionalProperties') {
+    const { additionalProperty } = params as { additionalProperty: string }
+    return { path: `${instancePath}/${additionalProperty}`, message: 'is not a known field' }
+  }
+  if (keyword === 'enum') {
+    const { allowedValues } = params as { allowedValues: readonly unknown[] }
+    return { path: instancePath, message: 'is not one of the allowed values', allowed: allowedValues }
+  }
+  if (keyword === 'x-maxBytes') {
+    const actual = Buffer.byteLength(String(at(value, instancePath)))
+    const limit = error.schema as number
+    return { path: instancePath, message, tooLarge: { limit_bytes: limit, actual_bytes: actual } }
+  }
+  return { path: instancePath, message }
+}
+
+/** The value at a JSON pointer (RFC 6901). */
+function at(value: unknown, pointer: string): unknown {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce<unknown>((inner, part) => (inner as Record<string, unknown>)[part], value)
+}
