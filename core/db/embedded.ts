@@ -12,7 +12,7 @@ import { findPrograms, type Programs } from './programs.ts'
 export interface Embedded {
   /** Connection string of the superuser, to the database `postgres`; listens on 127.0.0.1 only. */
   readonly url: string
-  /** Stops the server in order (fast shutdown) and gives the data directory free. */
+  /** Stops the server in order (fast shutdown) and gives the data directory free. May be called twice. */
   stop(): Promise<void>
 }
 
@@ -68,13 +68,15 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     if (!place.exists) await createCluster(programs, place, password, durable)
     const { kept, port } = await launch(programs, place, durable)
     const watch = reportDeath(kept, log)
+    const stop = async (): Promise<void> => {
+      watch.stopping = true
+      await kept.stop()
+      await unlock()
+    }
+    let stopped: Promise<void> | undefined
     return {
       url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
-      async stop() {
-        watch.stopping = true
-        await kept.stop()
-        await unlock()
-      },
+      stop: () => (stopped ??= stop()), // a second call must not unlock what others have by then
     }
   } catch (error) {
     await unlock()
