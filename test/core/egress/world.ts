@@ -1,0 +1,85 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import type { AddressInfo, Server } from 'node:net'
+import nock from 'nock'
+import { createEgress, type Egress, type EgressOptions } from '../../../core/egress/http.ts'
+
+/** Takes nock off: under it the guard's connector would never be asked. */
+export function realSockets(): void {
+  before(() => nock.restore())
+  after(() => nock.activate())
+}
+
+export interface Listening {
+  readonly port: number
+  /** Connections so far. */
+  readonly connections: () => number
+  /** Requests so far, with their bodies. */
+  readonly seen: Seen[]
+  readonly stop: () => Promise<void>
+}
+
+export interface Seen {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingMessage['headers']
+  readonly rawHeaders: string[]
+  readonly body: string
+}
+
+/** A server on a free port of 127.0.0.1, by default an HTTP one that says `ok`. */
+export async function listen(
+  answer: RequestListener = (_, response) => response.end('ok'),
+  make: (listener: RequestListener) => Server = createServer,
+): Promise<Listening> {
+  const seen: Seen[] = []
+  let connections = 0
+  const server = make((request, response) => {
+    const { method = '', url = '', headers, rawHeaders } = request
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('error', () => undefined)
+    request.on('end', () => {
+      seen.push({ method, url, headers, rawHeaders, body: Buffer.concat(chunks).toString() })
+      answer(request, response)
+    })
+  })
+  const sockets = new Set<{ destroy(): void }>()
+  server.on('connection', (socket) => {
+    connections++
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const stop = async () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+    await once(server, 'close')
+  }
+  return { port, connections: () => connections, seen, stop }
+}
+
+/** Runs `work` with an egress that closes afterwards. */
+export async function withEgress<T>(
+  options: Partial<EgressOptions>,
+  work: (egress: Egress) => Promise<T>,
+): Promise<T> {
+  const egress = createEgress({ userAgent: 'agenthub-test', ...options })
+  try {
+    return await work(egress)
+  } finally {
+    await egress.close()
+  }
+}
+
+/** What a promise rejects with; fails when it does not. */
+export async function rejection(promise: Promise<unknown>): Promise<Error> {
+  try {
+    await promise
+  } catch (error) {
+    if (error instanceof Error) return error
+  }
+  throw new Error('expected a rejection')
+}
