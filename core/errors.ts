@@ -3,6 +3,7 @@
  * request may succeed later. The one place; OpenAPI and the documents follow from it.
  */
 export const FAULTS = {
+  payment_pending: [202, 'Payment pending', 'Do not pay again: the outcome will be known soon.'],
   malformed_json: [400, 'Malformed JSON', 'Send a body that is valid JSON.'],
   malformed_path: [400, 'Malformed path', 'Send a path without dot segments or control characters.'],
   duplicate_header: [400, 'Duplicate header', 'Send the header once.'],

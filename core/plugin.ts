@@ -49,6 +49,8 @@ export interface Call<Input> {
   readonly id: string
   /** The request body (or, for GET and DELETE, the query), checked against the input schema. */
   readonly input: Input
+  /** Who pays: the id of a key, or `x402:` and a wallet. Opaque; the same payer, the same text. */
+  readonly payer: string
   /** What the computed price left for the handler; undefined for a fixed price. */
   readonly terms: unknown
   /** Aborts at the deadline. */
@@ -69,6 +71,19 @@ export class Reply {
     this.status = status
     this.headers = headers
     this.body = body
+  }
+}
+
+/**
+ * An outcome that only time will tell, such as a payment to a third party whose answer was lost.
+ * The caller's money stays held until the one who returned this learns the outcome and resolves
+ * the hold. For privileged plugins.
+ */
+export class Unresolved {
+  readonly reply: Reply
+  /** @param reply what the caller is told meanwhile */
+  constructor(reply: Reply) {
+    this.reply = reply
   }
 }
 
@@ -108,7 +123,9 @@ export interface Endpoint<Input, Output> {
   /** Seconds until the call is aborted and refunded. Default 30, at most 300. */
   readonly deadlineSeconds?: number
   /** Answer to charge the caller; throw to refund the caller in full. */
-  readonly handle: (call: Call<Input>) => Output | Reply | Promise<Output | Reply>
+  readonly handle: (
+    call: Call<Input>,
+  ) => Output | Reply | Unresolved | Promise<Output | Reply | Unresolved>
 }
 
 export interface Service<Inputs = Record<Route, unknown>> {
@@ -135,11 +152,33 @@ export type AnyService = Service<any>
 // oxlint-disable-next-line typescript/no-explicit-any -- the input is checked at run time
 export type AnyEndpoint = Endpoint<any, unknown>
 
+/** A request to somebody else's API that asks for payment by x402 (specification §2.4). */
+export interface ExternalRequest {
+  readonly url: string
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** A string is sent as it is, anything else as JSON. */
+  readonly body?: unknown
+}
+
+/** Buys from external sellers with the platform's wallet. */
+export interface Buyer {
+  /** The most that a single purchase may cost, in microdollars. */
+  readonly maxAmount: Micros
+  /** Asks the seller for its price. Nothing is paid. */
+  readonly quote: (request: ExternalRequest) => Promise<Quote>
+  /** Pays, at most once for each call, and answers what the seller answered. */
+  readonly pay: (call: Pick<Call<ExternalRequest>, 'id' | 'input' | 'payer' | 'terms'>) =>
+    | Promise<Reply | Unresolved>
+}
+
 /** What the hub lends a plugin. A plugin that needs none of it is a plain service. */
 export interface Host {
   /** Reads `HUB_SECRET_<NAME>` of the configuration; undefined when it is not set. */
   readonly secret: (name: string) => string | undefined
   readonly log: (message: string, fields?: Readonly<Record<string, unknown>>) => void
+  /** Lent to the house's own `external` plugin alone. */
+  readonly buyer?: Buyer
 }
 
 export type Plugin = AnyService | ((host: Host) => AnyService)

@@ -1,0 +1,146 @@
+import type { Pool } from 'pg'
+import type { Clock } from '../clock.ts'
+import { uuidv7 } from '../ids.ts'
+import type { Payment, PaymentKey } from './offers.ts'
+
+/** What a payment is for, and what booking it will need. */
+export interface Purchase {
+  readonly purpose: 'credits' | 'call'
+  /** sha256 of exactly what is paid, to tell a repetition from another use. */
+  readonly requestHash: Buffer
+  /** Microdollars. */
+  readonly amount: bigint
+  /** Code of the account that is credited. */
+  readonly payee: string
+  readonly commissionBps: number
+  /** After it the authorization is dead. */
+  readonly validBefore: Date
+}
+
+export interface Claim extends Purchase {
+  /** Id of the entry that the journal has or will have of this payment. */
+  readonly id: string
+  readonly key: PaymentKey
+  readonly state: 'claimed' | 'settled' | 'confirmed' | 'pending' | 'failed'
+  readonly transaction: string | null
+}
+
+/**
+ * Payments to the hub, each claimed before it is verified. Verification reserves nothing, so
+ * without the claim one payment sent eight times at once would be served eight times.
+ */
+export class Claims {
+  readonly #pool: Pool
+  readonly #clock: Clock
+
+  constructor(pool: Pool, clock: Clock) {
+    this.#pool = pool
+    this.#clock = clock
+  }
+
+  /** Claims a payment, or gives the claim that was there before. */
+  async claim(
+    key: PaymentKey,
+    what: Purchase,
+  ): Promise<{ readonly mine: boolean; readonly claim: Claim }> {
+    const { rowCount } = await this.#pool.query(
+      `INSERT INTO hub.payment_claim (network, asset, payer, nonce, id, purpose, request_hash,
+         amount, payee, commission_bps, valid_before)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
+      [
+        ...parts(key),
+        uuidv7(this.#clock.now().getTime()),
+        what.purpose,
+        what.requestHash,
+        what.amount,
+        what.payee,
+        what.commissionBps,
+        what.validBefore,
+      ],
+    )
+    const { rows } = await this.#pool.query<ClaimRow>(`${SELECT} WHERE ${IS_KEY}`, parts(key))
+    const [row] = rows
+    if (!row) throw new Error('a claim was given up while it was read')
+    return { mine: rowCount === 1, claim: claimOf(row) }
+  }
+
+  /** Claims whose outcome, or whose finality, is not known yet, oldest first. */
+  async unfinished(olderThanSeconds: number, limit: number): Promise<readonly Claim[]> {
+    const { rows } = await this.#pool.query<ClaimRow>(
+      `${SELECT} WHERE state IN ('claimed', 'pending', 'settled')
+         AND changed_at < now() - make_interval(secs => $1)
+       ORDER BY claimed_at LIMIT $2`,
+      [olderThanSeconds, limit],
+    )
+    return rows.map(claimOf)
+  }
+
+  /** Gives a claim up: the payment was not valid, so nothing was and nothing will be executed. */
+  async release(key: PaymentKey): Promise<void> {
+    await this.#pool.query(
+      `DELETE FROM hub.payment_claim WHERE ${IS_KEY} AND state = 'claimed'`,
+      parts(key),
+    )
+  }
+
+  /** Notes what came of a payment; a final state does not change any more. */
+  async conclude(
+    key: PaymentKey,
+    state: 'settled' | 'confirmed' | 'pending' | 'failed',
+    transaction?: string,
+  ): Promise<void> {
+    await this.#pool.query(
+      `UPDATE hub.payment_claim
+       SET state = $5, transaction = coalesce($6, transaction), changed_at = now()
+       WHERE ${IS_KEY} AND state IN ('claimed', 'pending', 'settled')`,
+      [...parts(key), state, transaction ?? null],
+    )
+  }
+}
+
+const MS_PER_SECOND = 1_000n
+/** The year 9999, beyond which neither PostgreSQL nor JavaScript needs to go. */
+const LATEST_MS = 253_402_300_799_000n
+
+/** When an authorization dies, by its own word. */
+export function expiryOf({ payload }: Payment): Date {
+  const ms = BigInt(payload.authorization.validBefore) * MS_PER_SECOND
+  return new Date(Number(ms < LATEST_MS ? ms : LATEST_MS))
+}
+
+const SELECT = `SELECT network, asset, payer, nonce, id, purpose, request_hash, amount, payee,
+  commission_bps, valid_before, state, transaction FROM hub.payment_claim`
+
+interface ClaimRow extends PaymentKey {
+  readonly id: string
+  readonly purpose: 'credits' | 'call'
+  readonly request_hash: Buffer
+  readonly amount: bigint
+  readonly payee: string
+  readonly commission_bps: number
+  readonly valid_before: Date
+  readonly state: Claim['state']
+  readonly transaction: string | null
+}
+
+const claimOf = (row: ClaimRow): Claim => ({
+  id: row.id,
+  key: { network: row.network, asset: row.asset, payer: row.payer, nonce: row.nonce },
+  purpose: row.purpose,
+  requestHash: row.request_hash,
+  amount: row.amount,
+  payee: row.payee,
+  commissionBps: row.commission_bps,
+  validBefore: row.valid_before,
+  state: row.state,
+  transaction: row.transaction,
+})
+
+const IS_KEY = 'network = $1 AND asset = $2 AND payer = $3 AND nonce = $4'
+
+const parts = ({ network, asset, payer, nonce }: PaymentKey): string[] => [
+  network,
+  asset,
+  payer,
+  nonce,
+]

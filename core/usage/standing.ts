@@ -1,0 +1,45 @@
+import type { Pool } from 'pg'
+import { elapsedMs } from '../clock.ts'
+import type { AccountRef } from '../ledger/ledger.ts'
+import type { Micros } from '../money.ts'
+import type { Tier } from './rate-limit.ts'
+
+const TIER_MS = 1_000
+const CACHE_MAX = 10_000
+
+/** What a key has at the moment: its credits, and the rate tier that follows from them. */
+export class Standing {
+  readonly #pool: Pool
+  readonly #tiers = new Map<bigint, { readonly tier: Tier; readonly at: number }>()
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  /** The credits that are free to spend, in microdollars. */
+  async balance({ id, shard }: AccountRef): Promise<Micros> {
+    const { rows } = await this.#pool.query<{ balance: bigint }>({
+      name: 'standing.balance',
+      text: 'SELECT balance FROM ledger.balance WHERE account = $1 AND shard = $2',
+      values: [id, shard],
+    })
+    const balance = rows[0]?.balance ?? 0n
+    this.remember(id, balance)
+    return balance as Micros
+  }
+
+  /** `paid` while there are credits (specification §8); at most a second old. */
+  async tier(credits: AccountRef): Promise<Tier> {
+    const known = this.#tiers.get(credits.id)
+    if (known && elapsedMs() - known.at < TIER_MS) return known.tier
+    return tierOf(await this.balance(credits))
+  }
+
+  /** Takes note of a balance that became known on the way. */
+  remember(account: bigint, balance: bigint): void {
+    if (this.#tiers.size >= CACHE_MAX) this.#tiers.clear()
+    this.#tiers.set(account, { tier: tierOf(balance), at: elapsedMs() })
+  }
+}
+
+const tierOf = (balance: bigint): Tier => (balance > 0n ? 'paid' : 'free')

@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto'
+import Router from '@koa/router'
+import Koa, { type Context, type Middleware } from 'koa'
+import helmet from 'koa-helmet'
+import { Fault } from '../core/errors.ts'
+import { base62 } from '../core/ids.ts'
+import type { KeyRing } from '../core/identity/keys.ts'
+import type { Log } from '../core/log.ts'
+import type { RateLimits } from '../core/usage/rate-limit.ts'
+import type { Standing } from '../core/usage/standing.ts'
+import { readJson } from './body.ts'
+import { faultOf, problem } from './problem.ts'
+import type { CallRequest, Reply } from './proxy/call.ts'
+import { maxPriceOf } from './proxy/quote.ts'
+import { type AnyRoute, parse } from './rest/route.ts'
+
+export interface Doors {
+  readonly routes: readonly AnyRoute[]
+  /** Built once, served as it is. */
+  readonly openapi: Readonly<Record<string, unknown>>
+  readonly call: (request: CallRequest) => Promise<Reply>
+  readonly keys: KeyRing
+  readonly limits: RateLimits
+  readonly standing: Standing
+  /** What callers see as our address. */
+  readonly baseUrl: () => string
+  readonly log: Log
+}
+
+export const PROXY_PATH = '/proxy'
+
+/** The HTTP application: REST at /v1, the proxy at /proxy, one form of errors everywhere. */
+export function createApp(doors: Doors): Koa {
+  const app = new Koa()
+  const router = new Router({ strict: true, sensitive: true })
+  router.get('/openapi.json', (ctx) => {
+    ctx.set('Cache-Control', 'public, max-age=30')
+    ctx.body = doors.openapi
+  })
+  for (const route of doors.routes) {
+    const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1')
+    router.register(path, [route.method.toLowerCase()], serveRest(route, doors))
+  }
+  app.use(errors(doors))
+  app.use(helmet())
+  app.use(proxy(doors))
+  app.use(router.routes())
+  app.use((ctx) => {
+    const allowed = router.match(ctx.path, ctx.method).path.flatMap(({ methods }) => methods)
+    if (allowed.length === 0) throw new Fault('not_found', `Nothing is at ${ctx.path}.`)
+    throw new Fault('method_not_allowed', undefined, { headers: { Allow: allowed.join(', ') } })
+  })
+  app.on('error', (error) => doors.log.error({ err: error }, 'unexpected error of the server'))
+  return app
+}
+
+/** Gives every request an id and every failure its problem body. */
+const errors =
+  ({ log }: Doors): Middleware =>
+  async (ctx, next) => {
+    const given = ctx.get('x-request-id')
+    const requestId = /^[\w.-]{8,64}$/.test(given) ? given : newRequestId()
+    ctx.state['requestId'] = requestId
+    ctx.set('X-Request-Id', requestId)
+    try {
+      await next()
+    } catch (error) {
+      const fault = faultOf(error)
+      const { method, path } = ctx
+      if (fault.status >= 500) {
+        log.error({ err: fault.cause ?? fault, requestId, method, path }, fault.code)
+      }
+      send(ctx, problem(fault, requestId, path))
+    }
+  }
+
+const newRequestId = (): string => `req_${base62(BigInt(`0x${randomBytes(12).toString('hex')}`), 17)}`
+
+const requestIdOf = (ctx: Context): string => ctx.state['requestId'] as string
+
+function send(ctx: Context, { status, headers, body }: Reply): void {
+  ctx.status = status
+  ctx.body = body instanceof Uint8Array ? Buffer.from(body) : jsonOf(body)
+  ctx.type = 'application/json'
+  ctx.set({ ...headers })
+}
+
+const jsonOf = (body: unknown): string => JSON.stringify(body ?? null)
+
+const serveRest =
+  (route: AnyRoute, { keys, limits, standing, baseUrl }: Doors): Middleware =>
+  async (ctx) => {
+    const authorization = header(ctx, 'authorization')
+    const caller = route.auth === 'key' ? await keys.authenticate(authorization ?? '') : undefined
+    const rate = caller && (await limits.key(caller.keyId, await standing.tier(caller.credits)))
+    const body = route.body ? parse(route.body, (await readJson(ctx.req)) ?? {}) : undefined
+    const query = route.query && parse(route.query, { ...ctx.query })
+    const reply = await route.handle({
+      requestId: requestIdOf(ctx),
+      url: new URL(ctx.url, baseUrl()).href,
+      ip: ctx.ip,
+      params: (ctx['params'] as Record<string, string> | undefined) ?? {},
+      body,
+      query,
+      caller,
+      header: (name) => header(ctx, name),
+    })
+    send(ctx, {
+      status: reply.status ?? 200,
+      headers: { 'X-Charged-Microdollars': '0', ...rate?.headers, ...reply.headers },
+      body: reply.body,
+    })
+  }
+
+const proxy =
+  ({ call, baseUrl }: Doors): Middleware =>
+  async (ctx, next) => {
+    if (!ctx.path.startsWith(`${PROXY_PATH}/`)) return next()
+    const { slug, path } = target(ctx.req.url ?? '/')
+    const hasBody = ctx.method !== 'GET' && ctx.method !== 'HEAD' && ctx.method !== 'DELETE'
+    const reply = await call({
+      requestId: requestIdOf(ctx),
+      slug,
+      method: ctx.method,
+      path,
+      url: new URL(ctx.path, baseUrl()).href,
+      query: { ...ctx.query },
+      body: hasBody ? await readJson(ctx.req) : undefined,
+      authorization: header(ctx, 'authorization'),
+      payment: header(ctx, 'payment-signature'),
+      maxPrice: maxPriceOf(header(ctx, 'x-max-price')),
+      ip: ctx.ip,
+    })
+    send(ctx, reply)
+  }
+
+/** Splits `/proxy/{slug}/{path}`, and refuses what some server behind us could read otherwise. */
+function target(url: string): { readonly slug: string; readonly path: string } {
+  const [raw = ''] = url.split('?')
+  let decoded: string
+  try {
+    decoded = decodeURIComponent(raw)
+  } catch (error) {
+    throw new Fault('malformed_path', undefined, { cause: error })
+  }
+  if (/[\\\0-\x1f\x7f]|\/\.{1,2}(\/|$)|\/\//.test(decoded)) throw new Fault('malformed_path')
+  const [slug = '', ...rest] = decoded.slice(PROXY_PATH.length + 1).split('/')
+  return { slug, path: `/${rest.join('/')}` }
+}
+
+/** A header that may come once only: two of them would mean two things to two readers. */
+function header(ctx: Context, name: string): string | undefined {
+  const values = ctx.req.headersDistinct[name]
+  if (values === undefined) return undefined
+  if (values.length > 1) throw new Fault('duplicate_header', `${name} came ${values.length} times.`)
+  return values[0]
+}

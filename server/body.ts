@@ -1,0 +1,87 @@
+import type { IncomingMessage } from 'node:http'
+import { Fault } from '../core/errors.ts'
+
+/** Large enough for 50 KB of text in which every character is escaped, and a little more. */
+export const BODY_BYTES_MAX = 512 * 1_024
+const DEPTH_MAX = 64
+const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
+
+/**
+ * Reads a JSON body; undefined when there is none.
+ * @throws Fault `unsupported_media_type`, `unsupported_content_encoding`, `body_too_large`,
+ * `malformed_json`, `json_too_deep`, `validation_failed` (a key that would touch a prototype)
+ */
+export async function readJson(request: IncomingMessage): Promise<unknown> {
+  const encoding = request.headers['content-encoding'] ?? 'identity'
+  if (encoding !== 'identity') throw new Fault('unsupported_content_encoding')
+  const declared = Number(request.headers['content-length'] ?? 0)
+  if (declared > BODY_BYTES_MAX) throw tooLarge(declared)
+  const bytes = await readBytes(request)
+  if (bytes.length === 0) return undefined
+  if (!isJsonType(request.headers['content-type'])) throw new Fault('unsupported_media_type')
+  return parseJson(bytes)
+}
+
+async function readBytes(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > BODY_BYTES_MAX) throw tooLarge(size)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const tooLarge = (actual: number): Fault =>
+  new Fault('body_too_large', undefined, {
+    extras: { limit_bytes: BODY_BYTES_MAX, actual_bytes: actual },
+    headers: { Connection: 'close' },
+  })
+
+function isJsonType(type = ''): boolean {
+  const match = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset=("?)([\w-]+)\1\s*)?$/i.exec(type)
+  return match !== null && (match[2] ?? 'utf-8').toLowerCase() === 'utf-8'
+}
+
+function parseJson(bytes: Buffer): unknown {
+  let text: string
+  let value: unknown
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    if (depthOf(text) > DEPTH_MAX) throw new Fault('json_too_deep')
+    value = JSON.parse(text)
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    throw new Fault('malformed_json', undefined, { cause: error })
+  }
+  refuseForbiddenKeys(value)
+  return value
+}
+
+/** The deepest nesting of a JSON text, without parsing it: parsers and schemas recurse. */
+function depthOf(text: string): number {
+  let depth = 0
+  let deepest = 0
+  let inString = false
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]
+    if (inString) {
+      if (char === '\\') i++
+      else if (char === '"') inString = false
+    } else if (char === '"') inString = true
+    else if (char === '{' || char === '[') deepest = Math.max(deepest, ++depth)
+    else if (char === '}' || char === ']') depth--
+  }
+  return deepest
+}
+
+function refuseForbiddenKeys(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  for (const [key, inner] of Object.entries(value)) {
+    if (FORBIDDEN_KEYS.has(key) && !Array.isArray(value)) {
+      throw new Fault('validation_failed', `The key "${key}" is not allowed.`)
+    }
+    refuseForbiddenKeys(inner)
+  }
+}

@@ -1,0 +1,52 @@
+import { Fault, FAULTS } from '../core/errors.ts'
+import type { Reply } from './proxy/call.ts'
+
+/**
+ * A fault as problem details (RFC 9457), with our members: what to do, and that nothing was
+ * charged. Members of the fault stand beside them and may not replace them.
+ */
+export function problem(fault: Fault, requestId: string, instance: string): Reply {
+  const [status, title, advice, retryable = false] = FAULTS[fault.code] as readonly [
+    number,
+    string,
+    string,
+    boolean?,
+  ]
+  return {
+    status,
+    headers: {
+      ...fault.headers,
+      'Content-Type': 'application/problem+json',
+      'Cache-Control': 'no-store',
+      'X-Charged-Microdollars': '0',
+    },
+    body: {
+      charged_microdollars: 0,
+      ...fault.extras,
+      type: `urn:agenthub:problem:${fault.code}`,
+      title,
+      status,
+      detail: fault.message,
+      instance,
+      code: fault.code,
+      advice,
+      request_id: requestId,
+      retryable,
+    },
+  }
+}
+
+/** Whatever was thrown, as a fault: what nobody expected is told as an internal error. */
+export function faultOf(error: unknown): Fault {
+  if (error instanceof Fault) return error
+  const name = error instanceof Error ? error.name : ''
+  const code = (error as { code?: unknown } | null)?.code
+  if (name === 'LedgerUnavailable' || (typeof code === 'string' && isDatabaseDown(code))) {
+    return new Fault('service_unavailable', undefined, { cause: error })
+  }
+  return new Fault('internal_error', undefined, { cause: error })
+}
+
+/** SQLSTATE classes and socket errors that mean "not now" (design §13). */
+const isDatabaseDown = (code: string): boolean =>
+  /^(?:08|57P|53)/.test(code) || /^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/.test(code)

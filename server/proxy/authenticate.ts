@@ -1,0 +1,29 @@
+import { Fault } from '../../core/errors.ts'
+import type { Caller, KeyRing } from '../../core/identity/keys.ts'
+import type { RateLimits, RateState } from '../../core/usage/rate-limit.ts'
+import type { Standing } from '../../core/usage/standing.ts'
+import type { CallRequest, Keyless } from './call.ts'
+
+/**
+ * Who calls. Without a key one may still read an offer or pay by x402, on services that the
+ * predicate admits; a wrong key is refused, never treated as none.
+ */
+export const createAuthenticate =
+  (keys: KeyRing, needsKey: (slug: string) => boolean) =>
+  async ({ authorization, slug, ip }: CallRequest): Promise<Caller | Keyless> => {
+    if (authorization !== undefined) return keys.authenticate(authorization)
+    if (needsKey(slug)) {
+      throw new Fault('invalid_api_key', `"${slug}" needs an API key.`, {
+        headers: { 'WWW-Authenticate': 'Bearer realm="hub"' },
+      })
+    }
+    return { keyId: null, ip }
+  }
+
+/** Counts the request against the key's tier, or against the address of one without a key. */
+export const createLimitRate =
+  (limits: RateLimits, standing: Standing) =>
+  async (caller: Caller | Keyless): Promise<RateState> =>
+    caller.keyId === null
+      ? limits.address(caller.ip)
+      : limits.key(caller.keyId, await standing.tier(caller.credits))

@@ -1,0 +1,111 @@
+import type { Caller } from '../../core/identity/keys.ts'
+import type { Offering } from '../../core/catalog/services.ts'
+import type { Micros } from '../../core/money.ts'
+import type { Issue } from '../../core/validate.ts'
+import type { RateState } from '../../core/usage/rate-limit.ts'
+
+/** A request for one call, whichever door it came through. */
+export interface CallRequest {
+  readonly requestId: string
+  readonly slug: string
+  readonly method: string
+  /** Below the slug, with its leading slash. */
+  readonly path: string
+  /** Address of the page, for the offer of a 402. */
+  readonly url: string
+  readonly query: Readonly<Record<string, unknown>>
+  readonly body: unknown
+  readonly authorization: string | undefined
+  /** The PAYMENT-SIGNATURE header of x402. */
+  readonly payment: string | undefined
+  /** Dearer calls are refused before they are made. */
+  readonly maxPrice: Micros | undefined
+  readonly ip: string
+}
+
+/** Somebody without a key: may read offers, and pay each request by x402. */
+export interface Keyless {
+  readonly keyId: null
+  readonly ip: string
+}
+
+export interface Offer {
+  /** Call id, UUID version 7. */
+  readonly call: string
+  readonly offering: Offering
+  /** The price of this very input; for an invalid one, the most that the endpoint costs. */
+  readonly price: Micros
+  readonly terms: unknown
+  readonly input: unknown
+  /** What is wrong with the input. It is told to those who could pay; others get the offer. */
+  readonly issues: readonly Issue[]
+}
+
+/** What came of the handler. Only a delivered answer is charged. */
+export type Outcome = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: unknown
+  /** How long the handler took, in milliseconds. */
+  readonly latencyMs: number
+} & (
+  | { readonly kind: 'delivered'; readonly charged: Micros }
+  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'unresolved' }
+)
+
+export type FundingSource = 'free' | 'credits' | 'x402' | 'none'
+
+export interface Receipt {
+  readonly source: FundingSource
+  readonly charged: Micros
+  /** The credits that are left; undefined for a caller without a key. */
+  readonly balance: Micros | undefined
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/**
+ * Money that waits on the outcome of one call. What leaves scope unsettled goes back; what is
+ * parked waits for the one who learns the outcome.
+ */
+export interface Funds extends AsyncDisposable {
+  readonly source: FundingSource
+  /** Charges a delivered call, refunds a failed one, parks an unresolved one. */
+  settle(outcome: Outcome): Promise<Receipt>
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: unknown
+}
+
+export interface Steps {
+  authenticate(request: CallRequest): Promise<Caller | Keyless>
+  limitRate(caller: Caller | Keyless): Promise<RateState>
+  quote(caller: Caller | Keyless, request: CallRequest): Promise<Offer>
+  fund(caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Funds>
+  handle(caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Outcome>
+  respond(made: Made): Reply
+}
+
+/** Everything about a call that was made. */
+export interface Made {
+  readonly request: CallRequest
+  readonly caller: Caller | Keyless
+  readonly rate: RateState
+  readonly offer: Offer
+  readonly outcome: Outcome
+  readonly receipt: Receipt
+}
+
+/** One paid call, from the caller's key to the caller's answer. Read it top to bottom. */
+export async function call(steps: Steps, request: CallRequest): Promise<Reply> {
+  const caller = await steps.authenticate(request)
+  const rate = await steps.limitRate(caller)
+  const offer = await steps.quote(caller, request)
+  await using funds = await steps.fund(caller, offer, request) // free, credits, x402, or a 402
+  const outcome = await steps.handle(caller, offer, request) // throws → funds leave scope → refund
+  const receipt = await funds.settle(outcome)
+  return steps.respond({ request, caller, rate, offer, outcome, receipt })
+}

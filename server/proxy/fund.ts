@@ -1,0 +1,102 @@
+import { Fault } from '../../core/errors.ts'
+import type { Caller } from '../../core/identity/keys.ts'
+import { json, type Micros } from '../../core/money.ts'
+import type { Offers } from '../../core/payments/offers.ts'
+import type { Standing } from '../../core/usage/standing.ts'
+import type { CallRequest, Funds, Keyless, Offer } from './call.ts'
+import { termsOf } from './funds/x402.ts'
+import { invalidInput } from './quote.ts'
+
+export interface Sources {
+  /** The caller's free calls of this month, then its credits: a hold, or undefined. */
+  readonly freeCalls: (caller: Caller, offer: Offer) => Promise<Funds | undefined>
+  readonly credits: (caller: Caller, offer: Offer) => Promise<Funds | undefined>
+  /** The payment that came with the request, if one did. */
+  readonly x402: (offer: Offer, request: CallRequest) => Promise<Funds | undefined>
+}
+
+/** Where the hub tells an unpaid caller to go. */
+export interface Ways {
+  readonly offers: Offers
+  readonly standing: Standing
+  /** Services that only credits can pay. */
+  readonly creditsOnly: ReadonlySet<string>
+  readonly minTopUp: Micros
+}
+
+/**
+ * Finds money for a call: free calls, then credits, then x402, else a 402 that says how to pay
+ * (specification §5.3). Those who could not pay see the 402 before any complaint about their
+ * input, so that indexers which probe with empty bodies find the offer; those who can, learn what
+ * is wrong before anything is held.
+ */
+export const createFund =
+  (sources: Sources, ways: Ways) =>
+  async (caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Funds> => {
+    if (offer.issues.length > 0) throw await complaint(caller, offer, request, ways)
+    if (offer.price === 0n) return GIFT
+    const x402 = ways.creditsOnly.has(request.slug) ? undefined : sources.x402
+    const keyed = caller.keyId === null ? undefined : caller
+    const funds =
+      (keyed && (await sources.freeCalls(keyed, offer))) ??
+      (keyed && (await sources.credits(keyed, offer))) ??
+      (await x402?.(offer, request))
+    return funds ?? raise(await paymentRequired(caller, offer, request, ways))
+  }
+
+async function complaint(
+  caller: Caller | Keyless,
+  offer: Offer,
+  request: CallRequest,
+  ways: Ways,
+): Promise<Fault> {
+  if (offer.price === 0n || request.payment !== undefined) return invalidInput(offer)
+  if (caller.keyId === null) return paymentRequired(caller, offer, request, ways)
+  const free = (offer.offering.service.freeCallsPerMonth ?? 0) > 0
+  if (free || (await ways.standing.balance(caller.credits)) > 0n) return invalidInput(offer)
+  return paymentRequired(caller, offer, request, ways)
+}
+
+/** The 402, for three readers at once: x402 clients (header), programs (members), people. */
+async function paymentRequired(
+  caller: Caller | Keyless,
+  offer: Offer,
+  request: CallRequest,
+  { offers, standing, creditsOnly, minTopUp }: Ways,
+): Promise<Fault> {
+  const keyed = caller.keyId !== null
+  const available = keyed ? await standing.balance(caller.credits) : 0n
+  const byX402 = !creditsOnly.has(request.slug)
+  const headers: Record<string, string> = byX402
+    ? { 'PAYMENT-REQUIRED': offers.offer(termsOf(offer, request.url)).header }
+    : {}
+  const extras = {
+    price_microdollars: json(offer.price),
+    ...(keyed ? { available_microdollars: json(available) } : {}),
+    next_steps: [
+      ...(byX402 ? [{ action: 'pay_x402', header: 'PAYMENT-SIGNATURE' }] : []),
+      {
+        action: 'topup',
+        method: 'POST',
+        href: '/v1/credits/purchase',
+        min_microdollars: json(minTopUp),
+      },
+      ...(keyed ? [] : [{ action: 'register', method: 'GET', href: '/v1/register/challenge' }]),
+    ],
+  }
+  const code = keyed ? 'insufficient_credits' : 'payment_required'
+  const has = keyed ? ` ${available} are available.` : ''
+  const detail = `This call costs ${offer.price} microdollars.${has}`
+  return new Fault(code, detail, { extras, headers })
+}
+
+const raise = (fault: Fault): never => {
+  throw fault
+}
+
+/** What pays for an endpoint that costs nothing. */
+const GIFT: Funds = {
+  source: 'none',
+  settle: async () => ({ source: 'none', charged: 0n as Micros, balance: undefined }),
+  [Symbol.asyncDispose]: async () => {},
+}

@@ -1,0 +1,34 @@
+import type { Caller } from '../../../core/identity/keys.ts'
+import type { Ledger } from '../../../core/ledger/ledger.ts'
+import type { Micros } from '../../../core/money.ts'
+import type { Standing } from '../../../core/usage/standing.ts'
+import type { Funds, Offer } from '../call.ts'
+import { deadlineOf } from '../handle.ts'
+import { HOLD_MARGIN_SECONDS, holdOf, LedgerFunds } from './ledger-funds.ts'
+
+/** The price out of the key's credits, if there are enough. */
+export const createCredits =
+  (ledger: Ledger, standing: Standing) =>
+  async (caller: Caller, { call, offering, price }: Offer): Promise<Funds | undefined> => {
+    const { outcome } = await ledger.reserve({
+      call,
+      owner: caller.credits,
+      amount: price,
+      payee: offering.payee,
+      commissionBps: offering.commissionBps,
+      ttlSeconds: deadlineOf(offering.endpoint) + HOLD_MARGIN_SECONDS,
+      endpoint: offering.endpointId,
+      priceVersion: offering.priceVersion,
+    })
+    if (outcome !== 'applied') return undefined
+    return new LedgerFunds(
+      'credits',
+      ledger,
+      holdOf(call, caller.credits),
+      (charged) => charged,
+      async (balance) => {
+        standing.remember(caller.credits.id, balance)
+        return balance as Micros
+      },
+    )
+  }

@@ -1,0 +1,42 @@
+import type { Clock } from '../../../core/clock.ts'
+import type { Caller } from '../../../core/identity/keys.ts'
+import type { Ledger } from '../../../core/ledger/ledger.ts'
+import { FREE_CALLS_USED } from '../../../core/ledger/postings.ts'
+import type { FreeQuota } from '../../../core/usage/free-quota.ts'
+import type { Standing } from '../../../core/usage/standing.ts'
+import type { Funds, Offer } from '../call.ts'
+import { deadlineOf } from '../handle.ts'
+import { HOLD_MARGIN_SECONDS, holdOf, LedgerFunds } from './ledger-funds.ts'
+
+/** One free call of this month, if the service gives any and the caller has one left. */
+export const createFreeCalls =
+  (ledger: Ledger, quota: FreeQuota, standing: Standing, clock: Clock) =>
+  async (caller: Caller, { call, offering }: Offer): Promise<Funds | undefined> => {
+    const callsPerMonth = offering.service.freeCallsPerMonth ?? 0
+    if (callsPerMonth === 0) return undefined
+    const owner = await quota.account({
+      principal: caller.principal,
+      shard: caller.credits.shard,
+      service: offering.service.slug,
+      callsPerMonth,
+      now: clock.now(),
+    })
+    const { outcome } = await ledger.reserve({
+      call,
+      owner,
+      amount: 1n,
+      payee: await ledger.account(FREE_CALLS_USED),
+      commissionBps: 0,
+      ttlSeconds: deadlineOf(offering.endpoint) + HOLD_MARGIN_SECONDS,
+      endpoint: offering.endpointId,
+      priceVersion: offering.priceVersion,
+    })
+    if (outcome !== 'applied') return undefined
+    return new LedgerFunds(
+      'free',
+      ledger,
+      holdOf(call, owner),
+      () => 1n,
+      () => standing.balance(caller.credits),
+    )
+  }

@@ -1,0 +1,63 @@
+import type { AccountRef, HoldRef, Ledger } from '../../../core/ledger/ledger.ts'
+import type { Micros } from '../../../core/money.ts'
+import type { Funds, FundingSource, Outcome, Receipt } from '../call.ts'
+
+/** A hold in the ledger that pays one call: credits, or one free call. */
+export class LedgerFunds implements Funds {
+  readonly source: FundingSource
+  readonly #ledger: Ledger
+  readonly #hold: HoldRef
+  readonly #chargeOf: (charged: Micros) => bigint
+  readonly #balanceOf: (ownerBalance: bigint) => Promise<Micros>
+  /** Open funds go back when they leave scope; parked and resolved ones do not. */
+  #open = true
+
+  /**
+   * @param chargeOf what a charge in microdollars takes from the hold, in units of its asset
+   * @param balanceOf the caller's credits, given what the owner's account holds now
+   */
+  constructor(
+    source: FundingSource,
+    ledger: Ledger,
+    hold: HoldRef,
+    chargeOf: (charged: Micros) => bigint,
+    balanceOf: (ownerBalance: bigint) => Promise<Micros>,
+  ) {
+    this.source = source
+    this.#ledger = ledger
+    this.#hold = hold
+    this.#chargeOf = chargeOf
+    this.#balanceOf = balanceOf
+  }
+
+  async settle(outcome: Outcome): Promise<Receipt> {
+    this.#open = false
+    if (outcome.kind === 'unresolved') return this.#receipt(0n as Micros, undefined)
+    const charged = (outcome.kind === 'delivered' ? outcome.charged : 0n) as Micros
+    const taken = outcome.kind === 'delivered' ? this.#chargeOf(charged) : 0n
+    const { outcome: result, balance } =
+      taken > 0n
+        ? await this.#ledger.settle(this.#hold, taken)
+        : await this.#ledger.release(this.#hold)
+    if (result !== 'applied' && result !== 'replayed') {
+      throw new Error(`call ${this.#hold.call} not settled: ${result}`)
+    }
+    return this.#receipt(this.source === 'credits' ? charged : (0n as Micros), balance)
+  }
+
+  async #receipt(charged: Micros, ownerBalance: bigint | undefined): Promise<Receipt> {
+    const balance = ownerBalance === undefined ? undefined : await this.#balanceOf(ownerBalance)
+    return { source: this.source, charged, balance }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#open) return
+    this.#open = false
+    await this.#ledger.release(this.#hold)
+  }
+}
+
+/** Seconds that a hold outlives the deadline of its call, so that only a crash lets it expire. */
+export const HOLD_MARGIN_SECONDS = 60
+
+export const holdOf = (call: string, owner: AccountRef): HoldRef => ({ call, owner })

@@ -1,0 +1,110 @@
+import { maxPrice, type Catalog, type Offering } from '../../core/catalog/services.ts'
+import { type Clock } from '../../core/clock.ts'
+import { Fault } from '../../core/errors.ts'
+import { uuidv7 } from '../../core/ids.ts'
+import type { Caller } from '../../core/identity/keys.ts'
+import { json, type Micros } from '../../core/money.ts'
+import type { Quote } from '../../core/plugin.ts'
+import type { Standing } from '../../core/usage/standing.ts'
+import type { CallRequest, Keyless, Offer } from './call.ts'
+
+/** Methods whose input is the query; all others bring a JSON body. */
+const QUERY_METHODS: ReadonlySet<string> = new Set(['GET', 'DELETE'])
+
+/** Finds what is asked for, checks the input, and says what it costs. */
+export const createQuote =
+  (catalog: Catalog, standing: Standing, clock: Clock) =>
+  async (caller: Caller | Keyless, request: CallRequest): Promise<Offer> => {
+    const offering = find(catalog, request)
+    const input = QUERY_METHODS.has(request.method)
+      ? typedQuery(offering, request.query)
+      : request.body
+    const issues = offering.checkInput(input)
+    const quote = issues.length > 0 ? undefined : await price(offering, input, caller, standing)
+    const amount = quote?.amount ?? maxPrice(offering.endpoint)
+    if (quote && request.maxPrice !== undefined && amount > request.maxPrice) {
+      throw new Fault('price_exceeds_max', undefined, {
+        extras: { price_microdollars: json(amount), max_microdollars: json(request.maxPrice) },
+      })
+    }
+    const call = uuidv7(clock.now().getTime())
+    return { call, offering, price: amount, terms: quote?.terms, input, issues }
+  }
+
+function find(catalog: Catalog, { slug, method, path }: CallRequest): Offering {
+  const routes = catalog.service(slug)
+  if (!routes) throw new Fault('service_not_found', `There is no service "${slug}".`)
+  const offering = routes.get(`${method} ${path}`)
+  if (offering) return offering
+  const allow = [...routes.values()].filter((o) => o.path === path).map((o) => o.method)
+  if (allow.length > 0) {
+    throw new Fault('method_not_allowed', undefined, { headers: { Allow: allow.join(', ') } })
+  }
+  throw new Fault('not_found', `"${slug}" has no ${method} ${path}.`, {
+    extras: { endpoints: [...routes.keys()] },
+  })
+}
+
+/**
+ * A computed price may ask somebody outside, so it is computed for those only who have credits at
+ * all; everybody else is shown the most that it can cost.
+ */
+async function price(
+  offering: Offering,
+  input: unknown,
+  caller: Caller | Keyless,
+  standing: Standing,
+): Promise<Quote | undefined> {
+  const declared = offering.endpoint.price
+  if (typeof declared === 'bigint') return { amount: declared }
+  if (caller.keyId === null || (await standing.balance(caller.credits)) <= 0n) return undefined
+  const quote = await declared.of(input)
+  if (quote.amount < 0n || quote.amount > declared.max) {
+    throw new Fault('plugin_contract', 'The computed price exceeds the declared maximum.')
+  }
+  return quote
+}
+
+/** Query values arrive as text: numbers and booleans are read where the schema expects them. */
+function typedQuery(offering: Offering, query: Readonly<Record<string, unknown>>): unknown {
+  const { properties = {} } = offering.endpoint.input.json as {
+    properties?: Record<string, { type?: string }>
+  }
+  return Object.fromEntries(
+    Object.entries(query).map(([name, value]) => [name, typed(value, properties[name]?.type)]),
+  )
+}
+
+function typed(value: unknown, type: string | undefined): unknown {
+  if (typeof value !== 'string') return value
+  if ((type === 'integer' || type === 'number') && /^-?\d{1,15}(\.\d{1,10})?$/.test(value)) {
+    return Number(value)
+  }
+  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true'
+  return value
+}
+
+/** What is wrong with an input, as a 422 (or a 413, where a text is too long). */
+export function invalidInput({ issues }: Offer): Fault {
+  const large = issues.find(({ tooLarge }) => tooLarge)
+  if (large?.tooLarge) {
+    return new Fault('text_too_large', `${large.path} ${large.message}.`, {
+      extras: { path: large.path, ...large.tooLarge },
+    })
+  }
+  const [first] = issues
+  return new Fault('validation_failed', `${first?.path ?? '/'} ${first?.message ?? ''}.`, {
+    extras: { issues },
+  })
+}
+
+export const isMicros = (text: string): boolean => /^\d{1,15}$/.test(text)
+
+/** Reads `X-Max-Price` (microdollars). */
+export function maxPriceOf(header: string | undefined): Micros | undefined {
+  if (header === undefined || header === '') return undefined
+  if (!isMicros(header)) {
+    throw new Fault('validation_failed', 'X-Max-Price is a whole number of microdollars.')
+  }
+  return BigInt(header) as Micros
+}

@@ -1,0 +1,249 @@
+import { createHash } from 'node:crypto'
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { Fault } from '../../core/errors.ts'
+import type { Caller } from '../../core/identity/keys.ts'
+import type { Ledger } from '../../core/ledger/ledger.ts'
+import { json, type Micros, micros } from '../../core/money.ts'
+import { bookPayment } from '../../core/payments/booking.ts'
+import { type Claim, type Claims, expiryOf } from '../../core/payments/claims.ts'
+import { BadPayment, type Offers, paymentKey } from '../../core/payments/offers.ts'
+import type { Standing } from '../../core/usage/standing.ts'
+import { page, pageOf, paging, readCursor } from './paging.ts'
+import { type AnyRoute, callerOf, type RestReply, route } from './route.ts'
+
+/** The least that a purchase may be, in microdollars: below it, gas outweighs it. */
+export const MIN_PURCHASE = micros(1_000_000)
+const MAX_PURCHASE = micros(10_000_000_000)
+const OFFER_SECONDS = 300
+
+const amount = z.int().min(0).meta({ description: 'Microdollars: 1,000,000 are one dollar.' })
+
+const Purchase = z.object({
+  purchase_id: z.string(),
+  state: z.enum(['settled', 'pending']),
+  credited_microdollars: amount,
+  balance_microdollars: amount,
+  transaction: z.string().nullable(),
+})
+
+const Balance = z.object({ balance_microdollars: amount, reserved_microdollars: amount })
+
+const HistoryItem = z.object({
+  id: z.string().meta({ description: 'Call, purchase or other entry.' }),
+  event: z.string(),
+  at: z.iso.datetime(),
+  change_microdollars: z.int(),
+  charged_microdollars: amount.nullable(),
+  endpoint: z.string().nullable(),
+})
+
+export interface CreditsPorts {
+  readonly pool: Pool
+  readonly ledger: Ledger
+  readonly standing: Standing
+  readonly claims: Claims
+  readonly offers: Offers
+}
+
+export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
+  route({
+    method: 'POST',
+    path: '/v1/credits/purchase',
+    summary: 'Buys credits by an x402 payment: first a 402 with the offer, then the same request paid.',
+    auth: 'key',
+    body: z.strictObject({
+      amount_microdollars: z.int().min(Number(MIN_PURCHASE)).max(Number(MAX_PURCHASE)),
+    }),
+    answer: { status: 201, schema: Purchase },
+    faults: ['payment_required', 'payment_invalid', 'payment_replayed', 'payment_pending'],
+    handle: (request) => {
+      const order = {
+        caller: callerOf(request),
+        amount: micros(request.body.amount_microdollars),
+        url: request.url,
+        payment: request.header('payment-signature'),
+      }
+      return purchase(ports, order)
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/credits/balance',
+    summary: 'The credits of this key: free to spend, and reserved by calls in flight.',
+    auth: 'key',
+    answer: { status: 200, schema: Balance },
+    handle: async (request) => ({ body: await balances(ports, callerOf(request)) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/credits/history',
+    summary: 'Every movement of this key’s credits, newest first.',
+    auth: 'key',
+    query: z.strictObject(paging),
+    answer: { status: 200, schema: pageOf(HistoryItem) },
+    handle: async (request) => {
+      const { limit, cursor } = request.query
+      const after = readCursor(cursor, z.tuple([z.uuid(), z.int()]))
+      const rows = await history(ports.pool, callerOf(request), limit + 1, after)
+      return page(rows, limit, request.url, ({ id, phase }) => [id, phase], showHistory)
+    },
+  }),
+]
+
+interface Order {
+  readonly caller: Caller
+  readonly amount: Micros
+  readonly url: string
+  readonly payment: string | undefined
+}
+
+/** Settles first and books once: a repetition of a settled payment is answered, not executed. */
+async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
+  const { offers, claims, ledger } = ports
+  const { caller, amount, url } = order
+  const terms = {
+    amount,
+    maxTimeoutSeconds: OFFER_SECONDS,
+    resource: { url, description: 'Credits of an AgentHub key', mimeType: 'application/json' },
+  }
+  const refuse = (code: 'payment_required' | 'payment_invalid', error?: string): Fault => {
+    const { header } = offers.offer(error === undefined ? terms : { ...terms, error })
+    const extras = { amount_microdollars: json(amount), ...(error ? { reason: error } : {}) }
+    return new Fault(code, undefined, { extras, headers: { 'PAYMENT-REQUIRED': header } })
+  }
+  if (order.payment === undefined) throw refuse('payment_required')
+  const payment = read(offers, order.payment)
+  if (payment instanceof BadPayment) throw refuse('payment_invalid', payment.reason)
+  const requirement = offers.match(offers.requirements(terms), payment)
+  if (!requirement) throw refuse('payment_invalid', 'no_matching_payment_requirements')
+  const key = paymentKey(payment)
+  const requestHash = createHash('sha256').update(`${caller.keyId}\n${amount}`).digest()
+  const { mine, claim } = await claims.claim(key, {
+    purpose: 'credits',
+    requestHash,
+    amount,
+    payee: caller.credits.code,
+    commissionBps: 0,
+    validBefore: expiryOf(payment),
+  })
+  if (!mine) return repeated(ports, caller, claim, requestHash)
+  const verified = await offers.verify(payment, requirement).catch(async (error: unknown) => {
+    await claims.release(key)
+    throw new Fault('facilitator_unavailable', undefined, { cause: error })
+  })
+  if (!verified.valid) {
+    await claims.release(key)
+    throw refuse('payment_invalid', verified.reason)
+  }
+  const settled = await offers.settle(payment, requirement)
+  const headers = { 'PAYMENT-RESPONSE': settled.responseHeader }
+  if (settled.outcome === 'failed') {
+    await claims.conclude(key, 'failed', settled.tx)
+    throw refuse('payment_invalid', settled.reason ?? 'not_settled')
+  }
+  if (settled.outcome === 'pending') {
+    await claims.conclude(key, 'pending', settled.tx)
+    return shown(ports, caller, { ...claim, state: 'pending' }, headers)
+  }
+  await bookPayment(ledger, claim, settled.tx)
+  await claims.conclude(key, 'settled', settled.tx)
+  const done = { ...claim, state: 'settled', transaction: settled.tx ?? null } as const
+  return shown(ports, caller, done, headers)
+}
+
+/** The same payment again: the same purchase is told once more, any other use is refused. */
+async function repeated(
+  ports: CreditsPorts,
+  caller: Caller,
+  claim: Claim,
+  requestHash: Buffer,
+): Promise<RestReply> {
+  if (!claim.requestHash.equals(requestHash) || claim.state === 'failed') {
+    throw new Fault('payment_replayed')
+  }
+  return shown(ports, caller, claim, {})
+}
+
+async function shown(
+  { standing }: CreditsPorts,
+  caller: Caller,
+  claim: Claim,
+  headers: Readonly<Record<string, string>>,
+): Promise<RestReply> {
+  const settled = claim.state === 'settled' || claim.state === 'confirmed'
+  return {
+    status: settled ? 201 : 202,
+    headers,
+    body: {
+      purchase_id: claim.id,
+      state: settled ? 'settled' : 'pending',
+      credited_microdollars: settled ? json(claim.amount) : 0,
+      balance_microdollars: json(await standing.balance(caller.credits)),
+      transaction: claim.transaction,
+    },
+  }
+}
+
+function read(offers: Offers, header: string) {
+  try {
+    return offers.read(header)
+  } catch (error) {
+    if (error instanceof BadPayment) return error
+    throw error
+  }
+}
+
+/** What a key has: its credits, and what calls in flight hold of them. */
+export async function balances({ pool, standing }: Pick<CreditsPorts, 'pool' | 'standing'>, caller: Caller) {
+  const { rows } = await pool.query<{ reserved: string }>(
+    `SELECT coalesce(sum(amount), 0)::text AS reserved FROM ledger.open_hold WHERE owner = $1
+       AND id >= ledger.first_id(now() - interval '1 day')`,
+    [caller.credits.id],
+  )
+  return {
+    balance_microdollars: json(await standing.balance(caller.credits)),
+    reserved_microdollars: json(BigInt(rows[0]!.reserved)),
+  }
+}
+
+interface HistoryRow {
+  readonly id: string
+  readonly phase: number
+  readonly event: string
+  readonly at: Date
+  readonly change: bigint
+  readonly charged: bigint | null
+  readonly endpoint: string | null
+}
+
+async function history(
+  pool: Pool,
+  caller: Caller,
+  limit: number,
+  after: readonly [string, number] | undefined,
+): Promise<HistoryRow[]> {
+  const { rows } = await pool.query<HistoryRow>(
+    `SELECT j.id, j.phase, k.event, j.at, l.amount AS change,
+       CASE WHEN j.phase = 2 THEN j.amount END AS charged,
+       e.service || ' ' || e.method || ' ' || e.path AS endpoint
+     FROM ledger.journal j
+     JOIN ledger.kind k ON k.id = j.kind
+     LEFT JOIN hub.endpoint e ON e.id = j.endpoint
+     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0)::bigint AS amount FROM ledger.legs(j)
+       WHERE account = j.owner) l
+     WHERE j.owner = $1 AND ($2::uuid IS NULL OR (j.id, j.phase) < ($2, $3))
+     ORDER BY j.id DESC, j.phase DESC LIMIT $4`,
+    [caller.credits.id, after?.[0] ?? null, after?.[1] ?? null, limit],
+  )
+  return rows
+}
+
+const showHistory = (row: HistoryRow) => ({
+  id: row.id,
+  event: row.event,
+  at: row.at.toISOString(),
+  change_microdollars: json(row.change),
+  charged_microdollars: row.charged === null ? null : json(row.charged),
+  endpoint: row.endpoint,
+})

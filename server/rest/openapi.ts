@@ -1,0 +1,195 @@
+import { z } from 'zod'
+import { type Catalog, maxPrice, type Offering } from '../../core/catalog/services.ts'
+import { type FaultCode, FAULTS } from '../../core/errors.ts'
+import { decimal } from '../../core/money.ts'
+import type { AnyRoute } from './route.ts'
+
+const EVERY_ROUTE: readonly FaultCode[] = ['internal_error', 'service_unavailable']
+const KEYED: readonly FaultCode[] = ['invalid_api_key', 'revoked_api_key', 'rate_limited']
+const WITH_BODY: readonly FaultCode[] = [
+  'malformed_json',
+  'json_too_deep',
+  'body_too_large',
+  'unsupported_media_type',
+  'unsupported_content_encoding',
+  'validation_failed',
+]
+const PAID: readonly FaultCode[] = [
+  ...KEYED,
+  ...WITH_BODY,
+  ...EVERY_ROUTE,
+  'payment_required',
+  'insufficient_credits',
+  'payment_invalid',
+  'payment_replayed',
+  'payment_pending',
+  'price_exceeds_max',
+  'text_too_large',
+  'refused',
+  'plugin_failed',
+  'timeout',
+]
+
+/** The OpenAPI 3.1 document: REST routes from their schemas, paid ones from the catalogue. */
+export function openapi(
+  routes: readonly AnyRoute[],
+  catalog: Catalog,
+  site: { readonly baseUrl: string; readonly proxyPath: string },
+): Record<string, unknown> {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const route of routes) {
+    ;(paths[route.path] ??= {})[route.method.toLowerCase()] = restOperation(route)
+  }
+  for (const offering of catalog.all()) {
+    const path = pathOf(offering, site.proxyPath)
+    ;(paths[path] ??= {})[offering.method.toLowerCase()] = paidOperation(offering)
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'AgentHub',
+      version: '1.0.0',
+      description: 'Find APIs, pay for them per request, call them.',
+      'x-guidance':
+        'Register a wallet (GET /v1/register/challenge, POST /v1/register), then call paid ' +
+        'operations with the key: free calls first, then credits. Without a key, pay the 402.',
+    },
+    servers: [{ url: site.baseUrl }],
+    paths,
+    components: {
+      securitySchemes: { key: { type: 'http', scheme: 'bearer', bearerFormat: 'ahk_…' } },
+      schemas: { Problem: PROBLEM },
+    },
+  }
+}
+
+/** `/external` is a service of a single endpoint, without a path below its slug. */
+export const pathOf = ({ service, path }: Offering, proxyPath: string): string =>
+  `${proxyPath}/${service.slug}${path === '/' ? '' : path}`
+
+function restOperation(route: AnyRoute): Record<string, unknown> {
+  const faults = [
+    ...EVERY_ROUTE,
+    ...(route.auth === 'key' ? KEYED : []),
+    ...(route.body ? WITH_BODY : []),
+    ...(route.query ? (['validation_failed'] as const) : []),
+    ...(route.faults ?? []),
+  ]
+  const { status, schema } = route.answer
+  return {
+    summary: route.summary,
+    ...(route.auth === 'key' ? { security: [{ key: [] }] } : { security: [] }),
+    parameters: [...pathParameters(route.path), ...queryParameters(route.query)],
+    ...(route.body ? { requestBody: jsonBody(jsonSchema(route.body)) } : {}),
+    responses: {
+      [status]: { description: 'Success', ...content(jsonSchema(schema, 'output')) },
+      ...problems(faults),
+    },
+  }
+}
+
+function paidOperation(offering: Offering): Record<string, unknown> {
+  const { endpoint, method } = offering
+  const input = endpoint.input.json
+  const price = decimal(maxPrice(endpoint))
+  const fixed = typeof endpoint.price === 'bigint'
+  return {
+    summary: endpoint.summary,
+    tags: [offering.service.slug],
+    security: [{ key: [] }, {}],
+    ...(method === 'GET' || method === 'DELETE'
+      ? { parameters: parametersOf(input as ObjectSchema) }
+      : { requestBody: jsonBody(input) }),
+    'x-payment-info': {
+      price: fixed
+        ? { mode: 'fixed', currency: 'USD', amount: price }
+        : { mode: 'dynamic', currency: 'USD', min: '0', max: price },
+      protocols: [{ x402: { scheme: 'exact', network: 'eip155:8453' } }],
+    },
+    responses: {
+      200: { description: 'Charged and delivered', ...content(endpoint.output?.json ?? {}) },
+      ...problems(PAID),
+    },
+  }
+}
+
+interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, { readonly description?: string }>>
+  readonly required?: readonly string[]
+}
+
+const jsonSchema = (schema: z.ZodType, io: 'input' | 'output' = 'input'): Record<string, unknown> => {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+  return rest
+}
+
+const pathParameters = (path: string) =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+
+const queryParameters = (query: z.ZodType | undefined) =>
+  query === undefined ? [] : parametersOf(jsonSchema(query) as ObjectSchema)
+
+const parametersOf = ({ properties = {}, required = [] }: ObjectSchema) =>
+  Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    ...(schema.description === undefined ? {} : { description: schema.description }),
+    schema,
+  }))
+
+const content = (schema: unknown) => ({ content: { 'application/json': { schema } } })
+
+const jsonBody = (schema: unknown) => ({ required: true, ...content(schema) })
+
+/** Faults by status, since OpenAPI has one response for each. */
+function problems(codes: readonly FaultCode[]): Record<string, unknown> {
+  const byStatus = new Map<number, FaultCode[]>()
+  for (const code of new Set(codes)) {
+    const [status] = FAULTS[code]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, same]) => [
+      status,
+      {
+        description: same.map((code) => `${code}: ${FAULTS[code][2]}`).join('\n'),
+        content: {
+          'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+        },
+      },
+    ]),
+  )
+}
+
+const PROBLEM = {
+  type: 'object',
+  required: [
+    'type',
+    'title',
+    'status',
+    'detail',
+    'instance',
+    'code',
+    'request_id',
+    'retryable',
+    'charged_microdollars',
+  ],
+  properties: {
+    type: { type: 'string' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    instance: { type: 'string' },
+    code: { type: 'string', enum: Object.keys(FAULTS) },
+    advice: { type: 'string' },
+    request_id: { type: 'string' },
+    retryable: { type: 'boolean' },
+    charged_microdollars: { type: 'integer' },
+  },
+} as const

@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { Fault } from '../../core/errors.ts'
+
+/** Query of every list: how many, and where to go on. */
+export const paging = {
+  limit: z
+    .string()
+    .regex(/^\d{1,3}$/, 'a whole number')
+    .transform(Number)
+    .pipe(z.int().min(1).max(100))
+    .default(20)
+    .meta({ description: 'How many at most, 1 to 100.' }),
+  cursor: z
+    .string()
+    .max(500)
+    .optional()
+    .meta({ description: 'next_cursor of the page before.' }),
+}
+
+/** A page of a list. */
+export const pageOf = (item: z.ZodType) =>
+  z.object({
+    data: z.array(item),
+    next_cursor: z.string().nullable(),
+    has_more: z.boolean(),
+  })
+
+export const writeCursor = (position: readonly unknown[]): string =>
+  Buffer.from(JSON.stringify(position)).toString('base64url')
+
+/**
+ * Reads a cursor that `writeCursor` wrote.
+ * @throws Fault `validation_failed` for any other text
+ */
+export function readCursor<T extends z.ZodType>(
+  cursor: string | undefined,
+  shape: T,
+): z.infer<T> | undefined {
+  if (cursor === undefined) return undefined
+  try {
+    return shape.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
+  } catch (error) {
+    throw new Fault('validation_failed', 'The cursor is not one of this list.', { cause: error })
+  }
+}
+
+/** The answer of a list: one row more than asked for was read, to know whether there are more. */
+export function page<Row>(
+  rows: readonly Row[],
+  limit: number,
+  url: string,
+  positionOf: (row: Row) => readonly unknown[],
+  show: (row: Row) => unknown,
+) {
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  const more = rows.length > limit && last !== undefined
+  const cursor = more ? writeCursor(positionOf(last)) : null
+  const next = new URL(url)
+  if (cursor !== null) next.searchParams.set('cursor', cursor)
+  return {
+    ...(cursor === null ? {} : { headers: { Link: `<${next.pathname}${next.search}>; rel="next"` } }),
+    body: { data: shown.map(show), next_cursor: cursor, has_more: more },
+  }
+}

@@ -1,0 +1,92 @@
+import { getAddress, isAddress } from 'viem'
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { register } from '../../core/identity/agents.ts'
+import { createChallenge, type Site } from '../../core/identity/challenge.ts'
+import type { Ledger } from '../../core/ledger/ledger.ts'
+import type { RateLimits } from '../../core/usage/rate-limit.ts'
+import { type AnyRoute, route } from './route.ts'
+
+/** An address in any case; one in mixed case must have the right checksum (EIP-55). */
+export const walletAddress = z
+  .string()
+  .refine((text) => isAddress(text, { strict: /[a-f]/.test(text) && /[A-F]/.test(text.slice(2)) }), {
+    message: 'not a wallet address: 0x and 40 hex digits, with the right checksum if in mixed case',
+  })
+  .transform((text) => text.toLowerCase() as `0x${string}`)
+
+const signature = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{130}$/, 'not a personal_sign signature: 0x and 130 hex digits')
+  .transform((text) => text as `0x${string}`)
+
+const Challenge = z.object({
+  nonce: z.string(),
+  message: z.string().meta({ description: 'Sign exactly this text with personal_sign.' }),
+  expires_at: z.iso.datetime(),
+})
+
+const Registered = z.object({
+  api_key: z.string().meta({ description: 'Shown this once. Send it as a Bearer token.' }),
+  key_id: z.string(),
+  wallet_address: z.string(),
+})
+
+export const registrationRoutes = (
+  pool: Pool,
+  ledger: Ledger,
+  limits: RateLimits,
+  site: Site,
+): readonly AnyRoute[] => [
+  route({
+    method: 'GET',
+    path: '/v1/register/challenge',
+    summary: 'A single-use nonce and the message to sign with a wallet.',
+    auth: 'none',
+    query: z.strictObject({ wallet_address: walletAddress.optional() }),
+    answer: { status: 200, schema: Challenge },
+    faults: ['validation_failed', 'rate_limited'],
+    handle: async ({ query, ip }) => {
+      const { headers } = await limits.address(ip)
+      const { nonce, message, expiresAt } = await createChallenge(pool, site, query.wallet_address)
+      return { headers, body: { nonce, message, expires_at: expiresAt.toISOString() } }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/register',
+    summary: 'Registers a wallet by its signature and answers an API key at once.',
+    auth: 'none',
+    body: z.strictObject({
+      wallet_address: walletAddress,
+      signature,
+      nonce: z.string().min(16).max(64),
+    }),
+    answer: { status: 201, schema: Registered },
+    faults: [
+      'nonce_unknown',
+      'invalid_signature',
+      'nonce_used',
+      'nonce_expired',
+      'validation_failed',
+      'rate_limited',
+    ],
+    handle: async ({ body, ip }) => {
+      const { headers } = await limits.registration(ip)
+      const made = await register(pool, ledger, {
+        wallet: body.wallet_address,
+        signature: body.signature,
+        nonce: body.nonce,
+      })
+      return {
+        status: 201,
+        headers,
+        body: {
+          api_key: made.apiKey,
+          key_id: made.keyId,
+          wallet_address: getAddress(body.wallet_address),
+        },
+      }
+    },
+  }),
+]

@@ -1,0 +1,66 @@
+import type { z } from 'zod'
+import type { FaultCode } from '../../core/errors.ts'
+import { Fault } from '../../core/errors.ts'
+import type { Caller } from '../../core/identity/keys.ts'
+
+/** A request to a REST route, with everything that the route declares already checked. */
+export interface RestRequest<Body, Query> {
+  readonly requestId: string
+  readonly url: string
+  readonly ip: string
+  readonly params: Readonly<Record<string, string>>
+  readonly body: Body
+  readonly query: Query
+  /** Set when the route declares `auth: 'key'`. */
+  readonly caller: Caller | undefined
+  readonly header: (name: string) => string | undefined
+}
+
+export interface RestReply {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: unknown
+}
+
+/** One REST route. The schemas that check it also describe it in the OpenAPI document. */
+export interface Route<Body = unknown, Query = unknown> {
+  readonly method: 'GET' | 'POST'
+  /** `/v1/services/{slug}` */
+  readonly path: string
+  readonly summary: string
+  readonly auth: 'none' | 'key'
+  readonly body?: z.ZodType<Body>
+  readonly query?: z.ZodType<Query>
+  readonly answer: { readonly status: number; readonly schema: z.ZodType }
+  readonly faults?: readonly FaultCode[]
+  readonly handle: (request: RestRequest<Body, Query>) => Promise<RestReply>
+}
+
+/** A route whose types are forgotten, as the application holds it. */
+export type AnyRoute = Route<unknown, unknown>
+
+/** Declares a route. The types of `body` and `query` follow from its schemas. */
+export const route = <Body = undefined, Query = undefined>(spec: Route<Body, Query>): AnyRoute =>
+  spec as unknown as AnyRoute
+
+/** The caller of a route that declares `auth: 'key'`. */
+export function callerOf({ caller }: { readonly caller: Caller | undefined }): Caller {
+  if (!caller) throw new Fault('invalid_api_key')
+  return caller
+}
+
+/**
+ * Checks a body or query against its schema.
+ * @throws Fault `validation_failed` with the issues
+ */
+export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const issues = parsed.error.issues.slice(0, 20).map(({ path, message }) => ({
+    path: `/${path.join('/')}`,
+    message,
+  }))
+  throw new Fault('validation_failed', `${issues[0]?.path}: ${issues[0]?.message}.`, {
+    extras: { issues },
+  })
+}
