@@ -13,7 +13,7 @@ import { type Facilitator, FacilitatorUnavailable } from './facilitator.ts'
 import { type Payment, readPayment } from './payment.ts'
 import { noAnswer, refused, type Settlement, settlement } from './settlement.ts'
 
-export { BadPayment, type Payment, type PaymentKey, paymentKey } from './payment.ts'
+export { BadPayment, type Payment, type PaymentKey, paymentKey, validBeforeOf } from './payment.ts'
 export type { Settlement } from './settlement.ts'
 
 export interface OffersOptions {

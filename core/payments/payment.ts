@@ -105,3 +105,12 @@ export function paymentKey({ accepted, payload }: Payment): PaymentKey {
     nonce: nonce.toLowerCase(),
   }
 }
+
+/** The last second of the year 9999: later ones do not fit into a date, and are as good as never. */
+const NEVER = 253_402_300_799n
+
+/** When the authorization is dead on the chain. A time beyond the year 9999 counts as its end. */
+export function validBeforeOf({ payload }: Payment): Date {
+  const seconds = BigInt(payload.authorization.validBefore)
+  return new Date(Number((seconds < NEVER ? seconds : NEVER) * 1_000n))
+}

@@ -1,0 +1,237 @@
+import {
+  createPublicClient,
+  http,
+  isAddressEqual,
+  numberToHex,
+  pad,
+  parseAbi,
+  parseEventLogs,
+  TransactionReceiptNotFoundError,
+  toEventSelector,
+} from 'viem'
+import { base } from 'viem/chains'
+import { type Asset, assetOf, type Hex } from './asset.ts'
+
+export interface ChainOptions {
+  readonly rpcUrl: string
+  readonly network: string
+  /** For each request to the node. @defaultValue 5000 */
+  readonly timeoutMs?: number
+  /** How many blocks one search of the log may span; public nodes allow few. @defaultValue 2000 */
+  readonly logSpan?: bigint
+}
+
+/** What a transaction must have done to count as a payment. */
+export interface Transfer {
+  readonly tx: Hex
+  /** The token contract. */
+  readonly token: Hex
+  readonly from: Hex
+  readonly to: Hex
+  /** Microdollars: exactly this much. */
+  readonly value: bigint
+  /** Of the authorization that it used up: then one transfer cannot stand for two payments. */
+  readonly nonce?: Hex
+}
+
+/**
+ * `missing`: no block has it (any more). `mismatch`: it is on the chain and failed, or moved
+ * something else.
+ */
+export type Evidence =
+  | { readonly found: 'missing' }
+  | {
+      readonly found: 'confirmed' | 'mismatch'
+      readonly block: bigint
+      /** 1 in the newest block. How many are enough is for the caller to say. */
+      readonly confirmations: bigint
+    }
+
+/**
+ * What became of an authorization. `unused` holds for the block `at`: final once `blockTime` has
+ * passed validBefore by more than reorganisations reach back (20 s are ten blocks of Base).
+ */
+export type AuthorizationOutcome =
+  | { readonly outcome: 'used' | 'canceled'; readonly tx: Hex; readonly block: bigint }
+  | { readonly outcome: 'unused'; readonly at: bigint; readonly blockTime: Date }
+
+/** The node gave no answer, or one that cannot be. Nothing is known. */
+export class ChainUnavailable extends Error {
+  override readonly name = 'ChainUnavailable'
+}
+
+/**
+ * The hub's own view of the chain, by its own node: facilitators and sellers are not believed.
+ * Every method throws ChainUnavailable when the node does not answer in time.
+ */
+export interface Chain {
+  transferEvidence(transfer: Transfer): Promise<Evidence>
+  /** Whether the authorization is used up: spent or canceled. */
+  authorizationState(from: Hex, nonce: Hex): Promise<boolean>
+  /**
+   * How an authorization ended, if it did. `fromBlock`: a block before it was signed.
+   * @throws ChainUnavailable also when it was used before `fromBlock`.
+   */
+  authorizationOutcome(from: Hex, nonce: Hex, fromBlock: bigint): Promise<AuthorizationOutcome>
+  /** Microdollars. */
+  balanceOf(owner: Hex): Promise<bigint>
+  /** Number and time of the newest block. */
+  head(): Promise<{ readonly number: bigint; readonly time: Date }>
+  /** The time of the newest block: the clock by which authorizations expire. */
+  blockTime(): Promise<Date>
+  /** Hash of block 0, by which a real network is told from a sandbox. */
+  genesis(): Promise<Hex>
+}
+
+const ABI = parseAbi([
+  'function balanceOf(address owner) view returns (uint256)',
+  'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
+  'event Transfer(address indexed from, address indexed to, uint256 value)',
+  'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
+])
+
+/** Opens the view; nothing is asked before it is used. @throws RangeError: unknown network. */
+export function openChain(options: ChainOptions): Chain {
+  const { rpcUrl, network, timeoutMs = 5_000, logSpan = 2_000n } = options
+  const asset = assetOf(network)
+  const client = connect(rpcUrl, timeoutMs)
+  const head = () => newest(client)
+  const isUsed = (from: Hex, nonce: Hex, blockNumber?: bigint) =>
+    authorizationState(client, asset, from, nonce, blockNumber)
+  return {
+    transferEvidence: (transfer) => ask(() => transferEvidence(client, transfer)),
+    authorizationState: (from, nonce) => ask(() => isUsed(from, nonce)),
+    authorizationOutcome: (from, nonce, fromBlock) =>
+      ask(async () => {
+        const look = async () => {
+          const { number, time } = await head()
+          return { at: number, blockTime: time, used: await isUsed(from, nonce, number) }
+        }
+        // The sandbox knows the state of its newest block only, and another one may have come.
+        const { at, blockTime, used } = await look().catch(look).catch(look)
+        if (!used) return { outcome: 'unused', at, blockTime }
+        return searchLog(client, { asset, from, nonce, fromBlock, toBlock: at, logSpan })
+      }),
+    balanceOf: (owner) =>
+      ask(() =>
+        client.readContract({
+          address: asset.address,
+          abi: ABI,
+          functionName: 'balanceOf',
+          args: [owner],
+        }),
+      ),
+    head: () => ask(head),
+    blockTime: () => ask(async () => (await head()).time),
+    genesis: () => ask(async () => (await client.getBlock({ blockNumber: 0n })).hash),
+  }
+}
+
+type Client = ReturnType<typeof connect>
+
+const connect = (rpcUrl: string, timeout: number) =>
+  createPublicClient({
+    chain: base,
+    transport: http(rpcUrl, { timeout, retryCount: 1 }),
+    cacheTime: 0,
+  })
+
+async function ask<T>(question: () => Promise<T>): Promise<T> {
+  try {
+    return await question()
+  } catch (cause) {
+    if (cause instanceof ChainUnavailable) throw cause
+    throw new ChainUnavailable('The node of the chain did not answer.', { cause })
+  }
+}
+
+async function newest(client: Client) {
+  const { number, timestamp } = await client.getBlock({ blockTag: 'latest' })
+  return { number, time: new Date(Number(timestamp * 1_000n)) }
+}
+
+const authorizationState = (
+  client: Client,
+  asset: Asset,
+  from: Hex,
+  nonce: Hex,
+  blockNumber?: bigint,
+): Promise<boolean> =>
+  client.readContract({
+    address: asset.address,
+    abi: ABI,
+    functionName: 'authorizationState',
+    args: [from, nonce],
+    ...(blockNumber === undefined ? {} : { blockNumber }),
+  })
+
+async function transferEvidence(client: Client, transfer: Transfer): Promise<Evidence> {
+  const receipt = await client.getTransactionReceipt({ hash: transfer.tx }).catch((error) => {
+    if (error instanceof TransactionReceiptNotFoundError) return undefined
+    throw error
+  })
+  if (receipt === undefined) return { found: 'missing' }
+  const { number } = await newest(client)
+  const isPayment = receipt.status === 'success' && holds(receipt.logs, transfer)
+  return {
+    found: isPayment ? 'confirmed' : 'mismatch',
+    block: receipt.blockNumber,
+    // A node behind another one may not have seen the receipt's block yet.
+    confirmations: number < receipt.blockNumber ? 1n : number - receipt.blockNumber + 1n,
+  }
+}
+
+type Logs = Parameters<typeof parseEventLogs>[0]['logs']
+
+/** Whether the token itself says that exactly this was transferred, by this authorization. */
+function holds(logs: Logs, { token, from, to, value, nonce }: Transfer): boolean {
+  const own = parseEventLogs({
+    abi: ABI,
+    logs: logs.filter((log) => isAddressEqual(log.address, token)),
+  })
+  const moved = own.some(
+    (log) =>
+      log.eventName === 'Transfer' &&
+      isAddressEqual(log.args.from, from) &&
+      isAddressEqual(log.args.to, to) &&
+      log.args.value === value,
+  )
+  const authorized = own.some(
+    (log) =>
+      log.eventName === 'AuthorizationUsed' &&
+      isAddressEqual(log.args.authorizer, from) &&
+      log.args.nonce === nonce?.toLowerCase(),
+  )
+  return moved && (nonce === undefined || authorized)
+}
+
+interface Search {
+  readonly asset: Asset
+  readonly from: Hex
+  readonly nonce: Hex
+  readonly fromBlock: bigint
+  readonly toBlock: bigint
+  readonly logSpan: bigint
+}
+
+const USED = toEventSelector('AuthorizationUsed(address,bytes32)')
+const CANCELED = toEventSelector('AuthorizationCanceled(address,bytes32)')
+
+/** Looks for the log that used the authorization up, in pieces, the oldest first. */
+async function searchLog(client: Client, search: Search): Promise<AuthorizationOutcome> {
+  const { asset, from, nonce, toBlock, logSpan } = search
+  const topics: [Hex[], Hex, Hex] = [[USED, CANCELED], pad(from), nonce]
+  for (let first = search.fromBlock; first <= toBlock; first += logSpan) {
+    const last = first + logSpan - 1n < toBlock ? first + logSpan - 1n : toBlock
+    const range = { fromBlock: numberToHex(first), toBlock: numberToHex(last) }
+    const [log] = await client.request({
+      method: 'eth_getLogs',
+      params: [{ address: asset.address, topics, ...range }],
+    })
+    if (log?.transactionHash && log.blockNumber) {
+      const outcome = log.topics[0] === USED ? 'used' : 'canceled'
+      return { outcome, tx: log.transactionHash, block: BigInt(log.blockNumber) }
+    }
+  }
+  throw new ChainUnavailable(`The log has no ${nonce} since block ${search.fromBlock}.`)
+}

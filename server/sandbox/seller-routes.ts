@@ -1,0 +1,40 @@
+import type { Context } from 'koa'
+
+/** One thing that the sample seller sells. */
+export interface SellerRoute {
+  readonly description: string
+  /** Microdollars. */
+  readonly price: bigint
+  readonly answer: (ctx: Context) => unknown
+}
+
+const BODY_MAX = 10_000
+
+export const ROUTES: Readonly<Record<string, SellerRoute>> = {
+  'GET /weather': {
+    description: 'The weather of a city. It is made up, and always the same.',
+    price: 10_000n,
+    answer: ({ query }) => weather(String(query['city'] ?? 'Lisbon')),
+  },
+  'POST /shout': {
+    description: 'Says your words back, louder.',
+    price: 2_000n,
+    answer: async (ctx) => ({ shouted: (await readText(ctx)).toUpperCase() }),
+  },
+}
+
+const SKIES = ['clear', 'cloudy', 'rain', 'wind', 'fog', 'snow']
+
+function weather(city: string) {
+  const seed = Buffer.from(city.toLowerCase()).reduce((sum, byte) => sum + byte, 0)
+  return { city, sky: SKIES[seed % SKIES.length], celsius: (seed % 35) - 5 }
+}
+
+async function readText(ctx: Context): Promise<string> {
+  let text = ''
+  for await (const chunk of ctx.req.setEncoding('utf8')) {
+    text += chunk
+    if (text.length > BODY_MAX) ctx.throw(413)
+  }
+  return text
+}

@@ -1,0 +1,83 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import Koa from 'koa'
+import { sleep } from '../../core/clock.ts'
+import type { Hex } from '../../core/payments/asset.ts'
+import type { Facilitator } from '../../core/payments/facilitator.ts'
+import { createOffers } from '../../core/payments/offers.ts'
+import { answerBadly, FAULTS, type Fault } from './seller-faults.ts'
+import { ROUTES } from './seller-routes.ts'
+import { demand, readPayment, requirementsOf, type Sale } from './seller-sale.ts'
+
+export interface SellerOptions {
+  readonly facilitator: Facilitator
+  /** The seller's wallet. */
+  readonly payTo: Hex
+  readonly network: string
+  /** On 127.0.0.1; 0 picks a free one. @defaultValue 0 */
+  readonly port?: number
+  /** What the seller does wrong where the query has no `fault` of its own. For tests. */
+  readonly fault?: Fault
+}
+
+/** A seller of the outside world, as the hub's `POST /external` meets them. */
+export interface Seller {
+  /** Its origin: `http://127.0.0.1:<port>`. */
+  readonly url: string
+  /** Closes every connection, and waits for settlements under way. */
+  stop(): Promise<void>
+}
+
+/**
+ * Starts the sample seller: `GET /weather?city=` for $0.01 and `POST /shout` for $0.002, by x402
+ * version 2. `?fault=<name>` makes one request go wrong in the way that `FAULTS` says.
+ */
+export async function startSeller(options: SellerOptions): Promise<Seller> {
+  const { facilitator, payTo, network, port = 0 } = options
+  const offers = createOffers({ facilitator, payTo, network })
+  const pending = new Set<Promise<unknown>>()
+  const later = (work: Promise<unknown>): void => {
+    const kept = work.catch(() => {}).finally(() => pending.delete(kept))
+    pending.add(kept)
+  }
+  const app = new Koa()
+  app.silent = true
+  app.use(async (ctx) => {
+    const route = ROUTES[`${ctx.method} ${ctx.path}`]
+    if (route === undefined) return
+    const sale: Sale = { ctx, offers, route, payTo, later }
+    const asked = String(ctx.query['fault'] ?? options.fault ?? '')
+    await (isFault(asked) ? answerBadly(asked, sale) : sell(sale))
+  })
+  const server = app.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async stop() {
+      server.close()
+      server.closeAllConnections()
+      await Promise.race([Promise.all(pending), sleep(STOP_MS)])
+    },
+  }
+}
+
+const STOP_MS = 15_000
+
+const isFault = (name: string): name is Fault => Object.hasOwn(FAULTS, name)
+
+/** The honest way: check the payment, do the work, take the money, answer. */
+async function sell(sale: Sale): Promise<void> {
+  const { ctx, offers, route } = sale
+  const payment = readPayment(sale)
+  if (payment === undefined) return
+  const requirement = offers.match(requirementsOf(sale), payment)
+  if (requirement === undefined) return demand(sale, 'no_matching_requirements')
+  const verdict = await offers.verify(payment, requirement)
+  if (!verdict.valid) return demand(sale, verdict.reason)
+  const body = await route.answer(ctx)
+  const { outcome, responseHeader, reason } = await offers.settle(payment, requirement)
+  ctx.set('PAYMENT-RESPONSE', responseHeader)
+  if (outcome === 'failed') return demand(sale, reason)
+  ctx.status = outcome === 'settled' ? 200 : 202
+  ctx.body = outcome === 'settled' ? body : { pending: true }
+}
