@@ -1,4 +1,4 @@
-import { Agent, request as undiciRequest } from 'undici'
+import { Agent, errors, request as undiciRequest } from 'undici'
 import { type ConnectorOptions, codeOf, guardedConnector } from './connector.ts'
 import { EgressError, invalid } from './errors.ts'
 import { parseTarget, type TargetRules } from './target.ts'
@@ -145,13 +145,14 @@ function exchangeFault(cause: unknown, signal: AbortSignal, response?: EgressRes
 /** What undici refuses to write. */
 const NEVER_SENT = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'])
 const TOO_LARGE = new Set(['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'UND_ERR_HEADERS_OVERFLOW'])
+const NOT_HTTP = new Set(['UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
 const TOO_LATE = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
 
 function faultCode(cause: unknown, code: string, signal: AbortSignal) {
   if (cause instanceof EgressError) return cause.code
   if (signal.aborted || TOO_LATE.has(code)) return 'upstream_timeout'
   if (TOO_LARGE.has(code)) return 'upstream_too_large'
-  if (code.startsWith('HPE_')) return 'upstream_error'
+  if (cause instanceof errors.HTTPParserError || NOT_HTTP.has(code)) return 'upstream_error'
   return 'upstream_unreachable'
 }
 

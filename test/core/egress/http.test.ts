@@ -1,0 +1,269 @@
+import { once } from 'node:events'
+import type { RequestListener } from 'node:http'
+import { createServer as createTls } from 'node:https'
+import { createServer as createRaw } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { expect } from 'chai'
+import { EgressError } from '../../../core/egress/errors.ts'
+import type { Egress, EgressRequest } from '../../../core/egress/http.ts'
+import { parseSandboxHosts } from '../../../core/egress/sandbox.ts'
+import { BAD_TLS } from './badtls.ts'
+import { type Listening, listen, realSockets, rejection, withEgress } from './world.ts'
+
+type Sent = Partial<EgressRequest>
+
+/** Serves once at `seller.test` and runs `work` against it. */
+async function against<T>(
+  answer: RequestListener | undefined,
+  work: (egress: Egress, seller: Listening) => Promise<T>,
+): Promise<T> {
+  const seller = await listen(answer)
+  const sandboxHosts = parseSandboxHosts(`seller.test=127.0.0.1:${seller.port}`)
+  try {
+    return await withEgress({ sandboxHosts }, (egress) => work(egress, seller))
+  } finally {
+    await seller.stop()
+  }
+}
+
+const ask = (egress: Egress, more: Sent = {}) =>
+  egress.request({ url: 'http://seller.test/x', method: 'GET', ...more })
+
+async function fault(answer: RequestListener, more: Sent = {}): Promise<EgressError> {
+  const error = await against(answer, (egress) => rejection(ask(egress, more)))
+  if (!(error instanceof EgressError)) throw error
+  return error
+}
+
+describe('a request that leaves', () => {
+  realSockets()
+
+  it('says who asks, wants plain bodies, and carries what it is given', async () => {
+    await against(undefined, async (egress, seller) => {
+      await ask(egress, {
+        url: 'http://seller.test/a%20b?c=d#e',
+        method: 'post',
+        headers: { 'X-A': '1', 'Accept-Encoding': 'gzip' },
+        body: 'täxt',
+      })
+      const [seen] = seller.seen
+      expect(seen).to.include({ method: 'POST', url: '/a%20b?c=d', body: 'täxt' })
+      expect(seen?.headers).to.include({
+        host: 'seller.test',
+        'user-agent': 'agenthub-test',
+        'accept-encoding': 'identity',
+        'x-a': '1',
+        'content-length': '5',
+      })
+    })
+  })
+
+  it('gives back status, headers and body as they came', async () => {
+    const packed = gzipSync('a'.repeat(100_000))
+    await against(
+      (_, response) => {
+        response.writeHead(
+          418,
+          [
+            ['X-Twice', '1'],
+            ['X-Twice', '2'],
+            ['__proto__', 'x'],
+            ['Content-Encoding', 'gzip'],
+          ].flat(),
+        )
+        response.end(packed)
+      },
+      async (egress) => {
+        const { status, headers, body } = await ask(egress)
+        expect([status, headers['x-twice']]).to.deep.equal([418, ['1', '2']])
+        expect(body.equals(packed)).to.equal(true)
+      },
+    )
+  })
+
+  for (const method of ['TRACE', 'CONNECT', 'FOO', '', 'GET / HTTP/1.1\r\nX: ']) {
+    it(`A021 is not of method ${JSON.stringify(method)}`, async () => {
+      await against(undefined, async (egress, seller) => {
+        const error = await rejection(ask(egress, { method }))
+        expect(error).to.include({ code: 'validation_failed', sent: false })
+        expect(seller.connections()).to.equal(0)
+      })
+    })
+  }
+
+  for (const headers of [{ 'x-a': 'a\r\nb: c' }, { 'a b': 'c' }, { expect: '100-continue' }]) {
+    it(`A020 has no header ${JSON.stringify(headers)}`, async () => {
+      await against(undefined, async (egress, seller) => {
+        const error = await rejection(ask(egress, { headers }))
+        expect(error).to.include({ code: 'validation_failed', sent: false })
+        expect(seller.seen).to.deep.equal([])
+      })
+    })
+  }
+
+  for (const status of [300, 301, 302, 303, 307, 308]) {
+    it(`A015 does not follow a ${status}`, async () => {
+      const canary = await listen()
+      const error = await fault((_, response) => {
+        response.writeHead(status, { location: `http://127.0.0.1:${canary.port}/` }).end('moved')
+      })
+      expect(error).to.include({ code: 'upstream_redirect', sent: true })
+      expect(error.response?.status).to.equal(status)
+      expect(canary.connections()).to.equal(0)
+      await canary.stop()
+    })
+  }
+
+  it('takes a 304 for what it is', async () => {
+    await against(
+      (_, response) => response.writeHead(304).end(),
+      async (egress) => expect((await ask(egress)).status).to.equal(304),
+    )
+  })
+})
+
+describe('the limits of an answer', () => {
+  realSockets()
+
+  it('bytes, announced or not', async () => {
+    const announced = await fault((_, response) => response.end('a'.repeat(1_001)), {
+      maxBytes: 1_000,
+    })
+    const endless = await fault(
+      (_, response) => {
+        const timer = setInterval(() => response.write('a'.repeat(65_536)), 1)
+        response.on('close', () => clearInterval(timer))
+      },
+      { maxBytes: 300_000 },
+    )
+    for (const error of [announced, endless]) {
+      expect(error).to.include({ code: 'upstream_too_large', sent: true })
+      expect(error.response?.status).to.equal(200)
+      expect(error.response?.body.length).to.equal(0)
+    }
+  })
+
+  it('bytes exactly at the limit are taken', async () => {
+    await against(
+      (_, response) => response.end('a'.repeat(1_000)),
+      async (egress) =>
+        expect((await ask(egress, { maxBytes: 1_000 })).body.length).to.equal(1_000),
+    )
+  })
+
+  it('headers: 100 KiB are taken, 140 KiB are not', async () => {
+    const headers =
+      (kib: number): RequestListener =>
+      (_, response) => {
+        response.writeHead(402, { 'payment-required': 'a'.repeat(kib * 1_024) }).end()
+      }
+    await against(headers(100), async (egress) => {
+      expect((await ask(egress)).headers['payment-required']).to.have.length(102_400)
+    })
+    expect(await fault(headers(140))).to.have.property('code', 'upstream_too_large')
+  })
+
+  const never: RequestListener = () => undefined
+  const halves: RequestListener = (_, response) => void response.write('half')
+  const drip: RequestListener = (_, response) => {
+    const timer = setInterval(() => response.write('.'), 20)
+    response.on('close', () => clearInterval(timer))
+  }
+  const late: readonly [string, RequestListener, Sent['timeouts']][] = [
+    ['for the headers', never, { headersMs: 150 }],
+    ['for the rest of the body', halves, { bodyMs: 150 }],
+    ['for a body that drips', drip, { totalMs: 250 }],
+    ['for everything', never, { totalMs: 150 }],
+  ]
+  for (const [title, answer, timeouts] of late) {
+    it(`time ${title}`, async () => {
+      const started = performance.now()
+      expect(await fault(answer, { timeouts })).to.have.property('code', 'upstream_timeout')
+      expect(performance.now() - started).to.be.lessThan(2_000)
+    })
+  }
+
+  it('the patience of the caller', async () => {
+    const signal = AbortSignal.timeout(100)
+    expect(await fault(never, { signal })).to.include({ code: 'upstream_timeout', sent: true })
+    expect(await fault(halves, { signal: AbortSignal.abort() })).to.have.property(
+      'code',
+      'upstream_timeout',
+    )
+  })
+})
+
+describe('a destination that misbehaves', () => {
+  realSockets()
+
+  it('and hangs up', async () => {
+    const error = await fault((request) => request.socket.destroy())
+    expect(error).to.include({ code: 'upstream_unreachable', sent: true })
+  })
+
+  it('and hangs up in the middle of the body', async () => {
+    const error = await fault((request, response) => {
+      response.writeHead(200, { 'content-length': '100' })
+      response.write('half', () => request.socket.destroy())
+    })
+    expect(error).to.include({ code: 'upstream_unreachable', sent: true })
+    expect(error.response?.status).to.equal(200)
+  })
+
+  it('and does not listen', async () => {
+    const gone = await listen()
+    await gone.stop()
+    const sandboxHosts = parseSandboxHosts(`seller.test=127.0.0.1:${gone.port}`)
+    const error = await withEgress({ sandboxHosts }, (egress) => rejection(ask(egress)))
+    expect(error).to.include({ code: 'upstream_unreachable', sent: false })
+    expect(error.message).not.to.match(/\d/)
+  })
+
+  const OK = 'HTTP/1.1 200 OK\r\n'
+  for (const answer of [
+    'SSH-2.0-x\r\n',
+    `${OK}Content-Length: x\r\n\r\n`,
+    `${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`,
+  ]) {
+    it(`and does not speak HTTP: ${JSON.stringify(answer)}`, async () => {
+      const server = createRaw((socket) => {
+        socket.on('error', () => undefined)
+        socket.once('data', () => socket.end(answer))
+      }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const { port } = server.address() as { port: number }
+      const sandboxHosts = parseSandboxHosts(`seller.test=127.0.0.1:${port}`)
+      const error = await withEgress({ sandboxHosts }, (egress) => rejection(ask(egress)))
+      server.close()
+      expect(error).to.include({ code: 'upstream_error', sent: true })
+    })
+  }
+
+  it('A086 and has no good certificate, even where Node is told not to mind', async () => {
+    const seller = await listen(undefined, (listener) => createTls(BAD_TLS, listener))
+    const sandboxHosts = parseSandboxHosts(`badtls.test=127.0.0.1:${seller.port}`)
+    const { emitWarning } = process
+    // Node rightly warns of the variable; here it would only be noise.
+    process.emitWarning = () => undefined
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
+    try {
+      const error = await withEgress({ sandboxHosts }, (egress) =>
+        rejection(ask(egress, { url: 'https://badtls.test/' })),
+      )
+      expect(error).to.include({ code: 'upstream_tls', sent: false })
+      expect(seller.seen).to.deep.equal([])
+    } finally {
+      delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
+      await seller.stop()
+      process.emitWarning = emitWarning
+    }
+  })
+
+  it('and does not speak TLS', async () => {
+    await against(undefined, async (egress, seller) => {
+      const error = await rejection(ask(egress, { url: 'https://seller.test/' }))
+      expect(error).to.include({ code: 'upstream_tls', sent: false })
+      expect(seller.seen).to.deep.equal([])
+    })
+  })
+})
