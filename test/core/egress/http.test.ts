@@ -242,7 +242,7 @@ describe('a destination that misbehaves', () => {
   it('A086 and has no good certificate, even where Node is told not to mind', async () => {
     const seller = await listen(undefined, (listener) => createTls(BAD_TLS, listener))
     const sandboxHosts = parseSandboxHosts(`badtls.test=127.0.0.1:${seller.port}`)
-    const { emitWarning } = process
+    const emitWarning = process.emitWarning.bind(process)
     // Node rightly warns of the variable; here it would only be noise.
     process.emitWarning = () => undefined
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
