@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 
 /** The only reader of the environment. Everything else is handed the frozen `Config`. */
 
@@ -44,8 +45,8 @@ export interface Config {
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   readonly commissionBps: number
   readonly databaseUrl: string | undefined
-  /** `name=127.0.0.1:port` pairs that the egress guard lets through, in the sandbox alone. */
-  readonly sandboxHosts: ReadonlyMap<string, string>
+  /** `name.test=127.0.0.1:port` pairs that the egress guard lets through, in the sandbox alone. */
+  readonly sandboxHosts: SandboxHosts
   /** Undefined: the sandbox, with a chain and wallets of its own. */
   readonly production: ProductionChain | undefined
   /** `HUB_SECRET_<NAME>`, for plugins. */
@@ -119,14 +120,12 @@ function productionOf(e: Environment): ProductionChain | undefined {
   }
 }
 
-function hostsOf(text: string): ReadonlyMap<string, string> {
-  const hosts = new Map<string, string>()
-  for (const pair of text.split(',').filter((part) => part.trim() !== '')) {
-    const match = /^\s*([a-z0-9.-]+)=(127\.0\.0\.1:\d{1,5})\s*$/i.exec(pair)
-    if (!match) throw new ConfigError(`HUB_SANDBOX_HOSTS: not name=127.0.0.1:port: ${pair}`)
-    hosts.set(match[1]!.toLowerCase(), match[2]!)
+function hostsOf(text: string): SandboxHosts {
+  try {
+    return parseSandboxHosts(text)
+  } catch (error) {
+    throw new ConfigError(`HUB_SANDBOX_HOSTS: ${(error as Error).message}`)
   }
-  return hosts
 }
 
 /** An empty variable means the same as none: that is how compose files and shells unset one. */

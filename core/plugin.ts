@@ -80,10 +80,14 @@ export class Reply {
  * the hold. For privileged plugins.
  */
 export class Unresolved {
-  readonly reply: Reply
-  /** @param reply what the caller is told meanwhile */
-  constructor(reply: Reply) {
-    this.reply = reply
+  readonly code: string
+  readonly detail: string
+  readonly extras: Readonly<Record<string, unknown>>
+  /** @param code of the fault that the caller is told meanwhile */
+  constructor(code: string, detail: string, extras: Readonly<Record<string, unknown>> = {}) {
+    this.code = code
+    this.detail = detail
+    this.extras = extras
   }
 }
 

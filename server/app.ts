@@ -16,8 +16,7 @@ import { type AnyRoute, parse } from './rest/route.ts'
 
 export interface Doors {
   readonly routes: readonly AnyRoute[]
-  /** Built once, served as it is. */
-  readonly openapi: Readonly<Record<string, unknown>>
+  readonly openapi: () => Readonly<Record<string, unknown>>
   readonly call: (request: CallRequest) => Promise<Reply>
   readonly keys: KeyRing
   readonly limits: RateLimits
@@ -35,7 +34,7 @@ export function createApp(doors: Doors): Koa {
   const router = new Router({ strict: true, sensitive: true })
   router.get('/openapi.json', (ctx) => {
     ctx.set('Cache-Control', 'public, max-age=30')
-    ctx.body = doors.openapi
+    ctx.body = doors.openapi()
   })
   for (const route of doors.routes) {
     const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1')

@@ -12,7 +12,7 @@ export interface Challenge {
 
 /** Whose name the message bears: the origin that wallets and people see. */
 export interface Site {
-  readonly origin: string
+  readonly origin: () => string
   readonly chainId: number
 }
 
@@ -29,6 +29,7 @@ export async function createChallenge(
   wallet?: `0x${string}`,
 ): Promise<Challenge> {
   const nonce = base62(BigInt(`0x${randomBytes(18).toString('hex')}`), 24)
+  const origin = site.origin()
   const { rows } = await pool.query<{ now: Date; expires: Date }>(
     `SELECT date_trunc('milliseconds', now()) AS now,
        date_trunc('milliseconds', now() + make_interval(secs => $1)) AS expires`,
@@ -36,12 +37,12 @@ export async function createChallenge(
   )
   const { now, expires } = rows[0]!
   const message = [
-    `${new URL(site.origin).host} wants you to sign in with your Ethereum account:`,
+    `${new URL(origin).host} wants you to sign in with your Ethereum account:`,
     wallet ?? '(the wallet that signs this message)',
     '',
     'Register this wallet as an agent and receive an API key. This costs nothing.',
     '',
-    `URI: ${site.origin}`,
+    `URI: ${origin}`,
     'Version: 1',
     `Chain ID: ${site.chainId}`,
     `Nonce: ${nonce}`,

@@ -1,9 +1,10 @@
 import { elapsedMs } from '../../core/clock.ts'
-import { Fault } from '../../core/errors.ts'
+import { Fault, type FaultCode } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { Log } from '../../core/log.ts'
 import { type Micros, micros } from '../../core/money.ts'
 import { type AnyEndpoint, Refusal, Reply, Unresolved } from '../../core/plugin.ts'
+import { problem } from '../problem.ts'
 import type { CallRequest, Keyless, Offer, Outcome } from './call.ts'
 import type { Record } from './record.ts'
 
@@ -20,7 +21,7 @@ export const createHandle =
     const start = elapsedMs()
     const took = (): number => Math.ceil(elapsedMs() - start)
     try {
-      return { ...(await run(caller, offer)), latencyMs: took() }
+      return { ...(await run(caller, offer, request)), latencyMs: took() }
     } catch (error) {
       const fault = faultOf(error, offer.offering.service.slug, log)
       record.failed({ caller, offer, request, fault, latencyMs: took() })
@@ -30,7 +31,11 @@ export const createHandle =
 
 type Judged = Outcome extends infer O ? (O extends unknown ? Omit<O, 'latencyMs'> : never) : never
 
-async function run(caller: Caller | Keyless, offer: Offer): Promise<Judged> {
+async function run(
+  caller: Caller | Keyless,
+  offer: Offer,
+  request: CallRequest,
+): Promise<Judged> {
   const { endpoint } = offer.offering
   const signal = AbortSignal.timeout(deadlineOf(endpoint) * 1_000)
   let charged: Micros = offer.price
@@ -45,7 +50,10 @@ async function run(caller: Caller | Keyless, offer: Offer): Promise<Judged> {
     },
   }
   const answer = await beforeAbort(signal, async () => await endpoint.handle(call))
-  if (answer instanceof Unresolved) return { kind: 'unresolved', ...parts(answer.reply) }
+  if (answer instanceof Unresolved) {
+    const fault = new Fault(answer.code as FaultCode, answer.detail, { extras: answer.extras })
+    return { kind: 'unresolved', ...problem(fault, request.requestId, request.path) }
+  }
   const reply = answer instanceof Reply ? answer : new Reply(answer)
   return judge(reply, charged, offer)
 }

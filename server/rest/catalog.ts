@@ -50,7 +50,7 @@ const SearchOrder = z.strictObject({
 })
 
 /** What the public may see of the catalogue; lists may be cached for half a minute. */
-export const catalogRoutes = (pool: Pool, proxyUrl: string): readonly AnyRoute[] => {
+export const catalogRoutes = (pool: Pool, proxyUrl: () => string): readonly AnyRoute[] => {
   const show = serviceOf(proxyUrl)
   return [
     route({
@@ -100,7 +100,7 @@ export const catalogRoutes = (pool: Pool, proxyUrl: string): readonly AnyRoute[]
   ]
 }
 
-const serviceOf = (proxyUrl: string) => (listing: Listing) => ({
+const serviceOf = (proxyUrl: () => string) => (listing: Listing) => ({
   slug: listing.slug,
   name: listing.name,
   type: 'native' as const,
@@ -112,7 +112,7 @@ const serviceOf = (proxyUrl: string) => (listing: Listing) => ({
   free_calls_per_month: listing.freeCallsPerMonth,
   uptime_percentage: listing.uptimePercentage,
   average_latency_ms: listing.averageLatencyMs,
-  proxy_url: `${proxyUrl}/${listing.slug}`,
+  proxy_url: `${proxyUrl()}/${listing.slug}`,
 })
 
 const endpointOf = (endpoint: ListedEndpoint) => ({

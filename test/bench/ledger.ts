@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { systemClock } from '../../core/clock.ts'
-import { openDatabase, createPool } from '../../core/db/open.ts'
 import { migrate } from '../../core/db/migrate.ts'
+import { openDatabase } from '../../core/db/open.ts'
+import { createPool } from '../../core/db/pool.ts'
 import { uuidv7 } from '../../core/ids.ts'
 import { type AccountRef, Ledger } from '../../core/ledger/ledger.ts'
 import { type LoadResult, load, median, rounded } from './load.ts'
@@ -66,7 +67,12 @@ async function ourCalls(owner: Pool, pool: Pool): Promise<() => Promise<void>> {
   const { rows } = await owner.query<{ id: bigint; code: string }>(
     `SELECT id, code FROM ledger.account WHERE code LIKE 'liabilities:agents:%'`,
   )
-  const agents: AccountRef[] = rows.map(({ id, code }) => ({ id: BigInt(id), code, shard: 0 }))
+  const agents: AccountRef[] = rows.map(({ id, code }) => ({
+    id,
+    code,
+    asset: 'USDC',
+    shard: 0,
+  }))
   const books = new Ledger(pool)
   const payees = await Promise.all(
     Array.from({ length: PROVIDERS }, (_, i) =>

@@ -21,3 +21,13 @@ CREATE INDEX call_service ON hub.call (service, at);
 CREATE INDEX call_key ON hub.call (key_id, at);
 
 GRANT SELECT, INSERT ON hub.call TO hub_app;
+
+-- How far a reader of the journal's order has come, for each shard.
+CREATE TABLE hub.cursor (
+  name text NOT NULL,
+  shard smallint NOT NULL REFERENCES ledger.head,
+  seq bigint NOT NULL CHECK (seq >= 0),
+  PRIMARY KEY (name, shard)
+);
+
+GRANT SELECT, INSERT, UPDATE ON hub.cursor TO hub_app;

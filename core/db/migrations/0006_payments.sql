@@ -36,7 +36,8 @@ CREATE TABLE hub.payment_intent (
   amount bigint NOT NULL CHECK (amount > 0), -- microdollars
   nonce text NOT NULL UNIQUE,
   valid_before timestamptz NOT NULL,
-  payload_hash bytea NOT NULL,
+  payload_hash text NOT NULL,        -- sha256 of the header that carried it
+  from_block bigint NOT NULL,        -- of the chain when it was signed: where to look from
   state text NOT NULL DEFAULT 'signed'
     CHECK (state IN ('signed', 'paid', 'confirmed', 'unresolved', 'unused')),
   transaction text,

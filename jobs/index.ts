@@ -1,0 +1,65 @@
+import { PgBoss } from 'pg-boss'
+import type { Pool } from 'pg'
+import { expireHolds } from '../core/ledger/expire.ts'
+import type { Ledger } from '../core/ledger/ledger.ts'
+import type { Log } from '../core/log.ts'
+import { resolvePayments, type ResolvePorts } from '../core/payments/resolve.ts'
+
+/** What jobs work with. */
+export interface JobPorts extends ResolvePorts {
+  readonly pool: Pool
+  readonly ledger: Ledger
+  readonly log: Log
+}
+
+interface Job {
+  readonly everySeconds: number
+  readonly run: (ports: JobPorts) => Promise<unknown>
+}
+
+/** Everything that happens without being asked: name → how often → what. */
+export const jobs = {
+  'expire-holds': { everySeconds: 10, run: ({ pool, ledger }) => expireHolds(pool, ledger) },
+  'resolve-payments': { everySeconds: 5, run: (ports) => resolvePayments(ports) },
+  'make-partitions': {
+    everySeconds: 86_400,
+    run: ({ pool }) => pool.query('SELECT ledger.ensure_partitions()'),
+  },
+  'prune-challenges': {
+    everySeconds: 3_600,
+    run: ({ pool }) =>
+      pool.query(`DELETE FROM hub.challenge WHERE expires_at < now() - interval '1 day'`),
+  },
+} as const satisfies Readonly<Record<string, Job>>
+
+/**
+ * Runs the jobs until they are stopped, together with any number of other processes: of each job
+ * one run is waiting or under way at a time. A run that fails is logged and comes again; what
+ * jobs do to money is idempotent by the ledger's keys, so running twice does no harm.
+ * @param url database of the owner: pg-boss keeps its own schema
+ */
+export async function startJobs(
+  url: string,
+  ports: JobPorts,
+): Promise<{ stop(): Promise<void> }> {
+  const boss = new PgBoss({ connectionString: url, application_name: 'agenthub jobs', max: 4 })
+  boss.on('error', (error) => ports.log.warn({ err: error }, 'the job queue has trouble'))
+  await boss.start()
+  for (const [name, job] of Object.entries<Job>(jobs)) {
+    const { everySeconds } = job
+    const again = { startAfter: everySeconds, expireInSeconds: 300, retryLimit: 0 }
+    await boss.createQueue(name, { policy: 'short', expireInSeconds: 300, retryLimit: 0 })
+    await boss.work(name, { pollingIntervalSeconds: Math.min(everySeconds, 10) }, async () => {
+      try {
+        await job.run(ports)
+      } catch (error) {
+        ports.log.error({ err: error, job: name }, 'a job failed')
+      } finally {
+        await boss.send(name, {}, again)
+      }
+    })
+    await boss.send(name, {}, { expireInSeconds: 300, retryLimit: 0 })
+    await boss.schedule(name, '*/5 * * * *', {}) // takes over when a process died in a run
+  }
+  return { stop: () => boss.stop({ graceful: true, timeout: 10_000 }) }
+}

@@ -1,0 +1,29 @@
+import { defineService, type ExternalRequest, type Host, s } from 'agenthub/plugin'
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+/** Calls to other people's APIs that ask for payment by x402; credits pay, to the microdollar. */
+export default ({ buyer }: Host) => {
+  if (!buyer) throw new Error('the external plugin needs to be lent a buyer')
+  return defineService({
+    slug: 'external',
+    name: 'External APIs',
+    category: 'gateway',
+    summary: 'Calls any API that asks for payment by x402, paid from your credits, at its price.',
+    provider: 'agenthub',
+    endpoints: {
+      'POST /': {
+        summary: 'Pays an external x402 seller what it asks and answers what it answers.',
+        price: { max: buyer.maxAmount, of: (request: ExternalRequest) => buyer.quote(request) },
+        input: s.object({
+          url: s.string({ minLength: 1, maxLength: 2_048, description: 'http or https.' }),
+          method: s.optional(s.oneOf(METHODS, { description: 'Default GET.' })),
+          headers: s.optional(s.record(s.string())),
+          body: s.optional(s.unknown({ description: 'Text is sent as it is, else as JSON.' })),
+        }),
+        deadlineSeconds: 90,
+        handle: (call) => buyer.pay(call),
+      },
+    },
+  })
+}

@@ -1,0 +1,40 @@
+/** What a person sees when the hub is up. */
+export function banner(facts: {
+  readonly url: string
+  readonly dataDir: string
+  /** Set in the sandbox. */
+  readonly sandbox?: { readonly apiKey: string; readonly sellerUrl: string; readonly rpcUrl: string }
+}): string {
+  const { url, dataDir, sandbox } = facts
+  const lines = [
+    '',
+    `AgentHub is ready at ${url}`,
+    `  REST      ${url}/v1/services`,
+    `  Proxy     ${url}/proxy/{slug}/{path}`,
+    `  OpenAPI   ${url}/openapi.json`,
+  ]
+  if (!sandbox) return [...lines, ''].join('\n')
+  const call = (path: string, body: string) => [
+    `  curl -s ${url}${path} \\`,
+    `    -H 'Authorization: Bearer ${sandbox.apiKey}' \\`,
+    `    -H 'Content-Type: application/json' -d '${body}'`,
+  ]
+  return [
+    ...lines,
+    `  Chain     ${sandbox.rpcUrl} (local, test USDC)`,
+    `  Data      ${dataDir}`,
+    '',
+    'This is a SANDBOX: database, chain and money are local. Nothing here is worth anything, and',
+    'its keys must never receive real money.',
+    '',
+    'A first call (free, 15 a month):',
+    ...call('/proxy/analysis/sentiment', '{"text":"The delivery was late, but the staff was lovely."}'),
+    '',
+    'A paid one (0.0001 USD of your 5 test dollars; see the headers with -i):',
+    ...call('/proxy/echo/say', '{"words":"hello"}'),
+    '',
+    'An API of somebody else, bought by x402 from your credits (0.01 USD):',
+    ...call('/proxy/external', `{"url":"${sandbox.sellerUrl}/weather?city=Oslo"}`),
+    '',
+  ].join('\n')
+}

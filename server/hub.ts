@@ -1,0 +1,186 @@
+import type { RequestListener } from 'node:http'
+import type { Pool } from 'pg'
+import type { LocalAccount } from 'viem'
+import { declare } from '../core/catalog/declaration.ts'
+import { openCatalog } from '../core/catalog/services.ts'
+import type { Clock } from '../core/clock.ts'
+import { createPool } from '../core/db/pool.ts'
+import { migrate } from '../core/db/migrate.ts'
+import { createEgress, type EgressOptions } from '../core/egress/http.ts'
+import { KeyRing } from '../core/identity/keys.ts'
+import { Ledger } from '../core/ledger/ledger.ts'
+import type { Log } from '../core/log.ts'
+import { micros } from '../core/money.ts'
+import { type Hex, USDC_BASE } from '../core/payments/asset.ts'
+import { createBuyer } from '../core/payments/buyer.ts'
+import type { Chain } from '../core/payments/chain.ts'
+import { Claims } from '../core/payments/claims.ts'
+import type { Facilitator } from '../core/payments/facilitator.ts'
+import { Intents } from '../core/payments/intents.ts'
+import { createOffers } from '../core/payments/offers.ts'
+import type { ResolvePorts } from '../core/payments/resolve.ts'
+import type { Host, Plugin } from '../core/plugin.ts'
+import { CallLog } from '../core/usage/calls.ts'
+import { FreeQuota } from '../core/usage/free-quota.ts'
+import { RateLimits } from '../core/usage/rate-limit.ts'
+import { Standing } from '../core/usage/standing.ts'
+import { createApp, PROXY_PATH } from './app.ts'
+import { createAuthenticate, createLimitRate } from './proxy/authenticate.ts'
+import { call, type Steps } from './proxy/call.ts'
+import { createFund } from './proxy/fund.ts'
+import { createCredits } from './proxy/funds/credits.ts'
+import { createFreeCalls } from './proxy/funds/free-calls.ts'
+import { createX402 } from './proxy/funds/x402.ts'
+import { createHandle } from './proxy/handle.ts'
+import { createQuote } from './proxy/quote.ts'
+import { createRecord } from './proxy/record.ts'
+import { createRespond } from './proxy/respond.ts'
+import { catalogRoutes } from './rest/catalog.ts'
+import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
+import { healthRoutes } from './rest/health.ts'
+import { openapi } from './rest/openapi.ts'
+import { registrationRoutes } from './rest/registration.ts'
+import { walletRoutes } from './rest/wallet.ts'
+
+/** Chain, facilitator and wallets: what a sandbox makes for itself and production configures. */
+export interface Money {
+  readonly chain: Chain
+  readonly facilitator: Facilitator
+  readonly treasury: Hex
+  /** Pays external sellers. */
+  readonly spend: LocalAccount
+  /** Further addresses of the house, which must never be paid. */
+  readonly others: readonly Hex[]
+  /** Blocks on top of a transfer before it is final. */
+  readonly finality: bigint
+}
+
+export interface HubOptions {
+  readonly databaseUrl: string
+  readonly money: Money
+  readonly plugins: readonly Plugin[]
+  /** Plugins that are lent the wallet that pays sellers. */
+  readonly privileged: readonly Plugin[]
+  readonly version: string
+  readonly sandbox: boolean
+  readonly commissionBps: number
+  /** What callers see; asked when it is needed, since a port may be chosen late. */
+  readonly baseUrl: () => string
+  readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>
+  readonly secret: (name: string) => string | undefined
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export interface Hub {
+  readonly pool: Pool
+  readonly ledger: Ledger
+  /** What jobs need to learn the outcome of payments. */
+  readonly ports: ResolvePorts
+  /** Answers HTTP requests. */
+  readonly handler: RequestListener
+  /** Writes what is still to be written and closes every connection. */
+  close(): Promise<void>
+}
+
+/** The most that one external purchase may cost, in microdollars. */
+const EXTERNAL_MAX = micros(1_000_000)
+const EXTERNAL = 'external'
+
+/** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
+export async function openHub(options: HubOptions): Promise<Hub> {
+  const { databaseUrl, money, clock, log } = options
+  await migrate(databaseUrl, { log: (text) => log.info(text) })
+  const onError = (error: Error) => log.warn({ err: error }, 'a database connection broke')
+  const pool = createPool(databaseUrl, { max: 20, role: 'hub_app', onError })
+  const books = createPool(databaseUrl, { max: 4, role: 'hub_app', onError })
+  await pool.query('SELECT ledger.ensure_partitions()')
+  const ledger = new Ledger(books)
+  const egress = createEgress({ ...options.egress, userAgent: `AgentHub/${options.version}` })
+  const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
+  const ports: ResolvePorts = { ...core, ...money, clock, log, asset: USDC_BASE }
+  const buyer = createBuyer({
+    ...ports,
+    egress,
+    account: money.spend,
+    ownWallets: [money.treasury, money.spend.address, ...money.others],
+    maxAmount: EXTERNAL_MAX,
+  })
+  const host: Host = {
+    secret: options.secret,
+    log: (message, fields) => log.info({ ...fields }, message),
+  }
+  const services = [
+    ...options.plugins.map((plugin) => declare(plugin, host)),
+    ...options.privileged.map((plugin) => declare(plugin, { ...host, buyer }, true)),
+  ]
+  const catalog = await openCatalog(pool, ledger, {
+    services,
+    passThrough: new Set([EXTERNAL]),
+    defaultCommissionBps: options.commissionBps,
+  })
+  const offers = createOffers({ ...money, payTo: money.treasury, network: USDC_BASE.network })
+  const calls = new CallLog(pool, log)
+  const doors = openDoors({ ...core, offers, catalog, calls, clock, log }, options)
+  return {
+    pool,
+    ledger,
+    ports,
+    handler: doors.callback(),
+    async close() {
+      await calls.flush()
+      await egress.close()
+      await Promise.all([pool.end(), books.end()])
+    },
+  }
+}
+
+type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality'> & {
+  readonly pool: Pool
+  readonly offers: ReturnType<typeof createOffers>
+  readonly catalog: Awaited<ReturnType<typeof openCatalog>>
+  readonly calls: CallLog
+}
+
+function openDoors(core: Core, options: HubOptions) {
+  const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
+  const { baseUrl, version, sandbox } = options
+  const standing = new Standing(pool)
+  const limits = new RateLimits()
+  const keys = new KeyRing(pool)
+  const record = createRecord(calls, clock)
+  const needsKey = (slug: string): boolean => slug === EXTERNAL
+  const steps: Steps = {
+    authenticate: createAuthenticate(keys, needsKey),
+    limitRate: createLimitRate(limits, standing),
+    quote: createQuote(catalog, standing, clock),
+    fund: createFund(
+      {
+        freeCalls: createFreeCalls(ledger, new FreeQuota(ledger), standing, clock),
+        credits: createCredits(ledger, standing),
+        x402: createX402(ledger, claims, offers),
+      },
+      { offers, standing, creditsOnly: new Set([EXTERNAL]), minTopUp: MIN_PURCHASE },
+    ),
+    handle: createHandle(log, record),
+    respond: createRespond(record),
+  }
+  const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
+  const routes = [
+    ...healthRoutes(pool, { version, sandbox }),
+    ...registrationRoutes(pool, ledger, limits, site),
+    ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
+    ...walletRoutes({ pool, standing, clock }),
+    ...creditsRoutes({ pool, ledger, standing, claims, offers }),
+  ]
+  return createApp({
+    routes,
+    openapi: () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH }),
+    call: (request) => call(steps, request),
+    keys,
+    limits,
+    standing,
+    baseUrl,
+    log,
+  })
+}

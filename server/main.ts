@@ -1,0 +1,78 @@
+import { startJobs } from '../jobs/index.ts'
+import { plugins, privileged } from '../plugins/index.ts'
+import { ConfigError, readConfig } from '../core/config.ts'
+import { createPool } from '../core/db/pool.ts'
+import { openDatabase } from '../core/db/open.ts'
+import { createLog } from '../core/log.ts'
+import { banner } from './banner.ts'
+import { demo } from './demo/index.ts'
+import { ledgerCommand } from './ledger.ts'
+import { firstAgent } from './sandbox/agent.ts'
+import { type Parts, startHub } from './start.ts'
+
+/** The composition root: the one file that sees core, plugins, jobs and doors together. */
+const parts: Parts = { plugins, privileged, startJobs }
+const USAGE = `usage: node server/main.ts COMMAND
+
+  serve    run the hub (default)
+  demo     play the whole story once, in a sandbox of its own [--json]
+  ledger   verify | export | balances: for finance, see \`ledger --help\``
+
+const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
+  serve,
+  demo: (args) => demo(parts, args, write),
+  ledger,
+}
+
+function write(text: string): void {
+  process.stdout.write(text)
+}
+
+async function serve(): Promise<number> {
+  const config = readConfig()
+  const log = createLog(config.production ? config.logLevel : quieter(config.logLevel))
+  const running = await startHub({ config, parts, log })
+  const { sandbox, url } = running
+  const { dataDir } = config
+  const stopped = new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  })
+  if (sandbox) {
+    const apiKey = await firstAgent(dataDir, url, sandbox.wallets.agent)
+    const { sellerUrl, rpcUrl } = sandbox
+    write(`${banner({ url, dataDir, sandbox: { apiKey, sellerUrl, rpcUrl } })}\n`)
+  } else write(`${banner({ url, dataDir })}\n`)
+  await stopped
+  write('\nStopping: requests at work are finished first.\n')
+  await running.stop()
+  return 0
+}
+
+/** A person at a terminal wants the banner, not a line of JSON for every start-up step. */
+const quieter = (level: Parameters<typeof createLog>[0]) => (level === 'info' ? 'warn' : level)
+
+async function ledger(args: readonly string[]): Promise<number> {
+  const { databaseUrl, dataDir } = readConfig()
+  const database = await openDatabase(databaseUrl ? { url: databaseUrl } : { dataDir })
+  const pool = createPool(database.url, { max: 2, role: 'hub_app', statementMs: 3_600_000 })
+  try {
+    return await ledgerCommand(pool, args, write)
+  } finally {
+    await pool.end()
+    await database.close()
+  }
+}
+
+const [name = 'serve', ...args] = process.argv.slice(2)
+const command = COMMANDS[name]
+if (!command) {
+  process.stderr.write(`${USAGE}\n`)
+  process.exit(name === '--help' || name === 'help' ? 0 : 2)
+}
+try {
+  process.exitCode = await command(args)
+} catch (error) {
+  const text = error instanceof ConfigError ? error.message : ((error as Error).stack ?? error)
+  process.stderr.write(`${String(text)}\n`)
+  process.exitCode = 1
+}

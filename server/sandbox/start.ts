@@ -1,0 +1,99 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { openDatabase } from '../../core/db/open.ts'
+import type { SandboxHosts } from '../../core/egress/sandbox.ts'
+import type { Log } from '../../core/log.ts'
+import { USDC_BASE } from '../../core/payments/asset.ts'
+import { openChain } from '../../core/payments/chain.ts'
+import { localFacilitator } from '../../core/payments/facilitators/local.ts'
+import type { Money } from '../hub.ts'
+import { startChain } from './chain.ts'
+import { startSeller } from './seller.ts'
+import { fund, openWallets, type Wallets } from './wallets.ts'
+
+/** The name under which the hub's guard lets calls through to the sample seller. */
+export const SELLER_HOST = 'seller.test'
+
+/** Everything that a hub needs around it, made of test money on this machine. */
+export interface Sandbox {
+  readonly databaseUrl: string
+  readonly money: Money
+  readonly wallets: Wallets
+  readonly rpcUrl: string
+  /** Where the sample seller is, as `POST /external` takes it. */
+  readonly sellerUrl: string
+  readonly hosts: SandboxHosts
+  stop(): Promise<void>
+}
+
+const ETH = 10n ** 18n
+const LEAST_ETH = 10n * ETH
+const SPEND_MICROS = 50_000_000n
+const AGENT_MICROS = 100_000_000n
+
+/** Starts database (unless one is given), chain, wallets with test money, and a sample seller. */
+export async function startSandbox(options: {
+  readonly dataDir: string
+  readonly databaseUrl: string | undefined
+  readonly log: Log
+}): Promise<Sandbox> {
+  const { dataDir } = options
+  const log = (text: string): void => options.log.info(text)
+  await mkdir(dataDir, { recursive: true, mode: 0o711 })
+  const stops: (() => Promise<void>)[] = []
+  const stop = async (): Promise<void> => {
+    for (const each of stops.splice(0).reverse()) await each()
+  }
+  try {
+    const [database, chain, wallets] = await Promise.all([
+      openDatabase(options.databaseUrl ? { url: options.databaseUrl } : { dataDir, log }),
+      startChain({ dataDir: join(dataDir, 'chain'), port: 0, log }),
+      openWallets(dataDir),
+    ])
+    stops.push(
+      () => database.close(),
+      () => chain.stop(),
+    )
+    await endow(chain.rpcUrl, wallets)
+    const { rpcUrl } = chain
+    const { network } = USDC_BASE
+    const facilitator = localFacilitator({ rpcUrl, key: wallets.gas.key, network, pollMs: 50 })
+    const seller = await startSeller({
+      facilitator,
+      payTo: wallets.seller.account.address,
+      network,
+    })
+    stops.push(() => seller.stop())
+    return {
+      databaseUrl: database.url,
+      money: {
+        chain: openChain({ rpcUrl, network }),
+        facilitator,
+        treasury: wallets.treasury.account.address,
+        spend: wallets.spend.account,
+        others: [wallets.gas.account.address],
+        finality: 1n,
+      },
+      wallets,
+      rpcUrl,
+      sellerUrl: `http://${SELLER_HOST}`,
+      hosts: new Map([[SELLER_HOST, Number(new URL(seller.url).port)]]),
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** Test money for those who need some: gas, what sellers are paid with, and an agent's own. */
+async function endow(rpcUrl: string, { gas, spend, agent }: Wallets): Promise<void> {
+  const chain = openChain({ rpcUrl, network: USDC_BASE.network })
+  await fund(rpcUrl, gas.account.address, { wei: LEAST_ETH })
+  if ((await chain.balanceOf(spend.account.address)) === 0n) {
+    await fund(rpcUrl, spend.account.address, { usdc: SPEND_MICROS })
+  }
+  if ((await chain.balanceOf(agent.account.address)) === 0n) {
+    await fund(rpcUrl, agent.account.address, { usdc: AGENT_MICROS })
+  }
+}

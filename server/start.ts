@@ -1,0 +1,146 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { privateKeyToAccount } from 'viem/accounts'
+import { type Clock, sleep, systemClock } from '../core/clock.ts'
+import { type Config, ConfigError, type ProductionChain } from '../core/config.ts'
+import type { Log } from '../core/log.ts'
+import { USDC_BASE } from '../core/payments/asset.ts'
+import { openChain } from '../core/payments/chain.ts'
+import { assertSupports } from '../core/payments/facilitator.ts'
+import { httpFacilitator } from '../core/payments/facilitators/http.ts'
+import { localFacilitator } from '../core/payments/facilitators/local.ts'
+import type { Plugin } from '../core/plugin.ts'
+import { type Hub, type Money, openHub } from './hub.ts'
+import { type Sandbox, startSandbox } from './sandbox/start.ts'
+
+/** What main.ts hands on, since it alone sees plugins and jobs. */
+export interface Parts {
+  readonly plugins: readonly Plugin[]
+  readonly privileged: readonly Plugin[]
+  readonly startJobs: (
+    databaseUrl: string,
+    ports: Hub['ports'] & Pick<Hub, 'pool'>,
+  ) => Promise<{ stop(): Promise<void> }>
+}
+
+export interface StartOptions {
+  readonly config: Config
+  readonly parts: Parts
+  readonly log: Log
+  readonly clock?: Clock
+  /** Further names that the guard lets through, for tests. */
+  readonly allowedPorts?: readonly number[]
+}
+
+export interface RunningHub {
+  readonly url: string
+  readonly hub: Hub
+  readonly databaseUrl: string
+  /** Undefined in production. */
+  readonly sandbox: Sandbox | undefined
+  /** Stops taking requests, finishes those at work, and ends whatever was started. */
+  stop(): Promise<void>
+}
+
+/** Requests at work get this long to finish when the hub stops. */
+const DRAIN_MS = 10_000
+const FINALITY_BLOCKS = 10n
+
+/**
+ * Starts a hub: its surroundings, its doors and its jobs.
+ * @throws ConfigError when the port is taken
+ */
+export async function startHub(options: StartOptions): Promise<RunningHub> {
+  const { config, parts, log, clock = systemClock } = options
+  const stops: (() => Promise<void>)[] = []
+  const stop = async (): Promise<void> => {
+    for (const each of stops.splice(0).reverse()) await each()
+  }
+  try {
+    const { production, dataDir, databaseUrl } = config
+    const sandbox = production ? undefined : await startSandbox({ dataDir, databaseUrl, log })
+    if (sandbox) stops.push(() => sandbox.stop())
+    const money = sandbox?.money ?? (await realMoney(production!))
+    const url = sandbox?.databaseUrl ?? databaseUrl!
+    let address = ''
+    const hub = await openHub({
+      ...config,
+      ...parts,
+      databaseUrl: url,
+      money,
+      sandbox: sandbox !== undefined,
+      baseUrl: () => config.baseUrl ?? address,
+      egress: {
+        sandboxHosts: new Map([...(sandbox?.hosts ?? []), ...config.sandboxHosts]),
+        allowedPorts: options.allowedPorts ?? [],
+        httpsOnly: sandbox === undefined,
+      },
+      clock,
+      log,
+    })
+    stops.push(() => hub.close())
+    const running = await parts.startJobs(url, { ...hub.ports, pool: hub.pool })
+    stops.push(() => running.stop())
+    const server = await listen(hub, config)
+    stops.push(() => drain(server))
+    address = `http://${hostOf(config.host)}:${(server.address() as AddressInfo).port}`
+    return { url: config.baseUrl ?? address, hub, databaseUrl: url, sandbox, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** The chain, facilitator and wallets that the configuration names. */
+async function realMoney(production: ProductionChain): Promise<Money> {
+  const { rpcUrl, treasury, spendKey, facilitator: by } = production
+  const { network } = USDC_BASE
+  const facilitator =
+    'url' in by ? httpFacilitator({ url: by.url }) : localFacilitator({ rpcUrl, key: by.gasKey, network })
+  await assertSupports(facilitator, network)
+  const others = 'gasKey' in by ? [privateKeyToAccount(by.gasKey).address] : []
+  return {
+    chain: openChain({ rpcUrl, network }),
+    facilitator,
+    treasury,
+    spend: privateKeyToAccount(spendKey),
+    others,
+    finality: FINALITY_BLOCKS,
+  }
+}
+
+async function listen(hub: Hub, { host, port }: Config): Promise<Server> {
+  const server = createServer(
+    {
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      connectionsCheckingInterval: 1_000,
+      maxHeaderSize: 32_768,
+    },
+    hub.handler,
+  )
+  server.listen(port, host)
+  await Promise.race([
+    once(server, 'listening'),
+    once(server, 'error').then(([error]: [NodeJS.ErrnoException]) => {
+      if (error.code !== 'EADDRINUSE') throw error
+      throw new ConfigError(`Port ${port} is taken: set HUB_PORT to another one.`)
+    }),
+  ])
+  return server
+}
+
+async function drain(server: Server): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  server.closeIdleConnections()
+  await Promise.race([closed, sleep(DRAIN_MS)])
+  server.closeAllConnections()
+}
+
+/** How to reach an address that one listens on: "all of them" is reached on loopback. */
+const hostOf = (host: string): string => {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}
