@@ -1,7 +1,15 @@
 import { Refusal } from 'agenthub/plugin'
 import { classify } from './classify.ts'
 import type { Analysis, AnalyzeTask } from './engine.ts'
-import { type Fact, factNamed, type Reading, sourcesAsked, spelled, type Thing } from './facts.ts'
+import {
+  type Fact,
+  factNamed,
+  factOf,
+  type Reading,
+  sourcesAsked,
+  spelled,
+  type Thing,
+} from './facts.ts'
 import { readFormat, type Shape } from './format.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -124,8 +132,10 @@ const factFor = (name: string, shape: Shape, filling: Filling): Fact | undefined
 }
 
 /** An output that is no object takes the first thing that the instructions ask for. */
-const rootFact = ({ reading }: Filling): Fact | undefined =>
-  sourcesAsked(reading.instructions)[0]?.fact(reading)
+const rootFact = ({ reading }: Filling): Fact | undefined => {
+  const [first] = sourcesAsked(reading.instructions)
+  return first === undefined ? undefined : factOf(first, reading)
+}
 
 /** The likeliest choice, if any word of the text speaks for it. */
 const chosen = (choices: readonly string[], reading: Reading): string | undefined => {

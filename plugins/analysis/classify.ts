@@ -15,7 +15,7 @@ const FUNCTION_WORDS = words('function-words.txt')
 const MOST_EXPANDED = 20
 const WEIGHTS = { name: 3, description: 1.5, example: 1.2, topic: 1 } as const
 /** Fitted on AG News: divides evidence before it becomes a confidence. */
-const TEMPERATURE = 0.8
+const TEMPERATURE = 0.5
 /** The evidence at which an independent label is as likely as not. */
 const HALF = 1.2
 
@@ -25,13 +25,16 @@ const stemsOf = (text: string): string[] =>
     .map(({ lower }) => stem(lower))
 
 /** Topic words by the stem of each of the names of a topic. */
-const TOPICS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
-  wordList('topics.txt').flatMap((line) => {
+const TOPICS: ReadonlyMap<string, ReadonlySet<string>> = (() => {
+  const topics = new Map<string, Set<string>>()
+  for (const line of wordList('topics.txt')) {
     const [names = '', about = ''] = line.split(': ')
-    const stems = new Set(stemsOf(about))
-    return stemsOf(names).map((name): [string, ReadonlySet<string>] => [name, stems])
-  }),
-)
+    for (const name of stemsOf(names)) {
+      topics.set(name, new Set([...(topics.get(name) ?? []), ...stemsOf(about)]))
+    }
+  }
+  return topics
+})()
 
 const profileOf = (category: Category, expands: boolean): Map<string, number> => {
   const profile = new Map<string, number>()
@@ -120,13 +123,10 @@ const moodEvidence = (label: string, mood: number): number => {
   return name === 'neutral' ? Math.max(0, 0.3 - Math.abs(mood)) * 4 : 0
 }
 
-/** Softmax, rounded so that the shares still sum to 1. */
+/** Softmax: shares that sum to 1. */
 const shares = (evidence: readonly number[]): number[] => {
   const top = Math.max(...evidence)
   const powers = evidence.map((one) => Math.exp((one - top) / TEMPERATURE))
   const total = powers.reduce((sum, one) => sum + one, 0)
-  const rounded = powers.map((one) => Math.round((one / total) * 1e6) / 1e6)
-  const missing = 1 - rounded.reduce((sum, one) => sum + one, 0)
-  const best = rounded.indexOf(Math.max(...rounded))
-  return rounded.map((one, index) => (index === best ? one + missing : one))
+  return powers.map((one) => one / total)
 }

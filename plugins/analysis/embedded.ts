@@ -38,7 +38,15 @@ export const embedded: Engine = {
       extractEntities(document, sentences, { types: ALL_TYPES, ...dated }),
     )
     const sentiment = once(() => sentimentOf(document.text, sentences))
-    const reading: Reading = { document, sentences, instructions, entities, sentiment, offset }
+    const reading: Reading = {
+      document,
+      sentences,
+      instructions,
+      entities,
+      sentiment,
+      offset,
+      facts: new Map(),
+    }
     return analyze(reading, task)
   },
 }

@@ -14,6 +14,8 @@ export interface Reading {
   readonly entities: () => readonly Entity[]
   readonly sentiment: () => Sentiment
   readonly offset: (index: number) => number
+  /** What has been computed already, by the name of its source. */
+  readonly facts: Map<string, Fact>
 }
 
 interface Source {
@@ -210,17 +212,27 @@ export const spelled = (name: string): string =>
     .trim()
     .toLowerCase()
 
+/** The fact of a source; a request that asks for it a hundred times computes it once. */
+export const factOf = ({ name, fact }: Source, reading: Reading): Fact => {
+  const known = reading.facts.get(name)
+  if (known !== undefined) return known
+  const computed = fact(reading)
+  reading.facts.set(name, computed)
+  return computed
+}
+
 /** The source of a field by its name: also `<source> count`, `has <source>`, `is positive`. */
 export const factNamed = (name: string, reading: Reading): Fact | undefined => {
   const words = spelled(name)
   const named = NAMED.find(({ pattern }) => pattern.test(words))
-  if (named !== undefined) return named.source.fact(reading)
+  if (named !== undefined) return factOf(named.source, reading)
   const mood = /^is (positive|negative|neutral|mixed)$/.exec(words)?.[1]
   if (mood !== undefined) return reading.sentiment().overall.label === mood
   const counted = /^(?:number of |num )(.{2,40})$|^(.{2,40}) count$/.exec(words)
   const present = /^(?:has|contains|mentions|includes) (.{2,40})$/.exec(words)?.[1]
   const inner = present ?? counted?.[1] ?? counted?.[2]
-  const list = NAMED.find(({ pattern }) => pattern.test(inner ?? ''))?.source.fact(reading)
+  const counting = NAMED.find(({ pattern }) => pattern.test(inner ?? ''))
+  const list = counting === undefined ? undefined : factOf(counting.source, reading)
   if (!Array.isArray(list)) return undefined
   return present === undefined ? list.length : list.length > 0
 }

@@ -6,22 +6,14 @@ import {
   LONGEST_NAME,
   type NameType,
   notNames,
-  plainWords,
 } from './gazetteer.ts'
+import { lowerWords, type Run, runsOf } from './runs.ts'
 import type { Sentence, Span, Token } from './text.ts'
 
 /** A name found in a text, and the rule that found it. */
 export interface Name extends Span {
   readonly type: NameType
   readonly rule: string
-}
-
-/** A stretch of capitalised words, where it stands in its sentence. */
-interface Run {
-  readonly tokens: readonly Token[]
-  readonly from: number
-  readonly sentence: Sentence
-  readonly shouted: boolean
 }
 
 type Found = Omit<Name, keyof Span> & { readonly tokens: readonly Token[] }
@@ -50,100 +42,23 @@ const endOf = (text: string, last: Token | undefined): number => {
   return dotted ? last.end + 1 : last.end
 }
 
-const lowerWords = (sentences: readonly Sentence[]): ReadonlySet<string> =>
-  new Set(
-    sentences.flatMap(({ tokens }) =>
-      tokens.filter(({ shape }) => shape === 'lower').map(({ text }) => text),
-    ),
-  )
-
-const isCapital = (token: Token | undefined): boolean =>
-  token !== undefined && (token.shape === 'title' || token.shape === 'upper')
-
-const isShouted = (tokens: readonly Token[]): boolean => {
-  const letters = tokens.filter(
-    ({ shape, text }) => shape !== 'mark' && shape !== 'number' && text.length > 1,
-  )
-  return (
-    letters.length > 2 &&
-    letters.filter(({ shape }) => shape === 'upper').length / letters.length > 0.6
-  )
-}
-
-/** The runs of one sentence. A first word that is a common word does not begin a run. */
-const runsOf = (text: string, sentence: Sentence, common: ReadonlySet<string>): Run[] => {
-  const { tokens } = sentence
-  const shouted = isShouted(tokens)
-  const runs: Run[] = []
-  for (let at = 0; at < tokens.length; ) {
-    const end = runEnd(text, tokens, at)
-    if (end === at) {
-      at += 1
-      continue
-    }
-    const first = tokens[at]
-    const isOpening = at === 0 || /^["“‘'(:*-]$/u.test(tokens[at - 1]?.text ?? '')
-    const isWord =
-      first !== undefined &&
-      (plainWords.has(first.lower) ||
-        (isOpening && common.has(first.lower) && !givenNames.has(first.lower)))
-    const from = isWord ? at + 1 : at
-    const trimmed = isWord && tokens[from]?.shape === 'mark' ? from + 1 : from
-    if (trimmed < end) {
-      runs.push({ tokens: tokens.slice(trimmed, end), from: trimmed, sentence, shouted })
-    }
-    at = end
-  }
-  return runs
-}
-
-/** Where the run that begins at `at` ends; `at` when none begins there. */
-const runEnd = (text: string, tokens: readonly Token[], at: number): number => {
-  if (!isCapital(tokens[at])) return at
-  let end = at + 1
-  while (end < tokens.length && end - at < 12) {
-    const next = joinAt(text, tokens, end)
-    if (next === end) break
-    end = next
-  }
-  return end
-}
-
-/** How far a run reaches on from `end`: over a capital, or a joining word and a capital. */
-const joinAt = (text: string, tokens: readonly Token[], end: number): number => {
-  const last = tokens[end - 1]
-  const next = tokens[end]
-  if (last === undefined || next === undefined) return end
-  const gap = text.slice(last.end, next.start)
-  if (gap !== '' && gap !== ' ') return end
-  if (isCapital(next)) return plainWords.has(next.lower) && next.text !== 'The' ? end : end + 1
-  const after = tokens[end + 1]
-  if (after === undefined || !isCapital(after) || plainWords.has(after.lower)) return end
-  const isInitial =
-    next.text === '.' &&
-    gap === '' &&
-    (last.text.length === 1 || cues.honorific.has(last.lower) || last.text === 'St')
-  const isHyphen = next.text === '-' && gap === '' && after.start === next.end
-  const isJoin = next.text === '&' || cues.particles.has(next.lower) || isOf(tokens, end)
-  return isInitial || isHyphen || isJoin ? end + 2 : end
-}
-
-/** `of` joins only what a head word opens: `Bank of England`, `University of Texas`. */
-const isOf = (tokens: readonly Token[], at: number): boolean => {
-  const head = tokens[at - 1]?.lower ?? ''
-  return (
-    tokens[at]?.text === 'of' && (cues.organizationHead.has(head) || cues.locationHead.has(head))
-  )
-}
-
 const classify = (run: Run): Found[] => {
   const tokens = stripEnds(run.tokens)
   if (tokens.length === 0) return []
   const whole = gazetteer.get(keyOf(tokens))
-  if (whole !== undefined) return [{ type: whole, rule: `known-${whole}`, tokens }]
+  if (whole === 'product') return found(whole, 'known-product', withVersion(tokens, run))
+  if (whole !== undefined) return found(whole, `known-${whole}`, tokens)
   return run.shouted
     ? parts(tokens)
     : (byForm(tokens, run) ?? byParts(tokens) ?? byContext(tokens, run))
+}
+
+/** `iPhone 15`: the number of a product belongs to its name. */
+const withVersion = (tokens: readonly Token[], run: Run): readonly Token[] => {
+  const next = afterRun(run)
+  const last = run.tokens.at(-1)
+  const isNext = next?.shape === 'number' && next.start - (last?.end ?? 0) === 1
+  return isNext && tokens.length === run.tokens.length ? [...tokens, next] : tokens
 }
 
 /** Without words such as `Monday` or `Prime` at the beginning, and marks at the end. */
@@ -160,25 +75,23 @@ const found = (type: NameType, rule: string, tokens: readonly Token[]): Found[] 
 
 /** What the words of the name tell by themselves. */
 const byForm = (tokens: readonly Token[], run: Run): Found[] | undefined => {
+  const titled = byTitle(tokens, run)
+  if (titled !== undefined) return titled
   const first = tokens[0]?.lower ?? ''
   const last = tokens.at(-1)?.lower ?? ''
   const several = tokens.length > 1
   if (several && cues.corporateSuffix.has(last)) return found('organization', 'suffix', tokens)
-  if (several && cues.honorific.has(first)) {
-    const name = withoutTitles(tokens)
-    if (name.length > 0 && !cues.organizationHead.has(last))
-      return found('person', 'honorific', name)
-  }
-  const head = tokens.findIndex(({ lower }) => lower === 'of')
-  const headWord = head > 0 ? (tokens[head - 1]?.lower ?? '') : last
+  const of = tokens.findIndex(({ lower }) => lower === 'of')
+  const headWord = of > 0 ? (tokens[of - 1]?.lower ?? '') : last
   if (several && cues.organizationHead.has(headWord)) return found('organization', 'head', tokens)
+  const named = withoutDays(trimmed(tokens))
+  const given = named[0]?.lower ?? ''
+  if (named.length > 1 && named.length < 6 && givenNames.has(given)) {
+    return found('person', 'given', named)
+  }
   if (several && (cues.locationHead.has(headWord) || cues.locationFirst.has(first))) {
     return found('location', 'place-head', tokens)
   }
-  const named = trimmed(tokens)
-  const given = named[0]?.lower ?? ''
-  if (named.length > 1 && named.length < 6 && givenNames.has(given))
-    return found('person', 'given', named)
   if (named.length > 2 && named[1]?.text === '.') return found('person', 'initials', named)
   if (named.length === 1 && givenNames.has(given) && !notNames.has(given)) {
     return beforeRun(run)?.text === '@' ? [] : found('person', 'given-alone', named)
@@ -186,12 +99,23 @@ const byForm = (tokens: readonly Token[], run: Run): Found[] | undefined => {
   return undefined
 }
 
-const withoutTitles = (tokens: readonly Token[]): readonly Token[] => {
-  const from = tokens.findIndex(
-    ({ lower, shape }) => !cues.honorific.has(lower) && shape !== 'mark',
-  )
-  return from < 0 ? [] : tokens.slice(from)
+/** `Cofinec Chairman Stephen Frater`: a person after the title, something else before it. */
+const byTitle = (tokens: readonly Token[], run: Run): Found[] | undefined => {
+  const at = tokens.findLastIndex(({ lower }) => cues.honorific.has(lower) || cues.role.has(lower))
+  const name = tokens.slice(at + 1).filter(({ shape }, index) => index > 0 || shape !== 'mark')
+  const last = name.at(-1)?.lower ?? ''
+  if (at < 0 || name.length === 0 || name.length > 4 || cues.organizationHead.has(last)) {
+    return undefined
+  }
+  const before = stripEnds(tokens.slice(0, at))
+  const known = gazetteer.get(keyOf(before))
+  const employer =
+    known === undefined ? (byForm(before, run) ?? []) : found(known, `part-${known}`, before)
+  return [...(before.length > 0 ? employer : []), ...found('person', 'honorific', name)]
 }
+
+const withoutDays = (tokens: readonly Token[]): readonly Token[] =>
+  tokens.length > 1 && tokens.at(-1)?.text.endsWith('day') ? tokens.slice(0, -1) : tokens
 
 const trimmed = (tokens: readonly Token[]): readonly Token[] => {
   const from = tokens.findIndex(({ lower, shape }) => !notNames.has(lower) && shape !== 'mark')
@@ -209,7 +133,7 @@ const parts = (tokens: readonly Token[]): Found[] => {
   for (let at = 0; at < tokens.length; ) {
     const size = knownSize(tokens, at)
     const type = gazetteer.get(keyOf(tokens.slice(at, at + size)))
-    if (size > 0 && type !== undefined) {
+    if (type === 'location') {
       known.push({ type, rule: `part-${type}`, tokens: tokens.slice(at, at + size) })
     }
     at += Math.max(size, 1)
@@ -228,6 +152,8 @@ const beforeRun = ({ sentence, from }: Run): Token | undefined => sentence.token
 const afterRun = ({ sentence, from, tokens }: Run): Token | undefined =>
   sentence.tokens[from + tokens.length]
 
+const DETERMINERS = new Set('the a an this that these our your my his her its their'.split(' '))
+
 /** What the words around the name tell. */
 const byContext = (whole: readonly Token[], run: Run): Found[] => {
   const tokens = trimmed(whole)
@@ -240,11 +166,12 @@ const byContext = (whole: readonly Token[], run: Run): Found[] => {
   if (cues.organizationBefore.has(before)) return found('organization', 'organization-cue', tokens)
   if (cues.organizationAfter.has(after)) return found('organization', 'organization-cue', tokens)
   if (cues.place.has(before) && size < 3) return found('location', 'place-cue', tokens)
-  if (size === 1 && tokens[0]?.shape === 'upper' && /^\p{Lu}{2,5}$/u.test(tokens[0].text)) {
+  const isPointed = DETERMINERS.has(before)
+  if (size === 1 && isPointed && /^\p{Lu}{2,5}$/u.test(tokens[0]?.text ?? '')) {
     return found('organization', 'acronym', tokens)
   }
-  const isTitled = tokens.every(({ shape }) => shape === 'title')
-  if (size > 1 && size < 4 && isTitled) return found('person', 'two-words', tokens)
+  const isPlain = tokens.every(({ shape, lower }) => shape === 'title' && !notNames.has(lower))
+  if (size > 1 && size < 4 && isPlain && !isPointed) return found('person', 'two-words', tokens)
   return []
 }
 

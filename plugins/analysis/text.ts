@@ -13,7 +13,7 @@ export interface Span {
 export interface Token extends Span {
   readonly text: string
   readonly lower: string
-  /** What the spelling tells: `Title`, `UPPER`, `lower`, `123`, or `.` for anything else. */
+  /** What the spelling tells; `iPhone` counts as title, any mark or symbol as mark. */
   readonly shape: 'title' | 'upper' | 'lower' | 'number' | 'mark'
 }
 
@@ -52,6 +52,7 @@ export const tokenize = (text: string, offset = 0): Token[] =>
 const shapeOf = (word: string): Token['shape'] => {
   if (/^\p{N}/u.test(word)) return 'number'
   if (!/^\p{L}/u.test(word)) return 'mark'
+  if (/^\p{Ll}\p{Lu}/u.test(word)) return 'title'
   if (!/^[\p{Lu}\p{Lt}]/u.test(word)) return 'lower'
   return word.length > 1 && !/\p{Ll}/u.test(word) ? 'upper' : 'title'
 }

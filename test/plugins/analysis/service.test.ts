@@ -1,0 +1,74 @@
+import { micros } from 'agenthub/plugin'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { expect } from 'chai'
+import service from '../../../plugins/analysis/index.ts'
+
+const ajv = new Ajv2020({ strict: false, formats: { date: true } })
+const PRICES = {
+  'POST /analyze': 3_000n,
+  'POST /classify': 3_000n,
+  'POST /extract-entities': 3_000n,
+  'POST /sentiment': 2_000n,
+} as const
+const text = 'Maria Silva loves the new office in Porto. It cost $3 million in 2024.'
+const INPUTS = {
+  'POST /analyze': { text, instructions: 'Summarize.' },
+  'POST /classify': { text, categories: ['business', 'sports'] },
+  'POST /extract-entities': { text },
+  'POST /sentiment': { text },
+} as const
+
+const call = <Input>(input: Input) => ({
+  id: 'call-1',
+  input,
+  terms: undefined,
+  signal: AbortSignal.timeout(8_000),
+  charge: () => undefined,
+  payer: 'agent-1',
+})
+
+describe('analysis: the service', () => {
+  it('is declared as the specification has it', () => {
+    expect(service).to.include({
+      slug: 'analysis',
+      name: 'Analysis',
+      category: 'ai',
+      provider: 'agenthub',
+      freeCallsPerMonth: 15,
+    })
+    for (const [route, price] of Object.entries(PRICES)) {
+      expect(service.endpoints[route as keyof typeof PRICES].price).to.equal(micros(price))
+    }
+  })
+
+  it('takes the text of every endpoint up to 50 KB', () => {
+    for (const { input } of Object.values(service.endpoints)) {
+      expect(input.json).to.have.nested.property('properties.text.x-maxBytes', 51_200)
+      expect(input.json['required']).to.include('text')
+    }
+  })
+
+  it('answers from its threads what the declared outputs describe', async () => {
+    const { endpoints } = service
+    const answers = {
+      'POST /analyze': await endpoints['POST /analyze'].handle(call(INPUTS['POST /analyze'])),
+      'POST /classify': await endpoints['POST /classify'].handle(call(INPUTS['POST /classify'])),
+      'POST /extract-entities': await endpoints['POST /extract-entities'].handle(
+        call(INPUTS['POST /extract-entities']),
+      ),
+      'POST /sentiment': await endpoints['POST /sentiment'].handle(call(INPUTS['POST /sentiment'])),
+    }
+    for (const route of Object.keys(PRICES) as (keyof typeof PRICES)[]) {
+      const { input, output } = endpoints[route]
+      expect(ajv.validate(input.json, INPUTS[route]), ajv.errorsText()).to.equal(true)
+      expect(ajv.validate(output?.json ?? false, answers[route]), ajv.errorsText()).to.equal(true)
+      expect(answers[route]).to.include({ id: 'call-1', offset_unit: 'codepoint' })
+    }
+  })
+
+  it('brings a refusal out of its thread', async () => {
+    const answer = service.endpoints['POST /sentiment'].handle(call({ text: '  ' }))
+    const error: unknown = await Promise.resolve(answer).catch((error: unknown) => error)
+    expect(error).to.include({ name: 'Refusal', code: 'empty_text', status: 422 })
+  })
+})

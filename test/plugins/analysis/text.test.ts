@@ -1,0 +1,71 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { detectLanguage } from '../../../plugins/analysis/language.ts'
+import { OFFSET_UNITS, offsetsIn, sentencesOf, wellFormed } from '../../../plugins/analysis/text.ts'
+import { anyText, sliceIn } from './support.ts'
+
+describe('analysis: text', () => {
+  it('gives tokens that are slices of the text, in order, within their sentence', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        let last = 0
+        for (const { start, end, tokens } of sentencesOf(text)) {
+          expect(start).to.be.at.least(last)
+          for (const token of tokens) {
+            expect(text.slice(token.start, token.end)).to.equal(token.text)
+            expect(token.start).to.be.at.least(last)
+            last = token.end
+          }
+          expect(last).to.be.at.most(end)
+          last = end
+        }
+      }),
+    )
+  })
+
+  it('cuts the same words in every unit of offset', () => {
+    fc.assert(
+      fc.property(anyText, fc.constantFrom(...OFFSET_UNITS), (raw, unit) => {
+        const text = wellFormed(raw)
+        const offset = offsetsIn(text, unit)
+        for (const { start, end, text: word } of sentencesOf(text).flatMap((one) => one.tokens)) {
+          expect(sliceIn(text, unit, offset(start), offset(end))).to.equal(word)
+        }
+      }),
+    )
+  })
+
+  it('splits sentences at full stops, not at abbreviations, initials and decimals', () => {
+    const split = (text: string) =>
+      sentencesOf(text).map(({ start, end }) => text.slice(start, end))
+    expect(
+      split('Mr. J. Smith paid $3.50. He left the U.S. in May. Why? "Because."'),
+    ).to.deep.equal(['Mr. J. Smith paid $3.50.', 'He left the U.S. in May.', 'Why?', '"Because."'])
+    expect(split('Title line\r\nSecond line goes\non here.\n\nThird')).to.deep.equal([
+      'Title line',
+      'Second line goes\non here.',
+      'Third',
+    ])
+  })
+
+  it('keeps the length of a text whose lone surrogates it replaces', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        expect(wellFormed(text)).to.have.length(text.length)
+        expect(wellFormed(text).isWellFormed()).to.equal(true)
+      }),
+    )
+  })
+
+  it('tells English from other languages, and says when it cannot tell', () => {
+    expect(detectLanguage('Where did the money I deposit go?')).to.include({ code: 'en' })
+    expect(
+      detectLanguage('Der Vorstand hat gestern in München die neuen Zahlen für das Jahr gezeigt.'),
+    ).to.include({ code: 'de', supported: false })
+    expect(detectLanguage('委员会昨天在北京公布了新的数据，并表示将继续改革。')).to.include({
+      code: 'zh',
+      supported: false,
+    })
+    expect(detectLanguage('12 + 13 = 25')).to.include({ code: 'und', supported: false })
+  })
+})
