@@ -19,3 +19,9 @@ export const sleep = (ms: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, ms)
   })
+
+/** Waits like `sleep`, but does not keep the process alive: for the other side of a race. */
+export const patience = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms).unref()
+  })

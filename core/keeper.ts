@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
+import { patience } from './clock.ts'
 
 /** A child process that ends when the hub ends, however the hub ends. */
 export interface Kept {
@@ -71,7 +71,7 @@ export function keep(
     exited,
     async stop(graceMs = 10_000) {
       shell.stdin?.end()
-      await Promise.race([exited, delay(graceMs, undefined, { ref: false })])
+      await Promise.race([exited, patience(graceMs)])
       if (shell.exitCode === null && shell.signalCode === null) endGroup(shell.pid)
       await exited
     },

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { privateKeyToAccount } from 'viem/accounts'
-import { type Clock, sleep, systemClock } from '../core/clock.ts'
+import { type Clock, patience, systemClock } from '../core/clock.ts'
 import { type Config, ConfigError, type ProductionChain } from '../core/config.ts'
 import type { Log } from '../core/log.ts'
 import { USDC_BASE } from '../core/payments/asset.ts'
@@ -123,8 +123,8 @@ async function listen(hub: Hub, { host, port }: Config): Promise<Server> {
   server.listen(port, host)
   await Promise.race([
     once(server, 'listening'),
-    once(server, 'error').then(([error]: [NodeJS.ErrnoException]) => {
-      if (error.code !== 'EADDRINUSE') throw error
+    once(server, 'error').then(([error]) => {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
       throw new ConfigError(`Port ${port} is taken: set HUB_PORT to another one.`)
     }),
   ])
@@ -135,7 +135,7 @@ async function drain(server: Server): Promise<void> {
   const closed = once(server, 'close')
   server.close()
   server.closeIdleConnections()
-  await Promise.race([closed, sleep(DRAIN_MS)])
+  await Promise.race([closed, patience(DRAIN_MS)])
   server.closeAllConnections()
 }
 

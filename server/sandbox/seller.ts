@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
-import { sleep } from '../../core/clock.ts'
+import { patience } from '../../core/clock.ts'
 import type { Hex } from '../../core/payments/asset.ts'
 import type { Facilitator } from '../../core/payments/facilitator.ts'
 import { createOffers } from '../../core/payments/offers.ts'
@@ -56,7 +56,7 @@ export async function startSeller(options: SellerOptions): Promise<Seller> {
     async stop() {
       server.close()
       server.closeAllConnections()
-      await Promise.race([Promise.all(pending), sleep(STOP_MS)])
+      await Promise.race([Promise.all(pending), patience(STOP_MS)])
     },
   }
 }

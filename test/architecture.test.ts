@@ -1,0 +1,238 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { RULES, type Tree } from './support/architecture.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+
+/** What git knows or would add: the house as it stands, without what is ignored. */
+function tree(): Tree {
+  const list = execFileSync(
+    'git',
+    '-c safe.directory=* ls-files --cached --others --exclude-standard'.split(' '),
+    { cwd: ROOT, encoding: 'utf8' },
+  )
+  const paths = list.split('\n').filter((path) => path !== '' && existsSync(join(ROOT, path)))
+  return new Map(paths.map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]))
+}
+
+/** One planted violation: the files it takes, and what the rule must say. */
+type Planted = readonly [Readonly<Record<string, string>>, RegExp]
+
+const long = `const a = '${'a'.repeat(100)}'\n`
+const comment = (text: string): string => `// ${text}\n`
+const main = (text: string): Planted[0] => ({ 'server/main.ts': text })
+
+const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Planted>>>> = {
+  'every import stays within its layer': {
+    'core on a door': [
+      { 'core/a.ts': "import { b } from '../server/b.ts'\n" },
+      /core\/a\.ts may not import server\/b\.ts: .*take what is needed as a parameter/,
+    ],
+    'core on a plugin, by type only': [
+      { 'core/a.ts': "import type { B } from '../plugins/b/index.ts'\n" },
+      /core\/a\.ts may not import plugins\/b\/index\.ts/,
+    ],
+    'a plugin on core': [
+      { 'plugins/x/a.ts': "import { usd } from '../../core/money.ts'\n" },
+      /plugins\/x\/a\.ts may not import core\/money\.ts: import 'agenthub\/plugin'/,
+    ],
+    'a plugin on its neighbour': [
+      { 'plugins/x/a.ts': "export * from '../xy/index.ts'\n" },
+      /plugins\/x\/a\.ts may not import plugins\/xy\/index\.ts/,
+    ],
+    'a plugin on the client, by its public name': [
+      { 'plugins/x/a.ts': "import { hub } from 'agenthub/client'\n" },
+      /plugins\/x\/a\.ts may not import core\/client\/index\.ts/,
+    ],
+    'the list of plugins on the inside of one': [
+      { 'plugins/index.ts': "import { a } from './x/inside.ts'\n" },
+      /plugins\/index\.ts may not import plugins\/x\/inside\.ts: .*index\.ts/,
+    ],
+    'a job on a door, when it runs': [
+      { 'jobs/a.ts': "const b = await import('../server/b.ts')\n" },
+      /jobs\/a\.ts may not import server\/b\.ts: share it through core/,
+    ],
+    'a job on a plugin, as a worker': [
+      { 'jobs/a.ts': "new Worker(new URL('../plugins/x/w.ts', import.meta.url))\n" },
+      /jobs\/a\.ts may not import plugins\/x\/w\.ts/,
+    ],
+    'a door on a job': [
+      { 'server/rest/a.ts': "import { jobs } from '../../jobs/index.ts'\n" },
+      /server\/rest\/a\.ts may not import jobs\/index\.ts: only server\/main\.ts/,
+    ],
+    'the composition root on the inside of a plugin': [
+      main("import { a } from '../plugins/x/a.ts'\n"),
+      /server\/main\.ts may not import plugins\/x\/a\.ts: .*index\.ts/,
+    ],
+    'the command line on the ledger': [
+      { 'server/cli/a.ts': "import '../../core/ledger/ledger.ts'\n" },
+      /server\/cli\/a\.ts may not import core\/ledger\/ledger\.ts: .*use core\/client/,
+    ],
+    'the command line on a door': [
+      { 'server/cli/a.ts': "import {\n  b,\n} from '../body.ts'\n" },
+      /server\/cli\/a\.ts may not import server\/body\.ts/,
+    ],
+    'a test on something outside': [
+      { 'test/a.ts': "new URL('../../elsewhere/data/', import.meta.url)\n" },
+      /test\/a\.ts may not import \.\.\/elsewhere\/data\/: .*inside the repository/,
+    ],
+  },
+  'what is banned has a place or a replacement': {
+    'the environment': [
+      { 'server/a.ts': 'const port = process.env.PORT\n' },
+      /server\/a\.ts:1 has process\.env: .*core\/config\.ts/,
+    ],
+    'the time': [
+      { 'core/a.ts': 'const a = new Date(0)\nconst b = new Date()\n' },
+      /core\/a\.ts:2 has the system time: take a Clock/,
+    ],
+    'the time as a number': [
+      { 'plugins/x/a.ts': 'const a = Date.now()\n' },
+      /plugins\/x\/a\.ts:1 has the system time/,
+    ],
+    'the timer': [
+      { 'core/a.ts': 'const a = performance.now()\n' },
+      /core\/a\.ts:1 has the system timer: use elapsedMs/,
+    ],
+    'floats near money': [
+      { 'core/ledger/a.ts': 'const a = Number.parseFloat(text).toFixed(2)\n' },
+      /core\/ledger\/a\.ts:1 has a float: use core\/money\.ts/,
+    ],
+    'the console': [
+      { 'server/a.ts': "console.log('here')\n" },
+      /server\/a\.ts:1 has console: use the log/,
+    ],
+    'a fetch past the guard': [
+      { 'plugins/x/a.ts': "const a = await fetch('https://example.com')\n" },
+      /plugins\/x\/a\.ts:1 has global fetch: use undici\.request/,
+    ],
+    'a note to oneself': [
+      { 'test/a.ts': comment('TODO later') },
+      /test\/a\.ts:1 has unfinished work: finish it/,
+    ],
+    'a note to oneself in SQL': [
+      { 'core/db/migrations/0001_a.sql': '-- FIXME later\n' },
+      /0001_a\.sql:1 has unfinished work/,
+    ],
+    'a focused test': [
+      { 'test/a.test.ts': "it.only('a', () => {})\n" },
+      /test\/a\.test\.ts:1 has a focused test: .*--grep/,
+    ],
+    'a silenced compiler': [
+      { 'core/a.ts': `const a = 1\n${comment('@ts-ignore')}` },
+      /core\/a\.ts:2 has a silenced compiler: fix the type/,
+    ],
+    'a silenced length limit': [
+      { 'core/a.ts': comment('oxlint-disable-next-line max-lines-per-function') },
+      /core\/a\.ts:1 has a silenced length limit: split the function/,
+    ],
+    any: [
+      { 'core/a.ts': 'const a = (b: unknown): any => b\n' },
+      /core\/a\.ts:1 has any: use unknown/,
+    ],
+    'a cast to any': [{ 'test/a.ts': 'const a = b as any\n' }, /test\/a\.ts:1 has any/],
+  },
+  'files fit a screen and a head': {
+    'a long line': [{ 'core/a.ts': long }, /core\/a\.ts:1 has 112 columns: break it at 100/],
+    'a long line of SQL': [
+      { 'core/db/migrations/0001_a.sql': `-- ${'a'.repeat(108)}\n` },
+      /0001_a\.sql:1 has 111 columns: break it at 110/,
+    ],
+    'a long file': [{ 'jobs/a.ts': '\n'.repeat(301) }, /jobs\/a\.ts has 301 lines: split it/],
+  },
+  'functions have a limit': {
+    'a missing rule': [{ '.oxlintrc.json': '{}' }, /\.oxlintrc\.json must demand "max-lines/],
+    'a lifted rule': [
+      {
+        '.oxlintrc.json': JSON.stringify({
+          rules: { 'max-lines-per-function': ['error', { max: 60 }] },
+          overrides: [{ files: ['core/**'], rules: { 'max-lines-per-function': 'off' } }],
+        }),
+      },
+      /\.oxlintrc\.json may not lift max-lines-per-function for core\/\*\*: split/,
+    ],
+  },
+  'nothing lies around that nobody reaches': {
+    'a file that nothing imports': [
+      { 'core/a.ts': 'export const a = 1\n' },
+      /core\/a\.ts is reached by nothing: import it where it is needed, or delete it/,
+    ],
+    'a file that only an unreached file imports': [
+      { 'core/a.ts': "import './b.ts'\n", 'core/b.ts': '' },
+      /core\/b\.ts is reached by nothing/,
+    ],
+    'a file for tests among the parts of the hub': [
+      { 'core/a.ts': '', 'test/a.test.ts': "import '../core/a.ts'\n" },
+      /core\/a\.ts is reached by tests alone: use it, move it to test\//,
+    ],
+    'a helper of no test': [
+      { 'test/support/a.ts': '' },
+      /test\/support\/a\.ts is reached by nothing/,
+    ],
+  },
+  'the top level is the list of the design': {
+    'a new folder': [{ 'lib/a.ts': '' }, /lib may not be at the top level: put it into one/],
+    'a lost file': [{}, /LICENSE is missing at the top level/],
+  },
+  'each folder explains itself': {
+    'a folder without a page': [{ 'jobs/a.ts': '' }, /jobs\/README\.md is missing: explain/],
+  },
+  'migrations are numbered without gaps': {
+    'a gap': [
+      { 'core/db/migrations/0001_a.sql': '', 'core/db/migrations/0003_c.sql': '' },
+      /0003_c\.sql breaks the order: the next migration is 0002_name\.sql/,
+    ],
+    'a number used twice': [
+      { 'core/db/migrations/0001_a.sql': '', 'core/db/migrations/0001_b.sql': '' },
+      /0001_b\.sql breaks the order/,
+    ],
+  },
+}
+
+/** What looks like a violation and is none. */
+const INNOCENT: Readonly<Record<string, string>> = {
+  'core/clock.ts': 'export const a = () => new Date()\n',
+  'core/config.ts': "const a = process.env\nnew URL('../package.json', import.meta.url)\n",
+  'core/text.ts':
+    "const a = 'console.log(process.env)' // not console.log, fetch(a) or Date.now()\n",
+  'core/url.ts': 'const a = /[/"]it.only(/, b = `${c ? `fetch(${d})` : ""} console.`\n',
+  'core/divide.ts': "const a = b / c // it's\nconst d = e.fetch('x') / f\n",
+  'plugins/x/index.ts': "import { usd } from 'agenthub/plugin'\nimport('./a.ts')\n",
+  'plugins/index.ts':
+    "import type { Plugin } from 'agenthub/plugin'\nimport x from './x/index.ts'\n",
+  'server/main.ts': "import { p } from '../plugins/index.ts'\nimport j from '../jobs/index.ts'\n",
+  'server/cli/main.ts': "console.log(1)\nimport { hub } from 'agenthub/client'\n",
+  'test/a.test.ts': "const a = \"import b from '../../x.ts'\"\nmkdtemp('a-XXXXXX')\n",
+}
+
+describe('architecture', () => {
+  const house = tree()
+  const exports = house.get('package.json')!
+  const names = Object.keys(RULES) as (keyof typeof RULES)[]
+
+  for (const name of names) {
+    it(name, () => expect(RULES[name](house).join('\n')).to.equal(''))
+  }
+
+  describe('is really checked: planted and reported', () => {
+    for (const name of names) {
+      for (const [what, [files, message]] of Object.entries(PLANTED[name])) {
+        it(what, () => {
+          const planted = new Map(Object.entries({ 'package.json': exports, ...files }))
+          expect(RULES[name](planted).join('\n')).to.match(message)
+        })
+      }
+    }
+  })
+
+  it('takes no offence at words in strings and comments, nor at what is allowed', () => {
+    const innocent = new Map(Object.entries({ 'package.json': exports, ...INNOCENT }))
+    const found = [
+      'every import stays within its layer',
+      'what is banned has a place or a replacement',
+    ] as const
+    expect(found.flatMap((name) => RULES[name](innocent))).to.deep.equal([])
+  })
+})

@@ -1,0 +1,173 @@
+/** What the house has decided; architecture.ts holds the repository to it. */
+
+export interface Layer {
+  readonly files: RegExp
+  /** `$1` stands for the first group of `files`. */
+  readonly may: string
+  readonly instead: string
+}
+
+/** Who may import whom; the first layer that holds a file decides. A line is a decision. */
+export const LAYERS: readonly Layer[] = [
+  {
+    files: /^core\//,
+    may: '^core/|^package[.]json$',
+    instead: 'core knows no door, job or service: take what is needed as a parameter',
+  },
+  {
+    files: /^plugins\/index\.ts$/,
+    may: '^core/plugin[.]ts$|^plugins/[^/]+/index[.]ts$',
+    instead: "the list names each plugin's index.ts, and nothing inside of it",
+  },
+  {
+    files: /^plugins\/([^/]+)\//,
+    may: '^core/plugin[.]ts$|^plugins/$1/',
+    instead: "import 'agenthub/plugin' and the own folder; let the Host lend the rest",
+  },
+  {
+    files: /^jobs\//,
+    may: '^(core|jobs)/|^package[.]json$',
+    instead: 'share it through core; server/main.ts passes what plugins declare',
+  },
+  {
+    files: /^server\/cli\//,
+    may: '^server/cli/|^core/client/|^core/money[.]ts$|^package[.]json$',
+    instead: 'the command line speaks HTTP: use core/client',
+  },
+  {
+    files: /^server\/main\.ts$/,
+    may: '^(core|server)/|^(plugins|jobs)/index[.]ts$|^package[.]json$',
+    instead: "import the folder's index.ts",
+  },
+  {
+    files: /^server\//,
+    may: '^(core|server)/|^package[.]json$',
+    instead: 'only server/main.ts sees plugins and jobs, and passes them on as values',
+  },
+  { files: /^test\//, may: '^(?![.][.])', instead: 'keep what tests need inside the repository' },
+]
+
+export interface Ban {
+  readonly what: string
+  readonly pattern: RegExp
+  readonly view: 'code' | 'comments'
+  readonly files: RegExp
+  readonly except?: RegExp
+  readonly instead: string
+}
+
+const HUB = /^(core|plugins|jobs|server)\//
+const ANY = /./
+export const BANS: readonly Ban[] = [
+  {
+    what: 'process.env',
+    pattern: /\bprocess\s*\.\s*env\b/,
+    view: 'code',
+    files: HUB,
+    except: /^(core|server\/cli)\/config\.ts$/,
+    instead: 'take it from the Config that core/config.ts reads',
+  },
+  {
+    what: 'the system time',
+    pattern: /\bDate\.now\b|\bnew Date\b(?!\s*\(\s*[^)\s])/,
+    view: 'code',
+    files: HUB,
+    except: /^core\/clock\.ts$/,
+    instead: 'take a Clock (core/clock.ts)',
+  },
+  {
+    what: 'the system timer',
+    pattern: /\bperformance\.now\b|\bhrtime\b/,
+    view: 'code',
+    files: /^(core|jobs|server)\//,
+    except: /^(core\/clock\.ts$|server\/cli\/)/,
+    instead: 'use elapsedMs of core/clock.ts',
+  },
+  {
+    what: 'a float',
+    pattern: /\b(parseFloat|toFixed|Math\.(round|ceil|floor|trunc))\b/,
+    view: 'code',
+    files: /^core\/(ledger|payments|usage)\//,
+    except: /^core\/usage\/rate-limit\.ts$/,
+    instead: 'use core/money.ts, which is exact',
+  },
+  {
+    what: 'console',
+    pattern: /\bconsole\s*\./,
+    view: 'code',
+    files: ANY,
+    except: /^(server\/cli|test\/bench)\//,
+    instead: 'use the log that is handed in (core/log.ts)',
+  },
+  {
+    what: 'global fetch',
+    pattern: /(?<![.\w$]|function )fetch\s*\(|\bglobalThis\s*\.\s*fetch\b/,
+    view: 'code',
+    files: HUB,
+    instead: 'use undici.request, or core/egress for foreign hosts',
+  },
+  {
+    what: 'unfinished work',
+    pattern: /\b(FIXME|TODO|XXX)\b/,
+    view: 'comments',
+    files: ANY,
+    instead: 'finish it, or write an issue',
+  },
+  {
+    what: 'a focused test',
+    pattern: /\.only\s*\(/,
+    view: 'code',
+    files: ANY,
+    instead: 'run one test with mocha --grep',
+  },
+  {
+    what: 'a silenced compiler',
+    pattern: /@ts-(ignore|nocheck)\b/,
+    view: 'comments',
+    files: ANY,
+    instead: 'fix the type; in tests of types use @ts-expect-error',
+  },
+  {
+    what: 'a silenced length limit',
+    pattern: /lint-disable.*max-lines-per-function/,
+    view: 'comments',
+    files: ANY,
+    instead: 'split the function',
+  },
+  {
+    what: 'any',
+    pattern: /(?<!\?[^:\n]*)(:|\bas)\s+any\b/,
+    view: 'code',
+    files: ANY,
+    instead: 'use unknown and narrow it',
+  },
+]
+
+/** Limits of a file, data and dumps excepted. */
+export const LINES_MAX = 300
+export const COLUMNS_MAX = 100
+export const SQL_COLUMNS_MAX = 110
+export const DATA = /^plugins\/[^/]+\/data\/|\.artifact\.json$|^core\/db\/schema\.sql$/
+export const TOP_LEVEL: readonly string[] = [
+  '.ci',
+  '.github',
+  '.gitignore',
+  '.mocharc.json',
+  '.npmrc',
+  '.oxlintrc.json',
+  'LICENSE',
+  'README.md',
+  'biome.json',
+  'core',
+  'jobs',
+  'knip.json',
+  'package-lock.json',
+  'package.json',
+  'plugins',
+  'server',
+  'test',
+  'tsconfig.json',
+]
+/** What runs or is imported from outside. */
+export const ROOTS =
+  /^(server(\/cli)?\/main|(jobs|plugins|core\/client|core\/testing)\/index|core\/plugin)\.ts$/

@@ -1,0 +1,91 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { HubClient } from '../../core/client/index.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { readConfig } from '../../core/config.ts'
+import { uuidv7 } from '../../core/ids.ts'
+import { verifyLedger } from '../../core/ledger/verify.ts'
+import { creditsOf } from '../../core/ledger/postings.ts'
+import { createLog } from '../../core/log.ts'
+import type { Micros } from '../../core/money.ts'
+import type { Plugin } from '../../core/plugin.ts'
+import { startJobs } from '../../jobs/index.ts'
+import { plugins, privileged } from '../../plugins/index.ts'
+import { fund } from '../../server/sandbox/wallets.ts'
+import { type RunningHub, startHub } from '../../server/start.ts'
+import { type FreshDatabase, freshDatabase } from './postgres.ts'
+
+/** A whole hub in this process: real database, chain, facilitator, seller and doors. */
+export interface TestHub extends RunningHub {
+  readonly database: FreshDatabase
+  /** Everything that was logged, as JSON lines. */
+  readonly logged: () => string
+  /** A new wallet, with test USDC (microdollars), registered. */
+  agent(usdc?: bigint): Promise<TestAgent>
+  /** Gives a key credits without the chain, as if bought. */
+  credit(keyId: string, amount: bigint): Promise<void>
+  /** The credits of a key, in microdollars. */
+  balance(keyId: string): Promise<bigint>
+  /** Stops all, after proving that the books balance and nothing secret was logged. */
+  close(): Promise<void>
+}
+
+export interface TestAgent {
+  readonly client: HubClient
+  readonly keyId: string
+  readonly apiKey: string
+  readonly address: `0x${string}`
+}
+
+export async function startTestHub(
+  options: { readonly plugins?: readonly Plugin[]; readonly clock?: Clock } = {},
+): Promise<TestHub> {
+  const database = await freshDatabase()
+  const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
+  const lines: string[] = []
+  const log = createLog('debug', { write: (line) => lines.push(line) })
+  const running = await startHub({
+    config: { ...readConfig({}), dataDir, port: 0, databaseUrl: database.url },
+    parts: { plugins: [...plugins, ...(options.plugins ?? [])], privileged, startJobs },
+    log,
+    clock: options.clock ?? systemClock,
+  })
+  const { hub, sandbox, url } = running
+  return {
+    ...running,
+    database,
+    logged: () => lines.join(''),
+    async agent(usdc = 0n) {
+      const account = privateKeyToAccount(generatePrivateKey())
+      if (usdc > 0n) await fund(sandbox!.rpcUrl, account.address, { usdc })
+      const wallet = { account, sandbox: true }
+      const made = await new HubClient({ baseUrl: url, wallet }).register()
+      return { ...made, address: account.address }
+    },
+    async credit(keyId, amount) {
+      const owner = await hub.ledger.account(creditsOf(keyId))
+      await hub.ledger.post(
+        { type: 'credits.purchased', credits: owner.code, amount: amount as Micros },
+        { owner, id: uuidv7(systemClock.now().getTime()) },
+      )
+    },
+    balance: (keyId) => hub.ledger.balance(creditsOf(keyId)),
+    async close() {
+      try {
+        const { ok, checks } = await verifyLedger(hub.pool)
+        const bad = checks.filter((check) => Number(check.bad) !== 0)
+        if (!ok) throw new Error(`the books do not balance: ${JSON.stringify(bad, text)}`)
+        if (/ahk_[0-9A-Za-z]{20}/.test(lines.join(''))) throw new Error('a key was logged')
+      } finally {
+        await running.stop()
+        await database.drop()
+        await rm(dataDir, { recursive: true, force: true })
+      }
+    },
+  }
+}
+
+const text = (_: string, value: unknown): unknown =>
+  typeof value === 'bigint' ? String(value) : value
