@@ -1,0 +1,115 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { encodePaymentSignatureHeader } from '@x402/core/http'
+import type { PaymentRequired } from '@x402/core/types'
+import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { x402Client } from '@x402/fetch'
+import { type PrivateKeyAccount, toHex } from 'viem'
+import { systemClock } from '../../../core/clock.ts'
+import { type Hex, USDC_BASE } from '../../../core/payments/asset.ts'
+import { openChain } from '../../../core/payments/chain.ts'
+import {
+  type LocalFacilitatorOptions,
+  localFacilitator,
+} from '../../../core/payments/facilitators/local.ts'
+import { createOffers } from '../../../core/payments/offers.ts'
+import { startChain } from '../../../server/sandbox/chain.ts'
+import { callRpc } from '../../../server/sandbox/rpc.ts'
+import { fund, openWallets } from '../../../server/sandbox/wallets.ts'
+
+export const NETWORK = USDC_BASE.network
+export const USDC = USDC_BASE.address
+
+export type Stack = Awaited<ReturnType<typeof startStack>>
+
+/** A chain with a funded agent and gas wallet, a facilitator and a shop. One per test file. */
+export async function startStack() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-sandbox-'))
+  const { rpcUrl, stop } = await startChain({ dataDir, port: 0 })
+  const wallets = await openWallets(dataDir)
+  const { agent, gas, treasury } = wallets
+  await fund(rpcUrl, agent.account.address, { usdc: 100_000_000n })
+  await fund(rpcUrl, gas.account.address, { wei: 10n ** 18n })
+  const facilitatorWith = (options: Partial<LocalFacilitatorOptions> = {}) =>
+    localFacilitator({ rpcUrl, key: gas.key, network: NETWORK, pollMs: 10, ...options })
+  const facilitator = facilitatorWith()
+  return {
+    rpcUrl,
+    wallets,
+    facilitator,
+    facilitatorWith,
+    payTo: treasury.account.address,
+    offers: createOffers({ facilitator, payTo: treasury.account.address, network: NETWORK }),
+    chain: openChain({ rpcUrl, network: NETWORK }),
+    rpc: (method: string, ...params: unknown[]) => callRpc(rpcUrl, method, params),
+    async stop() {
+      await stop()
+      await rm(dataDir, { recursive: true })
+    },
+  }
+}
+
+export const clientOf = (account: PrivateKeyAccount) =>
+  new x402Client().register(NETWORK, new ExactEvmScheme(account))
+
+/** A payment for what is required, as it would come in PAYMENT-SIGNATURE. */
+export const sign = async (account: PrivateKeyAccount, required: PaymentRequired) =>
+  encodePaymentSignatureHeader(await clientOf(account).createPaymentPayload(required))
+
+/** An authorization with whatever terms a test wants, signed. */
+export async function authorize(
+  account: PrivateKeyAccount,
+  terms: { to: Hex; value: bigint; seconds?: number; nonce?: Hex },
+) {
+  const { to, value, seconds = 60 } = terms
+  const now = BigInt(systemClock.now().getTime()) / 1_000n
+  const message = {
+    from: account.address,
+    to,
+    value,
+    validAfter: now - 60n,
+    validBefore: now + BigInt(seconds),
+    nonce: terms.nonce ?? toHex(crypto.getRandomValues(new Uint8Array(32))),
+  }
+  const signature = await account.signTypedData({
+    domain: DOMAIN,
+    types: { TransferWithAuthorization: FIELDS },
+    primaryType: 'TransferWithAuthorization',
+    message,
+  })
+  return { message, signature }
+}
+
+export const DOMAIN = {
+  name: USDC_BASE.name,
+  version: USDC_BASE.version,
+  chainId: USDC_BASE.chainId,
+  verifyingContract: USDC,
+}
+
+const FIELDS = [
+  { name: 'from', type: 'address' },
+  { name: 'to', type: 'address' },
+  { name: 'value', type: 'uint256' },
+  { name: 'validAfter', type: 'uint256' },
+  { name: 'validBefore', type: 'uint256' },
+  { name: 'nonce', type: 'bytes32' },
+] as const
+
+/** The header of a payment with those terms for `required`'s only entry. */
+export function header(
+  required: PaymentRequired,
+  { message, signature }: Awaited<ReturnType<typeof authorize>>,
+): string {
+  const { validAfter, validBefore, value, ...rest } = message
+  const times = { validAfter: String(validAfter), validBefore: String(validBefore) }
+  const [accepted] = required.accepts
+  if (accepted === undefined) throw new Error('nothing is offered')
+  const authorization = { ...rest, ...times, value: String(value) }
+  return encodePaymentSignatureHeader({
+    x402Version: 2,
+    accepted,
+    payload: { signature, authorization },
+  })
+}
