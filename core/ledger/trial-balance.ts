@@ -1,0 +1,28 @@
+import type { Pool } from 'pg'
+import type { Account, Asset } from './events.ts'
+
+/** What an account holds over all shards, in units of its asset, credit-positive. */
+export interface TrialBalanceRow {
+  readonly account: Account
+  readonly asset: Asset
+  readonly balance: bigint
+}
+
+/** The balance of every account that is open, by code. */
+export async function trialBalance(pool: Pool): Promise<TrialBalanceRow[]> {
+  const { rows } = await pool.query<{ account: Account; asset: Asset; balance: string }>(
+    `SELECT a.code AS account, s.code AS asset, coalesce(sum(b.balance), 0)::text AS balance
+     FROM ledger.account a
+     JOIN ledger.asset s ON s.id = a.asset
+     LEFT JOIN ledger.balance b ON b.account = a.id
+     GROUP BY a.id, s.code ORDER BY a.code COLLATE "C"`,
+  )
+  return rows.map((row) => ({ ...row, balance: BigInt(row.balance) }))
+}
+
+/** The total of a trial balance for each asset: zero in sound books. */
+export function totals(balances: readonly TrialBalanceRow[]): ReadonlyMap<Asset, bigint> {
+  const sums = new Map<Asset, bigint>()
+  for (const { asset, balance } of balances) sums.set(asset, (sums.get(asset) ?? 0n) + balance)
+  return sums
+}
