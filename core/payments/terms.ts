@@ -225,7 +225,7 @@ function amountOf(entry: Json, version: 1 | 2): Micros | undefined {
   return rival === undefined || rival === amount ? micros(BigInt(amount)) : undefined
 }
 
-/** The address to be paid. Mixed case must be a valid checksum (EIP-55): it guards typing errors. */
+/** The address to be paid. Mixed case must be a valid checksum (EIP-55). */
 function payToOf(entry: Json): Address | undefined {
   const payTo = entry['payTo']
   if (typeof payTo !== 'string' || !isAddress(payTo)) return undefined
