@@ -93,7 +93,7 @@ function demandV1({ ctx, route, payTo }: Sale, error = 'X-PAYMENT header is requ
         scheme: 'exact',
         network: v1Network,
         maxAmountRequired: String(route.price),
-        resource: `${ctx.origin}${ctx.path}`,
+        resource: `http://${ctx.host}${ctx.path}`,
         description: route.description,
         mimeType: 'application/json',
         outputSchema: {},

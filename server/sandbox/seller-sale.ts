@@ -40,7 +40,7 @@ export function demand(
     amount: price,
     maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
     resource: {
-      url: `${ctx.origin}${ctx.path}`,
+      url: `http://${ctx.host}${ctx.path}`,
       description: route.description,
       mimeType: 'application/json',
     },

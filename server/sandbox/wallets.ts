@@ -55,7 +55,7 @@ function parseKeys(text: string, file: string): Keys {
   }
   let keys: Partial<Record<string, unknown>> = {}
   try {
-    keys = JSON.parse(text)
+    keys = JSON.parse(text) ?? {}
   } catch (error) {
     refuse(error)
   }
