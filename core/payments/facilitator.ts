@@ -17,7 +17,7 @@ export type Facilitator = FacilitatorClient
  */
 export const NOT_BROADCAST = 'not_broadcast'
 
-/** The facilitator gave no answer. What it was asked to settle may have been settled all the same. */
+/** The facilitator gave no answer. What it was asked to settle may have been settled anyway. */
 export class FacilitatorUnavailable extends Error {
   override readonly name = 'FacilitatorUnavailable'
 }

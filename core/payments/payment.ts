@@ -106,7 +106,7 @@ export function paymentKey({ accepted, payload }: Payment): PaymentKey {
   }
 }
 
-/** The last second of the year 9999: later ones do not fit into a date, and are as good as never. */
+/** The last second of the year 9999: later ones fit into no date, and are as good as never. */
 const NEVER = 253_402_300_799n
 
 /** When the authorization is dead on the chain. A time beyond the year 9999 counts as its end. */

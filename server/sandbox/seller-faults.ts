@@ -69,7 +69,7 @@ function fail(ctx: Sale['ctx']): void {
   ctx.body = { error: 'boom' }
 }
 
-/** Version 1: the offer in the body, the payment in X-PAYMENT, the receipt in X-PAYMENT-RESPONSE. */
+/** Version 1: offer in the body, payment in X-PAYMENT, receipt in X-PAYMENT-RESPONSE. */
 async function sellV1(sale: Sale): Promise<void> {
   const { ctx } = sale
   const header = ctx.get('x-payment')
