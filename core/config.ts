@@ -7,7 +7,9 @@ import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 
 const origin = z.url({ protocol: /^https?$/ }).transform((text) => new URL(text).origin)
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'not an address: 0x and 40 hex digits')
-const privateKey = z.string().regex(/^0x[0-9a-fA-F]{64}$/, 'not a private key: 0x and 64 hex digits')
+const privateKey = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{64}$/, 'not a private key: 0x and 64 hex digits')
 const bps = z.coerce.number().int().min(0).max(10_000)
 
 const Environment = z.object({
@@ -89,7 +91,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     databaseUrl: e.DATABASE_URL,
     sandboxHosts,
     production,
-    secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`],
+    secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`] || undefined,
   })
 }
 

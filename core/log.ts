@@ -1,4 +1,4 @@
-import { type DestinationStream, pino, type Logger } from 'pino'
+import { type DestinationStream, type Logger, pino } from 'pino'
 
 export type Log = Logger
 
@@ -6,7 +6,8 @@ const SECRETS: readonly [RegExp, string][] = [
   [/ahk_[0-9A-Za-z]{8,}/g, 'ahk_[secret]'],
   [/Bearer\s+[^\s"\\]+/gi, 'Bearer [secret]'],
   [/0x[0-9a-fA-F]{130}/g, '0x[signature]'],
-  [/("(?:[a-z_]*(?:private_?key|secret|password|token)[a-z_]*)":")[^"]+/gi, '$1[secret]'],
+  [/("[\w-]*(?:private_?key|secret|password|token)[\w-]*":")(?:[^"\\]|\\.)+/gi, '$1[secret]'],
+  [/(\w:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, '$1[secret]@'],
 ]
 
 /** Removes whatever looks like a secret from a line of log, wherever in it it stands. */

@@ -17,11 +17,14 @@ export type Check = (value: unknown) => readonly Issue[]
 
 const ISSUES_MAX = 20
 
-/** Patterns run on RE2, in linear time: plugins may publish any pattern without hanging the hub. */
+/**
+ * Patterns run on RE2, in linear time: plugins may publish any pattern without hanging the hub.
+ * Ajv keeps compiled patterns by their text, so two of them must not look the same.
+ */
 const safeRegExp = Object.assign(
   (pattern: string) => {
     const compiled = RE2JS.compile(pattern)
-    return { test: (text: string) => compiled.matcher(text).find() }
+    return { test: (text: string) => compiled.matcher(text).find(), toString: () => pattern }
   },
   { code: 'safeRegExp' },
 )
@@ -29,6 +32,7 @@ const safeRegExp = Object.assign(
 const ajv = new Ajv2020({
   strict: true,
   allErrors: true,
+  verbose: true,
   ownProperties: true,
   validateFormats: false,
   allowUnionTypes: true,
@@ -50,38 +54,39 @@ export function compile(schema: Schema<unknown>): Check {
   const validate = ajv.compile(schema.json)
   return (value) => {
     if (validate(value)) return []
-    return (validate.errors ?? []).slice(0, ISSUES_MAX).map((error) => issueOf(error, value))
+    return (validate.errors ?? []).slice(0, ISSUES_MAX).map(issueOf)
   }
 }
 
-function issueOf(error: ErrorObject, value: unknown): Issue {
+function issueOf(error: ErrorObject): Issue {
   const { instancePath, keyword, params } = error
   const message = error.message ?? 'is not valid'
   if (keyword === 'required') {
     const { missingProperty } = params as { missingProperty: string }
-    return { path: `${instancePath}/${missingProperty}`, message: 'is required' }
+    return { path: `${instancePath}/${escaped(missingProperty)}`, message: 'is required' }
   }
   if (keyword === 'additionalProperties') {
     const { additionalProperty } = params as { additionalProperty: string }
-    return { path: `${instancePath}/${additionalProperty}`, message: 'is not a known field' }
+    return {
+      path: `${instancePath}/${escaped(additionalProperty)}`,
+      message: 'is not a known field',
+    }
   }
   if (keyword === 'enum') {
     const { allowedValues } = params as { allowedValues: readonly unknown[] }
-    return { path: instancePath, message: 'is not one of the allowed values', allowed: allowedValues }
+    return {
+      path: instancePath,
+      message: 'is not one of the allowed values',
+      allowed: allowedValues,
+    }
   }
   if (keyword === 'x-maxBytes') {
-    const actual = Buffer.byteLength(String(at(value, instancePath)))
+    const actual = Buffer.byteLength(error.data as string)
     const limit = error.schema as number
     return { path: instancePath, message, tooLarge: { limit_bytes: limit, actual_bytes: actual } }
   }
   return { path: instancePath, message }
 }
 
-/** The value at a JSON pointer (RFC 6901). */
-function at(value: unknown, pointer: string): unknown {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce<unknown>((inner, part) => (inner as Record<string, unknown>)[part], value)
-}
+/** A name as a segment of a JSON pointer (RFC 6901). */
+const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')

@@ -1,0 +1,117 @@
+import { expect } from 'chai'
+import { ConfigError, readConfig } from '../../core/config.ts'
+
+const KEY = `0x${'1'.repeat(64)}`
+const PRODUCTION = {
+  DATABASE_URL: 'postgres://hub@db/hub',
+  HUB_BASE_URL: 'https://hub.example/ignored/path',
+  RPC_URL: 'https://rpc.example',
+  TREASURY_ADDRESS: `0x${'a'.repeat(40)}`,
+  SPEND_WALLET_KEY: KEY,
+  X402_FACILITATOR_URL: 'https://facilitator.example',
+}
+
+const without = (name: string) =>
+  Object.fromEntries(Object.entries(PRODUCTION).filter(([key]) => key !== name))
+
+describe('the configuration', () => {
+  it('of an empty environment is the sandbox, open to this machine alone', () => {
+    const config = readConfig({})
+    expect(config).to.include({ host: '127.0.0.1', port: 8402, commissionBps: 1_000 })
+    expect(config.production).to.equal(undefined)
+    expect(config.databaseUrl).to.equal(undefined)
+    expect(config.dataDir).to.match(/\/\.agenthub$/)
+  })
+
+  it('is frozen: nobody changes it on the way', () => {
+    expect(readConfig({})).to.satisfy(Object.isFrozen)
+  })
+
+  it('takes an empty variable for none', () => {
+    const empty = Object.fromEntries(
+      [...Object.keys(PRODUCTION), 'HUB_PORT', 'GAS_WALLET_KEY', 'HUB_SECRET_MAIL'].map((name) => [
+        name,
+        '',
+      ]),
+    )
+    const config = readConfig(empty)
+    expect(config).to.include({ production: undefined, databaseUrl: undefined, port: 8402 })
+    expect(config.secret('mail')).to.equal(undefined)
+  })
+
+  it('of production has everything that real money needs', () => {
+    const { production, baseUrl } = readConfig(PRODUCTION)
+    expect(baseUrl).to.equal('https://hub.example')
+    expect(production).to.deep.equal({
+      rpcUrl: PRODUCTION.RPC_URL,
+      treasury: PRODUCTION.TREASURY_ADDRESS,
+      spendKey: KEY,
+      facilitator: { url: PRODUCTION.X402_FACILITATOR_URL },
+    })
+    const own = readConfig({ ...without('X402_FACILITATOR_URL'), GAS_WALLET_KEY: KEY })
+    expect(own.production?.facilitator).to.deep.equal({ gasKey: KEY })
+  })
+
+  for (const name of Object.keys(PRODUCTION)) {
+    it(`refuses a production without ${name}, and names it and nothing else`, () => {
+      const others = Object.keys(PRODUCTION).filter((other) => other !== name)
+      const refused = () => readConfig(without(name))
+      expect(refused).to.throw(
+        ConfigError,
+        new RegExp(`needed too: ${name}( or GAS_WALLET_KEY)?\\.`),
+      )
+      for (const other of others) expect(refused).not.to.throw(new RegExp(`too:.*${other}`))
+    })
+  }
+
+  for (const [name, value] of Object.entries({
+    RPC_URL: 'http://127.0.0.1:1',
+    GAS_WALLET_KEY: KEY,
+  })) {
+    it(`says how to get back to the sandbox when ${name} alone is set`, () => {
+      expect(() => readConfig({ [name]: value })).to.throw(ConfigError, `unset ${name}.`)
+    })
+  }
+
+  it('lets sandbox hosts through in the sandbox alone', () => {
+    const hosts = { HUB_SANDBOX_HOSTS: 'seller.test=127.0.0.1:4701, b.test=127.0.0.1:4702' }
+    expect([...readConfig(hosts).sandboxHosts]).to.deep.equal([
+      ['seller.test', 4_701],
+      ['b.test', 4_702],
+    ])
+    expect(() => readConfig({ ...PRODUCTION, ...hosts })).to.throw(ConfigError, /sandbox only/)
+  })
+
+  for (const entry of ['seller.test=10.0.0.1:80', 'seller.test=127.0.0.1:0', 'x=127.0.0.1:80']) {
+    it(`refuses the sandbox host ${entry}`, () => {
+      expect(() => readConfig({ HUB_SANDBOX_HOSTS: entry })).to.throw(
+        ConfigError,
+        /HUB_SANDBOX_HOSTS: not of the form/,
+      )
+    })
+  }
+
+  for (const [name, value] of Object.entries({
+    HUB_PORT: '70000',
+    HUB_COMMISSION_BPS: '10001',
+    HUB_LOG_LEVEL: 'loud',
+    HUB_BASE_URL: 'ftp://hub.example',
+    DATABASE_URL: 'mysql://db/hub',
+    TREASURY_ADDRESS: '0x12',
+  })) {
+    it(`refuses ${name}=${value}, naming the variable`, () => {
+      expect(() => readConfig({ [name]: value })).to.throw(ConfigError, new RegExp(`^${name}: `))
+    })
+  }
+
+  it('never repeats a private key in its complaint', () => {
+    const typo = `${KEY}9`
+    expect(() => readConfig({ SPEND_WALLET_KEY: typo })).to.throw(/^(?!.*1111)/s)
+  })
+
+  it('lends plugins the secrets that are named for them', () => {
+    const { secret } = readConfig({ HUB_SECRET_TENDERS: 's3cret', OTHER: 'no' })
+    expect(secret('tenders')).to.equal('s3cret')
+    expect(secret('other')).to.equal(undefined)
+  })
+})

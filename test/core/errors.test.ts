@@ -1,0 +1,50 @@
+import { STATUS_CODES } from 'node:http'
+import { expect } from 'chai'
+import { FAULTS, Fault, type FaultCode } from '../../core/errors.ts'
+
+const CODES = Object.keys(FAULTS) as FaultCode[]
+
+describe('the table of faults', () => {
+  for (const code of CODES) {
+    const [status, title, advice, retryable = false] = FAULTS[code] as readonly [
+      number,
+      string,
+      string,
+      boolean?,
+    ]
+    it(`${code} has a stable name, a status, a title and advice`, () => {
+      expect(code).to.match(/^[a-z\d]+(_[a-z\d]+)*$/)
+      expect(STATUS_CODES).to.have.property(String(status))
+      expect(status === 202 || (status >= 400 && status < 600)).to.equal(true)
+      expect(title).to.match(/^[A-Z][^.]+$/)
+      expect(advice).to.match(/^[A-Z].+\.$/)
+      expect(retryable).to.be.a('boolean')
+    })
+  }
+
+  it('never advises to repeat a request that is itself wrong', () => {
+    const wrong = CODES.filter((code) => FAULTS[code][0] < 429 && FAULTS[code].length > 3)
+    expect(wrong).to.deep.equal([])
+  })
+
+  it('keeps to the statuses that were decided: syntax 400, size 413, values 422', () => {
+    expect(new Fault('malformed_json').status).to.equal(400)
+    expect(new Fault('body_too_large').status).to.equal(413)
+    expect(new Fault('text_too_large').status).to.equal(413)
+    expect(new Fault('validation_failed').status).to.equal(422)
+  })
+})
+
+describe('a fault', () => {
+  it('says the advice of its code, unless it knows better', () => {
+    expect(new Fault('not_found').message).to.equal(FAULTS.not_found[2])
+    expect(new Fault('not_found', 'There is no such call.').message).to.equal(
+      'There is no such call.',
+    )
+  })
+
+  it('keeps its cause for the log', () => {
+    const cause = new Error('what really happened')
+    expect(new Fault('internal_error', undefined, { cause }).cause).to.equal(cause)
+  })
+})

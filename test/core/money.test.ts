@@ -1,0 +1,75 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { decimal, json, micros, split, usd } from '../../core/money.ts'
+
+const amounts = fc.bigInt({ min: 0n, max: 10n ** 18n - 1n })
+const signed = fc.bigInt({ min: -(10n ** 18n), max: 10n ** 18n })
+
+describe('money', () => {
+  it('reads dollars exactly', () => {
+    expect(usd('0.0030')).to.equal(3_000n)
+    expect(usd('0.000001')).to.equal(1n)
+    expect(usd('7')).to.equal(7_000_000n)
+    expect(usd('999999999999.999999')).to.equal(999_999_999_999_999_999n)
+  })
+
+  for (const text of [
+    '0.0000001',
+    '-1',
+    '+1',
+    '1.',
+    '.5',
+    '1e3',
+    '1,5',
+    ' 1',
+    '1 ',
+    '',
+    'NaN',
+    '٣',
+  ]) {
+    it(`refuses ${JSON.stringify(text)} instead of guessing an amount`, () => {
+      expect(() => usd(text)).to.throw(TypeError, /at most 6 decimals/)
+    })
+  }
+
+  it('writes what it reads: no amount changes on the way there and back', () => {
+    fc.assert(fc.property(amounts, (amount) => usd(decimal(amount)) === amount))
+  })
+
+  it('writes negative amounts with all their decimals', () => {
+    expect(decimal(-1n)).to.equal('-0.000001')
+    expect(decimal(-1_500_000n)).to.equal('-1.500000')
+    expect(decimal(0n)).to.equal('0.000000')
+  })
+
+  it('splits without losing or making a microdollar, whatever the commission', () => {
+    fc.assert(
+      fc.property(amounts, fc.integer({ min: 0, max: 10_000 }), (charged, bps) => {
+        const { commission, share } = split(charged, bps)
+        expect(commission + share).to.equal(charged)
+        expect(commission >= 0n && share >= 0n).to.equal(true)
+        expect(commission * 10_000n <= charged * BigInt(bps)).to.equal(true)
+        expect((commission + 1n) * 10_000n > charged * BigInt(bps)).to.equal(true)
+      }),
+    )
+  })
+
+  it('gives the rest of a division to the provider', () => {
+    expect(split(3n, 1_000)).to.deep.equal({ commission: 0n, share: 3n })
+    expect(split(19n, 1_000)).to.deep.equal({ commission: 1n, share: 18n })
+  })
+
+  it('never writes a JSON number that a reader would round', () => {
+    fc.assert(
+      fc.property(signed, (amount) => {
+        const safe = amount >= -(2n ** 53n - 1n) && amount <= 2n ** 53n - 1n
+        if (safe) expect(BigInt(json(amount))).to.equal(amount)
+        else expect(() => json(amount)).to.throw(RangeError)
+      }),
+    )
+  })
+
+  it('refuses fractions of a microdollar', () => {
+    expect(() => micros(0.5)).to.throw(RangeError)
+  })
+})
