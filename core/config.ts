@@ -19,6 +19,7 @@ const Environment = z.object({
   HUB_BASE_URL: origin.optional(),
   HUB_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   HUB_COMMISSION_BPS: bps.default(1_000),
+  HUB_JOBS: z.enum(['on', 'off']).default('on'),
   HUB_SANDBOX_HOSTS: z.string().default(''),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   RPC_URL: z.url({ protocol: /^https?$/ }).optional(),
@@ -46,6 +47,8 @@ export interface Config {
   readonly baseUrl: string | undefined
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   readonly commissionBps: number
+  /** Whether the server runs the jobs too; off where `npm run jobs` has processes of its own. */
+  readonly jobs: boolean
   readonly databaseUrl: string | undefined
   /** `name.test=127.0.0.1:port` pairs that the egress guard lets through, in the sandbox alone. */
   readonly sandboxHosts: SandboxHosts
@@ -88,6 +91,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     baseUrl: e.HUB_BASE_URL,
     logLevel: e.HUB_LOG_LEVEL,
     commissionBps: e.HUB_COMMISSION_BPS,
+    jobs: e.HUB_JOBS === 'on',
     databaseUrl: e.DATABASE_URL,
     sandboxHosts,
     production,

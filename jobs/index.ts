@@ -1,9 +1,9 @@
-import { PgBoss } from 'pg-boss'
 import type { Pool } from 'pg'
+import { PgBoss } from 'pg-boss'
 import { expireHolds } from '../core/ledger/expire.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
 import type { Log } from '../core/log.ts'
-import { resolvePayments, type ResolvePorts } from '../core/payments/resolve.ts'
+import { type ResolvePorts, resolvePayments } from '../core/payments/resolve.ts'
 
 /** What jobs work with. */
 export interface JobPorts extends ResolvePorts {
@@ -19,7 +19,7 @@ interface Job {
 
 /** Everything that happens without being asked: name → how often → what. */
 export const jobs = {
-  'expire-holds': { everySeconds: 10, run: ({ pool, ledger }) => expireHolds(pool, ledger) },
+  'expire-holds': { everySeconds: 5, run: ({ pool, ledger }) => expireHolds(pool, ledger) },
   'resolve-payments': { everySeconds: 5, run: (ports) => resolvePayments(ports) },
   'make-partitions': {
     everySeconds: 86_400,
@@ -38,10 +38,7 @@ export const jobs = {
  * jobs do to money is idempotent by the ledger's keys, so running twice does no harm.
  * @param url database of the owner: pg-boss keeps its own schema
  */
-export async function startJobs(
-  url: string,
-  ports: JobPorts,
-): Promise<{ stop(): Promise<void> }> {
+export async function startJobs(url: string, ports: JobPorts): Promise<{ stop(): Promise<void> }> {
   const boss = new PgBoss({ connectionString: url, application_name: 'agenthub jobs', max: 4 })
   boss.on('error', (error) => ports.log.warn({ err: error }, 'the job queue has trouble'))
   await boss.start()
@@ -49,7 +46,7 @@ export async function startJobs(
     const { everySeconds } = job
     const again = { startAfter: everySeconds, expireInSeconds: 300, retryLimit: 0 }
     await boss.createQueue(name, { policy: 'short', expireInSeconds: 300, retryLimit: 0 })
-    await boss.work(name, { pollingIntervalSeconds: Math.min(everySeconds, 10) }, async () => {
+    await boss.work(name, { pollingIntervalSeconds: 2 }, async () => {
       try {
         await job.run(ports)
       } catch (error) {

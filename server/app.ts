@@ -3,8 +3,8 @@ import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import helmet from 'koa-helmet'
 import { Fault } from '../core/errors.ts'
-import { base62 } from '../core/ids.ts'
 import type { KeyRing } from '../core/identity/keys.ts'
+import { base62 } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { RateLimits } from '../core/usage/rate-limit.ts'
 import type { Standing } from '../core/usage/standing.ts'
@@ -66,14 +66,15 @@ const errors =
     } catch (error) {
       const fault = faultOf(error)
       const { method, path } = ctx
-      if (fault.status >= 500) {
+      if (fault.code === 'internal_error' || fault.code === 'service_unavailable') {
         log.error({ err: fault.cause ?? fault, requestId, method, path }, fault.code)
       }
       send(ctx, problem(fault, requestId, path))
     }
   }
 
-const newRequestId = (): string => `req_${base62(BigInt(`0x${randomBytes(12).toString('hex')}`), 17)}`
+const newRequestId = (): string =>
+  `req_${base62(BigInt(`0x${randomBytes(12).toString('hex')}`), 17)}`
 
 const requestIdOf = (ctx: Context): string => ctx.state['requestId'] as string
 

@@ -3,7 +3,11 @@ export function banner(facts: {
   readonly url: string
   readonly dataDir: string
   /** Set in the sandbox. */
-  readonly sandbox?: { readonly apiKey: string; readonly sellerUrl: string; readonly rpcUrl: string }
+  readonly sandbox?: {
+    readonly apiKey: string
+    readonly sellerUrl: string
+    readonly rpcUrl: string
+  }
 }): string {
   const { url, dataDir, sandbox } = facts
   const lines = [
@@ -28,7 +32,10 @@ export function banner(facts: {
     'its keys must never receive real money.',
     '',
     'A first call (free, 15 a month):',
-    ...call('/proxy/analysis/sentiment', '{"text":"The delivery was late, but the staff was lovely."}'),
+    ...call(
+      '/proxy/analysis/sentiment',
+      '{"text":"The delivery was late, but the staff was lovely."}',
+    ),
     '',
     'A paid one (0.0001 USD of your 5 test dollars; see the headers with -i):',
     ...call('/proxy/echo/say', '{"words":"hello"}'),

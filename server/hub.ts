@@ -4,8 +4,8 @@ import type { LocalAccount } from 'viem'
 import { declare } from '../core/catalog/declaration.ts'
 import { openCatalog } from '../core/catalog/services.ts'
 import type { Clock } from '../core/clock.ts'
-import { createPool } from '../core/db/pool.ts'
 import { migrate } from '../core/db/migrate.ts'
+import { createPool } from '../core/db/pool.ts'
 import { createEgress, type EgressOptions } from '../core/egress/http.ts'
 import { KeyRing } from '../core/identity/keys.ts'
 import { Ledger } from '../core/ledger/ledger.ts'
@@ -64,6 +64,8 @@ export interface HubOptions {
   readonly version: string
   readonly sandbox: boolean
   readonly commissionBps: number
+  /** Seconds that a hold outlives its call's deadline, so that only after a crash it expires. */
+  readonly holdMarginSeconds: number
   /** What callers see; asked when it is needed, since a port may be chosen late. */
   readonly baseUrl: () => string
   readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>
@@ -144,7 +146,8 @@ type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality'> & {
 
 function openDoors(core: Core, options: HubOptions) {
   const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
-  const { baseUrl, version, sandbox } = options
+  const { baseUrl, version, sandbox, holdMarginSeconds } = options
+  const quota = new FreeQuota(ledger)
   const standing = new Standing(pool)
   const limits = new RateLimits()
   const keys = new KeyRing(pool)
@@ -156,8 +159,8 @@ function openDoors(core: Core, options: HubOptions) {
     quote: createQuote(catalog, standing, clock),
     fund: createFund(
       {
-        freeCalls: createFreeCalls(ledger, new FreeQuota(ledger), standing, clock),
-        credits: createCredits(ledger, standing),
+        freeCalls: createFreeCalls(ledger, quota, standing, clock, holdMarginSeconds),
+        credits: createCredits(ledger, standing, holdMarginSeconds),
         x402: createX402(ledger, claims, offers),
       },
       { offers, standing, creditsOnly: new Set([EXTERNAL]), minTopUp: MIN_PURCHASE },

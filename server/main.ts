@@ -1,9 +1,9 @@
+import { ConfigError, readConfig } from '../core/config.ts'
+import { openDatabase } from '../core/db/open.ts'
+import { createPool } from '../core/db/pool.ts'
+import { createLog } from '../core/log.ts'
 import { startJobs } from '../jobs/index.ts'
 import { plugins, privileged } from '../plugins/index.ts'
-import { ConfigError, readConfig } from '../core/config.ts'
-import { createPool } from '../core/db/pool.ts'
-import { openDatabase } from '../core/db/open.ts'
-import { createLog } from '../core/log.ts'
 import { banner } from './banner.ts'
 import { demo } from './demo/index.ts'
 import { ledgerCommand } from './ledger.ts'
@@ -15,11 +15,13 @@ const parts: Parts = { plugins, privileged, startJobs }
 const USAGE = `usage: node server/main.ts COMMAND
 
   serve    run the hub (default)
+  jobs     run the jobs alone, for servers that have HUB_JOBS=off (production)
   demo     play the whole story once, in a sandbox of its own [--json]
   ledger   verify | export | balances: for finance, see \`ledger --help\``
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   serve,
+  jobs,
   demo: (args) => demo(parts, args, write),
   ledger,
 }
@@ -34,9 +36,7 @@ async function serve(): Promise<number> {
   const running = await startHub({ config, parts, log })
   const { sandbox, url } = running
   const { dataDir } = config
-  const stopped = new Promise<void>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
-  })
+  const stopped = untilSignal()
   if (sandbox) {
     const apiKey = await firstAgent(dataDir, url, sandbox.wallets.agent)
     const { sellerUrl, rpcUrl } = sandbox
@@ -47,6 +47,22 @@ async function serve(): Promise<number> {
   await running.stop()
   return 0
 }
+
+async function jobs(): Promise<number> {
+  const config = readConfig()
+  if (!config.production) throw new ConfigError('In the sandbox, jobs run inside the server.')
+  const log = createLog(config.logLevel)
+  const running = await startHub({ config: { ...config, jobs: true }, parts, log, doors: false })
+  await untilSignal()
+  await running.stop()
+  return 0
+}
+
+/** Resolves at the first Ctrl-C or SIGTERM; the second one ends the process as usual. */
+const untilSignal = (): Promise<void> =>
+  new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  })
 
 /** A person at a terminal wants the banner, not a line of JSON for every start-up step. */
 const quieter = (level: Parameters<typeof createLog>[0]) => (level === 'info' ? 'warn' : level)

@@ -1,4 +1,4 @@
-import { Fault, FAULTS } from '../core/errors.ts'
+import { FAULTS, Fault } from '../core/errors.ts'
 import type { Reply } from './proxy/call.ts'
 
 /**

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { privateKeyToAccount } from 'viem/accounts'
 import { type Clock, patience, systemClock } from '../core/clock.ts'
 import { type Config, ConfigError, type ProductionChain } from '../core/config.ts'
+import { derivedUuid } from '../core/ids.ts'
+import { SPEND } from '../core/ledger/postings.ts'
 import type { Log } from '../core/log.ts'
 import { USDC_BASE } from '../core/payments/asset.ts'
 import { openChain } from '../core/payments/chain.ts'
@@ -29,8 +31,10 @@ export interface StartOptions {
   readonly parts: Parts
   readonly log: Log
   readonly clock?: Clock
-  /** Further names that the guard lets through, for tests. */
-  readonly allowedPorts?: readonly number[]
+  /** Whether to listen; a process for the jobs alone does not. @defaultValue true */
+  readonly doors?: boolean
+  /** See HubOptions. @defaultValue 60 */
+  readonly holdMarginSeconds?: number
 }
 
 export interface RunningHub {
@@ -46,6 +50,8 @@ export interface RunningHub {
 /** Requests at work get this long to finish when the hub stops. */
 const DRAIN_MS = 10_000
 const FINALITY_BLOCKS = 10n
+/** Before every other entry; only the order within its month matters. */
+const BOOKS_OPENED = new Date('2026-11-01T00:00:00Z')
 
 /**
  * Starts a hub: its surroundings, its doors and its jobs.
@@ -70,21 +76,26 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       databaseUrl: url,
       money,
       sandbox: sandbox !== undefined,
+      holdMarginSeconds: options.holdMarginSeconds ?? 60,
       baseUrl: () => config.baseUrl ?? address,
       egress: {
         sandboxHosts: new Map([...(sandbox?.hosts ?? []), ...config.sandboxHosts]),
-        allowedPorts: options.allowedPorts ?? [],
         httpsOnly: sandbox === undefined,
       },
       clock,
       log,
     })
     stops.push(() => hub.close())
-    const running = await parts.startJobs(url, { ...hub.ports, pool: hub.pool })
-    stops.push(() => running.stop())
-    const server = await listen(hub, config)
-    stops.push(() => drain(server))
-    address = `http://${hostOf(config.host)}:${(server.address() as AddressInfo).port}`
+    if (sandbox) await openBooks(hub, sandbox)
+    if (config.jobs) {
+      const running = await parts.startJobs(url, { ...hub.ports, pool: hub.pool })
+      stops.push(() => running.stop())
+    }
+    if (options.doors ?? true) {
+      const server = await listen(hub, config)
+      stops.push(() => drain(server))
+      address = `http://${hostOf(config.host)}:${(server.address() as AddressInfo).port}`
+    }
     return { url: config.baseUrl ?? address, hub, databaseUrl: url, sandbox, stop }
   } catch (error) {
     await stop()
@@ -92,12 +103,23 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
   }
 }
 
+/** The test money that the spend wallet was given is there before the books: their opening. */
+async function openBooks({ ledger }: Hub, { money, spendOpening }: Sandbox): Promise<void> {
+  const owner = await ledger.account(SPEND)
+  await ledger.post(
+    { type: 'balance.opened', account: SPEND, amount: spendOpening },
+    { owner, id: derivedUuid(BOOKS_OPENED, money.spend.address) },
+  )
+}
+
 /** The chain, facilitator and wallets that the configuration names. */
 async function realMoney(production: ProductionChain): Promise<Money> {
   const { rpcUrl, treasury, spendKey, facilitator: by } = production
   const { network } = USDC_BASE
   const facilitator =
-    'url' in by ? httpFacilitator({ url: by.url }) : localFacilitator({ rpcUrl, key: by.gasKey, network })
+    'url' in by
+      ? httpFacilitator({ url: by.url })
+      : localFacilitator({ rpcUrl, key: by.gasKey, network })
   await assertSupports(facilitator, network)
   const others = 'gasKey' in by ? [privateKeyToAccount(by.gasKey).address] : []
   return {

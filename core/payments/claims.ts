@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { Clock } from '../clock.ts'
 import { uuidv7 } from '../ids.ts'
-import type { Payment, PaymentKey } from './offers.ts'
+import type { PaymentKey } from './offers.ts'
 
 /** What a payment is for, and what booking it will need. */
 export interface Purchase {
@@ -96,16 +96,6 @@ export class Claims {
       [...parts(key), state, transaction ?? null],
     )
   }
-}
-
-const MS_PER_SECOND = 1_000n
-/** The year 9999, beyond which neither PostgreSQL nor JavaScript needs to go. */
-const LATEST_MS = 253_402_300_799_000n
-
-/** When an authorization dies, by its own word. */
-export function expiryOf({ payload }: Payment): Date {
-  const ms = BigInt(payload.authorization.validBefore) * MS_PER_SECOND
-  return new Date(Number(ms < LATEST_MS ? ms : LATEST_MS))
 }
 
 const SELECT = `SELECT network, asset, payer, nonce, id, purpose, request_hash, amount, payee,

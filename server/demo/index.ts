@@ -14,7 +14,7 @@ import { defineService, type Plugin, s, usd } from '../../core/plugin.ts'
 import type { Parts, RunningHub } from '../start.ts'
 import { startHub } from '../start.ts'
 import { story } from './story.ts'
-import { type Write, createTeller } from './teller.ts'
+import { createTeller, type Write } from './teller.ts'
 
 /** A service that always fails, to show that failures cost nothing. */
 const flaky: Plugin = defineService({
@@ -47,7 +47,7 @@ export async function demo(parts: Parts, args: readonly string[], write: Write):
   const start = elapsedMs()
   const tell = createTeller(write)
   tell.chapter('Starting a sandbox: PostgreSQL, a chain with test USDC, a seller, a hub')
-  const log = createLog('error')
+  const log = createLog('silent')
   const config = { ...readConfig({}), dataDir, port: 0 }
   const running = await startHub({
     config,
@@ -92,7 +92,7 @@ async function closeBooks(
   const total = rows.reduce((sum, { balance }) => sum + balance, 0n)
   tell.fact('trial balance', decimal(total))
   const { ok, checks } = await verifyLedger(pool)
-  tell.fact('verified', `${checks.filter(({ bad }) => Number(bad) === 0).length} of ${checks.length}`)
+  tell.fact('verified', `${checks.filter(({ bad }) => bad === 0n).length} of ${checks.length}`)
   const { rows: holds } = await pool.query<{ open: number }>(
     'SELECT count(*)::integer AS open FROM ledger.open_hold',
   )

@@ -1,8 +1,8 @@
-import type { Caller } from '../../core/identity/keys.ts'
 import type { Offering } from '../../core/catalog/services.ts'
+import type { Caller } from '../../core/identity/keys.ts'
 import type { Micros } from '../../core/money.ts'
-import type { Issue } from '../../core/validate.ts'
 import type { RateState } from '../../core/usage/rate-limit.ts'
+import type { Issue } from '../../core/validate.ts'
 
 /** A request for one call, whichever door it came through. */
 export interface CallRequest {

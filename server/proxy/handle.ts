@@ -31,11 +31,7 @@ export const createHandle =
 
 type Judged = Outcome extends infer O ? (O extends unknown ? Omit<O, 'latencyMs'> : never) : never
 
-async function run(
-  caller: Caller | Keyless,
-  offer: Offer,
-  request: CallRequest,
-): Promise<Judged> {
+async function run(caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Judged> {
   const { endpoint } = offer.offering
   const signal = AbortSignal.timeout(deadlineOf(endpoint) * 1_000)
   let charged: Micros = offer.price
@@ -105,5 +101,8 @@ function faultOf(error: unknown, slug: string, log: Log): Fault {
     return new Fault('timeout', undefined, { extras: { reason: 'deadline' }, cause: error })
   }
   log.warn({ err: error, service: slug }, 'a handler threw')
-  return new Fault('plugin_failed', undefined, { extras: { reason: 'handler_threw' }, cause: error })
+  return new Fault('plugin_failed', undefined, {
+    extras: { reason: 'handler_threw' },
+    cause: error,
+  })
 }

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import {
-  findService,
   type Found,
+  findService,
   type ListedEndpoint,
   type Listing,
   listServices,

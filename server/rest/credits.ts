@@ -6,8 +6,8 @@ import type { Caller } from '../../core/identity/keys.ts'
 import type { Ledger } from '../../core/ledger/ledger.ts'
 import { json, type Micros, micros } from '../../core/money.ts'
 import { bookPayment } from '../../core/payments/booking.ts'
-import { type Claim, type Claims, expiryOf } from '../../core/payments/claims.ts'
-import { BadPayment, type Offers, paymentKey } from '../../core/payments/offers.ts'
+import type { Claim, Claims } from '../../core/payments/claims.ts'
+import { BadPayment, type Offers, paymentKey, validBeforeOf } from '../../core/payments/offers.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import { page, pageOf, paging, readCursor } from './paging.ts'
 import { type AnyRoute, callerOf, type RestReply, route } from './route.ts'
@@ -50,7 +50,8 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
   route({
     method: 'POST',
     path: '/v1/credits/purchase',
-    summary: 'Buys credits by an x402 payment: first a 402 with the offer, then the same request paid.',
+    summary:
+      'Buys credits by an x402 payment: first a 402 with the offer, then the same request paid.',
     auth: 'key',
     body: z.strictObject({
       amount_microdollars: z.int().min(Number(MIN_PURCHASE)).max(Number(MAX_PURCHASE)),
@@ -125,7 +126,7 @@ async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
     amount,
     payee: caller.credits.code,
     commissionBps: 0,
-    validBefore: expiryOf(payment),
+    validBefore: validBeforeOf(payment),
   })
   if (!mine) return repeated(ports, caller, claim, requestHash)
   const verified = await offers.verify(payment, requirement).catch(async (error: unknown) => {
@@ -195,7 +196,10 @@ function read(offers: Offers, header: string) {
 }
 
 /** What a key has: its credits, and what calls in flight hold of them. */
-export async function balances({ pool, standing }: Pick<CreditsPorts, 'pool' | 'standing'>, caller: Caller) {
+export async function balances(
+  { pool, standing }: Pick<CreditsPorts, 'pool' | 'standing'>,
+  caller: Caller,
+) {
   const { rows } = await pool.query<{ reserved: string }>(
     `SELECT coalesce(sum(amount), 0)::text AS reserved FROM ledger.open_hold WHERE owner = $1
        AND id >= ledger.first_id(now() - interval '1 day')`,

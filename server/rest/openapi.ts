@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Catalog, maxPrice, type Offering } from '../../core/catalog/services.ts'
-import { type FaultCode, FAULTS } from '../../core/errors.ts'
+import { FAULTS, type FaultCode } from '../../core/errors.ts'
 import { decimal } from '../../core/money.ts'
 import type { AnyRoute } from './route.ts'
 
@@ -118,7 +118,10 @@ interface ObjectSchema {
   readonly required?: readonly string[]
 }
 
-const jsonSchema = (schema: z.ZodType, io: 'input' | 'output' = 'input'): Record<string, unknown> => {
+const jsonSchema = (
+  schema: z.ZodType,
+  io: 'input' | 'output' = 'input',
+): Record<string, unknown> => {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
   return rest
 }

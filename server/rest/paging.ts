@@ -10,11 +10,7 @@ export const paging = {
     .pipe(z.int().min(1).max(100))
     .default(20)
     .meta({ description: 'How many at most, 1 to 100.' }),
-  cursor: z
-    .string()
-    .max(500)
-    .optional()
-    .meta({ description: 'next_cursor of the page before.' }),
+  cursor: z.string().max(500).optional().meta({ description: 'next_cursor of the page before.' }),
 }
 
 /** A page of a list. */
@@ -59,7 +55,9 @@ export function page<Row>(
   const next = new URL(url)
   if (cursor !== null) next.searchParams.set('cursor', cursor)
   return {
-    ...(cursor === null ? {} : { headers: { Link: `<${next.pathname}${next.search}>; rel="next"` } }),
+    ...(cursor === null
+      ? {}
+      : { headers: { Link: `<${next.pathname}${next.search}>; rel="next"` } }),
     body: { data: shown.map(show), next_cursor: cursor, has_more: more },
   }
 }

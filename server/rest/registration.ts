@@ -1,5 +1,5 @@
-import { getAddress, isAddress } from 'viem'
 import type { Pool } from 'pg'
+import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
 import { register } from '../../core/identity/agents.ts'
 import { createChallenge, type Site } from '../../core/identity/challenge.ts'
@@ -10,9 +10,13 @@ import { type AnyRoute, route } from './route.ts'
 /** An address in any case; one in mixed case must have the right checksum (EIP-55). */
 export const walletAddress = z
   .string()
-  .refine((text) => isAddress(text, { strict: /[a-f]/.test(text) && /[A-F]/.test(text.slice(2)) }), {
-    message: 'not a wallet address: 0x and 40 hex digits, with the right checksum if in mixed case',
-  })
+  .refine(
+    (text) => isAddress(text, { strict: /[a-f]/.test(text) && /[A-F]/.test(text.slice(2)) }),
+    {
+      message:
+        'not a wallet address: 0x and 40 hex digits, with the right checksum if in mixed case',
+    },
+  )
   .transform((text) => text.toLowerCase() as `0x${string}`)
 
 const signature = z

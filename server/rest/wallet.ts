@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { monthStart, type Clock } from '../../core/clock.ts'
+import { type Clock, monthStart } from '../../core/clock.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { json } from '../../core/money.ts'
 import { TIERS } from '../../core/usage/rate-limit.ts'
@@ -72,7 +72,12 @@ async function freeCalls(pool: Pool, { principal }: Caller) {
 }
 
 async function spending(pool: Pool, caller: Caller, since: Date, group: string, name: string) {
-  const { rows } = await pool.query<{ group: string; calls: number; free: number; charged: bigint }>(
+  const { rows } = await pool.query<{
+    group: string
+    calls: number
+    free: number
+    charged: bigint
+  }>(
     `SELECT ${group} AS group, count(*)::integer AS calls,
        (count(*) FILTER (WHERE source = 'free'))::integer AS free,
        coalesce(sum(charged), 0)::bigint AS charged

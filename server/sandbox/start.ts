@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { openDatabase } from '../../core/db/open.ts'
 import type { SandboxHosts } from '../../core/egress/sandbox.ts'
 import type { Log } from '../../core/log.ts'
+import { type Micros, micros } from '../../core/money.ts'
 import { USDC_BASE } from '../../core/payments/asset.ts'
 import { openChain } from '../../core/payments/chain.ts'
 import { localFacilitator } from '../../core/payments/facilitators/local.ts'
@@ -23,12 +24,14 @@ export interface Sandbox {
   /** Where the sample seller is, as `POST /external` takes it. */
   readonly sellerUrl: string
   readonly hosts: SandboxHosts
+  /** What the spend wallet was given at first, in microdollars. */
+  readonly spendOpening: Micros
   stop(): Promise<void>
 }
 
 const ETH = 10n ** 18n
 const LEAST_ETH = 10n * ETH
-const SPEND_MICROS = 50_000_000n
+const SPEND_MICROS = micros(50_000_000)
 const AGENT_MICROS = 100_000_000n
 
 /** Starts database (unless one is given), chain, wallets with test money, and a sample seller. */
@@ -74,6 +77,7 @@ export async function startSandbox(options: {
         others: [wallets.gas.account.address],
         finality: 1n,
       },
+      spendOpening: SPEND_MICROS,
       wallets,
       rpcUrl,
       sellerUrl: `http://${SELLER_HOST}`,

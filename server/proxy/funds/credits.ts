@@ -4,11 +4,11 @@ import type { Micros } from '../../../core/money.ts'
 import type { Standing } from '../../../core/usage/standing.ts'
 import type { Funds, Offer } from '../call.ts'
 import { deadlineOf } from '../handle.ts'
-import { HOLD_MARGIN_SECONDS, holdOf, LedgerFunds } from './ledger-funds.ts'
+import { holdOf, LedgerFunds } from './ledger-funds.ts'
 
 /** The price out of the key's credits, if there are enough. */
 export const createCredits =
-  (ledger: Ledger, standing: Standing) =>
+  (ledger: Ledger, standing: Standing, holdMarginSeconds: number) =>
   async (caller: Caller, { call, offering, price }: Offer): Promise<Funds | undefined> => {
     const { outcome } = await ledger.reserve({
       call,
@@ -16,7 +16,7 @@ export const createCredits =
       amount: price,
       payee: offering.payee,
       commissionBps: offering.commissionBps,
-      ttlSeconds: deadlineOf(offering.endpoint) + HOLD_MARGIN_SECONDS,
+      ttlSeconds: deadlineOf(offering.endpoint) + holdMarginSeconds,
       endpoint: offering.endpointId,
       priceVersion: offering.priceVersion,
     })

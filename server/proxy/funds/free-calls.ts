@@ -6,11 +6,11 @@ import type { FreeQuota } from '../../../core/usage/free-quota.ts'
 import type { Standing } from '../../../core/usage/standing.ts'
 import type { Funds, Offer } from '../call.ts'
 import { deadlineOf } from '../handle.ts'
-import { HOLD_MARGIN_SECONDS, holdOf, LedgerFunds } from './ledger-funds.ts'
+import { holdOf, LedgerFunds } from './ledger-funds.ts'
 
 /** One free call of this month, if the service gives any and the caller has one left. */
 export const createFreeCalls =
-  (ledger: Ledger, quota: FreeQuota, standing: Standing, clock: Clock) =>
+  (ledger: Ledger, quota: FreeQuota, standing: Standing, clock: Clock, holdMarginSeconds: number) =>
   async (caller: Caller, { call, offering }: Offer): Promise<Funds | undefined> => {
     const callsPerMonth = offering.service.freeCallsPerMonth ?? 0
     if (callsPerMonth === 0) return undefined
@@ -27,7 +27,7 @@ export const createFreeCalls =
       amount: 1n,
       payee: await ledger.account(FREE_CALLS_USED),
       commissionBps: 0,
-      ttlSeconds: deadlineOf(offering.endpoint) + HOLD_MARGIN_SECONDS,
+      ttlSeconds: deadlineOf(offering.endpoint) + holdMarginSeconds,
       endpoint: offering.endpointId,
       priceVersion: offering.priceVersion,
     })

@@ -1,6 +1,6 @@
 import type { AccountRef, HoldRef, Ledger } from '../../../core/ledger/ledger.ts'
 import type { Micros } from '../../../core/money.ts'
-import type { Funds, FundingSource, Outcome, Receipt } from '../call.ts'
+import type { FundingSource, Funds, Outcome, Receipt } from '../call.ts'
 
 /** A hold in the ledger that pays one call: credits, or one free call. */
 export class LedgerFunds implements Funds {
@@ -56,8 +56,5 @@ export class LedgerFunds implements Funds {
     await this.#ledger.release(this.#hold)
   }
 }
-
-/** Seconds that a hold outlives the deadline of its call, so that only a crash lets it expire. */
-export const HOLD_MARGIN_SECONDS = 60
 
 export const holdOf = (call: string, owner: AccountRef): HoldRef => ({ call, owner })

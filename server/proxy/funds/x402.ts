@@ -3,13 +3,14 @@ import { Fault } from '../../../core/errors.ts'
 import type { Ledger } from '../../../core/ledger/ledger.ts'
 import { json, type Micros } from '../../../core/money.ts'
 import { bookPayment } from '../../../core/payments/booking.ts'
-import { type Claim, type Claims, expiryOf } from '../../../core/payments/claims.ts'
+import type { Claim, Claims } from '../../../core/payments/claims.ts'
 import {
   BadPayment,
   type Offers,
   type Payment,
   type PaymentKey,
   paymentKey,
+  validBeforeOf,
 } from '../../../core/payments/offers.ts'
 import type { CallRequest, Funds, Offer, Outcome, Receipt } from '../call.ts'
 import { deadlineOf } from '../handle.ts'
@@ -48,13 +49,15 @@ export const createX402 =
       amount: offer.price,
       payee: offer.offering.payee.code,
       commissionBps: offer.offering.commissionBps,
-      validBefore: expiryOf(payment),
+      validBefore: validBeforeOf(payment),
     })
     if (!mine) throw refuse('payment_replayed', 'payment_already_claimed')
-    const verified = await offers.verify(payment, requirement, deadlineOf(offer.offering.endpoint)).catch(async (error: unknown) => {
-      await claims.release(key)
-      throw new Fault('facilitator_unavailable', undefined, { cause: error })
-    })
+    const verified = await offers
+      .verify(payment, requirement, deadlineOf(offer.offering.endpoint))
+      .catch(async (error: unknown) => {
+        await claims.release(key)
+        throw new Fault('facilitator_unavailable', undefined, { cause: error })
+      })
     if (!verified.valid) {
       await claims.release(key)
       throw refuse('payment_invalid', verified.reason ?? 'not_valid')

@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { expect } from 'chai'
+import { type Answer, HubClient } from '../../core/client/index.ts'
+import { sleep } from '../../core/clock.ts'
+import { createPool } from '../../core/db/pool.ts'
+import { verifyLedger } from '../../core/ledger/verify.ts'
+
+interface Ready {
+  readonly url: string
+  readonly databaseUrl: string
+  readonly apiKey: string
+}
+
+const CALLS = 200
+const KILL_AFTER = 80
+const PROGRAM = new URL('../support/hub-process.ts', import.meta.url).pathname
+
+/** Starts the hub as a process and waits until it says that it is ready. */
+async function start(dataDir: string): Promise<{ child: ChildProcess; ready: Ready }> {
+  const child = spawn(process.execPath, [PROGRAM], {
+    env: { PATH: '/usr/bin:/bin', HUB_DATA_DIR: dataDir, HUB_PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const lines = createInterface({ input: child.stdout! })
+  const [line] = (await Promise.race([
+    once(lines, 'line'),
+    once(child, 'exit').then(([code]) => {
+      throw new Error(`the hub ended with ${String(code)} before it was ready`)
+    }),
+  ])) as [string]
+  return { child, ready: JSON.parse(line) as Ready }
+}
+
+const isGone = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return false
+  } catch {
+    return true
+  }
+}
+
+describe('kill -9 of the server in the middle of 200 calls', function () {
+  this.timeout(60_000)
+  let dataDir: string
+  let running: ChildProcess | undefined
+
+  before(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'agenthub-killed-'))
+  })
+  after(async () => {
+    if (running && running.exitCode === null) {
+      running.kill('SIGTERM')
+      await once(running, 'exit')
+    }
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  it('loses no acknowledged charge, doubles none, and leaves no hold without outcome', async () => {
+    const first = await start(dataDir)
+    running = first.child
+    const acknowledged = await callUntilKilled(first)
+    expect(acknowledged.length).to.be.within(KILL_AFTER, CALLS - 1)
+
+    const second = await start(dataDir)
+    running = second.child
+    const pool = createPool(second.ready.databaseUrl, { max: 2, role: 'hub_app' })
+    try {
+      const { rows: settled } = await pool.query<{ id: string; amount: bigint }>(
+        `SELECT id, amount FROM ledger.journal WHERE phase = 2 AND kind = 2`,
+      )
+      const charges = new Map(settled.map(({ id, amount }) => [id, amount]))
+      expect(charges.size, 'one settlement for each call').to.equal(settled.length)
+      for (const { callId, charged } of acknowledged) {
+        expect(charges.get(callId ?? ''), `acknowledged call ${callId}`).to.equal(charged)
+      }
+      await sweptClean(pool)
+      const { ok, checks } = await verifyLedger(pool)
+      expect(ok, JSON.stringify(checks, (_, v) => (typeof v === 'bigint' ? `${v}` : v))).to.equal(
+        true,
+      )
+      const spent = settled.reduce((sum, { amount }) => sum + amount, 0n)
+      const { body } = await new HubClient({
+        baseUrl: second.ready.url,
+        apiKey: second.ready.apiKey,
+      }).balance()
+      expect(BigInt(String(body['balance_microdollars']))).to.equal(5_000_000n - spent)
+    } finally {
+      await pool.end()
+    }
+  })
+})
+
+/** Sends all calls, kills the hub in the middle, and gives the answers that arrived. */
+async function callUntilKilled({ child, ready }: { child: ChildProcess; ready: Ready }) {
+  const client = new HubClient({ baseUrl: ready.url, apiKey: ready.apiKey })
+  const acknowledged: Answer[] = []
+  let next = 0
+  const caller = async (): Promise<void> => {
+    while (next < CALLS) {
+      const answer = await client.call('slow', '/work', { n: next++ })
+      acknowledged.push(answer)
+      if (acknowledged.length === KILL_AFTER) child.kill('SIGKILL')
+    }
+  }
+  await Promise.allSettled(Array.from({ length: 25 }, caller))
+  while (!isGone(child.pid!)) await sleep(10)
+  return acknowledged
+}
+
+/** The sweeper of the restarted hub runs by itself; holds live two seconds. */
+async function sweptClean(pool: ReturnType<typeof createPool>): Promise<void> {
+  for (let waited = 0; waited < 30_000; waited += 250) {
+    const { rows } = await pool.query<{ open: bigint }>(
+      'SELECT count(*) AS open FROM ledger.open_hold',
+    )
+    if (rows[0]!.open === 0n) return
+    await sleep(250)
+  }
+  throw new Error('holds are still open')
+}

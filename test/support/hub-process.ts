@@ -1,0 +1,45 @@
+import { sleep, systemClock } from '../../core/clock.ts'
+import { readConfig } from '../../core/config.ts'
+import { createLog } from '../../core/log.ts'
+import { defineService, s, usd } from '../../core/plugin.ts'
+import { startJobs } from '../../jobs/index.ts'
+import { plugins, privileged } from '../../plugins/index.ts'
+import { firstAgent } from '../../server/sandbox/agent.ts'
+import { startHub } from '../../server/start.ts'
+
+/**
+ * A hub in a process of its own, to be killed by tests. Its `slow` service takes 50 ms, and its
+ * holds expire two seconds after they were made. Prints one line of JSON when it is ready.
+ */
+const slow = defineService({
+  slug: 'slow',
+  name: 'Slow',
+  category: 'test',
+  summary: 'Takes its time.',
+  provider: 'example',
+  endpoints: {
+    'POST /work': {
+      summary: 'Answers after 50 ms.',
+      price: usd('0.001'),
+      deadlineSeconds: 1,
+      input: s.object({ n: s.integer() }),
+      handle: async ({ input }) => {
+        await sleep(50)
+        return { n: input.n }
+      },
+    },
+  },
+})
+
+const config = readConfig()
+const running = await startHub({
+  config,
+  parts: { plugins: [...plugins, slow], privileged, startJobs },
+  log: createLog('error'),
+  holdMarginSeconds: 1,
+})
+const apiKey = await firstAgent(config.dataDir, running.url, running.sandbox!.wallets.agent)
+const { url, databaseUrl } = running
+const readyAt = systemClock.now().toISOString()
+process.stdout.write(`${JSON.stringify({ url, databaseUrl, apiKey, readyAt })}\n`)
+process.once('SIGTERM', () => void running.stop())
