@@ -125,7 +125,7 @@ const proxy =
       path,
       url: new URL(ctx.path, baseUrl()).href,
       query: { ...ctx.query },
-      body: hasBody ? await readJson(ctx.req) : undefined,
+      ...(hasBody ? await readable(ctx) : { body: undefined }),
       authorization: header(ctx, 'authorization'),
       payment: header(ctx, 'payment-signature'),
       maxPrice: maxPriceOf(header(ctx, 'x-max-price')),
@@ -133,6 +133,16 @@ const proxy =
     })
     send(ctx, reply)
   }
+
+/** The body, or why it cannot be read: whether that matters depends on who is to pay. */
+async function readable(ctx: Context): Promise<Pick<CallRequest, 'body' | 'unreadable'>> {
+  try {
+    return { body: await readJson(ctx.req) }
+  } catch (error) {
+    if (error instanceof Fault) return { body: undefined, unreadable: error }
+    throw error
+  }
+}
 
 /** Splits `/proxy/{slug}/{path}`, and refuses what some server behind us could read otherwise. */
 function target(url: string): { readonly slug: string; readonly path: string } {

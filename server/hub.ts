@@ -156,7 +156,7 @@ function openDoors(core: Core, options: HubOptions) {
   const steps: Steps = {
     authenticate: createAuthenticate(keys, needsKey),
     limitRate: createLimitRate(limits, standing),
-    quote: createQuote(catalog, standing, clock),
+    quote: createQuote(catalog, standing, clock, log),
     fund: createFund(
       {
         freeCalls: createFreeCalls(ledger, quota, standing, clock, holdMarginSeconds),

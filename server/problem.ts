@@ -21,8 +21,8 @@ export function problem(fault: Fault, requestId: string, instance: string): Repl
       'X-Charged-Microdollars': '0',
     },
     body: {
-      charged_microdollars: 0,
       ...fault.extras,
+      charged_microdollars: 0,
       type: `urn:agenthub:problem:${fault.code}`,
       title,
       status,

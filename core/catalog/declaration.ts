@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { AnyService, Plugin, Host } from '../plugin.ts'
+import type { AnyService, Host, Plugin } from '../plugin.ts'
 
 /** What a declaration must look like, beyond what its types say. */
 const Declaration = z.object({

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import type { AccountRef, Ledger } from '../ledger/ledger.ts'
-import { earningsOf, EXTERNAL_SELLERS } from '../ledger/postings.ts'
+import { EXTERNAL_SELLERS, earningsOf } from '../ledger/postings.ts'
 import type { Micros } from '../money.ts'
 import type { AnyEndpoint, AnyService, Route } from '../plugin.ts'
 import { commissionBps, HOUSE } from '../usage/commission.ts'
@@ -108,7 +108,7 @@ async function retireAbsent(client: PoolClient, services: readonly AnyService[])
   )
   await client.query(
     `UPDATE hub.service SET state = 'retired', updated_at = now()
-     WHERE state = 'active' AND slug <> ALL ($1)`,
+     WHERE state <> 'retired' AND slug <> ALL ($1)`,
     [services.map(({ slug }) => slug)],
   )
 }
@@ -121,19 +121,20 @@ async function writeService(
 ): Promise<Omit<Offering, 'payee'>[]> {
   const { slug, name, category, summary, provider } = service
   const routes = Object.entries(service.endpoints) as [Route, AnyEndpoint][]
+  const state = passThrough.has(slug) ? 'unlisted' : 'active' // a door, not a service
   const words = routes.map(([route, endpoint]) => `${route} ${endpoint.summary}`).join(' ')
   await client.query('INSERT INTO hub.provider (id) VALUES ($1) ON CONFLICT DO NOTHING', [provider])
   const { rows } = await client.query<{ own: number | null; provider: number | null }>(
-    `INSERT INTO hub.service AS s (slug, name, category, summary, provider, free_calls_per_month, search)
-     VALUES ($1, $2, $3, $4, $5, $6,
+    `INSERT INTO hub.service AS s (slug, name, category, summary, provider, free_calls_per_month, state, search)
+     VALUES ($1, $2, $3, $4, $5, $6, $8,
        setweight(to_tsvector('english', $1 || ' ' || $2), 'A')
        || setweight(to_tsvector('english', $3 || ' ' || $4), 'B')
        || setweight(to_tsvector('english', $7), 'C'))
      ON CONFLICT (slug) DO UPDATE SET name = $2, category = $3, summary = $4, provider = $5,
-       free_calls_per_month = $6, search = excluded.search, state = 'active', updated_at = now()
+       free_calls_per_month = $6, search = excluded.search, state = $8, updated_at = now()
      RETURNING s.commission_bps AS own,
        (SELECT p.commission_bps FROM hub.provider p WHERE p.id = $5) AS provider`,
-    [slug, name, category, summary, provider, service.freeCallsPerMonth ?? 0, words],
+    [slug, name, category, summary, provider, service.freeCallsPerMonth ?? 0, words, state],
   )
   const { own, provider: providers } = rows[0]!
   const bps = passThrough.has(slug)

@@ -63,6 +63,16 @@ CREATE TABLE hub.challenge (
 CREATE INDEX challenge_expiry ON hub.challenge USING btree (expires_at);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.challenge TO hub_app;
 
+CREATE TABLE hub.cursor (
+  name text NOT NULL,
+  shard smallint NOT NULL,
+  seq bigint NOT NULL,
+  CONSTRAINT cursor_pkey PRIMARY KEY (name, shard),
+  CONSTRAINT cursor_seq_check CHECK ((seq >= 0)),
+  CONSTRAINT cursor_shard_fkey FOREIGN KEY (shard) REFERENCES ledger.head(shard)
+);
+GRANT INSERT, SELECT, UPDATE ON hub.cursor TO hub_app;
+
 CREATE TABLE hub.endpoint (
   id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
   service text NOT NULL,
@@ -96,22 +106,26 @@ CREATE TABLE hub.payment_claim (
   nonce text NOT NULL,
   id uuid NOT NULL,
   purpose text NOT NULL,
+  payee text NOT NULL,
+  commission_bps smallint NOT NULL,
   request_hash bytea NOT NULL,
   amount bigint NOT NULL,
   state text DEFAULT 'claimed'::text NOT NULL,
   transaction text,
-  answer jsonb,
+  valid_before timestamp with time zone NOT NULL,
   claimed_at timestamp with time zone DEFAULT now() NOT NULL,
   changed_at timestamp with time zone DEFAULT now() NOT NULL,
   CONSTRAINT payment_claim_pkey PRIMARY KEY (network, asset, payer, nonce),
   CONSTRAINT payment_claim_amount_check CHECK ((amount > 0)),
   CONSTRAINT payment_claim_asset_check CHECK ((asset ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT payment_claim_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
   CONSTRAINT payment_claim_id_key UNIQUE (id),
   CONSTRAINT payment_claim_nonce_check CHECK ((nonce ~ '^0x[0-9a-f]{64}$'::text)),
   CONSTRAINT payment_claim_payer_check CHECK ((payer ~ '^0x[0-9a-f]{40}$'::text)),
-  CONSTRAINT payment_claim_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'settled'::text, 'pending'::text, 'failed'::text])))
+  CONSTRAINT payment_claim_purpose_check CHECK ((purpose = ANY (ARRAY['credits'::text, 'call'::text]))),
+  CONSTRAINT payment_claim_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'settled'::text, 'confirmed'::text, 'pending'::text, 'failed'::text])))
 );
-CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (claimed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text]));
+CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (claimed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text]));
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.payment_claim TO hub_app;
 
 CREATE TABLE hub.payment_intent (
@@ -125,7 +139,8 @@ CREATE TABLE hub.payment_intent (
   amount bigint NOT NULL,
   nonce text NOT NULL,
   valid_before timestamp with time zone NOT NULL,
-  payload_hash bytea NOT NULL,
+  payload_hash text NOT NULL,
+  from_block bigint NOT NULL,
   state text DEFAULT 'signed'::text NOT NULL,
   transaction text,
   reason text,
@@ -135,9 +150,9 @@ CREATE TABLE hub.payment_intent (
   CONSTRAINT payment_intent_amount_check CHECK ((amount > 0)),
   CONSTRAINT payment_intent_nonce_key UNIQUE (nonce),
   CONSTRAINT payment_intent_owner_fkey FOREIGN KEY (owner) REFERENCES ledger.account(id),
-  CONSTRAINT payment_intent_state_check CHECK ((state = ANY (ARRAY['signed'::text, 'paid'::text, 'unresolved'::text, 'unused'::text])))
+  CONSTRAINT payment_intent_state_check CHECK ((state = ANY (ARRAY['signed'::text, 'paid'::text, 'confirmed'::text, 'unresolved'::text, 'unused'::text])))
 );
-CREATE INDEX payment_intent_open ON hub.payment_intent USING btree (valid_before) WHERE (state = ANY (ARRAY['signed'::text, 'unresolved'::text]));
+CREATE INDEX payment_intent_open ON hub.payment_intent USING btree (valid_before) WHERE (state = ANY (ARRAY['signed'::text, 'unresolved'::text, 'paid'::text]));
 GRANT INSERT, SELECT, UPDATE ON hub.payment_intent TO hub_app;
 
 CREATE TABLE hub.price (
@@ -185,7 +200,7 @@ CREATE TABLE hub.service (
   provider text NOT NULL,
   free_calls_per_month integer NOT NULL,
   commission_bps smallint,
-  state text DEFAULT 'active'::text NOT NULL,
+  state text NOT NULL,
   search tsvector NOT NULL,
   listed_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
@@ -196,7 +211,7 @@ CREATE TABLE hub.service (
   CONSTRAINT service_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
   CONSTRAINT service_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
   CONSTRAINT service_slug_check CHECK ((slug ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text)),
-  CONSTRAINT service_state_check CHECK ((state = ANY (ARRAY['active'::text, 'retired'::text]))),
+  CONSTRAINT service_state_check CHECK ((state = ANY (ARRAY['active'::text, 'unlisted'::text, 'retired'::text]))),
   CONSTRAINT service_summary_check CHECK (((length(summary) >= 1) AND (length(summary) <= 500)))
 );
 CREATE INDEX service_name ON hub.service USING gin (name public.gin_trgm_ops);
@@ -389,6 +404,7 @@ DECLARE
   refused boolean[];
   applied integer;
   touched bigint[];
+  assets smallint[];
   deltas bigint[];
   updated integer;
 BEGIN
@@ -425,9 +441,8 @@ BEGIN
       coalesce(h.price_version, o.price_version) AS price_version, coalesce(h.bps, o.bps) AS bps,
       coalesce(h.asset, o.asset) AS asset, p_shard AS shard, o.k AS kind,
       CASE o.k WHEN 1 THEN 1 ELSE 2 END::smallint AS phase,
-      CASE WHEN o.k > 1 THEN h.guards WHEN cardinality(guard_n) > 0 THEN
-        (SELECT array_agg(g.account) FROM unnest(guard_n, guard) g(n, account) WHERE g.n = o.n)
-      END AS guards,
+      CASE WHEN o.k > 1 THEN h.guards WHEN cardinality(guard_n) > 0
+        THEN guards_of(o.n::integer, guard_n, guard) END AS guards,
       NULL::bigint[] AS accounts, NULL::bigint[] AS amounts, NULL::timestamptz AS effective_at,
       NULL::jsonb AS meta
     FROM unnest(k, owner, id, amount, asset, payee, bps, ttl, endpoint, price_version)
@@ -441,16 +456,21 @@ BEGIN
   GET DIAGNOSTICS applied = ROW_COUNT;
 
   IF applied > 0 THEN
-    SELECT array_agg(d.account), array_agg(d.delta) INTO touched, deltas FROM (
-      SELECT l.account, sum(l.amount)::bigint AS delta FROM journal j, legs(j) l
+    -- The first four legs of a call are in its asset, those of its guards in allowances.
+    SELECT array_agg(d.account), array_agg(d.asset), array_agg(d.delta)
+      INTO touched, assets, deltas FROM (
+      SELECT l.account, CASE WHEN l.n <= 4 THEN j.asset ELSE 4::smallint END AS asset,
+          sum(l.amount)::bigint AS delta FROM journal j, legs(j) l
         WHERE j.shard = p_shard AND j.seq BETWEEN base + 1 AND base + applied
-          AND j.id BETWEEN first AND final GROUP BY l.account) d
+          AND j.id BETWEEN first AND final GROUP BY 1, 2) d
       WHERE d.delta <> 0;
     UPDATE balance b SET balance = b.balance + d.delta
-      FROM unnest(touched, deltas) d(account, delta)
-      WHERE b.account = d.account AND b.shard = p_shard;
+      FROM unnest(touched, assets, deltas) d(account, asset, delta)
+      WHERE b.account = d.account AND b.shard = p_shard AND b.asset = d.asset;
     GET DIAGNOSTICS updated = ROW_COUNT;
-    IF updated <> cardinality(touched) THEN RAISE EXCEPTION 'unknown account in batch'; END IF;
+    IF updated <> cardinality(touched) THEN
+      RAISE EXCEPTION 'an account in the batch is unknown or of another asset';
+    END IF;
     PERFORM seal_batch(p_shard, base, applied, link, instant, first, final);
   END IF;
 
@@ -501,8 +521,7 @@ AS $function$
   SELECT array_agg(CASE
       WHEN r.seq > base THEN 1
       WHEN r.phase = 1 THEN CASE WHEN r.amount = o.amount AND r.payee = o.payee
-        AND r.guards IS NOT DISTINCT FROM (SELECT array_agg(g.account)
-          FROM unnest(guard_n, guard) g(n, account) WHERE g.n = o.n) THEN 2 ELSE 5 END
+        AND r.guards IS NOT DISTINCT FROM guards_of(o.n::integer, guard_n, guard) THEN 2 ELSE 5 END
       WHEN r.phase = 2 THEN CASE WHEN r.kind = o.k AND (o.k > 2 OR r.amount = o.amount)
         THEN 2 ELSE 5 END
       WHEN o.k = 1 THEN 0
@@ -518,6 +537,12 @@ CREATE OR REPLACE FUNCTION ledger.first_id(instant timestamp with time zone)
  IMMUTABLE
 RETURN (rpad(lpad(to_hex(((EXTRACT(epoch FROM instant) * (1000)::numeric))::bigint), 12, '0'::text), 32, '0'::text))::uuid;
 GRANT EXECUTE ON FUNCTION ledger.first_id(timestamp with time zone) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.guards_of(n integer, guard_n integer[], guard bigint[])
+ RETURNS bigint[]
+ LANGUAGE sql
+ IMMUTABLE
+RETURN NULLIF((guard)[(width_bucket((n - 1), guard_n) + 1):width_bucket(n, guard_n)], '{}'::bigint[]);
 
 CREATE OR REPLACE FUNCTION ledger.holds_account(asset smallint)
  RETURNS bigint
@@ -671,39 +696,51 @@ AS $function$
 #variable_conflict use_column
 DECLARE
   refused boolean[] := array_fill(false, ARRAY[cardinality(k)]);
-  account bigint[];
+  account bigint[]; -- that reserves of this batch debit, ascending
+  counts smallint[]; -- the asset of each
   available bigint[];
   op record;
-  at_place integer;
+  party bigint;
+  place integer;
+  back bigint;
 BEGIN
-  SELECT array_agg(a.account), array_agg(coalesce(b.balance - coalesce(b.floor, -4611686018427387904), 0))
-    INTO account, available
-    FROM (SELECT DISTINCT u.account, u.asset FROM (
-      SELECT * FROM unnest(owner, asset, k) o(account, asset, k) WHERE o.k = 1
-      UNION ALL SELECT g, 4, 1 FROM unnest(guard) g) u) a
-    LEFT JOIN balance b ON b.account = a.account AND b.shard = p_shard AND b.asset = a.asset;
+  SELECT array_agg(a.account ORDER BY a.account), array_agg(b.asset ORDER BY a.account),
+      array_agg(b.balance - coalesce(b.floor, -4611686018427387904) ORDER BY a.account)
+    INTO account, counts, available
+    FROM (SELECT o.account FROM unnest(owner, k) o(account, k) WHERE o.k = 1
+      UNION SELECT g FROM unnest(guard) g) a
+    LEFT JOIN balance b ON b.account = a.account AND b.shard = p_shard;
   FOR op IN
-    SELECT o.n, o.k, o.amount, h.amount AS held, r.phase IS NOT NULL AS known, h.expires_at,
-      (SELECT array_agg(p.n) FROM unnest(account) WITH ORDINALITY p(account, n)
-        WHERE p.account = o.owner OR p.account = ANY (h.guards)
-          OR p.account IN (SELECT g.account FROM unnest(guard_n, guard) g(n, account)
-            WHERE g.n = o.n)) AS places
-    FROM unnest(k, owner, id, amount) WITH ORDINALITY o(k, owner, id, amount, n)
+    SELECT o.n, o.k, o.owner, o.asset, o.amount, r.phase IS NOT NULL AS known, h.amount AS held,
+      h.payee, o.amount - o.amount * h.bps / 10000 AS share, h.expires_at,
+      CASE o.k WHEN 1 THEN guards_of(o.n::integer, guard_n, guard) ELSE h.guards END AS guards
+    FROM unnest(k, owner, id, amount, asset) WITH ORDINALITY o(k, owner, id, amount, asset, n)
     LEFT JOIN journal h ON o.k > 1 AND h.owner = o.owner AND h.id = o.id AND h.phase = 1
     LEFT JOIN journal r ON r.owner = o.owner AND r.id = o.id AND r.phase = least(o.k, 2)
     ORDER BY o.n
   LOOP
-    CONTINUE WHEN op.known OR op.places IS NULL;
+    CONTINUE WHEN op.known;
     IF op.k = 1 THEN
-      refused[op.n] := (SELECT bool_or(available[p] < op.amount) FROM unnest(op.places) p);
+      back := -op.amount;
+      FOREACH party IN ARRAY op.owner || op.guards LOOP
+        place := width_bucket(party, account);
+        refused[op.n] := available[place] IS NULL OR available[place] < op.amount
+          OR counts[place] <> CASE party WHEN op.owner THEN op.asset ELSE 4 END;
+        EXIT WHEN refused[op.n];
+      END LOOP;
       CONTINUE WHEN refused[op.n];
     ELSE
       CONTINUE WHEN op.held IS NULL OR op.k = 2 AND op.amount > op.held
         OR op.k = 4 AND op.expires_at > instant;
+      back := CASE op.k WHEN 2 THEN op.held - op.amount ELSE op.held END;
+      place := width_bucket(op.payee, account);
+      IF op.k = 2 AND account[place] = op.payee THEN
+        available[place] := available[place] + op.share;
+      END IF;
     END IF;
-    FOREACH at_place IN ARRAY op.places LOOP
-      available[at_place] := available[at_place] + CASE op.k
-        WHEN 1 THEN -op.amount WHEN 2 THEN op.held - op.amount ELSE op.held END;
+    FOREACH party IN ARRAY op.owner || op.guards LOOP
+      place := width_bucket(party, account);
+      IF account[place] = party THEN available[place] := available[place] + back; END IF;
     END LOOP;
   END LOOP;
   RETURN refused;

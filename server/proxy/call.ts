@@ -1,8 +1,8 @@
 import type { Offering } from '../../core/catalog/services.ts'
+import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { Micros } from '../../core/money.ts'
 import type { RateState } from '../../core/usage/rate-limit.ts'
-import type { Issue } from '../../core/validate.ts'
 
 /** A request for one call, whichever door it came through. */
 export interface CallRequest {
@@ -15,6 +15,8 @@ export interface CallRequest {
   readonly url: string
   readonly query: Readonly<Record<string, unknown>>
   readonly body: unknown
+  /** Why the body could not be read. It is told to those who could pay, as bad input is. */
+  readonly unreadable?: Fault | undefined
   readonly authorization: string | undefined
   /** The PAYMENT-SIGNATURE header of x402. */
   readonly payment: string | undefined
@@ -38,7 +40,7 @@ export interface Offer {
   readonly terms: unknown
   readonly input: unknown
   /** What is wrong with the input. It is told to those who could pay; others get the offer. */
-  readonly issues: readonly Issue[]
+  readonly complaint: Fault | undefined
 }
 
 /** What came of the handler. Only a delivered answer is charged. */

@@ -5,7 +5,6 @@ import type { Offers } from '../../core/payments/offers.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import type { CallRequest, Funds, Keyless, Offer } from './call.ts'
 import { termsOf } from './funds/x402.ts'
-import { invalidInput } from './quote.ts'
 
 export interface Sources {
   /** The caller's free calls of this month, then its credits: a hold, or undefined. */
@@ -33,7 +32,7 @@ export interface Ways {
 export const createFund =
   (sources: Sources, ways: Ways) =>
   async (caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Funds> => {
-    if (offer.issues.length > 0) throw await complaint(caller, offer, request, ways)
+    if (offer.complaint) throw await refuse(offer.complaint, caller, offer, request, ways)
     if (offer.price === 0n) return GIFT
     const x402 = ways.creditsOnly.has(request.slug) ? undefined : sources.x402
     const keyed = caller.keyId === null ? undefined : caller
@@ -44,16 +43,17 @@ export const createFund =
     return funds ?? raise(await paymentRequired(caller, offer, request, ways))
   }
 
-async function complaint(
+async function refuse(
+  complaint: Fault,
   caller: Caller | Keyless,
   offer: Offer,
   request: CallRequest,
   ways: Ways,
 ): Promise<Fault> {
-  if (offer.price === 0n || request.payment !== undefined) return invalidInput(offer)
+  if (offer.price === 0n || request.payment !== undefined) return complaint
   if (caller.keyId === null) return paymentRequired(caller, offer, request, ways)
   const free = (offer.offering.service.freeCallsPerMonth ?? 0) > 0
-  if (free || (await ways.standing.balance(caller.credits)) > 0n) return invalidInput(offer)
+  if (free || (await ways.standing.balance(caller.credits)) > 0n) return complaint
   return paymentRequired(caller, offer, request, ways)
 }
 

@@ -3,32 +3,37 @@ import { type Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { uuidv7 } from '../../core/ids.ts'
+import type { Log } from '../../core/log.ts'
 import { json, type Micros } from '../../core/money.ts'
 import type { Quote } from '../../core/plugin.ts'
 import type { Standing } from '../../core/usage/standing.ts'
+import type { Issue } from '../../core/validate.ts'
 import type { CallRequest, Keyless, Offer } from './call.ts'
+import { faultOf, untilDeadline } from './provided.ts'
 
 /** Methods whose input is the query; all others bring a JSON body. */
 const QUERY_METHODS: ReadonlySet<string> = new Set(['GET', 'DELETE'])
 
 /** Finds what is asked for, checks the input, and says what it costs. */
 export const createQuote =
-  (catalog: Catalog, standing: Standing, clock: Clock) =>
+  (catalog: Catalog, standing: Standing, clock: Clock, log: Log) =>
   async (caller: Caller | Keyless, request: CallRequest): Promise<Offer> => {
     const offering = find(catalog, request)
     const input = QUERY_METHODS.has(request.method)
       ? typedQuery(offering, request.query)
       : request.body
-    const issues = offering.checkInput(input)
-    const quote = issues.length > 0 ? undefined : await price(offering, input, caller, standing)
+    const complaint = request.unreadable ?? invalidInput(offering.checkInput(input))
+    const mayAsk = !complaint && (await canPay(offering, caller, standing))
+    const quote = mayAsk ? await priceOf(offering, input, log) : undefined
     const amount = quote?.amount ?? maxPrice(offering.endpoint)
-    if (quote && request.maxPrice !== undefined && amount > request.maxPrice) {
+    const isFirm = quote !== undefined || (!complaint && request.payment !== undefined)
+    if (isFirm && request.maxPrice !== undefined && amount > request.maxPrice) {
       throw new Fault('price_exceeds_max', undefined, {
         extras: { price_microdollars: json(amount), max_microdollars: json(request.maxPrice) },
       })
     }
     const call = uuidv7(clock.now().getTime())
-    return { call, offering, price: amount, terms: quote?.terms, input, issues }
+    return { call, offering, price: amount, terms: quote?.terms, input, complaint }
   }
 
 function find(catalog: Catalog, { slug, method, path }: CallRequest): Offering {
@@ -49,17 +54,22 @@ function find(catalog: Catalog, { slug, method, path }: CallRequest): Offering {
  * A computed price may ask somebody outside, so it is computed for those only who have credits at
  * all; everybody else is shown the most that it can cost.
  */
-async function price(
-  offering: Offering,
-  input: unknown,
+const canPay = async (
+  { endpoint }: Offering,
   caller: Caller | Keyless,
   standing: Standing,
-): Promise<Quote | undefined> {
-  const declared = offering.endpoint.price
-  if (typeof declared === 'bigint') return { amount: declared }
-  if (caller.keyId === null || (await standing.balance(caller.credits)) <= 0n) return undefined
-  const quote = await declared.of(input)
-  if (quote.amount < 0n || quote.amount > declared.max) {
+): Promise<boolean> =>
+  typeof endpoint.price === 'bigint' ||
+  (caller.keyId !== null && (await standing.balance(caller.credits)) > 0n)
+
+async function priceOf({ endpoint, service }: Offering, input: unknown, log: Log): Promise<Quote> {
+  const { price } = endpoint
+  if (typeof price === 'bigint') return { amount: price }
+  const work = untilDeadline(endpoint, () => price.of(input))
+  const quote = await work.catch((error: unknown) => {
+    throw faultOf(error, service.slug, log)
+  })
+  if (typeof quote.amount !== 'bigint' || quote.amount < 0n || quote.amount > price.max) {
     throw new Fault('plugin_contract', 'The computed price exceeds the declared maximum.')
   }
   return quote
@@ -85,15 +95,16 @@ function typed(value: unknown, type: string | undefined): unknown {
 }
 
 /** What is wrong with an input, as a 422 (or a 413, where a text is too long). */
-export function invalidInput({ issues }: Offer): Fault {
+function invalidInput(issues: readonly Issue[]): Fault | undefined {
+  const [first] = issues
+  if (!first) return undefined
   const large = issues.find(({ tooLarge }) => tooLarge)
   if (large?.tooLarge) {
     return new Fault('text_too_large', `${large.path} ${large.message}.`, {
       extras: { path: large.path, ...large.tooLarge },
     })
   }
-  const [first] = issues
-  return new Fault('validation_failed', `${first?.path ?? '/'} ${first?.message ?? ''}.`, {
+  return new Fault('validation_failed', `${first.path || '/'} ${first.message}.`, {
     extras: { issues },
   })
 }

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { getAddress } from 'viem'
 import { z } from 'zod'
 import { type Clock, monthStart } from '../../core/clock.ts'
 import type { Caller } from '../../core/identity/keys.ts'
@@ -43,7 +44,7 @@ export const walletRoutes = (
       const tier = await standing.tier(caller.credits)
       return {
         body: {
-          wallet_address: caller.wallet,
+          wallet_address: caller.wallet === null ? null : getAddress(caller.wallet),
           ...(await balances(ports, caller)),
           rate_limit: { tier, requests_per_minute: TIERS[tier] },
           free_calls: await freeCalls(pool, caller),

@@ -16,7 +16,7 @@ CREATE TABLE hub.service (
   provider text NOT NULL REFERENCES hub.provider,
   free_calls_per_month integer NOT NULL CHECK (free_calls_per_month >= 0),
   commission_bps smallint CHECK (commission_bps BETWEEN 0 AND 10000), -- null: the provider's
-  state text NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'retired')),
+  state text NOT NULL CHECK (state IN ('active', 'unlisted', 'retired')),
   search tsvector NOT NULL,
   listed_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now()

@@ -3,7 +3,7 @@ import type { Ledger } from '../../../core/ledger/ledger.ts'
 import type { Micros } from '../../../core/money.ts'
 import type { Standing } from '../../../core/usage/standing.ts'
 import type { Funds, Offer } from '../call.ts'
-import { deadlineOf } from '../handle.ts'
+import { deadlineOf } from '../provided.ts'
 import { holdOf, LedgerFunds } from './ledger-funds.ts'
 
 /** The price out of the key's credits, if there are enough. */

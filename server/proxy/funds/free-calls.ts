@@ -5,7 +5,7 @@ import { FREE_CALLS_USED } from '../../../core/ledger/postings.ts'
 import type { FreeQuota } from '../../../core/usage/free-quota.ts'
 import type { Standing } from '../../../core/usage/standing.ts'
 import type { Funds, Offer } from '../call.ts'
-import { deadlineOf } from '../handle.ts'
+import { deadlineOf } from '../provided.ts'
 import { holdOf, LedgerFunds } from './ledger-funds.ts'
 
 /** One free call of this month, if the service gives any and the caller has one left. */

@@ -13,7 +13,7 @@ import {
   validBeforeOf,
 } from '../../../core/payments/offers.ts'
 import type { CallRequest, Funds, Offer, Outcome, Receipt } from '../call.ts'
-import { deadlineOf } from '../handle.ts'
+import { deadlineOf } from '../provided.ts'
 
 /** How long a payment must stay valid beyond the deadline of the call it pays, in seconds. */
 const SETTLE_MARGIN_SECONDS = 60

@@ -1,0 +1,72 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { Fault } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { type AnyEndpoint, Refusal, type Reply } from '../../core/plugin.ts'
+
+const DEADLINE_SECONDS = 30
+
+/** Seconds until a call of this endpoint is given up. */
+export const deadlineOf = (endpoint: AnyEndpoint): number =>
+  endpoint.deadlineSeconds ?? DEADLINE_SECONDS
+
+/**
+ * Runs a provider's code until the deadline of its endpoint, even if it takes no notice of it.
+ * @throws whatever the code throws, or the TimeoutError of the signal
+ */
+export async function untilDeadline<T>(
+  endpoint: AnyEndpoint,
+  work: (signal: AbortSignal) => T | Promise<T>,
+): Promise<T> {
+  const signal = AbortSignal.timeout(deadlineOf(endpoint) * 1_000)
+  const aborted = Promise.withResolvers<never>()
+  const onAbort = (): void => aborted.reject(signal.reason)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([(async () => work(signal))(), aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** What the caller learns of an error in a provider's code: a refusal in full, else its kind. */
+export function faultOf(error: unknown, slug: string, log: Log): Fault {
+  if (error instanceof Fault) return error
+  if (error instanceof Refusal) {
+    const { code, status, message, extras } = error
+    const known = code === 'text_too_large' ? code : status === 404 ? 'not_found' : 'refused'
+    return new Fault(known, message, { extras: { reason: code, ...extras } })
+  }
+  if (error instanceof DOMException && error.name === 'TimeoutError') {
+    return new Fault('timeout', undefined, { extras: { reason: 'deadline' }, cause: error })
+  }
+  log.warn({ err: error, service: slug }, 'a handler threw')
+  return new Fault('plugin_failed', undefined, {
+    extras: { reason: 'handler_threw' },
+    cause: error,
+  })
+}
+
+/**
+ * An answer is charged only if it can be sent, so that is found out before.
+ * @throws Fault `plugin_contract` for a status, a header or a body that HTTP or JSON cannot say
+ */
+export function assertSendable({ status, headers, body }: Reply): void {
+  if (!Number.isInteger(status) || status < 200 || status > 599) {
+    throw unsendable(`has no HTTP status of 200 to 599`)
+  }
+  try {
+    for (const [name, value] of Object.entries(headers)) {
+      validateHeaderName(name)
+      validateHeaderValue(name, value)
+    }
+    if (!(body instanceof Uint8Array)) JSON.stringify(body)
+  } catch (error) {
+    throw unsendable('has a header or a body that cannot be written', error)
+  }
+}
+
+const unsendable = (what: string, cause?: unknown): Fault =>
+  new Fault('plugin_contract', `The answer of the service ${what}.`, {
+    extras: { reason: 'answer_not_sendable' },
+    cause,
+  })
