@@ -94,7 +94,7 @@ export class Batcher {
     while (this.#underWay < this.#lanes && this.#waiting.length > 0) {
       const batch = this.#take()
       this.#underWay++
-      void this.#run(batch).then(() => {
+      void this.#run(batch).finally(() => {
         this.#underWay--
         this.#pump()
       })

@@ -1,13 +1,7 @@
 import type { Pool } from 'pg'
 import type { Micros } from '../money.ts'
 import { Batcher, type Operation, type Result, STEP, type Step } from './batch.ts'
-import {
-  type Account,
-  type Asset,
-  OUTCOMES,
-  type Outcome,
-  type SingleStepEvent,
-} from './events.ts'
+import { type Account, type Asset, OUTCOMES, type Outcome, type SingleStepEvent } from './events.ts'
 import { postings } from './postings.ts'
 
 const ASSET_ID: Record<Asset, number> = { USDC: 1, GWEI: 2, FREECALL: 3, ALLOWANCE: 4 }
@@ -148,7 +142,7 @@ export class Ledger {
       'SELECT ledger.open_account($1, $2, $3, $4) AS id',
       [code, ASSET_ID[asset], home ?? null, floor ?? null],
     )
-    return this.#remember({ id: BigInt(rows[0]!.id), code, asset, shard: home ?? 0 })
+    return this.#remember({ id: rows[0]!.id, code, asset, shard: home ?? 0 })
   }
 
   /**
@@ -169,7 +163,7 @@ export class Ledger {
     )
     const [row] = rows
     if (!row) throw new Error(`no such account: ${code}`)
-    return this.#remember({ id: BigInt(row.id), code, asset: row.asset, shard: row.home ?? 0 })
+    return this.#remember({ id: row.id, code, asset: row.asset, shard: row.home ?? 0 })
   }
 
   /** What an account holds, over all shards; credit-positive. Zero for one that is not open. */

@@ -44,16 +44,21 @@ export const earningsOf = (provider: string, service: string, house: boolean): A
 export function postings(event: LedgerEvent): readonly Posting[] {
   switch (event.type) {
     case 'call.reserved':
-      return moveHold(event, -event.held)
+      return takeHold(event)
     case 'call.settled':
       return [
-        ...moveHold(event, event.held - event.charged, event.charged),
-        ...move(HOLDS[held(event.asset)], event.payee, event.asset, event.charged - event.commission),
+        ...giveBack(event, event.held - event.charged, event.charged),
+        ...move(
+          HOLDS[held(event.asset)],
+          event.payee,
+          event.asset,
+          event.charged - event.commission,
+        ),
         ...move(HOLDS[held(event.asset)], COMMISSION, event.asset, event.commission),
       ]
     case 'call.released':
     case 'call.expired':
-      return moveHold(event, event.held)
+      return giveBack(event, event.held)
     case 'call.sold':
       return [
         ...move(IN_TRANSIT, event.payee, 'USDC', event.paid - event.commission),
@@ -82,17 +87,23 @@ function move(debit: Account, credit: Account, asset: Asset, amount: bigint): re
   ]
 }
 
-/**
- * Moves `toOwner` between the holds and the owner (negative: into the holds), and the same amount
- * of every guarding allowance, of which `used` is used up for good.
- */
-function moveHold(terms: HoldTerms, toOwner: bigint, used = 0n): readonly Posting[] {
-  const between = (holds: Account, account: Account, asset: Asset): readonly Posting[] =>
-    toOwner < 0n ? move(account, holds, asset, -toOwner) : move(holds, account, asset, toOwner)
+/** The owner, and every guarding allowance, pay the whole amount into the holds. */
+function takeHold({ owner, asset, guards, held: amount }: HoldTerms): readonly Posting[] {
   return [
-    ...between(HOLDS[held(terms.asset)], terms.owner, terms.asset),
+    ...move(owner, HOLDS[held(asset)], asset, amount),
+    ...guards.flatMap((guard) => move(guard, HOLDS.ALLOWANCE, 'ALLOWANCE', amount)),
+  ]
+}
+
+/**
+ * The owner gets `rest` of a hold back, and so does every guarding allowance, of which `used` is
+ * used up for good.
+ */
+function giveBack(terms: HoldTerms, rest: bigint, used = 0n): readonly Posting[] {
+  return [
+    ...move(HOLDS[held(terms.asset)], terms.owner, terms.asset, rest),
     ...terms.guards.flatMap((guard) => [
-      ...between(HOLDS.ALLOWANCE, guard, 'ALLOWANCE'),
+      ...move(HOLDS.ALLOWANCE, guard, 'ALLOWANCE', rest),
       ...move(HOLDS.ALLOWANCE, ALLOWANCES_USED, 'ALLOWANCE', used),
     ]),
   ]

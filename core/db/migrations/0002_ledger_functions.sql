@@ -59,8 +59,8 @@ END $$;
 --   owner   account that pays; a hold is known by (owner, id)
 --   amount  to reserve or to charge, > 0 for a reserve; ignored for 3 and 4
 --   asset, payee, bps, ttl (seconds), endpoint, price_version: terms of a reserve, else ignored
--- guard_n and guard hold further accounts that operation number guard_n debits by the same amount,
--- all or none. The ids of one batch are distinct (the batcher sees to it; the key enforces it).
+-- guard_n (ascending) and guard hold further accounts that operation number guard_n debits by the
+-- same amount, all or none. The ids of one batch are distinct (the batcher sees to it; the key enforces it).
 -- A repeated id violates the key, and the caller then repeats the batch with exact = true, which
 -- looks first: nobody pays for replays but those who replay.
 -- Plans are pinned (index probes from the first row on): one cached while the journal was empty
@@ -83,6 +83,7 @@ DECLARE
   refused boolean[];
   applied integer;
   touched bigint[];
+  assets smallint[];
   deltas bigint[];
   updated integer;
 BEGIN
@@ -119,9 +120,8 @@ BEGIN
       coalesce(h.price_version, o.price_version) AS price_version, coalesce(h.bps, o.bps) AS bps,
       coalesce(h.asset, o.asset) AS asset, p_shard AS shard, o.k AS kind,
       CASE o.k WHEN 1 THEN 1 ELSE 2 END::smallint AS phase,
-      CASE WHEN o.k > 1 THEN h.guards WHEN cardinality(guard_n) > 0 THEN
-        (SELECT array_agg(g.account) FROM unnest(guard_n, guard) g(n, account) WHERE g.n = o.n)
-      END AS guards,
+      CASE WHEN o.k > 1 THEN h.guards WHEN cardinality(guard_n) > 0
+        THEN guards_of(o.n::integer, guard_n, guard) END AS guards,
       NULL::bigint[] AS accounts, NULL::bigint[] AS amounts, NULL::timestamptz AS effective_at,
       NULL::jsonb AS meta
     FROM unnest(k, owner, id, amount, asset, payee, bps, ttl, endpoint, price_version)
@@ -135,16 +135,21 @@ BEGIN
   GET DIAGNOSTICS applied = ROW_COUNT;
 
   IF applied > 0 THEN
-    SELECT array_agg(d.account), array_agg(d.delta) INTO touched, deltas FROM (
-      SELECT l.account, sum(l.amount)::bigint AS delta FROM journal j, legs(j) l
+    -- The first four legs of a call are in its asset, those of its guards in allowances.
+    SELECT array_agg(d.account), array_agg(d.asset), array_agg(d.delta)
+      INTO touched, assets, deltas FROM (
+      SELECT l.account, CASE WHEN l.n <= 4 THEN j.asset ELSE 4::smallint END AS asset,
+          sum(l.amount)::bigint AS delta FROM journal j, legs(j) l
         WHERE j.shard = p_shard AND j.seq BETWEEN base + 1 AND base + applied
-          AND j.id BETWEEN first AND final GROUP BY l.account) d
+          AND j.id BETWEEN first AND final GROUP BY 1, 2) d
       WHERE d.delta <> 0;
     UPDATE balance b SET balance = b.balance + d.delta
-      FROM unnest(touched, deltas) d(account, delta)
-      WHERE b.account = d.account AND b.shard = p_shard;
+      FROM unnest(touched, assets, deltas) d(account, asset, delta)
+      WHERE b.account = d.account AND b.shard = p_shard AND b.asset = d.asset;
     GET DIAGNOSTICS updated = ROW_COUNT;
-    IF updated <> cardinality(touched) THEN RAISE EXCEPTION 'unknown account in batch'; END IF;
+    IF updated <> cardinality(touched) THEN
+      RAISE EXCEPTION 'an account in the batch is unknown or of another asset';
+    END IF;
     PERFORM seal_batch(p_shard, base, applied, link, instant, first, final);
   END IF;
 
@@ -156,9 +161,15 @@ BEGIN
       WHERE o.k > 1 AND b.account = o.owner AND b.shard = p_shard LIMIT 1) b ON true;
 END $$;
 
+-- The guards of operation number n; null without any. A binary search: batches are long.
+CREATE FUNCTION ledger.guards_of(n integer, guard_n integer[], guard bigint[]) RETURNS bigint[]
+LANGUAGE sql IMMUTABLE RETURN
+  nullif(guard[width_bucket(n - 1, guard_n) + 1 : width_bucket(n, guard_n)], '{}');
+
 -- Which reserves of a batch must be refused for want of funds? Judged one by one in the order of
--- arrival, with what resolved holds give back on the way, so that a refused operation takes
--- nothing from a later one. Called only when some account cannot pay for its whole batch.
+-- arrival, with what resolved holds give back and pay on the way, so that a refused operation takes
+-- nothing from a later one. Called only when some account cannot pay for its whole batch; the places
+-- of accounts are found by binary search, since one such account must not hold up all others.
 CREATE FUNCTION ledger.refuse(
   p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[],
   guard_n integer[], guard bigint[], instant timestamptz
@@ -166,39 +177,51 @@ CREATE FUNCTION ledger.refuse(
 #variable_conflict use_column
 DECLARE
   refused boolean[] := array_fill(false, ARRAY[cardinality(k)]);
-  account bigint[];
+  account bigint[]; -- that reserves of this batch debit, ascending
+  counts smallint[]; -- the asset of each
   available bigint[];
   op record;
-  at_place integer;
+  party bigint;
+  place integer;
+  back bigint;
 BEGIN
-  SELECT array_agg(a.account), array_agg(coalesce(b.balance - coalesce(b.floor, -4611686018427387904), 0))
-    INTO account, available
-    FROM (SELECT DISTINCT u.account, u.asset FROM (
-      SELECT * FROM unnest(owner, asset, k) o(account, asset, k) WHERE o.k = 1
-      UNION ALL SELECT g, 4, 1 FROM unnest(guard) g) u) a
-    LEFT JOIN balance b ON b.account = a.account AND b.shard = p_shard AND b.asset = a.asset;
+  SELECT array_agg(a.account ORDER BY a.account), array_agg(b.asset ORDER BY a.account),
+      array_agg(b.balance - coalesce(b.floor, -4611686018427387904) ORDER BY a.account)
+    INTO account, counts, available
+    FROM (SELECT o.account FROM unnest(owner, k) o(account, k) WHERE o.k = 1
+      UNION SELECT g FROM unnest(guard) g) a
+    LEFT JOIN balance b ON b.account = a.account AND b.shard = p_shard;
   FOR op IN
-    SELECT o.n, o.k, o.amount, h.amount AS held, r.phase IS NOT NULL AS known, h.expires_at,
-      (SELECT array_agg(p.n) FROM unnest(account) WITH ORDINALITY p(account, n)
-        WHERE p.account = o.owner OR p.account = ANY (h.guards)
-          OR p.account IN (SELECT g.account FROM unnest(guard_n, guard) g(n, account)
-            WHERE g.n = o.n)) AS places
-    FROM unnest(k, owner, id, amount) WITH ORDINALITY o(k, owner, id, amount, n)
+    SELECT o.n, o.k, o.owner, o.asset, o.amount, r.phase IS NOT NULL AS known, h.amount AS held,
+      h.payee, o.amount - o.amount * h.bps / 10000 AS share, h.expires_at,
+      CASE o.k WHEN 1 THEN guards_of(o.n::integer, guard_n, guard) ELSE h.guards END AS guards
+    FROM unnest(k, owner, id, amount, asset) WITH ORDINALITY o(k, owner, id, amount, asset, n)
     LEFT JOIN journal h ON o.k > 1 AND h.owner = o.owner AND h.id = o.id AND h.phase = 1
     LEFT JOIN journal r ON r.owner = o.owner AND r.id = o.id AND r.phase = least(o.k, 2)
     ORDER BY o.n
   LOOP
-    CONTINUE WHEN op.known OR op.places IS NULL;
+    CONTINUE WHEN op.known;
     IF op.k = 1 THEN
-      refused[op.n] := (SELECT bool_or(available[p] < op.amount) FROM unnest(op.places) p);
+      back := -op.amount;
+      FOREACH party IN ARRAY op.owner || op.guards LOOP
+        place := width_bucket(party, account);
+        refused[op.n] := available[place] IS NULL OR available[place] < op.amount
+          OR counts[place] <> CASE party WHEN op.owner THEN op.asset ELSE 4 END;
+        EXIT WHEN refused[op.n];
+      END LOOP;
       CONTINUE WHEN refused[op.n];
     ELSE
       CONTINUE WHEN op.held IS NULL OR op.k = 2 AND op.amount > op.held
         OR op.k = 4 AND op.expires_at > instant;
+      back := CASE op.k WHEN 2 THEN op.held - op.amount ELSE op.held END;
+      place := width_bucket(op.payee, account);
+      IF op.k = 2 AND account[place] = op.payee THEN
+        available[place] := available[place] + op.share;
+      END IF;
     END IF;
-    FOREACH at_place IN ARRAY op.places LOOP
-      available[at_place] := available[at_place] + CASE op.k
-        WHEN 1 THEN -op.amount WHEN 2 THEN op.held - op.amount ELSE op.held END;
+    FOREACH party IN ARRAY op.owner || op.guards LOOP
+      place := width_bucket(party, account);
+      IF account[place] = party THEN available[place] := available[place] + back; END IF;
     END LOOP;
   END LOOP;
   RETURN refused;
@@ -212,8 +235,7 @@ CREATE FUNCTION ledger.explain(
   SELECT array_agg(CASE
       WHEN r.seq > base THEN 1
       WHEN r.phase = 1 THEN CASE WHEN r.amount = o.amount AND r.payee = o.payee
-        AND r.guards IS NOT DISTINCT FROM (SELECT array_agg(g.account)
-          FROM unnest(guard_n, guard) g(n, account) WHERE g.n = o.n) THEN 2 ELSE 5 END
+        AND r.guards IS NOT DISTINCT FROM guards_of(o.n::integer, guard_n, guard) THEN 2 ELSE 5 END
       WHEN r.phase = 2 THEN CASE WHEN r.kind = o.k AND (o.k > 2 OR r.amount = o.amount)
         THEN 2 ELSE 5 END
       WHEN o.k = 1 THEN 0
@@ -238,64 +260,11 @@ BEGIN
   UPDATE head SET seq = base + size, hash = next WHERE shard = p_shard;
 END $$;
 
--- ── Everything else: entries of a single step ───────────────────────────────────────────────
-
--- Posts one balanced entry (purchase, grant, payout, correction …), known by (owner, id). Answers
--- an outcome as above. Amounts are credit-positive and sum to zero for each asset.
-CREATE FUNCTION ledger.post(
-  p_shard smallint, p_owner bigint, p_id uuid, p_event text, p_accounts bigint[],
-  p_amounts bigint[], p_effective_at timestamptz DEFAULT NULL, p_meta jsonb DEFAULT NULL
-) RETURNS smallint LANGUAGE plpgsql SECURITY DEFINER SET search_path = ledger, pg_temp AS $$
-DECLARE
-  base bigint;
-  link bytea;
-  instant timestamptz;
-  known journal;
-  entry journal;
-  posted_kind smallint;
-  updated integer;
-BEGIN
-  SELECT seq, hash INTO STRICT base, link FROM head WHERE shard = p_shard FOR UPDATE;
-  instant := clock_timestamp();
-  SELECT k.id INTO STRICT posted_kind FROM kind k WHERE k.event = p_event AND k.phase = 0;
-  SELECT * INTO known FROM journal WHERE owner = p_owner AND id = p_id AND phase = 0;
-  IF FOUND THEN
-    RETURN CASE WHEN known.kind = posted_kind AND known.accounts = p_accounts
-      AND known.amounts = p_amounts THEN 2 ELSE 5 END;
-  END IF;
-  IF EXISTS (SELECT FROM unnest(p_accounts, p_amounts) u(account, amount)
-      LEFT JOIN account a ON a.id = u.account GROUP BY a.asset HAVING sum(u.amount) <> 0
-        OR a.asset IS NULL) THEN
-    RAISE EXCEPTION 'not balanced, or an unknown account: % %', p_accounts, p_amounts
-      USING ERRCODE = 'check_violation';
-  END IF;
-  IF EXISTS (SELECT FROM (SELECT u.account, sum(u.amount) AS delta
-        FROM unnest(p_accounts, p_amounts) u(account, amount) GROUP BY u.account) d
-      JOIN balance b ON b.account = d.account AND b.shard = p_shard
-      WHERE b.balance + d.delta < b.floor) THEN
-    RETURN 0;
-  END IF;
-  SELECT p_id, p_owner, base + 1, instant, 0, 0, 0, 0, NULL, 0, 0, 0, a.asset, p_shard, posted_kind,
-      0, NULL, p_accounts, p_amounts, p_effective_at, p_meta, NULL
-    INTO entry FROM account a WHERE a.id = p_accounts[1];
-  entry.leaf := leaf(entry);
-  INSERT INTO journal SELECT entry.*;
-  UPDATE balance b SET balance = b.balance + d.delta
-    FROM (SELECT l.account, sum(l.amount)::bigint AS delta FROM legs(entry) l GROUP BY l.account) d
-    WHERE b.account = d.account AND b.shard = p_shard;
-  GET DIAGNOSTICS updated = ROW_COUNT;
-  IF updated <> (SELECT count(DISTINCT a) FROM unnest(p_accounts) a) THEN
-    RAISE EXCEPTION 'an account has no balance on shard %: %', p_shard, p_accounts;
-  END IF;
-  PERFORM seal_batch(p_shard, base, 1, link, instant, p_id, p_id);
-  RETURN 1;
-END $$;
-
 -- ── Rights ──────────────────────────────────────────────────────────────────────────────────
 
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA ledger FROM PUBLIC;
 GRANT USAGE ON SCHEMA ledger TO hub_app;
 GRANT SELECT ON ALL TABLES IN SCHEMA ledger TO hub_app;
-GRANT EXECUTE ON FUNCTION ledger.apply, ledger.post, ledger.open_account, ledger.ensure_partitions,
-  ledger.legs, ledger.leaf, ledger.holds_account, ledger.first_id TO hub_app;
+GRANT EXECUTE ON FUNCTION ledger.apply, ledger.open_account, ledger.ensure_partitions, ledger.legs,
+  ledger.leaf, ledger.holds_account, ledger.first_id TO hub_app;
 SELECT ledger.ensure_partitions();
