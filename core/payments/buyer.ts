@@ -1,11 +1,12 @@
 import type { LocalAccount } from 'viem'
-import type { Clock } from '../clock.ts'
+import { type Clock, elapsedMs } from '../clock.ts'
 import { EgressError } from '../egress/errors.ts'
-import type { Egress } from '../egress/http.ts'
 import { answerableHeaders } from '../egress/headers.ts'
+import type { Egress } from '../egress/http.ts'
 import { Fault, type FaultCode } from '../errors.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { creditsOf } from '../ledger/postings.ts'
+import type { Log } from '../log.ts'
 import { json, type Micros } from '../money.ts'
 import { type Buyer, type ExternalRequest, Reply, Unresolved } from '../plugin.ts'
 import type { Asset } from './asset.ts'
@@ -20,6 +21,7 @@ export interface BuyerPorts {
   readonly intents: Intents
   readonly ledger: Ledger
   readonly clock: Clock
+  readonly log: Log
   readonly asset: Asset
   /** The spend wallet. */
   readonly account: LocalAccount
@@ -44,11 +46,29 @@ export function createBuyer(ports: BuyerPorts): Buyer {
       return { amount, terms }
     },
     pay: async ({ id, input, payer, terms }) => {
-      const signed = await commitPayment(ports, { id, payer, url: input.url, terms: terms as Terms })
+      const start = elapsedMs()
+      const signed = await commitPayment(ports, {
+        id,
+        payer,
+        url: input.url,
+        terms: terms as Terms,
+      })
+      if (elapsedMs() - start > SEND_WITHIN_MS) throw await tooLate(ports, id)
       const outcome = await sendPaid(egress, withMethod(input), signed)
       return conclude(ports, id, outcome, signed.value)
     },
   }
+}
+
+/**
+ * A signature that would leave later than this stays here: its call could reach the deadline, and
+ * the caller have the money back, while the seller is being paid.
+ */
+const SEND_WITHIN_MS = 40_000
+
+async function tooLate({ intents }: BuyerPorts, call: string): Promise<Fault> {
+  await intents.conclude(call, 'unused', { reason: 'timeout' })
+  return new Fault('timeout')
 }
 
 const withMethod = (request: ExternalRequest) => ({ ...request, method: request.method ?? 'GET' })
@@ -72,36 +92,43 @@ async function commitPayment(
   return signed
 }
 
+/**
+ * Notes and tells the outcome. Once the signature has left, nothing may throw, for that would give
+ * the caller the money back: an intent that could not be noted stays open, and is resolved later.
+ */
 async function conclude(
-  { intents }: BuyerPorts,
+  { intents, log }: BuyerPorts,
   call: string,
   outcome: PaidOutcome,
   amount: bigint,
 ): Promise<Reply | Unresolved> {
   const { response } = outcome
+  const note = (...what: Parameters<Intents['conclude']>): Promise<void> =>
+    intents.conclude(...what).catch((err: unknown) => log.error({ err, call }, 'intent not noted'))
   if (outcome.outcome === 'paid') {
-    await intents.conclude(call, 'paid', { transaction: outcome.tx })
-    const receipt = outcome.response.headers['payment-response']
+    await note(call, 'paid', { transaction: outcome.tx })
+    const headers = answerableHeaders(outcome.response.headers)
+    const receipt = headers['payment-response']
     return new Reply(outcome.response.body, {
       status: outcome.response.status,
-      headers: {
-        ...answerableHeaders(outcome.response.headers),
-        ...(typeof receipt === 'string' ? { 'X-Upstream-Payment-Response': receipt } : {}),
-      },
+      headers: receipt ? { ...headers, 'X-Upstream-Payment-Response': receipt } : headers,
     })
   }
-  const { reason, note, sent, tx } = outcome
+  const { reason, note: detail, sent, tx } = outcome
   if (!sent) {
     await intents.conclude(call, 'unused', { reason })
-    throw new Fault(reason, note)
+    throw new Fault(reason, detail)
   }
-  await intents.conclude(call, 'unresolved', { transaction: tx, reason })
+  await note(call, 'unresolved', { transaction: tx, reason })
   const payment = {
     state: 'unresolved',
     amount_microdollars: json(amount),
     next: 'Held until the chain shows whether the seller took it; then charged or given back.',
   }
-  return new Unresolved(reason, note, { payment, upstream: response && { status: response.status } })
+  return new Unresolved(reason, detail, {
+    payment,
+    upstream: response && { status: response.status },
+  })
 }
 
 /** Errors of egress and terms carry codes of the fault table already. */

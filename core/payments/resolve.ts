@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import type { HoldRef, Ledger } from '../ledger/ledger.ts'
 import { EXTERNAL_SELLERS } from '../ledger/postings.ts'
 import type { Log } from '../log.ts'
 import type { Micros } from '../money.ts'
@@ -71,7 +71,13 @@ async function resolveClaim(ports: ResolvePorts, claim: Claim): Promise<boolean>
       return true
     }
     if (known.outcome !== 'used') return false
-    const paid = { tx: known.tx, token: asset.address, from: payer, to: treasury, value: claim.amount }
+    const paid = {
+      tx: known.tx,
+      token: asset.address,
+      from: payer,
+      to: treasury,
+      value: claim.amount,
+    }
     const evidence = await ports.chain.transferEvidence({ ...paid, nonce })
     if (evidence.found !== 'confirmed') {
       await claims.conclude(claim.key, 'failed', known.tx) // the nonce paid somebody else
@@ -108,11 +114,11 @@ async function resolveIntent(ports: ResolvePorts, intent: Intent): Promise<boole
       return true
     }
     if (known.outcome !== 'used') return false
-    await ledger.settle(hold, intent.amount)
+    await charge(ledger, hold, intent.amount)
     await intents.conclude(intent.call, 'paid', { transaction: known.tx })
     return false
   }
-  await ledger.settle(hold, intent.amount) // a crash may have come between receipt and settling
+  await charge(ledger, hold, intent.amount) // a crash may have come between receipt and settling
   const { transaction: tx, payer: from, payee: to, amount: value } = intent
   if (!(await isFinal(ports, { tx, token: asset.address, from, to, value }))) return false
   await ledger.post(
@@ -121,6 +127,13 @@ async function resolveIntent(ports: ResolvePorts, intent: Intent): Promise<boole
   )
   await intents.conclude(intent.call, 'confirmed')
   return true
+}
+
+/** @throws Error when the hold went back though it was spent: somebody has to look at it */
+async function charge(ledger: Ledger, hold: HoldRef, amount: bigint): Promise<void> {
+  const { outcome } = await ledger.settle(hold, amount)
+  if (outcome === 'applied' || outcome === 'replayed') return
+  throw new Error(`call ${hold.call} was paid outside, and is not charged: ${outcome}`)
 }
 
 /** Unused, and too late to be used ever, by the clock of the chain. */

@@ -1,0 +1,66 @@
+import { startTestHub, type TestHub } from '../support/hub.ts'
+import { gift } from './flawed.ts'
+import { tell } from './table.ts'
+
+describe('story: free quota', () => {
+  let hub: TestHub
+  before(async () => {
+    hub = await startTestHub({ plugins: [gift] })
+  })
+  after(() => hub.close())
+
+  it('fifteen calls a month are free, the sixteenth is charged, over all endpoints', () =>
+    tell(
+      hub,
+      `
+      ada  joins
+      ada  has    0.005000
+      ada  calls  analysis/sentiment ×14                       => free ×14  ada 0.005000
+      ada  calls  analysis/extract-entities {"text":"Oslo"}    => free  ada 0.005000  house 0.000000
+      ada  calls  analysis/extract-entities {"text":"Oslo"}    => credits  ada 0.002000  house 0.003000
+      ada  calls  analysis/sentiment                           => credits  ada 0.000000  house 0.005000
+      ada  calls  analysis/sentiment                           => 402 insufficient_credits
+      `,
+    ))
+
+  it('a free call is given back when the handler fails', () =>
+    tell(
+      hub,
+      `
+      ada  joins
+      ada  calls  gift/try {"fail":true} ×3  => 502 plugin_failed ×3  holds 0.000000
+      ada  calls  gift/try ×2                => free ×2  ada 0.000000  example 0.000000
+      ada  calls  gift/try {"fail":true}     => 402 insufficient_credits
+      ada  has    0.001000
+      ada  calls  gift/try {"fail":true}     => 502 plugin_failed  ada 0.001000
+      ada  calls  gift/try                   => credits  ada 0.000000  example 0.000900
+      `,
+    ))
+
+  it('free calls are a wallet’s, however many keys it has; credits are a key’s', () =>
+    tell(
+      hub,
+      `
+      ada   joins
+      twin  joins   as ada
+      ada   has     0.001000
+      ada   calls   gift/try       => free
+      twin  calls   gift/try       => free
+      twin  calls   gift/try       => 402 insufficient_credits  twin 0.000000
+      ada   calls   gift/try       => credits  ada 0.000000
+      bob   joins
+      bob   calls   gift/try ×2    => free ×2
+      `,
+    ))
+
+  it('twenty calls at once over two keys use two free calls', () =>
+    tell(
+      hub,
+      `
+      ada   joins
+      twin  joins   as ada
+      ada   calls   gift/try ∥10   => free ×2  402 insufficient_credits ×8
+      twin  calls   gift/try ∥10   => 402 insufficient_credits ×10
+      `,
+    ))
+})

@@ -1,0 +1,75 @@
+import { connect } from 'node:net'
+import { request } from 'undici'
+import type { LocalAccount } from 'viem'
+import { systemClock } from '../../core/clock.ts'
+import { signPayment } from '../../core/payments/buying.ts'
+import { chooseTerms, parseOffer } from '../../core/payments/terms.ts'
+
+export interface Question {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly key?: string | undefined
+  /** Sent as JSON; a string or bytes as they are. */
+  readonly body?: unknown
+}
+
+export interface Told {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Readonly<Record<string, unknown>>
+  readonly text: string
+}
+
+/** Asks a hub by HTTP, and gives whatever it answers: status, headers, and the body as JSON. */
+export async function ask(url: string, path: string, question: Question = {}): Promise<Told> {
+  const {
+    method = question.body === undefined ? 'GET' : 'POST',
+    headers = {},
+    key,
+    body,
+  } = question
+  const raw = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
+  const answer = await request(new URL(path, url), {
+    method: method as 'GET',
+    headers: {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...headers,
+    },
+    body: raw ?? null,
+  })
+  const text = await answer.body.text()
+  return { status: answer.statusCode, headers: answer.headers, body: parsed(text), text }
+}
+
+function parsed(text: string): Told['body'] {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Told['body']) : { value }
+  } catch {
+    return {}
+  }
+}
+
+/** Sends exactly these bytes over a connection of its own; gives what came until it was closed. */
+export function askRaw(url: string, lines: readonly string[]): Promise<string> {
+  const { hostname, port, host } = new URL(url)
+  const [first = '', ...rest] = lines
+  const head = [first, `Host: ${host}`, 'Connection: close', ...rest, '', ''].join('\r\n')
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const socket = connect(Number(port), hostname, () => socket.write(head))
+    socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+    socket.on('end', () => resolve(text)).on('error', reject)
+  })
+}
+
+/** The value of PAYMENT-SIGNATURE that pays the offer of a 402. */
+export async function payFor(account: LocalAccount, url: string, offered: Told): Promise<string> {
+  const terms = chooseTerms(parseOffer({ headers: offered.headers, body: Buffer.from('{}') }), {
+    host: new URL(url).hostname,
+    maxAmount: 10n ** 12n,
+    ownWallets: [account.address],
+  })
+  return (await signPayment(account, terms, systemClock.now())).header.value
+}
