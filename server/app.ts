@@ -144,6 +144,9 @@ async function readable(ctx: Context): Promise<Pick<CallRequest, 'body' | 'unrea
   }
 }
 
+/** Dot segments, empty ones, separators and control characters; and any of them encoded twice. */
+const AMBIGUOUS = /[\\\p{Cc}]|\/\.{1,2}(\/|$)|\/\/|%(2e|2f|5c)/iu
+
 /** Splits `/proxy/{slug}/{path}`, and refuses what some server behind us could read otherwise. */
 function target(url: string): { readonly slug: string; readonly path: string } {
   const [raw = ''] = url.split('?')
@@ -153,7 +156,7 @@ function target(url: string): { readonly slug: string; readonly path: string } {
   } catch (error) {
     throw new Fault('malformed_path', undefined, { cause: error })
   }
-  if (/[\\\0-\x1f\x7f]|\/\.{1,2}(\/|$)|\/\//.test(decoded)) throw new Fault('malformed_path')
+  if (/%2f/i.test(raw) || AMBIGUOUS.test(decoded)) throw new Fault('malformed_path')
   const [slug = '', ...rest] = decoded.slice(PROXY_PATH.length + 1).split('/')
   return { slug, path: `/${rest.join('/')}` }
 }

@@ -13,7 +13,7 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor',
  */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const encoding = request.headers['content-encoding'] ?? 'identity'
-  if (encoding !== 'identity') throw new Fault('unsupported_content_encoding')
+  if (encoding.toLowerCase() !== 'identity') throw new Fault('unsupported_content_encoding')
   const declared = Number(request.headers['content-length'] ?? 0)
   if (declared > BODY_BYTES_MAX) throw tooLarge(declared)
   const bytes = await readBytes(request)
