@@ -1,5 +1,5 @@
 import { ConfigError, readConfig } from '../core/config.ts'
-import { openDatabase } from '../core/db/open.ts'
+import { joinDatabase } from '../core/db/open.ts'
 import { createPool } from '../core/db/pool.ts'
 import { createLog } from '../core/log.ts'
 import { startJobs } from '../jobs/index.ts'
@@ -69,7 +69,7 @@ const quieter = (level: Parameters<typeof createLog>[0]) => (level === 'info' ? 
 
 async function ledger(args: readonly string[]): Promise<number> {
   const { databaseUrl, dataDir } = readConfig()
-  const database = await openDatabase(databaseUrl ? { url: databaseUrl } : { dataDir })
+  const database = await joinDatabase(databaseUrl ? { url: databaseUrl } : { dataDir })
   const pool = createPool(database.url, { max: 2, role: 'hub_app', statementMs: 3_600_000 })
   try {
     return await ledgerCommand(pool, args, write)

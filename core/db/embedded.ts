@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { chown, mkdir, open, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { Client } from 'pg'
 import { elapsedMs, sleep } from '../clock.ts'
 import { type KeepOptions, type Kept, keep } from '../keeper.ts'
 import { freePort } from '../net.ts'
@@ -81,6 +82,33 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   } catch (error) {
     await unlock()
     throw error
+  }
+}
+
+/**
+ * The connection string of the server that some other process runs on this data directory;
+ * undefined when none does.
+ */
+export async function runningUrl(dataDir: string): Promise<string | undefined> {
+  const read = (...path: string[]) => readFile(join(dataDir, ...path), 'utf8').catch(() => '')
+  const password = (await read('postgres.password')).trim()
+  // Lines of the file: pid, data directory, start time, port … (PostgreSQL's storage/lockfile.h)
+  const port = (await read('postgres', 'postmaster.pid')).split('\n')[3]
+  if (password === '' || !port) return undefined
+  const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
+  return (await answers(url)) ? url : undefined
+}
+
+async function answers(connectionString: string): Promise<boolean> {
+  const client = new Client({ connectionString, connectionTimeoutMillis: 2_000 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return true
+  } catch {
+    return false
+  } finally {
+    await client.end().catch(() => {})
   }
 }
 

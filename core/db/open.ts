@@ -1,5 +1,5 @@
 import { Client } from 'pg'
-import { startEmbedded } from './embedded.ts'
+import { runningUrl, startEmbedded } from './embedded.ts'
 
 /** The database of the hub. */
 export interface Database {
@@ -36,6 +36,16 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     adminUrl: embedded.url,
     close: () => embedded.stop(),
   }
+}
+
+/**
+ * Like `openDatabase`, but joins the built-in server that a running hub has started, if there is
+ * one: for commands beside the hub.
+ */
+export async function joinDatabase(options: DatabaseOptions): Promise<Database> {
+  const url = 'dataDir' in options ? await runningUrl(options.dataDir) : undefined
+  if (url === undefined) return openDatabase(options)
+  return { url: databaseUrl(url, NAME), adminUrl: url, close: async () => {} }
 }
 
 /** The same server and login, another database. */
