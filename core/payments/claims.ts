@@ -43,6 +43,17 @@ export class Claims {
     key: PaymentKey,
     what: Purchase,
   ): Promise<{ readonly mine: boolean; readonly claim: Claim }> {
+    for (let tries = 0; tries < CLAIM_TRIES; tries++) {
+      const mine = await this.#insert(key, what)
+      const { rows } = await this.#pool.query<ClaimRow>(`${SELECT} WHERE ${IS_KEY}`, parts(key))
+      const [row] = rows
+      if (row) return { mine, claim: claimOf(row) }
+      // Somebody else gave it up in between, since the payment was not valid then.
+    }
+    throw new Error('a claim was given up each time that it was read')
+  }
+
+  async #insert(key: PaymentKey, what: Purchase): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `INSERT INTO hub.payment_claim (network, asset, payer, nonce, id, purpose, request_hash,
          amount, payee, commission_bps, valid_before)
@@ -58,10 +69,7 @@ export class Claims {
         what.validBefore,
       ],
     )
-    const { rows } = await this.#pool.query<ClaimRow>(`${SELECT} WHERE ${IS_KEY}`, parts(key))
-    const [row] = rows
-    if (!row) throw new Error('a claim was given up while it was read')
-    return { mine: rowCount === 1, claim: claimOf(row) }
+    return rowCount === 1
   }
 
   /** Claims whose outcome, or whose finality, is not known yet, oldest first. */
@@ -97,6 +105,8 @@ export class Claims {
     )
   }
 }
+
+const CLAIM_TRIES = 20
 
 const SELECT = `SELECT network, asset, payer, nonce, id, purpose, request_hash, amount, payee,
   commission_bps, valid_before, state, transaction FROM hub.payment_claim`
