@@ -1,4 +1,4 @@
-/** The only reader of the time. Whatever depends on it takes a `Clock`, so that tests can set it. */
+/** The only reader of the time. Whatever depends on it takes a `Clock`, which tests can set. */
 export interface Clock {
   now(): Date
 }

@@ -5,7 +5,11 @@
 export const FAULTS = {
   payment_pending: [202, 'Payment pending', 'Do not pay again: the outcome will be known soon.'],
   malformed_json: [400, 'Malformed JSON', 'Send a body that is valid JSON.'],
-  malformed_path: [400, 'Malformed path', 'Send a path without dot segments or control characters.'],
+  malformed_path: [
+    400,
+    'Malformed path',
+    'Send a path without dot segments or control characters.',
+  ],
   duplicate_header: [400, 'Duplicate header', 'Send the header once.'],
   json_too_deep: [400, 'JSON too deep', 'Nest the body at most 64 levels deep.'],
   nonce_unknown: [400, 'Unknown nonce', 'Get a new challenge and sign its message.'],
@@ -37,7 +41,11 @@ export const FAULTS = {
   upstream_error: [502, 'The seller answered an error', 'See upstream and payment.'],
   upstream_payment_rejected: [502, 'The seller refused the payment', 'See upstream and payment.'],
   upstream_payment_terms: [502, 'Unacceptable payment terms', 'See detail; nothing was paid.'],
-  upstream_redirect: [502, 'The seller redirects', 'Call the final URL; redirects are not followed.'],
+  upstream_redirect: [
+    502,
+    'The seller redirects',
+    'Call the final URL; redirects are not followed.',
+  ],
   upstream_tls: [502, 'The seller has no valid certificate', 'Nothing was paid.'],
   upstream_too_large: [502, 'The answer is too large', 'Ask for less.'],
   upstream_unreachable: [502, 'The seller cannot be reached', 'Nothing was paid.', true],
@@ -52,7 +60,7 @@ export const FAULTS = {
 
 export type FaultCode = keyof typeof FAULTS
 
-/** An expected failure, safe to show to the caller. Anything else that is thrown is a bug: a 500. */
+/** An expected failure, safe to show to the caller. Whatever else is thrown is a bug: a 500. */
 export class Fault extends Error {
   override readonly name = 'Fault'
   readonly code: FaultCode

@@ -172,8 +172,9 @@ export interface Buyer {
   /** Asks the seller for its price. Nothing is paid. */
   readonly quote: (request: ExternalRequest) => Promise<Quote>
   /** Pays, at most once for each call, and answers what the seller answered. */
-  readonly pay: (call: Pick<Call<ExternalRequest>, 'id' | 'input' | 'payer' | 'terms'>) =>
-    | Promise<Reply | Unresolved>
+  readonly pay: (
+    call: Pick<Call<ExternalRequest>, 'id' | 'input' | 'payer' | 'terms'>,
+  ) => Promise<Reply | Unresolved>
 }
 
 /** What the hub lends a plugin. A plugin that needs none of it is a plain service. */

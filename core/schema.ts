@@ -45,7 +45,11 @@ interface ArrayLimits extends Described {
 }
 
 export const string = ({ maxBytes, ...limits }: StringLimits = {}): Schema<string> => ({
-  json: { type: 'string', ...limits, ...(maxBytes === undefined ? {} : { 'x-maxBytes': maxBytes }) },
+  json: {
+    type: 'string',
+    ...limits,
+    ...(maxBytes === undefined ? {} : { 'x-maxBytes': maxBytes }),
+  },
 })
 
 /** One of the given strings, and no other. */

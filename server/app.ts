@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import Router from '@koa/router'
+import { Router } from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import helmet from 'koa-helmet'
 import { Fault } from '../core/errors.ts'

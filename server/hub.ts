@@ -123,12 +123,12 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   })
   const offers = createOffers({ ...money, payTo: money.treasury, network: USDC_BASE.network })
   const calls = new CallLog(pool, log)
-  const doors = openDoors({ ...core, offers, catalog, calls, clock, log }, options)
+  const answer = openDoors({ ...core, offers, catalog, calls, clock, log }, options).callback()
   return {
     pool,
     ledger,
     ports,
-    handler: doors.callback(),
+    handler: (request, response) => void answer(request, response),
     async close() {
       await calls.flush()
       await egress.close()

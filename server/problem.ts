@@ -1,4 +1,5 @@
 import { FAULTS, Fault } from '../core/errors.ts'
+import { LedgerUnavailable } from '../core/ledger/batch.ts'
 import type { Reply } from './proxy/call.ts'
 
 /**
@@ -39,9 +40,8 @@ export function problem(fault: Fault, requestId: string, instance: string): Repl
 /** Whatever was thrown, as a fault: what nobody expected is told as an internal error. */
 export function faultOf(error: unknown): Fault {
   if (error instanceof Fault) return error
-  const name = error instanceof Error ? error.name : ''
   const code = (error as { code?: unknown } | null)?.code
-  if (name === 'LedgerUnavailable' || (typeof code === 'string' && isDatabaseDown(code))) {
+  if (error instanceof LedgerUnavailable || (typeof code === 'string' && isDatabaseDown(code))) {
     return new Fault('service_unavailable', undefined, { cause: error })
   }
   return new Fault('internal_error', undefined, { cause: error })

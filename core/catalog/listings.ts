@@ -111,7 +111,8 @@ export async function searchServices(pool: Pool, order: SearchOrder): Promise<Fo
   const { rows } = await pool.query<Found>(
     `WITH wanted AS (
        SELECT lower($1) AS text, to_tsquery('english', coalesce(
-         nullif(array_to_string(tsvector_to_array(to_tsvector('english', $1)), ' | '), ''), '')) AS words
+         nullif(array_to_string(tsvector_to_array(to_tsvector('english', $1)), ' | '), ''),
+         '')) AS words
      )
      SELECT ${LISTING}, m.score, m.why
      ${FROM}

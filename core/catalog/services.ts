@@ -125,7 +125,8 @@ async function writeService(
   const words = routes.map(([route, endpoint]) => `${route} ${endpoint.summary}`).join(' ')
   await client.query('INSERT INTO hub.provider (id) VALUES ($1) ON CONFLICT DO NOTHING', [provider])
   const { rows } = await client.query<{ own: number | null; provider: number | null }>(
-    `INSERT INTO hub.service AS s (slug, name, category, summary, provider, free_calls_per_month, state, search)
+    `INSERT INTO hub.service AS s (slug, name, category, summary, provider,
+       free_calls_per_month, state, search)
      VALUES ($1, $2, $3, $4, $5, $6, $8,
        setweight(to_tsvector('english', $1 || ' ' || $2), 'A')
        || setweight(to_tsvector('english', $3 || ' ' || $4), 'B')

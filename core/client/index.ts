@@ -39,9 +39,10 @@ export class HubError extends Error {
   readonly code: string
   readonly body: Readonly<Record<string, unknown>>
   constructor(status: number, body: Readonly<Record<string, unknown>>) {
-    super(`${status} ${String(body['code'] ?? '')}: ${String(body['detail'] ?? '')}`)
+    const { code, detail } = body as { code?: string; detail?: string }
+    super(`${status} ${code ?? ''}: ${detail ?? ''}`)
     this.status = status
-    this.code = String(body['code'] ?? 'unknown')
+    this.code = code ?? 'unknown'
     this.body = body
   }
 }
@@ -113,8 +114,7 @@ export class HubClient {
   /** Calls an endpoint of a native service through the proxy. */
   call(slug: string, path: string, input?: unknown, options: CallOptions = {}): Promise<Answer> {
     const { method = 'POST', maxPrice, payUpTo } = options
-    const query = method === 'GET' ? new URLSearchParams(input as Record<string, string>) : ''
-    const address = `/proxy/${slug}${path}${query ? `?${query}` : ''}`
+    const address = `/proxy/${slug}${path}${method === 'GET' ? queryOf(input) : ''}`
     const headers = maxPrice === undefined ? {} : { 'x-max-price': String(maxPrice) }
     return this.send(address, {
       method,
@@ -206,6 +206,11 @@ export class HubClient {
     }
     return wallet
   }
+}
+
+function queryOf(input: unknown): string {
+  const query = new URLSearchParams(input as Record<string, string> | undefined)
+  return query.size > 0 ? `?${query.toString()}` : ''
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> {

@@ -60,7 +60,7 @@ export interface Principal {
 }
 
 /** The principal of a wallet, made when it is new. */
-export async function principalOf(pool: Pool, wallet: string): Promise<Principal> {
+async function principalOf(pool: Pool, wallet: string): Promise<Principal> {
   await pool.query(
     `INSERT INTO hub.principal (id, wallet_address, shard) VALUES ($1, $2, 0)
      ON CONFLICT (wallet_address) DO NOTHING`,

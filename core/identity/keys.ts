@@ -4,8 +4,8 @@ import type { Pool } from 'pg'
 import { elapsedMs } from '../clock.ts'
 import { Fault } from '../errors.ts'
 import { base62 } from '../ids.ts'
-import { creditsOf } from '../ledger/postings.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
+import { creditsOf } from '../ledger/postings.ts'
 
 const SECRET_DIGITS = 43
 const CHECK_DIGITS = 6

@@ -7,7 +7,7 @@ export interface Posting {
   readonly amount: bigint
 }
 
-export const COMMISSION = 'income:commission'
+const COMMISSION = 'income:commission'
 const TREASURY = 'assets:usdc:base:treasury'
 const IN_TRANSIT = 'assets:usdc:base:in-transit'
 export const SPEND = 'assets:usdc:base:spend'

@@ -20,8 +20,8 @@ export interface Verification {
  */
 const CHECKS: Readonly<Record<string, string>> = {
   'balances sum to zero for each asset': `
-    SELECT b.shard, NULL::bigint AS seq, format('%s: the balances sum to %s', s.code, sum(b.balance))
-      AS example
+    SELECT b.shard, NULL::bigint AS seq,
+      format('%s: the balances sum to %s', s.code, sum(b.balance)) AS example
     FROM ledger.balance b JOIN ledger.asset s ON s.id = b.asset
     GROUP BY b.shard, s.code HAVING sum(b.balance) <> 0`,
 
@@ -71,12 +71,12 @@ const CHECKS: Readonly<Record<string, string>> = {
     WHERE s.phase = 2 AND (r.id IS NULL OR s.amount::numeric + s.rest <> r.amount
       OR s.fee <> div(s.amount::numeric * s.bps, 10000)
       OR s.seq <= r.seq
-      OR (s.shard, s.payee, s.bps, s.asset, s.endpoint, s.price_version, s.guards)
-        IS DISTINCT FROM (r.shard, r.payee, r.bps, r.asset, r.endpoint, r.price_version, r.guards))`,
+      OR (s.shard, s.payee, s.bps, s.asset, s.endpoint, s.price_version, s.guards) IS DISTINCT FROM
+        (r.shard, r.payee, r.bps, r.asset, r.endpoint, r.price_version, r.guards))`,
 
   'a hold has one outcome at most': `
-    SELECT min(j.shard) AS shard, min(j.seq) AS seq,
-      format('shard %s seq %s id %s: %s outcomes', min(j.shard), min(j.seq), j.id, count(*)) AS example
+    SELECT min(j.shard) AS shard, min(j.seq) AS seq, format('shard %s seq %s id %s: %s outcomes',
+      min(j.shard), min(j.seq), j.id, count(*)) AS example
     FROM ledger.journal j WHERE j.phase = 2 GROUP BY j.owner, j.id HAVING count(*) > 1`,
 
   'the sequence has no gaps and ends at the head': `

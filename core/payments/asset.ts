@@ -32,13 +32,7 @@ export const USDC_BASE = {
   decimals: 6,
 } as const satisfies Asset
 
-export const ASSETS: readonly Asset[] = [USDC_BASE]
-
-/** The asset at this address of this network (letter case does not matter), if the hub knows it. */
-export const findAsset = (network: string, address: string): Asset | undefined =>
-  ASSETS.find(
-    (asset) => asset.network === network && asset.address.toLowerCase() === address.toLowerCase(),
-  )
+const ASSETS: readonly Asset[] = [USDC_BASE]
 
 /**
  * What the hub sells and buys with on `network`.

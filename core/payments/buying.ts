@@ -74,7 +74,7 @@ export type PaidOutcome =
     }
 
 /** The longest that an authorization lives, in seconds: so long is money held in doubt. */
-export const LIFETIME_SECONDS_MAX = 60n
+const LIFETIME_SECONDS_MAX = 60n
 
 const OFFER_BYTES_MAX = 262_144
 const MS_PER_SECOND = 1_000n

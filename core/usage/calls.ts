@@ -52,20 +52,22 @@ export class CallLog {
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#flushing = this.#flushing.then(async () => {
-      while (this.#waiting.length > 0) {
-        const batch = this.#waiting.splice(0, BATCH_MAX)
-        try {
-          await this.#write(batch)
-        } catch (error) {
-          this.#log.error({ err: error, records: batch.length }, 'call records not written yet')
-          this.#waiting.unshift(...batch)
-          this.#timer ??= setTimeout(() => void this.flush(), FLUSH_EVERY_MS * 4).unref()
-          return
-        }
-      }
-    })
+    this.#flushing = this.#flushing.then(() => this.#drain())
     return this.#flushing
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, BATCH_MAX)
+      try {
+        await this.#write(batch)
+      } catch (error) {
+        this.#log.error({ err: error, records: batch.length }, 'call records not written yet')
+        this.#waiting.unshift(...batch)
+        this.#timer ??= setTimeout(() => void this.flush(), FLUSH_EVERY_MS * 4).unref()
+        return
+      }
+    }
   }
 
   async #write(batch: readonly CallRecord[]): Promise<void> {

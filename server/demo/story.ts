@@ -158,6 +158,6 @@ async function settleChain({ hub, sandbox }: RunningHub, tell: Teller): Promise<
   await expireHolds(hub.pool, hub.ledger)
   const { chain, treasury } = sandbox!.money
   tell.fact('treasury on chain', dollars(await chain.balanceOf(treasury)))
-  const books = -(await hub.ledger.balance('assets:usdc:base:treasury'))
-  tell.fact('treasury in the books', dollars(books))
+  const owed: bigint = await hub.ledger.balance('assets:usdc:base:treasury')
+  tell.fact('treasury in the books', dollars(-owed))
 }

@@ -109,7 +109,7 @@ function invalidInput(issues: readonly Issue[]): Fault | undefined {
   })
 }
 
-export const isMicros = (text: string): boolean => /^\d{1,15}$/.test(text)
+const isMicros = (text: string): boolean => /^\d{1,15}$/.test(text)
 
 /** Reads `X-Max-Price` (microdollars). */
 export function maxPriceOf(header: string | undefined): Micros | undefined {

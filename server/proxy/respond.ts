@@ -2,8 +2,14 @@ import type { Made, Reply } from './call.ts'
 import type { Record } from './record.ts'
 
 /** Names of headers that a handler may not set: they are the hub's own, or belong to the hop. */
-const OURS =
-  /^(x-request-id|x-call-id|x-charged-.*|x-balance-.*|x-payment-.*|x-receipt|payment-.*|ratelimit.*|x-ratelimit.*|set-cookie|connection|keep-alive|transfer-encoding|content-length|trailer|upgrade|date|server)$/i
+const OURS = new RegExp(
+  `^(?:${[
+    'x-(?:request-id|call-id|receipt|charged-.*|balance-.*|payment-.*|ratelimit.*)',
+    'payment-.*|ratelimit.*|set-cookie|date|server',
+    'connection|keep-alive|transfer-encoding|content-length|trailer|upgrade',
+  ].join('|')})$`,
+  'i',
+)
 
 /** The answer of a call that was made, with what it cost and what is left. */
 export const createRespond =

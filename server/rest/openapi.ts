@@ -64,7 +64,7 @@ export function openapi(
 }
 
 /** `/external` is a service of a single endpoint, without a path below its slug. */
-export const pathOf = ({ service, path }: Offering, proxyPath: string): string =>
+const pathOf = ({ service, path }: Offering, proxyPath: string): string =>
   `${proxyPath}/${service.slug}${path === '/' ? '' : path}`
 
 function restOperation(route: AnyRoute): Record<string, unknown> {
@@ -98,7 +98,7 @@ function paidOperation(offering: Offering): Record<string, unknown> {
     tags: [offering.service.slug],
     security: [{ key: [] }, {}],
     ...(method === 'GET' || method === 'DELETE'
-      ? { parameters: parametersOf(input as ObjectSchema) }
+      ? { parameters: parametersOf(input) }
       : { requestBody: jsonBody(input) }),
     'x-payment-info': {
       price: fixed
@@ -135,7 +135,7 @@ const pathParameters = (path: string) =>
   }))
 
 const queryParameters = (query: z.ZodType | undefined) =>
-  query === undefined ? [] : parametersOf(jsonSchema(query) as ObjectSchema)
+  query === undefined ? [] : parametersOf(jsonSchema(query))
 
 const parametersOf = ({ properties = {}, required = [] }: ObjectSchema) =>
   Object.entries(properties).map(([name, schema]) => ({

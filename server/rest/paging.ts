@@ -21,7 +21,7 @@ export const pageOf = (item: z.ZodType) =>
     has_more: z.boolean(),
   })
 
-export const writeCursor = (position: readonly unknown[]): string =>
+const writeCursor = (position: readonly unknown[]): string =>
   Buffer.from(JSON.stringify(position)).toString('base64url')
 
 /**

@@ -8,7 +8,7 @@ import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import { type AnyRoute, route } from './route.ts'
 
 /** An address in any case; one in mixed case must have the right checksum (EIP-55). */
-export const walletAddress = z
+const walletAddress = z
   .string()
   .refine(
     (text) => isAddress(text, { strict: /[a-f]/.test(text) && /[A-F]/.test(text.slice(2)) }),

@@ -13,7 +13,7 @@ import { startSeller } from './seller.ts'
 import { fund, openWallets, type Wallets } from './wallets.ts'
 
 /** The name under which the hub's guard lets calls through to the sample seller. */
-export const SELLER_HOST = 'seller.test'
+const SELLER_HOST = 'seller.test'
 
 /** Everything that a hub needs around it, made of test money on this machine. */
 export interface Sandbox {

@@ -19,7 +19,7 @@ const SECONDS = 4
 const NAIVE_CONNECTIONS = 20
 const RATIO_GOAL = 20
 
-/** Reserve+settle pairs per second, ours and the naive ledger's, durable, in turns on one server. */
+/** Reserve+settle pairs per second, ours and the naive ledger's, durable, in turns. */
 export async function ledger(): Promise<Report> {
   const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
   const database = await openDatabase({ dataDir })

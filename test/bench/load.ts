@@ -6,7 +6,7 @@ export interface LoadResult {
   readonly p99Ms: number
 }
 
-/** Runs `once` from `concurrency` loops for `seconds`, and measures rate and latency of each run. */
+/** Runs `once` from `concurrency` loops for `seconds`; measures its rate and latency. */
 export async function load(
   concurrency: number,
   seconds: number,

@@ -1,5 +1,6 @@
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { analysis } from './analysis.ts'
 import { ledger } from './ledger.ts'
 
 export interface Target {
@@ -16,7 +17,7 @@ export interface Report {
   readonly targets: readonly Target[]
 }
 
-const BENCHMARKS: Readonly<Record<string, () => Promise<Report>>> = { ledger }
+const BENCHMARKS: Readonly<Record<string, () => Promise<Report>>> = { analysis, ledger }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -24,7 +25,9 @@ const { values, positionals } = parseArgs({
 })
 const run = BENCHMARKS[positionals[0] ?? '']
 if (!run) {
-  console.error(`usage: npm run bench -- NAME [--json]\nNAME: ${Object.keys(BENCHMARKS).join(', ')}`)
+  console.error(
+    `usage: npm run bench -- NAME [--json]\nNAME: ${Object.keys(BENCHMARKS).join(', ')}`,
+  )
   process.exit(2)
 }
 const report = await run()

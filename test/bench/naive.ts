@@ -43,7 +43,10 @@ const take = named(
   `UPDATE naive.account SET available = available - $2, held = held + $2
    WHERE id = $1 AND available >= $2`,
 )
-const hold = named('hold', `INSERT INTO naive.hold VALUES ($1, $2, $3, 0, now() + interval '1 min')`)
+const hold = named(
+  'hold',
+  `INSERT INTO naive.hold VALUES ($1, $2, $3, 0, now() + interval '1 min')`,
+)
 const close = named('close', 'UPDATE naive.hold SET state = 1 WHERE id = $1 AND state = 0')
 const drop = named('drop', 'UPDATE naive.account SET held = held - $2 WHERE id = $1')
 const credit = named('credit', 'UPDATE naive.account SET available = available + $2 WHERE id = $1')

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { dumpSchema } from '../../core/db/dump.ts'
 import { freshDatabase, stopSharedCluster } from './postgres.ts'
+import { dumpSchema } from './schema-text.ts'
 
 const FILE = join(import.meta.dirname, '../../core/db/schema.sql')
 

@@ -1,5 +1,5 @@
--- Why: who calls. A principal is a wallet (or, later, a human without one) and is fixed for ever; its keys hold
--- the credits. Secrets are kept as hashes only.
+-- Why: who calls. A principal is a wallet (or a human without one) and is fixed for ever; its keys
+-- hold the credits. Secrets are kept as hashes only.
 
 CREATE TABLE hub.principal (
   id text PRIMARY KEY CHECK (id ~ '^prn_[0-9A-Za-z]{16}$'),

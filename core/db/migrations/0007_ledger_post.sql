@@ -1,7 +1,8 @@
 -- Why: everything but calls, entries of a single step.
 
 -- Posts one balanced entry (purchase, grant, payout, correction …), known by (owner, id). Answers
--- an outcome, the number of core/ledger/events.ts. Amounts are credit-positive and sum to zero for each asset.
+-- the number of an outcome in core/ledger/events.ts. Amounts are credit-positive and sum to zero for
+-- each asset.
 CREATE FUNCTION ledger.post(
   p_shard smallint, p_owner bigint, p_id uuid, p_event text, p_accounts bigint[],
   p_amounts bigint[], p_effective_at timestamptz DEFAULT NULL, p_meta jsonb DEFAULT NULL

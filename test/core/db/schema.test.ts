@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { dumpSchema } from '../../../core/db/dump.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { dumpSchema } from '../../support/schema-text.ts'
 
 describe('core/db/schema.sql', () => {
   let database: FreshDatabase
