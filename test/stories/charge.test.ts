@@ -1,17 +1,13 @@
-import { startTestHub, type TestHub } from '../support/hub.ts'
+import { useHub } from '../support/suite.ts'
 import { dollar, flawed, gift } from './flawed.ts'
 import { tell } from './table.ts'
 
 describe('story: charge', () => {
-  let hub: TestHub
-  before(async () => {
-    hub = await startTestHub({ plugins: [flawed, gift, dollar] })
-  })
-  after(() => hub.close())
+  const hub = useHub({ plugins: [flawed, gift, dollar] })
 
   it('credits pay: nine tenths to the provider, one to the platform', () =>
     tell(
-      hub,
+      hub(),
       `
       ada  joins
       ada  has    5.000000        => ada 5.000000
@@ -28,7 +24,7 @@ describe('story: charge', () => {
 
   it('the house sells without commission', () =>
     tell(
-      hub,
+      hub(),
       `
       ada  joins
       ada  has    0.004000
@@ -40,7 +36,7 @@ describe('story: charge', () => {
 
   it('a handler may lower its charge, and cannot raise it', () =>
     tell(
-      hub,
+      hub(),
       `
       ada  joins
       ada  has    1.000000
@@ -53,7 +49,7 @@ describe('story: charge', () => {
 
   it('a computed price is charged as computed, within its maximum and the caller’s', () =>
     tell(
-      hub,
+      hub(),
       `
       ada  joins
       ada  has    1.000000
@@ -70,7 +66,7 @@ describe('story: charge', () => {
 
   it('two calls at once on credits for one: one is served', () =>
     tell(
-      hub,
+      hub(),
       `
       ada  joins
       ada  has    1.000000
@@ -80,7 +76,7 @@ describe('story: charge', () => {
 
   it('fifty calls at once on credits for ten: ten are served', () =>
     tell(
-      hub,
+      hub(),
       `
       ada  joins
       ada  has    10.000000

@@ -1,17 +1,13 @@
-import { startTestHub, type TestHub } from '../support/hub.ts'
+import { useHub } from '../support/suite.ts'
 import { gift } from './flawed.ts'
 import { tell } from './table.ts'
 
 describe('story: free quota', () => {
-  let hub: TestHub
-  before(async () => {
-    hub = await startTestHub({ plugins: [gift] })
-  })
-  after(() => hub.close())
+  const hub = useHub({ plugins: [gift] })
 
   it('fifteen calls a month are free, the sixteenth is charged, over all endpoints', () =>
     tell(
-      hub,
+      hub(),
       `
       ada  joins
       ada  has    0.005000
@@ -25,7 +21,7 @@ describe('story: free quota', () => {
 
   it('a free call is given back when the handler fails', () =>
     tell(
-      hub,
+      hub(),
       `
       ada  joins
       ada  calls  gift/try {"fail":true} ×3  => 502 plugin_failed ×3  holds 0.000000
@@ -39,7 +35,7 @@ describe('story: free quota', () => {
 
   it('free calls are a wallet’s, however many keys it has; credits are a key’s', () =>
     tell(
-      hub,
+      hub(),
       `
       ada   joins
       twin  joins   as ada
@@ -55,7 +51,7 @@ describe('story: free quota', () => {
 
   it('twenty calls at once over two keys use two free calls', () =>
     tell(
-      hub,
+      hub(),
       `
       ada   joins
       twin  joins   as ada

@@ -1,17 +1,13 @@
-import { startTestHub, type TestHub } from '../support/hub.ts'
+import { useHub } from '../support/suite.ts'
 import { flawed, gift } from './flawed.ts'
 import { tell } from './table.ts'
 
 describe('story: refund', () => {
-  let hub: TestHub
-  before(async () => {
-    hub = await startTestHub({ plugins: [flawed, gift] })
-  })
-  after(() => hub.close())
+  const hub = useHub({ plugins: [flawed, gift] })
 
   it('whoever gets no answer pays nothing', () =>
     tell(
-      hub,
+      hub(),
       `
       ada  joins
       ada  has    1.000000
@@ -29,7 +25,7 @@ describe('story: refund', () => {
 
   it('an answer that HTTP or JSON cannot say is no answer', () =>
     tell(
-      hub,
+      hub(),
       `
       ada  joins
       ada  has    1.000000
@@ -45,7 +41,7 @@ describe('story: refund', () => {
 
   it('what is wrong with a request is told before anything is held', () =>
     tell(
-      hub,
+      hub(),
       `
       ada  joins
       ada  calls  echo/say {"word":"x"}   => 402 insufficient_credits

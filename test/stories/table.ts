@@ -184,7 +184,7 @@ async function compare(
 /** `free` is short for `200 free`; whatever happens once is not counted. */
 const spell = (item: string): string => {
   const [, what = item, times = '1'] = /^(.*?)(?: ×(\d+))?$/.exec(item) ?? []
-  return `${/^\d/.test(what) ? what : `200 ${what}`} ×${times}`
+  return `${/^\d{3}/.test(what) ? what : `200 ${what}`} ×${times}`
 }
 
 function tally(came: readonly Result[]): string[] {

@@ -1,0 +1,95 @@
+import { sleep, systemClock } from '../../core/clock.ts'
+import { uuidv7 } from '../../core/ids.ts'
+import { expireHolds } from '../../core/ledger/expire.ts'
+import { creditsOf } from '../../core/ledger/postings.ts'
+import { usd } from '../../core/money.ts'
+import { useHub } from '../support/suite.ts'
+import { flawed } from './flawed.ts'
+import { type Scene, tell, type Verb } from './table.ts'
+
+const PAYEE = 'liabilities:providers:example:flawed'
+
+/** What a process does to the ledger for a call, without the process that would finish it. */
+function dying(): Readonly<Record<string, Verb>> {
+  const calls = new Map<string, string>()
+  const holdOf = async ({ hub, actor }: Scene, who: string) => ({
+    call: calls.get(who)!,
+    owner: await hub.hub.ledger.account(creditsOf(actor(who).keyId!)),
+  })
+  const told = ({ outcome }: { outcome: string }) => [{ status: 200, source: outcome }]
+  return {
+    /** `reserves 0.300000 for 1 s` */
+    reserves: async (scene, who, rest) => {
+      const [, amount = '', seconds = ''] = /^(\S+) for (\d+) s$/.exec(rest) ?? []
+      calls.set(who, uuidv7(systemClock.now().getTime()))
+      const { ledger } = scene.hub.hub
+      const order = { amount: usd(amount), commissionBps: 1_000, ttlSeconds: Number(seconds) }
+      const payee = await ledger.account(PAYEE)
+      return told(await ledger.reserve({ ...order, ...(await holdOf(scene, who)), payee }))
+    },
+    settles: async (scene, who, rest) =>
+      told(await scene.hub.hub.ledger.settle(await holdOf(scene, who), usd(rest))),
+    releases: async (scene, who) =>
+      told(await scene.hub.hub.ledger.release(await holdOf(scene, who))),
+    waits: async (_, __, rest) => {
+      await sleep(Number(rest.replace(' ms', '')))
+      return []
+    },
+    expires: async ({ hub: { hub } }) => {
+      await expireHolds(hub.pool, hub.ledger)
+      return []
+    },
+  }
+}
+
+describe('story: a hold whose process died', () => {
+  const hub = useHub({ plugins: [flawed] })
+
+  it('goes back when its time is up, and cannot be charged afterwards', () =>
+    tell(
+      hub(),
+      `
+      ada  joins
+      ada  has       1.000000
+      ada  reserves  0.300000 for 1 s  => applied  ada 0.700000  holds 0.300000
+      hub  expires   holds             => ada 0.700000  holds 0.300000
+      ada  calls     flawed/works      => credits  ada 0.699000  holds 0.300000
+      hub  waits     1100 ms
+      hub  expires   holds             => ada 0.999000  holds 0.000000
+      ada  settles   0.300000          => id_reused_with_other_terms  ada 0.999000  example 0.000900
+      ada  releases  it                => id_reused_with_other_terms  ada 0.999000  holds 0.000000
+      hub  expires   holds             => ada 0.999000
+      `,
+      dying(),
+    ))
+
+  it('one that was settled in time is not given back', () =>
+    tell(
+      hub(),
+      `
+      ada  joins
+      ada  has       1.000000
+      ada  reserves  0.300000 for 1 s  => applied  ada 0.700000
+      ada  settles   0.200000          => applied  ada 0.800000  example 0.180000  holds 0.000000
+      ada  settles   0.200000          => replayed  ada 0.800000  commission 0.020000
+      hub  waits     1100 ms
+      hub  expires   holds             => ada 0.800000  example 0.180000
+      `,
+      dying(),
+    ))
+
+  it('a call in flight is not expired under its feet', () =>
+    tell(
+      hub(),
+      `
+      ada  joins
+      ada  has       0.001000
+      ada  reserves  0.001000 for 60 s => applied  ada 0.000000
+      hub  expires   holds             => ada 0.000000  holds 0.001000
+      ada  calls     flawed/works      => 402 insufficient_credits
+      ada  releases  it                => applied  ada 0.001000
+      ada  calls     flawed/works      => credits  ada 0.000000  holds 0.000000
+      `,
+      dying(),
+    ))
+})

@@ -1,0 +1,66 @@
+import { useHub } from '../support/suite.ts'
+import { paying } from './payments.ts'
+import { tell } from './table.ts'
+
+describe('story: top-up', () => {
+  const hub = useHub()
+
+  it('credits are bought by one transfer, which the chain confirms', () =>
+    tell(
+      hub(),
+      `
+      ada  joins     with 10.000000        => ada 0.000000  ada.usdc 10.000000
+      ada  buys      5.000000              => 201  ada 5.000000  ada.usdc 5.000000  cash 5.000000
+      hub  resolves  payments              => treasury 5.000000  transit 0.000000
+      ada  buys      6.000000              => 402 payment_invalid  ada 5.000000  ada.usdc 5.000000
+      ada  buys      0.999999              => 422 validation_failed
+      ada  buys      1.000000              => 201  ada 6.000000  ada.usdc 4.000000  cash 6.000000
+      hub  resolves  payments              => treasury 6.000000  transit 0.000000
+      `,
+      paying(),
+    ))
+
+  it('the same payment again is the same purchase, and never another one', () =>
+    tell(
+      hub(),
+      `
+      ada   joins  with 10.000000
+      twin  joins  as ada
+      bob   joins
+      ada   signs  for credits 5.000000
+      ada   sends  ada for credits 5.000000     => 201 settled  ada 5.000000  ada.usdc 5.000000
+      ada   sends  ada for credits 5.000000     => 201 settled  ada 5.000000  ada.usdc 5.000000
+      ada   sends  ada for credits 4.000000     => 402 payment_invalid  ada 5.000000
+      twin  sends  ada for credits 5.000000     => 402 payment_replayed  twin 0.000000
+      bob   sends  ada for credits 5.000000     => 402 payment_replayed  bob 0.000000
+      bob   sends  ada for echo/say             => 402 payment_invalid  bob 0.000000
+      ada   sends  ada for credits 5.000000 ∥9  => 201 settled ×9  ada 5.000000  ada.usdc 5.000000
+      `,
+      paying(),
+    ))
+
+  it('one payment sent twice at once is one purchase', () =>
+    tell(
+      hub(),
+      `
+      ada   joins  with 10.000000
+      ada   signs  for credits 5.000000
+      ada   sends  ada for credits 5.000000 ∥2  => 201 settled  202 pending  ada 5.000000
+      ada   sends  ada for credits 5.000000     => 201 settled  ada 5.000000  ada.usdc 5.000000
+      `,
+      paying(),
+    ))
+
+  it('a payment with a wrong signature buys nothing, however often it is sent', () =>
+    tell(
+      hub(),
+      `
+      ada   joins   with 10.000000
+      ada   signs   for credits 5.000000
+      ada   spoils  her payment
+      ada   sends   ada for credits 5.000000      => 402 payment_invalid  ada 0.000000
+      ada   sends   ada for credits 5.000000      => 402 payment_invalid  ada.usdc 10.000000
+      `,
+      paying(),
+    ))
+})

@@ -1,0 +1,21 @@
+import nock from 'nock'
+import { startTestHub, type TestHub } from './hub.ts'
+
+/**
+ * One hub for all tests of a `describe`, with real sockets: the mocks of other tests would read
+ * along, and the guard of calls to the outside could not see where its connections end.
+ */
+export function useHub(options?: Parameters<typeof startTestHub>[0]): () => TestHub {
+  let hub: TestHub | undefined
+  before(async function () {
+    this.timeout(30_000)
+    nock.restore()
+    hub = await startTestHub(options)
+  })
+  after(async function () {
+    this.timeout(30_000)
+    await hub?.close()
+    nock.activate()
+  })
+  return () => hub!
+}
