@@ -40,7 +40,7 @@ function cells(posting: ExportedPosting): string[] {
 }
 
 /** Cells as one line of CSV, with its line end. */
-const csvLine = (values: readonly string[]): string => `${values.map(csvCell).join(',')}\r\n`
+export const csvLine = (values: readonly string[]): string => `${values.map(csvCell).join(',')}\r\n`
 
 /** Spreadsheets run text that starts like a formula; a leading apostrophe makes it text again. */
 function csvCell(value: string): string {

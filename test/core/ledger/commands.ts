@@ -1,0 +1,142 @@
+import * as fc from 'fast-check'
+import type { Account, SingleStepEvent } from '../../../core/ledger/events.ts'
+import type { AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
+import type { Command } from './model.ts'
+import { agent, granted, micros, newId, provider } from './world.ts'
+
+const CALLS = 12
+
+/** A command in numbers, which a run turns into accounts and ids of its own. */
+export const command = fc.record({
+  do: fc.oneof(
+    { arbitrary: fc.constant('reserve' as const), weight: 5 },
+    { arbitrary: fc.constantFrom('settle', 'release', 'expire'), weight: 5 },
+  ),
+  call: fc.nat(CALLS - 1),
+  owner: fc.oneof({ arbitrary: fc.constant(null), weight: 9 }, fc.nat(4)),
+  amount: fc.bigInt({ min: 1n, max: 60n }),
+  charged: fc.oneof(fc.bigInt({ min: 0n, max: 70n }), fc.constantFrom('all', 'all', 'above')),
+  payee: fc.nat(3),
+  bps: fc.constantFrom(0n, 1n, 1_000n, 3_333n, 10_000n),
+  guards: fc.constantFrom<readonly number[]>([], [], [], [0], [1], [0, 1], [1, 0]),
+  due: fc.boolean(),
+  /** Terms other than those of the call's first reserve. */
+  twist: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
+})
+export type Draft = typeof command extends fc.Arbitrary<infer T> ? T : never
+export const batches = (min: number, max: number) =>
+  fc.array(fc.array(command, { minLength: 15, maxLength: 45, size: 'max' }), {
+    minLength: min,
+    maxLength: max,
+    size: 'max',
+  })
+
+export interface World {
+  readonly refs: ReadonlyMap<Account, AccountRef>
+  readonly owners: readonly AccountRef[]
+  readonly payees: readonly AccountRef[]
+  readonly used: AccountRef
+  readonly guards: readonly AccountRef[]
+  readonly calls: readonly string[]
+}
+
+/** New accounts and ids for one run. */
+export async function newWorld(books: Ledger): Promise<World> {
+  const credits = [await agent(books, 100n), await agent(books, 37n), await agent(books, 0n)]
+  const owners = [...credits, await granted(books, 'FREECALL', 40n), credits[0]!]
+  const guards = [await granted(books, 'ALLOWANCE', 90n), await granted(books, 'ALLOWANCE', 50n)]
+  const sellers = await books.account('liabilities:x402-out:in-transit')
+  // One of the payees spends too: what it earns in a batch pays for later calls of the batch.
+  const payees = [await provider(books, 'one'), sellers, credits[2]!]
+  const used = await books.account('equity:free-calls:used')
+  const all = [...owners, ...guards, ...payees, used]
+  const refs = new Map(all.map((ref) => [ref.code, ref]))
+  return { refs, owners, payees, used, guards, calls: Array.from({ length: CALLS }, newId) }
+}
+
+/** Drafts become commands; most of them about holds that exist, with the terms they have. */
+export function commandsOf(
+  world: World,
+  drafts: readonly Draft[],
+  reserved: Map<string, Command> = new Map(),
+): Command[] {
+  return drafts.map((draft): Command => {
+    const call = world.calls[draft.call]!
+    const before = reserved.get(call)
+    const owner = world.owners[draft.owner ?? draft.call % 4]!
+    if (draft.do !== 'reserve') {
+      const held = before?.do === 'reserve' ? before.amount : draft.amount
+      const { charged } = draft
+      const amount = charged === 'all' ? held : charged === 'above' ? held + 1n : charged
+      return { do: draft.do, call, owner: owner.code, charged: amount }
+    }
+    if (before?.do === 'reserve' && before.owner === owner.code && !draft.twist) return before
+    const free = owner.asset === 'FREECALL'
+    const made: Command = {
+      do: 'reserve',
+      call,
+      owner: owner.code,
+      asset: owner.asset,
+      amount: draft.amount,
+      payee: (free ? world.used : world.payees[draft.payee % 3]!).code,
+      bps: free ? 0n : draft.bps,
+      guards: draft.guards.map((i) => world.guards[i]!.code),
+      due: draft.due,
+    }
+    if (!before) reserved.set(call, made)
+    return made
+  })
+}
+
+/** Every event that is not a step of a call, its owner, and what it must do. */
+export function singleSteps(
+  owner: Account,
+  free: Account,
+  payee: Account,
+): readonly (readonly [SingleStepEvent, Account, readonly (readonly [Account, bigint])[]])[] {
+  const treasury = 'assets:usdc:base:treasury'
+  const inTransit = 'assets:usdc:base:in-transit'
+  return [
+    [
+      { type: 'credits.purchased', credits: owner, amount: micros(9n) },
+      owner,
+      [
+        [inTransit, -9n],
+        [owner, 9n],
+      ],
+    ],
+    [
+      { type: 'receipt.confirmed', amount: micros(8n) },
+      owner,
+      [
+        [treasury, -8n],
+        [inTransit, 8n],
+      ],
+    ],
+    [
+      { type: 'call.sold', payee, paid: micros(7n), commission: micros(2n) },
+      payee,
+      [
+        [inTransit, -7n],
+        [payee, 5n],
+        ['income:commission', 2n],
+      ],
+    ],
+    [
+      { type: 'balance.opened', account: treasury, amount: micros(6n) },
+      owner,
+      [
+        [treasury, -6n],
+        ['equity:opening', 6n],
+      ],
+    ],
+    [
+      { type: 'units.granted', account: free, asset: 'FREECALL', units: 3n },
+      free,
+      [
+        ['equity:free-calls:granted', -3n],
+        [free, 3n],
+      ],
+    ],
+  ]
+}

@@ -1,0 +1,179 @@
+import { expect } from 'chai'
+import type { Pool, QueryConfig } from 'pg'
+import { elapsedMs, sleep } from '../../../core/clock.ts'
+import { createPool } from '../../../core/db/pool.ts'
+import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger/ledger.ts'
+import { verifyLedger } from '../../../core/ledger/verify.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { agent, order, provider, tally } from './world.ts'
+
+describe('the ledger under concurrency and loss', function () {
+  this.timeout(30_000)
+  let database: FreshDatabase
+  let books: Ledger
+  let otherPool: Pool
+  let other: Ledger
+  let payee: AccountRef
+
+  before(async () => {
+    database = await freshDatabase()
+    books = new Ledger(database.pool)
+    otherPool = createPool(database.url, { role: 'hub_app', max: 4, applicationName: 'other' })
+    other = new Ledger(otherPool, { lanes: 2 })
+    payee = await provider(books, 'acme')
+  })
+  after(async () => {
+    expect((await verifyLedger(database.pool)).ok).to.equal(true)
+    await otherPool.end()
+    await database.drop()
+  })
+
+  /** How often each call stands in the journal. */
+  async function booked(calls: readonly ReserveOrder[], phase: 1 | 2): Promise<number[]> {
+    const { rows } = await database.pool.query<{ n: number }>(
+      `SELECT count(j.id)::integer AS n FROM unnest($1::uuid[]) WITH ORDINALITY c(id, i)
+       LEFT JOIN ledger.journal j ON j.id = c.id AND j.phase = $2 GROUP BY c.i ORDER BY c.i`,
+      [calls.map(({ call }) => call), phase],
+    )
+    return rows.map(({ n }) => n)
+  }
+
+  it('gives the last credit to exactly one of two instances', async () => {
+    for (let i = 0; i < 20; i++) {
+      const owner = await agent(books, 1n)
+      const results = await Promise.all([
+        books.reserve(order(owner, payee, 1n)),
+        other.reserve(order(owner, payee, 1n)),
+      ])
+      expect(tally(results)).to.deep.equal({ applied: 1, insufficient_funds: 1 })
+      expect(await books.balance(owner.code)).to.equal(0n)
+    }
+  })
+
+  it('sells no more than there are credits for, to many at once over two instances', async () => {
+    const owner = await agent(books, 50n)
+    const calls = Array.from({ length: 200 }, () => order(owner, payee, 1n))
+    const results = await Promise.all(
+      calls.map((call, i) => (i % 2 === 0 ? books : other).reserve(call)),
+    )
+    expect(tally(results)).to.deep.equal({ applied: 50, insufficient_funds: 150 })
+    expect(await books.balance(owner.code)).to.equal(0n)
+  })
+
+  it('lets the same call through once, however often it is sent at once', async () => {
+    const owner = await agent(books, 100n)
+    const call = order(owner, payee, 1n)
+    const results = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? books : other).reserve(call)),
+    )
+    expect(tally(results)).to.deep.equal({ applied: 1, replayed: 39 })
+    const resolved = await Promise.all([books.settle(call, 1n), other.release(call)])
+    expect(tally(resolved)).to.deep.equal({ applied: 1, id_reused_with_other_terms: 1 })
+  })
+
+  it('lets an operation that the database cannot do fail alone', async () => {
+    const owner = await agent(books, 1_000n)
+    const calls = Array.from({ length: 40 }, () => order(owner, payee, 2n))
+    const unknown = order(owner, { ...payee, id: 999_999n }, 2n)
+    const wrongAsset = order(owner, await books.account('equity:free-calls:used'), 2n)
+    await Promise.all([...calls, unknown, wrongAsset].map((call) => books.reserve(call)))
+    const all = [...calls.slice(0, 20), unknown, wrongAsset, ...calls.slice(20)]
+    const results = await Promise.allSettled(all.map((call) => books.settle(call, 2n)))
+    const failed = results.flatMap((result, i) => (result.status === 'rejected' ? [all[i]] : []))
+    expect(failed).to.deep.equal([unknown, wrongAsset])
+    expect(
+      results.filter((r) => r.status === 'fulfilled' && r.value.outcome === 'applied'),
+    ).to.have.length(40)
+    const released = await Promise.all([books.release(unknown), books.release(wrongAsset)])
+    expect(tally(released)).to.deep.equal({ applied: 2 })
+    expect(await books.balance(owner.code)).to.equal(920n)
+  })
+
+  it('lets a reserve of nothing, or of an owner in another asset, fail alone', async () => {
+    const owner = await agent(books, 10n)
+    const good = [order(owner, payee, 5n), order(owner, payee, 5n)] as const
+    const results = await Promise.allSettled([
+      books.reserve(good[0]),
+      books.reserve(order(owner, payee, 0n)),
+      books.reserve(order({ ...owner, asset: 'FREECALL' }, payee, 1n)),
+      books.reserve(good[1]),
+    ])
+    expect(
+      results.map((r) => (r.status === 'fulfilled' ? r.value.outcome : 'failed')),
+    ).to.deep.equal(['applied', 'failed', 'insufficient_funds', 'applied'])
+  })
+
+  it('repeats a batch whose backend was killed in the middle', async () => {
+    const owner = await agent(books, 1_000n)
+    const calls = Array.from({ length: 100 }, () => order(owner, payee, 1n))
+    const client = await database.admin.connect()
+    try {
+      await client.query('BEGIN')
+      await client.query('SELECT FROM ledger.head FOR UPDATE') // the batch must wait for it
+      const results = Promise.all(calls.map((call) => other.reserve(call)))
+      expect(await killOthers(true)).to.be.above(0)
+      await client.query('ROLLBACK')
+      expect(tally(await results)).to.deep.equal({ applied: 100 })
+    } finally {
+      client.release()
+    }
+    expect(await booked(calls, 1)).to.deep.equal(Array(100).fill(1))
+    expect(await books.balance(owner.code)).to.equal(900n)
+  })
+
+  /** Ends the backends of the other instance; `waiting` waits for one that waits for a lock. */
+  async function killOthers(waiting: boolean): Promise<number> {
+    const deadline = elapsedMs() + 5_000
+    for (; elapsedMs() < deadline; await sleep(5)) {
+      const { rowCount } = await database.admin.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'other'
+         AND datname = current_database() AND (NOT $1 OR wait_event_type = 'Lock')`,
+        [waiting],
+      )
+      if (rowCount! > 0 || !waiting) return rowCount!
+    }
+    return 0
+  }
+
+  it('answers `replayed` when the answer of a batch was lost after its commit', async () => {
+    let lost = 0
+    const query = async (config: QueryConfig): Promise<unknown> => {
+      const result: unknown = await database.pool.query(config)
+      if (config.name !== 'ledger.apply' || lost++ > 0) return result
+      throw new Error('Connection terminated unexpectedly')
+    }
+    const unlucky = new Ledger({ query } as unknown as Pool)
+    const owner = await agent(books, 5n)
+    const calls = Array.from({ length: 7 }, () => order(owner, payee, 1n))
+    const results = await Promise.all(calls.map((call) => unlucky.reserve(call)))
+    expect(tally(results)).to.deep.equal({ replayed: 5, insufficient_funds: 2 })
+    expect(await booked(calls, 1)).to.deep.equal([1, 1, 1, 1, 1, 0, 0])
+  })
+
+  it('doubles and loses nothing while backends are killed all the time', async () => {
+    const owner = await agent(books, 10_000n)
+    const calls = Array.from({ length: 1_000 }, () => order(owner, payee, 3n))
+    const running = new AbortController()
+    const killer = (async () => {
+      let killed = 0
+      for (; !running.signal.aborted; await sleep(30)) killed += await killOthers(false)
+      return killed
+    })()
+    const lanes = Array.from({ length: 50 }, async (_, lane) => {
+      const results = []
+      for (let i = lane; i < calls.length; i += 50) {
+        results.push(await other.reserve(calls[i]!), await other.settle(calls[i]!, 2n))
+      }
+      return results
+    })
+    const results = (await Promise.all(lanes)).flat()
+    running.abort()
+    expect(await killer).to.be.above(0)
+    const { applied = 0, replayed = 0, ...rest } = tally(results)
+    expect(applied + replayed).to.equal(2_000)
+    expect(rest).to.deep.equal({})
+    expect(await booked(calls, 1)).to.deep.equal(Array(1_000).fill(1))
+    expect(await booked(calls, 2)).to.deep.equal(Array(1_000).fill(1))
+    expect(await books.balance(owner.code)).to.equal(8_000n)
+  })
+})

@@ -1,0 +1,129 @@
+import { expect } from 'chai'
+import type { Ledger } from '../../../core/ledger/ledger.ts'
+import { verifyLedger } from '../../../core/ledger/verify.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { agent, newId, smallBooks } from './world.ts'
+
+const TABLES = ['journal', 'seal', 'balance', 'head', 'account', 'asset', 'kind'] as const
+
+/** What the database itself refuses, whatever the code above it does. */
+describe('the database', () => {
+  let database: FreshDatabase
+  let books: Ledger
+  let partitions: string[]
+
+  before(async () => {
+    database = await freshDatabase()
+    books = (await smallBooks(database.pool)).books
+    const { rows } = await database.admin.query<{ name: string }>(
+      `SELECT inhrelid::regclass::text AS name FROM pg_inherits
+       WHERE inhparent = 'ledger.journal'::regclass`,
+    )
+    partitions = rows.map(({ name }) => name)
+  })
+  after(async () => {
+    expect((await verifyLedger(database.pool)).ok).to.equal(true)
+    await database.drop()
+  })
+
+  const failure = async (sql: string, as: 'pool' | 'admin'): Promise<string> =>
+    database[as].query(sql).then(
+      () => 'allowed',
+      (error: Error) => error.message,
+    )
+
+  it('lets the role of the hub read the ledger, and write no table of it', async () => {
+    const names = [...TABLES.map((name) => `ledger.${name}`), ...partitions]
+    for (const name of names) {
+      const statements = [
+        `INSERT INTO ${name} DEFAULT VALUES`,
+        `UPDATE ${name} SET ${await anyColumn(name)}`,
+        `DELETE FROM ${name}`,
+        `TRUNCATE ${name}`,
+      ]
+      for (const sql of statements) {
+        expect(await failure(sql, 'pool'), sql).to.match(/^permission denied for/)
+      }
+      expect(await failure(`SELECT FROM ${name}`, 'pool')).to.equal('allowed')
+    }
+  })
+
+  async function anyColumn(table: string): Promise<string> {
+    const { rows } = await database.admin.query<{ name: string }>(
+      `SELECT attname AS name FROM pg_attribute
+       WHERE attrelid = $1::regclass AND attnum = 1`,
+      [table],
+    )
+    return `${rows[0]!.name} = ${rows[0]!.name}`
+  }
+
+  it('lets the role of the hub run the doors of the ledger, not what is behind them', async () => {
+    const { rows } = await database.admin.query<{ name: string }>(
+      `SELECT proname AS name FROM pg_proc WHERE pronamespace = 'ledger'::regnamespace
+       AND has_function_privilege('hub_app', oid, 'EXECUTE') ORDER BY 1`,
+    )
+    expect(rows.map(({ name }) => name)).to.deep.equal([
+      'apply',
+      'ensure_partitions',
+      'first_id',
+      'holds_account',
+      'leaf',
+      'legs',
+      'open_account',
+      'post',
+    ])
+  })
+
+  it('refuses even its owner to change the past, also in a partition', async () => {
+    for (const name of ['ledger.journal', 'ledger.seal', ...partitions]) {
+      const set = name === 'ledger.seal' ? 'at = at' : 'amount = amount'
+      for (const sql of [`UPDATE ${name} SET ${set}`, `DELETE FROM ${name}`, `TRUNCATE ${name}`]) {
+        const { rowCount } = await database.admin.query(`SELECT FROM ${name} LIMIT 1`)
+        if (rowCount === 0 && !sql.startsWith('TRUNCATE')) continue // a row trigger needs a row
+        expect(await failure(sql, 'admin'), sql).to.match(/^the ledger is append-only/)
+      }
+    }
+  })
+
+  it('guards every partition by a row and a truncate trigger, also future ones', async () => {
+    await database.admin.query('SELECT ledger.ensure_partitions(30)')
+    const { rows } = await database.admin.query<{ name: string; guards: number }>(
+      `SELECT i.inhrelid::regclass::text AS name, (SELECT count(*) FROM pg_trigger t
+         WHERE t.tgrelid = i.inhrelid AND t.tgfoid = 'ledger.refuse_change'::regproc
+           AND t.tgenabled = 'O' AND t.tgtype IN (27, 34))::integer AS guards
+       FROM pg_inherits i WHERE i.inhparent = 'ledger.journal'::regclass`,
+    ) // 27: BEFORE UPDATE OR DELETE FOR EACH ROW; 34: BEFORE TRUNCATE
+    expect(rows.length).to.be.above(30)
+    expect(rows.filter(({ guards }) => guards !== 2)).to.deep.equal([])
+    const grants = await database.admin.query(
+      `SELECT 1 FROM pg_inherits WHERE inhparent = 'ledger.journal'::regclass
+       AND (NOT has_table_privilege('hub_app', inhrelid, 'SELECT')
+         OR has_table_privilege('hub_app', inhrelid, 'INSERT, UPDATE, DELETE, TRUNCATE'))`,
+    )
+    expect(grants.rowCount).to.equal(0)
+    expect(
+      (await database.admin.query('SELECT ledger.ensure_partitions(30) AS n')).rows[0].n,
+    ).to.equal(0)
+  })
+
+  it('refuses an entry that is not balanced, in all and for each asset', async () => {
+    const post = (accounts: string, amounts: string): Promise<string> =>
+      failure(
+        `SELECT ledger.post(0::smallint, 3, '${newId()}', 'balance.opened', '${accounts}',
+           '${amounts}')`,
+        'pool',
+      )
+    expect(await post('{3,13}', '{-5,4}')).to.match(/^not balanced/)
+    expect(await post('{3,31}', '{-5,5}')).to.match(/^not balanced/)
+    expect(await post('{3,999999}', '{-5,5}')).to.match(/^not balanced, or an unknown account/)
+    expect(await post('{3}', '{0}')).to.match(/journal_step/)
+    expect(await post('{3,13}', '{-5,5}')).to.equal('allowed')
+  })
+
+  it('refuses an overdraft, also when it is tried by hand', async () => {
+    const owner = await agent(books, 10n)
+    const sql = `UPDATE ledger.balance SET balance = -1 WHERE account = ${owner.id}`
+    expect(await failure(sql, 'admin')).to.match(/balance_floor/)
+    expect(await books.balance(owner.code)).to.equal(10n)
+  })
+})

@@ -1,0 +1,213 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { systemClock } from '../../../core/clock.ts'
+import { createPool } from '../../../core/db/pool.ts'
+import type { Account, Outcome } from '../../../core/ledger/events.ts'
+import { type AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
+import { changes } from '../../../core/ledger/postings.ts'
+import { totals, trialBalance } from '../../../core/ledger/trial-balance.ts'
+import { verifyLedger } from '../../../core/ledger/verify.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { batches, command, commandsOf, newWorld, singleSteps, type World } from './commands.ts'
+import { type Command, executionOrder, Model } from './model.ts'
+import { micros, newId, order } from './world.ts'
+
+const OPERATIONS_MIN = 3_000
+const seed = systemClock.now().getTime() % 2 ** 31
+
+describe('the ledger beside a model', function () {
+  this.timeout(60_000)
+  let database: FreshDatabase
+  let books: Ledger
+  let operations = 0
+
+  before(async () => {
+    database = await freshDatabase()
+    books = new Ledger(database.pool)
+  })
+  after(() => database.drop())
+
+  const newModel = async (): Promise<Model> =>
+    new Model((await trialBalance(database.pool)).map(({ account, balance }) => [account, balance]))
+
+  async function execute(ledger: Ledger, world: World, command: Command): Promise<Outcome> {
+    operations++
+    const ref = (code: Account): AccountRef => world.refs.get(code)!
+    const hold = { call: command.call, owner: ref(command.owner) }
+    if (command.do === 'settle') return (await ledger.settle(hold, command.charged)).outcome
+    if (command.do !== 'reserve') return (await ledger[command.do](hold)).outcome
+    const { amount, payee, bps, guards, due } = command
+    const result = await ledger.reserve({
+      ...hold,
+      amount,
+      payee: ref(payee),
+      commissionBps: Number(bps),
+      ttlSeconds: due ? 0 : 3_600,
+      guards: guards.map(ref),
+    })
+    return result.outcome
+  }
+
+  /** The books are sound, and hold what the model holds. */
+  async function expectSame(model: Model): Promise<void> {
+    const { checks } = await verifyLedger(database.pool)
+    expect(checks.filter(({ bad }) => bad !== 0n)).to.deep.equal([])
+    const rows = await trialBalance(database.pool)
+    for (const [asset, sum] of totals(rows)) expect(sum, asset).to.equal(0n)
+    for (const { account, balance } of rows) {
+      expect(balance, account).to.equal(model.balance(account))
+      if (/^liabilities:(agents|free-calls|allowances):/.test(account)) {
+        expect(balance >= 0n, account).to.equal(true)
+      }
+    }
+  }
+
+  /** For each entry: postings(event) = the rows of the view = what the journal implies. */
+  async function expectPostings(model: Model): Promise<void> {
+    const { rows } = await database.pool.query<{ key: string; legs: [string, string][] }>(
+      `SELECT l.key, jsonb_agg(jsonb_build_array(l.account, l.amount::text)) AS legs FROM (
+         SELECT format('%s %s %s', a.code, p.id, p.event) AS key, p.account, sum(p.amount) AS amount
+         FROM ledger.posting p JOIN ledger.account a ON a.id = p.owner
+         WHERE p.id = ANY ($1) GROUP BY 1, 2 HAVING sum(p.amount) <> 0) l GROUP BY l.key`,
+      [model.events.map(({ id }) => id)],
+    )
+    const booked = new Map(rows.map(({ key, legs }) => [key, new Map(legs)]))
+    for (const { id, owner, event } of model.events) {
+      const key = `${owner} ${id} ${event.type}`
+      const legs = [...changes(event)].map(([account, sum]) => [account, String(sum)] as const)
+      const inBooks = [...(booked.get(key) ?? [])]
+      expect(inBooks, key).to.have.deep.members(legs)
+      booked.delete(key)
+    }
+    expect([...booked.keys()], 'entries that nobody asked for').to.deep.equal([])
+  }
+
+  it(`gives every batch the outcomes of its operations one by one (seed ${seed})`, async () => {
+    const property = fc.asyncProperty(batches(2, 5), async (drafts) => {
+      const world = await newWorld(books)
+      const model = await newModel()
+      const reserved = new Map<string, Command>()
+      for (const batch of drafts) {
+        const commands = commandsOf(world, batch, reserved)
+        const expected = new Map(
+          executionOrder(commands.map((c, i) => ({ ...c, i }))).map((c) => [c.i, model.run(c)]),
+        )
+        const outcomes = await Promise.all(commands.map((c) => execute(books, world, c)))
+        expect(outcomes).to.deep.equal(commands.map((_, i) => expected.get(i)))
+      }
+      await expectSame(model)
+      await expectPostings(model)
+    })
+    await fc.assert(property, { numRuns: 25, seed })
+  })
+
+  it(`of two instances at once is that of the journal's order (seed ${seed})`, async () => {
+    const otherPool = createPool(database.url, { role: 'hub_app', max: 3 })
+    const other = new Ledger(otherPool, { lanes: 2 })
+    const property = fc.asyncProperty(batches(2, 3), async (drafts) => {
+      const world = await newWorld(books)
+      const model = await newModel()
+      const all = commandsOf(world, drafts.flat())
+      const outcomes = await Promise.all(
+        all.map((c, i) => execute(i % 2 === 0 ? books : other, world, c)),
+      )
+      const applied = all.filter((_, i) => outcomes[i] === 'applied')
+      for (const { id, owner, phase, amount, kind } of await journalOf(world)) {
+        const index = applied.findIndex((c) => {
+          if (c.call !== id || c.owner !== owner) return false
+          if (c.do === 'reserve') return phase === 1 && c.amount === amount
+          return KINDS[c.do] === kind && (c.do !== 'settle' || c.charged === amount)
+        })
+        expect(index, `somebody was told of ${id} phase ${phase}`).to.not.equal(-1)
+        const [command] = applied.splice(index, 1)
+        expect(model.run(command!)).to.equal('applied')
+      }
+      expect(applied, 'told of what is not in the journal').to.deep.equal([])
+      await expectSame(model)
+    })
+    try {
+      await fc.assert(property, { numRuns: 15, seed })
+    } finally {
+      await otherPool.end()
+    }
+  })
+
+  async function journalOf(world: World) {
+    const { rows } = await database.pool.query<{
+      id: string
+      owner: Account
+      phase: number
+      amount: bigint
+      kind: number
+    }>(
+      `SELECT j.id, a.code AS owner, j.phase, j.amount, j.kind FROM ledger.journal j
+       JOIN ledger.account a ON a.id = j.owner WHERE j.id = ANY ($1) ORDER BY j.seq`,
+      [world.calls],
+    )
+    return rows
+  }
+
+  it('books every event of a single step as its postings say, and once', async () => {
+    const world = await newWorld(books)
+    const [owner] = world.owners as [AccountRef]
+    const free = world.owners[3]!
+    const paid = order(owner, world.payees[1]!, 5n, { commissionBps: 0 })
+    await books.reserve(paid)
+    await books.settle(paid, 5n) // so that there is something to confirm
+    const model = await newModel()
+    for (const [event, account, legs] of singleSteps(
+      owner.code,
+      free.code,
+      world.payees[0]!.code,
+    )) {
+      const entry = { id: newId(), owner: world.refs.get(account)! }
+      const expected = { id: entry.id, owner: account }
+      for (const outcome of ['applied', 'replayed'] as const) {
+        expect(await books.post(event, entry), event.type).to.equal(outcome)
+        expect(model.post(event, expected, legs)).to.equal(outcome)
+      }
+      const twisted = { type: 'balance.opened', account, amount: micros(77n) } as const
+      expect(await books.post(twisted, entry)).to.equal('id_reused_with_other_terms')
+      await expectSame(model)
+    }
+    await expectPostings(model)
+  })
+
+  it('changes nothing when everything is said again', async () => {
+    const world = await newWorld(books)
+    const drafts = fc.sample(command, { numRuns: 60, seed })
+    const commands = commandsOf(world, drafts)
+    for (const c of commands) await execute(books, world, c)
+    const model = await newModel()
+    const { rows: before } = await database.pool.query('SELECT seq, hash FROM ledger.head')
+    const journal = await journalOf(world)
+    for (const { id, owner, phase, amount, kind } of journal) {
+      const hold = { call: id, owner: world.refs.get(owner)! }
+      if (phase === 1) {
+        const made = commands.find(
+          (c) => c.call === id && c.do === 'reserve' && c.amount === amount,
+        )
+        expect(await execute(books, world, made!)).to.be.oneOf([
+          'replayed',
+          'id_reused_with_other_terms',
+        ])
+      } else if (kind === KINDS.settle) {
+        expect((await books.settle(hold, amount)).outcome).to.equal('replayed')
+        expect((await books.settle(hold, amount + 1n)).outcome).to.equal(
+          'id_reused_with_other_terms',
+        )
+        expect((await books.release(hold)).outcome).to.equal('id_reused_with_other_terms')
+      }
+    }
+    const { rows: after } = await database.pool.query('SELECT seq, hash FROM ledger.head')
+    expect(after).to.deep.equal(before)
+    await expectSame(model)
+  })
+
+  it(`did at least ${OPERATIONS_MIN} operations`, () => {
+    process.stdout.write(`      ${operations} operations\n`)
+    expect(operations).to.be.at.least(OPERATIONS_MIN)
+  })
+})
+
+const KINDS = { settle: 2, release: 3, expire: 4 } as const

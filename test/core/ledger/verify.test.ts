@@ -1,0 +1,234 @@
+import { expect } from 'chai'
+import { elapsedMs } from '../../../core/clock.ts'
+import { totals, trialBalance } from '../../../core/ledger/trial-balance.ts'
+import { type Verification, verifyLedger } from '../../../core/ledger/verify.ts'
+import { ledgerCommand } from '../../../server/ledger.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { agent, order, smallBooks } from './world.ts'
+
+/** A superuser can change anything by switching the triggers off: verification must tell. */
+describe('the verification of the books', () => {
+  let database: FreshDatabase
+
+  beforeEach(async () => {
+    database = await freshDatabase()
+    await smallBooks(database.pool)
+  })
+  afterEach(() => database.drop())
+
+  /** Changes the books behind their back, and verifies them. */
+  async function tampered(sql: string): Promise<Verification> {
+    const client = await database.admin.connect()
+    try {
+      await client.query('SET session_replication_role = replica')
+      const result = await client.query(sql)
+      expect(result.rowCount, 'rows tampered with').to.be.above(0)
+      await client.query('RESET session_replication_role')
+    } finally {
+      client.release()
+    }
+    return verifyLedger(database.pool)
+  }
+
+  const broken = ({ checks }: Verification): Record<string, string> =>
+    Object.fromEntries(
+      checks.filter(({ bad }) => bad !== 0n).map(({ name, example }) => [name, example ?? '']),
+    )
+
+  async function rowAt(seq: number): Promise<string> {
+    const { rows } = await database.pool.query<{ name: string }>(
+      `SELECT format('shard %s seq %s id %s', shard, seq, id) AS name
+       FROM ledger.journal WHERE seq = $1`,
+      [seq],
+    )
+    return rows[0]!.name
+  }
+
+  it('finds nothing in sound books, and changes nothing', async () => {
+    const first = await verifyLedger(database.pool)
+    expect(first.ok).to.equal(true)
+    expect(first.checks.length).to.be.at.least(11)
+    expect(first.checks.every(({ bad, example }) => bad === 0n && example === undefined)).to.equal(
+      true,
+    )
+    expect(await verifyLedger(database.pool)).to.deep.equal(first)
+  })
+
+  it('names a row whose amount was changed, even in a way that balances', async () => {
+    const row = await rowAt(4)
+    const result = broken(
+      await tampered('UPDATE ledger.journal SET amount = amount + 1 WHERE seq = 4'),
+    )
+    expect(result['every row is as it was written']).to.equal(row)
+    expect(result['each balance is the sum of its postings']).to.include('liabilities:')
+  })
+
+  it('names a row whose meta was changed, which touches no balance', async () => {
+    const row = await rowAt(1)
+    const result = await tampered(`UPDATE ledger.journal SET meta = '{"a":1}' WHERE seq = 1`)
+    expect(broken(result)).to.deep.equal({ 'every row is as it was written': row })
+    expect(result.ok).to.equal(false)
+  })
+
+  it('names the place of a row that was removed', async () => {
+    const result = broken(await tampered('DELETE FROM ledger.journal WHERE seq = 2'))
+    expect(result['the sequence has no gaps and ends at the head']).to.equal(
+      'shard 0 seq 2 is missing',
+    )
+    expect(result).to.include.keys('every row is under its seal')
+  })
+
+  it('notices that the last rows were removed, with their seal', async () => {
+    const result = broken(
+      await tampered(
+        `WITH s AS (DELETE FROM ledger.seal WHERE seq_to = (SELECT seq FROM ledger.head)
+           RETURNING seq_from) DELETE FROM ledger.journal WHERE seq >= (SELECT seq_from FROM s)`,
+      ),
+    )
+    expect(result['the sequence has no gaps and ends at the head']).to.match(
+      /^shard 0: the head is/,
+    )
+    expect(result).to.include.keys('the seals are one unbroken chain up to the head')
+  })
+
+  it('names rows that changed places', async () => {
+    const row = await rowAt(5)
+    const result = broken(
+      await tampered('UPDATE ledger.journal SET seq = 11 - seq WHERE seq IN (5, 6)'),
+    )
+    expect(result['every row is as it was written']).to.match(/^shard 0 seq 5 id/)
+    expect(result['every row is as it was written']).to.not.equal(row)
+    expect(result).to.include.keys('every row is under its seal')
+  })
+
+  it('names a row that was changed in its partition directly', async () => {
+    const { rows } = await database.pool.query<{ name: string }>(
+      'SELECT tableoid::regclass::text AS name FROM ledger.journal WHERE seq = 6',
+    )
+    const result = await tampered(`UPDATE ${rows[0]!.name} SET endpoint = 7 WHERE seq = 6`)
+    expect(broken(result)['every row is as it was written']).to.equal(await rowAt(6))
+  })
+
+  it('notices a changed row whose leaf was made to fit, by its seal', async () => {
+    const result = broken(
+      await tampered(
+        `UPDATE ledger.journal j
+         SET endpoint = 7, leaf = ledger.leaf(ROW(j.id, j.owner, j.seq, j.at, j.amount,
+           j.rest, j.fee, j.payee, j.expires_at, 7, j.price_version, j.bps, j.asset,
+           j.shard, j.kind, j.phase, j.guards, j.accounts, j.amounts, j.effective_at, j.meta,
+           j.leaf)::ledger.journal) WHERE j.seq = 6`,
+      ),
+    )
+    expect(result).to.not.have.property('every row is as it was written')
+    expect(result['every row is under its seal']).to.match(/^shard 0 seq \d to \d/)
+  })
+
+  it('notices a changed seal, a changed head and an entry without a head', async () => {
+    const chain = 'the seals are one unbroken chain up to the head'
+    const seal = broken(await tampered(`UPDATE ledger.seal SET hash = '\\x01' WHERE seq_from = 1`))
+    expect(seal).to.include.keys(chain, 'every row is under its seal')
+    const head = broken(await tampered('UPDATE ledger.head SET seq = seq + 1'))
+    expect(head).to.include.keys(chain, 'the sequence has no gaps and ends at the head')
+  })
+
+  it('names an account whose balance was changed, and the total that is not zero', async () => {
+    const result = broken(await tampered('UPDATE ledger.balance SET balance = 7 WHERE account = 1'))
+    expect(result['each balance is the sum of its postings']).to.match(
+      /^income:commission: balance 7/,
+    )
+    expect(result['balances sum to zero for each asset']).to.match(/^USDC/)
+    expect(await ledgerCommand(database.pool, ['balances'], () => {})).to.equal(1)
+  })
+
+  it('notices postings without a balance, and holds that nobody holds', async () => {
+    const missing = broken(await tampered('DELETE FROM ledger.balance WHERE account = 1'))
+    expect(missing['each balance is the sum of its postings']).to.include('missing')
+    const holds = broken(
+      await tampered('UPDATE ledger.balance SET balance = 9 WHERE account IN (2, 40)'),
+    )
+    expect(holds['the control accounts hold what open holds hold']).to.match(/holds: balance 9/)
+  })
+
+  it('notices a balance below its floor, when the floor was raised meanwhile', async () => {
+    await database.admin.query('ALTER TABLE ledger.balance DROP CONSTRAINT balance_floor')
+    const result = broken(await tampered('UPDATE ledger.balance SET floor = 1 WHERE account = 30'))
+    expect(result['no balance is below its floor']).to.include('floor 1')
+  })
+
+  it('notices an outcome of other terms, one without its reserve, and a second one', async () => {
+    const terms = 'every outcome has its reserve, and the same terms'
+    await database.admin.query('ALTER TABLE ledger.journal DROP CONSTRAINT journal_pkey')
+    const twice = broken(
+      await tampered('INSERT INTO ledger.journal SELECT * FROM ledger.journal WHERE kind = 3'),
+    )
+    expect(twice['a hold has one outcome at most']).to.match(/2 outcomes$/)
+    expect(twice['the sequence has no gaps and ends at the head']).to.match(/used twice$/)
+    const alone = broken(
+      await tampered(`DELETE FROM ledger.journal WHERE phase = 1 AND guards IS NOT NULL`),
+    )
+    expect(alone[terms]).to.match(/^shard 0 seq \d+ id .*: no reserve$/)
+    const changed = broken(await tampered('UPDATE ledger.journal SET payee = 3 WHERE kind = 3'))
+    expect(changed[terms]).to.match(/^shard 0 seq \d+ id/)
+  })
+
+  it('notices an entry that is not balanced for each asset', async () => {
+    const result = broken(
+      await tampered(`UPDATE ledger.journal SET accounts[1] = 31 WHERE kind = 16`),
+    )
+    expect(result['every entry is balanced for each asset']).to.include(await rowAt(1))
+  })
+
+  it('is right beside running calls', async () => {
+    const { books, owner, payee } = await smallBooks(database.pool)
+    const poor = await agent(books, 3n)
+    const until = elapsedMs() + 1_000
+    const traffic = async (): Promise<void> => {
+      while (elapsedMs() < until) {
+        const call = order(owner, payee, 5n)
+        await Promise.all([books.reserve(call), books.reserve(order(poor, payee, 2n))])
+        await books.settle(call, 4n)
+      }
+    }
+    const checks = async (): Promise<void> => {
+      while (elapsedMs() < until)
+        expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
+    }
+    await Promise.all([traffic(), traffic(), traffic(), checks()])
+  })
+
+  it('is a command: text or JSON, and an exit code', async () => {
+    const said: string[] = []
+    const run = async (...args: string[]): Promise<number> => {
+      said.length = 0
+      return ledgerCommand(database.pool, args, (text) => said.push(text))
+    }
+    expect(await run('verify')).to.equal(0)
+    expect(said.join('')).to.include('The books are sound.')
+    expect(await run('balances', '--json')).to.equal(0)
+    const { accounts, totals: sums } = JSON.parse(said.join(''))
+    expect(sums).to.deep.equal({ USDC: '0', ALLOWANCE: '0', FREECALL: '0' })
+    expect(
+      accounts.find((row: { account: string }) => row.account === 'liabilities:holds'),
+    ).to.deep.equal({ account: 'liabilities:holds', asset: 'USDC', balance: '5003' })
+    expect(await run('--help')).to.equal(0)
+    for (const args of [
+      [],
+      ['steal'],
+      ['export'],
+      ['export', '--format', 'pdf'],
+      ['verify', '--x'],
+    ]) {
+      expect(await run(...args), args.join(' ')).to.equal(2)
+      expect(said.join('')).to.include('Usage: npm run ledger')
+    }
+    await tampered('UPDATE ledger.journal SET endpoint = 7 WHERE seq = 6')
+    expect(await run('verify', '--json')).to.equal(1)
+    expect(JSON.parse(said.join(''))).to.have.property('ok', false)
+  })
+
+  it('has a trial balance with every account, and totals of zero', async () => {
+    const rows = await trialBalance(database.pool)
+    expect(rows).to.deep.include({ account: 'income:commission', asset: 'USDC', balance: 1029n })
+    expect([...totals(rows).values()].every((sum) => sum === 0n)).to.equal(true)
+  })
+})
