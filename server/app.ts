@@ -90,6 +90,10 @@ const jsonOf = (body: unknown): string => JSON.stringify(body ?? null)
 const serveRest =
   (route: AnyRoute, { keys, limits, standing, baseUrl }: Doors): Middleware =>
   async (ctx) => {
+    const params = (ctx['params'] as Record<string, string> | undefined) ?? {}
+    if (Object.values(params).some((value) => /\p{Cc}/u.test(value))) {
+      throw new Fault('malformed_path')
+    }
     const authorization = header(ctx, 'authorization')
     const caller = route.auth === 'key' ? await keys.authenticate(authorization ?? '') : undefined
     const rate = caller && (await limits.key(caller.keyId, await standing.tier(caller.credits)))
@@ -99,7 +103,7 @@ const serveRest =
       requestId: requestIdOf(ctx),
       url: new URL(ctx.url, baseUrl()).href,
       ip: ctx.ip,
-      params: (ctx['params'] as Record<string, string> | undefined) ?? {},
+      params,
       body,
       query,
       caller,

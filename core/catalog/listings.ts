@@ -110,9 +110,9 @@ export interface SearchOrder {
 export async function searchServices(pool: Pool, order: SearchOrder): Promise<Found[]> {
   const { rows } = await pool.query<Found>(
     `WITH wanted AS (
-       SELECT lower($1) AS text, to_tsquery('english', coalesce(
-         nullif(array_to_string(tsvector_to_array(to_tsvector('english', $1)), ' | '), ''),
-         '')) AS words
+       SELECT lower($1) AS text, coalesce((
+         SELECT string_agg(quote_literal(replace(word, '\\', '')), ' | ')
+         FROM unnest(tsvector_to_array(to_tsvector('english', $1))) word), '')::tsquery AS words
      )
      SELECT ${LISTING}, m.score, m.why
      ${FROM}

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
+import { getAddress } from 'viem'
 import { Fault } from '../errors.ts'
 import { base62 } from '../ids.ts'
 
@@ -38,7 +39,7 @@ export async function createChallenge(
   const { now, expires } = rows[0]!
   const message = [
     `${new URL(origin).host} wants you to sign in with your Ethereum account:`,
-    wallet ?? '(the wallet that signs this message)',
+    wallet ? getAddress(wallet) : '(the wallet that signs this message)',
     '',
     'Register this wallet as an agent and receive an API key. This costs nothing.',
     '',

@@ -94,7 +94,7 @@ export const catalogRoutes = (pool: Pool, proxyUrl: () => string): readonly AnyR
         const order = { query: query.trim(), category, maxPrice, limit: limit + 1, offset }
         const rows = await searchServices(pool, order)
         const hit = (found: Found) => ({ ...show(found), score: found.score, why: found.why })
-        return page(rows, limit, url, () => [offset + limit], hit)
+        return { body: page(rows, limit, url, () => [offset + limit], hit).body }
       },
     }),
   ]

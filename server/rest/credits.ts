@@ -85,7 +85,7 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
     answer: { status: 200, schema: pageOf(HistoryItem) },
     handle: async (request) => {
       const { limit, cursor } = request.query
-      const after = readCursor(cursor, z.tuple([z.uuid(), z.int()]))
+      const after = readCursor(cursor, z.tuple([z.uuid(), z.int().min(0).max(2)]))
       const rows = await history(ports.pool, callerOf(request), limit + 1, after)
       return page(rows, limit, request.url, ({ id, phase }) => [id, phase], showHistory)
     },

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
+import { parse } from './route.ts'
 
 /** Query of every list: how many, and where to go on. */
 export const paging = {
@@ -28,13 +29,10 @@ const writeCursor = (position: readonly unknown[]): string =>
  * Reads a cursor that `writeCursor` wrote.
  * @throws Fault `validation_failed` for any other text
  */
-export function readCursor<T extends z.ZodType>(
-  cursor: string | undefined,
-  shape: T,
-): z.infer<T> | undefined {
+export function readCursor<T>(cursor: string | undefined, shape: z.ZodType<T>): T | undefined {
   if (cursor === undefined) return undefined
   try {
-    return shape.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
+    return parse(shape, JSON.parse(Buffer.from(cursor, 'base64url').toString()))
   } catch (error) {
     throw new Fault('validation_failed', 'The cursor is not one of this list.', { cause: error })
   }

@@ -54,6 +54,7 @@ export function callerOf({ caller }: { readonly caller: Caller | undefined }): C
  * @throws Fault `validation_failed` with the issues
  */
 export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
+  if (hasNul(value)) throw new Fault('validation_failed', 'Text may not contain U+0000.', NUL)
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
   const issues = parsed.error.issues.slice(0, 20).map(({ path, message }) => ({
@@ -64,3 +65,12 @@ export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
     extras: { issues },
   })
 }
+
+/** No text with U+0000 is one that PostgreSQL can hold or look for. */
+function hasNul(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes('\0')
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(([name, inner]) => name.includes('\0') || hasNul(inner))
+}
+
+const NUL = { extras: { issues: [{ path: '/', message: 'contains U+0000' }] } } as const

@@ -1,0 +1,80 @@
+import { expect } from 'chai'
+import { sleep } from '../../../core/clock.ts'
+import { generateKey } from '../../../core/identity/keys.ts'
+import { ask } from '../../support/ask.ts'
+import { useHub } from '../../support/suite.ts'
+
+const KEYED = [
+  ['GET', '/v1/wallet/balance'],
+  ['GET', '/v1/credits/balance'],
+  ['GET', '/v1/credits/history'],
+  ['POST', '/v1/search'],
+  ['POST', '/v1/credits/purchase'],
+  ['POST', '/proxy/external'],
+] as const
+const OPEN = ['/health', '/openapi.json', '/v1/services', '/v1/services/echo'] as const
+
+describe('authentication', () => {
+  const hub = useHub()
+  const told = async (method: string, path: string, authorization?: string) => {
+    const headers: Record<string, string> = authorization ? { authorization } : {}
+    return ask(hub().url, path, { method, headers, ...(method === 'POST' ? { body: {} } : {}) })
+  }
+
+  for (const [method, path] of KEYED) {
+    it(`${method} ${path} needs a key`, async () => {
+      const { status, headers, body } = await told(method, path)
+      expect(status).to.equal(401)
+      expect(headers['www-authenticate']).to.match(/^Bearer realm="hub"/)
+      expect(body['code']).to.equal('invalid_api_key')
+    })
+  }
+
+  for (const path of OPEN) {
+    it(`GET ${path} needs none`, async () => {
+      expect((await told('GET', path)).status).to.equal(200)
+    })
+  }
+
+  it('refuses whatever is not a key of this hub, on every door', async () => {
+    const { apiKey } = await hub().agent()
+    const last = apiKey.at(-1) === 'a' ? 'b' : 'a'
+    const wrong = {
+      'an unknown key': `Bearer ${generateKey()}`,
+      'a wrong checksum': `Bearer ${apiKey.slice(0, -1)}${last}`,
+      'half a key': `Bearer ${apiKey.slice(0, 30)}`,
+      'another prefix': `Bearer sk_${apiKey.slice(4)}`,
+      'no key': 'Bearer',
+      'another scheme': `Basic ${apiKey}`,
+      'no scheme': apiKey,
+      'two keys': `Bearer ${apiKey} ${apiKey}`,
+      'a key in quotes': `Bearer "${apiKey}"`,
+      'a very long one': `Bearer ahk_${'a'.repeat(5_000)}`,
+    }
+    for (const [what, authorization] of Object.entries(wrong)) {
+      for (const path of ['/v1/search', '/proxy/echo/say']) {
+        const { status, headers, body } = await told('POST', path, authorization)
+        expect([status, body['code']], `${what} at ${path}`).to.deep.equal([401, 'invalid_api_key'])
+        expect(headers['www-authenticate']).to.match(/error="invalid_token"/)
+      }
+    }
+  })
+
+  it('takes the scheme in any case', async () => {
+    const { apiKey } = await hub().agent()
+    for (const scheme of ['bearer', 'BEARER']) {
+      const { status } = await told('GET', '/v1/credits/balance', `${scheme} ${apiKey}`)
+      expect(status).to.equal(200)
+    }
+  })
+
+  it('refuses a revoked key within a second', async () => {
+    const { apiKey, keyId, client } = await hub().agent()
+    await client.balance()
+    await hub().hub.pool.query('UPDATE hub.api_key SET revoked_at = now() WHERE id = $1', [keyId])
+    await sleep(1_000)
+    const { status, headers, body } = await told('GET', '/v1/credits/balance', `Bearer ${apiKey}`)
+    expect([status, body['code']]).to.deep.equal([401, 'revoked_api_key'])
+    expect(headers['www-authenticate']).to.match(/^Bearer realm="hub", error="invalid_token"/)
+  })
+})

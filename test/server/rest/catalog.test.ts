@@ -1,0 +1,207 @@
+import { defineService, s, usd } from 'agenthub/plugin'
+import { expect } from 'chai'
+import { ask } from '../../support/ask.ts'
+import type { TestAgent } from '../../support/hub.ts'
+import { useHub } from '../../support/suite.ts'
+
+/** Thirty services of no use, to fill pages. */
+const filler = Array.from({ length: 30 }, (_, i) =>
+  defineService({
+    slug: `filler-${String(i).padStart(2, '0')}`,
+    name: `Filler ${i}`,
+    category: 'filling',
+    summary: i === 7 ? 'Translates poems of sailors.' : 'Fills a page.',
+    provider: 'example',
+    endpoints: {
+      'GET /it': { summary: 'It.', price: usd('0.01'), input: s.object({}), handle: () => ({}) },
+    },
+  }),
+)
+
+type Item = Readonly<Record<string, unknown>>
+interface Page {
+  readonly data: readonly Item[]
+  readonly next_cursor: string | null
+  readonly has_more: boolean
+}
+
+describe('the catalogue', () => {
+  const hub = useHub({ plugins: filler })
+  let ada: TestAgent
+  before(async () => {
+    ada = await hub().agent()
+  })
+  const get = (path: string) => ask(hub().url, path)
+  const search = (body: unknown) => ask(hub().url, '/v1/search', { body, key: ada.apiKey })
+
+  describe('GET /v1/services', () => {
+    it('lists what is for sale, with prices in microdollars', async () => {
+      const { body } = await get('/v1/services?limit=100')
+      const { data } = body as unknown as Page
+      const analysis = data.find(({ slug }) => slug === 'analysis')
+      expect(analysis).to.deep.include({
+        type: 'native',
+        category: 'ai',
+        provider: 'agenthub',
+        endpoint_count: 4,
+        price_microdollars: { min: 2_000, max: 3_000 },
+        free_calls_per_month: 15,
+        proxy_url: `${hub().url}/proxy/analysis`,
+      })
+      expect(analysis).to.include.keys('uptime_percentage', 'average_latency_ms', 'name', 'summary')
+    })
+
+    it('gives every service once, page by page', async () => {
+      const seen: unknown[] = []
+      let path: string | undefined = '/v1/services?limit=7'
+      while (path !== undefined) {
+        const { status, headers, body } = await get(path)
+        expect(status).to.equal(200)
+        const { data, next_cursor, has_more } = body as unknown as Page
+        seen.push(...data.map(({ slug }) => slug))
+        expect(has_more).to.equal(next_cursor !== null)
+        const link: string | undefined = /^<(.*)>; rel="next"$/.exec(String(headers['link']))?.[1]
+        expect(link !== undefined).to.equal(has_more)
+        path = link
+      }
+      expect(seen).to.have.length(32)
+      expect(seen).to.deep.equal([...new Set(seen)].toSorted())
+    })
+
+    it('has twenty on a page unless told otherwise', async () => {
+      const { body } = await get('/v1/services')
+      expect((body as unknown as Page).data).to.have.length(20)
+    })
+
+    const wrong = [
+      'limit=0',
+      'limit=101',
+      'limit=-1',
+      'limit=1.5',
+      'limit=ten',
+      'limit=1&limit=2',
+      'cursor=nonsense',
+      'cursor=WzFd',
+      'cursor=WyJcdTAwMDAiXQ',
+      `cursor=${'a'.repeat(600)}`,
+      'colour=red',
+      '__proto__=1',
+    ]
+    for (const query of wrong) {
+      it(`refuses ?${query.slice(0, 30)}`, async () => {
+        const { status, body } = await get(`/v1/services?${query}`)
+        expect([status, body['code']]).to.deep.equal([422, 'validation_failed'])
+      })
+    }
+  })
+
+  describe('GET /v1/services/{slug}', () => {
+    it('tells endpoints, schemas and prices', async () => {
+      const { body } = await get('/v1/services/echo')
+      expect(body['endpoints']).to.have.length(1)
+      const [say] = body['endpoints'] as Item[]
+      expect(say).to.include({
+        method: 'POST',
+        path: '/say',
+        price_microdollars: 100,
+        price_is_maximum: false,
+        price_version: 1,
+      })
+      expect(say?.['request_schema']).to.have.property('required').that.deep.equals(['words'])
+      expect(say?.['response_schema']).to.have.property('type', 'object')
+    })
+
+    for (const slug of ['nowhere', 'a%00b', '%ff', 'a%2Fb', "'; DROP TABLE hub.service --"]) {
+      it(`knows nothing of ${slug}`, async () => {
+        const { status, body } = await get(`/v1/services/${slug}`)
+        expect(status, JSON.stringify(body)).to.be.oneOf([400, 404])
+        expect(body['code']).to.be.oneOf(['service_not_found', 'not_found', 'malformed_path'])
+      })
+    }
+  })
+
+  describe('POST /v1/search', () => {
+    const slugs = async (order: unknown) => {
+      const { status, body } = await search(order)
+      expect(status, JSON.stringify(body)).to.equal(200)
+      return (body as unknown as Page).data.map(({ slug }) => String(slug))
+    }
+
+    it('finds by capability, and says why', async () => {
+      const { body } = await search({ query: 'translate a poem' })
+      const [first] = (body as unknown as Page).data
+      expect(first).to.include({ slug: 'filler-07' })
+      expect(first?.['why']).to.be.a('string').that.is.not.empty
+      expect(first?.['score']).to.be.above(0)
+    })
+
+    it('has the exact name first', async () => {
+      expect((await slugs({ query: 'echo' }))[0]).to.equal('echo')
+      expect((await slugs({ query: 'Filler 12' }))[0]).to.equal('filler-12')
+    })
+
+    it('finds by category and by price', async () => {
+      expect(await slugs({ category: 'ai' })).to.deep.equal(['analysis'])
+      const cheap = await slugs({ max_price_microdollars: 2_000, limit: 100 })
+      expect(cheap).to.have.members(['analysis', 'echo'])
+      expect(await slugs({ max_price_microdollars: 0 })).to.deep.equal([])
+      expect(await slugs({ query: 'echo', category: 'ai' })).to.deep.equal([])
+    })
+
+    it('finds everything for nothing, page by page', async () => {
+      const seen: string[] = []
+      let cursor: string | undefined
+      do {
+        const { body } = await search({ limit: 10, ...(cursor ? { cursor } : {}) })
+        const page = body as unknown as Page
+        seen.push(...page.data.map(({ slug }) => String(slug)))
+        cursor = page.next_cursor ?? undefined
+      } while (cursor !== undefined)
+      expect(new Set(seen).size).to.equal(seen.length).and.to.be.at.least(32)
+    })
+
+    const odd = [
+      'http://example.com/path?x=(1)|(2)&y=!z',
+      "it's & | ! ( ) : * <-> \\ ' \" `",
+      'foo:bar:*',
+      'a@b.example/c(d):e',
+      '/usr/bin/(x)',
+      '\u0000',
+      'a\u0000b',
+      '\ud800',
+      '😀 𝕏',
+      '%_\\%',
+      'x'.repeat(500),
+      '-1e5 1.5.3 --',
+      '   ',
+      'the of and',
+    ]
+    for (const query of odd) {
+      it(`can be asked for ${JSON.stringify(query).slice(0, 40)}`, async () => {
+        const { status, body } = await search({ query })
+        expect(status, JSON.stringify(body)).to.be.oneOf([200, 422])
+      })
+    }
+
+    const wrong: readonly Item[] = [
+      { query: 7 },
+      { query: 'x'.repeat(501) },
+      { limit: 0 },
+      { limit: 101 },
+      { limit: '10' },
+      { max_price_microdollars: -1 },
+      { max_price_microdollars: 0.5 },
+      { max_price_microdollars: 1e300 },
+      { category: 'a\u0000' },
+      { cursor: 'x' },
+      { cursor: 'WzFlOV0' },
+      { colour: 'red' },
+    ]
+    for (const body of wrong) {
+      it(`refuses ${JSON.stringify(body).slice(0, 40)}`, async () => {
+        const { status, body: told } = await search(body)
+        expect([status, told['code']]).to.deep.equal([422, 'validation_failed'])
+      })
+    }
+  })
+})

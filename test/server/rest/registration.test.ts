@@ -1,0 +1,154 @@
+import { expect } from 'chai'
+import { getAddress, type Hex } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { ask, type Told } from '../../support/ask.ts'
+import { useHub } from '../../support/suite.ts'
+
+describe('registration', () => {
+  const hub = useHub()
+  const wallet = () => privateKeyToAccount(generatePrivateKey())
+  const challenge = (query = '') => ask(hub().url, `/v1/register/challenge${query}`)
+  const register = (body: unknown) => ask(hub().url, '/v1/register', { body })
+
+  async function signed(account = wallet(), query = '') {
+    const { body } = await challenge(query)
+    const { nonce, message } = body as { nonce: string; message: string }
+    const signature = await account.signMessage({ message })
+    return { wallet_address: account.address as string, signature, nonce }
+  }
+
+  const refused = ({ status, body }: Told, expected: number, code: string): void => {
+    expect(body['code'], JSON.stringify(body)).to.equal(code)
+    expect(status).to.equal(expected)
+  }
+
+  it('gives a nonce and the exact message to sign, in the form of ERC-4361', async () => {
+    const { status, body } = await challenge()
+    expect(status).to.equal(200)
+    expect(body).to.have.all.keys('nonce', 'message', 'expires_at')
+    const message = String(body['message'])
+    expect(message).to.include(`Nonce: ${String(body['nonce'])}`)
+    expect(message).to.include(`${new URL(hub().url).host} wants you to sign in`)
+    expect(message).to.include('Chain ID: 8453')
+    expect(message).to.include(`Expiration Time: ${String(body['expires_at'])}`)
+  })
+
+  it('answers a key at once, which works at once, and is told this once', async () => {
+    const order = await signed()
+    const { status, body } = await register(order)
+    expect(status).to.equal(201)
+    expect(body).to.have.all.keys('api_key', 'key_id', 'wallet_address')
+    expect(body['wallet_address']).to.equal(order.wallet_address)
+    expect(body['api_key']).to.match(/^ahk_[0-9A-Za-z]{49}$/)
+    const { status: used } = await ask(hub().url, '/v1/credits/balance', {
+      key: String(body['api_key']),
+    })
+    expect(used).to.equal(200)
+    const { rows } = await hub().hub.pool.query<{ kept: string }>(
+      'SELECT k::text AS kept FROM hub.api_key k WHERE id = $1',
+      [body['key_id']],
+    )
+    expect(rows[0]?.kept).to.be.a('string').and.not.include(String(body['api_key']).slice(12))
+  })
+
+  it('makes another key for the same wallet, which stays one principal', async () => {
+    const account = wallet()
+    const [one, two] = [
+      await register(await signed(account)),
+      await register(await signed(account)),
+    ]
+    const ids = [one.body['key_id'], two.body['key_id']]
+    expect(new Set(ids).size).to.equal(2)
+    const { rows } = await hub().hub.pool.query(
+      'SELECT DISTINCT principal FROM hub.api_key WHERE id = ANY ($1)',
+      [ids],
+    )
+    expect(rows).to.have.length(1)
+  })
+
+  it('takes an address in any case, but a mixed one with its checksum only', async () => {
+    const account = wallet()
+    const lower = account.address.toLowerCase()
+    const upper = `0x${lower.slice(2).toUpperCase()}`
+    for (const wallet_address of [lower, upper, account.address]) {
+      const { status, body } = await register({ ...(await signed(account)), wallet_address })
+      expect(status, wallet_address).to.equal(201)
+      expect(body['wallet_address']).to.equal(getAddress(lower as Hex))
+    }
+    const flip = (c: string) => (c === c.toLowerCase() ? c.toUpperCase() : c.toLowerCase())
+    const i = account.address.slice(2).search(/[a-f]/i) + 2
+    const { address } = account
+    const wrong = address.slice(0, i) + flip(address[i]!) + address.slice(i + 1)
+    refused(await register({ ...(await signed(account)), wallet_address: wrong }), 422, INVALID)
+  })
+
+  it('of twenty uses of one nonce at once, one makes a key', async () => {
+    const order = await signed()
+    const told = await Promise.all(Array.from({ length: 20 }, () => register(order)))
+    const statuses = told.map(({ status }) => status).toSorted()
+    expect(statuses).to.deep.equal([201, ...Array.from({ length: 19 }, () => 409)])
+    const { rows } = await hub().hub.pool.query(
+      `SELECT count(*)::integer AS keys FROM hub.api_key k JOIN hub.principal p
+         ON p.id = k.principal WHERE p.wallet_address = $1`,
+      [order.wallet_address.toLowerCase()],
+    )
+    expect(rows).to.deep.equal([{ keys: 1 }])
+    refused(await register(order), 409, 'nonce_used')
+  })
+
+  it('refuses a signature of another wallet, of another message, or of nothing', async () => {
+    const [order, other] = [await signed(), await signed()]
+    refused(await register({ ...order, signature: other.signature }), 401, SIGNATURE)
+    refused(await register({ ...order, wallet_address: other.wallet_address }), 401, SIGNATURE)
+    refused(await register({ ...order, signature: `0x${'00'.repeat(65)}` }), 401, SIGNATURE)
+    refused(await register({ ...order, signature: `0x${'ff'.repeat(65)}` }), 401, SIGNATURE)
+    expect((await register(order)).status, 'the nonce is still good').to.equal(201)
+  })
+
+  it('binds a challenge to the address that it was made for', async () => {
+    const [ada, bob] = [wallet(), wallet()]
+    const made = await challenge(`?wallet_address=${ada.address}`)
+    expect(String(made.body['message'])).to.include(ada.address)
+    const { nonce, message } = made.body as { nonce: string; message: string }
+    const stolen = { nonce, signature: await bob.signMessage({ message }) }
+    refused(await register({ ...stolen, wallet_address: bob.address }), 401, SIGNATURE)
+    const own = { nonce, signature: await ada.signMessage({ message }) }
+    expect((await register({ ...own, wallet_address: ada.address })).status).to.equal(201)
+    refused(await challenge('?wallet_address=0x12'), 422, INVALID)
+    refused(await challenge('?wallet=0x12'), 422, INVALID)
+  })
+
+  it('refuses a nonce that nobody was given, and one that is too old', async () => {
+    const order = await signed()
+    refused(await register({ ...order, nonce: 'x'.repeat(24) }), 400, 'nonce_unknown')
+    await hub().hub.pool.query(
+      `UPDATE hub.challenge SET expires_at = now() - interval '1 s' WHERE nonce = $1`,
+      [order.nonce],
+    )
+    refused(await register(order), 410, 'nonce_expired')
+  })
+
+  it('refuses what is malformed, and says where', async () => {
+    const order = await signed()
+    const broken: readonly unknown[] = [
+      {},
+      [],
+      'text',
+      { ...order, wallet_address: 7 },
+      { ...order, wallet_address: `${order.wallet_address}00` },
+      { ...order, signature: order.signature.slice(0, 20) },
+      { ...order, signature: `0x${'zz'.repeat(65)}` },
+      { ...order, nonce: '' },
+      { ...order, nonce: `${'x'.repeat(20)}\0` },
+      { ...order, extra: true },
+    ]
+    for (const body of broken) {
+      const told = await register(typeof body === 'string' ? JSON.stringify(body) : body)
+      refused(told, 422, INVALID)
+      expect(told.body['issues'], JSON.stringify(body)).to.be.an('array').that.is.not.empty
+    }
+  })
+})
+
+const INVALID = 'validation_failed'
+const SIGNATURE = 'invalid_signature'
