@@ -1,0 +1,67 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+
+/**
+ * Adds to package-lock.json the packages of other platforms, which npm leaves out when the registry
+ * at hand does not carry them; `npm ci` refuses a lock file without them. Run it after each change
+ * of a dependency: `npm run lock`.
+ */
+interface Entry {
+  readonly version?: string
+  readonly dev?: boolean
+  readonly optionalDependencies?: Readonly<Record<string, string>>
+}
+
+interface Lock {
+  packages: Record<string, Entry>
+}
+
+const FILE = new URL('../../package-lock.json', import.meta.url)
+const OS = ['darwin', 'win32', 'linux', 'android', 'freebsd', 'openharmony'] as const
+const CPU: readonly (readonly [part: string, cpu: string])[] = [
+  ['arm64', 'arm64'],
+  ['amd64', 'x64'],
+  ['x64', 'x64'],
+  ['ia32', 'ia32'],
+  ['ppc64', 'ppc64'],
+  ['riscv64', 'riscv64'],
+  ['s390x', 's390x'],
+  ['wasm32', 'wasm32'],
+  ['arm', 'arm'],
+]
+
+/** What a package of native code says of itself in its name: `cli-linux-x64-musl`. */
+function platformOf(name: string) {
+  const parts = name.split('/').at(-1)!.replace('windows', 'win32')
+  const os = OS.find((each) => parts.split('-').includes(each))
+  const cpu = CPU.find(([part]) => parts.includes(part))?.[1]
+  const libc = parts.includes('musl') ? 'musl' : parts.includes('gnu') ? 'glibc' : undefined
+  return {
+    ...(cpu === undefined ? {} : { cpu: [cpu] }),
+    ...(os === 'linux' && libc !== undefined ? { libc: [libc] } : {}),
+    optional: true,
+    ...(os === undefined ? {} : { os: [os] }),
+  }
+}
+
+const lock = JSON.parse(readFileSync(FILE, 'utf8')) as Lock
+const missing = Object.entries(lock.packages).flatMap(([path, { optionalDependencies, dev }]) =>
+  Object.entries(optionalDependencies ?? {})
+    .filter(([name]) => !(`node_modules/${name}` in lock.packages))
+    .filter(([name]) => !(`${path}/node_modules/${name}` in lock.packages))
+    .map(([name, version]): [string, Entry] => [
+      `node_modules/${name}`,
+      {
+        version: version.replace(/^[\^~]/, ''),
+        ...(dev === true ? { dev } : {}),
+        ...platformOf(name),
+      },
+    ]),
+)
+const sorted = Object.entries({ ...lock.packages, ...Object.fromEntries(missing) }).toSorted(
+  ([a], [b]) => (a < b ? -1 : 1),
+)
+writeFileSync(
+  FILE,
+  `${JSON.stringify({ ...lock, packages: Object.fromEntries(sorted) }, null, 2)}\n`,
+)
+process.stdout.write(`${missing.length} packages of other platforms added\n`)
