@@ -13,7 +13,7 @@ import { findPrograms, type Programs } from './programs.ts'
 export interface Embedded {
   /** Connection string of the superuser, to the database `postgres`; listens on 127.0.0.1 only. */
   readonly url: string
-  /** Stops the server in order (fast shutdown) and gives the data directory free. May be called twice. */
+  /** Stops the server in order, and gives the data directory free. May be called twice. */
   stop(): Promise<void>
 }
 

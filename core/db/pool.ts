@@ -31,7 +31,7 @@ const DATE = 1_082
  * How values arrive: int8 as BigInt (money does not fit a double), date as text (pg would make it
  * midnight in the zone of the process), all else as pg does it; numeric stays text.
  */
-export const types: CustomTypesConfig = {
+const types: CustomTypesConfig = {
   getTypeParser(oid, format) {
     const type: number = oid
     if (format !== 'binary') {

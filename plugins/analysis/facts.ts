@@ -75,7 +75,7 @@ const asked = (instructions: string, of: string): number | undefined => {
 }
 
 /** In order of preference: the first whose words match a name gives its fact. */
-export const SOURCES: readonly Source[] = [
+const SOURCES: readonly Source[] = [
   {
     name: 'summary',
     words: 'summary|summari[sz]e[ds]?|abstract|tl;?dr|overview|synopsis|gist',

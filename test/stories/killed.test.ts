@@ -81,9 +81,10 @@ describe('kill -9 of the server in the middle of 200 calls', function () {
       }
       await sweptClean(pool)
       const { ok, checks } = await verifyLedger(pool)
-      expect(ok, JSON.stringify(checks, (_, v) => (typeof v === 'bigint' ? `${v}` : v))).to.equal(
-        true,
-      )
+      expect(
+        ok,
+        JSON.stringify(checks, (_, v) => (typeof v === 'bigint' ? `${v}` : v)),
+      ).to.equal(true)
       const spent = settled.reduce((sum, { amount }) => sum + amount, 0n)
       const { body } = await new HubClient({
         baseUrl: second.ready.url,

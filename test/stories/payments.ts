@@ -25,7 +25,7 @@ const orderOf = (text: string): Order => {
 
 const resultOf = ({ status, headers, body }: Told): Result => {
   const code = body['code'] ?? body['state'] ?? headers['x-payment-source']
-  return code === undefined ? { status } : { status, code: String(code) }
+  return typeof code === 'string' ? { status, code } : { status }
 }
 
 /** Keeps the payments of a story, so that they can be sent again. */

@@ -111,7 +111,8 @@ const TABLES = `
      FROM pg_policies WHERE schemaname = n.nspname AND tablename = c.relname),
     ${grants('c.relacl', 'r', 'c.relowner', 'c.oid::regclass')},
     (SELECT string_agg(g.line, '' ORDER BY a.attnum) FROM pg_attribute a CROSS JOIN LATERAL (
-      SELECT ${grants('a.attacl', 'c', 'c.relowner', COLUMN_NAME)} AS line) g WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL)) AS text
+      SELECT ${grants('a.attacl', 'c', 'c.relowner', COLUMN_NAME)} AS line) g
+      WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL)) AS text
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   WHERE c.relkind IN ('r', 'p') AND ${OURS} AND ${STAYS} AND ${owned('pg_class', 'c.oid')}`
 

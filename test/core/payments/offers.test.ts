@@ -192,7 +192,7 @@ describe('x402 offers', () => {
       const payment = offers.read(await sign(poor, required))
       await refused([payment, offers.requirements(SALE)], 'invalid_exact_evm_insufficient_balance')
     })
-    it('refuses to verify what was settled, and leaves settling it again to the chain', async () => {
+    it('refuses to verify what was settled, and leaves settling again to the chain', async () => {
       const { offers } = stack
       const { payment, requirement } = await prepare()
       const first = await offers.settle(payment, requirement)

@@ -5,7 +5,8 @@ import { analyze, anyText } from './support.ts'
 
 const TEXT =
   'Acme Inc. chairman Tim Cook said on 12 May 2024 in Lisbon that sales rose 5% to ' +
-  '$90.8 billion. The results are excellent. Write to press@acme.example or see https://acme.example/results.'
+  '$90.8 billion. The results are excellent. Write to press@acme.example or see ' +
+  'https://acme.example/results.'
 
 const ajv = new Ajv2020({ strict: false })
 const checked = (output_format: string | Record<string, unknown>, instructions = 'Fill it in.') => {
