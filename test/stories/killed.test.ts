@@ -27,13 +27,13 @@ async function start(dataDir: string): Promise<{ child: ChildProcess; ready: Rea
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const lines = createInterface({ input: child.stdout! })
-  const [line] = (await Promise.race([
+  const [line] = await Promise.race([
     once(lines, 'line'),
     once(child, 'exit').then(([code]) => {
       throw new Error(`the hub ended with ${String(code)} before it was ready`)
     }),
-  ])) as [string]
-  return { child, ready: JSON.parse(line) as Ready }
+  ])
+  return { child, ready: JSON.parse(String(line)) as Ready }
 }
 
 const isGone = (pid: number): boolean => {

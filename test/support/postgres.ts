@@ -42,7 +42,7 @@ let count = 0
 const open = new Map<string, string>()
 
 /** Starts the shared server when first asked for; not durable, since nobody misses its data. */
-export function sharedCluster(): Promise<SharedCluster> {
+function sharedCluster(): Promise<SharedCluster> {
   running ??= startCluster()
   return running
 }

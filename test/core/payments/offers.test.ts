@@ -51,9 +51,9 @@ describe('x402 offers', () => {
       expect(stack.offers.requirements({ ...SALE, amount }).amount).to.equal('9007199254740993')
     })
     it('refuses amounts and times that are not positive', () => {
-      const { requirements } = stack.offers
-      expect(() => requirements({ ...SALE, amount: 0n })).to.throw(RangeError)
-      expect(() => requirements({ ...SALE, maxTimeoutSeconds: 0 })).to.throw(RangeError)
+      const { offers } = stack
+      expect(() => offers.requirements({ ...SALE, amount: 0n })).to.throw(RangeError)
+      expect(() => offers.requirements({ ...SALE, maxTimeoutSeconds: 0 })).to.throw(RangeError)
     })
   })
 

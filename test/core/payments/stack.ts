@@ -26,7 +26,8 @@ export type Stack = Awaited<ReturnType<typeof startStack>>
 /** A chain with a funded agent and gas wallet, a facilitator and a shop. One per test file. */
 export async function startStack() {
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-sandbox-'))
-  const { rpcUrl, stop } = await startChain({ dataDir, port: 0 })
+  const chain = await startChain({ dataDir, port: 0 })
+  const { rpcUrl } = chain
   const wallets = await openWallets(dataDir)
   const { agent, gas, treasury } = wallets
   await fund(rpcUrl, agent.account.address, { usdc: 100_000_000n })
@@ -44,7 +45,7 @@ export async function startStack() {
     chain: openChain({ rpcUrl, network: NETWORK }),
     rpc: (method: string, ...params: unknown[]) => callRpc(rpcUrl, method, params),
     async stop() {
-      await stop()
+      await chain.stop()
       await rm(dataDir, { recursive: true })
     },
   }
