@@ -25,7 +25,9 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
 async function readBytes(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  // Stopping early must not end the connection: the caller is still to be told why.
+  const body: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false })
+  for await (const chunk of body) {
     size += chunk.length
     if (size > BODY_BYTES_MAX) throw tooLarge(size)
     chunks.push(chunk)

@@ -57,7 +57,13 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
       amount_microdollars: z.int().min(Number(MIN_PURCHASE)).max(Number(MAX_PURCHASE)),
     }),
     answer: { status: 201, schema: Purchase },
-    faults: ['payment_required', 'payment_invalid', 'payment_replayed', 'payment_pending'],
+    faults: [
+      'payment_required',
+      'payment_invalid',
+      'payment_replayed',
+      'payment_pending',
+      'facilitator_unavailable',
+    ],
     handle: (request) => {
       const order = {
         caller: callerOf(request),

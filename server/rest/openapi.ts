@@ -1,11 +1,17 @@
 import { z } from 'zod'
 import { type Catalog, maxPrice, type Offering } from '../../core/catalog/services.ts'
 import { FAULTS, type FaultCode } from '../../core/errors.ts'
+import { EXTERNAL_SELLERS } from '../../core/ledger/postings.ts'
 import { decimal } from '../../core/money.ts'
 import type { AnyRoute } from './route.ts'
 
 const EVERY_ROUTE: readonly FaultCode[] = ['internal_error', 'service_unavailable']
-const KEYED: readonly FaultCode[] = ['invalid_api_key', 'revoked_api_key', 'rate_limited']
+const KEYED: readonly FaultCode[] = [
+  'duplicate_header',
+  'invalid_api_key',
+  'revoked_api_key',
+  'rate_limited',
+]
 const WITH_BODY: readonly FaultCode[] = [
   'malformed_json',
   'json_too_deep',
@@ -14,20 +20,43 @@ const WITH_BODY: readonly FaultCode[] = [
   'unsupported_content_encoding',
   'validation_failed',
 ]
-const PAID: readonly FaultCode[] = [
+/** Of every call, whoever pays it. */
+const CALLED: readonly FaultCode[] = [
   ...KEYED,
   ...WITH_BODY,
   ...EVERY_ROUTE,
-  'payment_required',
+  'malformed_path',
   'insufficient_credits',
+  'price_exceeds_max',
+  'text_too_large',
+  'not_found',
+  'refused',
+  'plugin_failed',
+  'plugin_contract',
+  'timeout',
+]
+/** Of calls that x402 can pay. */
+const SOLD: readonly FaultCode[] = [
+  ...CALLED,
+  'payment_required',
   'payment_invalid',
   'payment_replayed',
   'payment_pending',
-  'price_exceeds_max',
-  'text_too_large',
-  'refused',
-  'plugin_failed',
-  'timeout',
+  'facilitator_unavailable',
+]
+/** Of calls to sellers outside, which credits pay. */
+const BOUGHT: readonly FaultCode[] = [
+  ...CALLED,
+  'destination_not_allowed',
+  'not_payable',
+  'upstream_error',
+  'upstream_payment_rejected',
+  'upstream_payment_terms',
+  'upstream_redirect',
+  'upstream_timeout',
+  'upstream_tls',
+  'upstream_too_large',
+  'upstream_unreachable',
 ]
 
 /** The OpenAPI 3.1 document: REST routes from their schemas, paid ones from the catalogue. */
@@ -73,6 +102,7 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
     ...(route.auth === 'key' ? KEYED : []),
     ...(route.body ? WITH_BODY : []),
     ...(route.query ? (['validation_failed'] as const) : []),
+    ...(route.path.includes('{') ? (['malformed_path'] as const) : []),
     ...(route.faults ?? []),
   ]
   const { status, schema } = route.answer
@@ -93,10 +123,11 @@ function paidOperation(offering: Offering): Record<string, unknown> {
   const input = endpoint.input.json
   const price = decimal(maxPrice(endpoint))
   const fixed = typeof endpoint.price === 'bigint'
+  const outside = offering.payee.code === EXTERNAL_SELLERS
   return {
     summary: endpoint.summary,
     tags: [offering.service.slug],
-    security: [{ key: [] }, {}],
+    security: outside ? [{ key: [] }] : [{ key: [] }, {}],
     ...(method === 'GET' || method === 'DELETE'
       ? { parameters: parametersOf(input) }
       : { requestBody: jsonBody(input) }),
@@ -104,11 +135,11 @@ function paidOperation(offering: Offering): Record<string, unknown> {
       price: fixed
         ? { mode: 'fixed', currency: 'USD', amount: price }
         : { mode: 'dynamic', currency: 'USD', min: '0', max: price },
-      protocols: [{ x402: { scheme: 'exact', network: 'eip155:8453' } }],
+      protocols: outside ? [] : [{ x402: { scheme: 'exact', network: 'eip155:8453' } }],
     },
     responses: {
       200: { description: 'Charged and delivered', ...content(endpoint.output?.json ?? {}) },
-      ...problems(PAID),
+      ...problems(outside ? BOUGHT : SOLD),
     },
   }
 }

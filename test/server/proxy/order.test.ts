@@ -1,0 +1,161 @@
+import { expect } from 'chai'
+import { usd } from '../../../core/money.ts'
+import { flawed, gift } from '../../stories/flawed.ts'
+import { ask, type Question, type Told } from '../../support/ask.ts'
+import { useHub } from '../../support/suite.ts'
+
+describe('a call', () => {
+  const hub = useHub({ plugins: [flawed, gift] })
+  const say = (question: Question = {}) =>
+    ask(hub().url, '/proxy/echo/say', { method: 'POST', ...question })
+  const agentWith = async (credits: bigint) => {
+    const agent = await hub().agent()
+    if (credits > 0n) await hub().credit(agent.keyId, credits)
+    return agent
+  }
+  const refused = ({ status, body, headers }: Told, expected: number, code: string): void => {
+    expect([status, body['code']], JSON.stringify(body)).to.deep.equal([expected, code])
+    expect(headers['content-type']).to.match(/^application\/problem\+json/)
+    expect(headers['x-charged-microdollars']).to.equal('0')
+    expect(body).to.include({ charged_microdollars: 0, status: expected })
+    expect(body['request_id']).to.equal(headers['x-request-id'])
+  }
+
+  describe('that nobody can pay is answered 402 before its input is looked at', () => {
+    const bodies = [undefined, {}, { words: 7 }, { words: 'fine' }, { words: 'x'.repeat(2_000) }]
+    for (const body of bodies) {
+      it(`without a key: ${JSON.stringify(body)?.slice(0, 30) ?? 'no body'}`, async () => {
+        const told = await say(body === undefined ? {} : { body })
+        refused(told, 402, 'payment_required')
+        expect(told.headers['cache-control']).to.equal('no-store')
+        const header = String(told.headers['payment-required'])
+        const offer = JSON.parse(Buffer.from(header, 'base64').toString()) as Offer
+        expect(offer.x402Version).to.equal(2)
+        expect(offer.accepts[0]).to.include({ amount: '100', network: 'eip155:8453' })
+        expect(offer.resource.url).to.equal(`${hub().url}/proxy/echo/say`)
+        expect(told.body).to.include({ price_microdollars: 100 })
+        const steps = told.body['next_steps'] as { action: string }[]
+        expect(steps.map(({ action }) => action)).to.deep.equal(['pay_x402', 'topup', 'register'])
+      })
+    }
+
+    it('with a key and no credits', async () => {
+      const { apiKey: key } = await agentWith(0n)
+      for (const body of [{}, { words: 'fine' }]) {
+        const told = await say({ key, body })
+        refused(told, 402, 'insufficient_credits')
+        expect(told.headers).to.have.property('payment-required')
+        expect(told.body).to.include({ price_microdollars: 100, available_microdollars: 0 })
+      }
+    })
+
+    it('outside, where only credits pay, without an offer', async () => {
+      const { apiKey: key } = await agentWith(0n)
+      const told = await ask(hub().url, '/proxy/external', { key, body: {} })
+      refused(told, 402, 'insufficient_credits')
+      expect(told.headers).not.to.have.property('payment-required')
+    })
+  })
+
+  describe('that somebody can pay is checked before anything is held', () => {
+    it('with credits', async () => {
+      const { apiKey: key, keyId } = await agentWith(usd('1'))
+      refused(await say({ key, body: {} }), 422, 'validation_failed')
+      refused(await say({ key, body: { words: 7 } }), 422, 'validation_failed')
+      refused(await say({ key, body: { words: 'a', more: 1 } }), 422, 'validation_failed')
+      refused(await say({ key, body: [] }), 422, 'validation_failed')
+      refused(await say({ key }), 422, 'validation_failed')
+      const large = await say({ key, body: { words: 'ü'.repeat(501) } })
+      refused(large, 413, 'text_too_large')
+      expect(large.body).to.include({ limit_bytes: 1_000, actual_bytes: 1_002, path: '/words' })
+      expect(await hub().balance(keyId)).to.equal(usd('1'))
+    })
+
+    it('with free calls', async () => {
+      const { apiKey: key } = await agentWith(0n)
+      const told = await ask(hub().url, '/proxy/analysis/sentiment', { key, body: { txt: 'a' } })
+      refused(told, 422, 'validation_failed')
+      expect(told.body['issues']).to.deep.include({ path: '/text', message: 'is required' })
+    })
+
+    it('with a payment', async () => {
+      const headers = { 'payment-signature': 'bm90IGEgcGF5bWVudA==' }
+      refused(await say({ headers, body: {} }), 422, 'validation_failed')
+      refused(await say({ headers, body: { words: 'a' } }), 402, 'payment_invalid')
+    })
+  })
+
+  it('says what it cost, what is left, and who may ask how often', async () => {
+    const { apiKey: key } = await agentWith(usd('1'))
+    const { status, headers, body } = await say({
+      key,
+      body: { words: 'a' },
+      headers: { 'x-request-id': 'a-name-of-mine' },
+    })
+    expect([status, body]).to.deep.equal([200, { words: 'a' }])
+    expect(headers).to.include({
+      'x-request-id': 'a-name-of-mine',
+      'x-charged-microdollars': '100',
+      'x-balance-microdollars': '999900',
+      'x-payment-source': 'credits',
+      'cache-control': 'no-store',
+      'ratelimit-policy': '"paid";q=1000;w=60',
+    })
+    expect(headers['ratelimit']).to.match(/^"paid";r=999;t=\d+$/)
+    expect(headers['x-call-id']).to.match(/^[\da-f]{8}-[\da-f]{4}-7/)
+  })
+
+  it('says so too when it was free', async () => {
+    const { apiKey: key } = await agentWith(0n)
+    const { status, headers } = await ask(hub().url, '/proxy/gift/try', { key, body: {} })
+    expect(status).to.equal(200)
+    expect(headers).to.include({
+      'x-charged-microdollars': '0',
+      'x-balance-microdollars': '0',
+      'x-payment-source': 'free',
+    })
+  })
+
+  it('is not made when it is dearer than X-Max-Price', async () => {
+    const { apiKey: key, keyId } = await agentWith(usd('1'))
+    const asked = (price: string) =>
+      say({ key, body: { words: 'a' }, headers: { 'x-max-price': price } })
+    const told = await asked('99')
+    refused(told, 402, 'price_exceeds_max')
+    expect(told.body).to.include({ price_microdollars: 100, max_microdollars: 99 })
+    refused(await asked('0'), 402, 'price_exceeds_max')
+    refused(await asked('0.01'), 422, 'validation_failed')
+    refused(await asked('-5'), 422, 'validation_failed')
+    expect(await hub().balance(keyId)).to.equal(usd('1'))
+    expect((await asked('100')).status).to.equal(200)
+  })
+
+  it('tells nothing of what went wrong inside, and cannot claim to have charged', async () => {
+    const { apiKey: key } = await agentWith(usd('1'))
+    const flaw = (name: string) => ask(hub().url, `/proxy/flawed/${name}`, { key, body: {} })
+    for (const name of ['throws', 'no-quote']) {
+      const told = await flaw(name)
+      refused(told, 502, 'plugin_failed')
+      expect(told.text).not.to.match(/secret|TypeError|\.ts/)
+    }
+    const told = await flaw('refuses')
+    refused(told, 422, 'refused')
+    expect(told.body).to.include({ reason: 'too_dull', detail: 'Say something else.' })
+  })
+
+  it('names the methods and endpoints that there are', async () => {
+    const { apiKey: key } = await agentWith(usd('1'))
+    const put = await ask(hub().url, '/proxy/echo/say', { key, method: 'PUT', body: {} })
+    refused(put, 405, 'method_not_allowed')
+    expect(put.headers['allow']).to.equal('POST')
+    refused(await ask(hub().url, '/proxy/echo/nothing', { key }), 404, 'not_found')
+    refused(await ask(hub().url, '/proxy/nothing/say', { key }), 404, 'service_not_found')
+    refused(await ask(hub().url, '/proxy/constructor/say', { key }), 404, 'service_not_found')
+  })
+})
+
+interface Offer {
+  readonly x402Version: number
+  readonly accepts: readonly Readonly<Record<string, unknown>>[]
+  readonly resource: { readonly url: string }
+}

@@ -1,0 +1,173 @@
+import { expect } from 'chai'
+import { sleep } from '../../../core/clock.ts'
+import { usd } from '../../../core/money.ts'
+import { flawed } from '../../stories/flawed.ts'
+import { ask } from '../../support/ask.ts'
+import { useHub } from '../../support/suite.ts'
+
+type Item = Readonly<Record<string, unknown>>
+interface Page {
+  readonly data: readonly Item[]
+  readonly next_cursor: string | null
+  readonly has_more: boolean
+}
+
+describe('what a key has and had', () => {
+  const hub = useHub({ plugins: [flawed] })
+  const agentWith = async (credits: string) => {
+    const agent = await hub().agent()
+    if (credits !== '0') await hub().credit(agent.keyId, usd(credits))
+    const get = (path: string) => ask(hub().url, path, { key: agent.apiKey })
+    return { ...agent, get }
+  }
+
+  it('GET /v1/credits/balance tells what is free and what is reserved', async () => {
+    const ada = await agentWith('1')
+    expect((await ada.get('/v1/credits/balance')).body).to.deep.equal({
+      balance_microdollars: 1_000_000,
+      reserved_microdollars: 0,
+    })
+    const hanging = ada.client.call('flawed', '/hangs', {}).catch(() => undefined)
+    let body: Item = {}
+    while (body['reserved_microdollars'] !== 1_000) {
+      ;({ body } = await ada.get('/v1/credits/balance'))
+    }
+    expect(body['balance_microdollars']).to.equal(999_000)
+    await hanging
+    expect((await ada.get('/v1/credits/balance')).body).to.include({
+      balance_microdollars: 1_000_000,
+    })
+  })
+
+  it('GET /v1/wallet/balance tells credits, spending, free calls and limits', async () => {
+    const ada = await agentWith('1')
+    for (let i = 0; i < 16; i++) await ada.client.call('analysis', '/sentiment', { text: 'Good.' })
+    await ada.client.call('echo', '/say', { words: 'hi' })
+    await ada.client.call('flawed', '/throws', {}).catch(() => undefined)
+    const day = /^\d{4}-\d\d-\d\d$/
+    let body: Item = {}
+    do {
+      await sleep(50)
+      ;({ body } = await ada.get('/v1/wallet/balance'))
+    } while ((body['spending'] as { by_service: Item[] }).by_service.length < 3)
+    expect(body).to.deep.include({
+      wallet_address: ada.address,
+      balance_microdollars: 997_900,
+      reserved_microdollars: 0,
+      rate_limit: { tier: 'paid', requests_per_minute: 1_000 },
+    })
+    const [free] = body['free_calls'] as Item[]
+    expect(free).to.include({ service: 'analysis', remaining: 0 })
+    const { by_day, by_service } = body['spending'] as { by_day: Item[]; by_service: Item[] }
+    expect(by_service).to.deep.equal([
+      { service: 'analysis', calls: 16, free_calls: 15, charged_microdollars: 2_000 },
+      { service: 'echo', calls: 1, free_calls: 0, charged_microdollars: 100 },
+      { service: 'flawed', calls: 1, free_calls: 0, charged_microdollars: 0 },
+    ])
+    expect(by_day).to.have.length(1)
+    expect(by_day[0]).to.include({ calls: 18, free_calls: 15, charged_microdollars: 2_100 })
+    expect(by_day[0]?.['day']).to.match(day)
+  })
+
+  it('shows nobody else’s', async () => {
+    const [ada, bob] = [await agentWith('1'), await agentWith('0')]
+    await ada.client.call('echo', '/say', { words: 'hi' })
+    const { body } = await bob.get('/v1/wallet/balance')
+    expect(body).to.deep.include({ balance_microdollars: 0, free_calls: [] })
+    expect(body['rate_limit']).to.deep.equal({ tier: 'free', requests_per_minute: 100 })
+    const { body: page } = await bob.get('/v1/credits/history')
+    expect(page).to.deep.equal({ data: [], next_cursor: null, has_more: false })
+  })
+
+  it('GET /v1/credits/history adds up to the balance, newest first, page by page', async () => {
+    const ada = await agentWith('1')
+    for (let i = 0; i < 4; i++) await ada.client.call('echo', '/say', { words: 'hi' })
+    await ada.client.call('flawed', '/throws', {}).catch(() => undefined)
+    await ada.client.call('flawed', '/cheap', {})
+    const seen: Item[] = []
+    let path: string | undefined = '/v1/credits/history?limit=5'
+    while (path !== undefined) {
+      const { status, headers, body } = await ada.get(path)
+      expect(status).to.equal(200)
+      const { data, has_more } = body as unknown as Page
+      expect(data.length).to.be.at.most(5)
+      seen.push(...data)
+      const link: string | undefined = /^<(.*)>; rel="next"$/.exec(String(headers['link']))?.[1]
+      expect(link !== undefined).to.equal(has_more)
+      path = link
+    }
+    expect(seen).to.have.length(13)
+    expect(new Set(seen.map(({ id, event }) => `${String(id)} ${String(event)}`)).size).to.equal(13)
+    const sum = seen.reduce((total, item) => total + Number(item['change_microdollars']), 0)
+    expect(sum).to.equal(1_000_000 - 400 - 400)
+    const charged = seen.reduce((total, item) => total + Number(item['charged_microdollars']), 0)
+    expect(charged).to.equal(800)
+    const times = seen.map(({ at }) => String(at))
+    expect(times).to.deep.equal(times.toSorted().toReversed())
+    expect(seen[0]).to.include({ event: 'call.settled', endpoint: 'flawed POST /cheap' })
+    expect(seen.at(-1)).to.include({ event: 'credits.purchased', change_microdollars: 1_000_000 })
+  })
+
+  const id = '01900000-0000-7000-8000-000000000000'
+  const cursor = (position: unknown) => Buffer.from(JSON.stringify(position)).toString('base64url')
+  for (const position of [[id], [id, 70_000], [id, -1], ['x', 1], { id }, null]) {
+    it(`refuses the cursor ${JSON.stringify(position)}`, async () => {
+      const { get } = await agentWith('0')
+      const { status, body } = await get(`/v1/credits/history?cursor=${cursor(position)}`)
+      expect([status, body['code']]).to.deep.equal([422, 'validation_failed'])
+    })
+  }
+
+  describe('POST /v1/credits/purchase', () => {
+    it('answers an unpaid order with the offer', async () => {
+      const { apiKey: key } = await agentWith('0')
+      const body = { amount_microdollars: 5_000_000 }
+      const told = await ask(hub().url, '/v1/credits/purchase', { key, body })
+      expect([told.status, told.body['code']]).to.deep.equal([402, 'payment_required'])
+      expect(told.headers['cache-control']).to.equal('no-store')
+      const header = String(told.headers['payment-required'])
+      const offer = JSON.parse(Buffer.from(header, 'base64').toString()) as { accepts: Item[] }
+      expect(offer.accepts[0]).to.include({
+        scheme: 'exact',
+        network: 'eip155:8453',
+        amount: '5000000',
+        payTo: hub().sandbox!.money.treasury,
+      })
+    })
+
+    const wrong: readonly unknown[] = [
+      {},
+      { amount_microdollars: 999_999 },
+      { amount_microdollars: 10_000_000_001 },
+      { amount_microdollars: 5_000_000.5 },
+      { amount_microdollars: '5000000' },
+      { amount_microdollars: -5_000_000 },
+      { amount_usd: 5 },
+    ]
+    for (const body of wrong) {
+      it(`refuses ${JSON.stringify(body)}`, async () => {
+        const { apiKey: key } = await agentWith('0')
+        const told = await ask(hub().url, '/v1/credits/purchase', { key, body })
+        expect([told.status, told.body['code']]).to.deep.equal([422, 'validation_failed'])
+        expect(told.body['issues']).to.be.an('array').that.is.not.empty
+      })
+    }
+
+    it('refuses what is no payment, with the offer again', async () => {
+      const { apiKey: key } = await agentWith('0')
+      for (const signature of [
+        'x',
+        '!!',
+        Buffer.from('{}').toString('base64'),
+        'a'.repeat(17_000),
+      ]) {
+        const headers = { 'payment-signature': signature }
+        const body = { amount_microdollars: 5_000_000 }
+        const told = await ask(hub().url, '/v1/credits/purchase', { key, body, headers })
+        expect([told.status, told.body['code']]).to.deep.equal([402, 'payment_invalid'])
+        expect(told.body['reason']).to.be.a('string')
+        expect(told.headers).to.have.property('payment-required')
+      }
+    })
+  })
+})

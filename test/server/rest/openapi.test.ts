@@ -1,0 +1,190 @@
+import { expect } from 'chai'
+import { usd } from '../../../core/money.ts'
+import { flawed } from '../../stories/flawed.ts'
+import { ask, type Question } from '../../support/ask.ts'
+import { useHub } from '../../support/suite.ts'
+
+type Json = Readonly<Record<string, unknown>>
+interface Operation extends Json {
+  readonly summary: string
+  readonly responses: Readonly<Record<string, Json>>
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[]
+}
+interface Document {
+  readonly openapi: string
+  readonly info: Json
+  readonly servers: readonly Json[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: Json }
+}
+
+describe('/openapi.json', () => {
+  const hub = useHub({ plugins: [flawed] })
+  let document: Document
+  before(async () => {
+    const { status, headers, body } = await ask(hub().url, '/openapi.json')
+    expect(status).to.equal(200)
+    expect(headers['content-type']).to.match(/^application\/json/)
+    document = body as unknown as Document
+  })
+
+  const operations = () =>
+    Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+    )
+
+  it('is OpenAPI 3.1 of version 1.0.0', () => {
+    expect(document.openapi).to.match(/^3\.1\./)
+    expect(document.info).to.include({ version: '1.0.0' })
+    expect(document.servers).to.deep.equal([{ url: hub().url }])
+  })
+
+  it('has every endpoint of the specification that the hub serves', () => {
+    expect(Object.keys(document.paths)).to.include.members([
+      '/health',
+      '/v1/register/challenge',
+      '/v1/register',
+      '/v1/services',
+      '/v1/services/{slug}',
+      '/v1/search',
+      '/v1/wallet/balance',
+      '/v1/credits/purchase',
+      '/v1/credits/balance',
+      '/v1/credits/history',
+      '/proxy/external',
+      '/proxy/analysis/analyze',
+      '/proxy/analysis/classify',
+      '/proxy/analysis/extract-entities',
+      '/proxy/analysis/sentiment',
+    ])
+  })
+
+  it('names every parameter of a path, and answers of each operation', () => {
+    for (const { path, method, operation } of operations()) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      const named = (operation.parameters ?? []).filter((one) => one.in === 'path')
+      expect(
+        named.map(({ name }) => name),
+        path,
+      ).to.have.members(inPath)
+      expect(operation.summary, path).to.be.a('string').that.is.not.empty
+      for (const [status, response] of Object.entries(operation.responses)) {
+        expect(status, `${method} ${path}`).to.match(/^[2-5]\d\d$/)
+        expect(response['description'], `${method} ${path} ${status}`).to.be.a('string')
+      }
+      expect(Object.keys(operation.responses).some((status) => status < '300')).to.equal(true)
+    }
+  })
+
+  it('refers to nothing that it does not have', () => {
+    const text = JSON.stringify(document)
+    for (const [, pointer = ''] of text.matchAll(/"\$ref":"#\/([^"]*)"/g)) {
+      const found = pointer.split('/').reduce<unknown>((at, name) => (at as Json)?.[name], document)
+      expect(found, pointer).to.be.an('object')
+    }
+  })
+
+  it('tells the price of every paid route, and its 402', () => {
+    const paid = operations().filter(({ path }) => path.startsWith('/proxy/'))
+    expect(paid.length).to.be.above(5)
+    for (const { path, operation } of paid) {
+      expect(operation.responses, path).to.have.property('402')
+      const { price, protocols } = operation['x-payment-info'] as { price: Json; protocols: Json[] }
+      expect(price['mode'], path).to.be.oneOf(['fixed', 'dynamic'])
+      expect(price['amount'] ?? price['max'], path).to.match(/^\d+\.\d{6}$/)
+      if (path !== '/proxy/external') expect(protocols).to.have.length(1)
+    }
+    const sentiment = document.paths['/proxy/analysis/sentiment']?.['post']
+    expect(sentiment?.['x-payment-info']).to.deep.include({
+      price: { mode: 'fixed', currency: 'USD', amount: '0.002000' },
+    })
+  })
+
+  describe('documents what callers meet', () => {
+    const echo = '/proxy/echo/say'
+    const json = { 'content-type': 'application/json' }
+    const poor: Readonly<Record<string, readonly [path: string, template: string, Question]>> = {
+      '402 payment_required': [echo, echo, { method: 'POST' }],
+      '401 invalid_api_key': [echo, echo, { key: 'ahk_x', body: {} }],
+      '400 malformed_json': [echo, echo, { key: 'rich', body: '{', headers: json }],
+      '400 json_too_deep': [echo, echo, { key: 'rich', body: '['.repeat(100), headers: json }],
+      '413 body_too_large': [echo, echo, { key: 'rich', body: `"${'x'.repeat(600_000)}"` }],
+      '413 text_too_large': [echo, echo, { key: 'rich', body: { words: 'x'.repeat(1_001) } }],
+      '415 unsupported_media_type': [
+        echo,
+        echo,
+        { key: 'rich', body: 'words=a', headers: { 'content-type': 'text/plain' } },
+      ],
+      '422 validation_failed': [echo, echo, { key: 'rich', body: {} }],
+      '402 price_exceeds_max': [
+        echo,
+        echo,
+        { key: 'rich', body: { words: 'a' }, headers: { 'x-max-price': '1' } },
+      ],
+      '200 ': [echo, echo, { key: 'rich', body: { words: 'a' } }],
+      '502 plugin_failed': ['/proxy/flawed/throws', '', { key: 'rich', body: {} }],
+      '502 plugin_contract': ['/proxy/flawed/greedy', '', { key: 'rich', body: {} }],
+      '504 timeout': ['/proxy/flawed/hangs', '', { key: 'rich', body: {} }],
+      '422 refused': ['/proxy/flawed/refuses', '', { key: 'rich', body: {} }],
+      '422 validation_failed outside': ['/proxy/external', '', { key: 'rich', body: {} }],
+      '403 destination_not_allowed': [
+        '/proxy/external',
+        '',
+        { key: 'rich', body: { url: 'http://127.0.0.1/' } },
+      ],
+      '502 upstream_error': [
+        '/proxy/external',
+        '',
+        { key: 'rich', body: { url: 'http://seller.test/nothing' } },
+      ],
+      '404 service_not_found': ['/v1/services/nowhere', '/v1/services/{slug}', {}],
+      '422 validation_failed of a list': ['/v1/services?limit=0', '/v1/services', {}],
+      '400 nonce_unknown': [
+        '/v1/register',
+        '',
+        {
+          body: {
+            wallet_address: `0x${'1'.repeat(40)}`,
+            signature: `0x${'1'.repeat(130)}`,
+            nonce: 'x'.repeat(24),
+          },
+        },
+      ],
+      '402 payment_required for credits': [
+        '/v1/credits/purchase',
+        '',
+        { key: 'rich', body: { amount_microdollars: 5_000_000 } },
+      ],
+      '401 invalid_api_key for credits': ['/v1/credits/balance', '', {}],
+      '200 health': ['/health', '', {}],
+    }
+    let rich: string
+    before(async () => {
+      const { apiKey, keyId } = await hub().agent()
+      await hub().credit(keyId, usd('5'))
+      rich = apiKey
+    })
+    for (const [wanted, [path, template, question]] of Object.entries(poor)) {
+      it(`${wanted} at ${path}`, async () => {
+        const key = question.key === 'rich' ? rich : question.key
+        const { status, headers, body } = await ask(hub().url, path, { ...question, key })
+        const [expected, code] = wanted.split(' ')
+        expect([String(status), body['code'] ?? ''], JSON.stringify(body)).to.deep.equal([
+          expected,
+          wanted === '200 health' ? '' : code,
+        ])
+        const method = (
+          question.method ?? (question.body === undefined ? 'GET' : 'POST')
+        ).toLowerCase()
+        const documented = document.paths[template || path]?.[method]?.responses[String(status)]
+        expect(documented, `${method} ${path} ${status} in the document`).to.be.an('object')
+        if (status < 400) return
+        expect(documented?.['description'], 'names the code').to.include(code)
+        expect(headers['content-type']).to.match(/^application\/problem\+json/)
+        expect(Object.keys(body)).to.include.members([
+          ...(document.components.schemas['Problem'] as { required: string[] }).required,
+        ])
+      })
+    }
+  })
+})
