@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { inTransaction } from '../db/transaction.ts'
 import type { AccountRef, Ledger } from '../ledger/ledger.ts'
 import { EXTERNAL_SELLERS, earningsOf } from '../ledger/postings.ts'
 import type { Micros } from '../money.ts'
@@ -62,22 +63,15 @@ export async function openCatalog(
   ledger: Ledger,
   { services, passThrough, defaultCommissionBps }: Selling,
 ): Promise<Catalog> {
-  const client = await pool.connect()
-  const offerings: Omit<Offering, 'payee'>[] = []
-  try {
-    await client.query('BEGIN')
+  const offerings = await inTransaction(pool, async (client) => {
     await client.query(`SELECT pg_advisory_xact_lock(hashtext('hub.catalog'))`)
     await retireAbsent(client, services)
+    const written: Omit<Offering, 'payee'>[] = []
     for (const service of services) {
-      offerings.push(...(await writeService(client, service, passThrough, defaultCommissionBps)))
+      written.push(...(await writeService(client, service, passThrough, defaultCommissionBps)))
     }
-    await client.query('COMMIT')
-  } catch (error) {
-    await client.query('ROLLBACK')
-    throw error
-  } finally {
-    client.release()
-  }
+    return written
+  })
   return new Catalog(
     await Promise.all(
       offerings.map(async (offering) => ({

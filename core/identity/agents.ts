@@ -1,5 +1,6 @@
-import type { Pool, PoolClient } from 'pg'
+import type { Pool } from 'pg'
 import { recoverMessageAddress } from 'viem'
+import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -71,21 +72,4 @@ async function principalOf(pool: Pool, wallet: string): Promise<Principal> {
     [wallet],
   )
   return rows[0]!
-}
-
-async function inTransaction(
-  pool: Pool,
-  work: (client: PoolClient) => Promise<void>,
-): Promise<void> {
-  const client = await pool.connect()
-  try {
-    await client.query('BEGIN')
-    await work(client)
-    await client.query('COMMIT')
-  } catch (error) {
-    await client.query('ROLLBACK')
-    throw error
-  } finally {
-    client.release()
-  }
 }

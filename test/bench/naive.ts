@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
+import { inTransaction } from '../../core/db/transaction.ts'
 
 /**
  * The ledger that one writes first: a transaction for each operation, which updates the balance
@@ -20,20 +21,6 @@ export const NAIVE_SCHEMA = `
   CREATE INDEX ON naive.entry (account, id);`
 
 const PLATFORM = 1
-
-async function inTransaction(pool: Pool, work: (client: PoolClient) => Promise<void>) {
-  const client = await pool.connect()
-  try {
-    await client.query('BEGIN')
-    await work(client)
-    await client.query('COMMIT')
-  } catch (error) {
-    await client.query('ROLLBACK')
-    throw error
-  } finally {
-    client.release()
-  }
-}
 
 const named = (name: string, text: string) => (client: PoolClient, values: readonly unknown[]) =>
   client.query({ name, text, values: [...values] })
