@@ -54,7 +54,7 @@ describe('story: charge', () => {
       ada  joins
       ada  has    1.000000
       ada  calls  flawed/computed {"cost":250}               => credits  ada 0.999750
-      ada  calls  flawed/computed {"cost":250} max 0.000249  => 402 price_exceeds_max  ada 0.999750
+      ada  calls  flawed/computed {"cost":250} max 0.000249  => 402 price_exceeds_max
       ada  calls  flawed/computed {"cost":250} max 0.000250  => credits  ada 0.999500
       ada  calls  flawed/computed {"cost":1}                 => 422 validation_failed
       ada  calls  flawed/dear-quote                          => 502 plugin_contract
@@ -70,7 +70,8 @@ describe('story: charge', () => {
       `
       ada  joins
       ada  has    1.000000
-      ada  calls  dollar/spend ∥2  => credits  402 insufficient_credits  ada 0.000000  example 0.900000
+      ada  calls  dollar/spend ∥2  => credits  402 insufficient_credits
+                                   => ada 0.000000  example 0.900000  holds 0.000000
       `,
     ))
 
@@ -80,7 +81,8 @@ describe('story: charge', () => {
       `
       ada  joins
       ada  has    10.000000
-      ada  calls  dollar/spend ∥50 => credits ×10  402 insufficient_credits ×40  ada 0.000000  example 9.000000
+      ada  calls  dollar/spend ∥50 => credits ×10  402 insufficient_credits ×40
+                                   => ada 0.000000  example 9.000000  holds 0.000000
       bob  joins
       bob  calls  gift/try ∥20     => free ×2  402 insufficient_credits ×18  bob 0.000000
       `,

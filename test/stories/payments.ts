@@ -84,7 +84,8 @@ async function untilResolved({ hub }: TestHub, left: number): Promise<void> {
   for (let tries = 0; tries < TRIES; tries++) {
     await resolvePayments(hub.ports, 0)
     const { rows } = await hub.pool.query<{ open: number }>(
-      `SELECT (SELECT count(*) FROM hub.payment_claim WHERE state IN ('claimed', 'pending', 'settled'))
+      `SELECT (SELECT count(*) FROM hub.payment_claim
+           WHERE state IN ('claimed', 'pending', 'settled'))
          ::integer + (SELECT count(*) FROM hub.payment_intent
            WHERE state IN ('signed', 'unresolved', 'paid'))::integer AS open`,
     )

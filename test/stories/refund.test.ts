@@ -19,7 +19,8 @@ describe('story: refund', () => {
       ada  calls  flawed/lies         => 502 plugin_failed  ada 0.999000
       ada  calls  flawed/status-500   => 500 unknown  ada 0.999000
       ada  calls  flawed/throws ∥20   => 502 plugin_failed ×20  ada 0.999000  holds 0.000000
-      ada  calls  flawed/works        => credits  ada 0.998000  example 0.001800  commission 0.000200
+      ada  calls  flawed/works        => credits  ada 0.998000
+                                      => example 0.001800  commission 0.000200
       `,
     ))
 

@@ -142,12 +142,15 @@ export async function tell(
   for (const line of linesOf(story)) {
     const [left = '', right = ''] = line.split(/\s*=>\s*/)
     const [, who = '', verb = '', rest = ''] = /^(\S+)\s+(\S+)\s*(.*?)\s*$/.exec(left) ?? []
-    const act = { ...VERBS, ...verbs }[verb]
+    const act = left === '' ? nothing : { ...VERBS, ...verbs }[verb]
     if (!act) throw new Error(`no such verb: ${line}`)
     const came = await act(scene, who, rest.replaceAll(/\s+/g, ' '))
     await compare(line, right, came, (name) => balanceOf(scene, start, name))
   }
 }
+
+/** Of a line that goes on with what everybody has. */
+const nothing: Verb = async () => []
 
 const linesOf = (story: string): string[] =>
   story

@@ -1,0 +1,88 @@
+import { type AnyService, defineService, type Plugin, type Route, s, usd } from 'agenthub/plugin'
+import { conformance, troubled } from 'agenthub/testing'
+import { expect } from 'chai'
+import { plugins } from '../../plugins/index.ts'
+import { useHub } from '../support/suite.ts'
+
+const host = { secret: () => undefined, log: () => undefined }
+const serviceOf = (plugin: Plugin) => (typeof plugin === 'function' ? plugin(host) : plugin)
+const services = plugins.map(serviceOf)
+
+/** What the plainest input would not show. */
+const EXAMPLES: Readonly<Record<string, Readonly<Partial<Record<Route, unknown>>>>> = {
+  analysis: {
+    'POST /analyze': { text: 'Maria Silva paid 30 EUR.', instructions: 'Extract the entities.' },
+    'POST /classify': { text: 'The invoice is wrong.', categories: ['billing', 'travel'] },
+  },
+}
+
+/** Not a good service: each endpoint breaks one promise. */
+const bad = defineService({
+  slug: 'bad',
+  name: 'Bad',
+  category: 'test',
+  summary: 'Breaks its promises.',
+  provider: 'example',
+  endpoints: {
+    'POST /cheaper': {
+      summary: 'Charges less than it declares.',
+      price: usd('0.001'),
+      input: s.object({}),
+      handle: ({ charge }) => charge(usd('0.0001')),
+    },
+    'POST /deaf': {
+      summary: 'Does not stop.',
+      price: usd('0.001'),
+      input: s.object({}),
+      handle: ({ signal }) =>
+        signal.aborted ? new Promise<never>(() => {}) : Promise.resolve({ ok: true }),
+    },
+    'POST /strict': {
+      summary: 'Has an example that it cannot take.',
+      price: usd('0.001'),
+      input: { json: { type: 'string', maxLength: 1 } },
+      handle: () => ({ ok: true }),
+    },
+  },
+})
+
+describe('conformance', () => {
+  const hub = useHub({ plugins: [bad, ...[...services, bad].flatMap(troubled)] })
+  let client: Awaited<ReturnType<ReturnType<typeof hub>['agent']>>['client']
+  before(async () => {
+    const agent = await hub().agent()
+    await hub().credit(agent.keyId, usd('10'))
+    client = agent.client
+  })
+
+  for (const service of services) {
+    describe(service.slug, () => {
+      const examples = EXAMPLES[service.slug] ?? {}
+      for (const { name, meet } of conformance(service, { client: () => client, examples })) {
+        it(name, meet)
+      }
+    })
+  }
+
+  it('finds what is wrong with a service', async () => {
+    const wrong: string[] = []
+    for (const { name, meet } of conformance(bad, { client: () => client })) {
+      await meet().catch((error: Error) => wrong.push(`${name}: ${error.message.split(':')[0]}`))
+    }
+    expect(wrong).to.deep.equal([
+      'POST /cheaper: charges exactly its price: charged 100, declared 1000',
+      'POST /deaf: stops when it is told to: it still runs 2000 ms after the abort',
+      'POST /strict: has schemas that hold: the example is not an input',
+      'POST /strict: charges exactly its price: 422 validation_failed',
+      'POST /strict: costs nothing when it throws: answered 422 validation_failed',
+      'POST /strict: costs nothing when it hangs: answered 422 validation_failed',
+    ])
+  })
+
+  it('finds what a catalogue would not take', async () => {
+    const odd: AnyService = { ...(bad as AnyService), slug: 'Not A Slug' }
+    const [first] = conformance(odd, { client: () => client })
+    const error = await first?.meet().catch((thrown: unknown) => thrown)
+    expect(String(error)).to.include('slug')
+  })
+})
