@@ -64,6 +64,20 @@ describe('operations of one batch', () => {
     ])
   })
 
+  it('may cancel out: a release and a reserve of the same amount', async () => {
+    const owner = await agent(books, 10n)
+    const payee = await provider(books, 'cancel')
+    const first = order(owner, payee, 10n)
+    await books.reserve(first)
+    const second = order(owner, payee, 10n)
+    expect(await outcomes([books.release(first), books.reserve(second)])).to.deep.equal([
+      'applied',
+      'applied',
+    ])
+    expect(await books.balance(owner.code)).to.equal(0n)
+    await books.settle(second, 10n)
+  })
+
   it('take nothing from any account when a guard refuses', async () => {
     const owner = await agent(books, 100n)
     const payee = await provider(books, 'guard')

@@ -20,8 +20,8 @@ export const command = fc.record({
   bps: fc.constantFrom(0n, 1n, 1_000n, 3_333n, 10_000n),
   guards: fc.constantFrom<readonly number[]>([], [], [], [0], [1], [0, 1], [1, 0]),
   due: fc.boolean(),
-  /** Terms other than those of the call's first reserve. */
-  twist: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
+  /** Which term differs from those of the call's first reserve; mostly none. */
+  twist: fc.constantFrom('amount', 'payee', 'guards', ...Array<null>(15).fill(null)),
 })
 export type Draft = typeof command extends fc.Arbitrary<infer T> ? T : never
 export const batches = (min: number, max: number) =>
@@ -70,10 +70,9 @@ export function commandsOf(
       const amount = charged === 'all' ? held : charged === 'above' ? held + 1n : charged
       return { do: draft.do, call, owner: owner.code, charged: amount }
     }
-    if (before?.do === 'reserve' && before.owner === owner.code && !draft.twist) return before
     const free = owner.asset === 'FREECALL'
-    const made: Command = {
-      do: 'reserve',
+    const made = {
+      do: 'reserve' as const,
       call,
       owner: owner.code,
       asset: owner.asset,
@@ -82,6 +81,9 @@ export function commandsOf(
       bps: free ? 0n : draft.bps,
       guards: draft.guards.map((i) => world.guards[i]!.code),
       due: draft.due,
+    }
+    if (before?.do === 'reserve' && before.owner === owner.code) {
+      return draft.twist ? { ...before, [draft.twist]: made[draft.twist] } : before
     }
     if (!before) reserved.set(call, made)
     return made

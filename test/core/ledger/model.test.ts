@@ -98,7 +98,7 @@ describe('the ledger beside a model', function () {
       await expectSame(model)
       await expectPostings(model)
     })
-    await fc.assert(property, { numRuns: 25, seed })
+    await fc.assert(property, { numRuns: 30, seed, interruptAfterTimeLimit: 40_000 })
   })
 
   it(`of two instances at once is that of the journal's order (seed ${seed})`, async () => {
@@ -126,7 +126,7 @@ describe('the ledger beside a model', function () {
       await expectSame(model)
     })
     try {
-      await fc.assert(property, { numRuns: 15, seed })
+      await fc.assert(property, { numRuns: 18, seed, interruptAfterTimeLimit: 40_000 })
     } finally {
       await otherPool.end()
     }
