@@ -161,7 +161,7 @@ function openDoors(core: Core, options: HubOptions) {
       {
         freeCalls: createFreeCalls(ledger, quota, standing, clock, holdMarginSeconds),
         credits: createCredits(ledger, standing, holdMarginSeconds),
-        x402: createX402(ledger, claims, offers),
+        x402: createX402({ ledger, claims, offers }),
       },
       { offers, standing, creditsOnly: new Set([EXTERNAL]), minTopUp: MIN_PURCHASE },
     ),

@@ -3,11 +3,14 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
-import type { Ledger } from '../../core/ledger/ledger.ts'
 import { json, type Micros, micros } from '../../core/money.ts'
-import { bookPayment } from '../../core/payments/booking.ts'
-import type { Claim, Claims } from '../../core/payments/claims.ts'
-import { BadPayment, type Offers, paymentKey, validBeforeOf } from '../../core/payments/offers.ts'
+import {
+  type AcceptPorts,
+  acceptPayment,
+  PaymentRefused,
+  settlePayment,
+} from '../../core/payments/accept.ts'
+import type { Claim } from '../../core/payments/claims.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import { page, pageOf, paging, readCursor } from './paging.ts'
 import { type AnyRoute, callerOf, type RestReply, route } from './route.ts'
@@ -38,12 +41,9 @@ const HistoryItem = z.object({
   endpoint: z.string().nullable(),
 })
 
-export interface CreditsPorts {
+export interface CreditsPorts extends AcceptPorts {
   readonly pool: Pool
-  readonly ledger: Ledger
   readonly standing: Standing
-  readonly claims: Claims
-  readonly offers: Offers
 }
 
 export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
@@ -107,7 +107,7 @@ interface Order {
 
 /** Settles first and books once: a repetition of a settled payment is answered, not executed. */
 async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
-  const { offers, claims, ledger } = ports
+  const { offers } = ports
   const { caller, amount, url } = order
   const terms = {
     amount,
@@ -120,43 +120,22 @@ async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
     return new Fault(code, undefined, { extras, headers: { 'PAYMENT-REQUIRED': header } })
   }
   if (order.payment === undefined) throw refuse('payment_required')
-  const payment = read(offers, order.payment)
-  if (payment instanceof BadPayment) throw refuse('payment_invalid', payment.reason)
-  const requirement = offers.match(offers.requirements(terms), payment)
-  if (!requirement) throw refuse('payment_invalid', 'no_matching_payment_requirements')
-  const key = paymentKey(payment)
   const requestHash = createHash('sha256').update(`${caller.keyId}\n${amount}`).digest()
-  const { mine, claim } = await claims.claim(key, {
+  const payee = caller.credits.code
+  const accepted = await acceptPayment(ports, order.payment, terms, {
     purpose: 'credits',
     requestHash,
-    amount,
-    payee: caller.credits.code,
+    payee,
     commissionBps: 0,
-    validBefore: validBeforeOf(payment),
+  }).catch((error: unknown) => {
+    throw error instanceof PaymentRefused ? refuse('payment_invalid', error.reason) : error
   })
+  const { mine, claim } = accepted
   if (!mine) return repeated(ports, caller, claim, requestHash)
-  const verified = await offers.verify(payment, requirement).catch(async (error: unknown) => {
-    await claims.release(key)
-    throw new Fault('facilitator_unavailable', undefined, { cause: error })
-  })
-  if (!verified.valid) {
-    await claims.release(key)
-    throw refuse('payment_invalid', verified.reason)
-  }
-  const settled = await offers.settle(payment, requirement)
-  const headers = { 'PAYMENT-RESPONSE': settled.responseHeader }
-  if (settled.outcome === 'failed') {
-    await claims.conclude(key, 'failed', settled.tx)
-    throw refuse('payment_invalid', settled.reason ?? 'not_settled')
-  }
-  if (settled.outcome === 'pending') {
-    await claims.conclude(key, 'pending', settled.tx)
-    return shown(ports, caller, { ...claim, state: 'pending' }, headers)
-  }
-  await bookPayment(ledger, claim, settled.tx)
-  await claims.conclude(key, 'settled', settled.tx)
-  const done = { ...claim, state: 'settled', transaction: settled.tx ?? null } as const
-  return shown(ports, caller, done, headers)
+  const { outcome, tx, reason, responseHeader } = await settlePayment(ports, accepted)
+  if (outcome === 'failed') throw refuse('payment_invalid', reason ?? 'not_settled')
+  const done = { ...claim, state: outcome, transaction: tx ?? null }
+  return shown(ports, caller, done, { 'PAYMENT-RESPONSE': responseHeader })
 }
 
 /** The same payment again: the same purchase is told once more, any other use is refused. */
@@ -189,15 +168,6 @@ async function shown(
       balance_microdollars: json(await standing.balance(caller.credits)),
       transaction: claim.transaction,
     },
-  }
-}
-
-function read(offers: Offers, header: string) {
-  try {
-    return offers.read(header)
-  } catch (error) {
-    if (error instanceof BadPayment) return error
-    throw error
   }
 }
 

@@ -1,0 +1,105 @@
+import { Fault } from '../errors.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { bookPayment } from './booking.ts'
+import type { Claim, Claims, Purchase } from './claims.ts'
+import { NOT_BROADCAST } from './facilitator.ts'
+import {
+  BadPayment,
+  type Offers,
+  type Payment,
+  paymentKey,
+  type SaleTerms,
+  type Settlement,
+  validBeforeOf,
+} from './offers.ts'
+
+export interface AcceptPorts {
+  readonly ledger: Ledger
+  readonly claims: Claims
+  readonly offers: Offers
+}
+
+/** A payment that does not pay what is asked. The payer may sign another one. */
+export class PaymentRefused extends Error {
+  override readonly name = 'PaymentRefused'
+  readonly reason: string
+  constructor(reason: string, cause?: unknown) {
+    super(`payment refused: ${reason}`, { cause })
+    this.reason = reason
+  }
+}
+
+export interface Accepted {
+  /** False: the payment was claimed before; nothing was verified now. */
+  readonly mine: boolean
+  readonly claim: Claim
+  readonly payment: Payment
+  readonly requirement: ReturnType<Offers['requirements']>
+}
+
+/**
+ * Takes a payment that came with a request: reads it, matches it with the terms, claims it, and
+ * only then verifies it. Nothing has moved yet.
+ * @param header value of PAYMENT-SIGNATURE
+ * @param needSeconds how long the signature must still be valid: what is left for the work
+ * @throws PaymentRefused, and Fault `facilitator_unavailable` when nobody can tell
+ */
+export async function acceptPayment(
+  { claims, offers }: AcceptPorts,
+  header: string,
+  terms: SaleTerms,
+  purchase: Pick<Purchase, 'purpose' | 'requestHash' | 'payee' | 'commissionBps'>,
+  needSeconds = 0,
+): Promise<Accepted> {
+  const payment = read(offers, header)
+  const requirement = offers.match(offers.requirements(terms), payment)
+  if (!requirement) throw new PaymentRefused('no_matching_payment_requirements')
+  const key = paymentKey(payment)
+  const validBefore = validBeforeOf(payment)
+  const { mine, claim } = await claims.claim(key, {
+    ...purchase,
+    amount: terms.amount,
+    validBefore,
+  })
+  if (!mine) return { mine, claim, payment, requirement }
+  const verified = await offers.verify(payment, requirement, needSeconds).catch((error: unknown) =>
+    claims.release(key).then((): never => {
+      throw new Fault('facilitator_unavailable', undefined, { cause: error })
+    }),
+  )
+  if (verified.valid) return { mine, claim, payment, requirement }
+  await claims.release(key)
+  throw new PaymentRefused(verified.reason ?? 'not_valid')
+}
+
+function read(offers: Offers, header: string): Payment {
+  try {
+    return offers.read(header)
+  } catch (error) {
+    if (error instanceof BadPayment) throw new PaymentRefused(error.reason, error)
+    throw error
+  }
+}
+
+/**
+ * Brings an accepted payment onto the chain and books it. Credits whose settlement is said to have
+ * failed stay open until the chain has the last word, since the money may have come all the same.
+ * @throws Fault `facilitator_unavailable` when nothing was sent: the same payment may come again
+ */
+export async function settlePayment(
+  { ledger, claims, offers }: AcceptPorts,
+  { claim, payment, requirement }: Accepted,
+): Promise<Settlement> {
+  const settled = await offers.settle(payment, requirement)
+  if (settled.outcome === 'settled') {
+    await bookPayment(ledger, claim, settled.tx)
+    await claims.conclude(claim.key, 'settled', settled.tx)
+  } else if (settled.reason === NOT_BROADCAST) {
+    await claims.release(claim.key)
+    throw new Fault('facilitator_unavailable')
+  } else {
+    const isOver = settled.outcome === 'failed' && claim.purpose === 'call'
+    await claims.conclude(claim.key, isOver ? 'failed' : 'pending', settled.tx)
+  }
+  return settled
+}
