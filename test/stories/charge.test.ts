@@ -60,7 +60,7 @@ describe('story: charge', () => {
       ada  calls  flawed/dear-quote                          => 502 plugin_contract
       ada  calls  flawed/no-quote                            => 502 plugin_failed
       ada  calls  echo/say max 0.000099                      => 402 price_exceeds_max
-      ada  calls  echo/say max 0.000100                      => credits  ada 0.999400  holds 0.000000
+      ada  calls  echo/say max 0.000100                      => credits  ada 0.999400
       `,
     ))
 

@@ -14,7 +14,7 @@ describe('story: free quota', () => {
       ada  calls  analysis/sentiment ×14                       => free ×14  ada 0.005000
       ada  calls  analysis/extract-entities {"text":"Oslo"}    => free  house 0.000000
       ada  calls  analysis/extract-entities {"text":"Oslo"}    => credits  ada 0.002000
-      ada  calls  analysis/sentiment                           => credits  ada 0.000000  house 0.005000
+      ada  calls  analysis/sentiment                           => credits  house 0.005000
       ada  calls  analysis/sentiment                           => 402 insufficient_credits
       `,
     ))

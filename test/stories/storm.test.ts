@@ -48,7 +48,7 @@ describe('story: a storm', () => {
     return told.reduce((sum, { charged }) => sum + charged, 0n)
   }
 
-  it('leaves nothing unpaid, nothing paid twice, and books that agree with the chain', async function () {
+  it('leaves nothing unpaid or paid twice, and books like the chain’s', async function () {
     this.timeout(60_000)
     const { hub: open, sandbox } = hub()
     const { chain, treasury, spend } = sandbox!.money
@@ -71,7 +71,7 @@ describe('story: a storm', () => {
     await resolves({ hub: hub(), actors: new Map(), enter: never, actor: never }, 'hub', '')
 
     const { rows: bought } = await open.pool.query<{ state: string; sum: string }>(
-      'SELECT state, sum(amount)::text AS sum FROM hub.payment_intent GROUP BY state ORDER BY state',
+      'SELECT state, sum(amount)::text AS sum FROM hub.payment_intent GROUP BY state',
     )
     const outside = BigInt(bought.find(({ state }) => state === 'confirmed')?.sum ?? 0)
     expect(bought.filter(({ state }) => !['confirmed', 'unused'].includes(state))).to.deep.equal([])
