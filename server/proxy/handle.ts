@@ -6,6 +6,7 @@ import { type Micros, micros } from '../../core/money.ts'
 import { Reply, Unresolved } from '../../core/plugin.ts'
 import { problem } from '../problem.ts'
 import type { CallRequest, Keyless, Offer, Outcome } from './call.ts'
+import { payerOf } from './payer.ts'
 import { assertSendable, faultOf, untilDeadline } from './provided.ts'
 import type { Record } from './record.ts'
 
@@ -33,7 +34,7 @@ async function run(caller: Caller | Keyless, offer: Offer, request: CallRequest)
   const call = {
     id: offer.call,
     input: offer.input,
-    payer: caller.keyId ?? `x402:${caller.ip}`,
+    payer: payerOf(caller, request),
     terms: offer.terms,
     charge: (amount: Micros) => {
       if (isLowered(amount, offer.price)) charged = micros(amount)

@@ -3,6 +3,7 @@ import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { CallLog, CallRecord } from '../../core/usage/calls.ts'
 import type { CallRequest, Keyless, Made, Offer } from './call.ts'
+import { payerOf } from './payer.ts'
 
 interface Failure {
   readonly caller: Caller | Keyless
@@ -23,7 +24,7 @@ export function createRecord(calls: CallLog, clock: Clock): Record {
     id: offer.call,
     at: clock.now(),
     requestId: request.requestId,
-    principal: caller.keyId === null ? `x402:${caller.ip}` : caller.principal,
+    principal: caller.keyId === null ? payerOf(caller, request) : caller.principal,
     keyId: caller.keyId,
     service: offer.offering.service.slug,
     endpoint: offer.offering.endpointId,

@@ -20,6 +20,12 @@ export const flawed = defineService({
   provider: 'example',
   endpoints: {
     'POST /works': flaw('Answers.', () => ({ ok: true })),
+    'POST /who': {
+      summary: 'Tells who pays.',
+      price,
+      input,
+      handle: ({ payer }) => ({ payer }),
+    },
     'POST /throws': flaw('Throws.', () => {
       throw new TypeError('a secret of the provider')
     }),

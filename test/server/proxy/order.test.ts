@@ -1,5 +1,8 @@
 import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { HubClient } from '../../../core/client/index.ts'
 import { usd } from '../../../core/money.ts'
+import { fund } from '../../../server/sandbox/wallets.ts'
 import { flawed, gift } from '../../stories/flawed.ts'
 import { ask, type Question, type Told } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
@@ -141,6 +144,17 @@ describe('a call', () => {
     const told = await flaw('refuses')
     refused(told, 422, 'refused')
     expect(told.body).to.include({ reason: 'too_dull', detail: 'Say something else.' })
+  })
+
+  it('tells the provider which key or wallet pays, and nothing else of the caller', async () => {
+    const { client, keyId } = await agentWith(usd('1'))
+    expect((await client.call('flawed', '/who', {})).body).to.deep.equal({ payer: keyId })
+    const account = privateKeyToAccount(generatePrivateKey())
+    await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('1') })
+    const wallet = { account, sandbox: true }
+    const stranger = new HubClient({ baseUrl: hub().url, wallet })
+    const { body } = await stranger.call('flawed', '/who', {}, { payUpTo: usd('0.01') })
+    expect(body).to.deep.equal({ payer: `x402:${account.address.toLowerCase()}` })
   })
 
   it('names the methods and endpoints that there are', async () => {
