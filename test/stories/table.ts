@@ -33,7 +33,7 @@ export interface Scene {
 export type Verb = (scene: Scene, who: string, rest: string) => Promise<readonly Result[]>
 
 /** Runs requests and notes what each came to; all at once when `parallel`. */
-export async function results(
+async function results(
   times: number,
   parallel: boolean,
   request: () => Promise<Answer>,
