@@ -55,7 +55,10 @@ export interface Call<Input> {
   readonly terms: unknown
   /** Aborts at the deadline. */
   readonly signal: AbortSignal
-  /** Lowers the charge below the quote. Raising it is a fault of the plugin: the call fails. */
+  /**
+   * Lowers the charge below the quote; a call paid on the spot by x402 has paid the quote. Raising
+   * it is a fault of the plugin: the call fails.
+   */
   readonly charge: (amount: Micros) => void
 }
 
@@ -97,7 +100,7 @@ export class Unresolved {
  */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
-  readonly status: 404 | 409 | 413 | 422
+  readonly status: 404 | 422
   readonly code: string
   readonly extras: Readonly<Record<string, unknown>>
   /**
@@ -108,7 +111,7 @@ export class Refusal extends Error {
   constructor(
     code: string,
     detail: string,
-    { status = 422, ...extras }: { status?: 404 | 409 | 413 | 422 } & Record<string, unknown> = {},
+    { status = 422, ...extras }: { status?: 404 | 422 } & Record<string, unknown> = {},
   ) {
     super(detail)
     this.status = status

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Router } from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import helmet from 'koa-helmet'
-import { Fault } from '../core/errors.ts'
+import { Fault, type FaultCode } from '../core/errors.ts'
 import type { KeyRing } from '../core/identity/keys.ts'
 import { base62 } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
@@ -66,12 +66,19 @@ const errors =
     } catch (error) {
       const fault = faultOf(error)
       const { method, path } = ctx
-      if (fault.code === 'internal_error' || fault.code === 'service_unavailable') {
+      if (LOGGED.has(fault.code)) {
         log.error({ err: fault.cause ?? fault, requestId, method, path }, fault.code)
       }
       send(ctx, problem(fault, requestId, path))
     }
   }
+
+/** Faults of the hub itself; those of callers and providers are no errors of the operator's. */
+const LOGGED: ReadonlySet<FaultCode> = new Set([
+  'internal_error',
+  'service_unavailable',
+  'payment_pending',
+])
 
 const newRequestId = (): string =>
   `req_${base62(BigInt(`0x${randomBytes(12).toString('hex')}`), 17)}`

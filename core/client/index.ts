@@ -66,6 +66,8 @@ interface Message {
 }
 
 const TIMEOUT_MS = 120_000
+/** A hub verifies that a payment outlives the deadline of the call that it pays. */
+const LIFETIME_SECONDS = 600n
 
 /** Talks to a hub over HTTP: what the command line, tests and other programs use. */
 export class HubClient {
@@ -188,7 +190,7 @@ export class HubClient {
       maxAmount: message.payUpTo ?? 0n,
       ownWallets: [account.address],
     })
-    const { header } = await signPayment(account, terms, systemClock.now())
+    const { header } = await signPayment(account, terms, systemClock.now(), LIFETIME_SECONDS)
     return { ...message.headers, [header.name.toLowerCase()]: header.value }
   }
 

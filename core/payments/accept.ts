@@ -84,7 +84,8 @@ function read(offers: Offers, header: string): Payment {
 /**
  * Brings an accepted payment onto the chain and books it. Credits whose settlement is said to have
  * failed stay open until the chain has the last word, since the money may have come all the same.
- * @throws Fault `facilitator_unavailable` when nothing was sent: the same payment may come again
+ * @throws Fault `facilitator_unavailable` when nothing was sent: the same payment may come again;
+ * `payment_pending` when it was settled, but could not be booked yet
  */
 export async function settlePayment(
   { ledger, claims, offers }: AcceptPorts,
@@ -92,8 +93,7 @@ export async function settlePayment(
 ): Promise<Settlement> {
   const settled = await offers.settle(payment, requirement)
   if (settled.outcome === 'settled') {
-    await bookPayment(ledger, claim, settled.tx)
-    await claims.conclude(claim.key, 'settled', settled.tx)
+    await book({ ledger, claims }, claim, settled.tx)
   } else if (settled.reason === NOT_BROADCAST) {
     await claims.release(claim.key)
     throw new Fault('facilitator_unavailable')
@@ -102,4 +102,18 @@ export async function settlePayment(
     await claims.conclude(claim.key, isOver ? 'failed' : 'pending', settled.tx)
   }
   return settled
+}
+
+/** The money has come; if it cannot be written down now, the job that resolves payments will. */
+async function book(
+  { ledger, claims }: Pick<AcceptPorts, 'ledger' | 'claims'>,
+  claim: Claim,
+  tx: string | undefined,
+): Promise<void> {
+  try {
+    await bookPayment(ledger, claim, tx)
+    await claims.conclude(claim.key, 'settled', tx)
+  } catch (error) {
+    throw new Fault('payment_pending', undefined, { extras: { transaction: tx }, cause: error })
+  }
 }

@@ -133,19 +133,21 @@ const DOMAIN = {
 } as const
 
 /**
- * Signs exactly `terms.amount` to `terms.payTo`, for at most 60 s whatever the seller allows.
+ * Signs exactly `terms.amount` to `terms.payTo`, for a minute at most whatever the seller allows.
  * Call it once per call: a second signature is a second payment.
  * @param now the time from which the lifetime counts
+ * @param lifetimeMax seconds; longer than a minute only for a seller that is trusted to wait
  */
 export async function signPayment(
   account: Pick<LocalAccount, 'address' | 'signTypedData'>,
   terms: Terms,
   now: Date,
+  lifetimeMax = LIFETIME_SECONDS_MAX,
 ): Promise<SignedPayment> {
   const [from, to, value] = [account.address, terms.payTo, terms.amount]
   if (from.toLowerCase() === to.toLowerCase()) throw new PaymentTermsError('own_wallet')
   const allowed = BigInt(terms.maxTimeoutSeconds)
-  const lifetime = allowed < LIFETIME_SECONDS_MAX ? allowed : LIFETIME_SECONDS_MAX
+  const lifetime = allowed < lifetimeMax ? allowed : lifetimeMax
   const validBefore = BigInt(now.getTime()) / MS_PER_SECOND + lifetime
   const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
   // Valid from the beginning of time, as the clients of x402 do: the seller's clock may be slow.

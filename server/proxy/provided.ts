@@ -33,7 +33,7 @@ export function faultOf(error: unknown, slug: string, log: Log): Fault {
   if (error instanceof Fault) return error
   if (error instanceof Refusal) {
     const { code, status, message, extras } = error
-    const known = code === 'text_too_large' ? code : status === 404 ? 'not_found' : 'refused'
+    const known = status === 404 ? 'not_found' : 'refused'
     return new Fault(known, message, { extras: { reason: code, ...extras } })
   }
   if (error instanceof DOMException && error.name === 'TimeoutError') {

@@ -75,8 +75,8 @@ describe('the plugin API', () => {
   })
 
   it('lets a refusal keep its reason, its sentence and its further members', () => {
-    const refusal = new Refusal('empty_text', 'Send some text.', { status: 413, limit: 5 })
-    expect(refusal).to.include({ code: 'empty_text', message: 'Send some text.', status: 413 })
+    const refusal = new Refusal('empty_text', 'Send some text.', { status: 404, limit: 5 })
+    expect(refusal).to.include({ code: 'empty_text', message: 'Send some text.', status: 404 })
     expect(refusal.extras).to.deep.equal({ limit: 5 })
     expect(new Refusal('a', 'b').status).to.equal(422)
   })
