@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { sleep } from '../clock.ts'
+import { elapsedMs, sleep } from '../clock.ts'
 import { OUTCOMES, type Outcome } from './events.ts'
 
 /** What to do with a hold; the numbers are the `kind`s of the journal. */
@@ -46,6 +46,7 @@ export class LedgerUnavailable extends Error {
 const BATCH_MAX = 1_000
 const QUEUE_MAX = 50_000
 const RETRY_EVERY_MS = 50
+/** Of real time: tries may take seconds each before they fail. */
 const RETRY_FOR_MS = 15_000
 const APPLY = {
   name: 'ledger.apply',
@@ -63,15 +64,20 @@ export class Batcher {
   readonly #pool: Pool
   readonly #shard: number
   readonly #lanes: number
+  readonly #retryForMs: number
   #waiting: Waiting[] = []
   #underWay = 0
   #scheduled = false
 
-  /** @param lanes how many batches may be under way at once; they queue for the shard's head */
-  constructor(pool: Pool, shard: number, lanes = 1) {
+  /**
+   * @param lanes how many batches may be under way at once; they queue for the shard's head
+   * @param retryForMs how long a batch is tried again while the database is out of reach
+   */
+  constructor(pool: Pool, shard: number, lanes = 1, retryForMs = RETRY_FOR_MS) {
     this.#pool = pool
     this.#shard = shard
     this.#lanes = lanes
+    this.#retryForMs = retryForMs
   }
 
   /** @throws LedgerUnavailable when too much is waiting, or the database stays out of reach */
@@ -135,7 +141,8 @@ export class Batcher {
   async #apply(operations: readonly Operation[]): Promise<Result[]> {
     const values = parameters(this.#shard, operations)
     let exact = false
-    for (let waited = 0; ; waited += RETRY_EVERY_MS) {
+    const start = elapsedMs()
+    for (;;) {
       try {
         const { rows } = await this.#pool.query<{ outcomes: number[]; balances: string[] }>({
           ...APPLY,
@@ -152,7 +159,7 @@ export class Batcher {
           continue
         }
         if (isRefusal(error)) throw error
-        if (waited >= RETRY_FOR_MS) {
+        if (elapsedMs() - start >= this.#retryForMs) {
           throw new LedgerUnavailable('the database does not answer', { cause: error })
         }
         exact = true
