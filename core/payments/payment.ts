@@ -33,25 +33,36 @@ const HEADER_MAX = 16_384
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype'])
 
-const address = z.custom<Hex>((value) => /^0x[0-9a-fA-F]{40}$/.test(String(value)))
-const bytes32 = z.custom<Hex>((value) => /^0x[0-9a-fA-F]{64}$/.test(String(value)))
-const bytes = z.custom<Hex>((value) => /^0x(?:[0-9a-fA-F]{2})+$/.test(String(value)))
+const hex = (pattern: RegExp) =>
+  z
+    .string()
+    .regex(pattern)
+    .transform((text) => text as Hex)
+const address = hex(/^0x[0-9a-fA-F]{40}$/)
+const bytes32 = hex(/^0x[0-9a-fA-F]{64}$/)
+const bytes = hex(/^0x(?:[0-9a-fA-F]{2})+$/)
+const caip2 = z
+  .string()
+  .regex(/^[^:]+:[^:]+$/)
+  .transform((text) => text as `${string}:${string}`)
 const uint256 = z.string().regex(/^(?:0|[1-9]\d{0,77})$/)
 
 const Payment = z.looseObject({
   x402Version: z.literal(2),
   accepted: z.looseObject({
     scheme: z.string(),
-    network: z.custom<`${string}:${string}`>((value) => /^[^:]+:[^:]+$/.test(String(value))),
+    network: caip2,
     asset: address,
     amount: uint256,
     payTo: address,
     maxTimeoutSeconds: z.number().int().positive(),
     extra: z.record(z.string(), z.unknown()),
   }),
-  payload: z.looseObject({
+  // A facilitator chooses by the members of the payload how to move money: with more of them than
+  // we check, it could follow another one (`permit2Authorization`) than the one we judged.
+  payload: z.strictObject({
     signature: bytes,
-    authorization: z.object({
+    authorization: z.strictObject({
       from: address,
       to: address,
       value: uint256,

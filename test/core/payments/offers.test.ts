@@ -104,6 +104,34 @@ describe('x402 offers', () => {
         refuses(encode(payment), 'malformed_payload')
       }
     })
+    it('refuses lists of one, which look like their only entry once they are text', async () => {
+      const text = Buffer.from(await valid(), 'base64').toString()
+      const listed = (part: Record<string, unknown>, name: string): void => {
+        part[name] = [part[name]]
+      }
+      for (const name of ['network', 'asset', 'payTo']) {
+        const payment = JSON.parse(text)
+        listed(payment.accepted, name)
+        refuses(encode(payment), 'malformed_payload')
+      }
+      for (const name of ['from', 'to', 'nonce']) {
+        const payment = JSON.parse(text)
+        listed(payment.payload.authorization, name)
+        refuses(encode(payment), 'malformed_payload')
+      }
+      const payment = JSON.parse(text)
+      listed(payment.payload, 'signature')
+      refuses(encode(payment), 'malformed_payload')
+    })
+    it('refuses members beside those it checks: a facilitator might pay by them', async () => {
+      const text = Buffer.from(await valid(), 'base64').toString()
+      const beside = JSON.parse(text)
+      beside.payload.permit2Authorization = { from: stack.payTo }
+      refuses(encode(beside), 'malformed_payload')
+      const within = JSON.parse(text)
+      within.payload.authorization.deadline = '1'
+      refuses(encode(within), 'malformed_payload')
+    })
   })
 
   it('identifies a payment by network, asset, payer and nonce, in lower case', async () => {
