@@ -143,13 +143,12 @@ async function listen(hub: Hub, { host, port }: Config): Promise<Server> {
     hub.handler,
   )
   server.listen(port, host)
-  await Promise.race([
-    once(server, 'listening'),
-    once(server, 'error').then(([error]) => {
-      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
-      throw new ConfigError(`Port ${port} is taken: set HUB_PORT to another one.`)
-    }),
-  ])
+  try {
+    await once(server, 'listening')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    throw new ConfigError(`Port ${port} is taken: set HUB_PORT to another one.`, { cause: error })
+  }
   return server
 }
 
