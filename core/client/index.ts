@@ -61,11 +61,13 @@ interface Message {
   readonly method?: string
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** How much a 402 may be paid with, in microdollars; left out: it is an error. */
+  /** How much an offer to pay (402) may cost, in microdollars; left out: it is an error. */
   readonly payUpTo?: bigint | undefined
 }
 
 const TIMEOUT_MS = 120_000
+/** The header that makes a 402 an offer; others say that paying is of no use. */
+const OFFER = 'payment-required'
 /** A hub verifies that a payment outlives the deadline of the call that it pays. */
 const LIFETIME_SECONDS = 600n
 
@@ -145,16 +147,19 @@ export class HubClient {
   }
 
   /**
-   * Sends one request; with `payUpTo`, pays a 402 once and sends it again.
-   * @throws HubError for anything but a 2xx
+   * Sends one request; with `payUpTo`, pays the offer of a 402 once and sends it again.
+   * @throws HubError for a problem, and for anything but a 2xx
    */
   async send(path: string, message: Message = {}): Promise<Answer> {
     const first = await this.#once(path, message)
     const answer =
-      first.status === 402 && message.payUpTo !== undefined
+      first.status === 402 && OFFER in first.headers && message.payUpTo !== undefined
         ? await this.#once(path, { ...message, headers: await this.#payment(first, message) })
         : first
-    if (answer.status < 200 || answer.status > 299) throw new HubError(answer.status, answer.body)
+    const { status, headers } = answer
+    // A problem may have status 202: a payment that is pending bought nothing yet.
+    const isProblem = /^application\/problem\+json\b/.test(String(headers['content-type']))
+    if (isProblem || status < 200 || status > 299) throw new HubError(status, answer.body)
     return answer
   }
 
