@@ -56,6 +56,8 @@ export interface Config {
   readonly production: ProductionChain | undefined
   /** `HUB_SECRET_<NAME>`, for plugins. */
   readonly secret: (name: string) => string | undefined
+  /** What no log may show: addresses that may hold keys, wallets, and the secrets of plugins. */
+  readonly secrets: readonly string[]
 }
 
 /** A configuration that cannot work; the message names every variable and what it lacks. */
@@ -96,8 +98,20 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     sandboxHosts,
     production,
     secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`] || undefined,
+    secrets: secretsOf(env),
   })
 }
+
+const SECRET =
+  /^(?:HUB_SECRET_.*|DATABASE_URL|RPC_URL|X402_FACILITATOR_URL|SPEND_WALLET_KEY|GAS_WALLET_KEY)$/
+/** Shorter ones would take harmless words out of every line. */
+const SECRET_MIN = 8
+
+/** The values that `Config` names secret; for whoever has to tell that it cannot be read, too. */
+export const secretsOf = (env: NodeJS.ProcessEnv = process.env): readonly string[] =>
+  Object.entries(env).flatMap(([name, value = '']) =>
+    SECRET.test(name) && value.length >= SECRET_MIN ? [value] : [],
+  )
 
 type Environment = z.infer<typeof Environment>
 

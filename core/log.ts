@@ -10,18 +10,29 @@ const SECRETS: readonly [RegExp, string][] = [
   [/(\w:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, '$1[secret]@'],
 ]
 
-/** Removes whatever looks like a secret from a line of log, wherever in it it stands. */
-export const scrub = (line: string): string =>
-  SECRETS.reduce((text, [pattern, instead]) => text.replace(pattern, instead), line)
+/**
+ * Removes whatever looks like a secret from a line of log, wherever in it it stands.
+ * @param values secrets that look like nothing in particular, such as a URL with a key in its path
+ */
+export function scrub(line: string, values: readonly string[] = []): string {
+  // The longest first: one may begin with another. In JSON, a value stands escaped.
+  const known = values.toSorted((a, b) => b.length - a.length)
+  const without = known
+    .flatMap((value) => [value, JSON.stringify(value).slice(1, -1)])
+    .reduce((text, value) => text.replaceAll(value, '[secret]'), line)
+  return SECRETS.reduce((text, [pattern, instead]) => text.replace(pattern, instead), without)
+}
 
 /**
  * A logger that writes JSON lines through the scrubber.
  * @param out where lines go; left out: standard error, so that standard output stays free
+ * @param secrets values that no line may show, as `Config` lists them
  */
 export function createLog(
   level: 'debug' | 'info' | 'warn' | 'error' | 'silent',
   out: { write(text: string): unknown } = process.stderr,
+  secrets: readonly string[] = [],
 ): Log {
-  const stream: DestinationStream = { write: (line) => void out.write(scrub(line)) }
+  const stream: DestinationStream = { write: (line) => void out.write(scrub(line, secrets)) }
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)
 }

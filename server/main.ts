@@ -1,7 +1,7 @@
-import { ConfigError, readConfig } from '../core/config.ts'
+import { type Config, ConfigError, readConfig, secretsOf } from '../core/config.ts'
 import { joinDatabase } from '../core/db/open.ts'
 import { createPool } from '../core/db/pool.ts'
-import { createLog } from '../core/log.ts'
+import { createLog, scrub } from '../core/log.ts'
 import { startJobs } from '../jobs/index.ts'
 import { plugins, privileged } from '../plugins/index.ts'
 import { banner } from './banner.ts'
@@ -32,7 +32,7 @@ function write(text: string): void {
 
 async function serve(): Promise<number> {
   const config = readConfig()
-  const log = createLog(config.production ? config.logLevel : quieter(config.logLevel))
+  const log = logOf(config, config.production ? config.logLevel : quieter(config.logLevel))
   const running = await startHub({ config, parts, log })
   const { sandbox, url } = running
   const { dataDir } = config
@@ -51,7 +51,7 @@ async function serve(): Promise<number> {
 async function jobs(): Promise<number> {
   const config = readConfig()
   if (!config.production) throw new ConfigError('In the sandbox, jobs run inside the server.')
-  const log = createLog(config.logLevel)
+  const log = logOf(config, config.logLevel)
   const running = await startHub({ config: { ...config, jobs: true }, parts, log, doors: false })
   await untilSignal()
   await running.stop()
@@ -64,8 +64,11 @@ const untilSignal = (): Promise<void> =>
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
   })
 
+const logOf = ({ secrets }: Config, level: Config['logLevel']) =>
+  createLog(level, process.stderr, secrets)
+
 /** A person at a terminal wants the banner, not a line of JSON for every start-up step. */
-const quieter = (level: Parameters<typeof createLog>[0]) => (level === 'info' ? 'warn' : level)
+const quieter = (level: Config['logLevel']) => (level === 'info' ? 'warn' : level)
 
 async function ledger(args: readonly string[]): Promise<number> {
   const { databaseUrl, dataDir } = readConfig()
@@ -89,6 +92,6 @@ try {
   process.exitCode = await command(args)
 } catch (error) {
   const text = error instanceof ConfigError ? error.message : ((error as Error).stack ?? error)
-  process.stderr.write(`${String(text)}\n`)
+  process.stderr.write(`${scrub(String(text), secretsOf())}\n`)
   process.exitCode = 1
 }

@@ -114,4 +114,21 @@ describe('the configuration', () => {
     expect(secret('tenders')).to.equal('s3cret')
     expect(secret('other')).to.equal(undefined)
   })
+
+  it('names the values that no log may show, unless too short to be looked for', () => {
+    const env = {
+      ...PRODUCTION,
+      GAS_WALLET_KEY: `0x${'2'.repeat(64)}`,
+      HUB_SECRET_MAIL: 'hunter22',
+    }
+    const { DATABASE_URL, RPC_URL, SPEND_WALLET_KEY, X402_FACILITATOR_URL } = PRODUCTION
+    expect(readConfig({ ...env, HUB_SECRET_SHORT: 'hunter2' }).secrets).to.have.members([
+      DATABASE_URL,
+      RPC_URL,
+      SPEND_WALLET_KEY,
+      X402_FACILITATOR_URL,
+      env.GAS_WALLET_KEY,
+      env.HUB_SECRET_MAIL,
+    ])
+  })
 })

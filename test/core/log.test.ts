@@ -52,6 +52,15 @@ describe('the log', () => {
     })
   }
 
+  it('never writes a value that it was told is secret, escaped or not', () => {
+    const values = ['https://rpc.example/v2', 'https://rpc.example/v2/k3yInThePath', 'pass"w\\rd']
+    const lines: string[] = []
+    const log = createLog('info', { write: (line) => lines.push(line) }, values)
+    log.info({ err: new Error(`HTTP request failed. URL: ${values[1]}`) }, `with ${values[2]}`)
+    expect(lines.join('')).not.to.match(/k3yInThePath|rpc\.example|rd"/)
+    expect(JSON.parse(lines.join(''))).to.include({ msg: 'with [secret]' })
+  })
+
   it('leaves what is no secret: hashes of transactions, ids, addresses of pages', () => {
     for (const text of [HASH, 'req_0123456789', 'https://hub.example:8402/a@b', 'tokens: 5']) {
       expect(scrub(JSON.stringify({ text }))).to.equal(JSON.stringify({ text }))
