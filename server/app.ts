@@ -61,17 +61,29 @@ const errors =
     const requestId = /^[\w.-]{8,64}$/.test(given) ? given : newRequestId()
     ctx.state['requestId'] = requestId
     ctx.set('X-Request-Id', requestId)
+    const path = pathOf(ctx)
     try {
+      if (path === undefined) throw new Fault('malformed_path')
       await next()
     } catch (error) {
       const fault = faultOf(error)
-      const { method, path } = ctx
+      const { method } = ctx
       if (LOGGED.has(fault.code)) {
         log.error({ err: fault.cause ?? fault, requestId, method, path }, fault.code)
       }
-      send(ctx, problem(fault, requestId, path))
+      send(ctx, problem(fault, requestId, path ?? ctx.url))
     }
   }
+
+/** The path as it was sent. An absolute target may have none, or be no URL: then Koa throws. */
+function pathOf(ctx: Context): string | undefined {
+  try {
+    const path: string | null = ctx.path
+    return path ?? undefined
+  } catch {
+    return undefined
+  }
+}
 
 /** Faults of the hub itself; those of callers and providers are no errors of the operator's. */
 const LOGGED: ReadonlySet<FaultCode> = new Set([
@@ -101,6 +113,8 @@ const serveRest =
     if (Object.values(params).some((value) => /\p{Cc}/u.test(value))) {
       throw new Fault('malformed_path')
     }
+    const url = URL.parse(ctx.url, baseUrl()) // stricter than Koa: of ports, for one
+    if (!url) throw new Fault('malformed_path')
     const authorization = header(ctx, 'authorization')
     const caller = route.auth === 'key' ? await keys.authenticate(authorization ?? '') : undefined
     const rate = caller && (await limits.key(caller.keyId, await standing.tier(caller.credits)))
@@ -108,7 +122,7 @@ const serveRest =
     const query = route.query && parse(route.query, { ...ctx.query })
     const reply = await route.handle({
       requestId: requestIdOf(ctx),
-      url: new URL(ctx.url, baseUrl()).href,
+      url: url.href,
       ip: ctx.ip,
       params,
       body,

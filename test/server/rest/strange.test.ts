@@ -84,6 +84,21 @@ describe('a strange request', () => {
         'not_found',
         () => ['GET http://elsewhere.test/nothing HTTP/1.1', key()],
       ],
+      'an absolute target that is no URL': [
+        400,
+        'malformed_path',
+        () => ['GET http://[/v1/services HTTP/1.1'],
+      ],
+      'an absolute target with an impossible port': [
+        400,
+        'malformed_path',
+        () => ['GET http://hub.test:99999/v1/services HTTP/1.1'],
+      ],
+      'an absolute target without a path': [
+        400,
+        'malformed_path',
+        () => ['GET hub://hub.test?a=1 HTTP/1.1'],
+      ],
       'a query with a prototype': [
         422,
         'validation_failed',
