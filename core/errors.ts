@@ -35,7 +35,7 @@ export const FAULTS = {
   refused: [422, 'Refused by the service', 'See reason and detail.'],
   not_payable: [422, 'Not payable', 'The URL asks for no payment: call it directly.'],
   rate_limited: [429, 'Rate limited', 'Wait for the seconds given in Retry-After.', true],
-  internal_error: [500, 'Internal error', 'Nothing was charged. Try again later.', true],
+  internal_error: [500, 'Internal error', 'See /v1/credits/history before you try again.', true],
   plugin_failed: [502, 'The service failed', 'You were not charged. Try again later.', true],
   plugin_contract: [502, 'The service broke its contract', 'You were not charged.'],
   upstream_error: [502, 'The seller answered an error', 'See upstream and payment.'],
@@ -50,7 +50,12 @@ export const FAULTS = {
   upstream_too_large: [502, 'The answer is too large', 'Ask for less.'],
   upstream_unreachable: [502, 'The seller cannot be reached', 'Nothing was paid.', true],
   facilitator_unavailable: [503, 'Facilitator unavailable', 'Nothing was paid.', true],
-  service_unavailable: [503, 'Service unavailable', 'Try again with the same key.', true],
+  service_unavailable: [
+    503,
+    'Service unavailable',
+    'See /v1/credits/history before you try again.',
+    true,
+  ],
   timeout: [504, 'The service took too long', 'You were not charged. Try again later.', true],
   upstream_timeout: [504, 'The seller took too long', 'See payment.', true],
 } as const satisfies Record<

@@ -49,15 +49,18 @@ export interface Call<Input> {
   readonly id: string
   /** The request body (or, for GET and DELETE, the query), checked against the input schema. */
   readonly input: Input
-  /** Who pays: the id of a key, or `x402:` and a wallet. Opaque; the same payer, the same text. */
+  /**
+   * Who pays: the id of a key, or `x402:` and a wallet that was proved; `nobody` where there is
+   * nothing to pay. The same payer, the same text.
+   */
   readonly payer: string
   /** What the computed price left for the handler; undefined for a fixed price. */
   readonly terms: unknown
   /** Aborts at the deadline. */
   readonly signal: AbortSignal
   /**
-   * Lowers the charge below the quote; a call paid on the spot by x402 has paid the quote. Raising
-   * it is a fault of the plugin: the call fails.
+   * Lowers the charge below the quote. A call paid on the spot by x402 costs all of the quote or,
+   * lowered to zero, nothing. Raising the charge is a fault of the plugin: the call fails.
    */
   readonly charge: (amount: Micros) => void
 }

@@ -45,7 +45,7 @@ export async function startJobs(url: string, ports: JobPorts): Promise<{ stop():
   for (const [name, job] of Object.entries<Job>(jobs)) {
     const { everySeconds } = job
     const again = { startAfter: everySeconds, expireInSeconds: 300, retryLimit: 0 }
-    await boss.createQueue(name, { policy: 'short', expireInSeconds: 300, retryLimit: 0 })
+    await boss.createQueue(name, { policy: 'stately', expireInSeconds: 300, retryLimit: 0 })
     await boss.work(name, { pollingIntervalSeconds: 2 }, async () => {
       try {
         await job.run(ports)

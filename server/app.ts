@@ -117,7 +117,11 @@ const serveRest =
     if (!url) throw new Fault('malformed_path')
     const authorization = header(ctx, 'authorization')
     const caller = route.auth === 'key' ? await keys.authenticate(authorization ?? '') : undefined
-    const rate = caller && (await limits.key(caller.keyId, await standing.tier(caller.credits)))
+    const rate = caller
+      ? await limits.key(caller.keyId, await standing.tier(caller.credits))
+      : route.unlimited
+        ? undefined
+        : await limits.address(ctx.ip)
     const body = route.body ? parse(route.body, (await readJson(ctx.req)) ?? {}) : undefined
     const query = route.query && parse(route.query, { ...ctx.query })
     const reply = await route.handle({

@@ -87,7 +87,8 @@ export interface Hub {
 
 /** The most that one external purchase may cost, in microdollars. */
 const EXTERNAL_MAX = micros(1_000_000)
-const EXTERNAL = 'external'
+/** Sold for credits alone, at the price of a seller outside, who gets all of it. */
+const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
 
 /** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
 export async function openHub(options: HubOptions): Promise<Hub> {
@@ -118,7 +119,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   ]
   const catalog = await openCatalog(pool, ledger, {
     services,
-    passThrough: new Set([EXTERNAL]),
+    passThrough: CREDITS_ONLY,
     defaultCommissionBps: options.commissionBps,
   })
   const offers = createOffers({ ...money, payTo: money.treasury, network: USDC_BASE.network })
@@ -152,18 +153,17 @@ function openDoors(core: Core, options: HubOptions) {
   const limits = new RateLimits()
   const keys = new KeyRing(pool)
   const record = createRecord(calls, clock)
-  const needsKey = (slug: string): boolean => slug === EXTERNAL
   const steps: Steps = {
-    authenticate: createAuthenticate(keys, needsKey),
+    authenticate: createAuthenticate(keys, (slug) => CREDITS_ONLY.has(slug)),
     limitRate: createLimitRate(limits, standing),
-    quote: createQuote(catalog, standing, clock, log),
+    quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY),
     fund: createFund(
       {
         freeCalls: createFreeCalls(ledger, quota, standing, clock, holdMarginSeconds),
         credits: createCredits(ledger, standing, holdMarginSeconds),
-        x402: createX402({ ledger, claims, offers }),
+        x402: createX402({ ledger, claims, offers, log }),
       },
-      { offers, standing, creditsOnly: new Set([EXTERNAL]), minTopUp: MIN_PURCHASE },
+      { offers, standing, creditsOnly: CREDITS_ONLY, minTopUp: MIN_PURCHASE },
     ),
     handle: createHandle(log, record),
     respond: createRespond(record),
@@ -174,7 +174,7 @@ function openDoors(core: Core, options: HubOptions) {
     ...registrationRoutes(pool, ledger, limits, site),
     ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
     ...walletRoutes({ pool, standing, clock }),
-    ...creditsRoutes({ pool, ledger, standing, claims, offers }),
+    ...creditsRoutes({ pool, ledger, standing, claims, offers, log }),
   ]
   return createApp({
     routes,

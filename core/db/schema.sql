@@ -125,7 +125,7 @@ CREATE TABLE hub.payment_claim (
   CONSTRAINT payment_claim_purpose_check CHECK ((purpose = ANY (ARRAY['credits'::text, 'call'::text]))),
   CONSTRAINT payment_claim_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'settled'::text, 'confirmed'::text, 'pending'::text, 'failed'::text])))
 );
-CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (claimed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text]));
+CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text]));
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.payment_claim TO hub_app;
 
 CREATE TABLE hub.payment_intent (
@@ -152,7 +152,7 @@ CREATE TABLE hub.payment_intent (
   CONSTRAINT payment_intent_owner_fkey FOREIGN KEY (owner) REFERENCES ledger.account(id),
   CONSTRAINT payment_intent_state_check CHECK ((state = ANY (ARRAY['signed'::text, 'paid'::text, 'confirmed'::text, 'unresolved'::text, 'unused'::text])))
 );
-CREATE INDEX payment_intent_open ON hub.payment_intent USING btree (valid_before) WHERE (state = ANY (ARRAY['signed'::text, 'unresolved'::text, 'paid'::text]));
+CREATE INDEX payment_intent_open ON hub.payment_intent USING btree (changed_at) WHERE (state = ANY (ARRAY['signed'::text, 'unresolved'::text, 'paid'::text]));
 GRANT INSERT, SELECT, UPDATE ON hub.payment_intent TO hub_app;
 
 CREATE TABLE hub.price (

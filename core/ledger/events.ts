@@ -47,6 +47,8 @@ export type LedgerEvent =
   | { readonly type: 'receipt.confirmed'; readonly amount: Micros }
   /** A payment to an external seller was seen on chain. */
   | { readonly type: 'external.confirmed'; readonly amount: Micros }
+  /** A payment to an external seller was charged on its word, and never taken: it goes back. */
+  | { readonly type: 'external.refunded'; readonly credits: Account; readonly amount: Micros }
   /** Free calls or an allowance for a period. */
   | {
       readonly type: 'units.granted'

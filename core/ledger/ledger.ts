@@ -5,6 +5,13 @@ import { type Account, type Asset, OUTCOMES, type Outcome, type SingleStepEvent 
 import { postings } from './postings.ts'
 
 const ASSET_ID: Record<Asset, number> = { USDC: 1, GWEI: 2, FREECALL: 3, ALLOWANCE: 4 }
+/** By the kind of the newest row of a hold. */
+const HOLD_STATES: Readonly<Record<number, HoldState>> = {
+  1: 'open',
+  2: 'settled',
+  3: 'released',
+  4: 'expired',
+}
 const CACHED_ACCOUNTS_MAX = 100_000
 
 /** An account as the hot path needs it. */
@@ -39,6 +46,8 @@ export interface HoldRef {
   readonly call: string
   readonly owner: AccountRef
 }
+
+export type HoldState = 'open' | 'settled' | 'released' | 'expired'
 
 export interface OpenAccount {
   /** The only shard that holds a balance of it; left out: every shard has one. */
@@ -164,6 +173,16 @@ export class Ledger {
     const [row] = rows
     if (!row) throw new Error(`no such account: ${code}`)
     return this.#remember({ id: row.id, code, asset: row.asset, shard: row.home ?? 0 })
+  }
+
+  /** How a hold ended, if it did; undefined for one that never was. */
+  async stateOf({ call, owner }: HoldRef): Promise<HoldState | undefined> {
+    const { rows } = await this.#pool.query<{ kind: number }>(
+      `SELECT kind FROM ledger.journal WHERE owner = $1 AND id = $2 AND phase > 0
+       ORDER BY phase DESC LIMIT 1`,
+      [owner.id, call],
+    )
+    return rows[0] && HOLD_STATES[rows[0].kind]
   }
 
   /** What an account holds, over all shards; credit-positive. Zero for one that is not open. */

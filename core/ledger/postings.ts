@@ -9,7 +9,7 @@ export interface Posting {
 
 const COMMISSION = 'income:commission'
 const TREASURY = 'assets:usdc:base:treasury'
-const IN_TRANSIT = 'assets:usdc:base:in-transit'
+export const IN_TRANSIT = 'assets:usdc:base:in-transit'
 export const SPEND = 'assets:usdc:base:spend'
 export const EXTERNAL_SELLERS = 'liabilities:x402-out:in-transit'
 const OPENING = 'equity:opening'
@@ -70,6 +70,8 @@ export function postings(event: LedgerEvent): readonly Posting[] {
       return move(TREASURY, IN_TRANSIT, 'USDC', event.amount)
     case 'external.confirmed':
       return move(EXTERNAL_SELLERS, SPEND, 'USDC', event.amount)
+    case 'external.refunded':
+      return move(EXTERNAL_SELLERS, event.credits, 'USDC', event.amount)
     case 'units.granted':
       return move(GRANTED[event.asset], event.account, event.asset, event.units)
     case 'balance.opened':

@@ -1,5 +1,6 @@
 import { Fault } from '../errors.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import type { Log } from '../log.ts'
 import { bookPayment } from './booking.ts'
 import type { Claim, Claims, Purchase } from './claims.ts'
 import { NOT_BROADCAST } from './facilitator.ts'
@@ -17,6 +18,7 @@ export interface AcceptPorts {
   readonly ledger: Ledger
   readonly claims: Claims
   readonly offers: Offers
+  readonly log: Log
 }
 
 /** A payment that does not pay what is asked. The payer may sign another one. */
@@ -82,38 +84,33 @@ function read(offers: Offers, header: string): Payment {
 }
 
 /**
- * Brings an accepted payment onto the chain and books it. Credits whose settlement is said to have
- * failed stay open until the chain has the last word, since the money may have come all the same.
- * @throws Fault `facilitator_unavailable` when nothing was sent: the same payment may come again;
- * `payment_pending` when it was settled, but could not be booked yet
+ * Brings an accepted payment onto the chain and books it. What cannot be booked now stays claimed,
+ * and the job that resolves payments books it. Credits whose settlement is said to have failed stay
+ * open until the chain has the last word, since the money may have come all the same.
+ * @throws Fault `facilitator_unavailable` when nothing was sent: the same payment may come again
  */
 export async function settlePayment(
-  { ledger, claims, offers }: AcceptPorts,
+  { ledger, claims, offers, log }: AcceptPorts,
   { claim, payment, requirement }: Accepted,
-): Promise<Settlement> {
+): Promise<Settlement & { readonly booked: boolean }> {
   const settled = await offers.settle(payment, requirement)
-  if (settled.outcome === 'settled') {
-    await book({ ledger, claims }, claim, settled.tx)
-  } else if (settled.reason === NOT_BROADCAST) {
+  const { outcome, tx, reason } = settled
+  if (outcome === 'settled') {
+    try {
+      await bookPayment(ledger, claim, tx)
+      await claims.conclude(claim.key, 'settled', tx)
+      return { ...settled, booked: true }
+    } catch (error) {
+      log.error({ err: error, claim: claim.id, tx }, 'a payment came and is not booked yet')
+      return { ...settled, booked: false }
+    }
+  }
+  log.warn({ claim: claim.id, tx, reason }, `a payment is ${outcome}`)
+  if (outcome === 'failed' && reason === NOT_BROADCAST) {
     await claims.release(claim.key)
     throw new Fault('facilitator_unavailable')
-  } else {
-    const isOver = settled.outcome === 'failed' && claim.purpose === 'call'
-    await claims.conclude(claim.key, isOver ? 'failed' : 'pending', settled.tx)
   }
-  return settled
-}
-
-/** The money has come; if it cannot be written down now, the job that resolves payments will. */
-async function book(
-  { ledger, claims }: Pick<AcceptPorts, 'ledger' | 'claims'>,
-  claim: Claim,
-  tx: string | undefined,
-): Promise<void> {
-  try {
-    await bookPayment(ledger, claim, tx)
-    await claims.conclude(claim.key, 'settled', tx)
-  } catch (error) {
-    throw new Fault('payment_pending', undefined, { extras: { transaction: tx }, cause: error })
-  }
+  const isOver = outcome === 'failed' && claim.purpose === 'call'
+  await claims.conclude(claim.key, isOver ? 'failed' : 'pending', tx)
+  return { ...settled, booked: false }
 }

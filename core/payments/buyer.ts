@@ -64,7 +64,7 @@ export function createBuyer(ports: BuyerPorts): Buyer {
  * A signature that would leave later than this stays here: its call could reach the deadline, and
  * the caller have the money back, while the seller is being paid.
  */
-const SEND_WITHIN_MS = 40_000
+const SEND_WITHIN_MS = 15_000
 
 async function tooLate({ intents }: BuyerPorts, call: string): Promise<Fault> {
   await intents.conclude(call, 'unused', { reason: 'timeout' })

@@ -23,6 +23,7 @@ export interface Claim extends Purchase {
   readonly key: PaymentKey
   readonly state: 'claimed' | 'settled' | 'confirmed' | 'pending' | 'failed'
   readonly transaction: string | null
+  readonly claimedAt: Date
 }
 
 /**
@@ -72,12 +73,17 @@ export class Claims {
     return rowCount === 1
   }
 
-  /** Claims whose outcome, or whose finality, is not known yet, oldest first. */
-  async unfinished(olderThanSeconds: number, limit: number): Promise<readonly Claim[]> {
+  /**
+   * Takes claims whose outcome, or whose finality, is not known yet: those first that were looked
+   * at longest ago, so that a few which cannot be resolved never hold up the others.
+   */
+  async takeUnfinished(olderThanSeconds: number, limit: number): Promise<readonly Claim[]> {
     const { rows } = await this.#pool.query<ClaimRow>(
-      `${SELECT} WHERE state IN ('claimed', 'pending', 'settled')
-         AND changed_at < now() - make_interval(secs => $1)
-       ORDER BY claimed_at LIMIT $2`,
+      `UPDATE hub.payment_claim SET changed_at = now() WHERE id IN (
+         SELECT id FROM hub.payment_claim WHERE state IN ('claimed', 'pending', 'settled')
+           AND changed_at < now() - make_interval(secs => $1)
+         ORDER BY changed_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+       RETURNING ${COLUMNS}`,
       [olderThanSeconds, limit],
     )
     return rows.map(claimOf)
@@ -108,8 +114,9 @@ export class Claims {
 
 const CLAIM_TRIES = 20
 
-const SELECT = `SELECT network, asset, payer, nonce, id, purpose, request_hash, amount, payee,
-  commission_bps, valid_before, state, transaction FROM hub.payment_claim`
+const COLUMNS = `network, asset, payer, nonce, id, purpose, request_hash, amount, payee,
+  commission_bps, valid_before, state, transaction, claimed_at`
+const SELECT = `SELECT ${COLUMNS} FROM hub.payment_claim`
 
 interface ClaimRow extends PaymentKey {
   readonly id: string
@@ -121,6 +128,7 @@ interface ClaimRow extends PaymentKey {
   readonly valid_before: Date
   readonly state: Claim['state']
   readonly transaction: string | null
+  readonly claimed_at: Date
 }
 
 const claimOf = (row: ClaimRow): Claim => ({
@@ -134,6 +142,7 @@ const claimOf = (row: ClaimRow): Claim => ({
   validBefore: row.valid_before,
   state: row.state,
   transaction: row.transaction,
+  claimedAt: row.claimed_at,
 })
 
 const IS_KEY = 'network = $1 AND asset = $2 AND payer = $3 AND nonce = $4'

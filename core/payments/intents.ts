@@ -15,13 +15,11 @@ export interface Intent {
   readonly nonce: Hex
   readonly validBefore: Date
   readonly fromBlock: bigint
-  readonly state: IntentState
-  readonly transaction: Hex | null
 }
 
 /**
  * `signed`: it may be anywhere. `unresolved`: it left, and nobody knows what became of it.
- * `paid`: the seller has it, by a receipt or the chain. `confirmed`: seen on chain and booked.
+ * `paid`: the seller says so, and the caller is charged. `confirmed`: seen on chain and booked.
  * `unused`: it can never be used any more.
  */
 export type IntentState = 'signed' | 'unresolved' | 'paid' | 'confirmed' | 'unused'
@@ -81,15 +79,16 @@ export class Intents {
     )
   }
 
-  /** Intents that are not final, untouched for some seconds, oldest first. */
-  async unfinished(olderThanSeconds: number, limit: number): Promise<readonly Intent[]> {
+  /** Takes intents that are not final: those first that were looked at longest ago. */
+  async takeUnfinished(olderThanSeconds: number, limit: number): Promise<readonly Intent[]> {
     const { rows } = await this.#pool.query<Intent>(
-      `SELECT i.call, a.code AS owner, i.payer, i.payee, i.amount, i.nonce,
-         i.valid_before AS "validBefore", i.from_block AS "fromBlock", i.state, i.transaction
-       FROM hub.payment_intent i JOIN ledger.account a ON a.id = i.owner
-       WHERE i.state IN ('signed', 'unresolved', 'paid')
-         AND i.changed_at < now() - make_interval(secs => $1)
-       ORDER BY i.created_at LIMIT $2`,
+      `UPDATE hub.payment_intent i SET changed_at = now() FROM ledger.account a
+       WHERE a.id = i.owner AND i.call IN (
+         SELECT call FROM hub.payment_intent WHERE state IN ('signed', 'unresolved', 'paid')
+           AND changed_at < now() - make_interval(secs => $1)
+         ORDER BY changed_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+       RETURNING i.call, a.code AS owner, i.payer, i.payee, i.amount, i.nonce,
+         i.valid_before AS "validBefore", i.from_block AS "fromBlock"`,
       [olderThanSeconds, limit],
     )
     return rows

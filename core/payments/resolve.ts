@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts'
 import type { HoldRef, Ledger } from '../ledger/ledger.ts'
-import { EXTERNAL_SELLERS } from '../ledger/postings.ts'
+import { EXTERNAL_SELLERS, IN_TRANSIT } from '../ledger/postings.ts'
 import type { Log } from '../log.ts'
 import type { Micros } from '../money.ts'
 import type { Asset, Hex } from './asset.ts'
 import { bookPayment } from './booking.ts'
-import type { Chain, Transfer } from './chain.ts'
+import type { Chain } from './chain.ts'
 import type { Claim, Claims } from './claims.ts'
 import type { Intent, Intents } from './intents.ts'
 
@@ -26,8 +26,8 @@ export interface ResolvePorts {
 /** An authorization is given up only this long after its end, on the clock of the chain. */
 const MARGIN_MS = 30_000
 const BATCH = 100
-/** A claim is looked up on chain from this far before it was made. */
 const LOOK_BACK_BLOCKS = 1_000n
+const MS_PER_SECOND = 1_000n
 
 /**
  * Learns from the chain what became of payments whose outcome, or whose finality, is open, and
@@ -36,8 +36,8 @@ const LOOK_BACK_BLOCKS = 1_000n
  * @returns how many are still open
  */
 export async function resolvePayments(ports: ResolvePorts, olderThanSeconds = 5): Promise<number> {
-  const claims = await ports.claims.unfinished(olderThanSeconds, BATCH)
-  const intents = await ports.intents.unfinished(olderThanSeconds, BATCH)
+  const claims = await ports.claims.takeUnfinished(olderThanSeconds, BATCH)
+  const intents = await ports.intents.takeUnfinished(olderThanSeconds, BATCH)
   const work = [
     ...claims.map((claim) => () => resolveClaim(ports, claim)),
     ...intents.map((intent) => () => resolveIntent(ports, intent)),
@@ -53,79 +53,101 @@ export async function resolvePayments(ports: ResolvePorts, olderThanSeconds = 5)
   return open
 }
 
-/** Where a settled transfer must be seen before it moves from "in transit". */
-async function isFinal({ chain, finality }: ResolvePorts, transfer: Transfer): Promise<boolean> {
+interface Paid {
+  readonly from: Hex
+  readonly to: Hex
+  readonly value: bigint
+  readonly nonce: Hex
+  readonly validBefore: Date
+  /** A block before the authorization was signed. */
+  readonly fromBlock: bigint
+}
+
+type Verdict =
+  | { readonly is: 'paid'; readonly tx: Hex }
+  | { readonly is: 'void' }
+  | { readonly is: 'open' }
+
+/**
+ * What the chain says of an authorization, by its nonce and nobody's word: `paid` by this very
+ * transfer, `void` (dead, cancelled, or spent on something else), or `open`. What is not final is
+ * open: the next block, or the next node, may tell otherwise.
+ */
+async function verdict(
+  { chain, asset, finality }: ResolvePorts,
+  { from, to, value, nonce, validBefore, fromBlock }: Paid,
+): Promise<Verdict> {
+  const known = await chain.authorizationOutcome(from, nonce, fromBlock)
+  if (known.outcome === 'unused') {
+    const isDead = known.blockTime.getTime() > validBefore.getTime() + MARGIN_MS
+    return { is: isDead ? 'void' : 'open' }
+  }
+  const { tx } = known
+  const { number } = await chain.head()
+  if (number - known.block + 1n < finality) return { is: 'open' }
+  if (known.outcome === 'canceled') return { is: 'void' }
+  const transfer = { tx, token: asset.address, from, to, value, nonce }
   const evidence = await chain.transferEvidence(transfer)
-  return evidence.found === 'confirmed' && evidence.confirmations >= finality
+  if (evidence.found === 'missing' || evidence.confirmations < finality) return { is: 'open' }
+  return evidence.found === 'confirmed' ? { is: 'paid', tx } : { is: 'void' }
 }
 
 async function resolveClaim(ports: ResolvePorts, claim: Claim): Promise<boolean> {
-  const { claims, ledger, asset, treasury } = ports
+  const { claims, ledger, treasury } = ports
   const { payer, nonce } = claim.key as { payer: Hex; nonce: Hex }
-  if (claim.state !== 'settled' || claim.transaction === null) {
-    const { number } = await ports.chain.head()
-    const from = number > LOOK_BACK_BLOCKS ? number - LOOK_BACK_BLOCKS : 0n
-    const known = await ports.chain.authorizationOutcome(payer, nonce, from)
-    if (known.outcome === 'canceled' || isDead(known, claim.validBefore)) {
-      await claims.conclude(claim.key, 'failed')
-      return true
-    }
-    if (known.outcome !== 'used') return false
-    const paid = {
-      tx: known.tx,
-      token: asset.address,
-      from: payer,
-      to: treasury,
-      value: claim.amount,
-    }
-    const evidence = await ports.chain.transferEvidence({ ...paid, nonce })
-    if (evidence.found !== 'confirmed') {
-      await claims.conclude(claim.key, 'failed', known.tx) // the nonce paid somebody else
-      return true
-    }
-    await bookPayment(ledger, claim, known.tx)
-    await claims.conclude(claim.key, 'settled', known.tx)
-    return false // final at the next look, when it is deep enough
+  const fromBlock = await blockBefore(ports.chain, claim.claimedAt)
+  const { amount: value, validBefore } = claim
+  const paid = { from: payer, to: treasury, value, nonce, validBefore, fromBlock }
+  const found = await verdict(ports, paid)
+  if (found.is === 'open') return false
+  if (found.is === 'void') {
+    if (claim.state === 'settled') throw new Error(`claim ${claim.id} was booked and never paid`)
+    await claims.conclude(claim.key, 'failed')
+    return true
   }
-  const tx = claim.transaction as Hex
-  const value = claim.amount
-  const seen = await isFinal(ports, { tx, token: asset.address, from: payer, to: treasury, value })
-  if (!seen) return false
-  await ledger.post(
+  const { tx } = found
+  await bookPayment(ledger, claim, tx) // a crash may have come between settling and booking
+  await post(
+    ledger,
     { type: 'receipt.confirmed', amount: value as Micros },
-    { owner: await ledger.account('assets:usdc:base:in-transit'), id: claim.id, meta: { tx } },
+    { owner: await ledger.account(IN_TRANSIT), id: claim.id, meta: { tx } },
   )
-  await claims.conclude(claim.key, 'confirmed')
+  await claims.conclude(claim.key, 'confirmed', tx)
   return true
 }
 
+/** A block that was there before an instant, taking a block a second as the quickest pace. */
+async function blockBefore(chain: Chain, instant: Date): Promise<bigint> {
+  const { number, time } = await chain.head()
+  const seconds = BigInt(Math.max(0, time.getTime() - instant.getTime())) / MS_PER_SECOND
+  const block = number - seconds - LOOK_BACK_BLOCKS
+  return block > 0n ? block : 0n
+}
+
 async function resolveIntent(ports: ResolvePorts, intent: Intent): Promise<boolean> {
-  const { intents, ledger, asset } = ports
-  const hold = { call: intent.call, owner: await ledger.account(intent.owner) }
-  if (intent.state !== 'paid' || intent.transaction === null) {
-    const known = await ports.chain.authorizationOutcome(
-      intent.payer,
-      intent.nonce,
-      intent.fromBlock,
-    )
-    if (known.outcome === 'canceled' || isDead(known, intent.validBefore)) {
-      await ledger.release(hold)
-      await intents.conclude(intent.call, 'unused')
-      return true
-    }
-    if (known.outcome !== 'used') return false
-    await charge(ledger, hold, intent.amount)
-    await intents.conclude(intent.call, 'paid', { transaction: known.tx })
-    return false
+  const { intents, ledger } = ports
+  const { call, amount } = intent
+  const hold = { call, owner: await ledger.account(intent.owner) }
+  const found = await verdict(ports, {
+    ...intent,
+    from: intent.payer,
+    to: intent.payee,
+    value: amount,
+  })
+  if (found.is === 'open') return false
+  if (found.is === 'void') {
+    await giveBack(ledger, hold, amount as Micros)
+    await intents.conclude(call, 'unused')
+    return true
   }
-  await charge(ledger, hold, intent.amount) // a crash may have come between receipt and settling
-  const { transaction: tx, payer: from, payee: to, amount: value } = intent
-  if (!(await isFinal(ports, { tx, token: asset.address, from, to, value }))) return false
-  await ledger.post(
-    { type: 'external.confirmed', amount: value as Micros },
-    { owner: await ledger.account(EXTERNAL_SELLERS), id: intent.call, meta: { tx } },
+  const { tx } = found
+  await charge(ledger, hold, amount)
+  await post(
+    ledger,
+    { type: 'external.confirmed', amount: amount as Micros },
+    { owner: await ledger.account(EXTERNAL_SELLERS), id: call, meta: { tx } },
   )
-  await intents.conclude(intent.call, 'confirmed')
+  await intents.conclude(call, 'confirmed', { transaction: tx })
   return true
 }
 
@@ -136,9 +158,19 @@ async function charge(ledger: Ledger, hold: HoldRef, amount: bigint): Promise<vo
   throw new Error(`call ${hold.call} was paid outside, and is not charged: ${outcome}`)
 }
 
-/** Unused, and too late to be used ever, by the clock of the chain. */
-const isDead = (
-  known: Awaited<ReturnType<Chain['authorizationOutcome']>>,
-  validBefore: Date,
-): boolean =>
-  known.outcome === 'unused' && known.blockTime.getTime() > validBefore.getTime() + MARGIN_MS
+/** Releases the hold of a payment that was never taken; a charge on the seller's word goes back. */
+async function giveBack(ledger: Ledger, hold: HoldRef, amount: Micros): Promise<void> {
+  const state = await ledger.stateOf(hold)
+  if (state === 'open') await ledger.release(hold)
+  if (state !== 'settled') return
+  const credits = hold.owner.code
+  const event = { type: 'external.refunded', credits, amount } as const
+  await post(ledger, event, { owner: hold.owner, id: hold.call })
+}
+
+/** @throws Error when the entry was refused: somebody has to look at it */
+async function post(ledger: Ledger, ...entry: Parameters<Ledger['post']>): Promise<void> {
+  const outcome = await ledger.post(...entry)
+  if (outcome === 'applied' || outcome === 'replayed') return
+  throw new Error(`${entry[0].type} ${entry[1].id} not booked: ${outcome}`)
+}

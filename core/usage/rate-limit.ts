@@ -4,8 +4,8 @@ import { Fault } from '../errors.ts'
 /** Requests per minute of a key (specification §8). */
 export const TIERS = { free: 100, paid: 1_000 } as const
 export type Tier = keyof typeof TIERS
-/** Requests per minute of an address that shows no key: enough to read offers. */
-const KEYLESS_PER_MINUTE = 60
+/** Requests per minute of a network that shows no key: enough to browse and to read offers. */
+const KEYLESS_PER_MINUTE = 300
 const REGISTRATIONS_PER_HOUR = 100
 const MINUTE_SECONDS = 60
 
@@ -34,13 +34,24 @@ export class RateLimits {
 
   /** @throws Fault `rate_limited` */
   address(ip: string): Promise<RateState> {
-    return take(this.#keyless, ip, 'keyless')
+    return take(this.#keyless, networkOf(ip), 'keyless')
   }
 
   /** @throws Fault `rate_limited` */
   registration(ip: string): Promise<RateState> {
-    return take(this.#registrations, ip, 'registration')
+    return take(this.#registrations, networkOf(ip), 'registration')
   }
+}
+
+/** An IPv4 /24 or an IPv6 /64: what one party has at its command as a rule (design §7). */
+function networkOf(ip: string): string {
+  const v4 = /(\d+\.\d+\.\d+)\.\d+$/.exec(ip)?.[1]
+  if (v4 !== undefined) return v4
+  const [head = '', tail] = ip.split('::')
+  const left = head.split(':')
+  const right = tail === undefined ? [] : tail.split(':')
+  const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0')
+  return [...left, ...(tail === undefined ? [] : zeros), ...right].slice(0, 4).join(':')
 }
 
 async function take(limiter: RateLimiterMemory, key: string, policy: string): Promise<RateState> {

@@ -72,6 +72,8 @@ export interface Receipt {
  */
 export interface Funds extends AsyncDisposable {
   readonly source: FundingSource
+  /** The id of a key, `x402:` and a wallet that was proved, or `nobody`. */
+  readonly payer: string
   /** Charges a delivered call, refunds a failed one, parks an unresolved one. */
   settle(outcome: Outcome): Promise<Receipt>
 }
@@ -87,7 +89,12 @@ export interface Steps {
   limitRate(caller: Caller | Keyless): Promise<RateState>
   quote(caller: Caller | Keyless, request: CallRequest): Promise<Offer>
   fund(caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Funds>
-  handle(caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Outcome>
+  handle(
+    caller: Caller | Keyless,
+    offer: Offer,
+    funds: Funds,
+    request: CallRequest,
+  ): Promise<Outcome>
   respond(made: Made): Reply
 }
 
@@ -97,6 +104,7 @@ export interface Made {
   readonly caller: Caller | Keyless
   readonly rate: RateState
   readonly offer: Offer
+  readonly payer: string
   readonly outcome: Outcome
   readonly receipt: Receipt
 }
@@ -107,7 +115,8 @@ export async function call(steps: Steps, request: CallRequest): Promise<Reply> {
   const rate = await steps.limitRate(caller)
   const offer = await steps.quote(caller, request)
   await using funds = await steps.fund(caller, offer, request) // free, credits, x402, or a 402
-  const outcome = await steps.handle(caller, offer, request) // throws → funds leave scope → refund
+  const outcome = await steps.handle(caller, offer, funds, request) // throws → refund
   const receipt = await funds.settle(outcome)
-  return steps.respond({ request, caller, rate, offer, outcome, receipt })
+  const { payer } = funds
+  return steps.respond({ request, caller, rate, offer, payer, outcome, receipt })
 }

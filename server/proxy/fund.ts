@@ -97,6 +97,7 @@ const raise = (fault: Fault): never => {
 /** What pays for an endpoint that costs nothing. */
 const GIFT: Funds = {
   source: 'none',
+  payer: 'nobody',
   settle: async () => ({ source: 'none', charged: 0n as Micros, balance: undefined }),
   [Symbol.asyncDispose]: async () => {},
 }

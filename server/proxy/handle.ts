@@ -5,36 +5,40 @@ import type { Log } from '../../core/log.ts'
 import { type Micros, micros } from '../../core/money.ts'
 import { Reply, Unresolved } from '../../core/plugin.ts'
 import { problem } from '../problem.ts'
-import type { CallRequest, Keyless, Offer, Outcome } from './call.ts'
-import { payerOf } from './payer.ts'
+import type { CallRequest, Funds, Keyless, Offer, Outcome } from './call.ts'
 import { assertSendable, faultOf, untilDeadline } from './provided.ts'
 import type { Record } from './record.ts'
 
 /** Runs the handler until its deadline and judges the answer by the charge policy (design §5). */
 export const createHandle =
   (log: Log, record: Record) =>
-  async (caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Outcome> => {
+  async (
+    caller: Caller | Keyless,
+    offer: Offer,
+    funds: Funds,
+    request: CallRequest,
+  ): Promise<Outcome> => {
     const start = elapsedMs()
     const took = (): number => Math.ceil(elapsedMs() - start)
     try {
-      return { ...(await run(caller, offer, request)), latencyMs: took() }
+      return { ...(await run(offer, funds, request)), latencyMs: took() }
     } catch (error) {
       const fault = faultOf(error, offer.offering.service.slug, log)
-      record.failed({ caller, offer, request, fault, latencyMs: took() })
+      record.failed({ caller, offer, payer: funds.payer, request, fault, latencyMs: took() })
       throw fault
     }
   }
 
 type Judged = Outcome extends infer O ? (O extends unknown ? Omit<O, 'latencyMs'> : never) : never
 
-async function run(caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Judged> {
+async function run(offer: Offer, funds: Funds, request: CallRequest): Promise<Judged> {
   const { endpoint } = offer.offering
   let charged: Micros = offer.price
   let breach: Fault | undefined
   const call = {
     id: offer.call,
     input: offer.input,
-    payer: payerOf(caller, request),
+    payer: funds.payer,
     terms: offer.terms,
     charge: (amount: Micros) => {
       if (isLowered(amount, offer.price)) charged = micros(amount)

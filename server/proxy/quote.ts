@@ -16,14 +16,21 @@ const QUERY_METHODS: ReadonlySet<string> = new Set(['GET', 'DELETE'])
 
 /** Finds what is asked for, checks the input, and says what it costs. */
 export const createQuote =
-  (catalog: Catalog, standing: Standing, clock: Clock, log: Log) =>
+  (
+    catalog: Catalog,
+    standing: Standing,
+    clock: Clock,
+    log: Log,
+    creditsOnly: ReadonlySet<string>,
+  ) =>
   async (caller: Caller | Keyless, request: CallRequest): Promise<Offer> => {
     const offering = find(catalog, request)
     const input = QUERY_METHODS.has(request.method)
       ? typedQuery(offering, request.query)
       : request.body
     const complaint = request.unreadable ?? invalidInput(offering.checkInput(input))
-    const mayAsk = !complaint && (await canPay(offering, caller, standing))
+    const mayAsk =
+      !complaint && (!creditsOnly.has(request.slug) || (await hasCredits(caller, standing)))
     const quote = mayAsk ? await priceOf(offering, input, log) : undefined
     const amount = quote?.amount ?? maxPrice(offering.endpoint)
     const isFirm = quote !== undefined || (!complaint && request.payment !== undefined)
@@ -51,16 +58,11 @@ function find(catalog: Catalog, { slug, method, path }: CallRequest): Offering {
 }
 
 /**
- * A computed price may ask somebody outside, so it is computed for those only who have credits at
- * all; everybody else is shown the most that it can cost.
+ * The price of an outside seller costs a request to learn, so it is asked for those only who have
+ * credits at all; everybody else is shown the most that it can be.
  */
-const canPay = async (
-  { endpoint }: Offering,
-  caller: Caller | Keyless,
-  standing: Standing,
-): Promise<boolean> =>
-  typeof endpoint.price === 'bigint' ||
-  (caller.keyId !== null && (await standing.balance(caller.credits)) > 0n)
+const hasCredits = async (caller: Caller | Keyless, standing: Standing): Promise<boolean> =>
+  caller.keyId !== null && (await standing.balance(caller.credits)) > 0n
 
 async function priceOf({ endpoint, service }: Offering, input: unknown, log: Log): Promise<Quote> {
   const { price } = endpoint

@@ -3,37 +3,39 @@ import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { CallLog, CallRecord } from '../../core/usage/calls.ts'
 import type { CallRequest, Keyless, Made, Offer } from './call.ts'
-import { payerOf } from './payer.ts'
 
 interface Failure {
   readonly caller: Caller | Keyless
   readonly offer: Offer
+  readonly payer: string
   readonly request: CallRequest
   readonly fault: Fault
   readonly latencyMs: number
 }
 
-/** Keeps a record of every call whose handler ran. */
+type Common = Pick<Failure, 'caller' | 'offer' | 'payer' | 'request'>
+
+/** Keeps a record of calls: those that were answered, and those whose handler failed. */
 export interface Record {
   made(made: Made): void
   failed(failure: Failure): void
 }
 
 export function createRecord(calls: CallLog, clock: Clock): Record {
-  const common = (caller: Caller | Keyless, offer: Offer, request: CallRequest) => ({
+  const common = ({ caller, offer, payer, request }: Common) => ({
     id: offer.call,
     at: clock.now(),
     requestId: request.requestId,
-    principal: caller.keyId === null ? payerOf(caller, request) : caller.principal,
+    principal: caller.keyId === null ? payer : caller.principal,
     keyId: caller.keyId,
     service: offer.offering.service.slug,
     endpoint: offer.offering.endpointId,
     priceVersion: offer.offering.priceVersion,
   })
   return {
-    made({ request, caller, offer, outcome, receipt }) {
+    made({ outcome, receipt, ...call }) {
       calls.add({
-        ...common(caller, offer, request),
+        ...common(call),
         source: receipt.source,
         charged: receipt.charged,
         outcome: outcome.kind,
@@ -42,9 +44,9 @@ export function createRecord(calls: CallLog, clock: Clock): Record {
         reason: outcome.kind === 'failed' ? outcome.reason : null,
       } satisfies CallRecord)
     },
-    failed({ caller, offer, request, fault, latencyMs }) {
+    failed({ fault, latencyMs, ...call }) {
       calls.add({
-        ...common(caller, offer, request),
+        ...common(call),
         source: 'none',
         charged: 0n,
         outcome: 'failed',

@@ -49,6 +49,8 @@ const SearchOrder = z.strictObject({
   cursor: z.string().max(500).optional(),
 })
 
+const CACHED = { 'Cache-Control': 'public, max-age=30' } as const
+
 /** What the public may see of the catalogue; lists may be cached for half a minute. */
 export const catalogRoutes = (pool: Pool, proxyUrl: () => string): readonly AnyRoute[] => {
   const show = serviceOf(proxyUrl)
@@ -64,7 +66,8 @@ export const catalogRoutes = (pool: Pool, proxyUrl: () => string): readonly AnyR
       handle: async ({ query: { limit, cursor }, url }) => {
         const after = readCursor(cursor, z.tuple([z.string()]))?.[0]
         const rows = await listServices(pool, { limit: limit + 1, after })
-        return page(rows, limit, url, ({ slug }) => [slug], show)
+        const listed = page(rows, limit, url, ({ slug }) => [slug], show)
+        return { ...listed, headers: { ...listed.headers, ...CACHED } }
       },
     }),
     route({
@@ -77,7 +80,8 @@ export const catalogRoutes = (pool: Pool, proxyUrl: () => string): readonly AnyR
       handle: async ({ params }) => {
         const found = await findService(pool, params['slug'] ?? '')
         if (!found) throw new Fault('service_not_found')
-        return { body: { ...show(found.listing), endpoints: found.endpoints.map(endpointOf) } }
+        const endpoints = found.endpoints.map(endpointOf)
+        return { headers: CACHED, body: { ...show(found.listing), endpoints } }
       },
     }),
     route({

@@ -132,9 +132,11 @@ async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
   })
   const { mine, claim } = accepted
   if (!mine) return repeated(ports, caller, claim, requestHash)
-  const { outcome, tx, reason, responseHeader } = await settlePayment(ports, accepted)
+  const settled = await settlePayment(ports, accepted)
+  const { outcome, tx, reason, responseHeader } = settled
   if (outcome === 'failed') throw refuse('payment_invalid', reason ?? 'not_settled')
-  const done = { ...claim, state: outcome, transaction: tx ?? null }
+  const state = settled.booked ? 'settled' : 'pending'
+  const done = { ...claim, state, transaction: tx ?? null } as const
   return shown(ports, caller, done, { 'PAYMENT-RESPONSE': responseHeader })
 }
 

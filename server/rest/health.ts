@@ -18,6 +18,7 @@ export const healthRoutes = (
     path: '/health',
     summary: 'Whether the hub can serve, and whether its money is real.',
     auth: 'none',
+    unlimited: true,
     answer: { status: 200, schema: Health },
     handle: async () => {
       const alive = await pool.query('SELECT 1').then(

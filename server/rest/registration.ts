@@ -47,6 +47,7 @@ export const registrationRoutes = (
     path: '/v1/register/challenge',
     summary: 'A single-use nonce and the message to sign with a wallet.',
     auth: 'none',
+    unlimited: true,
     query: z.strictObject({ wallet_address: walletAddress.optional() }),
     answer: { status: 200, schema: Challenge },
     faults: ['validation_failed', 'rate_limited'],
@@ -61,6 +62,7 @@ export const registrationRoutes = (
     path: '/v1/register',
     summary: 'Registers a wallet by its signature and answers an API key at once.',
     auth: 'none',
+    unlimited: true,
     body: z.strictObject({
       wallet_address: walletAddress,
       signature,

@@ -29,6 +29,8 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly path: string
   readonly summary: string
   readonly auth: 'none' | 'key'
+  /** Not counted against the caller's network: it has a limit of its own, or must always answer. */
+  readonly unlimited?: boolean
   readonly body?: z.ZodType<Body>
   readonly query?: z.ZodType<Query>
   readonly answer: { readonly status: number; readonly schema: z.ZodType }

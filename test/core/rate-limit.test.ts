@@ -36,9 +36,21 @@ describe('rate limits', () => {
 
   it('keep addresses without a key apart from keys and from registrations', async () => {
     const limits = new RateLimits()
-    expect((await ask(70, () => limits.address('10.0.0.1'))).passed).to.have.length(60)
+    expect((await ask(310, () => limits.address('10.0.0.1'))).passed).to.have.length(300)
     expect((await ask(110, () => limits.registration('10.0.0.1'))).passed).to.have.length(100)
     expect((await ask(1, () => limits.key('10.0.0.1', 'free'))).passed).to.have.length(1)
+  })
+
+  it('count a network as one: an IPv4 /24, an IPv6 /64', async () => {
+    const limits = new RateLimits()
+    await ask(100, () => limits.registration('10.0.0.1'))
+    expect((await ask(1, () => limits.registration('10.0.0.99'))).passed).to.have.length(0)
+    expect((await ask(1, () => limits.registration('10.0.1.1'))).passed).to.have.length(1)
+    await ask(100, () => limits.registration('2001:db8:1:2::7'))
+    const near = await ask(1, () => limits.registration('2001:db8:1:2:aaaa::1'))
+    expect(near.passed).to.have.length(0)
+    const far = await ask(1, () => limits.registration('2001:db8:1:3::7'))
+    expect(far.passed).to.have.length(1)
   })
 
   it('say in headers what is left and when it starts anew', async () => {

@@ -43,12 +43,12 @@ describe('story: x402 for one request', () => {
       eve  pays   flawed/greedy  => 502 plugin_contract  eve.usdc 1.000000
       eve  pays   flawed/cycle   => 502 plugin_contract  eve.usdc 1.000000
       eve  pays   flawed/cheap   => x402  eve.usdc 0.999000  example 0.000900
-      eve  pays   flawed/computed {"cost":250} max 0.000500  => 402 price_exceeds_max
+      eve  pays   flawed/computed {"cost":250} max 0.000500  => x402  eve.usdc 0.998750
       eve  signs  for echo/say
       eve  sends  eve for flawed/works    => 402 payment_invalid
-      eve  sends  eve for echo/say        => 200 x402  eve.usdc 0.998900
-      eve  sends  eve for echo/say        => 402 payment_replayed  eve.usdc 0.998900
-      eve  sends  eve for echo/say other  => 402 payment_replayed  eve.usdc 0.998900
+      eve  sends  eve for echo/say        => 200 x402  eve.usdc 0.998650
+      eve  sends  eve for echo/say        => 402 payment_replayed  eve.usdc 0.998650
+      eve  sends  eve for echo/say other  => 402 payment_replayed  eve.usdc 0.998650
       `,
       paying(),
     ))
@@ -59,7 +59,7 @@ describe('story: x402 for one request', () => {
       `
       eve  stays  outside with 1.000000
       eve  signs  for echo/say
-      eve  sends  eve for echo/say ∥8  => 200 x402  402 payment_replayed ×7  eve.usdc 0.999900
+      eve  sends  eve for echo/say ∥8  => 200 x402  202 payment_pending ×7  eve.usdc 0.999900
       `,
       paying(),
     ))

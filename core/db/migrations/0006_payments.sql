@@ -21,7 +21,7 @@ CREATE TABLE hub.payment_claim (
   changed_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (network, asset, payer, nonce)
 );
-CREATE INDEX payment_claim_open ON hub.payment_claim (claimed_at)
+CREATE INDEX payment_claim_open ON hub.payment_claim (changed_at)
   WHERE state IN ('claimed', 'pending', 'settled');
 
 -- A payment by us, committed before its signature leaves: at most one for each call.
@@ -45,7 +45,7 @@ CREATE TABLE hub.payment_intent (
   created_at timestamptz NOT NULL DEFAULT now(),
   changed_at timestamptz NOT NULL DEFAULT now()
 );
-CREATE INDEX payment_intent_open ON hub.payment_intent (valid_before)
+CREATE INDEX payment_intent_open ON hub.payment_intent (changed_at)
   WHERE state IN ('signed', 'unresolved', 'paid');
 
 GRANT SELECT, INSERT, UPDATE ON hub.payment_intent TO hub_app;

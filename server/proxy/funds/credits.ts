@@ -20,9 +20,11 @@ export const createCredits =
       endpoint: offering.endpointId,
       priceVersion: offering.priceVersion,
     })
-    if (outcome !== 'applied') return undefined
+    // Call ids are fresh: a replayed reserve is our own, whose first answer was lost.
+    if (outcome !== 'applied' && outcome !== 'replayed') return undefined
     return new LedgerFunds(
       'credits',
+      caller.keyId,
       ledger,
       holdOf(call, caller.credits),
       (charged) => charged,

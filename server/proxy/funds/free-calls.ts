@@ -31,12 +31,14 @@ export const createFreeCalls =
       endpoint: offering.endpointId,
       priceVersion: offering.priceVersion,
     })
-    if (outcome !== 'applied') return undefined
+    // Call ids are fresh: a replayed reserve is our own, whose first answer was lost.
+    if (outcome !== 'applied' && outcome !== 'replayed') return undefined
     return new LedgerFunds(
       'free',
+      caller.keyId,
       ledger,
       holdOf(call, owner),
-      () => 1n,
+      (charged) => (charged > 0n ? 1n : 0n),
       () => standing.balance(caller.credits),
     )
   }

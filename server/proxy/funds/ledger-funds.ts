@@ -5,6 +5,7 @@ import type { FundingSource, Funds, Outcome, Receipt } from '../call.ts'
 /** A hold in the ledger that pays one call: credits, or one free call. */
 export class LedgerFunds implements Funds {
   readonly source: FundingSource
+  readonly payer: string
   readonly #ledger: Ledger
   readonly #hold: HoldRef
   readonly #chargeOf: (charged: Micros) => bigint
@@ -18,12 +19,14 @@ export class LedgerFunds implements Funds {
    */
   constructor(
     source: FundingSource,
+    payer: string,
     ledger: Ledger,
     hold: HoldRef,
     chargeOf: (charged: Micros) => bigint,
     balanceOf: (ownerBalance: bigint) => Promise<Micros>,
   ) {
     this.source = source
+    this.payer = payer
     this.#ledger = ledger
     this.#hold = hold
     this.#chargeOf = chargeOf

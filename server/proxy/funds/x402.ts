@@ -43,11 +43,22 @@ export const createX402 =
       const needSeconds = deadlineOf(endpoint)
       const accepted = await acceptPayment(ports, request.payment, terms, purchase, needSeconds)
       if (accepted.mine) return new X402Funds(ports, accepted, offer)
+      if (isSame(accepted, purchase)) throw repeated(accepted)
     } catch (error) {
       throw error instanceof PaymentRefused ? refuse('payment_invalid', error.reason) : error
     }
     throw refuse('payment_replayed', 'payment_already_claimed')
   }
+
+const isSame = ({ claim }: Accepted, { requestHash }: { readonly requestHash: Buffer }): boolean =>
+  claim.requestHash.equals(requestHash) && claim.state !== 'failed'
+
+/** The same payment for the same request again: told what became of it, never asked for another. */
+function repeated({ claim: { state, transaction } }: Accepted): Fault {
+  const isOpen = state === 'claimed' || state === 'pending'
+  const extras = { reason: 'payment_already_claimed', transaction }
+  return new Fault(isOpen ? 'payment_pending' : 'payment_replayed', undefined, { extras })
+}
 
 const hashOf = ({ offering, input }: Offer): Buffer =>
   createHash('sha256')
@@ -57,19 +68,21 @@ const hashOf = ({ offering, input }: Offer): Buffer =>
 /** A verified payment. Nothing has moved until it is settled, so giving it up costs nothing. */
 class X402Funds implements Funds {
   readonly source = 'x402'
+  readonly payer: string
   readonly #ports: AcceptPorts
   readonly #accepted: Accepted
   readonly #offer: Offer
   #open = true
 
   constructor(ports: AcceptPorts, accepted: Accepted, offer: Offer) {
+    this.payer = `x402:${accepted.claim.key.payer}`
     this.#ports = ports
     this.#accepted = accepted
     this.#offer = offer
   }
 
   async settle(outcome: Outcome): Promise<Receipt> {
-    if (outcome.kind !== 'delivered') {
+    if (outcome.kind !== 'delivered' || outcome.charged === 0n) {
       return { source: this.source, charged: 0n as Micros, balance: undefined }
     }
     this.#open = false

@@ -44,6 +44,11 @@ const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
     .map(({ credits, amount }) => ({ type: 'credits.purchased', credits, amount: micros(amount) })),
   'receipt.confirmed': amount.map((n) => ({ type: 'receipt.confirmed', amount: micros(n) })),
   'external.confirmed': amount.map((n) => ({ type: 'external.confirmed', amount: micros(n) })),
+  'external.refunded': amount.map((n) => ({
+    type: 'external.refunded',
+    credits: 'liabilities:agents:key_a:credits',
+    amount: micros(n),
+  })),
   'units.granted': fc
     .record({ account, asset: fc.constantFrom('FREECALL', 'ALLOWANCE'), units: amount })
     .map((grant) => ({ type: 'units.granted', ...grant })),
