@@ -113,8 +113,8 @@ const serveRest =
     if (Object.values(params).some((value) => /\p{Cc}/u.test(value))) {
       throw new Fault('malformed_path')
     }
-    const url = URL.parse(ctx.url, baseUrl()) // stricter than Koa: of ports, for one
-    if (!url) throw new Fault('malformed_path')
+    if (!URL.canParse(ctx.url, baseUrl())) throw new Fault('malformed_path')
+    const url = new URL(`${ctx.path}${ctx.search}`, baseUrl()) // ours, whatever host was named
     const authorization = header(ctx, 'authorization')
     const caller = route.auth === 'key' ? await keys.authenticate(authorization ?? '') : undefined
     const rate = caller

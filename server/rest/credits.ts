@@ -56,14 +56,8 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
     body: z.strictObject({
       amount_microdollars: z.int().min(Number(MIN_PURCHASE)).max(Number(MAX_PURCHASE)),
     }),
-    answer: { status: 201, schema: Purchase },
-    faults: [
-      'payment_required',
-      'payment_invalid',
-      'payment_replayed',
-      'payment_pending',
-      'facilitator_unavailable',
-    ],
+    answer: { status: 201, or: 202, schema: Purchase },
+    faults: ['payment_required', 'payment_invalid', 'payment_replayed', 'facilitator_unavailable'],
     handle: (request) => {
       const order = {
         caller: callerOf(request),

@@ -105,7 +105,7 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
     ...(route.path.includes('{') ? (['malformed_path'] as const) : []),
     ...(route.faults ?? []),
   ]
-  const { status, schema } = route.answer
+  const { status, or, schema } = route.answer
   return {
     summary: route.summary,
     ...(route.auth === 'key' ? { security: [{ key: [] }] } : { security: [] }),
@@ -113,6 +113,9 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
     ...(route.body ? { requestBody: jsonBody(jsonSchema(route.body)) } : {}),
     responses: {
       [status]: { description: 'Success', ...content(jsonSchema(schema, 'output')) },
+      ...(or === undefined
+        ? {}
+        : { [or]: { description: 'Not settled yet', ...content(jsonSchema(schema, 'output')) } }),
       ...problems(faults),
     },
   }

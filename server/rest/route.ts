@@ -33,7 +33,12 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly unlimited?: boolean
   readonly body?: z.ZodType<Body>
   readonly query?: z.ZodType<Query>
-  readonly answer: { readonly status: number; readonly schema: z.ZodType }
+  readonly answer: {
+    readonly status: number
+    /** Another status with the same body, such as the 202 of what is not settled yet. */
+    readonly or?: number
+    readonly schema: z.ZodType
+  }
   readonly faults?: readonly FaultCode[]
   readonly handle: (request: RestRequest<Body, Query>) => Promise<RestReply>
 }

@@ -26,7 +26,7 @@ async function start(dataDir: string): Promise<{ child: ChildProcess; ready: Rea
     env: { PATH: '/usr/bin:/bin', HUB_DATA_DIR: dataDir, HUB_PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const lines = createInterface({ input: child.stdout! })
+  const lines = createInterface({ input: child.stdout })
   const [line] = await Promise.race([
     once(lines, 'line'),
     once(child, 'exit').then(([code]) => {

@@ -65,7 +65,8 @@ CREATE TABLE ledger.kind (
 INSERT INTO ledger.kind VALUES
   (1, 'call.reserved', 1), (2, 'call.settled', 2), (3, 'call.released', 2), (4, 'call.expired', 2),
   (16, 'credits.purchased', 0), (17, 'receipt.confirmed', 0), (18, 'call.sold', 0),
-  (19, 'external.confirmed', 0), (20, 'external.refunded', 0), (24, 'units.granted', 0), (27, 'balance.opened', 0);
+  (19, 'external.confirmed', 0), (20, 'external.refunded', 0),
+  (24, 'units.granted', 0), (27, 'balance.opened', 0);
 
 -- The legs of a single-step entry: two to eight, and together zero.
 CREATE FUNCTION ledger.is_balanced(accounts bigint[], amounts bigint[]) RETURNS boolean
