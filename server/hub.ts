@@ -86,6 +86,8 @@ export interface Hub {
 }
 
 /** The most that one external purchase may cost, in microdollars. */
+/** While one batch is being committed, the next one is on its way to the database. */
+const LEDGER_LANES = 2
 const EXTERNAL_MAX = micros(1_000_000)
 /** Sold for credits alone, at the price of a seller outside, who gets all of it. */
 const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
@@ -98,7 +100,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const pool = createPool(databaseUrl, { max: 20, role: 'hub_app', onError })
   const books = createPool(databaseUrl, { max: 4, role: 'hub_app', onError })
   await pool.query('SELECT ledger.ensure_partitions()')
-  const ledger = new Ledger(books)
+  const ledger = new Ledger(books, { lanes: LEDGER_LANES })
   const egress = createEgress({ ...options.egress, userAgent: `AgentHub/${options.version}` })
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
   const ports: ResolvePorts = { ...core, ...money, clock, log, asset: USDC_BASE }

@@ -73,7 +73,7 @@ async function ourCalls(owner: Pool, pool: Pool): Promise<() => Promise<void>> {
     asset: 'USDC',
     shard: 0,
   }))
-  const books = new Ledger(pool)
+  const books = new Ledger(pool, { lanes: 2 }) // as the hub has it
   const payees = await Promise.all(
     Array.from({ length: PROVIDERS }, (_, i) =>
       books.open(`liabilities:providers:bench-${i}:x`, 'USDC'),

@@ -88,11 +88,11 @@ DECLARE
   next bytea;
   updated integer;
 BEGIN
-  SELECT h.seq, h.hash INTO STRICT base, link FROM head h WHERE h.shard = p_shard FOR UPDATE;
-  instant := clock_timestamp();
   -- The bounds let PostgreSQL leave out all partitions but those of the batch before it starts.
   SELECT x INTO first FROM unnest(id) x ORDER BY x LIMIT 1;
   SELECT x INTO final FROM unnest(id) x ORDER BY x DESC LIMIT 1;
+  SELECT h.seq, h.hash INTO STRICT base, link FROM head h WHERE h.shard = p_shard FOR UPDATE;
+  instant := clock_timestamp();
 
   -- Could every account pay for everything that this batch asks of it? Then all may pass.
   PERFORM FROM (
