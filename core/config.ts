@@ -19,6 +19,7 @@ const Environment = z.object({
   HUB_BASE_URL: origin.optional(),
   HUB_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   HUB_COMMISSION_BPS: bps.default(1_000),
+  HUB_SHARDS: z.coerce.number().int().min(1).max(64).default(2),
   HUB_JOBS: z.enum(['on', 'off']).default('on'),
   HUB_SANDBOX_HOSTS: z.string().default(''),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
@@ -47,6 +48,8 @@ export interface Config {
   readonly baseUrl: string | undefined
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   readonly commissionBps: number
+  /** Shards of the ledger of a new installation; an old one keeps those that it has. */
+  readonly shards: number
   /** Whether the server runs the jobs too; off where `npm run jobs` has processes of its own. */
   readonly jobs: boolean
   readonly databaseUrl: string | undefined
@@ -93,6 +96,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     baseUrl: e.HUB_BASE_URL,
     logLevel: e.HUB_LOG_LEVEL,
     commissionBps: e.HUB_COMMISSION_BPS,
+    shards: e.HUB_SHARDS,
     jobs: e.HUB_JOBS === 'on',
     databaseUrl: e.DATABASE_URL,
     sandboxHosts,

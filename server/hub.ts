@@ -8,6 +8,7 @@ import { migrate } from '../core/db/migrate.ts'
 import { createPool } from '../core/db/pool.ts'
 import { createEgress, type EgressOptions } from '../core/egress/http.ts'
 import { KeyRing } from '../core/identity/keys.ts'
+import { openShards } from '../core/identity/shards.ts'
 import { Ledger } from '../core/ledger/ledger.ts'
 import type { Log } from '../core/log.ts'
 import { micros } from '../core/money.ts'
@@ -64,6 +65,8 @@ export interface HubOptions {
   readonly version: string
   readonly sandbox: boolean
   readonly commissionBps: number
+  /** Shards of the ledger, if this is a new installation. */
+  readonly shards: number
   /** Seconds that a hold outlives its call's deadline, so that only after a crash it expires. */
   readonly holdMarginSeconds: number
   /** What callers see; asked when it is needed, since a port may be chosen late. */
@@ -98,9 +101,10 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   await migrate(databaseUrl, { log: (text) => log.info(text) })
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection broke')
   const pool = createPool(databaseUrl, { max: 20, role: 'hub_app', onError })
-  const books = createPool(databaseUrl, { max: 4, role: 'hub_app', onError })
+  const books = createPool(databaseUrl, { max: 8, role: 'hub_app', onError })
   await pool.query('SELECT ledger.ensure_partitions()')
-  const ledger = new Ledger(books, { lanes: LEDGER_LANES })
+  const shards = await openShards(pool, options.shards)
+  const ledger = new Ledger(books, { shards, lanes: LEDGER_LANES })
   const egress = createEgress({ ...options.egress, userAgent: `AgentHub/${options.version}` })
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
   const ports: ResolvePorts = { ...core, ...money, clock, log, asset: USDC_BASE }

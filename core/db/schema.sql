@@ -409,11 +409,11 @@ DECLARE
   next bytea;
   updated integer;
 BEGIN
-  SELECT h.seq, h.hash INTO STRICT base, link FROM head h WHERE h.shard = p_shard FOR UPDATE;
-  instant := clock_timestamp();
   -- The bounds let PostgreSQL leave out all partitions but those of the batch before it starts.
   SELECT x INTO first FROM unnest(id) x ORDER BY x LIMIT 1;
   SELECT x INTO final FROM unnest(id) x ORDER BY x DESC LIMIT 1;
+  SELECT h.seq, h.hash INTO STRICT base, link FROM head h WHERE h.shard = p_shard FOR UPDATE;
+  instant := clock_timestamp();
 
   -- Could every account pay for everything that this batch asks of it? Then all may pass.
   PERFORM FROM (
@@ -650,6 +650,7 @@ AS $function$
   INSERT INTO balance (account, shard, asset, floor)
     SELECT id, p_shard, asset, CASE WHEN id IN (2, 6, 30, 40) THEN 0 END FROM account WHERE home IS NULL
     ON CONFLICT DO NOTHING $function$;
+GRANT EXECUTE ON FUNCTION ledger.open_shard(smallint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.post(p_shard smallint, p_owner bigint, p_id uuid, p_event text, p_accounts bigint[], p_amounts bigint[], p_effective_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_meta jsonb DEFAULT NULL::jsonb)
  RETURNS smallint

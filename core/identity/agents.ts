@@ -63,7 +63,8 @@ export interface Principal {
 /** The principal of a wallet, made when it is new. */
 async function principalOf(pool: Pool, wallet: string): Promise<Principal> {
   await pool.query(
-    `INSERT INTO hub.principal (id, wallet_address, shard) VALUES ($1, $2, 0)
+    `INSERT INTO hub.principal (id, wallet_address, shard)
+     SELECT $1, $2, (hashtext($2) & 2147483647) % count(*) FROM ledger.head
      ON CONFLICT (wallet_address) DO NOTHING`,
     [prefixedId('prn'), wallet],
   )

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { HoldRef, Ledger } from '../ledger/ledger.ts'
+import type { AccountRef, HoldRef, Ledger } from '../ledger/ledger.ts'
 import { EXTERNAL_SELLERS, IN_TRANSIT } from '../ledger/postings.ts'
 import type { Log } from '../log.ts'
 import type { Micros } from '../money.ts'
@@ -145,7 +145,7 @@ async function resolveIntent(ports: ResolvePorts, intent: Intent): Promise<boole
   await post(
     ledger,
     { type: 'external.confirmed', amount: amount as Micros },
-    { owner: await ledger.account(EXTERNAL_SELLERS), id: call, meta: { tx } },
+    { owner: await onShardOf(hold, ledger.account(EXTERNAL_SELLERS)), id: call, meta: { tx } },
   )
   await intents.conclude(call, 'confirmed', { transaction: tx })
   return true
@@ -157,6 +157,15 @@ async function charge(ledger: Ledger, hold: HoldRef, amount: bigint): Promise<vo
   if (outcome === 'applied' || outcome === 'replayed') return
   throw new Error(`call ${hold.call} was paid outside, and is not charged: ${outcome}`)
 }
+
+/** What a call has put into an account of all shards lies on the shard of its hold. */
+const onShardOf = async (
+  { owner }: HoldRef,
+  account: Promise<AccountRef>,
+): Promise<AccountRef> => ({
+  ...(await account),
+  shard: owner.shard,
+})
 
 /** Releases the hold of a payment that was never taken; a charge on the seller's word goes back. */
 async function giveBack(ledger: Ledger, hold: HoldRef, amount: Micros): Promise<void> {

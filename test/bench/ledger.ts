@@ -6,6 +6,7 @@ import { systemClock } from '../../core/clock.ts'
 import { migrate } from '../../core/db/migrate.ts'
 import { openDatabase } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
+import { openShards } from '../../core/identity/shards.ts'
 import { uuidv7 } from '../../core/ids.ts'
 import { type AccountRef, Ledger } from '../../core/ledger/ledger.ts'
 import { type LoadResult, load, median, rounded } from './load.ts'
@@ -16,6 +17,7 @@ const AGENTS = 10_000
 const PROVIDERS = 100
 const ROUNDS = 3
 const SECONDS = 4
+const SHARDS = 2
 const NAIVE_CONNECTIONS = 20
 const RATIO_GOAL = 20
 
@@ -24,7 +26,7 @@ export async function ledger(): Promise<Report> {
   const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
   const database = await openDatabase({ dataDir })
   const owner = createPool(database.url, { max: 2, applicationName: 'bench' })
-  const hub = createPool(database.url, { max: 2, role: 'hub_app', applicationName: 'bench' })
+  const hub = createPool(database.url, { max: 8, role: 'hub_app', applicationName: 'bench' })
   const naive = createPool(database.url, { max: NAIVE_CONNECTIONS, applicationName: 'naive' })
   try {
     await migrate(database.url)
@@ -55,25 +57,27 @@ const amountOf = (): number => 1_000 + Math.floor(Math.random() * 5_000)
 const pick = (count: number): number => Math.floor(Math.random() * count)
 
 async function ourCalls(owner: Pool, pool: Pool): Promise<() => Promise<void>> {
+  await openShards(owner, SHARDS)
   await owner.query(
     `INSERT INTO ledger.account (code, asset, home)
-     SELECT 'liabilities:agents:bench-' || g || ':credits', 1, 0 FROM generate_series(1, $1) g`,
+     SELECT 'liabilities:agents:bench-' || g || ':credits', 1, g % ${SHARDS}
+     FROM generate_series(1, $1) g`,
     [AGENTS],
   )
   await owner.query(
     `INSERT INTO ledger.balance (account, shard, asset, balance, floor)
-     SELECT id, 0, 1, 1000000000000, 0 FROM ledger.account WHERE code LIKE 'liabilities:agents:%'`,
+     SELECT id, home, 1, 1000000000000, 0 FROM ledger.account WHERE code LIKE 'liabilities:agents:%'`,
   )
-  const { rows } = await owner.query<{ id: bigint; code: string }>(
-    `SELECT id, code FROM ledger.account WHERE code LIKE 'liabilities:agents:%'`,
+  const { rows } = await owner.query<{ id: bigint; code: string; home: number }>(
+    `SELECT id, code, home FROM ledger.account WHERE code LIKE 'liabilities:agents:%'`,
   )
-  const agents: AccountRef[] = rows.map(({ id, code }) => ({
+  const agents: AccountRef[] = rows.map(({ id, code, home }) => ({
     id,
     code,
     asset: 'USDC',
-    shard: 0,
+    shard: home,
   }))
-  const books = new Ledger(pool, { lanes: 2 }) // as the hub has it
+  const books = new Ledger(pool, { shards: SHARDS, lanes: 2 }) // as the hub has it
   const payees = await Promise.all(
     Array.from({ length: PROVIDERS }, (_, i) =>
       books.open(`liabilities:providers:bench-${i}:x`, 'USDC'),
