@@ -89,8 +89,6 @@ export interface Hub {
 }
 
 /** The most that one external purchase may cost, in microdollars. */
-/** While one batch is being committed, the next one is on its way to the database. */
-const LEDGER_LANES = 2
 const EXTERNAL_MAX = micros(1_000_000)
 /** Sold for credits alone, at the price of a seller outside, who gets all of it. */
 const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
@@ -104,7 +102,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const books = createPool(databaseUrl, { max: 8, role: 'hub_app', onError })
   await pool.query('SELECT ledger.ensure_partitions()')
   const shards = await openShards(pool, options.shards)
-  const ledger = new Ledger(books, { shards, lanes: LEDGER_LANES })
+  const ledger = new Ledger(books, { shards })
   const egress = createEgress({ ...options.egress, userAgent: `AgentHub/${options.version}` })
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
   const ports: ResolvePorts = { ...core, ...money, clock, log, asset: USDC_BASE }

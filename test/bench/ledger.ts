@@ -77,7 +77,7 @@ async function ourCalls(owner: Pool, pool: Pool): Promise<() => Promise<void>> {
     asset: 'USDC',
     shard: home,
   }))
-  const books = new Ledger(pool, { shards: SHARDS, lanes: 2 }) // as the hub has it
+  const books = new Ledger(pool, { shards: SHARDS }) // as the hub has it
   const payees = await Promise.all(
     Array.from({ length: PROVIDERS }, (_, i) =>
       books.open(`liabilities:providers:bench-${i}:x`, 'USDC'),
