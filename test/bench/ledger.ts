@@ -66,7 +66,8 @@ async function ourCalls(owner: Pool, pool: Pool): Promise<() => Promise<void>> {
   )
   await owner.query(
     `INSERT INTO ledger.balance (account, shard, asset, balance, floor)
-     SELECT id, home, 1, 1000000000000, 0 FROM ledger.account WHERE code LIKE 'liabilities:agents:%'`,
+     SELECT id, home, 1, 1000000000000, 0 FROM ledger.account
+     WHERE code LIKE 'liabilities:agents:%'`,
   )
   const { rows } = await owner.query<{ id: bigint; code: string; home: number }>(
     `SELECT id, code, home FROM ledger.account WHERE code LIKE 'liabilities:agents:%'`,

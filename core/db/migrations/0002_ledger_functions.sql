@@ -289,6 +289,7 @@ END $$;
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA ledger FROM PUBLIC;
 GRANT USAGE ON SCHEMA ledger TO hub_app;
 GRANT SELECT ON ALL TABLES IN SCHEMA ledger TO hub_app;
-GRANT EXECUTE ON FUNCTION ledger.open_shard, ledger.apply, ledger.open_account, ledger.ensure_partitions, ledger.legs,
+GRANT EXECUTE ON FUNCTION ledger.open_shard,
+  ledger.apply, ledger.open_account, ledger.ensure_partitions, ledger.legs,
   ledger.leaf, ledger.holds_account, ledger.first_id TO hub_app;
 SELECT ledger.ensure_partitions();
