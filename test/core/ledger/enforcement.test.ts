@@ -70,6 +70,7 @@ describe('the database', () => {
       'leaf',
       'legs',
       'open_account',
+      'open_shard',
       'post',
     ])
   })
