@@ -234,6 +234,8 @@ CREATE TABLE ledger.account (
   CONSTRAINT account_code_check1 CHECK ((split_part(code, ':'::text, 1) = ANY (ARRAY['assets'::text, 'liabilities'::text, 'income'::text, 'expenses'::text, 'equity'::text]))),
   CONSTRAINT account_code_key UNIQUE (code)
 );
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.account FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.account FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.account TO hub_app;
 
 CREATE TABLE ledger.asset (
@@ -244,6 +246,8 @@ CREATE TABLE ledger.asset (
   CONSTRAINT asset_pkey PRIMARY KEY (id),
   CONSTRAINT asset_code_key UNIQUE (code)
 );
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.asset FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.asset FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.asset TO hub_app;
 
 CREATE TABLE ledger.balance (
@@ -263,9 +267,25 @@ CREATE TABLE ledger.head (
   shard smallint NOT NULL,
   seq bigint DEFAULT 0 NOT NULL,
   hash bytea DEFAULT '\x00'::bytea NOT NULL,
+  at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
   CONSTRAINT head_pkey PRIMARY KEY (shard)
 ) WITH (fillfactor=20);
 GRANT SELECT ON ledger.head TO hub_app;
+
+CREATE TABLE ledger.idempotency (
+  owner bigint NOT NULL,
+  key bytea NOT NULL,
+  inputs bytea NOT NULL,
+  id uuid NOT NULL,
+  at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT idempotency_pkey PRIMARY KEY (owner, key),
+  CONSTRAINT idempotency_inputs_check CHECK ((length(inputs) = 32)),
+  CONSTRAINT idempotency_key_check CHECK ((length(key) = 32)),
+  CONSTRAINT idempotency_owner_fkey FOREIGN KEY (owner) REFERENCES ledger.account(id)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.idempotency FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.idempotency FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.idempotency TO hub_app;
 
 CREATE TABLE ledger.journal (
   id uuid NOT NULL,
@@ -296,9 +316,10 @@ CREATE TABLE ledger.journal (
 CASE phase
     WHEN 1 THEN ((kind = 1) AND (amount > 0) AND (rest = 0) AND (fee = 0) AND (expires_at IS NOT NULL))
     WHEN 2 THEN ((kind = ANY (ARRAY[2, 3, 4])) AND ((amount + rest) > 0) AND ((kind = 2) OR (amount = 0)) AND (fee = ((amount * bps) / 10000)))
-    ELSE ((kind >= 16) AND ledger.is_balanced(accounts, amounts))
+    ELSE ((kind >= 16) AND ledger.is_balanced(accounts, amounts) AND ((effective_at IS NULL) OR (effective_at <= at)))
 END)
 ) PARTITION BY RANGE (id);
+CREATE INDEX journal_late ON ONLY ledger.journal USING gist (tstzrange(effective_at, at, '[]'::text)) WHERE (effective_at IS NOT NULL);
 CREATE INDEX journal_order ON ONLY ledger.journal USING btree (shard, seq);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.journal FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.journal FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
@@ -312,11 +333,29 @@ CREATE TABLE ledger.kind (
   id smallint NOT NULL,
   event text NOT NULL,
   phase smallint NOT NULL,
+  debits text[],
+  credits text[],
+  needs text[] DEFAULT '{}'::text[] NOT NULL,
   CONSTRAINT kind_pkey PRIMARY KEY (id),
+  CONSTRAINT kind_check CHECK ((((phase = ANY (ARRAY[1, 2])) = (debits IS NULL)) AND ((debits IS NULL) = (credits IS NULL)))),
   CONSTRAINT kind_event_key UNIQUE (event),
-  CONSTRAINT kind_phase_check CHECK (((phase >= 0) AND (phase <= 2)))
+  CONSTRAINT kind_phase_check CHECK (((phase >= 0) AND (phase <= 3)))
 );
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.kind FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.kind FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.kind TO hub_app;
+
+CREATE TABLE ledger.period (
+  month date NOT NULL,
+  closed_at timestamp with time zone DEFAULT now() NOT NULL,
+  author text NOT NULL,
+  CONSTRAINT period_pkey PRIMARY KEY (month),
+  CONSTRAINT period_author_check CHECK (((length(author) >= 1) AND (length(author) <= 200))),
+  CONSTRAINT period_month_check CHECK ((EXTRACT(day FROM month) = (1)::numeric))
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.period FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.period FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.period TO hub_app;
 
 CREATE TABLE ledger.seal (
   shard smallint NOT NULL,
@@ -507,6 +546,84 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.apply(smallint,smallint[],bigint[],uuid[],bigint[],smallint[],bigint[],smallint[],integer[],integer[],integer[],integer[],bigint[],boolean) TO hub_app;
 
+CREATE OR REPLACE FUNCTION ledger.check_entry(p_kind ledger.kind, p_accounts bigint[], p_amounts bigint[], p_meta jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+DECLARE
+  offender text;
+BEGIN
+  IF EXISTS (SELECT FROM unnest(p_accounts, p_amounts) u(account, amount)
+      LEFT JOIN account a ON a.id = u.account GROUP BY a.asset HAVING sum(u.amount) <> 0
+        OR a.asset IS NULL) THEN
+    RAISE EXCEPTION 'not balanced, or an unknown account: % %', p_accounts, p_amounts
+      USING ERRCODE = 'check_violation';
+  END IF;
+  SELECT a.code INTO offender FROM unnest(p_accounts, p_amounts) u(account, amount)
+    JOIN account a ON a.id = u.account
+    WHERE u.amount = 0 OR a.id IN (2, 30, 40) -- what is held, only the steps of calls may change
+      OR NOT a.code LIKE ANY (CASE WHEN u.amount < 0 THEN p_kind.debits ELSE p_kind.credits END)
+    LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION '% may not be booked on % so', p_kind.event, offender USING ERRCODE = 'check_violation';
+  END IF;
+  SELECT n INTO offender FROM unnest(p_kind.needs) n
+    WHERE coalesce(length(trim(p_meta ->> n)), 0) = 0 LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION '% needs a % in its meta', p_kind.event, offender USING ERRCODE = 'check_violation';
+  END IF;
+END $function$;
+
+CREATE OR REPLACE FUNCTION ledger.claim_key(p_owner bigint, p_key text, p_inputs text, p_id uuid, OUT id uuid, OUT outcome smallint)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+DECLARE
+  hash bytea := sha256(convert_to(p_key, 'UTF8'));
+  known idempotency;
+BEGIN
+  INSERT INTO idempotency (owner, key, inputs, id)
+    VALUES (p_owner, hash, sha256(convert_to(p_inputs, 'UTF8')), p_id) ON CONFLICT DO NOTHING;
+  IF FOUND THEN
+    claim_key.id := p_id;
+    outcome := 1;
+    RETURN;
+  END IF;
+  SELECT * INTO STRICT known FROM idempotency i WHERE i.owner = p_owner AND i.key = hash;
+  claim_key.id := known.id;
+  outcome := CASE WHEN known.inputs = sha256(convert_to(p_inputs, 'UTF8')) THEN 2 ELSE 5 END;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.claim_key(bigint,text,text,uuid) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.close_period(p_month date, p_author text)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+DECLARE
+  first date;
+  closed integer;
+BEGIN
+  PERFORM FROM head ORDER BY shard FOR UPDATE; -- nobody books while the door closes
+  IF (p_month + interval '1 month') AT TIME ZONE 'UTC' > clock_timestamp() THEN
+    RAISE EXCEPTION 'the month % is not over yet', to_char(p_month, 'YYYY-MM')
+      USING ERRCODE = 'check_violation';
+  END IF;
+  SELECT date_trunc('month', min(at) AT TIME ZONE 'UTC') INTO first FROM seal;
+  INSERT INTO period (month, author)
+    SELECT m, p_author FROM generate_series(least(first, p_month), p_month, interval '1 month') m
+    ON CONFLICT DO NOTHING;
+  GET DIAGNOSTICS closed = ROW_COUNT;
+  RETURN closed;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.close_period(date,text) TO hub_app;
+
 CREATE OR REPLACE FUNCTION ledger.ensure_partitions(ahead integer DEFAULT 3)
  RETURNS integer
  LANGUAGE plpgsql
@@ -617,7 +734,7 @@ AS $function$
   WHERE u.amount <> 0 $function$;
 GRANT EXECUTE ON FUNCTION ledger.legs(ledger.journal) TO hub_app;
 
-CREATE OR REPLACE FUNCTION ledger.open_account(p_code text, p_asset smallint, p_home smallint DEFAULT NULL::smallint, p_floor bigint DEFAULT NULL::bigint)
+CREATE OR REPLACE FUNCTION ledger.open_account(p_code text, p_asset smallint, p_home smallint DEFAULT NULL::smallint)
  RETURNS bigint
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -635,10 +752,11 @@ BEGIN
     RETURN opened;
   END IF;
   INSERT INTO balance (account, shard, asset, floor)
-    SELECT opened, shard, p_asset, p_floor FROM head WHERE p_home IS NULL OR shard = p_home;
+    SELECT opened, shard, p_asset, CASE WHEN p_code LIKE 'liabilities:%' THEN 0 END
+    FROM head WHERE p_home IS NULL OR shard = p_home;
   RETURN opened;
 END $function$;
-GRANT EXECUTE ON FUNCTION ledger.open_account(text,smallint,smallint,bigint) TO hub_app;
+GRANT EXECUTE ON FUNCTION ledger.open_account(text,smallint,smallint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.open_shard(p_shard smallint)
  RETURNS void
@@ -648,9 +766,16 @@ CREATE OR REPLACE FUNCTION ledger.open_shard(p_shard smallint)
 AS $function$
   INSERT INTO head (shard) VALUES (p_shard) ON CONFLICT DO NOTHING;
   INSERT INTO balance (account, shard, asset, floor)
-    SELECT id, p_shard, asset, CASE WHEN id IN (2, 6, 30, 40) THEN 0 END FROM account WHERE home IS NULL
+    SELECT id, p_shard, asset, CASE class WHEN 'liabilities' THEN 0 END FROM account WHERE home IS NULL
     ON CONFLICT DO NOTHING $function$;
 GRANT EXECUTE ON FUNCTION ledger.open_shard(smallint) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.open_since()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+RETURN (SELECT COALESCE(((max(period.month) + '1 mon'::interval) AT TIME ZONE 'UTC'::text), '-infinity'::timestamp with time zone) AS "coalesce" FROM ledger.period);
+GRANT EXECUTE ON FUNCTION ledger.open_since() TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.post(p_shard smallint, p_owner bigint, p_id uuid, p_event text, p_accounts bigint[], p_amounts bigint[], p_effective_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_meta jsonb DEFAULT NULL::jsonb)
  RETURNS smallint
@@ -663,23 +788,34 @@ DECLARE
   link bytea;
   instant timestamptz;
   known journal;
+  settled journal;
   entry journal;
-  posted_kind smallint;
+  posted kind;
   updated integer;
 BEGIN
-  SELECT seq, hash INTO STRICT base, link FROM head WHERE shard = p_shard FOR UPDATE;
-  instant := clock_timestamp();
-  SELECT k.id INTO STRICT posted_kind FROM kind k WHERE k.event = p_event AND k.phase = 0;
-  SELECT * INTO known FROM journal WHERE owner = p_owner AND id = p_id AND phase = 0;
+  SELECT h.seq, h.hash, greatest(clock_timestamp(), h.at) INTO STRICT base, link, instant
+    FROM head h WHERE h.shard = p_shard FOR UPDATE;
+  SELECT * INTO posted FROM kind k WHERE k.event = p_event AND k.phase IN (0, 3);
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'no such event: %', p_event USING ERRCODE = 'check_violation';
+  END IF;
+  SELECT * INTO known FROM journal WHERE owner = p_owner AND id = p_id AND phase = posted.phase;
   IF FOUND THEN
-    RETURN CASE WHEN known.kind = posted_kind AND known.accounts = p_accounts
+    RETURN CASE WHEN known.kind = posted.id AND known.accounts = p_accounts
       AND known.amounts = p_amounts THEN 2 ELSE 5 END;
   END IF;
-  IF EXISTS (SELECT FROM unnest(p_accounts, p_amounts) u(account, amount)
-      LEFT JOIN account a ON a.id = u.account GROUP BY a.asset HAVING sum(u.amount) <> 0
-        OR a.asset IS NULL) THEN
-    RAISE EXCEPTION 'not balanced, or an unknown account: % %', p_accounts, p_amounts
-      USING ERRCODE = 'check_violation';
+  PERFORM check_entry(posted, p_accounts, p_amounts, p_meta);
+  IF p_effective_at < open_since() THEN
+    RAISE EXCEPTION 'the books of % are closed', to_char(p_effective_at AT TIME ZONE 'UTC', 'YYYY-MM')
+      USING ERRCODE = 'AH001';
+  END IF;
+  IF posted.phase = 3 THEN -- a call is reversed once, and by at most what was charged
+    SELECT * INTO settled FROM journal WHERE owner = p_owner AND id = p_id AND phase = 2 AND kind = 2;
+    IF NOT FOUND THEN RETURN 3; END IF;
+    IF (SELECT bool_or(u.account <> p_owner) OR sum(u.amount) > settled.amount
+        FROM unnest(p_accounts, p_amounts) u(account, amount) WHERE u.amount > 0) THEN
+      RETURN 4;
+    END IF;
   END IF;
   IF EXISTS (SELECT FROM (SELECT u.account, sum(u.amount) AS delta
         FROM unnest(p_accounts, p_amounts) u(account, amount) GROUP BY u.account) d
@@ -687,8 +823,9 @@ BEGIN
       WHERE b.balance + d.delta < b.floor) THEN
     RETURN 0;
   END IF;
-  SELECT p_id, p_owner, base + 1, instant, 0, 0, 0, 0, NULL, 0, 0, 0, a.asset, p_shard, posted_kind,
-      0, NULL, p_accounts, p_amounts, p_effective_at, p_meta, NULL
+  -- Clocks of the outside may be a little ahead of ours.
+  SELECT p_id, p_owner, base + 1, instant, 0, 0, 0, 0, NULL, 0, 0, 0, a.asset, p_shard, posted.id,
+      posted.phase, NULL, p_accounts, p_amounts, least(p_effective_at, instant), p_meta, NULL
     INTO entry FROM account a WHERE a.id = p_accounts[1];
   entry.leaf := leaf(entry);
   INSERT INTO journal SELECT entry.*;
@@ -697,12 +834,24 @@ BEGIN
     WHERE b.account = d.account AND b.shard = p_shard;
   GET DIAGNOSTICS updated = ROW_COUNT;
   IF updated <> (SELECT count(DISTINCT a) FROM unnest(p_accounts) a) THEN
-    RAISE EXCEPTION 'an account has no balance on shard %: %', p_shard, p_accounts;
+    RAISE EXCEPTION 'an account has no balance on shard %: %', p_shard, p_accounts
+      USING ERRCODE = 'foreign_key_violation';
   END IF;
   PERFORM seal_batch(p_shard, base, 1, link, instant, p_id, p_id);
   RETURN 1;
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.post(smallint,bigint,uuid,text,bigint[],bigint[],timestamp with time zone,jsonb) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.protect(p_table regclass)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  EXECUTE format('CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON %s
+    FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change()', p_table);
+  EXECUTE format('CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON %s
+    FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()', p_table);
+END $function$;
 
 CREATE OR REPLACE FUNCTION ledger.refuse_change()
  RETURNS trigger
@@ -783,7 +932,7 @@ BEGIN
     WHERE j.shard = p_shard AND j.seq BETWEEN base + 1 AND base + size
       AND j.id BETWEEN first AND final;
   INSERT INTO seal VALUES (p_shard, base + 1, base + size, instant, link, next);
-  UPDATE head SET seq = base + size, hash = next WHERE shard = p_shard;
+  UPDATE head SET seq = base + size, hash = next, at = instant WHERE shard = p_shard;
 END $function$;
 
 CREATE SCHEMA public;

@@ -43,7 +43,7 @@ export async function register(
   const apiKey = generateKey()
   const keyId = prefixedId('key')
   const principal = await principalOf(pool, wallet)
-  const credits = await ledger.open(creditsOf(keyId), 'USDC', { home: principal.shard, floor: 0n })
+  const credits = await ledger.open(creditsOf(keyId), 'USDC', { home: principal.shard })
   await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query(USE_CHALLENGE, [nonce])
     if (rowCount !== 1) throw new Fault('nonce_used')

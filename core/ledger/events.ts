@@ -49,6 +49,28 @@ export type LedgerEvent =
   | { readonly type: 'external.confirmed'; readonly amount: Micros }
   /** A payment to an external seller was charged on its word, and never taken: it goes back. */
   | { readonly type: 'external.refunded'; readonly credits: Account; readonly amount: Micros }
+  /** A payment to an external seller was taken after its hold had gone back: the house's loss. */
+  | { readonly type: 'external.lost'; readonly amount: Micros }
+  /** A settled call is refunded, as after a dispute. */
+  | {
+      readonly type: 'call.reversed'
+      readonly credits: Account
+      readonly payee: Account
+      /** What the caller gets back, at most what was charged. */
+      readonly refunded: Micros
+      /** The part of it that the platform gives back. */
+      readonly commission: Micros
+      /** The part of it that the payee has been paid out already, and now owes. */
+      readonly receivable: Micros
+    }
+  /** The platform pays a provider for a call that was free for the caller. */
+  | { readonly type: 'call.sponsored'; readonly payee: Account; readonly amount: Micros }
+  /** A payout to a provider is on its way. */
+  | { readonly type: 'payout.started'; readonly earnings: Account; readonly amount: Micros }
+  /** A payout was seen on chain, out of this wallet. */
+  | { readonly type: 'payout.confirmed'; readonly wallet: Wallet; readonly amount: Micros }
+  /** A payout never left: it is owed again. */
+  | { readonly type: 'payout.failed'; readonly earnings: Account; readonly amount: Micros }
   /** Free calls or an allowance for a period. */
   | {
       readonly type: 'units.granted'
@@ -56,8 +78,62 @@ export type LedgerEvent =
       readonly asset: 'FREECALL' | 'ALLOWANCE'
       readonly units: bigint
     }
-  /** Money that was there before the books were opened. */
-  | { readonly type: 'balance.opened'; readonly account: Account; readonly amount: Micros }
+  /** Credits as a gift of the platform. */
+  | { readonly type: 'credits.granted'; readonly credits: Account; readonly amount: Micros }
+  /** Credits whose time is over are the platform's. */
+  | { readonly type: 'credits.lapsed'; readonly credits: Account; readonly amount: Micros }
+  /** From one key of a principal to another one. */
+  | {
+      readonly type: 'credits.transferred'
+      readonly from: Account
+      readonly to: Account
+      readonly amount: Micros
+    }
+  /** A transaction of ours was included in a block. */
+  | {
+      readonly type: 'gas.paid'
+      readonly gwei: bigint
+      /** What that was worth. */
+      readonly cost: Micros
+    }
+  /** A facilitator took its fee out of a wallet of ours. */
+  | { readonly type: 'facilitator.charged'; readonly wallet: Wallet; readonly amount: Micros }
+  /** Between two wallets of the house. */
+  | {
+      readonly type: 'wallet.moved'
+      readonly from: Wallet
+      readonly to: Wallet
+      readonly amount: Micros
+    }
+  /** Reconciliation found more on chain than in the books: a deposit that nobody explains yet. */
+  | { readonly type: 'surplus.found'; readonly wallet: Wallet; readonly amount: Micros }
+  /** Reconciliation found less on chain than in the books. */
+  | { readonly type: 'shortfall.found'; readonly wallet: Wallet; readonly amount: Micros }
+  /** An unexplained deposit turned out to be a key's. */
+  | { readonly type: 'deposit.identified'; readonly credits: Account; readonly amount: Micros }
+  /** A provider's debt is taken out of what it earned since. */
+  | { readonly type: 'receivable.recovered'; readonly earnings: Account; readonly amount: Micros }
+  /** A provider's debt will not be paid. */
+  | { readonly type: 'receivable.written-off'; readonly amount: Micros }
+  /** Whatever finance corrects by hand, with its author and reason. */
+  | {
+      readonly type: 'balance.adjusted'
+      readonly debit: Account
+      readonly credit: Account
+      readonly asset: Asset
+      readonly amount: bigint
+    }
+  /** What was there before the books were opened. */
+  | {
+      readonly type: 'balance.opened'
+      readonly account: Account
+      readonly amount: bigint
+      /** USDC if left out. */
+      readonly asset?: 'USDC' | 'GWEI'
+    }
+
+/** The wallets of the house, and what is on its way to them. */
+export type Wallet = 'treasury' | 'spend' | 'in-transit'
 
 /** The events that `ledger.post` books: everything but the steps of a call. */
 export type SingleStepEvent = Exclude<

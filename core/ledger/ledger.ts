@@ -3,6 +3,7 @@ import type { Micros } from '../money.ts'
 import { Batcher, type Operation, type Result, STEP, type Step } from './batch.ts'
 import { type Account, type Asset, OUTCOMES, type Outcome, type SingleStepEvent } from './events.ts'
 import { postings } from './postings.ts'
+import { isPeriodClosed, untilAnswered } from './retry.ts'
 
 const ASSET_ID: Record<Asset, number> = { USDC: 1, GWEI: 2, FREECALL: 3, ALLOWANCE: 4 }
 /** By the kind of the newest row of a hold. */
@@ -47,13 +48,23 @@ export interface HoldRef {
   readonly owner: AccountRef
 }
 
+/** Whose entry an event is, and how it is known. */
+export interface Entry {
+  /** The account whose history it belongs to; its shard is where the entry is booked. */
+  readonly owner: AccountRef
+  /** An id that this fact always has, UUID version 7: the same fact again is `replayed`. */
+  readonly id: string
+  /** When it happened outside, if that is not now: its value date. */
+  readonly effectiveAt?: Date
+  /** What explains it: transaction, author, reason … */
+  readonly meta?: Readonly<Record<string, unknown>>
+}
+
 export type HoldState = 'open' | 'settled' | 'released' | 'expired'
 
 export interface OpenAccount {
   /** The only shard that holds a balance of it; left out: every shard has one. */
   readonly home?: number
-  /** The balance may never fall below it; left out: no limit. */
-  readonly floor?: bigint
 }
 
 /** The only door to money. Whatever is repeated with the same id happens once. */
@@ -112,44 +123,52 @@ export class Ledger {
   }
 
   /**
-   * Books an event of a single step.
-   * @param entry the account whose history it belongs to, and an id that this fact always has
-   * @returns `applied`, `replayed`, `insufficient_funds` or `id_reused_with_other_terms`
+   * Books an event of a single step. A value date in a closed month does not lose it: the entry is
+   * then dated when it is booked, and its `meta.value_date` tells of the other.
+   * @returns `applied`, `replayed`, `insufficient_funds` or `id_reused_with_other_terms`; of a
+   *   reversal also `no_such_hold` (the call was never charged) and `above_hold` (by less)
+   * @throws LedgerUnavailable when the outcome could not be learned in time
    */
-  async post(
-    event: SingleStepEvent,
-    entry: {
-      readonly owner: AccountRef
-      readonly id: string
-      readonly effectiveAt?: Date
-      readonly meta?: Readonly<Record<string, unknown>>
-    },
-  ): Promise<Outcome> {
+  async post(event: SingleStepEvent, entry: Entry): Promise<Outcome> {
+    try {
+      return await this.#post(event, entry)
+    } catch (error) {
+      const { effectiveAt, ...rest } = entry
+      if (!isPeriodClosed(error) || effectiveAt === undefined) throw error
+      const meta = { ...entry.meta, value_date: effectiveAt.toISOString() }
+      return this.#post(event, { ...rest, meta })
+    }
+  }
+
+  async #post(event: SingleStepEvent, entry: Entry): Promise<Outcome> {
     const legs = postings(event)
     const accounts = await Promise.all(legs.map(({ account }) => this.account(account)))
-    const { rows } = await this.#pool.query<{ outcome: number }>(
-      'SELECT ledger.post($1, $2, $3, $4, $5, $6, $7, $8) AS outcome',
-      [
-        entry.owner.shard,
-        entry.owner.id,
-        entry.id,
-        event.type,
-        accounts.map(({ id }) => id),
-        legs.map(({ amount }) => amount),
-        entry.effectiveAt ?? null,
-        entry.meta === undefined ? null : JSON.stringify(entry.meta),
-      ],
+    const values = [
+      entry.owner.shard,
+      entry.owner.id,
+      entry.id,
+      event.type,
+      accounts.map(({ id }) => id),
+      legs.map(({ amount }) => amount),
+      entry.effectiveAt ?? null,
+      entry.meta === undefined ? null : JSON.stringify(entry.meta),
+    ]
+    const { rows } = await untilAnswered(() =>
+      this.#pool.query<{ outcome: number }>(
+        'SELECT ledger.post($1, $2, $3, $4, $5, $6, $7, $8) AS outcome',
+        values,
+      ),
     )
     return OUTCOMES[rows[0]!.outcome]!
   }
 
   /** Opens an account, or finds the one that is open already. */
-  async open(code: Account, asset: Asset, { home, floor }: OpenAccount = {}): Promise<AccountRef> {
+  async open(code: Account, asset: Asset, { home }: OpenAccount = {}): Promise<AccountRef> {
     const known = this.#accounts.get(code)
     if (known) return known
     const { rows } = await this.#pool.query<{ id: bigint }>(
-      'SELECT ledger.open_account($1, $2, $3, $4) AS id',
-      [code, ASSET_ID[asset], home ?? null, floor ?? null],
+      'SELECT ledger.open_account($1, $2, $3) AS id',
+      [code, ASSET_ID[asset], home ?? null],
     )
     return this.#remember({ id: rows[0]!.id, code, asset, shard: home ?? 0 })
   }

@@ -1,4 +1,4 @@
-import type { Account, Asset, HoldTerms, LedgerEvent } from './events.ts'
+import type { Account, Asset, HoldTerms, LedgerEvent, Wallet } from './events.ts'
 
 /** One side of an entry. Positive amounts credit the account, negative ones debit it. */
 export interface Posting {
@@ -7,12 +7,30 @@ export interface Posting {
   readonly amount: bigint
 }
 
+/** The USDC that a wallet of the house holds. */
+export const walletOf = (wallet: Wallet): Account => `assets:usdc:base:${wallet}`
+
 const COMMISSION = 'income:commission'
-const TREASURY = 'assets:usdc:base:treasury'
-export const IN_TRANSIT = 'assets:usdc:base:in-transit'
-export const SPEND = 'assets:usdc:base:spend'
+const TREASURY = walletOf('treasury')
+export const IN_TRANSIT = walletOf('in-transit')
+export const SPEND = walletOf('spend')
 export const EXTERNAL_SELLERS = 'liabilities:x402-out:in-transit'
-const OPENING = 'equity:opening'
+const PAYOUTS = 'liabilities:payouts:in-transit'
+const SUSPENSE = 'liabilities:suspense'
+/** What providers owe, after a refund of what they had been paid out. */
+const RECEIVABLE = 'assets:receivable:providers'
+const GAS = 'assets:eth:base:gas'
+const OPENING = { USDC: 'equity:opening', GWEI: 'equity:opening-eth' } as const
+const CONVERSION = { USDC: 'equity:conversion:usdc', GWEI: 'equity:conversion:eth' } as const
+const BREAKAGE = 'income:breakage'
+const EXPENSE = {
+  freeTier: 'expenses:free-tier',
+  gas: 'expenses:gas',
+  facilitator: 'expenses:facilitator',
+  x402Loss: 'expenses:x402-loss',
+  difference: 'expenses:reconciliation-difference',
+  badDebt: 'expenses:bad-debt',
+} as const
 const HOLDS = {
   USDC: 'liabilities:holds',
   FREECALL: 'liabilities:free-calls:holds',
@@ -37,47 +55,70 @@ export const freeCallsOf = (principal: string, service: string, month: string): 
 export const earningsOf = (provider: string, service: string, house: boolean): Account =>
   house ? `income:services:${service}` : `liabilities:providers:${provider}:${service}`
 
-/**
- * The accounting rules, whole. Pure: the same event always gives the same postings, and they sum
- * to zero for each asset. `ledger.legs` says the same in the database.
- */
-export function postings(event: LedgerEvent): readonly Posting[] {
-  switch (event.type) {
-    case 'call.reserved':
-      return takeHold(event)
-    case 'call.settled':
-      return [
-        ...giveBack(event, event.held - event.charged, event.charged),
-        ...move(
-          HOLDS[held(event.asset)],
-          event.payee,
-          event.asset,
-          event.charged - event.commission,
-        ),
-        ...move(HOLDS[held(event.asset)], COMMISSION, event.asset, event.commission),
-      ]
-    case 'call.released':
-    case 'call.expired':
-      return giveBack(event, event.held)
-    case 'call.sold':
-      return [
-        ...move(IN_TRANSIT, event.payee, 'USDC', event.paid - event.commission),
-        ...move(IN_TRANSIT, COMMISSION, 'USDC', event.commission),
-      ]
-    case 'credits.purchased':
-      return move(IN_TRANSIT, event.credits, 'USDC', event.amount)
-    case 'receipt.confirmed':
-      return move(TREASURY, IN_TRANSIT, 'USDC', event.amount)
-    case 'external.confirmed':
-      return move(EXTERNAL_SELLERS, SPEND, 'USDC', event.amount)
-    case 'external.refunded':
-      return move(EXTERNAL_SELLERS, event.credits, 'USDC', event.amount)
-    case 'units.granted':
-      return move(GRANTED[event.asset], event.account, event.asset, event.units)
-    case 'balance.opened':
-      return move(event.account, OPENING, 'USDC', event.amount)
-  }
+type EventOf<Type extends LedgerEvent['type']> = Extract<LedgerEvent, { type: Type }>
+
+/** The accounting rules, whole: what is debited (first), and what is credited (second). */
+const RULES: {
+  readonly [Type in LedgerEvent['type']]: (event: EventOf<Type>) => readonly Posting[]
+} = {
+  'call.reserved': takeHold,
+  'call.settled': (e) => [
+    ...giveBack(e, e.held - e.charged, e.charged),
+    ...move(HOLDS[held(e.asset)], e.payee, e.asset, e.charged - e.commission),
+    ...move(HOLDS[held(e.asset)], COMMISSION, e.asset, e.commission),
+  ],
+  'call.released': (e) => giveBack(e, e.held),
+  'call.expired': (e) => giveBack(e, e.held),
+  'call.sold': (e) => [
+    ...usdc(IN_TRANSIT, e.payee, e.paid - e.commission),
+    ...usdc(IN_TRANSIT, COMMISSION, e.commission),
+  ],
+  'call.sponsored': (e) => usdc(EXPENSE.freeTier, e.payee, e.amount),
+  'call.reversed': (e) => [
+    ...usdc(e.payee, e.credits, e.refunded - e.commission - e.receivable),
+    ...usdc(RECEIVABLE, e.credits, e.receivable),
+    ...usdc(COMMISSION, e.credits, e.commission),
+  ],
+
+  'credits.purchased': (e) => usdc(IN_TRANSIT, e.credits, e.amount),
+  'credits.granted': (e) => usdc(EXPENSE.freeTier, e.credits, e.amount),
+  'credits.lapsed': (e) => usdc(e.credits, BREAKAGE, e.amount),
+  'credits.transferred': (e) => usdc(e.from, e.to, e.amount),
+  'units.granted': (e) => move(GRANTED[e.asset], e.account, e.asset, e.units),
+  'receipt.confirmed': (e) => usdc(TREASURY, IN_TRANSIT, e.amount),
+
+  'external.confirmed': (e) => usdc(EXTERNAL_SELLERS, SPEND, e.amount),
+  'external.refunded': (e) => usdc(EXTERNAL_SELLERS, e.credits, e.amount),
+  'external.lost': (e) => usdc(EXPENSE.x402Loss, SPEND, e.amount),
+
+  'payout.started': (e) => usdc(e.earnings, PAYOUTS, e.amount),
+  'payout.confirmed': (e) => usdc(PAYOUTS, walletOf(e.wallet), e.amount),
+  'payout.failed': (e) => usdc(PAYOUTS, e.earnings, e.amount),
+  'receivable.recovered': (e) => usdc(e.earnings, RECEIVABLE, e.amount),
+  'receivable.written-off': (e) => usdc(EXPENSE.badDebt, RECEIVABLE, e.amount),
+
+  'gas.paid': (e) => [
+    ...usdc(EXPENSE.gas, CONVERSION.USDC, e.cost),
+    ...move(CONVERSION.GWEI, GAS, 'GWEI', e.gwei),
+  ],
+  'facilitator.charged': (e) => usdc(EXPENSE.facilitator, walletOf(e.wallet), e.amount),
+  'wallet.moved': (e) => usdc(walletOf(e.to), walletOf(e.from), e.amount),
+  'surplus.found': (e) => usdc(walletOf(e.wallet), SUSPENSE, e.amount),
+  'shortfall.found': (e) => usdc(EXPENSE.difference, walletOf(e.wallet), e.amount),
+  'deposit.identified': (e) => usdc(SUSPENSE, e.credits, e.amount),
+  'balance.adjusted': (e) => move(e.debit, e.credit, e.asset, e.amount),
+  'balance.opened': ({ account, amount, asset = 'USDC' }) =>
+    move(account, OPENING[asset], asset, amount),
 }
+
+/**
+ * What an event does to the accounts. Pure: the same event always gives the same postings, and they
+ * sum to zero for each asset. `ledger.legs` says the same in the database, and `ledger.kind` which
+ * accounts each event may touch.
+ * @throws RangeError for a negative movement: more is charged than held, or given back than paid
+ */
+export const postings = (event: LedgerEvent): readonly Posting[] =>
+  (RULES[event.type] as (event: LedgerEvent) => readonly Posting[])(event)
 
 /** Debits one account and credits another; nothing for nothing. */
 function move(debit: Account, credit: Account, asset: Asset, amount: bigint): readonly Posting[] {
@@ -88,6 +129,9 @@ function move(debit: Account, credit: Account, asset: Asset, amount: bigint): re
     { account: credit, asset, amount },
   ]
 }
+
+const usdc = (debit: Account, credit: Account, amount: bigint): readonly Posting[] =>
+  move(debit, credit, 'USDC', amount)
 
 /** The owner, and every guarding allowance, pay the whole amount into the holds. */
 function takeHold({ owner, asset, guards, held: amount }: HoldTerms): readonly Posting[] {

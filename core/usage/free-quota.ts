@@ -29,7 +29,7 @@ export class FreeQuota {
     const code = freeCallsOf(order.principal, order.service, monthName(order.now))
     const known = this.#granted.get(code)
     if (known) return known
-    const account = await this.#ledger.open(code, 'FREECALL', { home: order.shard, floor: 0n })
+    const account = await this.#ledger.open(code, 'FREECALL', { home: order.shard })
     const units = BigInt(order.callsPerMonth)
     const outcome = await this.#ledger.post(
       { type: 'units.granted', account: code, asset: 'FREECALL', units },

@@ -52,21 +52,63 @@ CREATE TABLE ledger.balance (
 CREATE TABLE ledger.head (
   shard smallint PRIMARY KEY,
   seq bigint NOT NULL DEFAULT 0,
-  hash bytea NOT NULL DEFAULT '\x00'
+  hash bytea NOT NULL DEFAULT '\x00',
+  at timestamptz NOT NULL DEFAULT '-infinity' -- of the newest row; instants never go backwards
 ) WITH (fillfactor = 20);
 
 -- ── The journal ─────────────────────────────────────────────────────────────────────────────
 
+-- What can happen, and which accounts it may debit and credit, as LIKE patterns over their codes:
+-- `ledger.post` holds every entry to them. The steps of a call have none, their columns say it all.
+-- `needs` names what `meta` must tell, such as who decided, and why.
 CREATE TABLE ledger.kind (
   id smallint PRIMARY KEY,
   event text NOT NULL UNIQUE,
-  phase smallint NOT NULL CHECK (phase BETWEEN 0 AND 2)
+  phase smallint NOT NULL CHECK (phase BETWEEN 0 AND 3),
+  debits text[],
+  credits text[],
+  needs text[] NOT NULL DEFAULT '{}',
+  CHECK ((phase IN (1, 2)) = (debits IS NULL) AND (debits IS NULL) = (credits IS NULL))
 );
-INSERT INTO ledger.kind VALUES
-  (1, 'call.reserved', 1), (2, 'call.settled', 2), (3, 'call.released', 2), (4, 'call.expired', 2),
-  (16, 'credits.purchased', 0), (17, 'receipt.confirmed', 0), (18, 'call.sold', 0),
-  (19, 'external.confirmed', 0), (20, 'external.refunded', 0),
-  (24, 'units.granted', 0), (27, 'balance.opened', 0);
+INSERT INTO ledger.kind (id, event, phase) VALUES
+  (1, 'call.reserved', 1), (2, 'call.settled', 2), (3, 'call.released', 2), (4, 'call.expired', 2);
+INSERT INTO ledger.kind (id, event, phase, debits, credits) VALUES
+  (16, 'credits.purchased', 0, '{assets:usdc:base:in-transit}', '{liabilities:agents:%:credits}'),
+  (17, 'receipt.confirmed', 0, '{assets:usdc:base:treasury}', '{assets:usdc:base:in-transit}'),
+  (18, 'call.sold', 0, '{assets:usdc:base:in-transit}',
+    '{liabilities:providers:%,income:services:%,income:commission}'),
+  (19, 'external.confirmed', 0, '{liabilities:x402-out:in-transit}', '{assets:usdc:base:spend}'),
+  (20, 'external.refunded', 0, '{liabilities:x402-out:in-transit}', '{liabilities:agents:%:credits}'),
+  (21, 'payout.started', 0, '{liabilities:providers:%}', '{liabilities:payouts:in-transit}'),
+  (22, 'payout.confirmed', 0, '{liabilities:payouts:in-transit}', '{assets:usdc:base:%}'),
+  (23, 'payout.failed', 0, '{liabilities:payouts:in-transit}', '{liabilities:providers:%}'),
+  (24, 'units.granted', 0, '{equity:%:granted}', '{liabilities:free-calls:%,liabilities:allowances:%}'),
+  (25, 'credits.granted', 0, '{expenses:free-tier}', '{liabilities:agents:%:credits}'),
+  (26, 'credits.lapsed', 0, '{liabilities:agents:%:credits}', '{income:breakage}'),
+  (27, 'balance.opened', 0, '{assets:%}', '{equity:opening,equity:opening-eth}'),
+  (28, 'external.lost', 0, '{expenses:x402-loss}', '{assets:usdc:base:spend}'),
+  (30, 'call.sponsored', 0, '{expenses:free-tier}', '{liabilities:providers:%,income:services:%}'),
+  (31, 'credits.transferred', 0, '{liabilities:agents:%:credits}', '{liabilities:agents:%:credits}'),
+  (32, 'gas.paid', 0, '{expenses:gas,equity:conversion:eth}',
+    '{equity:conversion:usdc,assets:eth:base:gas}'),
+  (33, 'facilitator.charged', 0, '{expenses:facilitator}', '{assets:usdc:base:%}'),
+  (34, 'wallet.moved', 0, '{assets:usdc:base:%}', '{assets:usdc:base:%}');
+-- What a person decides is booked with a name and a reason.
+INSERT INTO ledger.kind (id, event, phase, debits, credits, needs) VALUES
+  (29, 'call.reversed', 3,
+    '{liabilities:providers:%,income:services:%,income:commission,assets:receivable:providers}',
+    '{liabilities:agents:%:credits}', '{author,reason}'),
+  (35, 'surplus.found', 0, '{assets:usdc:base:%}', '{liabilities:suspense}', '{author,reason}'),
+  (36, 'shortfall.found', 0, '{expenses:reconciliation-difference}', '{assets:usdc:base:%}',
+    '{author,reason}'),
+  (37, 'deposit.identified', 0, '{liabilities:suspense}', '{liabilities:agents:%:credits}',
+    '{author,reason}'),
+  (38, 'receivable.recovered', 0, '{liabilities:providers:%}', '{assets:receivable:providers}',
+    '{author,reason}'),
+  (39, 'receivable.written-off', 0, '{expenses:bad-debt}', '{assets:receivable:providers}',
+    '{author,reason}'),
+  (40, 'balance.adjusted', 0, '{assets:%,liabilities:%,income:%,expenses:%,equity:%}',
+    '{assets:%,liabilities:%,income:%,expenses:%,equity:%}', '{author,reason}');
 
 -- The legs of a single-step entry: two to eight, and together zero.
 CREATE FUNCTION ledger.is_balanced(accounts bigint[], amounts bigint[]) RETURNS boolean
@@ -95,11 +137,11 @@ CREATE TABLE ledger.journal (
   asset smallint NOT NULL,
   shard smallint NOT NULL,
   kind smallint NOT NULL,
-  phase smallint NOT NULL,     -- 1 reserve, 2 resolve, 0 an entry of a single step
+  phase smallint NOT NULL,     -- 1 reserve, 2 resolve, 3 reverse, 0 an entry of a single step
   guards bigint[],             -- allowances of the key's ancestors, debited and restored alongside
   accounts bigint[],           -- legs of a single-step entry …
   amounts bigint[],            -- … and their amounts, which sum to zero
-  effective_at timestamptz,    -- when it happened outside, if not `at`
+  effective_at timestamptz,    -- its value date, if not `at`: when it happened outside
   meta jsonb,
   leaf bytea NOT NULL,         -- sha256 over all the columns above, see ledger.leaf
   PRIMARY KEY (owner, id, phase),
@@ -107,10 +149,14 @@ CREATE TABLE ledger.journal (
     WHEN 1 THEN kind = 1 AND amount > 0 AND rest = 0 AND fee = 0 AND expires_at IS NOT NULL
     WHEN 2 THEN kind IN (2, 3, 4) AND amount + rest > 0 AND (kind = 2 OR amount = 0)
       AND fee = amount * bps / 10000
-    ELSE kind >= 16 AND ledger.is_balanced(accounts, amounts) END),
+    ELSE kind >= 16 AND ledger.is_balanced(accounts, amounts)
+      AND (effective_at IS NULL OR effective_at <= at) END),
   CONSTRAINT journal_amounts CHECK (least(amount, rest, fee) >= 0 AND fee <= amount)
 ) PARTITION BY RANGE (id);
 CREATE INDEX journal_order ON ledger.journal (shard, seq);
+-- Entries that were booked after their value date: between the two a balance by value date differs.
+CREATE INDEX journal_late ON ledger.journal USING gist (tstzrange(effective_at, at, '[]'))
+  WHERE effective_at IS NOT NULL;
 
 -- A link of the hash chain: hash = sha256(prev || leaf of seq_from || … || leaf of seq_to).
 CREATE TABLE ledger.seal (
@@ -133,10 +179,17 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON ledger.journal
   FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change(); -- PostgreSQL gives it to every partition
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.journal
   FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
-CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON ledger.seal
-  FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
-CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.seal
-  FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+
+-- Makes a table append-only, for every role. What others refer to by its key cannot go away.
+CREATE FUNCTION ledger.protect(p_table regclass) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON %s
+    FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change()', p_table);
+  EXECUTE format('CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON %s
+    FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()', p_table);
+END $$;
+SELECT ledger.protect(name) FROM unnest(ARRAY['ledger.seal', 'ledger.account', 'ledger.asset',
+  'ledger.kind']::regclass[]) name;
 
 -- The smallest uuid of version 7 at or after an instant: the border between two partitions.
 CREATE FUNCTION ledger.first_id(instant timestamptz) RETURNS uuid

@@ -10,7 +10,21 @@ INSERT INTO ledger.account (id, code, asset) VALUES
   (4, 'assets:usdc:base:in-transit', 1),
   (5, 'assets:usdc:base:spend', 1),
   (6, 'liabilities:x402-out:in-transit', 1),
+  (7, 'liabilities:payouts:in-transit', 1),
+  (8, 'liabilities:suspense', 1),
+  (9, 'assets:receivable:providers', 1),
+  (10, 'income:breakage', 1),
+  (11, 'expenses:free-tier', 1),
+  (12, 'expenses:gas', 1),
   (13, 'equity:opening', 1),
+  (14, 'expenses:facilitator', 1),
+  (15, 'expenses:x402-loss', 1),
+  (16, 'expenses:reconciliation-difference', 1),
+  (17, 'expenses:bad-debt', 1),
+  (18, 'equity:conversion:usdc', 1),
+  (20, 'assets:eth:base:gas', 2),
+  (21, 'equity:conversion:eth', 2),
+  (22, 'equity:opening-eth', 2),
   (30, 'liabilities:free-calls:holds', 3),
   (31, 'equity:free-calls:granted', 3),
   (32, 'equity:free-calls:used', 3),
@@ -23,14 +37,14 @@ CREATE FUNCTION ledger.open_shard(p_shard smallint) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = ledger, pg_temp AS $$
   INSERT INTO head (shard) VALUES (p_shard) ON CONFLICT DO NOTHING;
   INSERT INTO balance (account, shard, asset, floor)
-    SELECT id, p_shard, asset, CASE WHEN id IN (2, 6, 30, 40) THEN 0 END FROM account WHERE home IS NULL
+    SELECT id, p_shard, asset, CASE class WHEN 'liabilities' THEN 0 END FROM account WHERE home IS NULL
     ON CONFLICT DO NOTHING $$;
 SELECT ledger.open_shard(0::smallint);
 
 -- Gives the account of a code, opening it when it is new. With a home it has one balance, on that
--- shard; without, one on every shard.
+-- shard; without, one on every shard. What the house owes never falls below zero.
 CREATE FUNCTION ledger.open_account(
-  p_code text, p_asset smallint, p_home smallint DEFAULT NULL, p_floor bigint DEFAULT NULL
+  p_code text, p_asset smallint, p_home smallint DEFAULT NULL
 ) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = ledger, pg_temp AS $$
 DECLARE
   opened bigint;
@@ -44,7 +58,8 @@ BEGIN
     RETURN opened;
   END IF;
   INSERT INTO balance (account, shard, asset, floor)
-    SELECT opened, shard, p_asset, p_floor FROM head WHERE p_home IS NULL OR shard = p_home;
+    SELECT opened, shard, p_asset, CASE WHEN p_code LIKE 'liabilities:%' THEN 0 END
+    FROM head WHERE p_home IS NULL OR shard = p_home;
   RETURN opened;
 END $$;
 
@@ -281,7 +296,7 @@ BEGIN
     WHERE j.shard = p_shard AND j.seq BETWEEN base + 1 AND base + size
       AND j.id BETWEEN first AND final;
   INSERT INTO seal VALUES (p_shard, base + 1, base + size, instant, link, next);
-  UPDATE head SET seq = base + size, hash = next WHERE shard = p_shard;
+  UPDATE head SET seq = base + size, hash = next, at = instant WHERE shard = p_shard;
 END $$;
 
 -- ── Rights ──────────────────────────────────────────────────────────────────────────────────

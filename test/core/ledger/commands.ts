@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
-import type { Account, SingleStepEvent } from '../../../core/ledger/events.ts'
+import type { Account } from '../../../core/ledger/events.ts'
 import type { AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
 import type { Command } from './model.ts'
-import { agent, granted, micros, newId, provider } from './world.ts'
+import { agent, granted, newId, provider } from './world.ts'
 
 const CALLS = 12
 
@@ -88,57 +88,4 @@ export function commandsOf(
     if (!before) reserved.set(call, made)
     return made
   })
-}
-
-/** Every event that is not a step of a call, its owner, and what it must do. */
-export function singleSteps(
-  owner: Account,
-  free: Account,
-  payee: Account,
-): readonly (readonly [SingleStepEvent, Account, readonly (readonly [Account, bigint])[]])[] {
-  const treasury = 'assets:usdc:base:treasury'
-  const inTransit = 'assets:usdc:base:in-transit'
-  return [
-    [
-      { type: 'credits.purchased', credits: owner, amount: micros(9n) },
-      owner,
-      [
-        [inTransit, -9n],
-        [owner, 9n],
-      ],
-    ],
-    [
-      { type: 'receipt.confirmed', amount: micros(8n) },
-      owner,
-      [
-        [treasury, -8n],
-        [inTransit, 8n],
-      ],
-    ],
-    [
-      { type: 'call.sold', payee, paid: micros(7n), commission: micros(2n) },
-      payee,
-      [
-        [inTransit, -7n],
-        [payee, 5n],
-        ['income:commission', 2n],
-      ],
-    ],
-    [
-      { type: 'balance.opened', account: treasury, amount: micros(6n) },
-      owner,
-      [
-        [treasury, -6n],
-        ['equity:opening', 6n],
-      ],
-    ],
-    [
-      { type: 'units.granted', account: free, asset: 'FREECALL', units: 3n },
-      free,
-      [
-        ['equity:free-calls:granted', -3n],
-        [free, 3n],
-      ],
-    ],
-  ]
 }

@@ -8,7 +8,8 @@ import { changes } from '../../../core/ledger/postings.ts'
 import { totals, trialBalance } from '../../../core/ledger/trial-balance.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { batches, command, commandsOf, newWorld, singleSteps, type World } from './commands.ts'
+import { chart } from './chart.ts'
+import { batches, command, commandsOf, newWorld, type World } from './commands.ts'
 import { type Command, executionOrder, Model } from './model.ts'
 import { micros, newId, order } from './world.ts'
 
@@ -149,24 +150,29 @@ describe('the ledger beside a model', function () {
 
   it('books every event of a single step as its postings say, and once', async () => {
     const world = await newWorld(books)
-    const [owner] = world.owners as [AccountRef]
-    const free = world.owners[3]!
-    const paid = order(owner, world.payees[1]!, 5n, { commissionBps: 0 })
-    await books.reserve(paid)
-    await books.settle(paid, 5n) // so that there is something to confirm
+    const [owner, other, , free] = world.owners as [AccountRef, AccountRef, AccountRef, AccountRef]
+    const [payee, sellers] = world.payees as [AccountRef, AccountRef]
+    for (const earner of [payee, sellers]) {
+      const paid = order(owner, earner, 50n, { commissionBps: 0 })
+      await books.reserve(paid)
+      await books.settle(paid, 50n) // so that there is something to pay out, and to confirm
+    }
+    const parties = {
+      credits: owner.code,
+      other: other.code,
+      free: free.code,
+      earnings: payee.code,
+    }
     const model = await newModel()
-    for (const [event, account, legs] of singleSteps(
-      owner.code,
-      free.code,
-      world.payees[0]!.code,
-    )) {
-      const entry = { id: newId(), owner: world.refs.get(account)! }
-      const expected = { id: entry.id, owner: account }
+    for (const { event, legs } of chart(parties)) {
+      const meta = { author: 'finance', reason: 'a test' }
+      const entry = { id: newId(), owner: event.type === 'units.granted' ? free : owner, meta }
+      const expected = { id: entry.id, owner: entry.owner.code }
       for (const outcome of ['applied', 'replayed'] as const) {
         expect(await books.post(event, entry), event.type).to.equal(outcome)
         expect(model.post(event, expected, legs)).to.equal(outcome)
       }
-      const twisted = { type: 'balance.opened', account, amount: micros(77n) } as const
+      const twisted = { type: 'credits.granted', credits: owner.code, amount: micros(77n) } as const
       expect(await books.post(twisted, entry)).to.equal('id_reused_with_other_terms')
       await expectSame(model)
     }

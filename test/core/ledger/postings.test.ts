@@ -32,6 +32,12 @@ const sold: fc.Arbitrary<LedgerEvent> = fc
     return { type: 'call.sold', payee, paid: micros(paid), commission }
   })
 
+const CREDITS = 'liabilities:agents:key_a:credits'
+const EARNINGS = 'liabilities:providers:p:s'
+/** An event that moves one amount. */
+const of = <Fields extends object>(fields: Fields) =>
+  amount.map((n) => ({ ...fields, amount: micros(n) }))
+
 /** Every kind of event; the type makes this list complete. */
 const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
   'call.reserved': terms.map((hold) => ({ ...hold, type: 'call.reserved' })),
@@ -39,22 +45,45 @@ const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
   'call.released': terms.map((hold) => ({ ...hold, type: 'call.released' })),
   'call.expired': terms.map((hold) => ({ ...hold, type: 'call.expired' })),
   'call.sold': sold,
-  'credits.purchased': fc
-    .record({ credits: account, amount })
-    .map(({ credits, amount }) => ({ type: 'credits.purchased', credits, amount: micros(amount) })),
-  'receipt.confirmed': amount.map((n) => ({ type: 'receipt.confirmed', amount: micros(n) })),
-  'external.confirmed': amount.map((n) => ({ type: 'external.confirmed', amount: micros(n) })),
-  'external.refunded': amount.map((n) => ({
-    type: 'external.refunded',
-    credits: 'liabilities:agents:key_a:credits',
-    amount: micros(n),
-  })),
+  'call.reversed': fc
+    .record({ refunded: amount, part: fc.bigInt({ min: 0n, max: 1_000n }), bps: fc.nat(10_000) })
+    .map(({ refunded, part, bps }) => {
+      const { commission } = split(refunded, bps)
+      const receivable = ((refunded - commission) * part) / 1_000n
+      const amounts = { refunded: micros(refunded), commission, receivable: micros(receivable) }
+      return { type: 'call.reversed', credits: CREDITS, payee: EARNINGS, ...amounts }
+    }),
+  'call.sponsored': of({ type: 'call.sponsored', payee: EARNINGS }),
+  'credits.purchased': of({ type: 'credits.purchased', credits: CREDITS }),
+  'credits.granted': of({ type: 'credits.granted', credits: CREDITS }),
+  'credits.lapsed': of({ type: 'credits.lapsed', credits: CREDITS }),
+  'credits.transferred': of({ type: 'credits.transferred', from: CREDITS, to: 'b' }),
+  'receipt.confirmed': of({ type: 'receipt.confirmed' }),
+  'external.confirmed': of({ type: 'external.confirmed' }),
+  'external.refunded': of({ type: 'external.refunded', credits: CREDITS }),
+  'external.lost': of({ type: 'external.lost' }),
+  'payout.started': of({ type: 'payout.started', earnings: EARNINGS }),
+  'payout.confirmed': of({ type: 'payout.confirmed', wallet: 'spend' }),
+  'payout.failed': of({ type: 'payout.failed', earnings: EARNINGS }),
+  'receivable.recovered': of({ type: 'receivable.recovered', earnings: EARNINGS }),
+  'receivable.written-off': of({ type: 'receivable.written-off' }),
   'units.granted': fc
     .record({ account, asset: fc.constantFrom('FREECALL', 'ALLOWANCE'), units: amount })
     .map((grant) => ({ type: 'units.granted', ...grant })),
+  'gas.paid': fc
+    .record({ gwei: amount, cost: amount })
+    .map(({ gwei, cost }) => ({ type: 'gas.paid', gwei, cost: micros(cost) })),
+  'facilitator.charged': of({ type: 'facilitator.charged', wallet: 'treasury' }),
+  'wallet.moved': of({ type: 'wallet.moved', from: 'treasury', to: 'spend' }),
+  'surplus.found': of({ type: 'surplus.found', wallet: 'treasury' }),
+  'shortfall.found': of({ type: 'shortfall.found', wallet: 'spend' }),
+  'deposit.identified': of({ type: 'deposit.identified', credits: CREDITS }),
+  'balance.adjusted': fc
+    .record({ asset: fc.constantFrom('USDC', 'GWEI', 'FREECALL', 'ALLOWANCE'), amount })
+    .map((fields) => ({ type: 'balance.adjusted', debit: 'a', credit: 'b', ...fields })),
   'balance.opened': fc
-    .record({ account, amount })
-    .map(({ account, amount }) => ({ type: 'balance.opened', account, amount: micros(amount) })),
+    .record({ account, amount, asset: fc.constantFrom('USDC', 'GWEI') })
+    .map((fields) => ({ type: 'balance.opened', ...fields })),
 }
 
 /** What must hold of every event: balanced for each asset, and no empty or repeated-away legs. */

@@ -206,7 +206,7 @@ describe('the verification of the books', () => {
     expect(said.join('')).to.include('The books are sound.')
     expect(await run('balances', '--json')).to.equal(0)
     const { accounts, totals: sums } = JSON.parse(said.join(''))
-    expect(sums).to.deep.equal({ USDC: '0', ALLOWANCE: '0', FREECALL: '0' })
+    expect(sums).to.deep.equal({ USDC: '0', GWEI: '0', ALLOWANCE: '0', FREECALL: '0' })
     expect(
       accounts.find((row: { account: string }) => row.account === 'liabilities:holds'),
     ).to.deep.equal({ account: 'liabilities:holds', asset: 'USDC', balance: '5003' })

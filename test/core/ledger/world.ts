@@ -15,7 +15,7 @@ let agents = 0
 /** Opens the credits of a new agent, with so much bought. */
 export async function agent(books: Ledger, credits: bigint): Promise<AccountRef> {
   const code = `liabilities:agents:key_${++agents}:credits`
-  const owner = await books.open(code, 'USDC', { home: 0, floor: 0n })
+  const owner = await books.open(code, 'USDC', { home: 0 })
   if (credits > 0n) {
     const event = { type: 'credits.purchased', credits: code, amount: micros(credits) } as const
     await books.post(event, { owner, id: newId() })
@@ -31,7 +31,7 @@ export async function granted(
 ): Promise<AccountRef> {
   const kind = asset === 'FREECALL' ? 'free-calls' : 'allowances'
   const code = `liabilities:${kind}:key_${++agents}`
-  const owner = await books.open(code, asset, { home: 0, floor: 0n })
+  const owner = await books.open(code, asset, { home: 0 })
   const event = { type: 'units.granted', account: code, asset, units } as const
   if (units > 0n) await books.post(event, { owner, id: newId() })
   return owner
