@@ -1,3 +1,4 @@
+import type { Pool } from 'pg'
 import { type Config, ConfigError, readConfig, secretsOf } from '../core/config.ts'
 import { joinDatabase } from '../core/db/open.ts'
 import { createPool } from '../core/db/pool.ts'
@@ -6,7 +7,7 @@ import { startJobs } from '../jobs/index.ts'
 import { plugins, privileged } from '../plugins/index.ts'
 import { banner } from './banner.ts'
 import { demo } from './demo/index.ts'
-import { ledgerCommand } from './ledger.ts'
+import { ledgerCommand } from './ledger/index.ts'
 import { firstAgent } from './sandbox/agent.ts'
 import { type Parts, startHub } from './start.ts'
 
@@ -17,7 +18,7 @@ const USAGE = `usage: node server/main.ts COMMAND
   serve    run the hub (default)
   jobs     run the jobs alone, for servers that have HUB_JOBS=off (production)
   demo     play the whole story once, in a sandbox of its own [--json]
-  ledger   verify | export | balances: for finance, see \`ledger --help\``
+  ledger   verify | balances | export | adjust …: for finance, see \`ledger --help\``
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   serve,
@@ -28,6 +29,10 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
 
 function write(text: string): void {
   process.stdout.write(text)
+}
+
+const tell = (text: string): void => {
+  process.stderr.write(text)
 }
 
 async function serve(): Promise<number> {
@@ -72,13 +77,27 @@ const quieter = (level: Config['logLevel']) => (level === 'info' ? 'warn' : leve
 
 async function ledger(args: readonly string[]): Promise<number> {
   const { databaseUrl, dataDir } = readConfig()
-  const database = await joinDatabase(databaseUrl ? { url: databaseUrl } : { dataDir })
-  const pool = createPool(database.url, { max: 2, role: 'hub_app', statementMs: 3_600_000 })
+  let opened: Promise<{ pool: Pool; close(): Promise<void> }> | undefined
+  const connect = async (): Promise<Pool> => {
+    opened ??= openBooks(databaseUrl ? { url: databaseUrl } : { dataDir })
+    return (await opened).pool
+  }
   try {
-    return await ledgerCommand(pool, args, write)
+    return await ledgerCommand(connect, args, write, tell)
   } finally {
-    await pool.end()
-    await database.close()
+    await (await opened)?.close()
+  }
+}
+
+async function openBooks(place: Parameters<typeof joinDatabase>[0]) {
+  const database = await joinDatabase(place)
+  const pool = createPool(database.url, { max: 4, role: 'hub_app', statementMs: 3_600_000 })
+  return {
+    pool,
+    async close() {
+      await pool.end()
+      await database.close()
+    },
   }
 }
 

@@ -8,7 +8,7 @@ import { csvLine, exportCsv } from '../../../core/ledger/export/csv.ts'
 import { exportHledger } from '../../../core/ledger/export/hledger.ts'
 import { formatUnits } from '../../../core/ledger/export/journal.ts'
 import type { Ledger } from '../../../core/ledger/ledger.ts'
-import { ledgerCommand } from '../../../server/ledger.ts'
+import { ledgerCommand } from '../../../server/ledger/index.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { micros, newId, order, smallBooks } from './world.ts'
 
@@ -140,7 +140,7 @@ describe('the exports of the books', function () {
     }
     const file = join(folder, 'books.journal')
     const args = ['export', '--format', 'hledger', '--out', file]
-    expect(await ledgerCommand(database.pool, args, () => {})).to.equal(0)
+    expect(await ledgerCommand(async () => database.pool, args, () => {})).to.equal(0)
     await run('hledger', ['-f', file, 'check', '--strict'])
     await writeFile(
       join(folder, 'part.journal'),
@@ -164,8 +164,8 @@ describe('the exports of the books', function () {
     const said: string[] = []
     const file = join(folder, 'books.csv')
     const csv = ['export', '--format', 'csv']
-    expect(await ledgerCommand(database.pool, csv, (text) => said.push(text))).to.equal(0)
-    expect(await ledgerCommand(database.pool, [...csv, '--out', file], () => {})).to.equal(0)
+    expect(await ledgerCommand(async () => database.pool, csv, (text) => said.push(text))).to.equal(0)
+    expect(await ledgerCommand(async () => database.pool, [...csv, '--out', file], () => {})).to.equal(0)
     expect(await readFile(file, 'utf8')).to.equal(said.join(''))
   })
 })

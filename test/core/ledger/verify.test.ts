@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { elapsedMs } from '../../../core/clock.ts'
 import { totals, trialBalance } from '../../../core/ledger/trial-balance.ts'
 import { type Verification, verifyLedger } from '../../../core/ledger/verify.ts'
-import { ledgerCommand } from '../../../server/ledger.ts'
+import { ledgerCommand } from '../../../server/ledger/index.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { agent, order, smallBooks } from './world.ts'
 
@@ -137,7 +137,7 @@ describe('the verification of the books', () => {
       /^income:commission: balance 7/,
     )
     expect(result['balances sum to zero for each asset']).to.match(/^USDC/)
-    expect(await ledgerCommand(database.pool, ['balances'], () => {})).to.equal(1)
+    expect(await ledgerCommand(async () => database.pool, ['balances'], () => {})).to.equal(1)
   })
 
   it('notices postings without a balance, and holds that nobody holds', async () => {
@@ -200,7 +200,7 @@ describe('the verification of the books', () => {
     const said: string[] = []
     const run = async (...args: string[]): Promise<number> => {
       said.length = 0
-      return ledgerCommand(database.pool, args, (text) => said.push(text))
+      return ledgerCommand(async () => database.pool, args, (text) => said.push(text))
     }
     expect(await run('verify')).to.equal(0)
     expect(said.join('')).to.include('The books are sound.')

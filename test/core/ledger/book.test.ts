@@ -1,0 +1,215 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { adjust, NotBookable, transferCredits } from '../../../core/ledger/adjust.ts'
+import { claimKey } from '../../../core/ledger/idempotency.ts'
+import type { AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
+import { creditsOf } from '../../../core/ledger/postings.ts'
+import { reverseCall } from '../../../core/ledger/reverse.ts'
+import { verifyLedger } from '../../../core/ledger/verify.ts'
+import { split } from '../../../core/money.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { agent, micros, newId, order, provider, smallBooks } from './world.ts'
+
+const DECISION = { author: 'finance@house', reason: 'dispute 17' }
+
+describe('what people book', () => {
+  let database: FreshDatabase
+  let books: Ledger
+
+  before(async () => {
+    database = await freshDatabase()
+    books = (await smallBooks(database.pool)).books
+  })
+  after(async () => {
+    const { checks } = await verifyLedger(database.pool)
+    expect(checks.filter(({ bad }) => bad > 0n)).to.deep.equal([])
+    await database.drop()
+  })
+
+  const failure = async (work: Promise<unknown>): Promise<string> =>
+    work.then(
+      () => 'done',
+      (error: Error) => error.message,
+    )
+
+  describe('a reversal', () => {
+    const settledCall = async (price: bigint, bps: number) => {
+      const [owner, payee] = [await agent(books, price), await provider(books, `p${newId()}`)]
+      const call = order(owner, payee, price, { commissionBps: bps })
+      await books.reserve(call)
+      await books.settle(call, price)
+      return { call, owner, payee }
+    }
+
+    it('gives back what was charged, by those who got it, and once', async () => {
+      const { call, owner, payee } = await settledCall(1_001n, 1_000)
+      const refund = () => reverseCall(database.pool, books, call, DECISION)
+      const commission = await books.balance('income:commission')
+      expect(await Promise.all([refund(), refund(), refund()])).to.have.members([
+        'applied',
+        'replayed',
+        'replayed',
+      ])
+      expect(await books.balance(owner.code)).to.equal(1_001n)
+      expect(await books.balance(payee.code)).to.equal(0n)
+      expect(await books.balance('income:commission')).to.equal(commission - 100n)
+      const less = reverseCall(database.pool, books, call, DECISION, micros(5n))
+      expect(await less).to.equal('id_reused_with_other_terms')
+    })
+
+    it('of a part splits it as the charge was split, never by more than was charged', async () => {
+      const part = fc.record({
+        price: fc.bigInt({ min: 1n, max: 10_000n }),
+        part: fc.bigInt({ min: 1n, max: 1_000n }),
+        bps: fc.nat(10_000),
+      })
+      await fc.assert(
+        fc.asyncProperty(part, async ({ price, part: permille, bps }) => {
+          const { call, owner, payee } = await settledCall(price, bps)
+          const refunded = micros((price * permille + 999n) / 1_000n)
+          const above = reverseCall(database.pool, books, call, DECISION, micros(price + 1n))
+          expect(await above).to.equal('above_hold')
+          const outcome = await reverseCall(database.pool, books, call, DECISION, refunded)
+          expect(outcome).to.equal('applied')
+          expect(await books.balance(owner.code)).to.equal(refunded)
+          const { share } = split(price, bps)
+          const commission = ((price - share) * refunded) / price
+          expect(await books.balance(payee.code)).to.equal(share - (refunded - commission))
+        }),
+        { numRuns: 25 },
+      )
+    })
+
+    it('makes the payee owe what it was paid out already', async () => {
+      const { call, owner, payee } = await settledCall(1_000n, 1_000)
+      const payout = { type: 'payout.started', earnings: payee.code, amount: micros(700n) } as const
+      expect(await books.post(payout, { owner: payee, id: newId() })).to.equal('applied')
+      const owed = await books.balance('assets:receivable:providers')
+      expect(await reverseCall(database.pool, books, call, DECISION)).to.equal('applied')
+      expect(await books.balance(owner.code)).to.equal(1_000n)
+      expect(await books.balance(payee.code)).to.equal(0n)
+      expect(await books.balance('assets:receivable:providers')).to.equal(owed - 700n)
+    })
+
+    it('needs a call that was charged, also at the door of the database', async () => {
+      const [owner, payee] = [await agent(books, 10n), await provider(books, 'released')]
+      const call = order(owner, payee, 10n)
+      await books.reserve(call)
+      expect(await reverseCall(database.pool, books, call, DECISION)).to.equal('no_such_hold')
+      await books.release(call)
+      const event = {
+        type: 'call.reversed',
+        credits: owner.code,
+        payee: payee.code,
+        refunded: micros(1n),
+        commission: micros(1n),
+        receivable: micros(0n),
+      } as const
+      const entry = { owner, id: call.call, meta: DECISION }
+      expect(await books.post(event, entry)).to.equal('no_such_hold')
+      const settled = await settledCall(5n, 0)
+      const other = { owner: settled.owner, id: settled.call.call, meta: DECISION }
+      const elsewhere = { ...event, payee: settled.payee.code, credits: owner.code }
+      expect(await books.post(elsewhere, other), 'to somebody else').to.equal('above_hold')
+    })
+  })
+
+  describe('a correction', () => {
+    const order17 = { debit: 'expenses:bad-debt', credit: 'equity:opening', amount: 17n }
+
+    it('is booked with its author and reason, once under its key', async () => {
+      const book = (amount: bigint) =>
+        adjust(database.pool, books, { ...order17, amount }, DECISION, { id: newId(), key: 'a-17' })
+      expect(await book(17n)).to.equal('applied')
+      expect(await book(17n)).to.equal('replayed')
+      expect(await book(18n)).to.equal('id_reused_with_other_terms')
+      const { rows } = await database.pool.query(
+        `SELECT meta FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind
+         WHERE k.event = 'balance.adjusted'`,
+      )
+      expect(rows).to.deep.equal([{ meta: DECISION }])
+    })
+
+    it('is refused without author or reason, by the database', async () => {
+      for (const half of [{ author: 'x' }, { reason: 'y' }, { author: ' ', reason: 'y' }]) {
+        const event = { type: 'balance.adjusted', asset: 'USDC', ...order17 } as const
+        const owner = await books.account('equity:opening')
+        expect(await failure(books.post(event, { owner, id: newId(), meta: half }))).to.match(
+          /^balance.adjusted needs a (author|reason) in its meta/,
+        )
+      }
+    })
+
+    it('cannot touch what is held, or accounts that do not go together', async () => {
+      const book = (debit: string, credit: string) =>
+        failure(
+          adjust(database.pool, books, { debit, credit, amount: 1n }, DECISION, { id: newId() }),
+        )
+      const held = await book('liabilities:holds', 'equity:opening')
+      expect(held).to.equal('balance.adjusted may not be booked on liabilities:holds so')
+      const none = await book('assets:none', 'equity:opening')
+      expect(none).to.equal('no such account: assets:none')
+      expect(await book('assets:eth:base:gas', 'equity:opening')).to.match(/counts GWEI/)
+    })
+  })
+
+  describe('a transfer of credits', () => {
+    const keyOf = async (principal: string, suffix: string): Promise<AccountRef> => {
+      const id = `key_${suffix.padEnd(16, '0')}`
+      const credits = await books.open(creditsOf(id), 'USDC', { home: 0 })
+      await database.admin.query(
+        `INSERT INTO hub.principal (id, shard) VALUES ($1, 0) ON CONFLICT DO NOTHING`,
+        [principal],
+      )
+      await database.admin.query(
+        `INSERT INTO hub.api_key (id, principal, hash, prefix, credits)
+         VALUES ($1, $2, sha256($4), 'ahk_', $3)`,
+        [id, principal, credits.id, Buffer.from(id)],
+      )
+      return credits
+    }
+
+    it('moves them between the keys of one principal alone, as far as there are any', async () => {
+      const [one, two] = [
+        await keyOf(`prn_${'A'.repeat(16)}`, 'a'),
+        await keyOf(`prn_${'A'.repeat(16)}`, 'b'),
+      ]
+      const stranger = await keyOf(`prn_${'B'.repeat(16)}`, 'c')
+      const gift = { type: 'credits.granted', credits: one.code, amount: micros(10n) } as const
+      await books.post(gift, { owner: one, id: newId() })
+      const send = (from: AccountRef, to: AccountRef, amount: bigint, key?: string) =>
+        transferCredits(
+          database.pool,
+          books,
+          { from, to, amount: micros(amount) },
+          { id: newId(), key },
+        )
+      expect(await send(one, two, 11n)).to.equal('insufficient_funds')
+      expect(await send(one, two, 4n, 'k')).to.equal('applied')
+      expect(await send(one, two, 4n, 'k')).to.equal('replayed')
+      expect(await send(one, two, 5n, 'k')).to.equal('id_reused_with_other_terms')
+      expect(await books.balance(two.code)).to.equal(4n)
+      await send(one, stranger, 1n).then(
+        () => expect.fail('a transfer to somebody else'),
+        (error: unknown) => expect(error).to.be.instanceOf(NotBookable),
+      )
+      await send(one, one, 1n).then(
+        () => expect.fail('a transfer to itself'),
+        (error: unknown) => expect(error).to.be.instanceOf(NotBookable),
+      )
+    })
+  })
+
+  it('keeps what a key of a caller stands for, also when many claim it at once', async () => {
+    const owner = await agent(books, 0n)
+    const claims = await Promise.all(
+      Array.from({ length: 20 }, () => claimKey(database.pool, owner, 'k', 'the same', newId())),
+    )
+    expect(new Set(claims.map((claim) => claim?.id)).size).to.equal(1)
+    expect(claims.filter((claim) => claim?.replayed === false)).to.have.length(1)
+    expect(await claimKey(database.pool, owner, 'k', 'another', newId())).to.equal(undefined)
+    const other = await agent(books, 0n)
+    const fresh = await claimKey(database.pool, other, 'k', 'the same', newId())
+    expect(fresh?.replayed).to.equal(false)
+  })
+})
