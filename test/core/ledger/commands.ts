@@ -4,7 +4,7 @@ import type { AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
 import type { Command } from './model.ts'
 import { agent, granted, newId, provider } from './world.ts'
 
-const CALLS = 12
+const CALLS = 40
 
 /** A command in numbers, which a run turns into accounts and ids of its own. */
 export const command = fc.record({
@@ -25,7 +25,7 @@ export const command = fc.record({
 })
 export type Draft = typeof command extends fc.Arbitrary<infer T> ? T : never
 export const batches = (min: number, max: number) =>
-  fc.array(fc.array(command, { minLength: 15, maxLength: 45, size: 'max' }), {
+  fc.array(fc.array(command, { minLength: 50, maxLength: 150, size: 'max' }), {
     minLength: min,
     maxLength: max,
     size: 'max',

@@ -13,7 +13,7 @@ import { batches, command, commandsOf, newWorld, type World } from './commands.t
 import { type Command, executionOrder, Model } from './model.ts'
 import { micros, newId, order } from './world.ts'
 
-const OPERATIONS_MIN = 3_000
+const OPERATIONS_MIN = 10_000
 const seed = systemClock.now().getTime() % 2 ** 31
 
 describe('the ledger beside a model', function () {

@@ -1,0 +1,126 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import type { Pool } from 'pg'
+import { systemClock } from '../../../core/clock.ts'
+import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger/ledger.ts'
+import { verifyLedger } from '../../../core/ledger/verify.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { agent, micros, newId, order, provider } from './world.ts'
+
+const seed = systemClock.now().getTime() % 2 ** 31
+const RUNS = 60
+
+/** What one of several processes does to one of few calls, and whether the answer reaches it. */
+const step = fc.record({
+  process: fc.nat(2),
+  call: fc.nat(2),
+  do: fc.constantFrom('reserve', 'settle', 'settle less', 'release', 'expire', 'reverse'),
+  lost: fc.constantFrom(false, false, false, true),
+})
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+
+/**
+ * fast-check decides in which order the statements of three processes reach the database, and which
+ * answers are lost on the way: every order must end in sound books that agree with what was said.
+ */
+describe('races for the same calls', function () {
+  this.timeout(60_000)
+  let database: FreshDatabase
+  let payee: AccountRef
+
+  before(async () => {
+    database = await freshDatabase()
+    payee = await provider(new Ledger(database.pool), 'racer')
+  })
+  after(() => database.drop())
+
+  /** A pool of one process: each statement waits for its turn, and loses its answer when told to. */
+  function inTurn(scheduler: fc.Scheduler, losses: boolean[]): Pool {
+    const ask = database.pool.query.bind(database.pool) as (...args: unknown[]) => Promise<unknown>
+    const inOrder = scheduler.scheduleFunction(async (...args: unknown[]) =>
+      ask(...args).then(
+        (answer) => ({ answer }),
+        (error: Error) => ({ error }), // the scheduler itself would let it go unhandled
+      ),
+    )
+    const query = async (...args: unknown[]): Promise<unknown> => {
+      const [text] = args as [string | { text: string }]
+      const writes = /ledger\.(apply|post)\(/.test(typeof text === 'string' ? text : text.text)
+      const result = await inOrder(...args)
+      if ('error' in result) throw result.error
+      if (!writes || losses.shift() !== true) return result.answer
+      throw Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' })
+    }
+    return { query } as unknown as Pool
+  }
+
+  async function run(ledger: Ledger, call: ReserveOrder, what: Step['do']): Promise<string> {
+    if (what === 'reserve') return (await ledger.reserve(call)).outcome
+    if (what === 'settle') return (await ledger.settle(call, call.amount)).outcome
+    if (what === 'settle less') return (await ledger.settle(call, 1n)).outcome
+    if (what !== 'reverse') return (await ledger[what](call)).outcome
+    const part = { refunded: micros(1n), commission: micros(0n), receivable: micros(0n) }
+    const parties = { credits: call.owner.code, payee: payee.code }
+    const meta = { author: 'a', reason: 'r' }
+    return ledger.post(
+      { type: 'call.reversed', ...parties, ...part },
+      { owner: call.owner, id: call.call, meta },
+    )
+  }
+
+  it(`end in one outcome for each hold, whatever the order and the losses (seed ${seed})`, async () => {
+    const story = fc.asyncProperty(
+      fc.scheduler(),
+      fc.array(step, { minLength: 4, maxLength: 14, size: 'max' }),
+      async (scheduler, steps) => {
+        const setup = new Ledger(database.pool)
+        const owner = await agent(setup, 25n)
+        const calls = [0, 1, 2].map(() =>
+          order(owner, payee, 10n, { call: newId(), ttlSeconds: 0 }),
+        )
+        const losses = steps.map(({ lost }) => lost)
+        const processes = [0, 1, 2].map(() => new Ledger(inTurn(scheduler, losses)))
+        const told = await scheduler.waitFor(
+          Promise.all(
+            steps.map(async ({ process, call, do: what }) => {
+              const outcome = await run(processes[process]!, calls[call]!, what)
+              return { call, what, outcome }
+            }),
+          ),
+        )
+        await expectAgreement(owner, calls, told)
+      },
+    )
+    await fc.assert(story, { numRuns: RUNS, seed, interruptAfterTimeLimit: 40_000 })
+    const { checks } = await verifyLedger(database.pool)
+    expect(checks.filter(({ bad }) => bad > 0n)).to.deep.equal([])
+  })
+
+  async function expectAgreement(
+    owner: AccountRef,
+    calls: readonly ReserveOrder[],
+    told: readonly { call: number; what: Step['do']; outcome: string }[],
+  ): Promise<void> {
+    const { rows } = await database.pool.query<{ id: string; what: string }>(
+      `SELECT j.id, CASE WHEN j.kind = 2 AND j.amount = 1 THEN 'settle less' ELSE
+         (ARRAY['reserve', 'settle', 'release', 'expire'])[j.kind] END AS what
+       FROM ledger.journal j WHERE j.owner = $1 AND j.phase IN (1, 2)`,
+      [owner.id],
+    )
+    for (const [i, { call }] of calls.entries()) {
+      const booked = rows.filter(({ id }) => id === call).map(({ what }) => what)
+      expect(booked.filter((what) => what !== 'reserve').length, 'outcomes').to.be.at.most(1)
+      const said = told.filter((each) => each.call === i)
+      for (const { what, outcome } of said) {
+        const done = outcome === 'applied' || outcome === 'replayed'
+        if (done && what !== 'reverse') expect(booked, `said ${what} ${outcome}`).to.include(what)
+      }
+      for (const what of ['reserve', 'settle', 'settle less', 'release', 'expire'] as const) {
+        const applied = said.filter((each) => each.what === what && each.outcome === 'applied')
+        expect(applied.length, `${what} applied`).to.be.at.most(1)
+        const asked = said.some((each) => each.what === what)
+        if (!asked) expect(booked).to.not.include(what)
+      }
+    }
+  }
+})
