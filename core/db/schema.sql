@@ -335,6 +335,7 @@ CREATE TABLE ledger.kind (
   phase smallint NOT NULL,
   debits text[],
   credits text[],
+  meaning text NOT NULL,
   needs text[] DEFAULT '{}'::text[] NOT NULL,
   CONSTRAINT kind_pkey PRIMARY KEY (id),
   CONSTRAINT kind_check CHECK ((((phase = ANY (ARRAY[1, 2])) = (debits IS NULL)) AND ((debits IS NULL) = (credits IS NULL)))),

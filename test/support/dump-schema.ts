@@ -1,14 +1,22 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freshDatabase, stopSharedCluster } from './postgres.ts'
+import { EVENTS_BLOCK, eventsTable } from './readme-events.ts'
 import { dumpSchema } from './schema-text.ts'
 
 const FILE = join(import.meta.dirname, '../../core/db/schema.sql')
+const README = join(import.meta.dirname, '../../core/README.md')
 
-/** Writes core/db/schema.sql anew from the migrations: `npm run db:dump`. */
+/** Writes core/db/schema.sql, and the events of core/README.md, anew: `npm run db:dump`. */
 try {
   const database = await freshDatabase()
   await writeFile(FILE, await dumpSchema(database.admin))
+  const table = await eventsTable(database.admin)
+  const readme = await readFile(README, 'utf8')
+  await writeFile(
+    README,
+    readme.replace(EVENTS_BLOCK, () => table),
+  )
   await database.drop()
 } finally {
   await stopSharedCluster()

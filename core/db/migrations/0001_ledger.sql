@@ -67,48 +67,71 @@ CREATE TABLE ledger.kind (
   phase smallint NOT NULL CHECK (phase BETWEEN 0 AND 3),
   debits text[],
   credits text[],
+  meaning text NOT NULL,
   needs text[] NOT NULL DEFAULT '{}',
   CHECK ((phase IN (1, 2)) = (debits IS NULL) AND (debits IS NULL) = (credits IS NULL))
 );
-INSERT INTO ledger.kind (id, event, phase) VALUES
-  (1, 'call.reserved', 1), (2, 'call.settled', 2), (3, 'call.released', 2), (4, 'call.expired', 2);
-INSERT INTO ledger.kind (id, event, phase, debits, credits) VALUES
-  (16, 'credits.purchased', 0, '{assets:usdc:base:in-transit}', '{liabilities:agents:%:credits}'),
-  (17, 'receipt.confirmed', 0, '{assets:usdc:base:treasury}', '{assets:usdc:base:in-transit}'),
+INSERT INTO ledger.kind (id, event, phase, meaning) VALUES
+  (1, 'call.reserved', 1, 'money, or a free call, is held for a call'),
+  (2, 'call.settled', 2, 'the call was delivered: charged by at most what was held'),
+  (3, 'call.released', 2, 'the call failed: all of the hold goes back'),
+  (4, 'call.expired', 2, 'nobody resolved the hold in time: all of it goes back');
+INSERT INTO ledger.kind (id, event, phase, debits, credits, meaning) VALUES
+  (16, 'credits.purchased', 0, '{assets:usdc:base:in-transit}', '{liabilities:agents:%:credits}',
+    'USDC bought credits; settled, not yet final'),
+  (17, 'receipt.confirmed', 0, '{assets:usdc:base:treasury}', '{assets:usdc:base:in-transit}',
+    'a received transfer is final on chain'),
   (18, 'call.sold', 0, '{assets:usdc:base:in-transit}',
-    '{liabilities:providers:%,income:services:%,income:commission}'),
-  (19, 'external.confirmed', 0, '{liabilities:x402-out:in-transit}', '{assets:usdc:base:spend}'),
-  (20, 'external.refunded', 0, '{liabilities:x402-out:in-transit}', '{liabilities:agents:%:credits}'),
-  (21, 'payout.started', 0, '{liabilities:providers:%}', '{liabilities:payouts:in-transit}'),
-  (22, 'payout.confirmed', 0, '{liabilities:payouts:in-transit}', '{assets:usdc:base:%}'),
-  (23, 'payout.failed', 0, '{liabilities:payouts:in-transit}', '{liabilities:providers:%}'),
-  (24, 'units.granted', 0, '{equity:%:granted}', '{liabilities:free-calls:%,liabilities:allowances:%}'),
-  (25, 'credits.granted', 0, '{expenses:free-tier}', '{liabilities:agents:%:credits}'),
-  (26, 'credits.lapsed', 0, '{liabilities:agents:%:credits}', '{income:breakage}'),
-  (27, 'balance.opened', 0, '{assets:%}', '{equity:opening,equity:opening-eth}'),
-  (28, 'external.lost', 0, '{expenses:x402-loss}', '{assets:usdc:base:spend}'),
-  (30, 'call.sponsored', 0, '{expenses:free-tier}', '{liabilities:providers:%,income:services:%}'),
-  (31, 'credits.transferred', 0, '{liabilities:agents:%:credits}', '{liabilities:agents:%:credits}'),
+    '{liabilities:providers:%,income:services:%,income:commission}',
+    'a call paid on the spot by x402'),
+  (19, 'external.confirmed', 0, '{liabilities:x402-out:in-transit}', '{assets:usdc:base:spend}',
+    'a payment to an external seller was seen on chain'),
+  (20, 'external.refunded', 0, '{liabilities:x402-out:in-transit}', '{liabilities:agents:%:credits}',
+    'charged on the word of an external seller, who never took it'),
+  (21, 'payout.started', 0, '{liabilities:providers:%}', '{liabilities:payouts:in-transit}',
+    'a payout to a provider is on its way'),
+  (22, 'payout.confirmed', 0, '{liabilities:payouts:in-transit}', '{assets:usdc:base:%}',
+    'the payout was seen on chain'),
+  (23, 'payout.failed', 0, '{liabilities:payouts:in-transit}', '{liabilities:providers:%}',
+    'the payout never left: it is owed again'),
+  (24, 'units.granted', 0, '{equity:free-calls:granted,equity:allowances:granted}',
+    '{liabilities:free-calls:%,liabilities:allowances:%}', 'free calls or an allowance for a period'),
+  (25, 'credits.granted', 0, '{expenses:free-tier}', '{liabilities:agents:%:credits}',
+    'credits as a gift of the platform'),
+  (26, 'credits.lapsed', 0, '{liabilities:agents:%:credits}', '{income:breakage}',
+    'credits whose time is over'),
+  (27, 'balance.opened', 0, '{assets:%}', '{equity:opening,equity:opening-eth}',
+    'what was there before the books'),
+  (28, 'external.lost', 0, '{expenses:x402-loss}', '{assets:usdc:base:spend}',
+    'a payment that was taken after its hold had gone back'),
+  (30, 'call.sponsored', 0, '{expenses:free-tier}', '{liabilities:providers:%,income:services:%}',
+    'the platform pays for a call that was free'),
+  (31, 'credits.transferred', 0, '{liabilities:agents:%:credits}', '{liabilities:agents:%:credits}',
+    'between two keys of one principal'),
   (32, 'gas.paid', 0, '{expenses:gas,equity:conversion:eth}',
-    '{equity:conversion:usdc,assets:eth:base:gas}'),
-  (33, 'facilitator.charged', 0, '{expenses:facilitator}', '{assets:usdc:base:%}'),
-  (34, 'wallet.moved', 0, '{assets:usdc:base:%}', '{assets:usdc:base:%}');
+    '{equity:conversion:usdc,assets:eth:base:gas}', 'a transaction of ours, in gwei and its worth in USDC'),
+  (33, 'facilitator.charged', 0, '{expenses:facilitator}', '{assets:usdc:base:%}',
+    'the fee of a facilitator'),
+  (34, 'wallet.moved', 0, '{assets:usdc:base:%}', '{assets:usdc:base:%}',
+    'between two wallets of the house');
 -- What a person decides is booked with a name and a reason.
-INSERT INTO ledger.kind (id, event, phase, debits, credits, needs) VALUES
-  (29, 'call.reversed', 3,
+INSERT INTO ledger.kind (id, event, phase, debits, credits, meaning, needs)
+SELECT id, event, phase, debits::text[], credits::text[], meaning, '{author,reason}' FROM (VALUES
+  (29::smallint, 'call.reversed', 3::smallint,
     '{liabilities:providers:%,income:services:%,income:commission,assets:receivable:providers}',
-    '{liabilities:agents:%:credits}', '{author,reason}'),
-  (35, 'surplus.found', 0, '{assets:usdc:base:%}', '{liabilities:suspense}', '{author,reason}'),
+    '{liabilities:agents:%:credits}', 'a settled call is refunded, as after a dispute'),
+  (35, 'surplus.found', 0, '{assets:usdc:base:%}', '{liabilities:suspense}',
+    'more on chain than in the books, not explained yet'),
   (36, 'shortfall.found', 0, '{expenses:reconciliation-difference}', '{assets:usdc:base:%}',
-    '{author,reason}'),
+    'less on chain than in the books'),
   (37, 'deposit.identified', 0, '{liabilities:suspense}', '{liabilities:agents:%:credits}',
-    '{author,reason}'),
+    'an unexplained deposit was for this key'),
   (38, 'receivable.recovered', 0, '{liabilities:providers:%}', '{assets:receivable:providers}',
-    '{author,reason}'),
+    'the debt of a provider is taken out of later earnings'),
   (39, 'receivable.written-off', 0, '{expenses:bad-debt}', '{assets:receivable:providers}',
-    '{author,reason}'),
-  (40, 'balance.adjusted', 0, '{assets:%,liabilities:%,income:%,expenses:%,equity:%}',
-    '{assets:%,liabilities:%,income:%,expenses:%,equity:%}', '{author,reason}');
+    'the debt of a provider will not be paid'),
+  (40, 'balance.adjusted', 0, '{%}', '{%}', 'any other correction')
+) k(id, event, phase, debits, credits, meaning);
 
 -- The legs of a single-step entry: two to eight, and together zero.
 CREATE FUNCTION ledger.is_balanced(accounts bigint[], amounts bigint[]) RETURNS boolean

@@ -137,6 +137,19 @@ describe('the database', () => {
     expect(await post('{3,13}', '{-5,5}')).to.equal('allowed')
   })
 
+  it('refuses an entry on accounts that its event may not touch, either way round', async () => {
+    const post = (event: string, accounts: string, amounts: string): Promise<string> =>
+      failure(
+        `SELECT ledger.post(0::smallint, 3, '${newId()}', '${event}', '${accounts}', '${amounts}')`,
+        'pool',
+      )
+    expect(await post('receipt.confirmed', '{3,4}', '{-5,5}')).to.equal('allowed')
+    expect(await post('receipt.confirmed', '{3,4}', '{5,-5}')).to.match(/may not be booked on/)
+    expect(await post('payout.confirmed', '{7,13}', '{-5,5}')).to.match(/on equity:opening so$/)
+    expect(await post('call.settled', '{2,1}', '{-5,5}')).to.equal('no such event: call.settled')
+    expect(await post('money.printed', '{3,13}', '{-5,5}')).to.match(/^no such event/)
+  })
+
   it('refuses an overdraft, also when it is tried by hand', async () => {
     const owner = await agent(books, 10n)
     const sql = `UPDATE ledger.balance SET balance = -1 WHERE account = ${owner.id}`
