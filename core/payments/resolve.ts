@@ -141,20 +141,26 @@ async function resolveIntent(ports: ResolvePorts, intent: Intent): Promise<boole
     return true
   }
   const { tx } = found
-  await charge(ledger, hold, amount)
+  const charged = await charge(ledger, hold, amount)
+  if (!charged) {
+    ports.log.error({ call, tx, amount: String(amount) }, 'paid outside after the hold went back')
+  }
+  const sellers = await onShardOf(hold, ledger.account(EXTERNAL_SELLERS))
   await post(
     ledger,
-    { type: 'external.confirmed', amount: amount as Micros },
-    { owner: await onShardOf(hold, ledger.account(EXTERNAL_SELLERS)), id: call, meta: { tx } },
+    { type: charged ? 'external.confirmed' : 'external.lost', amount: amount as Micros },
+    { owner: sellers, id: call, meta: { tx } },
   )
   await intents.conclude(call, 'confirmed', { transaction: tx })
   return true
 }
 
-/** @throws Error when the hold went back though it was spent: somebody has to look at it */
-async function charge(ledger: Ledger, hold: HoldRef, amount: bigint): Promise<void> {
+/** @returns false when the hold went back though it was spent: then the loss is the house's */
+async function charge(ledger: Ledger, hold: HoldRef, amount: bigint): Promise<boolean> {
   const { outcome } = await ledger.settle(hold, amount)
-  if (outcome === 'applied' || outcome === 'replayed') return
+  if (outcome === 'applied' || outcome === 'replayed') return true
+  const state = await ledger.stateOf(hold)
+  if (state === 'released' || state === 'expired') return false
   throw new Error(`call ${hold.call} was paid outside, and is not charged: ${outcome}`)
 }
 

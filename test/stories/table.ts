@@ -206,6 +206,7 @@ const ACCOUNTS: Readonly<Record<string, readonly [pattern: string, sign: 1n | -1
   holds: ['liabilities:holds', 1n],
   sellers: ['liabilities:x402-out:in-transit', 1n],
   spent: ['assets:usdc:base:spend', 1n],
+  lost: ['expenses:x402-loss', -1n],
   treasury: ['assets:usdc:base:treasury', -1n],
   transit: ['assets:usdc:base:in-transit', -1n],
   /** Received from the chain, final or not. */
