@@ -1,4 +1,5 @@
 import {
+  BlockNotFoundError,
   createPublicClient,
   http,
   isAddressEqual,
@@ -11,6 +12,7 @@ import {
 } from 'viem'
 import { base } from 'viem/chains'
 import { type Asset, assetOf, type Hex } from './asset.ts'
+import { type BlockRange, type TransferLog, transfersOf } from './transfers.ts'
 
 export interface ChainOptions {
   readonly rpcUrl: string
@@ -55,6 +57,13 @@ export type AuthorizationOutcome =
   | { readonly outcome: 'used' | 'canceled'; readonly tx: Hex; readonly block: bigint }
   | { readonly outcome: 'unused'; readonly at: bigint; readonly blockTime: Date }
 
+/** A block, known for good by its hash, which stands for all blocks before it too. */
+export interface BlockRef {
+  readonly number: bigint
+  readonly hash: Hex
+  readonly time: Date
+}
+
 /** The node gave no answer, or one that cannot be. Nothing is known. */
 export class ChainUnavailable extends Error {
   override readonly name = 'ChainUnavailable'
@@ -75,6 +84,15 @@ export interface Chain {
   authorizationOutcome(from: Hex, nonce: Hex, fromBlock: bigint): Promise<AuthorizationOutcome>
   /** Microdollars. */
   balanceOf(owner: Hex): Promise<bigint>
+  /**
+   * Microdollars that an address held after a block. A node that no longer knows the state of that
+   * block is asked for the newest, from which the transfers since are taken away.
+   */
+  balanceAt(owner: Hex, block: bigint): Promise<bigint>
+  /** Every transfer from or to an address in a range of blocks, both ends included. */
+  transfers(range: BlockRange): Promise<readonly TransferLog[]>
+  /** A block by its number; undefined when the chain is not so long. */
+  block(number: bigint): Promise<BlockRef | undefined>
   /** Number and time of the newest block. */
   head(): Promise<{ readonly number: bigint; readonly time: Date }>
   /** The time of the newest block: the clock by which authorizations expire. */
@@ -112,15 +130,20 @@ export function openChain(options: ChainOptions): Chain {
         if (!used) return { outcome: 'unused', at, blockTime }
         return searchLog(client, { asset, from, nonce, fromBlock, toBlock: at, logSpan })
       }),
-    balanceOf: (owner) =>
-      ask(() =>
-        client.readContract({
-          address: asset.address,
-          abi: ABI,
-          functionName: 'balanceOf',
-          args: [owner],
-        }),
-      ),
+    balanceOf: (owner) => ask(() => balance(client, asset, owner)),
+    balanceAt: (owner, block) =>
+      ask(async () => {
+        const walkBack = async () => {
+          const { number } = await head()
+          const newest = await balance(client, asset, owner, number)
+          const since = { owner, fromBlock: block + 1n, toBlock: number }
+          return newest - net(owner, await transfersOf(client, asset, since, logSpan))
+        }
+        // The sandbox knows the state of its newest block only, and another one may have come.
+        return balance(client, asset, owner, block).catch(walkBack).catch(walkBack).catch(walkBack)
+      }),
+    transfers: (range) => ask(() => transfersOf(client, asset, range, logSpan)),
+    block: (number) => ask(() => blockAt(client, number)),
     head: () => ask(head),
     blockTime: () => ask(async () => (await head()).time),
     genesis: () => ask(async () => (await client.getBlock({ blockNumber: 0n })).hash),
@@ -149,6 +172,37 @@ async function newest(client: Client) {
   const { number, timestamp } = await client.getBlock({ blockTag: 'latest' })
   return { number, time: new Date(Number(timestamp * 1_000n)) }
 }
+
+async function blockAt(client: Client, blockNumber: bigint): Promise<BlockRef | undefined> {
+  const found = await client.getBlock({ blockNumber }).catch((error) => {
+    if (error instanceof BlockNotFoundError) return undefined
+    throw error
+  })
+  if (!found) return undefined
+  const { number, hash, timestamp } = found
+  return { number, hash, time: new Date(Number(timestamp * 1_000n)) }
+}
+
+const balance = (
+  client: Client,
+  { address }: Asset,
+  owner: Hex,
+  blockNumber?: bigint,
+): Promise<bigint> =>
+  client.readContract({
+    address,
+    abi: ABI,
+    functionName: 'balanceOf',
+    args: [owner],
+    ...(blockNumber === undefined ? {} : { blockNumber }),
+  })
+
+/** What transfers added to what an address holds. */
+const net = (owner: Hex, transfers: readonly TransferLog[]): bigint =>
+  transfers.reduce((sum, { from, to, value }) => {
+    const received = isAddressEqual(to, owner) ? value : 0n
+    return sum + received - (isAddressEqual(from, owner) ? value : 0n)
+  }, 0n)
 
 const authorizationState = (
   client: Client,

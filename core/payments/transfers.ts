@@ -1,0 +1,86 @@
+import { hexToBigInt, numberToHex, type PublicClient, pad, toEventSelector } from 'viem'
+import type { Asset, Hex } from './asset.ts'
+
+/** A transfer of the token as its log tells it; addresses and hashes in lower case. */
+export interface TransferLog {
+  readonly tx: Hex
+  /** The place of the log in its block. */
+  readonly logIndex: number
+  readonly block: bigint
+  readonly blockHash: Hex
+  readonly from: Hex
+  readonly to: Hex
+  /** Microdollars, above zero. */
+  readonly value: bigint
+}
+
+export interface BlockRange {
+  readonly owner: Hex
+  readonly fromBlock: bigint
+  readonly toBlock: bigint
+}
+
+const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
+
+/**
+ * Every transfer from or to `owner` in a range of blocks, both ends included, in the order of the
+ * chain. Transfers of nothing are left out: anybody can make them in anybody's name.
+ * @param span how many blocks one question may cover
+ */
+export async function transfersOf(
+  client: Pick<PublicClient, 'request'>,
+  { address }: Asset,
+  { owner, fromBlock, toBlock }: BlockRange,
+  span: bigint,
+): Promise<readonly TransferLog[]> {
+  const found = new Map<string, TransferLog>() // one to oneself answers both questions
+  for (let first = fromBlock; first <= toBlock; first += span) {
+    const last = first + span - 1n < toBlock ? first + span - 1n : toBlock
+    const range = { fromBlock: numberToHex(first), toBlock: numberToHex(last) }
+    for (const topics of [[TRANSFER, pad(owner)] as const, [TRANSFER, null, pad(owner)] as const]) {
+      const logs = await client.request({
+        method: 'eth_getLogs',
+        params: [{ address, topics: [...topics], ...range }],
+      })
+      for (const log of logs) {
+        const transfer = read(log)
+        if (transfer.value > 0n) found.set(`${transfer.blockHash} ${transfer.logIndex}`, transfer)
+      }
+    }
+  }
+  return [...found.values()].sort(inOrder)
+}
+
+interface RawLog {
+  readonly topics: readonly Hex[]
+  readonly data: Hex
+  readonly transactionHash: Hex | null
+  readonly blockNumber: Hex | null
+  readonly blockHash: Hex | null
+  readonly logIndex: Hex | null
+}
+
+/** @throws Error for a log of no block, for which nobody asked */
+function read({ topics, data, transactionHash, blockNumber, blockHash, logIndex }: RawLog) {
+  const [, from, to] = topics
+  if (!transactionHash || !blockNumber || !blockHash || !logIndex || !from || !to) {
+    throw new Error('the node gave a log that is in no block, or no transfer')
+  }
+  return {
+    tx: lower(transactionHash),
+    logIndex: Number(logIndex),
+    block: hexToBigInt(blockNumber),
+    blockHash: lower(blockHash),
+    from: addressOf(from),
+    to: addressOf(to),
+    value: hexToBigInt(data),
+  }
+}
+
+const lower = (hex: Hex): Hex => hex.toLowerCase() as Hex
+
+/** The address in a topic, which is padded to 32 bytes. */
+const addressOf = (topic: Hex): Hex => `0x${topic.slice(-40).toLowerCase()}`
+
+const inOrder = (a: TransferLog, b: TransferLog): number =>
+  a.block === b.block ? a.logIndex - b.logIndex : Number(a.block - b.block)
