@@ -368,6 +368,7 @@ CREATE TABLE ledger.seal (
   CONSTRAINT seal_pkey PRIMARY KEY (shard, seq_to),
   CONSTRAINT seal_check CHECK ((seq_to >= seq_from))
 );
+CREATE INDEX seal_instant ON ledger.seal USING btree (shard, at);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.seal FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.seal FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.seal TO hub_app;
@@ -441,6 +442,7 @@ DECLARE
   instant timestamptz;
   first uuid;
   final uuid;
+  short bigint[];
   refused boolean[];
   applied integer;
   touched bigint[];
@@ -452,23 +454,27 @@ BEGIN
   -- The bounds let PostgreSQL leave out all partitions but those of the batch before it starts.
   SELECT x INTO first FROM unnest(id) x ORDER BY x LIMIT 1;
   SELECT x INTO final FROM unnest(id) x ORDER BY x DESC LIMIT 1;
-  SELECT h.seq, h.hash INTO STRICT base, link FROM head h WHERE h.shard = p_shard FOR UPDATE;
-  instant := clock_timestamp();
+  SELECT h.seq, h.hash, greatest(clock_timestamp(), h.at) INTO STRICT base, link, instant
+    FROM head h WHERE h.shard = p_shard FOR UPDATE;
 
-  -- Could every account pay for everything that this batch asks of it? Then all may pass.
-  PERFORM FROM (
+  -- Which accounts cannot pay for everything that this batch asks of them, or are not there at all?
+  -- This is the journal's foreign key too: it costs a probe for each account, and not for each row.
+  SELECT array_agg(d.account) INTO short FROM (
       SELECT o.owner AS account, o.asset, sum(o.amount) AS demand
         FROM unnest(k, owner, asset, amount) o(k, owner, asset, amount)
         WHERE o.k = 1 GROUP BY o.owner, o.asset
       UNION ALL
       SELECT g.account, 4, sum(amount[g.n]) FROM unnest(guard_n, guard) g(n, account)
-        GROUP BY g.account) d
+        GROUP BY g.account
+      UNION ALL
+      SELECT o.payee, o.asset, 0 FROM unnest(k, payee, asset) o(k, payee, asset)
+        WHERE o.k = 1 GROUP BY o.payee, o.asset) d
     LEFT JOIN LATERAL (SELECT * FROM balance b WHERE b.account = d.account AND b.shard = p_shard
       LIMIT 1) b ON true
-    WHERE b.account IS NULL OR b.asset <> d.asset OR b.balance - b.floor < d.demand
-    LIMIT 1;
-  IF FOUND THEN
-    refused := refuse(p_shard, k, owner, id, amount, asset, guard_n, guard, instant);
+    WHERE b.account IS NULL OR b.asset <> d.asset OR b.balance - b.floor < d.demand;
+  IF short IS NOT NULL THEN
+    refused := refuse(p_shard, k, owner, id, amount, asset, payee, guard_n, guard, instant, first, final,
+      short);
   END IF;
 
   INSERT INTO journal SELECT x.*, sha256(record_send(ROW(x.*))) FROM (
@@ -535,11 +541,13 @@ BEGIN
       RAISE EXCEPTION 'an account in the batch is unknown or of another asset';
     END IF;
     INSERT INTO seal VALUES (p_shard, base + 1, base + applied, instant, link, next);
-    UPDATE head SET seq = base + applied, hash = next WHERE shard = p_shard;
+    UPDATE head SET seq = base + applied, hash = next, at = instant WHERE shard = p_shard;
+    PERFORM pg_notify('ledger', p_shard::text);
   END IF;
 
   IF applied = size THEN outcomes := array_fill(1::smallint, ARRAY[size]);
-  ELSE outcomes := explain(k, owner, id, amount, payee, guard_n, guard, base, instant);
+  ELSE outcomes := explain(k, owner, id, amount, asset, payee, bps, endpoint, price_version, guard_n, guard,
+    base, instant, first, final);
   END IF;
   SELECT array_agg(b.balance) INTO balances FROM unnest(k, owner) o(k, owner)
     LEFT JOIN LATERAL (SELECT b.balance FROM balance b
@@ -654,7 +662,7 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.ensure_partitions(integer) TO hub_app;
 
-CREATE OR REPLACE FUNCTION ledger.explain(k smallint[], owner bigint[], id uuid[], amount bigint[], payee bigint[], guard_n integer[], guard bigint[], base bigint, instant timestamp with time zone)
+CREATE OR REPLACE FUNCTION ledger.explain(k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[], payee bigint[], bps smallint[], endpoint integer[], price_version integer[], guard_n integer[], guard bigint[], base bigint, instant timestamp with time zone, first uuid, final uuid)
  RETURNS smallint[]
  LANGUAGE sql
  STABLE
@@ -662,16 +670,20 @@ CREATE OR REPLACE FUNCTION ledger.explain(k smallint[], owner bigint[], id uuid[
 AS $function$
   SELECT array_agg(CASE
       WHEN r.seq > base THEN 1
-      WHEN r.phase = 1 THEN CASE WHEN r.amount = o.amount AND r.payee = o.payee
+      WHEN r.phase = 1 THEN CASE WHEN (r.amount, r.asset, r.payee, r.bps, r.endpoint, r.price_version)
+          = (o.amount, o.asset, o.payee, o.bps, o.endpoint, o.price_version)
         AND r.guards IS NOT DISTINCT FROM guards_of(o.n::integer, guard_n, guard) THEN 2 ELSE 5 END
       WHEN r.phase = 2 THEN CASE WHEN r.kind = o.k AND (o.k > 2 OR r.amount = o.amount)
         THEN 2 ELSE 5 END
       WHEN o.k = 1 THEN 0
       WHEN h.amount IS NULL OR o.k = 4 AND h.expires_at > instant THEN 3
       ELSE 4 END::smallint ORDER BY o.n)
-  FROM unnest(k, owner, id, amount, payee) WITH ORDINALITY o(k, owner, id, amount, payee, n)
+  FROM unnest(k, owner, id, amount, asset, payee, bps, endpoint, price_version)
+    WITH ORDINALITY o(k, owner, id, amount, asset, payee, bps, endpoint, price_version, n)
   LEFT JOIN journal r ON r.owner = o.owner AND r.id = o.id AND r.phase = least(o.k, 2)
-  LEFT JOIN journal h ON o.k > 1 AND h.owner = o.owner AND h.id = o.id AND h.phase = 1 $function$;
+    AND r.id BETWEEN first AND final
+  LEFT JOIN journal h ON r.seq IS NULL AND o.k > 1 AND h.owner = o.owner AND h.id = o.id AND h.phase = 1
+    AND h.id BETWEEN first AND final $function$;
 
 CREATE OR REPLACE FUNCTION ledger.first_id(instant timestamp with time zone)
  RETURNS uuid
@@ -863,7 +875,7 @@ BEGIN
     USING ERRCODE = 'restrict_violation', HINT = 'Correct an entry by posting another one.';
 END $function$;
 
-CREATE OR REPLACE FUNCTION ledger.refuse(p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[], guard_n integer[], guard bigint[], instant timestamp with time zone)
+CREATE OR REPLACE FUNCTION ledger.refuse(p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[], payee bigint[], guard_n integer[], guard bigint[], instant timestamp with time zone, first uuid, final uuid, short bigint[])
  RETURNS boolean[]
  LANGUAGE plpgsql
  SET search_path TO 'ledger', 'pg_temp'
@@ -871,7 +883,7 @@ AS $function$
 #variable_conflict use_column
 DECLARE
   refused boolean[] := array_fill(false, ARRAY[cardinality(k)]);
-  account bigint[]; -- that reserves of this batch debit, ascending
+  account bigint[]; -- those that are short, ascending
   counts smallint[]; -- the asset of each
   available bigint[];
   op record;
@@ -879,26 +891,37 @@ DECLARE
   place integer;
   back bigint;
 BEGIN
-  SELECT array_agg(a.account ORDER BY a.account), array_agg(b.asset ORDER BY a.account),
-      array_agg(b.balance - coalesce(b.floor, -4611686018427387904) ORDER BY a.account)
+  SELECT o.payee INTO party FROM unnest(k, payee, asset) o(k, payee, asset)
+    LEFT JOIN balance b ON b.account = o.payee AND b.shard = p_shard
+    WHERE o.k = 1 AND o.payee = ANY (short) AND o.asset IS DISTINCT FROM b.asset LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'account % cannot be paid: not on shard %, or of another asset', party, p_shard
+      USING ERRCODE = 'foreign_key_violation';
+  END IF;
+  SELECT array_agg(s.account ORDER BY s.account), array_agg(b.asset ORDER BY s.account),
+      array_agg(b.balance - coalesce(b.floor, -4611686018427387904) ORDER BY s.account)
     INTO account, counts, available
-    FROM (SELECT o.account FROM unnest(owner, k) o(account, k) WHERE o.k = 1
-      UNION SELECT g FROM unnest(guard) g) a
-    LEFT JOIN balance b ON b.account = a.account AND b.shard = p_shard;
+    FROM (SELECT DISTINCT unnest(short)) s(account)
+    LEFT JOIN balance b ON b.account = s.account AND b.shard = p_shard;
   FOR op IN
     SELECT o.n, o.k, o.owner, o.asset, o.amount, r.phase IS NOT NULL AS known, h.amount AS held,
-      h.payee, o.amount - o.amount * h.bps / 10000 AS share, h.expires_at,
-      CASE o.k WHEN 1 THEN guards_of(o.n::integer, guard_n, guard) ELSE h.guards END AS guards
+      h.payee, o.amount - o.amount * h.bps / 10000 AS share, h.expires_at, o.owner || g.guards AS parties
     FROM unnest(k, owner, id, amount, asset) WITH ORDINALITY o(k, owner, id, amount, asset, n)
     LEFT JOIN journal h ON o.k > 1 AND h.owner = o.owner AND h.id = o.id AND h.phase = 1
+      AND h.id BETWEEN first AND final
     LEFT JOIN journal r ON r.owner = o.owner AND r.id = o.id AND r.phase = least(o.k, 2)
+      AND r.id BETWEEN first AND final
+    CROSS JOIN LATERAL (SELECT CASE o.k WHEN 1 THEN guards_of(o.n::integer, guard_n, guard)
+      ELSE h.guards END) g(guards)
+    WHERE o.owner = ANY (short) OR g.guards && short OR o.k = 2 AND h.payee = ANY (short)
     ORDER BY o.n
   LOOP
     CONTINUE WHEN op.known;
     IF op.k = 1 THEN
       back := -op.amount;
-      FOREACH party IN ARRAY op.owner || op.guards LOOP
+      FOREACH party IN ARRAY op.parties LOOP
         place := width_bucket(party, account);
+        CONTINUE WHEN account[place] IS DISTINCT FROM party;
         refused[op.n] := available[place] IS NULL OR available[place] < op.amount
           OR counts[place] <> CASE party WHEN op.owner THEN op.asset ELSE 4 END;
         EXIT WHEN refused[op.n];
@@ -913,7 +936,7 @@ BEGIN
         available[place] := available[place] + op.share;
       END IF;
     END IF;
-    FOREACH party IN ARRAY op.owner || op.guards LOOP
+    FOREACH party IN ARRAY op.parties LOOP
       place := width_bucket(party, account);
       IF account[place] = party THEN available[place] := available[place] + back; END IF;
     END LOOP;
@@ -934,6 +957,7 @@ BEGIN
       AND j.id BETWEEN first AND final;
   INSERT INTO seal VALUES (p_shard, base + 1, base + size, instant, link, next);
   UPDATE head SET seq = base + size, hash = next, at = instant WHERE shard = p_shard;
+  PERFORM pg_notify('ledger', p_shard::text);
 END $function$;
 
 CREATE SCHEMA public;

@@ -5,7 +5,7 @@ import { createPool } from '../../../core/db/pool.ts'
 import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { agent, order, provider, tally } from './world.ts'
+import { agent, granted, micros, newId, order, provider, tally } from './world.ts'
 
 describe('the ledger under concurrency and loss', function () {
   this.timeout(30_000)
@@ -71,36 +71,71 @@ describe('the ledger under concurrency and loss', function () {
     expect(tally(resolved)).to.deep.equal({ applied: 1, id_reused_with_other_terms: 1 })
   })
 
-  it('lets an operation that the database cannot do fail alone', async () => {
+  it('refuses a hold for a payee that cannot be paid, and that hold alone', async () => {
     const owner = await agent(books, 1_000n)
     const calls = Array.from({ length: 40 }, () => order(owner, payee, 2n))
     const unknown = order(owner, { ...payee, id: 999_999n }, 2n)
     const wrongAsset = order(owner, await books.account('equity:free-calls:used'), 2n)
-    await Promise.all([...calls, unknown, wrongAsset].map((call) => books.reserve(call)))
     const all = [...calls.slice(0, 20), unknown, wrongAsset, ...calls.slice(20)]
-    const results = await Promise.allSettled(all.map((call) => books.settle(call, 2n)))
+    const results = await Promise.allSettled(all.map((call) => books.reserve(call)))
     const failed = results.flatMap((result, i) => (result.status === 'rejected' ? [all[i]] : []))
     expect(failed).to.deep.equal([unknown, wrongAsset])
-    expect(
-      results.filter((r) => r.status === 'fulfilled' && r.value.outcome === 'applied'),
-    ).to.have.length(40)
-    const released = await Promise.all([books.release(unknown), books.release(wrongAsset)])
-    expect(tally(released)).to.deep.equal({ applied: 2 })
+    expect(await books.balance(owner.code)).to.equal(920n)
+  })
+
+  it('lets an operation that the database cannot do fail alone', async () => {
+    const owner = await agent(books, 1_000n)
+    const full = await provider(books, 'full')
+    const most = {
+      type: 'call.sponsored',
+      payee: full.code,
+      amount: micros(2n ** 63n - 2n),
+    } as const
+    await books.post(most, { owner: full, id: newId() })
+    const calls = Array.from({ length: 40 }, () => order(owner, payee, 2n))
+    const tooMuch = order(owner, full, 2n, { commissionBps: 0 })
+    const all = [...calls.slice(0, 20), tooMuch, ...calls.slice(20)]
+    await Promise.all(all.map((call) => books.reserve(call)))
+    const results = await Promise.allSettled(all.map((call) => books.settle(call, 2n)))
+    const failed = results.flatMap((result, i) => (result.status === 'rejected' ? [all[i]] : []))
+    expect(failed).to.deep.equal([tooMuch])
+    expect((await books.release(tooMuch)).outcome).to.equal('applied')
     expect(await books.balance(owner.code)).to.equal(920n)
   })
 
   it('lets a reserve of nothing, or of an owner in another asset, fail alone', async () => {
     const owner = await agent(books, 10n)
+    const used = await books.account('equity:free-calls:used')
     const good = [order(owner, payee, 5n), order(owner, payee, 5n)] as const
     const results = await Promise.allSettled([
       books.reserve(good[0]),
       books.reserve(order(owner, payee, 0n)),
-      books.reserve(order({ ...owner, asset: 'FREECALL' }, payee, 1n)),
+      books.reserve(order({ ...owner, asset: 'FREECALL' }, used, 1n)),
       books.reserve(good[1]),
     ])
     expect(
       results.map((r) => (r.status === 'fulfilled' ? r.value.outcome : 'failed')),
     ).to.deep.equal(['applied', 'failed', 'insufficient_funds', 'applied'])
+  })
+
+  it('tells a repeated reserve from one with other terms, whichever term it is', async () => {
+    const owner = await agent(books, 100n)
+    const call = order(owner, payee, 5n, { endpoint: 3, priceVersion: 2 })
+    expect((await books.reserve(call)).outcome).to.equal('applied')
+    expect((await books.reserve(call)).outcome).to.equal('replayed')
+    const others = [
+      { amount: 6n },
+      { payee: await provider(books, 'another') },
+      { commissionBps: 999 },
+      { endpoint: 4 },
+      { priceVersion: 1 },
+      { guards: [await granted(books, 'ALLOWANCE', 10n)] },
+    ]
+    for (const term of others) {
+      const { outcome } = await books.reserve({ ...call, ...term })
+      expect(outcome, Object.keys(term)[0]).to.equal('id_reused_with_other_terms')
+    }
+    expect(await books.balance(owner.code)).to.equal(95n)
   })
 
   it('repeats a batch whose backend was killed in the middle', async () => {
