@@ -1,7 +1,9 @@
+import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
+import { parseSigningKey } from './signing-key.ts'
 
 /** The only reader of the environment. Everything else is handed the frozen `Config`. */
 
@@ -10,6 +12,14 @@ const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'not an address: 0x and 
 const privateKey = z
   .string()
   .regex(/^0x[0-9a-fA-F]{64}$/, 'not a private key: 0x and 64 hex digits')
+const signingKey = z.string().transform((text, context) => {
+  try {
+    return parseSigningKey(text)
+  } catch (error) {
+    context.addIssue((error as Error).message)
+    return z.NEVER
+  }
+})
 const bps = z.coerce.number().int().min(0).max(10_000)
 
 const Environment = z.object({
@@ -22,6 +32,7 @@ const Environment = z.object({
   HUB_SHARDS: z.coerce.number().int().min(1).max(64).default(2),
   HUB_JOBS: z.enum(['on', 'off']).default('on'),
   HUB_SANDBOX_HOSTS: z.string().default(''),
+  HUB_SIGNING_KEY: signingKey.optional(),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   RPC_URL: z.url({ protocol: /^https?$/ }).optional(),
   X402_FACILITATOR_URL: z.url({ protocol: /^https?$/ }).optional(),
@@ -55,6 +66,8 @@ export interface Config {
   readonly databaseUrl: string | undefined
   /** `name.test=127.0.0.1:port` pairs that the egress guard lets through, in the sandbox alone. */
   readonly sandboxHosts: SandboxHosts
+  /** Ed25519, signs checkpoints of the ledger; undefined in the sandbox: see `loadSigningKey`. */
+  readonly signingKey: KeyObject | undefined
   /** Undefined: the sandbox, with a chain and wallets of its own. */
   readonly production: ProductionChain | undefined
   /** `HUB_SECRET_<NAME>`, for plugins. */
@@ -100,6 +113,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     jobs: e.HUB_JOBS === 'on',
     databaseUrl: e.DATABASE_URL,
     sandboxHosts,
+    signingKey: e.HUB_SIGNING_KEY,
     production,
     secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`] || undefined,
     secrets: secretsOf(env),
@@ -107,7 +121,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 }
 
 const SECRET =
-  /^(?:HUB_SECRET_.*|DATABASE_URL|RPC_URL|X402_FACILITATOR_URL|SPEND_WALLET_KEY|GAS_WALLET_KEY)$/
+  /^(?:HUB_SECRET_.*|(?:DATABASE|RPC|X402_FACILITATOR)_URL|(?:SPEND|GAS)_WALLET_KEY|HUB_SIGNING_KEY)$/
 /** Shorter ones would take harmless words out of every line. */
 const SECRET_MIN = 8
 
@@ -125,6 +139,7 @@ function productionOf(e: Environment): ProductionChain | undefined {
   const missing: string[] = PRODUCTION.filter((name) => e[name] === undefined)
   if (!e.DATABASE_URL) missing.push('DATABASE_URL')
   if (!e.HUB_BASE_URL) missing.push('HUB_BASE_URL')
+  if (!e.HUB_SIGNING_KEY) missing.push('HUB_SIGNING_KEY')
   if (!e.X402_FACILITATOR_URL && !e.GAS_WALLET_KEY) {
     missing.push('X402_FACILITATOR_URL or GAS_WALLET_KEY')
   }

@@ -1,7 +1,9 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
 import { ConfigError, readConfig } from '../../core/config.ts'
 
 const KEY = `0x${'1'.repeat(64)}`
+const { privateKey } = generateKeyPairSync('ed25519')
 const PRODUCTION = {
   DATABASE_URL: 'postgres://hub@db/hub',
   HUB_BASE_URL: 'https://hub.example/ignored/path',
@@ -9,6 +11,7 @@ const PRODUCTION = {
   TREASURY_ADDRESS: `0x${'a'.repeat(40)}`,
   SPEND_WALLET_KEY: KEY,
   X402_FACILITATOR_URL: 'https://facilitator.example',
+  HUB_SIGNING_KEY: privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64'),
 }
 
 const without = (name: string) =>
@@ -40,7 +43,8 @@ describe('the configuration', () => {
   })
 
   it('of production has everything that real money needs', () => {
-    const { production, baseUrl } = readConfig(PRODUCTION)
+    const { production, baseUrl, signingKey } = readConfig(PRODUCTION)
+    expect(signingKey?.equals(privateKey)).to.equal(true)
     expect(baseUrl).to.equal('https://hub.example')
     expect(production).to.deep.equal({
       rpcUrl: PRODUCTION.RPC_URL,
@@ -98,6 +102,7 @@ describe('the configuration', () => {
     HUB_BASE_URL: 'ftp://hub.example',
     DATABASE_URL: 'mysql://db/hub',
     TREASURY_ADDRESS: '0x12',
+    HUB_SIGNING_KEY: 'c2VjcmV0',
   })) {
     it(`refuses ${name}=${value}, naming the variable`, () => {
       expect(() => readConfig({ [name]: value })).to.throw(ConfigError, new RegExp(`^${name}: `))
@@ -107,6 +112,10 @@ describe('the configuration', () => {
   it('never repeats a private key in its complaint', () => {
     const typo = `${KEY}9`
     expect(() => readConfig({ SPEND_WALLET_KEY: typo })).to.throw(/^(?!.*1111)/s)
+    const broken = PRODUCTION.HUB_SIGNING_KEY.slice(0, 50)
+    expect(() => readConfig({ HUB_SIGNING_KEY: broken })).to.throw(
+      new RegExp(`^(?!.*${broken.slice(0, 8)})`, 's'),
+    )
   })
 
   it('lends plugins the secrets that are named for them', () => {
@@ -121,12 +130,9 @@ describe('the configuration', () => {
       GAS_WALLET_KEY: `0x${'2'.repeat(64)}`,
       HUB_SECRET_MAIL: 'hunter22',
     }
-    const { DATABASE_URL, RPC_URL, SPEND_WALLET_KEY, X402_FACILITATOR_URL } = PRODUCTION
+    const { HUB_BASE_URL: _, TREASURY_ADDRESS: __, ...secret } = PRODUCTION
     expect(readConfig({ ...env, HUB_SECRET_SHORT: 'hunter2' }).secrets).to.have.members([
-      DATABASE_URL,
-      RPC_URL,
-      SPEND_WALLET_KEY,
-      X402_FACILITATOR_URL,
+      ...Object.values(secret),
       env.GAS_WALLET_KEY,
       env.HUB_SECRET_MAIL,
     ])
