@@ -263,6 +263,19 @@ CREATE TABLE ledger.balance (
 ) WITH (fillfactor=50);
 GRANT SELECT ON ledger.balance TO hub_app;
 
+CREATE TABLE ledger.chunk (
+  shard smallint NOT NULL,
+  seq_from bigint NOT NULL,
+  seq_to bigint NOT NULL,
+  CONSTRAINT chunk_pkey PRIMARY KEY (shard, seq_to),
+  CONSTRAINT chunk_check CHECK ((seq_to >= seq_from)),
+  CONSTRAINT chunk_seq_from_check CHECK ((seq_from > 0)),
+  CONSTRAINT chunk_shard_fkey FOREIGN KEY (shard) REFERENCES ledger.head(shard)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.chunk FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.chunk FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.chunk TO hub_app;
+
 CREATE TABLE ledger.head (
   shard smallint NOT NULL,
   seq bigint DEFAULT 0 NOT NULL,
@@ -368,10 +381,25 @@ CREATE TABLE ledger.seal (
   CONSTRAINT seal_pkey PRIMARY KEY (shard, seq_to),
   CONSTRAINT seal_check CHECK ((seq_to >= seq_from))
 );
+CREATE INDEX seal_at ON ledger.seal USING btree (shard, at, seq_to);
 CREATE INDEX seal_instant ON ledger.seal USING btree (shard, at);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.seal FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.seal FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.seal TO hub_app;
+
+CREATE TABLE ledger.snapshot (
+  account bigint NOT NULL,
+  shard smallint NOT NULL,
+  seq_to bigint NOT NULL,
+  debits numeric NOT NULL,
+  credits numeric NOT NULL,
+  entries smallint[] NOT NULL,
+  amounts bigint[] NOT NULL,
+  CONSTRAINT snapshot_pkey PRIMARY KEY (account, shard, seq_to)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.snapshot FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.snapshot FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.snapshot TO hub_app;
 
 CREATE VIEW ledger.open_hold AS
  SELECT id,
@@ -585,6 +613,12 @@ BEGIN
   END IF;
 END $function$;
 
+CREATE OR REPLACE FUNCTION ledger.chunk_size()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE
+RETURN 4096;
+
 CREATE OR REPLACE FUNCTION ledger.claim_key(p_owner bigint, p_key text, p_inputs text, p_id uuid, OUT id uuid, OUT outcome smallint)
  RETURNS record
  LANGUAGE plpgsql
@@ -610,28 +644,55 @@ END $function$;
 GRANT EXECUTE ON FUNCTION ledger.claim_key(bigint,text,text,uuid) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.close_period(p_month date, p_author text)
- RETURNS integer
+ RETURNS SETOF date
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'ledger', 'pg_temp'
 AS $function$
 DECLARE
+  over timestamptz := (p_month + interval '1 month') AT TIME ZONE 'UTC';
   first date;
-  closed integer;
 BEGIN
   PERFORM FROM head ORDER BY shard FOR UPDATE; -- nobody books while the door closes
-  IF (p_month + interval '1 month') AT TIME ZONE 'UTC' > clock_timestamp() THEN
+  IF over > clock_timestamp() THEN
     RAISE EXCEPTION 'the month % is not over yet', to_char(p_month, 'YYYY-MM')
       USING ERRCODE = 'check_violation';
   END IF;
-  SELECT date_trunc('month', min(at) AT TIME ZONE 'UTC') INTO first FROM seal;
-  INSERT INTO period (month, author)
-    SELECT m, p_author FROM generate_series(least(first, p_month), p_month, interval '1 month') m
-    ON CONFLICT DO NOTHING;
-  GET DIAGNOSTICS closed = ROW_COUNT;
-  RETURN closed;
+  UPDATE head SET at = over WHERE at < over; -- also by a clock that is set back
+  SELECT coalesce((SELECT max(p.month) + interval '1 month' FROM period p),
+      least(date_trunc('month', min(s.at) AT TIME ZONE 'UTC'), p_month)) INTO first FROM seal s;
+  RETURN QUERY INSERT INTO period AS p (month, author)
+    SELECT m, p_author FROM generate_series(first, p_month, interval '1 month') m RETURNING p.month;
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.close_period(date,text) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.cut(p_at timestamp with time zone, p_shard smallint DEFAULT '-1'::integer, p_seq bigint DEFAULT 0)
+ RETURNS TABLE(shard smallint, seq bigint, chunk_to bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT p.shard, p.seq, coalesce(
+    (SELECT c.seq_to FROM ledger.chunk c WHERE c.shard = p.shard AND c.seq_to >= p.seq
+      ORDER BY c.seq_to LIMIT 1),
+    (SELECT max(c.seq_to) FROM ledger.chunk c WHERE c.shard = p.shard), 0)
+  FROM (SELECT h.shard, least(CASE WHEN h.shard = p_shard THEN p_seq END, coalesce(
+      (SELECT s.seq_to FROM ledger.seal s WHERE s.shard = h.shard
+        AND s.at < p_at + CASE WHEN h.shard <= p_shard THEN interval '1 microsecond' ELSE '0' END
+        ORDER BY s.at DESC, s.seq_to DESC LIMIT 1), 0)) AS seq
+    FROM ledger.head h OFFSET 0) p $function$;
+GRANT EXECUTE ON FUNCTION ledger.cut(timestamp with time zone,smallint,bigint) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.drop_snapshots()
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  ALTER TABLE ledger.chunk DISABLE TRIGGER append_only_truncate;
+  ALTER TABLE ledger.snapshot DISABLE TRIGGER append_only_truncate;
+  TRUNCATE ledger.chunk, ledger.snapshot;
+  ALTER TABLE ledger.chunk ENABLE TRIGGER append_only_truncate;
+  ALTER TABLE ledger.snapshot ENABLE TRIGGER append_only_truncate;
+END $function$;
 
 CREATE OR REPLACE FUNCTION ledger.ensure_partitions(ahead integer DEFAULT 3)
  RETURNS integer
@@ -716,6 +777,20 @@ BEGIN
     AND (SELECT sum(amount) = 0 FROM unnest(amounts) u(amount)), false);
 END $function$;
 
+CREATE OR REPLACE FUNCTION ledger.late(p_at timestamp with time zone, p_shard smallint DEFAULT '-1'::integer, p_seq bigint DEFAULT 0)
+ RETURNS TABLE(shard smallint, seq bigint, value_at timestamp with time zone, account bigint, amount bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT j.shard, j.seq, j.effective_at, u.account, sum(u.amount)::bigint
+  FROM ledger.journal j
+  JOIN ledger.cut(p_at, p_shard, p_seq) c ON c.shard = j.shard AND j.seq > c.seq
+  CROSS JOIN LATERAL unnest(j.accounts, j.amounts) u(account, amount)
+  WHERE j.effective_at IS NOT NULL AND tstzrange(j.effective_at, j.at, '[]') @> p_at
+    AND (j.effective_at, j.shard, j.seq) <= (p_at, p_shard, p_seq)
+  GROUP BY 1, 2, 3, 4 HAVING sum(u.amount) <> 0 $function$;
+GRANT EXECUTE ON FUNCTION ledger.late(timestamp with time zone,smallint,bigint) TO hub_app;
+
 CREATE OR REPLACE FUNCTION ledger.leaf(j ledger.journal)
  RETURNS bytea
  LANGUAGE sql
@@ -746,6 +821,74 @@ AS $function$
       END)) WITH ORDINALITY u(account, amount, n)
   WHERE u.amount <> 0 $function$;
 GRANT EXECUTE ON FUNCTION ledger.legs(ledger.journal) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.movements(p_shard smallint, p_after bigint, p_upto bigint, p_account bigint DEFAULT NULL::bigint)
+ RETURNS TABLE(seq bigint, account bigint, amount bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  WITH entry AS MATERIALIZED (
+    SELECT j.seq, j.phase, j.owner, j.payee, ledger.holds_account(j.asset) AS holds, j.guards, j.accounts,
+      j.amounts, j.fee, j.amount - j.fee AS share,
+      CASE j.phase WHEN 1 THEN -j.amount ELSE j.rest END AS back,
+      CASE j.phase WHEN 1 THEN 0 ELSE j.amount END AS used
+    FROM ledger.journal j WHERE j.shard = p_shard AND j.seq > p_after AND j.seq <= p_upto
+  ), leg(seq, account, amount) AS (
+    SELECT e.seq, e.owner, e.back FROM entry e WHERE e.accounts IS NULL
+    UNION ALL
+    SELECT e.seq, e.holds, -e.back - e.used FROM entry e WHERE e.accounts IS NULL
+    UNION ALL
+    SELECT e.seq, e.payee, e.share FROM entry e WHERE e.phase = 2
+    UNION ALL
+    SELECT e.seq, 1, e.fee FROM entry e WHERE e.phase = 2
+    UNION ALL
+    SELECT e.seq, g.account, e.back FROM entry e, unnest(e.guards) g(account) WHERE e.guards IS NOT NULL
+    UNION ALL
+    SELECT e.seq, v.account, v.amount * cardinality(e.guards) FROM entry e
+      CROSS JOIN LATERAL (VALUES (40, -e.back - e.used), (42, e.used)) v(account, amount)
+      WHERE e.guards IS NOT NULL
+    UNION ALL
+    SELECT e.seq, u.account, u.amount FROM entry e, unnest(e.accounts, e.amounts) u(account, amount)
+      WHERE e.accounts IS NOT NULL
+  )
+  SELECT l.seq, l.account, sum(l.amount)::bigint FROM leg l
+  WHERE l.amount <> 0 AND (p_account IS NULL OR l.account = p_account)
+  GROUP BY l.seq, l.account HAVING sum(l.amount) <> 0 $function$;
+GRANT EXECUTE ON FUNCTION ledger.movements(smallint,bigint,bigint,bigint) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.next_entries(p_account bigint, p_shard smallint, p_after bigint, p_upto bigint, p_limit integer)
+ RETURNS TABLE(seq bigint, amount bigint)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'ledger', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+#variable_conflict use_column
+DECLARE
+  piece snapshot;
+  done bigint;
+  missing integer := p_limit;
+  found integer;
+BEGIN
+  FOR piece IN SELECT * FROM snapshot s WHERE s.account = p_account AND s.shard = p_shard
+      AND s.seq_to > p_after ORDER BY s.seq_to LOOP
+    RETURN QUERY SELECT piece.seq_to - u.back, u.amount
+      FROM unnest(piece.entries, piece.amounts) WITH ORDINALITY u(back, amount, n)
+      WHERE piece.seq_to - u.back > p_after AND piece.seq_to - u.back <= p_upto
+      ORDER BY u.n LIMIT missing;
+    GET DIAGNOSTICS found = ROW_COUNT;
+    missing := missing - found;
+    IF missing = 0 OR piece.seq_to >= p_upto THEN RETURN; END IF;
+  END LOOP;
+  SELECT max(c.seq_to) INTO done FROM chunk c WHERE c.shard = p_shard;
+  done := greatest(p_after, done);
+  IF done >= p_upto THEN RETURN; END IF;
+  RETURN QUERY SELECT m.seq, m.amount FROM movements(p_shard, done, p_upto, p_account) m
+    ORDER BY m.seq LIMIT missing;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.next_entries(bigint,smallint,bigint,bigint,integer) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.open_account(p_code text, p_asset smallint, p_home smallint DEFAULT NULL::smallint)
  RETURNS bigint
@@ -959,6 +1102,116 @@ BEGIN
   UPDATE head SET seq = base + size, hash = next, at = instant WHERE shard = p_shard;
   PERFORM pg_notify('ledger', p_shard::text);
 END $function$;
+
+CREATE OR REPLACE FUNCTION ledger.sum_up(p_shard smallint, p_from bigint, p_to bigint)
+ RETURNS SETOF ledger.snapshot
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT c.account, p_shard, p_to, c.debits + coalesce(b.debits, 0), c.credits + coalesce(b.credits, 0),
+    c.entries, c.amounts
+  FROM (SELECT m.account, -sum(least(m.amount, 0)) AS debits, sum(greatest(m.amount, 0)) AS credits,
+      array_agg((p_to - m.seq)::smallint ORDER BY m.seq) AS entries,
+      array_agg(m.amount ORDER BY m.seq) AS amounts
+    FROM ledger.movements(p_shard, p_from - 1, p_to) m GROUP BY m.account) c
+  LEFT JOIN LATERAL (SELECT s.debits, s.credits FROM ledger.snapshot s
+    WHERE s.account = c.account AND s.shard = p_shard AND s.seq_to < p_from
+    ORDER BY s.seq_to DESC LIMIT 1) b ON true $function$;
+GRANT EXECUTE ON FUNCTION ledger.sum_up(smallint,bigint,bigint) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.take_snapshots(p_shard smallint, p_limit integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashagg TO 'off'
+ SET jit TO 'off'
+AS $function$
+DECLARE
+  size integer := chunk_size();
+  done bigint;
+  last bigint;
+  made integer := 0;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtext('ledger.take_snapshots'), p_shard);
+  SELECT coalesce(max(c.seq_to), 0) INTO done FROM chunk c WHERE c.shard = p_shard;
+  SELECT h.seq INTO last FROM head h WHERE h.shard = p_shard;
+  WHILE made < p_limit AND done + size <= last LOOP
+    INSERT INTO chunk VALUES (p_shard, done + 1, done + size);
+    INSERT INTO snapshot SELECT * FROM sum_up(p_shard, done + 1, done + size);
+    done := done + size;
+    made := made + 1;
+  END LOOP;
+  RETURN made;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.take_snapshots(smallint,integer) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.totals_at(p_accounts bigint[], p_at timestamp with time zone, p_shard smallint DEFAULT '-1'::integer, p_seq bigint DEFAULT 0)
+ RETURNS TABLE(account bigint, debits numeric, credits numeric)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'ledger', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+#variable_conflict use_column
+DECLARE
+  single bigint := CASE cardinality(p_accounts) WHEN 1 THEN p_accounts[1] END;
+BEGIN
+  RETURN QUERY
+  WITH place AS MATERIALIZED (
+    SELECT a.id AS account, c.* FROM unnest(p_accounts) w(id) JOIN account a ON a.id = w.id
+      JOIN cut(p_at, p_shard, p_seq) c ON c.shard = a.home OR a.home IS NULL
+  ), total(account, debits, credits) AS (
+    SELECT p.account, s.debits - coalesce(o.debits, 0), s.credits - coalesce(o.credits, 0)
+      FROM place p
+      CROSS JOIN LATERAL (SELECT * FROM snapshot s WHERE s.account = p.account AND s.shard = p.shard
+        AND s.seq_to <= p.chunk_to ORDER BY s.seq_to DESC LIMIT 1) s
+      CROSS JOIN LATERAL (SELECT -sum(least(u.amount, 0)) AS debits, sum(greatest(u.amount, 0)) AS credits
+        FROM unnest(s.entries, s.amounts) u(back, amount)
+        WHERE s.seq_to > p.seq AND s.seq_to - u.back > p.seq) o
+    UNION ALL
+    SELECT p.account, greatest(-m.amount, 0), greatest(m.amount, 0)
+      FROM (SELECT DISTINCT p.shard, p.seq, p.chunk_to FROM place p WHERE p.seq > p.chunk_to) t
+      CROSS JOIN LATERAL movements(t.shard, t.chunk_to, t.seq, single) m
+      JOIN place p ON p.shard = t.shard AND p.account = m.account
+    UNION ALL
+    SELECT p.account, greatest(-l.amount, 0), greatest(l.amount, 0)
+      FROM late(p_at, p_shard, p_seq) l JOIN place p ON p.shard = l.shard AND p.account = l.account
+  )
+  SELECT w.id, coalesce(sum(t.debits), 0), coalesce(sum(t.credits), 0)
+    FROM unnest(p_accounts) w(id) LEFT JOIN total t ON t.account = w.id GROUP BY w.id;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.totals_at(bigint[],timestamp with time zone,smallint,bigint) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.wrong_snapshots(p_shard smallint, p_after bigint, p_upto bigint)
+ RETURNS TABLE(seq bigint, example text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT c.seq_to, format('shard %s chunk of seq %s to %s: the one before it ends at %s', p_shard, c.seq_from,
+    c.seq_to, c.before)
+  FROM (SELECT k.*, coalesce(lag(k.seq_to) OVER (ORDER BY k.seq_to), 0) AS before
+    FROM ledger.chunk k WHERE k.shard = p_shard) c
+  WHERE c.seq_to > p_after AND c.seq_to <= p_upto AND c.seq_from <> c.before + 1
+  UNION ALL
+  SELECT c.seq_to, format('shard %s snapshot of account %s at seq %s', p_shard, w.account, c.seq_to)
+  FROM ledger.chunk c
+  CROSS JOIN LATERAL (
+    SELECT coalesce(r.account, s.account) AS account FROM ledger.sum_up(p_shard, c.seq_from, c.seq_to) r
+    FULL JOIN (SELECT * FROM ledger.snapshot k WHERE k.shard = p_shard AND k.seq_to = c.seq_to) s
+      ON s.account = r.account
+    WHERE (r.debits, r.credits, r.entries, r.amounts) IS DISTINCT FROM
+      (s.debits, s.credits, s.entries, s.amounts)) w
+  WHERE c.shard = p_shard AND c.seq_to > p_after AND c.seq_to <= p_upto
+  UNION ALL
+  SELECT s.seq_to, format('shard %s snapshot of account %s at seq %s: there is no such chunk', p_shard,
+    s.account, s.seq_to)
+  FROM ledger.snapshot s WHERE s.shard = p_shard AND s.seq_to > p_after AND s.seq_to <= p_upto
+    AND NOT EXISTS (SELECT FROM ledger.chunk c WHERE c.shard = p_shard AND c.seq_to = s.seq_to) $function$;
+GRANT EXECUTE ON FUNCTION ledger.wrong_snapshots(smallint,bigint,bigint) TO hub_app;
 
 CREATE SCHEMA public;
 GRANT USAGE ON SCHEMA public TO PUBLIC;

@@ -1,13 +1,23 @@
 import type { Pool, PoolClient } from 'pg'
 
 /** Runs `work` in one transaction: all of it is committed, or none. */
-export async function inTransaction<T>(
+export const inTransaction = <T>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> => between('BEGIN', pool, work)
+
+/** Reads in one transaction: all that `work` sees is of one instant of the database. */
+export const readTogether = <T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> =>
+  between('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', pool, work)
+
+async function between<T>(
+  begin: string,
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect()
   try {
-    await client.query('BEGIN')
+    await client.query(begin)
     const result = await work(client)
     await client.query('COMMIT')
     return result

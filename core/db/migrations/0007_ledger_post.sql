@@ -13,25 +13,24 @@ CREATE FUNCTION ledger.open_since() RETURNS timestamptz LANGUAGE sql STABLE RETU
   (SELECT coalesce((max(month) + interval '1 month') AT TIME ZONE 'UTC', '-infinity')
     FROM ledger.period);
 
--- Closes every month up to this one, from the first that has entries. A month can be closed when it is
--- over. Returns how many were closed.
-CREATE FUNCTION ledger.close_period(p_month date, p_author text) RETURNS integer
+-- Closes every month up to this one, in order, from the first that has entries, and returns those that were
+-- open. A month can be closed when it is over.
+CREATE FUNCTION ledger.close_period(p_month date, p_author text) RETURNS SETOF date
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = ledger, pg_temp AS $$
 DECLARE
+  over timestamptz := (p_month + interval '1 month') AT TIME ZONE 'UTC';
   first date;
-  closed integer;
 BEGIN
   PERFORM FROM head ORDER BY shard FOR UPDATE; -- nobody books while the door closes
-  IF (p_month + interval '1 month') AT TIME ZONE 'UTC' > clock_timestamp() THEN
+  IF over > clock_timestamp() THEN
     RAISE EXCEPTION 'the month % is not over yet', to_char(p_month, 'YYYY-MM')
       USING ERRCODE = 'check_violation';
   END IF;
-  SELECT date_trunc('month', min(at) AT TIME ZONE 'UTC') INTO first FROM seal;
-  INSERT INTO period (month, author)
-    SELECT m, p_author FROM generate_series(least(first, p_month), p_month, interval '1 month') m
-    ON CONFLICT DO NOTHING;
-  GET DIAGNOSTICS closed = ROW_COUNT;
-  RETURN closed;
+  UPDATE head SET at = over WHERE at < over; -- also by a clock that is set back
+  SELECT coalesce((SELECT max(p.month) + interval '1 month' FROM period p),
+      least(date_trunc('month', min(s.at) AT TIME ZONE 'UTC'), p_month)) INTO first FROM seal s;
+  RETURN QUERY INSERT INTO period AS p (month, author)
+    SELECT m, p_author FROM generate_series(first, p_month, interval '1 month') m RETURNING p.month;
 END $$;
 
 -- Raises an error unless an entry is balanced for each asset, and its kind may touch these accounts.

@@ -12,6 +12,8 @@ const APPEND_ONLY = [
   'kind',
   'period',
   'idempotency',
+  'chunk',
+  'snapshot',
 ] as const
 const TABLES = [...APPEND_ONLY, 'balance', 'head'] as const
 
@@ -75,15 +77,23 @@ describe('the database', () => {
       'apply',
       'claim_key',
       'close_period',
+      'cut',
       'ensure_partitions',
       'first_id',
       'holds_account',
+      'late',
       'leaf',
       'legs',
+      'movements',
+      'next_entries',
       'open_account',
       'open_shard',
       'open_since',
       'post',
+      'sum_up',
+      'take_snapshots',
+      'totals_at',
+      'wrong_snapshots',
     ])
   })
 

@@ -1,0 +1,37 @@
+import type { Pool } from 'pg'
+
+/** Chunks in one transaction: each takes some 40 ms. */
+const CHUNKS_AT_ONCE = 16
+
+/**
+ * Sums up what was booked since the last run, chunk by chunk, so that balances of the past need not
+ * be added up from the start. Idle, it costs a query for each shard; it may run beside bookings and
+ * beside itself. Balances are right without it, but late runs make them slow: run it every few
+ * seconds.
+ * @returns how many chunks it summed up
+ */
+export async function takeSnapshots(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ shard: number }>(
+    'SELECT shard FROM ledger.head ORDER BY shard',
+  )
+  let taken = 0
+  for (const { shard } of rows) {
+    for (let made = CHUNKS_AT_ONCE; made === CHUNKS_AT_ONCE; taken += made) {
+      const { rows } = await pool.query<{ made: number }>(
+        'SELECT ledger.take_snapshots($1, $2) AS made',
+        [shard, CHUNKS_AT_ONCE],
+      )
+      made = rows[0]!.made
+    }
+  }
+  return taken
+}
+
+/**
+ * SQL that answers the snapshots, as (shard, seq, example), that are not what the journal says. It
+ * sums up the whole journal; `ledger.wrong_snapshots(shard, after, upto)` does so for a part of one
+ * shard.
+ */
+export const SNAPSHOT_CHECK = `
+  SELECT h.shard, w.seq, w.example FROM ledger.head h
+  CROSS JOIN LATERAL ledger.wrong_snapshots(h.shard, 0, 9223372036854775807) w`

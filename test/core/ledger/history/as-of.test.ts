@@ -1,0 +1,154 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { systemClock } from '../../../../core/clock.ts'
+import type { Account } from '../../../../core/ledger/events.ts'
+import { balanceAt, balancesAt } from '../../../../core/ledger/history/balance.ts'
+import { takeSnapshots } from '../../../../core/ledger/history/snapshot.ts'
+import { type Statement, statement } from '../../../../core/ledger/history/statement.ts'
+import { totals, trialBalance } from '../../../../core/ledger/trial-balance.ts'
+import { verifyLedger } from '../../../../core/ledger/verify.ts'
+import { bulkBooks } from '../../../bench/bulk-books.ts'
+import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
+import { type Fact, instantsOf, readFacts, sumBefore, within } from './oracle.ts'
+import { bookAtRandom } from './world.ts'
+
+const seed = systemClock.now().getTime() % 2 ** 31
+
+describe('the books as of an instant', function () {
+  this.timeout(60_000)
+
+  /** Where the books come from, and how much of them is summed up. */
+  const SCENES: Readonly<Record<string, (database: FreshDatabase) => Promise<void>>> = {
+    'of three shards with one clock, not summed up': async ({ admin }) => {
+      const start = new Date('2026-11-03T00:00:00Z')
+      const options = { shards: 3, agents: 9, providers: 3, batch: 12, start, stepMs: 1_000 }
+      const books = await bulkBooks(admin, options)
+      await books.load(40)
+    },
+    'of three shards with one clock, summed up in part': async (database) => {
+      await SCENES['of three shards with one clock, not summed up']!(database)
+      await smallChunks(database, 47)
+      await database.pool.query('SELECT ledger.take_snapshots(0::smallint, 4)')
+      await database.pool.query('SELECT ledger.take_snapshots(1::smallint, 100)')
+    },
+    'of calls, entries and snapshots at random': async (database) => {
+      await smallChunks(database, 13)
+      await bookAtRandom(database.pool, seed, { rounds: 60, shards: 2 })
+    },
+  }
+
+  const smallChunks = ({ admin }: FreshDatabase, size: number): Promise<unknown> =>
+    admin.query(
+      `CREATE OR REPLACE FUNCTION ledger.chunk_size() RETURNS integer LANGUAGE sql
+       IMMUTABLE RETURN ${size}`,
+    )
+
+  for (const [name, book] of Object.entries(SCENES)) {
+    describe(name, () => {
+      let database: FreshDatabase
+      let facts: Fact[]
+      let accounts: Account[]
+      let instants: Date[]
+
+      before(async () => {
+        database = await freshDatabase()
+        await book(database)
+        const { checks } = await verifyLedger(database.pool)
+        expect(checks.filter(({ bad }) => bad > 0n)).to.deep.equal([])
+        facts = await readFacts(database.pool)
+        accounts = [...new Set(facts.map(({ account }) => account))]
+        instants = instantsOf(facts)
+      })
+      after(() => database.drop())
+
+      const pick = <T>(list: readonly T[], share: number): T =>
+        list[Math.floor(share * list.length) % list.length]!
+      const share = fc.double({ min: 0, max: 1, noNaN: true })
+
+      it(`is the sum of what has a value date before it (seed ${seed})`, async () => {
+        const property = fc.asyncProperty(share, share, async (a, b) => {
+          const [account, instant] = [pick(accounts, a), pick(instants, b)]
+          const found = await balanceAt(database.pool, account, instant)
+          const where = `${account} ${instant.toISOString()}`
+          expect(found, where).to.equal(sumBefore(facts, account, instant))
+        })
+        await fc.assert(property, { numRuns: 300, seed })
+      })
+
+      it('is a trial balance: zero for each asset, in the end that of now', async () => {
+        for (const at of [0, 0.2, 0.5, 0.8, 0.95]) {
+          const instant = pick(instants, at)
+          const rows = await balancesAt(database.pool, instant)
+          for (const [asset, sum] of totals(rows)) expect(sum, asset).to.equal(0n)
+          for (const { account, balance } of rows) {
+            expect(balance, account).to.equal(sumBefore(facts, account, instant))
+          }
+        }
+        const now = await trialBalance(database.pool)
+        expect(await balancesAt(database.pool, new Date('2100-01-01'))).to.deep.equal(now)
+        const some = await balancesAt(database.pool, new Date('2100-01-01'), {
+          like: ['income:%', 'assets:%'],
+        })
+        const wanted = now.filter(({ account }) => /^(?:income|assets):/.test(account))
+        expect(some).to.deep.equal(wanted)
+        expect(await balancesAt(database.pool, new Date(), { like: ['none'] })).to.deep.equal([])
+      })
+
+      it(`has statements with each movement once, in order (seed ${seed})`, async () => {
+        const limit = fc.constantFrom(1, 2, 7, 25, 1_000)
+        const property = fc.asyncProperty(share, share, share, limit, async (a, b, c, limit) => {
+          const account = pick(accounts, a)
+          const [from, to] = [pick(instants, b), pick(instants, c)].sort((x, y) => +x - +y)
+          const range = { from: from!, to: to!, limit }
+          const pages = await pagesOf(account, range)
+          const movements = pages.flatMap((page) => page.movements)
+          const key = ({ shard, seq, valueAt, bookedAt, amount }: Omit<Fact, 'account'>) =>
+            `${valueAt} ${bookedAt} ${shard}/${seq} ${amount}`
+          const expected = within(facts, account, range)
+          expect(movements.map(key)).to.deep.equal(expected.map(key))
+          const { opening, closing, debits, credits } = pages[0]!
+          expect(opening).to.equal(sumBefore(facts, account, range.from))
+          let balance = opening
+          for (const movement of movements) {
+            balance += movement.amount
+            expect(movement.balance).to.equal(balance)
+          }
+          expect(closing).to.equal(balance)
+          const sum = (list: Fact[]) => list.reduce((total, { amount }) => total + amount, 0n)
+          expect(credits).to.equal(sum(expected.filter(({ amount }) => amount > 0n)))
+          expect(debits).to.equal(-sum(expected.filter(({ amount }) => amount < 0n)))
+          for (const page of pages) expect(page).to.include({ opening, closing, debits, credits })
+        })
+        await fc.assert(property, { numRuns: 40, seed })
+      })
+
+      async function pagesOf(
+        account: Account,
+        range: { from: Date; to: Date; limit: number },
+      ): Promise<Statement[]> {
+        const pages: Statement[] = []
+        for (let after: string | undefined; ; ) {
+          const page = (await statement(database.pool, account, { ...range, after }))!
+          pages.push(page)
+          after = page.nextCursor
+          if (after === undefined) return pages
+          expect(page.movements.length, 'a page before the last').to.equal(range.limit)
+        }
+      }
+
+      it('is the same once everything is summed up', async () => {
+        const ask = async () => {
+          const balances = [0.1, 0.4, 0.7, 0.99].map((at) =>
+            balancesAt(database.pool, pick(instants, at)),
+          )
+          const range = { from: pick(instants, 0.3), to: pick(instants, 0.9), limit: 1_000 }
+          const pages = accounts.map((account) => statement(database.pool, account, range))
+          return [await Promise.all(balances), await Promise.all(pages)]
+        }
+        const before = await ask()
+        await takeSnapshots(database.pool)
+        expect(await ask()).to.deep.equal(before)
+      })
+    })
+  }
+})
