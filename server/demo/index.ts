@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { elapsedMs } from '../../core/clock.ts'
 import { readConfig } from '../../core/config.ts'
-import { exportCsv } from '../../core/ledger/export/csv.ts'
-import { exportHledger } from '../../core/ledger/export/hledger.ts'
+import { exportLedger } from '../../core/ledger/export/index.ts'
 import { type TrialBalanceRow, trialBalance } from '../../core/ledger/trial-balance.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { createLog } from '../../core/log.ts'
@@ -98,8 +97,8 @@ async function closeBooks(
   )
   await mkdir(folder, { recursive: true })
   const journal = join(folder, 'journal.hledger')
-  await writeFile(journal, exportHledger(pool))
-  await writeFile(join(folder, 'journal.csv'), exportCsv(pool))
+  await writeFile(journal, exportLedger(pool, 'hledger'))
+  await writeFile(join(folder, 'journal.csv'), exportLedger(pool, 'csv'))
   tell.fact('journal', journal)
   const holdsOpen = holds[0]!.open
   return { ok: ok && total === 0n && holdsOpen === 0, total, holdsOpen, journal }

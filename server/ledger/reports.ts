@@ -1,4 +1,4 @@
-import { formatUnits } from '../../core/ledger/export/journal.ts'
+import { formatUnits } from '../../core/ledger/export/format.ts'
 import { totals, trialBalance } from '../../core/ledger/trial-balance.ts'
 import { type Command, FAILED, toJson } from './command.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { openShards } from '../../core/identity/shards.ts'
 import type { Account, LedgerEvent, SingleStepEvent } from '../../core/ledger/events.ts'
-import { exportCsv } from '../../core/ledger/export/csv.ts'
+import { exportLedger } from '../../core/ledger/export/index.ts'
 import { type AccountRef, Ledger, type ReserveOrder } from '../../core/ledger/ledger.ts'
 import { postings } from '../../core/ledger/postings.ts'
 import { trialBalance } from '../../core/ledger/trial-balance.ts'
@@ -118,11 +118,11 @@ describe(`${OPERATIONS.toLocaleString('en')} random operations`, function () {
   it('are exported to the same totals', async () => {
     const sums = new Map<Account, bigint>()
     let rest = ''
-    for await (const chunk of exportCsv(database.pool)) {
+    for await (const chunk of exportLedger(database.pool, 'csv')) {
       const lines = (rest + chunk).split('\r\n')
       rest = lines.pop()!
       for (const line of lines) {
-        const [, , , , , account = '', asset, debit = '', credit = ''] = line.split(',')
+        const [, , , , , , account = '', asset, debit = '', credit = ''] = line.split(',')
         if (asset !== 'USDC') continue
         const amount = BigInt(credit.replace('.', '')) - BigInt(debit.replace('.', ''))
         sums.set(account, (sums.get(account) ?? 0n) + amount)

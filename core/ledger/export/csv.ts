@@ -1,16 +1,11 @@
-import type { Pool } from 'pg'
-import {
-  type ExportedPosting,
-  formatUnits,
-  type JournalRange,
-  onSnapshot,
-  readPostings,
-} from './journal.ts'
+import { valueAt } from '../entry.ts'
+import { type Format, formatUnits } from './format.ts'
 
 const HEADER = [
   'shard',
   'seq',
-  'at_utc',
+  'booked_at_utc',
+  'value_at_utc',
   'id',
   'event',
   'account',
@@ -19,31 +14,33 @@ const HEADER = [
   'credit',
 ] as const
 
-/**
- * The postings of a range as CSV (RFC 4180), one line for each, in the order of the journal: the
- * same bytes for the same range. Amounts are exact decimals of the asset, in `debit` or `credit`.
- */
-export function exportCsv(pool: Pool, range: JournalRange = {}): AsyncIterable<string> {
-  return onSnapshot(pool, async function* (client) {
-    yield csvLine(HEADER)
-    for await (const page of readPostings(client, range)) {
-      yield page.map((posting) => csvLine(cells(posting))).join('')
+/** The postings as CSV (RFC 4180), a line for each. Amounts are exact decimals of the asset. */
+export const csv: Format = {
+  closes: false,
+  start: () => csvLine(HEADER),
+  entry: ({ row, event, postings }) => {
+    const head = [`${row.shard}`, `${row.seq}`, row.at, valueAt(row), row.id, event]
+      .map(csvCell)
+      .join(',')
+    let lines = ''
+    for (const { account, amount } of postings) {
+      const text = formatUnits(amount < 0n ? -amount : amount, account.decimals)
+      const sides = amount < 0n ? `${text},` : `,${text}`
+      lines += `${head},${csvCell(account.code)},${account.asset},${sides}\r\n`
     }
-  })
-}
-
-function cells(posting: ExportedPosting): string[] {
-  const { shard, seq, at, id, event, account, asset, decimals, amount } = posting
-  const debit = amount < 0n ? formatUnits(-amount, decimals) : ''
-  const credit = amount > 0n ? formatUnits(amount, decimals) : ''
-  return [String(shard), String(seq), at, id, event, account, asset, debit, credit]
+    return lines
+  },
+  end: () => '',
 }
 
 /** Cells as one line of CSV, with its line end. */
 export const csvLine = (values: readonly string[]): string => `${values.map(csvCell).join(',')}\r\n`
 
+const PLAIN = /^[A-Za-z0-9][A-Za-z0-9:._-]*$/
+
 /** Spreadsheets run text that starts like a formula; a leading apostrophe makes it text again. */
 function csvCell(value: string): string {
+  if (PLAIN.test(value)) return value
   const formula = /^[=+\-@\t\r]/.test(value) && !/^[+-]?\d+(?:\.\d+)?$/.test(value)
   const text = formula ? `'${value}` : value
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

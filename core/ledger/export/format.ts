@@ -1,0 +1,51 @@
+import type { Closing, ExportPlan } from './plan.ts'
+import type { ExportedAccount, ExportedEntry, ExportedSeal } from './read.ts'
+
+/** What an export knows at its end. */
+export interface Ending {
+  readonly plan: ExportPlan
+  readonly entries: number
+  /** The latest value date of all entries, `2026-11-21`; empty when there are none. */
+  readonly lastDay: string
+}
+
+/** How the journal is written down. Each part is text; together they are the file. */
+export interface Format {
+  /** Whether every balance can follow the whole journal, to be held against it by other tools. */
+  readonly closes: boolean
+  start(plan: ExportPlan): string
+  /** Directly before the first entry that touches it. */
+  account?(account: ExportedAccount): string
+  /** What was there at the beginning of a period, as one entry. */
+  opening?(balances: readonly Closing[], instant: string): string
+  entry(entry: ExportedEntry): string
+  /** After the last entry of a seal. */
+  seal?(seal: ExportedSeal): string
+  end(ending: Ending): string
+}
+
+/** Decimals of the assets, by code. */
+const DECIMALS: Readonly<Record<string, number>> = { USDC: 6, GWEI: 0, FREECALL: 0, ALLOWANCE: 6 }
+export const ASSETS = Object.keys(DECIMALS)
+export const decimalsOf = (asset: string): number => DECIMALS[asset]!
+
+/** Writes an amount with all decimals of its asset: `formatUnits(-5n, 6)` is `-0.000005`. */
+export function formatUnits(amount: bigint, decimals: number): string {
+  const sign = amount < 0n ? '-' : ''
+  const digits = String(amount < 0n ? -amount : amount).padStart(decimals + 1, '0')
+  const point = digits.length - decimals
+  return decimals === 0 ? sign + digits : `${sign}${digits.slice(0, point)}.${digits.slice(point)}`
+}
+
+/** As accountants write it: what is debited is positive. With its asset. */
+export const debitPositive = (amount: bigint, asset: string): string =>
+  `${formatUnits(-amount, decimalsOf(asset))} ${asset}`
+
+export const dayOf = (instant: string): string => instant.slice(0, 10)
+
+/** `2026-12-31` → `2027-01-01`. */
+export function dayAfter(day: string): string {
+  const date = new Date(`${day}T00:00:00Z`)
+  date.setUTCDate(date.getUTCDate() + 1)
+  return date.toISOString().slice(0, 10)
+}

@@ -1,0 +1,62 @@
+import { type Format } from './format.ts'
+import type { ExportPlan, Span } from './plan.ts'
+
+export const JSONL_FORMAT = 'agenthub-ledger/1'
+
+const line = (value: object): string => `${JSON.stringify(value)}\n`
+const texts = (values: readonly bigint[] | null) => values?.map(String) ?? null
+
+/**
+ * Everything, one JSON object a line: accounts, entries with all columns of their rows, and seals, so
+ * that the books can be proved without the database (`verifyExport`). Nothing in it can change later.
+ */
+export const jsonl: Format = {
+  closes: false,
+  start: (plan) => {
+    const { period, accounts } = plan
+    const kept = { ...(period ? { period } : {}), ...(accounts ? { accounts } : {}) }
+    const spans = { from: bounds(plan, 'from'), to: bounds(plan, 'to') }
+    return line({ type: 'header', format: JSONL_FORMAT, ...spans, ...kept })
+  },
+  account: ({ id, code, asset }) => line({ type: 'account', id, code, asset }),
+  entry: ({ row, event, postings }) =>
+    line({
+      type: 'entry',
+      event,
+      postings: postings.map(({ account, amount }) => ({
+        account: account.code,
+        asset: account.asset,
+        amount: String(amount),
+      })),
+      row: {
+        id: row.id,
+        owner: row.owner,
+        seq: String(row.seq),
+        at: row.at,
+        amount: String(row.amount),
+        rest: String(row.rest),
+        fee: String(row.fee),
+        payee: row.payee,
+        expires_at: row.expiresAt,
+        endpoint: row.endpoint,
+        price_version: row.priceVersion,
+        bps: row.bps,
+        asset: row.asset,
+        shard: row.shard,
+        kind: row.kind,
+        phase: row.phase,
+        guards: row.guards,
+        accounts: row.accounts,
+        amounts: texts(row.amounts),
+        effective_at: row.effectiveAt,
+        meta: row.meta,
+        leaf: row.leaf,
+      },
+    }),
+  seal: ({ shard, seqFrom, seqTo, at, prev, hash }) =>
+    line({ type: 'seal', shard, seq_from: String(seqFrom), seq_to: String(seqTo), at, prev, hash }),
+  end: ({ entries }) => line({ type: 'end', entries: String(entries) }),
+}
+
+const bounds = ({ spans }: ExportPlan, side: 'from' | 'to'): Record<string, string> =>
+  Object.fromEntries(spans.map((span: Span) => [span.shard, span[side]]))

@@ -1,0 +1,35 @@
+import { valueAt } from '../entry.ts'
+import { dayOf, debitPositive, type Ending } from './format.ts'
+import type { Closing } from './plan.ts'
+import type { ExportedEntry } from './read.ts'
+
+/** What hledger and ledger-cli have in common: dates, codes, and postings that are debit-positive. */
+export function transaction({ row, event, postings }: ExportedEntry): string {
+  const value = valueAt(row)
+  const booked = value === row.at ? '' : `, booked:${row.at}`
+  let text = `\n${dayOf(value)} * (${row.shard}/${row.seq}) ${event}  ; id:${row.id}${booked}\n`
+  for (const { account, amount } of postings) {
+    text += `    ${account.code}  ${debitPositive(amount, account.asset)}\n`
+  }
+  return text
+}
+
+/** The balances at the beginning of a period, which sum to zero for each asset. */
+export function openingTransaction(balances: readonly Closing[], instant: string): string {
+  const open = balances.filter(({ amount }) => amount !== '0')
+  const lines = open.map(
+    ({ code, asset, amount }) => `    ${code}  ${debitPositive(BigInt(amount), asset)}\n`,
+  )
+  return lines.length === 0 ? '' : `\n${dayOf(instant)} * opening balances\n${lines.join('')}`
+}
+
+/** A transaction of nothing that asserts every balance, by the tool's own assertion sign. */
+export function closingTransaction({ plan, lastDay }: Ending, sign: '=' | '=='): string {
+  const { closing = [] } = plan
+  if (closing.length === 0 || lastDay === '') return ''
+  const lines = closing.map(
+    ({ code, asset, amount }) =>
+      `    ${code}  ${debitPositive(0n, asset)} ${sign} ${debitPositive(BigInt(amount), asset)}\n`,
+  )
+  return `\n${lastDay} * balances as the ledger keeps them\n${lines.join('')}`
+}

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { Pool } from 'pg'
+import { exportToFile, NotResumable } from '../../../../core/ledger/export/file.ts'
+import { FORMATS, type FormatName, writeExport } from '../../../../core/ledger/export/index.ts'
+import { planExport } from '../../../../core/ledger/export/plan.ts'
+import type { Ledger } from '../../../../core/ledger/ledger.ts'
+import { ledgerCommand } from '../../../../server/ledger/index.ts'
+import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
+import { order, smallBooks } from '../world.ts'
+
+describe('an export to a file', function () {
+  this.timeout(30_000)
+  let database: FreshDatabase
+  let books: Ledger
+  let folder: string
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
+    database = await freshDatabase()
+    const small = await smallBooks(database.pool)
+    books = small.books
+    const calls = Array.from({ length: 1_000 }, () => order(small.owner, small.payee, 7n))
+    await Promise.all(calls.map((call) => books.reserve(call)))
+    await Promise.all(calls.map((call) => books.settle(call, 7n)))
+  })
+  after(async () => {
+    await rm(folder, { recursive: true })
+    await database.drop()
+  })
+
+  const hash = async (file: string): Promise<string> =>
+    createHash('sha256')
+      .update(await readFile(file))
+      .digest('hex')
+
+  /** A pool whose COPY breaks off after so many pages, as a lost connection does. */
+  function breaking(pages: number): Pool {
+    let left = pages
+    const connect = async () => {
+      const client = await database.pool.connect()
+      const query = (first: unknown, ...rest: unknown[]): unknown => {
+        const answer = (client.query as (...args: unknown[]) => unknown)(first, ...rest)
+        if (typeof first !== 'object') return answer
+        const stream = answer as NodeJS.ReadableStream & { destroy(error: Error): void }
+        stream.on('data', () => {
+          if (--left < 0) stream.destroy(new Error('connection lost'))
+        })
+        stream.pause()
+        return stream
+      }
+      return { query, release: (broken: boolean) => client.release(broken) }
+    }
+    return { connect, query: database.pool.query.bind(database.pool) } as unknown as Pool
+  }
+
+  for (const format of Object.keys(FORMATS) as FormatName[]) {
+    it(`goes on after every part as if nothing had happened (${format})`, async () => {
+      const plan = await planExport(database.pool, {}, FORMATS[format].closes)
+      const parts: { text: string; resume: Parameters<typeof writeExport>[3] }[] = []
+      const declared: string[] = []
+      for await (const { text, position, declared: more } of writeExport(
+        database.pool,
+        format,
+        plan,
+      )) {
+        declared.push(...more)
+        parts.push({ text, resume: { resume: { ...position, declared: [...declared] } } })
+      }
+      const all = parts.map(({ text }) => text).join('')
+      expect(parts.length).to.be.above(4)
+      for (const [i, { resume }] of parts.slice(1, -1).entries()) {
+        let text = parts
+          .slice(0, i + 2)
+          .map((part) => part.text)
+          .join('')
+        for await (const part of writeExport(database.pool, format, plan, resume)) text += part.text
+        expect(text === all, `after part ${i + 1}`).to.equal(true)
+      }
+    })
+  }
+
+  it('that was cut off goes on, and is the same file; it appears when it is whole', async () => {
+    const [whole, cut] = [join(folder, 'whole.csv'), join(folder, 'cut.csv')]
+    const wanted = { format: 'csv', order: { range: { to: 1_900n } }, resume: false } as const
+    await exportToFile(database.pool, whole, wanted)
+    const failure = await exportToFile(breaking(1), cut, { ...wanted, saveEveryBytes: 1 }).catch(
+      (error: Error) => error.message,
+    )
+    expect(failure).to.equal('connection lost')
+    expect(await readdir(folder)).to.include.members(['cut.csv.part', 'cut.csv.part.json'])
+    expect(await readdir(folder)).to.not.include('cut.csv')
+    const other = { ...wanted, format: 'jsonl', resume: true } as const
+    await exportToFile(database.pool, cut, other).then(
+      () => expect.fail('went on in another format'),
+      (error: unknown) => expect(error).to.be.instanceOf(NotResumable),
+    )
+    const told: number[] = []
+    const progress = (done: number) => told.push(done)
+    await exportToFile(database.pool, cut, { ...wanted, resume: true, progress })
+    expect(await hash(cut)).to.equal(await hash(whole))
+    expect(told[0], 'begins where it was cut off').to.be.above(0)
+    expect((await readdir(folder)).filter((name) => name.includes('part'))).to.deep.equal([])
+  })
+
+  it('has nothing to go on with when nothing was begun', async () => {
+    const wanted = { format: 'csv', order: {}, resume: true } as const
+    await exportToFile(database.pool, join(folder, 'none.csv'), wanted).then(
+      () => expect.fail('went on with nothing'),
+      (error: unknown) => expect(error).to.be.instanceOf(NotResumable),
+    )
+  })
+
+  it('has the bytes that the command writes to its output', async () => {
+    const said: string[] = []
+    const file = join(folder, 'books.csv')
+    const args = ['export', '--format', 'csv']
+    const connect = async () => database.pool
+    expect(await ledgerCommand(connect, args, (text) => said.push(text))).to.equal(0)
+    expect(await ledgerCommand(connect, [...args, '--out', file], () => {})).to.equal(0)
+    expect(await readFile(file, 'utf8')).to.equal(said.join(''))
+  })
+})

@@ -1,0 +1,171 @@
+import { expect } from 'chai'
+import { beancountAccount } from '../../../../core/ledger/export/beancount.ts'
+import { csvLine } from '../../../../core/ledger/export/csv.ts'
+import { formatUnits } from '../../../../core/ledger/export/format.ts'
+import { exportLedger, FORMATS, type FormatName } from '../../../../core/ledger/export/index.ts'
+import type { ExportOrder } from '../../../../core/ledger/export/plan.ts'
+import type { Ledger } from '../../../../core/ledger/ledger.ts'
+import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
+import { micros, newId, order, smallBooks } from '../world.ts'
+
+describe('the exports of the books', function () {
+  this.timeout(30_000)
+  let database: FreshDatabase
+  let books: Ledger
+
+  before(async () => {
+    database = await freshDatabase()
+    const small = await smallBooks(database.pool)
+    books = small.books
+    const { owner, payee } = small
+    const treasury = await books.account('assets:usdc:base:treasury')
+    const effectiveAt = new Date('2026-11-02T03:04:05.678Z')
+    await books.post(
+      { type: 'receipt.confirmed', amount: micros(1_000_000n) },
+      { owner: treasury, id: newId(), effectiveAt },
+    )
+    // More than one page of entries.
+    const calls = Array.from({ length: 1_200 }, () => order(owner, payee, 7n))
+    await Promise.all(calls.map((call) => books.reserve(call)))
+    await Promise.all(calls.map((call) => books.settle(call, 7n)))
+  })
+  after(async () => {
+    await database.drop()
+  })
+
+  const whole = async (chunks: AsyncIterable<string>): Promise<string> => {
+    let text = ''
+    for await (const chunk of chunks) text += chunk
+    return text
+  }
+
+  const exported = (format: FormatName, order?: ExportOrder): Promise<string> =>
+    whole(exportLedger(database.pool, format, order))
+  const lines = async (order?: ExportOrder): Promise<string[]> =>
+    (await exported('csv', order)).split('\r\n').slice(1, -1)
+
+  it('have every posting once, in the order of the journal, exactly', async () => {
+    const text = await exported('csv')
+    expect(text.split('\r\n')[0]).to.equal(
+      'shard,seq,booked_at_utc,value_at_utc,id,event,account,asset,debit,credit',
+    )
+    const { rows: postings } = await database.pool.query<{ line: string }>(
+      `SELECT concat_ws(',', p.shard, p.seq, p.id, p.event, p.account, p.asset, p.amount) AS line
+       FROM ledger.posting p ORDER BY p.shard, p.seq, p.n`,
+    )
+    const seen = (await lines()).map((row) => {
+      const [shard, seq, at, value, id, event, account, asset, debit, credit] = row.split(',')
+      for (const instant of [at, value]) {
+        expect(instant).to.match(/^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+      }
+      expect(debit === '').to.not.equal(credit === '')
+      const units = BigInt((debit! + credit!).replace('.', ''))
+      expect(asset === 'FREECALL').to.equal(!/\.\d{6}$/.test(debit! + credit!))
+      return [shard, seq, id, event, account, asset, debit ? -units : units].join(',')
+    })
+    expect(seen).to.deep.equal(postings.map(({ line }) => line))
+  })
+
+  it('are the same bytes for the same range, and ranges add up to the whole', async () => {
+    for (const format of Object.keys(FORMATS) as FormatName[]) {
+      const text = await exported(format)
+      expect(await exported(format), format).to.equal(text)
+      const range = { from: 3n, to: 40n }
+      expect(await exported(format, { range }), format).to.equal(await exported(format, { range }))
+    }
+    const parts = [await lines({ range: { to: 1_111n } }), await lines({ range: { from: 1_112n } })]
+    expect(parts.flat()).to.deep.equal(await lines())
+    expect(await lines({ range: { shard: 1 } })).to.deep.equal([])
+    expect(await lines({ range: { from: 10n ** 12n } })).to.deep.equal([])
+  })
+
+  it('keep to what there was when they began, and give their connections back', async () => {
+    const before = await exported('hledger')
+    const fixed = { range: { to: 2_000n } }
+    const part = await exported('jsonl', fixed)
+    const chunks = exportLedger(database.pool, 'hledger')[Symbol.asyncIterator]()
+    let text: string = (await chunks.next()).value
+    const id = newId()
+    const treasury = await books.account('assets:usdc:base:treasury')
+    await books.open('liabilities:agents:key_late:credits', 'USDC', { home: 0 })
+    await books.post(
+      { type: 'balance.opened', account: treasury.code, amount: micros(5n) },
+      { owner: treasury, id },
+    )
+    for (let next = await chunks.next(); !next.done; next = await chunks.next()) text += next.value
+    expect(text).to.equal(before)
+    expect(await exported('jsonl', fixed), 'after more was booked').to.equal(part)
+    for await (const _ of exportLedger(database.pool, 'csv')) break // a reader that goes away early
+    expect(database.pool.totalCount - database.pool.idleCount).to.equal(0)
+    expect(await exported('csv')).to.include(id)
+  })
+
+  it('of a period have what belongs to it by value date, also what was booked later', async () => {
+    const month = (from: string, to: string) =>
+      lines({ period: { from: new Date(from), to: new Date(to) } })
+    const second = await month('2026-11-02', '2026-11-03')
+    expect(second.map((line) => line.split(',')[5])).to.deep.equal(
+      Array(2).fill('receipt.confirmed'),
+    )
+    const [before, after] = [
+      await month('2026-11-01', '2026-11-02'),
+      await month('2026-11-03', '2100-01-01'),
+    ]
+    expect([...before, ...second, ...after].toSorted()).to.deep.equal((await lines()).toSorted())
+    expect(await month('2025-01-01', '2026-11-02')).to.deep.equal(before)
+  })
+
+  it('of an account have its entries whole, and of a beginning those of all its accounts', async () => {
+    const some = await lines({ accounts: ['liabilities:providers:acme:'] })
+    const { rows } = await database.pool.query<{ n: number }>(
+      `SELECT count(*)::integer AS n FROM ledger.posting p WHERE EXISTS (SELECT FROM ledger.posting q
+         WHERE q.shard = p.shard AND q.seq = p.seq AND q.account LIKE 'liabilities:providers:acme:%')`,
+    )
+    expect(some).to.have.length(rows[0]!.n).above(2_000)
+    expect(some.filter((line) => line.includes('income:commission'))).to.not.deep.equal([])
+    const free = await lines({ accounts: ['equity:free-calls:used'] })
+    expect(free.every((line) => line.includes('FREECALL'))).to.equal(true)
+    expect(await lines({ accounts: ['liabilities:providers:acme'] }), 'a code').to.deep.equal([])
+  })
+
+  it('give beancount names that differ wherever codes differ', () => {
+    const codes = ['a:key_1', 'a:key-1', 'a:Key_1', 'a:key-x5f1', 'a:x-x4bey', 'a:-x', 'a:x', 'a:X']
+    const names = codes.map(beancountAccount)
+    expect(new Set(names).size).to.equal(codes.length)
+    for (const name of names) expect(name).to.match(/^[A-Z][A-Za-z0-9-]*(:[A-Z0-9][A-Za-z0-9-]*)+$/)
+    expect(beancountAccount('assets:usdc:base:in-transit')).to.equal('Assets:Usdc:Base:In-transit')
+  })
+
+  it('quote cells as RFC 4180 says, and disarm formulas', () => {
+    const line = csvLine(['a,b', 'say "x"', 'two\r\nlines', '', 'plain'])
+    expect(line).to.equal('"a,b","say ""x""","two\r\nlines",,plain\r\n')
+    const formulas = ['=1+1', '+cmd', '-2+3', '@SUM(A1)', '\tx', '\rx']
+    expect(formulas.map((cell) => csvLine([cell, '']).replaceAll('"', ''))).to.deep.equal(
+      formulas.map((cell) => `'${cell},\r\n`),
+    )
+    expect(csvLine(['-0.000005', '+7', '12'])).to.equal('-0.000005,+7,12\r\n')
+    expect(csvLine(['-', '1=2', '-5\n'])).to.equal(`'-,1=2,"'-5\n"\r\n`)
+  })
+
+  it('write units with all decimals of the asset', () => {
+    expect(formatUnits(-5n, 6)).to.equal('-0.000005')
+    expect(formatUnits(12_345_678n, 6)).to.equal('12.345678')
+    expect(formatUnits(2n ** 63n - 1n, 6)).to.equal('9223372036854.775807')
+    expect(formatUnits(-15n, 0)).to.equal('-15')
+    expect(formatUnits(0n, 6)).to.equal('0.000000')
+  })
+
+  it('write transactions of hledger debit-positive, with the id and the time outside', async () => {
+    const journal = await exported('hledger')
+    const [first] = journal.split('\n\n').filter((part) => part.includes('(0/1)'))
+    const [head, debit, credit] = first!.split('\n')
+    expect(head).to.match(/^\d{4}-\d\d-\d\d \* \(0\/1\) credits\.purchased  ; id:[0-9a-f-]{36}$/)
+    expect(debit).to.equal('    assets:usdc:base:in-transit  1.000000 USDC')
+    expect(credit).to.match(/^    liabilities:agents:key_\d+:credits  -1\.000000 USDC$/)
+    expect(journal).to.match(/; id:[0-9a-f-]{36}, booked:2026-\d\d-\d\dT[0-9:.]+Z\n/)
+    expect(journal).to.match(/\n {4}equity:free-calls:granted {2}15 FREECALL\n/)
+    expect(journal).to.match(/\n {4}liabilities:holds {2}0\.000000 USDC == -0\.005003 USDC\n/)
+    const part = await exported('hledger', { range: { to: 5n } })
+    expect(part).to.not.include('==') // balances are those of the whole
+  })
+})
