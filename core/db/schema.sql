@@ -263,6 +263,21 @@ CREATE TABLE ledger.balance (
 ) WITH (fillfactor=50);
 GRANT SELECT ON ledger.balance TO hub_app;
 
+CREATE TABLE ledger.checkpoint (
+  shard smallint NOT NULL,
+  seq bigint NOT NULL,
+  hash bytea NOT NULL,
+  at timestamp with time zone NOT NULL,
+  key text NOT NULL,
+  note text NOT NULL,
+  CONSTRAINT checkpoint_pkey PRIMARY KEY (shard, seq),
+  CONSTRAINT checkpoint_key_fkey FOREIGN KEY (key) REFERENCES ledger.signing_key(id),
+  CONSTRAINT checkpoint_shard_seq_fkey FOREIGN KEY (shard, seq) REFERENCES ledger.seal(shard, seq_to)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.checkpoint FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.checkpoint FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.checkpoint TO hub_app;
+
 CREATE TABLE ledger.chunk (
   shard smallint NOT NULL,
   seq_from bigint NOT NULL,
@@ -299,6 +314,16 @@ CREATE TABLE ledger.idempotency (
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.idempotency FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.idempotency FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.idempotency TO hub_app;
+
+CREATE TABLE ledger.identity (
+  id uuid DEFAULT gen_random_uuid() NOT NULL,
+  single boolean DEFAULT true NOT NULL,
+  CONSTRAINT identity_pkey PRIMARY KEY (single),
+  CONSTRAINT identity_single_check CHECK (single)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.identity FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.identity FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.identity TO hub_app;
 
 CREATE TABLE ledger.journal (
   id uuid NOT NULL,
@@ -387,6 +412,18 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.seal FOR EACH ROW E
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.seal FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.seal TO hub_app;
 
+CREATE TABLE ledger.signing_key (
+  id text NOT NULL,
+  public_key bytea NOT NULL,
+  since timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT signing_key_pkey PRIMARY KEY (id),
+  CONSTRAINT signing_key_public_key_check CHECK ((length(public_key) = 32)),
+  CONSTRAINT signing_key_public_key_key UNIQUE (public_key)
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.signing_key FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.signing_key FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.signing_key TO hub_app;
+
 CREATE TABLE ledger.snapshot (
   account bigint NOT NULL,
   shard smallint NOT NULL,
@@ -400,6 +437,15 @@ CREATE TABLE ledger.snapshot (
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.snapshot FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.snapshot FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.snapshot TO hub_app;
+
+CREATE TABLE ledger.verified_balance (
+  shard smallint NOT NULL,
+  account bigint NOT NULL,
+  balance numeric NOT NULL,
+  CONSTRAINT verified_balance_pkey PRIMARY KEY (shard, account),
+  CONSTRAINT verified_balance_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id)
+);
+GRANT SELECT ON ledger.verified_balance TO hub_app;
 
 CREATE VIEW ledger.open_hold AS
  SELECT id,
@@ -450,6 +496,43 @@ CREATE VIEW ledger.posting AS
      JOIN ledger.account a ON ((a.id = l.account)))
      JOIN ledger.asset s ON ((s.id = a.asset)));
 GRANT SELECT ON ledger.posting TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.add_checkpoint(p_shard smallint, p_seq bigint, p_hash bytea, p_at timestamp with time zone, p_key text, p_note text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+DECLARE
+  after bigint;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtext('ledger.checkpoint'), p_shard);
+  PERFORM FROM seal s WHERE s.shard = p_shard AND s.seq_to = p_seq AND s.hash = p_hash;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'shard % has no seal of seq % with this hash', p_shard, p_seq
+      USING ERRCODE = 'check_violation';
+  END IF;
+  SELECT coalesce(max(c.seq), 0) INTO after FROM checkpoint c WHERE c.shard = p_shard;
+  IF p_seq <= after THEN
+    RAISE EXCEPTION 'shard % has a checkpoint of seq % already', p_shard, after
+      USING ERRCODE = 'check_violation';
+  END IF;
+  INSERT INTO verified_balance AS v SELECT p_shard, l.account, sum(l.amount)
+    FROM journal j CROSS JOIN LATERAL legs(j) l
+    WHERE j.shard = p_shard AND j.seq > after AND j.seq <= p_seq GROUP BY l.account
+    ON CONFLICT (shard, account) DO UPDATE SET balance = v.balance + excluded.balance;
+  INSERT INTO checkpoint VALUES (p_shard, p_seq, p_hash, p_at, p_key, p_note);
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.add_checkpoint(smallint,bigint,bytea,timestamp with time zone,text,text) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.add_signing_key(p_id text, p_public_key bytea)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+  INSERT INTO signing_key (id, public_key) VALUES (p_id, p_public_key) ON CONFLICT (id) DO NOTHING $function$;
+GRANT EXECUTE ON FUNCTION ledger.add_signing_key(text,bytea) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.apply(p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[], payee bigint[], bps smallint[], ttl integer[], endpoint integer[], price_version integer[], guard_n integer[], guard bigint[], exact boolean, OUT outcomes smallint[], OUT balances bigint[])
  RETURNS record
@@ -583,6 +666,17 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.apply(smallint,smallint[],bigint[],uuid[],bigint[],smallint[],bigint[],smallint[],integer[],integer[],integer[],integer[],bigint[],boolean) TO hub_app;
 
+CREATE OR REPLACE FUNCTION ledger.balances_hash(p_shard smallint, p_after bigint, p_upto bigint)
+ RETURNS bytea
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT sha256(convert_to(coalesce(string_agg(
+    concat(v.account, ' ', a.code, ' ', s.code, ' ', v.balance, E'\n'), '' ORDER BY v.account), ''), 'UTF8'))
+  FROM ledger.verified_at(p_shard, p_after, p_upto) v
+  LEFT JOIN ledger.account a ON a.id = v.account LEFT JOIN ledger.asset s ON s.id = a.asset $function$;
+GRANT EXECUTE ON FUNCTION ledger.balances_hash(smallint,bigint,bigint) TO hub_app;
+
 CREATE OR REPLACE FUNCTION ledger.check_entry(p_kind ledger.kind, p_accounts bigint[], p_amounts bigint[], p_meta jsonb)
  RETURNS void
  LANGUAGE plpgsql
@@ -617,7 +711,7 @@ CREATE OR REPLACE FUNCTION ledger.chunk_size()
  RETURNS integer
  LANGUAGE sql
  IMMUTABLE
-RETURN 4096;
+RETURN 1024;
 
 CREATE OR REPLACE FUNCTION ledger.claim_key(p_owner bigint, p_key text, p_inputs text, p_id uuid, OUT id uuid, OUT outcome smallint)
  RETURNS record
@@ -1127,6 +1221,7 @@ CREATE OR REPLACE FUNCTION ledger.take_snapshots(p_shard smallint, p_limit integ
  SET enable_seqscan TO 'off'
  SET enable_hashagg TO 'off'
  SET jit TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 DECLARE
   size integer := chunk_size();
@@ -1185,6 +1280,19 @@ BEGIN
     FROM unnest(p_accounts) w(id) LEFT JOIN total t ON t.account = w.id GROUP BY w.id;
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.totals_at(bigint[],timestamp with time zone,smallint,bigint) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.verified_at(p_shard smallint, p_after bigint, p_upto bigint)
+ RETURNS TABLE(account bigint, balance numeric)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT s.account, sum(s.amount) FROM (
+    SELECT v.account, v.balance AS amount FROM ledger.verified_balance v WHERE v.shard = p_shard
+    UNION ALL
+    SELECT l.account, l.amount FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l
+      WHERE j.shard = p_shard AND j.seq > p_after AND j.seq <= p_upto) s
+  GROUP BY s.account $function$;
+GRANT EXECUTE ON FUNCTION ledger.verified_at(smallint,bigint,bigint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.wrong_snapshots(p_shard smallint, p_after bigint, p_upto bigint)
  RETURNS TABLE(seq bigint, example text)

@@ -14,8 +14,11 @@ const APPEND_ONLY = [
   'idempotency',
   'chunk',
   'snapshot',
+  'identity',
+  'signing_key',
+  'checkpoint',
 ] as const
-const TABLES = [...APPEND_ONLY, 'balance', 'head'] as const
+const TABLES = [...APPEND_ONLY, 'balance', 'head', 'verified_balance'] as const
 
 /** What the database itself refuses, whatever the code above it does. */
 describe('the database', () => {
@@ -74,7 +77,10 @@ describe('the database', () => {
        AND has_function_privilege('hub_app', oid, 'EXECUTE') ORDER BY 1`,
     )
     expect(rows.map(({ name }) => name)).to.deep.equal([
+      'add_checkpoint',
+      'add_signing_key',
       'apply',
+      'balances_hash',
       'claim_key',
       'close_period',
       'cut',
@@ -93,6 +99,7 @@ describe('the database', () => {
       'sum_up',
       'take_snapshots',
       'totals_at',
+      'verified_at',
       'wrong_snapshots',
     ])
   })

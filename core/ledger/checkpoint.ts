@@ -1,0 +1,146 @@
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import type { Pool } from 'pg'
+import type { SigningKey } from '../signing-key.ts'
+
+/**
+ * What a shard had come to. Signed, it is a checkpoint of the form C2SP tlog-checkpoint in a C2SP
+ * signed note; the name of the key is the origin:
+ *
+ *     agenthub-ledger/<ledger>/<shard>      origin
+ *     <seq>                                 size: the number of entries
+ *     <base64>                              hash of the seal that ends there
+ *     at 2026-11-21T06:04:32.123456Z        when it was verified
+ *     balances <base64>                     ledger.balances_hash at that place
+ *
+ *     — <origin> <base64>                   4 bytes that name the key, 64 bytes of signature
+ */
+export interface Checkpoint {
+  readonly ledger: string
+  readonly shard: number
+  readonly seq: bigint
+  readonly hash: Buffer
+  readonly at: string
+  readonly balances: Buffer
+}
+
+/** A checkpoint as it was written, with whatever signatures it bears. */
+export interface Note extends Checkpoint {
+  readonly text: string
+  readonly signatures: readonly Buffer[]
+}
+
+const ORIGIN = 'agenthub-ledger'
+const HASH = '[A-Za-z0-9+/]{43}='
+const BODY = new RegExp(
+  `^(${ORIGIN}/([0-9a-f-]{36})/(0|[1-9]\\d{0,4}))\\n([1-9]\\d{0,18})\\n(${HASH})\\n` +
+    `at (\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{6}Z)\\nbalances (${HASH})\\n$`,
+)
+/** Notes follow one another, with or without empty lines between them. */
+const BETWEEN_NOTES = /(?<=^— .*\n)(?!— )\n*/m
+const ED25519 = 0x01
+
+const originOf = ({ ledger, shard }: Pick<Checkpoint, 'ledger' | 'shard'>): string =>
+  `${ORIGIN}/${ledger}/${shard}`
+
+/** The signed note of a checkpoint. */
+export function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): string {
+  const origin = originOf(checkpoint)
+  const { seq, hash, at, balances } = checkpoint
+  const text = `${origin}\n${seq}\n${hash.toString('base64')}\nat ${at}\nbalances ${balances.toString('base64')}\n`
+  const signature = Buffer.concat([
+    keyHash(origin, key.publicKey),
+    key.sign(Buffer.from(text, 'utf8')),
+  ])
+  return `${text}\n— ${origin} ${signature.toString('base64')}\n`
+}
+
+/** Reads a signed note, without judging its signatures; undefined for anything else. */
+export function parseNote(note: string): Note | undefined {
+  const end = note.indexOf('\n\n')
+  const text = note.slice(0, end + 1)
+  const found = BODY.exec(text)
+  const lines = note.slice(end + 2).split('\n')
+  if (end < 0 || !found || lines.pop() !== '' || lines.length === 0) return undefined
+  const [, origin, ledger, shard, seq, hash, at, balances] = found as unknown as string[]
+  const signatures = lines.flatMap((line) => {
+    const [, name, signature] = /^— (\S+) ([A-Za-z0-9+/]+={0,2})$/.exec(line) ?? []
+    return name === origin ? [Buffer.from(signature!, 'base64')] : []
+  })
+  return {
+    ledger: ledger!,
+    shard: Number(shard),
+    seq: BigInt(seq!),
+    hash: Buffer.from(hash!, 'base64'),
+    at: at!,
+    balances: Buffer.from(balances!, 'base64'),
+    text,
+    signatures,
+  }
+}
+
+/** The notes of a text of any number of them, as `exportCheckpoints` writes it. */
+export const splitNotes = (text: string): readonly string[] =>
+  text.split(BETWEEN_NOTES).filter((note) => note.trim() !== '')
+
+/** Public keys, each 32 bytes in base64. */
+export class Keyring {
+  readonly #keys: readonly { readonly bytes: Buffer; readonly key: KeyObject }[]
+
+  /** @throws RangeError for what is no key */
+  constructor(keys: readonly string[]) {
+    this.#keys = keys.map((text) => {
+      const bytes = Buffer.from(text, 'base64')
+      if (bytes.length !== 32) throw new RangeError(`not 32 bytes of base64: ${text}`)
+      const jwk = { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') }
+      return { bytes, key: createPublicKey({ key: jwk, format: 'jwk' }) }
+    })
+  }
+
+  /** Whether one of the keys signed it. */
+  signed(note: Note): boolean {
+    const text = Buffer.from(note.text, 'utf8')
+    const origin = originOf(note)
+    return this.#keys.some(({ bytes, key }) => {
+      const name = keyHash(origin, bytes)
+      return note.signatures.some(
+        (signature) =>
+          signature.length === 68 &&
+          signature.subarray(0, 4).equals(name) &&
+          verify(null, text, key, signature.subarray(4)),
+      )
+    })
+  }
+}
+
+const keyHash = (origin: string, publicKey: Buffer): Buffer =>
+  createHash('sha256')
+    .update(`${origin}\n`)
+    .update(Buffer.of(ED25519))
+    .update(publicKey)
+    .digest()
+    .subarray(0, 4)
+
+const PAGE = 1_000
+
+/** All checkpoints, by shard and sequence: what an auditor keeps outside of the database. */
+export async function* exportCheckpoints(pool: Pick<Pool, 'query'>): AsyncGenerator<string> {
+  let last = { shard: -1, seq: '0' }
+  for (;;) {
+    const { rows } = await pool.query<{ shard: number; seq: string; note: string }>(
+      `SELECT shard, seq::text AS seq, note FROM ledger.checkpoint
+       WHERE (shard, checkpoint.seq) > ($1, $2) ORDER BY shard, checkpoint.seq LIMIT ${PAGE}`,
+      [last.shard, last.seq],
+    )
+    for (const { note } of rows) yield `${note}\n`
+    if (rows.length < PAGE) return
+    last = rows.at(-1)!
+  }
+}
+
+/** The public keys that the database knows, oldest first, as `Keyring` takes them. */
+export async function knownKeys(pool: Pick<Pool, 'query'>): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ key: string }>(
+    `SELECT encode(public_key, 'base64') AS key FROM ledger.signing_key ORDER BY since, id`,
+  )
+  return rows.map(({ key }) => key)
+}

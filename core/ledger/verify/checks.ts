@@ -1,0 +1,217 @@
+/** The part of the books that is looked at. */
+export interface Scope {
+  /** Of the rows or seals of a table alias, by the column that numbers them. */
+  readonly rows: (alias: string, column?: 'seq' | 'seq_to') => string
+  /** Of a table alias with a column `shard`. */
+  readonly shard: (alias: string) => string
+  /** The last number before it, and the hash of the seal there, as SQL literals. */
+  readonly after: string
+  readonly hash: string
+  /** Where it ends: a query of (shard, seq, hash). */
+  readonly ends: string
+}
+
+/** Everything, up to the heads. */
+export const WHOLE: Scope = {
+  rows: () => 'true',
+  shard: () => 'true',
+  after: '0',
+  hash: `'\\x00'::bytea`,
+  ends: 'SELECT shard, seq, hash FROM ledger.head',
+}
+
+/** Each answers the offenders as (shard, seq, example). */
+export type Checks = Readonly<Record<string, string>>
+
+/** The part of a shard behind `after`, where the seal has this hash; up to `upto`, or to the end. */
+export function partOf(
+  shard: number,
+  { after, hash, upto }: { after: bigint; hash: Buffer; upto?: bigint },
+): Scope {
+  const own = (alias: string): string => `${alias}.shard = ${shard}`
+  return {
+    shard: own,
+    rows: (alias, column = 'seq') =>
+      `${own(alias)} AND ${alias}.${column} > ${after}` +
+      (upto === undefined ? '' : ` AND ${alias}.${column} <= ${upto}`),
+    after: String(after),
+    hash: `'\\x${hash.toString('hex')}'::bytea`,
+    ends:
+      upto === undefined
+        ? `SELECT h.shard, h.seq, h.hash FROM ledger.head h WHERE ${own('h')}`
+        : `SELECT s.shard, s.seq_to AS seq, s.hash FROM ledger.seal s
+           WHERE ${own('s')} AND s.seq_to = ${upto}`,
+  }
+}
+
+const row = (j: string): string => `format('shard %s seq %s id %s', ${j}.shard, ${j}.seq, ${j}.id)`
+
+/** What holds for a row and what it refers to, whatever else there is. */
+export const ofRows = ({ rows }: Scope): Checks => ({
+  'every row is as it was written': `
+    SELECT j.shard, j.seq, ${row('j')} AS example
+    FROM ledger.journal j WHERE ${rows('j')} AND j.leaf IS DISTINCT FROM ledger.leaf(j)`,
+
+  'every entry is balanced for each asset': `
+    SELECT e.shard, e.seq, ${row('e')} || format(': %s in asset %s', e.total,
+      coalesce(e.asset::text, 'unknown')) AS example
+    FROM (SELECT j.shard, j.seq, j.id, a.asset, sum(l.amount) AS total
+      FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l
+      LEFT JOIN ledger.account a ON a.id = l.account WHERE ${rows('j')}
+      GROUP BY j.shard, j.seq, j.id, a.asset) e
+    WHERE e.total <> 0 OR e.asset IS NULL`,
+
+  // What is held, only the steps of calls may change: accounts 2, 30 and 40.
+  'every entry follows the rule of its event': `
+    SELECT j.shard, j.seq, ${row('j')} || ': ' || coalesce(k.event, 'kind ' || j.kind) AS example
+    FROM ledger.journal j LEFT JOIN ledger.kind k ON k.id = j.kind
+    WHERE ${rows('j')} AND (k.id IS NULL OR k.phase <> j.phase
+      OR least(j.amount, j.rest, j.fee) < 0 OR j.fee > j.amount
+      OR CASE j.phase
+        WHEN 1 THEN num_nonnulls(j.accounts, j.amounts) > 0 OR j.amount = 0 OR j.rest + j.fee > 0
+          OR j.expires_at IS NULL
+        WHEN 2 THEN num_nonnulls(j.accounts, j.amounts) > 0 OR j.kind > 2 AND j.amount > 0
+          OR j.amount = 0 AND j.rest = 0 OR j.fee <> div(j.amount::numeric * j.bps, 10000)
+        ELSE coalesce(cardinality(j.accounts) NOT BETWEEN 2 AND 8
+            OR cardinality(j.accounts) <> cardinality(j.amounts), true) OR j.effective_at > j.at
+          OR EXISTS (SELECT FROM unnest(j.accounts, j.amounts) u(account, amount)
+            LEFT JOIN ledger.account a ON a.id = u.account
+            WHERE a.id IS NULL OR a.id IN (2, 30, 40) OR coalesce(u.amount, 0) = 0
+              OR NOT a.code LIKE ANY (CASE WHEN u.amount < 0 THEN k.debits ELSE k.credits END))
+          OR EXISTS (SELECT FROM unnest(k.needs) n
+            WHERE coalesce(length(trim(j.meta ->> n)), 0) = 0) END)`,
+
+  'every outcome has its reserve, and the same terms': `
+    SELECT s.shard, s.seq, ${row('s')} || CASE WHEN r.id IS NULL THEN ': no reserve'
+      ELSE format(': charged %s, given back %s of %s, or other terms than the reserve', s.amount,
+        s.rest, r.amount) END AS example
+    FROM ledger.journal s
+    LEFT JOIN ledger.journal r ON r.owner = s.owner AND r.id = s.id AND r.phase = 1
+    WHERE ${rows('s')} AND s.phase = 2 AND (r.id IS NULL OR s.amount::numeric + s.rest <> r.amount
+      OR s.fee <> div(s.amount::numeric * s.bps, 10000)
+      OR s.seq <= r.seq
+      OR (s.shard, s.payee, s.bps, s.asset, s.endpoint, s.price_version, s.guards) IS DISTINCT FROM
+        (r.shard, r.payee, r.bps, r.asset, r.endpoint, r.price_version, r.guards))`,
+
+  'a reversal gives back at most what was charged': `
+    SELECT v.shard, v.seq, ${row('v')} || format(': gives back %s of %s', v.given,
+      coalesce(v.charged::text, 'nothing charged')) AS example
+    FROM (SELECT j.shard, j.seq, j.id, s.amount AS charged, s.shard AS home, s.seq AS settled,
+        (SELECT sum(u.amount) FROM unnest(j.accounts, j.amounts) u(account, amount)
+          WHERE u.amount > 0) AS given,
+        (SELECT bool_or(u.account <> j.owner) FROM unnest(j.accounts, j.amounts) u(account, amount)
+          WHERE u.amount > 0) AS stray
+      FROM ledger.journal j LEFT JOIN ledger.journal s ON s.owner = j.owner AND s.id = j.id
+        AND s.phase = 2 AND s.kind = 2
+      WHERE ${rows('j')} AND j.phase = 3) v
+    WHERE v.charged IS NULL OR v.given > v.charged OR v.stray OR v.home <> v.shard
+      OR v.settled >= v.seq`,
+})
+
+/** What holds for the order of rows and seals. */
+export const ofOrder = ({ rows, after, hash, ends }: Scope): Checks => ({
+  'the sequence has no gaps and ends at the head': `
+    SELECT o.shard, o.seq, CASE
+      WHEN o.at_head THEN format('shard %s: the head is at %s, the journal at %s', o.shard,
+        o.seq - 1, o.before)
+      WHEN o.seq <= o.before
+        THEN format('shard %s seq %s id %s: a number used twice', o.shard, o.seq, o.id)
+      ELSE format('shard %s seq %s is missing', o.shard, o.before + 1) END AS example
+    FROM (SELECT r.*, coalesce(lag(r.seq) OVER (PARTITION BY r.shard ORDER BY r.at_head, r.seq),
+        ${after}) AS before
+      FROM (SELECT j.shard, j.seq, j.id, false AS at_head FROM ledger.journal j WHERE ${rows('j')}
+        UNION ALL SELECT e.shard, e.seq + 1, NULL, true FROM (${ends}) e) r) o
+    WHERE o.seq <> o.before + 1`,
+
+  'the seals are one unbroken chain up to the head': `
+    SELECT c.shard, c.seq_to AS seq, format('shard %s seal of seq %s to %s', c.shard, c.seq_from,
+      c.seq_to) AS example
+    FROM (SELECT l.*, coalesce(lag(l.hash) OVER w, ${hash}) AS before,
+        coalesce(lag(l.seq_to) OVER w, ${after}) AS before_to, lag(l.at) OVER w AS before_at
+      FROM (SELECT s.shard, s.seq_from, s.seq_to, s.prev, s.hash, s.at, false AS at_head
+          FROM ledger.seal s WHERE ${rows('s', 'seq_to')}
+        UNION ALL SELECT e.shard, e.seq + 1, NULL, e.hash, NULL, NULL, true FROM (${ends}) e) l
+      WINDOW w AS (PARTITION BY l.shard ORDER BY l.at_head, l.seq_to)) c
+    WHERE c.prev <> c.before OR c.seq_from <> c.before_to + 1 OR c.at < c.before_at`,
+
+  // Rows and seals in one order: a row belongs to the last seal that starts at or before it.
+  'every row is under its seal': `
+    SELECT g.shard, min(g.seq) AS seq, format('shard %s seq %s to %s', g.shard, min(g.seq),
+      max(g.seq)) AS example
+    FROM (SELECT u.*, count(u.seq_to) OVER (PARTITION BY u.shard
+        ORDER BY u.seq, u.leaf IS NOT NULL ROWS UNBOUNDED PRECEDING) AS link
+      FROM (SELECT s.shard, s.seq_from AS seq, s.seq_to, s.prev, s.hash, s.at, NULL::bytea AS leaf
+          FROM ledger.seal s WHERE ${rows('s', 'seq_to')}
+        UNION ALL SELECT j.shard, j.seq, NULL, NULL, NULL, j.at, j.leaf
+          FROM ledger.journal j WHERE ${rows('j')}) u) g
+    GROUP BY g.shard, g.link
+    HAVING g.link = 0 OR count(g.leaf) <> max(g.seq_to) - min(g.seq) + 1 OR min(g.at) <> max(g.at)
+      OR sha256(string_agg(g.prev, '') || string_agg(g.leaf, '' ORDER BY g.seq))
+        IS DISTINCT FROM string_agg(g.hash, '')`,
+})
+
+/** What holds for the balances of today, cheap at any length of the journal. */
+export const ofBalances = ({ shard }: Scope): Checks => ({
+  'balances sum to zero for each asset': `
+    SELECT b.shard, NULL::bigint AS seq,
+      format('%s: the balances sum to %s', s.code, sum(b.balance)) AS example
+    FROM ledger.balance b JOIN ledger.asset s ON s.id = b.asset WHERE ${shard('b')}
+    GROUP BY b.shard, s.code HAVING sum(b.balance) <> 0`,
+
+  'no balance is below its floor': `
+    SELECT b.shard, NULL::bigint AS seq,
+      format('%s: balance %s, floor %s', a.code, b.balance, b.floor) AS example
+    FROM ledger.balance b LEFT JOIN ledger.account a ON a.id = b.account
+    WHERE ${shard('b')} AND (b.balance < b.floor
+      OR b.floor IS DISTINCT FROM CASE a.class WHEN 'liabilities' THEN 0 END)`,
+})
+
+/** The sums of all postings by shard, against the balances; `sums` is (shard, account, total). */
+export const balancesAgainst = (sums: string, { shard }: Scope): Checks => ({
+  'each balance is the sum of its postings': `
+    SELECT coalesce(b.shard, p.shard) AS shard, NULL::bigint AS seq,
+      format('%s: balance %s, postings %s', coalesce(a.code, 'account ' || p.account),
+        coalesce(b.balance::text, 'missing'), coalesce(p.total, 0)) AS example
+    FROM (${sums}) p
+    FULL JOIN (SELECT * FROM ledger.balance b WHERE ${shard('b')}) b
+      ON b.account = p.account AND b.shard = p.shard
+    LEFT JOIN ledger.account a ON a.id = b.account
+    WHERE b.account IS NULL OR b.balance <> coalesce(p.total, 0) OR b.asset <> a.asset`,
+})
+
+export const ALL_POSTINGS = `
+  SELECT j.shard, l.account, sum(l.amount) AS total
+  FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l GROUP BY j.shard, l.account`
+
+/** What only a look at everything tells. */
+export const ONLY_WHOLE: Checks = {
+  'the control accounts hold what open holds hold': `
+    SELECT b.shard, NULL::bigint AS seq,
+      format('%s: balance %s, open holds %s', a.code, b.balance, coalesce(h.held, 0)) AS example
+    FROM ledger.asset s
+    JOIN ledger.account a ON a.id = ledger.holds_account(s.id)
+    JOIN ledger.balance b ON b.account = a.id
+    LEFT JOIN (SELECT o.shard, u.asset, sum(u.held) AS held FROM ledger.open_hold o
+      CROSS JOIN LATERAL (VALUES (o.asset, o.amount::numeric),
+        (4, o.amount::numeric * coalesce(cardinality(o.guards), 0))) u(asset, held)
+      GROUP BY o.shard, u.asset) h ON h.shard = b.shard AND h.asset = s.id
+    WHERE b.balance <> coalesce(h.held, 0)`,
+
+  'a hold has one outcome at most': `
+    SELECT min(j.shard) AS shard, min(j.seq) AS seq, format('shard %s seq %s id %s: %s outcomes',
+      min(j.shard), min(j.seq), j.id, count(*)) AS example
+    FROM ledger.journal j WHERE j.phase = 2 GROUP BY j.owner, j.id HAVING count(*) > 1`,
+
+  'each snapshot is what the journal says': `
+    SELECT h.shard, w.seq, w.example
+    FROM ledger.head h CROSS JOIN LATERAL ledger.wrong_snapshots(h.shard, 0, h.seq) w`,
+}
+
+/** The same, for the rows of a part. */
+export const outcomesOf = ({ rows }: Scope): Checks => ({
+  'a hold has one outcome at most': `
+    SELECT j.shard, j.seq, ${row('j')} || ': a second outcome' AS example
+    FROM ledger.journal j WHERE ${rows('j')} AND j.phase = 2
+      AND (SELECT count(*) FROM ledger.journal o
+        WHERE o.owner = j.owner AND o.id = j.id AND o.phase = 2) > 1`,
+})

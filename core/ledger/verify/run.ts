@@ -1,0 +1,43 @@
+import type { Pool, PoolClient } from 'pg'
+import type { Checks } from './checks.ts'
+import type { Findings } from './findings.ts'
+
+/** Runs `work` on one snapshot of the database, without a limit of time. */
+export async function onSnapshot<T>(
+  pool: Pool,
+  mode: 'READ ONLY' | 'READ WRITE',
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect()
+  let sound = false
+  try {
+    await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ ${mode}`)
+    // Holds and their outcomes share a partition, so that joins need no more than one at a time.
+    await client.query(
+      `SET LOCAL statement_timeout = 0; SET LOCAL enable_partitionwise_join = on;
+       SET LOCAL enable_partitionwise_aggregate = on; SET LOCAL jit = off`,
+    )
+    const result = await work(client)
+    await client.query('COMMIT')
+    sound = true
+    return result
+  } finally {
+    client.release(!sound)
+  }
+}
+
+/** All work is done by the database, which spills to its disk; one row of each check comes back. */
+export async function runChecks(
+  client: PoolClient,
+  checks: Checks,
+  findings: Findings,
+): Promise<void> {
+  for (const [name, sql] of Object.entries(checks)) {
+    findings.list(name)
+    const { rows } = await client.query<{ bad: string; example: string }>(
+      `SELECT (count(*) OVER ())::text AS bad, v.example FROM (${sql}) v
+       ORDER BY v.shard, v.seq, v.example LIMIT 1`,
+    )
+    for (const { bad, example } of rows) findings.add(name, example, BigInt(bad))
+  }
+}

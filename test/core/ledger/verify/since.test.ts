@@ -1,0 +1,281 @@
+import { expect } from 'chai'
+import { elapsedMs } from '../../../../core/clock.ts'
+import { exportCheckpoints, knownKeys } from '../../../../core/ledger/checkpoint.ts'
+import type { AccountRef, Ledger } from '../../../../core/ledger/ledger.ts'
+import { type VerificationSince, verifySince } from '../../../../core/ledger/verify/since.ts'
+import { verifyLedger } from '../../../../core/ledger/verify.ts'
+import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
+import { order, smallBooks } from '../world.ts'
+import { broken, newSigner, pinned, REWRITE, REWRITE_SUMS, tamper } from './tampering.ts'
+
+const SIGNED = 'every checkpoint is signed, and fits its seal'
+const CARRIED = 'the verified balances are those that were signed'
+const SUMS = 'each balance is the sum of its postings'
+const LEAF = 'every row is as it was written'
+
+describe('the verification since the newest checkpoint', () => {
+  const key = newSigner()
+  let database: FreshDatabase
+  let books: Ledger
+  let owner: AccountRef
+  let payee: AccountRef
+
+  beforeEach(async () => {
+    database = await freshDatabase()
+    const small = await smallBooks(database.pool)
+    books = small.books
+    owner = small.owner
+    payee = small.payee
+  })
+  afterEach(() => database.drop())
+
+  const since = (options = {}): Promise<VerificationSince> =>
+    verifySince(database.pool, { key, ...options })
+
+  async function call(): Promise<void> {
+    const terms = order(owner, payee, 50n)
+    await books.reserve(terms)
+    await books.settle(terms, 40n)
+  }
+
+  async function notes(): Promise<string> {
+    return (await Array.fromAsync(exportCheckpoints(database.pool))).join('')
+  }
+
+  it('goes on where the last one ended, and says so in a signed checkpoint', async () => {
+    const first = await since()
+    expect(broken(first)).to.deep.equal({})
+    expect(first.shards).to.have.length(1)
+    const [{ to, ...rest }] = first.shards as [VerificationSince['shards'][0]]
+    expect(rest).to.include({ shard: 0, from: 0n, behind: 0n })
+    expect(rest.checkpoint).to.match(new RegExp(`^agenthub-ledger/[0-9a-f-]{36}/0\n${to}\n`))
+    await call()
+    const second = await since()
+    expect(broken(second)).to.deep.equal({})
+    expect(second.shards[0]).to.include({ from: to, to: to + 2n })
+    expect((await since()).shards[0]).to.deep.equal({
+      shard: 0,
+      from: to + 2n,
+      to: to + 2n,
+      behind: 0n,
+    })
+    expect(await notes()).to.equal(`${rest.checkpoint}\n${second.shards[0]!.checkpoint}\n`)
+    expect(await knownKeys(database.pool)).to.deep.equal([pinned(key)])
+    const whole = await verifyLedger(database.pool, {
+      keys: [pinned(key)],
+      checkpoints: await notes(),
+    })
+    expect(broken(whole)).to.deep.equal({})
+  })
+
+  it('does a backlog in steps of a bounded size, and compares balances at its end', async () => {
+    for (let i = 0; i < 4; i++) await call()
+    const shift = 'balance = balance + CASE account WHEN 1 THEN 1 ELSE -1 END'
+    await tamper(database, `UPDATE ledger.balance SET ${shift} WHERE account IN (1, 3)`)
+    const steps: VerificationSince['shards'][0][] = []
+    while (steps.length < 20) {
+      const result = await since({ limit: 3n })
+      steps.push(result.shards[0]!)
+      if (result.shards[0]!.behind === 0n) {
+        expect(broken(result)[SUMS]).to.match(/^assets:usdc:base:treasury: balance -1/)
+        break
+      }
+      expect(result.checks.map(({ name }) => name)).not.to.include(SUMS)
+    }
+    expect(steps.length).to.be.above(3)
+    for (const [i, { from }] of steps.entries()) expect(from).to.equal(steps[i - 1]?.to ?? 0n)
+    expect(steps.at(-1)).not.to.have.property('checkpoint')
+  })
+
+  it('signs nothing when anything is wrong, or when it has no key', async () => {
+    expect((await verifySince(database.pool)).shards[0]).not.to.have.property('checkpoint')
+    await tamper(database, 'UPDATE ledger.journal SET endpoint = 7 WHERE seq = 6')
+    const result = await since()
+    expect(broken(result)[LEAF]).to.match(/^shard 0 seq 6 id/)
+    expect(await notes()).to.equal('')
+  })
+
+  it('finds what was changed, removed or added since, and what follows from nothing', async () => {
+    await since()
+    await call()
+    await call()
+    const cases: Readonly<Record<string, readonly [string, string, RegExp]>> = {
+      'a row': [
+        'UPDATE ledger.journal SET endpoint = 1 WHERE seq = 15',
+        LEAF,
+        /^shard 0 seq 15 id/,
+      ],
+      'a removed row': [
+        'DELETE FROM ledger.journal WHERE seq = 16',
+        'the sequence has no gaps and ends at the head',
+        /^shard 0 seq 16 is missing/,
+      ],
+      'a row beyond the head': [
+        `INSERT INTO ledger.journal SELECT '00000000-0000-7000-8000-000000000001', j.owner, 99, j.at, j.amount, j.rest, j.fee,
+           j.payee, j.expires_at, j.endpoint, j.price_version, j.bps, j.asset, j.shard, j.kind, j.phase,
+           j.guards, j.accounts, j.amounts, j.effective_at, j.meta, j.leaf
+         FROM ledger.journal j WHERE j.seq = 15`,
+        'the sequence has no gaps and ends at the head',
+        /^shard 0: the head is at 18, the journal at 99/,
+      ],
+      'rows that changed places': [
+        'UPDATE ledger.journal SET seq = 33 - seq WHERE seq IN (16, 17)',
+        'every row is under its seal',
+        /^shard 0 seq 16 to/,
+      ],
+      'a seal': [
+        `UPDATE ledger.seal SET hash = '\\x01' WHERE seq_to = (SELECT seq FROM ledger.head)`,
+        'the seals are one unbroken chain up to the head',
+        /^shard 0 seal of seq/,
+      ],
+      'the head': [
+        'UPDATE ledger.head SET seq = seq - 2',
+        'the sequence has no gaps and ends at the head',
+        /^shard 0/,
+      ],
+      'an old balance': [
+        'UPDATE ledger.balance SET balance = balance + 1 WHERE account = 31',
+        SUMS,
+        /^equity:free-calls:granted: balance/,
+      ],
+      'a total': [
+        'UPDATE ledger.balance SET balance = balance + 1 WHERE account = 3',
+        'balances sum to zero for each asset',
+        /^USDC/,
+      ],
+      'a floor': [
+        'UPDATE ledger.balance SET floor = -9 WHERE account = 2',
+        'no balance is below its floor',
+        /^liabilities:holds: .* floor -9/,
+      ],
+      'terms of an outcome': [
+        'UPDATE ledger.journal SET payee = 3 WHERE seq = 16',
+        'every outcome has its reserve, and the same terms',
+        /^shard 0 seq 16 id/,
+      ],
+      'a carried balance': [
+        'UPDATE ledger.verified_balance SET balance = balance + 1 WHERE account = 1',
+        CARRIED,
+        /^shard 0 at seq \d+/,
+      ],
+      'the name of an account': [
+        `UPDATE ledger.account SET code = 'liabilities:providers:acme:y' WHERE id = ${payee.id}`,
+        CARRIED,
+        /^shard 0 at seq \d+/,
+      ],
+    }
+    const tables = ['journal', 'seal', 'head', 'balance', 'verified_balance', 'account']
+    const columns = (table: string): string =>
+      table === 'account' ? 'id, code, asset, home, opened_at' : '*'
+    for (const table of tables) {
+      await database.admin.query(`CREATE TABLE kept_${table} AS TABLE ledger.${table}`)
+    }
+    for (const [what, [sql, name, example]] of Object.entries(cases)) {
+      await tamper(database, sql)
+      const result = await since()
+      expect(result.ok, what).to.equal(false)
+      expect(broken(result)[name], what).to.match(example)
+      for (const table of tables) {
+        const list = columns(table)
+        await tamper(
+          database,
+          `DELETE FROM ledger.${table}`,
+          `INSERT INTO ledger.${table} ${list === '*' ? '' : `(${list})`}
+           SELECT ${list} FROM kept_${table}`,
+        )
+      }
+    }
+    expect(broken(await since())).to.deep.equal({})
+  })
+
+  it('finds an entry that the rules of its event do not allow, with everything else in order', async () => {
+    await since()
+    await call()
+    const rule = 'every entry follows the rule of its event'
+    for (const set of [`accounts = '{3,${owner.id}}'`, 'kind = 40', 'kind = 99']) {
+      await tamper(database, `UPDATE ledger.journal SET ${set} WHERE seq = 1`, ...REWRITE)
+      expect(broken(await verifyLedger(database.pool))[rule], set).to.match(/^shard 0 seq 1 id/)
+    }
+  })
+
+  it('sees a history that was rewritten whole, since the seal is not the signed one', async () => {
+    await since()
+    await call()
+    const kept = await notes()
+    const raise = 'UPDATE ledger.journal SET payee = 3 WHERE seq > 1 AND payee > 1000'
+    await tamper(database, raise, ...REWRITE, ...REWRITE_SUMS)
+    const rewritten = /^shard 0 checkpoint of seq \d+: the seal is another one/
+    expect(broken(await since())[SIGNED]).to.match(rewritten)
+    expect(broken(await verifyLedger(database.pool))[SIGNED]).to.match(rewritten)
+
+    // Without the checkpoints nothing is left to be seen, unless somebody kept them.
+    await tamper(database, 'DELETE FROM ledger.checkpoint', 'DELETE FROM ledger.verified_balance')
+    expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
+    expect(broken(await verifyLedger(database.pool, { checkpoints: kept }))[SIGNED]).to.match(
+      rewritten,
+    )
+    expect(broken(await since({ checkpoints: kept }))[SIGNED]).to.match(rewritten)
+  })
+
+  it('is not taken in by checkpoints that the forger signed, when the keys are pinned', async () => {
+    await since()
+    await tamper(
+      database,
+      'UPDATE ledger.journal SET payee = 3 WHERE seq > 1 AND payee > 1000',
+      ...REWRITE,
+      'DELETE FROM ledger.checkpoint',
+      'DELETE FROM ledger.verified_balance',
+    )
+    expect(broken(await verifySince(database.pool, { key: newSigner() }))).to.deep.equal({})
+    expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
+    const keys = [pinned(key)]
+    const forged = /^shard 0 checkpoint of seq \d+: signed by no key that is trusted/
+    expect(broken(await verifyLedger(database.pool, { keys }))[SIGNED]).to.match(forged)
+    expect(broken(await since({ keys }))[SIGNED]).to.match(forged)
+  })
+
+  it('knows the checkpoints of earlier keys, and none of another ledger', async () => {
+    await since()
+    await call()
+    const next = newSigner()
+    expect((await verifySince(database.pool, { key: next })).shards[0]).to.have.property(
+      'checkpoint',
+    )
+    expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
+    const [kept] = (await notes()).split(/(?=agenthub-ledger)/)
+    await tamper(database, 'UPDATE ledger.identity SET id = gen_random_uuid()')
+    expect(broken(await since({ checkpoints: kept }))[SIGNED]).to.match(/: of another ledger$/)
+  })
+
+  it('takes a checkpoint only of a seal, newer than the last, and through its door', async () => {
+    const [{ to }] = (await since()).shards as [VerificationSince['shards'][0]]
+    const add = (seq: bigint, hash: string): Promise<string> =>
+      database.pool
+        .query(`SELECT ledger.add_checkpoint(0::smallint, $1, ${hash}, now(), $2, 'note')`, [
+          seq,
+          key.id,
+        ])
+        .then(
+          () => 'taken',
+          (error: Error) => error.message,
+        )
+    expect(await add(to, '(SELECT hash FROM ledger.head)')).to.match(/has a checkpoint of seq/)
+    await call()
+    expect(await add(to + 2n, `'\\x00'`)).to.match(/has no seal of seq/)
+  })
+
+  it('runs beside booking and beside itself, and every checkpoint is sound', async () => {
+    const until = elapsedMs() + 1_500
+    const traffic = async (): Promise<void> => {
+      while (elapsedMs() < until) await call()
+    }
+    const checks = async (): Promise<void> => {
+      while (elapsedMs() < until) expect(broken(await since())).to.deep.equal({})
+    }
+    await Promise.all([traffic(), traffic(), checks(), checks()])
+    expect(broken(await since())).to.deep.equal({})
+    expect((await notes()).match(/^balances/gm)!.length).to.be.above(3)
+    const trust = { keys: [pinned(key)], checkpoints: await notes() }
+    expect(broken(await verifyLedger(database.pool, trust))).to.deep.equal({})
+  })
+})

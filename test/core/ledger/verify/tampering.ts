@@ -1,0 +1,65 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { expect } from 'chai'
+import type { Verification } from '../../../../core/ledger/verify.ts'
+import { type SigningKey, signingKeyOf } from '../../../../core/signing-key.ts'
+import type { FreshDatabase } from '../../../support/postgres.ts'
+
+export const newSigner = (): SigningKey => signingKeyOf(generateKeyPairSync('ed25519').privateKey)
+
+/** The public key as `keys` of a verification take it. */
+export const pinned = ({ publicKey }: SigningKey): string => publicKey.toString('base64')
+
+/** Changes the books behind their back: a superuser, with the triggers switched off. */
+export async function tamper(database: FreshDatabase, ...statements: string[]): Promise<void> {
+  const client = await database.admin.connect()
+  try {
+    await client.query('SET session_replication_role = replica')
+    for (const sql of statements) {
+      const result = await client.query(sql)
+      if (!sql.startsWith('DO')) expect(result.rowCount, sql).to.be.above(0)
+    }
+    await client.query('RESET session_replication_role')
+  } finally {
+    client.release()
+  }
+}
+
+/** What is broken, and the first example of each. */
+export const broken = ({ checks }: Verification): Record<string, string> =>
+  Object.fromEntries(
+    checks.filter(({ bad }) => bad !== 0n).map(({ name, example }) => [name, example ?? '']),
+  )
+
+/** What a careful forger does after a change of rows: everything that follows from them fits again. */
+export const REWRITE = [
+  'UPDATE ledger.journal j SET leaf = ledger.leaf(j)',
+  `DO $$
+   DECLARE
+     link record;
+     last bytea;
+     shard_before smallint := -1;
+   BEGIN
+     FOR link IN SELECT * FROM ledger.seal ORDER BY shard, seq_to LOOP
+       IF link.shard <> shard_before THEN last := '\\x00'; END IF;
+       UPDATE ledger.seal s SET prev = last, hash = sha256(last || (
+           SELECT string_agg(j.leaf, '' ORDER BY j.seq) FROM ledger.journal j
+           WHERE j.shard = link.shard AND j.seq BETWEEN link.seq_from AND link.seq_to))
+         WHERE s.shard = link.shard AND s.seq_to = link.seq_to RETURNING s.hash INTO last;
+       UPDATE ledger.head h SET hash = last WHERE h.shard = link.shard;
+       shard_before := link.shard;
+     END LOOP;
+   END $$`,
+  'UPDATE ledger.balance SET balance = 0',
+  `UPDATE ledger.balance b SET balance = p.total FROM (
+     SELECT j.shard, l.account, sum(l.amount) AS total
+     FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l GROUP BY 1, 2) p
+   WHERE b.shard = p.shard AND b.account = p.account`,
+] as const
+
+/** And after it, the sums that the verification carries. */
+export const REWRITE_SUMS = [
+  'DELETE FROM ledger.verified_balance',
+  `INSERT INTO ledger.verified_balance SELECT j.shard, l.account, sum(l.amount)
+   FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l
+   WHERE j.seq <= (SELECT max(c.seq) FROM ledger.checkpoint c WHERE c.shard = j.shard) GROUP BY 1, 2`,
+] as const
