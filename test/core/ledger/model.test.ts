@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { systemClock } from '../../../core/clock.ts'
 import { createPool } from '../../../core/db/pool.ts'
 import type { Account, Outcome } from '../../../core/ledger/events.ts'
+import { exportLedger } from '../../../core/ledger/export/index.ts'
 import { type AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
 import { changes } from '../../../core/ledger/postings.ts'
 import { totals, trialBalance } from '../../../core/ledger/trial-balance.ts'
@@ -208,6 +209,28 @@ describe('the ledger beside a model', function () {
     const { rows: after } = await database.pool.query('SELECT seq, hash FROM ledger.head')
     expect(after).to.deep.equal(before)
     await expectSame(model)
+  })
+
+  it('is exported leg by leg as the database has it, for every kind of event', async () => {
+    let text = ''
+    for await (const chunk of exportLedger(database.pool, 'csv')) text += chunk
+    const exported = text
+      .split('\r\n')
+      .slice(1, -1)
+      .map((line) => {
+        const [shard, seq, , , id, event, account, asset, debit = '', credit = ''] = line.split(',')
+        const amount = BigInt((debit || credit).replace('.', '')) * (debit ? -1n : 1n)
+        return [shard, seq, id, event, account, asset, amount].join()
+      })
+    const { rows } = await database.pool.query<{ line: string; event: string }>(
+      `SELECT concat_ws(',', shard, seq, id, event, account, asset, amount) AS line, event
+       FROM ledger.posting ORDER BY shard, seq, n`,
+    )
+    expect(exported).to.deep.equal(rows.map(({ line }) => line))
+    const kinds = await database.pool.query('SELECT event FROM ledger.kind')
+    const missing = new Set(kinds.rows.map(({ event }) => event as string))
+    for (const { event } of rows) missing.delete(event)
+    expect([...missing]).to.deep.equal(['call.reversed']) // in book.test.ts, with its calls
   })
 
   it(`did at least ${OPERATIONS_MIN} operations`, () => {
