@@ -1,22 +1,20 @@
 import { valueAt } from '../entry.ts'
-import { dayAfter, dayOf, debitPositive, type Format } from './format.ts'
+import { dayAfter, dayOf, debitPositive, decimalsOf, type Format, formatUnits } from './format.ts'
 
 /** Value dates may lie before the first use of an account, so that all are open from the beginning. */
 const OPENED = '1970-01-01'
 
 /** A file of beancount; `bean-check` accepts it. Its tolerance is nil: amounts are exact. */
 export const beancount: Format = {
-  closes: true,
   start: () =>
     'option "title" "AgentHub ledger"\noption "inferred_tolerance_default" "*:0"\n' +
     'option "inferred_tolerance_multiplier" "0"\n',
   account: ({ code, asset }) =>
     `\n${OPENED} open ${beancountAccount(code)} ${asset}\n  code: ${quoted(code)}\n`,
   opening: (balances, instant) => {
-    const open = balances.filter(({ amount }) => amount !== '0')
+    const open = balances.filter(({ amount }) => amount !== 0n)
     const lines = open.map(
-      ({ code, asset, amount }) =>
-        `  ${beancountAccount(code)}  ${debitPositive(BigInt(amount), asset)}\n`,
+      ({ code, asset, amount }) => `  ${beancountAccount(code)}  ${debitPositive(amount, asset)}\n`,
     )
     return lines.length === 0 ? '' : `\n${dayOf(instant)} * "opening balances"\n${lines.join('')}`
   },
@@ -30,15 +28,12 @@ export const beancount: Format = {
     }
     return text
   },
-  end: ({ plan: { closing = [] }, lastDay }) => {
-    if (lastDay === '') return ''
-    const day = dayAfter(lastDay)
-    const lines = closing
-      .filter(({ amount }) => amount !== '0') // an account that is not open cannot be asserted
-      .map(({ code, asset, amount }) => {
-        const [number, unit] = debitPositive(BigInt(amount), asset).split(' ')
-        return `${day} balance ${beancountAccount(code)}  ${number} ~ 0 ${unit}\n`
-      })
+  closing: (balances, lastDay) => {
+    const day = dayAfter(lastDay) // a balance is that of the beginning of its day
+    const lines = balances.map(({ code, asset, amount }) => {
+      const number = formatUnits(-amount, decimalsOf(asset))
+      return `${day} balance ${beancountAccount(code)}  ${number} ~ 0 ${asset}\n`
+    })
     return `\n${lines.join('')}`
   },
 }
@@ -49,9 +44,10 @@ const known = new Map<string, string>()
 const KNOWN_MAX = 100_000
 
 /**
- * The name of an account in beancount, where each part begins with a capital and has letters, digits
- * and hyphens alone. Reversible: `-xHH` stands for the character of that hexadecimal number, where a
- * first letter was a capital already `X-xHH`. The code itself stands beside the account, as `code`.
+ * The name of an account in beancount, where each part begins with a capital or a digit and has
+ * letters, digits and hyphens alone. Reversible: a small first letter becomes a capital, `-xHH` stands
+ * for the character of that hexadecimal number, and `X-x00` in front says that the first letter is
+ * none that became a capital. The code itself stands beside the account, as `code`.
  */
 export function beancountAccount(code: string): string {
   const name = known.get(code) ?? code.split(':').map(component).join(':')
@@ -61,12 +57,8 @@ export function beancountAccount(code: string): string {
 }
 
 function component(part: string): string {
-  const safe = part
-    .replaceAll(/-(?=x[0-9a-f]{2})/g, '-x2d')
-    .replaceAll(/[^A-Za-z0-9-]/g, hexadecimal)
-    .replace(/^[A-Z]/, (letter) => `X${hexadecimal(letter)}`)
-    .replace(/^-/, () => `X${hexadecimal('-')}`)
-  return safe.charAt(0).toUpperCase() + safe.slice(1)
+  const safe = part.replaceAll(/-(?=x[0-9a-f]{2})|[^A-Za-z0-9-]/g, hexadecimal)
+  return /^[a-z0-9]/.test(part) ? safe.charAt(0).toUpperCase() + safe.slice(1) : `X-x00${safe}`
 }
 
 const hexadecimal = (character: string): string =>

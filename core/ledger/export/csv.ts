@@ -16,7 +16,6 @@ const HEADER = [
 
 /** The postings as CSV (RFC 4180), a line for each. Amounts are exact decimals of the asset. */
 export const csv: Format = {
-  closes: false,
   start: () => csvLine(HEADER),
   entry: ({ row, event, postings }) => {
     const head = [`${row.shard}`, `${row.seq}`, row.at, valueAt(row), row.id, event]
@@ -30,7 +29,6 @@ export const csv: Format = {
     }
     return lines
   },
-  end: () => '',
 }
 
 /** Cells as one line of CSV, with its line end. */

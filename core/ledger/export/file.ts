@@ -1,7 +1,8 @@
-import { open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import type { Pool } from 'pg'
-import { FORMATS, type FormatName, type Resumption, writeExport } from './index.ts'
-import { type Closing, type ExportOrder, type ExportPlan, planExport } from './plan.ts'
+import { IdSet } from './id-set.ts'
+import { type FormatName, type Position, writeExport } from './index.ts'
+import { type AccountBalance, type ExportOrder, type ExportPlan, planExport } from './plan.ts'
 
 /** It cannot go on where the file ends; the message says why. */
 export class NotResumable extends Error {
@@ -11,7 +12,7 @@ export class NotResumable extends Error {
 export interface FileExport {
   readonly format: FormatName
   readonly order: ExportOrder
-  readonly opening?: readonly Closing[] | undefined
+  readonly opening?: readonly AccountBalance[] | undefined
   /** Goes on with what an export of the same order, which was cut off, has left. */
   readonly resume: boolean
   /** Told now and then how many entries are written, of at most how many. */
@@ -26,7 +27,8 @@ interface Sidecar {
   readonly order: string
   readonly plan: ExportPlan
   readonly bytes: number
-  readonly position: Resumption
+  readonly position: Position
+  readonly declared: ReturnType<IdSet['toJSON']>
 }
 
 const SAVE_EVERY_BYTES = 16 * 1024 * 1024
@@ -42,29 +44,26 @@ export async function exportToFile(pool: Pool, file: string, wanted: FileExport)
   const part = `${file}.part`
   const note = `${part}.json`
   const known = resume ? await readSidecar(note, wanted) : undefined
-  const plan = known?.plan ?? (await planExport(pool, order, FORMATS[format].closes))
+  const plan = known?.plan ?? (await planExport(pool, order))
   const total = countOf(plan)
   const handle = await open(part, known ? 'r+' : 'w')
-  const declared = new Set(known?.position.declared)
+  const declared = new IdSet(known?.declared)
   let bytes = known?.bytes ?? 0
   let saved = bytes
-  let entries = 0
+  let entries = known?.position.entries ?? 0
   try {
     await handle.truncate(bytes)
-    for await (const piece of writeExport(pool, format, plan, {
-      resume: known?.position,
-      opening,
-    })) {
-      const data = Buffer.from(piece.text)
-      await handle.write(data, 0, data.length, bytes)
-      bytes += data.length
-      entries = piece.position.entries
-      for (const id of piece.declared) declared.add(id)
+    const resume = known?.position
+    for await (const piece of writeExport(pool, format, plan, { declared, resume, opening })) {
+      bytes += await append(handle, Buffer.from(piece.text), bytes)
+      const { position } = piece
+      if (!position) continue
+      entries = position.entries
       progress?.(entries, total)
-      if (bytes - saved < saveEveryBytes || piece.position.entries === 0) continue
+      if (bytes - saved < saveEveryBytes) continue
       await handle.sync()
-      const position = { ...piece.position, declared: [...declared] }
-      await save(note, { format, order: nameOf(order), plan, bytes, position })
+      const names = { format, order: nameOf(order), plan }
+      await save(note, { ...names, bytes, position, declared: declared.toJSON() })
       saved = bytes
     }
     await handle.sync()
@@ -74,6 +73,15 @@ export async function exportToFile(pool: Pool, file: string, wanted: FileExport)
   await rename(part, file)
   await rm(note, { force: true })
   return entries
+}
+
+/** Writes all of it: a disk that is nearly full takes less at a time. */
+async function append(handle: FileHandle, data: Buffer, at: number): Promise<number> {
+  for (let done = 0; done < data.length; ) {
+    const { bytesWritten } = await handle.write(data, done, data.length - done, at + done)
+    done += bytesWritten
+  }
+  return data.length
 }
 
 /** Replaces the note at once: a crash leaves the old one or the new one. */

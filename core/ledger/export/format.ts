@@ -1,27 +1,22 @@
-import type { Closing, ExportPlan } from './plan.ts'
+import type { AccountBalance, ExportPlan } from './plan.ts'
 import type { ExportedAccount, ExportedEntry, ExportedSeal } from './read.ts'
-
-/** What an export knows at its end. */
-export interface Ending {
-  readonly plan: ExportPlan
-  readonly entries: number
-  /** The latest value date of all entries, `2026-11-21`; empty when there are none. */
-  readonly lastDay: string
-}
 
 /** How the journal is written down. Each part is text; together they are the file. */
 export interface Format {
-  /** Whether every balance can follow the whole journal, to be held against it by other tools. */
-  readonly closes: boolean
   start(plan: ExportPlan): string
   /** Directly before the first entry that touches it. */
   account?(account: ExportedAccount): string
   /** What was there at the beginning of a period, as one entry. */
-  opening?(balances: readonly Closing[], instant: string): string
+  opening?(balances: readonly AccountBalance[], instant: string): string
   entry(entry: ExportedEntry): string
   /** After the last entry of a seal. */
   seal?(seal: ExportedSeal): string
-  end(ending: Ending): string
+  /**
+   * Asserts balances as the ledger keeps them, after the whole journal: a page of them.
+   * @param lastDay the latest value date of all entries, `2026-11-21`
+   */
+  closing?(balances: readonly AccountBalance[], lastDay: string): string
+  end?(entries: number): string
 }
 
 /** Decimals of the assets, by code. */

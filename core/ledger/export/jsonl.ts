@@ -11,7 +11,6 @@ const texts = (values: readonly bigint[] | null) => values?.map(String) ?? null
  * that the books can be proved without the database (`verifyExport`). Nothing in it can change later.
  */
 export const jsonl: Format = {
-  closes: false,
   start: (plan) => {
     const { period, accounts } = plan
     const kept = { ...(period ? { period } : {}), ...(accounts ? { accounts } : {}) }
@@ -55,7 +54,7 @@ export const jsonl: Format = {
     }),
   seal: ({ shard, seqFrom, seqTo, at, prev, hash }) =>
     line({ type: 'seal', shard, seq_from: String(seqFrom), seq_to: String(seqTo), at, prev, hash }),
-  end: ({ entries }) => line({ type: 'end', entries: String(entries) }),
+  end: (entries) => line({ type: 'end', entries: String(entries) }),
 }
 
 const bounds = ({ spans }: ExportPlan, side: 'from' | 'to'): Record<string, string> =>

@@ -3,7 +3,6 @@ import { closingTransaction, openingTransaction, transaction } from './plain-tex
 
 /** A journal of ledger-cli; `ledger --strict --pedantic` accepts it. */
 export const ledgerCli: Format = {
-  closes: true,
   start: () =>
     ASSETS.map((asset) => {
       const decimals = decimalsOf(asset)
@@ -13,8 +12,5 @@ export const ledgerCli: Format = {
   account: ({ code }) => `\naccount ${code}\n`,
   opening: openingTransaction,
   entry: transaction,
-  end: (ending) => {
-    const accounts = (ending.plan.closing ?? []).map(({ code }) => `account ${code}\n`)
-    return accounts.join('') + closingTransaction(ending, '=')
-  },
+  closing: closingTransaction('='),
 }

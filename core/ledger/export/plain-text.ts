@@ -1,6 +1,6 @@
 import { valueAt } from '../entry.ts'
-import { dayOf, debitPositive, type Ending } from './format.ts'
-import type { Closing } from './plan.ts'
+import { dayOf, debitPositive } from './format.ts'
+import type { AccountBalance } from './plan.ts'
 import type { ExportedEntry } from './read.ts'
 
 /** What hledger and ledger-cli have in common: dates, codes, and postings that are debit-positive. */
@@ -15,21 +15,21 @@ export function transaction({ row, event, postings }: ExportedEntry): string {
 }
 
 /** The balances at the beginning of a period, which sum to zero for each asset. */
-export function openingTransaction(balances: readonly Closing[], instant: string): string {
-  const open = balances.filter(({ amount }) => amount !== '0')
+export function openingTransaction(balances: readonly AccountBalance[], instant: string): string {
+  const open = balances.filter(({ amount }) => amount !== 0n)
   const lines = open.map(
-    ({ code, asset, amount }) => `    ${code}  ${debitPositive(BigInt(amount), asset)}\n`,
+    ({ code, asset, amount }) => `    ${code}  ${debitPositive(amount, asset)}\n`,
   )
   return lines.length === 0 ? '' : `\n${dayOf(instant)} * opening balances\n${lines.join('')}`
 }
 
-/** A transaction of nothing that asserts every balance, by the tool's own assertion sign. */
-export function closingTransaction({ plan, lastDay }: Ending, sign: '=' | '=='): string {
-  const { closing = [] } = plan
-  if (closing.length === 0 || lastDay === '') return ''
-  const lines = closing.map(
-    ({ code, asset, amount }) =>
-      `    ${code}  ${debitPositive(0n, asset)} ${sign} ${debitPositive(BigInt(amount), asset)}\n`,
-  )
-  return `\n${lastDay} * balances as the ledger keeps them\n${lines.join('')}`
-}
+/** A transaction of nothing that asserts balances, by the tool's own assertion sign. */
+export const closingTransaction =
+  (sign: '=' | '==') =>
+  (balances: readonly AccountBalance[], lastDay: string): string => {
+    const lines = balances.map(
+      ({ code, asset, amount }) =>
+        `    ${code}  ${debitPositive(0n, asset)} ${sign} ${debitPositive(amount, asset)}\n`,
+    )
+    return `\n${lastDay} * balances as the ledger keeps them\n${lines.join('')}`
+  }

@@ -1,5 +1,5 @@
-import type { Pool, PoolClient } from 'pg'
-import type { Account } from '../events.ts'
+import type { Pool } from 'pg'
+import type { Account, Asset } from '../events.ts'
 
 /** What of the journal to export; what is left out is not limited. */
 export interface ExportOrder {
@@ -21,10 +21,10 @@ export interface Span {
 }
 
 /** An account with what it holds, in units of its asset, credit-positive. */
-export interface Closing {
+export interface AccountBalance {
   readonly code: Account
-  readonly asset: string
-  readonly amount: string
+  readonly asset: Asset
+  readonly amount: bigint
 }
 
 /**
@@ -35,39 +35,25 @@ export interface ExportPlan {
   readonly spans: readonly Span[]
   readonly period?: { readonly from: string; readonly to: string }
   readonly accounts?: readonly Account[]
-  /** Every balance after the last entry, for exports of the whole journal. */
-  readonly closing?: readonly Closing[]
 }
 
-/**
- * Fixes what an export covers.
- * @param closing whether the format can hold every balance against the ledger's own
- */
+/** Fixes what an export covers. */
 export async function planExport(
   pool: Pool,
   { range = {}, period, accounts }: ExportOrder,
-  closing: boolean,
 ): Promise<ExportPlan> {
   const { shard, from = 1n, to } = range
-  const whole = !period && !accounts && shard === undefined && from <= 1n && to === undefined
-  const client = await pool.connect()
-  let sound = false
-  try {
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-    const spans = await spansOf(client, { shard, from, to, period })
-    const balances = whole && closing ? await balancesOf(client) : undefined
-    await client.query('COMMIT')
-    sound = true
-    return {
-      spans,
-      ...(period ? { period: { from: instant(period.from), to: instant(period.to) } } : {}),
-      ...(accounts ? { accounts } : {}),
-      ...(balances ? { closing: balances } : {}),
-    }
-  } finally {
-    client.release(!sound)
+  const spans = await spansOf(pool, { shard, from, to, period })
+  return {
+    spans,
+    ...(period ? { period: { from: instant(period.from), to: instant(period.to) } } : {}),
+    ...(accounts ? { accounts } : {}),
   }
 }
+
+/** Whether it begins with the first entry and leaves none out, so that its sums are balances. */
+export const isWhole = ({ spans, period, accounts }: ExportPlan): boolean =>
+  !period && !accounts && spans.every(({ from }) => from === '1')
 
 const instant = (date: Date): string => date.toISOString()
 
@@ -79,11 +65,8 @@ interface Bounds {
 }
 
 /** Seals map instants to numbers: booking times never go backwards within a shard. */
-async function spansOf(
-  client: PoolClient,
-  { shard, from, to, period }: Bounds,
-): Promise<readonly Span[]> {
-  const { rows } = await client.query<Span>(
+async function spansOf(pool: Pool, { shard, from, to, period }: Bounds): Promise<readonly Span[]> {
+  const { rows } = await pool.query<Span>(
     `SELECT h.shard, greatest($2, 1 + coalesce((SELECT max(s.seq_to) FROM ledger.seal s
          WHERE s.shard = h.shard AND s.at < $4), 0))::text AS "from",
        least($3, h.seq)::text AS "to",
@@ -92,17 +75,6 @@ async function spansOf(
            WHERE s.shard = h.shard AND s.at < $5) END)::text AS late
      FROM ledger.head h WHERE h.shard = coalesce($1, h.shard) ORDER BY h.shard`,
     [shard ?? null, from, to ?? null, period?.from ?? null, period?.to ?? null],
-  )
-  return rows
-}
-
-async function balancesOf(client: PoolClient): Promise<readonly Closing[]> {
-  const { rows } = await client.query<Closing>(
-    `SELECT a.code, s.code AS asset, coalesce(sum(b.balance), 0)::text AS amount
-     FROM ledger.account a JOIN ledger.asset s ON s.id = a.asset
-     LEFT JOIN ledger.balance b ON b.account = a.id
-     GROUP BY a.id, s.code HAVING EXISTS (SELECT FROM ledger.balance t WHERE t.account = a.id)
-     ORDER BY a.id`,
   )
   return rows
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import { to as copyTo } from 'pg-copy-streams'
 import { COLUMNS, isoInstant, type JournalEntry, legsOf, parseEntry, valueAt } from '../entry.ts'
 import type { Account, Asset, LedgerEvent } from '../events.ts'
+import { copyLines } from './copy.ts'
 import type { ExportPlan, Span } from './plan.ts'
 
 /** An account as exports write it. */
@@ -36,7 +36,6 @@ export interface ExportedSeal {
 }
 
 const ACCOUNTS_MAX = 100_000
-const UTF8 = 'utf8'
 
 /** Accounts and kinds by their ids. Both are never changed, so that what was read once holds. */
 class Names {
@@ -131,26 +130,8 @@ async function* readRows(
 
 /** All values in `where` are numbers and instants of our own making: COPY takes no parameters. */
 async function* copyRows(pool: Pool, where: string): AsyncGenerator<JournalEntry[]> {
-  const client = await pool.connect()
-  let sound = false
-  try {
-    await client.query(`BEGIN READ ONLY; SET LOCAL timezone = 'UTC'; SET LOCAL datestyle = 'ISO';
-      SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = off`)
-    const stream = client.query(
-      copyTo(`COPY (SELECT ${COLUMNS} FROM ledger.journal WHERE ${where} ORDER BY seq) TO STDOUT`),
-    )
-    stream.setEncoding(UTF8)
-    let rest = ''
-    for await (const chunk of stream as AsyncIterable<string>) {
-      const lines = (rest + chunk).split('\n')
-      rest = lines.pop()!
-      if (lines.length > 0) yield lines.map(parseEntry)
-    }
-    await client.query('COMMIT')
-    sound = true
-  } finally {
-    client.release(!sound) // also after a reader that stops early: its COPY ends with the connection
-  }
+  const select = `SELECT ${COLUMNS} FROM ledger.journal WHERE ${where} ORDER BY seq`
+  for await (const lines of copyLines(pool, select)) yield lines.map(parseEntry)
 }
 
 const withinPeriod =

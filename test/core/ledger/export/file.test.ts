@@ -1,11 +1,17 @@
 import { createHash } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { exportToFile, NotResumable } from '../../../../core/ledger/export/file.ts'
-import { FORMATS, type FormatName, writeExport } from '../../../../core/ledger/export/index.ts'
+import { IdSet } from '../../../../core/ledger/export/id-set.ts'
+import {
+  FORMATS,
+  type FormatName,
+  type Position,
+  writeExport,
+} from '../../../../core/ledger/export/index.ts'
 import { planExport } from '../../../../core/ledger/export/plan.ts'
 import type { Ledger } from '../../../../core/ledger/ledger.ts'
 import { ledgerCommand } from '../../../../server/ledger/index.ts'
@@ -59,29 +65,39 @@ describe('an export to a file', function () {
 
   for (const format of Object.keys(FORMATS) as FormatName[]) {
     it(`goes on after every part as if nothing had happened (${format})`, async () => {
-      const plan = await planExport(database.pool, {}, FORMATS[format].closes)
-      const parts: { text: string; resume: Parameters<typeof writeExport>[3] }[] = []
-      const declared: string[] = []
-      for await (const { text, position, declared: more } of writeExport(
-        database.pool,
-        format,
-        plan,
-      )) {
-        declared.push(...more)
-        parts.push({ text, resume: { resume: { ...position, declared: [...declared] } } })
+      const plan = await planExport(database.pool, {})
+      const declared = new IdSet()
+      const parts: { text: string; resume: Position | undefined; saved: string }[] = []
+      for await (const part of writeExport(database.pool, format, plan, { declared })) {
+        const saved = JSON.stringify(declared)
+        parts.push({ text: part.text, resume: part.position, saved })
       }
       const all = parts.map(({ text }) => text).join('')
-      expect(parts.length).to.be.above(4)
-      for (const [i, { resume }] of parts.slice(1, -1).entries()) {
-        let text = parts
-          .slice(0, i + 2)
-          .map((part) => part.text)
-          .join('')
-        for await (const part of writeExport(database.pool, format, plan, resume)) text += part.text
+      expect(parts.filter(({ resume }) => resume).length).to.be.above(3)
+      for (const [i, { resume, saved }] of parts.entries()) {
+        if (!resume) continue
+        const before = parts.slice(0, i + 1)
+        let text = before.map((part) => part.text).join('')
+        const known = { declared: new IdSet(JSON.parse(saved)), resume }
+        for await (const part of writeExport(database.pool, format, plan, known)) text += part.text
         expect(text === all, `after part ${i + 1}`).to.equal(true)
       }
     })
   }
+
+  it('that was cut off between its last byte and its name does not end twice', async () => {
+    const [whole, cut] = [join(folder, 'whole.journal'), join(folder, 'cut.journal')]
+    const wanted = { format: 'hledger', order: {}, resume: false, saveEveryBytes: 1 } as const
+    await exportToFile(database.pool, whole, wanted)
+    await mkdir(cut) // a folder in the way of the name
+    const failure = await exportToFile(database.pool, cut, wanted).catch(
+      (error: Error & { code: string }) => error.code,
+    )
+    expect(failure).to.equal('EISDIR')
+    await rm(cut, { recursive: true })
+    await exportToFile(database.pool, cut, { ...wanted, resume: true })
+    expect(await hash(cut)).to.equal(await hash(whole))
+  })
 
   it('that was cut off goes on, and is the same file; it appears when it is whole', async () => {
     const [whole, cut] = [join(folder, 'whole.csv'), join(folder, 'cut.csv')]
