@@ -1,6 +1,6 @@
 /**
- * A row of the journal as a value. Identifiers are kept as text, since nothing is reckoned with them;
- * instants are ISO 8601 in UTC to the microsecond.
+ * A row of the journal as a value. Identifiers are kept as text, since nothing is reckoned with
+ * them; instants are ISO 8601 in UTC to the microsecond.
  */
 export interface JournalEntry {
   readonly id: string
@@ -74,7 +74,8 @@ export const valueAt = (entry: JournalEntry): string => entry.effectiveAt ?? ent
 
 /** The columns of the journal in their order, as `parseEntry` takes them. */
 export const COLUMNS = `id, owner, seq, at, amount, rest, fee, payee, expires_at, endpoint,
-  price_version, bps, asset, shard, kind, phase, guards, accounts, amounts, effective_at, meta, leaf`
+  price_version, bps, asset, shard, kind, phase, guards, accounts, amounts, effective_at, meta,
+  leaf`
 
 const NULL = '\\N'
 

@@ -1,7 +1,7 @@
 import { valueAt } from '../entry.ts'
 import { dayAfter, dayOf, debitPositive, decimalsOf, type Format, formatUnits } from './format.ts'
 
-/** Value dates may lie before the first use of an account, so that all are open from the beginning. */
+/** Value dates may lie before the first use of an account: all are open from the beginning. */
 const OPENED = '1970-01-01'
 
 /** A file of beancount; `bean-check` accepts it. Its tolerance is nil: amounts are exact. */
@@ -45,9 +45,9 @@ const KNOWN_MAX = 100_000
 
 /**
  * The name of an account in beancount, where each part begins with a capital or a digit and has
- * letters, digits and hyphens alone. Reversible: a small first letter becomes a capital, `-xHH` stands
- * for the character of that hexadecimal number, and `X-x00` in front says that the first letter is
- * none that became a capital. The code itself stands beside the account, as `code`.
+ * letters, digits and hyphens alone. Reversible: a small first letter becomes a capital, `-xHH`
+ * stands for the character of that hexadecimal number, and `X-x00` in front says that the first
+ * letter is none that became a capital. The code itself stands beside the account, as `code`.
  */
 export function beancountAccount(code: string): string {
   const name = known.get(code) ?? code.split(':').map(component).join(':')

@@ -2,8 +2,8 @@ import type { Pool } from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 
 /**
- * The lines of a `COPY … TO STDOUT`, some at a time, no faster than they are asked for: whatever the
- * query gives, little of it is in memory. Instants are in UTC.
+ * The lines of a `COPY … TO STDOUT`, some at a time, no faster than they are asked for: whatever
+ * the query gives, little of it is in memory. Instants are in UTC.
  */
 export async function* copyLines(pool: Pool, select: string): AsyncGenerator<string[]> {
   const client = await pool.connect()
@@ -22,6 +22,6 @@ export async function* copyLines(pool: Pool, select: string): AsyncGenerator<str
     await client.query('COMMIT')
     sound = true
   } finally {
-    client.release(!sound) // also after a reader that stops early: its COPY ends with the connection
+    client.release(!sound) // a reader that stops early ends its COPY with the connection
   }
 }

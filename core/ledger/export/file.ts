@@ -34,8 +34,8 @@ interface Sidecar {
 const SAVE_EVERY_BYTES = 16 * 1024 * 1024
 
 /**
- * Writes an export to a file, which appears when it is whole. Until then FILE.part and FILE.part.json
- * hold what there is, and survive a crash.
+ * Writes an export to a file, which appears when it is whole. Until then FILE.part and
+ * FILE.part.json hold what there is, and survive a crash.
  * @returns how many entries it has
  * @throws NotResumable
  */

@@ -2,8 +2,8 @@ const PAGE_BITS = 65_536n
 const PAGE_BYTES = 8_192
 
 /**
- * A set of accounts by id, at a bit for each: ids are dense, and an export of a million accounts has
- * to remember which of them it has declared. As JSON it is small enough to be saved often.
+ * A set of accounts by id, at a bit for each: ids are dense, and an export of a million accounts
+ * has to remember which of them it has declared. As JSON it is small enough to be saved often.
  */
 export class IdSet {
   readonly #pages: Map<string, Uint8Array>

@@ -7,8 +7,9 @@ const line = (value: object): string => `${JSON.stringify(value)}\n`
 const texts = (values: readonly bigint[] | null) => values?.map(String) ?? null
 
 /**
- * Everything, one JSON object a line: accounts, entries with all columns of their rows, and seals, so
- * that the books can be proved without the database (`verifyExport`). Nothing in it can change later.
+ * Everything, one JSON object a line: accounts, entries with all columns of their rows, and seals,
+ * so that the books can be proved without the database (`verifyExport`). Nothing in it can change
+ * later.
  */
 export const jsonl: Format = {
   start: (plan) => {

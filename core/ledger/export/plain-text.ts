@@ -3,7 +3,7 @@ import { dayOf, debitPositive } from './format.ts'
 import type { AccountBalance } from './plan.ts'
 import type { ExportedEntry } from './read.ts'
 
-/** What hledger and ledger-cli have in common: dates, codes, and postings that are debit-positive. */
+/** What hledger and ledger-cli have in common: dates, codes, and debit-positive postings. */
 export function transaction({ row, event, postings }: ExportedEntry): string {
   const value = valueAt(row)
   const booked = value === row.at ? '' : `, booked:${row.at}`

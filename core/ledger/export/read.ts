@@ -88,8 +88,8 @@ export interface ReadOptions {
 }
 
 /**
- * The entries of a plan in the order (shard, seq), in pages as they come from the database: a COPY for
- * each shard, read no faster than its reader asks for more.
+ * The entries of a plan in the order (shard, seq), in pages as they come from the database: a COPY
+ * for each shard, read no faster than its reader asks for more.
  */
 export async function* readEntries(
   pool: Pool,

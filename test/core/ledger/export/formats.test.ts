@@ -135,11 +135,12 @@ describe('the exports of the books', function () {
     expect(await month('2025-01-01', '2026-11-02')).to.deep.equal(before)
   })
 
-  it('of an account have its entries whole, and of a beginning those of all its accounts', async () => {
+  it('of an account have its entries whole, of a beginning those of all its accounts', async () => {
     const some = await lines({ accounts: ['liabilities:providers:acme:'] })
     const { rows } = await database.pool.query<{ n: number }>(
-      `SELECT count(*)::integer AS n FROM ledger.posting p WHERE EXISTS (SELECT FROM ledger.posting q
-         WHERE q.shard = p.shard AND q.seq = p.seq AND q.account LIKE 'liabilities:providers:acme:%')`,
+      `SELECT count(*)::integer AS n FROM ledger.posting p
+       WHERE EXISTS (SELECT FROM ledger.posting q WHERE q.shard = p.shard AND q.seq = p.seq
+         AND q.account LIKE 'liabilities:providers:acme:%')`,
     )
     expect(some).to.have.length(rows[0]!.n).above(2_000)
     expect(some.filter((line) => line.includes('income:commission'))).to.not.deep.equal([])

@@ -88,7 +88,7 @@ describe('the accounting tools', function () {
     await books.post({ type: 'receipt.confirmed', amount: micros(5n) }, late)
   }
 
-  /** Our balances as a tool writes them: debit-positive decimals by name; those of nothing left out. */
+  /** Our balances as a tool writes them: debit-positive decimals by name, without empty ones. */
   async function ours(name: (code: string) => string): Promise<Map<string, string>> {
     const rows = await trialBalance(database.pool)
     return new Map(
