@@ -6,9 +6,15 @@ export const inTransaction = <T>(
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> => between('BEGIN', pool, work)
 
-/** Reads in one transaction: all that `work` sees is of one instant of the database. */
-export const readTogether = <T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> =>
-  between('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', pool, work)
+/**
+ * Reads in one transaction: all that `work` sees is of one instant of the database.
+ * @param settings for this transaction, as in `SET LOCAL jit = off`
+ */
+export const readTogether = <T>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<T>,
+  settings = '',
+): Promise<T> => between(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${settings}`, pool, work)
 
 async function between<T>(
   begin: string,

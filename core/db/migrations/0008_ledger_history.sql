@@ -20,7 +20,7 @@ CREATE TABLE ledger.snapshot (
   seq_to bigint NOT NULL,    -- the last entry of the chunk
   debits numeric NOT NULL,   -- a lifetime's may outgrow a bigint, unlike the balance: credits - debits
   credits numeric NOT NULL,
-  entries smallint[] NOT NULL, -- how far before seq_to, in the order of the journal …
+  entries smallint[] NOT NULL, -- seq - seq_to of each, ascending to at most 0 …
   amounts bigint[] NOT NULL,   -- … and by how much each of them changed the account
   PRIMARY KEY (account, shard, seq_to)
 );
@@ -32,7 +32,7 @@ SELECT ledger.protect(name) FROM unnest(ARRAY['ledger.chunk', 'ledger.snapshot']
 CREATE INDEX seal_at ON ledger.seal (shard, at, seq_to);
 
 -- Entries in one chunk; at most 32,767. The tail that is not summed up yet is read from the journal.
-CREATE FUNCTION ledger.chunk_size() RETURNS integer LANGUAGE sql IMMUTABLE RETURN 4096;
+CREATE FUNCTION ledger.chunk_size() RETURNS integer LANGUAGE sql IMMUTABLE RETURN 1024;
 
 -- What the entries after `p_after`, up to `p_upto`, changed: one row for each entry and account. The legs
 -- are those of `ledger.legs`, by set. With p_account of that one only.
@@ -73,7 +73,7 @@ LANGUAGE sql STABLE AS $$
   SELECT c.account, p_shard, p_to, c.debits + coalesce(b.debits, 0), c.credits + coalesce(b.credits, 0),
     c.entries, c.amounts
   FROM (SELECT m.account, -sum(least(m.amount, 0)) AS debits, sum(greatest(m.amount, 0)) AS credits,
-      array_agg((p_to - m.seq)::smallint ORDER BY m.seq) AS entries,
+      array_agg((m.seq - p_to)::smallint ORDER BY m.seq) AS entries,
       array_agg(m.amount ORDER BY m.seq) AS amounts
     FROM ledger.movements(p_shard, p_from - 1, p_to) m GROUP BY m.account) c
   LEFT JOIN LATERAL (SELECT s.debits, s.credits FROM ledger.snapshot s
@@ -84,7 +84,8 @@ LANGUAGE sql STABLE AS $$
 -- waits for no booking, and none for it.
 CREATE FUNCTION ledger.take_snapshots(p_shard smallint, p_limit integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = ledger, pg_temp
-  SET enable_seqscan = off SET enable_hashagg = off SET jit = off AS $$
+  SET enable_seqscan = off SET enable_hashagg = off SET jit = off
+  SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   size integer := chunk_size();
   done bigint;
@@ -159,15 +160,15 @@ RETURNS TABLE (shard smallint, seq bigint, chunk_to bigint) LANGUAGE sql STABLE 
 
 -- What was booked after `seq` of its shard, but belongs to a point by its value date.
 CREATE FUNCTION ledger.late(p_at timestamptz, p_shard smallint DEFAULT -1, p_seq bigint DEFAULT 0)
-RETURNS TABLE (shard smallint, seq bigint, value_at timestamptz, account bigint, amount bigint)
-LANGUAGE sql STABLE AS $$
-  SELECT j.shard, j.seq, j.effective_at, u.account, sum(u.amount)::bigint
+RETURNS TABLE (shard smallint, seq bigint, booked_at timestamptz, value_at timestamptz, account bigint,
+  amount bigint) LANGUAGE sql STABLE AS $$
+  SELECT j.shard, j.seq, j.at, j.effective_at, u.account, sum(u.amount)::bigint
   FROM ledger.journal j
   JOIN ledger.cut(p_at, p_shard, p_seq) c ON c.shard = j.shard AND j.seq > c.seq
   CROSS JOIN LATERAL unnest(j.accounts, j.amounts) u(account, amount)
   WHERE j.effective_at IS NOT NULL AND tstzrange(j.effective_at, j.at, '[]') @> p_at
     AND (j.effective_at, j.shard, j.seq) <= (p_at, p_shard, p_seq)
-  GROUP BY 1, 2, 3, 4 HAVING sum(u.amount) <> 0 $$;
+  GROUP BY 1, 2, 3, 4, 5 HAVING sum(u.amount) <> 0 $$;
 
 -- The debits and credits of accounts, all up to a point: balance = credits - debits.
 CREATE FUNCTION ledger.totals_at(
@@ -189,8 +190,8 @@ BEGIN
       CROSS JOIN LATERAL (SELECT * FROM snapshot s WHERE s.account = p.account AND s.shard = p.shard
         AND s.seq_to <= p.chunk_to ORDER BY s.seq_to DESC LIMIT 1) s
       CROSS JOIN LATERAL (SELECT -sum(least(u.amount, 0)) AS debits, sum(greatest(u.amount, 0)) AS credits
-        FROM unnest(s.entries, s.amounts) u(back, amount)
-        WHERE s.seq_to > p.seq AND s.seq_to - u.back > p.seq) o
+        FROM unnest(s.amounts[width_bucket((p.seq - s.seq_to)::smallint, s.entries) + 1:]) u(amount)
+        WHERE s.seq_to > p.seq) o
     UNION ALL
     SELECT p.account, greatest(-m.amount, 0), greatest(m.amount, 0)
       FROM (SELECT DISTINCT p.shard, p.seq, p.chunk_to FROM place p WHERE p.seq > p.chunk_to) t
@@ -216,14 +217,16 @@ DECLARE
   piece snapshot;
   done bigint;
   missing integer := p_limit;
+  first integer;
   found integer;
 BEGIN
   FOR piece IN SELECT * FROM snapshot s WHERE s.account = p_account AND s.shard = p_shard
       AND s.seq_to > p_after ORDER BY s.seq_to LOOP
-    RETURN QUERY SELECT piece.seq_to - u.back, u.amount
-      FROM unnest(piece.entries, piece.amounts) WITH ORDINALITY u(back, amount, n)
-      WHERE piece.seq_to - u.back > p_after AND piece.seq_to - u.back <= p_upto
-      ORDER BY u.n LIMIT missing;
+    first := width_bucket(greatest(p_after - piece.seq_to, -32768)::smallint, piece.entries) + 1;
+    RETURN QUERY SELECT piece.seq_to + u.back, u.amount
+      FROM unnest(piece.entries[first:first + missing - 1], piece.amounts[first:first + missing - 1])
+        u(back, amount)
+      WHERE piece.seq_to + u.back <= p_upto;
     GET DIAGNOSTICS found = ROW_COUNT;
     missing := missing - found;
     IF missing = 0 OR piece.seq_to >= p_upto THEN RETURN; END IF;

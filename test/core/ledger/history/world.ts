@@ -83,7 +83,7 @@ export async function bookAtRandom(
     return books.settle(call, charged)
   }
   for (const round of fc.sample(ROUND, { numRuns: rounds, seed })) {
-    await Promise.all(round.map((step) => run(step as Step)))
+    await Promise.all(round.map((step) => run(step)))
   }
   return books
 }
