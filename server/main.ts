@@ -23,13 +23,21 @@ const USAGE = `usage: node server/main.ts COMMAND
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   serve,
   jobs,
-  demo: (args) => demo(parts, args, write),
+  demo: (args) => demo(parts, args, (text) => void write(text)),
   ledger,
 }
 
-function write(text: string): void {
-  process.stdout.write(text)
-}
+/** Resolves when the reader has room for more: a long export waits for a slow pipe. */
+const write = (text: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => (error ? reject(error) : resolve()))
+  })
+
+/** A reader that has seen enough, such as `head`, is no error. */
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(0)
+})
 
 const tell = (text: string): void => {
   process.stderr.write(text)
@@ -45,10 +53,10 @@ async function serve(): Promise<number> {
   if (sandbox) {
     const apiKey = await firstAgent(dataDir, url, sandbox.wallets.agent)
     const { sellerUrl, rpcUrl } = sandbox
-    write(`${banner({ url, dataDir, sandbox: { apiKey, sellerUrl, rpcUrl } })}\n`)
-  } else write(`${banner({ url, dataDir })}\n`)
+    await write(`${banner({ url, dataDir, sandbox: { apiKey, sellerUrl, rpcUrl } })}\n`)
+  } else await write(`${banner({ url, dataDir })}\n`)
   await stopped
-  write('\nStopping: requests at work are finished first.\n')
+  await write('\nStopping: requests at work are finished first.\n')
   await running.stop()
   return 0
 }
@@ -92,13 +100,18 @@ async function ledger(args: readonly string[]): Promise<number> {
 async function openBooks(place: Parameters<typeof joinDatabase>[0]) {
   const database = await joinDatabase(place)
   const pool = createPool(database.url, { max: 4, role: 'hub_app', statementMs: 3_600_000 })
-  return {
-    pool,
-    async close() {
-      await pool.end()
-      await database.close()
-    },
+  const close = async (): Promise<void> => {
+    await pool.end()
+    await database.close()
   }
+  try {
+    await pool.query('SELECT FROM ledger.head')
+  } catch (error) {
+    await close()
+    const advice = 'Start the hub once, or set HUB_DATA_DIR or DATABASE_URL to where it runs.'
+    throw new ConfigError(`There are no books here. ${advice}`, { cause: error })
+  }
+  return { pool, close }
 }
 
 const [name = 'serve', ...args] = process.argv.slice(2)

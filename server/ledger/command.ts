@@ -14,7 +14,7 @@ export interface Context {
   readonly tell: Write
 }
 
-export type Values = Readonly<Record<string, string | boolean | undefined>>
+export type Values = Readonly<Record<string, string | boolean | readonly string[] | undefined>>
 
 /** One command of `npm run ledger`. */
 export interface Command {
@@ -36,12 +36,12 @@ export class Misuse extends Error {
 export const FAILED = 1
 
 /** A text option, or a word that has to be there. @throws Misuse */
-export function needed(value: string | boolean | undefined, name: string): string {
+export function needed(value: Values[string], name: string): string {
   if (typeof value !== 'string' || value.trim() === '') throw new Misuse(`${name} is needed`)
   return value
 }
 
-export const optional = (value: string | boolean | undefined): string | undefined =>
+export const optional = (value: Values[string]): string | undefined =>
   typeof value === 'string' ? value : undefined
 
 /**

@@ -64,8 +64,7 @@ function orderOf(values: Values): ExportOrder {
   return { ...(period ? { period } : {}), ...(accounts.length > 0 ? { accounts } : {}) }
 }
 
-const texts = (value: string | boolean | undefined): string[] =>
-  typeof value === 'string' ? [value] : []
+const texts = (value: Values[string]): string[] => (typeof value === 'string' ? [value] : [])
 
 /** `--month`, or `--from` and `--to`, of which one may be left out. @throws Misuse */
 export function periodOf(values: Values): { readonly from: Date; readonly to: Date } | undefined {

@@ -4,8 +4,8 @@ import { Ledger } from '../../core/ledger/ledger.ts'
 import { adjustCommand, refundCommand, transferCommand } from './book.ts'
 import { type Command, type Context, Misuse, type Values, type Write } from './command.ts'
 import { exportCommand } from './export.ts'
-import { balancesCommand } from './reports.ts'
-import { verifyCommand } from './verify.ts'
+import { balancesCommand, closeCommand, statementCommand } from './reports.ts'
+import { checkpointsCommand, verifyCommand } from './verify.ts'
 
 const MISUSED = 2
 const WIDTH = 24
@@ -13,8 +13,11 @@ const WIDTH = 24
 /** The commands of the books, in the order in which the help tells them. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   verify: verifyCommand,
+  checkpoints: checkpointsCommand,
   balances: balancesCommand,
+  statement: statementCommand,
   export: exportCommand,
+  close: closeCommand,
   adjust: adjustCommand,
   refund: refundCommand,
   transfer: transferCommand,
@@ -72,7 +75,7 @@ function parse(command: Command, args: readonly string[]): { values: Values; wor
     })
     const extra = positionals[command.words ?? 0]
     if (extra !== undefined) throw new Misuse(`unknown argument: ${extra}`)
-    return { values: values as Values, words: positionals }
+    return { values, words: positionals }
   } catch (error) {
     if (error instanceof Misuse) throw error
     throw new Misuse((error as Error).message)
