@@ -137,7 +137,12 @@ const onceOf = (values: Values): Once => ({
 })
 
 function amountOf(values: Values): Micros {
-  const amount = usd(needed(values['amount'], '--amount'))
-  if (amount === 0n) throw new Misuse('--amount must be above zero')
-  return amount
+  const text = needed(values['amount'], '--amount')
+  try {
+    const amount = usd(text)
+    if (amount > 0n) return amount
+  } catch (error) {
+    throw new Misuse((error as Error).message)
+  }
+  throw new Misuse('--amount must be above zero')
 }
