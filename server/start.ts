@@ -103,13 +103,16 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
   }
 }
 
-/** The test money that the spend wallet was given is there before the books: their opening. */
+/**
+ * The test money that the spend wallet was given is there before the books: their opening. The block
+ * that it names tells reconciliation which transfers came before.
+ */
 async function openBooks({ ledger }: Hub, { money, spendOpening }: Sandbox): Promise<void> {
   const owner = await ledger.account(SPEND)
-  await ledger.post(
-    { type: 'balance.opened', account: SPEND, amount: spendOpening },
-    { owner, id: derivedUuid(BOOKS_OPENED, money.spend.address) },
-  )
+  const { number } = await money.chain.head()
+  const id = derivedUuid(BOOKS_OPENED, money.spend.address)
+  const event = { type: 'balance.opened', account: SPEND, amount: spendOpening } as const
+  await ledger.post(event, { owner, id, meta: { block: String(number) } })
 }
 
 /** The chain, facilitator and wallets that the configuration names. */

@@ -1,0 +1,121 @@
+import type { ClientBase } from 'pg'
+import type { WalletName } from './types.ts'
+
+/** Entries of the journal that one statement goes through. */
+const SLICE = 100_000n
+const CURSOR = 'reconcile-chain'
+
+/** Below this number a kind is a step of a call, which moves no wallet. */
+const SINGLE_STEPS = 16
+
+/**
+ * Takes over what the journal says of the wallets since the last time, and then ties together what
+ * belongs together within the books: the confirmation of a receipt with the receipt, and the answer
+ * to an exception with the exception.
+ * @returns what the books say that each wallet holds, as of the last entry that was taken over
+ */
+export async function readBooks(client: ClientBase): Promise<ReadonlyMap<WalletName, bigint>> {
+  // One statement, so that the heads and the balances are of the same instant.
+  const { rows: shards } = await client.query<{
+    shard: number
+    head: bigint
+    from: bigint
+    treasury: bigint
+    spend: bigint
+  }>(
+    `SELECT h.shard, h.seq AS head, coalesce(c.seq, 0) AS from,
+       (SELECT -sum(b.balance)::bigint FROM ledger.balance b
+        WHERE b.shard = h.shard AND b.account = ANY ($2)) AS treasury,
+       (SELECT -sum(b.balance)::bigint FROM ledger.balance b
+        WHERE b.shard = h.shard AND b.account = ANY ($3)) AS spend
+     FROM ledger.head h LEFT JOIN hub.cursor c ON c.name = $1 AND c.shard = h.shard`,
+    [CURSOR, ...(await accounts(client))],
+  )
+  const held = new Map<WalletName, bigint>([
+    ['treasury', 0n],
+    ['spend', 0n],
+  ])
+  for (const { shard, head, from, treasury, spend } of shards) {
+    held.set('treasury', held.get('treasury')! + treasury)
+    held.set('spend', held.get('spend')! + spend)
+    for (let low = from; low < head; low += SLICE) {
+      await takeOver(client, shard, low, low + SLICE < head ? low + SLICE : head)
+    }
+    await client.query(
+      `INSERT INTO hub.cursor VALUES ($1, $2, $3)
+       ON CONFLICT (name, shard) DO UPDATE SET seq = excluded.seq`,
+      [CURSOR, shard, head],
+    )
+  }
+  await tieTogether(client)
+  return held
+}
+
+/** The accounts of a wallet: what is in transit is in the treasury's wallet already. */
+const ACCOUNTS = `SELECT array_agg(id) FILTER (WHERE code <> 'assets:usdc:base:spend') AS treasury,
+    array_agg(id) FILTER (WHERE code = 'assets:usdc:base:spend') AS spend,
+    array_agg(id) FILTER (WHERE code = 'assets:usdc:base:in-transit') AS transit
+  FROM ledger.account
+  WHERE code IN ('assets:usdc:base:treasury', 'assets:usdc:base:in-transit', 'assets:usdc:base:spend')`
+
+async function accounts(client: ClientBase): Promise<[bigint[], bigint[]]> {
+  const { rows } = await client.query<{ treasury: bigint[]; spend: bigint[] }>(ACCOUNTS)
+  return [rows[0]!.treasury, rows[0]!.spend]
+}
+
+/** What is not a hash, an address or a number is as good as not said. */
+const TAKE_OVER = `
+  INSERT INTO hub.wallet_entry (wallet, shard, seq, owner, entry, phase, event, amount, transit, tx,
+    payer, opens_at, exception, at)
+  SELECT m.wallet, j.shard, j.seq, j.owner, j.id, j.phase, k.event, m.amount, m.transit,
+    substring(lower(coalesce(j.meta ->> 'tx', j.meta ->> 'transaction')) FROM '^0x[0-9a-f]{64}$'),
+    substring(lower(j.meta ->> 'payer') FROM '^0x[0-9a-f]{40}$'),
+    substring(j.meta ->> 'block' FROM '^[0-9]{1,18}$')::bigint,
+    substring(j.meta ->> 'exception' FROM '^[0-9]{1,18}$')::bigint,
+    j.at
+  FROM (${ACCOUNTS}) a, ledger.journal j
+  JOIN ledger.kind k ON k.id = j.kind
+  CROSS JOIN LATERAL (
+    SELECT CASE WHEN u.account = ANY (a.spend) THEN 'spend' ELSE 'treasury' END AS wallet,
+      -sum(u.amount)::bigint AS amount,
+      coalesce(-sum(u.amount) FILTER (WHERE u.account = ANY (a.transit)), 0)::bigint AS transit
+    FROM unnest(j.accounts, j.amounts) u(account, amount)
+    WHERE u.account = ANY (a.treasury || a.spend) GROUP BY 1) m
+  WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND j.kind >= ${SINGLE_STEPS}
+    AND (m.amount <> 0 OR m.transit <> 0)
+  ORDER BY j.seq`
+
+const takeOver = (client: ClientBase, shard: number, low: bigint, high: bigint) =>
+  client.query(TAKE_OVER, [shard, low, high])
+
+async function tieTogether(client: ClientBase): Promise<void> {
+  // Of a receipt the hub's own look at the chain counts, not what the facilitator said.
+  await client.query(
+    `UPDATE hub.wallet_entry e SET tx = c.tx FROM hub.wallet_entry c
+     WHERE c.entry = e.entry AND c.wallet = e.wallet AND c.event = 'receipt.confirmed'
+       AND c.transit <> 0 AND e.amount <> 0 AND e.tx IS DISTINCT FROM c.tx AND c.tx IS NOT NULL
+       AND NOT EXISTS (SELECT FROM hub.transfer t WHERE t.entry = e.id)`,
+  )
+  await client.query(
+    `UPDATE hub.wallet_entry e SET answers = x.id
+     FROM (SELECT DISTINCT ON (x.id) x.id, e.id AS entry
+       FROM hub.reconciliation_exception x
+       JOIN hub.wallet_entry e ON e.exception = x.id AND e.wallet = x.wallet AND e.amount = x.amount
+         AND e.event IN ('surplus.found', 'shortfall.found')
+       LEFT JOIN hub.wallet_entry other ON other.answers = x.id
+       WHERE other.id IS NULL AND (x.resolved_at IS NULL OR x.answer_id = e.entry)
+       ORDER BY x.id, e.id) x
+     WHERE e.id = x.entry`,
+  )
+  // What came into transit and left it again is done with: by the id of both entries, or because an
+  // exception of the one was answered by the other.
+  await client.query(
+    `UPDATE hub.wallet_entry e SET transit = 0
+     FROM (SELECT array_agg(e.id) AS ids FROM hub.wallet_entry e
+       LEFT JOIN hub.reconciliation_exception x ON x.id = e.answers
+       LEFT JOIN hub.wallet_entry asked ON asked.id = x.entry
+       WHERE e.transit <> 0 GROUP BY coalesce(asked.entry, e.entry), e.wallet
+       HAVING sum(e.transit) = 0) done
+     WHERE e.id = ANY (done.ids)`,
+  )
+}
