@@ -1,15 +1,20 @@
 import type { Pool } from 'pg'
 import { PgBoss } from 'pg-boss'
 import { expireHolds } from '../core/ledger/expire.ts'
+import { takeSnapshots } from '../core/ledger/history/snapshot.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
 import type { Log } from '../core/log.ts'
 import { type ResolvePorts, resolvePayments } from '../core/payments/resolve.ts'
+import type { SigningKey } from '../core/signing-key.ts'
+import { verifyBooks } from './verify-books.ts'
 
 /** What jobs work with. */
 export interface JobPorts extends ResolvePorts {
   readonly pool: Pool
   readonly ledger: Ledger
   readonly log: Log
+  /** Signs the checkpoints of the ledger. */
+  readonly signingKey: SigningKey
 }
 
 interface Job {
@@ -21,6 +26,8 @@ interface Job {
 export const jobs = {
   'expire-holds': { everySeconds: 5, run: ({ pool, ledger }) => expireHolds(pool, ledger) },
   'resolve-payments': { everySeconds: 5, run: (ports) => resolvePayments(ports) },
+  'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
+  'verify-ledger': { everySeconds: 60, run: verifyBooks },
   'make-partitions': {
     everySeconds: 86_400,
     run: ({ pool }) => pool.query('SELECT ledger.ensure_partitions()'),

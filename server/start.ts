@@ -13,6 +13,7 @@ import { assertSupports } from '../core/payments/facilitator.ts'
 import { httpFacilitator } from '../core/payments/facilitators/http.ts'
 import { localFacilitator } from '../core/payments/facilitators/local.ts'
 import type { Plugin } from '../core/plugin.ts'
+import { loadSigningKey, type SigningKey } from '../core/signing-key.ts'
 import { type Hub, type Money, openHub } from './hub.ts'
 import { type Sandbox, startSandbox } from './sandbox/start.ts'
 
@@ -22,7 +23,7 @@ export interface Parts {
   readonly privileged: readonly Plugin[]
   readonly startJobs: (
     databaseUrl: string,
-    ports: Hub['ports'] & Pick<Hub, 'pool'>,
+    ports: Hub['ports'] & Pick<Hub, 'pool'> & { readonly signingKey: SigningKey },
   ) => Promise<{ stop(): Promise<void> }>
 }
 
@@ -88,7 +89,8 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     stops.push(() => hub.close())
     if (sandbox) await openBooks(hub, sandbox)
     if (config.jobs) {
-      const running = await parts.startJobs(url, { ...hub.ports, pool: hub.pool })
+      const signingKey = await loadSigningKey(config)
+      const running = await parts.startJobs(url, { ...hub.ports, pool: hub.pool, signingKey })
       stops.push(() => running.stop())
     }
     if (options.doors ?? true) {
