@@ -1,0 +1,164 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { monthName, monthStart, systemClock } from '../../../../core/clock.ts'
+import { balancesAt } from '../../../../core/ledger/history/balance.ts'
+import { closedPeriods, closePeriod, NotClosable } from '../../../../core/ledger/history/period.ts'
+import { statement } from '../../../../core/ledger/history/statement.ts'
+import type { AccountRef, Ledger } from '../../../../core/ledger/ledger.ts'
+import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
+import { micros, newId, smallBooks } from '../world.ts'
+
+describe('the closing of a month', () => {
+  const now = systemClock.now()
+  /** The first instants of this month and of those before it. */
+  const start = (back: number): Date => monthStart(now, -back)
+  const name = (back: number): string => monthName(start(back))
+  const end = start(0)
+  let database: FreshDatabase
+  let books: Ledger
+  let owner: AccountRef
+
+  beforeEach(async () => {
+    database = await freshDatabase()
+    const small = await smallBooks(database.pool)
+    books = small.books
+    owner = small.owner
+  })
+  afterEach(() => database.drop())
+
+  const failure = (work: Promise<unknown>): Promise<unknown> =>
+    work.then(
+      () => 'done',
+      (error: unknown) => error,
+    )
+
+  const buy = (effectiveAt: Date, amount = 1_000n) => {
+    const event = { type: 'credits.purchased', credits: owner.code } as const
+    const entry = { owner, id: newId(), effectiveAt }
+    return books.post({ ...event, amount: micros(amount) }, entry).then(() => entry.id)
+  }
+  const close = (back: number) => closePeriod(database.pool, name(back), 'finance@house')
+
+  /** When an entry counts, and what it says of another date. */
+  async function dateOf(id: string): Promise<{ at: Date; meant: string | null }> {
+    const { rows } = await database.pool.query(
+      `SELECT coalesce(effective_at, at) AS at, meta ->> 'value_date' AS meant
+       FROM ledger.journal WHERE id = $1`,
+      [id],
+    )
+    return rows[0]
+  }
+
+  it('is refused for one that is not over, that is none, or by nobody', async () => {
+    for (const back of [0, -1, -13]) {
+      const error = await failure(close(back))
+      expect(error).to.be.instanceOf(NotClosable)
+      expect(String(error)).to.include(`the month ${name(back)} is not over yet`)
+    }
+    for (const month of ['2026-13', '2026-1', 'October', '2026-10-01', '']) {
+      expect(await failure(closePeriod(database.pool, month, 'x')), month).to.be.instanceOf(
+        NotClosable,
+      )
+    }
+    expect(await failure(closePeriod(database.pool, name(1), ' '))).to.be.instanceOf(NotClosable)
+    expect(await closedPeriods(database.pool)).to.deep.equal([])
+  })
+
+  it('goes in order, leaves no month out, and happens once', async () => {
+    expect(await close(4)).to.deep.equal([name(4)])
+    expect(await close(2)).to.deep.equal([name(3), name(2)])
+    for (const back of [2, 3, 4, 5]) expect(await close(back)).to.deep.equal([])
+    const both = await Promise.all([close(1), close(1), close(1)])
+    expect(both.flat()).to.deep.equal([name(1)])
+    const closed = await closedPeriods(database.pool)
+    expect(closed.map(({ month }) => month)).to.deep.equal([4, 3, 2, 1].map(name))
+    for (const { author, closedAt } of closed) {
+      expect(author).to.equal('finance@house')
+      expect(closedAt.getTime()).to.be.at.least(now.getTime())
+    }
+  })
+
+  it('makes the database refuse a value date in it, or before it', async () => {
+    await close(1)
+    const { id: transit } = await books.account('assets:usdc:base:in-transit')
+    const post = (effectiveAt: Date) =>
+      failure(
+        database.pool.query(
+          `SELECT ledger.post($1, $2, $3, 'credits.purchased', $4, '{-5,5}', $5)`,
+          [owner.shard, owner.id, newId(), [transit, owner.id], effectiveAt],
+        ),
+      )
+    for (const instant of [end.getTime() - 1, start(1), start(30)]) {
+      expect(await post(new Date(instant))).to.have.property('code', 'AH001')
+    }
+    expect(await post(end)).to.equal('done')
+  })
+
+  it('turns a late entry into one of the open month, which tells its date', async () => {
+    const before = await buy(new Date(end.getTime() - 1))
+    await close(1)
+    const [late, inTime] = [await buy(new Date(end.getTime() - 1)), await buy(end)]
+    expect(await dateOf(before)).to.deep.equal({ at: new Date(end.getTime() - 1), meant: null })
+    expect(await dateOf(inTime)).to.deep.equal({ at: end, meant: null })
+    const { at, meant } = await dateOf(late)
+    expect(at.getTime()).to.be.at.least(now.getTime())
+    expect(meant).to.equal(new Date(end.getTime() - 1).toISOString())
+  })
+
+  it('books nothing in it any more, even by a clock that is set back', async () => {
+    await database.admin.query(`SELECT ledger.open_shard(1::smallint)`) // never booked
+    await close(1)
+    const { rows } = await database.pool.query('SELECT at >= $1 AS open FROM ledger.head', [end])
+    expect(rows).to.deep.equal([{ open: true }, { open: true }])
+  })
+
+  it('fixes its numbers for ever', async () => {
+    const dates = fc.array(fc.integer({ min: -90 * 86_400_000, max: 86_400_000 }), {
+      maxLength: 25,
+    })
+    const seed = now.getTime() % 2 ** 31
+    for (const offset of fc.sample(dates, { numRuns: 4, seed }).flat()) {
+      await buy(new Date(Math.min(end.getTime() + offset, now.getTime())))
+    }
+    await buy(new Date(end.getTime() - 1))
+    const numbers = async () => [
+      await balancesAt(database.pool, start(1)),
+      await balancesAt(database.pool, end),
+      await statement(database.pool, owner.code, { from: start(1), to: end, limit: 1_000 }),
+    ]
+    await close(1)
+    const fixed = await numbers()
+    for (const offset of fc.sample(dates, { numRuns: 4, seed: seed + 1 }).flat()) {
+      await buy(new Date(Math.min(end.getTime() + offset, now.getTime())))
+    }
+    await buy(new Date(end.getTime() - 1))
+    expect(await numbers()).to.deep.equal(fixed)
+  })
+
+  it('beside bookings has each of them before it or in the open month', async () => {
+    const lastInstant = new Date(end.getTime() - 1)
+    const credits = async () =>
+      (await balancesAt(database.pool, end, { like: [owner.code] }))[0]!.balance
+    let closing: Promise<unknown> | undefined
+    let asClosed: Promise<bigint> | undefined
+    const ids: string[] = []
+    const one = async (i: number): Promise<void> => {
+      if (i === 40) {
+        closing = close(1)
+        asClosed = closing.then(credits)
+      }
+      ids.push(await buy(lastInstant, 1n))
+    }
+    for (let i = 0; i < 100; i += 5) {
+      await Promise.all([0, 1, 2, 3, 4].map((j) => one(i + j)))
+    }
+    await closing
+    const counted = await asClosed
+    const dates = await Promise.all(ids.map(dateOf))
+    const before = dates.filter(({ meant }) => meant === null)
+    expect(before.length).to.be.within(36, 99)
+    expect(before.every(({ at }) => at < end)).to.equal(true)
+    expect(counted).to.equal(BigInt(before.length))
+    expect(await credits()).to.equal(counted)
+  })
+})
