@@ -200,6 +200,6 @@ const TRANSIT = `
     max(e.id) AS row, max(e.tx) AS tx, min(e.at) AS since
   FROM hub.wallet_entry e
   WHERE e.wallet = $1 AND e.transit <> 0 AND e.answers IS NULL AND NOT EXISTS (
-    SELECT FROM hub.reconciliation_exception x WHERE x.entry = e.id
-      AND x.resolution IN ('booked', 'explained'))
+    SELECT FROM hub.wallet_entry of JOIN hub.reconciliation_exception x ON x.entry = of.id
+    WHERE of.entry = e.entry AND x.resolution IN ('booked', 'explained'))
   GROUP BY e.entry ORDER BY e.entry`
