@@ -12,7 +12,7 @@ import {
 import { Findings, type Verification } from './verify/findings.ts'
 import { onSnapshot, runChecks } from './verify/run.ts'
 
-export type { Check, Verification } from './verify/findings.ts'
+export type { Verification } from './verify/findings.ts'
 
 const EVERYTHING = {
   ...ofBalances(WHOLE),

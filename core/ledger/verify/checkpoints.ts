@@ -12,7 +12,7 @@ export interface Trust {
 }
 
 export const SIGNED = 'every checkpoint is signed, and fits its seal'
-const CARRIED = 'the verified balances are those that were signed'
+export const CARRIED = 'the verified balances are those that were signed'
 const PAGE = 1_000
 
 interface Kept {

@@ -62,7 +62,9 @@ export async function verifySince(
   for (const { shard } of rows) {
     const own = new Findings()
     try {
-      const progress = await onSnapshot(pool, 'READ WRITE', (client) => step(client, shard, own, options))
+      const progress = await onSnapshot(pool, 'READ WRITE', (client) =>
+        step(client, shard, own, options),
+      )
       findings.include(own)
       if (progress) shards.push(progress)
     } catch (error) {

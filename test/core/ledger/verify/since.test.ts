@@ -39,7 +39,9 @@ describe('the verification since the newest checkpoint', () => {
   }
 
   async function notes(): Promise<string> {
-    return (await Array.fromAsync(exportCheckpoints(database.pool))).join('')
+    let text = ''
+    for await (const note of exportCheckpoints(database.pool)) text += note
+    return text
   }
 
   it('goes on where the last one ended, and says so in a signed checkpoint', async () => {

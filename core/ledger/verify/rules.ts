@@ -1,0 +1,92 @@
+import type { LedgerEvent } from '../events.ts'
+
+/** What `ledger.kind` says of an event, for whoever has no database. A test holds the two equal. */
+export interface Rule {
+  readonly event: LedgerEvent['type']
+  readonly phase: number
+  /** Accounts that it may debit and credit, `%` for anything; undefined for the steps of a call. */
+  readonly debits?: string
+  readonly credits?: string
+  /** What `meta` must tell. */
+  readonly needs: readonly string[]
+}
+
+const step = (event: Rule['event'], phase: number): Rule => ({ event, phase, needs: [] })
+const single = (event: Rule['event'], debits: string, credits: string): Rule => ({
+  event,
+  phase: 0,
+  debits,
+  credits,
+  needs: [],
+})
+const decided = (event: Rule['event'], debits: string, credits: string): Rule => ({
+  ...single(event, debits, credits),
+  needs: ['author', 'reason'],
+})
+
+const AGENT = 'liabilities:agents:%:credits'
+const PROVIDER = 'liabilities:providers:%'
+const EARNER = `${PROVIDER},income:services:%`
+const WALLET = 'assets:usdc:base:%'
+const IN_TRANSIT = 'assets:usdc:base:in-transit'
+const SPEND = 'assets:usdc:base:spend'
+const SELLERS = 'liabilities:x402-out:in-transit'
+const PAYOUTS = 'liabilities:payouts:in-transit'
+const RECEIVABLE = 'assets:receivable:providers'
+const SUSPENSE = 'liabilities:suspense'
+const UNITS = 'liabilities:free-calls:%,liabilities:allowances:%'
+const GRANTED = 'equity:free-calls:granted,equity:allowances:granted'
+const ANY = '%'
+
+/** By the number of the kind. */
+export const RULES: Readonly<Record<number, Rule>> = {
+  1: step('call.reserved', 1),
+  2: step('call.settled', 2),
+  3: step('call.released', 2),
+  4: step('call.expired', 2),
+  16: single('credits.purchased', IN_TRANSIT, AGENT),
+  17: single('receipt.confirmed', 'assets:usdc:base:treasury', IN_TRANSIT),
+  18: single('call.sold', IN_TRANSIT, `${EARNER},income:commission`),
+  19: single('external.confirmed', SELLERS, SPEND),
+  20: single('external.refunded', SELLERS, AGENT),
+  21: single('payout.started', PROVIDER, PAYOUTS),
+  22: single('payout.confirmed', PAYOUTS, WALLET),
+  23: single('payout.failed', PAYOUTS, PROVIDER),
+  24: single('units.granted', GRANTED, UNITS),
+  25: single('credits.granted', 'expenses:free-tier', AGENT),
+  26: single('credits.lapsed', AGENT, 'income:breakage'),
+  27: single('balance.opened', 'assets:%', 'equity:opening,equity:opening-eth'),
+  28: single('external.lost', 'expenses:x402-loss', SPEND),
+  29: {
+    ...decided('call.reversed', `${EARNER},income:commission,${RECEIVABLE}`, AGENT),
+    phase: 3,
+  },
+  30: single('call.sponsored', 'expenses:free-tier', EARNER),
+  31: single('credits.transferred', AGENT, AGENT),
+  32: single(
+    'gas.paid',
+    'expenses:gas,equity:conversion:eth',
+    'equity:conversion:usdc,assets:eth:base:gas',
+  ),
+  33: single('facilitator.charged', 'expenses:facilitator', WALLET),
+  34: single('wallet.moved', WALLET, WALLET),
+  35: decided('surplus.found', WALLET, SUSPENSE),
+  36: decided('shortfall.found', 'expenses:reconciliation-difference', WALLET),
+  37: decided('deposit.identified', SUSPENSE, AGENT),
+  38: decided('receivable.recovered', PROVIDER, RECEIVABLE),
+  39: decided('receivable.written-off', 'expenses:bad-debt', RECEIVABLE),
+  40: decided('balance.adjusted', ANY, ANY),
+}
+
+const patterns = new Map<string, RegExp>()
+
+/** Whether a code is one of the accounts of a rule. */
+export function fits(code: string, accounts: string): boolean {
+  let pattern = patterns.get(accounts)
+  if (!pattern) {
+    const each = accounts.split(',').map((part) => part.replaceAll('%', '.*'))
+    pattern = new RegExp(`^(?:${each.join('|')})$`)
+    patterns.set(accounts, pattern)
+  }
+  return pattern.test(code)
+}
