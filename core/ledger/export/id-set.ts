@@ -1,4 +1,4 @@
-const PAGE_BITS = 65_536n
+const PAGE_BITS = 65_536
 const PAGE_BYTES = 8_192
 
 /**
@@ -6,11 +6,11 @@ const PAGE_BYTES = 8_192
  * has to remember which of them it has declared. As JSON it is small enough to be saved often.
  */
 export class IdSet {
-  readonly #pages: Map<string, Uint8Array>
+  readonly #pages: Map<number, Uint8Array>
 
   constructor(saved: Readonly<Record<string, string>> = {}) {
     const pages = Object.entries(saved)
-    this.#pages = new Map(pages.map(([page, bits]) => [page, Buffer.from(bits, 'base64')]))
+    this.#pages = new Map(pages.map(([page, bits]) => [Number(page), Buffer.from(bits, 'base64')]))
   }
 
   has(id: string): boolean {
@@ -32,8 +32,9 @@ export class IdSet {
   }
 }
 
-function placeOf(id: string): readonly [page: string, byte: number, bit: number] {
-  const number = BigInt(id)
-  const within = Number(number % PAGE_BITS)
-  return [String(number / PAGE_BITS), within >> 3, 1 << (within & 7)]
+/** Ids are counted up from 1000 by the database, and stay far below 2 ** 53. */
+function placeOf(id: string): readonly [page: number, byte: number, bit: number] {
+  const number = Number(id)
+  const within = number % PAGE_BITS
+  return [(number - within) / PAGE_BITS, within >> 3, 1 << (within & 7)]
 }

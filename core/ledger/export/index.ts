@@ -15,7 +15,7 @@ import {
   isWhole,
   planExport,
 } from './plan.ts'
-import { type ExportedAccount, type ExportedEntry, readEntries } from './read.ts'
+import { type ExportedEntry, readEntries } from './read.ts'
 
 export const FORMATS = { jsonl, csv, hledger, ledger: ledgerCli, beancount } as const
 export type FormatName = keyof typeof FORMATS
@@ -65,14 +65,13 @@ export async function* writeExport(
   }
   const after = resume && { shard: resume.shard, seq: BigInt(resume.seq) }
   const seals = format.seal !== undefined && !plan.period && !plan.accounts
-  const seen = new WeakSet<ExportedAccount>()
   for await (const page of readEntries(pool, plan, { after, seals })) {
     const last = page.at(-1)?.row
     if (!last) continue
     let text = ''
     let { entries, lastDay } = position
     for (const entry of page) {
-      text += declareNew(format, entry, declared, seen) + format.entry(entry)
+      text += declareNew(format, entry, declared) + format.entry(entry)
       if (entry.seal) text += format.seal?.(entry.seal) ?? ''
       entries++
       const day = dayOf(valueAt(entry.row))
@@ -100,18 +99,10 @@ export async function* exportLedger(
   for await (const { text } of writeExport(pool, name, plan)) yield text
 }
 
-/** `seen` spares most accounts the look into `declared`. */
-function declareNew(
-  format: Format,
-  { postings }: ExportedEntry,
-  declared: IdSet,
-  seen: WeakSet<ExportedAccount>,
-): string {
+function declareNew(format: Format, { postings }: ExportedEntry, declared: IdSet): string {
   if (!format.account) return ''
   let text = ''
   for (const { account } of postings) {
-    if (seen.has(account)) continue
-    seen.add(account)
     if (declared.has(account.id)) continue
     declared.add(account.id)
     text += format.account(account)

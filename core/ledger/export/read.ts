@@ -35,7 +35,7 @@ export interface ExportedSeal {
   readonly hash: string
 }
 
-const ACCOUNTS_MAX = 100_000
+const ACCOUNTS_MAX = 50_000
 
 /** Accounts and kinds by their ids. Both are never changed, so that what was read once holds. */
 class Names {

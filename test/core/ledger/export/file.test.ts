@@ -73,7 +73,7 @@ describe('an export to a file', function () {
         parts.push({ text: part.text, resume: part.position, saved })
       }
       const all = parts.map(({ text }) => text).join('')
-      expect(parts.filter(({ resume }) => resume).length).to.be.above(3)
+      expect(parts.some(({ resume }) => resume)).to.equal(true)
       for (const [i, { resume, saved }] of parts.entries()) {
         if (!resume) continue
         const before = parts.slice(0, i + 1)
