@@ -534,7 +534,7 @@ AS $function$
   INSERT INTO signing_key (id, public_key) VALUES (p_id, p_public_key) ON CONFLICT (id) DO NOTHING $function$;
 GRANT EXECUTE ON FUNCTION ledger.add_signing_key(text,bytea) TO hub_app;
 
-CREATE OR REPLACE FUNCTION ledger.apply(p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[], payee bigint[], bps smallint[], ttl integer[], endpoint integer[], price_version integer[], guard_n integer[], guard bigint[], exact boolean, OUT outcomes smallint[], OUT balances bigint[])
+CREATE OR REPLACE FUNCTION ledger.apply(p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[], payee bigint[], bps smallint[], ttl integer[], endpoint integer[], price_version integer[], guard_n integer[], guard bigint[], exact boolean, OUT outcomes smallint[], OUT owners bigint[], OUT balances bigint[])
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -542,6 +542,7 @@ CREATE OR REPLACE FUNCTION ledger.apply(p_shard smallint, k smallint[], owner bi
  SET enable_seqscan TO 'off'
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
  SET jit TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
@@ -554,38 +555,41 @@ DECLARE
   first uuid;
   final uuid;
   short bigint[];
-  refused boolean[];
+  skipped boolean[]; -- operations that are not to be booked; null: none that is known before
   applied integer;
   touched bigint[];
-  assets smallint[];
   deltas bigint[];
   next bytea;
   updated integer;
 BEGIN
   -- The bounds let PostgreSQL leave out all partitions but those of the batch before it starts.
-  SELECT x INTO first FROM unnest(id) x ORDER BY x LIMIT 1;
-  SELECT x INTO final FROM unnest(id) x ORDER BY x DESC LIMIT 1;
+  SELECT x.ids[1], x.ids[size] INTO first, final
+    FROM (SELECT array_agg(u ORDER BY u) FROM unnest(id) u) x(ids);
   SELECT h.seq, h.hash, greatest(clock_timestamp(), h.at) INTO STRICT base, link, instant
     FROM head h WHERE h.shard = p_shard FOR UPDATE;
 
   -- Which accounts cannot pay for everything that this batch asks of them, or are not there at all?
   -- This is the journal's foreign key too: it costs a probe for each account, and not for each row.
   SELECT array_agg(d.account) INTO short FROM (
-      SELECT o.owner AS account, o.asset, sum(o.amount) AS demand
+      SELECT o.owner AS account, o.asset, sum(o.amount)::bigint AS demand
         FROM unnest(k, owner, asset, amount) o(k, owner, asset, amount)
         WHERE o.k = 1 GROUP BY o.owner, o.asset
       UNION ALL
-      SELECT g.account, 4, sum(amount[g.n]) FROM unnest(guard_n, guard) g(n, account)
+      SELECT g.account, 4, sum(amount[g.n])::bigint FROM unnest(guard_n, guard) g(n, account)
         GROUP BY g.account
       UNION ALL
       SELECT o.payee, o.asset, 0 FROM unnest(k, payee, asset) o(k, payee, asset)
         WHERE o.k = 1 GROUP BY o.payee, o.asset) d
-    LEFT JOIN LATERAL (SELECT * FROM balance b WHERE b.account = d.account AND b.shard = p_shard
-      LIMIT 1) b ON true
+    LEFT JOIN balance b ON b.account = d.account AND b.shard = p_shard
     WHERE b.account IS NULL OR b.asset <> d.asset OR b.balance - b.floor < d.demand;
+  IF exact THEN
+    SELECT array_agg(EXISTS (SELECT FROM journal r WHERE r.owner = o.owner AND r.id = o.id
+        AND r.id BETWEEN first AND final AND r.phase = least(o.k, 2)) ORDER BY o.n) INTO skipped
+      FROM unnest(k, owner, id) WITH ORDINALITY o(k, owner, id, n);
+  END IF;
   IF short IS NOT NULL THEN
-    refused := refuse(p_shard, k, owner, id, amount, asset, payee, guard_n, guard, instant, first, final,
-      short);
+    skipped := refuse(p_shard, k, owner, id, amount, asset, payee, guard_n, guard, instant, first, final,
+      short, skipped);
   END IF;
 
   INSERT INTO journal SELECT x.*, sha256(record_send(ROW(x.*))) FROM (
@@ -607,10 +611,9 @@ BEGIN
       WITH ORDINALITY o(k, owner, id, amount, asset, payee, bps, ttl, endpoint, price_version, n)
     LEFT JOIN LATERAL (SELECT * FROM journal h WHERE o.k > 1 AND h.owner = o.owner AND h.id = o.id
       AND h.id BETWEEN first AND final AND h.phase = 1 LIMIT 1) h ON true
-    WHERE CASE o.k WHEN 1 THEN refused IS NULL OR NOT refused[o.n] WHEN 2 THEN o.amount <= h.amount
-        WHEN 3 THEN h.amount IS NOT NULL ELSE h.expires_at <= instant END
-      AND (NOT exact OR NOT EXISTS (SELECT FROM journal r WHERE r.owner = o.owner AND r.id = o.id
-        AND r.id BETWEEN first AND final AND r.phase = least(o.k, 2)))) x;
+    WHERE (skipped IS NULL OR NOT skipped[o.n]) AND CASE o.k WHEN 1 THEN true
+      WHEN 2 THEN o.amount <= h.amount WHEN 3 THEN h.amount IS NOT NULL
+      ELSE h.expires_at <= instant END) x;
   GET DIAGNOSTICS applied = ROW_COUNT;
 
   IF applied > 0 THEN
@@ -623,33 +626,33 @@ BEGIN
         CASE j.phase WHEN 2 THEN j.amount ELSE 0 END AS used
       FROM journal j WHERE j.shard = p_shard AND j.seq BETWEEN base + 1 AND base + applied
         AND j.id BETWEEN first AND final
-    ), change(account, asset, amount) AS (
-      SELECT w.owner, w.asset, w.back FROM written w
+    ), change(account, amount) AS (
+      SELECT w.owner, w.back FROM written w
       UNION ALL
-      SELECT holds_account(w.asset), w.asset, -sum(w.back + w.used) FROM written w GROUP BY 2
+      SELECT w.payee, w.share FROM written w WHERE w.phase = 2
       UNION ALL
-      SELECT w.payee, w.asset, sum(w.share) FROM written w WHERE w.phase = 2 GROUP BY 1, 2
+      SELECT v.account, v.amount
+        FROM (SELECT w.asset, -sum(w.back + w.used)::bigint AS held, sum(w.fee)::bigint AS fee
+          FROM written w GROUP BY w.asset) w
+        CROSS JOIN LATERAL (VALUES (holds_account(w.asset), w.held),
+          (CASE w.asset WHEN 1 THEN 1 END, w.fee)) v(account, amount) -- no account: an error below
       UNION ALL
-      SELECT 1, w.asset, sum(w.fee) FROM written w WHERE w.fee > 0 GROUP BY 2
-      UNION ALL
-      SELECT g.account, 4, w.back FROM written w, unnest(w.guards) g(account)
-      UNION ALL
-      SELECT v.account, 4, sum(cardinality(w.guards) * v.amount) FROM written w
-        CROSS JOIN LATERAL (VALUES (40::bigint, -w.back - w.used), (42, w.used)) v(account, amount)
-        WHERE w.guards IS NOT NULL GROUP BY 1
+      SELECT v.account, v.amount FROM written w
+        CROSS JOIN LATERAL (SELECT g, w.back FROM unnest(w.guards) g
+          UNION ALL VALUES (40::bigint, cardinality(w.guards) * (-w.back - w.used)),
+            (42, cardinality(w.guards) * w.used)) v(account, amount)
+        WHERE w.guards IS NOT NULL
     )
     SELECT (SELECT sha256(link || string_agg(w.leaf, '' ORDER BY w.seq)) FROM written w),
-        array_agg(d.account), array_agg(d.asset), array_agg(d.delta)
-      INTO next, touched, assets, deltas
-      FROM (SELECT c.account, c.asset, sum(c.amount)::bigint AS delta FROM change c
-        GROUP BY 1, 2) d
+        array_agg(d.account ORDER BY d.account), array_agg(d.delta ORDER BY d.account)
+      INTO next, touched, deltas
+      FROM (SELECT c.account, sum(c.amount)::bigint AS delta FROM change c GROUP BY 1) d
       WHERE d.delta <> 0;
-    UPDATE balance b SET balance = b.balance + d.delta
-      FROM unnest(touched, assets, deltas) d(account, asset, delta)
-      WHERE b.account = d.account AND b.shard = p_shard AND b.asset = d.asset;
+    UPDATE balance b SET balance = b.balance + deltas[width_bucket(b.account, touched)]
+      WHERE b.account = ANY (touched) AND b.shard = p_shard;
     GET DIAGNOSTICS updated = ROW_COUNT;
     IF updated <> cardinality(touched) THEN
-      RAISE EXCEPTION 'an account in the batch is unknown or of another asset';
+      RAISE EXCEPTION 'an account in the batch has no balance on shard %', p_shard;
     END IF;
     INSERT INTO seal VALUES (p_shard, base + 1, base + applied, instant, link, next);
     UPDATE head SET seq = base + applied, hash = next, at = instant WHERE shard = p_shard;
@@ -660,9 +663,9 @@ BEGIN
   ELSE outcomes := explain(k, owner, id, amount, asset, payee, bps, endpoint, price_version, guard_n, guard,
     base, instant, first, final);
   END IF;
-  SELECT array_agg(b.balance) INTO balances FROM unnest(k, owner) o(k, owner)
-    LEFT JOIN LATERAL (SELECT b.balance FROM balance b
-      WHERE o.k > 1 AND b.account = o.owner AND b.shard = p_shard LIMIT 1) b ON true;
+  SELECT array_agg(b.account), array_agg(b.balance) INTO owners, balances FROM balance b
+    WHERE b.account = ANY (ARRAY(SELECT o.owner FROM unnest(k, owner) o(k, owner) WHERE o.k > 1))
+      AND b.shard = p_shard;
 END $function$;
 GRANT EXECUTE ON FUNCTION ledger.apply(smallint,smallint[],bigint[],uuid[],bigint[],smallint[],bigint[],smallint[],integer[],integer[],integer[],integer[],bigint[],boolean) TO hub_app;
 
@@ -871,19 +874,20 @@ BEGIN
     AND (SELECT sum(amount) = 0 FROM unnest(amounts) u(amount)), false);
 END $function$;
 
-CREATE OR REPLACE FUNCTION ledger.late(p_at timestamp with time zone, p_shard smallint DEFAULT '-1'::integer, p_seq bigint DEFAULT 0)
- RETURNS TABLE(shard smallint, seq bigint, value_at timestamp with time zone, account bigint, amount bigint)
+CREATE OR REPLACE FUNCTION ledger.late(p_at timestamp with time zone, p_shard smallint DEFAULT '-1'::integer, p_seq bigint DEFAULT 0, p_account bigint DEFAULT NULL::bigint)
+ RETURNS TABLE(shard smallint, seq bigint, booked_at timestamp with time zone, value_at timestamp with time zone, account bigint, amount bigint)
  LANGUAGE sql
  STABLE
 AS $function$
-  SELECT j.shard, j.seq, j.effective_at, u.account, sum(u.amount)::bigint
+  SELECT j.shard, j.seq, j.at, j.effective_at, u.account, sum(u.amount)::bigint
   FROM ledger.journal j
   JOIN ledger.cut(p_at, p_shard, p_seq) c ON c.shard = j.shard AND j.seq > c.seq
   CROSS JOIN LATERAL unnest(j.accounts, j.amounts) u(account, amount)
-  WHERE j.effective_at IS NOT NULL AND tstzrange(j.effective_at, j.at, '[]') @> p_at
+  WHERE (p_account IS NULL OR p_account = ANY (j.accounts) AND u.account = p_account)
+    AND j.effective_at IS NOT NULL AND tstzrange(j.effective_at, j.at, '[]') @> p_at
     AND (j.effective_at, j.shard, j.seq) <= (p_at, p_shard, p_seq)
-  GROUP BY 1, 2, 3, 4 HAVING sum(u.amount) <> 0 $function$;
-GRANT EXECUTE ON FUNCTION ledger.late(timestamp with time zone,smallint,bigint) TO hub_app;
+  GROUP BY 1, 2, 3, 4, 5 HAVING sum(u.amount) <> 0 $function$;
+GRANT EXECUTE ON FUNCTION ledger.late(timestamp with time zone,smallint,bigint,bigint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.leaf(j ledger.journal)
  RETURNS bytea
@@ -964,14 +968,16 @@ DECLARE
   piece snapshot;
   done bigint;
   missing integer := p_limit;
+  first integer;
   found integer;
 BEGIN
   FOR piece IN SELECT * FROM snapshot s WHERE s.account = p_account AND s.shard = p_shard
       AND s.seq_to > p_after ORDER BY s.seq_to LOOP
-    RETURN QUERY SELECT piece.seq_to - u.back, u.amount
-      FROM unnest(piece.entries, piece.amounts) WITH ORDINALITY u(back, amount, n)
-      WHERE piece.seq_to - u.back > p_after AND piece.seq_to - u.back <= p_upto
-      ORDER BY u.n LIMIT missing;
+    first := width_bucket(greatest(p_after - piece.seq_to, -32768)::smallint, piece.entries) + 1;
+    RETURN QUERY SELECT piece.seq_to + u.back, u.amount
+      FROM unnest(piece.entries[first:first + missing - 1], piece.amounts[first:first + missing - 1])
+        u(back, amount)
+      WHERE piece.seq_to + u.back <= p_upto;
     GET DIAGNOSTICS found = ROW_COUNT;
     missing := missing - found;
     IF missing = 0 OR piece.seq_to >= p_upto THEN RETURN; END IF;
@@ -1112,14 +1118,14 @@ BEGIN
     USING ERRCODE = 'restrict_violation', HINT = 'Correct an entry by posting another one.';
 END $function$;
 
-CREATE OR REPLACE FUNCTION ledger.refuse(p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[], payee bigint[], guard_n integer[], guard bigint[], instant timestamp with time zone, first uuid, final uuid, short bigint[])
+CREATE OR REPLACE FUNCTION ledger.refuse(p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[], payee bigint[], guard_n integer[], guard bigint[], instant timestamp with time zone, first uuid, final uuid, short bigint[], skipped boolean[])
  RETURNS boolean[]
  LANGUAGE plpgsql
  SET search_path TO 'ledger', 'pg_temp'
 AS $function$
 #variable_conflict use_column
 DECLARE
-  refused boolean[] := array_fill(false, ARRAY[cardinality(k)]);
+  refused boolean[] := coalesce(skipped, array_fill(false, ARRAY[cardinality(k)]));
   account bigint[]; -- those that are short, ascending
   counts smallint[]; -- the asset of each
   available bigint[];
@@ -1141,19 +1147,17 @@ BEGIN
     FROM (SELECT DISTINCT unnest(short)) s(account)
     LEFT JOIN balance b ON b.account = s.account AND b.shard = p_shard;
   FOR op IN
-    SELECT o.n, o.k, o.owner, o.asset, o.amount, r.phase IS NOT NULL AS known, h.amount AS held,
+    SELECT o.n, o.k, o.owner, o.asset, o.amount, h.amount AS held,
       h.payee, o.amount - o.amount * h.bps / 10000 AS share, h.expires_at, o.owner || g.guards AS parties
     FROM unnest(k, owner, id, amount, asset) WITH ORDINALITY o(k, owner, id, amount, asset, n)
     LEFT JOIN journal h ON o.k > 1 AND h.owner = o.owner AND h.id = o.id AND h.phase = 1
       AND h.id BETWEEN first AND final
-    LEFT JOIN journal r ON r.owner = o.owner AND r.id = o.id AND r.phase = least(o.k, 2)
-      AND r.id BETWEEN first AND final
     CROSS JOIN LATERAL (SELECT CASE o.k WHEN 1 THEN guards_of(o.n::integer, guard_n, guard)
       ELSE h.guards END) g(guards)
     WHERE o.owner = ANY (short) OR g.guards && short OR o.k = 2 AND h.payee = ANY (short)
     ORDER BY o.n
   LOOP
-    CONTINUE WHEN op.known;
+    CONTINUE WHEN refused[op.n];
     IF op.k = 1 THEN
       back := -op.amount;
       FOREACH party IN ARRAY op.parties LOOP
@@ -1205,7 +1209,7 @@ AS $function$
   SELECT c.account, p_shard, p_to, c.debits + coalesce(b.debits, 0), c.credits + coalesce(b.credits, 0),
     c.entries, c.amounts
   FROM (SELECT m.account, -sum(least(m.amount, 0)) AS debits, sum(greatest(m.amount, 0)) AS credits,
-      array_agg((p_to - m.seq)::smallint ORDER BY m.seq) AS entries,
+      array_agg((m.seq - p_to)::smallint ORDER BY m.seq) AS entries,
       array_agg(m.amount ORDER BY m.seq) AS amounts
     FROM ledger.movements(p_shard, p_from - 1, p_to) m GROUP BY m.account) c
   LEFT JOIN LATERAL (SELECT s.debits, s.credits FROM ledger.snapshot s
@@ -1254,7 +1258,17 @@ AS $function$
 #variable_conflict use_column
 DECLARE
   single bigint := CASE cardinality(p_accounts) WHEN 1 THEN p_accounts[1] END;
+  tail_accounts bigint[];
+  tail_amounts bigint[];
 BEGIN
+  -- A statement of its own, since most points have no tail: only to prepare to read it takes a while.
+  IF EXISTS (SELECT FROM cut(p_at, p_shard, p_seq) c WHERE c.seq > c.chunk_to) THEN
+    SELECT array_agg(m.account), array_agg(m.amount) INTO tail_accounts, tail_amounts
+      FROM cut(p_at, p_shard, p_seq) c
+      CROSS JOIN LATERAL movements(c.shard, c.chunk_to, c.seq, single) m
+      WHERE c.seq > c.chunk_to
+        AND c.shard = coalesce((SELECT a.home FROM account a WHERE a.id = single), c.shard);
+  END IF;
   RETURN QUERY
   WITH place AS MATERIALIZED (
     SELECT a.id AS account, c.* FROM unnest(p_accounts) w(id) JOIN account a ON a.id = w.id
@@ -1265,16 +1279,14 @@ BEGIN
       CROSS JOIN LATERAL (SELECT * FROM snapshot s WHERE s.account = p.account AND s.shard = p.shard
         AND s.seq_to <= p.chunk_to ORDER BY s.seq_to DESC LIMIT 1) s
       CROSS JOIN LATERAL (SELECT -sum(least(u.amount, 0)) AS debits, sum(greatest(u.amount, 0)) AS credits
-        FROM unnest(s.entries, s.amounts) u(back, amount)
-        WHERE s.seq_to > p.seq AND s.seq_to - u.back > p.seq) o
+        FROM unnest(s.amounts[width_bucket((p.seq - s.seq_to)::smallint, s.entries) + 1:]) u(amount)
+        WHERE s.seq_to > p.seq) o
     UNION ALL
-    SELECT p.account, greatest(-m.amount, 0), greatest(m.amount, 0)
-      FROM (SELECT DISTINCT p.shard, p.seq, p.chunk_to FROM place p WHERE p.seq > p.chunk_to) t
-      CROSS JOIN LATERAL movements(t.shard, t.chunk_to, t.seq, single) m
-      JOIN place p ON p.shard = t.shard AND p.account = m.account
+    SELECT m.account, greatest(-m.amount, 0), greatest(m.amount, 0)
+      FROM unnest(tail_accounts, tail_amounts) m(account, amount)
     UNION ALL
-    SELECT p.account, greatest(-l.amount, 0), greatest(l.amount, 0)
-      FROM late(p_at, p_shard, p_seq) l JOIN place p ON p.shard = l.shard AND p.account = l.account
+    SELECT l.account, greatest(-l.amount, 0), greatest(l.amount, 0)
+      FROM late(p_at, p_shard, p_seq, single) l
   )
   SELECT w.id, coalesce(sum(t.debits), 0), coalesce(sum(t.credits), 0)
     FROM unnest(p_accounts) w(id) LEFT JOIN total t ON t.account = w.id GROUP BY w.id;

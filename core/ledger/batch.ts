@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { elapsedMs, sleep } from '../clock.ts'
 import { OUTCOMES, type Outcome } from './events.ts'
+import { FairQueue } from './queue.ts'
 
 /** What to do with a hold; the numbers are the `kind`s of the journal. */
 export const STEP = { reserve: 1, settle: 2, release: 3, expire: 4 } as const
@@ -43,50 +44,56 @@ export class LedgerUnavailable extends Error {
   override readonly name = 'LedgerUnavailable'
 }
 
-const BATCH_MAX = 1_000
+export interface BatcherOptions {
+  /** How many batches may be under way at once; they queue for the shard's head. @defaultValue 1 */
+  readonly lanes?: number
+  /** How many operations a batch takes. @defaultValue 1000 */
+  readonly batchMax?: number
+  /** How long a batch is tried again while the database is out of reach. @defaultValue 15000 */
+  readonly retryForMs?: number
+}
+
 const QUEUE_MAX = 50_000
+const QUEUE_OWNER_MAX = 20_000
 const RETRY_EVERY_MS = 50
-/** Of real time: tries may take seconds each before they fail. */
-const RETRY_FOR_MS = 15_000
 const APPLY = {
   name: 'ledger.apply',
-  text: `SELECT outcomes, balances::text[] AS balances
+  text: `SELECT array_to_string(outcomes, '') AS outcomes, owners::text, balances::text
     FROM ledger.apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 }
 
 /**
  * Group commit for one shard. While a batch is under way, new operations gather for the next:
  * no timer, so that light load means a batch of one, and heavy load few large transactions.
+ * - An owner who sends more than there is room for waits behind itself, and delays nobody else.
  * - A lost connection repeats the batch with the same ids, which the journal then calls replayed.
  * - An operation that the database refuses with an error fails alone: its batch is split in two.
  */
 export class Batcher {
   readonly #pool: Pool
   readonly #shard: number
-  readonly #lanes: number
-  readonly #retryForMs: number
-  #waiting: Waiting[] = []
+  readonly #options: Required<BatcherOptions>
+  readonly #queue = new FairQueue<Waiting>(QUEUE_MAX, QUEUE_OWNER_MAX)
   #underWay = 0
   #scheduled = false
 
-  /**
-   * @param lanes how many batches may be under way at once; they queue for the shard's head
-   * @param retryForMs how long a batch is tried again while the database is out of reach
-   */
-  constructor(pool: Pool, shard: number, lanes = 1, retryForMs = RETRY_FOR_MS) {
+  constructor(pool: Pool, shard: number, options: BatcherOptions = {}) {
     this.#pool = pool
     this.#shard = shard
-    this.#lanes = lanes
-    this.#retryForMs = retryForMs
+    // Of real time: tries may take seconds each before they fail.
+    this.#options = { lanes: 1, batchMax: 1_000, retryForMs: 15_000, ...options }
   }
 
-  /** @throws LedgerUnavailable when too much is waiting, or the database stays out of reach */
+  /**
+   * @throws LedgerUnavailable when too much is waiting, in all or of this owner, or when the
+   *   database stays out of reach
+   */
   submit(operation: Operation): Promise<Result> {
-    if (this.#waiting.length >= QUEUE_MAX) {
-      return Promise.reject(new LedgerUnavailable('too many operations are waiting'))
-    }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ operation, resolve, reject })
+      if (!this.#queue.push({ operation, resolve, reject })) {
+        reject(new LedgerUnavailable('too many operations are waiting'))
+        return
+      }
       if (this.#scheduled) return
       this.#scheduled = true
       setImmediate(() => {
@@ -97,8 +104,8 @@ export class Batcher {
   }
 
   #pump(): void {
-    while (this.#underWay < this.#lanes && this.#waiting.length > 0) {
-      const batch = this.#take()
+    while (this.#underWay < this.#options.lanes && this.#queue.size > 0) {
+      const batch = this.#queue.take(this.#options.batchMax)
       this.#underWay++
       void this.#run(batch).finally(() => {
         this.#underWay--
@@ -107,23 +114,7 @@ export class Batcher {
     }
   }
 
-  /** The next operations in order. An id that is in the batch already waits for the next one. */
-  #take(): Waiting[] {
-    const ids = new Set<string>()
-    const batch: Waiting[] = []
-    const later: Waiting[] = []
-    for (const waiting of this.#waiting) {
-      if (batch.length === BATCH_MAX || ids.has(waiting.operation.id)) later.push(waiting)
-      else {
-        ids.add(waiting.operation.id)
-        batch.push(waiting)
-      }
-    }
-    this.#waiting = later
-    return batch
-  }
-
-  async #run(batch: Waiting[]): Promise<void> {
+  async #run(batch: readonly Waiting[]): Promise<void> {
     try {
       const results = await this.#apply(batch.map(({ operation }) => operation))
       batch.forEach(({ resolve }, i) => resolve(results[i]!))
@@ -144,22 +135,15 @@ export class Batcher {
     const start = elapsedMs()
     for (;;) {
       try {
-        const { rows } = await this.#pool.query<{ outcomes: number[]; balances: string[] }>({
-          ...APPLY,
-          values: [...values, exact],
-        })
-        const { outcomes, balances } = rows[0]!
-        return outcomes.map((outcome, i) => ({
-          outcome: OUTCOMES[outcome]!,
-          balance: BigInt(balances[i] ?? 0),
-        }))
+        const { rows } = await this.#pool.query<Answer>({ ...APPLY, values: [...values, exact] })
+        return results(operations, rows[0]!)
       } catch (error) {
         if (!exact && isRepeatedId(error)) {
           exact = true
           continue
         }
         if (isRefusal(error)) throw error
-        if (elapsedMs() - start >= this.#retryForMs) {
+        if (elapsedMs() - start >= this.#options.retryForMs) {
           throw new LedgerUnavailable('the database does not answer', { cause: error })
         }
         exact = true
@@ -199,3 +183,23 @@ function parameters(shard: number, operations: readonly Operation[]): unknown[] 
     `{${guarded.map(({ guard }) => guard).join(',')}}`,
   ]
 }
+
+interface Answer {
+  /** One digit for each operation. */
+  readonly outcomes: string
+  /** Those whose holds were resolved, and what they have. */
+  readonly owners: string | null
+  readonly balances: string | null
+}
+
+function results(operations: readonly Operation[], answer: Answer): Result[] {
+  const amounts = bigints(answer.balances)
+  const balances = new Map(bigints(answer.owners).map((owner, i) => [owner, amounts[i]!]))
+  return operations.map(({ step, owner }, i) => ({
+    outcome: OUTCOMES[Number(answer.outcomes[i])]!,
+    balance: (step === STEP.reserve ? undefined : balances.get(owner)) ?? 0n,
+  }))
+}
+
+/** The text of an int8[] without nulls; null is that of none. */
+const bigints = (text: string | null): bigint[] => text?.slice(1, -1).split(',').map(BigInt) ?? []

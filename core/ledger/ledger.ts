@@ -1,6 +1,13 @@
 import type { Pool } from 'pg'
 import type { Micros } from '../money.ts'
-import { Batcher, type Operation, type Result, STEP, type Step } from './batch.ts'
+import {
+  Batcher,
+  type BatcherOptions,
+  type Operation,
+  type Result,
+  STEP,
+  type Step,
+} from './batch.ts'
 import { type Account, type Asset, OUTCOMES, type Outcome, type SingleStepEvent } from './events.ts'
 import { postings } from './postings.ts'
 import { isPeriodClosed, untilAnswered } from './retry.ts'
@@ -67,6 +74,11 @@ export interface OpenAccount {
   readonly home?: number
 }
 
+export interface LedgerOptions extends BatcherOptions {
+  /** As many as the database has. @defaultValue 1 */
+  readonly shards?: number
+}
+
 /** The only door to money. Whatever is repeated with the same id happens once. */
 export class Ledger {
   readonly #pool: Pool
@@ -77,9 +89,9 @@ export class Ledger {
    * @param pool connections of the role `hub_app`, best used by nothing else: one for each shard
    *   and lane, and one for the rest
    */
-  constructor(pool: Pool, { shards = 1, lanes = 1 }: { shards?: number; lanes?: number } = {}) {
+  constructor(pool: Pool, { shards = 1, ...options }: LedgerOptions = {}) {
     this.#pool = pool
-    this.#batchers = Array.from({ length: shards }, (_, shard) => new Batcher(pool, shard, lanes))
+    this.#batchers = Array.from({ length: shards }, (_, shard) => new Batcher(pool, shard, options))
   }
 
   /**
@@ -166,9 +178,12 @@ export class Ledger {
   async open(code: Account, asset: Asset, { home }: OpenAccount = {}): Promise<AccountRef> {
     const known = this.#accounts.get(code)
     if (known) return known
-    const { rows } = await this.#pool.query<{ id: bigint }>(
-      'SELECT ledger.open_account($1, $2, $3) AS id',
-      [code, ASSET_ID[asset], home ?? null],
+    const { rows } = await untilAnswered(() =>
+      this.#pool.query<{ id: bigint }>('SELECT ledger.open_account($1, $2, $3) AS id', [
+        code,
+        ASSET_ID[asset],
+        home ?? null,
+      ]),
     )
     return this.#remember({ id: rows[0]!.id, code, asset, shard: home ?? 0 })
   }
@@ -180,14 +195,12 @@ export class Ledger {
   async account(code: Account): Promise<AccountRef> {
     const known = this.#accounts.get(code)
     if (known) return known
-    const { rows } = await this.#pool.query<{
-      id: bigint
-      home: number | null
-      asset: Asset
-    }>(
-      `SELECT a.id, a.home, s.code AS asset
-       FROM ledger.account a JOIN ledger.asset s ON s.id = a.asset WHERE a.code = $1`,
-      [code],
+    const { rows } = await untilAnswered(() =>
+      this.#pool.query<{ id: bigint; home: number | null; asset: Asset }>(
+        `SELECT a.id, a.home, s.code AS asset
+         FROM ledger.account a JOIN ledger.asset s ON s.id = a.asset WHERE a.code = $1`,
+        [code],
+      ),
     )
     const [row] = rows
     if (!row) throw new Error(`no such account: ${code}`)

@@ -68,8 +68,8 @@ END $$;
 -- Outcomes, the same numbers as in core/ledger/events.ts: 0 insufficient_funds, 1 applied,
 -- 2 replayed, 3 no_such_hold, 4 above_hold, 5 id_reused_with_other_terms.
 
--- Applies one batch of operations of one shard, in their order, and answers the outcome of each
--- and, for resolved holds, the owner's balance after the batch. The arrays are parallel:
+-- Applies one batch of operations of one shard, in their order, and answers the outcome of each, and
+-- what the owners of resolved holds have after the batch. The arrays are parallel:
 --   k       1 reserve, 2 settle, 3 release, 4 expire (a hold whose time is up)
 --   owner   account that pays; a hold is known by (owner, id)
 --   amount  to reserve or to charge, > 0 for a reserve; ignored for 3 and 4
@@ -79,14 +79,16 @@ END $$;
 -- A repeated id violates the key, and the caller then repeats the batch with exact = true, which
 -- looks first: nobody pays for replays but those who replay.
 -- Plans are pinned (index probes from the first row on): one cached while the journal was empty
--- must not become a scan later.
+-- must not become a scan later. Accounts are looked up by `= ANY`, one descent of the index for
+-- neighbours, and `width_bucket` finds the place of each in an ascending array.
 CREATE FUNCTION ledger.apply(
   p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[],
   payee bigint[], bps smallint[], ttl integer[], endpoint integer[], price_version integer[],
-  guard_n integer[], guard bigint[], exact boolean, OUT outcomes smallint[], OUT balances bigint[]
+  guard_n integer[], guard bigint[], exact boolean,
+  OUT outcomes smallint[], OUT owners bigint[], OUT balances bigint[]
 ) LANGUAGE plpgsql SECURITY DEFINER SET search_path = ledger, pg_temp
-  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
-  SET plan_cache_mode = force_generic_plan AS $$
+  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+  SET enable_material = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
   size integer := cardinality(k);
@@ -96,38 +98,41 @@ DECLARE
   first uuid;
   final uuid;
   short bigint[];
-  refused boolean[];
+  skipped boolean[]; -- operations that are not to be booked; null: none that is known before
   applied integer;
   touched bigint[];
-  assets smallint[];
   deltas bigint[];
   next bytea;
   updated integer;
 BEGIN
   -- The bounds let PostgreSQL leave out all partitions but those of the batch before it starts.
-  SELECT x INTO first FROM unnest(id) x ORDER BY x LIMIT 1;
-  SELECT x INTO final FROM unnest(id) x ORDER BY x DESC LIMIT 1;
+  SELECT x.ids[1], x.ids[size] INTO first, final
+    FROM (SELECT array_agg(u ORDER BY u) FROM unnest(id) u) x(ids);
   SELECT h.seq, h.hash, greatest(clock_timestamp(), h.at) INTO STRICT base, link, instant
     FROM head h WHERE h.shard = p_shard FOR UPDATE;
 
   -- Which accounts cannot pay for everything that this batch asks of them, or are not there at all?
   -- This is the journal's foreign key too: it costs a probe for each account, and not for each row.
   SELECT array_agg(d.account) INTO short FROM (
-      SELECT o.owner AS account, o.asset, sum(o.amount) AS demand
+      SELECT o.owner AS account, o.asset, sum(o.amount)::bigint AS demand
         FROM unnest(k, owner, asset, amount) o(k, owner, asset, amount)
         WHERE o.k = 1 GROUP BY o.owner, o.asset
       UNION ALL
-      SELECT g.account, 4, sum(amount[g.n]) FROM unnest(guard_n, guard) g(n, account)
+      SELECT g.account, 4, sum(amount[g.n])::bigint FROM unnest(guard_n, guard) g(n, account)
         GROUP BY g.account
       UNION ALL
       SELECT o.payee, o.asset, 0 FROM unnest(k, payee, asset) o(k, payee, asset)
         WHERE o.k = 1 GROUP BY o.payee, o.asset) d
-    LEFT JOIN LATERAL (SELECT * FROM balance b WHERE b.account = d.account AND b.shard = p_shard
-      LIMIT 1) b ON true
+    LEFT JOIN balance b ON b.account = d.account AND b.shard = p_shard
     WHERE b.account IS NULL OR b.asset <> d.asset OR b.balance - b.floor < d.demand;
+  IF exact THEN
+    SELECT array_agg(EXISTS (SELECT FROM journal r WHERE r.owner = o.owner AND r.id = o.id
+        AND r.id BETWEEN first AND final AND r.phase = least(o.k, 2)) ORDER BY o.n) INTO skipped
+      FROM unnest(k, owner, id) WITH ORDINALITY o(k, owner, id, n);
+  END IF;
   IF short IS NOT NULL THEN
-    refused := refuse(p_shard, k, owner, id, amount, asset, payee, guard_n, guard, instant, first, final,
-      short);
+    skipped := refuse(p_shard, k, owner, id, amount, asset, payee, guard_n, guard, instant, first, final,
+      short, skipped);
   END IF;
 
   INSERT INTO journal SELECT x.*, sha256(record_send(ROW(x.*))) FROM (
@@ -149,10 +154,9 @@ BEGIN
       WITH ORDINALITY o(k, owner, id, amount, asset, payee, bps, ttl, endpoint, price_version, n)
     LEFT JOIN LATERAL (SELECT * FROM journal h WHERE o.k > 1 AND h.owner = o.owner AND h.id = o.id
       AND h.id BETWEEN first AND final AND h.phase = 1 LIMIT 1) h ON true
-    WHERE CASE o.k WHEN 1 THEN refused IS NULL OR NOT refused[o.n] WHEN 2 THEN o.amount <= h.amount
-        WHEN 3 THEN h.amount IS NOT NULL ELSE h.expires_at <= instant END
-      AND (NOT exact OR NOT EXISTS (SELECT FROM journal r WHERE r.owner = o.owner AND r.id = o.id
-        AND r.id BETWEEN first AND final AND r.phase = least(o.k, 2)))) x;
+    WHERE (skipped IS NULL OR NOT skipped[o.n]) AND CASE o.k WHEN 1 THEN true
+      WHEN 2 THEN o.amount <= h.amount WHEN 3 THEN h.amount IS NOT NULL
+      ELSE h.expires_at <= instant END) x;
   GET DIAGNOSTICS applied = ROW_COUNT;
 
   IF applied > 0 THEN
@@ -165,33 +169,33 @@ BEGIN
         CASE j.phase WHEN 2 THEN j.amount ELSE 0 END AS used
       FROM journal j WHERE j.shard = p_shard AND j.seq BETWEEN base + 1 AND base + applied
         AND j.id BETWEEN first AND final
-    ), change(account, asset, amount) AS (
-      SELECT w.owner, w.asset, w.back FROM written w
+    ), change(account, amount) AS (
+      SELECT w.owner, w.back FROM written w
       UNION ALL
-      SELECT holds_account(w.asset), w.asset, -sum(w.back + w.used) FROM written w GROUP BY 2
+      SELECT w.payee, w.share FROM written w WHERE w.phase = 2
       UNION ALL
-      SELECT w.payee, w.asset, sum(w.share) FROM written w WHERE w.phase = 2 GROUP BY 1, 2
+      SELECT v.account, v.amount
+        FROM (SELECT w.asset, -sum(w.back + w.used)::bigint AS held, sum(w.fee)::bigint AS fee
+          FROM written w GROUP BY w.asset) w
+        CROSS JOIN LATERAL (VALUES (holds_account(w.asset), w.held),
+          (CASE w.asset WHEN 1 THEN 1 END, w.fee)) v(account, amount) -- no account: an error below
       UNION ALL
-      SELECT 1, w.asset, sum(w.fee) FROM written w WHERE w.fee > 0 GROUP BY 2
-      UNION ALL
-      SELECT g.account, 4, w.back FROM written w, unnest(w.guards) g(account)
-      UNION ALL
-      SELECT v.account, 4, sum(cardinality(w.guards) * v.amount) FROM written w
-        CROSS JOIN LATERAL (VALUES (40::bigint, -w.back - w.used), (42, w.used)) v(account, amount)
-        WHERE w.guards IS NOT NULL GROUP BY 1
+      SELECT v.account, v.amount FROM written w
+        CROSS JOIN LATERAL (SELECT g, w.back FROM unnest(w.guards) g
+          UNION ALL VALUES (40::bigint, cardinality(w.guards) * (-w.back - w.used)),
+            (42, cardinality(w.guards) * w.used)) v(account, amount)
+        WHERE w.guards IS NOT NULL
     )
     SELECT (SELECT sha256(link || string_agg(w.leaf, '' ORDER BY w.seq)) FROM written w),
-        array_agg(d.account), array_agg(d.asset), array_agg(d.delta)
-      INTO next, touched, assets, deltas
-      FROM (SELECT c.account, c.asset, sum(c.amount)::bigint AS delta FROM change c
-        GROUP BY 1, 2) d
+        array_agg(d.account ORDER BY d.account), array_agg(d.delta ORDER BY d.account)
+      INTO next, touched, deltas
+      FROM (SELECT c.account, sum(c.amount)::bigint AS delta FROM change c GROUP BY 1) d
       WHERE d.delta <> 0;
-    UPDATE balance b SET balance = b.balance + d.delta
-      FROM unnest(touched, assets, deltas) d(account, asset, delta)
-      WHERE b.account = d.account AND b.shard = p_shard AND b.asset = d.asset;
+    UPDATE balance b SET balance = b.balance + deltas[width_bucket(b.account, touched)]
+      WHERE b.account = ANY (touched) AND b.shard = p_shard;
     GET DIAGNOSTICS updated = ROW_COUNT;
     IF updated <> cardinality(touched) THEN
-      RAISE EXCEPTION 'an account in the batch is unknown or of another asset';
+      RAISE EXCEPTION 'an account in the batch has no balance on shard %', p_shard;
     END IF;
     INSERT INTO seal VALUES (p_shard, base + 1, base + applied, instant, link, next);
     UPDATE head SET seq = base + applied, hash = next, at = instant WHERE shard = p_shard;
@@ -202,9 +206,9 @@ BEGIN
   ELSE outcomes := explain(k, owner, id, amount, asset, payee, bps, endpoint, price_version, guard_n, guard,
     base, instant, first, final);
   END IF;
-  SELECT array_agg(b.balance) INTO balances FROM unnest(k, owner) o(k, owner)
-    LEFT JOIN LATERAL (SELECT b.balance FROM balance b
-      WHERE o.k > 1 AND b.account = o.owner AND b.shard = p_shard LIMIT 1) b ON true;
+  SELECT array_agg(b.account), array_agg(b.balance) INTO owners, balances FROM balance b
+    WHERE b.account = ANY (ARRAY(SELECT o.owner FROM unnest(k, owner) o(k, owner) WHERE o.k > 1))
+      AND b.shard = p_shard;
 END $$;
 
 -- The guards of operation number n; null without any. A binary search: batches are long.
@@ -212,17 +216,18 @@ CREATE FUNCTION ledger.guards_of(n integer, guard_n integer[], guard bigint[]) R
 LANGUAGE sql IMMUTABLE RETURN
   nullif(guard[width_bucket(n - 1, guard_n) + 1 : width_bucket(n, guard_n)], '{}');
 
--- Which reserves of a batch must be refused for want of funds? What touches an account that is short is
--- judged one by one in the order of arrival, with what resolved holds give back and pay on the way, so
--- that a refused operation takes nothing from a later one. All others can pay in any case.
+-- Which reserves of a batch must be refused for want of funds, besides those that are skipped already?
+-- What touches an account that is short is judged one by one in the order of arrival, with what resolved
+-- holds give back and pay on the way, so that a refused operation takes nothing from a later one. All
+-- others can pay in any case.
 CREATE FUNCTION ledger.refuse(
   p_shard smallint, k smallint[], owner bigint[], id uuid[], amount bigint[], asset smallint[],
   payee bigint[], guard_n integer[], guard bigint[], instant timestamptz, first uuid, final uuid,
-  short bigint[]
+  short bigint[], skipped boolean[]
 ) RETURNS boolean[] LANGUAGE plpgsql SET search_path = ledger, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-  refused boolean[] := array_fill(false, ARRAY[cardinality(k)]);
+  refused boolean[] := coalesce(skipped, array_fill(false, ARRAY[cardinality(k)]));
   account bigint[]; -- those that are short, ascending
   counts smallint[]; -- the asset of each
   available bigint[];
@@ -244,19 +249,17 @@ BEGIN
     FROM (SELECT DISTINCT unnest(short)) s(account)
     LEFT JOIN balance b ON b.account = s.account AND b.shard = p_shard;
   FOR op IN
-    SELECT o.n, o.k, o.owner, o.asset, o.amount, r.phase IS NOT NULL AS known, h.amount AS held,
+    SELECT o.n, o.k, o.owner, o.asset, o.amount, h.amount AS held,
       h.payee, o.amount - o.amount * h.bps / 10000 AS share, h.expires_at, o.owner || g.guards AS parties
     FROM unnest(k, owner, id, amount, asset) WITH ORDINALITY o(k, owner, id, amount, asset, n)
     LEFT JOIN journal h ON o.k > 1 AND h.owner = o.owner AND h.id = o.id AND h.phase = 1
       AND h.id BETWEEN first AND final
-    LEFT JOIN journal r ON r.owner = o.owner AND r.id = o.id AND r.phase = least(o.k, 2)
-      AND r.id BETWEEN first AND final
     CROSS JOIN LATERAL (SELECT CASE o.k WHEN 1 THEN guards_of(o.n::integer, guard_n, guard)
       ELSE h.guards END) g(guards)
     WHERE o.owner = ANY (short) OR g.guards && short OR o.k = 2 AND h.payee = ANY (short)
     ORDER BY o.n
   LOOP
-    CONTINUE WHEN op.known;
+    CONTINUE WHEN refused[op.n];
     IF op.k = 1 THEN
       back := -op.amount;
       FOREACH party IN ARRAY op.parties LOOP

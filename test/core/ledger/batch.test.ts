@@ -32,7 +32,7 @@ const operation = (): Operation => ({
 describe('a batch without a database', () => {
   it('gives up by the clock, not by the number of its tries', async () => {
     const start = elapsedMs()
-    const error = await new Batcher(unreachable, 0, 1, RETRY_FOR_MS)
+    const error = await new Batcher(unreachable, 0, { retryForMs: RETRY_FOR_MS })
       .submit(operation())
       .catch((reason: unknown) => reason)
     expect(error).to.be.instanceOf(LedgerUnavailable)
