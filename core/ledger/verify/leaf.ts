@@ -124,15 +124,23 @@ function jsonbColumn(text: string | null): void {
 }
 
 const INSTANT = /^(\d{4}|[1-9]\d{4,5})(-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{6})Z$/
+/** Rows of a batch share their instants. */
+const RECENT_MAX = 1_024
+const recent = new Map<string, bigint>()
 
 /**
  * Microseconds since 2000-01-01 of `2026-11-21T06:04:32.123456Z`; undefined for what is no instant, or
  * is not written in this one way.
  */
 export function microsOf(text: string): bigint | undefined {
+  const known = recent.get(text)
+  if (known !== undefined) return known
   const [, year = '', rest = '', micros = ''] = INSTANT.exec(text) ?? []
   const seconds = `${year.length === 4 ? year : `+${year.padStart(6, '0')}`}${rest}.000Z`
   const ms = Date.parse(seconds)
   if (Number.isNaN(ms) || new Date(ms).toISOString() !== seconds) return undefined
-  return (BigInt(ms) - EPOCH_MS) * 1_000n + BigInt(micros)
+  const value = (BigInt(ms) - EPOCH_MS) * 1_000n + BigInt(micros)
+  if (recent.size >= RECENT_MAX) recent.clear()
+  recent.set(text, value)
+  return value
 }

@@ -15,7 +15,8 @@ export async function onSnapshot<T>(
     // Holds and their outcomes share a partition, so that joins need no more than one at a time.
     await client.query(
       `SET LOCAL statement_timeout = 0; SET LOCAL enable_partitionwise_join = on;
-       SET LOCAL enable_partitionwise_aggregate = on; SET LOCAL jit = off`,
+       SET LOCAL enable_partitionwise_aggregate = on; SET LOCAL jit = off;
+       SET LOCAL work_mem = '64MB'`,
     )
     const result = await work(client)
     await client.query('COMMIT')

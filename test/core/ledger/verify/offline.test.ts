@@ -136,15 +136,19 @@ describe('the verification of an export without its database', () => {
       { weight: 2, arbitrary: changedCharacter() },
       { weight: 3, arbitrary: movedLines() },
     )
+    const seen = new Set<string>()
     await fc.assert(
       fc.asyncProperty(mutation, async (mutate) => {
         const changed = mutate(lines)
         fc.pre(changed.join('\n') !== lines.join('\n'))
         const result = await verify(changed)
         expect(result.ok, 'found').to.equal(false)
+        for (const name of Object.keys(broken(result))) seen.add(name)
       }),
       { numRuns: MUTATIONS },
     )
+    const { checks } = await verify(lines)
+    expect([...seen].sort()).to.deep.equal(checks.map(({ name }) => name).sort()) // each can fail
   })
 
   it('finds every column of a row, and names the row', async () => {
@@ -161,6 +165,23 @@ describe('the verification of an export without its database', () => {
         )
       }
     }
+  })
+
+  it('finds an account that was renamed everywhere, since its balance was signed by name', async () => {
+    const renamed = lines.map((line) => line.replaceAll('providers:acme:x', 'providers:acme:y'))
+    const carried = 'the verified balances are those that were signed'
+    expect(Object.keys(broken(await verify(renamed)))).to.deep.equal([carried])
+  })
+
+  it('finds an end that was cut off cleanly, since a checkpoint lies there', async () => {
+    const cut = await exported({ to: 14n })
+    expect(broken(await verify(cut))).to.deep.equal({})
+    const seals = lines.filter((line) => line.startsWith('{"type":"seal","shard":1'))
+    const open = lines.filter((line) => line !== seals.at(-1))
+    const signed = 'every checkpoint is signed, and fits its seal'
+    expect(broken(await verify(open))).to.have.keys([signed])
+    expect(broken(await verify(open))[signed]).to.match(/^shard 1 checkpoint of seq \d+: no seal/)
+    expect((await verify(open, { checkpoints: undefined })).ok).to.equal(true)
   })
 
   it('sees a rewritten history by the checkpoints alone, if they are signed by a known key', async () => {
