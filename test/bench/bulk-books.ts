@@ -97,8 +97,8 @@ const ROWS = `
     CASE kind WHEN 16 THEN ARRAY[4, agent] WHEN 17 THEN ARRAY[3, 4]
       WHEN 25 THEN ARRAY[11, agent] END AS accounts,
     CASE WHEN kind > 3 THEN ARRAY[-sum, sum] END AS amounts,
-    CASE WHEN kind IN (16, 17) AND b > 0 THEN p_start + b * p_step - p_step * (h % 1000) / 40 END
-      AS effective_at,
+    CASE WHEN kind IN (16, 17) AND b >= funding
+      THEN p_start + b * p_step - p_step * (h % 1000) / 40 END AS effective_at,
     CASE WHEN kind > 3 THEN '{"bulk": true}'::jsonb END AS meta
   FROM (SELECT d.*, CASE kind WHEN 2 THEN d.b - 1 WHEN 3 THEN d.b - 1 ELSE d.b END AS reserved,
       1000000 + p_shard + (SELECT count(*) FROM ledger.head) * CASE WHEN d.b < funding
@@ -156,7 +156,8 @@ CREATE FUNCTION bulk.balance(p_shard smallint, p_after bigint) RETURNS void LANG
       WHERE j.shard = p_shard AND j.seq > p_after AND j.phase = 2
     UNION ALL
     SELECT u.account, sum(u.amount)
-      FROM ledger.journal j, unnest(j.accounts, j.amounts) u(account, amount) WHERE j.shard = p_shard AND j.seq > p_after AND j.phase = 0 GROUP BY 1)
+      FROM ledger.journal j, unnest(j.accounts, j.amounts) u(account, amount)
+      WHERE j.shard = p_shard AND j.seq > p_after AND j.phase = 0 GROUP BY 1)
   UPDATE ledger.balance b SET balance = b.balance + c.amount
     FROM (SELECT account, sum(amount)::bigint AS amount FROM change GROUP BY 1) c
     WHERE b.account = c.account AND b.shard = p_shard $$;`

@@ -2,6 +2,7 @@ import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { analysis } from './analysis.ts'
 import { ledger } from './ledger.ts'
+import { ledgerHistory } from './ledger-history.ts'
 
 export interface Target {
   readonly name: string
@@ -17,7 +18,11 @@ export interface Report {
   readonly targets: readonly Target[]
 }
 
-const BENCHMARKS: Readonly<Record<string, () => Promise<Report>>> = { analysis, ledger }
+const BENCHMARKS: Readonly<Record<string, () => Promise<Report>>> = {
+  analysis,
+  ledger,
+  'ledger-history': ledgerHistory,
+}
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -158,15 +158,18 @@ RETURNS TABLE (shard smallint, seq bigint, chunk_to bigint) LANGUAGE sql STABLE 
         ORDER BY s.at DESC, s.seq_to DESC LIMIT 1), 0)) AS seq
     FROM ledger.head h OFFSET 0) p $$;
 
--- What was booked after `seq` of its shard, but belongs to a point by its value date.
-CREATE FUNCTION ledger.late(p_at timestamptz, p_shard smallint DEFAULT -1, p_seq bigint DEFAULT 0)
-RETURNS TABLE (shard smallint, seq bigint, booked_at timestamptz, value_at timestamptz, account bigint,
+-- What was booked after `seq` of its shard, but belongs to a point by its value date. With p_account what
+-- changed that one only.
+CREATE FUNCTION ledger.late(
+  p_at timestamptz, p_shard smallint DEFAULT -1, p_seq bigint DEFAULT 0, p_account bigint DEFAULT NULL
+) RETURNS TABLE (shard smallint, seq bigint, booked_at timestamptz, value_at timestamptz, account bigint,
   amount bigint) LANGUAGE sql STABLE AS $$
   SELECT j.shard, j.seq, j.at, j.effective_at, u.account, sum(u.amount)::bigint
   FROM ledger.journal j
   JOIN ledger.cut(p_at, p_shard, p_seq) c ON c.shard = j.shard AND j.seq > c.seq
   CROSS JOIN LATERAL unnest(j.accounts, j.amounts) u(account, amount)
-  WHERE j.effective_at IS NOT NULL AND tstzrange(j.effective_at, j.at, '[]') @> p_at
+  WHERE (p_account IS NULL OR p_account = ANY (j.accounts) AND u.account = p_account)
+    AND j.effective_at IS NOT NULL AND tstzrange(j.effective_at, j.at, '[]') @> p_at
     AND (j.effective_at, j.shard, j.seq) <= (p_at, p_shard, p_seq)
   GROUP BY 1, 2, 3, 4, 5 HAVING sum(u.amount) <> 0 $$;
 
@@ -179,7 +182,17 @@ CREATE FUNCTION ledger.totals_at(
 #variable_conflict use_column
 DECLARE
   single bigint := CASE cardinality(p_accounts) WHEN 1 THEN p_accounts[1] END;
+  tail_accounts bigint[];
+  tail_amounts bigint[];
 BEGIN
+  -- A statement of its own, since most points have no tail: only to prepare to read it takes a while.
+  IF EXISTS (SELECT FROM cut(p_at, p_shard, p_seq) c WHERE c.seq > c.chunk_to) THEN
+    SELECT array_agg(m.account), array_agg(m.amount) INTO tail_accounts, tail_amounts
+      FROM cut(p_at, p_shard, p_seq) c
+      CROSS JOIN LATERAL movements(c.shard, c.chunk_to, c.seq, single) m
+      WHERE c.seq > c.chunk_to
+        AND c.shard = coalesce((SELECT a.home FROM account a WHERE a.id = single), c.shard);
+  END IF;
   RETURN QUERY
   WITH place AS MATERIALIZED (
     SELECT a.id AS account, c.* FROM unnest(p_accounts) w(id) JOIN account a ON a.id = w.id
@@ -193,13 +206,11 @@ BEGIN
         FROM unnest(s.amounts[width_bucket((p.seq - s.seq_to)::smallint, s.entries) + 1:]) u(amount)
         WHERE s.seq_to > p.seq) o
     UNION ALL
-    SELECT p.account, greatest(-m.amount, 0), greatest(m.amount, 0)
-      FROM (SELECT DISTINCT p.shard, p.seq, p.chunk_to FROM place p WHERE p.seq > p.chunk_to) t
-      CROSS JOIN LATERAL movements(t.shard, t.chunk_to, t.seq, single) m
-      JOIN place p ON p.shard = t.shard AND p.account = m.account
+    SELECT m.account, greatest(-m.amount, 0), greatest(m.amount, 0)
+      FROM unnest(tail_accounts, tail_amounts) m(account, amount)
     UNION ALL
-    SELECT p.account, greatest(-l.amount, 0), greatest(l.amount, 0)
-      FROM late(p_at, p_shard, p_seq) l JOIN place p ON p.shard = l.shard AND p.account = l.account
+    SELECT l.account, greatest(-l.amount, 0), greatest(l.amount, 0)
+      FROM late(p_at, p_shard, p_seq, single) l
   )
   SELECT w.id, coalesce(sum(t.debits), 0), coalesce(sum(t.credits), 0)
     FROM unnest(p_accounts) w(id) LEFT JOIN total t ON t.account = w.id GROUP BY w.id;

@@ -40,7 +40,7 @@ const LATE = {
   text: `SELECT l.shard, l.seq, l.amount,
       to_char(l.booked_at AT TIME ZONE 'UTC', ${ISO}) AS "bookedAt",
       to_char(l.value_at AT TIME ZONE 'UTC', ${ISO}) AS "valueAt"
-    FROM ledger.late($2, $3, $4) l WHERE l.account = $1`,
+    FROM ledger.late($2, $3, $4, $1) l`,
 }
 
 interface Row {

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 
-/** Chunks in one transaction: each takes some 40 ms. */
-const CHUNKS_AT_ONCE = 16
+/** Chunks in one transaction: each takes some 10 ms. */
+const CHUNKS_AT_ONCE = 50
 
 /**
  * Sums up what was booked since the last run, chunk by chunk, so that balances of the past need not
@@ -11,18 +11,19 @@ const CHUNKS_AT_ONCE = 16
  * @returns how many chunks it summed up
  */
 export async function takeSnapshots(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ shard: number }>(
-    'SELECT shard FROM ledger.head ORDER BY shard',
-  )
+  const { rows } = await pool.query<{ shard: number }>('SELECT shard FROM ledger.head')
+  const taken = await Promise.all(rows.map(({ shard }) => ofShard(pool, shard)))
+  return taken.reduce((sum, chunks) => sum + chunks, 0)
+}
+
+async function ofShard(pool: Pool, shard: number): Promise<number> {
   let taken = 0
-  for (const { shard } of rows) {
-    for (let made = CHUNKS_AT_ONCE; made === CHUNKS_AT_ONCE; taken += made) {
-      const { rows } = await pool.query<{ made: number }>(
-        'SELECT ledger.take_snapshots($1, $2) AS made',
-        [shard, CHUNKS_AT_ONCE],
-      )
-      made = rows[0]!.made
-    }
+  for (let made = CHUNKS_AT_ONCE; made === CHUNKS_AT_ONCE; taken += made) {
+    const { rows } = await pool.query<{ made: number }>(
+      'SELECT ledger.take_snapshots($1, $2) AS made',
+      [shard, CHUNKS_AT_ONCE],
+    )
+    made = rows[0]!.made
   }
   return taken
 }

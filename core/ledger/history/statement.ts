@@ -88,7 +88,7 @@ const SUMS = {
       e.credits - e.debits AS closing,
       coalesce(c.credits - c.debits, f.credits - f.debits) AS balance,
       e.debits - f.debits AS debits, e.credits - f.credits AS credits,
-      (SELECT count(*)::integer FROM ledger.late($5, $6, $7) l WHERE l.account = a.id) AS passed
+      (SELECT count(*)::integer FROM ledger.late($5, $6, $7, a.id)) AS passed
     FROM ledger.account a JOIN ledger.asset s ON s.id = a.asset
     CROSS JOIN LATERAL ledger.totals_at(ARRAY[a.id], $2, $3, $4) f
     CROSS JOIN LATERAL ledger.totals_at(ARRAY[a.id], $8, $9, $10) e

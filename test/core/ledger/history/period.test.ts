@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { monthName, monthStart, systemClock } from '../../../../core/clock.ts'
+import { monthName, monthStart, sleep, systemClock } from '../../../../core/clock.ts'
 import { balancesAt } from '../../../../core/ledger/history/balance.ts'
 import { closedPeriods, closePeriod, NotClosable } from '../../../../core/ledger/history/period.ts'
 import { statement } from '../../../../core/ledger/history/statement.ts'
@@ -111,6 +111,46 @@ describe('the closing of a month', () => {
     const { rows } = await database.pool.query('SELECT at >= $1 AS open FROM ledger.head', [end])
     expect(rows).to.deep.equal([{ open: true }, { open: true }])
   })
+
+  it('waits for a booking that is under way, and counts it', async () => {
+    const { id: transit } = await books.account('assets:usdc:base:in-transit')
+    const client = await database.admin.connect()
+    let done = false
+    try {
+      await client.query('BEGIN')
+      await client.query(`SELECT ledger.post($1, $2, $3, 'credits.purchased', $4, '{-5,5}', $5)`, [
+        owner.shard,
+        owner.id,
+        newId(),
+        [transit, owner.id],
+        start(1),
+      ])
+      const closing = close(1).finally(() => {
+        done = true
+      })
+      await untilOneWaits()
+      expect(done).to.equal(false)
+      await client.query('COMMIT')
+      expect(await closing).to.deep.equal([name(1)])
+    } finally {
+      client.release()
+    }
+    const [row] = await balancesAt(database.pool, end, { like: [owner.code] })
+    expect(row!.balance).to.equal(5n)
+  })
+
+  /** Until a connection of this database waits for a lock. */
+  async function untilOneWaits(): Promise<void> {
+    for (let tries = 0; tries < 500; tries++) {
+      const { rowCount } = await database.admin.query(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database()
+         AND wait_event_type = 'Lock'`,
+      )
+      if (rowCount === 1) return
+      await sleep(10)
+    }
+    throw new Error('nobody waits for a lock')
+  }
 
   it('fixes its numbers for ever', async () => {
     const dates = fc.array(fc.integer({ min: -90 * 86_400_000, max: 86_400_000 }), {

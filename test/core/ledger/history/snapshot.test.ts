@@ -41,8 +41,8 @@ describe('snapshots', function () {
     await takeSnapshots(database.pool)
     const { rows } = await database.pool.query<{ line: string }>(
       `WITH moved AS (
-         SELECT p.account_id, p.shard, (p.seq - 1) / ${CHUNK} * ${CHUNK} + ${CHUNK} AS seq_to, p.seq,
-           sum(p.amount) AS amount
+         SELECT p.account_id, p.shard, (p.seq - 1) / ${CHUNK} * ${CHUNK} + ${CHUNK} AS seq_to,
+           p.seq, sum(p.amount) AS amount
          FROM ledger.posting p GROUP BY 1, 2, 3, 4 HAVING sum(p.amount) <> 0),
        total AS (SELECT m.*, -sum(least(amount, 0)) OVER w AS debits,
            sum(greatest(amount, 0)) OVER w AS credits
@@ -120,13 +120,13 @@ describe('snapshots', function () {
   })
 
   it('taken by several at once, while calls run, are right at any time', async () => {
-    let busy = true
+    const calls = { run: true }
     const instants: Date[] = []
     const job = async (): Promise<void> => {
-      while (busy) await takeSnapshots(database.pool)
+      while (calls.run) await takeSnapshots(database.pool)
     }
     const reader = async (): Promise<void> => {
-      while (busy) {
+      while (calls.run) {
         const instant = systemClock.now()
         instants.push(instant)
         const sums = totals(await balancesAt(database.pool, instant))
@@ -134,7 +134,7 @@ describe('snapshots', function () {
       }
     }
     const booking = bookAtRandom(database.pool, seed, { rounds: 60, shards: 2 }).finally(() => {
-      busy = false
+      calls.run = false
     })
     await Promise.all([booking, job(), job(), job(), reader()])
     expect(instants.length).to.be.above(3)

@@ -1,0 +1,26 @@
+/** Exports a part of the journal as CSV to nowhere, and tells its parent how that went. */
+import { elapsedMs } from '../../core/clock.ts'
+import { createPool } from '../../core/db/pool.ts'
+import { exportLedger } from '../../core/ledger/export/index.ts'
+
+export interface ExportResult {
+  readonly postings: number
+  readonly seconds: number
+  /** Most memory that the process ever had. */
+  readonly rssMb: number
+}
+
+const [, , url = '', entries = ''] = process.argv
+const pool = createPool(url, { max: 2, role: 'hub_app', applicationName: 'export' })
+const start = elapsedMs()
+let postings = -1 // the header
+const order = { range: { to: BigInt(entries) } }
+for await (const text of exportLedger(pool, 'csv', order)) postings += text.split('\n').length - 1
+const result: ExportResult = {
+  postings,
+  seconds: (elapsedMs() - start) / 1_000,
+  rssMb: process.resourceUsage().maxRSS / 1_024,
+}
+process.send?.(result)
+await pool.end()
+process.disconnect()
