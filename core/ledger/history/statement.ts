@@ -54,13 +54,14 @@ export interface StatementRange {
  * The movements of an account with a value date in a period, a page of them, with the running
  * balance. A page costs the same wherever it lies, and however much the period holds.
  * @returns undefined when there is no such account
- * @throws RangeError for a cursor that is none
+ * @throws RangeError for a cursor that is none, or a period that ends before it begins
  */
 export function statement(
   pool: Pool,
   account: Account,
   { from, to, after, limit = 100 }: StatementRange,
 ): Promise<Statement | undefined> {
+  if (to < from) throw new RangeError('the period ends before it begins')
   const [first, end] = [startOf(from), startOf(to)]
   const cursor = after === undefined ? first : parsePoint(after)
   const start = isAfter(cursor, first) ? cursor : first

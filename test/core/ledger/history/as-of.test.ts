@@ -4,7 +4,11 @@ import { systemClock } from '../../../../core/clock.ts'
 import type { Account } from '../../../../core/ledger/events.ts'
 import { balanceAt, balancesAt } from '../../../../core/ledger/history/balance.ts'
 import { takeSnapshots } from '../../../../core/ledger/history/snapshot.ts'
-import { type Statement, statement } from '../../../../core/ledger/history/statement.ts'
+import {
+  type Statement,
+  type StatementRange,
+  statement,
+} from '../../../../core/ledger/history/statement.ts'
 import { totals, trialBalance } from '../../../../core/ledger/trial-balance.ts'
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { bulkBooks } from '../../../bench/bulk-books.ts'
@@ -42,6 +46,41 @@ describe('the books as of an instant', function () {
       `CREATE OR REPLACE FUNCTION ledger.chunk_size() RETURNS integer LANGUAGE sql
        IMMUTABLE RETURN ${size}`,
     )
+
+  it('needs an account, a period and a cursor that are some', async () => {
+    const database = await freshDatabase()
+    try {
+      const [from, to] = [new Date('2026-11-01'), new Date('2026-12-01')]
+      const ask = (account: Account, range: StatementRange) =>
+        Promise.resolve()
+          .then(() => statement(database.pool, account, range))
+          .catch((error: Error) => error)
+      expect(await ask('assets:none', { from, to })).to.equal(undefined)
+      expect(await balanceAt(database.pool, 'assets:none', to)).to.equal(0n)
+      const account = 'liabilities:holds'
+      expect(await ask(account, { from: to, to: from })).to.be.instanceOf(RangeError)
+      const date = '2026-11-03T00:00:00.000000Z'
+      for (const after of [
+        '',
+        'x',
+        date,
+        `${date}.0`,
+        `${date}.0.-1`,
+        `${date}.0.1 `,
+        `2${date}.0.1`,
+      ]) {
+        expect(await ask(account, { from, to, after }), after).to.be.instanceOf(RangeError)
+      }
+      const nothing = { opening: 0n, closing: 0n, debits: 0n, credits: 0n, movements: [] }
+      expect(await ask(account, { from, to, after: `${date}.0.1` })).to.deep.equal({
+        account,
+        asset: 'USDC',
+        ...nothing,
+      })
+    } finally {
+      await database.drop()
+    }
+  })
 
   for (const [name, book] of Object.entries(SCENES)) {
     describe(name, () => {
