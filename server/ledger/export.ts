@@ -1,8 +1,18 @@
 import { exportToFile, NotResumable } from '../../core/ledger/export/file.ts'
 import { exportLedger, FORMATS, type FormatName } from '../../core/ledger/export/index.ts'
-import type { ExportOrder } from '../../core/ledger/export/plan.ts'
+import type { AccountBalance, ExportOrder } from '../../core/ledger/export/plan.ts'
+import { balancesAt } from '../../core/ledger/history/balance.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
-import { type Command, FAILED, instant, Misuse, month, optional, type Values } from './command.ts'
+import {
+  type Command,
+  type Context,
+  FAILED,
+  instant,
+  Misuse,
+  month,
+  optional,
+  type Values,
+} from './command.ts'
 
 const NAMES = Object.keys(FORMATS).join('|')
 
@@ -10,6 +20,7 @@ export const exportCommand: Command = {
   usage: `--format ${NAMES} [--out FILE [--resume]]`,
   about: `write the journal, in exact decimals: all of it, or a part
 [--month 2026-11 | --from INSTANT --to INSTANT] by value date
+  [--opening] begun with the balances before it, for hledger, ledger and beancount
 [--account CODE] an account, or all that begin with CODE when it ends in ':'
 [--provider NAME] [--agent KEY_ID] entries that touch it, whole
 --resume goes on with a file that was cut off`,
@@ -20,6 +31,7 @@ export const exportCommand: Command = {
     month: { type: 'string' },
     from: { type: 'string' },
     to: { type: 'string' },
+    opening: { type: 'boolean' },
     account: { type: 'string' },
     provider: { type: 'string' },
     agent: { type: 'string' },
@@ -27,16 +39,18 @@ export const exportCommand: Command = {
   async run({ pool, write, tell }, values) {
     const format = formatOf(values)
     const order = orderOf(values)
+    const opening = await openingOf(pool, format, order, values)
     const out = optional(values['out'])
     const resume = values['resume'] === true
     if (out === undefined) {
       if (resume) throw new Misuse('--resume needs --out FILE')
-      for await (const chunk of exportLedger(await pool(), format, order)) await write(chunk)
+      for await (const chunk of exportLedger(await pool(), format, order, opening))
+        await write(chunk)
       return 0
     }
     try {
       const progress = (done: number, total: number) => tell(`\r${done} of ${total} entries`)
-      const wanted = { format, order, resume, progress }
+      const wanted = { format, order, opening, resume, progress }
       const entries = await exportToFile(await pool(), out, wanted)
       tell(`\r${out}: ${entries} entries.\n`)
       return 0
@@ -46,6 +60,20 @@ export const exportCommand: Command = {
       return FAILED
     }
   },
+}
+
+/** @throws Misuse where an opening has no place */
+async function openingOf(
+  pool: Context['pool'],
+  format: FormatName,
+  { period, accounts }: ExportOrder,
+  values: Values,
+): Promise<readonly AccountBalance[] | undefined> {
+  if (values['opening'] !== true) return undefined
+  if (!period || accounts) throw new Misuse('--opening needs a period of the whole journal')
+  if (!('opening' in FORMATS[format])) throw new Misuse(`${format} has no place for an opening`)
+  const balances = await balancesAt(await pool(), period.from)
+  return balances.map(({ account, asset, balance }) => ({ code: account, asset, amount: balance }))
 }
 
 function formatOf(values: Values): FormatName {

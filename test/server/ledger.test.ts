@@ -1,3 +1,6 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import type { AccountRef, ReserveOrder } from '../../core/ledger/ledger.ts'
 import { ledgerCommand } from '../../server/ledger/index.ts'
@@ -146,5 +149,25 @@ describe('the commands of the books', () => {
     }
     expect((await run('verify', '--checkpoints', '/no/such/file')).said).to.match(/^cannot read/)
     expect((await run('checkpoints')).code).to.equal(0)
+  })
+
+  it('verify an export without a database, and name a row that was changed in it', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
+    const file = join(folder, 'books.jsonl')
+    const none = () => Promise.reject(new Error('no database is needed for this'))
+    const said: string[] = []
+    const verify = () => ledgerCommand(none, ['verify', '--file', file], (text) => said.push(text))
+    try {
+      await run('export', '--format', 'jsonl', '--out', file)
+      expect(await verify(), said.join('')).to.equal(0)
+      const text = await readFile(file, 'utf8')
+      await writeFile(file, text.replace('"endpoint":0', '"endpoint":7'))
+      expect(await verify()).to.equal(1)
+      expect(said.at(-1)).to.match(/BAD {2}every row is as it was written: 1, first shard 0 seq/)
+      await rm(file)
+      expect(await verify()).to.equal(2)
+    } finally {
+      await rm(folder, { recursive: true })
+    }
   })
 })

@@ -94,9 +94,10 @@ export async function* exportLedger(
   pool: Pool,
   name: FormatName,
   order: ExportOrder = {},
+  opening?: readonly AccountBalance[],
 ): AsyncGenerator<string> {
   const plan = await planExport(pool, order)
-  for await (const { text } of writeExport(pool, name, plan)) yield text
+  for await (const { text } of writeExport(pool, name, plan, { opening })) yield text
 }
 
 function declareNew(format: Format, { postings }: ExportedEntry, declared: IdSet): string {

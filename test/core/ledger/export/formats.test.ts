@@ -5,7 +5,9 @@ import { csvLine } from '../../../../core/ledger/export/csv.ts'
 import { formatUnits } from '../../../../core/ledger/export/format.ts'
 import { exportLedger, FORMATS, type FormatName } from '../../../../core/ledger/export/index.ts'
 import type { ExportOrder } from '../../../../core/ledger/export/plan.ts'
+import { balancesAt } from '../../../../core/ledger/history/balance.ts'
 import type { Ledger } from '../../../../core/ledger/ledger.ts'
+import { trialBalance } from '../../../../core/ledger/trial-balance.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { micros, newId, order, smallBooks } from '../world.ts'
 
@@ -133,6 +135,29 @@ describe('the exports of the books', function () {
     ]
     expect([...before, ...second, ...after].toSorted()).to.deep.equal((await lines()).toSorted())
     expect(await month('2025-01-01', '2026-11-02')).to.deep.equal(before)
+  })
+
+  it('of a period can begin with the balances before it, and then end with ours', async () => {
+    const at = new Date('2026-11-02T12:00:00Z')
+    const balances = await balancesAt(database.pool, at)
+    const opening = balances.map(({ account, asset, balance }) => {
+      return { code: account, asset, amount: balance }
+    })
+    const period = { from: at, to: new Date('2100-01-01') }
+    for (const format of ['hledger', 'ledger', 'beancount'] as const) {
+      const text = await whole(exportLedger(database.pool, format, { period }, opening))
+      const sums = new Map<string, bigint>()
+      for (const [, account = '', amount = ''] of text.matchAll(
+        /^ {2,4}([A-Za-z]\S+) {2}(-?[\d.]+) [A-Z]+$/gm,
+      )) {
+        sums.set(account, (sums.get(account) ?? 0n) - BigInt(amount.replace('.', '')))
+      }
+      for (const { account, balance } of await trialBalance(database.pool)) {
+        const name = format === 'beancount' ? beancountAccount(account) : account
+        expect(sums.get(name) ?? 0n, `${format} ${account}`).to.equal(balance)
+      }
+      expect(text).to.match(/^2026-11-02 \* "?opening balances/m)
+    }
   })
 
   it('of an account have its entries whole, of a beginning those of all its accounts', async () => {
