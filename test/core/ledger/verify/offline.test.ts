@@ -137,13 +137,20 @@ describe('the verification of an export without its database', () => {
       { weight: 3, arbitrary: movedLines() },
     )
     const seen = new Set<string>()
+    const expectFound = async (changed: readonly string[]): Promise<void> => {
+      const result = await verify(changed)
+      expect(result.ok, 'found').to.equal(false)
+      for (const name of Object.keys(broken(result))) seen.add(name)
+    }
+    for (const [i, line] of lines.entries()) {
+      await expectFound(lines.toSpliced(i, 1))
+      await expectFound(lines.toSpliced(i, 0, line))
+    }
     await fc.assert(
       fc.asyncProperty(mutation, async (mutate) => {
         const changed = mutate(lines)
         fc.pre(changed.join('\n') !== lines.join('\n'))
-        const result = await verify(changed)
-        expect(result.ok, 'found').to.equal(false)
-        for (const name of Object.keys(broken(result))) seen.add(name)
+        await expectFound(changed)
       }),
       { numRuns: MUTATIONS },
     )

@@ -2,13 +2,13 @@ import { expect } from 'chai'
 import { elapsedMs } from '../../../../core/clock.ts'
 import { exportCheckpoints, knownKeys } from '../../../../core/ledger/checkpoint.ts'
 import type { AccountRef, Ledger } from '../../../../core/ledger/ledger.ts'
+import { reverseCall } from '../../../../core/ledger/reverse.ts'
 import { type VerificationSince, verifySince } from '../../../../core/ledger/verify/since.ts'
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
-import { order, smallBooks } from '../world.ts'
-import { broken, newSigner, pinned, REWRITE, REWRITE_SUMS, tamper } from './tampering.ts'
+import { agent, order, smallBooks } from '../world.ts'
+import { broken, newSigner, pinned, REWRITE, tamper } from './tampering.ts'
 
-const SIGNED = 'every checkpoint is signed, and fits its seal'
 const CARRIED = 'the verified balances are those that were signed'
 const SUMS = 'each balance is the sum of its postings'
 const LEAF = 'every row is as it was written'
@@ -200,53 +200,42 @@ describe('the verification since the newest checkpoint', () => {
     }
   })
 
-  it('sees a history that was rewritten whole, since the seal is not the signed one', async () => {
-    await since()
-    await call()
-    const kept = await notes()
-    const raise = 'UPDATE ledger.journal SET payee = 3 WHERE seq > 1 AND payee > 1000'
-    await tamper(database, raise, ...REWRITE, ...REWRITE_SUMS)
-    const rewritten = /^shard 0 checkpoint of seq \d+: the seal is another one/
-    expect(broken(await since())[SIGNED]).to.match(rewritten)
-    expect(broken(await verifyLedger(database.pool))[SIGNED]).to.match(rewritten)
-
-    // Without the checkpoints nothing is left to be seen, unless somebody kept them.
-    await tamper(database, 'DELETE FROM ledger.checkpoint', 'DELETE FROM ledger.verified_balance')
-    expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
-    expect(broken(await verifyLedger(database.pool, { checkpoints: kept }))[SIGNED]).to.match(
-      rewritten,
-    )
-    expect(broken(await since({ checkpoints: kept }))[SIGNED]).to.match(rewritten)
+  it('finds a reversal of more than was charged, for another owner, or of nothing', async () => {
+    const terms = order(owner, payee, 50n)
+    await books.reserve(terms)
+    await books.settle(terms, 40n)
+    await reverseCall(database.pool, books, terms, { author: 'finance', reason: 'a dispute' })
+    expect(broken(await since())).to.deep.equal({})
+    const reversal = 'a reversal gives back at most what was charged'
+    const other = await agent(books, 1n)
+    const named = /^shard 0 seq \d+ id .*: gives back/
+    for (const set of [
+      'amounts = ARRAY(SELECT 2 * a FROM unnest(amounts) a)',
+      `accounts = array_replace(accounts, ${owner.id}, ${other.id})`,
+      `id = '00000000-0000-7000-8000-000000000001'`,
+    ]) {
+      await database.admin.query('CREATE TABLE kept AS TABLE ledger.journal')
+      await tamper(database, `UPDATE ledger.journal SET ${set} WHERE phase = 3`, ...REWRITE)
+      expect(broken(await verifyLedger(database.pool))[reversal], set).to.match(named)
+      await tamper(database, 'DELETE FROM ledger.checkpoint', 'DELETE FROM ledger.verified_balance')
+      expect(broken(await verifySince(database.pool))[reversal], set).to.match(named)
+      await tamper(
+        database,
+        'DELETE FROM ledger.journal',
+        'INSERT INTO ledger.journal TABLE kept',
+        ...REWRITE,
+      )
+      await database.admin.query('DROP TABLE kept')
+      expect(broken(await since())).to.deep.equal({})
+    }
   })
 
-  it('is not taken in by checkpoints that the forger signed, when the keys are pinned', async () => {
-    await since()
-    await tamper(
-      database,
-      'UPDATE ledger.journal SET payee = 3 WHERE seq > 1 AND payee > 1000',
-      ...REWRITE,
-      'DELETE FROM ledger.checkpoint',
-      'DELETE FROM ledger.verified_balance',
-    )
-    expect(broken(await verifySince(database.pool, { key: newSigner() }))).to.deep.equal({})
-    expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
-    const keys = [pinned(key)]
-    const forged = /^shard 0 checkpoint of seq \d+: signed by no key that is trusted/
-    expect(broken(await verifyLedger(database.pool, { keys }))[SIGNED]).to.match(forged)
-    expect(broken(await since({ keys }))[SIGNED]).to.match(forged)
-  })
-
-  it('knows the checkpoints of earlier keys, and none of another ledger', async () => {
-    await since()
-    await call()
-    const next = newSigner()
-    expect((await verifySince(database.pool, { key: next })).shards[0]).to.have.property(
-      'checkpoint',
-    )
-    expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
-    const [kept] = (await notes()).split(/(?=agenthub-ledger)/)
-    await tamper(database, 'UPDATE ledger.identity SET id = gen_random_uuid()')
-    expect(broken(await since({ checkpoints: kept }))[SIGNED]).to.match(/: of another ledger$/)
+  it('knows a snapshot that nothing in the journal explains, when it looks at everything', async () => {
+    await tamper(database, `INSERT INTO ledger.snapshot VALUES (1, 0, 5, 1, 0, '{0}', '{-1}')`)
+    expect(broken(await verifyLedger(database.pool))).to.deep.equal({
+      'each snapshot is what the journal says':
+        'shard 0 snapshot of account 1 at seq 5: there is no such chunk',
+    })
   })
 
   it('takes a checkpoint only of a seal, newer than the last, and through its door', async () => {
