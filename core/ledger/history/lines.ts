@@ -1,13 +1,23 @@
 import type { PoolClient } from 'pg'
+import type { Account, LedgerEvent } from '../events.ts'
 import { inOrder, isAfter, type Point, valuesOf } from './point.ts'
 
-/** What an entry changed, and its place in a statement. */
+/** What one entry did to an account. */
 export interface Line {
-  /** By value date. */
-  readonly point: Point
-  /** ISO 8601 in UTC, to the microsecond. */
+  readonly shard: number
+  readonly seq: bigint
+  /** The call, purchase or grant. */
+  readonly id: string
+  readonly event: LedgerEvent['type']
+  /** When it was booked: ISO 8601 in UTC, to the microsecond. */
   readonly bookedAt: string
+  /** When it counts; earlier than `bookedAt` for what happened outside. */
+  readonly valueAt: string
+  /** Credit-positive, in units of the asset. */
   readonly amount: bigint
+  /** The other accounts of the entry. */
+  readonly contra: readonly Account[]
+  readonly meta: Readonly<Record<string, unknown>> | null
 }
 
 export interface LineRange {
@@ -20,41 +30,42 @@ export interface LineRange {
   readonly passed: number
 }
 
-/** ISO 8601 in UTC, to the microsecond, for `to_char(… AT TIME ZONE 'UTC', …)`. */
 const ISO = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`
 
+/** What the journal tells of the entry (shard, seq) of `e`. */
+const COLUMNS = `e.shard, e.seq, e.amount, j.id, k.event, j.meta,
+  to_char(j.at AT TIME ZONE 'UTC', ${ISO}) AS "bookedAt",
+  to_char(coalesce(j.effective_at, j.at) AT TIME ZONE 'UTC', ${ISO}) AS "valueAt",
+  ARRAY(SELECT a.code FROM ledger.legs(j) l JOIN ledger.account a ON a.id = l.account
+    WHERE l.account <> $1 ORDER BY l.n) AS contra`
+const JOURNAL = `CROSS JOIN LATERAL (SELECT * FROM ledger.journal j
+    WHERE j.shard = e.shard AND j.seq = e.seq LIMIT 1) j
+  JOIN ledger.kind k ON k.id = j.kind`
+
+/** The next entries in the order of booking. Seals know when that was, without the journal. */
 const ENTRIES = {
   name: 'ledger.statement-entries',
-  text: `SELECT p.shard, e.seq, e.amount, to_char(j.at AT TIME ZONE 'UTC', ${ISO}) AS "bookedAt",
-      to_char(j.effective_at AT TIME ZONE 'UTC', ${ISO}) AS "valueAt"
-    FROM (SELECT s.shard, s.seq AS after, e.seq AS upto FROM ledger.account a
-      JOIN ledger.cut($2, $3, $4) s ON s.shard = a.home OR a.home IS NULL
-      JOIN ledger.cut($5, $6, $7) e ON e.shard = s.shard WHERE a.id = $1) p
-    CROSS JOIN LATERAL ledger.next_entries($1, p.shard, p.after, p.upto, $8) e
-    CROSS JOIN LATERAL (SELECT * FROM ledger.journal j
-      WHERE j.shard = p.shard AND j.seq = e.seq LIMIT 1) j
-    ORDER BY p.shard, e.seq`,
+  text: `SELECT ${COLUMNS}
+    FROM (SELECT p.shard, n.seq, n.amount, s.at
+      FROM (SELECT c.shard, c.seq AS after, e.seq AS upto FROM ledger.account a
+        JOIN ledger.cut($2, $3, $4) c ON c.shard = a.home OR a.home IS NULL
+        JOIN ledger.cut($5, $6, $7) e ON e.shard = c.shard WHERE a.id = $1) p
+      CROSS JOIN LATERAL ledger.next_entries($1, p.shard, p.after, p.upto, $8) n
+      CROSS JOIN LATERAL (SELECT s.at FROM ledger.seal s
+        WHERE s.shard = p.shard AND s.seq_to >= n.seq ORDER BY s.seq_to LIMIT 1) s
+      ORDER BY s.at, p.shard, n.seq LIMIT $8) e
+    ${JOURNAL}
+    ORDER BY e.at, e.shard, e.seq`,
 }
 const LATE = {
   name: 'ledger.statement-late',
-  text: `SELECT l.shard, l.seq, l.amount,
-      to_char(l.booked_at AT TIME ZONE 'UTC', ${ISO}) AS "bookedAt",
-      to_char(l.value_at AT TIME ZONE 'UTC', ${ISO}) AS "valueAt"
-    FROM ledger.late($2, $3, $4, $1) l`,
-}
-
-interface Row {
-  readonly shard: number
-  readonly seq: bigint
-  readonly amount: bigint
-  readonly bookedAt: string
-  readonly valueAt: string | null
+  text: `SELECT ${COLUMNS} FROM ledger.late($2, $3, $4, $1) e ${JOURNAL}`,
 }
 
 /**
- * The first lines of an account after a point, at most `limit`, in order. The journal gives the
- * entries in the order of booking; how far a few of them reach tells up to where nothing else can
- * come between but what was booked late, and that the database finds by its value date.
+ * The first lines of an account after a point, at most `limit`, in order. The journal gives entries
+ * in the order of booking; up to where a few of them reach, nothing else can come between but what
+ * was booked late, and that the database finds by its value date.
  */
 export async function readLines(
   client: PoolClient,
@@ -63,30 +74,16 @@ export async function readLines(
 ): Promise<Line[]> {
   const ahead = limit + passed
   const values = [account, ...valuesOf(start), ...valuesOf(end), ahead]
-  const { rows } = await client.query<Row>({ ...ENTRIES, values })
-  const entries = rows.map(lineOf)
-  const reach = reachOf(entries, ahead) ?? end
-  const late = await client.query<Row>({ ...LATE, values: [account, ...valuesOf(reach)] })
-  return [...entries.filter((line) => !isAfter(placeOf(line), reach)), ...late.rows.map(lineOf)]
-    .filter(({ point }) => isAfter(point, start))
-    .sort((a, b) => inOrder(a.point, b.point))
+  const { rows: entries } = await client.query<Line>({ ...ENTRIES, values })
+  const last = entries.length === ahead ? entries.at(-1) : undefined
+  const reach = last === undefined ? end : { ...last, at: last.bookedAt }
+  const late = await client.query<Line>({ ...LATE, values: [account, ...valuesOf(reach)] })
+  return [...entries, ...late.rows]
+    .filter((line) => isAfter(pointOf(line), start))
+    .sort((a, b) => inOrder(pointOf(a), pointOf(b)))
     .slice(0, limit)
+    .map((line) => ({ ...line, contra: [...new Set(line.contra)] }))
 }
 
-const lineOf = ({ bookedAt, valueAt, shard, seq, amount }: Row): Line => ({
-  point: { at: valueAt ?? bookedAt, shard, seq },
-  bookedAt,
-  amount,
-})
-
-/** Where a line would be if it counted when it was booked. */
-const placeOf = ({ bookedAt: at, point: { shard, seq } }: Line): Point => ({ at, shard, seq })
-
-/** Up to where all entries were read; undefined when no shard has more than were asked for. */
-function reachOf(entries: readonly Line[], ahead: number): Point | undefined {
-  const read = Map.groupBy(entries, ({ point }) => point.shard).values()
-  return [...read]
-    .filter(({ length }) => length === ahead)
-    .map((ofShard) => placeOf(ofShard.at(-1)!))
-    .sort(inOrder)[0]
-}
+/** The place of a line in a statement. */
+export const pointOf = ({ valueAt: at, shard, seq }: Line): Point => ({ at, shard, seq })

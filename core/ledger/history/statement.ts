@@ -1,27 +1,13 @@
 import type { Pool, PoolClient } from 'pg'
 import { readTogether } from '../../db/transaction.ts'
-import type { Account, Asset, LedgerEvent } from '../events.ts'
-import { type Line, readLines } from './lines.ts'
+import type { Account, Asset } from '../events.ts'
+import { type Line, pointOf, readLines } from './lines.ts'
 import { isAfter, type Point, parsePoint, startOf, valuesOf, writePoint } from './point.ts'
 
-/** What one entry did to the account. */
-export interface Movement {
-  readonly shard: number
-  readonly seq: bigint
-  /** The call, purchase or grant. */
-  readonly id: string
-  readonly event: LedgerEvent['type']
-  /** When it was booked: ISO 8601 in UTC, to the microsecond. */
-  readonly bookedAt: string
-  /** When it counts; earlier than `bookedAt` for what happened outside. */
-  readonly valueAt: string
-  /** Credit-positive, in units of the asset. */
-  readonly amount: bigint
+/** A line of a statement. */
+export interface Movement extends Line {
   /** What the account held after it. */
   readonly balance: bigint
-  /** The other accounts of the entry. */
-  readonly contra: readonly Account[]
-  readonly meta: Readonly<Record<string, unknown>> | null
 }
 
 /** An account over a period: opening + credits - debits = closing. */
@@ -71,9 +57,9 @@ export function statement(
     const { id, asset, opening, closing, balance, debits, credits, passed } = sums
     const lines = await readLines(client, id, { start, end, limit: limit + 1, passed })
     const page = lines.slice(0, limit)
-    const movements = await describe(client, id, page, balance)
+    const movements = withBalance(page, balance)
     const last = lines.length > limit ? page.at(-1) : undefined
-    const next = last && { nextCursor: writePoint(last.point) }
+    const next = last && { nextCursor: writePoint(pointOf(last)) }
     return { account, asset, opening, closing, debits, credits, movements, ...next }
   }
   return readTogether(pool, work, SETTINGS)
@@ -130,38 +116,11 @@ async function readSums(
   }
 }
 
-const DETAILS = {
-  name: 'ledger.statement-details',
-  text: `SELECT j.id, k.event, j.meta,
-      ARRAY(SELECT a.code FROM ledger.legs(j) l JOIN ledger.account a ON a.id = l.account
-        WHERE l.account <> $1 ORDER BY l.n) AS contra
-    FROM unnest($2::smallint[], $3::bigint[]) WITH ORDINALITY u(shard, seq, n)
-    CROSS JOIN LATERAL (SELECT * FROM ledger.journal r
-      WHERE r.shard = u.shard AND r.seq = u.seq LIMIT 1) j
-    JOIN ledger.kind k ON k.id = j.kind
-    ORDER BY u.n`,
-}
-
-/** The entries of lines, with what the account held after each. */
-async function describe(
-  client: PoolClient,
-  account: bigint,
-  lines: readonly Line[],
-  opening: bigint,
-): Promise<Movement[]> {
-  if (lines.length === 0) return []
-  const shards = lines.map(({ point }) => point.shard)
-  const seqs = lines.map(({ point }) => point.seq)
-  const { rows } = await client.query<Pick<Movement, 'id' | 'event' | 'meta' | 'contra'>>({
-    ...DETAILS,
-    values: [account, shards, seqs],
-  })
+/** Lines with what the account held after each. */
+function withBalance(lines: readonly Line[], opening: bigint): Movement[] {
   let balance = opening
-  return rows.map((row, i) => {
-    const { point, bookedAt, amount } = lines[i]!
-    const { shard, seq, at: valueAt } = point
-    const contra = [...new Set(row.contra)]
-    balance += amount
-    return { ...row, shard, seq, bookedAt, valueAt, contra, amount, balance }
+  return lines.map((line) => {
+    balance += line.amount
+    return { ...line, balance }
   })
 }
