@@ -121,7 +121,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 }
 
 const SECRET =
-  /^(?:HUB_SECRET_.*|(?:DATABASE|RPC|X402_FACILITATOR)_URL|(?:SPEND|GAS)_WALLET_KEY|HUB_SIGNING_KEY)$/
+  /^(HUB_SECRET_.*|(DATABASE|RPC|X402_FACILITATOR)_URL|(SPEND_WALLET|GAS_WALLET|HUB_SIGNING)_KEY)$/
 /** Shorter ones would take harmless words out of every line. */
 const SECRET_MIN = 8
 

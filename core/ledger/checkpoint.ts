@@ -45,8 +45,9 @@ const originOf = ({ ledger, shard }: Pick<Checkpoint, 'ledger' | 'shard'>): stri
 /** The signed note of a checkpoint. */
 export function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): string {
   const origin = originOf(checkpoint)
-  const { seq, hash, at, balances } = checkpoint
-  const text = `${origin}\n${seq}\n${hash.toString('base64')}\nat ${at}\nbalances ${balances.toString('base64')}\n`
+  const hash = checkpoint.hash.toString('base64')
+  const balances = checkpoint.balances.toString('base64')
+  const text = `${origin}\n${checkpoint.seq}\n${hash}\nat ${checkpoint.at}\nbalances ${balances}\n`
   const signature = Buffer.concat([
     keyHash(origin, key.publicKey),
     key.sign(Buffer.from(text, 'utf8')),

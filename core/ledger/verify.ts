@@ -23,9 +23,9 @@ const EVERYTHING = {
 }
 
 /**
- * Proves the books: rebuilds every balance from the journal, and checks rows, holds, the sequence, the
- * chain of seals and every checkpoint, on one snapshot and beside running calls. It reads everything:
- * about 20 s on two cores for a million entries.
+ * Proves the books: rebuilds every balance from the journal, and checks rows, holds, the sequence,
+ * the chain of seals and every checkpoint, on one snapshot and beside running calls. It reads
+ * everything: about 20 s on two cores for a million entries.
  * @throws Error when the database cannot be read; broken books are an answer, not an error
  */
 export async function verifyLedger(pool: Pool, trust: Trust = {}): Promise<Verification> {

@@ -27,7 +27,7 @@ describe('the signing key', () => {
     expect(await readdir(dataDir)).to.deep.equal([])
   })
 
-  it('is made once in a data directory, for its owner alone, by any number of processes', async () => {
+  it('is made once in a data directory, for its owner alone, however many ask', async () => {
     const made = await Promise.all(
       [1, 2, 3].map(() => loadSigningKey({ signingKey: undefined, dataDir })),
     )

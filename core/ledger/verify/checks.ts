@@ -23,7 +23,7 @@ export const WHOLE: Scope = {
 /** Each answers the offenders as (shard, seq, example). */
 export type Checks = Readonly<Record<string, string>>
 
-/** The part of a shard behind `after`, where the seal has this hash; up to `upto`, or to the end. */
+/** The part of a shard after `after`, where the seal has this hash; up to `upto`, or to the end. */
 export function partOf(
   shard: number,
   { after, hash, upto }: { after: bigint; hash: Buffer; upto?: bigint },

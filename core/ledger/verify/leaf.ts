@@ -19,8 +19,8 @@ let scratch = Buffer.allocUnsafe(4_096)
 let used = 0
 
 /**
- * The leaf of a row, as `ledger.leaf` has it: sha256, in hexadecimal, over PostgreSQL's binary form of
- * the record of its columns `id` to `meta`.
+ * The leaf of a row, as `ledger.leaf` has it: sha256, in hexadecimal, over PostgreSQL's binary form
+ * of the record of its columns `id` to `meta`.
  */
 export function leafOf(entry: JournalEntry): string {
   reserve(entry)
@@ -129,8 +129,8 @@ const RECENT_MAX = 1_024
 const recent = new Map<string, bigint>()
 
 /**
- * Microseconds since 2000-01-01 of `2026-11-21T06:04:32.123456Z`; undefined for what is no instant, or
- * is not written in this one way.
+ * Microseconds since 2000-01-01 of `2026-11-21T06:04:32.123456Z`; undefined for what is no instant,
+ * or is not written in this one way.
  */
 export function microsOf(text: string): bigint | undefined {
   const known = recent.get(text)

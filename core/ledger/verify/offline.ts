@@ -20,12 +20,13 @@ const FORM = 'every line is as the format has it'
 const CHECKS = [FORM, LEAF, SEQUENCE, CHAIN, SEALED, POSTINGS, BALANCED, RULE, OUTCOME, ONCE, FLOOR]
 
 /**
- * Proves an export of the form `agenthub-ledger/1` without the database, from its lines. Rows that were
- * changed, removed, added or moved are named. What it takes on trust it says in `notes`: without
- * `checkpoints`, the end of the export and a history that was rewritten whole; without `keys`, the
- * signatures; and for an export that starts in the middle, what was before. That an id was used again
- * for a call that is resolved, or that a reversal gives back more than was charged, only the database
- * tells. In memory are open holds, the accounts and their balances, and ids of single-step entries.
+ * Proves an export of the form `agenthub-ledger/1` without the database, from its lines. Rows that
+ * were changed, removed, added or moved are named. What it takes on trust it says in `notes`:
+ * without `checkpoints`, the end of the export and a history that was rewritten whole; without
+ * `keys`, the signatures; and for an export that starts in the middle, what was before. Only the
+ * database tells that an id was used again for a call that is resolved, or that a reversal gives
+ * back more than was charged. In memory are open holds, accounts with their balances, and the ids
+ * of single-step entries.
  * @param lines without their line ends
  * @throws RangeError for a key that is none
  */

@@ -36,15 +36,15 @@ const OVERTAKEN = new Set(['40001', '23505'])
 
 /**
  * Verifies what was booked since the newest checkpoint, and then signs the next: a checkpoint means
- * verified up to here. Rows, order, rules and outcomes are checked as in `verifyLedger`, by the rows
- * since; each balance against the sums at the checkpoint, which it signs, and the postings since; that
- * history before it is the same, by the seal that it signs. A shard with a large backlog is done in
- * several runs, and its balances are compared in the last of them. One process at a time verifies a
- * shard; another one passes it over.
+ * verified up to here. Rows, order, rules and outcomes are checked as in `verifyLedger`, of what is
+ * new; each balance against the sums at the checkpoint, which it signs, and the postings since;
+ * that history before it is the same, by the seal that it signs. A shard with a large backlog is
+ * done in several runs, and its balances are compared in the last of them. One process at a time
+ * verifies a shard; another one passes it over.
  *
- * Only the whole run finds rows before the checkpoint that were changed while their seals were left, and
- * snapshots, open holds and older checkpoints that were.
- * @throws Error when the database cannot be read or written; broken books are an answer, not an error
+ * Only the whole run finds rows before the checkpoint that were changed while their seals were not,
+ * and changed snapshots and older checkpoints.
+ * @throws Error when the database cannot be read or written; broken books are no error
  */
 export async function verifySince(
   pool: Pool,

@@ -137,7 +137,13 @@ describe('the verification of the books', () => {
       /^income:commission: balance 7/,
     )
     expect(result['balances sum to zero for each asset']).to.match(/^USDC/)
-    expect(await ledgerCommand(async () => database.pool, ['balances'], () => {})).to.equal(1)
+    expect(
+      await ledgerCommand(
+        async () => database.pool,
+        ['balances'],
+        () => {},
+      ),
+    ).to.equal(1)
   })
 
   it('notices postings without a balance, and holds that nobody holds', async () => {
@@ -200,7 +206,11 @@ describe('the verification of the books', () => {
     const said: string[] = []
     const run = async (...args: string[]): Promise<number> => {
       said.length = 0
-      return ledgerCommand(async () => database.pool, args, (text) => said.push(text))
+      return ledgerCommand(
+        async () => database.pool,
+        args,
+        (text) => said.push(text),
+      )
     }
     expect(await run('verify')).to.equal(0)
     expect(said.join('')).to.include('The books are sound.')

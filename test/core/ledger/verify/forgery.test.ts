@@ -54,7 +54,7 @@ describe('a rewritten history', () => {
     expect(broken(await since({ checkpoints: kept }))[SIGNED]).to.match(rewritten)
   })
 
-  it('is not believed for checkpoints that the forger signed, when the keys are pinned', async () => {
+  it('is not believed for checkpoints that the forger signed, with pinned keys', async () => {
     await since()
     await tamper(
       database,
@@ -71,7 +71,7 @@ describe('a rewritten history', () => {
     expect(broken(await since({ keys }))[SIGNED]).to.match(forged)
   })
 
-  it('is told from a change of the key, and its checkpoints from those of another ledger', async () => {
+  it('is told from a change of the key, and its checkpoints from foreign ones', async () => {
     await since()
     await call()
     const next = newSigner()

@@ -174,7 +174,7 @@ describe('the verification of an export without its database', () => {
     }
   })
 
-  it('finds an account that was renamed everywhere, since its balance was signed by name', async () => {
+  it('finds an account renamed everywhere, since its balance was signed by name', async () => {
     const renamed = lines.map((line) => line.replaceAll('providers:acme:x', 'providers:acme:y'))
     const carried = 'the verified balances are those that were signed'
     expect(Object.keys(broken(await verify(renamed)))).to.deep.equal([carried])
@@ -191,7 +191,7 @@ describe('the verification of an export without its database', () => {
     expect((await verify(open, { checkpoints: undefined })).ok).to.equal(true)
   })
 
-  it('sees a rewritten history by the checkpoints alone, if they are signed by a known key', async () => {
+  it('sees a rewritten history by the checkpoints, if a known key signed them', async () => {
     const copy = await freshDatabase()
     try {
       await richBooks(copy)

@@ -113,9 +113,10 @@ describe('the verification since the newest checkpoint', () => {
         /^shard 0 seq 16 is missing/,
       ],
       'a row beyond the head': [
-        `INSERT INTO ledger.journal SELECT '00000000-0000-7000-8000-000000000001', j.owner, 99, j.at, j.amount, j.rest, j.fee,
-           j.payee, j.expires_at, j.endpoint, j.price_version, j.bps, j.asset, j.shard, j.kind, j.phase,
-           j.guards, j.accounts, j.amounts, j.effective_at, j.meta, j.leaf
+        `INSERT INTO ledger.journal SELECT '00000000-0000-7000-8000-000000000001', j.owner, 99,
+           j.at, j.amount, j.rest, j.fee, j.payee, j.expires_at, j.endpoint, j.price_version,
+           j.bps, j.asset, j.shard, j.kind, j.phase, j.guards, j.accounts, j.amounts, j.effective_at,
+           j.meta, j.leaf
          FROM ledger.journal j WHERE j.seq = 15`,
         'the sequence has no gaps and ends at the head',
         /^shard 0: the head is at 18, the journal at 99/,
@@ -190,7 +191,7 @@ describe('the verification since the newest checkpoint', () => {
     expect(broken(await since())).to.deep.equal({})
   })
 
-  it('finds an entry that the rules of its event do not allow, with everything else in order', async () => {
+  it('finds an entry that the rule of its event does not allow, all else in order', async () => {
     await since()
     await call()
     const rule = 'every entry follows the rule of its event'
@@ -230,7 +231,7 @@ describe('the verification since the newest checkpoint', () => {
     }
   })
 
-  it('knows a snapshot that nothing in the journal explains, when it looks at everything', async () => {
+  it('leaves a snapshot that nothing in the journal explains to the whole run', async () => {
     await tamper(database, `INSERT INTO ledger.snapshot VALUES (1, 0, 5, 1, 0, '{0}', '{-1}')`)
     expect(broken(await verifyLedger(database.pool))).to.deep.equal({
       'each snapshot is what the journal says':

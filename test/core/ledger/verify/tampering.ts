@@ -30,7 +30,7 @@ export const broken = ({ checks }: Verification): Record<string, string> =>
     checks.filter(({ bad }) => bad !== 0n).map(({ name, example }) => [name, example ?? '']),
   )
 
-/** What a careful forger does after a change of rows: everything that follows from them fits again. */
+/** What a careful forger does after a change of rows: all that follows from them fits again. */
 export const REWRITE = [
   'UPDATE ledger.journal j SET leaf = ledger.leaf(j)',
   `DO $$
@@ -61,5 +61,6 @@ export const REWRITE_SUMS = [
   'DELETE FROM ledger.verified_balance',
   `INSERT INTO ledger.verified_balance SELECT j.shard, l.account, sum(l.amount)
    FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l
-   WHERE j.seq <= (SELECT max(c.seq) FROM ledger.checkpoint c WHERE c.shard = j.shard) GROUP BY 1, 2`,
+   WHERE j.seq <= (SELECT max(c.seq) FROM ledger.checkpoint c WHERE c.shard = j.shard)
+   GROUP BY 1, 2`,
 ] as const
