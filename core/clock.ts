@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 /** The only reader of the time. Whatever depends on it takes a `Clock`, which tests can set. */
 export interface Clock {
   now(): Date
@@ -25,3 +27,8 @@ export const patience = (ms: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, ms).unref()
   })
+
+/** Waits like `patience`, and no longer than until `signal` is aborted. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal, ref: false }).catch(() => {})
+}

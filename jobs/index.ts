@@ -3,9 +3,11 @@ import { PgBoss } from 'pg-boss'
 import { expireHolds } from '../core/ledger/expire.ts'
 import { takeSnapshots } from '../core/ledger/history/snapshot.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
+import { runSubscribers } from '../core/ledger/outbox/run.ts'
 import type { Log } from '../core/log.ts'
 import { type ResolvePorts, resolvePayments } from '../core/payments/resolve.ts'
 import type { SigningKey } from '../core/signing-key.ts'
+import { subscribersOf, workHandedOn } from './subscribers.ts'
 import { verifyBooks } from './verify-books.ts'
 
 /** What jobs work with. */
@@ -40,7 +42,7 @@ export const jobs = {
 } as const satisfies Readonly<Record<string, Job>>
 
 /**
- * Runs the jobs until they are stopped, together with any number of other processes: of each job
+ * Runs the jobs, and the readers of the journal, until they are stopped, together with any number of other processes: of each job
  * one run is waiting or under way at a time. A run that fails is logged and comes again; what
  * jobs do to money is idempotent by the ledger's keys, so running twice does no harm.
  * @param url database of the owner: pg-boss keeps its own schema
@@ -65,5 +67,13 @@ export async function startJobs(url: string, ports: JobPorts): Promise<{ stop():
     await boss.send(name, {}, { expireInSeconds: 300, retryLimit: 0 })
     await boss.schedule(name, '*/5 * * * *', {}) // takes over when a process died in a run
   }
-  return { stop: () => boss.stop({ graceful: true, timeout: 10_000 }) }
+  const { pool, log } = ports
+  await workHandedOn(boss, url, async (fall) => log.info(fall, 'the credits of a key run low'))
+  const readers = runSubscribers({ pool, subscribers: subscribersOf(boss), log })
+  return {
+    async stop() {
+      await readers.stop()
+      await boss.stop({ graceful: true, timeout: 10_000 })
+    },
+  }
 }

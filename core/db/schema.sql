@@ -63,11 +63,22 @@ CREATE TABLE hub.challenge (
 CREATE INDEX challenge_expiry ON hub.challenge USING btree (expires_at);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.challenge TO hub_app;
 
+CREATE TABLE hub.credit_watch (
+  account bigint NOT NULL,
+  balance bigint NOT NULL,
+  armed boolean NOT NULL,
+  CONSTRAINT credit_watch_pkey PRIMARY KEY (account),
+  CONSTRAINT credit_watch_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id)
+);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.credit_watch TO hub_app;
+
 CREATE TABLE hub.cursor (
   name text NOT NULL,
   shard smallint NOT NULL,
   seq bigint NOT NULL,
+  replay_to bigint DEFAULT 0 NOT NULL,
   CONSTRAINT cursor_pkey PRIMARY KEY (name, shard),
+  CONSTRAINT cursor_replay_to_check CHECK ((replay_to >= 0)),
   CONSTRAINT cursor_seq_check CHECK ((seq >= 0)),
   CONSTRAINT cursor_shard_fkey FOREIGN KEY (shard) REFERENCES ledger.head(shard)
 );
@@ -90,6 +101,17 @@ CREATE TABLE hub.endpoint (
   CONSTRAINT endpoint_state_check CHECK ((state = ANY (ARRAY['active'::text, 'retired'::text])))
 );
 GRANT INSERT, SELECT, UPDATE ON hub.endpoint TO hub_app;
+
+CREATE TABLE hub.low_balance (
+  account bigint NOT NULL,
+  shard smallint NOT NULL,
+  seq bigint NOT NULL,
+  at timestamp with time zone NOT NULL,
+  balance bigint NOT NULL,
+  CONSTRAINT low_balance_pkey PRIMARY KEY (account, shard, seq),
+  CONSTRAINT low_balance_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id)
+);
+GRANT DELETE, INSERT, SELECT ON hub.low_balance TO hub_app;
 
 CREATE TABLE hub.migration (
   number integer NOT NULL,
@@ -217,6 +239,23 @@ CREATE TABLE hub.service (
 CREATE INDEX service_name ON hub.service USING gin (name public.gin_trgm_ops);
 CREATE INDEX service_search ON hub.service USING gin (search);
 GRANT INSERT, SELECT, UPDATE ON hub.service TO hub_app;
+
+CREATE TABLE hub.spending (
+  account bigint NOT NULL,
+  day date NOT NULL,
+  endpoint integer NOT NULL,
+  calls bigint NOT NULL,
+  charged bigint NOT NULL,
+  given_back bigint NOT NULL,
+  reversed bigint NOT NULL,
+  CONSTRAINT spending_pkey PRIMARY KEY (account, day, endpoint),
+  CONSTRAINT spending_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id),
+  CONSTRAINT spending_calls_check CHECK ((calls >= 0)),
+  CONSTRAINT spending_charged_check CHECK ((charged >= 0)),
+  CONSTRAINT spending_given_back_check CHECK ((given_back >= 0)),
+  CONSTRAINT spending_reversed_check CHECK ((reversed >= 0))
+);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.spending TO hub_app;
 
 CREATE SCHEMA ledger;
 GRANT USAGE ON SCHEMA ledger TO hub_app;
