@@ -4,6 +4,15 @@
 CREATE SCHEMA hub;
 GRANT USAGE ON SCHEMA hub TO hub_app;
 
+CREATE DOMAIN hub.address AS text
+  CONSTRAINT address_check CHECK ((VALUE ~ '^0x[0-9a-f]{40}$'::text));
+
+CREATE DOMAIN hub.hash AS text
+  CONSTRAINT hash_check CHECK ((VALUE ~ '^0x[0-9a-f]{64}$'::text));
+
+CREATE DOMAIN hub.wallet AS text
+  CONSTRAINT wallet_check CHECK ((VALUE = ANY (ARRAY['treasury'::text, 'spend'::text])));
+
 CREATE TABLE hub.api_key (
   id text NOT NULL,
   principal text NOT NULL,
@@ -214,6 +223,83 @@ CREATE TABLE hub.provider (
 );
 GRANT INSERT, SELECT, UPDATE ON hub.provider TO hub_app;
 
+CREATE TABLE hub.reconciliation (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  wallet hub.wallet NOT NULL,
+  address hub.address NOT NULL,
+  from_block bigint NOT NULL,
+  to_block bigint NOT NULL,
+  block_hash hub.hash NOT NULL,
+  block_time timestamp with time zone NOT NULL,
+  chain_balance bigint,
+  ledger_balance bigint NOT NULL,
+  transfers integer NOT NULL,
+  matched integer NOT NULL,
+  pending integer NOT NULL,
+  exceptions integer NOT NULL,
+  at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT reconciliation_pkey PRIMARY KEY (id),
+  CONSTRAINT reconciliation_check CHECK ((to_block >= (from_block - 1))),
+  CONSTRAINT reconciliation_from_block_check CHECK ((from_block >= 0))
+);
+CREATE INDEX reconciliation_newest ON hub.reconciliation USING btree (wallet, address, id DESC);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.reconciliation FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.reconciliation FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT INSERT, SELECT ON hub.reconciliation TO hub_app;
+
+CREATE TABLE hub.reconciliation_exception (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  wallet hub.wallet NOT NULL,
+  kind text NOT NULL,
+  fact text NOT NULL,
+  amount bigint NOT NULL,
+  reason text NOT NULL,
+  tx hub.hash,
+  block bigint,
+  transfer bigint,
+  entry bigint,
+  found_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  seen_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  resolved_at timestamp with time zone,
+  resolution text,
+  author text,
+  explanation text,
+  answer bigint,
+  answer_id uuid,
+  answer_phase smallint GENERATED ALWAYS AS (0) STORED,
+  CONSTRAINT reconciliation_exception_pkey PRIMARY KEY (id),
+  CONSTRAINT exception_resolved CHECK (
+CASE resolution
+    WHEN 'booked'::text THEN (num_nulls(resolved_at, author, explanation, answer, answer_id) = 0)
+    WHEN 'explained'::text THEN ((num_nulls(resolved_at, author, explanation) = 0) AND (answer IS NULL))
+    WHEN 'vanished'::text THEN ((num_nulls(resolved_at, explanation) = 0) AND (author IS NULL) AND (answer IS NULL))
+    ELSE (num_nonnulls(resolved_at, author, explanation, answer, answer_id) = 0)
+END),
+  CONSTRAINT reconciliation_exception_answer_answer_id_answer_phase_fkey FOREIGN KEY (answer, answer_id, answer_phase) REFERENCES ledger.journal(owner, id, phase),
+  CONSTRAINT reconciliation_exception_answer_fkey FOREIGN KEY (answer) REFERENCES ledger.account(id),
+  CONSTRAINT reconciliation_exception_author_check CHECK (((length(TRIM(BOTH FROM author)) >= 1) AND (length(TRIM(BOTH FROM author)) <= 200))),
+  CONSTRAINT reconciliation_exception_entry_fkey FOREIGN KEY (entry) REFERENCES hub.wallet_entry(id),
+  CONSTRAINT reconciliation_exception_explanation_check CHECK ((length(TRIM(BOTH FROM explanation)) > 0)),
+  CONSTRAINT reconciliation_exception_kind_check CHECK ((kind = ANY (ARRAY['unknown_deposit'::text, 'unknown_withdrawal'::text, 'missing_on_chain'::text, 'amount_differs'::text, 'booked_twice'::text, 'no_transaction'::text, 'balance_differs'::text, 'reorganised'::text]))),
+  CONSTRAINT reconciliation_exception_reason_check CHECK ((length(reason) > 0)),
+  CONSTRAINT reconciliation_exception_resolution_check CHECK ((resolution = ANY (ARRAY['booked'::text, 'explained'::text, 'vanished'::text]))),
+  CONSTRAINT reconciliation_exception_transfer_fkey FOREIGN KEY (transfer) REFERENCES hub.transfer(id)
+);
+CREATE INDEX exception_entry ON hub.reconciliation_exception USING btree (entry);
+CREATE UNIQUE INDEX exception_open ON hub.reconciliation_exception USING btree (fact) WHERE (resolved_at IS NULL);
+CREATE INDEX exception_transfer ON hub.reconciliation_exception USING btree (transfer);
+CREATE TRIGGER keep BEFORE UPDATE ON hub.reconciliation_exception FOR EACH ROW EXECUTE FUNCTION hub.keep_exception();
+CREATE TRIGGER keep_row BEFORE DELETE ON hub.reconciliation_exception FOR EACH ROW EXECUTE FUNCTION hub.keep_row();
+CREATE TRIGGER keep_table BEFORE TRUNCATE ON hub.reconciliation_exception FOR EACH STATEMENT EXECUTE FUNCTION hub.keep_row();
+GRANT INSERT, SELECT ON hub.reconciliation_exception TO hub_app;
+GRANT UPDATE ON hub.reconciliation_exception(seen_at) TO hub_app;
+GRANT UPDATE ON hub.reconciliation_exception(resolved_at) TO hub_app;
+GRANT UPDATE ON hub.reconciliation_exception(resolution) TO hub_app;
+GRANT UPDATE ON hub.reconciliation_exception(author) TO hub_app;
+GRANT UPDATE ON hub.reconciliation_exception(explanation) TO hub_app;
+GRANT UPDATE ON hub.reconciliation_exception(answer) TO hub_app;
+GRANT UPDATE ON hub.reconciliation_exception(answer_id) TO hub_app;
+
 CREATE TABLE hub.service (
   slug text NOT NULL,
   name text NOT NULL,
@@ -256,6 +342,97 @@ CREATE TABLE hub.spending (
   CONSTRAINT spending_reversed_check CHECK ((reversed >= 0))
 );
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.spending TO hub_app;
+
+CREATE TABLE hub.transfer (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  wallet hub.wallet NOT NULL,
+  tx hub.hash NOT NULL,
+  log_index integer NOT NULL,
+  block bigint NOT NULL,
+  block_hash hub.hash NOT NULL,
+  sender hub.address NOT NULL,
+  recipient hub.address NOT NULL,
+  amount bigint NOT NULL,
+  entry bigint,
+  gone_at timestamp with time zone,
+  seen_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT transfer_pkey PRIMARY KEY (id),
+  CONSTRAINT transfer_amount_check CHECK ((amount <> 0)),
+  CONSTRAINT transfer_block_hash_log_index_amount_key UNIQUE (block_hash, log_index, amount),
+  CONSTRAINT transfer_entry_wallet_tx_amount_fkey FOREIGN KEY (entry, wallet, tx, amount) REFERENCES hub.wallet_entry(id, wallet, tx, amount)
+);
+CREATE INDEX transfer_block ON hub.transfer USING btree (wallet, block);
+CREATE UNIQUE INDEX transfer_entry ON hub.transfer USING btree (entry) WHERE (gone_at IS NULL);
+CREATE INDEX transfer_gone ON hub.transfer USING btree (entry) WHERE (gone_at IS NOT NULL);
+CREATE INDEX transfer_tx ON hub.transfer USING btree (tx, wallet);
+CREATE INDEX transfer_unmatched ON hub.transfer USING btree (wallet) WHERE ((entry IS NULL) AND (gone_at IS NULL));
+CREATE TRIGGER keep_row BEFORE DELETE ON hub.transfer FOR EACH ROW EXECUTE FUNCTION hub.keep_row();
+CREATE TRIGGER keep_table BEFORE TRUNCATE ON hub.transfer FOR EACH STATEMENT EXECUTE FUNCTION hub.keep_row();
+GRANT INSERT, SELECT ON hub.transfer TO hub_app;
+GRANT UPDATE ON hub.transfer(entry) TO hub_app;
+GRANT UPDATE ON hub.transfer(gone_at) TO hub_app;
+
+CREATE TABLE hub.wallet_entry (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  wallet hub.wallet NOT NULL,
+  shard smallint NOT NULL,
+  seq bigint NOT NULL,
+  owner bigint NOT NULL,
+  entry uuid NOT NULL,
+  phase smallint NOT NULL,
+  event text NOT NULL,
+  amount bigint NOT NULL,
+  transit bigint NOT NULL,
+  tx hub.hash,
+  payer hub.address,
+  opens_at bigint,
+  exception bigint,
+  answers bigint,
+  at timestamp with time zone NOT NULL,
+  matched boolean DEFAULT false NOT NULL,
+  CONSTRAINT wallet_entry_pkey PRIMARY KEY (id),
+  CONSTRAINT wallet_entry_answers_fkey FOREIGN KEY (answers) REFERENCES hub.reconciliation_exception(id),
+  CONSTRAINT wallet_entry_answers_key UNIQUE (answers),
+  CONSTRAINT wallet_entry_id_wallet_tx_amount_key UNIQUE (id, wallet, tx, amount),
+  CONSTRAINT wallet_entry_owner_entry_phase_fkey FOREIGN KEY (owner, entry, phase) REFERENCES ledger.journal(owner, id, phase),
+  CONSTRAINT wallet_entry_shard_seq_wallet_key UNIQUE (shard, seq, wallet)
+);
+CREATE INDEX wallet_entry_entry ON hub.wallet_entry USING btree (entry);
+CREATE INDEX wallet_entry_exception ON hub.wallet_entry USING btree (exception) WHERE (exception IS NOT NULL);
+CREATE INDEX wallet_entry_transit ON hub.wallet_entry USING btree (entry) WHERE (transit <> 0);
+CREATE INDEX wallet_entry_unmatched ON hub.wallet_entry USING btree (wallet) WHERE ((NOT matched) AND (amount <> 0));
+CREATE TRIGGER keep_row BEFORE DELETE ON hub.wallet_entry FOR EACH ROW EXECUTE FUNCTION hub.keep_row();
+CREATE TRIGGER keep_table BEFORE TRUNCATE ON hub.wallet_entry FOR EACH STATEMENT EXECUTE FUNCTION hub.keep_row();
+GRANT INSERT, SELECT ON hub.wallet_entry TO hub_app;
+GRANT UPDATE ON hub.wallet_entry(transit) TO hub_app;
+GRANT UPDATE ON hub.wallet_entry(tx) TO hub_app;
+GRANT UPDATE ON hub.wallet_entry(answers) TO hub_app;
+GRANT UPDATE ON hub.wallet_entry(matched) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.keep_exception()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF OLD.resolved_at IS NOT NULL OR (NEW.id, NEW.wallet, NEW.kind, NEW.fact, NEW.amount, NEW.reason, NEW.tx,
+      NEW.block, NEW.transfer, NEW.entry, NEW.found_at) IS DISTINCT FROM (OLD.id, OLD.wallet, OLD.kind,
+      OLD.fact, OLD.amount, OLD.reason, OLD.tx, OLD.block, OLD.transfer, OLD.entry, OLD.found_at) THEN
+    RAISE EXCEPTION 'exception % stays as it is', OLD.id USING ERRCODE = 'restrict_violation',
+      HINT = 'Resolve it while it is open; what was resolved wrongly is corrected by another entry.';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.keep_exception() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.keep_row()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RAISE EXCEPTION 'evidence is kept: % on % refused', TG_OP, TG_TABLE_NAME
+    USING ERRCODE = 'restrict_violation';
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.keep_row() TO PUBLIC;
 
 CREATE SCHEMA ledger;
 GRANT USAGE ON SCHEMA ledger TO hub_app;

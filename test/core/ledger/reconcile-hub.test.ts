@@ -1,0 +1,46 @@
+import { expect } from 'chai'
+import { reconcile } from '../../../core/ledger/reconcile/reconcile.ts'
+import { usd } from '../../../core/money.ts'
+import { resolvePayments } from '../../../core/payments/resolve.ts'
+import { useHub } from '../../support/suite.ts'
+
+describe('the books of a hub at work', function () {
+  this.timeout(60_000)
+  const hub = useHub()
+
+  it('agree with the chain all the time: whatever is under way explains itself', async () => {
+    const { ports, pool } = hub().hub
+    const { money, sellerUrl } = hub().sandbox!
+    const wallets = { treasury: money.treasury, spend: money.spend.address }
+    const run = () => reconcile({ ...ports, pool, wallets })
+    const { client, address } = await hub().agent(usd('5'))
+    expect(address).to.match(/^0x/)
+    const at = { work: true }
+    const work = async () => {
+      for (let i = 0; i < 4; i++) {
+        await client.purchase(usd('1'))
+        await client.external({ url: `${sellerUrl}/weather?city=Oslo` })
+        await client.external({ url: `${sellerUrl}/weather?fault=v1` })
+      }
+    }
+    const watch = async () => {
+      let runs = 0
+      while (at.work) {
+        for (const { exceptions } of await run()) expect(exceptions).to.deep.equal([])
+        runs++
+      }
+      expect(runs).to.be.greaterThan(2)
+    }
+    await Promise.all([work().finally(() => (at.work = false)), watch()])
+    await resolvePayments(ports, 0)
+    const settled = await run()
+    expect(settled.map(({ exceptions, pending }) => [exceptions, pending])).to.deep.equal([
+      [[], []],
+      [[], []],
+    ])
+    expect(settled.map(({ chain, ledger }) => [chain, ledger])).to.deep.equal([
+      [usd('4'), usd('4')],
+      [usd('49.92'), usd('49.92')],
+    ])
+  })
+})
