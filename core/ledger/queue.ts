@@ -3,16 +3,24 @@ interface Queued {
   readonly operation: { readonly owner: bigint; readonly id: string }
 }
 
+/** An item, and in which round it is dealt: one of each owner to a round. */
+interface Place<T> {
+  readonly item: T
+  readonly turn: number
+}
+
 /**
- * A queue that is fair to owners: when more waits than a batch takes, each owner gets an equal
- * share of it, so that a flood on one account delays nobody else. Batches are in the order of
- * arrival, and so is all that one owner sends.
+ * A queue that is fair to owners: when more waits than a batch takes, it is dealt out in turns, one
+ * of each owner to a turn, so that a flood on one account delays nobody else. Within a batch, and
+ * for each owner, the order is that of arrival.
  */
 export class FairQueue<T extends Queued> {
   readonly #max: number
   readonly #ownerMax: number
-  readonly #counts = new Map<bigint, number>()
-  #waiting: T[] = []
+  readonly #owners = new Map<bigint, { waiting: number; turn: number }>()
+  #places: Place<T>[] = []
+  /** That of whoever comes now and has nothing waiting. */
+  #turn = 0
 
   /**
    * @param max how many may wait
@@ -24,54 +32,50 @@ export class FairQueue<T extends Queued> {
   }
 
   get size(): number {
-    return this.#waiting.length
+    return this.#places.length
   }
 
   /** False, and nothing is queued, when too much is waiting already. */
   push(item: T): boolean {
-    const { owner } = item.operation
-    const count = this.#counts.get(owner) ?? 0
-    if (this.size >= this.#max || count >= this.#ownerMax) return false
-    this.#counts.set(owner, count + 1)
-    this.#waiting.push(item)
+    const own = this.#owners.get(item.operation.owner) ?? { waiting: 0, turn: -1 }
+    if (this.size >= this.#max || own.waiting >= this.#ownerMax) return false
+    own.waiting++
+    own.turn = Math.max(own.turn + 1, this.#turn)
+    this.#owners.set(item.operation.owner, own)
+    this.#places.push({ item, turn: own.turn })
     return true
   }
 
   /** The next batch. An id that is in it already waits for the next one. */
   take(room: number): T[] {
-    const share = this.size > room ? fairShare([...this.#counts.values()], room) : room
-    const dealt = new Map<bigint, number>()
+    let { last, spare } = this.#deal(room)
     const ids = new Set<string>()
     const batch: T[] = []
-    const later: T[] = []
-    for (const item of this.#waiting) {
-      const { owner, id } = item.operation
-      const count = dealt.get(owner) ?? 0
-      if (batch.length === room || count >= share || ids.has(id)) later.push(item)
+    const later: Place<T>[] = []
+    for (const place of this.#places) {
+      const { item, turn } = place
+      const dealt = turn < last || (turn === last && spare-- > 0)
+      if (!dealt || ids.has(item.operation.id)) later.push(place)
       else {
-        dealt.set(owner, count + 1)
-        ids.add(id)
+        ids.add(item.operation.id)
         batch.push(item)
+        this.#forget(item)
       }
     }
-    for (const [owner, count] of dealt) this.#forget(owner, count)
-    this.#waiting = later
+    this.#places = later
     return batch
   }
 
-  #forget(owner: bigint, count: number): void {
-    const left = this.#counts.get(owner)! - count
-    if (left === 0) this.#counts.delete(owner)
-    else this.#counts.set(owner, left)
+  /** The last turn that the room is enough for, and how many of that turn. */
+  #deal(room: number): { last: number; spare: number } {
+    if (this.size <= room) return { last: Number.POSITIVE_INFINITY, spare: 0 }
+    const turns = Float64Array.from(this.#places, ({ turn }) => turn).sort()
+    this.#turn = turns[room - 1]!
+    return { last: this.#turn, spare: room - turns.indexOf(this.#turn) }
   }
-}
 
-/** How many each gets of those who want so many, dealt one by one until the room is full. */
-function fairShare(wanted: readonly number[], room: number): number {
-  let share = 0
-  for (let left = room, open = wanted; left > 0; open = open.filter((want) => want > share)) {
-    share++
-    left -= open.length
+  #forget({ operation: { owner } }: T): void {
+    const own = this.#owners.get(owner)!
+    if (--own.waiting === 0) this.#owners.delete(owner)
   }
-  return share
 }

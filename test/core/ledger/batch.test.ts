@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Pool } from 'pg'
+import type { Pool, QueryConfig } from 'pg'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { Batcher, LedgerUnavailable, type Operation, STEP } from '../../../core/ledger/batch.ts'
 import { newId } from './world.ts'
@@ -15,9 +15,20 @@ const unreachable = {
   },
 } as unknown as Pool
 
-const operation = (): Operation => ({
+/** A database that applies everything, and tells the owners of each batch. */
+function recorder(): { pool: Pool; batches: bigint[][] } {
+  const batches: bigint[][] = []
+  const query = async ({ values }: QueryConfig<unknown[]>) => {
+    const owners = String(values![2]).slice(1, -1).split(',')
+    batches.push(owners.map(BigInt))
+    return { rows: [{ outcomes: '1'.repeat(owners.length), owners: null, balances: null }] }
+  }
+  return { pool: { query } as unknown as Pool, batches }
+}
+
+const operation = (owner = 1n): Operation => ({
   step: STEP.release,
-  owner: 1n,
+  owner,
   id: newId(),
   amount: 0n,
   asset: 1,
@@ -38,5 +49,34 @@ describe('a batch without a database', () => {
     expect(error).to.be.instanceOf(LedgerUnavailable)
     const tries = Math.ceil(RETRY_FOR_MS / TRY_MS) + 1
     expect(elapsedMs() - start).to.be.within(RETRY_FOR_MS, tries * (TRY_MS + 100))
+  })
+})
+
+describe('a flood on one account', () => {
+  const FLOOD = 20_000
+  const POLITE = 2n
+
+  it('delays the others by one batch, not by all that waits', async () => {
+    const { pool, batches } = recorder()
+    const batcher = new Batcher(pool, 0)
+    const flood = Array.from({ length: FLOOD }, () => batcher.submit(operation()))
+    await flood[0]
+    const before = batches.length
+    await batcher.submit(operation(POLITE))
+    const seen = batches.findIndex((owners) => owners.includes(POLITE))
+    expect(seen - before).to.be.at.most(1)
+    await Promise.all(flood)
+    expect(batches.length).to.equal(FLOOD / 1_000 + 1)
+  })
+
+  it('is bounded, for the one who sends it and for nobody else', async () => {
+    const batcher = new Batcher(recorder().pool, 0)
+    const flood = Array.from({ length: FLOOD + 1 }, () => batcher.submit(operation()))
+    const polite = batcher.submit(operation(POLITE))
+    const [excess] = await Promise.allSettled(flood.slice(-1))
+    expect(excess).to.have.property('reason').that.is.instanceOf(LedgerUnavailable)
+    expect((await polite).outcome).to.equal('applied')
+    const rest = await Promise.all(flood.slice(0, -1))
+    expect(rest.every(({ outcome }) => outcome === 'applied')).to.equal(true)
   })
 })
