@@ -19,7 +19,7 @@ const pick = (below: number): number => Math.floor(Math.random() * below)
 
 /**
  * A million random operations (case A065): what was acknowledged, added up outside of the database
- * by the accounting rules alone, is what the books hold, what a rebuild finds and what an export says.
+ * by the accounting rules alone, is what the books hold, a rebuild finds and an export says.
  */
 describe(`${OPERATIONS.toLocaleString('en')} random operations`, function () {
   this.timeout(1_200_000)
@@ -60,7 +60,7 @@ describe(`${OPERATIONS.toLocaleString('en')} random operations`, function () {
     if (outcome === 'applied') acknowledge(event)
   }
 
-  /** One call from its hold to its end, with a commission of its own, and now and then its refund. */
+  /** One call from its hold to its end, with a commission of its own; now and then its refund. */
   async function oneCall(): Promise<void> {
     const owner = agents[pick(AGENTS)]!
     const payee = providers[pick(PROVIDERS)]!
@@ -100,8 +100,9 @@ describe(`${OPERATIONS.toLocaleString('en')} random operations`, function () {
   }
 
   it('are all in the books, to the microdollar', async () => {
+    const more = (): boolean => acknowledged < OPERATIONS
     const loop = async (): Promise<void> => {
-      while (acknowledged < OPERATIONS) await oneCall()
+      while (more()) await oneCall()
     }
     await Promise.all(Array.from({ length: LOOPS }, loop))
     process.stdout.write(`      ${acknowledged} operations acknowledged\n`)

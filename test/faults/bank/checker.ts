@@ -1,0 +1,127 @@
+import { split } from '../../../core/money.ts'
+import { type Books, BPS, type Entry, isDone, type Told } from './bank.ts'
+
+/** Of each kind of violation, at most so many are told in words. */
+const EXAMPLES = 3
+
+/**
+ * What is wrong with the books of a bank, given what its callers were told. Empty for a bank that
+ * kept every promise: what was acknowledged is there once and with its terms, what was refused is
+ * not there, nothing is there that nobody asked for, and no money came or went.
+ */
+export function violations(told: readonly Told[], books: Books): string[] {
+  const found = new Findings()
+  const byKey = new Map<string, Entry[]>()
+  for (const entry of books.entries) {
+    const key = keyOf(entry)
+    const known = byKey.get(key)
+    if (known) known.push(entry)
+    else byKey.set(key, [entry])
+  }
+  checkPromises(told, byKey, found)
+  checkEntries(told, byKey, found)
+  checkBalances(books, found)
+  for (const finding of books.findings) found.add('the bank itself finds', finding)
+  return found.list()
+}
+
+class Findings {
+  readonly #kinds = new Map<string, string[]>()
+
+  add(kind: string, example: string): void {
+    const examples = this.#kinds.get(kind)
+    if (examples) examples.push(example)
+    else this.#kinds.set(kind, [example])
+  }
+
+  list(): string[] {
+    return [...this.#kinds].map(([kind, examples]) => {
+      const told = examples.slice(0, EXAMPLES).join('; ')
+      return `${kind} (${examples.length}): ${told}`
+    })
+  }
+}
+
+type Phase = 'fund' | 'reserve' | 'end'
+type Journal = ReadonlyMap<string, readonly Entry[]>
+
+const phaseOf = (what: Entry['what']): Phase =>
+  what === 'fund' || what === 'reserve' ? what : 'end'
+const keyOf = ({ id, what }: Pick<Entry, 'id' | 'what'>): string => `${id} ${phaseOf(what)}`
+const textOf = ({ what, id, agent, amount }: Entry): string =>
+  `${what} ${id} of ${amount} by agent ${agent}`
+
+function checkPromises(told: readonly Told[], journal: Journal, found: Findings): void {
+  for (const each of told) {
+    const { step, applied, refused, lost } = each
+    const booked = journal.get(keyOf(step)) ?? []
+    const asAsked = booked.filter((entry) => isSame(entry, step))
+    if (isDone(each) && asAsked.length === 0) {
+      if (booked.length === 0) found.add('acknowledged and lost', textOf(step))
+      else found.add('acknowledged with other terms', `${textOf(step)}, ${textOf(booked[0]!)}`)
+    }
+    if (applied > 1) found.add('applied more than once', `${textOf(step)}: ${applied} times`)
+    if (!isDone(each) && lost === 0 && asAsked.length > 0) {
+      found.add('refused and booked', `${textOf(step)}: ${refused.join()}`)
+    }
+  }
+}
+
+function checkEntries(told: readonly Told[], journal: Journal, found: Findings): void {
+  const asked = new Map(told.map(({ step }) => [`${step.id} ${step.what}`, step]))
+  for (const [key, entries] of journal) {
+    const entry = entries[0]!
+    if (entries.length > 1) found.add('booked more than once', entries.map(textOf).join(', '))
+    if (phaseOf(entry.what) === 'reserve' && !journal.has(`${entry.id} end`)) {
+      found.add('a hold without outcome', textOf(entry))
+    }
+    if (entry.what === 'expire') {
+      if (!journal.has(`${entry.id} reserve`)) found.add('expired but never held', key)
+      continue
+    }
+    const step = asked.get(`${entry.id} ${entry.what}`)
+    if (!step || !isSame(entry, step)) found.add('nobody asked for', textOf(entry))
+  }
+}
+
+const isSame = (a: Entry, b: Entry): boolean =>
+  a.what === b.what && a.agent === b.agent && a.amount === b.amount
+
+/** Adds up the entries, and compares the sums with the balances. */
+function checkBalances({ entries, agents, ...sums }: Books, found: Findings): void {
+  const held = new Map(
+    entries.filter(({ what }) => what === 'reserve').map((e) => [e.id, e.amount]),
+  )
+  const own = agents.map(() => 0n)
+  let [funded, holds, providers, commission] = [0n, 0n, 0n, 0n]
+  for (const { what, id, agent, amount } of entries) {
+    if (what === 'fund') {
+      own[agent]! += amount
+      funded += amount
+    } else if (what === 'reserve') {
+      own[agent]! -= amount
+      holds += amount
+    } else {
+      const parts = split(amount, BPS)
+      own[agent]! += (held.get(id) ?? 0n) - amount
+      holds -= held.get(id) ?? 0n
+      providers += parts.share
+      commission += parts.commission
+    }
+  }
+  const compare = (name: string, is: bigint, sum: bigint): void => {
+    if (is !== sum)
+      found.add('a balance that its entries do not explain', `${name} ${is}, not ${sum}`)
+  }
+  agents.forEach((balance, agent) => {
+    compare(`agent ${agent}`, balance, own[agent]!)
+    if (balance < 0n) found.add('below zero', `agent ${agent}: ${balance}`)
+  })
+  compare('holds', sums.holds, holds)
+  compare('providers', sums.providers, providers)
+  compare('commission', sums.commission, commission)
+  if (sums.holds !== 0n) found.add('held after expiry', String(sums.holds))
+  const total = agents.reduce((sum, balance) => sum + balance, 0n)
+  const there = total + sums.holds + sums.providers + sums.commission
+  if (there !== funded) found.add('money is not conserved', `${there} of ${funded}`)
+}

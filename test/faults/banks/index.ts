@@ -1,0 +1,9 @@
+import type { Bank } from '../bank/bank.ts'
+import { type LedgerSpec, ledgerBank } from './ledger.ts'
+import { type SimpleSpec, simpleBank } from './simple.ts'
+
+/** How to open a bank, in a form that can be sent to another process. */
+export type BankSpec = LedgerSpec | SimpleSpec
+
+export const openBank = (spec: BankSpec): Bank =>
+  spec.bank === 'ledger' ? ledgerBank(spec) : simpleBank(spec)

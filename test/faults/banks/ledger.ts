@@ -1,0 +1,121 @@
+import { migrate } from '../../../core/db/migrate.ts'
+import { createPool } from '../../../core/db/pool.ts'
+import { openShards } from '../../../core/identity/shards.ts'
+import { expireHolds } from '../../../core/ledger/expire.ts'
+import { type AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
+import { trialBalance } from '../../../core/ledger/trial-balance.ts'
+import { verifyLedger } from '../../../core/ledger/verify.ts'
+import { micros } from '../../../core/money.ts'
+import { type Bank, type Books, BPS, type Entry, type Step } from '../bank/bank.ts'
+
+/** What a teller needs to open the true ledger. */
+export interface LedgerSpec {
+  readonly bank: 'ledger'
+  readonly url: string
+  readonly shards: number
+  readonly agents: readonly AccountRef[]
+  readonly payees: readonly AccountRef[]
+}
+
+const SHARDS = 2
+const PAYEES = 3
+const WHAT: Readonly<Record<number, Entry['what']>> = {
+  1: 'reserve',
+  2: 'settle',
+  3: 'release',
+  4: 'expire',
+  16: 'fund',
+}
+
+/** Makes the books of the true ledger in an empty database, with so many agents. */
+export async function openLedgerBank(url: string, agents: number): Promise<LedgerSpec> {
+  await migrate(url)
+  const pool = createPool(url, { role: 'hub_app', max: 4 })
+  try {
+    await openShards(pool, SHARDS)
+    const books = new Ledger(pool, { shards: SHARDS })
+    const codes = (count: number, of: (i: number) => string) =>
+      Array.from({ length: count }, (_, i) => of(i))
+    const refs = codes(agents, (i) => `liabilities:agents:key_${i}:credits`)
+    const payees = codes(PAYEES, (i) => `liabilities:providers:p${i}:x`)
+    return {
+      bank: 'ledger',
+      url,
+      shards: SHARDS,
+      agents: await Promise.all(
+        refs.map((code, i) => books.open(code, 'USDC', { home: i % SHARDS })),
+      ),
+      payees: await Promise.all(payees.map((code) => books.open(code, 'USDC'))),
+    }
+  } finally {
+    await pool.end()
+  }
+}
+
+/** The true ledger. */
+export function ledgerBank({ url, shards, agents, payees }: LedgerSpec): Bank {
+  const pool = createPool(url, { role: 'hub_app', max: 6 })
+  const books = new Ledger(pool, { shards })
+  const holdOf = ({ id, agent }: Step) => ({ call: id, owner: agents[agent]! })
+  return {
+    fund: ({ id, agent, amount }) => {
+      const owner = agents[agent]!
+      const credits = owner.code
+      return books.post(
+        { type: 'credits.purchased', credits, amount: micros(amount) },
+        { owner, id },
+      )
+    },
+    async reserve(step) {
+      const payee = payees[step.agent % payees.length]!
+      const { amount, ttlSeconds } = step
+      const order = { ...holdOf(step), payee, amount, commissionBps: BPS, ttlSeconds }
+      return (await books.reserve(order)).outcome
+    },
+    settle: async (step) => (await books.settle(holdOf(step), step.amount)).outcome,
+    release: async (step) => (await books.release(holdOf(step))).outcome,
+    async expire() {
+      await expireHolds(pool, books)
+      const { rows } = await pool.query<{ open: bigint }>(
+        'SELECT count(*) AS open FROM ledger.open_hold',
+      )
+      return rows[0]!.open
+    },
+    audit: () => audit(url, agents),
+    close: () => pool.end(),
+  }
+}
+
+async function audit(url: string, agents: readonly AccountRef[]): Promise<Books> {
+  const pool = createPool(url, { role: 'hub_app', max: 2, statementMs: 0 })
+  try {
+    const numbers = new Map(agents.map(({ id }, i) => [id, i]))
+    const { rows } = await pool.query<{ id: string; owner: bigint; kind: number; amount: bigint }>(
+      `SELECT id, owner, kind, CASE kind WHEN 16 THEN abs(amounts[1]) ELSE amount END AS amount
+       FROM ledger.journal`,
+    )
+    const entries = rows.map(({ id, owner, kind, amount }) => ({
+      what: WHAT[kind]!,
+      id,
+      agent: numbers.get(owner) ?? -1,
+      amount,
+    }))
+    const balances = await trialBalance(pool)
+    const balanceOf = new Map(balances.map(({ account, balance }) => [account, balance]))
+    const { checks } = await verifyLedger(pool)
+    return {
+      entries,
+      agents: agents.map(({ code }) => balanceOf.get(code) ?? 0n),
+      holds: balanceOf.get('liabilities:holds') ?? 0n,
+      commission: balanceOf.get('income:commission') ?? 0n,
+      providers: balances
+        .filter(({ account }) => account.startsWith('liabilities:providers:'))
+        .reduce((sum, { balance }) => sum + balance, 0n),
+      findings: checks
+        .filter(({ bad }) => bad > 0n)
+        .map(({ name, bad, example }) => `${name}: ${bad}, ${example}`),
+    }
+  } finally {
+    await pool.end()
+  }
+}
