@@ -5,8 +5,10 @@ import { takeSnapshots } from '../core/ledger/history/snapshot.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
 import { runSubscribers } from '../core/ledger/outbox/run.ts'
 import type { Log } from '../core/log.ts'
+import type { Hex } from '../core/payments/asset.ts'
 import { type ResolvePorts, resolvePayments } from '../core/payments/resolve.ts'
 import type { SigningKey } from '../core/signing-key.ts'
+import { reconcileChain } from './reconcile-chain.ts'
 import { subscribersOf, workHandedOn } from './subscribers.ts'
 import { verifyBooks } from './verify-books.ts'
 
@@ -17,6 +19,8 @@ export interface JobPorts extends ResolvePorts {
   readonly log: Log
   /** Signs the checkpoints of the ledger. */
   readonly signingKey: SigningKey
+  /** The wallets of the house. */
+  readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
 }
 
 interface Job {
@@ -30,6 +34,7 @@ export const jobs = {
   'resolve-payments': { everySeconds: 5, run: (ports) => resolvePayments(ports) },
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
   'verify-ledger': { everySeconds: 60, run: verifyBooks },
+  'reconcile-chain': { everySeconds: 60, run: reconcileChain },
   'make-partitions': {
     everySeconds: 86_400,
     run: ({ pool }) => pool.query('SELECT ledger.ensure_partitions()'),

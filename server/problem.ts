@@ -40,13 +40,20 @@ export function problem(fault: Fault, requestId: string, instance: string): Repl
 /** Whatever was thrown, as a fault: what nobody expected is told as an internal error. */
 export function faultOf(error: unknown): Fault {
   if (error instanceof Fault) return error
-  const code = (error as { code?: unknown } | null)?.code
-  if (error instanceof LedgerUnavailable || (typeof code === 'string' && isDatabaseDown(code))) {
+  if (error instanceof LedgerUnavailable || isDatabaseDown(error)) {
     return new Fault('service_unavailable', undefined, { cause: error })
   }
   return new Fault('internal_error', undefined, { cause: error })
 }
 
+/** What pg says of a connection that is lost or does not come about; it gives no code with it. */
+const NO_CONNECTION =
+  /^(?:Connection terminated|timeout exceeded when trying|Query read timeout|Client has encountered)/
 /** SQLSTATE classes and socket errors that mean "not now" (design §13). */
-const isDatabaseDown = (code: string): boolean =>
-  /^(?:08|57P|53)/.test(code) || /^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/.test(code)
+const NOT_NOW = /^(?:08|57P|53)|^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
+
+function isDatabaseDown(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' ? NOT_NOW.test(code) : NO_CONNECTION.test(error.message)
+}

@@ -7,7 +7,7 @@ import { type Config, ConfigError, type ProductionChain } from '../core/config.t
 import { derivedUuid } from '../core/ids.ts'
 import { SPEND } from '../core/ledger/postings.ts'
 import type { Log } from '../core/log.ts'
-import { USDC_BASE } from '../core/payments/asset.ts'
+import { type Hex, USDC_BASE } from '../core/payments/asset.ts'
 import { openChain } from '../core/payments/chain.ts'
 import { assertSupports } from '../core/payments/facilitator.ts'
 import { httpFacilitator } from '../core/payments/facilitators/http.ts'
@@ -17,13 +17,19 @@ import { loadSigningKey, type SigningKey } from '../core/signing-key.ts'
 import { type Hub, type Money, openHub } from './hub.ts'
 import { type Sandbox, startSandbox } from './sandbox/start.ts'
 
+/** What jobs need beside what resolves payments. */
+interface JobExtras {
+  readonly signingKey: SigningKey
+  readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
+}
+
 /** What main.ts hands on, since it alone sees plugins and jobs. */
 export interface Parts {
   readonly plugins: readonly Plugin[]
   readonly privileged: readonly Plugin[]
   readonly startJobs: (
     databaseUrl: string,
-    ports: Hub['ports'] & Pick<Hub, 'pool'> & { readonly signingKey: SigningKey },
+    ports: Hub['ports'] & Pick<Hub, 'pool'> & JobExtras,
   ) => Promise<{ stop(): Promise<void> }>
 }
 
@@ -90,7 +96,9 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     if (sandbox) await openBooks(hub, sandbox)
     if (config.jobs) {
       const signingKey = await loadSigningKey(config)
-      const running = await parts.startJobs(url, { ...hub.ports, pool: hub.pool, signingKey })
+      const wallets = { treasury: money.treasury, spend: money.spend.address }
+      const extras = { pool: hub.pool, signingKey, wallets }
+      const running = await parts.startJobs(url, { ...hub.ports, ...extras })
       stops.push(() => running.stop())
     }
     if (options.doors ?? true) {

@@ -124,7 +124,8 @@ async function book({ write }: Context, entry: () => Promise<Outcome>): Promise<
 const isRefused = (error: unknown): error is Error =>
   error instanceof Error && /^(?:23514|AH001)$/.test(String((error as { code?: unknown }).code))
 
-function decisionOf(values: Values): Decision {
+/** Who decided it, and why. @throws Misuse */
+export function decisionOf(values: Values): Decision {
   return {
     author: needed(values['author'], '--author'),
     reason: needed(values['reason'], '--reason'),

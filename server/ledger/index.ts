@@ -2,8 +2,10 @@ import { parseArgs } from 'node:util'
 import type { Pool } from 'pg'
 import { Ledger } from '../../core/ledger/ledger.ts'
 import { adjustCommand, refundCommand, transferCommand } from './book.ts'
+import { exceptionsCommand, resolveCommand } from './chain.ts'
 import { type Command, type Context, Misuse, type Values, type Write } from './command.ts'
 import { exportCommand } from './export.ts'
+import { rebuildCommand } from './rebuild.ts'
 import { balancesCommand, closeCommand, statementCommand } from './reports.ts'
 import { checkpointsCommand, verifyCommand } from './verify.ts'
 
@@ -21,6 +23,9 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   adjust: adjustCommand,
   refund: refundCommand,
   transfer: transferCommand,
+  exceptions: exceptionsCommand,
+  resolve: resolveCommand,
+  rebuild: rebuildCommand,
 }
 
 /**

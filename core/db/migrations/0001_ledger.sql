@@ -139,6 +139,9 @@ LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   RETURN coalesce(cardinality(accounts) BETWEEN 2 AND 8
     AND cardinality(accounts) = cardinality(amounts)
+    AND array_dims(accounts) = format('[1:%s]', cardinality(accounts))
+    AND array_dims(amounts) = array_dims(accounts)
+    AND array_position(accounts, NULL) IS NULL AND array_position(amounts, NULL) IS NULL
     AND (SELECT sum(amount) = 0 FROM unnest(amounts) u(amount)), false);
 END $$;
 

@@ -107,9 +107,10 @@ BEGIN
       WHERE b.balance + d.delta < b.floor) THEN
     RETURN 0;
   END IF;
-  -- Clocks of the outside may be a little ahead of ours.
+  -- Clocks of the outside may be a little ahead of ours: then its value date is when it is booked.
   SELECT p_id, p_owner, base + 1, instant, 0, 0, 0, 0, NULL, 0, 0, 0, a.asset, p_shard, posted.id,
-      posted.phase, NULL, p_accounts, p_amounts, least(p_effective_at, instant), p_meta, NULL
+      posted.phase, NULL, p_accounts, p_amounts,
+      CASE WHEN p_effective_at < instant THEN p_effective_at END, p_meta, NULL
     INTO entry FROM account a WHERE a.id = p_accounts[1];
   entry.leaf := leaf(entry);
   INSERT INTO journal SELECT entry.*;

@@ -33,7 +33,7 @@ describe('the readers of the journal', function () {
   afterEach(() => database.drop())
 
   /** A reader that keeps what it is given in a table of its own. */
-  async function noting(name: string, then = async (_: Page): Promise<void> => {}) {
+  async function noting(name: string, then: (page: Page) => Promise<void> = async () => {}) {
     await database.admin.query(
       `CREATE TABLE hub.${name} (shard smallint, seq bigint);
        GRANT SELECT, INSERT, DELETE ON hub.${name} TO hub_app`,
@@ -216,7 +216,8 @@ describe('the readers of the journal', function () {
       const days = { from: '2026-01-01', to: '2999-12-31' }
       const byDay = await spendingOf(database.pool, owner.code, { ...days, by: 'day' })
       const sums = { calls: 2n, charged: 6n, givenBack: 1n, reversed: 4n }
-      expect(byDay.map(({ of: _, ...rest }) => rest)).to.deep.equal([sums])
+      expect(byDay).to.have.length(1)
+      expect(byDay[0]).to.deep.include(sums)
       expect(byDay[0]!.of).to.match(/^\d{4}-\d\d-\d\d$/)
       const byService = await spendingOf(database.pool, owner.code, { ...days, by: 'service' })
       expect(byService).to.deep.equal([{ of: '', ...sums }])
