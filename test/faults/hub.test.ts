@@ -91,6 +91,9 @@ describe(`${SECONDS} s of paid calls`, function () {
   async function judge(shopping: Shopping, before: ReadonlyMap<string, bigint>): Promise<void> {
     expect(hub.faults, 'ends of the server').to.deep.equal([])
     expect(shopping.faults).to.deep.equal([])
+    expect([...shopping.problems.keys()], 'codes of problems').to.satisfy((codes: string[]) =>
+      codes.every((code) => code === 'service_unavailable' || code === 'rate_limited'),
+    )
     const charges = await settled()
     for (const [call, charged] of shopping.charged) {
       expect(charges.get(call), `acknowledged call ${call}`).to.equal(charged)
