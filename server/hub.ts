@@ -93,13 +93,17 @@ const EXTERNAL_MAX = micros(1_000_000)
 /** Sold for credits alone, at the price of a seller outside, who gets all of it. */
 const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
 
+/** Nothing that a caller waits for takes the database so long, unless it cannot be reached. */
+const ANSWER_MS = 20_000
+
 /** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
 export async function openHub(options: HubOptions): Promise<Hub> {
   const { databaseUrl, money, clock, log } = options
   await migrate(databaseUrl, { log: (text) => log.info(text) })
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection broke')
-  const pool = createPool(databaseUrl, { max: 20, role: 'hub_app', onError })
-  const books = createPool(databaseUrl, { max: 8, role: 'hub_app', onError })
+  const shared = { role: 'hub_app', answerMs: ANSWER_MS, onError }
+  const pool = createPool(databaseUrl, { max: 20, ...shared })
+  const books = createPool(databaseUrl, { max: 8, ...shared })
   await pool.query('SELECT ledger.ensure_partitions()')
   const shards = await openShards(pool, options.shards)
   const ledger = new Ledger(books, { shards })

@@ -19,6 +19,11 @@ export interface PoolOptions {
   readonly statementMs?: number
   /** Longest a statement may wait for a lock, in ms; 0: no limit. @defaultValue 10000 */
   readonly lockMs?: number
+  /**
+   * Longest to wait for an answer, in ms: also when the network lost the server, which then cannot
+   * keep its own limits. The connection is given up. 0: no limit. @defaultValue 0
+   */
+  readonly answerMs?: number
   /** Hears of lost connections. Whoever was using one gets the error from its query as well. */
   readonly onError?: (error: Error) => void
 }
@@ -61,13 +66,14 @@ function int8Array(text: string): unknown {
  */
 export function createPool(url: string, options: PoolOptions = {}): Pool {
   const { max = 10, role, applicationName = 'agenthub', onError = () => {} } = options
-  const { statementMs = 30_000, lockMs = 10_000 } = options
+  const { statementMs = 30_000, lockMs = 10_000, answerMs = 0 } = options
   const pool = new Pool({
     connectionString: url,
     max,
     application_name: applicationName,
     statement_timeout: statementMs,
     lock_timeout: lockMs,
+    query_timeout: answerMs,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     types,

@@ -22,15 +22,16 @@ async function between<T>(
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect()
+  let broken = false
   try {
     await client.query(begin)
     const result = await work(client)
     await client.query('COMMIT')
     return result
   } catch (error) {
-    await client.query('ROLLBACK').catch(() => {}) // a broken connection has rolled back already
+    await client.query('ROLLBACK').catch(() => (broken = true)) // it has rolled back already
     throw error
   } finally {
-    client.release()
+    client.release(broken)
   }
 }
