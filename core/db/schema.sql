@@ -623,7 +623,6 @@ CREATE TABLE ledger.seal (
   CONSTRAINT seal_check CHECK ((seq_to >= seq_from))
 );
 CREATE INDEX seal_at ON ledger.seal USING btree (shard, at, seq_to);
-CREATE INDEX seal_instant ON ledger.seal USING btree (shard, at);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.seal FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.seal FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.seal TO hub_app;

@@ -194,7 +194,6 @@ CREATE TABLE ledger.seal (
   hash bytea NOT NULL,
   PRIMARY KEY (shard, seq_to)
 );
-CREATE INDEX seal_instant ON ledger.seal (shard, at); -- which number was the last before an instant
 
 CREATE FUNCTION ledger.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
