@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Ledger } from '../../../core/ledger/ledger.ts'
+import { Ledger } from '../../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { agent, newId, smallBooks } from './world.ts'
@@ -138,6 +138,32 @@ describe('the database', () => {
     expect(
       (await database.admin.query('SELECT ledger.ensure_partitions(30) AS n')).rows[0].n,
     ).to.equal(0)
+  })
+
+  it('makes every partition that was missed while the hub stood still, at its next start', async () => {
+    const still = await freshDatabase()
+    try {
+      const { rows } = await still.admin.query<{ name: string }>(
+        `SELECT inhrelid::regclass::text AS name FROM pg_inherits
+         WHERE inhparent = 'ledger.journal'::regclass AND inhrelid::regclass::text LIKE '%20__\\___'`,
+      )
+      expect(rows.length).to.be.above(3)
+      for (const { name } of rows) {
+        const sql = `ALTER TABLE ledger.journal DETACH PARTITION ${name}; DROP TABLE ${name}`
+        await still.admin.query(sql)
+      }
+      const ledger = new Ledger(still.pool)
+      const booked = (): Promise<string> =>
+        agent(ledger, 5n).then(
+          () => 'booked',
+          (error: Error) => error.message,
+        )
+      expect(await booked()).to.match(/no partition of relation "journal" found for row/)
+      await still.pool.query('SELECT ledger.ensure_partitions()')
+      expect(await booked()).to.equal('booked')
+    } finally {
+      await still.drop()
+    }
   })
 
   it('refuses an entry that is not balanced, in all and for each asset', async () => {
