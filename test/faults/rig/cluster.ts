@@ -67,7 +67,6 @@ export class Cluster {
     const folder = await mkdtemp(join(tmpdir(), 'agenthub-faults-'))
     await chmod(folder, 0o711)
     await cp(join(this.#folder, 'postgres'), join(folder, 'postgres'), { recursive: true })
-    const standby = await Cluster.#of(folder, this.url)
     const { user } = this.#place
     const to = join(folder, 'postgres')
     const { password } = new URL(this.url)
@@ -79,7 +78,7 @@ export class Cluster {
     )
     await chmod(to, 0o700)
     if (user) await run('chown', ['-R', `${user.uid}:${user.gid}`, to])
-    return standby
+    return Cluster.#of(folder, this.url)
   }
 
   async start(settings: Readonly<Record<string, string>> = {}): Promise<void> {

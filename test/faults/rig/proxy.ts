@@ -17,7 +17,7 @@ export class Proxy {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   #frozen = false
-  #drops: { readonly pattern: RegExp; left: number } | undefined
+  #drops: { readonly pattern: RegExp; after: number; left: number } | undefined
 
   private constructor(server: Server, target: number | undefined) {
     this.#server = server
@@ -58,9 +58,10 @@ export class Proxy {
   /**
    * The next `times` questions with this pattern reach the server; their answers are dropped when
    * they are complete, and the connection breaks: the client does not learn that it was done.
+   * @param after so many of them are answered first
    */
-  dropAnswers(pattern: RegExp, times: number): void {
-    this.#drops = { pattern, left: times }
+  dropAnswers(pattern: RegExp, times: number, after = 0): void {
+    this.#drops = { pattern, after, left: times }
   }
 
   async close(): Promise<void> {
@@ -105,6 +106,7 @@ export class Proxy {
   #isDoomed(chunk: Buffer): boolean {
     const drops = this.#drops
     if (!drops || drops.left === 0 || !drops.pattern.test(chunk.toString('latin1'))) return false
+    if (drops.after-- > 0) return false
     drops.left--
     return true
   }
