@@ -32,6 +32,7 @@ const SETTINGS = {
   max_connections: '200',
   shared_buffers: '192MB',
   max_wal_size: '2GB',
+  checkpoint_timeout: '15min', // after each one, every page that changes is logged whole once
   wal_compression: 'on',
   timezone: 'UTC',
   log_timezone: 'UTC',

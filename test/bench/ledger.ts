@@ -2,134 +2,146 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
-import { systemClock } from '../../core/clock.ts'
 import { migrate } from '../../core/db/migrate.ts'
 import { openDatabase } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
-import { openShards } from '../../core/identity/shards.ts'
-import { uuidv7 } from '../../core/ids.ts'
-import { type AccountRef, Ledger } from '../../core/ledger/ledger.ts'
-import { type LoadResult, load, median, rounded } from './load.ts'
-import type { Report } from './main.ts'
-import { NAIVE_SCHEMA, naiveReserve, naiveSettle } from './naive.ts'
+import { openBooks } from './ledger/calls.ts'
+import { CELLS, type Cell, nameOf } from './ledger/cells.ts'
+import { type Crew, startCrew } from './ledger/crew.ts'
+import { type LoadResult, median, rounded, summary } from './load.ts'
+import type { Report, Table, Target } from './main.ts'
 
-const AGENTS = 10_000
-const PROVIDERS = 100
 const ROUNDS = 3
-const SECONDS = 4
-const SHARDS = 2
-const NAIVE_CONNECTIONS = 20
-const RATIO_GOAL = 20
+const PROCESSES = 4
 
-/** Reserve+settle pairs per second, ours and the naive ledger's, durable, in turns. */
+/** Medians of the rounds; bytes are those of one call. */
+interface Measured extends LoadResult {
+  readonly errors: number
+  readonly walBytes: number
+  readonly tableBytes: number
+}
+type Results = ReadonlyMap<string, Measured>
+
+/**
+ * Calls (reserve and settle, both durable) per second: of our ledger, with batches and without, of
+ * the naive one, and beside them the inserts that this PostgreSQL can do, all in turns.
+ */
 export async function ledger(): Promise<Report> {
   const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
   const database = await openDatabase({ dataDir })
   const owner = createPool(database.url, { max: 2, applicationName: 'bench' })
-  const hub = createPool(database.url, { max: 8, role: 'hub_app', applicationName: 'bench' })
-  const naive = createPool(database.url, { max: NAIVE_CONNECTIONS, applicationName: 'naive' })
+  const crew = startCrew(PROCESSES, database.url)
   try {
     await migrate(database.url)
     await owner.query('SELECT ledger.ensure_partitions()')
-    const ours = await ourCalls(owner, hub)
-    const theirs = await naiveCalls(owner, naive)
+    await openBooks(owner)
     await owner.query('VACUUM ANALYZE')
-    const at: Record<string, { ours: LoadResult[]; naive: LoadResult[] }> = {}
-    for (const concurrency of [1, 64, 256]) {
-      const results = { ours: [] as LoadResult[], naive: [] as LoadResult[] }
-      await load(concurrency, 1, ours)
-      await load(concurrency, 1, theirs)
-      for (let round = 0; round < ROUNDS; round++) {
-        results.naive.push(await load(concurrency, SECONDS, theirs))
-        results.ours.push(await load(concurrency, SECONDS, ours))
-      }
-      at[concurrency] = results
-    }
-    return report(at)
+    const rounds: Results[] = []
+    for (let round = 0; round < ROUNDS; round++) rounds.push(await measureAll(crew, owner))
+    return report(medians(rounds))
   } finally {
-    await Promise.all([owner.end(), hub.end(), naive.end()])
+    crew.dismiss()
+    await owner.end()
     await database.close()
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
 
-const amountOf = (): number => 1_000 + Math.floor(Math.random() * 5_000)
-const pick = (count: number): number => Math.floor(Math.random() * count)
+async function measureAll(crew: Crew, owner: Pool): Promise<Results> {
+  const results = new Map<string, Measured>()
+  for (const cell of CELLS) results.set(cell.name, await measure(crew, owner, cell))
+  return results
+}
 
-async function ourCalls(owner: Pool, pool: Pool): Promise<() => Promise<void>> {
-  await openShards(owner, SHARDS)
-  await owner.query(
-    `INSERT INTO ledger.account (code, asset, home)
-     SELECT 'liabilities:agents:bench-' || g || ':credits', 1, g % ${SHARDS}
-     FROM generate_series(1, $1) g`,
-    [AGENTS],
-  )
-  await owner.query(
-    `INSERT INTO ledger.balance (account, shard, asset, balance, floor)
-     SELECT id, home, 1, 1000000000000, 0 FROM ledger.account
-     WHERE code LIKE 'liabilities:agents:%'`,
-  )
-  const { rows } = await owner.query<{ id: bigint; code: string; home: number }>(
-    `SELECT id, code, home FROM ledger.account WHERE code LIKE 'liabilities:agents:%'`,
-  )
-  const agents: AccountRef[] = rows.map(({ id, code, home }) => ({
-    id,
-    code,
-    asset: 'USDC',
-    shard: home,
-  }))
-  const books = new Ledger(pool, { shards: SHARDS }) // as the hub has it
-  const payees = await Promise.all(
-    Array.from({ length: PROVIDERS }, (_, i) =>
-      books.open(`liabilities:providers:bench-${i}:x`, 'USDC'),
-    ),
-  )
-  return async () => {
-    const hold = { call: uuidv7(systemClock.now().getTime()), owner: agents[pick(AGENTS)]! }
-    const amount = BigInt(amountOf())
-    const terms = { commissionBps: 1_000, ttlSeconds: 60, endpoint: 1, priceVersion: 1 }
-    const payee = payees[pick(PROVIDERS)]!
-    const reserved = await books.reserve({ ...hold, ...terms, amount, payee })
-    const settled = await books.settle(hold, amount)
-    if (reserved.outcome !== 'applied' || settled.outcome !== 'applied') {
-      throw new Error(`not applied: ${reserved.outcome}, ${settled.outcome}`)
-    }
+async function measure(crew: Crew, owner: Pool, { job, processes }: Cell): Promise<Measured> {
+  const before = await written(owner)
+  const samples = await crew.run(job, processes)
+  const after = await written(owner)
+  const calls = samples.reduce((sum, { calls }) => sum + calls, 0)
+  for (const { firstError } of samples) if (firstError !== undefined) console.error(firstError)
+  return {
+    ...summary(samples),
+    errors: samples.reduce((sum, { errors }) => sum + errors, 0),
+    walBytes: (after.wal - before.wal) / calls,
+    tableBytes: (after.tables - before.tables) / calls,
   }
 }
 
-async function naiveCalls(owner: Pool, pool: Pool): Promise<() => Promise<void>> {
-  await owner.query(NAIVE_SCHEMA)
-  await owner.query(
-    `INSERT INTO naive.account (id, available)
-     SELECT g, 1000000000000 FROM generate_series(1, $1) g`,
-    [1 + PROVIDERS + AGENTS],
+/** Bytes of log, and of all tables and indexes, so far. */
+async function written(owner: Pool): Promise<{ wal: number; tables: number }> {
+  const { rows } = await owner.query<{ wal: string; tables: string }>(
+    `SELECT pg_current_wal_insert_lsn() - '0/0' AS wal, sum(pg_total_relation_size(oid)) AS tables
+     FROM pg_class WHERE relkind = 'r'
+       AND relnamespace IN ('ledger'::regnamespace, 'naive'::regnamespace, 'public'::regnamespace)`,
   )
-  return async () => {
-    const call = {
-      id: uuidv7(systemClock.now().getTime()),
-      agent: 2 + PROVIDERS + pick(AGENTS),
-      provider: 2 + pick(PROVIDERS),
-      amount: amountOf(),
-    }
-    await naiveReserve(pool, call)
-    await naiveSettle(pool, call)
-  }
+  return { wal: Number(rows[0]!.wal), tables: Number(rows[0]!.tables) }
 }
 
-function report(at: Record<string, { ours: LoadResult[]; naive: LoadResult[] }>): Report {
-  const rate = (results: readonly LoadResult[]) => median(results.map((r) => r.perSecond))
+function medians(rounds: readonly Results[]): Results {
+  const of = (name: string): Measured => {
+    const all = rounds.map((results) => results.get(name)!)
+    const middle = (figure: keyof Measured) => median(all.map((each) => each[figure]))
+    return {
+      perSecond: middle('perSecond'),
+      p50Ms: middle('p50Ms'),
+      p99Ms: middle('p99Ms'),
+      errors: all.reduce((sum, { errors }) => sum + errors, 0),
+      walBytes: middle('walBytes'),
+      tableBytes: middle('tableBytes'),
+    }
+  }
+  return new Map(CELLS.map(({ name }) => [name, of(name)]))
+}
+
+function report(results: Results): Report {
+  const at = (...name: Parameters<typeof nameOf>): Measured => results.get(nameOf(...name))!
+  const rate = (...name: Parameters<typeof nameOf>) => at(...name).perSecond
   const figures: Record<string, number> = {}
-  for (const [concurrency, { ours, naive }] of Object.entries(at)) {
-    const suffix = concurrency === '256' ? '' : `_at_${concurrency}`
-    figures[`reserve_settle_pairs_per_s${suffix}`] = rounded(rate(ours), 0)
-    figures[`naive_pairs_per_s${suffix}`] = rounded(rate(naive), 0)
-    figures[`ratio${suffix}`] = rounded(rate(ours) / rate(naive))
-    figures[`pair_p50_ms_at_${concurrency}`] = rounded(median(ours.map((r) => r.p50Ms)), 2)
-    figures[`pair_p99_ms_at_${concurrency}`] = rounded(median(ours.map((r) => r.p99Ms)), 2)
-    figures[`naive_p99_ms_at_${concurrency}`] = rounded(median(naive.map((r) => r.p99Ms)), 2)
+  for (const concurrency of [1, 64, 256]) {
+    const suffix = concurrency === 256 ? '' : `_at_${concurrency}`
+    const ours = rate('batch', 'uniform', 1, concurrency)
+    const naive = rate('naive', 'uniform', 1, concurrency)
+    figures[`reserve_settle_pairs_per_s${suffix}`] = rounded(ours, 0)
+    figures[`naive_pairs_per_s${suffix}`] = rounded(naive, 0)
+    figures[`ratio${suffix}`] = rounded(ours / naive)
   }
-  const value = figures['ratio'] ?? 0
-  const name = 'reserve+settle at 256 concurrent calls, times the naive ledger'
-  const goal = `≥ ${RATIO_GOAL}`
-  return { name: 'ledger', figures, targets: [{ name, goal, value, met: value >= RATIO_GOAL }] }
+  figures['hot_to_uniform_of_four'] = rounded(
+    rate('batch', 'hot', 4, 256) / rate('batch', 'uniform', 4, 256),
+    2,
+  )
+  figures['wal_bytes_per_call'] = rounded(at('batch', 'uniform', 1, 256).walBytes, 0)
+  figures['table_bytes_per_call'] = rounded(at('batch', 'uniform', 1, 256).tableBytes, 0)
+  figures['naive_wal_bytes_per_call'] = rounded(at('naive', 'uniform', 1, 256).walBytes, 0)
+  figures['naive_table_bytes_per_call'] = rounded(at('naive', 'uniform', 1, 256).tableBytes, 0)
+  figures['inserts_per_s_at_1'] = rounded(rate('insert', 'uniform', 1, 1), 0)
+  figures['inserts_per_s_at_64'] = rounded(rate('insert', 'uniform', 1, 64), 0)
+  figures['inserted_rows_per_s_by_100'] = rounded(100 * rate('insert 100', 'uniform', 1, 1), 0)
+  figures['errors'] = [...results.values()].reduce((sum, { errors }) => sum + errors, 0)
+  return { name: 'ledger', figures, tables: [table(results)], targets: targets(figures) }
 }
+
+function targets(figures: Readonly<Record<string, number>>): Target[] {
+  const target = (name: string, figure: string, goal: number): Target => {
+    const value = figures[figure]!
+    return { name, goal: `≥ ${goal}`, value, met: value >= goal }
+  }
+  const errors = figures['errors']!
+  return [
+    target('calls per second, 256 at a time', 'reserve_settle_pairs_per_s', 20_000),
+    target('times the naive ledger, 256 at a time', 'ratio', 25),
+    target('times the naive ledger, one at a time', 'ratio_at_1', 1),
+    target('four processes: hot account to uniform', 'hot_to_uniform_of_four', 0.7),
+    { name: 'errors', goal: '0', value: errors, met: errors === 0 },
+  ]
+}
+
+const table = (results: Results): Table => ({
+  title: 'Calls (reserve and settle) or inserts; medians of rounds in turns; bytes per call',
+  columns: ['', 'accounts', 'processes', 'at once', '/s', 'p50 ms', 'p99 ms', 'WAL', 'table'],
+  rows: CELLS.map(({ name, processes, job: { what, accounts, concurrency } }) => {
+    const of = results.get(name)!
+    const bytes = [rounded(of.walBytes, 0), rounded(of.tableBytes, 0)]
+    const times = [of.p50Ms.toFixed(2), of.p99Ms.toFixed(2)]
+    return [what, accounts, processes, concurrency, rounded(of.perSecond, 0), ...times, ...bytes]
+  }),
+})

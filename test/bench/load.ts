@@ -1,36 +1,72 @@
 import { elapsedMs } from '../../core/clock.ts'
 
+/** What loops of calls saw: the latency of each in ms, and how many failed. */
+export interface Sample {
+  readonly latencies: readonly number[]
+  /** Those that passed. */
+  readonly calls: number
+  readonly errors: number
+  /** What the first error said. */
+  readonly firstError?: string
+  readonly seconds: number
+}
+
 export interface LoadResult {
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
 }
 
-/** Runs `once` from `concurrency` loops for `seconds`; measures its rate and latency. */
-export async function load(
+/** Runs `once` from `concurrency` loops for `seconds`. An error counts, and its loop goes on. */
+export async function sample(
   concurrency: number,
   seconds: number,
   once: () => Promise<void>,
-): Promise<LoadResult> {
+): Promise<Sample> {
   const start = elapsedMs()
   const end = start + seconds * 1_000
   const latencies: number[] = []
+  const errors: unknown[] = []
+  let calls = 0
   const loop = async (): Promise<void> => {
     for (let before = elapsedMs(); before < end; ) {
-      await once()
+      try {
+        await once()
+        calls++
+      } catch (error) {
+        errors.push(error)
+      }
       const after = elapsedMs()
       latencies.push(after - before)
       before = after
     }
   }
   await Promise.all(Array.from({ length: concurrency }, loop))
+  const first = errors.length === 0 ? {} : { firstError: String(errors[0]) }
   const took = (elapsedMs() - start) / 1_000
-  latencies.sort((a, b) => a - b)
+  return { latencies, calls, errors: errors.length, ...first, seconds: took }
+}
+
+/** Rate and latency over samples that were taken side by side. */
+export function summary(samples: readonly Sample[]): LoadResult {
+  const latencies = samples.flatMap((each) => each.latencies).sort((a, b) => a - b)
+  const rates = samples.map((each) => each.calls / each.seconds)
   return {
-    perSecond: latencies.length / took,
+    perSecond: rates.reduce((sum, rate) => sum + rate, 0),
     p50Ms: latencies[Math.floor(latencies.length * 0.5)] ?? 0,
     p99Ms: latencies[Math.floor(latencies.length * 0.99)] ?? 0,
   }
+}
+
+/** Rate and latency of `once`, which must not fail. */
+export async function load(
+  concurrency: number,
+  seconds: number,
+  once: () => Promise<void>,
+): Promise<LoadResult> {
+  const taken = await sample(concurrency, seconds, once)
+  if (taken.firstError !== undefined) throw new Error(taken.firstError)
+  return summary([taken])
 }
 
 export const median = (values: readonly number[]): number =>

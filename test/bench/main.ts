@@ -11,10 +11,17 @@ export interface Target {
   readonly met: boolean
 }
 
+export interface Table {
+  readonly title: string
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly (string | number)[])[]
+}
+
 /** What a benchmark measured, in one run beside its peers. */
 export interface Report {
   readonly name: string
   readonly figures: Readonly<Record<string, number>>
+  readonly tables?: readonly Table[]
   readonly targets: readonly Target[]
 }
 
@@ -41,8 +48,9 @@ if (values.json) console.log(JSON.stringify({ ...report, machine }))
 else print(report, machine)
 process.exit(0)
 
-function print({ name, figures, targets }: Report, machine: string): void {
+function print({ name, figures, tables = [], targets }: Report, machine: string): void {
   console.log(`\n${name} on ${machine}\n`)
+  tables.forEach(printTable)
   for (const [figure, value] of Object.entries(figures)) {
     console.log(`  ${figure.padEnd(36)} ${value.toLocaleString('en-US').padStart(12)}`)
   }
@@ -50,4 +58,17 @@ function print({ name, figures, targets }: Report, machine: string): void {
   for (const { name: target, goal, value, met } of targets) {
     console.log(`  ${met ? 'met   ' : 'missed'}  ${target}: ${value} (goal ${goal})`)
   }
+}
+
+function printTable({ title, columns, rows }: Table): void {
+  const text = (cell: string | number) =>
+    typeof cell === 'number' ? cell.toLocaleString('en-US') : cell
+  const lines = [columns, ...rows].map((row) => row.map(text))
+  const width = (column: number) => Math.max(...lines.map((line) => line[column]!.length))
+  console.log(`  ${title}\n`)
+  for (const line of lines) {
+    const cells = line.map((cell, i) => (i < 2 ? cell.padEnd(width(i)) : cell.padStart(width(i))))
+    console.log(`  ${cells.join('  ')}`)
+  }
+  console.log('')
 }

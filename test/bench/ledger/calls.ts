@@ -1,0 +1,97 @@
+import type { Pool } from 'pg'
+import { systemClock } from '../../../core/clock.ts'
+import { openShards } from '../../../core/identity/shards.ts'
+import { uuidv7 } from '../../../core/ids.ts'
+import { type AccountRef, Ledger, type LedgerOptions } from '../../../core/ledger/ledger.ts'
+import { NAIVE_SCHEMA, naiveReserve, naiveSettle } from '../naive.ts'
+
+/** One call from beginning to end; throws when it did not pass. */
+export type Once = () => Promise<void>
+
+/** Whose calls they are: of ten thousand agents, or all of one. */
+export type Accounts = 'uniform' | 'hot'
+
+const AGENTS = 10_000
+const PROVIDERS = 100
+const SHARDS = 2 // as the hub has them
+const PLENTY = 1_000_000_000_000
+
+/** Opens the agents and providers of our ledger and of the naive one. As the owner of the tables. */
+export async function openBooks(owner: Pool): Promise<void> {
+  await openShards(owner, SHARDS)
+  await owner.query(
+    `INSERT INTO ledger.account (code, asset, home)
+     SELECT 'liabilities:agents:bench-' || g || ':credits', 1, g % ${SHARDS}
+     FROM generate_series(1, $1) g`,
+    [AGENTS],
+  )
+  await owner.query(
+    `INSERT INTO ledger.balance (account, shard, asset, balance, floor)
+     SELECT id, home, 1, $1, 0 FROM ledger.account WHERE code LIKE 'liabilities:agents:bench-%'`,
+    [PLENTY],
+  )
+  const books = new Ledger(owner)
+  for (let i = 0; i < PROVIDERS; i++) {
+    await books.open(`liabilities:providers:bench-${i}:x`, 'USDC')
+  }
+  await owner.query(NAIVE_SCHEMA)
+  await owner.query(
+    'INSERT INTO naive.account (id, available) SELECT g, $1 FROM generate_series(1, $2) g',
+    [PLENTY, 1 + PROVIDERS + AGENTS],
+  )
+  await owner.query(
+    `CREATE TABLE public.entry (
+       id uuid PRIMARY KEY, account bigint NOT NULL, amount bigint NOT NULL)`,
+  )
+}
+
+const amountOf = (): number => 1_000 + Math.floor(Math.random() * 5_000)
+const pick = (count: number): number => Math.floor(Math.random() * count)
+const newId = (): string => uuidv7(systemClock.now().getTime())
+
+/** Reserve and settle by our ledger, over connections of the hub's role. */
+export async function ourCalls(
+  pool: Pool,
+  accounts: Accounts,
+  options: LedgerOptions = {},
+): Promise<Once> {
+  const { rows } = await pool.query<{ id: bigint; code: AccountRef['code']; shard: number }>(
+    `SELECT id, code, coalesce(home, 0) AS shard FROM ledger.account
+     WHERE code LIKE 'liabilities:%:bench-%' ORDER BY id`,
+  )
+  const refs = rows.map((row): AccountRef => ({ ...row, asset: 'USDC' }))
+  const agents = refs.filter(({ code }) => code.startsWith('liabilities:agents:'))
+  const payees = refs.filter(({ code }) => code.startsWith('liabilities:providers:'))
+  const callers = accounts === 'hot' ? agents.slice(0, 1) : agents
+  const terms = { commissionBps: 1_000, ttlSeconds: 60, endpoint: 1, priceVersion: 1 }
+  const books = new Ledger(pool, { shards: SHARDS, ...options })
+  return async () => {
+    const hold = { call: newId(), owner: callers[pick(callers.length)]! }
+    const amount = BigInt(amountOf())
+    const payee = payees[pick(payees.length)]!
+    const reserved = await books.reserve({ ...hold, ...terms, amount, payee })
+    const settled = await books.settle(hold, amount)
+    if (reserved.outcome !== 'applied' || settled.outcome !== 'applied') {
+      throw new Error(`not applied: ${reserved.outcome}, ${settled.outcome}`)
+    }
+  }
+}
+
+/** Reserve and settle by the naive ledger. */
+export function naiveCalls(pool: Pool, accounts: Accounts): Once {
+  const agents = accounts === 'hot' ? 1 : AGENTS
+  return async () => {
+    const agent = 2 + PROVIDERS + pick(agents)
+    const call = { id: newId(), agent, provider: 2 + pick(PROVIDERS), amount: amountOf() }
+    await naiveReserve(pool, call)
+    await naiveSettle(pool, call)
+  }
+}
+
+/** Durable inserts of so many rows each: what this PostgreSQL can do at all. */
+export function inserts(pool: Pool, rows: number): Once {
+  const text = `INSERT INTO public.entry SELECT i, 1, 1 FROM unnest($1::uuid[]) i`
+  return async () => {
+    await pool.query({ name: 'insert', text, values: [Array.from({ length: rows }, newId)] })
+  }
+}
