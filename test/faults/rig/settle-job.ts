@@ -1,0 +1,14 @@
+/** What a settler tells of itself, in this order. */
+export type Word = 'ready' | 'found open' | 'found settled' | 'applied' | 'replayed'
+
+export interface SettleJob {
+  readonly call: string
+  /** Account code. */
+  readonly owner: string
+  /** In microdollars. */
+  readonly charged: number
+}
+
+export const QUEUE = 'settle'
+export const EXPIRE_SECONDS = 3
+export const SUPERVISE_SECONDS = 1
