@@ -1,5 +1,5 @@
 import { FAULTS, Fault } from '../core/errors.ts'
-import { LedgerUnavailable } from '../core/ledger/batch.ts'
+import { LedgerUnavailable } from '../core/ledger/retry.ts'
 import type { Reply } from './proxy/call.ts'
 
 /**
@@ -48,7 +48,7 @@ export function faultOf(error: unknown): Fault {
 
 /** What pg says of a connection that is lost or does not come about; it gives no code with it. */
 const NO_CONNECTION =
-  /^(?:Connection terminated|timeout exceeded when trying|Query read timeout|Client has encountered)/
+  /^(?:Connection terminated|timeout exceeded when|Query read timeout|Client has encountered)/
 /** SQLSTATE classes and socket errors that mean "not now" (design §13). */
 const NOT_NOW = /^(?:08|57P|53)|^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
 

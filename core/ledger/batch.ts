@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import { elapsedMs, sleep } from '../clock.ts'
 import { OUTCOMES, type Outcome } from './events.ts'
 import { FairQueue } from './queue.ts'
+import { isRefusal, isRepeatedId, LedgerUnavailable, RETRY_FOR_MS, untilAnswered } from './retry.ts'
 
 /** What to do with a hold; the numbers are the `kind`s of the journal. */
 export const STEP = { reserve: 1, settle: 2, release: 3, expire: 4 } as const
@@ -39,11 +39,6 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** The ledger could not be reached in time. Whether the operation took effect is not known. */
-export class LedgerUnavailable extends Error {
-  override readonly name = 'LedgerUnavailable'
-}
-
 export interface BatcherOptions {
   /** How many batches may be under way at once; they queue for the shard's head. @defaultValue 1 */
   readonly lanes?: number
@@ -55,7 +50,6 @@ export interface BatcherOptions {
 
 const QUEUE_MAX = 50_000
 const QUEUE_OWNER_MAX = 20_000
-const RETRY_EVERY_MS = 50
 const APPLY = {
   name: 'ledger.apply',
   text: `SELECT array_to_string(outcomes, '') AS outcomes, owners::text, balances::text
@@ -80,8 +74,7 @@ export class Batcher {
   constructor(pool: Pool, shard: number, options: BatcherOptions = {}) {
     this.#pool = pool
     this.#shard = shard
-    // Of real time: tries may take seconds each before they fail.
-    this.#options = { lanes: 1, batchMax: 1_000, retryForMs: 15_000, ...options }
+    this.#options = { lanes: 1, batchMax: 1_000, retryForMs: RETRY_FOR_MS, ...options }
   }
 
   /**
@@ -129,37 +122,19 @@ export class Batcher {
     }
   }
 
+  /** Whatever is asked again is asked exactly: what the first time may have done is looked up. */
   async #apply(operations: readonly Operation[]): Promise<Result[]> {
     const values = parameters(this.#shard, operations)
-    let exact = false
-    const start = elapsedMs()
-    for (;;) {
-      try {
-        const { rows } = await this.#pool.query<Answer>({ ...APPLY, values: [...values, exact] })
-        return results(operations, rows[0]!)
-      } catch (error) {
-        if (!exact && isRepeatedId(error)) {
-          exact = true
-          continue
-        }
-        if (isRefusal(error)) throw error
-        if (elapsedMs() - start >= this.#options.retryForMs) {
-          throw new LedgerUnavailable('the database does not answer', { cause: error })
-        }
-        exact = true
-        await sleep(RETRY_EVERY_MS)
-      }
-    }
+    let tries = 0
+    const ask = () => this.#pool.query<Answer>({ ...APPLY, values: [...values, tries++ > 0] })
+    const answered = () => untilAnswered(ask, this.#options.retryForMs)
+    const { rows } = await answered().catch((error: unknown) => {
+      if (!isRepeatedId(error) || tries > 1) throw error
+      return answered()
+    })
+    return results(operations, rows[0]!)
   }
 }
-
-/** Errors by which the database says that it did not and will not do it, as against lost ones. */
-function isRefusal(error: unknown): boolean {
-  const { code } = error as { code?: unknown }
-  return typeof code === 'string' && /^(?:0A|22|23|42|P0)/.test(code)
-}
-
-const isRepeatedId = (error: unknown): boolean => (error as { code?: unknown }).code === '23505'
 
 function parameters(shard: number, operations: readonly Operation[]): unknown[] {
   const column = (of: (operation: Operation) => bigint | number | string): string =>

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { createPool } from '../../core/db/pool.ts'
 import { openShards } from '../../core/identity/shards.ts'
-import { LedgerUnavailable } from '../../core/ledger/batch.ts'
+import { LedgerUnavailable } from '../../core/ledger/retry.ts'
 import { type AccountRef, Ledger } from '../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { agent, micros, newId, order, provider } from '../core/ledger/world.ts'
@@ -100,7 +100,7 @@ describe('The answer to a COMMIT is lost on the way', () => {
     expect(await books.balance(owner.code)).to.equal(before + 2_500n)
   })
 
-  it('a database that answers nothing is told as such, and the repetition learns the rest', async function () {
+  it('a database that answers nothing is told as such, and repeating is safe', async function () {
     this.timeout(120_000)
     const call = order(owner, payee, 300n)
     const id = newId()

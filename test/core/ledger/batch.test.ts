@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import type { Pool, QueryConfig } from 'pg'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
-import { Batcher, LedgerUnavailable, type Operation, STEP } from '../../../core/ledger/batch.ts'
+import { Batcher, type Operation, STEP } from '../../../core/ledger/batch.ts'
+import { LedgerUnavailable } from '../../../core/ledger/retry.ts'
 import { newId } from './world.ts'
 
 const TRY_MS = 200

@@ -1,4 +1,4 @@
-import { LedgerUnavailable } from '../../../core/ledger/batch.ts'
+import { LedgerUnavailable } from '../../../core/ledger/retry.ts'
 import { type BankSpec, openBank } from '../banks/index.ts'
 import type { Bank } from './bank.ts'
 import type { Answer, Question } from './tellers.ts'

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { createPool } from '../../../core/db/pool.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
-import { LedgerUnavailable } from '../../../core/ledger/batch.ts'
+import { LedgerUnavailable } from '../../../core/ledger/retry.ts'
 import type { Outcome } from '../../../core/ledger/events.ts'
 import { split } from '../../../core/money.ts'
 import { type Bank, type Books, BPS, type Entry } from '../bank/bank.ts'
