@@ -9,7 +9,7 @@ import type { Hex } from '../core/payments/asset.ts'
 import { type ResolvePorts, resolvePayments } from '../core/payments/resolve.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { reconcileChain } from './reconcile-chain.ts'
-import { subscribersOf, workHandedOn } from './subscribers.ts'
+import { logLowBalance, type OnLowBalance, subscribersOf, workHandedOn } from './subscribers.ts'
 import { verifyBooks } from './verify-books.ts'
 
 /** What jobs work with. */
@@ -19,6 +19,8 @@ export interface JobPorts extends ResolvePorts {
   readonly log: Log
   /** Signs the checkpoints of the ledger. */
   readonly signingKey: SigningKey
+  /** What is done about credits that run low. @defaultValue a line in the log */
+  readonly onLowBalance?: OnLowBalance
   /** The wallets of the house. */
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
 }
@@ -47,9 +49,10 @@ export const jobs = {
 } as const satisfies Readonly<Record<string, Job>>
 
 /**
- * Runs the jobs, and the readers of the journal, until they are stopped, together with any number of other processes: of each job
- * one run is waiting or under way at a time. A run that fails is logged and comes again; what
- * jobs do to money is idempotent by the ledger's keys, so running twice does no harm.
+ * Runs the jobs, and the readers of the journal, until they are stopped, together with any number
+ * of other processes: of each job one run is waiting or under way at a time. A run that fails is
+ * logged and comes again; what jobs do to money is idempotent by the ledger's keys, so running
+ * twice does no harm.
  * @param url database of the owner: pg-boss keeps its own schema
  */
 export async function startJobs(url: string, ports: JobPorts): Promise<{ stop(): Promise<void> }> {
@@ -72,9 +75,9 @@ export async function startJobs(url: string, ports: JobPorts): Promise<{ stop():
     await boss.send(name, {}, { expireInSeconds: 300, retryLimit: 0 })
     await boss.schedule(name, '*/5 * * * *', {}) // takes over when a process died in a run
   }
-  const { pool, log } = ports
-  await workHandedOn(boss, url, async (fall) => log.info(fall, 'the credits of a key run low'))
-  const readers = runSubscribers({ pool, subscribers: subscribersOf(boss), log })
+  const { pool, log, onLowBalance = logLowBalance(log) } = ports
+  await workHandedOn(boss, onLowBalance)
+  const readers = await runSubscribers({ pool, subscribers: subscribersOf(boss), log })
   return {
     async stop() {
       await readers.stop()

@@ -1,11 +1,17 @@
 import type { PgBoss } from 'pg-boss'
-import { createPool } from '../core/db/pool.ts'
 import type { Subscriber } from '../core/ledger/outbox/subscriber.ts'
+import type { Log } from '../core/log.ts'
 import { type LowBalance, lowBalance } from '../core/usage/low-balance.ts'
 import { spending } from '../core/usage/spending.ts'
 
 /** Told of credits that ran low, at least once for each fall. */
 export type OnLowBalance = (fall: LowBalance) => Promise<void>
+
+/** The least that can be done about it. */
+export const logLowBalance =
+  (log: Log): OnLowBalance =>
+  async (fall) =>
+    log.info(textOf(fall), 'the credits of a key run low')
 
 const LOW_BALANCE_QUEUE = 'low-balance'
 const SECONDS = { expireInSeconds: 60, retryDelay: 10, retryLimit: 8, retryBackoff: true }
@@ -13,41 +19,40 @@ const SECONDS = { expireInSeconds: 60, retryDelay: 10, retryLimit: 8, retryBacko
 /** The readers of the journal; what takes time they hand to the queue, in their own transaction. */
 export const subscribersOf = (boss: PgBoss): readonly Subscriber[] => [
   spending,
-  lowBalance(async (client, { account, balance, shard, seq }) => {
+  lowBalance(async (client, fall) => {
     const db = { executeSql: (text: string, values?: unknown[]) => client.query(text, values) }
-    const fall = { account, balance: String(balance), shard, seq: String(seq) }
-    await boss.send(LOW_BALANCE_QUEUE, fall, { ...SECONDS, db })
+    await boss.send(LOW_BALANCE_QUEUE, textOf(fall), { db })
   }),
 ]
 
-/** Makes the queues that subscribers hand work to, and works them. */
-export async function workHandedOn(
-  boss: PgBoss,
-  url: string,
-  onLowBalance: OnLowBalance,
-): Promise<void> {
+/** Makes the queues that subscribers hand work to, and works them. Call it before they run. */
+export async function workHandedOn(boss: PgBoss, onLowBalance: OnLowBalance): Promise<void> {
   await boss.createQueue(LOW_BALANCE_QUEUE, SECONDS)
-  await allowSending(url)
-  await boss.work<Record<'account' | 'balance' | 'seq', string> & { shard: number }>(
-    LOW_BALANCE_QUEUE,
-    { pollingIntervalSeconds: 2 },
-    async ([job]) => {
-      if (!job) return
-      const { account, balance, shard, seq } = job.data
-      await onLowBalance({ account, balance: BigInt(balance), shard, seq: BigInt(seq) })
-    },
-  )
+  await boss.getDb().executeSql(ALLOW_SENDING)
+  const polling = { pollingIntervalSeconds: 2 }
+  await boss.work<ReturnType<typeof textOf>>(LOW_BALANCE_QUEUE, polling, async ([job]) => {
+    if (!job) return
+    const { balance, threshold, seq, ...rest } = job.data
+    const amounts = { balance: BigInt(balance), threshold: BigInt(threshold), seq: BigInt(seq) }
+    await onLowBalance({ ...rest, ...amounts })
+  })
 }
 
-/** Subscribers run as the hub's own role, which may put work into queues, and no more. */
-async function allowSending(url: string): Promise<void> {
-  const owner = createPool(url, { max: 1, applicationName: 'agenthub jobs' })
-  try {
-    await owner.query(
-      `GRANT USAGE ON SCHEMA pgboss TO hub_app;
-       GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA pgboss TO hub_app`,
-    )
-  } finally {
-    await owner.end()
-  }
-}
+/** As JSON has it, which knows no bigint. */
+const textOf = ({ account, balance, threshold, shard, seq }: LowBalance) => ({
+  account,
+  balance: String(balance),
+  threshold: String(threshold),
+  shard,
+  seq: String(seq),
+})
+
+/**
+ * Subscribers run in the hub's own role, which may put jobs into the queue, and no more. Two
+ * processes that granted at the same time would get in each other's way.
+ */
+const ALLOW_SENDING = `
+  SELECT pg_advisory_xact_lock(hashtext('agenthub.allow_sending'));
+  GRANT USAGE ON SCHEMA pgboss TO hub_app;
+  GRANT SELECT ON pgboss.queue TO hub_app;
+  GRANT INSERT, SELECT (id) ON pgboss.job_common TO hub_app`

@@ -75,10 +75,9 @@ GRANT DELETE, INSERT, SELECT, UPDATE ON hub.challenge TO hub_app;
 CREATE TABLE hub.credit_watch (
   account bigint NOT NULL,
   balance bigint NOT NULL,
-  armed boolean NOT NULL,
   CONSTRAINT credit_watch_pkey PRIMARY KEY (account),
   CONSTRAINT credit_watch_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id)
-);
+) WITH (fillfactor=70);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.credit_watch TO hub_app;
 
 CREATE TABLE hub.cursor (
@@ -117,10 +116,20 @@ CREATE TABLE hub.low_balance (
   seq bigint NOT NULL,
   at timestamp with time zone NOT NULL,
   balance bigint NOT NULL,
+  threshold bigint NOT NULL,
   CONSTRAINT low_balance_pkey PRIMARY KEY (account, shard, seq),
   CONSTRAINT low_balance_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id)
 );
 GRANT DELETE, INSERT, SELECT ON hub.low_balance TO hub_app;
+
+CREATE TABLE hub.low_balance_threshold (
+  account bigint NOT NULL,
+  threshold bigint NOT NULL,
+  CONSTRAINT low_balance_threshold_pkey PRIMARY KEY (account),
+  CONSTRAINT low_balance_threshold_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id),
+  CONSTRAINT low_balance_threshold_threshold_check CHECK ((threshold >= 0))
+);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.low_balance_threshold TO hub_app;
 
 CREATE TABLE hub.migration (
   number integer NOT NULL,
@@ -327,20 +336,17 @@ CREATE INDEX service_search ON hub.service USING gin (search);
 GRANT INSERT, SELECT, UPDATE ON hub.service TO hub_app;
 
 CREATE TABLE hub.spending (
-  account bigint NOT NULL,
+  payer text NOT NULL,
   day date NOT NULL,
   endpoint integer NOT NULL,
   calls bigint NOT NULL,
   charged bigint NOT NULL,
-  given_back bigint NOT NULL,
-  reversed bigint NOT NULL,
-  CONSTRAINT spending_pkey PRIMARY KEY (account, day, endpoint),
-  CONSTRAINT spending_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id),
-  CONSTRAINT spending_calls_check CHECK ((calls >= 0)),
-  CONSTRAINT spending_charged_check CHECK ((charged >= 0)),
-  CONSTRAINT spending_given_back_check CHECK ((given_back >= 0)),
-  CONSTRAINT spending_reversed_check CHECK ((reversed >= 0))
-);
+  free_calls bigint NOT NULL,
+  failed bigint NOT NULL,
+  released bigint NOT NULL,
+  refunded bigint NOT NULL,
+  CONSTRAINT spending_pkey PRIMARY KEY (payer, day, endpoint)
+) WITH (fillfactor=70);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.spending TO hub_app;
 
 CREATE TABLE hub.transfer (

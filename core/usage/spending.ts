@@ -2,39 +2,56 @@ import type { Pool } from 'pg'
 import type { Account } from '../ledger/events.ts'
 import type { Subscriber } from '../ledger/outbox/subscriber.ts'
 
-/** What was paid for calls, in units of the account's asset, or came back. */
+/** What calls cost. Money in microdollars; `charged - refunded` is what was paid in the end. */
 export interface Spent {
-  /** A UTC day `2026-11-21`, or the slug of a service. */
+  /** A UTC day `2026-11-21`, or the slug of a service; '' for what no service of ours sold. */
   readonly of: string
+  /** Calls that were settled for money, be it for nothing. */
   readonly calls: bigint
   readonly charged: bigint
-  /** Calls whose hold went back. */
-  readonly givenBack: bigint
-  /** Refunds of what was charged. */
-  readonly reversed: bigint
+  readonly freeCalls: bigint
+  /** Calls whose hold went back: released, or expired … */
+  readonly failed: bigint
+  /** … and what they had held. */
+  readonly released: bigint
+  /** Of what was charged before, on the day of the refund. */
+  readonly refunded: bigint
 }
 
+/**
+ * Kinds: 2 settled, 3 released, 4 expired; 20 external.refunded and 29 call.reversed, which bear
+ * the id of their call. Assets: 1 USDC, 3 FREECALL. Who pays is the third part of the code of the
+ * account.
+ */
 const ADD = `
-  INSERT INTO hub.spending AS s (account, day, endpoint, calls, charged, given_back, reversed)
-  SELECT j.owner, (j.at AT TIME ZONE 'UTC')::date, coalesce(c.endpoint, j.endpoint),
-    count(*) FILTER (WHERE j.kind = 2), coalesce(sum(j.amount) FILTER (WHERE j.kind = 2), 0),
+  INSERT INTO hub.spending AS s
+  SELECT split_part(a.code, ':', 3), (j.at AT TIME ZONE 'UTC')::date,
+    coalesce(c.endpoint, j.endpoint),
+    count(*) FILTER (WHERE j.kind = 2 AND j.asset = 1),
+    coalesce(sum(j.amount) FILTER (WHERE j.kind = 2 AND j.asset = 1), 0),
+    coalesce(sum(j.amount) FILTER (WHERE j.kind = 2 AND j.asset = 3), 0),
     count(*) FILTER (WHERE j.kind IN (3, 4)),
-    coalesce(sum((SELECT sum(u.amount) FROM unnest(j.amounts) u(amount) WHERE u.amount > 0)
-      ) FILTER (WHERE j.phase = 3), 0)
+    coalesce(sum(j.rest) FILTER (WHERE j.kind IN (3, 4) AND j.asset = 1), 0),
+    coalesce(sum((SELECT sum(u.amount) FROM unnest(j.accounts, j.amounts) u(account, amount)
+      WHERE u.account = j.owner)), 0)
   FROM ledger.journal j
-  LEFT JOIN ledger.journal c ON j.phase = 3 AND c.owner = j.owner AND c.id = j.id AND c.phase = 2
-  WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.phase IN (2, 3)
-  GROUP BY 1, 2, 3
-  ON CONFLICT (account, day, endpoint) DO UPDATE SET calls = s.calls + excluded.calls,
-    charged = s.charged + excluded.charged, given_back = s.given_back + excluded.given_back,
-    reversed = s.reversed + excluded.reversed`
+  JOIN ledger.account a ON a.id = j.owner
+  LEFT JOIN ledger.journal c ON j.kind IN (20, 29)
+    AND c.owner = j.owner AND c.id = j.id AND c.phase = 2
+  WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (2, 3, 4, 20, 29)
+    AND a.code ~ '^liabilities:(agents|free-calls):'
+  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+  ON CONFLICT (payer, day, endpoint) DO UPDATE SET calls = s.calls + excluded.calls,
+    charged = s.charged + excluded.charged, free_calls = s.free_calls + excluded.free_calls,
+    failed = s.failed + excluded.failed, released = s.released + excluded.released,
+    refunded = s.refunded + excluded.refunded`
 
-/** Adds up what each account pays for calls, by day and endpoint. */
+/** Adds up what calls cost each key and, in free calls, each principal, by day and endpoint. */
 export const spending: Subscriber = {
   name: 'spending',
   tables: ['hub.spending'],
   async handle(client, { shard, from, to }) {
-    await client.query({ name: 'hub.spending', text: ADD, values: [shard, from, to] })
+    await client.query(ADD, [shard, from, to])
   },
 }
 
@@ -45,27 +62,27 @@ export interface SpendingRange {
   readonly by: 'day' | 'service'
 }
 
-/** What an account spent in a range of days, by day or by service; what was not used is left out. */
+/**
+ * What a key spent in a range of days, by day or by service; what was not used is left out. Free
+ * calls are its principal's, and so the same for all keys of a wallet.
+ * @param credits the account of the key's credits
+ */
 export async function spendingOf(
   pool: Pool,
-  account: Account,
+  credits: Account,
   { from, to, by }: SpendingRange,
 ): Promise<readonly Spent[]> {
-  const { rows } = await pool.query<Record<keyof Spent, string>>(
+  const { rows } = await pool.query<Spent>(
     `SELECT CASE $4 WHEN 'day' THEN s.day::text ELSE coalesce(e.service, '') END AS of,
-       sum(s.calls)::text AS calls, sum(s.charged)::text AS charged,
-       sum(s.given_back)::text AS "givenBack", sum(s.reversed)::text AS reversed
-     FROM hub.spending s
-     JOIN ledger.account a ON a.id = s.account
-     LEFT JOIN hub.endpoint e ON e.id = s.endpoint
-     WHERE a.code = $1 AND s.day BETWEEN $2 AND $3 GROUP BY 1 ORDER BY 1`,
-    [account, from, to, by],
+       sum(s.calls)::bigint AS calls, sum(s.charged)::bigint AS charged,
+       sum(s.free_calls)::bigint AS "freeCalls", sum(s.failed)::bigint AS failed,
+       sum(s.released)::bigint AS released, sum(s.refunded)::bigint AS refunded
+     FROM hub.spending s LEFT JOIN hub.endpoint e ON e.id = s.endpoint
+     WHERE s.payer IN (split_part($1, ':', 3),
+         (SELECT k.principal FROM hub.api_key k WHERE k.id = split_part($1, ':', 3)))
+       AND s.day BETWEEN $2 AND $3
+     GROUP BY 1 ORDER BY 1`,
+    [credits, from, to, by],
   )
-  return rows.map((row) => ({
-    of: row.of,
-    calls: BigInt(row.calls),
-    charged: BigInt(row.charged),
-    givenBack: BigInt(row.givenBack),
-    reversed: BigInt(row.reversed),
-  }))
+  return rows
 }

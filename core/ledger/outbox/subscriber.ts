@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 
-/** Entries of one shard, from the first number to the last, in the order in which they were booked. */
+/** Entries of one shard, from the first number to the last, in the order of booking. */
 export interface Page {
   readonly shard: number
   readonly from: bigint
@@ -16,54 +16,116 @@ export interface Page {
  */
 export interface Subscriber {
   readonly name: string
-  /** What it keeps, and is cleared by a rebuild; nothing else may depend on how entries fall on pages. */
+  /** What it keeps; a rebuild clears it. It must not depend on how entries fall on pages. */
   readonly tables: readonly string[]
   /** Whatever it does belongs to the transaction of `client`; when it throws, nothing happened. */
   handle(client: PoolClient, page: Page): Promise<void>
 }
 
-const PAGE_MAX = 1_000n
+/** A subscriber threw. Its effect, and the move of its place, were rolled back. */
+export class PageFailed extends Error {
+  override readonly name = 'PageFailed'
+  readonly page: Page
+
+  constructor(subscriber: string, page: Page, cause: unknown) {
+    const { shard, from, to } = page
+    super(`${subscriber} failed on shard ${shard}, entries ${from} to ${to}`, { cause })
+    this.page = page
+  }
+}
+
+export const PAGE_MAX = 1_000n
+
+/** The statistics of a young journal make a scan of all of it look cheap. */
+const PLANS = 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off'
 
 /**
- * Handles the next page of a shard, together with any number of other processes: one of them has the
- * place, the others pass by.
+ * Gives a new subscriber its place, before the first entry of every shard. What is booked already
+ * is history to it: it is handled, and not handed on.
+ * @returns the shards
+ */
+export async function enrol(pool: Pool, { name }: Subscriber): Promise<readonly number[]> {
+  const { rows } = await pool.query<{ shard: number }>(
+    `WITH new AS (INSERT INTO hub.cursor (name, shard, seq, replay_to)
+       SELECT $1, shard, 0, seq FROM ledger.head ON CONFLICT DO NOTHING)
+     SELECT shard FROM ledger.head ORDER BY shard`,
+    [name],
+  )
+  return rows.map(({ shard }) => shard)
+}
+
+export interface AdvanceOptions {
+  /** Entries at most. @defaultValue 1000 */
+  readonly pageMax?: bigint
+  /** Waits for a process that is at work here, instead of passing by. */
+  readonly wait?: boolean
+}
+
+/**
+ * Handles the next page of a shard, together with any number of other processes: one of them has
+ * the place, the others pass by.
  * @returns how many entries it handled; 0 when there are none, or another process is at work
+ * @throws PageFailed when the subscriber threw
  */
 export function advance(
   pool: Pool,
   subscriber: Subscriber,
   shard: number,
-  pageMax = PAGE_MAX,
+  { pageMax = PAGE_MAX, wait = false }: AdvanceOptions = {},
 ): Promise<bigint> {
   return inTransaction(pool, async (client) => {
-    await client.query(
-      'INSERT INTO hub.cursor (name, shard, seq) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING',
-      [subscriber.name, shard],
-    )
-    const { rows } = await client.query<{ seq: bigint; replayTo: bigint; head: bigint }>(
+    const { rows } = await client.query<Place>(
       `SELECT c.seq, c.replay_to AS "replayTo", h.seq AS head
        FROM hub.cursor c JOIN ledger.head h ON h.shard = c.shard
-       WHERE c.name = $1 AND c.shard = $2 FOR UPDATE OF c SKIP LOCKED`,
+       WHERE c.name = $1 AND c.shard = $2 FOR UPDATE OF c ${wait ? '' : 'SKIP LOCKED'}`,
       [subscriber.name, shard],
     )
     const [place] = rows
     if (!place || place.seq >= place.head) return 0n
-    const replay = place.seq < place.replayTo
-    const end = least(place.seq + pageMax, place.head)
-    const to = replay ? least(end, place.replayTo) : end
-    await subscriber.handle(client, { shard, from: place.seq + 1n, to, replay })
+    const page = { shard, ...nextPage(place, pageMax) }
+    await client.query(PLANS)
+    await subscriber.handle(client, page).catch((cause) => {
+      throw new PageFailed(subscriber.name, page, cause)
+    })
     await client.query('UPDATE hub.cursor SET seq = $3 WHERE name = $1 AND shard = $2', [
       subscriber.name,
       shard,
-      to,
+      page.to,
     ])
-    return to - place.seq
+    return page.to - place.seq
   })
 }
 
+interface Place {
+  readonly seq: bigint
+  readonly replayTo: bigint
+  readonly head: bigint
+}
+
+/** All of a page is a replay, or nothing of it. The journal's numbers have no gaps. */
+function nextPage({ seq, replayTo, head }: Place, pageMax: bigint): Omit<Page, 'shard'> {
+  const replay = seq < replayTo
+  const end = least(seq + pageMax, head)
+  return { from: seq + 1n, to: replay ? least(end, replayTo) : end, replay }
+}
+
+/** Handles all that there is, on every shard. @returns how many entries */
+export async function catchUp(pool: Pool, subscriber: Subscriber): Promise<bigint> {
+  let handled = 0n
+  for (const shard of await enrol(pool, subscriber)) {
+    for (;;) {
+      const page = await advance(pool, subscriber, shard, { wait: true })
+      if (page === 0n) break
+      handled += page
+    }
+  }
+  return handled
+}
+
 /**
- * Clears what a subscriber keeps and sends it back to the first entry, in one transaction that waits for
- * pages at work. Whoever advances it next makes everything anew; what had been handed on is not again.
+ * Clears what a subscriber keeps and sends it back to the first entry, in one transaction that
+ * waits for pages at work, and wakes those who run it: they make everything anew. What had been
+ * handed on is not handed on again.
  */
 export function rebuild(pool: Pool, { name, tables }: Subscriber): Promise<void> {
   return inTransaction(pool, async (client) => {
@@ -73,21 +135,31 @@ export function rebuild(pool: Pool, { name, tables }: Subscriber): Promise<void>
       `UPDATE hub.cursor SET seq = 0, replay_to = greatest(replay_to, seq) WHERE name = $1`,
       [name],
     )
+    await client.query(`SELECT pg_notify('ledger', shard::text) FROM hub.cursor WHERE name = $1`, [
+      name,
+    ])
   })
 }
 
-/** Handles all that there is, on every shard. @returns how many entries */
-export async function catchUp(pool: Pool, subscriber: Subscriber): Promise<bigint> {
-  const { rows } = await pool.query<{ shard: number }>(
-    'SELECT shard FROM ledger.head ORDER BY shard',
-  )
-  let handled = 0n
-  for (const { shard } of rows) {
-    for (let page = -1n; page !== 0n; handled += page) {
-      page = await advance(pool, subscriber, shard)
-    }
-  }
-  return handled
+/**
+ * Sends a subscriber that keeps nothing back to a place in a shard: it handles, and hands on,
+ * everything after entry `seq` once more, as for a receiver that lost what it was told.
+ * @throws RangeError for one that keeps something, which would count twice: it is to be rebuilt
+ */
+export async function replay(
+  pool: Pool,
+  { name, tables }: Subscriber,
+  { shard, seq }: { readonly shard: number; readonly seq: bigint },
+): Promise<void> {
+  if (tables.length > 0) throw new RangeError(`${name} keeps what it was told: rebuild it`)
+  await inTransaction(pool, async (client) => {
+    await client.query(
+      `UPDATE hub.cursor SET seq = least(seq, $3), replay_to = least(replay_to, $3)
+       WHERE name = $1 AND shard = $2`,
+      [name, shard, seq],
+    )
+    await client.query(`SELECT pg_notify('ledger', $1)`, [String(shard)])
+  })
 }
 
 export interface Lag {

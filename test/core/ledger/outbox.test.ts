@@ -1,21 +1,22 @@
 import { expect } from 'chai'
-import type { PoolClient } from 'pg'
-import { elapsedMs, sleep } from '../../../core/clock.ts'
+import { sleep } from '../../../core/clock.ts'
+import { createPool } from '../../../core/db/pool.ts'
 import type { Ledger } from '../../../core/ledger/ledger.ts'
 import { runSubscribers } from '../../../core/ledger/outbox/run.ts'
 import {
   advance,
   catchUp,
+  enrol,
   lags,
   type Page,
   rebuild,
+  replay,
   type Subscriber,
 } from '../../../core/ledger/outbox/subscriber.ts'
 import { createLog } from '../../../core/log.ts'
-import { LOW_BALANCE, type LowBalance, lowBalance } from '../../../core/usage/low-balance.ts'
-import { spending, spendingOf } from '../../../core/usage/spending.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { agent, micros, newId, order, provider, smallBooks } from './world.ts'
+import { journal, noting, twoShards, until } from './readers.ts'
+import { Traffic } from './traffic.ts'
 
 const NEVER = 3_600_000
 const silent = createLog('silent')
@@ -25,235 +26,206 @@ describe('the readers of the journal', function () {
   this.timeout(30_000)
   let database: FreshDatabase
   let books: Ledger
+  let traffic: Traffic
 
   beforeEach(async () => {
     database = await freshDatabase()
-    books = (await smallBooks(database.pool)).books
+    books = await twoShards(database)
+    traffic = await Traffic.open(database.pool, books)
+    await traffic.run(60)
   })
   afterEach(() => database.drop())
 
-  /** A reader that keeps what it is given in a table of its own. */
-  async function noting(name: string, then: (page: Page) => Promise<void> = async () => {}) {
-    await database.admin.query(
-      `CREATE TABLE hub.${name} (shard smallint, seq bigint);
-       GRANT SELECT, INSERT, DELETE ON hub.${name} TO hub_app`,
-    )
-    const subscriber: Subscriber = {
-      name,
-      tables: [`hub.${name}`],
-      async handle(client: PoolClient, page) {
-        await client.query(
-          `INSERT INTO hub.${name} SELECT $1, generate_series($2::bigint, $3::bigint)`,
-          [page.shard, page.from, page.to],
-        )
-        await then(page)
-      },
-    }
-    const noted = async (): Promise<string[]> => {
-      const sql = `SELECT shard || '/' || seq AS entry FROM hub.${name} ORDER BY shard, seq`
-      return (await database.pool.query(sql)).rows.map(({ entry }) => entry as string)
-    }
-    return { subscriber, noted }
-  }
+  const run = (subscribers: readonly Subscriber[], pollMs = NEVER, pool = database.pool) =>
+    runSubscribers({ pool, subscribers, log: silent, pollMs })
 
-  const journal = async (): Promise<string[]> => {
-    const sql = `SELECT shard || '/' || seq AS entry FROM ledger.journal ORDER BY shard, seq`
-    return (await database.pool.query(sql)).rows.map(({ entry }) => entry as string)
-  }
-
-  async function moreCalls(count: number): Promise<void> {
-    const [owner, payee] = [await agent(books, 10n ** 9n), await provider(books, 'more')]
-    const calls = Array.from({ length: count }, (_, i) =>
-      order(owner, payee, 5n, { endpoint: i % 3 }),
+  const failure = async (work: Promise<unknown>): Promise<string> =>
+    work.then(
+      () => 'none',
+      (error: Error) => `${error.message}: ${(error.cause as Error | undefined)?.message}`,
     )
-    await Promise.all(calls.map((call) => books.reserve(call)))
-    await Promise.all(
-      calls.map((call, i) => (i % 4 ? books.settle(call, 3n) : books.release(call))),
-    )
-  }
-
-  const until = async (what: () => Promise<boolean>): Promise<void> => {
-    for (const end = elapsedMs() + 10_000; !(await what()); await sleep(10)) {
-      if (elapsedMs() > end) throw new Error('it never came to be')
-    }
-  }
 
   it('see an entry once, also when their process ends between effect and commit', async () => {
-    let failures = 2
-    const { subscriber, noted } = await noting('fragile', async () => {
-      if (failures-- > 0) throw new Error('the process ends here')
-    })
-    for (const _ of [1, 2]) {
-      await advance(database.pool, subscriber, 0, 4n).then(
-        () => expect.fail('it did not fail'),
-        (error: Error) => expect(error.message).to.equal('the process ends here'),
-      )
-      expect(await noted()).to.deep.equal([])
-    }
+    const ends = [
+      async () => {
+        throw new Error('the process ends here')
+      },
+      (kill: () => Promise<void>) => kill(),
+    ]
+    let tries = 0
+    const { subscriber, noted } = await noting(database, 'fragile', async (_, kill) =>
+      ends[tries++]?.(kill),
+    )
+    await enrol(database.pool, subscriber)
+    const first = await failure(advance(database.pool, subscriber, 0, { pageMax: 4n }))
+    expect(first).to.equal('fragile failed on shard 0, entries 1 to 4: the process ends here')
+    expect(await noted()).to.deep.equal([])
+    expect(await failure(advance(database.pool, subscriber, 0))).to.not.equal('none')
+    expect(tries).to.equal(2)
+    expect(await noted()).to.deep.equal([])
     await catchUp(database.pool, subscriber)
-    expect(await noted()).to.deep.equal(await journal())
+    expect(await noted()).to.deep.equal(await journal(database))
     expect(await catchUp(database.pool, subscriber)).to.equal(0n)
   })
 
-  it('share their work among processes, and see entries once and in order all the same', async () => {
-    await moreCalls(150)
+  it('share work among processes, and see entries once and in order all the same', async () => {
+    const [one, other] = ['one', 'other'].map((applicationName) =>
+      createPool(database.url, { role: 'hub_app', max: 4, applicationName }),
+    )
     const pages: Page[] = []
-    const { subscriber, noted } = await noting('shared', async (page) => {
+    const { subscriber, noted, given } = await noting(database, 'shared', async (page) => {
       pages.push(page)
-      await sleep(1)
+      await sleep(3)
     })
-    const work = async (): Promise<void> => {
-      for (let tries = 0; tries < 60; tries++) await advance(database.pool, subscriber, 0, 7n)
+    const processes = [await run([subscriber], 50, one), await run([subscriber], 50, other)]
+    try {
+      await Promise.all([traffic.run(200), traffic.run(200)])
+      await until(async () => (await noted()).length === (await journal(database)).length)
+    } finally {
+      await Promise.all(processes.map((each) => each.stop()))
+      await Promise.all([one!.end(), other!.end()])
     }
-    await Promise.all([work(), work(), work(), moreCalls(20)])
-    await catchUp(database.pool, subscriber)
-    expect(await noted()).to.deep.equal(await journal())
-    for (const [i, page] of pages.entries()) {
-      expect(page.from).to.equal(i === 0 ? 1n : pages[i - 1]!.to + 1n)
-    }
-    expect((await lags(database.pool)).filter(({ behind }) => behind > 0n)).to.deep.equal([])
+    expect(await given()).to.deep.equal(await journal(database))
+    expect(pages.length).to.be.greaterThan(10)
+    expect((await lags(database.pool)).map(({ behind }) => behind)).to.deep.equal([0n, 0n])
+  })
+
+  it('pass by a shard where another process is at work, and work on all others', async () => {
+    let leave = (): void => {}
+    const left = new Promise<void>((resolve) => {
+      leave = resolve
+    })
+    const { subscriber, noted } = await noting(database, 'slow', () => left)
+    const { length } = (await journal(database)).filter((entry) => entry.startsWith('0/'))
+    await enrol(database.pool, subscriber)
+    const working = advance(database.pool, subscriber, 0)
+    await until(async () => {
+      const { rows } = await database.admin.query(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database()
+           AND state = 'idle in transaction' AND query LIKE '%hub.slow%'`,
+      )
+      return rows.length === 1
+    })
+    expect(await advance(database.pool, subscriber, 0)).to.equal(0n)
+    leave()
+    expect(await working).to.equal(BigInt(length))
+    await advance(database.pool, subscriber, 1)
+    expect(await noted()).to.deep.equal(await journal(database))
   })
 
   it('are woken by what is booked, with nothing to look by themselves', async () => {
-    const { subscriber, noted } = await noting('woken')
-    const running = runSubscribers({
-      pool: database.pool,
-      subscribers: [subscriber],
-      log: silent,
-      pollMs: NEVER,
-    })
-    try {
-      await until(async () => (await noted()).length === (await journal()).length)
-      await sleep(100) // it listens by now
-      await moreCalls(3)
-      await until(async () => (await noted()).length === (await journal()).length)
-      const { rowCount } = await database.admin.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE query = 'LISTEN ledger' AND datname = current_database()`,
+    const { subscriber, noted } = await noting(database, 'woken')
+    const caughtUp = async () => (await noted()).length === (await journal(database)).length
+    const listeners = async () => {
+      const { rows } = await database.admin.query<{ pid: number }>(
+        `SELECT pid FROM pg_stat_activity
+         WHERE query = 'LISTEN ledger' AND state = 'idle' AND datname = current_database()`,
       )
-      expect(rowCount).to.equal(1)
-      await moreCalls(3) // heard of when it listens again
-      await until(async () => (await noted()).length === (await journal()).length)
-    } finally {
-      await running.stop()
+      return rows
     }
-  })
-
-  it('do not wait for one of them that fails, which goes on when it can', async () => {
-    let poisoned = true
-    const bad = await noting('bad', async () => {
-      if (poisoned) throw new Error('poison')
-    })
-    const good = await noting('good')
-    const subscribers = [bad.subscriber, good.subscriber]
-    const running = runSubscribers({ pool: database.pool, subscribers, log: silent, pollMs: 50 })
+    const running = await run([subscriber])
     try {
-      await until(async () => (await good.noted()).length === (await journal()).length)
-      expect(await bad.noted()).to.deep.equal([])
-      poisoned = false
-      await until(async () => (await bad.noted()).length === (await journal()).length)
-    } finally {
-      await running.stop()
-    }
-  })
-
-  describe('that keep something', () => {
-    const dump = async (tables: readonly string[]): Promise<string> => {
-      const texts = tables.map(async (table) => {
-        const { rows } = await database.pool.query<{ line: string }>(
-          `SELECT t::text AS line FROM ${table} t ORDER BY 1`,
-        )
-        return rows.map(({ line }) => line).join('\n')
-      })
-      return (await Promise.all(texts)).join('\n\n')
-    }
-
-    it('make it anew, byte for byte, however entries fall on pages', async () => {
-      await moreCalls(120)
-      const poor = await agent(books, LOW_BALANCE + 5n)
-      const payee = await provider(books, 'rich')
+      await until(async () => (await listeners()).length === 1)
+      await until(caughtUp)
       for (const _ of [1, 2, 3]) {
-        const call = order(poor, payee, 7n)
-        await books.reserve(call)
-        await books.settle(call, 2n)
+        await traffic.run(3)
+        await until(caughtUp)
       }
-      const handed: LowBalance[] = []
-      const watching = lowBalance(async (_, fall) => void handed.push(fall))
-      for (const subscriber of [spending, watching]) {
-        await catchUp(database.pool, subscriber)
-        const kept = await dump(subscriber.tables)
-        expect(kept).to.not.equal('')
-        for (const pageMax of [1n, 7n, 1_000n]) {
-          await rebuild(database.pool, subscriber)
-          expect((await dump(subscriber.tables)).trim()).to.equal('')
-          const traffic = moreCalls(5)
-          while ((await advance(database.pool, subscriber, 0, pageMax)) > 0n);
-          await traffic
-        }
-        await catchUp(database.pool, subscriber)
-        const after = await dump(subscriber.tables)
-        await rebuild(database.pool, subscriber)
-        await catchUp(database.pool, subscriber)
-        expect(await dump(subscriber.tables)).to.equal(after)
-      }
-      const ofPoor = handed.filter(({ account }) => account === poor.code)
-      expect(ofPoor, 'handed on once, and not again by a rebuild').to.have.length(1)
-    })
+      const [lost] = await listeners()
+      await database.admin.query('SELECT pg_terminate_backend($1)', [lost!.pid])
+      await traffic.run(3) // told of by nobody: looked for when it listens again
+      await until(caughtUp)
+      await until(async () => (await listeners()).some(({ pid }) => pid !== lost!.pid))
+      await traffic.run(3)
+      await until(caughtUp)
+    } finally {
+      await running.stop()
+    }
+  })
 
-    it('know what each key spent, by day and by service, with what came back', async () => {
-      const [owner, payee] = [await agent(books, 1_000n), await provider(books, 'seller')]
-      const calls = [4n, 5n, 6n].map((amount) => order(owner, payee, amount, { endpoint: 7 }))
-      await Promise.all(calls.map((call) => books.reserve(call)))
-      await Promise.all([books.settle(calls[0]!, 4n), books.settle(calls[1]!, 2n)])
-      await books.release(calls[2]!)
-      const parties = { credits: owner.code, payee: payee.code }
-      const parts = { refunded: micros(4n), commission: micros(0n), receivable: micros(0n) }
-      await books.post(
-        { type: 'call.reversed', ...parties, ...parts },
-        { owner, id: calls[0]!.call, meta: { author: 'a', reason: 'r' } },
+  it('stop at what they cannot handle, after all before it, while others go on', async () => {
+    let poisoned = true
+    const poison = 7n
+    const bad = await noting(database, 'bad', async ({ shard, from, to }) => {
+      if (poisoned && shard === 0 && from <= poison && to >= poison) throw new Error('poison')
+    })
+    const good = await noting(database, 'good')
+    const lines: string[] = []
+    const log = createLog('info', { write: (line: string) => void lines.push(line) })
+    const subscribers = [bad.subscriber, good.subscriber]
+    const running = await runSubscribers({ pool: database.pool, subscribers, log, pollMs: 50 })
+    try {
+      await traffic.run(20)
+      const all = await journal(database)
+      const possible = all.filter(
+        (entry) => entry.startsWith('1/') || Number(entry.slice(2)) < Number(poison),
       )
-      await catchUp(database.pool, spending)
-      const days = { from: '2026-01-01', to: '2999-12-31' }
-      const byDay = await spendingOf(database.pool, owner.code, { ...days, by: 'day' })
-      const sums = { calls: 2n, charged: 6n, givenBack: 1n, reversed: 4n }
-      expect(byDay).to.have.length(1)
-      expect(byDay[0]).to.deep.include(sums)
-      expect(byDay[0]!.of).to.match(/^\d{4}-\d\d-\d\d$/)
-      const byService = await spendingOf(database.pool, owner.code, { ...days, by: 'service' })
-      expect(byService).to.deep.equal([{ of: '', ...sums }])
-      const before = { from: '2020-01-01', to: '2020-12-31', by: 'day' } as const
-      expect(await spendingOf(database.pool, owner.code, before)).to.deep.equal([])
-    })
+      await until(async () => (await good.noted()).length === all.length)
+      await until(async () => (await bad.noted()).length === possible.length)
+      expect(await bad.noted()).to.deep.equal(possible)
+      await until(async () => lines.length > 0)
+      expect(lines[0]).to.include('bad failed on shard 0, entries 7 to 7')
+      poisoned = false
+      await until(async () => (await bad.noted()).length === all.length)
+      expect(await bad.given()).to.deep.equal(all)
+    } finally {
+      await running.stop()
+    }
+  })
 
-    it('tell of credits that ran low once for each fall, and again after money came in', async () => {
-      const [owner, payee] = [await agent(books, LOW_BALANCE + 10n), await provider(books, 'dear')]
-      const small = await agent(books, 5n) // never above: nobody is told
-      const told: LowBalance[] = []
-      const own = new Set([owner.code, small.code])
-      const watching = lowBalance(async (_, fall) => {
-        if (own.has(fall.account)) told.push(fall)
-      })
-      const spend = async (amount: bigint, back = false): Promise<void> => {
-        const call = order(owner, payee, amount)
-        await books.reserve(call)
-        await (back ? books.release(call) : books.settle(call, amount))
-        await catchUp(database.pool, watching)
-      }
-      await books.reserve(order(small, payee, 5n))
-      await spend(10n) // exactly the threshold
-      expect(told).to.deep.equal([])
-      await spend(20n, true) // a hold takes it below, and goes back
-      expect(told.map(({ balance }) => balance)).to.deep.equal([LOW_BALANCE - 20n])
-      await spend(30n)
-      expect(told, 'the hold that went back is no rise').to.have.length(1)
-      const gift = { type: 'credits.granted', credits: owner.code, amount: micros(100n) } as const
-      await books.post(gift, { owner, id: newId() })
-      await spend(80n)
-      expect(told.map(({ balance }) => balance)).to.deep.equal([
-        LOW_BALANCE - 20n,
-        LOW_BALANCE - 10n,
-      ])
-      expect(told.every(({ account }) => account === owner.code)).to.equal(true)
+  it('hand nothing on that was booked before they were there, or handled before', async () => {
+    const handed: string[] = []
+    const { subscriber } = await noting(database, 'late', async ({ shard, from, to, replay }) => {
+      if (replay) return
+      for (let seq = from; seq <= to; seq++) handed.push(`${shard}/${seq}`)
     })
+    await enrol(database.pool, subscriber)
+    const before = new Set(await journal(database))
+    await traffic.run(20)
+    await catchUp(database.pool, subscriber)
+    await rebuild(database.pool, subscriber)
+    await traffic.run(20) // new in the middle of a rebuild
+    await catchUp(database.pool, subscriber)
+    expect(handed).to.have.members((await journal(database)).filter((entry) => !before.has(entry)))
+  })
+
+  it('can be sent back to any entry, unless they keep something', async () => {
+    const handled: Page[] = []
+    const teller: Subscriber = {
+      name: 'teller',
+      tables: [],
+      handle: async (_, page) => void handled.push(page),
+    }
+    await catchUp(database.pool, teller)
+    const [{ to }] = handled.splice(0) as [Page]
+    await replay(database.pool, teller, { shard: 0, seq: 5n })
+    await catchUp(database.pool, teller)
+    expect(handled).to.deep.equal([{ shard: 0, from: 6n, to, replay: false }])
+    const { subscriber } = await noting(database, 'keeper')
+    const refused = await failure(replay(database.pool, subscriber, { shard: 0, seq: 5n }))
+    expect(refused).to.match(/keeps what it was told: rebuild it/)
+  })
+
+  it('stop after the page at hand, and go on from there', async () => {
+    let stopped: Promise<void> | undefined
+    const { subscriber, noted } = await noting(database, 'stopped', async ({ shard, from }) => {
+      if (shard === 0 && from === 6n) stopped = running.stop()
+    })
+    const subscribers = [subscriber]
+    const running = await runSubscribers({
+      pool: database.pool,
+      subscribers,
+      log: silent,
+      pageMax: 5n,
+    })
+    await until(async () => stopped !== undefined)
+    await stopped
+    const all = await journal(database)
+    const onShard = (entry: string): boolean => entry.startsWith('0/')
+    expect((await noted()).filter(onShard)).to.deep.equal(all.filter(onShard).slice(0, 10))
+    const behind = (await lags(database.pool)).reduce((sum, lag) => sum + lag.behind, 0n)
+    expect(behind).to.equal(BigInt(all.length - (await noted()).length))
+    await catchUp(database.pool, subscriber)
+    expect(await noted()).to.deep.equal(all)
   })
 })

@@ -1,0 +1,76 @@
+import { elapsedMs, sleep } from '../../../core/clock.ts'
+import { Ledger } from '../../../core/ledger/ledger.ts'
+import type { Page, Subscriber } from '../../../core/ledger/outbox/subscriber.ts'
+import type { FreshDatabase } from '../../support/postgres.ts'
+
+/** A ledger of two shards. */
+export async function twoShards({ pool }: FreshDatabase): Promise<Ledger> {
+  await pool.query('SELECT ledger.open_shard(1::smallint)')
+  return new Ledger(pool, { shards: 2 })
+}
+
+/** The journal, as `shard/seq`. */
+export async function journal({ pool }: FreshDatabase): Promise<string[]> {
+  return entries(pool, 'ledger.journal', 'shard, seq')
+}
+
+/** A reader that keeps what it is given in a table of its own, row by row as it comes. */
+export async function noting(
+  { admin, pool }: FreshDatabase,
+  name: string,
+  then: (page: Page, kill: () => Promise<void>) => Promise<void> = async () => {},
+) {
+  await admin.query(
+    `CREATE TABLE hub.${name} (n bigint GENERATED ALWAYS AS IDENTITY, shard smallint, seq bigint);
+     GRANT SELECT, INSERT, DELETE ON hub.${name} TO hub_app`,
+  )
+  const subscriber: Subscriber = {
+    name,
+    tables: [`hub.${name}`],
+    async handle(client, page) {
+      await client.query(
+        `INSERT INTO hub.${name} (shard, seq)
+         SELECT $1, generate_series($2::bigint, $3::bigint)`,
+        [page.shard, page.from, page.to],
+      )
+      await then(page, async () => {
+        const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
+        await admin.query('SELECT pg_terminate_backend($1)', [rows[0].pid])
+      })
+    },
+  }
+  return {
+    subscriber,
+    /** In order of the journal. */
+    noted: () => entries(pool, `hub.${name}`, 'shard, seq'),
+    /** In the order in which it was given them, shard by shard. */
+    given: () => entries(pool, `hub.${name}`, 'shard, n'),
+  }
+}
+
+async function entries(pool: FreshDatabase['pool'], table: string, by: string): Promise<string[]> {
+  const { rows } = await pool.query<{ entry: string }>(
+    `SELECT shard || '/' || seq AS entry FROM ${table} ORDER BY ${by}`,
+  )
+  return rows.map(({ entry }) => entry)
+}
+
+export async function until(what: () => Promise<boolean>): Promise<void> {
+  for (const end = elapsedMs() + 15_000; !(await what()); await sleep(10)) {
+    if (elapsedMs() > end) throw new Error('it never came to be')
+  }
+}
+
+/** All that a subscriber keeps, as text. */
+export async function dump(
+  { pool }: FreshDatabase,
+  { tables }: Pick<Subscriber, 'tables'>,
+): Promise<string> {
+  const texts = tables.map(async (table) => {
+    const { rows } = await pool.query<{ line: string }>(
+      `SELECT t::text AS line FROM ${table} t ORDER BY 1`,
+    )
+    return rows.map(({ line }) => line).join('\n')
+  })
+  return (await Promise.all(texts)).join('\n\n')
+}

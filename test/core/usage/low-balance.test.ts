@@ -1,0 +1,177 @@
+import { expect } from 'chai'
+import type { AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
+import { advance, catchUp, enrol, rebuild } from '../../../core/ledger/outbox/subscriber.ts'
+import {
+  LOW_BALANCE,
+  type LowBalance,
+  lowBalance,
+  setLowBalanceThreshold,
+} from '../../../core/usage/low-balance.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { dump, twoShards } from '../ledger/readers.ts'
+import { seed, Traffic } from '../ledger/traffic.ts'
+import { agent, micros, newId, order, provider } from '../ledger/world.ts'
+
+const THRESHOLD = micros(150_000n)
+
+describe('credits that run low', function () {
+  this.timeout(30_000)
+  let database: FreshDatabase
+  let books: Ledger
+  let payee: AccountRef
+  const told: LowBalance[] = []
+  const watching = lowBalance(async (_, fall) => void told.push(fall))
+
+  beforeEach(async () => {
+    told.length = 0
+    database = await freshDatabase()
+    books = await twoShards(database)
+    payee = await provider(books, 'dear')
+    await enrol(database.pool, watching)
+  })
+  afterEach(() => database.drop())
+
+  async function spend(owner: AccountRef, amount: bigint, charged = amount): Promise<void> {
+    const call = order(owner, payee, amount)
+    await books.reserve(call)
+    await catchUp(database.pool, watching)
+    await (charged > 0n ? books.settle(call, charged) : books.release(call))
+    await catchUp(database.pool, watching)
+  }
+
+  async function topUp(owner: AccountRef, amount: bigint): Promise<void> {
+    const event = { type: 'credits.purchased', credits: owner.code } as const
+    await books.post({ ...event, amount: micros(amount) }, { owner, id: newId() })
+  }
+
+  const balances = (): bigint[] => told.splice(0).map(({ balance }) => balance)
+
+  it('are told of once for each fall, and again after money lifted them above', async () => {
+    const owner = await agent(books, LOW_BALANCE + 10n)
+    await spend(owner, 10n)
+    expect(balances(), 'exactly the threshold').to.deep.equal([])
+    await spend(owner, 20n, 3n)
+    expect(balances()).to.deep.equal([LOW_BALANCE - 3n])
+    await spend(owner, 7n)
+    await topUp(owner, 9n)
+    await spend(owner, 1n)
+    expect(balances(), 'never above meanwhile').to.deep.equal([])
+    await topUp(owner, 100n)
+    await spend(owner, 200n)
+    expect(balances()).to.deep.equal([LOW_BALANCE - 102n])
+  })
+
+  it('are told of once for many calls of one page, at the call that made them fall', async () => {
+    const owner = await agent(books, LOW_BALANCE + 5n)
+    const calls = Array.from({ length: 10 }, () => order(owner, payee, 1n))
+    for (const call of calls) {
+      await books.reserve(call)
+      await books.settle(call, 1n)
+    }
+    await topUp(owner, 50n)
+    await spend(owner, 60n)
+    const { rows } = await database.pool.query(
+      `SELECT seq FROM ledger.journal WHERE id = $1 AND phase = 2`,
+      [calls[5]!.call],
+    )
+    expect(told.map(({ seq }) => seq)[0]).to.equal(rows[0].seq)
+    expect(told[0]).to.deep.include({ account: owner.code, threshold: LOW_BALANCE, shard: 0 })
+    expect(balances()).to.deep.equal([LOW_BALANCE - 1n, LOW_BALANCE - 15n])
+  })
+
+  it('are not told of for a call in flight, nor for a key that never had as much', async () => {
+    const owner = await agent(books, LOW_BALANCE + 10n)
+    const small = await agent(books, LOW_BALANCE - 1n)
+    await spend(owner, 20n, 0n)
+    await spend(small, 20n)
+    expect(balances()).to.deep.equal([])
+    await spend(owner, 20n)
+    expect(balances(), 'the failed call did not use the warning up').to.have.length(1)
+  })
+
+  it('are told of below the threshold of the key, if it has one', async () => {
+    const owner = await agent(books, LOW_BALANCE + 10n)
+    await setLowBalanceThreshold(database.pool, owner.id, micros(500n))
+    await spend(owner, LOW_BALANCE - 500n)
+    expect(balances()).to.deep.equal([])
+    await spend(owner, 11n)
+    expect(told[0]?.threshold).to.equal(500n)
+    expect(balances()).to.deep.equal([499n])
+    await setLowBalanceThreshold(database.pool, owner.id, null)
+    await topUp(owner, LOW_BALANCE)
+    await spend(owner, 500n)
+    expect(balances()).to.deep.equal([LOW_BALANCE - 1n])
+  })
+
+  it(`crossed the threshold where the postings of the ledger say (seed ${seed})`, async () => {
+    const traffic = await restless()
+    for (const _ of [1, 2, 3]) {
+      await traffic.run(100)
+      await catchUp(database.pool, watching)
+    }
+    const { rows } = await database.pool.query<{ bad: string }>(
+      `SELECT a.code AS bad FROM hub.credit_watch w
+       JOIN ledger.account a ON a.id = w.account
+       JOIN ledger.balance b ON b.account = a.id
+       WHERE w.balance <> b.balance + coalesce(
+         (SELECT sum(h.amount) FROM ledger.open_hold h WHERE h.owner = a.id), 0)`,
+    )
+    expect(rows).to.deep.equal([])
+    const places = told.map(({ shard, seq, balance }) => `${shard}/${seq} ${balance}`)
+    expect(places.length).to.be.greaterThan(0)
+    expect(places).to.have.members(await crossings(traffic))
+  })
+
+  /** Agents who go below their threshold again and again. */
+  async function restless(): Promise<Traffic> {
+    const traffic = await Traffic.open(database.pool, books)
+    for (const owner of traffic.credits) {
+      await setLowBalanceThreshold(database.pool, owner.id, THRESHOLD)
+      await topUp(owner, 2n * THRESHOLD)
+    }
+    return traffic
+  }
+
+  /** Posting by posting: what a hold of the key holds is still its own. */
+  async function crossings(traffic: Traffic): Promise<string[]> {
+    const found: string[] = []
+    for (const { id } of traffic.credits) {
+      const { rows } = await database.pool.query<{ shard: number; seq: bigint; amount: string }>(
+        `SELECT shard, seq, sum(amount)::text AS amount FROM ledger.posting
+         WHERE account_id = $1 OR account = 'liabilities:holds' AND owner = $1
+         GROUP BY shard, seq ORDER BY seq`,
+        [id],
+      )
+      let balance = 0n
+      for (const { shard, seq, amount } of rows) {
+        const before = balance
+        balance += BigInt(amount)
+        if (before >= THRESHOLD && balance < THRESHOLD) found.push(`${shard}/${seq} ${balance}`)
+      }
+    }
+    return found
+  }
+
+  it('are recorded anew byte for byte by a rebuild, which tells nobody again', async () => {
+    const traffic = await restless()
+    await traffic.run(200)
+    await catchUp(database.pool, watching)
+    const before = await dump(database, watching)
+    const count = told.length
+    expect(count).to.be.greaterThan(0)
+    for (const pageMax of [2n, 17n]) {
+      await rebuild(database.pool, watching)
+      expect((await dump(database, watching)).trim()).to.equal('')
+      for (const shard of [0, 1]) {
+        while ((await advance(database.pool, watching, shard, { pageMax })) > 0n);
+      }
+      expect(await dump(database, watching)).to.equal(before)
+    }
+    expect(told).to.have.length(count)
+    await rebuild(database.pool, watching)
+    await traffic.run(100)
+    await catchUp(database.pool, watching)
+    const { rowCount } = await database.pool.query('SELECT FROM hub.low_balance')
+    expect(told, 'what was new is told of').to.have.length(rowCount!)
+  })
+})

@@ -1,0 +1,122 @@
+import { expect } from 'chai'
+import { systemClock } from '../../../core/clock.ts'
+import { advance, catchUp, enrol, rebuild } from '../../../core/ledger/outbox/subscriber.ts'
+import { spending, spendingOf } from '../../../core/usage/spending.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { dump, twoShards } from '../ledger/readers.ts'
+import { seed, Traffic } from '../ledger/traffic.ts'
+import { agent, granted, order, provider } from '../ledger/world.ts'
+
+const EVER = { from: '2026-01-01', to: '2999-12-31' }
+
+describe('the spending of keys', function () {
+  this.timeout(30_000)
+  let database: FreshDatabase
+
+  beforeEach(async () => {
+    database = await freshDatabase()
+  })
+  afterEach(() => database.drop())
+
+  it(`is what callers were told that they were charged, and got back (seed ${seed})`, async () => {
+    const traffic = await Traffic.open(database.pool, await twoShards(database))
+    await traffic.run(400)
+    await catchUp(database.pool, spending)
+    const { rows } = await database.pool.query(
+      `SELECT payer || ' ' || endpoint AS key, sum(calls)::bigint AS calls,
+         sum(charged)::bigint AS charged, sum(free_calls)::bigint AS "freeCalls",
+         sum(failed)::bigint AS failed, sum(released)::bigint AS released,
+         sum(refunded)::bigint AS refunded
+       FROM hub.spending GROUP BY 1`,
+    )
+    const kept = new Map(rows.map(({ key, ...sums }) => [key, sums]))
+    expect(kept).to.deep.equal(traffic.sums)
+    for (const name of ['calls', 'freeCalls', 'released', 'refunded'] as const) {
+      expect(
+        [...traffic.sums.values()].some((sums) => sums[name] > 0n),
+        name,
+      ).to.equal(true)
+    }
+  })
+
+  it('is made anew byte for byte, on any pages, also while calls go on', async () => {
+    const traffic = await Traffic.open(database.pool, await twoShards(database))
+    await traffic.run(200)
+    await catchUp(database.pool, spending)
+    const before = await dump(database, spending)
+    await rebuild(database.pool, spending)
+    expect(await dump(database, spending)).to.equal('')
+    await catchUp(database.pool, spending)
+    expect(await dump(database, spending)).to.equal(before)
+
+    const shards = await enrol(database.pool, spending)
+    const dumps: string[] = []
+    for (const pageMax of [1n, 13n]) {
+      await rebuild(database.pool, spending)
+      const going = traffic.run(60)
+      for (const shard of shards) {
+        while ((await advance(database.pool, spending, shard, { pageMax })) > 0n);
+      }
+      await going
+    }
+    await catchUp(database.pool, spending)
+    dumps.push(await dump(database, spending))
+    await rebuild(database.pool, spending)
+    await catchUp(database.pool, spending)
+    dumps.push(await dump(database, spending))
+    expect(dumps[1]).to.equal(dumps[0])
+    expect(dumps[0]).to.not.equal(before)
+  })
+
+  it('is told by day and by service, with the free calls of the wallet', async () => {
+    const books = await twoShards(database)
+    const owner = await agent(books, 1_000n)
+    const [, , key] = owner.code.split(':')
+    const [payee, used] = [
+      await provider(books, 'seller'),
+      await books.account('equity:free-calls:used'),
+    ]
+    const free = await granted(books, 'FREECALL', 5n)
+    const [, , principal] = free.code.split(':')
+    await database.admin.query(
+      `INSERT INTO hub.provider VALUES ('acme');
+       INSERT INTO hub.service VALUES ('tea', 'Tea', 'food', 'Tea.', 'acme', 5, NULL, 'active', '');
+       INSERT INTO hub.endpoint (service, method, path, summary, input_schema)
+         VALUES ('tea', 'POST', '/brew', 'Brews.', '{}');
+       ALTER TABLE hub.principal DROP CONSTRAINT principal_id_check;
+       ALTER TABLE hub.api_key DROP CONSTRAINT api_key_id_check;
+       INSERT INTO hub.principal (id, shard) VALUES ('${principal}', 0);
+       INSERT INTO hub.api_key (id, principal, hash, prefix, credits)
+         VALUES ('${key}', '${principal}', sha256('x'), 'ahk_', ${owner.id})`,
+    )
+    const { rows } = await database.pool.query('SELECT id FROM hub.endpoint')
+    const endpoint: number = rows[0].id
+    const calls = [
+      order(owner, payee, 4n, { endpoint }),
+      order(owner, payee, 5n, { endpoint }),
+      order(owner, payee, 6n),
+      order(free, used, 1n, { endpoint, commissionBps: 0 }),
+    ]
+    await Promise.all(calls.map((call) => books.reserve(call)))
+    await books.settle(calls[0]!, 4n)
+    await books.settle(calls[1]!, 2n)
+    await books.release(calls[2]!)
+    await books.settle(calls[3]!, 1n)
+    await catchUp(database.pool, spending)
+
+    const tea = { calls: 2n, charged: 6n, freeCalls: 1n, failed: 0n, released: 0n, refunded: 0n }
+    const rest = { calls: 0n, charged: 0n, freeCalls: 0n, failed: 1n, released: 6n, refunded: 0n }
+    const byService = await spendingOf(database.pool, owner.code, { ...EVER, by: 'service' })
+    expect(byService).to.deep.equal([
+      { of: '', ...rest },
+      { of: 'tea', ...tea },
+    ])
+    const today = systemClock.now().toISOString().slice(0, 10)
+    const byDay = await spendingOf(database.pool, owner.code, { ...EVER, by: 'day' })
+    expect(byDay).to.deep.equal([{ of: today, ...tea, failed: 1n, released: 6n }])
+    const past = { from: '2020-01-01', to: '2020-12-31', by: 'day' } as const
+    expect(await spendingOf(database.pool, owner.code, past)).to.deep.equal([])
+    const other = await agent(books, 7n)
+    expect(await spendingOf(database.pool, other.code, { ...EVER, by: 'day' })).to.deep.equal([])
+  })
+})
