@@ -38,7 +38,7 @@ export async function ledger(): Promise<Report> {
     await owner.query('VACUUM ANALYZE')
     const rounds: Results[] = []
     for (let round = 0; round < ROUNDS; round++) rounds.push(await measureAll(crew, owner))
-    return report(medians(rounds))
+    return report(rounds)
   } finally {
     crew.dismiss()
     await owner.end()
@@ -93,20 +93,23 @@ function medians(rounds: readonly Results[]): Results {
   return new Map(CELLS.map(({ name }) => [name, of(name)]))
 }
 
-function report(results: Results): Report {
+function report(rounds: readonly Results[]): Report {
+  const results = medians(rounds)
   const at = (...name: Parameters<typeof nameOf>): Measured => results.get(nameOf(...name))!
   const rate = (...name: Parameters<typeof nameOf>) => at(...name).perSecond
+  const ratio = (one: string, other: string) =>
+    median(rounds.map((round) => round.get(one)!.perSecond / round.get(other)!.perSecond))
   const figures: Record<string, number> = {}
   for (const concurrency of [1, 64, 256]) {
     const suffix = concurrency === 256 ? '' : `_at_${concurrency}`
-    const ours = rate('batch', 'uniform', 1, concurrency)
-    const naive = rate('naive', 'uniform', 1, concurrency)
-    figures[`reserve_settle_pairs_per_s${suffix}`] = rounded(ours, 0)
-    figures[`naive_pairs_per_s${suffix}`] = rounded(naive, 0)
-    figures[`ratio${suffix}`] = rounded(ours / naive)
+    const ours = nameOf('batch', 'uniform', 1, concurrency)
+    const naive = nameOf('naive', 'uniform', 1, concurrency)
+    figures[`reserve_settle_pairs_per_s${suffix}`] = rounded(results.get(ours)!.perSecond, 0)
+    figures[`naive_pairs_per_s${suffix}`] = rounded(results.get(naive)!.perSecond, 0)
+    figures[`ratio${suffix}`] = rounded(ratio(ours, naive))
   }
   figures['hot_to_uniform_of_four'] = rounded(
-    rate('batch', 'hot', 4, 256) / rate('batch', 'uniform', 4, 256),
+    ratio(nameOf('batch', 'hot', 4, 256), nameOf('batch', 'uniform', 4, 256)),
     2,
   )
   figures['wal_bytes_per_call'] = rounded(at('batch', 'uniform', 1, 256).walBytes, 0)

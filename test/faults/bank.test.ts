@@ -23,11 +23,18 @@ describe(`${SECONDS} s of kill -9 of tellers and PostgreSQL`, () => {
       seconds: SECONDS,
       torments: (tellers) => [
         { pause: () => 2_000, act: () => tellers.kill() },
-        { pause: between(1_000, 8_000), act: () => crash(cluster) },
+        {
+          pause: between(1_000, 6_000),
+          act: () => (Math.random() < 0.6 ? crash(cluster) : cluster.killBackend()),
+        },
+        { pause: between(500, 4_000), act: async () => cluster.proxy.cut() },
       ],
     })
-    const [kills, crashes] = report.times
-    tell(report, `${kills} kills of tellers, ${crashes} of PostgreSQL`)
+    const [kills, crashes, cuts] = report.times
+    tell(
+      report,
+      `kill -9 of ${kills} tellers and ${crashes} times of PostgreSQL, ${cuts} cuts of the network`,
+    )
     expect(report.violations).to.deep.equal([])
     expect(report.lost, 'tries without an answer').to.be.above(0)
   })

@@ -87,7 +87,7 @@ class Pair {
   /** The primary is gone for good; the standby takes its place. */
   async failOver(): Promise<void> {
     await this.#primary.kill()
-    const client = new Client(`${new URL(this.#standby.url).href}`)
+    const client = new Client(this.#standby.url)
     await client.connect()
     await client.query('SELECT pg_promote()')
     await client.end()

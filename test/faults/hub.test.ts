@@ -54,7 +54,7 @@ describe(`${SECONDS} s of paid calls`, function () {
     await judge(shopping, before)
   })
 
-  it('kill -9 of PostgreSQL and server: the server survives the loss of every connection', async () => {
+  it('kill -9 of PostgreSQL and server: the loss of every connection does not end it', async () => {
     const before = await settled()
     const shopping = new Shopping(hub, agents, CALLERS_EACH)
     const times = { server: 0, postgres: 0, served: 0 }

@@ -12,7 +12,7 @@ import { EXPIRE_SECONDS, QUEUE, SUPERVISE_SECONDS, type Word } from './rig/settl
 const PROGRAM = new URL('./rig/settler.ts', import.meta.url)
 const CREDITS = 10_000n
 const PRICE = 4_000
-/** Supervision looks once in its interval, the worker twice a second; the rest is a slow machine. */
+/** Supervision looks once in its interval, the worker twice a second; the rest is slowness. */
 const AGAIN_MS = (EXPIRE_SECONDS + SUPERVISE_SECONDS + 1) * 1_000 + 10_000
 
 /** Case A074. Between finding and settling, and between settling and completing the job. */

@@ -1,7 +1,7 @@
 import { type Format } from './format.ts'
 import type { ExportPlan, Span } from './plan.ts'
 
-export const JSONL_FORMAT = 'agenthub-ledger/1'
+const JSONL_FORMAT = 'agenthub-ledger/1'
 
 const line = (value: object): string => `${JSON.stringify(value)}\n`
 const texts = (values: readonly bigint[] | null) => values?.map(String) ?? null

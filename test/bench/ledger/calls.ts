@@ -16,7 +16,7 @@ const PROVIDERS = 100
 const SHARDS = 2 // as the hub has them
 const PLENTY = 1_000_000_000_000
 
-/** Opens the agents and providers of our ledger and of the naive one. As the owner of the tables. */
+/** Opens the agents and providers of our ledger and of the naive one; as the owner of both. */
 export async function openBooks(owner: Pool): Promise<void> {
   await openShards(owner, SHARDS)
   await owner.query(

@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
 import { createPool } from '../../../core/db/pool.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
-import { LedgerUnavailable } from '../../../core/ledger/retry.ts'
 import type { Outcome } from '../../../core/ledger/events.ts'
+import { LedgerUnavailable } from '../../../core/ledger/retry.ts'
 import { split } from '../../../core/money.ts'
 import { type Bank, type Books, BPS, type Entry } from '../bank/bank.ts'
 

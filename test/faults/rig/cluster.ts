@@ -117,6 +117,14 @@ export class Cluster {
     this.proxy.cut()
   }
 
+  /** SIGKILL of one process that serves a connection: PostgreSQL then restarts all of them. */
+  async killBackend(): Promise<void> {
+    if (!this.#kept) return
+    const backends = await childrenOf(this.#kept.pid, /127\.0\.0\.1/)
+    const victim = backends[Math.floor(Math.random() * backends.length)]
+    if (victim !== undefined) endProcess(victim)
+  }
+
   /** Stops the server in order. */
   async stop(): Promise<void> {
     await this.#kept?.stop()
@@ -142,14 +150,13 @@ export class Cluster {
   }
 }
 
-async function childrenOf(pid: number): Promise<number[]> {
-  const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid='])
+async function childrenOf(pid: number, title = /./): Promise<number[]> {
+  const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=,args='])
   return stdout
-    .trim()
     .split('\n')
-    .map((line) => line.trim().split(/\s+/).map(Number))
-    .filter(([, parent]) => parent === pid)
-    .map(([child]) => child!)
+    .map((line) => /^ *(\d+) +(\d+) (.*)$/.exec(line) ?? [])
+    .filter(([, , parent, args = '']) => Number(parent) === pid && title.test(args))
+    .map(([, child]) => Number(child))
 }
 
 function endProcess(pid: number): void {
