@@ -34,7 +34,8 @@ function tell(log: Log, { wallet, opened, exceptions, complete, toBlock }: Recon
 
 /**
  * Where the first run begins for a wallet without an opening balance: before the first entry of the
- * books, taking a block a second as the quickest pace. The whole of a long chain is nobody's business.
+ * books, taking a block a second as the quickest pace. The whole of a long chain is nobody's
+ * business.
  */
 async function beginning({ pool, chain }: Ports): Promise<bigint> {
   const { rows } = await pool.query<{ first: Date | null }>(

@@ -4,8 +4,8 @@ import type { Log } from '../core/log.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 
 /**
- * Verifies what was booked since the newest checkpoint, and signs the next. Books that are not sound
- * are told of every time until somebody has looked at them; nothing is signed meanwhile.
+ * Verifies what was booked since the newest checkpoint, and signs the next. Books that are not
+ * sound are told of every time until somebody has looked at them; nothing is signed meanwhile.
  */
 export async function verifyBooks(ports: {
   readonly pool: Pool

@@ -114,8 +114,8 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
 }
 
 /**
- * The test money that the spend wallet was given is there before the books: their opening. The block
- * that it names tells reconciliation which transfers came before.
+ * The test money that the spend wallet was given is there before the books: their opening. The
+ * block that it names tells reconciliation which transfers came before.
  */
 async function openBooks({ ledger }: Hub, { money, spendOpening }: Sandbox): Promise<void> {
   const owner = await ledger.account(SPEND)

@@ -12,8 +12,9 @@ export interface ClaimedKey {
 }
 
 /**
- * Gives what a caller asked under a key of its own an id: a new one the first time, the same one ever
- * after. With that id everything that follows happens once, whoever repeats it and after any crash.
+ * Gives what a caller asked under a key of its own an id: a new one the first time, the same one
+ * ever after. With that id everything that follows happens once, whoever repeats it and after any
+ * crash.
  * @param inputs all that was asked, in one fixed writing; its hash is kept for ever
  * @param id the id to give, UUID version 7
  * @returns undefined when the key was used for something else

@@ -13,9 +13,9 @@ export interface Decision {
 const TRIES = 3
 
 /**
- * Refunds a settled call, as after a dispute: in full, or a part of it, and once. The platform gives
- * back its part of the commission, the payee the rest; what the payee no longer has, since it was
- * paid out, it owes from then on.
+ * Refunds a settled call, as after a dispute: in full, or a part of it, and once. The platform
+ * gives back its part of the commission, the payee the rest; what the payee no longer has, since it
+ * was paid out, it owes from then on.
  * @param refunded left out: all that was charged
  * @returns `applied`, `replayed`, `no_such_hold` for a call that was not charged, `above_hold` for
  *   more than was charged, `id_reused_with_other_terms` after another refund of the call
@@ -61,7 +61,8 @@ interface Settlement {
 
 async function settlementOf(pool: Pool, { owner, call }: HoldRef): Promise<Settlement | undefined> {
   const { rows } = await pool.query<Settlement>(
-    `SELECT s.amount AS charged, s.fee AS commission, a.code AS payee, b.balance - b.floor AS available,
+    `SELECT s.amount AS charged, s.fee AS commission, a.code AS payee,
+      b.balance - b.floor AS available,
        (SELECT sum(u.amount)::bigint FROM ledger.journal r, unnest(r.amounts) u(amount)
         WHERE r.owner = s.owner AND r.id = s.id AND r.phase = 3 AND u.amount > 0) AS reversed
      FROM ledger.journal s

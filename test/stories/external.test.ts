@@ -98,7 +98,7 @@ describe('story: an external call, paid from credits', () => {
       ada  has       1.000000
       ada  asks      GET /weather?fault=silent  => 502 upstream_error  ada 0.990000
       ada  frees     hold                       => ada 1.000000
-      hub  resolves  payments but 1  => ada 1.000000  spent 0.010000  lost 0.010000  sellers 0.000000
+      hub  resolves  payments but 1  => spent 0.010000  lost 0.010000  sellers 0.000000
       hub  resolves  payments but 1  => ada 1.000000  spent 0.010000  lost 0.010000
       `,
       { ...verbs, frees },

@@ -22,7 +22,7 @@ export async function eventsTable(pool: Pool): Promise<string> {
   return ['| event | debit | credit | what happened |', '|---|---|---|---|', ...lines].join('\n')
 }
 
-/** The steps of a call have columns instead of legs; test/core/ledger/postings.test.ts proves these. */
+/** The steps of a call have columns, not legs; test/core/ledger/postings.test.ts proves these. */
 const STEPS: Readonly<Record<string, readonly [string, string]>> = {
   'call.reserved': ['credits, or free calls; allowances', 'holds'],
   'call.settled': ['holds', 'earnings (charged − commission), commission; what is left: credits'],

@@ -56,7 +56,8 @@ const ACCOUNTS = `SELECT array_agg(id) FILTER (WHERE code <> 'assets:usdc:base:s
     array_agg(id) FILTER (WHERE code = 'assets:usdc:base:spend') AS spend,
     array_agg(id) FILTER (WHERE code = 'assets:usdc:base:in-transit') AS transit
   FROM ledger.account
-  WHERE code IN ('assets:usdc:base:treasury', 'assets:usdc:base:in-transit', 'assets:usdc:base:spend')`
+  WHERE code IN ('assets:usdc:base:treasury', 'assets:usdc:base:in-transit',
+    'assets:usdc:base:spend')`
 
 async function accounts(client: ClientBase): Promise<[bigint[], bigint[]]> {
   const { rows } = await client.query<{ treasury: bigint[]; spend: bigint[] }>(ACCOUNTS)

@@ -66,7 +66,8 @@ export async function findException(
 export async function closeAnswered(client: ClientBase, wallet: WalletName): Promise<void> {
   await client.query(
     `UPDATE hub.reconciliation_exception x
-     SET resolved_at = clock_timestamp(), resolution = 'booked', author = left(j.meta ->> 'author', 200),
+     SET resolved_at = clock_timestamp(), resolution = 'booked',
+       author = left(j.meta ->> 'author', 200),
        explanation = j.meta ->> 'reason', answer = j.owner, answer_id = j.id
      FROM hub.wallet_entry e
      JOIN ledger.journal j ON j.owner = e.owner AND j.id = e.entry AND j.phase = e.phase

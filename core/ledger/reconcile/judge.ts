@@ -28,9 +28,9 @@ export interface Judgement {
 }
 
 /**
- * Why chain and books differ, item by item. Pure. The amounts of all findings and of what is pending
- * add up to exactly what the chain has more than the books: whatever the items leave over is a
- * finding of its own.
+ * Why chain and books differ, item by item. Pure. The amounts of all findings and of what is
+ * pending add up to exactly what the chain has more than the books: whatever the items leave over
+ * is a finding of its own.
  */
 export function judge(facts: Case): Judgement {
   const booked = facts.entries.filter((entry) => !isOpening(entry, facts))
@@ -153,7 +153,7 @@ const reorganised = ({ id, tx, block, amount }: GoneTransfer): Finding => ({
 function judgeTransit({ entry, amount, confirmed, row, tx }: TransitItem): Judgement {
   if (confirmed === 0n) return waits({ what: 'unconfirmed', amount: 0n, id: entry, tx })
   const received = amount + confirmed
-  const reason = `${entry} was confirmed with ${confirmed} microdollars and received with ${received}.`
+  const reason = `${entry} was confirmed with ${confirmed} microdollars, received with ${received}.`
   const fact = `amount_differs entry ${row} in transit`
   return found([{ kind: 'amount_differs', fact, amount: 0n, reason, tx, entry: row }])
 }

@@ -27,7 +27,8 @@ export async function keepTransfers(
   ])
   const column = <T>(of: (log: TransferLog) => T): T[] => sides.map(({ log }) => of(log))
   await client.query(
-    `INSERT INTO hub.transfer AS t (wallet, tx, log_index, block, block_hash, sender, recipient, amount)
+    `INSERT INTO hub.transfer AS t (wallet, tx, log_index, block, block_hash, sender, recipient,
+      amount)
      SELECT $1, u.* FROM unnest($2::text[], $3::integer[], $4::bigint[], $5::text[], $6::text[],
        $7::text[], $8::bigint[]) u
      ON CONFLICT (block_hash, log_index, amount) DO UPDATE SET gone_at = NULL, entry = NULL
@@ -88,7 +89,8 @@ const matching = (entries: string, party: 'sender' | 'NULL'): string => `
     FROM hub.transfer t WHERE ${IS_OPEN_TRANSFER}
   ), tied AS (
     UPDATE hub.transfer t SET entry = books.id
-    FROM books JOIN chain ON chain.tx = books.tx AND chain.amount = books.amount AND chain.n = books.n
+    FROM books JOIN chain ON chain.tx = books.tx AND chain.amount = books.amount
+      AND chain.n = books.n
       AND chain.payer IS NOT DISTINCT FROM books.payer
     WHERE t.id = chain.id RETURNING t.entry
   )
@@ -138,8 +140,8 @@ interface PaymentAtWork {
 }
 
 /**
- * The payments that are at work. Read after the chain, since each is known here before anything of it
- * reaches the chain, and before the books, so that one which ends meanwhile is in either.
+ * The payments that are at work. Read after the chain, since each is known here before anything of
+ * it reaches the chain, and before the books, so that one which ends meanwhile is in either.
  * @param since those that were begun before are no explanation any more
  */
 export async function paymentsAtWork(
@@ -179,7 +181,8 @@ const OPEN_TRANSFERS = `
 const OPEN_ENTRIES = `
   SELECT e.id, e.event, e.entry, e.amount, e.tx, e.payer, e.opens_at AS "opensAt", e.at,
     (SELECT max(t.id) FROM hub.transfer t WHERE t.entry = e.id AND t.gone_at IS NOT NULL) AS gone,
-    (SELECT min(other.entry::text) FROM hub.transfer t JOIN hub.wallet_entry other ON other.id = t.entry
+    (SELECT min(other.entry::text) FROM hub.transfer t JOIN hub.wallet_entry other
+      ON other.id = t.entry
      WHERE t.tx = e.tx AND t.wallet = e.wallet AND sign(t.amount) = sign(e.amount)
        AND t.gone_at IS NULL) AS "takenBy"
   FROM hub.wallet_entry e WHERE ${IS_OPEN_ENTRY} ORDER BY e.id`

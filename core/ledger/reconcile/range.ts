@@ -47,8 +47,8 @@ export const lockReconciliation = (client: ClientBase): Promise<unknown> =>
   client.query('SELECT pg_advisory_xact_lock($1)', [LOCK])
 
 /**
- * From the end of the newest run that the chain still has, less the last blocks of it, which are read
- * once more, to the newest final block, or as far as a piece goes.
+ * From the end of the newest run that the chain still has, less the last blocks of it, which are
+ * read once more, to the newest final block, or as far as a piece goes.
  * @throws ChainUnavailable when the node is behind the newest run
  */
 export async function planRange(
@@ -108,14 +108,16 @@ async function standingRun(pool: Pool, chain: Chain, place: Place): Promise<Run 
 }
 
 /**
- * Where the books of a wallet begin: the block of its opening balance, `meta.block` of the entry, or
- * where it had nothing to open with, that of another wallet. After the first run, where that began.
+ * Where the books of a wallet begin: the block of its opening balance, `meta.block` of the entry,
+ * or where it had nothing to open with, that of another wallet. After the first run, where that
+ * began.
  */
 async function beginOf(pool: Pool, place: Place, otherwise: bigint): Promise<bigint> {
   const first = await pool.query<Run>(`${RUNS} ORDER BY id LIMIT 1`, [place.wallet, place.address])
   if (first.rows[0]) return first.rows[0].fromBlock - 1n
   const { rows } = await pool.query<{ block: bigint | null }>(
-    `SELECT coalesce(max(o.block) FILTER (WHERE o.code = 'assets:usdc:base:' || $1), min(o.block)) AS block
+    `SELECT coalesce(max(o.block) FILTER (WHERE o.code = 'assets:usdc:base:' || $1),
+      min(o.block)) AS block
      FROM (SELECT a.code, substring(j.meta ->> 'block' FROM '^[0-9]{1,18}$')::bigint AS block
        FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind
        JOIN ledger.account a ON a.id = ANY (j.accounts)

@@ -24,8 +24,8 @@ export interface ReconcilePorts {
 
 export interface ReconcileOptions {
   /**
-   * Where the books of a wallet begin that has no opening balance: after this block. Needed on a long
-   * chain for the first run; ignored by later ones. @defaultValue -1, the whole chain
+   * Where the books of a wallet begin that has no opening balance: after this block. Needed on a
+   * long chain for the first run; ignored by later ones. @defaultValue -1, the whole chain
    */
   readonly begin?: bigint
   /** Reads again from this block, where a node is suspected to have left something out. */
@@ -68,9 +68,10 @@ const TRIES = 5
 const MS_PER_SECOND = 1_000
 
 /**
- * Holds the books of our USDC against the transfers of our wallets, from where the last run ended to
- * the newest final block. Every difference is an exception or work in progress; none is absorbed.
- * Gas (ETH) is not looked at. Safe to interrupt, to repeat and to run several times at once.
+ * Holds the books of our USDC against the transfers of our wallets, from where the last run ended
+ * to the newest final block. Every difference is an exception or work in progress; none is
+ * absorbed. Gas (ETH) is not looked at. Safe to interrupt, to repeat and to run several times at
+ * once.
  * @throws ChainUnavailable when the node does not answer, or is behind the last run
  */
 export async function reconcile(
@@ -89,7 +90,7 @@ export async function reconcile(
   return results
 }
 
-/** Reads the chain first, so that the database waits for nobody; then keeps all of it, or nothing. */
+/** Reads the chain first, so that the database waits for nobody; then keeps all or nothing. */
 async function reconcilePiece(
   ports: ReconcilePorts,
   wallet: WalletName,

@@ -34,9 +34,9 @@ interface ResolvePorts {
 }
 
 /**
- * Accounts for an exception, with author and reason: books an entry that makes chain and books agree,
- * and then closes it. The entry's id follows from the exception, so that after a crash in between the
- * same decision goes on where it stopped, and the next run closes what is booked.
+ * Accounts for an exception, with author and reason: books an entry that makes chain and books
+ * agree, and then closes it. The entry's id follows from the exception, so that after a crash in
+ * between the same decision goes on where it stopped, and the next run closes what is booked.
  * @returns `replayed` when it was resolved so before
  * @throws NotResolvable
  */
@@ -101,7 +101,7 @@ const entryOf = (found: ReconciliationException, event: SingleStepEvent['type'])
   meta: { exception: String(found.id), ...(found.tx === null ? {} : { tx: found.tx }) },
 })
 
-/** The shard where the surplus is booked, or will be: that of the key which gets it, if that is known. */
+/** The shard where the surplus is booked, or will be: that of the key which gets it, if known. */
 async function placeOf(
   { client, ledger }: Ports,
   id: string,

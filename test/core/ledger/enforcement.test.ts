@@ -140,12 +140,13 @@ describe('the database', () => {
     ).to.equal(0)
   })
 
-  it('makes every partition that was missed while the hub stood still, at its next start', async () => {
+  it('makes every partition that was missed while the hub was off, at its next start', async () => {
     const still = await freshDatabase()
     try {
       const { rows } = await still.admin.query<{ name: string }>(
         `SELECT inhrelid::regclass::text AS name FROM pg_inherits
-         WHERE inhparent = 'ledger.journal'::regclass AND inhrelid::regclass::text LIKE '%20__\\___'`,
+         WHERE inhparent = 'ledger.journal'::regclass
+           AND inhrelid::regclass::text LIKE '%20__\\___'`,
       )
       expect(rows.length).to.be.above(3)
       for (const { name } of rows) {

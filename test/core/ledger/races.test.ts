@@ -34,7 +34,7 @@ describe('races for the same calls', function () {
   })
   after(() => database.drop())
 
-  /** A pool of one process: each statement waits for its turn, and loses its answer when told to. */
+  /** A pool of one process: each statement waits for its turn, and may lose its answer. */
   function inTurn(scheduler: fc.Scheduler, losses: boolean[]): Pool {
     const ask = database.pool.query.bind(database.pool) as (...args: unknown[]) => Promise<unknown>
     const inOrder = scheduler.scheduleFunction(async (...args: unknown[]) =>
@@ -68,7 +68,7 @@ describe('races for the same calls', function () {
     )
   }
 
-  it(`end in one outcome for each hold, whatever the order and the losses (seed ${seed})`, async () => {
+  it(`end in one outcome for each hold, in any order, with losses (seed ${seed})`, async () => {
     const story = fc.asyncProperty(
       fc.scheduler(),
       fc.array(step, { minLength: 4, maxLength: 14, size: 'max' }),

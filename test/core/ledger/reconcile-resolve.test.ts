@@ -77,7 +77,7 @@ describe('resolving an exception', function () {
     await refused(first!.id, { decision: 'identified', credits: 'liabilities:agents:no:credits' })
     expect(await resolve(first!.id, identified)).to.equal('resolved')
     expect(await balance(CREDITS)).to.equal(70n)
-    await resolve(second!.id, { decision: 'surplus' }) // on the first shard; the key is on the other
+    await resolve(second!.id, { decision: 'surplus' }) // on the first shard, the key on the other
     expect(await resolve(second!.id, identified)).to.equal('resolved')
     expect(await resolve(second!.id, identified)).to.equal('replayed')
     expect(await balance(CREDITS)).to.equal(141n)
@@ -91,7 +91,7 @@ describe('resolving an exception', function () {
     expect(wrong(await world.run())).to.deep.equal([])
   })
 
-  it('ties an entry without a transaction to its transfer, if they cancel each other out', async () => {
+  it('ties an entry without a transaction to its transfer, if they cancel out', async () => {
     await world.send(world.payer, world.treasury, 14n)
     await world.send(world.payer, world.treasury, 15n)
     await world.post(world.purchased(14n), { payer: world.payer })
@@ -138,7 +138,7 @@ describe('resolving an exception', function () {
     expect(await balance('liabilities:suspense')).to.equal(70n)
   })
 
-  it('that was cut off between entry and closing is closed by the next run, as decided', async () => {
+  it('cut off between entry and closing is closed by the next run, as decided', async () => {
     await world.send(world.payer, world.treasury, 70n)
     const [found] = await open()
     const real = new Ledger(world.pool, { shards: 2 })

@@ -27,7 +27,7 @@ const SELLER: Hex = '0x00000000000000000000000000000000000005e1'
 
 export type World = Awaited<ReturnType<typeof startWorld>>
 
-/** Books and a chain that agree: a spend wallet that was opened with a dollar, an empty treasury. */
+/** Books and a chain that agree: a spend wallet opened with a dollar, an empty treasury. */
 export async function startWorld({ finality = 1n, shards = 1 } = {}) {
   const database = await freshDatabase()
   const stack = await startStack()

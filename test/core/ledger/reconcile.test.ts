@@ -181,7 +181,7 @@ describe('books against the chain', function () {
     expect(rows[0].explanation).to.include(id)
   })
 
-  it('follow the hub’s own look at the chain when a facilitator named another transaction', async () => {
+  it('follow the hub’s own look at the chain when a facilitator names another one', async () => {
     const tx = await world.send(world.payer, world.treasury, 70n)
     const id = await world.post(world.purchased(70n), { payer: world.payer, transaction: INVENTED })
     await world.mine()

@@ -115,7 +115,8 @@ describe('the verification since the newest checkpoint', () => {
       'a row beyond the head': [
         `INSERT INTO ledger.journal SELECT '00000000-0000-7000-8000-000000000001', j.owner, 99,
            j.at, j.amount, j.rest, j.fee, j.payee, j.expires_at, j.endpoint, j.price_version,
-           j.bps, j.asset, j.shard, j.kind, j.phase, j.guards, j.accounts, j.amounts, j.effective_at,
+           j.bps, j.asset, j.shard, j.kind, j.phase, j.guards, j.accounts, j.amounts,
+           j.effective_at,
            j.meta, j.leaf
          FROM ledger.journal j WHERE j.seq = 15`,
         'the sequence has no gaps and ends at the head',
