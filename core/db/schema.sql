@@ -504,8 +504,11 @@ CREATE TABLE ledger.chunk (
   shard smallint NOT NULL,
   seq_from bigint NOT NULL,
   seq_to bigint NOT NULL,
+  id_first uuid NOT NULL,
+  id_last uuid NOT NULL,
   CONSTRAINT chunk_pkey PRIMARY KEY (shard, seq_to),
   CONSTRAINT chunk_check CHECK ((seq_to >= seq_from)),
+  CONSTRAINT chunk_check1 CHECK ((id_last >= id_first)),
   CONSTRAINT chunk_seq_from_check CHECK ((seq_from > 0)),
   CONSTRAINT chunk_shard_fkey FOREIGN KEY (shard) REFERENCES ledger.head(shard)
 );
@@ -931,6 +934,15 @@ BEGIN
   END IF;
 END $function$;
 
+CREATE OR REPLACE FUNCTION ledger.chunk_ids(p_shard smallint, p_from bigint, p_to bigint)
+ RETURNS TABLE(id_first uuid, id_last uuid)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT x.ids[1], x.ids[cardinality(x.ids)] FROM (SELECT array_agg(j.id ORDER BY j.id)
+    FROM ledger.journal j WHERE j.shard = p_shard AND j.seq BETWEEN p_from AND p_to) x(ids) $function$;
+GRANT EXECUTE ON FUNCTION ledger.chunk_ids(smallint,bigint,bigint) TO hub_app;
+
 CREATE OR REPLACE FUNCTION ledger.chunk_size()
  RETURNS integer
  LANGUAGE sql
@@ -1084,6 +1096,20 @@ CREATE OR REPLACE FUNCTION ledger.holds_account(asset smallint)
 RETURN (CASE asset WHEN 1 THEN 2 WHEN 3 THEN 30 WHEN 4 THEN 40 ELSE NULL::integer END)::bigint;
 GRANT EXECUTE ON FUNCTION ledger.holds_account(smallint) TO hub_app;
 
+CREATE OR REPLACE FUNCTION ledger.ids_between(p_shard smallint, p_from bigint, p_to bigint)
+ RETURNS TABLE(id_first uuid, id_last uuid)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT CASE WHEN l.seq_to IS NULL THEN '00000000-0000-0000-0000-000000000000' ELSE c.firsts[1] END,
+    CASE WHEN l.seq_to IS NULL THEN 'ffffffff-ffff-ffff-ffff-ffffffffffff' ELSE c.lasts[1] END
+  FROM (SELECT (SELECT c.seq_to FROM ledger.chunk c WHERE c.shard = p_shard AND c.seq_to >= p_to
+      ORDER BY c.seq_to LIMIT 1) OFFSET 0) l(seq_to)
+  CROSS JOIN LATERAL (SELECT array_agg(c.id_first ORDER BY c.id_first) AS firsts,
+      array_agg(c.id_last ORDER BY c.id_last DESC) AS lasts
+    FROM ledger.chunk c WHERE c.shard = p_shard AND c.seq_to BETWEEN p_from AND l.seq_to) c $function$;
+GRANT EXECUTE ON FUNCTION ledger.ids_between(smallint,bigint,bigint) TO hub_app;
+
 CREATE OR REPLACE FUNCTION ledger.is_balanced(accounts bigint[], amounts bigint[])
  RETURNS boolean
  LANGUAGE plpgsql
@@ -1185,6 +1211,8 @@ CREATE OR REPLACE FUNCTION ledger.next_entries(p_account bigint, p_shard smallin
  SET search_path TO 'ledger', 'pg_temp'
  SET enable_seqscan TO 'off'
  SET jit TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 #variable_conflict use_column
@@ -1462,7 +1490,8 @@ BEGIN
   SELECT coalesce(max(c.seq_to), 0) INTO done FROM chunk c WHERE c.shard = p_shard;
   SELECT h.seq INTO last FROM head h WHERE h.shard = p_shard;
   WHILE made < p_limit AND done + size <= last LOOP
-    INSERT INTO chunk VALUES (p_shard, done + 1, done + size);
+    INSERT INTO chunk SELECT p_shard, done + 1, done + size, i.id_first, i.id_last
+      FROM chunk_ids(p_shard, done + 1, done + size) i;
     INSERT INTO snapshot SELECT * FROM sum_up(p_shard, done + 1, done + size);
     done := done + size;
     made := made + 1;
@@ -1551,6 +1580,11 @@ AS $function$
     WHERE (r.debits, r.credits, r.entries, r.amounts) IS DISTINCT FROM
       (s.debits, s.credits, s.entries, s.amounts)) w
   WHERE c.shard = p_shard AND c.seq_to > p_after AND c.seq_to <= p_upto
+  UNION ALL
+  SELECT c.seq_to, format('shard %s chunk of seq %s to %s: its ids are others', p_shard, c.seq_from, c.seq_to)
+  FROM ledger.chunk c CROSS JOIN LATERAL ledger.chunk_ids(p_shard, c.seq_from, c.seq_to) i
+  WHERE c.shard = p_shard AND c.seq_to > p_after AND c.seq_to <= p_upto
+    AND (c.id_first, c.id_last) IS DISTINCT FROM (i.id_first, i.id_last)
   UNION ALL
   SELECT s.seq_to, format('shard %s snapshot of account %s at seq %s: there is no such chunk', p_shard,
     s.account, s.seq_to)

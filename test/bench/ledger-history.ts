@@ -34,7 +34,8 @@ const OPTIONS = {
 const STAGES = { '1m': 1_023, '10m': 10_014 } as const
 const SYSTEM = ['liabilities:holds', 'income:commission', 'assets:usdc:base:in-transit']
 const DENSE = 'liabilities:providers:bulk-0:x'
-const CONCURRENCY = 4
+/** Readers at once: one for each core. */
+const CONCURRENCY = 2
 const SECONDS = 3
 const ROUNDS = 3
 const P99_GOAL = 20

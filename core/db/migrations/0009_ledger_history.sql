@@ -3,11 +3,14 @@
 
 -- ── Snapshots ───────────────────────────────────────────────────────────────────────────────
 
--- The journal of a shard in pieces of one size. A piece is summed up once, when it is complete.
+-- The journal of a shard in pieces of one size. A piece is summed up once, when it is complete. Its ids
+-- let a reader leave out the partitions of other months.
 CREATE TABLE ledger.chunk (
   shard smallint NOT NULL REFERENCES ledger.head,
   seq_from bigint NOT NULL CHECK (seq_from > 0),
   seq_to bigint NOT NULL CHECK (seq_to >= seq_from),
+  id_first uuid NOT NULL,
+  id_last uuid NOT NULL CHECK (id_last >= id_first),
   PRIMARY KEY (shard, seq_to)
 );
 
@@ -80,6 +83,12 @@ LANGUAGE sql STABLE AS $$
     WHERE s.account = c.account AND s.shard = p_shard AND s.seq_to < p_from
     ORDER BY s.seq_to DESC LIMIT 1) b ON true $$;
 
+-- The smallest and the largest id among entries.
+CREATE FUNCTION ledger.chunk_ids(p_shard smallint, p_from bigint, p_to bigint)
+RETURNS TABLE (id_first uuid, id_last uuid) LANGUAGE sql STABLE AS $$
+  SELECT x.ids[1], x.ids[cardinality(x.ids)] FROM (SELECT array_agg(j.id ORDER BY j.id)
+    FROM ledger.journal j WHERE j.shard = p_shard AND j.seq BETWEEN p_from AND p_to) x(ids) $$;
+
 -- Sums up the complete chunks of a shard that are not yet, at most p_limit. Returns how many it did; it
 -- waits for no booking, and none for it.
 CREATE FUNCTION ledger.take_snapshots(p_shard smallint, p_limit integer) RETURNS integer
@@ -96,7 +105,8 @@ BEGIN
   SELECT coalesce(max(c.seq_to), 0) INTO done FROM chunk c WHERE c.shard = p_shard;
   SELECT h.seq INTO last FROM head h WHERE h.shard = p_shard;
   WHILE made < p_limit AND done + size <= last LOOP
-    INSERT INTO chunk VALUES (p_shard, done + 1, done + size);
+    INSERT INTO chunk SELECT p_shard, done + 1, done + size, i.id_first, i.id_last
+      FROM chunk_ids(p_shard, done + 1, done + size) i;
     INSERT INTO snapshot SELECT * FROM sum_up(p_shard, done + 1, done + size);
     done := done + size;
     made := made + 1;
@@ -133,6 +143,11 @@ RETURNS TABLE (seq bigint, example text) LANGUAGE sql STABLE AS $$
     WHERE (r.debits, r.credits, r.entries, r.amounts) IS DISTINCT FROM
       (s.debits, s.credits, s.entries, s.amounts)) w
   WHERE c.shard = p_shard AND c.seq_to > p_after AND c.seq_to <= p_upto
+  UNION ALL
+  SELECT c.seq_to, format('shard %s chunk of seq %s to %s: its ids are others', p_shard, c.seq_from, c.seq_to)
+  FROM ledger.chunk c CROSS JOIN LATERAL ledger.chunk_ids(p_shard, c.seq_from, c.seq_to) i
+  WHERE c.shard = p_shard AND c.seq_to > p_after AND c.seq_to <= p_upto
+    AND (c.id_first, c.id_last) IS DISTINCT FROM (i.id_first, i.id_last)
   UNION ALL
   SELECT s.seq_to, format('shard %s snapshot of account %s at seq %s: there is no such chunk', p_shard,
     s.account, s.seq_to)
@@ -222,6 +237,7 @@ CREATE FUNCTION ledger.next_entries(
   p_account bigint, p_shard smallint, p_after bigint, p_upto bigint, p_limit integer
 ) RETURNS TABLE (seq bigint, amount bigint) LANGUAGE plpgsql STABLE
   SET search_path = ledger, pg_temp SET enable_seqscan = off SET jit = off
+  SET enable_bitmapscan = off SET enable_sort = off -- the first pieces are enough
   SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
@@ -249,9 +265,21 @@ BEGIN
     ORDER BY m.seq LIMIT missing;
 END $$;
 
+-- Between which ids the entries from p_from to p_to lie, as far as the chunks tell.
+CREATE FUNCTION ledger.ids_between(p_shard smallint, p_from bigint, p_to bigint)
+RETURNS TABLE (id_first uuid, id_last uuid) LANGUAGE sql STABLE AS $$
+  SELECT CASE WHEN l.seq_to IS NULL THEN '00000000-0000-0000-0000-000000000000' ELSE c.firsts[1] END,
+    CASE WHEN l.seq_to IS NULL THEN 'ffffffff-ffff-ffff-ffff-ffffffffffff' ELSE c.lasts[1] END
+  FROM (SELECT (SELECT c.seq_to FROM ledger.chunk c WHERE c.shard = p_shard AND c.seq_to >= p_to
+      ORDER BY c.seq_to LIMIT 1) OFFSET 0) l(seq_to)
+  CROSS JOIN LATERAL (SELECT array_agg(c.id_first ORDER BY c.id_first) AS firsts,
+      array_agg(c.id_last ORDER BY c.id_last DESC) AS lasts
+    FROM ledger.chunk c WHERE c.shard = p_shard AND c.seq_to BETWEEN p_from AND l.seq_to) c $$;
+
 REVOKE EXECUTE ON FUNCTION ledger.chunk_size, ledger.movements, ledger.sum_up, ledger.take_snapshots,
   ledger.drop_snapshots, ledger.wrong_snapshots, ledger.cut, ledger.late, ledger.totals_at,
-  ledger.next_entries FROM PUBLIC;
+  ledger.next_entries, ledger.chunk_ids, ledger.ids_between FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION ledger.movements, ledger.sum_up, ledger.take_snapshots, ledger.wrong_snapshots,
-  ledger.cut, ledger.late, ledger.totals_at, ledger.next_entries TO hub_app;
+  ledger.cut, ledger.late, ledger.totals_at, ledger.next_entries,
+  ledger.chunk_ids, ledger.ids_between TO hub_app;
 GRANT SELECT ON ledger.chunk, ledger.snapshot TO hub_app;

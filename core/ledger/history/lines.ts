@@ -47,12 +47,15 @@ const ENTRIES = {
   name: 'ledger.statement-entries',
   text: `SELECT ${COLUMNS}
     FROM (SELECT r.shard, r.seq, r.at, r AS row, p.amounts[array_position(p.seqs, r.seq)] AS amount
-      FROM (SELECT c.shard, n.seqs, n.amounts FROM ledger.account a
+      FROM (SELECT c.shard, n.seqs, n.amounts, i.* FROM ledger.account a
         JOIN ledger.cut($2, $3, $4) c ON c.shard = a.home OR a.home IS NULL
         JOIN ledger.cut($5, $6, $7) e ON e.shard = c.shard
         CROSS JOIN LATERAL (SELECT array_agg(n.seq) AS seqs, array_agg(n.amount) AS amounts
-          FROM ledger.next_entries($1, c.shard, c.seq, e.seq, $8) n) n WHERE a.id = $1) p
+          FROM ledger.next_entries($1, c.shard, c.seq, e.seq, $8) n) n
+        CROSS JOIN LATERAL ledger.ids_between(c.shard, n.seqs[1], n.seqs[cardinality(n.seqs)]) i
+        WHERE a.id = $1 OFFSET 0) p -- before the journal: it leaves partitions out
       JOIN ledger.journal r ON r.shard = p.shard AND r.seq = ANY (p.seqs)
+        AND r.id BETWEEN p.id_first AND p.id_last
       ORDER BY r.at, r.shard, r.seq LIMIT $8) e
     CROSS JOIN LATERAL (SELECT (e.row).*) j
     JOIN ledger.kind k ON k.id = j.kind
