@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
+import { type Micros, usd } from './money.ts'
 import { parseSigningKey } from './signing-key.ts'
 
 /** The only reader of the environment. Everything else is handed the frozen `Config`. */
@@ -20,6 +21,14 @@ const signingKey = z.string().transform((text, context) => {
     return z.NEVER
   }
 })
+const dollars = z.string().transform((text, context) => {
+  try {
+    return usd(text)
+  } catch (error) {
+    context.addIssue((error as Error).message)
+    return z.NEVER
+  }
+})
 const bps = z.coerce.number().int().min(0).max(10_000)
 
 const Environment = z.object({
@@ -30,6 +39,10 @@ const Environment = z.object({
   HUB_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   HUB_COMMISSION_BPS: bps.default(1_000),
   HUB_SHARDS: z.coerce.number().int().min(1).max(64).default(2),
+  HUB_PAY_MAX_CALL: dollars.prefault('1'),
+  HUB_PAY_MAX_KEY_DAY: dollars.prefault('50'),
+  HUB_PAY_MAX_HOST_DAY: dollars.prefault('200'),
+  HUB_PAY_MAX_DAY: dollars.prefault('1000'),
   HUB_JOBS: z.enum(['on', 'off']).default('on'),
   HUB_SANDBOX_HOSTS: z.string().default(''),
   HUB_SIGNING_KEY: signingKey.optional(),
@@ -59,6 +72,13 @@ export interface Config {
   readonly baseUrl: string | undefined
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   readonly commissionBps: number
+  /** The most that is paid to sellers: for one call, and in a UTC day. */
+  readonly outflow: {
+    readonly call: Micros
+    readonly key: Micros
+    readonly host: Micros
+    readonly platform: Micros
+  }
   /** Shards of the ledger of a new installation; an old one keeps those that it has. */
   readonly shards: number
   /** Whether the server runs the jobs too; off where `npm run jobs` has processes of its own. */
@@ -109,6 +129,12 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     baseUrl: e.HUB_BASE_URL,
     logLevel: e.HUB_LOG_LEVEL,
     commissionBps: e.HUB_COMMISSION_BPS,
+    outflow: {
+      call: e.HUB_PAY_MAX_CALL,
+      key: e.HUB_PAY_MAX_KEY_DAY,
+      host: e.HUB_PAY_MAX_HOST_DAY,
+      platform: e.HUB_PAY_MAX_DAY,
+    },
     shards: e.HUB_SHARDS,
     jobs: e.HUB_JOBS === 'on',
     databaseUrl: e.DATABASE_URL,

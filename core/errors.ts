@@ -34,6 +34,11 @@ export const FAULTS = {
   validation_failed: [422, 'Validation failed', 'See issues[].path and issues[].message.'],
   refused: [422, 'Refused by the service', 'See reason and detail.'],
   not_payable: [422, 'Not payable', 'The URL asks for no payment: call it directly.'],
+  outflow_cap_reached: [
+    429,
+    'Daily limit of payments reached',
+    'Nothing was paid. It ends at 0:00 UTC.',
+  ],
   rate_limited: [429, 'Rate limited', 'Wait for the seconds given in Retry-After.', true],
   internal_error: [500, 'Internal error', 'See /v1/credits/history before you try again.', true],
   plugin_failed: [502, 'The service failed', 'You were not charged. Try again later.', true],
@@ -50,6 +55,7 @@ export const FAULTS = {
   upstream_too_large: [502, 'The answer is too large', 'Ask for less.'],
   upstream_unreachable: [502, 'The seller cannot be reached', 'Nothing was paid.', true],
   facilitator_unavailable: [503, 'Facilitator unavailable', 'Nothing was paid.', true],
+  payments_paused: [503, 'Payments to sellers are paused', 'Nothing was paid. Try later.', true],
   service_unavailable: [
     503,
     'Service unavailable',

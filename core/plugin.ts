@@ -65,7 +65,10 @@ export interface Call<Input> {
   readonly charge: (amount: Micros) => void
 }
 
-/** An answer with a status, headers or bytes of its own. Anything but a 2xx is refunded. */
+/**
+ * An answer with a status, headers, bytes or a stream of its own. Anything but a 2xx is refunded.
+ * A stream is sent as it comes, after the call was charged: for what is large, not for what may fail.
+ */
 export class Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -90,6 +93,22 @@ export class Unresolved {
   readonly detail: string
   readonly extras: Readonly<Record<string, unknown>>
   /** @param code of the fault that the caller is told meanwhile */
+  constructor(code: string, detail: string, extras: Readonly<Record<string, unknown>> = {}) {
+    this.code = code
+    this.detail = detail
+    this.extras = extras
+  }
+}
+
+/**
+ * A failure that costs the price all the same, since a third party has demonstrably taken the
+ * money. For privileged plugins.
+ */
+export class Taken {
+  readonly code: string
+  readonly detail: string
+  readonly extras: Readonly<Record<string, unknown>>
+  /** @param code of the fault that the caller is told */
   constructor(code: string, detail: string, extras: Readonly<Record<string, unknown>> = {}) {
     this.code = code
     this.detail = detail
@@ -135,7 +154,7 @@ export interface Endpoint<Input, Output> {
   /** Answer to charge the caller; throw to refund the caller in full. */
   readonly handle: (
     call: Call<Input>,
-  ) => Output | Reply | Unresolved | Promise<Output | Reply | Unresolved>
+  ) => Output | Reply | Unresolved | Taken | Promise<Output | Reply | Unresolved | Taken>
 }
 
 export interface Service<Inputs = Record<Route, unknown>> {
@@ -180,7 +199,7 @@ export interface Buyer {
   /** Pays, at most once for each call, and answers what the seller answered. */
   readonly pay: (
     call: Pick<Call<ExternalRequest>, 'id' | 'input' | 'payer' | 'terms'>,
-  ) => Promise<Reply | Unresolved>
+  ) => Promise<Reply | Unresolved | Taken>
 }
 
 /** What the hub lends a plugin. A plugin that needs none of it is a plain service. */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { Router } from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import helmet from 'koa-helmet'
@@ -99,10 +100,15 @@ const requestIdOf = (ctx: Context): string => ctx.state['requestId'] as string
 
 function send(ctx: Context, { status, headers, body }: Reply): void {
   ctx.status = status
-  ctx.body = body instanceof Uint8Array ? Buffer.from(body) : jsonOf(body)
+  if (body instanceof Readable) ctx.body = breakingOff(body, ctx)
+  else ctx.body = body instanceof Uint8Array ? Buffer.from(body) : jsonOf(body)
   ctx.type = 'application/json'
   ctx.set({ ...headers })
 }
+
+/** A stream that fails breaks the answer off: an end in order would say that it was whole. */
+const breakingOff = (stream: Readable, ctx: Context): Readable =>
+  stream.on('error', () => ctx.res.destroy())
 
 const jsonOf = (body: unknown): string => JSON.stringify(body ?? null)
 

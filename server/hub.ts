@@ -4,6 +4,7 @@ import type { LocalAccount } from 'viem'
 import { declare } from '../core/catalog/declaration.ts'
 import { openCatalog } from '../core/catalog/services.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Config } from '../core/config.ts'
 import { migrate } from '../core/db/migrate.ts'
 import { createPool } from '../core/db/pool.ts'
 import { createEgress, type EgressOptions } from '../core/egress/http.ts'
@@ -11,7 +12,6 @@ import { KeyRing } from '../core/identity/keys.ts'
 import { openShards } from '../core/identity/shards.ts'
 import { Ledger } from '../core/ledger/ledger.ts'
 import type { Log } from '../core/log.ts'
-import { micros } from '../core/money.ts'
 import { type Hex, USDC_BASE } from '../core/payments/asset.ts'
 import { createBuyer } from '../core/payments/buyer.ts'
 import type { Chain } from '../core/payments/chain.ts'
@@ -20,6 +20,7 @@ import type { Facilitator } from '../core/payments/facilitator.ts'
 import { Intents } from '../core/payments/intents.ts'
 import { createOffers } from '../core/payments/offers.ts'
 import type { ResolvePorts } from '../core/payments/resolve.ts'
+import { OutgoingSwitch } from '../core/payments/switch.ts'
 import type { Host, Plugin } from '../core/plugin.ts'
 import { CallLog } from '../core/usage/calls.ts'
 import { FreeQuota } from '../core/usage/free-quota.ts'
@@ -65,6 +66,7 @@ export interface HubOptions {
   readonly version: string
   readonly sandbox: boolean
   readonly commissionBps: number
+  readonly outflow: Config['outflow']
   /** Shards of the ledger, if this is a new installation. */
   readonly shards: number
   /** Seconds that a hold outlives its call's deadline, so that only after a crash it expires. */
@@ -88,8 +90,6 @@ export interface Hub {
   close(): Promise<void>
 }
 
-/** The most that one external purchase may cost, in microdollars. */
-const EXTERNAL_MAX = micros(1_000_000)
 /** Sold for credits alone, at the price of a seller outside, who gets all of it. */
 const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
 
@@ -115,7 +115,9 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     egress,
     account: money.spend,
     ownWallets: [money.treasury, money.spend.address, ...money.others],
-    maxAmount: EXTERNAL_MAX,
+    maxAmount: options.outflow.call,
+    caps: options.outflow,
+    outgoing: new OutgoingSwitch(pool),
   })
   const host: Host = {
     secret: options.secret,

@@ -3,10 +3,11 @@ import { LedgerUnavailable } from '../core/ledger/retry.ts'
 import type { Reply } from './proxy/call.ts'
 
 /**
- * A fault as problem details (RFC 9457), with our members: what to do, and that nothing was
- * charged. Members of the fault stand beside them and may not replace them.
+ * A fault as problem details (RFC 9457), with our members: what to do, and what was charged,
+ * which is nothing but for money that a seller took. Members of the fault stand beside them and
+ * may not replace them.
  */
-export function problem(fault: Fault, requestId: string, instance: string): Reply {
+export function problem(fault: Fault, requestId: string, instance: string, charged = 0): Reply {
   const [status, title, advice, retryable = false] = FAULTS[fault.code] as readonly [
     number,
     string,
@@ -19,11 +20,11 @@ export function problem(fault: Fault, requestId: string, instance: string): Repl
       ...fault.headers,
       'Content-Type': 'application/problem+json',
       'Cache-Control': 'no-store',
-      'X-Charged-Microdollars': '0',
+      'X-Charged-Microdollars': String(charged),
     },
     body: {
       ...fault.extras,
-      charged_microdollars: 0,
+      charged_microdollars: charged,
       type: `urn:agenthub:problem:${fault.code}`,
       title,
       status,

@@ -52,7 +52,7 @@ CREATE TABLE hub.call (
   CONSTRAINT call_pkey PRIMARY KEY (id),
   CONSTRAINT call_charged_check CHECK ((charged >= 0)),
   CONSTRAINT call_latency_ms_check CHECK ((latency_ms >= 0)),
-  CONSTRAINT call_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'failed'::text, 'unresolved'::text]))),
+  CONSTRAINT call_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'failed'::text, 'unresolved'::text, 'taken'::text]))),
   CONSTRAINT call_source_check CHECK ((source = ANY (ARRAY['free'::text, 'credits'::text, 'x402'::text, 'none'::text])))
 );
 CREATE INDEX call_key ON hub.call USING btree (key_id, at);
@@ -139,6 +139,30 @@ CREATE TABLE hub.migration (
   CONSTRAINT migration_pkey PRIMARY KEY (number)
 );
 
+CREATE TABLE hub.outflow (
+  day date NOT NULL,
+  scope text NOT NULL,
+  amount bigint NOT NULL,
+  CONSTRAINT outflow_pkey PRIMARY KEY (day, scope),
+  CONSTRAINT outflow_amount_check CHECK ((amount >= 0)),
+  CONSTRAINT outflow_scope_check CHECK ((scope ~ '^(key:[0-9]+|host:.+|platform)$'::text))
+);
+GRANT SELECT ON hub.outflow TO hub_app;
+
+CREATE TABLE hub.outgoing_switch (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  paused boolean NOT NULL,
+  author text NOT NULL,
+  reason text NOT NULL,
+  at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT outgoing_switch_pkey PRIMARY KEY (id),
+  CONSTRAINT outgoing_switch_author_check CHECK ((author <> ''::text)),
+  CONSTRAINT outgoing_switch_reason_check CHECK ((reason <> ''::text))
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.outgoing_switch FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.outgoing_switch FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON hub.outgoing_switch TO hub_app;
+
 CREATE TABLE hub.payment_claim (
   network text NOT NULL,
   asset text NOT NULL,
@@ -172,6 +196,8 @@ CREATE TABLE hub.payment_intent (
   call uuid NOT NULL,
   owner bigint NOT NULL,
   url text NOT NULL,
+  host text NOT NULL,
+  seller text NOT NULL,
   network text NOT NULL,
   asset text NOT NULL,
   payer text NOT NULL,
@@ -183,6 +209,7 @@ CREATE TABLE hub.payment_intent (
   from_block bigint NOT NULL,
   state text DEFAULT 'signed'::text NOT NULL,
   transaction text,
+  status smallint,
   reason text,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   changed_at timestamp with time zone DEFAULT now() NOT NULL,
@@ -193,7 +220,9 @@ CREATE TABLE hub.payment_intent (
   CONSTRAINT payment_intent_state_check CHECK ((state = ANY (ARRAY['signed'::text, 'paid'::text, 'confirmed'::text, 'unresolved'::text, 'unused'::text])))
 );
 CREATE INDEX payment_intent_open ON hub.payment_intent USING btree (changed_at) WHERE (state = ANY (ARRAY['signed'::text, 'unresolved'::text, 'paid'::text]));
-GRANT INSERT, SELECT, UPDATE ON hub.payment_intent TO hub_app;
+CREATE INDEX payment_intent_seller ON hub.payment_intent USING btree (seller, call);
+GRANT SELECT ON hub.payment_intent TO hub_app;
+GRANT UPDATE ON hub.payment_intent(changed_at) TO hub_app;
 
 CREATE TABLE hub.price (
   endpoint integer NOT NULL,
@@ -415,6 +444,67 @@ GRANT UPDATE ON hub.wallet_entry(tx) TO hub_app;
 GRANT UPDATE ON hub.wallet_entry(answers) TO hub_app;
 GRANT UPDATE ON hub.wallet_entry(matched) TO hub_app;
 
+CREATE VIEW hub.seller_record AS
+ SELECT seller,
+    count(*) AS signed,
+    count(*) FILTER (WHERE (state = ANY (ARRAY['paid'::text, 'confirmed'::text]))) AS taken,
+    count(*) FILTER (WHERE ((state = ANY (ARRAY['paid'::text, 'confirmed'::text])) AND (reason IS NULL))) AS delivered,
+    count(*) FILTER (WHERE (state = ANY (ARRAY['signed'::text, 'unresolved'::text]))) AS open,
+    max(created_at) AS last_at
+   FROM hub.payment_intent
+  GROUP BY seller;
+GRANT SELECT ON hub.seller_record TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.commit_payment(p hub.payment_intent, p_caps bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+DECLARE
+  scopes text[] := ARRAY['key:' || p.owner, 'host:' || p.host, 'platform'];
+  today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(hashtext('hub.outgoing_switch'));
+  IF hub.outgoing_paused() THEN
+    RAISE EXCEPTION 'payments to sellers are paused' USING ERRCODE = 'AH010';
+  END IF;
+  FOR n IN 1 .. 3 LOOP
+    INSERT INTO outflow AS o VALUES (today, scopes[n], p.amount)
+      ON CONFLICT (day, scope) DO UPDATE SET amount = o.amount + excluded.amount
+        WHERE o.amount + excluded.amount <= p_caps[n];
+    IF NOT FOUND OR p.amount > p_caps[n] THEN
+      RAISE EXCEPTION '%', scopes[n] USING ERRCODE = 'AH011';
+    END IF;
+  END LOOP;
+  p.state := 'signed';
+  p.created_at := clock_timestamp();
+  p.changed_at := p.created_at;
+  INSERT INTO payment_intent SELECT p.*;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.commit_payment(hub.payment_intent,bigint[]) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.conclude_payment(p_call uuid, p_state text, p_transaction text, p_status smallint, p_reason text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+DECLARE
+  p payment_intent;
+BEGIN
+  UPDATE payment_intent SET state = p_state, transaction = coalesce(p_transaction, transaction),
+      status = coalesce(p_status, status), reason = coalesce(p_reason, reason), changed_at = now()
+    WHERE call = p_call AND state IN ('signed', 'unresolved', 'paid') RETURNING * INTO p;
+  IF NOT FOUND OR p_state <> 'unused' THEN RETURN; END IF;
+  FOR n IN 1 .. 3 LOOP
+    UPDATE outflow o SET amount = o.amount - p.amount
+      WHERE o.day = (p.created_at AT TIME ZONE 'UTC')::date
+        AND o.scope = (ARRAY['key:' || p.owner, 'host:' || p.host, 'platform'])[n];
+  END LOOP;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.conclude_payment(uuid,text,text,smallint,text) TO hub_app;
+
 CREATE OR REPLACE FUNCTION hub.keep_exception()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -439,6 +529,26 @@ BEGIN
     USING ERRCODE = 'restrict_violation';
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.keep_row() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.outgoing_paused()
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN COALESCE((SELECT outgoing_switch.paused FROM hub.outgoing_switch ORDER BY outgoing_switch.id DESC LIMIT 1), false);
+GRANT EXECUTE ON FUNCTION hub.outgoing_paused() TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.outgoing_paused() TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.switch_outgoing(p_paused boolean, p_author text, p_reason text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtext('hub.outgoing_switch'));
+  INSERT INTO outgoing_switch (paused, author, reason) VALUES (p_paused, p_author, p_reason);
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.switch_outgoing(boolean,text,text) TO hub_app;
 
 CREATE SCHEMA ledger;
 GRANT USAGE ON SCHEMA ledger TO hub_app;

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { Agent, errors, request as undiciRequest } from 'undici'
 import { type ConnectorOptions, codeOf, guardedConnector } from './connector.ts'
 import { EgressError, invalid } from './errors.ts'
@@ -26,6 +27,8 @@ export interface EgressRequest {
   /** Largest body that is taken. Default 1 MiB, at most 32 MiB. */
   readonly maxBytes?: number | undefined
   readonly timeouts?: EgressTimeouts | undefined
+  /** What is larger than `maxBytes` comes as a stream, instead of being refused. */
+  readonly streams?: boolean | undefined
 }
 
 export interface EgressResponse {
@@ -34,6 +37,8 @@ export interface EgressResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** As sent: never inflated. */
   readonly body: Buffer
+  /** All of a large body, this time with what `body` has of it. Read it, or destroy it. */
+  readonly stream?: Readable
 }
 
 /** What may reach foreign hosts. Everything that leaves the hub leaves through one of these. */
@@ -53,6 +58,10 @@ export interface EgressOptions extends ConnectorOptions, TargetRules {
 
 const MIB = 1_048_576
 const BODY_MAX = 32 * MIB
+/** Of a stream, which is not kept in memory. */
+const STREAM_MAX = 256 * MIB
+/** For all of a stream. */
+const STREAM_MS = 300_000
 /** PAYMENT-REQUIRED headers with schemas inside are far larger than Node's default of 16 KiB. */
 const HEADERS_MAX = 128 * 1_024
 const DEFAULTS = { headersMs: 20_000, bodyMs: 10_000, totalMs: 30_000 } as const
@@ -63,7 +72,7 @@ export function createEgress(options: EgressOptions): Egress {
   const agent = new Agent({
     connect: guardedConnector(options),
     allowH2: false,
-    maxResponseSize: BODY_MAX,
+    maxResponseSize: STREAM_MAX,
     maxHeaderSize: HEADERS_MAX,
   })
   return {
@@ -80,8 +89,10 @@ async function exchange(
   const url = parseTarget(request.url, options)
   const method = methodOf(request.method)
   const { headersMs, bodyMs, totalMs } = { ...DEFAULTS, ...request.timeouts }
-  const deadline = AbortSignal.timeout(totalMs)
-  const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline
+  const deadline = new Deadline(totalMs)
+  const signal = request.signal
+    ? AbortSignal.any([request.signal, deadline.signal])
+    : deadline.signal
   let response: EgressResponse | undefined
   try {
     const answer = await undiciRequest(url, {
@@ -96,10 +107,18 @@ async function exchange(
     // Before anything else: an abort without a listener would end the process.
     answer.body.on('error', ignore)
     response = { status: answer.statusCode, headers: answer.headers, body: Buffer.alloc(0) }
-    const body = await read(answer.body, Math.min(request.maxBytes ?? MIB, BODY_MAX))
-    response = { ...response, body }
+    const maxBytes = Math.min(request.maxBytes ?? MIB, BODY_MAX)
+    const { body, rest } = await read(answer.body, maxBytes)
+    if (rest && !(request.streams && isSuccess(response))) {
+      await rest.return?.()
+      throw new EgressError('upstream_too_large')
+    }
+    if (rest) deadline.extend(STREAM_MS)
+    response = { ...response, body, ...(rest && { stream: streamOf(body, rest, deadline) }) }
   } catch (error) {
     throw exchangeFault(error, signal, response)
+  } finally {
+    if (!response?.stream) deadline.end()
   }
   if (!REDIRECTS.includes(response.status)) return response
   throw new EgressError('upstream_redirect', { sent: true, response })
@@ -123,15 +142,76 @@ function outgoing(userAgent: string, headers: Readonly<Record<string, string>> =
   return out
 }
 
-async function read(body: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
+const isSuccess = ({ status }: EgressResponse): boolean => status >= 200 && status < 300
+
+/** The body, or more than `maxBytes` of it and the rest. */
+async function read(
+  stream: Readable,
+  maxBytes: number,
+): Promise<{ readonly body: Buffer; readonly rest?: AsyncIterableIterator<Buffer> }> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of body) {
-    size += chunk.length
-    if (size > maxBytes) throw new EgressError('upstream_too_large')
-    chunks.push(chunk)
+  const pieces: AsyncIterableIterator<Buffer> = stream.iterator({ destroyOnReturn: true })
+  for (;;) {
+    const piece = await pieces.next()
+    if (piece.done) return { body: Buffer.concat(chunks) }
+    size += piece.value.length
+    chunks.push(piece.value)
+    if (size > maxBytes) return { body: Buffer.concat(chunks), rest: pieces }
   }
-  return Buffer.concat(chunks)
+}
+
+/** What was read and what is to come; whoever stops reading ends the connection. */
+function streamOf(
+  start: Buffer,
+  rest: AsyncIterableIterator<Buffer>,
+  deadline: Deadline,
+): Readable {
+  const pieces = async function* (): AsyncGenerator<Buffer> {
+    try {
+      yield start
+      let size = start.length
+      for await (const piece of rest) {
+        size += piece.length
+        if (size > STREAM_MAX) throw new EgressError('upstream_too_large', { sent: true })
+        yield piece
+      }
+    } finally {
+      await rest.return?.()
+      deadline.end()
+    }
+  }
+  return Readable.from(pieces(), { objectMode: false })
+}
+
+/** A time-out that may be put off. */
+class Deadline {
+  readonly #controller = new AbortController()
+  #timer: NodeJS.Timeout
+
+  constructor(ms: number) {
+    this.#timer = this.#start(ms)
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  extend(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = this.#start(ms)
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #start(ms: number): NodeJS.Timeout {
+    return setTimeout(
+      () => this.#controller.abort(new DOMException('', 'TimeoutError')),
+      ms,
+    ).unref()
+  }
 }
 
 function exchangeFault(cause: unknown, signal: AbortSignal, response?: EgressResponse) {

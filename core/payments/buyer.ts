@@ -1,18 +1,26 @@
 import type { LocalAccount } from 'viem'
 import { type Clock, elapsedMs } from '../clock.ts'
 import { EgressError } from '../egress/errors.ts'
-import { answerableHeaders } from '../egress/headers.ts'
 import type { Egress } from '../egress/http.ts'
 import { Fault, type FaultCode } from '../errors.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { creditsOf } from '../ledger/postings.ts'
 import type { Log } from '../log.ts'
-import { json, type Micros } from '../money.ts'
-import { type Buyer, type ExternalRequest, Reply, Unresolved } from '../plugin.ts'
+import type { Micros } from '../money.ts'
+import { type Buyer, type ExternalRequest, Reply, Taken, Unresolved } from '../plugin.ts'
 import type { Asset } from './asset.ts'
-import { type PaidOutcome, quoteExternal, sendPaid, signPayment } from './buying.ts'
+import {
+  type PaidOutcome,
+  quoteExternal,
+  type SignedPayment,
+  sendPaid,
+  signPayment,
+} from './buying.ts'
 import type { Chain } from './chain.ts'
-import type { Intents } from './intents.ts'
+import { evidenceOf } from './evidence.ts'
+import type { Intents, OutflowCaps } from './intents.ts'
+import type { OutgoingSwitch } from './switch.ts'
+import { delivered, isComplete, told } from './telling.ts'
 import { PaymentTermsError, type Terms } from './terms.ts'
 
 export interface BuyerPorts {
@@ -29,6 +37,11 @@ export interface BuyerPorts {
   readonly ownWallets: readonly string[]
   /** The most that one purchase may cost. */
   readonly maxAmount: Micros
+  /** The most that may be paid in a UTC day. */
+  readonly caps: OutflowCaps
+  readonly outgoing: OutgoingSwitch
+  /** Blocks on top of a transfer before it is final. */
+  readonly finality: bigint
 }
 
 /**
@@ -36,26 +49,25 @@ export interface BuyerPorts {
  * commits what was signed, sends it once and tells what is known.
  */
 export function createBuyer(ports: BuyerPorts): Buyer {
-  const { egress, ownWallets, maxAmount } = ports
+  const { egress, intents, maxAmount, outgoing, ownWallets } = ports
   return {
     maxAmount,
     quote: async (request) => {
-      const { terms, amount } = await asFault(
-        quoteExternal(egress, withMethod(request), { maxAmount, ownWallets }),
-      )
+      await outgoing.assertOn()
+      const knownPayTo = URL.canParse(request.url)
+        ? await intents.knownPayee(request.url)
+        : undefined
+      const policy = { maxAmount, ownWallets, knownPayTo }
+      const { terms, amount } = await asFault(quoteExternal(egress, withMethod(request), policy))
       return { amount, terms }
     },
     pay: async ({ id, input, payer, terms }) => {
       const start = elapsedMs()
-      const signed = await commitPayment(ports, {
-        id,
-        payer,
-        url: input.url,
-        terms: terms as Terms,
-      })
+      const order = { id, payer, url: input.url, terms: terms as Terms }
+      const committed = await commitPayment(ports, order)
       if (elapsedMs() - start > SEND_WITHIN_MS) throw await tooLate(ports, id)
-      const outcome = await sendPaid(egress, withMethod(input), signed)
-      return conclude(ports, id, outcome, signed.value)
+      const outcome = await sendPaid(egress, withMethod(input), committed.signed)
+      return conclude(ports, order, outcome, committed)
     },
   }
 }
@@ -73,23 +85,31 @@ async function tooLate({ intents }: BuyerPorts, call: string): Promise<Fault> {
 
 const withMethod = (request: ExternalRequest) => ({ ...request, method: request.method ?? 'GET' })
 
+interface Order {
+  /** The call. */
+  readonly id: string
+  readonly payer: string
+  readonly url: string
+  readonly terms: Terms
+}
+
+interface Committed {
+  readonly signed: SignedPayment
+  readonly fromBlock: bigint
+}
+
 /** Signs, and has it in the database before a byte of the signature leaves (case A092). */
 async function commitPayment(
-  { account, chain, clock, intents, ledger, asset }: BuyerPorts,
-  order: {
-    readonly id: string
-    readonly payer: string
-    readonly url: string
-    readonly terms: Terms
-  },
-) {
+  { account, chain, clock, intents, ledger, asset, caps }: BuyerPorts,
+  order: Order,
+): Promise<Committed> {
   const { number: fromBlock } = await chain.head()
   const owner = await ledger.account(creditsOf(order.payer))
   const signed = await asFault(signPayment(account, order.terms, clock.now()))
   const { network, address } = asset
   const { id: call, url } = order
-  await intents.commit({ call, owner, url, network, asset: address, fromBlock, signed })
-  return signed
+  await intents.commit({ call, owner, url, network, asset: address, fromBlock, signed }, caps)
+  return { signed, fromBlock }
 }
 
 /**
@@ -97,38 +117,40 @@ async function commitPayment(
  * the caller the money back: an intent that could not be noted stays open, and is resolved later.
  */
 async function conclude(
-  { intents, log }: BuyerPorts,
-  call: string,
+  ports: BuyerPorts,
+  { id, terms }: Order,
   outcome: PaidOutcome,
-  amount: bigint,
-): Promise<Reply | Unresolved> {
-  const { response } = outcome
+  committed: Committed,
+): Promise<Reply | Unresolved | Taken> {
+  const { intents, log } = ports
   const note = (...what: Parameters<Intents['conclude']>): Promise<void> =>
-    intents.conclude(...what).catch((err: unknown) => log.error({ err, call }, 'intent not noted'))
+    intents
+      .conclude(...what)
+      .catch((err: unknown) => log.error({ err, call: id }, 'intent not noted'))
+  const { response, tx } = outcome
+  const status = response?.status
   if (outcome.outcome === 'paid') {
-    await note(call, 'paid', { transaction: outcome.tx })
-    const headers = answerableHeaders(outcome.response.headers)
-    const receipt = headers['payment-response']
-    return new Reply(outcome.response.body, {
-      status: outcome.response.status,
-      headers: receipt ? { ...headers, 'X-Upstream-Payment-Response': receipt } : headers,
-    })
+    await note(id, 'paid', { transaction: tx, status })
+    return delivered(outcome.response, terms, tx)
   }
-  const { reason, note: detail, sent, tx } = outcome
+  const { reason, note: detail, sent } = outcome
   if (!sent) {
-    await intents.conclude(call, 'unused', { reason })
+    await intents.conclude(id, 'unused', { reason })
     throw new Fault(reason, detail)
   }
-  await note(call, 'unresolved', { transaction: tx, reason })
-  const payment = {
-    state: 'unresolved',
-    amount_microdollars: json(amount),
-    next: 'Held until the chain shows whether the seller took it; then charged or given back.',
+  const seen = await evidenceOf(ports, committed).catch(() => undefined)
+  if (seen && response && isComplete(outcome)) {
+    await note(id, 'paid', { transaction: seen.transaction, status })
+    return delivered(response, terms, seen.transaction)
   }
-  return new Unresolved(reason, detail, {
-    payment,
-    upstream: response && { status: response.status },
-  })
+  response?.stream?.destroy()
+  const extras = told(terms, committed.signed, response, seen)
+  if (seen) {
+    await note(id, 'paid', { transaction: seen.transaction, status, reason })
+    return new Taken(reason, `${detail} It has taken the payment.`, extras)
+  }
+  await note(id, 'unresolved', { transaction: tx, status, reason })
+  return new Unresolved(reason, detail, extras)
 }
 
 /** Errors of egress and terms carry codes of the fault table already. */

@@ -68,6 +68,8 @@ export type PaidOutcome =
       readonly note: string
       /** False only when it is certain that the signature never left this machine. */
       readonly sent: boolean
+      /** Whether an answer came in whole. */
+      readonly answered: boolean
       /** The transaction that the seller names: a hint for the look-up, no proof. */
       readonly tx: Hex | undefined
       readonly response: EgressResponse | undefined
@@ -194,7 +196,8 @@ export async function sendPaid(
   try {
     const message = prepare(request)
     const headers = { ...message.headers, [signed.header.name.toLowerCase()]: signed.header.value }
-    return classify(await egress.request({ ...message, ...options, headers }), signed)
+    const response = await egress.request({ ...message, ...options, headers, streams: true })
+    return classify(response, signed)
   } catch (error) {
     return unresolvedBy(error)
   }
@@ -209,18 +212,18 @@ function classify(response: EgressResponse, signed: SignedPayment): PaidOutcome 
   const reason = status === 402 ? 'upstream_payment_rejected' : 'upstream_error'
   const told = !receipt ? 'no receipt' : settled ? 'a receipt of success' : 'a receipt of failure'
   const note = `The seller answered ${status} with ${told}.`
-  return { outcome: 'unresolved', reason, note, sent: true, tx, response }
+  return { outcome: 'unresolved', reason, note, sent: true, answered: true, tx, response }
 }
 
 function unresolvedBy(error: unknown): PaidOutcome {
   if (!(error instanceof EgressError)) {
     const note = 'The hub itself failed while sending.'
-    const [tx, response] = [undefined, undefined]
-    return { outcome: 'unresolved', reason: 'upstream_error', note, sent: true, tx, response }
+    const none = { answered: false, tx: undefined, response: undefined }
+    return { outcome: 'unresolved', reason: 'upstream_error', note, sent: true, ...none }
   }
   const { code, message, sent, response } = error
   const tx = response && txOf(receiptOf(response))
-  return { outcome: 'unresolved', reason: code, note: message, sent, tx, response }
+  return { outcome: 'unresolved', reason: code, note: message, sent, answered: false, tx, response }
 }
 
 type Receipt = Readonly<Record<string, unknown>>

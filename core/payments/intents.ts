@@ -1,4 +1,5 @@
-import type { Pool } from 'pg'
+import { DatabaseError, type Pool } from 'pg'
+import { Fault } from '../errors.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
 import type { Hex } from './asset.ts'
 import type { SignedPayment } from './buying.ts'
@@ -24,6 +25,35 @@ export interface Intent {
  */
 export type IntentState = 'signed' | 'unresolved' | 'paid' | 'confirmed' | 'unused'
 
+/** The most that may be signed for in a UTC day, in microdollars. */
+export interface OutflowCaps {
+  /** By one key. */
+  readonly key: bigint
+  /** To one host. */
+  readonly host: bigint
+  /** By the whole platform. */
+  readonly platform: bigint
+}
+
+export interface PaymentOrder {
+  readonly call: string
+  readonly owner: AccountRef
+  readonly url: string
+  readonly network: string
+  readonly asset: string
+  readonly fromBlock: bigint
+  readonly signed: SignedPayment
+}
+
+/** What is known of the end of an intent. */
+export interface Known {
+  readonly transaction?: string | undefined
+  /** Of the seller's answer. */
+  readonly status?: number | undefined
+  /** Why nothing was delivered: a code of the fault table. */
+  readonly reason?: string | undefined
+}
+
 /** Signed payments, each committed before it leaves: what is signed is as good as paid. */
 export class Intents {
   readonly #pool: Pool
@@ -32,51 +62,60 @@ export class Intents {
     this.#pool = pool
   }
 
-  /** @throws Error (unique violation) when the call has an intent already: one signature each */
-  async commit(order: {
-    readonly call: string
-    readonly owner: AccountRef
-    readonly url: string
-    readonly network: string
-    readonly asset: string
-    readonly fromBlock: bigint
-    readonly signed: SignedPayment
-  }): Promise<void> {
-    const { signed } = order
-    await this.#pool.query(
-      `INSERT INTO hub.payment_intent (call, owner, url, network, asset, payer, payee, amount,
-         nonce, valid_before, payload_hash, from_block)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10), $11, $12)`,
-      [
-        order.call,
-        order.owner.id,
-        order.url,
-        order.network,
-        order.asset,
-        signed.from,
-        signed.to,
-        signed.value,
-        signed.nonce,
-        signed.validBefore,
-        signed.payloadHash,
-        order.fromBlock,
-      ],
-    )
+  /**
+   * Counts a signed payment against the caps of the day, and keeps it.
+   * @throws Fault `payments_paused`, or `outflow_cap_reached` with the cap's `scope`
+   * @throws Error (unique violation) when the call has an intent already: one signature each
+   */
+  async commit(order: PaymentOrder, caps: OutflowCaps): Promise<void> {
+    const { call, network, asset, owner, url, signed } = order
+    const row = {
+      call,
+      network,
+      asset,
+      owner: String(owner.id),
+      url,
+      host: new URL(url).host,
+      seller: sellerOf(url),
+      from_block: String(order.fromBlock),
+      payer: signed.from,
+      payee: signed.to,
+      amount: String(signed.value),
+      nonce: signed.nonce,
+      valid_before: new Date(Number(signed.validBefore) * 1_000),
+      payload_hash: signed.payloadHash,
+    }
+    try {
+      await this.#pool.query(
+        `SELECT hub.commit_payment(p, ARRAY[$2, $3, $4]::bigint[])
+         FROM json_populate_record(NULL::hub.payment_intent, $1) p`,
+        [JSON.stringify(row), caps.key, caps.host, caps.platform],
+      )
+    } catch (error) {
+      throw refusalOf(error)
+    }
   }
 
   /** Notes what became of an intent; a final state does not change any more. */
-  async conclude(
-    call: string,
-    state: IntentState,
-    known: { readonly transaction?: string | undefined; readonly reason?: string } = {},
-  ): Promise<void> {
-    await this.#pool.query(
-      `UPDATE hub.payment_intent
-       SET state = $2, transaction = coalesce($3, transaction), reason = coalesce($4, reason),
-         changed_at = now()
-       WHERE call = $1 AND state IN ('signed', 'unresolved', 'paid')`,
-      [call, state, known.transaction ?? null, known.reason ?? null],
+  async conclude(call: string, state: IntentState, known: Known = {}): Promise<void> {
+    const { transaction = null, status = null, reason = null } = known
+    await this.#pool.query('SELECT hub.conclude_payment($1, $2, $3, $4, $5)', [
+      call,
+      state,
+      transaction,
+      status,
+      reason,
+    ])
+  }
+
+  /** Whom a seller had paid when it last delivered; undefined for one that never did. */
+  async knownPayee(url: string): Promise<string | undefined> {
+    const { rows } = await this.#pool.query<{ payee: string }>(
+      `SELECT payee FROM hub.payment_intent WHERE seller = $1 AND state IN ('paid', 'confirmed')
+         AND reason IS NULL ORDER BY call DESC LIMIT 1`,
+      [sellerOf(url)],
     )
+    return rows[0]?.payee
   }
 
   /** Takes intents that are not final: those first that were looked at longest ago. */
@@ -93,4 +132,24 @@ export class Intents {
     )
     return rows
   }
+}
+
+/** What is sold at a URL: its origin and path, whatever the query asks for. */
+const sellerOf = (url: string): string => {
+  const { origin, pathname } = new URL(url)
+  return `${origin}${pathname}`
+}
+
+const PAUSED = 'AH010'
+const ABOVE_CAP = 'AH011'
+const SCOPES = { key: 'this key', host: 'this host', platform: 'the hub' } as const
+
+/** A refusal of the database as the fault that the caller is told; other errors as they are. */
+function refusalOf(error: unknown): unknown {
+  if (!(error instanceof DatabaseError)) return error
+  if (error.code === PAUSED) return new Fault('payments_paused', undefined, { cause: error })
+  if (error.code !== ABOVE_CAP) return error
+  const scope = error.message.split(':')[0] as keyof typeof SCOPES
+  const detail = `The daily limit of ${SCOPES[scope]} for payments to sellers is reached.`
+  return new Fault('outflow_cap_reached', detail, { extras: { scope }, cause: error })
 }

@@ -7,6 +7,7 @@ import type { Asset, Hex } from './asset.ts'
 import { bookPayment } from './booking.ts'
 import type { Chain } from './chain.ts'
 import type { Claim, Claims } from './claims.ts'
+import { verdict } from './evidence.ts'
 import type { Intent, Intents } from './intents.ts'
 
 export interface ResolvePorts {
@@ -23,8 +24,6 @@ export interface ResolvePorts {
   readonly finality: bigint
 }
 
-/** An authorization is given up only this long after its end, on the clock of the chain. */
-const MARGIN_MS = 30_000
 const BATCH = 100
 const LOOK_BACK_BLOCKS = 1_000n
 const MS_PER_SECOND = 1_000n
@@ -51,45 +50,6 @@ export async function resolvePayments(ports: ResolvePorts, olderThanSeconds = 5)
     if (!done) open++
   }
   return open
-}
-
-interface Paid {
-  readonly from: Hex
-  readonly to: Hex
-  readonly value: bigint
-  readonly nonce: Hex
-  readonly validBefore: Date
-  /** A block before the authorization was signed. */
-  readonly fromBlock: bigint
-}
-
-type Verdict =
-  | { readonly is: 'paid'; readonly tx: Hex }
-  | { readonly is: 'void' }
-  | { readonly is: 'open' }
-
-/**
- * What the chain says of an authorization, by its nonce and nobody's word: `paid` by this very
- * transfer, `void` (dead, cancelled, or spent on something else), or `open`. What is not final is
- * open: the next block, or the next node, may tell otherwise.
- */
-async function verdict(
-  { chain, asset, finality }: ResolvePorts,
-  { from, to, value, nonce, validBefore, fromBlock }: Paid,
-): Promise<Verdict> {
-  const known = await chain.authorizationOutcome(from, nonce, fromBlock)
-  if (known.outcome === 'unused') {
-    const isDead = known.blockTime.getTime() > validBefore.getTime() + MARGIN_MS
-    return { is: isDead ? 'void' : 'open' }
-  }
-  const { tx } = known
-  const { number } = await chain.head()
-  if (number - known.block + 1n < finality) return { is: 'open' }
-  if (known.outcome === 'canceled') return { is: 'void' }
-  const transfer = { tx, token: asset.address, from, to, value, nonce }
-  const evidence = await chain.transferEvidence(transfer)
-  if (evidence.found === 'missing' || evidence.confirmations < finality) return { is: 'open' }
-  return evidence.found === 'confirmed' ? { is: 'paid', tx } : { is: 'void' }
 }
 
 async function resolveClaim(ports: ResolvePorts, claim: Claim): Promise<boolean> {

@@ -16,7 +16,7 @@ export interface CallRecord {
   readonly source: 'free' | 'credits' | 'x402' | 'none'
   /** Microdollars. */
   readonly charged: bigint
-  readonly outcome: 'delivered' | 'failed' | 'unresolved'
+  readonly outcome: 'delivered' | 'failed' | 'unresolved' | 'taken'
   readonly status: number
   readonly latencyMs: number
   readonly reason: string | null

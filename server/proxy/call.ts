@@ -54,6 +54,8 @@ export type Outcome = {
   | { readonly kind: 'delivered'; readonly charged: Micros }
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'unresolved' }
+  /** Failed, and charged: a third party has the money. */
+  | { readonly kind: 'taken'; readonly charged: Micros; readonly reason: string }
 )
 
 export type FundingSource = 'free' | 'credits' | 'x402' | 'none'
@@ -74,7 +76,7 @@ export interface Funds extends AsyncDisposable {
   readonly source: FundingSource
   /** The id of a key, `x402:` and a wallet that was proved, or `nobody`. */
   readonly payer: string
-  /** Charges a delivered call, refunds a failed one, parks an unresolved one. */
+  /** Charges what was delivered or taken, refunds what failed, parks what is unresolved. */
   settle(outcome: Outcome): Promise<Receipt>
 }
 

@@ -2,8 +2,8 @@ import { elapsedMs } from '../../core/clock.ts'
 import { Fault, type FaultCode } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { Log } from '../../core/log.ts'
-import { type Micros, micros } from '../../core/money.ts'
-import { Reply, Unresolved } from '../../core/plugin.ts'
+import { json, type Micros, micros } from '../../core/money.ts'
+import { Reply, Taken, Unresolved } from '../../core/plugin.ts'
 import { problem } from '../problem.ts'
 import type { CallRequest, Funds, Keyless, Offer, Outcome } from './call.ts'
 import { assertSendable, faultOf, untilDeadline } from './provided.ts'
@@ -50,6 +50,12 @@ async function run(offer: Offer, funds: Funds, request: CallRequest): Promise<Ju
   if (answer instanceof Unresolved) {
     const fault = new Fault(answer.code as FaultCode, answer.detail, { extras: answer.extras })
     return { kind: 'unresolved', ...problem(fault, request.requestId, request.path) }
+  }
+  if (answer instanceof Taken) {
+    const reason = answer.code as FaultCode
+    const fault = new Fault(reason, answer.detail, { extras: answer.extras })
+    const told = problem(fault, request.requestId, request.path, json(charged))
+    return { kind: 'taken', charged, reason, ...told }
   }
   const reply = answer instanceof Reply ? answer : new Reply(answer)
   return judge(reply, charged, offer)

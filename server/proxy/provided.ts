@@ -1,4 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { Readable } from 'node:stream'
 import { Fault } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { type AnyEndpoint, Refusal, type Reply } from '../../core/plugin.ts'
@@ -59,7 +60,7 @@ export function assertSendable({ status, headers, body }: Reply): void {
       validateHeaderName(name)
       validateHeaderValue(name, value)
     }
-    if (!(body instanceof Uint8Array)) JSON.stringify(body)
+    if (!(body instanceof Uint8Array || body instanceof Readable)) JSON.stringify(body)
   } catch (error) {
     throw unsendable('has a header or a body that cannot be written', error)
   }

@@ -41,7 +41,7 @@ export function createRecord(calls: CallLog, clock: Clock): Record {
         outcome: outcome.kind,
         status: outcome.status,
         latencyMs: outcome.latencyMs,
-        reason: outcome.kind === 'failed' ? outcome.reason : null,
+        reason: 'reason' in outcome ? outcome.reason : null,
       } satisfies CallRecord)
     },
     failed({ fault, latencyMs, ...call }) {

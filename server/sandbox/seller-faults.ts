@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { sleep } from '../../core/clock.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/asset.ts'
 import type { Payment } from '../../core/payments/offers.ts'
@@ -11,6 +12,8 @@ export const FAULTS = {
   refuse: 'Answers a paid request 402 with a new offer, and does not settle.',
   free: 'Serves a paid request without settling.',
   silent: 'Settles and serves, without PAYMENT-RESPONSE.',
+  took: 'Settles, and answers 500 without a word of it.',
+  large: 'Settles and serves as many MiB as `mib` says (query, by default 4).',
   lost: 'Settles and cuts the connection.',
   failing: 'Answers 500 and does not settle.',
   late: 'Answers 500, and settles after `delay` milliseconds (query, by default 300).',
@@ -30,6 +33,16 @@ const PAID: Record<Exclude<Fault, 'dear' | 'v1'>, Paid> = {
   silent: async (sale, payment) => {
     await settle(sale, payment)
     await serve(sale)
+  },
+  took: async (sale, payment) => {
+    await settle(sale, payment)
+    fail(sale.ctx)
+  },
+  large: async (sale, payment) => {
+    const { responseHeader } = await settle(sale, payment)
+    sale.ctx.set('PAYMENT-RESPONSE', responseHeader)
+    sale.ctx.type = 'application/octet-stream'
+    sale.ctx.body = Readable.from(mebibytes(Number(sale.ctx.query['mib'] ?? 4)))
   },
   lost: async (sale, payment) => {
     await settle(sale, payment)
@@ -56,6 +69,11 @@ export async function answerBadly(fault: Fault, sale: Sale): Promise<void> {
   if (fault === 'v1') return sellV1(sale)
   const payment = readPayment(sale)
   if (payment !== undefined) await PAID[fault](sale, payment)
+}
+
+function* mebibytes(count: number): Generator<Buffer> {
+  const piece = Buffer.alloc(1_048_576, 'x')
+  for (let n = 0; n < count; n++) yield piece
 }
 
 const settle = (sale: Sale, payment: Payment) => sale.offers.settle(payment, requirementsOf(sale))

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
+import { isAddress } from 'viem'
 import { patience } from '../../core/clock.ts'
 import type { Hex } from '../../core/payments/asset.ts'
 import type { Facilitator } from '../../core/payments/facilitator.ts'
@@ -30,11 +31,12 @@ export interface Seller {
 
 /**
  * Starts the sample seller: `GET /weather?city=` for $0.01 and `POST /shout` for $0.002, by x402
- * version 2. `?fault=<name>` makes one request go wrong in the way that `FAULTS` says.
+ * version 2. `?fault=<name>` makes one request go wrong in the way that `FAULTS` says, and
+ * `?pay_to=<address>` has another address paid.
  */
 export async function startSeller(options: SellerOptions): Promise<Seller> {
   const { facilitator, payTo, network, port = 0 } = options
-  const offers = createOffers({ facilitator, payTo, network })
+  const selling = (payee: Hex) => createOffers({ facilitator, payTo: payee, network })
   const pending = new Set<Promise<unknown>>()
   const later = (work: Promise<unknown>): void => {
     const kept = work.catch(() => {}).finally(() => pending.delete(kept))
@@ -45,7 +47,8 @@ export async function startSeller(options: SellerOptions): Promise<Seller> {
   app.use(async (ctx) => {
     const route = ROUTES[`${ctx.method} ${ctx.path}`]
     if (route === undefined) return
-    const sale: Sale = { ctx, offers, route, payTo, later }
+    const payee = isAddress(String(ctx.query['pay_to'])) ? (ctx.query['pay_to'] as Hex) : payTo
+    const sale: Sale = { ctx, offers: selling(payee), route, payTo: payee, later }
     const asked = String(ctx.query['fault'] ?? options.fault ?? '')
     await (isFault(asked) ? answerBadly(asked, sale) : sell(sale))
   })

@@ -71,11 +71,12 @@ describe('story: an external call, paid from credits', () => {
       `
       ada  joins
       ada  has       1.000000
-      ada  asks      GET /weather?fault=silent  => 502 upstream_error  ada 0.990000
+      ada  asks      GET /weather?fault=silent  => credits  ada 0.990000
       ada  asks      GET /weather?fault=lost    => 502 upstream_unreachable  ada 0.980000
       ada  asks      GET /weather?fault=late    => 502 upstream_error  ada 0.970000
-      hub  resolves  payments but 1             => ada 0.970000  spent 0.030000  sellers 0.000000
-      hub  resolves  payments but 1             => ada 0.970000  spent 0.030000
+      ada  asks      GET /weather?fault=took    => 502 upstream_error  ada 0.960000
+      hub  resolves  payments but 1             => ada 0.960000  spent 0.040000  sellers 0.000000
+      hub  resolves  payments but 1             => ada 0.960000  spent 0.040000
       `,
       verbs,
     ))
@@ -96,7 +97,7 @@ describe('story: an external call, paid from credits', () => {
       `
       ada  joins
       ada  has       1.000000
-      ada  asks      GET /weather?fault=silent  => 502 upstream_error  ada 0.990000
+      ada  asks      GET /weather?fault=late    => 502 upstream_error  ada 0.990000
       ada  frees     hold                       => ada 1.000000
       hub  resolves  payments but 1  => spent 0.010000  lost 0.010000  sellers 0.000000
       hub  resolves  payments but 1  => ada 1.000000  spent 0.010000  lost 0.010000

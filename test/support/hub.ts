@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { readConfig } from '../../core/config.ts'
+import { type Config, readConfig } from '../../core/config.ts'
 import { uuidv7 } from '../../core/ids.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
@@ -40,14 +40,24 @@ export interface TestAgent {
 }
 
 export async function startTestHub(
-  options: { readonly plugins?: readonly Plugin[]; readonly clock?: Clock } = {},
+  options: {
+    readonly plugins?: readonly Plugin[]
+    readonly clock?: Clock
+    readonly config?: Partial<Config>
+  } = {},
 ): Promise<TestHub> {
   const database = await freshDatabase()
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
   const lines: string[] = []
   const log = createLog('debug', { write: (line) => lines.push(line) })
   const running = await startHub({
-    config: { ...readConfig({}), dataDir, port: 0, databaseUrl: database.url },
+    config: {
+      ...readConfig({}),
+      dataDir,
+      port: 0,
+      databaseUrl: database.url,
+      ...options.config,
+    },
     parts: { plugins: [...plugins, ...(options.plugins ?? [])], privileged, startJobs },
     log,
     clock: options.clock ?? systemClock,

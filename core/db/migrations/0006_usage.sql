@@ -12,7 +12,8 @@ CREATE TABLE hub.call (
   price_version integer NOT NULL,
   source text NOT NULL CHECK (source IN ('free', 'credits', 'x402', 'none')),
   charged bigint NOT NULL CHECK (charged >= 0), -- microdollars
-  outcome text NOT NULL CHECK (outcome IN ('delivered', 'failed', 'unresolved')),
+  outcome text NOT NULL -- taken: failed, and charged, since a third party has the money
+    CHECK (outcome IN ('delivered', 'failed', 'unresolved', 'taken')),
   status smallint NOT NULL,
   latency_ms integer NOT NULL CHECK (latency_ms >= 0),
   reason text              -- the code of the fault, for calls that failed

@@ -36,8 +36,8 @@ export class LedgerFunds implements Funds {
   async settle(outcome: Outcome): Promise<Receipt> {
     this.#open = false
     if (outcome.kind === 'unresolved') return this.#receipt(0n as Micros, undefined)
-    const charged = (outcome.kind === 'delivered' ? outcome.charged : 0n) as Micros
-    const taken = outcome.kind === 'delivered' ? this.#chargeOf(charged) : 0n
+    const charged = ('charged' in outcome ? outcome.charged : 0n) as Micros
+    const taken = 'charged' in outcome ? this.#chargeOf(charged) : 0n
     const { outcome: result, balance } =
       taken > 0n
         ? await this.#ledger.settle(this.#hold, taken)

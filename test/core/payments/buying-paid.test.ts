@@ -92,7 +92,7 @@ describe('the paid leg', () => {
     ['A016 a 307', answering(307, { location: 'http://other.test/' }), 'upstream_redirect'],
     ['hanging up', (request) => request.socket.destroy(), 'upstream_unreachable'],
     ['silence', never, 'upstream_timeout'],
-    ['too much', answering(200, receipt(success()), 'a'.repeat(2_000)), 'upstream_too_large', TX],
+    ['too much', answering(500, receipt(success()), 'a'.repeat(2_000)), 'upstream_too_large', TX],
   ]
   for (const [title, paid, reason, tx] of unresolved) {
     it(`is unresolved after ${title}, and the signature was sent once`, async () => {

@@ -1,0 +1,74 @@
+import type { Asset, Hex } from './asset.ts'
+import type { SignedPayment } from './buying.ts'
+import type { Chain } from './chain.ts'
+
+export interface EvidencePorts {
+  readonly chain: Chain
+  readonly asset: Asset
+  /** Blocks on top of a transfer before it counts as final. */
+  readonly finality: bigint
+}
+
+/** An authorization is given up only this long after its end, on the clock of the chain. */
+const MARGIN_MS = 30_000
+
+/** A payment by an authorization of EIP-3009. */
+export interface Authorized {
+  readonly from: Hex
+  readonly to: Hex
+  readonly value: bigint
+  readonly nonce: Hex
+  readonly validBefore: Date
+  /** A block before the authorization was signed. */
+  readonly fromBlock: bigint
+}
+
+export type Verdict =
+  | { readonly is: 'paid'; readonly tx: Hex; readonly block: bigint }
+  | { readonly is: 'void' }
+  | { readonly is: 'open' }
+
+/**
+ * What the chain says of an authorization, by its nonce and nobody's word: `paid` by this very
+ * transfer, `void` (dead, cancelled, or spent on something else), or `open`. What is not final is
+ * open: the next block, or the next node, may tell otherwise.
+ */
+export async function verdict(
+  { chain, asset, finality }: EvidencePorts,
+  { from, to, value, nonce, validBefore, fromBlock }: Authorized,
+): Promise<Verdict> {
+  const known = await chain.authorizationOutcome(from, nonce, fromBlock)
+  if (known.outcome === 'unused') {
+    const isDead = known.blockTime.getTime() > validBefore.getTime() + MARGIN_MS
+    return { is: isDead ? 'void' : 'open' }
+  }
+  const { tx } = known
+  const { number } = await chain.head()
+  if (number - known.block + 1n < finality) return { is: 'open' }
+  if (known.outcome === 'canceled') return { is: 'void' }
+  const transfer = { tx, token: asset.address, from, to, value, nonce }
+  const evidence = await chain.transferEvidence(transfer)
+  if (evidence.found === 'missing' || evidence.confirmations < finality) return { is: 'open' }
+  return evidence.found === 'confirmed' ? { is: 'paid', tx, block: known.block } : { is: 'void' }
+}
+
+/** That a seller has taken a payment, for good. */
+export interface Evidence {
+  readonly transaction: Hex
+  readonly block: bigint
+}
+
+/** Undefined: nothing final is on the chain yet. @throws ChainUnavailable */
+export async function evidenceOf(
+  ports: EvidencePorts,
+  { signed, fromBlock }: { readonly signed: SignedPayment; readonly fromBlock: bigint },
+): Promise<Evidence | undefined> {
+  const validBefore = dateOf(signed.validBefore)
+  const found = await verdict(ports, { ...signed, validBefore, fromBlock })
+  return found.is === 'paid' ? { transaction: found.tx, block: found.block } : undefined
+}
+
+const MS_PER_SECOND = 1_000
+
+/** Of Unix seconds. */
+const dateOf = (seconds: bigint): Date => new Date(Number(seconds) * MS_PER_SECOND)
