@@ -3,6 +3,7 @@ import {
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
+  hkdfSync,
   type KeyObject,
   randomUUID,
   sign,
@@ -18,6 +19,8 @@ export interface SigningKey {
   readonly publicKey: Buffer
   /** The 64 bytes of a signature. */
   sign(bytes: Uint8Array): Buffer
+  /** 32 secret bytes that follow from the key, other ones for each purpose (HKDF, RFC 5869). */
+  secretFor(purpose: string): Buffer
 }
 
 const FILE = 'signing-key'
@@ -56,6 +59,10 @@ export function signingKeyOf(key: KeyObject): SigningKey {
     id: createHash('sha256').update(thumbprint).digest('base64url'),
     publicKey: Buffer.from(x, 'base64url'),
     sign: (bytes: Uint8Array) => sign(null, bytes, key),
+    secretFor: (purpose: string) =>
+      Buffer.from(
+        hkdfSync('sha256', key.export({ format: 'der', type: 'pkcs8' }), '', purpose, 32),
+      ),
   })
 }
 

@@ -41,6 +41,10 @@ export const jobs = {
     everySeconds: 86_400,
     run: ({ pool }) => pool.query('SELECT ledger.ensure_partitions()'),
   },
+  'prune-answers': {
+    everySeconds: 600,
+    run: ({ pool }) => pool.query('DELETE FROM hub.kept_answer WHERE expires_at <= now()'),
+  },
   'prune-challenges': {
     everySeconds: 3_600,
     run: ({ pool }) =>

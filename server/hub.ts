@@ -22,8 +22,10 @@ import { createOffers } from '../core/payments/offers.ts'
 import type { ResolvePorts } from '../core/payments/resolve.ts'
 import { OutgoingSwitch } from '../core/payments/switch.ts'
 import type { Host, Plugin } from '../core/plugin.ts'
+import type { SigningKey } from '../core/signing-key.ts'
 import { CallLog } from '../core/usage/calls.ts'
 import { FreeQuota } from '../core/usage/free-quota.ts'
+import { KeptAnswers } from '../core/usage/kept-answers.ts'
 import { RateLimits } from '../core/usage/rate-limit.ts'
 import { Standing } from '../core/usage/standing.ts'
 import { createApp, PROXY_PATH } from './app.ts'
@@ -74,6 +76,7 @@ export interface HubOptions {
   /** What callers see; asked when it is needed, since a port may be chosen late. */
   readonly baseUrl: () => string
   readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>
+  readonly signingKey: SigningKey
   readonly secret: (name: string) => string | undefined
   readonly clock: Clock
   readonly log: Log
@@ -163,6 +166,7 @@ function openDoors(core: Core, options: HubOptions) {
   const limits = new RateLimits()
   const keys = new KeyRing(pool)
   const record = createRecord(calls, clock)
+  const answers = new KeptAnswers(pool, options.signingKey.secretFor('kept-answers'))
   const steps: Steps = {
     authenticate: createAuthenticate(keys, (slug) => CREDITS_ONLY.has(slug)),
     limitRate: createLimitRate(limits, standing),
@@ -171,7 +175,7 @@ function openDoors(core: Core, options: HubOptions) {
       {
         freeCalls: createFreeCalls(ledger, quota, standing, clock, holdMarginSeconds),
         credits: createCredits(ledger, standing, holdMarginSeconds),
-        x402: createX402({ ledger, claims, offers, log }),
+        x402: createX402({ ledger, claims, offers, answers, log }),
       },
       { offers, standing, creditsOnly: CREDITS_ONLY, minTopUp: MIN_PURCHASE },
     ),

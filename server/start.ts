@@ -76,11 +76,13 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     if (sandbox) stops.push(() => sandbox.stop())
     const money = sandbox?.money ?? (await realMoney(production!))
     const url = sandbox?.databaseUrl ?? databaseUrl!
+    const signingKey = await loadSigningKey(config)
     let address = ''
     const hub = await openHub({
       ...config,
       ...parts,
       databaseUrl: url,
+      signingKey,
       money,
       sandbox: sandbox !== undefined,
       holdMarginSeconds: options.holdMarginSeconds ?? 60,
@@ -95,7 +97,6 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     stops.push(() => hub.close())
     if (sandbox) await openBooks(hub, sandbox)
     if (config.jobs) {
-      const signingKey = await loadSigningKey(config)
       const wallets = { treasury: money.treasury, spend: money.spend.address }
       const extras = { pool: hub.pool, signingKey, wallets }
       const running = await parts.startJobs(url, { ...hub.ports, ...extras })

@@ -92,6 +92,15 @@ CREATE TABLE hub.cursor (
 );
 GRANT INSERT, SELECT, UPDATE ON hub.cursor TO hub_app;
 
+CREATE TABLE hub.distrusted_payer (
+  payer text NOT NULL,
+  until timestamp with time zone NOT NULL,
+  reason text NOT NULL,
+  CONSTRAINT distrusted_payer_pkey PRIMARY KEY (payer),
+  CONSTRAINT distrusted_payer_payer_check CHECK ((payer ~ '^0x[0-9a-f]{40}$'::text))
+);
+GRANT INSERT, SELECT, UPDATE ON hub.distrusted_payer TO hub_app;
+
 CREATE TABLE hub.endpoint (
   id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
   service text NOT NULL,
@@ -109,6 +118,15 @@ CREATE TABLE hub.endpoint (
   CONSTRAINT endpoint_state_check CHECK ((state = ANY (ARRAY['active'::text, 'retired'::text])))
 );
 GRANT INSERT, SELECT, UPDATE ON hub.endpoint TO hub_app;
+
+CREATE TABLE hub.kept_answer (
+  id uuid NOT NULL,
+  sealed bytea NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT kept_answer_pkey PRIMARY KEY (id)
+);
+CREATE INDEX kept_answer_expiry ON hub.kept_answer USING btree (expires_at);
+GRANT DELETE, INSERT, SELECT ON hub.kept_answer TO hub_app;
 
 CREATE TABLE hub.low_balance (
   account bigint NOT NULL,
@@ -177,6 +195,9 @@ CREATE TABLE hub.payment_claim (
   state text DEFAULT 'claimed'::text NOT NULL,
   transaction text,
   valid_before timestamp with time zone NOT NULL,
+  upfront boolean DEFAULT false NOT NULL,
+  working_until timestamp with time zone,
+  delivered_at timestamp with time zone,
   claimed_at timestamp with time zone DEFAULT now() NOT NULL,
   changed_at timestamp with time zone DEFAULT now() NOT NULL,
   CONSTRAINT payment_claim_pkey PRIMARY KEY (network, asset, payer, nonce),
@@ -189,7 +210,7 @@ CREATE TABLE hub.payment_claim (
   CONSTRAINT payment_claim_purpose_check CHECK ((purpose = ANY (ARRAY['credits'::text, 'call'::text]))),
   CONSTRAINT payment_claim_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'settled'::text, 'confirmed'::text, 'pending'::text, 'failed'::text])))
 );
-CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text]));
+CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text, 'failed'::text]));
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.payment_claim TO hub_app;
 
 CREATE TABLE hub.payment_intent (

@@ -25,23 +25,26 @@ export interface AcceptPorts {
 export class PaymentRefused extends Error {
   override readonly name = 'PaymentRefused'
   readonly reason: string
-  constructor(reason: string, cause?: unknown) {
+  /** Whether the next one must come before the work. */
+  readonly upfront: boolean
+  constructor(reason: string, upfront: boolean, cause?: unknown) {
     super(`payment refused: ${reason}`, { cause })
     this.reason = reason
+    this.upfront = upfront
   }
 }
 
+/** A payment that was claimed now, and verified. Nothing has moved yet. */
 export interface Accepted {
-  /** False: the payment was claimed before; nothing was verified now. */
-  readonly mine: boolean
   readonly claim: Claim
   readonly payment: Payment
   readonly requirement: ReturnType<Offers['requirements']>
 }
 
 /**
- * Takes a payment that came with a request: reads it, matches it with the terms, claims it, and
- * only then verifies it. Nothing has moved yet.
+ * Takes a payment that came with a request: reads it, and claims it before it is verified, since
+ * verification reserves nothing. One that was claimed before is told, whatever the terms are now:
+ * its payer must not be asked for another one.
  * @param header value of PAYMENT-SIGNATURE
  * @param needSeconds how long the signature must still be valid: what is left for the work
  * @throws PaymentRefused, and Fault `facilitator_unavailable` when nobody can tell
@@ -52,33 +55,38 @@ export async function acceptPayment(
   terms: SaleTerms,
   purchase: Pick<Purchase, 'purpose' | 'requestHash' | 'payee' | 'commissionBps'>,
   needSeconds = 0,
-): Promise<Accepted> {
+): Promise<Accepted | { readonly repeated: Claim }> {
   const payment = read(offers, header)
-  const requirement = offers.match(offers.requirements(terms), payment)
-  if (!requirement) throw new PaymentRefused('no_matching_payment_requirements')
   const key = paymentKey(payment)
+  const known = await claims.find(key)
+  if (known) return { repeated: known }
+  const upfront = purchase.purpose === 'call' && (await claims.mustPayUpfront(key.payer))
+  const requirement = offers.match(offers.requirements({ ...terms, upfront }), payment)
+  if (!requirement) {
+    throw new PaymentRefused(
+      upfront ? 'upfront_required' : 'no_matching_payment_requirements',
+      upfront,
+    )
+  }
   const validBefore = validBeforeOf(payment)
-  const { mine, claim } = await claims.claim(key, {
-    ...purchase,
-    amount: terms.amount,
-    validBefore,
-  })
-  if (!mine) return { mine, claim, payment, requirement }
+  const { amount } = terms
+  const { mine, claim } = await claims.claim(key, { ...purchase, amount, validBefore, upfront })
+  if (!mine) return { repeated: claim }
   const verified = await offers.verify(payment, requirement, needSeconds).catch((error: unknown) =>
     claims.release(key).then((): never => {
       throw new Fault('facilitator_unavailable', undefined, { cause: error })
     }),
   )
-  if (verified.valid) return { mine, claim, payment, requirement }
+  if (verified.valid) return { claim, payment, requirement }
   await claims.release(key)
-  throw new PaymentRefused(verified.reason ?? 'not_valid')
+  throw new PaymentRefused(verified.reason ?? 'not_valid', upfront)
 }
 
 function read(offers: Offers, header: string): Payment {
   try {
     return offers.read(header)
   } catch (error) {
-    if (error instanceof BadPayment) throw new PaymentRefused(error.reason, error)
+    if (error instanceof BadPayment) throw new PaymentRefused(error.reason, false, error)
     throw error
   }
 }
@@ -112,5 +120,6 @@ export async function settlePayment(
   }
   const isOver = outcome === 'failed' && claim.purpose === 'call'
   await claims.conclude(claim.key, isOver ? 'failed' : 'pending', tx)
+  if (isOver && !claim.upfront) await claims.distrust(claim.key.payer, reason ?? 'not_settled')
   return { ...settled, booked: false }
 }

@@ -15,6 +15,8 @@ export interface Purchase {
   readonly commissionBps: number
   /** After it the authorization is dead. */
   readonly validBefore: Date
+  /** Settled before the work. @defaultValue false */
+  readonly upfront?: boolean
 }
 
 export interface Claim extends Purchase {
@@ -24,6 +26,8 @@ export interface Claim extends Purchase {
   readonly state: 'claimed' | 'settled' | 'confirmed' | 'pending' | 'failed'
   readonly transaction: string | null
   readonly claimedAt: Date
+  /** When the work was done, for a payment that came before it. */
+  readonly deliveredAt: Date | null
 }
 
 /**
@@ -39,6 +43,11 @@ export class Claims {
     this.#clock = clock
   }
 
+  async find(key: PaymentKey): Promise<Claim | undefined> {
+    const { rows } = await this.#pool.query<ClaimRow>(`${SELECT} WHERE ${IS_KEY}`, parts(key))
+    return rows[0] && claimOf(rows[0])
+  }
+
   /** Claims a payment, or gives the claim that was there before. */
   async claim(
     key: PaymentKey,
@@ -46,9 +55,8 @@ export class Claims {
   ): Promise<{ readonly mine: boolean; readonly claim: Claim }> {
     for (let tries = 0; tries < CLAIM_TRIES; tries++) {
       const mine = await this.#insert(key, what)
-      const { rows } = await this.#pool.query<ClaimRow>(`${SELECT} WHERE ${IS_KEY}`, parts(key))
-      const [row] = rows
-      if (row) return { mine, claim: claimOf(row) }
+      const claim = await this.find(key)
+      if (claim) return { mine, claim }
       // Somebody else gave it up in between, since the payment was not valid then.
     }
     throw new Error('a claim was given up each time that it was read')
@@ -57,8 +65,8 @@ export class Claims {
   async #insert(key: PaymentKey, what: Purchase): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `INSERT INTO hub.payment_claim (network, asset, payer, nonce, id, purpose, request_hash,
-         amount, payee, commission_bps, valid_before)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`,
+         amount, payee, commission_bps, valid_before, upfront)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING`,
       [
         ...parts(key),
         uuidv7(this.#clock.now().getTime()),
@@ -68,6 +76,7 @@ export class Claims {
         what.payee,
         what.commissionBps,
         what.validBefore,
+        what.upfront ?? false,
       ],
     )
     return rowCount === 1
@@ -75,12 +84,15 @@ export class Claims {
 
   /**
    * Takes claims whose outcome, or whose finality, is not known yet: those first that were looked
-   * at longest ago, so that a few which cannot be resolved never hold up the others.
+   * at longest ago, so that a few which cannot be resolved never hold up the others. A failed one
+   * is watched as long as its authorization lives: whoever has it may still bring it on chain.
    */
   async takeUnfinished(olderThanSeconds: number, limit: number): Promise<readonly Claim[]> {
     const { rows } = await this.#pool.query<ClaimRow>(
       `UPDATE hub.payment_claim SET changed_at = now() WHERE id IN (
-         SELECT id FROM hub.payment_claim WHERE state IN ('claimed', 'pending', 'settled')
+         SELECT id FROM hub.payment_claim
+         WHERE state IN ('claimed', 'pending', 'settled', 'failed')
+           AND (state <> 'failed' OR changed_at < valid_before + interval '1 minute')
            AND changed_at < now() - make_interval(secs => $1)
          ORDER BY changed_at LIMIT $2 FOR UPDATE SKIP LOCKED)
        RETURNING ${COLUMNS}`,
@@ -97,7 +109,48 @@ export class Claims {
     )
   }
 
-  /** Notes what came of a payment; a final state does not change any more. */
+  /**
+   * Takes up the work that was paid before it, for so long. False: it is done, or another request
+   * is at it.
+   */
+  async begin(key: PaymentKey, seconds: number): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $5)
+       WHERE ${IS_KEY} AND upfront AND delivered_at IS NULL
+         AND (working_until IS NULL OR working_until < now())`,
+      [...parts(key), seconds],
+    )
+    return rowCount === 1
+  }
+
+  /** Ends that work. What failed may be tried again with the same payment. */
+  async end(key: PaymentKey, delivered: boolean): Promise<void> {
+    await this.#pool.query(
+      `UPDATE hub.payment_claim SET working_until = NULL,
+         delivered_at = CASE WHEN $5 THEN now() END WHERE ${IS_KEY} AND delivered_at IS NULL`,
+      [...parts(key), delivered],
+    )
+  }
+
+  /** Whether a payer has to pay before the work, since an earlier payment failed after it. */
+  async mustPayUpfront(payer: string): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      'SELECT FROM hub.distrusted_payer WHERE payer = $1 AND until > now()',
+      [payer.toLowerCase()],
+    )
+    return rowCount === 1
+  }
+
+  /** Work was done, and its payment failed: the next one comes before the work. */
+  async distrust(payer: string, reason: string): Promise<void> {
+    await this.#pool.query(
+      `INSERT INTO hub.distrusted_payer VALUES ($1, now() + make_interval(days => $2), $3)
+       ON CONFLICT (payer) DO UPDATE SET until = excluded.until, reason = excluded.reason`,
+      [payer.toLowerCase(), DISTRUST_DAYS, reason],
+    )
+  }
+
+  /** Notes what came of a payment. A final state does not change any more; failed may prove wrong. */
   async conclude(
     key: PaymentKey,
     state: 'settled' | 'confirmed' | 'pending' | 'failed',
@@ -106,16 +159,19 @@ export class Claims {
     await this.#pool.query(
       `UPDATE hub.payment_claim
        SET state = $5, transaction = coalesce($6, transaction), changed_at = now()
-       WHERE ${IS_KEY} AND state IN ('claimed', 'pending', 'settled')`,
+       WHERE ${IS_KEY} AND (state IN ('claimed', 'pending', 'settled')
+         OR state = 'failed' AND $5 = 'confirmed')`,
       [...parts(key), state, transaction ?? null],
     )
   }
 }
 
+/** How long a payer who did not pay for work that was done has to pay before it. */
+const DISTRUST_DAYS = 30
 const CLAIM_TRIES = 20
 
 const COLUMNS = `network, asset, payer, nonce, id, purpose, request_hash, amount, payee,
-  commission_bps, valid_before, state, transaction, claimed_at`
+  commission_bps, valid_before, upfront, state, transaction, claimed_at, delivered_at`
 const SELECT = `SELECT ${COLUMNS} FROM hub.payment_claim`
 
 interface ClaimRow extends PaymentKey {
@@ -126,9 +182,11 @@ interface ClaimRow extends PaymentKey {
   readonly payee: string
   readonly commission_bps: number
   readonly valid_before: Date
+  readonly upfront: boolean
   readonly state: Claim['state']
   readonly transaction: string | null
   readonly claimed_at: Date
+  readonly delivered_at: Date | null
 }
 
 const claimOf = (row: ClaimRow): Claim => ({
@@ -140,9 +198,11 @@ const claimOf = (row: ClaimRow): Claim => ({
   payee: row.payee,
   commissionBps: row.commission_bps,
   validBefore: row.valid_before,
+  upfront: row.upfront,
   state: row.state,
   transaction: row.transaction,
   claimedAt: row.claimed_at,
+  deliveredAt: row.delivered_at,
 })
 
 const IS_KEY = 'network = $1 AND asset = $2 AND payer = $3 AND nonce = $4'

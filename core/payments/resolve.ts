@@ -59,10 +59,12 @@ async function resolveClaim(ports: ResolvePorts, claim: Claim): Promise<boolean>
   const { amount: value, validBefore } = claim
   const paid = { from: payer, to: treasury, value, nonce, validBefore, fromBlock }
   const found = await verdict(ports, paid)
-  if (found.is === 'open') return false
+  if (found.is === 'open') return claim.state === 'failed' // no more is expected of it
   if (found.is === 'void') {
     if (claim.state === 'settled') throw new Error(`claim ${claim.id} was booked and never paid`)
     await claims.conclude(claim.key, 'failed')
+    const wasServed = claim.state === 'pending' && claim.purpose === 'call' && !claim.upfront
+    if (wasServed) await claims.distrust(payer, 'never_settled')
     return true
   }
   const { tx } = found

@@ -2,6 +2,7 @@ import type { Offering } from '../../core/catalog/services.ts'
 import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { Micros } from '../../core/money.ts'
+import type { KeptAnswer } from '../../core/usage/kept-answers.ts'
 import type { RateState } from '../../core/usage/rate-limit.ts'
 
 /** A request for one call, whichever door it came through. */
@@ -76,6 +77,8 @@ export interface Funds extends AsyncDisposable {
   readonly source: FundingSource
   /** The id of a key, `x402:` and a wallet that was proved, or `nobody`. */
   readonly payer: string
+  /** The answer that this payment had before: nothing is to be done. */
+  readonly kept?: KeptAnswer
   /** Charges what was delivered or taken, refunds what failed, parks what is unresolved. */
   settle(outcome: Outcome): Promise<Receipt>
 }

@@ -124,8 +124,8 @@ async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
   }).catch((error: unknown) => {
     throw error instanceof PaymentRefused ? refuse('payment_invalid', error.reason) : error
   })
-  const { mine, claim } = accepted
-  if (!mine) return repeated(ports, caller, claim, requestHash)
+  if ('repeated' in accepted) return repeated(ports, caller, accepted.repeated, requestHash)
+  const { claim } = accepted
   const settled = await settlePayment(ports, accepted)
   const { outcome, tx, reason, responseHeader } = settled
   if (outcome === 'failed') throw refuse('payment_invalid', reason ?? 'not_settled')

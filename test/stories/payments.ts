@@ -58,11 +58,11 @@ export function paying(): Readonly<Record<string, Verb>> {
     sends,
     /**
      * Sends as above, and tells only who was not served (402): those that come while the first is
-     * still judged hear 202, and which they are is chance.
+     * still judged hear 409, and which they are is chance.
      */
     floods: async (scene, who, rest) => {
       const came = await sends(scene, who, rest)
-      return came.map(({ status }) => ({ status: status === 202 ? 402 : status }))
+      return came.map(({ status }) => ({ status: status === 409 ? 402 : status }))
     },
     /** Spoils the payment that was signed, so that its signature is wrong. */
     spoils: async (_, who) => {

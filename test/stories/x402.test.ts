@@ -47,7 +47,7 @@ describe('story: x402 for one request', () => {
       eve  signs  for echo/say
       eve  sends  eve for flawed/works    => 402 payment_invalid
       eve  sends  eve for echo/say        => 200 x402  eve.usdc 0.998650
-      eve  sends  eve for echo/say        => 402 payment_replayed  eve.usdc 0.998650
+      eve  sends  eve for echo/say        => 200 x402  eve.usdc 0.998650
       eve  sends  eve for echo/say other  => 402 payment_replayed  eve.usdc 0.998650
       `,
       paying(),
@@ -59,7 +59,7 @@ describe('story: x402 for one request', () => {
       `
       eve  stays  outside with 1.000000
       eve  signs  for echo/say
-      eve  sends  eve for echo/say ∥8  => 200 x402  202 payment_pending ×7  eve.usdc 0.999900
+      eve  sends  eve for echo/say ∥8  => 200 x402  409 payment_in_progress ×7  eve.usdc 0.999900
       `,
       paying(),
     ))

@@ -17,12 +17,32 @@ CREATE TABLE hub.payment_claim (
     CHECK (state IN ('claimed', 'settled', 'confirmed', 'pending', 'failed')),
   transaction text,
   valid_before timestamptz NOT NULL, -- after it the authorization is dead
+  upfront boolean NOT NULL DEFAULT false, -- settled before the work, which may be tried until it succeeds …
+  working_until timestamptz,        -- … by one request at a time
+  delivered_at timestamptz,
   claimed_at timestamptz NOT NULL DEFAULT now(),
   changed_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (network, asset, payer, nonce)
 );
 CREATE INDEX payment_claim_open ON hub.payment_claim (changed_at)
-  WHERE state IN ('claimed', 'pending', 'settled');
+  WHERE state IN ('claimed', 'pending', 'settled', 'failed');
+
+-- Payers whose payment failed after the work was done: until then they pay before it.
+CREATE TABLE hub.distrusted_payer (
+  payer text PRIMARY KEY CHECK (payer ~ '^0x[0-9a-f]{40}$'),
+  until timestamptz NOT NULL,
+  reason text NOT NULL
+);
+GRANT SELECT, INSERT, UPDATE ON hub.distrusted_payer TO hub_app;
+
+-- Answers that were paid for, kept for a day for whoever lost them on the way; encrypted.
+CREATE TABLE hub.kept_answer (
+  id uuid PRIMARY KEY,              -- of the payment, later of the call
+  sealed bytea NOT NULL,
+  expires_at timestamptz NOT NULL
+);
+CREATE INDEX kept_answer_expiry ON hub.kept_answer (expires_at);
+GRANT SELECT, INSERT, DELETE ON hub.kept_answer TO hub_app;
 
 -- A payment by us, committed before its signature leaves: at most one for each call.
 CREATE TABLE hub.payment_intent (

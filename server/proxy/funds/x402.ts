@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto'
 import { Fault } from '../../../core/errors.ts'
-import { json, type Micros } from '../../../core/money.ts'
+import { json } from '../../../core/money.ts'
 import {
   type Accepted,
-  type AcceptPorts,
   acceptPayment,
   PaymentRefused,
   settlePayment,
 } from '../../../core/payments/accept.ts'
-import type { CallRequest, Funds, Offer, Outcome, Receipt } from '../call.ts'
+import type { Claim } from '../../../core/payments/claims.ts'
+import type { CallRequest, Funds, Offer } from '../call.ts'
 import { deadlineOf } from '../provided.ts'
+import { notSettled, OnDelivery, Prepaid, Replayed, type X402Ports } from './x402-funds.ts'
 
 /** How long a payment must stay valid beyond the deadline of the call it pays, in seconds. */
 const SETTLE_MARGIN_SECONDS = 60
@@ -21,91 +22,77 @@ export const termsOf = ({ offering, price }: Offer, url: string) => ({
   resource: { url, description: offering.endpoint.summary, mimeType: 'application/json' },
 })
 
-/** The price by an x402 payment that came with the request: verified now, settled on delivery. */
+/**
+ * The price by an x402 payment that came with the request: verified now and settled on delivery,
+ * or, where an earlier one of its payer failed after the work, settled now.
+ */
 export const createX402 =
-  (ports: AcceptPorts) =>
+  (ports: X402Ports) =>
   async (offer: Offer, request: CallRequest): Promise<Funds | undefined> => {
     if (request.payment === undefined) return undefined
-    const { endpoint, payee, commissionBps } = offer.offering
+    const { payee, commissionBps } = offer.offering
     const terms = termsOf(offer, request.url)
-    const purchase = {
-      purpose: 'call',
-      requestHash: hashOf(offer),
-      payee: payee.code,
-      commissionBps,
-    } as const
-    const refuse = (code: 'payment_invalid' | 'payment_replayed', reason: string): Fault => {
-      const { header } = ports.offers.offer({ ...terms, error: reason })
+    const requestHash = hashOf(offer)
+    const purchase = { purpose: 'call', requestHash, payee: payee.code, commissionBps } as const
+    const refuse = (code: Refusal, reason: string, upfront = false): Fault => {
+      const { header } = ports.offers.offer({ ...terms, upfront, error: reason })
       const extras = { reason, price_microdollars: json(offer.price) }
       return new Fault(code, undefined, { extras, headers: { 'PAYMENT-REQUIRED': header } })
     }
-    try {
-      const needSeconds = deadlineOf(endpoint)
-      const accepted = await acceptPayment(ports, request.payment, terms, purchase, needSeconds)
-      if (accepted.mine) return new X402Funds(ports, accepted, offer)
-      if (isSame(accepted, purchase)) throw repeated(accepted)
-    } catch (error) {
-      throw error instanceof PaymentRefused ? refuse('payment_invalid', error.reason) : error
+    const needSeconds = deadlineOf(offer.offering.endpoint)
+    const accepted = await acceptPayment(
+      ports,
+      request.payment,
+      terms,
+      purchase,
+      needSeconds,
+    ).catch((error: unknown) => {
+      if (!(error instanceof PaymentRefused)) throw error
+      throw refuse('payment_invalid', error.reason, error.upfront)
+    })
+    if (!('repeated' in accepted)) {
+      return accepted.claim.upfront
+        ? settledFirst(ports, accepted, offer)
+        : new OnDelivery(ports, accepted, offer)
     }
-    throw refuse('payment_replayed', 'payment_already_claimed')
+    const { repeated } = accepted
+    if (!repeated.requestHash.equals(requestHash) || repeated.state === 'failed') {
+      throw refuse('payment_replayed', 'payment_already_claimed')
+    }
+    return again(ports, repeated, offer)
   }
 
-const isSame = ({ claim }: Accepted, { requestHash }: { readonly requestHash: Buffer }): boolean =>
-  claim.requestHash.equals(requestHash) && claim.state !== 'failed'
+type Refusal = 'payment_invalid' | 'payment_replayed'
 
-/** The same payment for the same request again: told what became of it, never asked for another. */
-function repeated({ claim: { state, transaction } }: Accepted): Fault {
-  const isOpen = state === 'claimed' || state === 'pending'
-  const extras = { reason: 'payment_already_claimed', transaction }
-  return new Fault(isOpen ? 'payment_pending' : 'payment_replayed', undefined, { extras })
+/** Takes the money, and then has the work done; until it is, the same payment may come again. */
+async function settledFirst(ports: X402Ports, accepted: Accepted, offer: Offer): Promise<Funds> {
+  const settled = await settlePayment(ports, accepted)
+  if (settled.outcome !== 'settled') throw notSettled(settled, offer)
+  const { claim } = accepted
+  if (!(await ports.claims.begin(claim.key, leaseOf(offer)))) throw new Fault('payment_in_progress')
+  return new Prepaid(ports, claim, offer, settled.responseHeader)
 }
+
+/** The same payment for the same request: it gets the answer, and is never asked for another. */
+async function again(ports: X402Ports, claim: Claim, offer: Offer): Promise<Funds> {
+  const { state, transaction } = claim
+  const extras = { reason: 'payment_already_claimed', transaction }
+  if (state === 'claimed') throw new Fault('payment_in_progress', undefined, { extras })
+  if (state === 'pending') throw new Fault('payment_pending', undefined, { extras })
+  const answer = await ports.answers.find(claim.id)
+  if (answer) return new Replayed(claim, answer)
+  if (!claim.upfront || claim.deliveredAt) {
+    throw new Fault('answer_expired', undefined, { extras: { transaction } })
+  }
+  if (await ports.claims.begin(claim.key, leaseOf(offer))) return new Prepaid(ports, claim, offer)
+  throw new Fault('payment_in_progress', undefined, { extras })
+}
+
+/** Seconds for which nobody else takes the work up. */
+const leaseOf = ({ offering }: Offer): number =>
+  deadlineOf(offering.endpoint) + SETTLE_MARGIN_SECONDS
 
 const hashOf = ({ offering, input }: Offer): Buffer =>
   createHash('sha256')
     .update(`${offering.endpointId}\n${JSON.stringify(input) ?? ''}`)
     .digest()
-
-/** A verified payment. Nothing has moved until it is settled, so giving it up costs nothing. */
-class X402Funds implements Funds {
-  readonly source = 'x402'
-  readonly payer: string
-  readonly #ports: AcceptPorts
-  readonly #accepted: Accepted
-  readonly #offer: Offer
-  #open = true
-
-  constructor(ports: AcceptPorts, accepted: Accepted, offer: Offer) {
-    this.payer = `x402:${accepted.claim.key.payer}`
-    this.#ports = ports
-    this.#accepted = accepted
-    this.#offer = offer
-  }
-
-  async settle(outcome: Outcome): Promise<Receipt> {
-    if (outcome.kind !== 'delivered' || outcome.charged === 0n) {
-      return { source: this.source, charged: 0n as Micros, balance: undefined }
-    }
-    this.#open = false
-    const settled = await settlePayment(this.#ports, this.#accepted)
-    const headers = { 'PAYMENT-RESPONSE': settled.responseHeader }
-    const { price } = this.#offer
-    if (settled.outcome === 'settled') {
-      return { source: this.source, charged: price, balance: undefined, headers }
-    }
-    const extras = {
-      reason: settled.reason,
-      price_microdollars: json(price),
-      transaction: settled.tx,
-    }
-    if (settled.outcome === 'pending') {
-      throw new Fault('payment_pending', undefined, { extras, headers })
-    }
-    throw new Fault('payment_invalid', 'The payment was not settled.', { extras, headers })
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#open) return
-    this.#open = false
-    await this.#ports.claims.release(this.#accepted.claim.key)
-  }
-}

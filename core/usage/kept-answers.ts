@@ -1,0 +1,82 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import type { Pool } from 'pg'
+
+/** What a caller got, or would have got if the connection had lasted. */
+export interface KeptAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: unknown
+}
+
+const KEPT_HOURS = 24
+const BYTES_MAX = 1_048_576
+const CIPHER = 'aes-256-gcm'
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+/**
+ * Answers that were paid for, kept for a day, so that whoever lost one on the way gets it again by
+ * the same payment. Kept encrypted: the hub does not read its callers' mail, and neither does who
+ * steals a copy of the database.
+ */
+export class KeptAnswers {
+  readonly #pool: Pool
+  readonly #secret: Buffer
+
+  /** @param secret 32 bytes */
+  constructor(pool: Pool, secret: Buffer) {
+    this.#pool = pool
+    this.#secret = secret
+  }
+
+  /** Keeps an answer of at most 1 MiB; larger ones and streams are not kept. */
+  async keep(id: string, { status, headers, body }: KeptAnswer): Promise<void> {
+    const bytes = bytesOf(body)
+    if (bytes === undefined || bytes.length > BYTES_MAX) return
+    const isRaw = body instanceof Uint8Array
+    const head = Buffer.from(JSON.stringify({ status, headers, isRaw }))
+    const length = Buffer.alloc(4)
+    length.writeUInt32BE(head.length)
+    await this.#pool.query(
+      `INSERT INTO hub.kept_answer VALUES ($1, $2, now() + make_interval(hours => $3))
+       ON CONFLICT (id) DO NOTHING`,
+      [id, seal(this.#secret, id, Buffer.concat([length, head, bytes])), KEPT_HOURS],
+    )
+  }
+
+  /** Undefined: none was kept, or it is over. */
+  async find(id: string): Promise<KeptAnswer | undefined> {
+    const { rows } = await this.#pool.query<{ sealed: Buffer }>(
+      'SELECT sealed FROM hub.kept_answer WHERE id = $1 AND expires_at > now()',
+      [id],
+    )
+    const [row] = rows
+    if (!row) return undefined
+    const plain = open(this.#secret, id, row.sealed)
+    const split = 4 + plain.readUInt32BE()
+    const { isRaw, ...head } = JSON.parse(plain.toString('utf8', 4, split))
+    const bytes = plain.subarray(split)
+    return { ...head, body: isRaw ? bytes : JSON.parse(bytes.toString('utf8')) }
+  }
+}
+
+function bytesOf(body: unknown): Buffer | undefined {
+  if (body instanceof Uint8Array) return Buffer.from(body)
+  const isStream = typeof body === 'object' && body !== null && 'pipe' in body
+  return isStream ? undefined : Buffer.from(JSON.stringify(body ?? null))
+}
+
+/** The id is authenticated too: an answer cannot be put in another's place. */
+function seal(secret: Buffer, id: string, plain: Buffer): Buffer {
+  const iv = randomBytes(IV_BYTES)
+  const cipher = createCipheriv(CIPHER, secret, iv).setAAD(Buffer.from(id))
+  return Buffer.concat([iv, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+}
+
+function open(secret: Buffer, id: string, sealed: Buffer): Buffer {
+  const end = sealed.length - TAG_BYTES
+  const decipher = createDecipheriv(CIPHER, secret, sealed.subarray(0, IV_BYTES))
+    .setAAD(Buffer.from(id))
+    .setAuthTag(sealed.subarray(end))
+  return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES, end)), decipher.final()])
+}

@@ -1,0 +1,138 @@
+import { encodePaymentResponseHeader } from '@x402/core/http'
+import { Fault } from '../../../core/errors.ts'
+import { json, type Micros } from '../../../core/money.ts'
+import { type Accepted, type AcceptPorts, settlePayment } from '../../../core/payments/accept.ts'
+import type { Claim } from '../../../core/payments/claims.ts'
+import type { Settlement } from '../../../core/payments/offers.ts'
+import type { KeptAnswer, KeptAnswers } from '../../../core/usage/kept-answers.ts'
+import type { Funds, Offer, Outcome, Receipt } from '../call.ts'
+
+export interface X402Ports extends AcceptPorts {
+  readonly answers: KeptAnswers
+}
+
+const FREE = 0n as Micros
+const source = 'x402'
+const payerOf = ({ key }: Claim): string => `x402:${key.payer}`
+
+/** A verified payment. Nothing has moved until it is settled, so giving it up costs nothing. */
+export class OnDelivery implements Funds {
+  readonly source = source
+  readonly payer: string
+  readonly #ports: X402Ports
+  readonly #accepted: Accepted
+  readonly #offer: Offer
+  #open = true
+
+  constructor(ports: X402Ports, accepted: Accepted, offer: Offer) {
+    this.payer = payerOf(accepted.claim)
+    this.#ports = ports
+    this.#accepted = accepted
+    this.#offer = offer
+  }
+
+  /** The answer is kept before the money moves: whoever pays can have it, whatever happens. */
+  async settle(outcome: Outcome): Promise<Receipt> {
+    if (outcome.kind !== 'delivered' || outcome.charged === 0n) {
+      return { source, charged: FREE, balance: undefined }
+    }
+    this.#open = false
+    const { claim } = this.#accepted
+    await this.#ports.answers.keep(claim.id, outcome)
+    const settled = await settlePayment(this.#ports, this.#accepted)
+    if (settled.outcome !== 'settled') throw notSettled(settled, this.#offer)
+    const headers = { 'PAYMENT-RESPONSE': settled.responseHeader }
+    return { source, charged: this.#offer.price, balance: undefined, headers }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#open) return
+    this.#open = false
+    await this.#ports.claims.release(this.#accepted.claim.key)
+  }
+}
+
+/** A payment that has come already. Work that fails may be tried again with the same one. */
+export class Prepaid implements Funds {
+  readonly source = source
+  readonly payer: string
+  readonly #ports: X402Ports
+  readonly #claim: Claim
+  readonly #offer: Offer
+  readonly #response: string
+  #open = true
+
+  constructor(ports: X402Ports, claim: Claim, offer: Offer, response = responseOf(claim)) {
+    this.payer = payerOf(claim)
+    this.#ports = ports
+    this.#claim = claim
+    this.#offer = offer
+    this.#response = response
+  }
+
+  async settle(outcome: Outcome): Promise<Receipt> {
+    const headers = { 'PAYMENT-RESPONSE': this.#response }
+    if (outcome.kind !== 'delivered') {
+      return { source, charged: FREE, balance: undefined, headers }
+    }
+    await this.#ports.answers.keep(this.#claim.id, outcome)
+    await this.#ports.claims.end(this.#claim.key, true)
+    this.#open = false
+    return { source, charged: this.#offer.price, balance: undefined, headers }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#open) return
+    this.#open = false
+    await this.#ports.claims.end(this.#claim.key, false)
+  }
+}
+
+/** A payment that was answered before: the answer once more, at no cost. */
+export class Replayed implements Funds {
+  readonly source = source
+  readonly payer: string
+  readonly kept: KeptAnswer
+  readonly #claim: Claim
+
+  constructor(claim: Claim, kept: KeptAnswer) {
+    this.payer = payerOf(claim)
+    this.kept = kept
+    this.#claim = claim
+  }
+
+  async settle(): Promise<Receipt> {
+    const headers = {
+      'PAYMENT-RESPONSE': responseOf(this.#claim),
+      'Idempotency-Replayed': 'true',
+    }
+    return { source, charged: FREE, balance: undefined, headers }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+/** The receipt of a payment that was settled before. */
+function responseOf({ key, transaction, amount }: Claim): string {
+  if (transaction === null) throw new Fault('payment_pending')
+  const network = key.network as `${string}:${string}`
+  const { payer } = key
+  return encodePaymentResponseHeader({
+    success: true,
+    transaction,
+    network,
+    payer,
+    amount: String(amount),
+  })
+}
+
+/** What to tell of a payment that did not come, or may still. */
+export function notSettled(
+  { outcome, reason, tx, responseHeader }: Settlement,
+  { price }: Offer,
+): Fault {
+  const headers = { 'PAYMENT-RESPONSE': responseHeader }
+  const extras = { reason, price_microdollars: json(price), transaction: tx }
+  if (outcome === 'pending') return new Fault('payment_pending', undefined, { extras, headers })
+  return new Fault('payment_invalid', 'The payment was not settled.', { extras, headers })
+}

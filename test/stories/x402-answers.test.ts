@@ -1,0 +1,152 @@
+import { defineService, s, usd } from 'agenthub/plugin'
+import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { sleep } from '../../core/clock.ts'
+import { resolvePayments } from '../../core/payments/resolve.ts'
+import { callRpc } from '../../server/sandbox/rpc.ts'
+import { fund } from '../../server/sandbox/wallets.ts'
+import { ask, payFor, type Told } from '../support/ask.ts'
+import { useHub } from '../support/suite.ts'
+
+const PRICE = usd('0.001')
+
+/** A provider whose work can be watched, and made to fail. */
+const work = { done: 0, before: async () => {} }
+const watched = defineService({
+  slug: 'watched',
+  name: 'Watched',
+  category: 'test',
+  summary: 'Counts how often it works.',
+  provider: 'example',
+  endpoints: {
+    'POST /work': {
+      summary: 'Works.',
+      price: PRICE,
+      input: s.object({}),
+      handle: async () => {
+        await work.before()
+        return { done: ++work.done }
+      },
+    },
+  },
+})
+
+/** What a payer without a key gets for its money, whatever happens on the way. */
+describe('calls paid by x402', () => {
+  const hub = useHub({ plugins: [watched] })
+  let eve: ReturnType<typeof privateKeyToAccount>
+  beforeEach(async () => {
+    Object.assign(work, { done: 0, before: async () => {} })
+    eve = privateKeyToAccount(generatePrivateKey())
+    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+  })
+  const send = (payment?: string): Promise<Told> =>
+    ask(hub().url, '/proxy/watched/work', {
+      body: {},
+      headers: payment === undefined ? {} : { 'payment-signature': payment },
+    })
+  const sign = async (offered?: Told): Promise<string> =>
+    payFor(eve, hub().url, offered ?? (await send()))
+  const offered = ({ headers }: Told) =>
+    JSON.parse(Buffer.from(String(headers['payment-required']), 'base64').toString())
+  const usdc = (): Promise<bigint> => hub().hub.ports.chain.balanceOf(eve.address)
+  const query = async (sql: string) => (await hub().hub.pool.query(sql)).rows
+
+  it('are answered again by the same payment, without work or money', async () => {
+    const payment = await sign()
+    const first = await send(payment)
+    const again = await send(payment)
+    expect([first.status, again.status]).to.deep.equal([200, 200])
+    expect(again.body).to.deep.equal(first.body)
+    expect(again.headers).to.include({
+      'idempotency-replayed': 'true',
+      'x-charged-microdollars': '0',
+    })
+    expect(again.headers['payment-response']).to.be.a('string')
+    expect(work.done).to.equal(1)
+    expect(await usdc()).to.equal(usd('1') - PRICE)
+  })
+
+  it('keep the answer where nobody can read it', async () => {
+    await send(await sign())
+    const [row] = await query('SELECT sealed FROM hub.kept_answer ORDER BY id DESC LIMIT 1')
+    expect(row.sealed.includes('done')).to.equal(false)
+  })
+
+  it('tell that an answer is no longer kept, and what paid it', async () => {
+    const payment = await sign()
+    await send(payment)
+    await hub().hub.pool.query('DELETE FROM hub.kept_answer')
+    const { status, headers, body } = await send(payment)
+    expect([status, body['code']]).to.deep.equal([410, 'answer_expired'])
+    expect(body['transaction']).to.match(/^0x[0-9a-f]{64}$/)
+    expect(headers).to.not.have.property('payment-required')
+    expect(work.done).to.equal(1)
+  })
+
+  it('whose payer cannot pay after the work must be paid before it the next time', async () => {
+    const spent = await spending()
+    work.before = spent
+    const failed = await send(await sign())
+    expect([failed.status, failed.body['code']]).to.deep.equal([402, 'payment_invalid'])
+    expect(work.done).to.equal(1)
+    work.before = async () => {}
+    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+
+    const refused = await send(await sign())
+    expect(refused.body).to.include({ code: 'payment_invalid', reason: 'upfront_required' })
+    expect(offered(refused).accepts[0].extra).to.include({ paymentFlow: 'upfront' })
+    const prepaid = await sign(refused)
+    work.before = async () => {
+      expect(await usdc(), 'paid before the work').to.equal(usd('1') - PRICE)
+      throw new Error('the provider is down')
+    }
+    expect(await send(prepaid)).to.have.property('status', 502)
+    work.before = async () => {}
+    const served = await send(prepaid)
+    expect(served.status).to.equal(200)
+    expect(await usdc(), 'paid once').to.equal(usd('1') - PRICE)
+    const repeated = await send(prepaid)
+    expect(repeated.body).to.deep.equal(served.body)
+    expect(work.done).to.equal(2)
+  })
+
+  it('are booked when a payment that failed comes all the same', async () => {
+    work.before = await spending()
+    const payment = await sign()
+    expect(await send(payment)).to.have.property('status', 402)
+    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+    await submit(payment)
+    for (let tries = 0; tries < 50; tries++) {
+      await resolvePayments(hub().hub.ports, 0)
+      const [row] = await query(
+        `SELECT count(*)::integer AS n FROM hub.payment_claim c JOIN ledger.journal j ON j.id = c.id
+         WHERE c.state = 'confirmed' AND c.payer = '${eve.address.toLowerCase()}'`,
+      )
+      if (row.n > 0) return
+      await sleep(100)
+    }
+    expect.fail('not booked')
+  })
+
+  /** Sends all that eve has away, as soon as it is called. */
+  const spending = async (): Promise<() => Promise<void>> => {
+    const { rpcUrl } = hub().sandbox!
+    await callRpc(rpcUrl, 'anvil_setBalance', [eve.address, '0xde0b6b3a7640000'])
+    await callRpc(rpcUrl, 'anvil_impersonateAccount', [eve.address])
+    return async () => {
+      const amount = (await usdc()).toString(16).padStart(64, '0')
+      const data = `0xa9059cbb${'0'.repeat(24)}${'dead'.repeat(10)}${amount}`
+      const { address } = hub().hub.ports.asset
+      const transaction = { from: eve.address, to: address, data }
+      await callRpc(rpcUrl, 'eth_sendTransaction', [transaction])
+      while ((await usdc()) > 0n) await sleep(20)
+    }
+  }
+
+  /** Brings a payment on chain behind the hub's back, as a facilitator could that lied. */
+  const submit = async (payment: string): Promise<void> => {
+    const payload = JSON.parse(Buffer.from(payment, 'base64').toString())
+    await hub().sandbox!.money.facilitator.settle(payload, payload.accepted)
+  }
+})
