@@ -39,6 +39,7 @@ const Environment = z.object({
   HUB_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   HUB_COMMISSION_BPS: bps.default(1_000),
   HUB_SHARDS: z.coerce.number().int().min(1).max(64).default(2),
+  HUB_X402_MIN: dollars.prefault('0'),
   HUB_PAY_MAX_CALL: dollars.prefault('1'),
   HUB_PAY_MAX_KEY_DAY: dollars.prefault('50'),
   HUB_PAY_MAX_HOST_DAY: dollars.prefault('200'),
@@ -72,6 +73,8 @@ export interface Config {
   readonly baseUrl: string | undefined
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   readonly commissionBps: number
+  /** Cheaper calls are sold for credits alone: gas and fees would exceed the sale. */
+  readonly minX402: Micros
   /** The most that is paid to sellers: for one call, and in a UTC day. */
   readonly outflow: {
     readonly call: Micros
@@ -129,6 +132,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     baseUrl: e.HUB_BASE_URL,
     logLevel: e.HUB_LOG_LEVEL,
     commissionBps: e.HUB_COMMISSION_BPS,
+    minX402: e.HUB_X402_MIN,
     outflow: {
       call: e.HUB_PAY_MAX_CALL,
       key: e.HUB_PAY_MAX_KEY_DAY,

@@ -12,6 +12,7 @@ import { KeyRing } from '../core/identity/keys.ts'
 import { openShards } from '../core/identity/shards.ts'
 import { Ledger } from '../core/ledger/ledger.ts'
 import type { Log } from '../core/log.ts'
+import type { Micros } from '../core/money.ts'
 import { type Hex, USDC_BASE } from '../core/payments/asset.ts'
 import { createBuyer } from '../core/payments/buyer.ts'
 import type { Chain } from '../core/payments/chain.ts'
@@ -39,6 +40,7 @@ import { createHandle } from './proxy/handle.ts'
 import { createQuote } from './proxy/quote.ts'
 import { createRecord } from './proxy/record.ts'
 import { createRespond } from './proxy/respond.ts'
+import { callRoutes } from './rest/calls.ts'
 import { catalogRoutes } from './rest/catalog.ts'
 import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
 import { healthRoutes } from './rest/health.ts'
@@ -69,6 +71,7 @@ export interface HubOptions {
   readonly sandbox: boolean
   readonly commissionBps: number
   readonly outflow: Config['outflow']
+  readonly minX402: Micros
   /** Shards of the ledger, if this is a new installation. */
   readonly shards: number
   /** Seconds that a hold outlives its call's deadline, so that only after a crash it expires. */
@@ -177,7 +180,13 @@ function openDoors(core: Core, options: HubOptions) {
         credits: createCredits(ledger, standing, holdMarginSeconds),
         x402: createX402({ ledger, claims, offers, answers, log }),
       },
-      { offers, standing, creditsOnly: CREDITS_ONLY, minTopUp: MIN_PURCHASE },
+      {
+        offers,
+        standing,
+        creditsOnly: CREDITS_ONLY,
+        minTopUp: MIN_PURCHASE,
+        minX402: options.minX402,
+      },
     ),
     handle: createHandle(log, record),
     respond: createRespond(record),
@@ -189,6 +198,7 @@ function openDoors(core: Core, options: HubOptions) {
     ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes({ pool, ledger, standing, claims, offers, log }),
+    ...callRoutes(pool),
   ]
   return createApp({
     routes,

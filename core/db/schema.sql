@@ -58,6 +58,8 @@ CREATE TABLE hub.call (
 CREATE INDEX call_key ON hub.call USING btree (key_id, at);
 CREATE INDEX call_service ON hub.call USING btree (service, at);
 GRANT INSERT, SELECT ON hub.call TO hub_app;
+GRANT UPDATE ON hub.call(charged) TO hub_app;
+GRANT UPDATE ON hub.call(outcome) TO hub_app;
 
 CREATE TABLE hub.challenge (
   nonce text NOT NULL,

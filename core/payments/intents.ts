@@ -108,6 +108,14 @@ export class Intents {
     ])
   }
 
+  /** Puts a charge that came later into the record of its call, which says that it was open. */
+  async recordCharge(call: string, amount: bigint): Promise<void> {
+    await this.#pool.query(
+      `UPDATE hub.call SET charged = $2, outcome = 'taken' WHERE id = $1 AND outcome = 'unresolved'`,
+      [call, amount],
+    )
+  }
+
   /** Whom a seller had paid when it last delivered; undefined for one that never did. */
   async knownPayee(url: string): Promise<string | undefined> {
     const { rows } = await this.#pool.query<{ payee: string }>(

@@ -113,6 +113,7 @@ async function resolveIntent(ports: ResolvePorts, intent: Intent): Promise<boole
     { type: charged ? 'external.confirmed' : 'external.lost', amount: amount as Micros },
     { owner: sellers, id: call, meta: { tx } },
   )
+  if (charged) await intents.recordCharge(call, amount)
   await intents.conclude(call, 'confirmed', { transaction: tx })
   return true
 }

@@ -21,6 +21,8 @@ export interface Ways {
   /** Services that only credits can pay. */
   readonly creditsOnly: ReadonlySet<string>
   readonly minTopUp: Micros
+  /** Cheaper calls only credits can pay. */
+  readonly minX402: Micros
 }
 
 /**
@@ -34,7 +36,7 @@ export const createFund =
   async (caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Funds> => {
     if (offer.complaint) throw await refuse(offer.complaint, caller, offer, request, ways)
     if (offer.price === 0n) return GIFT
-    const x402 = ways.creditsOnly.has(request.slug) ? undefined : sources.x402
+    const x402 = takesX402(offer, request, ways) ? sources.x402 : undefined
     const keyed = caller.keyId === null ? undefined : caller
     const funds =
       (keyed && (await sources.freeCalls(keyed, offer))) ??
@@ -62,11 +64,12 @@ async function paymentRequired(
   caller: Caller | Keyless,
   offer: Offer,
   request: CallRequest,
-  { offers, standing, creditsOnly, minTopUp }: Ways,
+  ways: Ways,
 ): Promise<Fault> {
+  const { offers, standing, minTopUp } = ways
   const keyed = caller.keyId !== null
   const available = keyed ? await standing.balance(caller.credits) : 0n
-  const byX402 = !creditsOnly.has(request.slug)
+  const byX402 = takesX402(offer, request, ways)
   const headers: Record<string, string> = byX402
     ? { 'PAYMENT-REQUIRED': offers.offer(termsOf(offer, request.url)).header }
     : {}
@@ -89,6 +92,12 @@ async function paymentRequired(
   const detail = `This call costs ${offer.price} microdollars.${has}`
   return new Fault(code, detail, { extras, headers })
 }
+
+const takesX402 = (
+  { price }: Offer,
+  { slug }: CallRequest,
+  { creditsOnly, minX402 }: Ways,
+): boolean => !creditsOnly.has(slug) && price >= minX402
 
 const raise = (fault: Fault): never => {
   throw fault

@@ -24,6 +24,8 @@ describe('payments to sellers', () => {
       key: by.apiKey,
       body: { url: `${hub().sandbox!.sellerUrl}/weather?${query}` },
     })
+  const told = async (id: unknown, by = ada) =>
+    (await ask(hub().url, `/v1/calls/${String(id)}`, { key: by.apiKey })).body
   const balance = () => hub().balance(ada.keyId)
   const outflow = async (scope: string): Promise<bigint> => {
     const { rows } = await hub().hub.pool.query<{ amount: bigint }>(
@@ -44,17 +46,31 @@ describe('payments to sellers', () => {
       .that.matches(/^0x[0-9a-f]{64}$/)
     expect(body['upstream']).to.include({ status: 500, body: '{"error":"boom"}' })
     expect(await balance()).to.equal(usd('1') - PRICE)
+    const call = await told(headers['x-call-id'])
+    expect(call).to.include({ state: 'charged', charged_microdollars: Number(PRICE) })
+    expect(call['payment']).to.include({ state: 'paid', upstream_status: 500 })
     const { rows } = await hub().hub.pool.query('SELECT taken, delivered FROM hub.seller_record')
     expect(rows).to.deep.equal([{ taken: 1n, delivered: 0n }])
   })
 
   it('whose outcome is open are told as held, with the seller’s answer', async () => {
-    const { status, body } = await weather('fault=failing')
+    const { status, headers, body } = await weather('fault=failing')
     expect(status).to.equal(502)
+    const call = await told(headers['x-call-id'])
+    expect(call).to.include({ state: 'held', reserved_microdollars: Number(PRICE) })
+    expect(call['payment']).to.include({ state: 'unresolved', reason: 'upstream_error' })
     expect(body['charged_microdollars']).to.equal(0)
     expect(body['payment']).to.include({ state: 'unresolved' })
     expect(body['payment']).to.include.keys('nonce', 'valid_before', 'next')
     expect(body['upstream']).to.include({ status: 500, body: '{"error":"boom"}' })
+  })
+
+  it('are told to the key alone that made the call', async () => {
+    const { headers } = await weather('city=Oslo')
+    const call = await told(headers['x-call-id'])
+    expect(call).to.include({ state: 'charged', charged_microdollars: Number(PRICE) })
+    expect(await told(headers['x-call-id'], await hub().agent())).to.include({ code: 'not_found' })
+    expect(await told('no-call')).to.include({ code: 'not_found' })
   })
 
   it('pass what is large as a stream, whole', async () => {

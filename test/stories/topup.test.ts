@@ -33,7 +33,7 @@ describe('story: top-up', () => {
       ada   sends  ada for credits 4.000000     => 402 payment_replayed  ada 5.000000
       twin  sends  ada for credits 5.000000     => 402 payment_replayed  twin 0.000000
       bob   sends  ada for credits 5.000000     => 402 payment_replayed  bob 0.000000
-      bob   sends  ada for echo/say             => 402 payment_invalid  bob 0.000000
+      bob   sends  ada for echo/say             => 402 payment_replayed  bob 0.000000
       ada   sends  ada for credits 5.000000 ∥9  => 201 settled ×9  ada 5.000000  ada.usdc 5.000000
       `,
       paying(),

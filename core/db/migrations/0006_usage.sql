@@ -21,7 +21,7 @@ CREATE TABLE hub.call (
 CREATE INDEX call_service ON hub.call (service, at);
 CREATE INDEX call_key ON hub.call (key_id, at);
 
-GRANT SELECT, INSERT ON hub.call TO hub_app;
+GRANT SELECT, INSERT, UPDATE (charged, outcome) ON hub.call TO hub_app; -- what was open is told later
 
 -- How far a reader of the journal's order has come, for each shard.
 CREATE TABLE hub.cursor (
