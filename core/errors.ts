@@ -39,6 +39,11 @@ export const FAULTS = {
   unsupported_media_type: [415, 'Unsupported media type', 'Send Content-Type: application/json.'],
   unsupported_content_encoding: [415, 'Unsupported encoding', 'Send the body uncompressed.'],
   validation_failed: [422, 'Validation failed', 'See issues[].path and issues[].message.'],
+  idempotency_key_reused: [
+    422,
+    'Name used for another request',
+    'Take a new one, or repeat the first request unchanged.',
+  ],
   refused: [422, 'Refused by the service', 'See reason and detail.'],
   not_payable: [422, 'Not payable', 'The URL asks for no payment: call it directly.'],
   outflow_cap_reached: [

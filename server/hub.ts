@@ -197,7 +197,7 @@ function openDoors(core: Core, options: HubOptions) {
     ...registrationRoutes(pool, ledger, limits, site),
     ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
     ...walletRoutes({ pool, standing, clock }),
-    ...creditsRoutes({ pool, ledger, standing, claims, offers, log }),
+    ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
     ...callRoutes(pool),
   ]
   return createApp({

@@ -53,7 +53,7 @@ export async function acceptPayment(
   { claims, offers }: AcceptPorts,
   header: string,
   terms: SaleTerms,
-  purchase: Pick<Purchase, 'purpose' | 'requestHash' | 'payee' | 'commissionBps'>,
+  purchase: Pick<Purchase, 'id' | 'purpose' | 'requestHash' | 'payee' | 'commissionBps'>,
   needSeconds = 0,
 ): Promise<Accepted | { readonly repeated: Claim }> {
   const payment = read(offers, header)

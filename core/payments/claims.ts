@@ -5,6 +5,8 @@ import type { PaymentKey } from './offers.ts'
 
 /** What a payment is for, and what booking it will need. */
 export interface Purchase {
+  /** Of the purchase, where the buyer names it: it is paid once, by whichever payment comes. */
+  readonly id?: string | undefined
   readonly purpose: 'credits' | 'call'
   /** sha256 of exactly what is paid, to tell a repetition from another use. */
   readonly requestHash: Buffer
@@ -55,11 +57,17 @@ export class Claims {
   ): Promise<{ readonly mine: boolean; readonly claim: Claim }> {
     for (let tries = 0; tries < CLAIM_TRIES; tries++) {
       const mine = await this.#insert(key, what)
-      const claim = await this.find(key)
+      const claim = (await this.find(key)) ?? (await this.#paidBefore(what.id))
       if (claim) return { mine, claim }
       // Somebody else gave it up in between, since the payment was not valid then.
     }
     throw new Error('a claim was given up each time that it was read')
+  }
+
+  async #paidBefore(id: string | undefined): Promise<Claim | undefined> {
+    if (id === undefined) return undefined
+    const { rows } = await this.#pool.query<ClaimRow>(`${SELECT} WHERE id = $1`, [id])
+    return rows[0] && claimOf(rows[0])
   }
 
   async #insert(key: PaymentKey, what: Purchase): Promise<boolean> {
@@ -69,7 +77,7 @@ export class Claims {
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING`,
       [
         ...parts(key),
-        uuidv7(this.#clock.now().getTime()),
+        what.id ?? uuidv7(this.#clock.now().getTime()),
         what.purpose,
         what.requestHash,
         what.amount,

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
+import { uuidv7 } from '../../core/ids.ts'
+import { claimKey } from '../../core/ledger/idempotency.ts'
 import { json, type Micros, micros } from '../../core/money.ts'
 import {
   type AcceptPorts,
@@ -43,6 +46,7 @@ const HistoryItem = z.object({
 
 export interface CreditsPorts extends AcceptPorts {
   readonly pool: Pool
+  readonly clock: Clock
   readonly standing: Standing
 }
 
@@ -55,13 +59,28 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
     auth: 'key',
     body: z.strictObject({
       amount_microdollars: z.int().min(Number(MIN_PURCHASE)).max(Number(MAX_PURCHASE)),
+      purchase_id: z
+        .string()
+        .regex(/^[\w.:-]{1,128}$/, '1 to 128 letters, digits and . _ : -')
+        .optional()
+        .meta({
+          description:
+            'Your name for it: bought once, however often and with whichever payment it is sent.',
+        }),
     }),
     answer: { status: 201, or: 202, schema: Purchase },
-    faults: ['payment_required', 'payment_invalid', 'payment_replayed', 'facilitator_unavailable'],
+    faults: [
+      'payment_required',
+      'payment_invalid',
+      'payment_replayed',
+      'idempotency_key_reused',
+      'facilitator_unavailable',
+    ],
     handle: (request) => {
       const order = {
         caller: callerOf(request),
         amount: micros(request.body.amount_microdollars),
+        name: request.body.purchase_id,
         url: request.url,
         payment: request.header('payment-signature'),
       }
@@ -95,6 +114,8 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
 interface Order {
   readonly caller: Caller
   readonly amount: Micros
+  /** The buyer's own name for the purchase. */
+  readonly name: string | undefined
   readonly url: string
   readonly payment: string | undefined
 }
@@ -117,6 +138,7 @@ async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
   const requestHash = createHash('sha256').update(`${caller.keyId}\n${amount}`).digest()
   const payee = caller.credits.code
   const accepted = await acceptPayment(ports, order.payment, terms, {
+    id: await idOf(ports, order),
     purpose: 'credits',
     requestHash,
     payee,
@@ -132,6 +154,17 @@ async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
   const state = settled.booked ? 'settled' : 'pending'
   const done = { ...claim, state, transaction: tx ?? null } as const
   return shown(ports, caller, done, { 'PAYMENT-RESPONSE': responseHeader })
+}
+
+/** The id of a purchase that the buyer named; one that was named before keeps it. */
+async function idOf({ pool, clock }: CreditsPorts, order: Order): Promise<string | undefined> {
+  const { caller, name, amount } = order
+  if (name === undefined) return undefined
+  const key = `purchase:${name}`
+  const id = uuidv7(clock.now().getTime())
+  const claimed = await claimKey(pool, caller.credits, key, `credits ${amount}`, id)
+  if (claimed) return claimed.id
+  throw new Fault('idempotency_key_reused', `Another amount was bought as ${name}.`)
 }
 
 /** The same payment again: the same purchase is told once more, any other use is refused. */

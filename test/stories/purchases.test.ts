@@ -1,0 +1,82 @@
+import { expect } from 'chai'
+import { generatePrivateKey, type LocalAccount, privateKeyToAccount } from 'viem/accounts'
+import { usd } from '../../core/money.ts'
+import { callRpc } from '../../server/sandbox/rpc.ts'
+import { fund } from '../../server/sandbox/wallets.ts'
+import { ask, payFor, type Told } from '../support/ask.ts'
+import type { TestAgent } from '../support/hub.ts'
+import { useHub } from '../support/suite.ts'
+
+const AMOUNT = usd('1')
+
+/** Runtime code that answers every call with 32 bytes: the four given ones, then zeros. */
+const answering = (selector: string): string => `0x63${selector}60e01b60005260206000f3`
+const VALID = answering('1626ba7e') // the magic value of ERC-1271
+const INVALID = answering('ffffffff')
+
+describe('purchases of credits', () => {
+  const hub = useHub()
+  let ada: TestAgent
+  let wallet: LocalAccount
+  beforeEach(async () => {
+    ada = await hub().agent()
+    wallet = privateKeyToAccount(generatePrivateKey())
+    await fund(hub().sandbox!.rpcUrl, wallet.address, { usdc: 10n * AMOUNT })
+  })
+  const buy = (order: object = {}, payment?: string): Promise<Told> =>
+    ask(hub().url, '/v1/credits/purchase', {
+      key: ada.apiKey,
+      body: { amount_microdollars: Number(AMOUNT), ...order },
+      headers: payment === undefined ? {} : { 'payment-signature': payment },
+    })
+  const sign = async (order?: object, by = wallet): Promise<string> =>
+    payFor(by, hub().url, await buy(order))
+  const credits = () => hub().balance(ada.keyId)
+  const usdc = () => hub().hub.ports.chain.balanceOf(wallet.address)
+
+  it('that have a name are paid once, also by another payment', async () => {
+    const order = { purchase_id: 'order-1' }
+    const first = await buy(order, await sign(order))
+    const second = await buy(order, await sign(order))
+    expect([first.status, second.status]).to.deep.equal([201, 201])
+    expect(second.body['purchase_id']).to.equal(first.body['purchase_id'])
+    expect(await credits()).to.equal(AMOUNT)
+    expect(await usdc()).to.equal(9n * AMOUNT)
+  })
+
+  it('that have a name are paid once by eight payments at the same time', async () => {
+    const order = { purchase_id: 'order-2' }
+    const payments = await Promise.all(Array.from({ length: 8 }, () => sign(order)))
+    const told = await Promise.all(payments.map((payment) => buy(order, payment)))
+    for (const { status } of told) expect(status).to.be.oneOf([201, 202])
+    expect(new Set(told.map(({ body }) => body['purchase_id'])).size).to.equal(1)
+    expect(await credits()).to.equal(AMOUNT)
+    expect(await usdc()).to.equal(9n * AMOUNT)
+  })
+
+  it('keep their name for one amount, and for one key', async () => {
+    const order = { purchase_id: 'order-3' }
+    await buy(order, await sign(order))
+    const dearer = { ...order, amount_microdollars: 2 * Number(AMOUNT) }
+    const reused = await buy(dearer, await sign(dearer))
+    expect(reused).to.have.property('status', 422)
+    expect(reused.body).to.include({ code: 'idempotency_key_reused', charged_microdollars: 0 })
+    ada = await hub().agent()
+    expect(await buy(order, await sign(order))).to.have.property('status', 201)
+    expect(await credits()).to.equal(AMOUNT)
+  })
+
+  it('are paid by a wallet that is a contract, if it says so (ERC-1271)', async () => {
+    const signature = `0x${'5a'.repeat(66)}` as const
+    const contract = { ...wallet, signTypedData: async () => signature } as LocalAccount
+    await callRpc(hub().sandbox!.rpcUrl, 'anvil_setCode', [wallet.address, INVALID])
+    const refused = await buy({}, await sign({}, contract))
+    expect(refused).to.have.property('status', 402)
+    expect(await usdc()).to.equal(10n * AMOUNT)
+    await callRpc(hub().sandbox!.rpcUrl, 'anvil_setCode', [wallet.address, VALID])
+    const bought = await buy({}, await sign({}, contract))
+    expect(bought).to.have.property('status', 201)
+    expect(await credits()).to.equal(AMOUNT)
+    expect(await usdc()).to.equal(9n * AMOUNT)
+  })
+})
