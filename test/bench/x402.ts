@@ -1,0 +1,138 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import type { Terms } from '../../core/payments/terms.ts'
+import { type LoadResult, median, rounded, type Sample, summary } from './load.ts'
+import type { Report, Table, Target } from './main.ts'
+import { buy, gather, offerOf, sign } from './x402/buyers.ts'
+import { type Shop, startHub, startPeer } from './x402/shops.ts'
+
+const ROUNDS = 3
+const BUYERS = 64
+/** Paid requests of a turn, for each number of them at once. */
+const CELLS = [
+  { name: 'sequential', connections: 1, count: 60 },
+  { name: 'at_64', connections: 64, count: 384 },
+] as const
+const WARM_UP = [
+  { connections: 64, count: 256 },
+  { connections: 1, count: 10 },
+] as const
+
+/** One side of the comparison. */
+interface Side {
+  readonly name: 'hub' | 'express'
+  readonly shop: Shop
+  readonly terms: Terms
+}
+
+/**
+ * Paid requests per second of the whole hub, bought without a key, beside `@x402/express` that
+ * sells the same handler: both with the hub's own facilitator in their process, on one chain, in
+ * turns. While one is measured the other stands still.
+ */
+export async function x402(): Promise<Report> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
+  const shops: Shop[] = []
+  try {
+    const hub = await startHub(dataDir)
+    shops.push(hub)
+    const terms = await offerOf(hub.url)
+    const peer = await startPeer(hub.rpcUrl, terms.payTo)
+    shops.push(peer)
+    const sides: readonly Side[] = [
+      { name: 'hub', shop: hub, terms },
+      { name: 'express', shop: peer, terms: await offerOf(peer.url) },
+    ]
+    const buyers = await gather(BUYERS, hub.rpcUrl)
+    for (const { shop } of sides) shop.pause()
+    for (const cell of WARM_UP) for (const side of sides) await turn(side, cell, buyers)
+    const rounds: Round[] = []
+    for (let round = 0; round < ROUNDS; round++) {
+      const order = round % 2 === 0 ? sides : sides.toReversed()
+      rounds.push(await play(order, buyers))
+    }
+    return report(rounds)
+  } finally {
+    for (const shop of shops.reverse()) await shop.end()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+}
+
+/** The samples of one round by the name of their cell and side. */
+type Round = ReadonlyMap<string, Sample>
+type Cell = Omit<(typeof CELLS)[number], 'name'> | (typeof WARM_UP)[number]
+
+const keyOf = (cell: string, side: string): string => `${cell} ${side}`
+
+async function play(order: readonly Side[], buyers: readonly PrivateKeyAccount[]): Promise<Round> {
+  const round = new Map<string, Sample>()
+  for (const cell of CELLS) {
+    for (const side of order) round.set(keyOf(cell.name, side.name), await turn(side, cell, buyers))
+  }
+  return round
+}
+
+async function turn(
+  { shop, terms }: Side,
+  { connections, count }: Cell,
+  buyers: readonly PrivateKeyAccount[],
+): Promise<Sample> {
+  const payments = await sign(buyers, terms, count)
+  shop.resume()
+  try {
+    return await buy(shop.url, payments, connections)
+  } finally {
+    shop.pause()
+  }
+}
+
+function report(rounds: readonly Round[]): Report {
+  const figures: Record<string, number> = {}
+  const rows: (string | number)[][] = []
+  for (const { name: cell } of CELLS) {
+    for (const side of ['hub', 'express']) {
+      const key = keyOf(cell, side)
+      const samples = rounds.map((round) => round.get(key)!)
+      const { perSecond, p50Ms, p99Ms } = overall(samples)
+      const prefix = `${side}_${cell}`
+      figures[`${prefix}_paid_per_s`] = rounded(perSecond)
+      figures[`${prefix}_p50_ms`] = rounded(p50Ms)
+      figures[`${prefix}_p99_ms`] = rounded(p99Ms)
+      rows.push([side, cell.replace('_', ' '), rounded(perSecond), rounded(p50Ms), rounded(p99Ms)])
+    }
+    figures[`ratio_${cell}`] = rounded(ratio(rounds, cell), 2)
+  }
+  const samples = rounds.flatMap((round) => [...round.values()])
+  figures['errors'] = samples.reduce((sum, { errors }) => sum + errors, 0)
+  for (const { firstError } of samples) if (firstError !== undefined) console.error(firstError)
+  const columns = ['seller', 'requests', 'paid/s', 'p50 ms', 'p99 ms']
+  const table: Table = { title: `x402: ${ROUNDS} rounds in turns`, columns, rows }
+  return { name: 'x402', figures, tables: [table], targets: targets(figures) }
+}
+
+/** Latencies of all rounds together, and the rate of the middle one. */
+const overall = (samples: readonly Sample[]): LoadResult => ({
+  ...summary(samples),
+  perSecond: median(samples.map(({ calls, seconds }) => calls / seconds)),
+})
+
+const ratio = (rounds: readonly Round[], cell: string): number =>
+  median(
+    rounds.map((round) => {
+      const [ours, theirs] = ['hub', 'express'].map((side) => round.get(keyOf(cell, side))!)
+      return ours!.calls / ours!.seconds / (theirs!.calls / theirs!.seconds)
+    }),
+  )
+
+function targets(figures: Readonly<Record<string, number>>): Target[] {
+  const target = (name: string, figure: string, goal: number): Target => {
+    const value = figures[figure]!
+    return { name, goal: `≥ ${goal}`, value, met: value >= goal }
+  }
+  return [
+    target('paid requests per second to @x402/express, sequential', 'ratio_sequential', 1),
+    target('paid requests per second to @x402/express, 64 at once', 'ratio_at_64', 1.5),
+  ]
+}

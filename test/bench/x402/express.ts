@@ -1,0 +1,55 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { ExactEvmScheme } from '@x402/evm/exact/server'
+import { paymentMiddleware, x402ResourceServer } from '@x402/express'
+import express from 'express'
+import { maxPrice } from '../../../core/catalog/services.ts'
+import { type Hex, USDC_BASE } from '../../../core/payments/asset.ts'
+import { localFacilitator } from '../../../core/payments/facilitators/local.ts'
+import type { AnyEndpoint, Host } from '../../../core/plugin.ts'
+import echo from '../../../plugins/echo/index.ts'
+
+/**
+ * The peer: `@x402/express` as its documentation shows it, in a process of its own. It sells the
+ * same handler of the echo service at the same price and path, and settles by the facilitator
+ * that the hub's sandbox has, in its process too, with a gas wallet of its own.
+ */
+const [rpcUrl, key, payTo] = process.argv.slice(2) as [string, Hex, Hex]
+const MAX_TIMEOUT_SECONDS = 90 // what the hub offers
+const { network } = USDC_BASE
+const host: Host = { secret: () => undefined, log: () => {} }
+const endpoint: AnyEndpoint = echo(host).endpoints['POST /say']
+const JSON_TYPE = 'application/json'
+const CALL = {
+  id: 'call',
+  payer: 'nobody',
+  terms: undefined,
+  charge: () => {},
+  signal: new AbortController().signal,
+}
+
+const facilitator = localFacilitator({ rpcUrl, key, network, pollMs: 50 })
+const server = new x402ResourceServer(facilitator).register(network, new ExactEvmScheme())
+const { address: asset, name, version } = USDC_BASE
+const accepts = {
+  scheme: 'exact',
+  network,
+  payTo,
+  price: { amount: String(maxPrice(endpoint)), asset, extra: { name, version } },
+  maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
+}
+const app = express()
+app.use(
+  paymentMiddleware(
+    { 'POST /proxy/echo/say': { accepts, description: endpoint.summary, mimeType: JSON_TYPE } },
+    server,
+  ),
+)
+app.use(express.json())
+app.post('/proxy/echo/say', (request, response, next) => {
+  const answer = Promise.resolve(endpoint.handle({ ...CALL, input: request.body }))
+  void answer.then((body) => response.json(body)).catch(next)
+})
+const listening = app.listen(0, '127.0.0.1')
+await once(listening, 'listening')
+process.stdout.write(`ready at http://127.0.0.1:${(listening.address() as AddressInfo).port}\n`)

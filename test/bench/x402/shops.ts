@@ -1,0 +1,65 @@
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { elapsedMs, sleep } from '../../../core/clock.ts'
+import { type Kept, keep } from '../../../core/keeper.ts'
+import type { Hex } from '../../../core/payments/asset.ts'
+import { fund } from '../../../server/sandbox/wallets.ts'
+
+/** A process that sells `POST /proxy/echo/say` by x402. */
+export interface Shop {
+  /** Its origin. */
+  readonly url: string
+  /** Stops the process as a whole, so that it takes nothing from the other one's turn. */
+  pause(): void
+  resume(): void
+  end(): Promise<void>
+}
+
+const MAIN = new URL('../../../server/main.ts', import.meta.url).pathname
+const PEER = new URL('./express.ts', import.meta.url).pathname
+const READY_MS = 60_000
+const POLL_MS = 20
+const TEN_ETH = 10n ** 19n
+
+/** The whole hub as `npm start` starts it, and the chain that came with it. */
+export async function startHub(dataDir: string): Promise<Shop & { readonly rpcUrl: string }> {
+  const env = { HUB_DATA_DIR: dataDir, HUB_PORT: '0' }
+  const { kept, found } = await start([MAIN, 'serve'], env, /ready at (\S+)[^]*Chain +(\S+)/)
+  return { ...shopOf(kept, found[1]!), rpcUrl: found[2]! }
+}
+
+/** The peer on that chain, with a gas wallet of its own. */
+export async function startPeer(rpcUrl: string, payTo: Hex): Promise<Shop> {
+  const gas = generatePrivateKey()
+  await fund(rpcUrl, privateKeyToAddress(gas), { wei: TEN_ETH })
+  const { kept, found } = await start([PEER, rpcUrl, gas, payTo], {}, /ready at (\S+)/)
+  return shopOf(kept, found[1]!)
+}
+
+/** Starts a program of ours, and waits until it has printed that it is ready. */
+async function start(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  ready: RegExp,
+): Promise<{ readonly kept: Kept; readonly found: RegExpExecArray }> {
+  const { PATH = '' } = process.env
+  const kept = keep(process.execPath, args, { env: { PATH, ...env } })
+  const ended = kept.exited.then(() => true)
+  const deadline = elapsedMs() + READY_MS
+  while (elapsedMs() < deadline) {
+    const found = ready.exec(kept.tail())
+    if (found) return { kept, found }
+    if (await Promise.race([ended, sleep(POLL_MS).then(() => false)])) break
+  }
+  await kept.stop()
+  throw new Error(`${args[0]} did not start: ${kept.tail()}`)
+}
+
+const shopOf = (kept: Kept, url: string): Shop => ({
+  url,
+  pause: () => process.kill(kept.pid, 'SIGSTOP'),
+  resume: () => process.kill(kept.pid, 'SIGCONT'),
+  async end() {
+    process.kill(kept.pid, 'SIGCONT')
+    await kept.stop()
+  },
+})
