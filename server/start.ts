@@ -1,20 +1,16 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { privateKeyToAccount } from 'viem/accounts'
 import { type Clock, patience, systemClock } from '../core/clock.ts'
-import { type Config, ConfigError, type ProductionChain } from '../core/config.ts'
+import { type Config, ConfigError } from '../core/config.ts'
 import { derivedUuid } from '../core/ids.ts'
 import { SPEND } from '../core/ledger/postings.ts'
 import type { Log } from '../core/log.ts'
-import { type Hex, USDC_BASE } from '../core/payments/asset.ts'
-import { openChain } from '../core/payments/chain.ts'
-import { assertSupports } from '../core/payments/facilitator.ts'
-import { httpFacilitator } from '../core/payments/facilitators/http.ts'
-import { localFacilitator } from '../core/payments/facilitators/local.ts'
+import type { Hex } from '../core/payments/asset.ts'
 import type { Plugin } from '../core/plugin.ts'
 import { loadSigningKey, type SigningKey } from '../core/signing-key.ts'
-import { type Hub, type Money, openHub } from './hub.ts'
+import { type Hub, openHub } from './hub.ts'
+import { openRealMoney } from './real-money.ts'
 import { type Sandbox, startSandbox } from './sandbox/start.ts'
 
 /** What jobs need beside what resolves payments. */
@@ -56,7 +52,6 @@ export interface RunningHub {
 
 /** Requests at work get this long to finish when the hub stops. */
 const DRAIN_MS = 10_000
-const FINALITY_BLOCKS = 10n
 /** Before every other entry; only the order within its month matters. */
 const BOOKS_OPENED = new Date('2026-11-01T00:00:00Z')
 
@@ -74,8 +69,10 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     const { production, dataDir, databaseUrl } = config
     const sandbox = production ? undefined : await startSandbox({ dataDir, databaseUrl, log })
     if (sandbox) stops.push(() => sandbox.stop())
-    const money = sandbox?.money ?? (await realMoney(production!))
     const url = sandbox?.databaseUrl ?? databaseUrl!
+    const real = production && (await openRealMoney(production, url))
+    if (real) stops.push(() => real.stop())
+    const money = sandbox?.money ?? real!.money
     const signingKey = await loadSigningKey(config)
     let address = ''
     const hub = await openHub({
@@ -124,26 +121,6 @@ async function openBooks({ ledger }: Hub, { money, spendOpening }: Sandbox): Pro
   const id = derivedUuid(BOOKS_OPENED, money.spend.address)
   const event = { type: 'balance.opened', account: SPEND, amount: spendOpening } as const
   await ledger.post(event, { owner, id, meta: { block: String(number) } })
-}
-
-/** The chain, facilitator and wallets that the configuration names. */
-async function realMoney(production: ProductionChain): Promise<Money> {
-  const { rpcUrl, treasury, spendKey, facilitator: by } = production
-  const { network } = USDC_BASE
-  const facilitator =
-    'url' in by
-      ? httpFacilitator({ url: by.url })
-      : localFacilitator({ rpcUrl, key: by.gasKey, network })
-  await assertSupports(facilitator, network)
-  const others = 'gasKey' in by ? [privateKeyToAccount(by.gasKey).address] : []
-  return {
-    chain: openChain({ rpcUrl, network }),
-    facilitator,
-    treasury,
-    spend: privateKeyToAccount(spendKey),
-    others,
-    finality: FINALITY_BLOCKS,
-  }
 }
 
 async function listen(hub: Hub, { host, port }: Config): Promise<Server> {

@@ -121,6 +121,23 @@ CREATE TABLE hub.endpoint (
 );
 GRANT INSERT, SELECT, UPDATE ON hub.endpoint TO hub_app;
 
+CREATE TABLE hub.gas_wallet (
+  chain_id integer NOT NULL,
+  address hub.address NOT NULL,
+  opening bigint NOT NULL,
+  opened_at bigint NOT NULL,
+  booked boolean DEFAULT false NOT NULL,
+  rest bigint NOT NULL,
+  balance bigint,
+  low boolean,
+  looked_at timestamp with time zone,
+  CONSTRAINT gas_wallet_pkey PRIMARY KEY (chain_id, address),
+  CONSTRAINT gas_wallet_balance_check CHECK ((balance >= 0)),
+  CONSTRAINT gas_wallet_opening_check CHECK ((opening >= 0)),
+  CONSTRAINT gas_wallet_rest_check CHECK (((rest >= 0) AND (rest <= 999999999)))
+);
+GRANT INSERT, SELECT, UPDATE ON hub.gas_wallet TO hub_app;
+
 CREATE TABLE hub.kept_answer (
   id uuid NOT NULL,
   sealed bytea NOT NULL,
@@ -361,6 +378,29 @@ GRANT UPDATE ON hub.reconciliation_exception(explanation) TO hub_app;
 GRANT UPDATE ON hub.reconciliation_exception(answer) TO hub_app;
 GRANT UPDATE ON hub.reconciliation_exception(answer_id) TO hub_app;
 
+CREATE TABLE hub.sent_transaction (
+  hash hub.hash NOT NULL,
+  chain_id integer NOT NULL,
+  sender hub.address NOT NULL,
+  nonce integer NOT NULL,
+  raw bytea NOT NULL,
+  payment bytea,
+  kept_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  mined_at timestamp with time zone,
+  wei bigint,
+  gwei bigint,
+  worth bigint,
+  CONSTRAINT sent_transaction_pkey PRIMARY KEY (hash),
+  CONSTRAINT sent_transaction_check CHECK ((num_nulls(mined_at, wei, gwei, worth) = ANY (ARRAY[0, 4]))),
+  CONSTRAINT sent_transaction_gwei_check CHECK ((gwei >= 0)),
+  CONSTRAINT sent_transaction_payment_check CHECK ((length(payment) = 32)),
+  CONSTRAINT sent_transaction_payment_key UNIQUE (payment),
+  CONSTRAINT sent_transaction_wei_check CHECK ((wei >= 0)),
+  CONSTRAINT sent_transaction_worth_check CHECK ((worth >= 0))
+);
+CREATE INDEX sent_transaction_number ON hub.sent_transaction USING btree (chain_id, sender, nonce);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.sent_transaction TO hub_app;
+
 CREATE TABLE hub.service (
   slug text NOT NULL,
   name text NOT NULL,
@@ -466,6 +506,13 @@ GRANT UPDATE ON hub.wallet_entry(transit) TO hub_app;
 GRANT UPDATE ON hub.wallet_entry(tx) TO hub_app;
 GRANT UPDATE ON hub.wallet_entry(answers) TO hub_app;
 GRANT UPDATE ON hub.wallet_entry(matched) TO hub_app;
+
+CREATE TABLE hub.wallet_nonce (
+  chain_id integer NOT NULL,
+  address hub.address NOT NULL,
+  CONSTRAINT wallet_nonce_pkey PRIMARY KEY (chain_id, address)
+);
+GRANT INSERT, SELECT, UPDATE ON hub.wallet_nonce TO hub_app;
 
 CREATE VIEW hub.seller_record AS
  SELECT seller,

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openDatabase } from '../../core/db/open.ts'
+import { createPool } from '../../core/db/pool.ts'
 import type { SandboxHosts } from '../../core/egress/sandbox.ts'
 import type { Log } from '../../core/log.ts'
 import { type Micros, micros } from '../../core/money.ts'
@@ -60,7 +61,10 @@ export async function startSandbox(options: {
     await endow(chain.rpcUrl, wallets)
     const { rpcUrl } = chain
     const { network } = USDC_BASE
-    const facilitator = localFacilitator({ rpcUrl, key: wallets.gas.key, network, pollMs: 50 })
+    const { key } = wallets.gas
+    const pool = createPool(database.url, { max: 4, role: 'hub_app' }) // used after the migration
+    stops.push(() => pool.end())
+    const facilitator = localFacilitator({ rpcUrl, key, network, pool, pollMs: 50 })
     const seller = await startSeller({
       facilitator,
       payTo: wallets.seller.account.address,

@@ -2,71 +2,82 @@ import { type PendingSettlementStore, x402Facilitator } from '@x402/core/facilit
 import type { SettleResponse } from '@x402/core/types'
 import { type FacilitatorEvmSigner, toFacilitatorEvmSigner } from '@x402/evm'
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
+import type { Pool } from 'pg'
 import { type Abi, concatHex, encodeFunctionData } from 'viem'
-import { assetOf, type Hex } from '../asset.ts'
+import { privateKeyToAddress } from 'viem/accounts'
+import { type Asset, assetOf, type Hex } from '../asset.ts'
 import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from '../facilitator.ts'
-import type { Nonces } from './nonces.ts'
+import { type GasWallet, gasWallet } from './gas-wallet.ts'
 import { createSender, isRefusal, NotSent, type Sender } from './sender.ts'
+import { storedOutbox } from './stored-outbox.ts'
 
 export interface LocalFacilitatorOptions {
   readonly rpcUrl: string
   /** The gas wallet's private key. It pays fees and never touches the money that it moves. */
   readonly key: Hex
   readonly network: string
+  /**
+   * Where transactions are kept: then several processes may send with the key, none is lost by a
+   * crash, and gas can be booked. At least two connections, migrated before the first payment.
+   * Left out: the memory of this process.
+   */
+  readonly pool?: Pool
   /** How long `settle` waits for a receipt before it answers "pending". @defaultValue 10000 */
   readonly confirmationTimeoutMs?: number
   /** Between two looks for a receipt. @defaultValue 250 */
   readonly pollMs?: number
   /** For each request to the node. @defaultValue 5000 */
   readonly rpcTimeoutMs?: number
-  /** Remembers transactions without a receipt; shared where several processes settle. */
-  readonly pending?: PendingSettlementStore
-  /** Transaction numbers; shared where several processes send with the key. */
-  readonly nonces?: Nonces
 }
 
 /** A facilitator in this process, with a key of its own. */
 export interface LocalFacilitator extends Facilitator {
   /** The gas wallet: it needs ETH. */
   readonly address: Hex
+  readonly gas: GasWallet
 }
 
 /**
  * Verifies and settles by our own node and key. `verify` throws `FacilitatorUnavailable` when the
  * node cannot be asked, instead of calling the payment invalid. `settle` answers
  * `settlement_pending` with the hash when no receipt came in time, and `not_broadcast` when it
- * failed before anything was sent.
+ * failed before anything was sent, as with an empty gas wallet.
  */
 export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilitator {
-  const { network, confirmationTimeoutMs = 10_000, pending } = options
-  const asset = assetOf(network)
-  const sender = createSender({ ...options, asset })
-  const node = watchNode(sender)
-  const scheme = new ExactEvmScheme(
-    toFacilitatorEvmSigner(node.signer, { confirmationTimeoutMs }),
-    pending === undefined ? {} : { pendingSettlementStore: pending },
-  )
-  const facilitator = new x402Facilitator().register(asset.network, scheme)
+  const asset = assetOf(options.network)
+  const sender = createSender({ ...options, asset, ...outboxOf(options, asset) })
+  const { confirmationTimeoutMs = 10_000 } = options
+  const attempt = (payment?: string) => attemptOf(sender, asset, confirmationTimeoutMs, payment)
   return {
     address: sender.address,
+    gas: gasWallet(sender, asset.chainId),
     async verify(payload, requirements) {
-      const before = node.outages()
+      const { facilitator, node } = attempt()
       const answer = await facilitator.verify(payload, requirements)
-      if (!answer.isValid && node.outages() > before) {
+      if (!answer.isValid && node.failed) {
         throw new FacilitatorUnavailable('The node did not answer while a payment was verified.')
       }
       return answer
     },
     async settle(payload, requirements) {
-      const before = node.outages()
+      const { facilitator, node } = attempt(signatureOf(payload))
       const answer = await facilitator.settle(payload, requirements)
-      const isOurs = !answer.success && !answer.transaction && node.outages() > before
+      const isOurs = !answer.success && !answer.transaction && node.failed
       return isOurs ? notBroadcast(answer) : answer
     },
     getSupported: async () =>
-      facilitator.getSupported() as Awaited<ReturnType<Facilitator['getSupported']>>,
+      attempt().facilitator.getSupported() as Awaited<ReturnType<Facilitator['getSupported']>>,
   }
 }
+
+function outboxOf({ pool, key }: LocalFacilitatorOptions, { chainId }: Asset) {
+  if (pool === undefined) return {}
+  return { outbox: storedOutbox(pool, { chainId, address: privateKeyToAddress(key) }) }
+}
+
+/** What the scheme knows a payment by. */
+const signatureOf = ({ payload }: Parameters<Facilitator['settle']>[0]): string | undefined =>
+  typeof payload['signature'] === 'string' ? payload['signature'] : undefined
 
 const notBroadcast = (answer: SettleResponse): SettleResponse => ({
   ...answer,
@@ -75,21 +86,30 @@ const notBroadcast = (answer: SettleResponse): SettleResponse => ({
 })
 
 /**
- * The signer that the scheme works with. The scheme takes a node that cannot be asked for an
- * invalid signature or a failed simulation; counting such failures tells them apart. At worst a
- * neighbour's outage makes an invalid payment "try again".
+ * A facilitator for one verification or settlement. The scheme takes a node that cannot be asked
+ * for an invalid signature or a failed simulation; `node.failed` tells them apart.
  */
-function watchNode({ address, client, send, receipt }: Sender) {
-  let count = 0
+function attemptOf(sender: Sender, { network }: Asset, confirmationTimeoutMs: number, of?: string) {
+  const node = { failed: false }
   const watched = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work
     } catch (error) {
-      if (error instanceof NotSent || isOutage(error)) count++
+      if (error instanceof NotSent || isOutage(error)) node.failed = true
       throw error
     }
   }
-  const signer: Omit<FacilitatorEvmSigner, 'getAddresses'> & { address: Hex } = {
+  const signer = toFacilitatorEvmSigner(signerOf(sender, watched, of), { confirmationTimeoutMs })
+  const scheme = new ExactEvmScheme(signer, { pendingSettlementStore: pendingOf(sender) })
+  return { facilitator: new x402Facilitator().register(network, scheme), node }
+}
+
+function signerOf(
+  { address, client, send, receipt }: Sender,
+  watched: <T>(work: Promise<T>) => Promise<T>,
+  payment?: string,
+): Omit<FacilitatorEvmSigner, 'getAddresses'> & { address: Hex } {
+  return {
     address,
     readContract: ({ abi, args = [], ...call }) =>
       watched(client.readContract({ ...call, abi: abi as Abi, args })),
@@ -98,13 +118,23 @@ function watchNode({ address, client, send, receipt }: Sender) {
     getCode: (call) => watched(client.getCode(call)),
     writeContract: ({ address: to, abi, functionName, args, dataSuffix = '0x' }) => {
       const data = encodeFunctionData({ abi: abi as Abi, functionName, args })
-      return watched(send({ to, data: concatHex([data, dataSuffix]) }))
+      return watched(send({ to, data: concatHex([data, dataSuffix]) }, payment))
     },
     sendTransaction: (call) => watched(send(call)),
     waitForTransactionReceipt: ({ hash, timeout = 0 }) => receipt(hash, timeout),
   }
-  return { signer, outages: () => count }
 }
+
+/**
+ * Payments under way, as the scheme asks for them. It would note a hash only after it has waited
+ * for the receipt, and forget it while it waits again; the outbox keeps it from before the
+ * transaction leaves until its receipt is seen, and needs neither.
+ */
+const pendingOf = ({ underWay }: Sender): PendingSettlementStore => ({
+  get: underWay,
+  set: async () => {},
+  delete: async () => {},
+})
 
 const isOutage = (error: unknown): boolean =>
   !isRefusal(error) && /HttpRequestError|TimeoutError|WebSocketRequestError/.test(names(error))

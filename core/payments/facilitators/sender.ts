@@ -10,15 +10,15 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { base } from 'viem/chains'
 import { elapsedMs, sleep } from '../../clock.ts'
 import type { Asset, Hex } from '../asset.ts'
-import { memoryNonces, type Nonces } from './nonces.ts'
+import { memoryOutbox, type Outbox, type Reception, type Wire } from './outbox.ts'
 
 export interface SenderOptions {
   readonly rpcUrl: string
   /** Pays for gas; signs transactions and nothing else. */
   readonly key: Hex
   readonly asset: Asset
-  /** Where several processes send with one key, a source that they share. */
-  readonly nonces?: Nonces
+  /** Gives out transaction numbers. @defaultValue `memoryOutbox()`, for this process alone */
+  readonly outbox?: Outbox
   /** For each request to the node. @defaultValue 5000 */
   readonly rpcTimeoutMs?: number
   /** Between two looks for a receipt. @defaultValue 250 */
@@ -38,57 +38,62 @@ export class NotSent extends Error {
 export type Sender = ReturnType<typeof createSender>
 
 const GAS_MARGIN_PERCENT = 20n
-/** Another process may have used the number: then the next one. */
-const NONCE_TRIES = 3
 const NONCE_USED = /nonce too low|nonce is too low|replacement transaction underpriced/i
+/** Of JSON-RPC. */
+const INTERNAL_ERROR = -32_603
 const KNOWN = /already known|already imported|known transaction/i
 
 /** Sends transactions from one key. Every request to the node has a time-out. */
 export function createSender(options: SenderOptions) {
-  const { rpcUrl, asset, rpcTimeoutMs = 5_000, pollMs = 250, nonces = memoryNonces() } = options
+  const { rpcUrl, asset, rpcTimeoutMs = 5_000, pollMs = 250, outbox = memoryOutbox() } = options
   const account = privateKeyToAccount(options.key)
   const { address } = account
   const client = connect(rpcUrl, rpcTimeoutMs)
-  const count = () => client.getTransactionCount({ address, blockTag: 'pending' })
 
   /**
    * Signs and broadcasts a call, and answers its hash. Gas is estimated before a transaction
    * number is taken: a call that reverts uses none up, and leaves no gap that would hold back
    * all later ones (viem's `nonceManager` takes the number first).
+   * @param payment what it settles: while that is under way, nothing is sent again
    * @throws ExecutionRevertedError (wrapped by viem) when the call would revert, and NotSent
    *   when it was not broadcast for another reason. Doubt is no error: it answers the hash.
    */
-  async function send(call: Call): Promise<Hex> {
-    const prepared = await prepare(client, address, call)
-    let sent: Hex | undefined
-    try {
-      await nonces.next(count, async (first) => {
-        for (let nonce = first; ; nonce++) {
-          const signed = await account.signTransaction({
-            ...prepared,
-            chainId: asset.chainId,
-            nonce,
-          })
-          const refusal = await broadcast(client, signed)
-          if (refusal === undefined) {
-            sent = keccak256(signed)
-            return nonce
-          }
-          if (!NONCE_USED.test(refusal.message) || nonce - first + 1 === NONCE_TRIES) throw refusal
-        }
-      })
-    } catch (cause) {
-      if (sent === undefined) throw new NotSent('the transaction was not sent', { cause })
+  async function send(call: Call, payment?: string): Promise<Hex> {
+    const prepared = { ...(await prepare(client, address, call)), chainId: asset.chainId }
+    const wire: Wire = {
+      count: () => client.getTransactionCount({ address, blockTag: 'pending' }),
+      async sign(nonce) {
+        const raw = await account.signTransaction({ ...prepared, nonce })
+        return { nonce, raw, hash: keccak256(raw) }
+      },
+      broadcast: ({ raw }) => broadcast(client, raw),
     }
-    return sent as Hex
+    try {
+      return (await outbox.send(wire, payment)).hash
+    } catch (cause) {
+      throw new NotSent('the transaction was not sent', { cause })
+    }
   }
 
   return {
     address,
     client,
     send,
+    /**
+     * The transaction that a payment was sent with, if its fate is still open. It is sent once
+     * more, in case the node has lost it.
+     */
+    underWay: async (payment: string): Promise<Hex | undefined> => {
+      const sent = await outbox.underWay(payment)
+      if (sent) await broadcast(client, sent.raw)
+      return sent?.hash
+    },
     /** @throws Error when there is no receipt within `timeoutMs`. */
-    receipt: (hash: Hex, timeoutMs: number) => receipt(client, hash, timeoutMs, pollMs),
+    receipt: async (hash: Hex, timeoutMs: number) => {
+      const found = await receipt(client, hash, timeoutMs, pollMs)
+      await outbox.ended(hash).catch(() => {}) // then the payment is only asked after once more
+      return found
+    },
   }
 }
 
@@ -115,11 +120,14 @@ async function prepare(client: Client, account: Hex, call: Call) {
   }
 }
 
-/** The node's refusal. Undefined: it took the transaction, or may have taken it. */
-const broadcast = (client: Client, serializedTransaction: Hex): Promise<Error | undefined> =>
+const broadcast = (client: Client, serializedTransaction: Hex): Promise<Reception> =>
   client.sendRawTransaction({ serializedTransaction }).then(
-    () => undefined,
-    (error: Error) => (isRefusal(error) && !KNOWN.test(error.message) ? error : undefined),
+    () => ({ is: 'taken' }),
+    (error: Error) => {
+      if (!isRefusal(error) || walk(error, isTrouble)) return { is: 'unknown' }
+      if (KNOWN.test(error.message)) return { is: 'taken' }
+      return { is: 'refused', numberUsed: NONCE_USED.test(error.message), error }
+    },
   )
 
 async function receipt(client: Client, hash: Hex, timeoutMs: number, pollMs: number) {
@@ -140,6 +148,11 @@ const walk = (error: unknown, is: (cause: unknown) => boolean): boolean =>
 /** Whether the node answered, and refused. Anything else is a node that could not be asked. */
 export const isRefusal = (error: unknown): boolean =>
   walk(error, (cause) => cause instanceof RpcRequestError)
+
+/** An answer of something before the node, or of a node in trouble: it says nothing for sure. */
+const isTrouble = (cause: unknown): boolean =>
+  cause instanceof RpcRequestError &&
+  (cause.code === INTERNAL_ERROR || /time[d ]*-?out/i.test(cause.message))
 
 const isRevert = (error: unknown): boolean =>
   walk(error, (cause) => cause instanceof ExecutionRevertedError)

@@ -1,0 +1,224 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface, type Interface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import { createPool } from '../../../../core/db/pool.ts'
+import type { Hex } from '../../../../core/payments/asset.ts'
+import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
+import { NETWORK, type Stack, startStack } from '../stack.ts'
+import { type Prepared, prepare, proxyNode, type Served, shop } from './world.ts'
+
+const SETTLER = fileURLToPath(new URL('./settler.ts', import.meta.url))
+
+describe('a gas wallet whose transactions are kept in the database', function () {
+  this.timeout(20_000)
+  let stack: Stack
+  let database: FreshDatabase
+  const closers: (() => void)[] = []
+  before(async () => {
+    stack = await startStack()
+    database = await freshDatabase()
+  })
+  after(async () => {
+    for (const close of closers) close()
+    await database.drop()
+    await stack.stop()
+  })
+  beforeEach(async () => {
+    await stack.rpc('anvil_mine')
+    await database.admin.query('DELETE FROM hub.sent_transaction')
+  })
+
+  interface Settler {
+    readonly child: ChildProcess
+    readonly lines: Interface
+  }
+  const startSettler = async (rpcUrl = stack.rpcUrl): Promise<Settler> => {
+    const { wallets, payTo } = stack
+    const args = [SETTLER, rpcUrl, wallets.gas.key, database.url, NETWORK, payTo]
+    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+    closers.push(() => child.kill('SIGKILL'))
+    const lines = createInterface({ input: child.stdout })
+    await once(lines, 'line')
+    return { child, lines }
+  }
+  const settle = async ({ child, lines }: Settler, payments: readonly Prepared[]) => {
+    child.stdin!.write(`${JSON.stringify(payments)}\n`)
+    const [line] = (await once(lines, 'line')) as [string]
+    return JSON.parse(line) as { outcome: string; tx: Hex; reason?: string }[]
+  }
+  const node = async (...args: Parameters<typeof proxyNode>): Promise<Served> => {
+    const served = await proxyNode(...args)
+    closers.push(served.close)
+    return served
+  }
+  const facilitator = (rpcUrl = stack.rpcUrl, confirmationTimeoutMs = 5_000) =>
+    stack.facilitatorWith({ rpcUrl, pool: database.pool, confirmationTimeoutMs })
+  const nonceOf = async (tx: Hex | undefined): Promise<number> => {
+    const found = (await stack.rpc('eth_getTransactionByHash', tx)) as { nonce: Hex }
+    return Number(found.nonce)
+  }
+  const count = async (): Promise<number> =>
+    Number(await stack.rpc('eth_getTransactionCount', stack.facilitator.address, 'latest'))
+  const kept = async (): Promise<{ hash: Hex; nonce: number; payment: Buffer | null }[]> =>
+    (await database.admin.query('SELECT * FROM hub.sent_transaction ORDER BY nonce')).rows
+  /** No block comes while `work` runs. */
+  const withoutBlocks = async <T>(work: () => Promise<T>): Promise<T> => {
+    await stack.rpc('evm_setIntervalMining', 0)
+    await stack.rpc('evm_setAutomine', false)
+    try {
+      return await work()
+    } finally {
+      await stack.rpc('evm_setAutomine', true)
+      await stack.rpc('anvil_mine')
+    }
+  }
+
+  it('gives two processes with one key 40 numbers in a row, each once: all settle', async () => {
+    const [one, two] = await Promise.all([startSettler(), startSettler()])
+    const payments = await Promise.all(Array.from({ length: 40 }, () => prepare(stack)))
+    const first = await count()
+    const ends = await Promise.all([
+      settle(one, payments.slice(0, 20)),
+      settle(two, payments.slice(20)),
+    ])
+    expect(ends.flat().map(({ outcome }) => outcome)).to.deep.equal(Array(40).fill('settled'))
+    const numbers = await Promise.all(ends.flat().map(({ tx }) => nonceOf(tx)))
+    const inRow = Array.from({ length: 40 }, (_, i) => first + i)
+    expect(numbers.toSorted((a, b) => a - b)).to.deep.equal(inRow)
+    expect(await count()).to.equal(first + 40)
+    for (const { child } of [one, two]) child.stdin!.end()
+  })
+
+  it('knows after kill -9 what was broadcast: it settles and is not sent anew', async () => {
+    const args = await prepare(stack)
+    let child: ChildProcess | undefined
+    let sent: Hex | undefined
+    const { url } = await node(stack.rpcUrl, async ({ method, pass }) => {
+      if (method !== 'eth_sendRawTransaction') return undefined
+      sent = (await pass()).result as Hex
+      child!.kill('SIGKILL')
+      return 'none'
+    })
+    const settler = await startSettler(url)
+    ;({ child } = settler)
+    const first = await count()
+    const [pending, settled] = await withoutBlocks(async () => {
+      settler.child.stdin!.write(`${JSON.stringify([args])}\n`)
+      await once(settler.child, 'exit')
+      const asked = await shop(stack, facilitator(stack.rpcUrl, 100)).settle(...args)
+      const later = shop(stack, facilitator()).settle(...args)
+      await stack.rpc('anvil_mine')
+      return [asked, await later]
+    })
+    expect(pending).to.include({ outcome: 'pending', tx: sent })
+    expect(settled).to.include({ outcome: 'settled', tx: sent })
+    expect(await count()).to.equal(first + 1)
+  })
+
+  it('has no gap after kill -9 between the number and the broadcast: all settle', async () => {
+    const [lost, next] = await Promise.all([prepare(stack), prepare(stack)])
+    let child: ChildProcess | undefined
+    const { url } = await node(stack.rpcUrl, ({ method }) => {
+      if (method !== 'eth_sendRawTransaction') return undefined
+      child!.kill('SIGKILL')
+      return 'none'
+    })
+    const settler = await startSettler(url)
+    ;({ child } = settler)
+    const first = await count()
+    child.stdin!.write(`${JSON.stringify([lost])}\n`)
+    await once(child, 'exit')
+    expect(await count()).to.equal(first)
+    const settled = await shop(stack, facilitator()).settle(...next)
+    expect(settled.outcome).to.equal('settled')
+    const found = await shop(stack, facilitator()).settle(...lost)
+    expect(found.outcome).to.equal('settled')
+    expect([found.tx, settled.tx]).to.deep.equal((await kept()).map(({ hash }) => hash))
+    const receipt = await stack.rpc('eth_getTransactionReceipt', found.tx)
+    expect(receipt).to.include({ status: '0x1' })
+    expect(await count()).to.equal(first + 2)
+  })
+
+  it('sends what a node never heard of under its number, though nobody asks for it', async () => {
+    const first = await count()
+    const silent = await node(stack.rpcUrl, ({ method }) =>
+      method === 'eth_sendRawTransaction' ? 'none' : undefined,
+    )
+    const quick = { pool: database.pool, rpcTimeoutMs: 200, confirmationTimeoutMs: 100 }
+    const unheard = stack.facilitatorWith({ rpcUrl: silent.url, ...quick })
+    const pending = await shop(stack, unheard).settle(...(await prepare(stack)))
+    expect(pending.outcome).to.equal('pending')
+    const settled = await shop(stack, facilitator()).settle(...(await prepare(stack)))
+    expect(settled.outcome).to.equal('settled')
+    expect(await nonceOf(pending.tx)).to.equal(first)
+    expect(await nonceOf(settled.tx)).to.equal(first + 1)
+  })
+
+  it('takes no number twice where the node lags behind', async () => {
+    const first = await count()
+    const lagging = await node(stack.rpcUrl, ({ method }) =>
+      method === 'eth_getTransactionCount' ? { result: `0x${first.toString(16)}` } : undefined,
+    )
+    const payments = await Promise.all(Array.from({ length: 5 }, () => prepare(stack)))
+    const offers = shop(stack, facilitator(lagging.url))
+    const ends = await Promise.all(payments.map((args) => offers.settle(...args)))
+    expect(ends.map(({ outcome }) => outcome)).to.deep.equal(Array(5).fill('settled'))
+    expect(await count()).to.equal(first + 5)
+  })
+
+  it('uses a number again that the node has lost for half a minute', async () => {
+    const first = await count()
+    const lost = await withoutBlocks(async () => {
+      const offers = shop(stack, facilitator(stack.rpcUrl, 100))
+      const { tx } = await offers.settle(...(await prepare(stack)))
+      await stack.rpc('anvil_dropTransaction', tx)
+      return tx
+    })
+    await database.admin.query(
+      `UPDATE hub.sent_transaction SET kept_at = kept_at - interval '31 seconds'`,
+    )
+    const settled = await shop(stack, facilitator()).settle(...(await prepare(stack)))
+    expect(settled.outcome).to.equal('settled')
+    expect(await nonceOf(settled.tx)).to.equal(first)
+    expect(await stack.rpc('eth_getTransactionReceipt', lost)).to.equal(null)
+  })
+
+  it('sends a payment once, though it comes to two at the same time', async () => {
+    const args = await prepare(stack)
+    const first = await count()
+    const sent: unknown[] = []
+    const both = await node(stack.rpcUrl, async ({ method, params, pass }) => {
+      if (method !== 'eth_sendRawTransaction') return undefined
+      const answer = await pass()
+      if (sent.push(params[0]) === 2) await stack.rpc('anvil_mine')
+      return answer
+    })
+    const ends = await withoutBlocks(() =>
+      Promise.all([1, 2].map(() => shop(stack, facilitator(both.url)).settle(...args))),
+    )
+    expect(new Set(sent).size).to.equal(1)
+    expect(new Set(ends.map(({ tx }) => tx)).size).to.equal(1)
+    expect(ends.map(({ outcome }) => outcome)).to.deep.equal(['settled', 'settled'])
+    expect(await count()).to.equal(first + 1)
+  })
+
+  it('does not serve a payment again whose receipt was seen', async () => {
+    const args = await prepare(stack)
+    const offers = shop(stack, facilitator())
+    expect((await offers.settle(...args)).outcome).to.equal('settled')
+    expect((await offers.settle(...args)).outcome).to.not.equal('settled')
+  })
+
+  it('lets nothing leave that could not be kept', async () => {
+    const heard: string[] = []
+    const { url } = await node(stack.rpcUrl, ({ method }) => void heard.push(method))
+    const pool = createPool('postgres://nobody@127.0.0.1:9/none', { max: 2 })
+    const unkept = stack.facilitatorWith({ rpcUrl: url, pool })
+    const settled = await shop(stack, unkept).settle(...(await prepare(stack)))
+    expect(settled).to.include({ outcome: 'pending' }) // whether it was sent before, nobody knows
+    expect(heard).to.not.include('eth_sendRawTransaction')
+    await pool.end()
+  })
+})
