@@ -59,7 +59,7 @@ async function refuse(
   return paymentRequired(caller, offer, request, ways)
 }
 
-/** The 402, for three readers at once: x402 clients (header), programs (members), people. */
+/** The 402, for three readers at once: x402 clients (header or members), programs, people. */
 async function paymentRequired(
   caller: Caller | Keyless,
   offer: Offer,
@@ -70,10 +70,11 @@ async function paymentRequired(
   const keyed = caller.keyId !== null
   const available = keyed ? await standing.balance(caller.credits) : 0n
   const byX402 = takesX402(offer, request, ways)
-  const headers: Record<string, string> = byX402
-    ? { 'PAYMENT-REQUIRED': offers.offer(termsOf(offer, request.url)).header }
-    : {}
+  const terms = { ...termsOf(offer, request.url), error: 'payment_required' }
+  const offered = byX402 ? offers.offer(terms) : undefined
+  const headers: Record<string, string> = offered ? { 'PAYMENT-REQUIRED': offered.header } : {}
   const extras = {
+    ...offered?.required,
     price_microdollars: json(offer.price),
     ...(keyed ? { available_microdollars: json(available) } : {}),
     next_steps: [

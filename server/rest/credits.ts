@@ -130,8 +130,9 @@ async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
     resource: { url, description: 'Credits of an AgentHub key', mimeType: 'application/json' },
   }
   const refuse = (code: 'payment_required' | 'payment_invalid', error?: string): Fault => {
-    const { header } = offers.offer(error === undefined ? terms : { ...terms, error })
-    const extras = { amount_microdollars: json(amount), ...(error ? { reason: error } : {}) }
+    const { header, required } = offers.offer({ ...terms, error: error ?? code })
+    const reason = error ? { reason: error } : {}
+    const extras = { ...required, amount_microdollars: json(amount), ...reason }
     return new Fault(code, undefined, { extras, headers: { 'PAYMENT-REQUIRED': header } })
   }
   if (order.payment === undefined) throw refuse('payment_required')

@@ -35,8 +35,8 @@ export const createX402 =
     const requestHash = hashOf(offer)
     const purchase = { purpose: 'call', requestHash, payee: payee.code, commissionBps } as const
     const refuse = (code: Refusal, reason: string, upfront = false): Fault => {
-      const { header } = ports.offers.offer({ ...terms, upfront, error: reason })
-      const extras = { reason, price_microdollars: json(offer.price) }
+      const { header, required } = ports.offers.offer({ ...terms, upfront, error: reason })
+      const extras = { ...required, reason, price_microdollars: json(offer.price) }
       return new Fault(code, undefined, { extras, headers: { 'PAYMENT-REQUIRED': header } })
     }
     const needSeconds = deadlineOf(offer.offering.endpoint)
