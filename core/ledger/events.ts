@@ -89,6 +89,13 @@ export type LedgerEvent =
       readonly to: Account
       readonly amount: Micros
     }
+  /** The chain has forgotten a payment: of the credits what is left goes back, the rest is lost. */
+  | {
+      readonly type: 'receipt.vanished'
+      readonly credits: Account
+      readonly recovered: Micros
+      readonly lost: Micros
+    }
   /** A transaction of ours was included in a block. */
   | {
       readonly type: 'gas.paid'

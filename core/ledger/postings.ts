@@ -19,15 +19,16 @@ const PAYOUTS = 'liabilities:payouts:in-transit'
 const SUSPENSE = 'liabilities:suspense'
 /** What providers owe, after a refund of what they had been paid out. */
 const RECEIVABLE = 'assets:receivable:providers'
-const GAS = 'assets:eth:base:gas'
+export const GAS = 'assets:eth:base:gas'
 const OPENING = { USDC: 'equity:opening', GWEI: 'equity:opening-eth' } as const
 const CONVERSION = { USDC: 'equity:conversion:usdc', GWEI: 'equity:conversion:eth' } as const
 const BREAKAGE = 'income:breakage'
+export const X402_LOSS = 'expenses:x402-loss'
 const EXPENSE = {
   freeTier: 'expenses:free-tier',
   gas: 'expenses:gas',
   facilitator: 'expenses:facilitator',
-  x402Loss: 'expenses:x402-loss',
+  x402Loss: X402_LOSS,
   difference: 'expenses:reconciliation-difference',
   badDebt: 'expenses:bad-debt',
 } as const
@@ -86,6 +87,10 @@ const RULES: {
   'credits.transferred': (e) => usdc(e.from, e.to, e.amount),
   'units.granted': (e) => move(GRANTED[e.asset], e.account, e.asset, e.units),
   'receipt.confirmed': (e) => usdc(TREASURY, IN_TRANSIT, e.amount),
+  'receipt.vanished': (e) => [
+    ...usdc(e.credits, IN_TRANSIT, e.recovered),
+    ...usdc(EXPENSE.x402Loss, IN_TRANSIT, e.lost),
+  ],
 
   'external.confirmed': (e) => usdc(EXTERNAL_SELLERS, SPEND, e.amount),
   'external.refunded': (e) => usdc(EXTERNAL_SELLERS, e.credits, e.amount),

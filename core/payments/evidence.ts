@@ -5,12 +5,22 @@ import type { Chain } from './chain.ts'
 export interface EvidencePorts {
   readonly chain: Chain
   readonly asset: Asset
-  /** Blocks on top of a transfer before it counts as final. */
+  /** Blocks with a small transfer and on top of it before it is final; of larger ones, more. */
   readonly finality: bigint
 }
 
 /** An authorization is given up only this long after its end, on the clock of the chain. */
 const MARGIN_MS = 30_000
+
+/** From how much on (microdollars) so many times the blocks are waited for: it is worth the attack. */
+const DEPTHS = [
+  [10_000_000_000n, 60n],
+  [100_000_000n, 6n],
+] as const
+
+/** In how many blocks, the first counted, a payment of so many microdollars is final. */
+export const blocksToWait = (finality: bigint, amount: bigint): bigint =>
+  finality * (DEPTHS.find(([from]) => amount >= from)?.[1] ?? 1n)
 
 /** A payment by an authorization of EIP-3009. */
 export interface Authorized {
@@ -44,11 +54,12 @@ export async function verdict(
   }
   const { tx } = known
   const { number } = await chain.head()
-  if (number - known.block + 1n < finality) return { is: 'open' }
+  const blocks = blocksToWait(finality, value)
+  if (number - known.block + 1n < blocks) return { is: 'open' }
   if (known.outcome === 'canceled') return { is: 'void' }
   const transfer = { tx, token: asset.address, from, to, value, nonce }
   const evidence = await chain.transferEvidence(transfer)
-  if (evidence.found === 'missing' || evidence.confirmations < finality) return { is: 'open' }
+  if (evidence.found === 'missing' || evidence.confirmations < blocks) return { is: 'open' }
   return evidence.found === 'confirmed' ? { is: 'paid', tx, block: known.block } : { is: 'void' }
 }
 

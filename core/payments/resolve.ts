@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { AccountRef, HoldRef, Ledger } from '../ledger/ledger.ts'
-import { EXTERNAL_SELLERS, IN_TRANSIT } from '../ledger/postings.ts'
+import { EXTERNAL_SELLERS, IN_TRANSIT, X402_LOSS } from '../ledger/postings.ts'
 import type { Log } from '../log.ts'
 import type { Micros } from '../money.ts'
 import type { Asset, Hex } from './asset.ts'
@@ -61,7 +61,7 @@ async function resolveClaim(ports: ResolvePorts, claim: Claim): Promise<boolean>
   const found = await verdict(ports, paid)
   if (found.is === 'open') return claim.state === 'failed' // no more is expected of it
   if (found.is === 'void') {
-    if (claim.state === 'settled') throw new Error(`claim ${claim.id} was booked and never paid`)
+    if (claim.state === 'settled') await bookVanished(ports, claim)
     await claims.conclude(claim.key, 'failed')
     const wasServed = claim.state === 'pending' && claim.purpose === 'call' && !claim.upfront
     if (wasServed) await claims.distrust(payer, 'never_settled')
@@ -76,6 +76,19 @@ async function resolveClaim(ports: ResolvePorts, claim: Claim): Promise<boolean>
   )
   await claims.conclude(claim.key, 'confirmed', tx)
   return true
+}
+
+/** A reorganisation of the chain took back a payment that was booked (security.md §1.4). */
+async function bookVanished({ ledger, log }: ResolvePorts, claim: Claim): Promise<void> {
+  const { id, amount, payee, purpose, key } = claim
+  const credits = await ledger.account(payee)
+  const left = purpose === 'credits' ? await ledger.balance(payee) : (0n as Micros)
+  const recovered = left < amount ? left : (amount as Micros)
+  const lost = (amount - recovered) as Micros
+  log.error({ claim: id, payer: key.payer, amount: String(amount) }, 'a booked payment vanished')
+  const owner = await onShardOf(credits, ledger.account(X402_LOSS))
+  const event = { type: 'receipt.vanished', credits: payee, recovered, lost } as const
+  await post(ledger, event, { owner, id, meta: { payer: key.payer, nonce: key.nonce } })
 }
 
 /** A block that was there before an instant, taking a block a second as the quickest pace. */
@@ -107,7 +120,7 @@ async function resolveIntent(ports: ResolvePorts, intent: Intent): Promise<boole
   if (!charged) {
     ports.log.error({ call, tx, amount: String(amount) }, 'paid outside after the hold went back')
   }
-  const sellers = await onShardOf(hold, ledger.account(EXTERNAL_SELLERS))
+  const sellers = await onShardOf(hold.owner, ledger.account(EXTERNAL_SELLERS))
   await post(
     ledger,
     { type: charged ? 'external.confirmed' : 'external.lost', amount: amount as Micros },
@@ -127,14 +140,11 @@ async function charge(ledger: Ledger, hold: HoldRef, amount: bigint): Promise<bo
   throw new Error(`call ${hold.call} was paid outside, and is not charged: ${outcome}`)
 }
 
-/** What a call has put into an account of all shards lies on the shard of its hold. */
+/** What an account has put into one of all shards lies on its own shard. */
 const onShardOf = async (
-  { owner }: HoldRef,
+  { shard }: AccountRef,
   account: Promise<AccountRef>,
-): Promise<AccountRef> => ({
-  ...(await account),
-  shard: owner.shard,
-})
+): Promise<AccountRef> => ({ ...(await account), shard })
 
 /** Releases the hold of a payment that was never taken; a charge on the seller's word goes back. */
 async function giveBack(ledger: Ledger, hold: HoldRef, amount: Micros): Promise<void> {

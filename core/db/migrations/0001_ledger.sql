@@ -112,6 +112,8 @@ INSERT INTO ledger.kind (id, event, phase, debits, credits, meaning) VALUES
     '{equity:conversion:usdc,assets:eth:base:gas}', 'a transaction of ours, in gwei and its worth in USDC'),
   (33, 'facilitator.charged', 0, '{expenses:facilitator}', '{assets:usdc:base:%}',
     'the fee of a facilitator'),
+  (41, 'receipt.vanished', 0, '{liabilities:agents:%:credits,expenses:x402-loss}',
+    '{assets:usdc:base:in-transit}', 'a payment that the chain has forgotten; what is spent is lost'),
   (34, 'wallet.moved', 0, '{assets:usdc:base:%}', '{assets:usdc:base:%}',
     'between two wallets of the house');
 -- What a person decides is booked with a name and a reason.

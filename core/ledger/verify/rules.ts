@@ -76,6 +76,7 @@ export const RULES: Readonly<Record<number, Rule>> = {
   38: decided('receivable.recovered', PROVIDER, RECEIVABLE),
   39: decided('receivable.written-off', 'expenses:bad-debt', RECEIVABLE),
   40: decided('balance.adjusted', ANY, ANY),
+  41: single('receipt.vanished', `${AGENT},expenses:x402-loss`, IN_TRANSIT),
 }
 
 const patterns = new Map<string, RegExp>()

@@ -101,6 +101,14 @@ export function chart({ credits, other, free, earnings }: Parties): readonly {
     ],
     'receivable.recovered': [{ earnings, amount }, move(earnings, receivable, 9n)],
     'receivable.written-off': [{ amount }, move('expenses:bad-debt', receivable, 9n)],
+    'receipt.vanished': [
+      { credits, recovered: micros(4n), lost: micros(5n) },
+      [
+        [credits, -4n],
+        ['expenses:x402-loss', -5n],
+        [wallet('in-transit'), 9n],
+      ],
+    ],
     'balance.adjusted': [
       { debit: 'expenses:bad-debt', credit: credits, asset: 'USDC', amount },
       move('expenses:bad-debt', credits, 9n),

@@ -78,7 +78,9 @@ export class Model {
     if (known) {
       const same =
         known.amount === terms.amount &&
+        known.asset === terms.asset &&
         known.payee === terms.payee &&
+        known.bps === terms.bps &&
         known.guards.join() === terms.guards.join()
       return same ? 'replayed' : 'id_reused_with_other_terms'
     }

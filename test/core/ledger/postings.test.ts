@@ -59,6 +59,12 @@ const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
   'credits.lapsed': of({ type: 'credits.lapsed', credits: CREDITS }),
   'credits.transferred': of({ type: 'credits.transferred', from: CREDITS, to: 'b' }),
   'receipt.confirmed': of({ type: 'receipt.confirmed' }),
+  'receipt.vanished': fc.record({ recovered: amount, lost: amount }).map((parts) => ({
+    type: 'receipt.vanished',
+    credits: CREDITS,
+    recovered: micros(parts.recovered),
+    lost: micros(parts.lost),
+  })),
   'external.confirmed': of({ type: 'external.confirmed' }),
   'external.refunded': of({ type: 'external.refunded', credits: CREDITS }),
   'external.lost': of({ type: 'external.lost' }),

@@ -163,7 +163,7 @@ describe('the verification of the books', () => {
 
   it('notices an outcome of other terms, one without its reserve, and a second one', async () => {
     const terms = 'every outcome has its reserve, and the same terms'
-    await database.admin.query('ALTER TABLE ledger.journal DROP CONSTRAINT journal_pkey')
+    await database.admin.query('ALTER TABLE ledger.journal DROP CONSTRAINT journal_pkey CASCADE')
     const twice = broken(
       await tampered('INSERT INTO ledger.journal SELECT * FROM ledger.journal WHERE kind = 3'),
     )

@@ -1,0 +1,58 @@
+import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { sleep } from '../../core/clock.ts'
+import { usd } from '../../core/money.ts'
+import { blocksToWait } from '../../core/payments/evidence.ts'
+import { resolvePayments } from '../../core/payments/resolve.ts'
+import { callRpc } from '../../server/sandbox/rpc.ts'
+import { fund } from '../../server/sandbox/wallets.ts'
+import { ask, payFor } from '../support/ask.ts'
+import { useHub } from '../support/suite.ts'
+
+const AMOUNT = usd('200')
+
+describe('a payment that the chain forgets', () => {
+  const hub = useHub()
+  const rpc = (method: string, ...params: unknown[]) =>
+    callRpc(hub().sandbox!.rpcUrl, method, params)
+
+  it('is taken back from the credits that are left, and the rest is a loss', async function () {
+    this.timeout(60_000)
+    const wallet = privateKeyToAccount(generatePrivateKey())
+    await fund(hub().sandbox!.rpcUrl, wallet.address, { usdc: AMOUNT })
+    const ada = await hub().agent()
+    const snapshot = await rpc('evm_snapshot')
+    const order = { key: ada.apiKey, body: { amount_microdollars: Number(AMOUNT) } }
+    const offered = await ask(hub().url, '/v1/credits/purchase', order)
+    const payment = await payFor(wallet, hub().url, offered)
+    const bought = await ask(hub().url, '/v1/credits/purchase', {
+      ...order,
+      headers: { 'payment-signature': payment },
+    })
+    expect(bought).to.have.property('status', 201)
+    expect(await ada.client.call('echo', '/say', { words: 'spent' })).to.include({ charged: 100n })
+
+    expect(await rpc('evm_revert', snapshot)).to.equal(true)
+    await rpc('evm_increaseTime', 600)
+    await rpc('evm_mine')
+    for (let tries = 0; tries < 100 && (await hub().balance(ada.keyId)) > 0n; tries++) {
+      await resolvePayments(hub().hub.ports, 0)
+      await sleep(50)
+    }
+    expect(await hub().balance(ada.keyId)).to.equal(0n)
+    expect(await hub().hub.ledger.balance('expenses:x402-loss')).to.equal(-100n)
+    expect(await hub().hub.ledger.balance('assets:usdc:base:in-transit')).to.equal(0n)
+    const again = await ask(hub().url, '/v1/credits/purchase', {
+      ...order,
+      headers: { 'payment-signature': payment },
+    })
+    expect(again.body).to.include({ code: 'payment_replayed' })
+  })
+
+  it('is waited for longer, the more it is worth', () => {
+    const waits = ['0.01', '99.99', '100', '9999', '10000'].map((text) =>
+      blocksToWait(10n, usd(text)),
+    )
+    expect(waits).to.deep.equal([10n, 10n, 60n, 60n, 600n])
+  })
+})
