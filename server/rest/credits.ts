@@ -69,6 +69,7 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
         }),
     }),
     answer: { status: 201, or: 202, schema: Purchase },
+    price: { min: MIN_PURCHASE, max: MAX_PURCHASE },
     faults: [
       'payment_required',
       'payment_invalid',

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { type Catalog, maxPrice, type Offering } from '../../core/catalog/services.ts'
 import { FAULTS, type FaultCode } from '../../core/errors.ts'
 import { EXTERNAL_SELLERS } from '../../core/ledger/postings.ts'
-import { decimal } from '../../core/money.ts'
+import { decimal, type Micros } from '../../core/money.ts'
+import { USDC_BASE } from '../../core/payments/asset.ts'
 import type { AnyRoute } from './route.ts'
 
 const EVERY_ROUTE: readonly FaultCode[] = ['internal_error', 'service_unavailable']
@@ -86,8 +87,8 @@ export function openapi(
     servers: [{ url: site.baseUrl }],
     paths,
     components: {
-      securitySchemes: { key: { type: 'http', scheme: 'bearer', bearerFormat: 'ahk_…' } },
-      schemas: { Problem: PROBLEM },
+      securitySchemes: SECURITY_SCHEMES,
+      schemas: { Problem: PROBLEM, PaymentRequired: PAYMENT_REQUIRED },
     },
   }
 }
@@ -108,9 +109,10 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
   const { status, or, schema } = route.answer
   return {
     summary: route.summary,
-    ...(route.auth === 'key' ? { security: [{ key: [] }] } : { security: [] }),
+    security: route.auth === 'none' ? [] : [{ apiKey: [] }],
     parameters: [...pathParameters(route.path), ...queryParameters(route.query)],
     ...(route.body ? { requestBody: jsonBody(jsonSchema(route.body)) } : {}),
+    ...(route.price ? { 'x-payment-info': { price: range(route.price), ...BY_X402 } } : {}),
     responses: {
       [status]: { description: 'Success', ...content(jsonSchema(schema, 'output')) },
       ...(or === undefined
@@ -124,21 +126,21 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
 function paidOperation(offering: Offering): Record<string, unknown> {
   const { endpoint, method } = offering
   const input = endpoint.input.json
-  const price = decimal(maxPrice(endpoint))
-  const fixed = typeof endpoint.price === 'bigint'
+  const max = maxPrice(endpoint)
+  const isFixed = typeof endpoint.price === 'bigint'
   const outside = offering.payee.code === EXTERNAL_SELLERS
   return {
     summary: endpoint.summary,
     tags: [offering.service.slug],
-    security: outside ? [{ key: [] }] : [{ key: [] }, {}],
+    security: outside ? [{ apiKey: [] }] : [{ credits: [] }, {}],
     ...(method === 'GET' || method === 'DELETE'
       ? { parameters: parametersOf(input) }
       : { requestBody: jsonBody(input) }),
     'x-payment-info': {
-      price: fixed
-        ? { mode: 'fixed', currency: 'USD', amount: price }
-        : { mode: 'dynamic', currency: 'USD', min: '0', max: price },
-      protocols: outside ? [] : [{ x402: { scheme: 'exact', network: 'eip155:8453' } }],
+      price: isFixed
+        ? { mode: 'fixed', currency: 'USD', amount: decimal(max) }
+        : range({ min: 0n as Micros, max }),
+      ...(outside ? BY_CREDITS : BY_X402),
     },
     responses: {
       200: { description: 'Charged and delivered', ...content(endpoint.output?.json ?? {}) },
@@ -146,6 +148,19 @@ function paidOperation(offering: Offering): Record<string, unknown> {
     },
   }
 }
+
+const range = ({ min, max }: { readonly min: Micros; readonly max: Micros }) => ({
+  mode: 'dynamic',
+  currency: 'USD',
+  min: decimal(min),
+  max: decimal(max),
+})
+
+/** Crawlers read each protocol as an object whose one member names it. */
+const BY_X402 = {
+  protocols: [{ x402: { version: 2, scheme: 'exact', network: USDC_BASE.network } }],
+} as const
+const BY_CREDITS = { protocols: [{ credits: { topup: '/v1/credits/purchase' } }] } as const
 
 interface ObjectSchema {
   readonly properties?: Readonly<Record<string, { readonly description?: string }>>
@@ -197,12 +212,31 @@ function problems(codes: readonly FaultCode[]): Record<string, unknown> {
       {
         description: same.map((code) => `${code}: ${FAULTS[code][2]}`).join('\n'),
         content: {
-          'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+          'application/problem+json': {
+            schema: {
+              $ref: `#/components/schemas/${same.some(isOffer) ? 'PaymentRequired' : 'Problem'}`,
+            },
+          },
         },
       },
     ]),
   )
 }
+
+const isOffer = (code: FaultCode): boolean => code === 'payment_required'
+
+/**
+ * The same keys by two names: crawlers take what refers to `apiKey` as closed to those without
+ * one, whatever else the operation allows.
+ */
+const KEY = { type: 'http', scheme: 'bearer', bearerFormat: 'ahk_…' } as const
+const SECURITY_SCHEMES = {
+  apiKey: { ...KEY, description: 'A key of the hub: GET /v1/register/challenge.' },
+  credits: {
+    ...KEY,
+    description: 'The same key, where none is needed: its free calls and its credits pay first.',
+  },
+} as const
 
 const PROBLEM = {
   type: 'object',
@@ -229,4 +263,22 @@ const PROBLEM = {
     retryable: { type: 'boolean' },
     charged_microdollars: { type: 'integer' },
   },
+} as const
+
+/** Where an offer may be paid, it stands beside the members of the problem. */
+const PAYMENT_REQUIRED = {
+  description:
+    'A problem with the offer of x402 version 2, which the header PAYMENT-REQUIRED carries too.',
+  allOf: [
+    { $ref: '#/components/schemas/Problem' },
+    {
+      type: 'object',
+      properties: {
+        x402Version: { const: 2 },
+        error: { type: 'string' },
+        resource: { type: 'object' },
+        accepts: { type: 'array', items: { type: 'object' } },
+      },
+    },
+  ],
 } as const

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { FaultCode } from '../../core/errors.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
+import type { Micros } from '../../core/money.ts'
 
 /** A request to a REST route, with everything that the route declares already checked. */
 export interface RestRequest<Body, Query> {
@@ -39,6 +40,8 @@ export interface Route<Body = unknown, Query = unknown> {
     readonly or?: number
     readonly schema: z.ZodType
   }
+  /** What is paid by x402 for it, in microdollars. */
+  readonly price?: { readonly min: Micros; readonly max: Micros }
   readonly faults?: readonly FaultCode[]
   readonly handle: (request: RestRequest<Body, Query>) => Promise<RestReply>
 }
