@@ -53,7 +53,7 @@ export async function acceptPayment(
   { claims, offers }: AcceptPorts,
   header: string,
   terms: SaleTerms,
-  purchase: Pick<Purchase, 'id' | 'purpose' | 'requestHash' | 'payee' | 'commissionBps'>,
+  purchase: Omit<Purchase, 'amount' | 'validBefore' | 'upfront'>,
   needSeconds = 0,
 ): Promise<Accepted | { readonly repeated: Claim }> {
   const payment = read(offers, header)

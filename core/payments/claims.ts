@@ -10,6 +10,8 @@ export interface Purchase {
   readonly purpose: 'credits' | 'call'
   /** sha256 of exactly what is paid, to tell a repetition from another use. */
   readonly requestHash: Buffer
+  /** sha256 of who sent it: nobody else gets the answer, though the chain shows the payment. */
+  readonly client?: Buffer | undefined
   /** Microdollars. */
   readonly amount: bigint
   /** Code of the account that is credited. */
@@ -73,8 +75,8 @@ export class Claims {
   async #insert(key: PaymentKey, what: Purchase): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `INSERT INTO hub.payment_claim (network, asset, payer, nonce, id, purpose, request_hash,
-         amount, payee, commission_bps, valid_before, upfront)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING`,
+         amount, payee, commission_bps, valid_before, upfront, client)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING`,
       [
         ...parts(key),
         what.id ?? uuidv7(this.#clock.now().getTime()),
@@ -85,6 +87,7 @@ export class Claims {
         what.commissionBps,
         what.validBefore,
         what.upfront ?? false,
+        what.client ?? null,
       ],
     )
     return rowCount === 1
@@ -179,7 +182,7 @@ const DISTRUST_DAYS = 30
 const CLAIM_TRIES = 20
 
 const COLUMNS = `network, asset, payer, nonce, id, purpose, request_hash, amount, payee,
-  commission_bps, valid_before, upfront, state, transaction, claimed_at, delivered_at`
+  commission_bps, valid_before, upfront, client, state, transaction, claimed_at, delivered_at`
 const SELECT = `SELECT ${COLUMNS} FROM hub.payment_claim`
 
 interface ClaimRow extends PaymentKey {
@@ -191,6 +194,7 @@ interface ClaimRow extends PaymentKey {
   readonly commission_bps: number
   readonly valid_before: Date
   readonly upfront: boolean
+  readonly client: Buffer | null
   readonly state: Claim['state']
   readonly transaction: string | null
   readonly claimed_at: Date
@@ -207,6 +211,7 @@ const claimOf = (row: ClaimRow): Claim => ({
   commissionBps: row.commission_bps,
   validBefore: row.valid_before,
   upfront: row.upfront,
+  client: row.client ?? undefined,
   state: row.state,
   transaction: row.transaction,
   claimedAt: row.claimed_at,

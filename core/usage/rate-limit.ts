@@ -1,5 +1,6 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { Fault } from '../errors.ts'
+import { networkOf } from './network.ts'
 
 /** Requests per minute of a key (specification §8). */
 export const TIERS = { free: 100, paid: 1_000 } as const
@@ -41,17 +42,6 @@ export class RateLimits {
   registration(ip: string): Promise<RateState> {
     return take(this.#registrations, networkOf(ip), 'registration')
   }
-}
-
-/** An IPv4 /24 or an IPv6 /64: what one party has at its command as a rule (design §7). */
-function networkOf(ip: string): string {
-  const v4 = /(\d+\.\d+\.\d+)\.\d+$/.exec(ip)?.[1]
-  if (v4 !== undefined) return v4
-  const [head = '', tail] = ip.split('::')
-  const left = head.split(':')
-  const right = tail === undefined ? [] : tail.split(':')
-  const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0')
-  return [...left, ...(tail === undefined ? [] : zeros), ...right].slice(0, 4).join(':')
 }
 
 async function take(limiter: RateLimiterMemory, key: string, policy: string): Promise<RateState> {

@@ -67,6 +67,21 @@ describe('calls paid by x402', () => {
     expect(await usdc()).to.equal(usd('1') - PRICE)
   })
 
+  it('are answered to nobody else who read the payment on the chain', async () => {
+    const payment = await sign()
+    await send(payment)
+    const ada = await hub().agent()
+    const stolen = await ask(hub().url, '/proxy/watched/work', {
+      body: {},
+      key: ada.apiKey,
+      headers: { 'payment-signature': payment },
+    })
+    expect(stolen.status).to.equal(402)
+    expect(stolen.body).to.include({ code: 'payment_replayed', reason: 'other_client' })
+    expect(stolen.headers, 'no offer to pay again').to.not.have.property('payment-required')
+    expect(work.done).to.equal(1)
+  })
+
   it('keep the answer where nobody can read it', async () => {
     await send(await sign())
     const [row] = await query('SELECT sealed FROM hub.kept_answer ORDER BY id DESC LIMIT 1')

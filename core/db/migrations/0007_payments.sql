@@ -12,6 +12,7 @@ CREATE TABLE hub.payment_claim (
   payee text NOT NULL,              -- the account that it credits
   commission_bps smallint NOT NULL CHECK (commission_bps BETWEEN 0 AND 10000),
   request_hash bytea NOT NULL,      -- sha256 of what it pays, exactly
+  client bytea,                     -- sha256 of who sent it: the chain shows a payment to everybody
   amount bigint NOT NULL CHECK (amount > 0), -- microdollars
   state text NOT NULL DEFAULT 'claimed'
     CHECK (state IN ('claimed', 'settled', 'confirmed', 'pending', 'failed')),

@@ -8,6 +8,7 @@ import {
   settlePayment,
 } from '../../../core/payments/accept.ts'
 import type { Claim } from '../../../core/payments/claims.ts'
+import { networkOf } from '../../../core/usage/network.ts'
 import type { CallRequest, Funds, Offer } from '../call.ts'
 import { deadlineOf } from '../provided.ts'
 import { notSettled, OnDelivery, Prepaid, Replayed, type X402Ports } from './x402-funds.ts'
@@ -33,7 +34,9 @@ export const createX402 =
     const { payee, commissionBps } = offer.offering
     const terms = termsOf(offer, request.url)
     const requestHash = hashOf(offer)
-    const purchase = { purpose: 'call', requestHash, payee: payee.code, commissionBps } as const
+    const client = clientOf(request)
+    const order = { requestHash, client, payee: payee.code, commissionBps }
+    const purchase = { purpose: 'call', ...order } as const
     const refuse = (code: Refusal, reason: string, upfront = false): Fault => {
       const { header, required } = ports.offers.offer({ ...terms, upfront, error: reason })
       const extras = { ...required, reason, price_microdollars: json(offer.price) }
@@ -59,6 +62,7 @@ export const createX402 =
     if (!repeated.requestHash.equals(requestHash) || repeated.state === 'failed') {
       throw refuse('payment_replayed', 'payment_already_claimed')
     }
+    if (!repeated.client?.equals(client)) throw elsewhere(repeated)
     return again(ports, repeated, offer)
   }
 
@@ -91,6 +95,18 @@ async function again(ports: X402Ports, claim: Claim, offer: Offer): Promise<Fund
 /** Seconds for which nobody else takes the work up. */
 const leaseOf = ({ offering }: Offer): number =>
   deadlineOf(offering.endpoint) + SETTLE_MARGIN_SECONDS
+
+/** Whoever reads the chain can send the payment too, but not get what it bought. */
+const elsewhere = ({ transaction }: Claim): Fault =>
+  new Fault('payment_replayed', 'Its answer is kept for the one who sent it first.', {
+    extras: { reason: 'other_client', transaction },
+  })
+
+/** By key, or else by network. */
+const clientOf = ({ authorization, ip }: CallRequest): Buffer =>
+  createHash('sha256')
+    .update(authorization ?? networkOf(ip))
+    .digest()
 
 const hashOf = ({ offering, input }: Offer): Buffer =>
   createHash('sha256')

@@ -1,0 +1,10 @@
+/** An IPv4 /24 or an IPv6 /64: what one party has at its command as a rule (design §7). */
+export function networkOf(ip: string): string {
+  const v4 = /(\d+\.\d+\.\d+)\.\d+$/.exec(ip)?.[1]
+  if (v4 !== undefined) return v4
+  const [head = '', tail] = ip.split('::')
+  const left = head.split(':')
+  const right = tail === undefined ? [] : tail.split(':')
+  const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0')
+  return [...left, ...(tail === undefined ? [] : zeros), ...right].slice(0, 4).join(':')
+}
