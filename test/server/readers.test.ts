@@ -50,7 +50,11 @@ const SOLD: Readonly<Record<string, Sold>> = {
 /** A request as any client of HTTP makes it. */
 interface Shopping {
   readonly url: string
-  readonly init: RequestInit & { readonly headers: Readonly<Record<string, string>> }
+  readonly init: {
+    readonly method: string
+    readonly headers: Record<string, string>
+    readonly body: string
+  }
 }
 
 /** Another's client, which we only use: it reads the header of the 402. */
