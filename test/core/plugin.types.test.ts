@@ -10,6 +10,7 @@ describe('the plugin API', () => {
     expect(Object.keys(api).toSorted()).to.deep.equal([
       'Refusal',
       'Reply',
+      'Taken',
       'Unresolved',
       'defineService',
       'micros',
