@@ -39,7 +39,7 @@ export async function x402(): Promise<Report> {
     const hub = await startHub(dataDir)
     shops.push(hub)
     const terms = await offerOf(hub.url)
-    const peer = await startPeer(hub.rpcUrl, terms.payTo)
+    const peer = await startPeer(hub, terms.payTo)
     shops.push(peer)
     const sides: readonly Side[] = [
       { name: 'hub', shop: hub, terms },

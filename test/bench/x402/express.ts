@@ -4,6 +4,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/server'
 import { paymentMiddleware, x402ResourceServer } from '@x402/express'
 import express from 'express'
 import { maxPrice } from '../../../core/catalog/services.ts'
+import { createPool } from '../../../core/db/pool.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/asset.ts'
 import { localFacilitator } from '../../../core/payments/facilitators/local.ts'
 import type { AnyEndpoint, Host } from '../../../core/plugin.ts'
@@ -12,9 +13,10 @@ import echo from '../../../plugins/echo/index.ts'
 /**
  * The peer: `@x402/express` as its documentation shows it, in a process of its own. It sells the
  * same handler of the echo service at the same price and path, and settles by the facilitator
- * that the hub's sandbox has, in its process too, with a gas wallet of its own.
+ * that the hub's sandbox has: in its process too, on the same chain and database, with a gas
+ * wallet of its own.
  */
-const [rpcUrl, key, payTo] = process.argv.slice(2) as [string, Hex, Hex]
+const [rpcUrl, databaseUrl, key, payTo] = process.argv.slice(2) as [string, string, Hex, Hex]
 const MAX_TIMEOUT_SECONDS = 90 // what the hub offers
 const { network } = USDC_BASE
 const host: Host = { secret: () => undefined, log: () => {} }
@@ -28,7 +30,8 @@ const CALL = {
   signal: new AbortController().signal,
 }
 
-const facilitator = localFacilitator({ rpcUrl, key, network, pollMs: 50 })
+const pool = createPool(databaseUrl, { max: 4, role: 'hub_app' })
+const facilitator = localFacilitator({ rpcUrl, key, network, pool, pollMs: 50 })
 const server = new x402ResourceServer(facilitator).register(network, new ExactEvmScheme())
 const { address: asset, name, version } = USDC_BASE
 const accepts = {
@@ -48,7 +51,7 @@ app.use(
 app.use(express.json())
 app.post('/proxy/echo/say', (request, response, next) => {
   const answer = Promise.resolve(endpoint.handle({ ...CALL, input: request.body }))
-  void answer.then((body) => response.json(body)).catch(next)
+  answer.then((body) => response.json(body), next)
 })
 const listening = app.listen(0, '127.0.0.1')
 await once(listening, 'listening')

@@ -1,5 +1,6 @@
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
+import { joinDatabase } from '../../../core/db/open.ts'
 import { type Kept, keep } from '../../../core/keeper.ts'
 import type { Hex } from '../../../core/payments/asset.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
@@ -20,18 +21,24 @@ const READY_MS = 60_000
 const POLL_MS = 20
 const TEN_ETH = 10n ** 19n
 
-/** The whole hub as `npm start` starts it, and the chain that came with it. */
-export async function startHub(dataDir: string): Promise<Shop & { readonly rpcUrl: string }> {
+/** The whole hub as `npm start` starts it, with the chain and the database that come with it. */
+export async function startHub(
+  dataDir: string,
+): Promise<Shop & { readonly rpcUrl: string; readonly databaseUrl: string }> {
   const env = { HUB_DATA_DIR: dataDir, HUB_PORT: '0' }
   const { kept, found } = await start([MAIN, 'serve'], env, /ready at (\S+)[^]*Chain +(\S+)/)
-  return { ...shopOf(kept, found[1]!), rpcUrl: found[2]! }
+  const { url: databaseUrl } = await joinDatabase({ dataDir })
+  return { ...shopOf(kept, found[1]!), rpcUrl: found[2]!, databaseUrl }
 }
 
-/** The peer on that chain, with a gas wallet of its own. */
-export async function startPeer(rpcUrl: string, payTo: Hex): Promise<Shop> {
+/** The peer on that chain and database, with a gas wallet of its own. */
+export async function startPeer(
+  { rpcUrl, databaseUrl }: Awaited<ReturnType<typeof startHub>>,
+  payTo: Hex,
+): Promise<Shop> {
   const gas = generatePrivateKey()
   await fund(rpcUrl, privateKeyToAddress(gas), { wei: TEN_ETH })
-  const { kept, found } = await start([PEER, rpcUrl, gas, payTo], {}, /ready at (\S+)/)
+  const { kept, found } = await start([PEER, rpcUrl, databaseUrl, gas, payTo], {}, /ready at (\S+)/)
   return shopOf(kept, found[1]!)
 }
 
