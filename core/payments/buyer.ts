@@ -144,7 +144,7 @@ async function conclude(
     return delivered(response, terms, seen.transaction)
   }
   response?.stream?.destroy()
-  const extras = told(terms, committed.signed, response, seen)
+  const extras = told(id, terms, committed.signed, response, seen)
   if (seen) {
     await note(id, 'paid', { transaction: seen.transaction, status, reason })
     return new Taken(reason, `${detail} It has taken the payment.`, extras)

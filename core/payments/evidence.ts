@@ -82,4 +82,4 @@ export async function evidenceOf(
 const MS_PER_SECOND = 1_000
 
 /** Of Unix seconds. */
-const dateOf = (seconds: bigint): Date => new Date(Number(seconds) * MS_PER_SECOND)
+export const dateOf = (seconds: bigint): Date => new Date(Number(seconds) * MS_PER_SECOND)

@@ -5,7 +5,7 @@ import { json } from '../money.ts'
 import { Reply } from '../plugin.ts'
 import type { Hex } from './asset.ts'
 import type { PaidOutcome, SignedPayment } from './buying.ts'
-import type { Evidence } from './evidence.ts'
+import { dateOf, type Evidence } from './evidence.ts'
 import type { Terms } from './terms.ts'
 
 /** Somebody may have taken the seller's place: it wants another address paid than the last time. */
@@ -37,12 +37,12 @@ export function delivered(response: EgressResponse, terms: Terms, tx: Hex | unde
 
 /** What a failed call shows: the seller's answer, where the money is, and what happens next. */
 export function told(
+  call: string,
   terms: Terms,
   { to, value, nonce, validBefore }: SignedPayment,
   response: EgressResponse | undefined,
   seen: Evidence | undefined,
 ) {
-  const next = 'Held until the chain shows whether the seller took it; then charged or given back.'
   return {
     payment: {
       state: seen ? 'taken' : 'unresolved',
@@ -52,11 +52,15 @@ export function told(
       ...(terms.payToChanged ? { caution: CAUTION } : {}),
       ...(seen
         ? { transaction: seen.transaction, block: json(seen.block) }
-        : { valid_before: json(validBefore), next }),
+        : { valid_before: dateOf(validBefore).toISOString(), next: nextOf(call) }),
     },
     upstream: response && upstreamOf(response),
   }
 }
+
+const nextOf = (call: string): string =>
+  'Held until the chain shows whether the seller took it; then charged or given back. ' +
+  `GET /v1/calls/${call} tells.`
 
 function upstreamOf({ status, headers, body }: EgressResponse) {
   const shown = body.subarray(0, BODY_SHOWN)

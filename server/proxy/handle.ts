@@ -50,17 +50,20 @@ async function run(offer: Offer, funds: Funds, request: CallRequest): Promise<Ju
   if (breach) throw breach // also when the handler caught it
   if (answer instanceof Unresolved) {
     const fault = new Fault(answer.code as FaultCode, answer.detail, { extras: answer.extras })
-    return { kind: 'unresolved', ...problem(fault, request.requestId, request.path) }
+    return { kind: 'unresolved', ...problem(fault, request.requestId, instanceOf(request)) }
   }
   if (answer instanceof Taken) {
     const reason = answer.code as FaultCode
     const fault = new Fault(reason, answer.detail, { extras: answer.extras })
-    const told = problem(fault, request.requestId, request.path, json(charged))
+    const told = problem(fault, request.requestId, instanceOf(request), json(charged))
     return { kind: 'taken', charged, reason, ...told }
   }
   const reply = answer instanceof Reply ? answer : new Reply(answer)
   return judge(reply, charged, offer)
 }
+
+/** The path that was asked, whatever stands before it inside the hub. */
+const instanceOf = ({ url }: CallRequest): string => new URL(url).pathname
 
 function judge(reply: Reply, charged: Micros, { offering }: Offer): Judged {
   assertSendable(reply)
