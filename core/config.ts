@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { isAddress } from 'viem'
 import { z } from 'zod'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 import { type Micros, usd } from './money.ts'
@@ -29,6 +30,14 @@ const dollars = z.string().transform((text, context) => {
     return z.NEVER
   }
 })
+/** Mixed case has to be the checksum of EIP-55: it tells a typing error. */
+const addresses = z.string().transform((text, context) => {
+  const names = text.split(',').map((name) => name.trim())
+  for (const name of names.filter((each) => !isAddress(each))) {
+    context.addIssue(`not an address in lower case or with its checksum: ${name}`)
+  }
+  return names.map((name) => name.toLowerCase())
+})
 const bps = z.coerce.number().int().min(0).max(10_000)
 
 const Environment = z.object({
@@ -37,6 +46,7 @@ const Environment = z.object({
   HUB_DATA_DIR: z.string().default('.agenthub'),
   HUB_BASE_URL: origin.optional(),
   HUB_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  HUB_ADMIN_WALLETS: addresses.optional(),
   HUB_COMMISSION_BPS: bps.default(1_000),
   HUB_SHARDS: z.coerce.number().int().min(1).max(64).default(2),
   HUB_X402_MIN: dollars.prefault('0'),
@@ -72,6 +82,8 @@ export interface Config {
   /** What callers see, if not the address that the server listens on. */
   readonly baseUrl: string | undefined
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  /** Wallets whose keys are administrators', in lower case. */
+  readonly admins: readonly string[]
   readonly commissionBps: number
   /** Cheaper calls are sold for credits alone: gas and fees would exceed the sale. */
   readonly minX402: Micros
@@ -131,6 +143,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     dataDir: resolve(e.HUB_DATA_DIR),
     baseUrl: e.HUB_BASE_URL,
     logLevel: e.HUB_LOG_LEVEL,
+    admins: e.HUB_ADMIN_WALLETS ?? [],
     commissionBps: e.HUB_COMMISSION_BPS,
     minX402: e.HUB_X402_MIN,
     outflow: {

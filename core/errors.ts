@@ -21,6 +21,7 @@ export const FAULTS = {
   payment_invalid: [402, 'Payment invalid', 'Sign a new payment for the terms of this offer.'],
   payment_replayed: [402, 'Payment already used', 'Sign a new payment: each one pays once.'],
   price_exceeds_max: [402, 'Price exceeds your maximum', 'Raise X-Max-Price, or do not call.'],
+  admin_only: [403, 'Administrators only', 'Use a key of a wallet in HUB_ADMIN_WALLETS.'],
   destination_not_allowed: [403, 'Destination not allowed', 'Call a public address.'],
   not_found: [404, 'Not found', 'Check the path; /openapi.json lists every route.'],
   service_not_found: [404, 'Service not found', 'GET /v1/services lists what there is.'],

@@ -20,6 +20,8 @@ export interface Doors {
   readonly openapi: () => Readonly<Record<string, unknown>>
   readonly call: (request: CallRequest) => Promise<Reply>
   readonly keys: KeyRing
+  /** Wallets of administrators, in lower case. */
+  readonly admins: readonly string[]
   readonly limits: RateLimits
   readonly standing: Standing
   /** What callers see as our address. */
@@ -113,7 +115,7 @@ const breakingOff = (stream: Readable, ctx: Context): Readable =>
 const jsonOf = (body: unknown): string => JSON.stringify(body ?? null)
 
 const serveRest =
-  (route: AnyRoute, { keys, limits, standing, baseUrl }: Doors): Middleware =>
+  (route: AnyRoute, { keys, admins, limits, standing, baseUrl }: Doors): Middleware =>
   async (ctx) => {
     const params = (ctx['params'] as Record<string, string> | undefined) ?? {}
     if (Object.values(params).some((value) => /\p{Cc}/u.test(value))) {
@@ -122,12 +124,15 @@ const serveRest =
     if (!URL.canParse(ctx.url, baseUrl())) throw new Fault('malformed_path')
     const url = new URL(`${ctx.path}${ctx.search}`, baseUrl()) // ours, whatever host was named
     const authorization = header(ctx, 'authorization')
-    const caller = route.auth === 'key' ? await keys.authenticate(authorization ?? '') : undefined
+    const caller = route.auth === 'none' ? undefined : await keys.authenticate(authorization ?? '')
     const rate = caller
       ? await limits.key(caller.keyId, await standing.tier(caller.credits))
       : route.unlimited
         ? undefined
         : await limits.address(ctx.ip)
+    if (route.auth === 'admin' && !admins.includes(caller?.wallet ?? '')) {
+      throw new Fault('admin_only')
+    }
     const body = route.body ? parse(route.body, (await readJson(ctx.req)) ?? {}) : undefined
     const query = route.query && parse(route.query, { ...ctx.query })
     const reply = await route.handle({

@@ -69,6 +69,8 @@ export interface HubOptions {
   readonly privileged: readonly Plugin[]
   readonly version: string
   readonly sandbox: boolean
+  /** Wallets of administrators, in lower case. */
+  readonly admins: readonly string[]
   readonly commissionBps: number
   readonly outflow: Config['outflow']
   readonly minX402: Micros
@@ -205,6 +207,7 @@ function openDoors(core: Core, options: HubOptions) {
     openapi: () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH }),
     call: (request) => call(steps, request),
     keys,
+    admins: options.admins,
     limits,
     standing,
     baseUrl,

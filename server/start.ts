@@ -82,6 +82,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       signingKey,
       money,
       sandbox: sandbox !== undefined,
+      admins: adminsOf(config, sandbox),
       holdMarginSeconds: options.holdMarginSeconds ?? 60,
       baseUrl: () => config.baseUrl ?? address,
       egress: {
@@ -110,6 +111,10 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     throw error
   }
 }
+
+/** In a sandbox, where nobody is named, the first agent: so that everything can be tried. */
+const adminsOf = ({ admins }: Config, sandbox: Sandbox | undefined): readonly string[] =>
+  admins.length > 0 || !sandbox ? admins : [sandbox.wallets.agent.account.address.toLowerCase()]
 
 /**
  * The test money that the spend wallet was given is there before the books: their opening. The

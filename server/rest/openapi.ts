@@ -100,7 +100,8 @@ const pathOf = ({ service, path }: Offering, proxyPath: string): string =>
 function restOperation(route: AnyRoute): Record<string, unknown> {
   const faults = [
     ...EVERY_ROUTE,
-    ...(route.auth === 'key' ? KEYED : []),
+    ...(route.auth === 'none' ? [] : KEYED),
+    ...(route.auth === 'admin' ? (['admin_only'] as const) : []),
     ...(route.body ? WITH_BODY : []),
     ...(route.query ? (['validation_failed'] as const) : []),
     ...(route.path.includes('{') ? (['malformed_path'] as const) : []),

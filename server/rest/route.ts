@@ -12,7 +12,7 @@ export interface RestRequest<Body, Query> {
   readonly params: Readonly<Record<string, string>>
   readonly body: Body
   readonly query: Query
-  /** Set when the route declares `auth: 'key'`. */
+  /** Set unless the route declares `auth: 'none'`. */
   readonly caller: Caller | undefined
   readonly header: (name: string) => string | undefined
 }
@@ -29,7 +29,8 @@ export interface Route<Body = unknown, Query = unknown> {
   /** `/v1/services/{slug}` */
   readonly path: string
   readonly summary: string
-  readonly auth: 'none' | 'key'
+  /** `admin`: a key whose wallet is an administrator's. */
+  readonly auth: 'none' | 'key' | 'admin'
   /** Not counted against the caller's network: it has a limit of its own, or must always answer. */
   readonly unlimited?: boolean
   readonly body?: z.ZodType<Body>
@@ -53,7 +54,7 @@ export type AnyRoute = Route<unknown, unknown>
 export const route = <Body = undefined, Query = undefined>(spec: Route<Body, Query>): AnyRoute =>
   spec as unknown as AnyRoute
 
-/** The caller of a route that declares `auth: 'key'`. */
+/** The caller of a route that needs a key. */
 export function callerOf({ caller }: { readonly caller: Caller | undefined }): Caller {
   if (!caller) throw new Fault('invalid_api_key')
   return caller

@@ -109,6 +109,16 @@ describe('the configuration', () => {
     })
   }
 
+  it('takes administrators in lower case or with their checksum, and no typing errors', () => {
+    const [one, two] = [`0x${'a'.repeat(40)}`, '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913']
+    const { admins } = readConfig({ HUB_ADMIN_WALLETS: `${one}, ${two}` })
+    expect(admins).to.deep.equal([one, two.toLowerCase()])
+    expect(readConfig({}).admins).to.deep.equal([])
+    for (const wrong of [two.replace('fC', 'Fc'), `${one},`, `${one}0`]) {
+      expect(() => readConfig({ HUB_ADMIN_WALLETS: wrong })).to.throw(/^HUB_ADMIN_WALLETS: not an/)
+    }
+  })
+
   it('never repeats a private key in its complaint', () => {
     const typo = `${KEY}9`
     expect(() => readConfig({ SPEND_WALLET_KEY: typo })).to.throw(/^(?!.*1111)/s)

@@ -54,6 +54,7 @@ describe('the application', () => {
         return call()
       },
       keys: new KeyRing(pool),
+      admins: [],
       limits: new RateLimits(),
       standing: new Standing(pool),
       baseUrl: () => 'https://hub.example',
