@@ -17,6 +17,10 @@ export const monthStart = (date: Date, offset = 0): Date =>
 /** The UTC month of `date` as `2026-11`. */
 export const monthName = (date: Date): string => date.toISOString().slice(0, 7)
 
+/** So many times 24 hours earlier. */
+export const daysBefore = (date: Date, days: number): Date =>
+  new Date(date.getTime() - days * 86_400_000)
+
 export const sleep = (ms: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, ms)

@@ -32,6 +32,12 @@ export const FAULTS = {
     'Send the same request again: it gets the answer.',
     true,
   ],
+  idempotency_in_progress: [
+    409,
+    'The first request is under way',
+    'Send the same request again: it gets the answer of the first.',
+    true,
+  ],
   nonce_used: [409, 'Nonce already used', 'Get a new challenge and sign its message.'],
   answer_expired: [410, 'Answer no longer kept', 'It was paid and answered; see transaction.'],
   nonce_expired: [410, 'Nonce expired', 'Get a new challenge and sign it in time.'],

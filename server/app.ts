@@ -12,6 +12,7 @@ import type { Standing } from '../core/usage/standing.ts'
 import { readJson } from './body.ts'
 import { faultOf, problem } from './problem.ts'
 import type { CallRequest, Reply } from './proxy/call.ts'
+import { idempotencyKeyOf } from './proxy/idempotent.ts'
 import { maxPriceOf } from './proxy/quote.ts'
 import { type AnyRoute, parse } from './rest/route.ts'
 
@@ -168,6 +169,7 @@ const proxy =
       ...(hasBody ? await readable(ctx) : { body: undefined }),
       authorization: header(ctx, 'authorization'),
       payment: header(ctx, 'payment-signature'),
+      idempotencyKey: idempotencyKeyOf(header(ctx, 'idempotency-key')),
       maxPrice: maxPriceOf(header(ctx, 'x-max-price')),
       ip: ctx.ip,
     })

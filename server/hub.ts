@@ -18,6 +18,7 @@ import { createBuyer } from '../core/payments/buyer.ts'
 import type { Chain } from '../core/payments/chain.ts'
 import { Claims } from '../core/payments/claims.ts'
 import type { Facilitator } from '../core/payments/facilitator.ts'
+import type { GasWallet } from '../core/payments/facilitators/gas-wallet.ts'
 import { Intents } from '../core/payments/intents.ts'
 import { createOffers } from '../core/payments/offers.ts'
 import type { ResolvePorts } from '../core/payments/resolve.ts'
@@ -26,6 +27,7 @@ import type { Host, Plugin } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { CallLog } from '../core/usage/calls.ts'
 import { FreeQuota } from '../core/usage/free-quota.ts'
+import { Idempotency } from '../core/usage/idempotency.ts'
 import { KeptAnswers } from '../core/usage/kept-answers.ts'
 import { RateLimits } from '../core/usage/rate-limit.ts'
 import { Standing } from '../core/usage/standing.ts'
@@ -37,12 +39,14 @@ import { createCredits } from './proxy/funds/credits.ts'
 import { createFreeCalls } from './proxy/funds/free-calls.ts'
 import { createX402 } from './proxy/funds/x402.ts'
 import { createHandle } from './proxy/handle.ts'
+import { createIdempotent } from './proxy/idempotent.ts'
 import { createQuote } from './proxy/quote.ts'
 import { createRecord } from './proxy/record.ts'
 import { createRespond } from './proxy/respond.ts'
 import { callRoutes } from './rest/calls.ts'
 import { catalogRoutes } from './rest/catalog.ts'
 import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
+import { financeRoutes } from './rest/finance.ts'
 import { healthRoutes } from './rest/health.ts'
 import { openapi } from './rest/openapi.ts'
 import { registrationRoutes } from './rest/registration.ts'
@@ -52,6 +56,8 @@ import { walletRoutes } from './rest/wallet.ts'
 export interface Money {
   readonly chain: Chain
   readonly facilitator: Facilitator
+  /** What the facilitator pays for gas with, if it is our own. */
+  readonly gas?: GasWallet
   readonly treasury: Hex
   /** Pays external sellers. */
   readonly spend: LocalAccount
@@ -172,24 +178,26 @@ function openDoors(core: Core, options: HubOptions) {
   const keys = new KeyRing(pool)
   const record = createRecord(calls, clock)
   const answers = new KeptAnswers(pool, options.signingKey.secretFor('kept-answers'))
+  const idempotency = new Idempotency(pool, answers)
+  const fund = createFund(
+    {
+      freeCalls: createFreeCalls(ledger, quota, standing, clock, holdMarginSeconds),
+      credits: createCredits(ledger, standing, holdMarginSeconds),
+      x402: createX402({ ledger, claims, offers, answers, log }),
+    },
+    {
+      offers,
+      standing,
+      creditsOnly: CREDITS_ONLY,
+      minTopUp: MIN_PURCHASE,
+      minX402: options.minX402,
+    },
+  )
   const steps: Steps = {
     authenticate: createAuthenticate(keys, (slug) => CREDITS_ONLY.has(slug)),
     limitRate: createLimitRate(limits, standing),
     quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY),
-    fund: createFund(
-      {
-        freeCalls: createFreeCalls(ledger, quota, standing, clock, holdMarginSeconds),
-        credits: createCredits(ledger, standing, holdMarginSeconds),
-        x402: createX402({ ledger, claims, offers, answers, log }),
-      },
-      {
-        offers,
-        standing,
-        creditsOnly: CREDITS_ONLY,
-        minTopUp: MIN_PURCHASE,
-        minX402: options.minX402,
-      },
-    ),
+    fund: createIdempotent(fund, { idempotency, standing, clock, holdMarginSeconds }),
     handle: createHandle(log, record),
     respond: createRespond(record),
   }
@@ -201,6 +209,7 @@ function openDoors(core: Core, options: HubOptions) {
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
     ...callRoutes(pool),
+    ...financeRoutes({ pool, outflow: options.outflow, log }),
   ]
   return createApp({
     routes,

@@ -21,6 +21,8 @@ export interface CallRequest {
   readonly authorization: string | undefined
   /** The PAYMENT-SIGNATURE header of x402. */
   readonly payment: string | undefined
+  /** The caller's own name for the request: it is charged once. */
+  readonly idempotencyKey: string | undefined
   /** Dearer calls are refused before they are made. */
   readonly maxPrice: Micros | undefined
   readonly ip: string
@@ -78,7 +80,7 @@ export interface Funds extends AsyncDisposable {
   /** The id of a key, `x402:` and a wallet that was proved, or `nobody`. */
   readonly payer: string
   /** The answer that this payment had before: nothing is to be done. */
-  readonly kept?: KeptAnswer
+  readonly kept?: KeptAnswer | undefined
   /** Charges what was delivered or taken, refunds what failed, parks what is unresolved. */
   settle(outcome: Outcome): Promise<Receipt>
 }

@@ -24,7 +24,10 @@ describe('the table of faults', () => {
 
   it('never advises to repeat a request that is itself wrong', () => {
     const repeatable = CODES.filter((code) => FAULTS[code][0] < 429 && FAULTS[code].length > 3)
-    expect(repeatable, 'right, but early').to.deep.equal(['payment_in_progress'])
+    expect(repeatable, 'right, but early').to.deep.equal([
+      'payment_in_progress',
+      'idempotency_in_progress',
+    ])
   })
 
   it('keeps to the statuses that were decided: syntax 400, size 413, values 422', () => {

@@ -23,6 +23,16 @@ CREATE INDEX call_key ON hub.call (key_id, at);
 
 GRANT SELECT, INSERT, UPDATE (charged, outcome) ON hub.call TO hub_app; -- what was open is told later
 
+-- What a caller asked under a key of its own (Idempotency-Key); the id stands in ledger.idempotency, for
+-- ever. What failed may be tried again, each time as another call.
+CREATE TABLE hub.idempotent_call (
+  id uuid PRIMARY KEY,
+  call uuid NOT NULL,             -- the newest attempt
+  done boolean NOT NULL DEFAULT false,
+  busy_until timestamptz NOT NULL -- then at the latest it is over, whatever became of its process
+);
+GRANT SELECT, INSERT, UPDATE ON hub.idempotent_call TO hub_app;
+
 -- How far a reader of the journal's order has come, for each shard.
 CREATE TABLE hub.cursor (
   name text NOT NULL,

@@ -1,0 +1,118 @@
+import type { Pool } from 'pg'
+import { Fault } from '../errors.ts'
+import type { Account } from '../ledger/events.ts'
+import { claimKey } from '../ledger/idempotency.ts'
+import type { AccountRef } from '../ledger/ledger.ts'
+import type { KeptAnswer, KeptAnswers } from './kept-answers.ts'
+
+/** A request under a caller's own key. */
+export interface Keyed {
+  readonly owner: AccountRef
+  readonly key: string
+  /** All that was asked, in one fixed writing. */
+  readonly inputs: string
+  /** Id of this attempt. */
+  readonly call: string
+  /** Accounts that may hold money for it. */
+  readonly payers: readonly Account[]
+  /** How long this attempt takes at most, with whatever a crash leaves behind. */
+  readonly seconds: number
+}
+
+/** What is to be done: the work, or nothing, since there is an answer. */
+export interface Turn {
+  readonly id: string
+  readonly kept?: KeptAnswer | undefined
+}
+
+/**
+ * One charge for each key of a caller, whatever is repeated and whatever crashes
+ * (draft-ietf-httpapi-idempotency-key-header-07). The key is never forgotten; the answer is after
+ * a day, and is then told as gone, never made again.
+ */
+export class Idempotency {
+  readonly #pool: Pool
+  readonly #answers: KeptAnswers
+
+  constructor(pool: Pool, answers: KeptAnswers) {
+    this.#pool = pool
+    this.#answers = answers
+  }
+
+  /**
+   * @throws Fault `idempotency_key_reused` for other inputs, `idempotency_in_progress` while an
+   *   attempt is under way, `answer_expired` when the answer is no longer kept
+   */
+  async begin(keyed: Keyed): Promise<Turn> {
+    const { owner, key, inputs, call, payers, seconds } = keyed
+    const claimed = await claimKey(this.#pool, owner, `call:${key}`, inputs, call)
+    if (!claimed) throw new Fault('idempotency_key_reused')
+    const { id } = claimed
+    if (await this.#insert(id, call, seconds)) return { id }
+    const { attempt, done, busy } = await this.#read(id)
+    if (done || (!busy && (await this.#wasCharged(attempt, payers)))) {
+      const kept = await this.#answers.find(id)
+      if (!kept) throw new Fault('answer_expired', undefined, { extras: { call_id: attempt } })
+      return { id, kept }
+    }
+    if (!busy && (await this.#takeOver(id, attempt, call, seconds))) return { id }
+    throw new Fault('idempotency_in_progress', undefined, { extras: { call_id: attempt } })
+  }
+
+  /** Keeps the answer. Before the charge, so that whoever is charged can have it. */
+  keep({ id }: Turn, answer: KeptAnswer): Promise<void> {
+    return this.#answers.keep(id, answer)
+  }
+
+  /** The attempt is over: answered for good, or free to be tried again. */
+  async end({ id }: Turn, call: string, done: boolean): Promise<void> {
+    await this.#pool.query(
+      `UPDATE hub.idempotent_call SET done = $3, busy_until = now()
+       WHERE id = $1 AND call = $2 AND NOT done`,
+      [id, call, done],
+    )
+  }
+
+  async #insert(id: string, call: string, seconds: number): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `INSERT INTO hub.idempotent_call (id, call, busy_until)
+       VALUES ($1, $2, now() + make_interval(secs => $3)) ON CONFLICT DO NOTHING`,
+      [id, call, seconds],
+    )
+    return rowCount === 1
+  }
+
+  async #read(id: string) {
+    const { rows } = await this.#pool.query<{ attempt: string; done: boolean; busy: boolean }>(
+      `SELECT call AS attempt, done, busy_until > now() AS busy
+       FROM hub.idempotent_call WHERE id = $1`,
+      [id],
+    )
+    return rows[0]!
+  }
+
+  /**
+   * Whether an attempt whose process died was charged.
+   * @throws Fault `idempotency_in_progress` while its hold is open
+   */
+  async #wasCharged(call: string, payers: readonly Account[]): Promise<boolean> {
+    const { rows } = await this.#pool.query<{ open: boolean; charged: boolean }>(
+      `SELECT bool_and(phase = 1) AS open, bool_or(kind = 2) AS charged
+       FROM ledger.journal
+       WHERE owner IN (SELECT a.id FROM ledger.account a WHERE a.code = ANY ($1)) AND id = $2`,
+      [payers, call],
+    )
+    const { open, charged } = rows[0]!
+    if (open) throw new Fault('idempotency_in_progress')
+    return charged ?? false
+  }
+
+  async #takeOver(id: string, from: string, call: string, seconds: number): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `UPDATE hub.idempotent_call SET call = $3, busy_until = now() + make_interval(secs => $4)
+       WHERE id = $1 AND call = $2 AND NOT done AND busy_until <= now()`,
+      [id, from, call, seconds],
+    )
+    return rowCount === 1
+  }
+}

@@ -1,0 +1,132 @@
+import { type Clock, daysBefore, monthName } from '../../core/clock.ts'
+import { Fault } from '../../core/errors.ts'
+import type { Caller } from '../../core/identity/keys.ts'
+import { freeCallsOf } from '../../core/ledger/postings.ts'
+import type { Micros } from '../../core/money.ts'
+import type { Idempotency, Turn } from '../../core/usage/idempotency.ts'
+import type { KeptAnswer } from '../../core/usage/kept-answers.ts'
+import type { Standing } from '../../core/usage/standing.ts'
+import type { FundingSource, Funds, Offer, Outcome, Receipt, Steps } from './call.ts'
+import { deadlineOf } from './provided.ts'
+
+export interface IdempotentPorts {
+  readonly idempotency: Idempotency
+  readonly standing: Standing
+  readonly clock: Clock
+  /** Seconds that a hold outlives its call's deadline. */
+  readonly holdMarginSeconds: number
+}
+
+/**
+ * Finds money once for each Idempotency-Key. A key stands for an input, so bad input uses none up;
+ * a caller without a key of the hub has its payment, which pays once anyway.
+ */
+export const createIdempotent =
+  (fund: Steps['fund'], ports: IdempotentPorts): Steps['fund'] =>
+  async (caller, offer, request) => {
+    const { idempotencyKey: key } = request
+    if (key === undefined || caller.keyId === null || offer.complaint) {
+      return fund(caller, offer, request)
+    }
+    const { idempotency } = ports
+    const turn = await idempotency.begin({
+      owner: caller.credits,
+      key,
+      inputs: `${offer.offering.endpointId}\n${JSON.stringify(offer.input) ?? ''}`,
+      call: offer.call,
+      payers: payersOf(ports, caller, offer),
+      seconds: deadlineOf(offer.offering.endpoint) + ports.holdMarginSeconds,
+    })
+    if (turn.kept) return new Repeated(turn.kept, caller, ports.standing)
+    try {
+      return new Once(await fund(caller, offer, request), turn, offer.call, idempotency)
+    } catch (error) {
+      await idempotency.end(turn, offer.call, false)
+      throw error
+    }
+  }
+
+/** The accounts whose holds may pay: free calls of this month and of the one before, and credits. */
+function payersOf({ clock }: IdempotentPorts, { credits, principal }: Caller, { offering }: Offer) {
+  const { slug } = offering.service
+  const now = clock.now()
+  const months = [now, daysBefore(now, 1)].map(monthName)
+  return [credits.code, ...months.map((month) => freeCallsOf(principal, slug, month))]
+}
+
+/** Funds whose answer is kept before they are charged. */
+class Once implements Funds {
+  readonly source: FundingSource
+  readonly payer: string
+  readonly kept: KeptAnswer | undefined
+  readonly #funds: Funds
+  readonly #turn: Turn
+  readonly #call: string
+  readonly #idempotency: Idempotency
+  #open = true
+
+  constructor(funds: Funds, turn: Turn, call: string, idempotency: Idempotency) {
+    this.source = funds.source
+    this.payer = funds.payer
+    this.kept = funds.kept
+    this.#funds = funds
+    this.#turn = turn
+    this.#call = call
+    this.#idempotency = idempotency
+  }
+
+  /** An unresolved call keeps its key busy until its hold is resolved. */
+  async settle(outcome: Outcome): Promise<Receipt> {
+    const isAnswer = outcome.kind === 'delivered' || outcome.kind === 'taken'
+    if (isAnswer) await this.#idempotency.keep(this.#turn, outcome)
+    const receipt = await this.#funds.settle(outcome)
+    if (isAnswer) await this.#idempotency.end(this.#turn, this.#call, true)
+    this.#open = !isAnswer && outcome.kind !== 'unresolved'
+    return receipt
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#funds[Symbol.asyncDispose]()
+    if (this.#open) await this.#idempotency.end(this.#turn, this.#call, false)
+  }
+}
+
+/** The answer of the first request once more. It costs nothing. */
+class Repeated implements Funds {
+  readonly source = 'none'
+  readonly payer: string
+  readonly kept: KeptAnswer
+  readonly #caller: Caller
+  readonly #standing: Standing
+
+  constructor(kept: KeptAnswer, caller: Caller, standing: Standing) {
+    this.payer = caller.keyId
+    this.kept = kept
+    this.#caller = caller
+    this.#standing = standing
+  }
+
+  async settle(): Promise<Receipt> {
+    return {
+      source: this.source,
+      charged: 0n as Micros,
+      balance: (await this.#standing.balance(this.#caller.credits)) as Micros,
+      headers: { 'Idempotency-Replayed': 'true' },
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+const KEY = /^[\x21-\x7e]{1,255}$/
+
+/**
+ * Reads Idempotency-Key: a structured-field string, or the same without quotes.
+ * @throws Fault `validation_failed` for none of 1 to 255 visible characters
+ */
+export function idempotencyKeyOf(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined
+  const key = /^"(.*)"$/.exec(header)?.[1] ?? header
+  if (KEY.test(key)) return key
+  throw new Fault('validation_failed', 'Idempotency-Key: 1 to 255 visible ASCII characters.')
+}

@@ -1,0 +1,107 @@
+import { defineService, s, usd } from 'agenthub/plugin'
+import { expect } from 'chai'
+import { sleep } from '../../core/clock.ts'
+import { ask, type Told } from '../support/ask.ts'
+import type { TestAgent } from '../support/hub.ts'
+import { useHub } from '../support/suite.ts'
+
+const PRICE = usd('0.001')
+const work = { done: 0, during: async () => {} }
+const counted = defineService({
+  slug: 'counted',
+  name: 'Counted',
+  category: 'test',
+  summary: 'Counts how often it works.',
+  provider: 'example',
+  endpoints: {
+    'POST /work': {
+      summary: 'Works.',
+      price: PRICE,
+      input: s.object({ text: s.string() }),
+      handle: async () => {
+        await work.during()
+        return { done: ++work.done }
+      },
+    },
+  },
+})
+
+describe('the Idempotency-Key of a call', () => {
+  const hub = useHub({ plugins: [counted] })
+  let ada: TestAgent
+  beforeEach(async () => {
+    Object.assign(work, { done: 0, during: async () => {} })
+    ada = await hub().agent()
+    await hub().credit(ada.keyId, usd('1'))
+  })
+  const call = (key: string, text: unknown = 'a', by = ada): Promise<Told> =>
+    ask(hub().url, '/proxy/counted/work', {
+      key: by.apiKey,
+      body: { text },
+      headers: { 'idempotency-key': key },
+    })
+  const spent = async () => usd('1') - (await hub().balance(ada.keyId))
+
+  it('A060 gives twenty requests at once one charge, one answer and one piece of work', async () => {
+    work.during = () => sleep(100)
+    const told = await Promise.all(Array.from({ length: 20 }, () => call('same')))
+    const served = told.filter(({ status }) => status === 200)
+    const waiting = told.filter(({ status }) => status === 409)
+    expect(served.length + waiting.length).to.equal(20)
+    for (const { body } of waiting) expect(body).to.include({ code: 'idempotency_in_progress' })
+    const later = await call('same')
+    expect(later.body).to.deep.equal({ done: 1 })
+    expect(later.headers).to.include({
+      'idempotency-replayed': 'true',
+      'x-charged-microdollars': '0',
+    })
+    expect(work.done).to.equal(1)
+    expect(await spent()).to.equal(PRICE)
+  })
+
+  it('A061 stands for one request, and for one key of the hub', async () => {
+    await call('"quoted"')
+    const other = await call('quoted', 'b')
+    expect(other.status).to.equal(422)
+    expect(other.body).to.include({ code: 'idempotency_key_reused', charged_microdollars: 0 })
+    const bob = await hub().agent()
+    await hub().credit(bob.keyId, usd('1'))
+    expect((await call('quoted', 'b', bob)).body).to.deep.equal({ done: 2 })
+    expect(await spent()).to.equal(PRICE)
+  })
+
+  it('A062 is 1 to 255 visible characters', async () => {
+    for (const key of ['x'.repeat(256), '', '""', 'a b', 'é']) {
+      const { status, body } = await call(key)
+      expect([status, body['code']], key).to.deep.equal([422, 'validation_failed'])
+    }
+    expect(await call('x'.repeat(255))).to.have.property('status', 200)
+  })
+
+  it('is not used up by what failed, nor by bad input', async () => {
+    work.during = async () => {
+      throw new Error('down')
+    }
+    expect(await call('again')).to.have.property('status', 502)
+    work.during = async () => {}
+    expect(await call('again')).to.have.property('status', 200)
+    expect(await call('typo', 5)).to.have.property('status', 422)
+    expect(await call('typo', 'five')).to.have.property('status', 200)
+    expect(await spent()).to.equal(2n * PRICE)
+  })
+
+  it('is busy while an attempt may be charged, and gets no second charge after a crash', async () => {
+    await call('crash')
+    const { pool } = hub().hub
+    const forget = `UPDATE hub.idempotent_call SET done = false, busy_until = now() + interval '1 s'`
+    await pool.query(forget)
+    expect((await call('crash')).body).to.include({ code: 'idempotency_in_progress' })
+    await sleep(1_100)
+    expect((await call('crash')).body, 'the journal knows').to.deep.equal({ done: 1 })
+    await pool.query('DELETE FROM hub.kept_answer')
+    const gone = await call('crash')
+    expect(gone.status).to.equal(410)
+    expect(gone.body).to.include({ code: 'answer_expired', charged_microdollars: 0 })
+    expect(await spent()).to.equal(PRICE)
+  })
+})
