@@ -54,12 +54,16 @@ const Environment = z.object({
   HUB_PAY_MAX_KEY_DAY: dollars.prefault('50'),
   HUB_PAY_MAX_HOST_DAY: dollars.prefault('200'),
   HUB_PAY_MAX_DAY: dollars.prefault('1000'),
+  HUB_ETH_PRICE: dollars.optional(),
+  HUB_GAS_LOW_GWEI: z.coerce.bigint().min(0n).default(2_000_000n),
   HUB_JOBS: z.enum(['on', 'off']).default('on'),
   HUB_SANDBOX_HOSTS: z.string().default(''),
   HUB_SIGNING_KEY: signingKey.optional(),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   RPC_URL: z.url({ protocol: /^https?$/ }).optional(),
   X402_FACILITATOR_URL: z.url({ protocol: /^https?$/ }).optional(),
+  X402_FACILITATOR_TOKEN: z.string().optional(),
+  X402_FACILITATOR_AUTH: z.string().optional(),
   TREASURY_ADDRESS: address.optional(),
   SPEND_WALLET_KEY: privateKey.optional(),
   GAS_WALLET_KEY: privateKey.optional(),
@@ -71,7 +75,15 @@ export interface ProductionChain {
   readonly treasury: `0x${string}`
   readonly spendKey: `0x${string}`
   /** Either a facilitator of somebody else's, or a wallet of our own that pays the gas. */
-  readonly facilitator: { readonly url: string } | { readonly gasKey: `0x${string}` }
+  readonly facilitator: RemoteFacilitator | { readonly gasKey: `0x${string}` }
+}
+
+export interface RemoteFacilitator {
+  readonly url: string
+  /** Sent as a bearer token with each request. */
+  readonly token?: string
+  /** The file of a module whose default export makes the headers of each request. */
+  readonly authModule?: string
 }
 
 export interface Config {
@@ -93,6 +105,12 @@ export interface Config {
     readonly key: Micros
     readonly host: Micros
     readonly platform: Micros
+  }
+  readonly gas: {
+    /** What one ETH is worth: what gas costs is booked in dollars too. */
+    readonly ethPrice: Micros
+    /** Below it the gas wallet raises the alarm. */
+    readonly lowGwei: bigint
   }
   /** Shards of the ledger of a new installation; an old one keeps those that it has. */
   readonly shards: number
@@ -116,6 +134,7 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
+const SANDBOX_ETH_PRICE = usd('3000')
 const PRODUCTION = ['RPC_URL', 'TREASURY_ADDRESS', 'SPEND_WALLET_KEY'] as const
 
 /**
@@ -152,6 +171,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
       host: e.HUB_PAY_MAX_HOST_DAY,
       platform: e.HUB_PAY_MAX_DAY,
     },
+    gas: { ethPrice: e.HUB_ETH_PRICE ?? SANDBOX_ETH_PRICE, lowGwei: e.HUB_GAS_LOW_GWEI },
     shards: e.HUB_SHARDS,
     jobs: e.HUB_JOBS === 'on',
     databaseUrl: e.DATABASE_URL,
@@ -163,8 +183,10 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   })
 }
 
-const SECRET =
-  /^(HUB_SECRET_.*|(DATABASE|RPC|X402_FACILITATOR)_URL|(SPEND_WALLET|GAS_WALLET|HUB_SIGNING)_KEY)$/
+const SECRET = new RegExp(
+  '^(HUB_SECRET_.*|(DATABASE|RPC|X402_FACILITATOR)_URL|X402_FACILITATOR_TOKEN|' +
+    '(SPEND_WALLET|GAS_WALLET|HUB_SIGNING)_KEY)$',
+)
 /** Shorter ones would take harmless words out of every line. */
 const SECRET_MIN = 8
 
@@ -186,6 +208,9 @@ function productionOf(e: Environment): ProductionChain | undefined {
   if (!e.X402_FACILITATOR_URL && !e.GAS_WALLET_KEY) {
     missing.push('X402_FACILITATOR_URL or GAS_WALLET_KEY')
   }
+  if (!e.X402_FACILITATOR_URL && e.GAS_WALLET_KEY && e.HUB_ETH_PRICE === undefined) {
+    missing.push('HUB_ETH_PRICE')
+  }
   if (missing.length > 0) {
     throw new ConfigError(
       `Some variables ask for real money, so these are needed too: ${missing.join(', ')}.\n` +
@@ -196,10 +221,18 @@ function productionOf(e: Environment): ProductionChain | undefined {
     rpcUrl: e.RPC_URL!,
     treasury: e.TREASURY_ADDRESS as `0x${string}`,
     spendKey: e.SPEND_WALLET_KEY as `0x${string}`,
-    facilitator: e.X402_FACILITATOR_URL
-      ? { url: e.X402_FACILITATOR_URL }
-      : { gasKey: e.GAS_WALLET_KEY as `0x${string}` },
+    facilitator: facilitatorOf(e),
   }
+}
+
+function facilitatorOf(e: Environment): ProductionChain['facilitator'] {
+  const { X402_FACILITATOR_URL: url, X402_FACILITATOR_TOKEN: token } = e
+  if (!url) return { gasKey: e.GAS_WALLET_KEY as `0x${string}` }
+  const authModule = e.X402_FACILITATOR_AUTH
+  if (token && authModule) {
+    throw new ConfigError('Set X402_FACILITATOR_TOKEN or X402_FACILITATOR_AUTH, not both.')
+  }
+  return { url, ...(token && { token }), ...(authModule && { authModule: resolve(authModule) }) }
 }
 
 function hostsOf(text: string): SandboxHosts {

@@ -8,6 +8,7 @@ import type { Log } from '../core/log.ts'
 import type { Hex } from '../core/payments/asset.ts'
 import { type ResolvePorts, resolvePayments } from '../core/payments/resolve.ts'
 import type { SigningKey } from '../core/signing-key.ts'
+import { accountGas, type Gas } from './gas.ts'
 import { reconcileChain } from './reconcile-chain.ts'
 import { logLowBalance, type OnLowBalance, subscribersOf, workHandedOn } from './subscribers.ts'
 import { verifyBooks } from './verify-books.ts'
@@ -23,6 +24,8 @@ export interface JobPorts extends ResolvePorts {
   readonly onLowBalance?: OnLowBalance
   /** The wallets of the house. */
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
+  /** Left out where somebody else settles, and pays for it. */
+  readonly gas?: Gas | undefined
 }
 
 interface Job {
@@ -37,6 +40,7 @@ export const jobs = {
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
   'verify-ledger': { everySeconds: 60, run: verifyBooks },
   'reconcile-chain': { everySeconds: 60, run: reconcileChain },
+  'account-gas': { everySeconds: 60, run: accountGas },
   'make-partitions': {
     everySeconds: 86_400,
     run: ({ pool }) => pool.query('SELECT ledger.ensure_partitions()'),

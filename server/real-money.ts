@@ -1,35 +1,79 @@
+import { pathToFileURL } from 'node:url'
+import type { Pool } from 'pg'
 import { privateKeyToAccount } from 'viem/accounts'
-import type { ProductionChain } from '../core/config.ts'
+import { ConfigError, type ProductionChain, type RemoteFacilitator } from '../core/config.ts'
 import { createPool } from '../core/db/pool.ts'
-import { USDC_BASE } from '../core/payments/asset.ts'
-import { openChain } from '../core/payments/chain.ts'
-import { assertSupports } from '../core/payments/facilitator.ts'
-import { httpFacilitator } from '../core/payments/facilitators/http.ts'
+import type { Log } from '../core/log.ts'
+import { type Hex, USDC_BASE } from '../core/payments/asset.ts'
+import { type Chain, openChain } from '../core/payments/chain.ts'
+import { assertSupports, FacilitatorUnavailable } from '../core/payments/facilitator.ts'
+import { type AuthHeaders, httpFacilitator } from '../core/payments/facilitators/http.ts'
 import { localFacilitator } from '../core/payments/facilitators/local.ts'
+import { witnessed } from '../core/payments/facilitators/witnessed.ts'
 import type { Money } from './hub.ts'
 
 const FINALITY_BLOCKS = 10n
+const { network } = USDC_BASE
 
-/** The chain, facilitator and wallets that the configuration names. */
+/**
+ * The chain, facilitator and wallets that the configuration names.
+ * @throws ConfigError when the facilitator does not answer, or does not settle what the hub sells
+ */
 export async function openRealMoney(
   { rpcUrl, treasury, spendKey, facilitator: by }: ProductionChain,
   databaseUrl: string,
+  log: Log,
 ): Promise<{ readonly money: Money; stop(): Promise<void> }> {
-  const { network } = USDC_BASE
+  const chain = openChain({ rpcUrl, network })
+  const spend = privateKeyToAccount(spendKey)
   const pool = createPool(databaseUrl, { max: 4, role: 'hub_app' }) // used after the migration
-  const facilitator =
+  const settling =
     'url' in by
-      ? httpFacilitator({ url: by.url })
-      : localFacilitator({ rpcUrl, key: by.gasKey, network, pool })
-  await assertSupports(facilitator, network)
-  const others = 'gasKey' in by ? [privateKeyToAccount(by.gasKey).address] : []
-  const money = {
-    chain: openChain({ rpcUrl, network }),
-    facilitator,
-    treasury,
-    spend: privateKeyToAccount(spendKey),
-    others,
-    finality: FINALITY_BLOCKS,
-  }
+      ? await remote(by, chain, [treasury, spend.address], log)
+      : own(rpcUrl, by.gasKey, pool)
+  const money = { chain, treasury, spend, finality: FINALITY_BLOCKS, ...settling }
   return { money, stop: () => pool.end() }
+}
+
+type Settling = Pick<Money, 'facilitator' | 'gas' | 'others'>
+
+function own(rpcUrl: string, key: Hex, pool: Pool): Settling {
+  const facilitator = localFacilitator({ rpcUrl, key, network, pool })
+  return { facilitator, gas: facilitator.gas, others: [facilitator.address] }
+}
+
+async function remote(
+  { url, token, authModule }: RemoteFacilitator,
+  chain: Chain,
+  wallets: readonly Hex[],
+  log: Log,
+): Promise<Settling> {
+  const authHeaders = token ? bearer(token) : authModule && (await authHeadersOf(authModule))
+  const { host: name } = new URL(url)
+  try {
+    const service = httpFacilitator({ url, ...(authHeaders && { authHeaders }) })
+    await assertSupports(service, network, wallets)
+    const facilitator = witnessed(service, { chain, asset: USDC_BASE, name, log })
+    return { facilitator, others: [] }
+  } catch (cause) {
+    if (!(cause instanceof FacilitatorUnavailable || cause instanceof TypeError)) throw cause
+    throw new ConfigError(`X402_FACILITATOR_URL (${name}): ${cause.message}\n${ADVICE}`, { cause })
+  }
+}
+
+const ADVICE =
+  'Start again when it works, name another facilitator, or unset X402_FACILITATOR_URL and settle ' +
+  'with a wallet of your own (GAS_WALLET_KEY).'
+
+const bearer = (token: string): AuthHeaders => {
+  const headers = { authorization: `Bearer ${token}` }
+  return async () => headers
+}
+
+async function authHeadersOf(file: string): Promise<AuthHeaders> {
+  const { default: make } = await import(pathToFileURL(file).href).catch((cause: unknown) => {
+    throw new ConfigError(`X402_FACILITATOR_AUTH: ${file} cannot be loaded.`, { cause })
+  })
+  if (typeof make === 'function') return make
+  throw new ConfigError(`X402_FACILITATOR_AUTH: ${file} has no function as its default export.`)
 }

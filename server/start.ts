@@ -7,6 +7,7 @@ import { derivedUuid } from '../core/ids.ts'
 import { SPEND } from '../core/ledger/postings.ts'
 import type { Log } from '../core/log.ts'
 import type { Hex } from '../core/payments/asset.ts'
+import type { GasWallet } from '../core/payments/facilitators/gas-wallet.ts'
 import type { Plugin } from '../core/plugin.ts'
 import { loadSigningKey, type SigningKey } from '../core/signing-key.ts'
 import { type Hub, openHub } from './hub.ts'
@@ -17,6 +18,8 @@ import { type Sandbox, startSandbox } from './sandbox/start.ts'
 interface JobExtras {
   readonly signingKey: SigningKey
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
+  /** Undefined where somebody else settles. */
+  readonly gas: ({ readonly wallet: GasWallet } & Config['gas']) | undefined
 }
 
 /** What main.ts hands on, since it alone sees plugins and jobs. */
@@ -70,7 +73,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     const sandbox = production ? undefined : await startSandbox({ dataDir, databaseUrl, log })
     if (sandbox) stops.push(() => sandbox.stop())
     const url = sandbox?.databaseUrl ?? databaseUrl!
-    const real = production && (await openRealMoney(production, url))
+    const real = production && (await openRealMoney(production, url, log))
     if (real) stops.push(() => real.stop())
     const money = sandbox?.money ?? real!.money
     const signingKey = await loadSigningKey(config)
@@ -96,7 +99,8 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     if (sandbox) await openBooks(hub, sandbox)
     if (config.jobs) {
       const wallets = { treasury: money.treasury, spend: money.spend.address }
-      const extras = { pool: hub.pool, signingKey, wallets }
+      const gas = money.gas && { wallet: money.gas, ...config.gas }
+      const extras = { pool: hub.pool, signingKey, wallets, gas }
       const running = await parts.startJobs(url, { ...hub.ports, ...extras })
       stops.push(() => running.stop())
     }

@@ -1,5 +1,5 @@
 import type { FacilitatorClient } from '@x402/core/server'
-import { assetOf } from './asset.ts'
+import { type Asset, assetOf, type Hex } from './asset.ts'
 
 /**
  * Who checks a payment and brings it onto the chain: our own key (`facilitators/local.ts`) or a
@@ -23,18 +23,58 @@ export class FacilitatorUnavailable extends Error {
 }
 
 /**
- * Checks at start that the facilitator settles what the hub sells: scheme exact, version 2.
+ * Checks at start what the hub relies on: that the facilitator settles what is sold (version 2,
+ * scheme exact, our token, by EIP-3009), and sends from wallets of its own. No extension is needed.
+ * @param ownWallets addresses whose keys nobody else may have
  * @throws FacilitatorUnavailable when it does not, or does not answer.
  */
-export async function assertSupports(facilitator: Facilitator, network: string): Promise<void> {
+export async function assertSupports(
+  facilitator: Facilitator,
+  network: string,
+  ownWallets: readonly Hex[] = [],
+): Promise<void> {
   const asset = assetOf(network)
-  const { kinds } = await facilitator.getSupported().catch((cause) => {
-    throw new FacilitatorUnavailable('The facilitator does not say what it supports.', { cause })
+  const { kinds, signers } = await facilitator.getSupported().catch((cause: unknown) => {
+    const why = cause instanceof FacilitatorUnavailable ? ` ${cause.message}` : ''
+    throw new FacilitatorUnavailable(`The facilitator does not say what it supports.${why}`, {
+      cause,
+    })
   })
   const fits = kinds.some(
-    (kind) => kind.x402Version === 2 && kind.scheme === 'exact' && kind.network === asset.network,
+    (kind) =>
+      kind.x402Version === 2 &&
+      kind.scheme === 'exact' &&
+      kind.network === asset.network &&
+      agrees(asset, kind.extra),
   )
   if (!fits) {
-    throw new FacilitatorUnavailable(`The facilitator does not settle "exact" on ${network}.`)
+    const offered = kinds.map((kind) => `${kind.scheme} v${kind.x402Version} on ${kind.network}`)
+    const others = offered.slice(0, KINDS_SHOWN).join(', ') || 'nothing'
+    throw new FacilitatorUnavailable(
+      `The facilitator does not settle "exact" (version 2, EIP-3009) on ${network}, but ${others}.`,
+    )
+  }
+  const senders = [...(signers[asset.network] ?? []), ...(signers['eip155:*'] ?? [])]
+  const own = senders.find((sender) => ownWallets.some((wallet) => isSame(wallet, sender)))
+  if (own !== undefined) {
+    throw new FacilitatorUnavailable(
+      `The facilitator sends from ${own}, a wallet of this hub: somebody else has its key.`,
+    )
   }
 }
+
+const KINDS_SHOWN = 10
+
+const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
+
+/** Whether what a kind says of its token, if it says something, is what the hub sells for. */
+function agrees(asset: Asset, extra: Readonly<Record<string, unknown>> = {}): boolean {
+  const { name, version, address } = asset
+  const ours: Record<string, string> = { name, version, asset: address, ...BY_EIP_3009 }
+  return Object.entries(ours).every(([key, value]) => {
+    const theirs = extra[key]
+    return theirs === undefined || (typeof theirs === 'string' && isSame(theirs, value))
+  })
+}
+
+const BY_EIP_3009 = { assetTransferMethod: 'eip3009' }

@@ -10,6 +10,7 @@ import { openChain } from '../../core/payments/chain.ts'
 import { localFacilitator } from '../../core/payments/facilitators/local.ts'
 import type { Money } from '../hub.ts'
 import { startChain } from './chain.ts'
+import { callRpc } from './rpc.ts'
 import { startSeller } from './seller.ts'
 import { fund, openWallets, type Wallets } from './wallets.ts'
 
@@ -31,7 +32,7 @@ export interface Sandbox {
 }
 
 const ETH = 10n ** 18n
-const LEAST_ETH = 10n * ETH
+const GAS_WEI = 10n * ETH
 const SPEND_MICROS = micros(50_000_000)
 const AGENT_MICROS = 100_000_000n
 
@@ -76,6 +77,7 @@ export async function startSandbox(options: {
       money: {
         chain: openChain({ rpcUrl, network }),
         facilitator,
+        gas: facilitator.gas,
         treasury: wallets.treasury.account.address,
         spend: wallets.spend.account,
         others: [wallets.gas.account.address],
@@ -97,7 +99,10 @@ export async function startSandbox(options: {
 /** Test money for those who need some: gas, what sellers are paid with, and an agent's own. */
 async function endow(rpcUrl: string, { gas, spend, agent }: Wallets): Promise<void> {
   const chain = openChain({ rpcUrl, network: USDC_BASE.network })
-  await fund(rpcUrl, gas.account.address, { wei: LEAST_ETH })
+  const newest = [gas.account.address, 'latest']
+  if (BigInt(String(await callRpc(rpcUrl, 'eth_getBalance', newest))) === 0n) {
+    await fund(rpcUrl, gas.account.address, { wei: GAS_WEI })
+  }
   if ((await chain.balanceOf(spend.account.address)) === 0n) {
     await fund(rpcUrl, spend.account.address, { usdc: SPEND_MICROS })
   }

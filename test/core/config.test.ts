@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
+import { resolve } from 'node:path'
 import { expect } from 'chai'
 import { ConfigError, readConfig } from '../../core/config.ts'
 
@@ -52,8 +53,27 @@ describe('the configuration', () => {
       spendKey: KEY,
       facilitator: { url: PRODUCTION.X402_FACILITATOR_URL },
     })
-    const own = readConfig({ ...without('X402_FACILITATOR_URL'), GAS_WALLET_KEY: KEY })
+    const gas = { GAS_WALLET_KEY: KEY, HUB_ETH_PRICE: '2875.5' }
+    const own = readConfig({ ...without('X402_FACILITATOR_URL'), ...gas })
     expect(own.production?.facilitator).to.deep.equal({ gasKey: KEY })
+    expect(own.gas).to.deep.equal({ ethPrice: 2_875_500_000n, lowGwei: 2_000_000n })
+  })
+
+  it('with a gas wallet wants to know what ETH is worth, outside the sandbox', () => {
+    const own = { ...without('X402_FACILITATOR_URL'), GAS_WALLET_KEY: KEY }
+    expect(() => readConfig(own)).to.throw(ConfigError, 'needed too: HUB_ETH_PRICE.')
+    expect(readConfig({}).gas.ethPrice).to.equal(3_000_000_000n)
+  })
+
+  it('has one way to authenticate at a facilitator', () => {
+    const token = { X402_FACILITATOR_TOKEN: 'a-bearer-token' }
+    const auth = { X402_FACILITATOR_AUTH: 'auth.mjs' }
+    const url = PRODUCTION.X402_FACILITATOR_URL
+    const by = (more: object) => readConfig({ ...PRODUCTION, ...more }).production?.facilitator
+    expect(by(token)).to.deep.equal({ url, token: 'a-bearer-token' })
+    expect(by(auth)).to.deep.equal({ url, authModule: resolve('auth.mjs') })
+    expect(() => by({ ...token, ...auth })).to.throw(ConfigError, /not both/)
+    expect(readConfig({ ...PRODUCTION, ...token }).secrets).to.include('a-bearer-token')
   })
 
   for (const name of Object.keys(PRODUCTION)) {

@@ -16,6 +16,8 @@ export interface GasWallet {
   readonly address: Hex
   /** The newest block. */
   head(): Promise<bigint>
+  /** Wei that it holds. */
+  balance(): Promise<bigint>
   /** Wei that it held after a block. */
   balanceAt(block: bigint): Promise<bigint>
   /** How many transactions of it the chain had after a block. */
@@ -29,6 +31,7 @@ export function gasWallet({ address, client }: Sender, chainId: number): GasWall
     chainId,
     address,
     head: () => client.getBlockNumber(),
+    balance: () => client.getBalance({ address }),
     balanceAt: (blockNumber) => client.getBalance({ address, blockNumber }),
     countAt: (blockNumber) => client.getTransactionCount({ address, blockNumber }),
     async fee(hash) {

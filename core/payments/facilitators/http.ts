@@ -1,43 +1,136 @@
-import { HTTPFacilitatorClient } from '@x402/core/server'
-import type { Facilitator } from '../facilitator.ts'
+import { SettleError, VerifyError } from '@x402/core/types'
+import { z } from 'zod'
+import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from '../facilitator.ts'
+import { connect, type Exchange, type HttpFacilitatorOptions, NotReached } from './http-exchange.ts'
 
-export type FacilitatorOperation = 'verify' | 'settle' | 'supported'
+export type { AuthHeaders, HttpFacilitatorOptions } from './http-exchange.ts'
 
-export interface HttpFacilitatorOptions {
-  /** Its base URL, to which `/verify`, `/settle` and `/supported` are added. */
-  readonly url: string
-  /** For each request, headers and body. @defaultValue 30000 */
-  readonly timeoutMs?: number
-  /** Headers that authenticate one request, made anew each time. */
-  readonly authHeaders?: (operation: FacilitatorOperation) => Promise<Record<string, string>>
-}
+/** Of a reason or a message; the rest is cut off. */
+const SHOWN_MAX = 500
+const text = z.string().max(500)
+const perhaps = z
+  .string()
+  .transform((value) => value.slice(0, SHOWN_MAX))
+  .exactOptional()
+const network = text.transform((value) => value as `${string}:${string}`)
+
+const VerifyAnswer = z.object({
+  isValid: z.boolean(),
+  invalidReason: perhaps,
+  invalidMessage: perhaps,
+  payer: perhaps,
+})
+
+const SettleAnswer = z.object({
+  success: z.boolean(),
+  errorReason: perhaps,
+  errorMessage: perhaps,
+  payer: perhaps,
+  transaction: text,
+  network,
+  amount: perhaps,
+})
+
+const SupportedAnswer = z.object({
+  kinds: z.array(
+    z.object({
+      x402Version: z.number(),
+      scheme: text,
+      network,
+      extra: z.record(z.string(), z.unknown()).exactOptional(),
+    }),
+  ),
+  extensions: z.array(text).default([]),
+  signers: z.record(z.string(), z.array(text)).default({}),
+})
+
+const PENDING = 'settlement_pending'
 
 /**
- * A facilitator that somebody else runs (CDP, PayAI, x402.org …).
- * A `settle` that throws says nothing: the payment may have been made.
+ * A facilitator that somebody else runs (CDP, PayAI, x402.org …). No redirect is followed: a signed
+ * payment is shown to the configured host alone. An answer that is too large, too late, malformed
+ * or of a server in trouble is no answer.
+ *
+ * A `settle` that throws says nothing: the payment may have been made. It answers `not_broadcast`
+ * only when the service could not even be connected to.
  * @throws TypeError for a URL that is neither https nor on this machine: payments are not shown
  *   to the network.
  */
 export function httpFacilitator(options: HttpFacilitatorOptions): Facilitator {
-  const { url, timeoutMs = 30_000, authHeaders } = options
-  const { protocol, hostname } = new URL(url)
-  if (protocol !== 'https:' && !['127.0.0.1', '[::1]', 'localhost'].includes(hostname)) {
-    throw new TypeError(`the URL of the facilitator must start with https: ${url}`)
+  const exchange = connect(options)
+  const sent = new WeakSet<object>()
+  return {
+    async verify(payload, requirements) {
+      const body = bodyOf(payload, requirements)
+      const { status, answer } = await ask(exchange, 'verify', VerifyAnswer, body)
+      if (isSuccess(status)) return answer
+      throw new VerifyError(status, answer)
+    },
+    async settle(payload, requirements) {
+      const { network } = requirements
+      const isNew = !sent.has(payload) // a resource server sends a pending one twice
+      sent.add(payload)
+      const body = bodyOf(payload, requirements)
+      try {
+        const { status, answer } = await ask(exchange, 'settle', SettleAnswer, body)
+        if (answer.network !== network) {
+          throw new FacilitatorUnavailable(`The facilitator answered for ${answer.network}.`)
+        }
+        if (isSuccess(status)) return answer
+        throw new SettleError(status, answer)
+      } catch (error) {
+        if (!(error instanceof NotReached && isNew)) throw error
+        sent.delete(payload)
+        const { message: errorMessage } = error
+        const nothing = { errorReason: NOT_BROADCAST, errorMessage, transaction: '' }
+        return { success: false, network, ...nothing }
+      }
+    },
+    async getSupported() {
+      const { status, answer } = await ask(exchange, 'supported', SupportedAnswer)
+      if (isSuccess(status)) return answer
+      throw new FacilitatorUnavailable(`The facilitator answered ${status}.`)
+    },
   }
-  return new HTTPFacilitatorClient({
-    url: url.replace(/\/+$/, ''),
-    timeoutMs,
-    ...(authHeaders === undefined ? {} : { createAuthHeaders: () => allHeaders(authHeaders) }),
-  })
 }
 
-async function allHeaders(
-  of: (operation: FacilitatorOperation) => Promise<Record<string, string>>,
-) {
-  const [verify, settle, supported] = await Promise.all([
-    of('verify'),
-    of('settle'),
-    of('supported'),
-  ])
-  return { verify, settle, supported }
+type Operation = Parameters<Exchange>[0]
+
+/** @throws FacilitatorUnavailable for whatever is not an answer to the question */
+async function ask<T>(
+  exchange: Exchange,
+  operation: Operation,
+  schema: z.ZodType<T>,
+  body?: string,
+): Promise<{ readonly status: number; readonly answer: T }> {
+  const { status, text: json } = await exchange(operation, body)
+  const parsed = schema.safeParse(parseJson(json))
+  const isTrouble = status >= 500 && !isPending(parsed.data)
+  if (isTrouble) throw new FacilitatorUnavailable(`The facilitator answered ${status}.`)
+  if (parsed.success) return { status, answer: parsed.data }
+  throw new FacilitatorUnavailable(
+    `The facilitator gave a malformed answer to "${operation}" (status ${status}).`,
+  )
+}
+
+const isPending = (answer: unknown): boolean =>
+  typeof answer === 'object' &&
+  answer !== null &&
+  'errorReason' in answer &&
+  answer.errorReason === PENDING
+
+const isSuccess = (status: number): boolean => status >= 200 && status < 300
+
+/** Some write null for what is not there. */
+function parseJson(json: string): unknown {
+  try {
+    return JSON.parse(json, (_, value: unknown) => value ?? undefined)
+  } catch {
+    return undefined
+  }
+}
+
+function bodyOf(...[payload, requirements]: Parameters<Facilitator['settle']>): string {
+  const { x402Version } = payload
+  return JSON.stringify({ x402Version, paymentPayload: payload, paymentRequirements: requirements })
 }

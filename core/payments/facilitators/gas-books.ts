@@ -1,0 +1,189 @@
+import type { Pool, PoolClient } from 'pg'
+import { inTransaction } from '../../db/transaction.ts'
+import { derivedUuid } from '../../ids.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { GAS } from '../../ledger/postings.ts'
+import type { Micros } from '../../money.ts'
+import type { Hex } from '../asset.ts'
+import type { Fee, GasWallet } from './gas-wallet.ts'
+
+export interface GasBooksPorts {
+  readonly pool: Pool
+  readonly ledger: Ledger
+  readonly wallet: GasWallet
+  /** Blocks on top of a transaction before its fee counts. */
+  readonly finality: bigint
+  /** Microdollars for one ETH. */
+  readonly ethPrice: Micros
+}
+
+const WEI_PER_GWEI = 1_000_000_000n
+const WEI_PER_ETH = 10n ** 18n
+/** Before every other entry; only the order within its month matters. */
+const BOOKS_OPENED = new Date('2026-11-01T00:00:00Z')
+const BATCH = 50
+
+/**
+ * Books the gas of every transaction whose block is final, each once: what it cost is written down
+ * before it is booked, and its row goes away afterwards. The first time, what the wallet held
+ * before all of them is booked as its opening.
+ *
+ * The books count whole gwei and always hold what the chain does, rounded down: a fraction of a
+ * gwei is carried from one transaction to the next. Its worth is rounded down each time.
+ * @returns how many transactions were booked
+ */
+export async function bookGas(ports: GasBooksPorts): Promise<number> {
+  const { pool, wallet } = ports
+  const block = (await wallet.head()) - ports.finality + 1n
+  if (block < 0n) return 0
+  await open(ports, block)
+  const waiting = await uncounted(pool, wallet)
+  for (let from = 0; from < waiting.length; from += BATCH) {
+    const hashes = waiting.slice(from, from + BATCH)
+    await count(ports, await feesOf(wallet, hashes, block))
+  }
+  await forget(pool, wallet, await wallet.countAt(block))
+  return book(ports)
+}
+
+/** What a fee takes from a wallet in whole gwei, if it held `rest` wei beyond whole ones. */
+export function wholeGwei(wei: bigint, rest: bigint): { gwei: bigint; rest: bigint } {
+  const gwei = wei <= rest ? 0n : (wei - rest + WEI_PER_GWEI - 1n) / WEI_PER_GWEI
+  return { gwei, rest: rest - wei + gwei * WEI_PER_GWEI }
+}
+
+/** Before the first transaction that was kept, it held what it holds, and the fees since. */
+async function open(ports: GasBooksPorts, block: bigint): Promise<void> {
+  const { pool, ledger, wallet } = ports
+  const key = keyOf(wallet)
+  const known = await pool.query<Opening>(OPENING, key)
+  if (known.rows[0]?.booked) return
+  if (!known.rows[0]) {
+    const balance = await wallet.balanceAt(block)
+    const fees = await feesOf(wallet, await uncounted(pool, wallet), block)
+    const wei = fees.reduce((sum, fee) => sum + fee.wei, balance)
+    await pool.query(
+      `INSERT INTO hub.gas_wallet (chain_id, address, opening, rest, opened_at)
+       VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
+      [...key, wei / WEI_PER_GWEI, wei % WEI_PER_GWEI, block],
+    )
+  }
+  const { rows } = await pool.query<Opening>(OPENING, key)
+  const { opening, opened_at: openedAt } = rows[0]!
+  if (opening > 0n) {
+    const event = { type: 'balance.opened', account: GAS, amount: opening, asset: 'GWEI' } as const
+    const id = derivedUuid(BOOKS_OPENED, wallet.address.toLowerCase())
+    const entry = { owner: await ledger.account(GAS), id, meta: { block: String(openedAt) } }
+    await mustPost(ledger, event, entry)
+  }
+  await pool.query(
+    'UPDATE hub.gas_wallet SET booked = true WHERE chain_id = $1 AND address = $2',
+    key,
+  )
+}
+
+interface Opening {
+  readonly opening: bigint
+  readonly opened_at: bigint
+  readonly booked: boolean
+}
+
+const OPENING = `SELECT opening, opened_at, booked FROM hub.gas_wallet
+  WHERE chain_id = $1 AND address = $2`
+
+const keyOf = ({ chainId, address }: GasWallet): [number, string] => [
+  chainId,
+  address.toLowerCase(),
+]
+
+/** Transactions whose fee is not known yet, in order. */
+async function uncounted(pool: Pool, wallet: GasWallet): Promise<readonly Hex[]> {
+  const { rows } = await pool.query<{ hash: Hex }>(
+    `SELECT hash FROM hub.sent_transaction
+     WHERE chain_id = $1 AND sender = $2 AND gwei IS NULL ORDER BY nonce, kept_at`,
+    keyOf(wallet),
+  )
+  return rows.map(({ hash }) => hash)
+}
+
+type FeeOf = Fee & { readonly hash: Hex }
+
+/** What those transactions cost that are in a block up to this one. */
+async function feesOf(
+  wallet: GasWallet,
+  hashes: readonly Hex[],
+  upTo: bigint,
+): Promise<readonly FeeOf[]> {
+  const fees = await Promise.all(
+    hashes.map(async (hash) => {
+      const fee = await wallet.fee(hash)
+      return fee && fee.block <= upTo ? [{ ...fee, hash }] : []
+    }),
+  )
+  return fees.flat()
+}
+
+/** Writes down what transactions cost, for good, whoever books it. */
+const count = ({ pool, wallet, ethPrice }: GasBooksPorts, fees: readonly FeeOf[]): Promise<void> =>
+  inTransaction(pool, async (client: PoolClient) => {
+    const key = keyOf(wallet)
+    const { rows } = await client.query<{ rest: bigint }>(
+      'SELECT rest FROM hub.gas_wallet WHERE chain_id = $1 AND address = $2 FOR UPDATE',
+      key,
+    )
+    let rest = rows[0]!.rest
+    for (const { hash, wei, time } of fees) {
+      const whole = wholeGwei(wei, rest)
+      const { rowCount } = await client.query(
+        `UPDATE hub.sent_transaction SET mined_at = $2, wei = $3, gwei = $4, worth = $5,
+           payment = NULL WHERE hash = $1 AND gwei IS NULL`,
+        [hash, time, wei, whole.gwei, (wei * ethPrice) / WEI_PER_ETH],
+      )
+      if (rowCount === 1) ({ rest } = whole)
+    }
+    await client.query('UPDATE hub.gas_wallet SET rest = $3 WHERE chain_id = $1 AND address = $2', [
+      ...key,
+      rest,
+    ])
+  })
+
+/** Another transaction has its number for good, and it was never mined: it cost nothing. */
+const forget = (pool: Pool, wallet: GasWallet, count: number): Promise<unknown> =>
+  pool.query(
+    `DELETE FROM hub.sent_transaction WHERE chain_id = $1 AND sender = $2 AND nonce < $3
+       AND gwei IS NULL AND kept_at < now() - interval '1 hour'`,
+    [...keyOf(wallet), count],
+  )
+
+interface Counted {
+  readonly hash: Hex
+  readonly mined_at: Date
+  readonly wei: bigint
+  readonly gwei: bigint
+  readonly worth: bigint
+}
+
+async function book({ pool, ledger, wallet }: GasBooksPorts): Promise<number> {
+  const { rows } = await pool.query<Counted>(
+    `SELECT hash, mined_at, wei, gwei, worth FROM hub.sent_transaction
+     WHERE chain_id = $1 AND sender = $2 AND gwei IS NOT NULL ORDER BY nonce`,
+    keyOf(wallet),
+  )
+  const owner = await ledger.account(GAS)
+  for (const { hash, mined_at: effectiveAt, wei, gwei, worth } of rows) {
+    if (gwei > 0n || worth > 0n) {
+      const id = derivedUuid(effectiveAt, hash)
+      const event = { type: 'gas.paid', gwei, cost: worth as Micros } as const
+      await mustPost(ledger, event, { owner, id, effectiveAt, meta: { tx: hash, wei: `${wei}` } })
+    }
+    await pool.query('DELETE FROM hub.sent_transaction WHERE hash = $1', [hash])
+  }
+  return rows.length
+}
+
+/** @throws Error when the entry was refused: somebody has to look at it */
+async function mustPost(ledger: Ledger, ...entry: Parameters<Ledger['post']>): Promise<void> {
+  const outcome = await ledger.post(...entry)
+  if (outcome === 'applied' || outcome === 'replayed') return
+  throw new Error(`${entry[0].type} ${entry[1].id} not booked: ${outcome}`)
+}

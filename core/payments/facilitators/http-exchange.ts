@@ -1,0 +1,89 @@
+import { Agent, request } from 'undici'
+import { FacilitatorUnavailable } from '../facilitator.ts'
+
+export type FacilitatorOperation = 'verify' | 'settle' | 'supported'
+
+/** Makes the headers that authenticate one request, anew for each. */
+export type AuthHeaders = (
+  operation: FacilitatorOperation,
+  request: { readonly method: 'GET' | 'POST'; readonly url: string },
+) => Promise<Readonly<Record<string, string>>>
+
+export interface HttpFacilitatorOptions {
+  /** Its base URL, to which `/verify`, `/settle` and `/supported` are added. */
+  readonly url: string
+  /** For each request, from the connection to the last byte of the answer. @defaultValue 30000 */
+  readonly timeoutMs?: number
+  /** Largest answer that is read. @defaultValue 262144 */
+  readonly maxBytes?: number
+  readonly authHeaders?: AuthHeaders
+}
+
+/** Nothing was sent: the service cannot have seen the payment. */
+export class NotReached extends FacilitatorUnavailable {}
+
+/**
+ * One request and its answer, whatever its status.
+ * @throws FacilitatorUnavailable when no whole answer came; NotReached when nothing was sent
+ */
+export type Exchange = (
+  operation: FacilitatorOperation,
+  body?: string,
+) => Promise<{ readonly status: number; readonly text: string }>
+
+const LOOPBACK: readonly string[] = ['127.0.0.1', '[::1]', 'localhost']
+
+/** Errors that come before a byte of the request has left. */
+const UNSENT =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/
+
+/** @throws TypeError for a URL that is neither https nor on this machine */
+export function connect(options: HttpFacilitatorOptions): Exchange {
+  const { url, timeoutMs = 30_000, maxBytes = 262_144, authHeaders = noHeaders } = options
+  const { protocol, hostname } = new URL(url)
+  if (protocol !== 'https:' && !LOOPBACK.includes(hostname)) {
+    throw new TypeError(`the URL of the facilitator must start with https: ${url}`)
+  }
+  const base = url.replace(/\/+$/, '')
+  const agent = new Agent({ maxResponseSize: maxBytes, allowH2: false })
+  return async (operation, body) => {
+    const target = {
+      method: body === undefined ? ('GET' as const) : ('POST' as const),
+      url: `${base}/${operation}`,
+    }
+    const headers = await authHeaders(operation, target).catch((cause: unknown) => {
+      throw new NotReached('No authentication for the facilitator.', { cause })
+    })
+    const { statusCode: status, ...answer } = await request(target.url, {
+      dispatcher: agent,
+      method: target.method,
+      // What is never inflated cannot be a bomb.
+      headers: { ...JSON_TYPE, 'accept-encoding': 'identity', ...headers },
+      body: body ?? null,
+      signal: AbortSignal.timeout(timeoutMs),
+    }).catch(unavailable)
+    answer.body.on('error', () => {}) // an abort without a listener would end the process
+    if (status >= 300 && status < 400) {
+      answer.body.destroy()
+      throw new FacilitatorUnavailable(
+        `The facilitator redirects "${operation}": its URL must be the final one.`,
+      )
+    }
+    return { status, text: await answer.body.text().catch(unavailable) }
+  }
+}
+
+const JSON_TYPE = { 'content-type': 'application/json', accept: 'application/json' }
+
+const noHeaders: AuthHeaders = async () => ({})
+
+function unavailable(cause: unknown): never {
+  const code = codeOf(cause)
+  const Unavailable = UNSENT.test(code) ? NotReached : FacilitatorUnavailable
+  throw new Unavailable(`The facilitator gave no answer (${code}).`, { cause })
+}
+
+function codeOf(error: unknown): string {
+  const { code, name } = error as { code?: unknown; name?: unknown }
+  return typeof code === 'string' ? code : String(name)
+}
