@@ -47,7 +47,6 @@ import { callRoutes } from './rest/calls.ts'
 import { catalogRoutes } from './rest/catalog.ts'
 import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
 import { financeRoutes } from './rest/finance.ts'
-import { financeRoutes } from './rest/finance.ts'
 import { healthRoutes } from './rest/health.ts'
 import { openapi } from './rest/openapi.ts'
 import { registrationRoutes } from './rest/registration.ts'
@@ -210,7 +209,6 @@ function openDoors(core: Core, options: HubOptions) {
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
     ...callRoutes(pool),
-    ...financeRoutes({ pool, outflow: options.outflow, log }),
     ...financeRoutes({ pool, outflow: options.outflow, log }),
   ]
   return createApp({
