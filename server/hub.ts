@@ -209,7 +209,7 @@ function openDoors(core: Core, options: HubOptions) {
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
     ...callRoutes(pool),
-    ...financeRoutes({ pool, outflow: options.outflow, log }),
+    ...financeRoutes({ pool, log, outflow: options.outflow, finality: options.money.finality }),
   ]
   return createApp({
     routes,

@@ -10,7 +10,7 @@ export interface EvidencePorts {
 }
 
 /** An authorization is given up only this long after its end, on the clock of the chain. */
-const MARGIN_MS = 30_000
+export const MARGIN_MS = 30_000
 
 /** From how much on (microdollars) so many times the blocks are waited for: it is worth the attack. */
 const DEPTHS = [

@@ -2,6 +2,78 @@ import type { Pool } from 'pg'
 
 /** What an operator sees of payments. It reads the database and nothing else. */
 
+/** A payment as the database has it at the instant `now`. */
+export interface PaymentSeen {
+  /** The call, or the purchase: the id of its entry in the journal. */
+  readonly id: string
+  readonly direction: 'in' | 'out'
+  readonly purpose: 'credits' | 'call' | 'external'
+  /** Microdollars. */
+  readonly amount: bigint
+  /** Who pays us, or is paid. */
+  readonly counterparty: string
+  /** Of the seller; null for what is paid to us. */
+  readonly host: string | null
+  /** The key whose credits pay; null for what is paid to us. */
+  readonly key: string | null
+  readonly state: string
+  /** Of the seller's answer; null: none came. */
+  readonly status: number | null
+  /** Why nothing was delivered: a code of the fault table. */
+  readonly reason: string | null
+  readonly transaction: string | null
+  readonly nonce: string
+  /** False for what was paid before work that has not succeeded yet. */
+  readonly delivered: boolean
+  readonly since: Date
+  readonly ageSeconds: number
+  /** After it the signature is dead. */
+  readonly validBefore: Date
+  readonly now: Date
+}
+
+export interface PaymentFilter {
+  /** Those alone whose outcome, or whose finality, is open: the oldest first; else the newest. */
+  readonly open: boolean
+  readonly direction?: 'in' | 'out' | undefined
+  readonly limit: number
+  /** Goes on after the payment with this id. */
+  readonly after?: string | undefined
+}
+
+/** Payments in both directions, in the order of their ids, which begin with the time. */
+export async function listPayments(
+  pool: Pool,
+  { open, direction, limit, after }: PaymentFilter,
+): Promise<readonly PaymentSeen[]> {
+  const [beyond, order] = open ? ['>', 'ASC'] : ['<', 'DESC']
+  const page = (id: string, side: string, states: string) =>
+    `WHERE coalesce($1, '${side}') = '${side}' AND ($2::uuid IS NULL OR ${id} ${beyond} $2)
+       ${open ? `AND state IN (${states})` : ''}
+     ORDER BY ${id} ${order} LIMIT $3`
+  const { rows } = await pool.query<PaymentSeen>(
+    `SELECT p.*, clock_timestamp() AS now,
+       greatest(0, floor(extract(epoch FROM clock_timestamp() - since)))::integer AS "ageSeconds"
+     FROM (
+       (SELECT id, 'in' AS direction, purpose, amount, payer AS counterparty, NULL AS host,
+          NULL AS key, state, NULL::smallint AS status, NULL AS reason, transaction, nonce,
+          NOT upfront OR purpose <> 'call' OR delivered_at IS NOT NULL AS delivered,
+          claimed_at AS since, valid_before AS "validBefore"
+        FROM hub.payment_claim ${page('id', 'in', OPEN_IN)})
+       UNION ALL
+       (SELECT call, 'out', 'external', amount, payee, host,
+          (SELECT split_part(code, ':', 3) FROM ledger.account a WHERE a.id = owner),
+          state, status, reason, transaction, nonce, reason IS NULL, created_at, valid_before
+        FROM hub.payment_intent ${page('call', 'out', OPEN_OUT)})
+     ) p ORDER BY id ${order} LIMIT $3`,
+    [direction ?? null, after ?? null, limit],
+  )
+  return rows
+}
+
+const OPEN_IN = `'claimed', 'pending', 'settled'`
+const OPEN_OUT = `'signed', 'unresolved', 'paid'`
+
 const SHOWN = 10
 
 /** What was signed for sellers, with the most first. Amounts in microdollars. */

@@ -1,6 +1,11 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
@@ -75,13 +80,14 @@ export async function watchfulSeller() {
   const payTo = privateKeyToAccount(generatePrivateKey()).address
   const seen = { connections: 0, unpaid: 0, signed: 0 }
   let whenAsked: () => unknown = () => {}
-  const { server, port } = await serve(async ({ headers }, response) => {
+  const answer = async ({ headers }: IncomingMessage, response: ServerResponse) => {
     if (headers['payment-signature'] === undefined) seen.unpaid++
     else seen.signed++
     await whenAsked()
     response.writeHead(402, { 'payment-required': offer(`http://${headers.host}/goods`, payTo) })
     response.end('{}')
-  })
+  }
+  const { server, port } = await serve((request, response) => void answer(request, response))
   server.on('connection', () => seen.connections++)
   return {
     port,
