@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import type { LocalAccount } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import type { Clock } from '../../../core/clock.ts'
 import { sleep, systemClock } from '../../../core/clock.ts'
 import type { Config } from '../../../core/config.ts'
@@ -9,6 +11,7 @@ import type { Hex } from '../../../core/payments/asset.ts'
 import { resolvePayments } from '../../../core/payments/resolve.ts'
 import type { Plugin } from '../../../core/plugin.ts'
 import { callRpc } from '../../../server/sandbox/rpc.ts'
+import { fund } from '../../../server/sandbox/wallets.ts'
 import { ask, type Told } from '../../support/ask.ts'
 import type { TestAgent, TestHub } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
@@ -100,6 +103,13 @@ export class Stage {
     return ask(this.hub.url, '/proxy/external', { key: agent.apiKey, body, headers })
   }
 
+  /** A wallet with USDC, and no key. */
+  async payer(usdc: bigint = CREDITS): Promise<LocalAccount> {
+    const account = privateKeyToAccount(generatePrivateKey())
+    if (usdc > 0n) await fund(this.hub.sandbox!.rpcUrl, account.address, { usdc })
+    return account
+  }
+
   /** What the agent's money is, each member that `wanted` names. */
   async expects({ apiKey, keyId }: TestAgent, wanted: Partial<Standing>): Promise<void> {
     const { body } = await ask(this.hub.url, '/v1/credits/balance', { key: apiKey })
@@ -108,7 +118,7 @@ export class Stage {
        JOIN ledger.account a ON a.id = i.owner WHERE a.code = $1`,
       [creditsOf(keyId)],
     )
-    const { sellersOnChain: paid } = await this.#changed()
+    const { sellersOnChain: paid } = await this.changed()
     const now: Standing = {
       credits: BigInt(String(body['balance_microdollars'])),
       held: BigInt(String(body['reserved_microdollars'])),
@@ -169,15 +179,17 @@ export class Stage {
 
   /** @internal What must be true at the end of every test, whatever happened in it. */
   async end(): Promise<void> {
-    expectCovered(await this.#changed())
+    expectCovered(await this.changed())
+    await this.jobs()
     if ((await this.open()) > 0) await this.passes(LONG_SECONDS)
     await this.resolves()
-    expectConserved(await this.#changed(), this.#granted)
+    expectConserved(await this.changed(), this.#granted)
     const { status } = await ask(this.hub.url, '/health')
     expect(status).to.equal(200)
   }
 
-  async #changed(): Promise<Books> {
+  /** What became of everybody's money since the test began. */
+  async changed(): Promise<Books> {
     return change(this.#start!, await booksOf(this.#ports()))
   }
 

@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto'
+import { decodePaymentRequiredHeader, encodePaymentSignatureHeader } from '@x402/core/http'
+import type { LocalAccount } from 'viem'
+import { systemClock } from '../../../core/clock.ts'
+import { type Hex, USDC_BASE } from '../../../core/payments/asset.ts'
+import type { Told } from '../../support/ask.ts'
+
+/** What is not as it should be in a payment. */
+export interface Spoilt {
+  /** Of what is signed; `seconds`: how long it is good for, by the time that facilitators go by. */
+  readonly signed?: {
+    readonly to?: Hex
+    readonly value?: bigint
+    readonly validAfter?: bigint
+    readonly seconds?: number
+    readonly nonce?: Hex
+  }
+  /** Of the EIP-712 domain that is signed. */
+  readonly domain?: { readonly name?: string; readonly chainId?: number }
+  /** Of the offer that is sent back. */
+  readonly accepted?: Readonly<Record<string, unknown>>
+  /** Of what is sent, but not signed. */
+  readonly sent?: Readonly<Record<string, string>>
+}
+
+const FIELDS = [
+  { name: 'from', type: 'address' },
+  { name: 'to', type: 'address' },
+  { name: 'value', type: 'uint256' },
+  { name: 'validAfter', type: 'uint256' },
+  { name: 'validBefore', type: 'uint256' },
+  { name: 'nonce', type: 'bytes32' },
+] as const
+const SECONDS = 120
+
+/** The value of PAYMENT-SIGNATURE for the offer of a 402, as a test wants it. */
+export async function pay(
+  account: LocalAccount,
+  { headers }: Told,
+  now: Date,
+  { signed = {}, domain = {}, accepted = {}, sent = {} }: Spoilt = {},
+): Promise<string> {
+  const [offered] = decodePaymentRequiredHeader(String(headers['payment-required'])).accepts
+  if (!offered) throw new Error('nothing is offered')
+  const { seconds, ...change } = signed
+  const end = seconds === undefined ? later(now, SECONDS) : later(systemClock.now(), seconds)
+  const message = {
+    from: account.address,
+    to: offered.payTo as Hex,
+    value: BigInt(offered.amount),
+    validAfter: 0n,
+    validBefore: end,
+    nonce: `0x${randomBytes(32).toString('hex')}` as const,
+    ...change,
+  }
+  const { name, version, chainId, address } = USDC_BASE
+  const signature = await account.signTypedData({
+    domain: { name, version, chainId, verifyingContract: address, ...domain },
+    types: { TransferWithAuthorization: FIELDS },
+    primaryType: 'TransferWithAuthorization',
+    message,
+  })
+  const texts = Object.entries(message).map(([key, value]) => [key, String(value)])
+  return encodePaymentSignatureHeader({
+    x402Version: 2,
+    accepted: { ...offered, ...accepted },
+    payload: { signature, authorization: { ...Object.fromEntries(texts), ...sent } },
+  })
+}
+
+/** In Unix seconds. */
+const later = (now: Date, seconds: number): bigint =>
+  BigInt(now.getTime()) / 1_000n + BigInt(seconds)
