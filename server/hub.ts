@@ -110,6 +110,15 @@ const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
 /** Nothing that a caller waits for takes the database so long, unless it cannot be reached. */
 const ANSWER_MS = 20_000
 
+/** What there is to see of the wallets of the house. */
+const housekeeping = ({ money: { chain, treasury, spend, gas, finality } }: HubOptions) => ({
+  chain,
+  treasury,
+  spend: spend.address,
+  gas,
+  finality,
+})
+
 /** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
 export async function openHub(options: HubOptions): Promise<Hub> {
   const { databaseUrl, money, clock, log } = options
@@ -209,7 +218,7 @@ function openDoors(core: Core, options: HubOptions) {
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
     ...callRoutes(pool),
-    ...financeRoutes({ pool, log, outflow: options.outflow, finality: options.money.finality }),
+    ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
   ]
   return createApp({
     routes,

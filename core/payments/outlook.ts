@@ -56,8 +56,8 @@ function outgoing({ state, status, reason, key }: PaymentSeen, blocks: bigint) {
     const charged = reason === null ? '' : `, though nothing was delivered${why}`
     return (
       `The caller was charged${charged}. The hub waits for ${some(blocks)} with the transfer, ` +
-      'and books it out of the spend wallet. If the chain has no such transfer when the signature ' +
-      'is dead, the caller gets the money back.'
+      'and books it out of the spend wallet. If the chain has none when the signature is dead, ' +
+      'the caller gets the money back.'
     )
   }
   if (state !== 'confirmed' || reason === null) return undefined

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { GAS, IN_TRANSIT, SPEND, walletOf } from '../ledger/postings.ts'
 
 /** What an operator sees of payments. It reads the database and nothing else. */
 
@@ -75,6 +76,7 @@ const OPEN_IN = `'claimed', 'pending', 'settled'`
 const OPEN_OUT = `'signed', 'unresolved', 'paid'`
 
 const SHOWN = 10
+const TREASURY = walletOf('treasury')
 
 /** What was signed for sellers, with the most first. Amounts in microdollars. */
 export interface OutflowToday {
@@ -129,4 +131,47 @@ export async function worstSellers(pool: Pool): Promise<readonly SellerRecord[]>
     [SHOWN],
   )
   return rows
+}
+
+/** What the books say of the wallets of the house. Microdollars; gas in gwei. */
+export interface WalletBooks {
+  /** Received: what is final, and what is in transit. */
+  readonly treasury: bigint
+  /** The part of it that is not final. */
+  readonly received: bigint
+  readonly spend: bigint
+  /** Signed for sellers, and not booked out of the spend wallet: taken or not. */
+  readonly signed: bigint
+  readonly gas: bigint
+  /** Differences that reconciliation found, and nobody has accounted for. */
+  readonly exceptions: { readonly treasury: bigint; readonly spend: bigint }
+}
+
+export async function booksOfWallets(pool: Pool): Promise<WalletBooks> {
+  const { rows } = await pool.query<Record<string, bigint>>(
+    `WITH held AS (
+       SELECT a.code, -sum(b.balance)::bigint AS amount
+       FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
+       WHERE a.code = ANY ($1) GROUP BY a.code)
+     SELECT (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code IN ($2, $3)) AS treasury,
+       (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code = $3) AS received,
+       (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code = $4) AS spend,
+       (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code = $5) AS gas,
+       (SELECT coalesce(sum(amount), 0)::bigint FROM hub.payment_intent
+        WHERE state IN (${OPEN_OUT})) AS signed,
+       count(*) FILTER (WHERE x.wallet = 'treasury') AS of_treasury,
+       count(*) FILTER (WHERE x.wallet = 'spend') AS of_spend
+     FROM hub.reconciliation_exception x WHERE x.resolved_at IS NULL`,
+    [[TREASURY, IN_TRANSIT, SPEND, GAS], TREASURY, IN_TRANSIT, SPEND, GAS],
+  )
+  const { treasury, received, spend, signed, gas, of_treasury, of_spend } = rows[0]!
+  const exceptions = { treasury: of_treasury!, spend: of_spend! }
+  return {
+    treasury: treasury!,
+    received: received!,
+    spend: spend!,
+    signed: signed!,
+    gas: gas!,
+    exceptions,
+  }
 }

@@ -13,6 +13,7 @@ import { systemClock } from '../../core/clock.ts'
 import { readConfig } from '../../core/config.ts'
 import { createLog } from '../../core/log.ts'
 import { USDC_BASE } from '../../core/payments/asset.ts'
+import type { Chain } from '../../core/payments/chain.ts'
 import { signingKeyOf } from '../../core/signing-key.ts'
 import { plugins, privileged } from '../../plugins/index.ts'
 import { openHub } from '../../server/hub.ts'
@@ -48,14 +49,23 @@ export const external = (hub: Reached, key: string, url: string): Promise<Told> 
 export const weather = (hub: TestHub, key: string, query = 'city=Oslo'): Promise<Told> =>
   external(hub, key, `${hub.sandbox!.sellerUrl}/weather?${query}`)
 
+interface Another {
+  readonly sandboxHosts?: ReadonlyMap<string, number>
+  readonly admins?: readonly string[]
+  /** Its own view of the chain. */
+  readonly chain?: Chain
+}
+
 /** Another server of the same installation: its database, its chain, its wallets. */
-export async function openAnother(hub: TestHub, sandboxHosts: ReadonlyMap<string, number>) {
+export async function openAnother(hub: TestHub, own: Another) {
+  const { sandboxHosts = new Map(), admins = [], chain = hub.sandbox!.money.chain } = own
   const listener: { answer?: RequestListener } = {}
   const { server, url } = await serve((request, response) => listener.answer?.(request, response))
   const another = await openHub({
     ...readConfig({}),
     databaseUrl: hub.databaseUrl,
-    money: hub.sandbox!.money,
+    admins,
+    money: { ...hub.sandbox!.money, chain },
     plugins,
     privileged,
     sandbox: true,

@@ -6,7 +6,7 @@ import { useHub } from '../support/suite.ts'
 import { external, makeAdmin, openAnother, watchfulSeller, weather } from './finance-world.ts'
 
 const PRICE = usd('0.01')
-const ROUTES = ['payments', 'outgoing']
+const ROUTES = ['wallets', 'payments', 'outgoing']
 const GOODS = 'http://watchful.test/goods'
 
 describe('the operator’s view', function () {
@@ -76,7 +76,7 @@ describe('the operator’s view', function () {
   })
 
   it('the switch stops a call before a byte leaves, here and on every other server', async () => {
-    const another = await openAnother(hub(), sandboxHosts)
+    const another = await openAnother(hub(), { sandboxHosts })
     try {
       expect((await pause(true)).body).to.include({
         paused: true,
