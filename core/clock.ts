@@ -17,6 +17,11 @@ export const monthStart = (date: Date, offset = 0): Date =>
 /** The UTC month of `date` as `2026-11`. */
 export const monthName = (date: Date): string => date.toISOString().slice(0, 7)
 
+/** The UTC day: `2026-11-21`. */
+export const dayName = (date: Date): string => date.toISOString().slice(0, 10)
+
+export const dayStart = (date: Date): Date => new Date(`${dayName(date)}T00:00:00Z`)
+
 /** So many times 24 hours earlier. */
 export const daysBefore = (date: Date, days: number): Date =>
   new Date(date.getTime() - days * 86_400_000)

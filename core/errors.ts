@@ -22,6 +22,8 @@ export const FAULTS = {
   payment_replayed: [402, 'Payment already used', 'Sign a new payment: each one pays once.'],
   price_exceeds_max: [402, 'Price exceeds your maximum', 'Raise X-Max-Price, or do not call.'],
   admin_only: [403, 'Administrators only', 'Use a key of a wallet in HUB_ADMIN_WALLETS.'],
+  key_limit_reached: [403, 'Limit of the key reached', 'Use another key; see scope.'],
+  service_not_allowed: [403, 'Service not allowed', 'This key may call the services listed.'],
   destination_not_allowed: [403, 'Destination not allowed', 'Call a public address.'],
   not_found: [404, 'Not found', 'Check the path; /openapi.json lists every route.'],
   service_not_found: [404, 'Service not found', 'GET /v1/services lists what there is.'],

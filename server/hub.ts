@@ -25,6 +25,7 @@ import type { ResolvePorts } from '../core/payments/resolve.ts'
 import { OutgoingSwitch } from '../core/payments/switch.ts'
 import type { Host, Plugin } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
+import { Allowances } from '../core/usage/allowances.ts'
 import { CallLog } from '../core/usage/calls.ts'
 import { FreeQuota } from '../core/usage/free-quota.ts'
 import { Idempotency } from '../core/usage/idempotency.ts'
@@ -48,6 +49,7 @@ import { catalogRoutes } from './rest/catalog.ts'
 import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
 import { financeRoutes } from './rest/finance.ts'
 import { healthRoutes } from './rest/health.ts'
+import { keyRoutes } from './rest/keys.ts'
 import { openapi } from './rest/openapi.ts'
 import { registrationRoutes } from './rest/registration.ts'
 import { walletRoutes } from './rest/wallet.ts'
@@ -191,7 +193,7 @@ function openDoors(core: Core, options: HubOptions) {
   const fund = createFund(
     {
       freeCalls: createFreeCalls(ledger, quota, standing, clock, holdMarginSeconds),
-      credits: createCredits(ledger, standing, holdMarginSeconds),
+      credits: createCredits(ledger, standing, new Allowances(ledger), clock, holdMarginSeconds),
       x402: createX402({ ledger, claims, offers, answers, log }),
     },
     {
@@ -218,6 +220,7 @@ function openDoors(core: Core, options: HubOptions) {
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
     ...callRoutes(pool),
+    ...keyRoutes(pool),
     ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
   ]
   return createApp({

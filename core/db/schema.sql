@@ -16,22 +16,33 @@ CREATE DOMAIN hub.wallet AS text
 CREATE TABLE hub.api_key (
   id text NOT NULL,
   principal text NOT NULL,
-  hash bytea NOT NULL,
-  prefix text NOT NULL,
+  parent text,
+  depth smallint DEFAULT 0 NOT NULL,
   credits bigint NOT NULL,
   name text,
+  max_call bigint,
+  max_day bigint,
+  max_total bigint,
+  services text[],
+  expires_at timestamp with time zone,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
+  used_at timestamp with time zone,
   revoked_at timestamp with time zone,
   CONSTRAINT api_key_pkey PRIMARY KEY (id),
+  CONSTRAINT api_key_check CHECK ((((depth >= 0) AND (depth <= 4)) AND ((depth = 0) = (parent IS NULL)))),
   CONSTRAINT api_key_credits_fkey FOREIGN KEY (credits) REFERENCES ledger.account(id),
-  CONSTRAINT api_key_credits_key UNIQUE (credits),
-  CONSTRAINT api_key_hash_check CHECK ((length(hash) = 32)),
-  CONSTRAINT api_key_hash_key UNIQUE (hash),
   CONSTRAINT api_key_id_check CHECK ((id ~ '^key_[0-9A-Za-z]{16}$'::text)),
+  CONSTRAINT api_key_max_call_check CHECK ((max_call > 0)),
+  CONSTRAINT api_key_max_day_check CHECK ((max_day > 0)),
+  CONSTRAINT api_key_max_total_check CHECK ((max_total > 0)),
   CONSTRAINT api_key_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
-  CONSTRAINT api_key_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id)
+  CONSTRAINT api_key_parent_fkey FOREIGN KEY (parent) REFERENCES hub.api_key(id),
+  CONSTRAINT api_key_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),
+  CONSTRAINT api_key_services_check CHECK (((cardinality(services) >= 1) AND (cardinality(services) <= 100)))
 );
-CREATE INDEX api_key_principal ON hub.api_key USING btree (principal);
+CREATE INDEX api_key_parent ON hub.api_key USING btree (parent);
+CREATE INDEX api_key_principal ON hub.api_key USING btree (principal, id);
+CREATE UNIQUE INDEX api_key_root ON hub.api_key USING btree (credits) WHERE (parent IS NULL);
 GRANT INSERT, SELECT, UPDATE ON hub.api_key TO hub_app;
 
 CREATE TABLE hub.call (
@@ -138,6 +149,15 @@ CREATE TABLE hub.gas_wallet (
 );
 GRANT INSERT, SELECT, UPDATE ON hub.gas_wallet TO hub_app;
 
+CREATE TABLE hub.idempotent_call (
+  id uuid NOT NULL,
+  call uuid NOT NULL,
+  done boolean DEFAULT false NOT NULL,
+  busy_until timestamp with time zone NOT NULL,
+  CONSTRAINT idempotent_call_pkey PRIMARY KEY (id)
+);
+GRANT INSERT, SELECT, UPDATE ON hub.idempotent_call TO hub_app;
+
 CREATE TABLE hub.kept_answer (
   id uuid NOT NULL,
   sealed bytea NOT NULL,
@@ -146,6 +166,19 @@ CREATE TABLE hub.kept_answer (
 );
 CREATE INDEX kept_answer_expiry ON hub.kept_answer USING btree (expires_at);
 GRANT DELETE, INSERT, SELECT ON hub.kept_answer TO hub_app;
+
+CREATE TABLE hub.key_secret (
+  hash bytea NOT NULL,
+  key text NOT NULL,
+  prefix text NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  expires_at timestamp with time zone,
+  CONSTRAINT key_secret_pkey PRIMARY KEY (hash),
+  CONSTRAINT key_secret_hash_check CHECK ((length(hash) = 32)),
+  CONSTRAINT key_secret_key_fkey FOREIGN KEY (key) REFERENCES hub.api_key(id)
+);
+CREATE INDEX key_secret_key ON hub.key_secret USING btree (key);
+GRANT INSERT, SELECT, UPDATE ON hub.key_secret TO hub_app;
 
 CREATE TABLE hub.low_balance (
   account bigint NOT NULL,
@@ -210,6 +243,7 @@ CREATE TABLE hub.payment_claim (
   payee text NOT NULL,
   commission_bps smallint NOT NULL,
   request_hash bytea NOT NULL,
+  client bytea,
   amount bigint NOT NULL,
   state text DEFAULT 'claimed'::text NOT NULL,
   transaction text,

@@ -6,7 +6,7 @@ import { prefixedId } from '../ids.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { creditsOf } from '../ledger/postings.ts'
 import { readChallenge, USE_CHALLENGE } from './challenge.ts'
-import { generateKey, hashOf, prefixOf } from './keys.ts'
+import { ADD_SECRET, generateKey, hashOf, prefixOf } from './secret.ts'
 
 export interface Registration {
   /** In lower case. */
@@ -47,10 +47,12 @@ export async function register(
   await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query(USE_CHALLENGE, [nonce])
     if (rowCount !== 1) throw new Fault('nonce_used')
-    await client.query(
-      `INSERT INTO hub.api_key (id, principal, hash, prefix, credits) VALUES ($1, $2, $3, $4, $5)`,
-      [keyId, principal.id, hashOf(apiKey), prefixOf(apiKey), credits.id],
-    )
+    await client.query('INSERT INTO hub.api_key (id, principal, credits) VALUES ($1, $2, $3)', [
+      keyId,
+      principal.id,
+      credits.id,
+    ])
+    await client.query(ADD_SECRET, [hashOf(apiKey), keyId, prefixOf(apiKey)])
   })
   return { apiKey, keyId, principal: principal.id }
 }

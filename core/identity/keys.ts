@@ -1,58 +1,83 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { crc32 } from 'node:zlib'
 import type { Pool } from 'pg'
 import { elapsedMs } from '../clock.ts'
 import { Fault } from '../errors.ts'
-import { base62 } from '../ids.ts'
+import type { Account } from '../ledger/events.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
-import { creditsOf } from '../ledger/postings.ts'
+import { hashOf, isWellFormed } from './secret.ts'
 
-const SECRET_DIGITS = 43
-const CHECK_DIGITS = 6
-const SHAPE = /^ahk_[0-9A-Za-z]{49}$/
-const PREFIX_LENGTH = 12
 /** A revocation takes effect within this time on every instance. */
 const CACHE_MS = 1_000
 const CACHE_MAX = 10_000
+/** How often it is written down which keys were used. */
+const NOTE_MS = 10_000
 
 /** Who calls, as every door and step needs it. */
 export interface Caller {
   readonly principal: string
   readonly keyId: string
   readonly wallet: string | null
+  /** Of the root of its key. */
   readonly credits: AccountRef
+  /** Those of the key and of every key above it, as far as there are any. */
+  readonly limits: readonly KeyLimits[]
 }
 
-/** `ahk_`, 256 random bits in base 62, and a checksum that tells typing errors from wrong keys. */
-export function generateKey(): string {
-  const secret = base62(BigInt(`0x${randomBytes(32).toString('hex')}`), SECRET_DIGITS)
-  return `ahk_${secret}${checksum(secret)}`
+/** What a key that another key made may spend, in microdollars. */
+export interface KeyLimits {
+  readonly keyId: string
+  readonly maxCall: bigint | null
+  readonly maxDay: bigint | null
+  readonly maxTotal: bigint | null
+  /** Slugs that it may call; null: all. */
+  readonly services: readonly string[] | null
 }
-
-/** The digest by which a key is found. A key has 256 random bits, so a fast hash is enough. */
-export const hashOf = (key: string): Buffer => createHash('sha256').update(key).digest()
-
-/** The part of a key that may be shown, to tell it from others. */
-export const prefixOf = (key: string): string => key.slice(0, PREFIX_LENGTH)
-
-const checksum = (secret: string): string => base62(BigInt(crc32(secret)), CHECK_DIGITS)
-
-const isWellFormed = (key: string): boolean =>
-  SHAPE.test(key) && checksum(key.slice(4, 4 + SECRET_DIGITS)) === key.slice(4 + SECRET_DIGITS)
 
 interface KeyRow {
   readonly id: string
   readonly principal: string
   readonly wallet_address: string | null
   readonly credits: bigint
+  readonly code: Account
   readonly shard: number
   readonly revoked: boolean
+  readonly limits: readonly LimitsRow[]
+}
+
+/** As JSON: amounts are texts. */
+interface LimitsRow {
+  readonly id: string
+  readonly call: string | null
+  readonly day: string | null
+  readonly total: string | null
+  readonly services: readonly string[] | null
+}
+
+/** Each key of the line from the secret's up to its root must be good for the first to be. */
+const FIND = {
+  name: 'keys.find',
+  text: `WITH RECURSIVE line AS (
+      SELECT k.*, s.expires_at <= now() AS replaced FROM hub.key_secret s
+        JOIN hub.api_key k ON k.id = s.key WHERE s.hash = $1
+      UNION ALL
+      SELECT k.*, false FROM line l JOIN hub.api_key k ON k.id = l.parent
+    )
+    SELECT k.id, k.principal, p.wallet_address, k.credits, a.code, p.shard,
+      (SELECT bool_or(coalesce(l.replaced, false) OR l.revoked_at IS NOT NULL
+        OR coalesce(l.expires_at <= now(), false)) FROM line l) AS revoked,
+      (SELECT coalesce(json_agg(json_build_object('id', l.id, 'call', l.max_call::text,
+          'day', l.max_day::text, 'total', l.max_total::text, 'services', l.services)), '[]')
+        FROM line l WHERE l.parent IS NOT NULL) AS limits
+    FROM (SELECT * FROM line ORDER BY depth DESC LIMIT 1) k
+    JOIN hub.principal p ON p.id = k.principal
+    JOIN ledger.account a ON a.id = k.credits`,
 }
 
 /** Finds callers by their keys, with a cache of one second. */
 export class KeyRing {
   readonly #pool: Pool
   readonly #known = new Map<string, { readonly caller: Caller | 'revoked'; readonly at: number }>()
+  readonly #used = new Set<string>()
+  #timer: NodeJS.Timeout | undefined
 
   constructor(pool: Pool) {
     this.#pool = pool
@@ -65,11 +90,22 @@ export class KeyRing {
   async authenticate(authorization: string): Promise<Caller> {
     const key = /^Bearer ([^\s]{1,200})$/i.exec(authorization)?.[1]
     if (key === undefined || !isWellFormed(key)) throw invalid()
-    const hash = hashOf(key)
-    const caller = await this.#find(hash)
+    const caller = await this.#find(hashOf(key))
     if (!caller) throw invalid()
     if (caller === 'revoked') throw new Fault('revoked_api_key', undefined, CHALLENGE)
+    this.#used.add(caller.keyId)
+    this.#timer ??= setTimeout(() => void this.#noteUse(), NOTE_MS).unref()
     return caller
+  }
+
+  /** Nobody needs to know by the second when a key was used last. What cannot be noted is lost. */
+  async #noteUse(): Promise<void> {
+    const used = [...this.#used]
+    this.#used.clear()
+    this.#timer = undefined
+    await this.#pool
+      .query('UPDATE hub.api_key SET used_at = now() WHERE id = ANY ($1)', [used])
+      .catch(() => undefined)
   }
 
   async #find(hash: Buffer): Promise<Caller | 'revoked' | undefined> {
@@ -77,12 +113,7 @@ export class KeyRing {
     const known = this.#known.get(index)
     if (known && elapsedMs() - known.at < CACHE_MS) return known.caller
     const at = elapsedMs()
-    const { rows } = await this.#pool.query<KeyRow>(
-      `SELECT k.id, k.principal, p.wallet_address, k.credits, p.shard,
-         k.revoked_at IS NOT NULL AS revoked
-       FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal WHERE k.hash = $1`,
-      [hash],
-    )
+    const { rows } = await this.#pool.query<KeyRow>({ ...FIND, values: [hash] })
     const [row] = rows
     if (!row) return undefined
     const caller = row.revoked ? 'revoked' : callerOf(row)
@@ -92,15 +123,21 @@ export class KeyRing {
   }
 }
 
-function callerOf(row: KeyRow): Caller {
-  const code = creditsOf(row.id)
-  return {
-    principal: row.principal,
-    keyId: row.id,
-    wallet: row.wallet_address,
-    credits: { id: row.credits, code, asset: 'USDC', shard: row.shard },
-  }
-}
+const callerOf = (row: KeyRow): Caller => ({
+  principal: row.principal,
+  keyId: row.id,
+  wallet: row.wallet_address,
+  credits: { id: row.credits, code: row.code, asset: 'USDC', shard: row.shard },
+  limits: row.limits.map(({ id, call, day, total, services }) => ({
+    keyId: id,
+    maxCall: bigintOf(call),
+    maxDay: bigintOf(day),
+    maxTotal: bigintOf(total),
+    services,
+  })),
+})
+
+const bigintOf = (text: string | null): bigint | null => (text === null ? null : BigInt(text))
 
 /** RFC 9110 §15.5.2: a 401 says how to authenticate. */
 const CHALLENGE = {

@@ -71,7 +71,8 @@ export async function transferCredits(
 ): Promise<Outcome> {
   const { rowCount } = await pool.query(
     `SELECT FROM hub.api_key a JOIN hub.api_key b ON b.principal = a.principal
-     WHERE a.credits = $1 AND b.credits = $2 AND a.id <> b.id`,
+     WHERE a.credits = $1 AND b.credits = $2 AND a.id <> b.id
+       AND a.parent IS NULL AND b.parent IS NULL`,
     [from.id, to.id],
   )
   if (rowCount !== 1) throw new NotBookable('these are not two keys of one principal')

@@ -52,6 +52,10 @@ export const creditsOf = (keyId: string): Account => `liabilities:agents:${keyId
 export const freeCallsOf = (principal: string, service: string, month: string): Account =>
   `liabilities:free-calls:${principal}:${service}:${month}`
 
+/** What a key may spend: in a UTC day (`2026-11-21`), or in `total`. */
+export const allowanceOf = (keyId: string, span: string): Account =>
+  `liabilities:allowances:${keyId}:${span}`
+
 /** What a provider has earned with a service; the house's own services are its income. */
 export const earningsOf = (provider: string, service: string, house: boolean): Account =>
   house ? `income:services:${service}` : `liabilities:providers:${provider}:${service}`

@@ -3,8 +3,6 @@ import { type Clock, elapsedMs } from '../clock.ts'
 import { EgressError } from '../egress/errors.ts'
 import type { Egress } from '../egress/http.ts'
 import { Fault, type FaultCode } from '../errors.ts'
-import type { Ledger } from '../ledger/ledger.ts'
-import { creditsOf } from '../ledger/postings.ts'
 import type { Log } from '../log.ts'
 import type { Micros } from '../money.ts'
 import { type Buyer, type ExternalRequest, Reply, Taken, Unresolved } from '../plugin.ts'
@@ -27,7 +25,6 @@ export interface BuyerPorts {
   readonly egress: Egress
   readonly chain: Chain
   readonly intents: Intents
-  readonly ledger: Ledger
   readonly clock: Clock
   readonly log: Log
   readonly asset: Asset
@@ -100,15 +97,17 @@ interface Committed {
 
 /** Signs, and has it in the database before a byte of the signature leaves (case A092). */
 async function commitPayment(
-  { account, chain, clock, intents, ledger, asset, caps }: BuyerPorts,
+  { account, chain, clock, intents, asset, caps }: BuyerPorts,
   order: Order,
 ): Promise<Committed> {
   const { number: fromBlock } = await chain.head()
-  const owner = await ledger.account(creditsOf(order.payer))
   const signed = await asFault(signPayment(account, order.terms, clock.now()))
   const { network, address } = asset
   const { id: call, url } = order
-  await intents.commit({ call, owner, url, network, asset: address, fromBlock, signed }, caps)
+  await intents.commit(
+    { call, payer: order.payer, url, network, asset: address, fromBlock, signed },
+    caps,
+  )
   return { signed, fromBlock }
 }
 

@@ -1,6 +1,5 @@
 import { DatabaseError, type Pool } from 'pg'
 import { Fault } from '../errors.ts'
-import type { AccountRef } from '../ledger/ledger.ts'
 import type { Hex } from './asset.ts'
 import type { SignedPayment } from './buying.ts'
 
@@ -37,7 +36,8 @@ export interface OutflowCaps {
 
 export interface PaymentOrder {
   readonly call: string
-  readonly owner: AccountRef
+  /** Key whose call it is; its root's credits pay. */
+  readonly payer: string
   readonly url: string
   readonly network: string
   readonly asset: string
@@ -68,12 +68,11 @@ export class Intents {
    * @throws Error (unique violation) when the call has an intent already: one signature each
    */
   async commit(order: PaymentOrder, caps: OutflowCaps): Promise<void> {
-    const { call, network, asset, owner, url, signed } = order
+    const { call, network, asset, payer, url, signed } = order
     const row = {
       call,
       network,
       asset,
-      owner: String(owner.id),
       url,
       host: new URL(url).host,
       seller: sellerOf(url),
@@ -86,11 +85,13 @@ export class Intents {
       payload_hash: signed.payloadHash,
     }
     try {
-      await this.#pool.query(
+      const { rowCount } = await this.#pool.query(
         `SELECT hub.commit_payment(p, ARRAY[$2, $3, $4]::bigint[])
-         FROM json_populate_record(NULL::hub.payment_intent, $1) p`,
-        [JSON.stringify(row), caps.key, caps.host, caps.platform],
+         FROM hub.api_key k CROSS JOIN LATERAL json_populate_record(NULL::hub.payment_intent,
+           ($1::jsonb || jsonb_build_object('owner', k.credits))::json) p WHERE k.id = $5`,
+        [JSON.stringify(row), caps.key, caps.host, caps.platform, payer],
       )
+      if (rowCount !== 1) throw new Error(`no such key: ${payer}`)
     } catch (error) {
       throw refusalOf(error)
     }

@@ -2,6 +2,7 @@ import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { json, type Micros } from '../../core/money.ts'
 import type { Offers } from '../../core/payments/offers.ts'
+import { assertAllowed } from '../../core/usage/allowances.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import type { CallRequest, Funds, Keyless, Offer } from './call.ts'
 import { termsOf } from './funds/x402.ts'
@@ -35,6 +36,7 @@ export const createFund =
   (sources: Sources, ways: Ways) =>
   async (caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Funds> => {
     if (offer.complaint) throw await refuse(offer.complaint, caller, offer, request, ways)
+    if (caller.keyId !== null) assertAllowed(caller.limits, request.slug, offer.price)
     if (offer.price === 0n) return GIFT
     const x402 = takesX402(offer, request, ways) ? sources.x402 : undefined
     const keyed = caller.keyId === null ? undefined : caller

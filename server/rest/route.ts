@@ -25,7 +25,7 @@ export interface RestReply {
 
 /** One REST route. The schemas that check it also describe it in the OpenAPI document. */
 export interface Route<Body = unknown, Query = unknown> {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** `/v1/services/{slug}` */
   readonly path: string
   readonly summary: string

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { generateKey } from '../../core/identity/keys.ts'
+import { generateKey } from '../../core/identity/secret.ts'
 import { createLog, scrub } from '../../core/log.ts'
 
 const SIGNATURE = `0x${'ab'.repeat(65)}`

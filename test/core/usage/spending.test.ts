@@ -86,8 +86,8 @@ describe('the spending of keys', function () {
        ALTER TABLE hub.principal DROP CONSTRAINT principal_id_check;
        ALTER TABLE hub.api_key DROP CONSTRAINT api_key_id_check;
        INSERT INTO hub.principal (id, shard) VALUES ('${principal}', 0);
-       INSERT INTO hub.api_key (id, principal, hash, prefix, credits)
-         VALUES ('${key}', '${principal}', sha256('x'), 'ahk_', ${owner.id})`,
+       INSERT INTO hub.api_key (id, principal, credits)
+         VALUES ('${key}', '${principal}', ${owner.id})`,
     )
     const { rows } = await database.pool.query('SELECT id FROM hub.endpoint')
     const endpoint: number = rows[0].id

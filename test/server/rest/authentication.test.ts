@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { sleep } from '../../../core/clock.ts'
-import { generateKey } from '../../../core/identity/keys.ts'
+import { generateKey } from '../../../core/identity/secret.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 

@@ -1,0 +1,74 @@
+import { dayName, dayStart } from '../clock.ts'
+import { Fault } from '../errors.ts'
+import type { Caller, KeyLimits } from '../identity/keys.ts'
+import { derivedUuid } from '../ids.ts'
+import type { Account } from '../ledger/events.ts'
+import type { AccountRef, Ledger } from '../ledger/ledger.ts'
+import { allowanceOf } from '../ledger/postings.ts'
+
+const REMEMBERED_MAX = 100_000
+
+/**
+ * What keys may spend: allowances are units in the ledger, granted once, for good or for a UTC
+ * day. A reserve debits those of the key and of every key above it together with the credits, all
+ * or none, so that no limit is passed by a single microdollar, whatever happens at once.
+ */
+export class Allowances {
+  readonly #ledger: Ledger
+  readonly #granted = new Map<string, AccountRef>()
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger
+  }
+
+  /** The accounts that a call of `caller` has to be debited to, besides its credits. */
+  async guards({ limits, credits }: Caller, now: Date): Promise<AccountRef[]> {
+    const { shard } = credits
+    const grants = limits.flatMap(({ keyId, maxDay, maxTotal }) => [
+      ...(maxTotal === null ? [] : [this.#grant(keyId, 'total', maxTotal, ALWAYS, shard)]),
+      ...(maxDay === null ? [] : [this.#grant(keyId, dayName(now), maxDay, dayStart(now), shard)]),
+    ])
+    return Promise.all(grants)
+  }
+
+  /** Granted once, by whichever process comes first: the id follows from the account. */
+  async #grant(
+    keyId: string,
+    span: string,
+    units: bigint,
+    since: Date,
+    home: number,
+  ): Promise<AccountRef> {
+    const code: Account = allowanceOf(keyId, span)
+    const known = this.#granted.get(code)
+    if (known) return known
+    const account = await this.#ledger.open(code, 'ALLOWANCE', { home })
+    const event = { type: 'units.granted', account: code, asset: 'ALLOWANCE', units } as const
+    await this.#ledger.post(event, { owner: account, id: derivedUuid(since, code) })
+    if (this.#granted.size >= REMEMBERED_MAX) this.#granted.clear()
+    this.#granted.set(code, account)
+    return account
+  }
+}
+
+/** Of grants that are for good: one instant, so that their ids are always the same. */
+const ALWAYS = new Date('2026-11-01T00:00:00Z')
+
+/**
+ * What a key may not do at all, whatever is left of its allowances.
+ * @throws Fault `service_not_allowed`, or `key_limit_reached` for a call that is too dear
+ */
+export function assertAllowed(limits: readonly KeyLimits[], slug: string, price: bigint): void {
+  for (const { keyId, services, maxCall } of limits) {
+    if (services && !services.includes(slug)) {
+      throw new Fault('service_not_allowed', `This key may not call "${slug}".`, {
+        extras: { key_id: keyId, services },
+      })
+    }
+    if (maxCall !== null && price > maxCall) throw limitReached(keyId, 'call')
+  }
+}
+
+/** @param scope of which limit: of a call, of the day or in total */
+export const limitReached = (keyId: string | undefined, scope: 'call' | 'allowance'): Fault =>
+  new Fault('key_limit_reached', undefined, { extras: { key_id: keyId, scope } })

@@ -1,0 +1,182 @@
+import { defineService, s, usd } from 'agenthub/plugin'
+import { expect } from 'chai'
+import { sleep, systemClock } from '../../core/clock.ts'
+import { ask, type Told } from '../support/ask.ts'
+import type { TestAgent } from '../support/hub.ts'
+import { useHub } from '../support/suite.ts'
+
+const PRICE = usd('0.001')
+const worked = defineService({
+  slug: 'worked',
+  name: 'Worked',
+  category: 'test',
+  summary: 'Works.',
+  provider: 'example',
+  endpoints: {
+    'POST /work': { summary: 'Works.', price: PRICE, input: s.object({}), handle: () => ({}) },
+    'POST /fail': {
+      summary: 'Fails.',
+      price: PRICE,
+      input: s.object({}),
+      handle: () => {
+        throw new Error('down')
+      },
+    },
+  },
+})
+
+interface Key {
+  readonly id: string
+  readonly secret: string
+}
+
+describe('keys that keys make', () => {
+  const hub = useHub({ plugins: [worked] })
+  let ada: TestAgent
+  let root: Key
+  beforeEach(async () => {
+    ada = await hub().agent()
+    root = { id: ada.keyId, secret: ada.apiKey }
+    await hub().credit(ada.keyId, usd('1'))
+  })
+  const keys = (by: Key, path = '', question: object = {}): Promise<Told> =>
+    ask(hub().url, `/v1/keys${path}`, { key: by.secret, ...question })
+  const make = async (by: Key, limits: object = {}): Promise<Key> => {
+    const { status, body } = await keys(by, '', { body: limits })
+    expect(status, JSON.stringify(body)).to.equal(201)
+    return { id: String(body['key_id']), secret: String(body['api_key']) }
+  }
+  const work = (by: Key, path = 'worked/work'): Promise<Told> =>
+    ask(hub().url, `/proxy/${path}`, { key: by.secret, body: {} })
+  const codes = async (told: Promise<Told>[]) => {
+    const tally: Record<string, number> = {}
+    for (const { status, body } of await Promise.all(told)) {
+      const code = status === 200 ? 'served' : String(body['code'])
+      tally[code] = (tally[code] ?? 0) + 1
+    }
+    return tally
+  }
+  const spent = async () => usd('1') - (await hub().balance(ada.keyId))
+  const micros = (calls: number) => calls * Number(PRICE)
+
+  it('spend the credits of their root', async () => {
+    const child = await make(root, { name: 'reader' })
+    const { headers } = await work(child)
+    expect(headers['x-balance-microdollars']).to.equal(String(usd('1') - PRICE))
+    expect(await spent()).to.equal(PRICE)
+  })
+
+  it('three deep, with two hundred calls at once, pass no limit by a microdollar', async () => {
+    const child = await make(root, { max_total_microdollars: micros(60) })
+    const grandchild = await make(child, { max_day_microdollars: micros(45) })
+    const last = await make(grandchild, { max_total_microdollars: micros(20) })
+    const told = Array.from({ length: 200 }, (_, i) => work([child, grandchild, last][i % 3]!))
+    const all = await Promise.all(told)
+    const served = (from: number) =>
+      all.filter(({ status }, i) => status === 200 && i % 3 >= from).length
+    expect(served(2), 'by the last').to.equal(20)
+    expect(served(1), 'by the two below').to.be.within(20, 45)
+    expect(served(0), 'in all').to.equal(60)
+    expect(await spent()).to.equal(60n * PRICE)
+    expect(await codes([work(child)])).to.deep.equal({ key_limit_reached: 1 })
+    expect(await codes([work(root)])).to.deep.equal({ served: 1 })
+  })
+
+  it('get back what failed', async () => {
+    const child = await make(root, { max_total_microdollars: micros(1) })
+    expect(await work(child, 'worked/fail')).to.have.property('status', 502)
+    expect(await codes([work(child), work(child)])).to.deep.equal({
+      served: 1,
+      key_limit_reached: 1,
+    })
+  })
+
+  it('are held to the price of a call, and to their services', async () => {
+    const cheap = await make(root, { max_call_microdollars: micros(1) - 1 })
+    const dear = await work(cheap)
+    expect(dear.status).to.equal(403)
+    expect(dear.body).to.include({ code: 'key_limit_reached', scope: 'call', key_id: cheap.id })
+    const other = await make(root, { services: ['echo'] })
+    const below = await make(other, { services: ['worked', 'echo'] })
+    expect((await work(below)).body).to.include({ code: 'service_not_allowed' })
+    const said = await ask(hub().url, '/proxy/echo/say', {
+      key: below.secret,
+      body: { words: 'hi' },
+    })
+    expect(said.status).to.equal(200)
+    expect(await spent()).to.equal(100n)
+  })
+
+  it('pay sellers outside from the credits of their root, within their limits', async () => {
+    const child = await make(root, { max_total_microdollars: 10_000 })
+    const buy = () =>
+      ask(hub().url, '/proxy/external', {
+        key: child.secret,
+        body: { url: `${hub().sandbox!.sellerUrl}/weather` },
+      })
+    expect(await codes([buy()])).to.deep.equal({ served: 1 })
+    expect(await codes([buy()])).to.deep.equal({ key_limit_reached: 1 })
+    expect(await spent()).to.equal(10_000n)
+  })
+
+  it('end with the one that made them, everywhere within a second', async () => {
+    const child = await make(root)
+    const below = await make(child)
+    expect(await codes([work(below)])).to.deep.equal({ served: 1 })
+    expect(await keys(root, `/${child.id}`, { method: 'DELETE' })).to.have.property('status', 200)
+    await sleep(1_000)
+    expect(await codes([work(below), work(child), work(root)])).to.deep.equal({
+      revoked_api_key: 2,
+      served: 1,
+    })
+  })
+
+  it('end in time', async () => {
+    const expires_at = new Date(systemClock.now().getTime() + 1_000).toISOString()
+    const child = await make(root, { expires_at })
+    expect(await codes([work(child)])).to.deep.equal({ served: 1 })
+    await sleep(2_100)
+    expect(await codes([work(child)])).to.deep.equal({ revoked_api_key: 1 })
+  })
+
+  it('keep their name, credits and limits when they get another secret', async () => {
+    const child = await make(root, { max_total_microdollars: micros(2) })
+    expect(await codes([work(child)])).to.deep.equal({ served: 1 })
+    const { body } = await keys(child, `/${child.id}/rotate`, { body: { overlap_seconds: 1 } })
+    expect(body['key_id']).to.equal(child.id)
+    const renewed = { id: child.id, secret: String(body['api_key']) }
+    expect(await codes([work(child)]), 'the old one for a while').to.deep.equal({ served: 1 })
+    expect(await codes([work(renewed)])).to.deep.equal({ key_limit_reached: 1 })
+    await sleep(2_100)
+    expect(await codes([work(child)])).to.deep.equal({ revoked_api_key: 1 })
+  })
+
+  it('are listed for those above them, a page at a time, and managed by nobody else', async () => {
+    const child = await make(root, { name: 'a', services: ['echo'], max_day_microdollars: 5 })
+    const below = await make(child, { name: 'b' })
+    const first = await keys(root, '?limit=2')
+    expect(first.body['has_more']).to.equal(true)
+    const rest = await keys(root, `?limit=2&cursor=${String(first.body['next_cursor'])}`)
+    const pages = [first, rest].flatMap(({ body }) => body['data'] as Record<string, unknown>[])
+    expect(pages.map(({ key_id }) => key_id)).to.deep.equal([root.id, child.id, below.id])
+    expect(pages[1]).to.deep.include({ name: 'a', services: ['echo'], max_day_microdollars: 5 })
+    expect(JSON.stringify(pages)).to.not.include(child.secret.slice(13))
+    for (const [method, path, body] of [
+      ['PATCH', `/${root.id}`, { name: 'mine' }],
+      ['DELETE', `/${root.id}`, undefined],
+      ['POST', `/${root.id}/rotate`, {}],
+    ] as const) {
+      const { status } = await keys(child, path, { method, ...(body && { body }) })
+      expect(status, `${method} ${path}`).to.equal(404)
+    }
+    const renamed = await keys(root, `/${below.id}`, { method: 'PATCH', body: { name: 'c' } })
+    expect(renamed.status).to.equal(200)
+  })
+
+  it('go four deep', async () => {
+    let key = root
+    for (let depth = 0; depth < 4; depth++) key = await make(key)
+    const { status, body } = await keys(key, '', { body: {} })
+    expect([status, body['code']]).to.deep.equal([403, 'key_limit_reached'])
+  })
+})
