@@ -12,7 +12,8 @@ import { localFacilitator } from '../core/payments/facilitators/local.ts'
 import { witnessed } from '../core/payments/facilitators/witnessed.ts'
 import type { Money } from './hub.ts'
 
-const FINALITY_BLOCKS = 10n
+/** Blocks with a small transfer and on top of it before it is final. */
+export const FINALITY_BLOCKS = 10n
 const { network } = USDC_BASE
 
 /**
@@ -23,7 +24,7 @@ export async function openRealMoney(
   { rpcUrl, treasury, spendKey, facilitator: by }: ProductionChain,
   databaseUrl: string,
   log: Log,
-): Promise<{ readonly money: Money; stop(): Promise<void> }> {
+): Promise<{ readonly money: Money; readonly stop: () => Promise<void> }> {
   const chain = openChain({ rpcUrl, network })
   const spend = privateKeyToAccount(spendKey)
   const pool = createPool(databaseUrl, { max: 4, role: 'hub_app' }) // used after the migration

@@ -237,26 +237,29 @@ async function transferEvidence(client: Client, transfer: Transfer): Promise<Evi
 
 type Logs = Parameters<typeof parseEventLogs>[0]['logs']
 
-/** Whether the token itself says that exactly this was transferred, by this authorization. */
+/**
+ * Whether the token itself says that exactly this was transferred, by this authorization: USDC logs
+ * the use of an authorization right before its transfer. One transaction may carry several of them,
+ * and the transfer of one must not stand for another.
+ */
 function holds(logs: Logs, { token, from, to, value, nonce }: Transfer): boolean {
   const own = parseEventLogs({
     abi: ABI,
     logs: logs.filter((log) => isAddressEqual(log.address, token)),
   })
-  const moved = own.some(
-    (log) =>
+  return own.some((log, i) => {
+    const isMoved =
       log.eventName === 'Transfer' &&
       isAddressEqual(log.args.from, from) &&
       isAddressEqual(log.args.to, to) &&
-      log.args.value === value,
-  )
-  const authorized = own.some(
-    (log) =>
-      log.eventName === 'AuthorizationUsed' &&
-      isAddressEqual(log.args.authorizer, from) &&
-      log.args.nonce === nonce?.toLowerCase(),
-  )
-  return moved && (nonce === undefined || authorized)
+      log.args.value === value
+    const before = own[i - 1]
+    const isAuthorized =
+      before?.eventName === 'AuthorizationUsed' &&
+      isAddressEqual(before.args.authorizer, from) &&
+      before.args.nonce === nonce?.toLowerCase()
+    return isMoved && (nonce === undefined || isAuthorized)
+  })
 }
 
 interface Search {

@@ -36,6 +36,7 @@ export async function startStack() {
     localFacilitator({ rpcUrl, key: gas.key, network: NETWORK, pollMs: 10, ...options })
   const facilitator = facilitatorWith()
   return {
+    dataDir,
     rpcUrl,
     wallets,
     facilitator,

@@ -1,0 +1,40 @@
+import { expect } from 'chai'
+import { GAS } from '../../core/ledger/postings.ts'
+import { createLog } from '../../core/log.ts'
+import { usd } from '../../core/money.ts'
+import { accountGas } from '../../jobs/gas.ts'
+import { useHub } from '../support/suite.ts'
+
+const GWEI = 1_000_000_000n
+const log = createLog('silent')
+
+describe('the job that books gas', () => {
+  const hub = useHub()
+  const account = async (): Promise<void> => {
+    const { hub: running, sandbox } = hub()
+    const { pool, ledger } = running
+    const gas = { wallet: sandbox!.money.gas!, ethPrice: usd('3000'), lowGwei: 0n }
+    await accountGas({ pool, ledger, finality: 1n, gas, log })
+  }
+  const inBooks = async (): Promise<bigint> => 0n - (await hub().hub.ledger.balance(GAS))
+  const onChain = async (): Promise<bigint> => (await hub().sandbox!.money.gas!.balance()) / GWEI
+
+  it('keeps the books of a hub at work with its wallet, to the gwei', async () => {
+    const [one, two] = await Promise.all([hub().agent(5_000_000n), hub().agent(5_000_000n)])
+    for (const { client } of [one, two, one]) {
+      await client.purchase(usd('1'))
+      await account()
+      expect(await inBooks()).to.equal(await onChain())
+    }
+    const { rows } = await hub().hub.pool.query(
+      `SELECT count(*) AS n FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind
+       WHERE k.event = 'gas.paid'`,
+    )
+    expect(rows[0].n).to.equal(3n)
+  })
+
+  it('has nothing to do where somebody else settles', async () => {
+    const { pool, ledger } = hub().hub
+    await accountGas({ pool, ledger, finality: 1n, log })
+  })
+})
