@@ -13,8 +13,8 @@ import echo from '../../../plugins/echo/index.ts'
 /**
  * The peer: `@x402/express` as its documentation shows it, in a process of its own. It sells the
  * same handler of the echo service at the same price and path, and settles by the facilitator
- * that the hub's sandbox has: in its process too, on the same chain and database, with a gas
- * wallet of its own.
+ * that the hub's sandbox has: in its process too, on the same chain and database, with
+ * wallets of its own.
  */
 const [rpcUrl, databaseUrl, key, payTo] = process.argv.slice(2) as [string, string, Hex, Hex]
 const MAX_TIMEOUT_SECONDS = 90 // what the hub offers

@@ -2,7 +2,6 @@ import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { joinDatabase } from '../../../core/db/open.ts'
 import { type Kept, keep } from '../../../core/keeper.ts'
-import type { Hex } from '../../../core/payments/asset.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 
 /** A process that sells `POST /proxy/echo/say` by x402. */
@@ -31,12 +30,13 @@ export async function startHub(
   return { ...shopOf(kept, found[1]!), rpcUrl: found[2]!, databaseUrl }
 }
 
-/** The peer on that chain and database, with a gas wallet of its own. */
-export async function startPeer(
-  { rpcUrl, databaseUrl }: Awaited<ReturnType<typeof startHub>>,
-  payTo: Hex,
-): Promise<Shop> {
+/** The peer on that chain and database, with wallets of its own. */
+export async function startPeer({
+  rpcUrl,
+  databaseUrl,
+}: Awaited<ReturnType<typeof startHub>>): Promise<Shop> {
   const gas = generatePrivateKey()
+  const payTo = privateKeyToAddress(generatePrivateKey())
   await fund(rpcUrl, privateKeyToAddress(gas), { wei: TEN_ETH })
   const { kept, found } = await start([PEER, rpcUrl, databaseUrl, gas, payTo], {}, /ready at (\S+)/)
   return shopOf(kept, found[1]!)
