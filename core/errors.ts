@@ -21,7 +21,11 @@ export const FAULTS = {
   payment_invalid: [402, 'Payment invalid', 'Sign a new payment for the terms of this offer.'],
   payment_replayed: [402, 'Payment already used', 'Sign a new payment: each one pays once.'],
   price_exceeds_max: [402, 'Price exceeds your maximum', 'Raise X-Max-Price, or do not call.'],
-  admin_only: [403, 'Administrators only', 'Use a key of a wallet in HUB_ADMIN_WALLETS.'],
+  admin_only: [
+    403,
+    'Administrators only',
+    'Use a key that a wallet of HUB_ADMIN_WALLETS registered.',
+  ],
   key_limit_reached: [403, 'Limit of the key reached', 'Use another key; see scope.'],
   service_not_allowed: [403, 'Service not allowed', 'This key may call the services listed.'],
   destination_not_allowed: [403, 'Destination not allowed', 'Call a public address.'],

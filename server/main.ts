@@ -8,7 +8,10 @@ import { plugins, privileged } from '../plugins/index.ts'
 import { banner } from './banner.ts'
 import { demo } from './demo/index.ts'
 import { ledgerCommand } from './ledger/index.ts'
+import { paymentsCommand } from './payments/index.ts'
+import { FINALITY_BLOCKS } from './real-money.ts'
 import { firstAgent } from './sandbox/agent.ts'
+import { SANDBOX_FINALITY } from './sandbox/start.ts'
 import { type Parts, startHub } from './start.ts'
 
 /** The composition root: the one file that sees core, plugins, jobs and doors together. */
@@ -18,13 +21,15 @@ const USAGE = `usage: node server/main.ts COMMAND
   serve    run the hub (default)
   jobs     run the jobs alone, for servers that have HUB_JOBS=off (production)
   demo     play the whole story once, in a sandbox of its own [--json]
-  ledger   verify | balances | export | adjust …: for finance, see \`ledger --help\``
+  ledger   verify | balances | export | adjust …: for finance, see \`ledger --help\`
+  payments status | list | pause | resume: for operators, see \`payments --help\``
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   serve,
   jobs,
   demo: (args) => demo(parts, args, (text) => void write(text)),
-  ledger,
+  ledger: (args) => onBooks((connect) => ledgerCommand(connect, args, write, tell)),
+  payments,
 }
 
 /** Resolves when the reader has room for more: a long export waits for a slow pipe. */
@@ -83,7 +88,15 @@ const logOf = ({ secrets }: Config, level: Config['logLevel']) =>
 /** A person at a terminal wants the banner, not a line of JSON for every start-up step. */
 const quieter = (level: Config['logLevel']) => (level === 'info' ? 'warn' : level)
 
-async function ledger(args: readonly string[]): Promise<number> {
+async function payments(args: readonly string[]): Promise<number> {
+  const finality = readConfig().production ? FINALITY_BLOCKS : SANDBOX_FINALITY
+  return onBooks((connect) => paymentsCommand(finality, connect, args, write, tell))
+}
+
+/** Runs a command on the database of the hub, which is opened when it is first asked for. */
+async function onBooks(
+  command: (connect: () => Promise<Pool>) => Promise<number>,
+): Promise<number> {
   const { databaseUrl, dataDir } = readConfig()
   let opened: Promise<{ pool: Pool; close(): Promise<void> }> | undefined
   const connect = async (): Promise<Pool> => {
@@ -91,7 +104,7 @@ async function ledger(args: readonly string[]): Promise<number> {
     return (await opened).pool
   }
   try {
-    return await ledgerCommand(connect, args, write, tell)
+    return await command(connect)
   } finally {
     await (await opened)?.close()
   }

@@ -72,6 +72,33 @@ export async function listPayments(
   return rows
 }
 
+/** Payments of one direction and state that are not final. */
+export interface OpenPayments {
+  readonly direction: 'in' | 'out'
+  readonly state: string
+  readonly count: bigint
+  /** Microdollars. */
+  readonly amount: bigint
+  /** Of the oldest one. */
+  readonly oldestSeconds: number
+}
+
+export async function openPayments(pool: Pool): Promise<readonly OpenPayments[]> {
+  const { rows } = await pool.query<OpenPayments>(
+    `SELECT direction, state, count(*) AS count, sum(amount)::bigint AS amount,
+       greatest(0, floor(extract(epoch FROM clock_timestamp() - min(since))))::integer
+         AS "oldestSeconds"
+     FROM (
+       SELECT 'in' AS direction, state, amount, claimed_at AS since
+       FROM hub.payment_claim WHERE state IN (${OPEN_IN})
+       UNION ALL
+       SELECT 'out', state, amount, created_at
+       FROM hub.payment_intent WHERE state IN (${OPEN_OUT})
+     ) p GROUP BY direction, state ORDER BY direction, state`,
+  )
+  return rows
+}
+
 const OPEN_IN = `'claimed', 'pending', 'settled'`
 const OPEN_OUT = `'signed', 'unresolved', 'paid'`
 

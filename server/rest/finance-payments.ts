@@ -55,13 +55,14 @@ export const paymentsRoutes = ({ pool, finality }: PaymentsPorts): readonly AnyR
         limit,
         url,
         ({ id }) => [id],
-        (seen) => show(seen, finality),
+        (seen) => showPayment(seen, finality),
       )
     },
   }),
 ]
 
-function show(seen: PaymentSeen, finality: bigint): z.infer<typeof Payment> {
+/** A payment in the form of the API. */
+export function showPayment(seen: PaymentSeen, finality: bigint): z.infer<typeof Payment> {
   const { deadline, overdue, nextStep } = outlook(seen, finality)
   return {
     id: seen.id,

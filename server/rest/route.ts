@@ -29,7 +29,7 @@ export interface Route<Body = unknown, Query = unknown> {
   /** `/v1/services/{slug}` */
   readonly path: string
   readonly summary: string
-  /** `admin`: a key whose wallet is an administrator's. */
+  /** `admin`: a key that the wallet of an administrator registered itself. */
   readonly auth: 'none' | 'key' | 'admin'
   /** Not counted against the caller's network: it has a limit of its own, or must always answer. */
   readonly unlimited?: boolean

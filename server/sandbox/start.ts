@@ -31,6 +31,8 @@ export interface Sandbox {
   stop(): Promise<void>
 }
 
+/** The local chain forgets nothing, unless a test wants it to. */
+export const SANDBOX_FINALITY = 1n
 const ETH = 10n ** 18n
 const GAS_WEI = 10n * ETH
 const SPEND_MICROS = micros(50_000_000)
@@ -81,7 +83,7 @@ export async function startSandbox(options: {
         treasury: wallets.treasury.account.address,
         spend: wallets.spend.account,
         others: [wallets.gas.account.address],
-        finality: 1n,
+        finality: SANDBOX_FINALITY,
       },
       spendOpening: SPEND_MICROS,
       wallets,

@@ -40,6 +40,13 @@ describe('the operator’s view', function () {
     })
   }
 
+  it('a key that the key of an administrator made is for calls alone', async () => {
+    const made = await ask(hub().url, '/v1/keys', { key: await admin.key(hub()), body: {} })
+    const key = String(made.body['api_key'])
+    const { body } = await ask(hub().url, '/v1/finance/outgoing', { key })
+    expect(body).to.include({ status: 403, code: 'admin_only' })
+  })
+
   it('nobody else pauses payments, and nobody without a reason', async () => {
     const body = { paused: true, reason: 'because' }
     const { body: refused } = await ask(hub().url, '/v1/finance/outgoing', {
