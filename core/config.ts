@@ -49,6 +49,7 @@ const Environment = z.object({
   HUB_ADMIN_WALLETS: addresses.optional(),
   HUB_COMMISSION_BPS: bps.default(1_000),
   HUB_SHARDS: z.coerce.number().int().min(1).max(64).default(2),
+  HUB_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
   HUB_X402_MIN: dollars.prefault('0'),
   HUB_PAY_MAX_CALL: dollars.prefault('1'),
   HUB_PAY_MAX_KEY_DAY: dollars.prefault('50'),
@@ -97,6 +98,8 @@ export interface Config {
   /** Wallets whose keys are administrators', in lower case. */
   readonly admins: readonly string[]
   readonly commissionBps: number
+  /** Reverse proxies in front, each of which adds an address to X-Forwarded-For. */
+  readonly proxies: number
   /** Cheaper calls are sold for credits alone: gas and fees would exceed the sale. */
   readonly minX402: Micros
   /** The most that is paid to sellers: for one call, and in a UTC day. */
@@ -164,6 +167,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     logLevel: e.HUB_LOG_LEVEL,
     admins: e.HUB_ADMIN_WALLETS ?? [],
     commissionBps: e.HUB_COMMISSION_BPS,
+    proxies: e.HUB_PROXIES,
     minX402: e.HUB_X402_MIN,
     outflow: {
       call: e.HUB_PAY_MAX_CALL,

@@ -66,7 +66,7 @@ export const FAULTS = {
   ],
   rate_limited: [429, 'Rate limited', 'Wait for the seconds given in Retry-After.', true],
   internal_error: [500, 'Internal error', 'See /v1/credits/history before you try again.', true],
-  plugin_failed: [502, 'The service failed', 'You were not charged. Try again later.', true],
+  plugin_failed: [502, 'The service failed', 'Nothing was charged for it. Try again later.', true],
   plugin_contract: [502, 'The service broke its contract', 'You were not charged.'],
   upstream_error: [502, 'The seller answered an error', 'See upstream and payment.'],
   upstream_payment_rejected: [502, 'The seller refused the payment', 'See upstream and payment.'],

@@ -59,6 +59,12 @@ export interface Call<Input> {
   /** Aborts at the deadline. */
   readonly signal: AbortSignal
   /**
+   * Parks the caller's money, whatever becomes of the handler: it neither comes back nor is charged
+   * until the one who parked it resolves the hold. Freed again, it is the hub's to give back. For
+   * privileged plugins, before a signature leaves.
+   */
+  readonly park?: (parked: boolean) => void
+  /**
    * Lowers the charge below the quote. A call paid on the spot by x402 costs all of the quote or,
    * lowered to zero, nothing. Raising the charge is a fault of the plugin: the call fails.
    */
@@ -198,7 +204,7 @@ export interface Buyer {
   readonly quote: (request: ExternalRequest) => Promise<Quote>
   /** Pays, at most once for each call, and answers what the seller answered. */
   readonly pay: (
-    call: Pick<Call<ExternalRequest>, 'id' | 'input' | 'payer' | 'terms'>,
+    call: Pick<Call<ExternalRequest>, 'id' | 'input' | 'payer' | 'terms' | 'park'>,
   ) => Promise<Reply | Unresolved | Taken>
 }
 

@@ -27,6 +27,8 @@ export interface Doors {
   readonly standing: Standing
   /** What callers see as our address. */
   readonly baseUrl: () => string
+  /** Of the addresses in X-Forwarded-For, so many are believed: the last ones. */
+  readonly proxies: number
   readonly log: Log
 }
 
@@ -34,7 +36,7 @@ export const PROXY_PATH = '/proxy'
 
 /** The HTTP application: REST at /v1, the proxy at /proxy, one form of errors everywhere. */
 export function createApp(doors: Doors): Koa {
-  const app = new Koa()
+  const app = new Koa({ proxy: doors.proxies > 0, maxIpsCount: doors.proxies })
   const router = new Router({ strict: true, sensitive: true })
   router.get('/openapi.json', (ctx) => {
     ctx.set('Cache-Control', 'public, max-age=30')

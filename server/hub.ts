@@ -82,6 +82,7 @@ export interface HubOptions {
   readonly commissionBps: number
   readonly outflow: Config['outflow']
   readonly minX402: Micros
+  readonly proxies: number
   /** Shards of the ledger, if this is a new installation. */
   readonly shards: number
   /** Seconds that a hold outlives its call's deadline, so that only after a crash it expires. */
@@ -232,6 +233,7 @@ function openDoors(core: Core, options: HubOptions) {
     limits,
     standing,
     baseUrl,
+    proxies: options.proxies,
     log,
   })
 }

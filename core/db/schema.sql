@@ -240,6 +240,7 @@ CREATE TABLE hub.payment_claim (
   nonce text NOT NULL,
   id uuid NOT NULL,
   purpose text NOT NULL,
+  pay_to text NOT NULL,
   payee text NOT NULL,
   commission_bps smallint NOT NULL,
   request_hash bytea NOT NULL,
@@ -259,6 +260,7 @@ CREATE TABLE hub.payment_claim (
   CONSTRAINT payment_claim_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
   CONSTRAINT payment_claim_id_key UNIQUE (id),
   CONSTRAINT payment_claim_nonce_check CHECK ((nonce ~ '^0x[0-9a-f]{64}$'::text)),
+  CONSTRAINT payment_claim_pay_to_check CHECK ((pay_to ~ '^0x[0-9a-f]{40}$'::text)),
   CONSTRAINT payment_claim_payer_check CHECK ((payer ~ '^0x[0-9a-f]{40}$'::text)),
   CONSTRAINT payment_claim_purpose_check CHECK ((purpose = ANY (ARRAY['credits'::text, 'call'::text]))),
   CONSTRAINT payment_claim_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'settled'::text, 'confirmed'::text, 'pending'::text, 'failed'::text])))
@@ -567,9 +569,11 @@ CREATE OR REPLACE FUNCTION hub.commit_payment(p hub.payment_intent, p_caps bigin
 AS $function$
 DECLARE
   scopes text[] := ARRAY['key:' || p.owner, 'host:' || p.host, 'platform'];
-  today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+  today date;
 BEGIN
   PERFORM pg_advisory_xact_lock_shared(hashtext('hub.outgoing_switch'));
+  p.created_at := clock_timestamp(); -- its day counts it, now and when it is given back
+  today := (p.created_at AT TIME ZONE 'UTC')::date;
   IF hub.outgoing_paused() THEN
     RAISE EXCEPTION 'payments to sellers are paused' USING ERRCODE = 'AH010';
   END IF;
@@ -582,7 +586,6 @@ BEGIN
     END IF;
   END LOOP;
   p.state := 'signed';
-  p.created_at := clock_timestamp();
   p.changed_at := p.created_at;
   INSERT INTO payment_intent SELECT p.*;
 END $function$;

@@ -114,7 +114,11 @@ async function exchange(
       throw new EgressError('upstream_too_large')
     }
     if (rest) deadline.extend(STREAM_MS)
-    response = { ...response, body, ...(rest && { stream: streamOf(body, rest, deadline) }) }
+    response = {
+      ...response,
+      body,
+      ...(rest && { stream: streamOf(body, rest, answer.body, deadline) }),
+    }
   } catch (error) {
     throw exchangeFault(error, signal, response)
   } finally {
@@ -165,23 +169,23 @@ async function read(
 function streamOf(
   start: Buffer,
   rest: AsyncIterableIterator<Buffer>,
+  source: Readable,
   deadline: Deadline,
 ): Readable {
   const pieces = async function* (): AsyncGenerator<Buffer> {
-    try {
-      yield start
-      let size = start.length
-      for await (const piece of rest) {
-        size += piece.length
-        if (size > STREAM_MAX) throw new EgressError('upstream_too_large', { sent: true })
-        yield piece
-      }
-    } finally {
-      await rest.return?.()
-      deadline.end()
+    yield start
+    let size = start.length
+    for await (const piece of rest) {
+      size += piece.length
+      if (size > STREAM_MAX) throw new EgressError('upstream_too_large', { sent: true })
+      yield piece
     }
   }
-  return Readable.from(pieces(), { objectMode: false })
+  // Also of a stream that nobody began to read: its generator would never come to an end.
+  return Readable.from(pieces(), { objectMode: false }).once('close', () => {
+    source.destroy()
+    deadline.end()
+  })
 }
 
 /** A time-out that may be put off. */

@@ -53,7 +53,7 @@ export async function acceptPayment(
   { claims, offers }: AcceptPorts,
   header: string,
   terms: SaleTerms,
-  purchase: Omit<Purchase, 'amount' | 'validBefore' | 'upfront'>,
+  purchase: Omit<Purchase, 'amount' | 'validBefore' | 'upfront' | 'payTo'>,
   needSeconds = 0,
 ): Promise<Accepted | { readonly repeated: Claim }> {
   const payment = read(offers, header)
@@ -70,7 +70,14 @@ export async function acceptPayment(
   }
   const validBefore = validBeforeOf(payment)
   const { amount } = terms
-  const { mine, claim } = await claims.claim(key, { ...purchase, amount, validBefore, upfront })
+  const { payTo } = requirement
+  const { mine, claim } = await claims.claim(key, {
+    ...purchase,
+    amount,
+    validBefore,
+    upfront,
+    payTo,
+  })
   if (!mine) return { repeated: claim }
   const verified = await offers.verify(payment, requirement, needSeconds).catch((error: unknown) =>
     claims.release(key).then((): never => {

@@ -1,5 +1,5 @@
 import type { LocalAccount } from 'viem'
-import { type Clock, elapsedMs } from '../clock.ts'
+import { type Clock, elapsedMs, patience } from '../clock.ts'
 import { EgressError } from '../egress/errors.ts'
 import type { Egress } from '../egress/http.ts'
 import { Fault, type FaultCode } from '../errors.ts'
@@ -58,12 +58,18 @@ export function createBuyer(ports: BuyerPorts): Buyer {
       const { terms, amount } = await asFault(quoteExternal(egress, withMethod(request), policy))
       return { amount, terms }
     },
-    pay: async ({ id, input, payer, terms }) => {
+    pay: async ({ id, input, payer, terms, park }) => {
       const start = elapsedMs()
       const order = { id, payer, url: input.url, terms: terms as Terms }
       const committed = await commitPayment(ports, order)
       if (elapsedMs() - start > SEND_WITHIN_MS) throw await tooLate(ports, id)
+      park?.(true)
       const outcome = await sendPaid(egress, withMethod(input), committed.signed)
+      if (outcome.outcome === 'unresolved' && !outcome.sent) {
+        await intents.conclude(id, 'unused', { reason: outcome.reason })
+        park?.(false)
+        throw new Fault(outcome.reason, outcome.note)
+      }
       return conclude(ports, order, outcome, committed)
     },
   }
@@ -112,8 +118,8 @@ async function commitPayment(
 }
 
 /**
- * Notes and tells the outcome. Once the signature has left, nothing may throw, for that would give
- * the caller the money back: an intent that could not be noted stays open, and is resolved later.
+ * Notes and tells the outcome of what was sent. The money is parked: whatever fails here, an intent
+ * that could not be noted stays open, and is resolved later.
  */
 async function conclude(
   ports: BuyerPorts,
@@ -132,12 +138,8 @@ async function conclude(
     await note(id, 'paid', { transaction: tx, status })
     return delivered(outcome.response, terms, tx)
   }
-  const { reason, note: detail, sent } = outcome
-  if (!sent) {
-    await intents.conclude(id, 'unused', { reason })
-    throw new Fault(reason, detail)
-  }
-  const seen = await evidenceOf(ports, committed).catch(() => undefined)
+  const { reason, note: detail } = outcome
+  const seen = await soon(evidenceOf(ports, committed)).catch(() => undefined)
   if (seen && response && isComplete(outcome)) {
     await note(id, 'paid', { transaction: seen.transaction, status })
     return delivered(response, terms, seen.transaction)
@@ -151,6 +153,12 @@ async function conclude(
   await note(id, 'unresolved', { transaction: tx, status, reason })
   return new Unresolved(reason, detail, extras)
 }
+
+/** What is not known by then, the job will know. */
+const EVIDENCE_MS = 10_000
+
+const soon = <T>(work: Promise<T>): Promise<T | undefined> =>
+  Promise.race([work, patience(EVIDENCE_MS).then(() => undefined)])
 
 /** Errors of egress and terms carry codes of the fault table already. */
 async function asFault<T>(work: Promise<T>): Promise<T> {

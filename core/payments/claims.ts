@@ -14,6 +14,8 @@ export interface Purchase {
   readonly client?: Buffer | undefined
   /** Microdollars. */
   readonly amount: bigint
+  /** The wallet that is paid, in lower case. */
+  readonly payTo: string
   /** Code of the account that is credited. */
   readonly payee: string
   readonly commissionBps: number
@@ -60,6 +62,9 @@ export class Claims {
     for (let tries = 0; tries < CLAIM_TRIES; tries++) {
       const mine = await this.#insert(key, what)
       const claim = (await this.find(key)) ?? (await this.#paidBefore(what.id))
+      if (claim?.state === 'failed' && claim.key.nonce !== key.nonce) {
+        return this.claim(key, { ...what, id: undefined }) // its name is free again
+      }
       if (claim) return { mine, claim }
       // Somebody else gave it up in between, since the payment was not valid then.
     }
@@ -75,8 +80,8 @@ export class Claims {
   async #insert(key: PaymentKey, what: Purchase): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `INSERT INTO hub.payment_claim (network, asset, payer, nonce, id, purpose, request_hash,
-         amount, payee, commission_bps, valid_before, upfront, client)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING`,
+         amount, payee, commission_bps, valid_before, upfront, client, pay_to)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT DO NOTHING`,
       [
         ...parts(key),
         what.id ?? uuidv7(this.#clock.now().getTime()),
@@ -88,14 +93,15 @@ export class Claims {
         what.validBefore,
         what.upfront ?? false,
         what.client ?? null,
+        what.payTo.toLowerCase(),
       ],
     )
     return rowCount === 1
   }
 
   /**
-   * Takes claims whose outcome, or whose finality, is not known yet: those first that were looked
-   * at longest ago, so that a few which cannot be resolved never hold up the others. A failed one
+   * Takes claims whose outcome, or then whose finality, is not known yet: those first that were
+   * looked at longest ago, so that a few which cannot be resolved never hold up the others. A failed one
    * is watched as long as its authorization lives: whoever has it may still bring it on chain.
    */
   async takeUnfinished(olderThanSeconds: number, limit: number): Promise<readonly Claim[]> {
@@ -105,7 +111,7 @@ export class Claims {
          WHERE state IN ('claimed', 'pending', 'settled', 'failed')
            AND (state <> 'failed' OR changed_at < valid_before + interval '1 minute')
            AND changed_at < now() - make_interval(secs => $1)
-         ORDER BY changed_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+         ORDER BY state IN ('settled', 'failed'), changed_at LIMIT $2 FOR UPDATE SKIP LOCKED)
        RETURNING ${COLUMNS}`,
       [olderThanSeconds, limit],
     )
@@ -161,6 +167,16 @@ export class Claims {
     )
   }
 
+  /** Whether the books have it, whatever the claim says. */
+  async isBooked({ id, payee }: Claim): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `SELECT FROM ledger.journal j JOIN ledger.account a ON a.id = j.owner
+       WHERE a.code = $1 AND j.id = $2 AND j.phase = 0`,
+      [payee, id],
+    )
+    return rowCount === 1
+  }
+
   /** Notes what came of a payment. A final state does not change any more; failed may prove wrong. */
   async conclude(
     key: PaymentKey,
@@ -182,7 +198,7 @@ const DISTRUST_DAYS = 30
 const CLAIM_TRIES = 20
 
 const COLUMNS = `network, asset, payer, nonce, id, purpose, request_hash, amount, payee,
-  commission_bps, valid_before, upfront, client, state, transaction, claimed_at, delivered_at`
+  commission_bps, valid_before, upfront, client, pay_to, state, transaction, claimed_at, delivered_at`
 const SELECT = `SELECT ${COLUMNS} FROM hub.payment_claim`
 
 interface ClaimRow extends PaymentKey {
@@ -195,6 +211,7 @@ interface ClaimRow extends PaymentKey {
   readonly valid_before: Date
   readonly upfront: boolean
   readonly client: Buffer | null
+  readonly pay_to: string
   readonly state: Claim['state']
   readonly transaction: string | null
   readonly claimed_at: Date
@@ -212,6 +229,7 @@ const claimOf = (row: ClaimRow): Claim => ({
   validBefore: row.valid_before,
   upfront: row.upfront,
   client: row.client ?? undefined,
+  payTo: row.pay_to,
   state: row.state,
   transaction: row.transaction,
   claimedAt: row.claimed_at,

@@ -63,19 +63,24 @@ export async function verdict(
   return evidence.found === 'confirmed' ? { is: 'paid', tx, block: known.block } : { is: 'void' }
 }
 
-/** That a seller has taken a payment, for good. */
+/** That a seller has taken a payment. */
 export interface Evidence {
   readonly transaction: Hex
   readonly block: bigint
 }
 
-/** Undefined: nothing final is on the chain yet. @throws ChainUnavailable */
+/**
+ * What is on the chain by now, if only in one block: more than a seller's word, which is charged
+ * too. Whatever is charged early and does not last goes back. Undefined: nothing yet.
+ * @throws ChainUnavailable
+ */
 export async function evidenceOf(
   ports: EvidencePorts,
   { signed, fromBlock }: { readonly signed: SignedPayment; readonly fromBlock: bigint },
 ): Promise<Evidence | undefined> {
   const validBefore = dateOf(signed.validBefore)
-  const found = await verdict(ports, { ...signed, validBefore, fromBlock })
+  const early = { ...ports, finality: 1n }
+  const found = await verdict(early, { ...signed, validBefore, fromBlock })
   return found.is === 'paid' ? { transaction: found.tx, block: found.block } : undefined
 }
 

@@ -117,6 +117,13 @@ export class Intents {
     )
   }
 
+  /** … and a charge that went back. */
+  async recordReturn(call: string): Promise<void> {
+    await this.#pool.query(`UPDATE hub.call SET charged = 0, outcome = 'failed' WHERE id = $1`, [
+      call,
+    ])
+  }
+
   /** Whom a seller had paid when it last delivered; undefined for one that never did. */
   async knownPayee(url: string): Promise<string | undefined> {
     const { rows } = await this.#pool.query<{ payee: string }>(

@@ -97,7 +97,8 @@ export function createOffers(options: OffersOptions): Offers {
       server.findMatchingRequirements('scheme' in ours ? [ours] : [...ours], payment),
     async verify(payment, requirement, needSeconds = 0) {
       const payer = payment.payload.authorization.from.toLowerCase() as Hex
-      const early = mismatch(payment, requirement) ?? expiry(payment, clock, needSeconds)
+      const early =
+        mismatch(payment, requirement) ?? lifetime(payment, requirement, clock, needSeconds)
       const reason = early ?? (await invalidity(server, payment, requirement))
       return reason === undefined ? { valid: true, payer } : { valid: false, payer, reason }
     },
@@ -156,8 +157,18 @@ function mismatch({ payload }: Payment, requirement: PaymentRequirements): strin
   }
 }
 
-function expiry({ payload }: Payment, clock: Clock, needSeconds: number): string | undefined {
+/** A clock may be wrong by so much; what is valid much longer would be watched for ever. */
+const TOLERANCE_SECONDS = 600n
+
+function lifetime(
+  { payload }: Payment,
+  { maxTimeoutSeconds }: PaymentRequirements,
+  clock: Clock,
+  needSeconds: number,
+): string | undefined {
   const now = BigInt(clock.now().getTime()) / 1_000n
+  const latest = now + BigInt(maxTimeoutSeconds) + TOLERANCE_SECONDS
+  if (BigInt(payload.authorization.validBefore) > latest) return 'authorization_lives_too_long'
   if (BigInt(payload.authorization.validBefore) <= now + BigInt(needSeconds)) {
     return 'invalid_exact_evm_payload_authorization_valid_before'
   }

@@ -3,6 +3,15 @@ import { GAS, IN_TRANSIT, SPEND, walletOf } from '../ledger/postings.ts'
 
 /** What an operator sees of payments. It reads the database and nothing else. */
 
+/** States of payments whose outcome, or whose finality, is open. */
+export const OPEN_STATES = {
+  in: ['claimed', 'pending', 'settled'],
+  out: ['signed', 'unresolved', 'paid'],
+} as const
+const [OPEN_IN, OPEN_OUT] = [OPEN_STATES.in, OPEN_STATES.out].map((states) =>
+  states.map((state) => `'${state}'`).join(', '),
+) as [string, string]
+
 /** A payment as the database has it at the instant `now`. */
 export interface PaymentSeen {
   /** The call, or the purchase: the id of its entry in the journal. */
@@ -99,9 +108,6 @@ export async function openPayments(pool: Pool): Promise<readonly OpenPayments[]>
   return rows
 }
 
-const OPEN_IN = `'claimed', 'pending', 'settled'`
-const OPEN_OUT = `'signed', 'unresolved', 'paid'`
-
 const SHOWN = 10
 const TREASURY = walletOf('treasury')
 
@@ -175,7 +181,7 @@ export interface WalletBooks {
 }
 
 export async function booksOfWallets(pool: Pool): Promise<WalletBooks> {
-  const { rows } = await pool.query<Record<string, bigint>>(
+  const { rows } = await pool.query<BooksRow>(
     `WITH held AS (
        SELECT a.code, -sum(b.balance)::bigint AS amount
        FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
@@ -186,19 +192,34 @@ export async function booksOfWallets(pool: Pool): Promise<WalletBooks> {
        (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code = $5) AS gas,
        (SELECT coalesce(sum(amount), 0)::bigint FROM hub.payment_intent
         WHERE state IN (${OPEN_OUT})) AS signed,
-       count(*) FILTER (WHERE x.wallet = 'treasury') AS of_treasury,
-       count(*) FILTER (WHERE x.wallet = 'spend') AS of_spend
+       count(*) FILTER (WHERE x.wallet = 'treasury') AS "ofTreasury",
+       count(*) FILTER (WHERE x.wallet = 'spend') AS "ofSpend"
      FROM hub.reconciliation_exception x WHERE x.resolved_at IS NULL`,
     [[TREASURY, IN_TRANSIT, SPEND, GAS], TREASURY, IN_TRANSIT, SPEND, GAS],
   )
-  const { treasury, received, spend, signed, gas, of_treasury, of_spend } = rows[0]!
-  const exceptions = { treasury: of_treasury!, spend: of_spend! }
-  return {
-    treasury: treasury!,
-    received: received!,
-    spend: spend!,
-    signed: signed!,
-    gas: gas!,
-    exceptions,
-  }
+  const { ofTreasury, ofSpend, ...books } = rows[0]!
+  return { ...books, exceptions: { treasury: ofTreasury, spend: ofSpend } }
+}
+
+interface BooksRow extends Omit<WalletBooks, 'exceptions'> {
+  readonly ofTreasury: bigint
+  readonly ofSpend: bigint
+}
+
+/** What the ledger can tell of itself at no cost. */
+export interface LedgerFigures {
+  /** In the journal. */
+  readonly entries: bigint
+  /** Microdollars that calls under way hold. */
+  readonly holds: bigint
+}
+
+export async function ledgerFigures(pool: Pool): Promise<LedgerFigures> {
+  const { rows } = await pool.query<LedgerFigures>(
+    `SELECT (SELECT coalesce(sum(seq), 0)::bigint FROM ledger.head) AS entries,
+       (SELECT coalesce(sum(b.balance), 0)::bigint FROM ledger.balance b
+        JOIN ledger.account a ON a.id = b.account WHERE a.code = $1) AS holds`,
+    [HOLDS],
+  )
+  return rows[0]!
 }

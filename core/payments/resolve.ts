@@ -18,8 +18,6 @@ export interface ResolvePorts {
   readonly clock: Clock
   readonly log: Log
   readonly asset: Asset
-  /** Who receives payments to the hub. */
-  readonly treasury: Hex
   /** Blocks on top of a transfer before it counts as final. */
   readonly finality: bigint
 }
@@ -41,27 +39,32 @@ export async function resolvePayments(ports: ResolvePorts, olderThanSeconds = 5)
     ...claims.map((claim) => () => resolveClaim(ports, claim)),
     ...intents.map((intent) => () => resolveIntent(ports, intent)),
   ]
-  let open = 0
-  for (const resolve of work) {
-    const done = await resolve().catch((error: unknown) => {
-      ports.log.warn({ err: error }, 'a payment is not resolved yet')
-      return false
-    })
-    if (!done) open++
+  const outcomes: boolean[] = []
+  while (work.length > 0) {
+    const some = work.splice(0, AT_ONCE).map((resolve) =>
+      resolve().catch((error: unknown) => {
+        ports.log.warn({ err: error }, 'a payment is not resolved yet')
+        return false
+      }),
+    )
+    outcomes.push(...(await Promise.all(some)))
   }
-  return open
+  return outcomes.filter((done) => !done).length
 }
 
+/** A node answers several questions as quickly as one. */
+const AT_ONCE = 16
+
 async function resolveClaim(ports: ResolvePorts, claim: Claim): Promise<boolean> {
-  const { claims, ledger, treasury } = ports
+  const { claims, ledger } = ports
   const { payer, nonce } = claim.key as { payer: Hex; nonce: Hex }
   const fromBlock = await blockBefore(ports.chain, claim.claimedAt)
   const { amount: value, validBefore } = claim
-  const paid = { from: payer, to: treasury, value, nonce, validBefore, fromBlock }
+  const paid = { from: payer, to: claim.payTo as Hex, value, nonce, validBefore, fromBlock }
   const found = await verdict(ports, paid)
   if (found.is === 'open') return claim.state === 'failed' // no more is expected of it
   if (found.is === 'void') {
-    if (claim.state === 'settled') await bookVanished(ports, claim)
+    if (await claims.isBooked(claim)) await bookVanished(ports, claim)
     await claims.conclude(claim.key, 'failed')
     const wasServed = claim.state === 'pending' && claim.purpose === 'call' && !claim.upfront
     if (wasServed) await claims.distrust(payer, 'never_settled')
@@ -88,7 +91,10 @@ async function bookVanished({ ledger, log }: ResolvePorts, claim: Claim): Promis
   log.error({ claim: id, payer: key.payer, amount: String(amount) }, 'a booked payment vanished')
   const owner = await onShardOf(credits, ledger.account(X402_LOSS))
   const event = { type: 'receipt.vanished', credits: payee, recovered, lost } as const
-  await post(ledger, event, { owner, id, meta: { payer: key.payer, nonce: key.nonce } })
+  const meta = { payer: key.payer, nonce: key.nonce }
+  const outcome = await ledger.post(event, { owner, id, meta })
+  // Other terms: it was taken back before, when the credits were others.
+  if (outcome === 'insufficient_funds') throw new Error(`receipt.vanished ${id}: ${outcome}`)
 }
 
 /** A block that was there before an instant, taking a block a second as the quickest pace. */
@@ -112,6 +118,7 @@ async function resolveIntent(ports: ResolvePorts, intent: Intent): Promise<boole
   if (found.is === 'open') return false
   if (found.is === 'void') {
     await giveBack(ledger, hold, amount as Micros)
+    await intents.recordReturn(call)
     await intents.conclude(call, 'unused')
     return true
   }
@@ -149,7 +156,12 @@ const onShardOf = async (
 /** Releases the hold of a payment that was never taken; a charge on the seller's word goes back. */
 async function giveBack(ledger: Ledger, hold: HoldRef, amount: Micros): Promise<void> {
   const state = await ledger.stateOf(hold)
-  if (state === 'open') await ledger.release(hold)
+  if (state === 'open') {
+    const { outcome } = await ledger.release(hold)
+    if (outcome !== 'applied' && outcome !== 'replayed') {
+      throw new Error(`call ${hold.call} was not given back: ${outcome}`)
+    }
+  }
   if (state !== 'settled') return
   const credits = hold.owner.code
   const event = { type: 'external.refunded', credits, amount } as const

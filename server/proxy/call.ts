@@ -4,6 +4,7 @@ import type { Caller } from '../../core/identity/keys.ts'
 import type { Micros } from '../../core/money.ts'
 import type { KeptAnswer } from '../../core/usage/kept-answers.ts'
 import type { RateState } from '../../core/usage/rate-limit.ts'
+import { discard } from './discard.ts'
 
 /** A request for one call, whichever door it came through. */
 export interface CallRequest {
@@ -79,8 +80,13 @@ export interface Funds extends AsyncDisposable {
   readonly source: FundingSource
   /** The id of a key, `x402:` and a wallet that was proved, or `nobody`. */
   readonly payer: string
+  /** Parked money waits for the one who parked it, whatever becomes of the call. */
+  readonly parked?: boolean
+  park?(parked: boolean): void
   /** The answer that this payment had before: nothing is to be done. */
   readonly kept?: KeptAnswer | undefined
+  /** What a failure is to tell besides, such as what becomes of a payment that has come already. */
+  told?(fault: Fault): Fault
   /** Charges what was delivered or taken, refunds what failed, parks what is unresolved. */
   settle(outcome: Outcome): Promise<Receipt>
 }
@@ -123,7 +129,10 @@ export async function call(steps: Steps, request: CallRequest): Promise<Reply> {
   const offer = await steps.quote(caller, request)
   await using funds = await steps.fund(caller, offer, request) // free, credits, x402, or a 402
   const outcome = await steps.handle(caller, offer, funds, request) // throws → refund
-  const receipt = await funds.settle(outcome)
+  const receipt = await funds.settle(outcome).catch((error: unknown) => {
+    discard(outcome.body)
+    throw error
+  })
   const { payer } = funds
   return steps.respond({ request, caller, rate, offer, payer, outcome, receipt })
 }

@@ -12,7 +12,12 @@ export interface Sources {
   readonly freeCalls: (caller: Caller, offer: Offer) => Promise<Funds | undefined>
   readonly credits: (caller: Caller, offer: Offer) => Promise<Funds | undefined>
   /** The payment that came with the request, if one did. */
-  readonly x402: (offer: Offer, request: CallRequest) => Promise<Funds | undefined>
+  readonly x402: (
+    offer: Offer,
+    request: CallRequest,
+    /** Only a payment that came before: it has paid, whatever the caller has besides. */
+    which?: 'repeated',
+  ) => Promise<Funds | undefined>
 }
 
 /** Where the hub tells an unpaid caller to go. */
@@ -41,6 +46,7 @@ export const createFund =
     const x402 = takesX402(offer, request, ways) ? sources.x402 : undefined
     const keyed = caller.keyId === null ? undefined : caller
     const funds =
+      (keyed && (await x402?.(offer, request, 'repeated'))) ??
       (keyed && (await sources.freeCalls(keyed, offer))) ??
       (keyed && (await sources.credits(keyed, offer))) ??
       (await x402?.(offer, request))

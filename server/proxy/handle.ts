@@ -6,6 +6,7 @@ import { json, type Micros, micros } from '../../core/money.ts'
 import { Reply, Taken, Unresolved } from '../../core/plugin.ts'
 import { problem } from '../problem.ts'
 import type { CallRequest, Funds, Keyless, Offer, Outcome } from './call.ts'
+import { discard } from './discard.ts'
 import { assertSendable, faultOf, untilDeadline } from './provided.ts'
 import type { Record } from './record.ts'
 
@@ -24,7 +25,9 @@ export const createHandle =
     try {
       return { ...(await run(offer, funds, request)), latencyMs: took() }
     } catch (error) {
-      const fault = faultOf(error, offer.offering.service.slug, log)
+      const failed = faultOf(error, offer.offering.service.slug, log)
+      if (funds.parked) return { ...stillOpen(failed, offer, request), latencyMs: took() }
+      const fault = funds.told?.(failed) ?? failed
       record.failed({ caller, offer, payer: funds.payer, request, fault, latencyMs: took() })
       throw fault
     }
@@ -41,6 +44,7 @@ async function run(offer: Offer, funds: Funds, request: CallRequest): Promise<Ju
     input: offer.input,
     payer: funds.payer,
     terms: offer.terms,
+    park: (parked: boolean) => funds.park?.(parked),
     charge: (amount: Micros) => {
       if (isLowered(amount, offer.price)) charged = micros(amount)
       else throw (breach = tooMuch())
@@ -59,7 +63,20 @@ async function run(offer: Offer, funds: Funds, request: CallRequest): Promise<Ju
     return { kind: 'taken', charged, reason, ...told }
   }
   const reply = answer instanceof Reply ? answer : new Reply(answer)
-  return judge(reply, charged, offer)
+  try {
+    return judge(reply, charged, offer)
+  } catch (error) {
+    discard(reply.body)
+    throw error
+  }
+}
+
+/** The handler is over, and what it parked is not: its outcome comes later. */
+function stillOpen({ code }: Fault, offer: Offer, request: CallRequest): Judged {
+  const detail = `The outcome is open, and the price is held. GET /v1/calls/${offer.call} tells.`
+  const payment = { state: 'unresolved', amount_microdollars: json(offer.price) }
+  const fault = new Fault(code, detail, { extras: { payment } })
+  return { kind: 'unresolved', ...problem(fault, request.requestId, instanceOf(request)) }
 }
 
 /** The path that was asked, whatever stands before it inside the hub. */

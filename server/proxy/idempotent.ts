@@ -1,3 +1,4 @@
+import { canonicalJson } from '../../core/canonical-json.ts'
 import { type Clock, daysBefore, monthName } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
@@ -32,7 +33,7 @@ export const createIdempotent =
     const turn = await idempotency.begin({
       owner: caller.credits,
       key,
-      inputs: `${offer.offering.endpointId}\n${JSON.stringify(offer.input) ?? ''}`,
+      inputs: `${offer.offering.endpointId}\n${canonicalJson(offer.input)}`,
       call: offer.call,
       payers: payersOf(ports, caller, offer),
       seconds: deadlineOf(offer.offering.endpoint) + ports.holdMarginSeconds,
@@ -75,6 +76,18 @@ class Once implements Funds {
     this.#idempotency = idempotency
   }
 
+  get parked(): boolean {
+    return this.#funds.parked ?? false
+  }
+
+  park(parked: boolean): void {
+    this.#funds.park?.(parked)
+  }
+
+  told(fault: Fault): Fault {
+    return this.#funds.told?.(fault) ?? fault
+  }
+
   /** An unresolved call keeps its key busy until its hold is resolved. */
   async settle(outcome: Outcome): Promise<Receipt> {
     const isAnswer = outcome.kind === 'delivered' || outcome.kind === 'taken'
@@ -87,7 +100,7 @@ class Once implements Funds {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#funds[Symbol.asyncDispose]()
-    if (this.#open) await this.#idempotency.end(this.#turn, this.#call, false)
+    if (this.#open && !this.parked) await this.#idempotency.end(this.#turn, this.#call, false)
   }
 }
 

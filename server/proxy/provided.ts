@@ -2,7 +2,8 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
 import { Fault } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { type AnyEndpoint, Refusal, type Reply } from '../../core/plugin.ts'
+import { type AnyEndpoint, Refusal, Reply } from '../../core/plugin.ts'
+import { discard } from './discard.ts'
 
 const DEADLINE_SECONDS = 30
 
@@ -23,11 +24,16 @@ export async function untilDeadline<T>(
   const onAbort = (): void => aborted.reject(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
   try {
-    return await Promise.race([(async () => work(signal))(), aborted.promise])
+    const result = (async () => work(signal))()
+    result.then((late) => signal.aborted && discardOf(late)).catch(() => undefined)
+    return await Promise.race([result, aborted.promise])
   } finally {
     signal.removeEventListener('abort', onAbort)
   }
 }
+
+const discardOf = (answer: unknown): void =>
+  answer instanceof Reply ? discard(answer.body) : undefined
 
 /** What the caller learns of an error in a provider's code: a refusal in full, else its kind. */
 export function faultOf(error: unknown, slug: string, log: Log): Fault {

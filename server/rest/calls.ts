@@ -22,8 +22,8 @@ const Payment = z.object({
 const Call = z.object({
   id: z.uuid(),
   at: z.iso.datetime(),
-  state: z.enum(['held', 'charged', 'released', 'expired']).meta({
-    description: 'held: its outcome is open; released and expired: the money went back.',
+  state: z.enum(['held', 'charged', 'released', 'expired', 'refunded']).meta({
+    description: 'held: its outcome is open; released, expired and refunded: the money went back.',
   }),
   reserved_microdollars: amount,
   charged_microdollars: amount,
@@ -56,6 +56,7 @@ interface Row {
   readonly kind: number | null
   readonly reserved: bigint
   readonly charged: bigint
+  readonly refunded: bigint
   readonly expires_at: Date
   readonly endpoint: string | null
   readonly url: string | null
@@ -72,6 +73,8 @@ interface Row {
 async function find(pool: Pool, { credits }: Caller, id: string): Promise<Row | undefined> {
   const { rows } = await pool.query<Row>(
     `SELECT h.id, h.at, r.kind, h.amount AS reserved, coalesce(r.amount, 0) AS charged,
+       (SELECT coalesce(sum(x.amount), 0)::bigint FROM ledger.posting x WHERE x.id = h.id
+         AND x.account_id = h.owner AND x.owner = h.owner AND x.phase IN (0, 3)) AS refunded,
        h.expires_at, e.service || ' ' || e.method || ' ' || e.path AS endpoint,
        p.url, p.state, p.payee AS pay_to, p.amount, p.nonce, p.transaction, p.status, p.reason,
        p.valid_before
@@ -95,9 +98,9 @@ const STATES: Readonly<Record<number, z.infer<typeof Call>['state']>> = {
 const show = (row: Row): z.infer<typeof Call> => ({
   id: row.id,
   at: row.at.toISOString(),
-  state: (row.kind === null ? undefined : STATES[row.kind]) ?? 'held',
+  state: row.refunded > 0n ? 'refunded' : (STATES[row.kind ?? 0] ?? 'held'),
   reserved_microdollars: json(row.reserved),
-  charged_microdollars: json(row.charged),
+  charged_microdollars: json(row.charged - row.refunded),
   expires_at: row.expires_at.toISOString(),
   endpoint: row.endpoint,
   payment:

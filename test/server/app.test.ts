@@ -57,6 +57,7 @@ describe('the application', () => {
       admins: [],
       limits: new RateLimits(),
       standing: new Standing(pool),
+      proxies: 0,
       baseUrl: () => 'https://hub.example',
       log: createLog('info', { write: (line) => logged.push(line) }),
     })

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { request } from 'undici'
+import { sleep } from '../../core/clock.ts'
 import { usd } from '../../core/money.ts'
 import { ask, type Told } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
@@ -82,6 +83,22 @@ describe('payments to sellers', () => {
     expect(statusCode).to.equal(200)
     expect(headers['x-charged-microdollars']).to.equal(String(PRICE))
     expect((await body.arrayBuffer()).byteLength).to.equal(6 * 1_048_576)
+  })
+
+  it('let go of a large answer that nobody waits for', async () => {
+    const gone = new AbortController()
+    const asked = request(`${hub().url}/proxy/external`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${ada.apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ url: `${hub().sandbox!.sellerUrl}/weather?fault=large&mib=200` }),
+      signal: gone.signal,
+    })
+    const { body } = await asked
+    await body.iterator().next()
+    gone.abort()
+    body.on('error', () => undefined)
+    await sleep(50) // closing the hub at the end waits for every connection that is left
+    expect(await balance()).to.equal(usd('1') - PRICE)
   })
 
   it('to another address than before carry a caution', async () => {

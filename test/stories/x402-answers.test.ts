@@ -1,8 +1,10 @@
 import { defineService, s, usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { sleep } from '../../core/clock.ts'
+import { sleep, systemClock } from '../../core/clock.ts'
+import { signPayment } from '../../core/payments/buying.ts'
 import { resolvePayments } from '../../core/payments/resolve.ts'
+import { chooseTerms, parseOffer } from '../../core/payments/terms.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { ask, payFor, type Told } from '../support/ask.ts'
@@ -82,6 +84,33 @@ describe('calls paid by x402', () => {
     expect(work.done).to.equal(1)
   })
 
+  it('are not paid again from credits that came later', async () => {
+    const ada = await hub().agent()
+    const send = (payment: string) =>
+      ask(hub().url, '/proxy/watched/work', {
+        body: {},
+        key: ada.apiKey,
+        headers: { 'payment-signature': payment },
+      })
+    const payment = await sign()
+    expect((await send(payment)).headers).to.include({ 'x-payment-source': 'x402' })
+    await hub().credit(ada.keyId, usd('1'))
+    expect((await send(payment)).headers).to.include({ 'idempotency-replayed': 'true' })
+    expect(await hub().balance(ada.keyId)).to.equal(usd('1'))
+    expect(work.done).to.equal(1)
+  })
+
+  it('may not be paid by what is valid for ever', async () => {
+    const terms = await send()
+    const late = { ...offered(terms), accepts: offered(terms).accepts }
+    late.accepts[0].maxTimeoutSeconds = 86_400
+    const header = Buffer.from(JSON.stringify(late)).toString('base64')
+    const payment = await signLong(header)
+    const { status, body } = await send(payment)
+    expect([status, body['reason']]).to.deep.equal([402, 'authorization_lives_too_long'])
+    expect(work.done).to.equal(0)
+  })
+
   it('keep the answer where nobody can read it', async () => {
     await send(await sign())
     const [row] = await query('SELECT sealed FROM hub.kept_answer ORDER BY id DESC LIMIT 1')
@@ -104,6 +133,7 @@ describe('calls paid by x402', () => {
     work.before = spent
     const failed = await send(await sign())
     expect([failed.status, failed.body['code']]).to.deep.equal([402, 'payment_invalid'])
+    expect(offered(failed).accepts[0].extra).to.include({ paymentFlow: 'upfront' })
     expect(work.done).to.equal(1)
     work.before = async () => {}
     await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
@@ -116,7 +146,10 @@ describe('calls paid by x402', () => {
       expect(await usdc(), 'paid before the work').to.equal(usd('1') - PRICE)
       throw new Error('the provider is down')
     }
-    expect(await send(prepaid)).to.have.property('status', 502)
+    const failedWork = await send(prepaid)
+    expect(failedWork).to.have.property('status', 502)
+    expect(failedWork.body['payment']).to.include({ state: 'kept' })
+    expect(failedWork.headers).to.have.property('payment-response')
     work.before = async () => {}
     const served = await send(prepaid)
     expect(served.status).to.equal(200)
@@ -143,6 +176,17 @@ describe('calls paid by x402', () => {
     }
     expect.fail('not booked')
   })
+
+  /** Signs for a day, and accepts what was really offered. */
+  const signLong = async (header: string): Promise<string> => {
+    const policy = { host: new URL(hub().url).hostname, maxAmount: usd('1'), ownWallets: [] }
+    const headers = { 'payment-required': header }
+    const terms = chooseTerms(parseOffer({ headers, body: Buffer.from('') }), policy)
+    const { value } = (await signPayment(eve, terms, systemClock.now(), 86_400n)).header
+    const payload = JSON.parse(Buffer.from(value, 'base64').toString())
+    payload.accepted.maxTimeoutSeconds = offered(await send()).accepts[0].maxTimeoutSeconds
+    return Buffer.from(JSON.stringify(payload)).toString('base64')
+  }
 
   /** Sends all that eve has away, as soon as it is called. */
   const spending = async (): Promise<() => Promise<void>> => {

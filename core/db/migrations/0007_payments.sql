@@ -9,6 +9,7 @@ CREATE TABLE hub.payment_claim (
   nonce text NOT NULL CHECK (nonce ~ '^0x[0-9a-f]{64}$'),
   id uuid NOT NULL UNIQUE,          -- of the entry in the journal
   purpose text NOT NULL CHECK (purpose IN ('credits', 'call')),
+  pay_to text NOT NULL CHECK (pay_to ~ '^0x[0-9a-f]{40}$'),
   payee text NOT NULL,              -- the account that it credits
   commission_bps smallint NOT NULL CHECK (commission_bps BETWEEN 0 AND 10000),
   request_hash bytea NOT NULL,      -- sha256 of what it pays, exactly
@@ -121,9 +122,11 @@ CREATE FUNCTION hub.commit_payment(p hub.payment_intent, p_caps bigint[]) RETURN
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
 DECLARE
   scopes text[] := ARRAY['key:' || p.owner, 'host:' || p.host, 'platform'];
-  today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+  today date;
 BEGIN
   PERFORM pg_advisory_xact_lock_shared(hashtext('hub.outgoing_switch'));
+  p.created_at := clock_timestamp(); -- its day counts it, now and when it is given back
+  today := (p.created_at AT TIME ZONE 'UTC')::date;
   IF hub.outgoing_paused() THEN
     RAISE EXCEPTION 'payments to sellers are paused' USING ERRCODE = 'AH010';
   END IF;
@@ -136,7 +139,6 @@ BEGIN
     END IF;
   END LOOP;
   p.state := 'signed';
-  p.created_at := clock_timestamp();
   p.changed_at := p.created_at;
   INSERT INTO payment_intent SELECT p.*;
 END $$;

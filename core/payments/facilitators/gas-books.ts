@@ -37,9 +37,7 @@ export async function bookGas(ports: GasBooksPorts): Promise<number> {
   const block = (await wallet.head()) - ports.finality + 1n
   if (block < 0n) return 0
   await open(ports, block)
-  const waiting = await uncounted(pool, wallet)
-  for (let from = 0; from < waiting.length; from += BATCH) {
-    const hashes = waiting.slice(from, from + BATCH)
+  for (const hashes of batches(await uncounted(pool, wallet))) {
     await count(ports, await feesOf(wallet, hashes, block))
   }
   await forget(pool, wallet, await wallet.countAt(block))
@@ -60,8 +58,10 @@ async function open(ports: GasBooksPorts, block: bigint): Promise<void> {
   if (known.rows[0]?.booked) return
   if (!known.rows[0]) {
     const balance = await wallet.balanceAt(block)
-    const fees = await feesOf(wallet, await uncounted(pool, wallet), block)
-    const wei = fees.reduce((sum, fee) => sum + fee.wei, balance)
+    let wei = balance
+    for (const hashes of batches(await uncounted(pool, wallet))) {
+      for (const fee of await feesOf(wallet, hashes, block)) wei += fee.wei
+    }
     await pool.query(
       `INSERT INTO hub.gas_wallet (chain_id, address, opening, rest, opened_at)
        VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
@@ -105,6 +105,10 @@ async function uncounted(pool: Pool, wallet: GasWallet): Promise<readonly Hex[]>
   )
   return rows.map(({ hash }) => hash)
 }
+
+/** As many as the node is asked for at once. */
+const batches = (hashes: readonly Hex[]): readonly (readonly Hex[])[] =>
+  hashes.flatMap((_, i) => (i % BATCH === 0 ? [hashes.slice(i, i + BATCH)] : []))
 
 type FeeOf = Fee & { readonly hash: Hex }
 

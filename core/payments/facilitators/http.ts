@@ -76,6 +76,9 @@ export function httpFacilitator(options: HttpFacilitatorOptions): Facilitator {
         if (answer.network !== network) {
           throw new FacilitatorUnavailable(`The facilitator answered for ${answer.network}.`)
         }
+        if (answer.errorReason === NOT_BROADCAST) {
+          throw new FacilitatorUnavailable('That nothing was sent is our own word, not its.')
+        }
         if (isSuccess(status)) return answer
         throw new SettleError(status, answer)
       } catch (error) {

@@ -42,23 +42,30 @@ export interface Outbox {
 /** Somebody without our outbox may have used the number: then the next one. */
 const TRIES = 3
 
+/** What has left, and whether the node said that it took it. */
+export interface Placed {
+  readonly sent: Signed
+  readonly taken: boolean
+}
+
 /**
  * Sends with the first number from `first` on that is free.
- * @param keep called before a transaction leaves, so that none is forgotten
+ * @param keep called before a transaction leaves; false: it must not
  * @param drop called for one that the node refused
+ * @returns undefined when nothing was sent, since `keep` said so
  */
 export async function place(
   { sign, broadcast }: Wire,
   first: number,
-  keep: (transaction: Signed) => Promise<unknown>,
+  keep: (transaction: Signed) => Promise<boolean>,
   drop: (transaction: Signed) => Promise<unknown>,
-): Promise<Signed> {
+): Promise<Placed | undefined> {
   for (let nonce = first; ; nonce++) {
-    const transaction = await sign(nonce)
-    await keep(transaction)
-    const reception = await broadcast(transaction)
-    if (reception.is !== 'refused') return transaction
-    await drop(transaction)
+    const sent = await sign(nonce)
+    if (!(await keep(sent))) return undefined
+    const reception = await broadcast(sent)
+    if (reception.is !== 'refused') return { sent, taken: reception.is === 'taken' }
+    await drop(sent)
     if (!reception.numberUsed || nonce - first + 1 === TRIES) throw reception.error
   }
 }
@@ -66,20 +73,9 @@ export async function place(
 /** A queue behind a node that does not answer fails as a whole, not one after the other. */
 const WAIT_MS = 15_000
 
-/** Runs one piece of work after the other. What has waited for 15 s throws instead. */
-export function inTurn(): <T>(work: () => Promise<T>) => Promise<T> {
-  let tail: Promise<unknown> = Promise.resolve()
-  return (work) => {
-    const asked = elapsedMs()
-    const turn = tail
-    const run = (async () => {
-      await turn
-      if (elapsedMs() - asked > WAIT_MS) throw new Error('too many transactions wait for the node')
-      return work()
-    })()
-    tail = run.catch(() => {})
-    return run
-  }
+/** @throws Error for what was asked too long ago */
+export function assertPatience(askedMs: number): void {
+  if (elapsedMs() - askedMs > WAIT_MS) throw new Error('too many transactions wait for the node')
 }
 
 /** Nodes behind one address may lag; after this long without a transaction they have caught up. */
@@ -87,23 +83,31 @@ const REMEMBER_MS = 30_000
 
 /** For a key that only this process sends with, and that may forget: benchmarks and tests. */
 export function memoryOutbox(): Outbox {
-  const turn = inTurn()
+  let tail: Promise<unknown> = Promise.resolve()
   const payments = new Map<string, Signed>()
   let last = { nonce: -1, at: 0 }
+  const send = async (wire: Wire, payment: string): Promise<Signed> => {
+    const known = payments.get(payment)
+    if (known) return known
+    const counted = await wire.count()
+    const fresh = elapsedMs() - last.at < REMEMBER_MS
+    const first = fresh ? Math.max(counted, last.nonce + 1) : counted
+    const always = async (): Promise<boolean> => true
+    const { sent } = (await place(wire, first, always, always))!
+    last = { nonce: sent.nonce, at: elapsedMs() }
+    if (payment) payments.set(payment, sent)
+    return sent
+  }
   return {
-    send: (wire, payment = '') =>
-      turn(async () => {
-        const known = payments.get(payment)
-        if (known) return known
-        const counted = await wire.count()
-        const fresh = elapsedMs() - last.at < REMEMBER_MS
-        const first = fresh ? Math.max(counted, last.nonce + 1) : counted
-        const keep = async (): Promise<void> => {}
-        const sent = await place(wire, first, keep, keep)
-        last = { nonce: sent.nonce, at: elapsedMs() }
-        if (payment) payments.set(payment, sent)
-        return sent
-      }),
+    send(wire, payment = '') {
+      const asked = elapsedMs()
+      const run = tail.then(() => {
+        assertPatience(asked)
+        return send(wire, payment)
+      })
+      tail = run.catch(() => {})
+      return run
+    },
     underWay: async (payment) => payments.get(payment),
     async ended(hash) {
       for (const [payment, sent] of payments) if (sent.hash === hash) payments.delete(payment)

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
+import { elapsedMs } from '../../clock.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import type { Hex } from '../asset.ts'
-import { inTurn, type Outbox, place, type Signed, type Wire } from './outbox.ts'
+import { assertPatience, type Outbox, place, type Signed, type Wire } from './outbox.ts'
 
 /** A key on a chain. */
 export interface KeyOnChain {
@@ -10,8 +11,20 @@ export interface KeyOnChain {
   readonly address: Hex
 }
 
+/** What waits to be sent. */
+interface Order {
+  readonly wire: Wire
+  /** sha256 of the payment that it settles. */
+  readonly payment: Buffer | null
+  readonly askedMs: number
+  readonly resolve: (sent: Signed) => void
+  readonly reject: (error: unknown) => void
+}
+
 /** Nodes behind one address may lag; what they do not know after this long is lost. */
 const REMEMBER_SECONDS = 30
+/** Sent while the wallet is locked once; then it is another process's turn. */
+const BATCH = 16
 
 /**
  * Kept in PostgreSQL: for a key that several processes send with, and for transactions that must
@@ -20,53 +33,63 @@ const REMEMBER_SECONDS = 30
  * @param pool at least two connections; no other work may hold one while it waits for this
  */
 export function storedOutbox(pool: Pool, key: KeyOnChain): Outbox {
-  const wallet = [key.chainId, key.address.toLowerCase()] as const
-  const turn = inTurn() // one connection waits for the lock of the wallet, not one for each payment
-  let known: Promise<unknown> | undefined
-  const introduce = () => {
-    known ??= pool.query(
-      'INSERT INTO hub.wallet_nonce (chain_id, address) VALUES ($1, $2) ON CONFLICT DO NOTHING',
-      [...wallet],
-    )
-    return known.catch((error: unknown) => {
-      known = undefined
-      throw error
-    })
+  const waiting: Order[] = []
+  let working = false
+  const work = async (): Promise<void> => {
+    if (working) return
+    working = true
+    while (waiting.length > 0) await sendInOrder(pool, key, waiting.splice(0, BATCH))
+    working = false
   }
-
-  const keep = (payment: Buffer | null) => (transaction: Signed) =>
-    pool.query(
-      `INSERT INTO hub.sent_transaction (chain_id, sender, hash, nonce, raw, payment)
-       VALUES ($1, $2, $3, $4, $5, $6)`,
-      [...wallet, transaction.hash, transaction.nonce, bytes(transaction.raw), payment],
-    )
-  const drop = ({ hash }: Signed) =>
-    pool.query('DELETE FROM hub.sent_transaction WHERE hash = $1', [hash])
-
   return {
     send: (wire, payment) =>
-      turn(async () => {
-        await introduce()
+      new Promise((resolve, reject) => {
         const digest = payment === undefined ? null : digestOf(payment)
-        let sent: Signed | undefined
-        try {
-          await inTransaction(pool, async (client) => {
-            await client.query(LOCK, [...wallet])
-            sent = await underWay(client, digest)
-            if (sent) return void (await wire.broadcast(sent)) // a crash may have come before
-            const first = await firstFree(client, wire, wallet)
-            sent = await place(wire, first, keep(digest), drop)
-          })
-        } catch (error) {
-          if (sent === undefined) throw error // else only the lock was lost, too late to matter
-        }
-        return sent!
+        waiting.push({ wire, payment: digest, askedMs: elapsedMs(), resolve, reject })
+        void work()
       }),
     underWay: (payment) => underWay(pool, digestOf(payment)),
     async ended(hash) {
       await pool.query('UPDATE hub.sent_transaction SET payment = NULL WHERE hash = $1', [hash])
     },
   }
+}
+
+/** Sends what waits, one after the other, while the wallet is locked. Never throws. */
+async function sendInOrder(pool: Pool, key: KeyOnChain, orders: readonly Order[]): Promise<void> {
+  const wallet = [key.chainId, key.address.toLowerCase()] as const
+  try {
+    await inTransaction(pool, async (client) => {
+      await lock(pool, client, wallet)
+      let next: number | undefined // until the node has to be asked
+      for (const order of orders) {
+        try {
+          assertPatience(order.askedMs)
+          next ??= await firstFree(client, order.wire, wallet)
+          const placed = await placeOnce(pool, wallet, order, next)
+          next = placed.taken ? placed.sent.nonce + 1 : undefined
+          order.resolve(placed.sent)
+        } catch (error) {
+          next = undefined
+          order.reject(error)
+        }
+      }
+    })
+  } catch (error) {
+    for (const order of orders) order.reject(error) // those that were sent have been resolved
+  }
+}
+
+type Wallet = readonly [chainId: number, address: string]
+
+async function lock(pool: Pool, client: PoolClient, wallet: Wallet): Promise<void> {
+  const { rowCount } = await client.query(LOCK, [...wallet])
+  if (rowCount === 1) return
+  await pool.query(
+    'INSERT INTO hub.wallet_nonce (chain_id, address) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+    [...wallet],
+  )
+  await client.query(LOCK, [...wallet])
 }
 
 const LOCK = 'SELECT FROM hub.wallet_nonce WHERE chain_id = $1 AND address = $2 FOR UPDATE'
@@ -79,13 +102,13 @@ const LOCK = 'SELECT FROM hub.wallet_nonce WHERE chain_id = $1 AND address = $2 
 async function firstFree(
   client: PoolClient,
   { count, broadcast }: Wire,
-  wallet: readonly [number, string],
+  wallet: Wallet,
 ): Promise<number> {
   let next = await count()
   const { rows } = await client.query<Row>(
     `SELECT DISTINCT ON (nonce) ${COLUMNS} FROM hub.sent_transaction
      WHERE chain_id = $1 AND sender = $2 AND nonce >= $3
-       AND kept_at > now() - make_interval(secs => $4) ORDER BY nonce, kept_at DESC`,
+       AND kept_at > clock_timestamp() - make_interval(secs => $4) ORDER BY nonce, kept_at DESC`,
     [...wallet, next, REMEMBER_SECONDS],
   )
   for (const transaction of rows.map(signed)) {
@@ -98,12 +121,28 @@ async function firstFree(
   return next
 }
 
-async function underWay(
-  client: Pick<Pool, 'query'> | PoolClient,
-  payment: Buffer | null,
-): Promise<Signed | undefined> {
-  if (payment === null) return undefined
-  const { rows } = await client.query<Row>(
+/** Sends a call, unless its payment is under way: then that is sent once more, after a crash. */
+async function placeOnce(pool: Pool, wallet: Wallet, { wire, payment }: Order, first: number) {
+  const keep = async ({ hash, nonce, raw }: Signed): Promise<boolean> => {
+    const { rowCount } = await pool.query(
+      `INSERT INTO hub.sent_transaction (chain_id, sender, hash, nonce, raw, payment)
+       VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (payment) DO NOTHING`,
+      [...wallet, hash, nonce, bytes(raw), payment],
+    )
+    return rowCount === 1
+  }
+  const drop = ({ hash }: Signed) =>
+    pool.query('DELETE FROM hub.sent_transaction WHERE hash = $1', [hash])
+  const placed = await place(wire, first, keep, drop)
+  if (placed) return placed
+  const sent = payment && (await underWay(pool, payment))
+  if (!sent) throw new Error('the payment was under way, and has ended now')
+  await wire.broadcast(sent)
+  return { sent, taken: false }
+}
+
+async function underWay(pool: Pool, payment: Buffer): Promise<Signed | undefined> {
+  const { rows } = await pool.query<Row>(
     `SELECT ${COLUMNS} FROM hub.sent_transaction WHERE payment = $1`,
     [payment],
   )

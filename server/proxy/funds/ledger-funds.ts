@@ -12,6 +12,7 @@ export class LedgerFunds implements Funds {
   readonly #balanceOf: (ownerBalance: bigint) => Promise<Micros>
   /** Open funds go back when they leave scope; parked and resolved ones do not. */
   #open = true
+  #parked = false
 
   /**
    * @param chargeOf what a charge in microdollars takes from the hold, in units of its asset
@@ -31,6 +32,14 @@ export class LedgerFunds implements Funds {
     this.#hold = hold
     this.#chargeOf = chargeOf
     this.#balanceOf = balanceOf
+  }
+
+  get parked(): boolean {
+    return this.#parked
+  }
+
+  park(parked: boolean): void {
+    this.#parked = parked
   }
 
   async settle(outcome: Outcome): Promise<Receipt> {
@@ -54,7 +63,7 @@ export class LedgerFunds implements Funds {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#open) return
+    if (!this.#open || this.#parked) return
     this.#open = false
     await this.#ledger.release(this.#hold)
   }

@@ -22,12 +22,15 @@ export class OnDelivery implements Funds {
   readonly #ports: X402Ports
   readonly #accepted: Accepted
   readonly #offer: Offer
+  readonly #offerUpfront: () => Fault
   #open = true
 
-  constructor(ports: X402Ports, accepted: Accepted, offer: Offer) {
+  /** @param offerUpfront the 402 that a payer sees whose payment failed after the work */
+  constructor(ports: X402Ports, accepted: Accepted, offer: Offer, offerUpfront: () => Fault) {
     this.payer = payerOf(accepted.claim)
     this.#ports = ports
     this.#accepted = accepted
+    this.#offerUpfront = offerUpfront
     this.#offer = offer
   }
 
@@ -40,6 +43,7 @@ export class OnDelivery implements Funds {
     const { claim } = this.#accepted
     await this.#ports.answers.keep(claim.id, outcome)
     const settled = await settlePayment(this.#ports, this.#accepted)
+    if (settled.outcome === 'failed') throw merged(this.#offerUpfront(), settled, this.#offer)
     if (settled.outcome !== 'settled') throw notSettled(settled, this.#offer)
     const headers = { 'PAYMENT-RESPONSE': settled.responseHeader }
     return { source, charged: this.#offer.price, balance: undefined, headers }
@@ -58,27 +62,36 @@ export class Prepaid implements Funds {
   readonly payer: string
   readonly #ports: X402Ports
   readonly #claim: Claim
-  readonly #offer: Offer
   readonly #response: string
   #open = true
 
-  constructor(ports: X402Ports, claim: Claim, offer: Offer, response = responseOf(claim)) {
+  constructor(ports: X402Ports, claim: Claim, response = responseOf(claim)) {
     this.payer = payerOf(claim)
     this.#ports = ports
     this.#claim = claim
-    this.#offer = offer
     this.#response = response
   }
 
   async settle(outcome: Outcome): Promise<Receipt> {
     const headers = { 'PAYMENT-RESPONSE': this.#response }
-    if (outcome.kind !== 'delivered') {
-      return { source, charged: FREE, balance: undefined, headers }
+    if (outcome.kind !== 'delivered' || outcome.charged === 0n) {
+      return { source, charged: FREE, balance: undefined, headers } // it pays the next one
     }
     await this.#ports.answers.keep(this.#claim.id, outcome)
     await this.#ports.claims.end(this.#claim.key, true)
     this.#open = false
-    return { source, charged: this.#offer.price, balance: undefined, headers }
+    return { source, charged: this.#claim.amount as Micros, balance: undefined, headers }
+  }
+
+  told(fault: Fault): Fault {
+    const { transaction, amount } = this.#claim
+    const next = 'Send the same request with the same payment again: it is paid.'
+    const payment = { state: 'kept', transaction, amount_microdollars: json(amount), next }
+    return new Fault(fault.code, `${fault.message} ${next}`, {
+      extras: { ...fault.extras, payment },
+      headers: { ...fault.headers, 'PAYMENT-RESPONSE': this.#response },
+      cause: fault,
+    })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -135,4 +148,10 @@ export function notSettled(
   const extras = { reason, price_microdollars: json(price), transaction: tx }
   if (outcome === 'pending') return new Fault('payment_pending', undefined, { extras, headers })
   return new Fault('payment_invalid', 'The payment was not settled.', { extras, headers })
+}
+
+/** The 402 of a settlement that failed, with the offer by which the next payment may come. */
+function merged(offered: Fault, settled: Settlement, offer: Offer): Fault {
+  const { code, message, extras, headers } = notSettled(settled, offer)
+  return new Fault(code, message, { extras, headers: { ...offered.headers, ...headers } })
 }

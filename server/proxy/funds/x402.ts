@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { canonicalJson } from '../../../core/canonical-json.ts'
 import { Fault } from '../../../core/errors.ts'
 import { json } from '../../../core/money.ts'
 import {
@@ -8,6 +9,7 @@ import {
   settlePayment,
 } from '../../../core/payments/accept.ts'
 import type { Claim } from '../../../core/payments/claims.ts'
+import { BadPayment, paymentKey } from '../../../core/payments/offers.ts'
 import { networkOf } from '../../../core/usage/network.ts'
 import type { CallRequest, Funds, Offer } from '../call.ts'
 import { deadlineOf } from '../provided.ts'
@@ -29,8 +31,9 @@ export const termsOf = ({ offering, price }: Offer, url: string) => ({
  */
 export const createX402 =
   (ports: X402Ports) =>
-  async (offer: Offer, request: CallRequest): Promise<Funds | undefined> => {
+  async (offer: Offer, request: CallRequest, which?: 'repeated'): Promise<Funds | undefined> => {
     if (request.payment === undefined) return undefined
+    if (which && !(await wasClaimed(ports, request.payment))) return undefined
     const { payee, commissionBps } = offer.offering
     const terms = termsOf(offer, request.url)
     const requestHash = hashOf(offer)
@@ -56,7 +59,9 @@ export const createX402 =
     if (!('repeated' in accepted)) {
       return accepted.claim.upfront
         ? settledFirst(ports, accepted, offer)
-        : new OnDelivery(ports, accepted, offer)
+        : new OnDelivery(ports, accepted, offer, () =>
+            refuse('payment_invalid', 'upfront_required', true),
+          )
     }
     const { repeated } = accepted
     if (!repeated.requestHash.equals(requestHash) || repeated.state === 'failed') {
@@ -66,6 +71,16 @@ export const createX402 =
     return again(ports, repeated, offer)
   }
 
+/** A payment that cannot be read was not. */
+async function wasClaimed({ claims, offers }: X402Ports, header: string): Promise<boolean> {
+  try {
+    return (await claims.find(paymentKey(offers.read(header)))) !== undefined
+  } catch (error) {
+    if (error instanceof BadPayment) return false
+    throw error
+  }
+}
+
 type Refusal = 'payment_invalid' | 'payment_replayed'
 
 /** Takes the money, and then has the work done; until it is, the same payment may come again. */
@@ -74,7 +89,7 @@ async function settledFirst(ports: X402Ports, accepted: Accepted, offer: Offer):
   if (settled.outcome !== 'settled') throw notSettled(settled, offer)
   const { claim } = accepted
   if (!(await ports.claims.begin(claim.key, leaseOf(offer)))) throw new Fault('payment_in_progress')
-  return new Prepaid(ports, claim, offer, settled.responseHeader)
+  return new Prepaid(ports, claim, settled.responseHeader)
 }
 
 /** The same payment for the same request: it gets the answer, and is never asked for another. */
@@ -88,7 +103,7 @@ async function again(ports: X402Ports, claim: Claim, offer: Offer): Promise<Fund
   if (!claim.upfront || claim.deliveredAt) {
     throw new Fault('answer_expired', undefined, { extras: { transaction } })
   }
-  if (await ports.claims.begin(claim.key, leaseOf(offer))) return new Prepaid(ports, claim, offer)
+  if (await ports.claims.begin(claim.key, leaseOf(offer))) return new Prepaid(ports, claim)
   throw new Fault('payment_in_progress', undefined, { extras })
 }
 
@@ -110,5 +125,5 @@ const clientOf = ({ authorization, ip }: CallRequest): Buffer =>
 
 const hashOf = ({ offering, input }: Offer): Buffer =>
   createHash('sha256')
-    .update(`${offering.endpointId}\n${JSON.stringify(input) ?? ''}`)
+    .update(`${offering.endpointId}\n${canonicalJson(input)}`)
     .digest()

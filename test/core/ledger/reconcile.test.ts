@@ -50,8 +50,8 @@ describe('books against the chain', function () {
     await world.send(world.payer, world.treasury, 60n)
     await world.admin.query(
       `INSERT INTO hub.payment_claim (network, asset, payer, nonce, id, purpose, payee,
-         commission_bps, request_hash, amount, valid_before)
-       VALUES ('eip155:8453', $1, $2, $3, $4, 'credits', $5, 0, '', 60, now())`,
+         commission_bps, request_hash, amount, pay_to, valid_before)
+       VALUES ('eip155:8453', $1, $2, $3, $4, 'credits', $5, 0, '', 60, $1, now())`,
       [USDC.toLowerCase(), world.payer.toLowerCase(), INVENTED, newId(), CREDITS],
     )
     const runs = await world.run()
