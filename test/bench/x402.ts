@@ -11,11 +11,12 @@ import { type Shop, startHub, startPeer } from './x402/shops.ts'
 
 const ROUNDS = 3
 const BUYERS = 64
-/** Paid requests of a turn, for each number of them at once. */
+/** The most paid requests of a turn, for each number of them at once. */
 const CELLS = [
   { name: 'sequential', connections: 1, count: 50 },
   { name: 'at_64', connections: 64, count: 320 },
 ] as const
+const TURN_SECONDS = 6
 const WARM_UP = [
   { connections: 64, count: 192 },
   { connections: 1, count: 10 },
@@ -86,7 +87,7 @@ async function turn(
   shop.resume()
   try {
     await sleep(CATCH_UP_MS)
-    return await buy(shop.url, payments, connections)
+    return await buy(shop.url, payments, connections, TURN_SECONDS)
   } finally {
     shop.pause()
   }

@@ -48,31 +48,37 @@ export async function sign(
   return payments
 }
 
-/** Makes one paid request for each payment, over so many connections at once. */
+/**
+ * Makes one paid request for each payment, over so many connections at once. After `seconds` no
+ * further one is begun.
+ */
 export async function buy(
   shop: string,
   payments: readonly string[],
   connections: number,
+  seconds: number,
 ): Promise<Sample> {
   const clients = Array.from({ length: connections }, () => connect(shop))
   const left = payments.values()
   const latencies: number[] = []
   const errors: string[] = []
   const start = elapsedMs()
+  const end = start + seconds * 1_000
   const loop = async (client: Client): Promise<void> => {
     for (const payment of left) {
       const before = elapsedMs()
+      if (before > end) return
       const error = await once(client, payment)
       latencies.push(elapsedMs() - before)
       if (error !== undefined) errors.push(error)
     }
   }
   await Promise.all(clients.map(loop))
-  const seconds = (elapsedMs() - start) / 1_000
+  const took = (elapsedMs() - start) / 1_000
   await Promise.all(clients.map((client) => client.close()))
-  const calls = payments.length - errors.length
+  const calls = latencies.length - errors.length
   const first = errors[0] === undefined ? {} : { firstError: errors[0] }
-  return { latencies, calls, errors: errors.length, ...first, seconds }
+  return { latencies, calls, errors: errors.length, ...first, seconds: took }
 }
 
 /** What was wrong with the answer: it must be delivered, with the receipt of a settlement. */
