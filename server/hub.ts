@@ -50,6 +50,7 @@ import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
 import { financeRoutes } from './rest/finance.ts'
 import { healthRoutes } from './rest/health.ts'
 import { keyRoutes } from './rest/keys.ts'
+import { metricsRoutes } from './rest/metrics.ts'
 import { openapi } from './rest/openapi.ts'
 import { registrationRoutes } from './rest/registration.ts'
 import { walletRoutes } from './rest/wallet.ts'
@@ -79,6 +80,8 @@ export interface HubOptions {
   readonly sandbox: boolean
   /** Wallets of administrators, in lower case. */
   readonly admins: readonly string[]
+  /** Who shows it may read `/metrics`; undefined: this machine may. */
+  readonly metricsToken: string | undefined
   readonly commissionBps: number
   readonly outflow: Config['outflow']
   readonly minX402: Micros
@@ -107,7 +110,7 @@ export interface Hub {
   close(): Promise<void>
 }
 
-/** Sold for credits alone, at the price of a seller outside, who gets all of it. */
+/** Sold for credits alone and trusted to hold them, at the price of a seller outside, who gets all of it. */
 const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
 
 /** Nothing that a caller waits for takes the database so long, unless it cannot be reached. */
@@ -210,12 +213,13 @@ function openDoors(core: Core, options: HubOptions) {
     limitRate: createLimitRate(limits, standing),
     quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY),
     fund: createIdempotent(fund, { idempotency, standing, clock, holdMarginSeconds }),
-    handle: createHandle(log, record),
+    handle: createHandle(log, record, CREDITS_ONLY),
     respond: createRespond(record),
   }
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
   const routes = [
     ...healthRoutes(pool, { version, sandbox }),
+    ...metricsRoutes({ pool, metricsToken: options.metricsToken, ...housekeeping(options) }),
     ...registrationRoutes(pool, ledger, limits, site),
     ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
     ...walletRoutes({ pool, standing, clock }),

@@ -12,7 +12,7 @@ import type { Record } from './record.ts'
 
 /** Runs the handler until its deadline and judges the answer by the charge policy (design §5). */
 export const createHandle =
-  (log: Log, record: Record) =>
+  (log: Log, record: Record, privileged: ReadonlySet<string>) =>
   async (
     caller: Caller | Keyless,
     offer: Offer,
@@ -23,7 +23,8 @@ export const createHandle =
     const start = elapsedMs()
     const took = (): number => Math.ceil(elapsedMs() - start)
     try {
-      return { ...(await run(offer, funds, request)), latencyMs: took() }
+      const trusted = privileged.has(offer.offering.service.slug)
+      return { ...(await run(offer, funds, request, trusted)), latencyMs: took() }
     } catch (error) {
       const failed = faultOf(error, offer.offering.service.slug, log)
       if (funds.parked) return { ...stillOpen(failed, offer, request), latencyMs: took() }
@@ -35,7 +36,12 @@ export const createHandle =
 
 type Judged = Outcome extends infer O ? (O extends unknown ? Omit<O, 'latencyMs'> : never) : never
 
-async function run(offer: Offer, funds: Funds, request: CallRequest): Promise<Judged> {
+async function run(
+  offer: Offer,
+  funds: Funds,
+  request: CallRequest,
+  trusted: boolean,
+): Promise<Judged> {
   const { endpoint } = offer.offering
   let charged: Micros = offer.price
   let breach: Fault | undefined
@@ -44,7 +50,7 @@ async function run(offer: Offer, funds: Funds, request: CallRequest): Promise<Ju
     input: offer.input,
     payer: funds.payer,
     terms: offer.terms,
-    park: (parked: boolean) => funds.park?.(parked),
+    ...(trusted && { park: (parked: boolean) => funds.park?.(parked) }),
     charge: (amount: Micros) => {
       if (isLowered(amount, offer.price)) charged = micros(amount)
       else throw (breach = tooMuch())
@@ -52,6 +58,7 @@ async function run(offer: Offer, funds: Funds, request: CallRequest): Promise<Ju
   }
   const answer = await untilDeadline(endpoint, (signal) => endpoint.handle({ ...call, signal }))
   if (breach) throw breach // also when the handler caught it
+  if (!trusted && (answer instanceof Unresolved || answer instanceof Taken)) throw presumed()
   if (answer instanceof Unresolved) {
     const fault = new Fault(answer.code as FaultCode, answer.detail, { extras: answer.extras })
     return { kind: 'unresolved', ...problem(fault, request.requestId, instanceOf(request)) }
@@ -101,6 +108,9 @@ const parts = ({ status, headers, body }: Reply) => ({ status, headers, body })
 
 const isLowered = (amount: unknown, price: Micros): boolean =>
   typeof amount === 'bigint' && amount >= 0n && amount <= price
+
+const presumed = (): Fault =>
+  new Fault('plugin_contract', 'The service kept the price without an answer.')
 
 const tooMuch = (): Fault =>
   new Fault('plugin_contract', 'The service tried to charge more than it offered.')

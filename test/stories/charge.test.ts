@@ -43,6 +43,9 @@ describe('story: charge', () => {
       ada  calls  flawed/works    => credits  ada 0.999000  example 0.000900  commission 0.000100
       ada  calls  flawed/cheap    => credits  ada 0.998600  example 0.001260  commission 0.000140
       ada  calls  flawed/greedy   => 502 plugin_contract  ada 0.998600  example 0.001260
+      ada  calls  flawed/parks    => 502 plugin_failed  ada 0.998600  holds 0.000000
+      ada  calls  flawed/open     => 502 plugin_contract  ada 0.998600  holds 0.000000
+      ada  calls  flawed/took     => 502 plugin_contract  ada 0.998600  example 0.001260
       ada  calls  flawed/sly      => 502 plugin_contract  ada 0.998600  example 0.001260
       `,
     ))

@@ -1,4 +1,4 @@
-import { defineService, Refusal, Reply, s, usd } from 'agenthub/plugin'
+import { defineService, Refusal, Reply, s, Taken, Unresolved, usd } from 'agenthub/plugin'
 import { sleep } from '../../core/clock.ts'
 
 const price = usd('0.001')
@@ -57,6 +57,17 @@ export const flawed = defineService({
       input,
       handle: ({ charge }) => charge(usd('0.0004')),
     },
+    'POST /parks': {
+      summary: 'Tries to keep the price.',
+      price,
+      input,
+      handle: ({ park }) => {
+        park?.(true)
+        throw new Error('kept')
+      },
+    },
+    'POST /open': flaw('Leaves it open.', () => new Unresolved('timeout', 'Wait.')),
+    'POST /took': flaw('Says that it is gone.', () => new Taken('timeout', 'Gone.')),
     'POST /greedy': {
       summary: 'Costs more than it said.',
       price,
