@@ -41,3 +41,7 @@ export const patience = (ms: number): Promise<void> =>
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal, ref: false }).catch(() => {})
 }
+
+/** What comes of work within some time; undefined when it fails, or takes longer. */
+export const within = <T>(ms: number, work: Promise<T>): Promise<T | undefined> =>
+  Promise.race([work.catch(() => undefined), patience(ms).then(() => undefined)])

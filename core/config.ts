@@ -47,6 +47,7 @@ const Environment = z.object({
   HUB_BASE_URL: origin.optional(),
   HUB_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   HUB_ADMIN_WALLETS: addresses.optional(),
+  HUB_METRICS_TOKEN: z.string().regex(/^[!-~]{16,200}$/, 'not 16 to 200 characters').optional(),
   HUB_COMMISSION_BPS: bps.default(1_000),
   HUB_SHARDS: z.coerce.number().int().min(1).max(64).default(2),
   HUB_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
@@ -97,6 +98,8 @@ export interface Config {
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** Wallets whose keys are administrators', in lower case. */
   readonly admins: readonly string[]
+  /** Who shows it may read `/metrics`; undefined: this machine may. */
+  readonly metricsToken: string | undefined
   readonly commissionBps: number
   /** Reverse proxies in front, each of which adds an address to X-Forwarded-For. */
   readonly proxies: number
@@ -166,6 +169,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     baseUrl: e.HUB_BASE_URL,
     logLevel: e.HUB_LOG_LEVEL,
     admins: e.HUB_ADMIN_WALLETS ?? [],
+    metricsToken: e.HUB_METRICS_TOKEN,
     commissionBps: e.HUB_COMMISSION_BPS,
     proxies: e.HUB_PROXIES,
     minX402: e.HUB_X402_MIN,
@@ -188,7 +192,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 }
 
 const SECRET = new RegExp(
-  '^(HUB_SECRET_.*|(DATABASE|RPC|X402_FACILITATOR)_URL|X402_FACILITATOR_TOKEN|' +
+  '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|(DATABASE|RPC|X402_FACILITATOR)_URL|X402_FACILITATOR_TOKEN|' +
     '(SPEND_WALLET|GAS_WALLET|HUB_SIGNING)_KEY)$',
 )
 /** Shorter ones would take harmless words out of every line. */

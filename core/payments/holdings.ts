@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { patience } from '../clock.ts'
+import { within } from '../clock.ts'
 import type { Hex } from './asset.ts'
 import type { Chain } from './chain.ts'
 import { type GasState, gasState } from './facilitators/gas-state.ts'
@@ -37,8 +37,7 @@ const PATIENCE_MS = 3_000
 
 /** What the wallets of the house hold, by the chain and by the books. */
 export async function holdings(ports: HoldingsPorts, patienceMs = PATIENCE_MS): Promise<Holdings> {
-  const nobody = patience(patienceMs).then(() => undefined)
-  const chain = await Promise.race([onChain(ports).catch(() => undefined), nobody])
+  const chain = await within(patienceMs, onChain(ports))
   const [books, gas] = await Promise.all([booksOfWallets(ports.pool), gasState(ports.pool)])
   return { chain, books, gas }
 }

@@ -8,9 +8,9 @@ export const OPEN_STATES = {
   in: ['claimed', 'pending', 'settled'],
   out: ['signed', 'unresolved', 'paid'],
 } as const
-const [OPEN_IN, OPEN_OUT] = [OPEN_STATES.in, OPEN_STATES.out].map((states) =>
-  states.map((state) => `'${state}'`).join(', '),
-) as [string, string]
+const texts = (states: readonly string[]) => states.map((state) => `'${state}'`).join(', ')
+const OPEN_IN = texts(OPEN_STATES.in)
+const OPEN_OUT = texts(OPEN_STATES.out)
 
 /** A payment as the database has it at the instant `now`. */
 export interface PaymentSeen {
@@ -219,7 +219,7 @@ export async function ledgerFigures(pool: Pool): Promise<LedgerFigures> {
     `SELECT (SELECT coalesce(sum(seq), 0)::bigint FROM ledger.head) AS entries,
        (SELECT coalesce(sum(b.balance), 0)::bigint FROM ledger.balance b
         JOIN ledger.account a ON a.id = b.account WHERE a.code = $1) AS holds`,
-    [HOLDS],
+    ['liabilities:holds'],
   )
   return rows[0]!
 }

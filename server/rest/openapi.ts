@@ -107,7 +107,7 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
     ...(route.path.includes('{') ? (['malformed_path'] as const) : []),
     ...(route.faults ?? []),
   ]
-  const { status, or, schema } = route.answer
+  const { status, or, type, schema } = route.answer
   return {
     summary: route.summary,
     security: route.auth === 'none' ? [] : [{ apiKey: [] }],
@@ -115,7 +115,7 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
     ...(route.body ? { requestBody: jsonBody(jsonSchema(route.body)) } : {}),
     ...(route.price ? { 'x-payment-info': { price: range(route.price), ...BY_X402 } } : {}),
     responses: {
-      [status]: { description: 'Success', ...content(jsonSchema(schema, 'output')) },
+      [status]: { description: 'Success', ...content(jsonSchema(schema, 'output'), type) },
       ...(or === undefined
         ? {}
         : { [or]: { description: 'Not settled yet', ...content(jsonSchema(schema, 'output')) } }),
@@ -196,7 +196,9 @@ const parametersOf = ({ properties = {}, required = [] }: ObjectSchema) =>
     schema,
   }))
 
-const content = (schema: unknown) => ({ content: { 'application/json': { schema } } })
+const content = (schema: unknown, type = 'application/json') => ({
+  content: { [type]: { schema } },
+})
 
 const jsonBody = (schema: unknown) => ({ required: true, ...content(schema) })
 

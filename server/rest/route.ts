@@ -39,6 +39,8 @@ export interface Route<Body = unknown, Query = unknown> {
     readonly status: number
     /** Another status with the same body, such as the 202 of what is not settled yet. */
     readonly or?: number
+    /** @defaultValue application/json */
+    readonly type?: string
     readonly schema: z.ZodType
   }
   /** What is paid by x402 for it, in microdollars. */

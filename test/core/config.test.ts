@@ -123,6 +123,7 @@ describe('the configuration', () => {
     DATABASE_URL: 'mysql://db/hub',
     TREASURY_ADDRESS: '0x12',
     HUB_SIGNING_KEY: 'c2VjcmV0',
+    HUB_METRICS_TOKEN: 'too-short',
   })) {
     it(`refuses ${name}=${value}, naming the variable`, () => {
       expect(() => readConfig({ [name]: value })).to.throw(ConfigError, new RegExp(`^${name}: `))
@@ -159,12 +160,14 @@ describe('the configuration', () => {
       ...PRODUCTION,
       GAS_WALLET_KEY: `0x${'2'.repeat(64)}`,
       HUB_SECRET_MAIL: 'hunter22',
+      HUB_METRICS_TOKEN: 'a-token-for-metrics',
     }
     const { HUB_BASE_URL: _, TREASURY_ADDRESS: __, ...secret } = PRODUCTION
     expect(readConfig({ ...env, HUB_SECRET_SHORT: 'hunter2' }).secrets).to.have.members([
       ...Object.values(secret),
       env.GAS_WALLET_KEY,
       env.HUB_SECRET_MAIL,
+      env.HUB_METRICS_TOKEN,
     ])
   })
 })

@@ -52,20 +52,23 @@ export const weather = (hub: TestHub, key: string, query = 'city=Oslo'): Promise
 interface Another {
   readonly sandboxHosts?: ReadonlyMap<string, number>
   readonly admins?: readonly string[]
+  readonly metricsToken?: string
   /** Its own view of the chain. */
   readonly chain?: Chain
 }
 
 /** Another server of the same installation: its database, its chain, its wallets. */
 export async function openAnother(hub: TestHub, own: Another) {
-  const { sandboxHosts = new Map(), admins = [], chain = hub.sandbox!.money.chain } = own
+  const { sandboxHosts = new Map(), admins = [], metricsToken } = own
+  const money = { ...hub.sandbox!.money, ...(own.chain && { chain: own.chain }) }
   const listener: { answer?: RequestListener } = {}
   const { server, url } = await serve((request, response) => listener.answer?.(request, response))
   const another = await openHub({
     ...readConfig({}),
     databaseUrl: hub.databaseUrl,
     admins,
-    money: { ...hub.sandbox!.money, chain },
+    metricsToken,
+    money,
     plugins,
     privileged,
     sandbox: true,

@@ -1,0 +1,82 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import { z } from 'zod'
+import { elapsedMs } from '../../core/clock.ts'
+import { Fault } from '../../core/errors.ts'
+import type { HoldingsPorts } from '../../core/payments/holdings.ts'
+import { figures } from './metrics-figures.ts'
+import { type AnyRoute, type RestRequest, route } from './route.ts'
+
+export interface MetricsPorts extends HoldingsPorts {
+  /** Who shows it may read; undefined: this machine may, asked directly. */
+  readonly metricsToken: string | undefined
+}
+
+const FRESH_MS = 5_000
+
+/** For a Prometheus server. */
+export function metricsRoutes(ports: MetricsPorts): readonly AnyRoute[] {
+  const read = sparing(() => figures(ports))
+  return [
+    route({
+      method: 'GET',
+      path: '/metrics',
+      summary: 'Figures of the hub and of this process, for Prometheus; at most 5 seconds old.',
+      auth: 'none',
+      unlimited: true,
+      answer: { status: 200, type: 'text/plain', schema: z.string() },
+      faults: ['metrics_token_required', 'loopback_only'],
+      handle: async (request) => {
+        assertMayRead(ports.metricsToken, request)
+        const text = `${await read()}\n${await ofProcess().metrics()}`
+        const headers = { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE }
+        return { headers: { ...headers, 'Cache-Control': 'no-store' }, body: Buffer.from(text) }
+      },
+    }),
+  ]
+}
+
+/** @throws Fault `metrics_token_required`, `loopback_only` */
+export function assertMayRead(
+  token: string | undefined,
+  { ip, header }: Pick<RestRequest<unknown, unknown>, 'ip' | 'header'>,
+): void {
+  if (token !== undefined) {
+    if (isSame(header('authorization') ?? '', `Bearer ${token}`)) return
+    const headers = { 'WWW-Authenticate': 'Bearer realm="metrics"' }
+    throw new Fault('metrics_token_required', undefined, { headers })
+  }
+  const isForwarded = FORWARDED.some((name) => header(name) !== undefined)
+  if (isForwarded || !LOOPBACK.test(ip)) throw new Fault('loopback_only')
+}
+
+/** A reverse proxy on this machine speaks for anybody. */
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'via'] as const
+const LOOPBACK = /^(::ffff:)?127(\.\d{1,3}){3}$|^::1$/
+
+/** In the same time whatever was shown. */
+const isSame = (shown: string, wanted: string): boolean =>
+  timingSafeEqual(sha256(shown), sha256(wanted))
+
+const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** Reads again only when what was read is old, however many ask. */
+function sparing<T>(read: () => Promise<T>): () => Promise<T> {
+  let last: { readonly at: number; readonly value: Promise<T> } | undefined
+  return () => {
+    const now = elapsedMs()
+    if (last === undefined || now - last.at >= FRESH_MS) last = { at: now, value: read() }
+    return last.value
+  }
+}
+
+let processRegistry: Registry | undefined
+
+/** Memory, event loop and such: of the process, whichever hub in it is asked. */
+function ofProcess(): Registry {
+  if (processRegistry === undefined) {
+    processRegistry = new Registry()
+    collectDefaultMetrics({ register: processRegistry })
+  }
+  return processRegistry
+}
