@@ -47,7 +47,10 @@ const Environment = z.object({
   HUB_BASE_URL: origin.optional(),
   HUB_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   HUB_ADMIN_WALLETS: addresses.optional(),
-  HUB_METRICS_TOKEN: z.string().regex(/^[!-~]{16,200}$/, 'not 16 to 200 characters').optional(),
+  HUB_METRICS_TOKEN: z
+    .string()
+    .regex(/^[!-~]{16,200}$/, 'not 16 to 200 characters')
+    .optional(),
   HUB_COMMISSION_BPS: bps.default(1_000),
   HUB_SHARDS: z.coerce.number().int().min(1).max(64).default(2),
   HUB_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
