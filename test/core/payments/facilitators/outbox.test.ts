@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createInterface, type Interface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
+import { parseTransaction } from 'viem'
 import { createPool } from '../../../../core/db/pool.ts'
 import type { Hex } from '../../../../core/payments/asset.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
@@ -61,7 +62,7 @@ describe('a gas wallet whose transactions are kept in the database', function ()
   }
   const count = async (): Promise<number> =>
     Number(await stack.rpc('eth_getTransactionCount', stack.facilitator.address, 'latest'))
-  const kept = async (): Promise<{ hash: Hex; nonce: number; payment: Buffer | null }[]> =>
+  const kept = async (): Promise<{ hash: Hex; raw: Buffer }[]> =>
     (await database.admin.query('SELECT * FROM hub.sent_transaction ORDER BY nonce')).rows
   /** No block comes while `work` runs. */
   const withoutBlocks = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -76,7 +77,12 @@ describe('a gas wallet whose transactions are kept in the database', function ()
   }
 
   it('gives two processes with one key 40 numbers in a row, each once: all settle', async () => {
-    const [one, two] = await Promise.all([startSettler(), startSettler()])
+    const broadcast: number[] = []
+    const { url } = await node(stack.rpcUrl, ({ method, params }) => {
+      if (method !== 'eth_sendRawTransaction') return
+      broadcast.push(parseTransaction(params[0] as Hex).nonce!)
+    })
+    const [one, two] = await Promise.all([startSettler(url), startSettler(url)])
     const payments = await Promise.all(Array.from({ length: 40 }, () => prepare(stack)))
     const first = await count()
     const ends = await Promise.all([
@@ -84,10 +90,10 @@ describe('a gas wallet whose transactions are kept in the database', function ()
       settle(two, payments.slice(20)),
     ])
     expect(ends.flat().map(({ outcome }) => outcome)).to.deep.equal(Array(40).fill('settled'))
-    const numbers = await Promise.all(ends.flat().map(({ tx }) => nonceOf(tx)))
     const inRow = Array.from({ length: 40 }, (_, i) => first + i)
+    expect(broadcast).to.deep.equal(inRow)
+    const numbers = await Promise.all(ends.flat().map(({ tx }) => nonceOf(tx)))
     expect(numbers.toSorted((a, b) => a - b)).to.deep.equal(inRow)
-    expect(await count()).to.equal(first + 40)
     for (const { child } of [one, two]) child.stdin!.end()
   })
 
@@ -154,6 +160,25 @@ describe('a gas wallet whose transactions are kept in the database', function ()
     expect(settled.outcome).to.equal('settled')
     expect(await nonceOf(pending.tx)).to.equal(first)
     expect(await nonceOf(settled.tx)).to.equal(first + 1)
+  })
+
+  it('leaves no gap for what a node refuses when it is sent once more', async () => {
+    const first = await count()
+    const silent = await node(stack.rpcUrl, ({ method }) =>
+      method === 'eth_sendRawTransaction' ? 'none' : undefined,
+    )
+    const quick = { pool: database.pool, rpcTimeoutMs: 200, confirmationTimeoutMs: 100 }
+    const unheard = stack.facilitatorWith({ rpcUrl: silent.url, ...quick })
+    await shop(stack, unheard).settle(...(await prepare(stack)))
+    const [unsent] = await kept()
+    const error = { code: -32_000, message: 'transaction type not supported' }
+    const picky = await node(stack.rpcUrl, ({ params }) =>
+      params[0] === `0x${unsent?.raw.toString('hex')}` ? { error } : undefined,
+    )
+    const offers = shop(stack, facilitator(picky.url))
+    const settled = await offers.settle(...(await prepare(stack)))
+    expect(settled.outcome).to.equal('settled')
+    expect(await nonceOf(settled.tx)).to.equal(first)
   })
 
   it('takes no number twice where the node lags behind', async () => {

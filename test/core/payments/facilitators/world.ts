@@ -63,7 +63,7 @@ interface Question {
  */
 export const proxyNode = (rpcUrl: string, cut: (question: Question) => unknown): Promise<Served> =>
   serve(async (body, res) => {
-    const { id, method, params } = JSON.parse(body)
+    const { id, method, params = [] } = JSON.parse(body)
     const pass = async () => {
       const answer = await request(rpcUrl, { method: 'POST', body, headers: JSON_TYPE })
       return (await answer.body.json()) as { result?: unknown; error?: unknown }
