@@ -89,28 +89,8 @@ export class Reply {
   }
 }
 
-/**
- * An outcome that only time will tell, such as a payment to a third party whose answer was lost.
- * The caller's money stays held until the one who returned this learns the outcome and resolves
- * the hold. For privileged plugins.
- */
-export class Unresolved {
-  readonly code: string
-  readonly detail: string
-  readonly extras: Readonly<Record<string, unknown>>
-  /** @param code of the fault that the caller is told meanwhile */
-  constructor(code: string, detail: string, extras: Readonly<Record<string, unknown>> = {}) {
-    this.code = code
-    this.detail = detail
-    this.extras = extras
-  }
-}
-
-/**
- * A failure that costs the price all the same, since a third party has demonstrably taken the
- * money. For privileged plugins.
- */
-export class Taken {
+/** A failure that is told like a fault, and bears on the caller's money. */
+class Ending {
   readonly code: string
   readonly detail: string
   readonly extras: Readonly<Record<string, unknown>>
@@ -120,6 +100,23 @@ export class Taken {
     this.detail = detail
     this.extras = extras
   }
+}
+
+/**
+ * An outcome that only time will tell, such as a payment to a third party whose answer was lost.
+ * The caller's money stays held until the one who returned this learns the outcome and resolves
+ * the hold. For privileged plugins.
+ */
+export class Unresolved extends Ending {
+  readonly kind = 'unresolved'
+}
+
+/**
+ * A failure that costs the price all the same, since a third party has demonstrably taken the
+ * money. For privileged plugins.
+ */
+export class Taken extends Ending {
+  readonly kind = 'taken'
 }
 
 /**

@@ -1,36 +1,16 @@
-import { defineService, s, usd } from 'agenthub/plugin'
+import { usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { sleep } from '../../core/clock.ts'
 import { ask, type Told } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
-
-const PRICE = usd('0.001')
-const work = { done: 0, during: async () => {} }
-const counted = defineService({
-  slug: 'counted',
-  name: 'Counted',
-  category: 'test',
-  summary: 'Counts how often it works.',
-  provider: 'example',
-  endpoints: {
-    'POST /work': {
-      summary: 'Works.',
-      price: PRICE,
-      input: s.object({ text: s.string() }),
-      handle: async () => {
-        await work.during()
-        return { done: ++work.done }
-      },
-    },
-  },
-})
+import { counted, PRICE, work } from './counted.ts'
 
 describe('the Idempotency-Key of a call', () => {
   const hub = useHub({ plugins: [counted] })
   let ada: TestAgent
   beforeEach(async () => {
-    Object.assign(work, { done: 0, during: async () => {} })
+    Object.assign(work, { done: 0, before: async () => {} })
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
   })
@@ -43,7 +23,7 @@ describe('the Idempotency-Key of a call', () => {
   const spent = async () => usd('1') - (await hub().balance(ada.keyId))
 
   it('A060 gives twenty requests at once one charge, one answer and one piece of work', async () => {
-    work.during = () => sleep(100)
+    work.before = () => sleep(100)
     const told = await Promise.all(Array.from({ length: 20 }, () => call('same')))
     const served = told.filter(({ status }) => status === 200)
     const waiting = told.filter(({ status }) => status === 409)
@@ -79,11 +59,11 @@ describe('the Idempotency-Key of a call', () => {
   })
 
   it('is not used up by what failed, nor by bad input', async () => {
-    work.during = async () => {
+    work.before = async () => {
       throw new Error('down')
     }
     expect(await call('again')).to.have.property('status', 502)
-    work.during = async () => {}
+    work.before = async () => {}
     expect(await call('again')).to.have.property('status', 200)
     expect(await call('typo', 5)).to.have.property('status', 422)
     expect(await call('typo', 'five')).to.have.property('status', 200)

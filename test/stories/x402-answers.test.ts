@@ -1,4 +1,4 @@
-import { defineService, s, usd } from 'agenthub/plugin'
+import { usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { sleep, systemClock } from '../../core/clock.ts'
@@ -9,33 +9,11 @@ import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { ask, payFor, type Told } from '../support/ask.ts'
 import { useHub } from '../support/suite.ts'
-
-const PRICE = usd('0.001')
-
-/** A provider whose work can be watched, and made to fail. */
-const work = { done: 0, before: async () => {} }
-const watched = defineService({
-  slug: 'watched',
-  name: 'Watched',
-  category: 'test',
-  summary: 'Counts how often it works.',
-  provider: 'example',
-  endpoints: {
-    'POST /work': {
-      summary: 'Works.',
-      price: PRICE,
-      input: s.object({}),
-      handle: async () => {
-        await work.before()
-        return { done: ++work.done }
-      },
-    },
-  },
-})
+import { counted, PRICE, work } from './counted.ts'
 
 /** What a payer without a key gets for its money, whatever happens on the way. */
 describe('calls paid by x402', () => {
-  const hub = useHub({ plugins: [watched] })
+  const hub = useHub({ plugins: [counted] })
   let eve: ReturnType<typeof privateKeyToAccount>
   beforeEach(async () => {
     Object.assign(work, { done: 0, before: async () => {} })
@@ -43,7 +21,7 @@ describe('calls paid by x402', () => {
     await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
   })
   const send = (payment?: string): Promise<Told> =>
-    ask(hub().url, '/proxy/watched/work', {
+    ask(hub().url, '/proxy/counted/work', {
       body: {},
       headers: payment === undefined ? {} : { 'payment-signature': payment },
     })
@@ -73,7 +51,7 @@ describe('calls paid by x402', () => {
     const payment = await sign()
     await send(payment)
     const ada = await hub().agent()
-    const stolen = await ask(hub().url, '/proxy/watched/work', {
+    const stolen = await ask(hub().url, '/proxy/counted/work', {
       body: {},
       key: ada.apiKey,
       headers: { 'payment-signature': payment },
@@ -87,7 +65,7 @@ describe('calls paid by x402', () => {
   it('are not paid again from credits that came later', async () => {
     const ada = await hub().agent()
     const send = (payment: string) =>
-      ask(hub().url, '/proxy/watched/work', {
+      ask(hub().url, '/proxy/counted/work', {
         body: {},
         key: ada.apiKey,
         headers: { 'payment-signature': payment },
