@@ -33,35 +33,38 @@ export interface BookPorts {
 
 /** Accounts by the member that sums them up; the assets of the house are debit balances. */
 const ACCOUNTS = {
-  credits: ['liabilities:agents:%', 1n],
-  holds: ['liabilities:holds', 1n],
-  earned: ['(liabilities:providers:|income:)%', 1n],
-  transit: ['liabilities:x402-out:in-transit', 1n],
-  spend: ['assets:usdc:base:spend', -1n],
-  received: ['assets:usdc:base:(treasury|in-transit)', -1n],
-} as const satisfies Partial<Record<keyof Books, readonly [pattern: string, sign: bigint]>>
+  credits: [/^liabilities:agents:/, 1n],
+  holds: [/^liabilities:holds$/, 1n],
+  earned: [/^(liabilities:providers|income):/, 1n],
+  transit: [/^liabilities:x402-out:in-transit$/, 1n],
+  spend: [/^assets:usdc:base:spend$/, -1n],
+  received: [/^assets:usdc:base:(treasury|in-transit)$/, -1n],
+} as const satisfies Partial<Record<keyof Books, readonly [pattern: RegExp, sign: bigint]>>
 
 export async function booksOf({ pool, chain, wallets }: BookPorts): Promise<Books> {
-  const sum = async ([pattern, sign]: readonly [string, bigint]): Promise<bigint> => {
-    const { rows } = await pool.query<{ sum: string }>(
-      `SELECT coalesce(sum(b.balance), 0)::text AS sum FROM ledger.account a
-       JOIN ledger.balance b ON b.account = a.id WHERE a.code SIMILAR TO $1`,
-      [pattern],
-    )
-    return BigInt(rows[0]!.sum) * sign
-  }
-  const sellers = await Promise.all(wallets.sellers.map((wallet) => chain.balanceOf(wallet)))
-  return {
-    credits: await sum(ACCOUNTS.credits),
-    holds: await sum(ACCOUNTS.holds),
-    earned: await sum(ACCOUNTS.earned),
-    transit: await sum(ACCOUNTS.transit),
-    spend: await sum(ACCOUNTS.spend),
-    received: await sum(ACCOUNTS.received),
-    spendOnChain: await chain.balanceOf(wallets.spend),
-    treasuryOnChain: await chain.balanceOf(wallets.treasury),
-    sellersOnChain: sellers.reduce((all, each) => all + each, 0n),
-  }
+  const sellers = wallets.sellers.map((wallet) => chain.balanceOf(wallet))
+  const [sums, spendOnChain, treasuryOnChain, ...got] = await Promise.all([
+    sumsOf(pool),
+    chain.balanceOf(wallets.spend),
+    chain.balanceOf(wallets.treasury),
+    ...sellers,
+  ])
+  const sellersOnChain = got.reduce((all, each) => all + each, 0n)
+  return { ...sums, spendOnChain, treasuryOnChain, sellersOnChain }
+}
+
+type Sums = Pick<Books, keyof typeof ACCOUNTS>
+
+async function sumsOf(pool: Pool): Promise<Sums> {
+  const { rows } = await pool.query<{ code: string; balance: bigint }>(
+    `SELECT a.code, sum(b.balance)::bigint AS balance FROM ledger.account a
+     JOIN ledger.balance b ON b.account = a.id GROUP BY a.code`,
+  )
+  const sums = Object.entries(ACCOUNTS).map(([name, [pattern, sign]]) => {
+    const some = rows.filter(({ code }) => pattern.test(code))
+    return [name, some.reduce((sum, { balance }) => sum + balance, 0n) * sign]
+  })
+  return Object.fromEntries(sums) as Sums
 }
 
 /** What changed between two moments. */

@@ -1,37 +1,17 @@
-import { defineService, s, usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { request } from 'undici'
 import type { LocalAccount } from 'viem'
 import { sleep } from '../../../core/clock.ts'
+import { usd } from '../../../core/money.ts'
+import { readPayment } from '../../../core/payments/payment.ts'
 import { ask, askRaw, type Told } from '../../support/ask.ts'
 import { cancel } from './authorizations.ts'
 import { pay, type Spoilt } from './payments.ts'
 import { THIEF } from './sellers.ts'
 import { useStage } from './stage.ts'
+import { anew, COST, gate, watched, work } from './watched.ts'
 
-const COST = usd('0.01')
 const WALLET = usd('1')
-
-/** A provider whose work can be watched, held up and priced. */
-const work = { done: 0, price: COST, before: async () => {}, calls: [] as object[] }
-const watch = {
-  summary: 'Works.',
-  input: s.object({}),
-  price: { max: usd('1'), of: () => ({ amount: work.price }) },
-  handle: async (call: object) => {
-    work.calls.push(call)
-    await work.before()
-    return { done: ++work.done }
-  },
-}
-const watched = defineService({
-  slug: 'watched',
-  name: 'Watched',
-  category: 'test',
-  summary: 'Counts how often it works.',
-  provider: 'example',
-  endpoints: { 'POST /a': watch, 'POST /b': watch },
-})
 
 const cheaper = (value: bigint): Spoilt => ({
   signed: { value },
@@ -43,7 +23,7 @@ describe('attacks of those who pay the hub', () => {
   const stage = useStage({ plugins: [watched] })
   let eve: LocalAccount
   beforeEach(async () => {
-    Object.assign(work, { done: 0, price: COST, before: async () => {}, calls: [] })
+    anew()
     eve = await stage().payer(WALLET)
   })
   const send = (payment?: string, path = '/proxy/watched/a', key?: string): Promise<Told> => {
@@ -71,17 +51,6 @@ describe('attacks of those who pay the hub', () => {
     })
     expect(await usdc()).to.equal(WALLET - times * COST)
   }
-  /** Holds the work up until it is let go. */
-  const gate = (): { reached: Promise<void>; open: () => void } => {
-    const reached = Promise.withResolvers<void>()
-    const opened = Promise.withResolvers<void>()
-    work.before = () => {
-      reached.resolve()
-      return opened.promise
-    }
-    return { reached: reached.promise, open: opened.resolve }
-  }
-
   describe('one payment for many things', () => {
     it('A079 of eight requests at once one is served, and the work is done once', async () => {
       const payment = await sign()
@@ -135,6 +104,21 @@ describe('attacks of those who pay the hub', () => {
       await stage().expects(ada, { credits: usd('1'), held: 0n })
     })
 
+    it('one authorization in other letters is the same payment', async () => {
+      const payment = await sign()
+      expect(await send(payment)).to.have.property('status', 200)
+      const { x402Version, accepted, payload } = readPayment(payment)
+      const { from, nonce, ...rest } = payload.authorization
+      const nonces = [nonce, `0x${nonce.slice(2).toUpperCase()}`]
+      for (const other of nonces.map((nonce) => ({ ...rest, nonce, from: from.toLowerCase() }))) {
+        const again = { payload: { ...payload, authorization: other }, accepted, x402Version }
+        const { status } = await send(Buffer.from(JSON.stringify(again)).toString('base64'))
+        expect(status).to.be.oneOf([200, 402])
+      }
+      expect(work.calls).to.have.length(1)
+      await sold(1n)
+    })
+
     it('two payments in one request are none', async () => {
       const payment = `PAYMENT-SIGNATURE: ${await sign()}`
       const lines = ['POST /proxy/watched/a HTTP/1.1', payment, payment, 'Content-Length: 0']
@@ -152,6 +136,7 @@ describe('attacks of those who pay the hub', () => {
     ['one unit too little, in the offer too', cheaper(COST - 1n)],
     ['an end that has passed', { signed: { seconds: -1 } }],
     ['an end before the work could be done', { signed: { seconds: 25 } }],
+    ['an end that is years away', { signed: { seconds: 3_000_000_000 } }],
     ['a beginning that is still to come', { signed: { validAfter: 1n << 40n } }],
     ['the domain of another token', { domain: { name: 'USDC' } }],
     ['the domain of another chain', { domain: { chainId: 1 } }],
@@ -297,7 +282,6 @@ describe('attacks of those who pay the hub', () => {
     ])
     expect(answer).to.match(/^HTTP\/1.1 200 .*X-Payment-Source: credits/is)
     const [call] = work.calls as [Record<string, unknown>]
-    expect(call).to.have.all.keys('id', 'input', 'payer', 'terms', 'charge', 'signal')
     expect(call['input']).to.deep.equal({})
     expect(JSON.stringify(call)).to.not.match(/ahk_|session|1\.2\.3\.4|hop/i)
     await stage().expects(ada, { credits: usd('1') - COST, held: 0n, signed: 0 })

@@ -150,14 +150,7 @@ describe('attacks by where a caller sends the hub', () => {
 
     for (const host of ['badtls.test', 'othername.test']) {
       it(`A086 without a good certificate is not talked to: ${host}`, async () => {
-        const { NODE_TLS_REJECT_UNAUTHORIZED: was } = process.env
-        process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
-        try {
-          await refused({ url: `https://${host}/` }, [502, 'upstream_tls'])
-        } finally {
-          if (was === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
-          else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = was
-        }
+        await refused({ url: `https://${host}/` }, [502, 'upstream_tls'])
         expect(unsafe.seen).to.deep.equal([])
       })
     }

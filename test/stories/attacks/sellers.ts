@@ -131,7 +131,10 @@ export class Sellers {
   #paywall({ accepts = [entry()], resource, body = {}, paid = honest }: Paywall): RequestListener {
     return (request, response) => {
       const payment = paymentOf(request.headers)
-      if (payment) return void paid(this.#saleOf(request, response, payment))
+      if (payment) {
+        const sale = this.#saleOf(request, response, payment)
+        return void (async () => paid(sale))().catch(() => response.destroy())
+      }
       const url = `http://${request.headers.host}${request.url}`
       const offer = { x402Version: 2, resource: resource ?? { url }, accepts }
       const header = encodePaymentRequiredHeader(offer as unknown as PaymentRequired)

@@ -23,7 +23,8 @@ describe('a chain that stops producing blocks', () => {
     const { rpcUrl, wallets, money } = stage().hub.sandbox!
     const { pool } = stage().hub.hub
     const own = { rpcUrl, pool, key: wallets.gas.key, network: USDC_BASE.network, pollMs: 50 }
-    const { settle } = localFacilitator({ ...own, confirmationTimeoutMs: 200 })
+    const brief = localFacilitator({ ...own, confirmationTimeoutMs: 200 })
+    const settle: typeof brief.settle = (...args) => brief.settle(...args)
     Object.assign(money.facilitator, { settle })
   })
 

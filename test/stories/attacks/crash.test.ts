@@ -1,0 +1,143 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { expect } from 'chai'
+import { HubClient } from '../../../core/client/index.ts'
+import { readConfig } from '../../../core/config.ts'
+import { expireHolds } from '../../../core/ledger/expire.ts'
+import { verifyLedger } from '../../../core/ledger/verify.ts'
+import { createLog } from '../../../core/log.ts'
+import { usd } from '../../../core/money.ts'
+import type { Payment } from '../../../core/payments/payment.ts'
+import { resolvePayments } from '../../../core/payments/resolve.ts'
+import { callRpc } from '../../../server/sandbox/rpc.ts'
+import { type RunningHub, startHub } from '../../../server/start.ts'
+import { realSockets } from '../../core/egress/world.ts'
+import { ask } from '../../support/ask.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { PRICE, Sellers, SHOP } from './sellers.ts'
+
+const PROGRAM = new URL('../../support/hub-process.ts', import.meta.url).pathname
+/** What the first agent of a sandbox buys. */
+const CREDITS = usd('5')
+const HOSTS = ['taker.test', 'keeper.test'] as const
+
+interface Ready {
+  readonly url: string
+  readonly apiKey: string
+}
+
+/** Between the signature and the answer. */
+describe('A092 a hub that is killed while sellers have its signatures', function () {
+  this.timeout(60_000)
+  realSockets()
+  let sellers: Sellers
+  let database: FreshDatabase
+  let dataDir: string
+  let child: ChildProcess | undefined
+  let next: RunningHub | undefined
+
+  before(async () => {
+    sellers = await Sellers.open()
+    database = await freshDatabase()
+    dataDir = await mkdtemp(join(tmpdir(), 'agenthub-killed-'))
+  })
+  after(async () => {
+    child?.kill('SIGKILL')
+    await next?.stop()
+    await sellers.close()
+    await database.drop()
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
+  })
+
+  async function start(): Promise<Ready> {
+    const names = HOSTS.map((host) => `${host}=127.0.0.1:${sellers.port}`)
+    child = spawn(process.execPath, [PROGRAM], {
+      env: {
+        PATH: '/usr/bin:/bin',
+        HUB_DATA_DIR: dataDir,
+        HUB_PORT: '0',
+        DATABASE_URL: database.url,
+        HUB_SANDBOX_HOSTS: names.join(),
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const ended = once(child, 'exit').then(() => expect.fail('the hub ended before it was ready'))
+    const [line] = await Promise.race([once(createInterface(child.stdout!), 'line'), ended])
+    return JSON.parse(String(line)) as Ready
+  }
+
+  async function kill(): Promise<void> {
+    const exit = once(child!, 'exit')
+    child!.kill('SIGKILL')
+    await exit
+    child = undefined
+  }
+
+  const stateOf = async ({ payload }: Payment): Promise<string | undefined> => {
+    const sql = 'SELECT state FROM hub.payment_intent WHERE nonce = $1'
+    const { nonce } = payload.authorization
+    return (await database.pool.query<{ state: string }>(sql, [nonce])).rows[0]?.state
+  }
+  const balances = async (): Promise<[credits: number, held: number]> => {
+    const { body } = await new HubClient({ baseUrl: next!.url, apiKey }).send('/v1/credits/balance')
+    return [Number(body['balance_microdollars']), Number(body['reserved_microdollars'])]
+  }
+  let apiKey: string
+
+  it('knows them all afterwards: charges what was taken, gives back what was not', async () => {
+    const first = await start()
+    apiKey = first.apiKey
+    const arrived = HOSTS.map((host) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Payment>()
+      const paid = async ({ payment }: { payment: Payment }): Promise<void> => {
+        const state = await stateOf(payment)
+        if (state === 'signed') resolve(payment)
+        else reject(new Error(`a signature left that is ${state} in the database`))
+      }
+      sellers.at(host, { paid })
+      return promise
+    })
+    const calls = HOSTS.map((host) =>
+      ask(first.url, '/proxy/external', { key: apiKey, body: { url: `http://${host}/` } }),
+    )
+    const lost = Promise.allSettled(calls)
+    const [taken, kept] = await Promise.all(arrived)
+    await kill()
+    for (const { status } of await lost) expect(status).to.equal('rejected')
+
+    next = await startHub({
+      config: { ...readConfig({}), dataDir, port: 0, databaseUrl: database.url, jobs: false },
+      parts: { plugins: [], privileged: [], startJobs: () => expect.fail('no jobs') },
+      log: createLog('silent'),
+    })
+    const { hub, sandbox } = next
+    const { rpcUrl, money } = sandbox!
+    const resolves = async (): Promise<void> => {
+      await expireHolds(hub.pool, hub.ledger)
+      await resolvePayments(hub.ports, 0)
+    }
+    await resolves()
+    const both = Number(2n * PRICE)
+    expect(await balances()).to.deep.equal([Number(CREDITS) - both, both])
+
+    const before = await money.chain.balanceOf(money.spend.address)
+    sellers.facilitator = money.facilitator
+    expect(await sellers.settle(taken!)).to.have.property('success', true)
+    await resolves()
+    expect(await balances()).to.deep.equal([Number(CREDITS) - both, both / 2])
+    await callRpc(rpcUrl, 'evm_increaseTime', [120])
+    await callRpc(rpcUrl, 'evm_mine', [])
+    expect(await sellers.settle(kept!)).to.have.property('success', false)
+    await resolves()
+    expect(await balances()).to.deep.equal([Number(CREDITS - PRICE), 0])
+    expect([await stateOf(taken!), await stateOf(kept!)]).to.deep.equal(['confirmed', 'unused'])
+    const { chain, spend } = money
+    expect(await chain.balanceOf(SHOP)).to.equal(PRICE)
+    expect(before - (await chain.balanceOf(spend.address))).to.equal(PRICE)
+    expect((await verifyLedger(hub.pool)).ok).to.equal(true)
+  })
+})

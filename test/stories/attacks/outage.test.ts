@@ -1,0 +1,67 @@
+import { expect } from 'chai'
+import { usd } from '../../../core/money.ts'
+import { realSockets } from '../../core/egress/world.ts'
+import { Proxy } from '../../faults/rig/proxy.ts'
+import { ask, type Told } from '../../support/ask.ts'
+import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { Sellers } from './sellers.ts'
+import { anew, watched, work } from './watched.ts'
+
+const CREDITS = usd('1')
+
+describe('A085 a database that is down when a request arrives', function () {
+  this.timeout(30_000)
+  realSockets()
+  let database: FreshDatabase
+  let proxy: Proxy
+  let sellers: Sellers
+  let hub: TestHub
+  let ada: TestAgent
+
+  before(async () => {
+    sellers = await Sellers.open()
+    database = await freshDatabase()
+    proxy = await Proxy.open(Number(new URL(database.url).port))
+    hub = await startTestHub({
+      plugins: [watched],
+      config: {
+        jobs: false,
+        databaseUrl: proxy.through(database.url),
+        sandboxHosts: new Map([['shop.test', sellers.port]]),
+      },
+    })
+    sellers.facilitator = hub.sandbox!.money.facilitator
+    sellers.at('shop.test')
+    ada = await hub.agent()
+    await hub.credit(ada.keyId, CREDITS)
+    anew()
+  })
+  after(async () => {
+    await hub?.close()
+    await proxy.close()
+    await database.drop()
+    await sellers.close()
+  })
+
+  const calls = (): Promise<Told> => ask(hub.url, '/proxy/watched/a', { key: ada.apiKey, body: {} })
+  const buys = (): Promise<Told> =>
+    ask(hub.url, '/proxy/external', { key: ada.apiKey, body: { url: 'http://shop.test/' } })
+
+  it('stops all work and payments before they begin, and charges nothing', async () => {
+    const { target } = proxy
+    proxy.target = undefined
+    proxy.cut()
+    for (const told of await Promise.all([calls(), buys(), calls(), buys()])) {
+      expect([told.status, told.body['code']]).to.deep.equal([503, 'service_unavailable'])
+      expect(told.body).to.include({ retryable: true, charged_microdollars: 0 })
+    }
+    expect((await ask(hub.url, '/health')).status).to.equal(503)
+    expect([work.calls, sellers.visits]).to.deep.equal([[], []])
+    proxy.target = target
+    expect(await hub.balance(ada.keyId)).to.equal(CREDITS)
+    const { rows } = await database.pool.query('SELECT FROM ledger.open_hold')
+    expect(rows).to.deep.equal([])
+    expect([(await calls()).status, (await buys()).status]).to.deep.equal([200, 200])
+  })
+})
