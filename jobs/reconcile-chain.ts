@@ -1,8 +1,10 @@
 import type { Pool } from 'pg'
+import type { ReconciliationException } from '../core/ledger/reconcile/exceptions.ts'
 import { type Reconciliation, reconcile } from '../core/ledger/reconcile/reconcile.ts'
 import type { Log } from '../core/log.ts'
 import type { Hex } from '../core/payments/asset.ts'
 import type { Chain } from '../core/payments/chain.ts'
+import { OutgoingSwitch } from '../core/payments/switch.ts'
 
 interface Ports {
   readonly pool: Pool
@@ -16,11 +18,42 @@ const MS_PER_SECOND = 1_000n
 /** Before the first entry: more than any payment takes that it could be about. */
 const LOOK_BACK_BLOCKS = 10_000n
 
-/** Holds the wallets of the house against the books, and tells of what disagrees anew. */
+/**
+ * Holds the wallets of the house against the books, and tells of what disagrees anew. When money
+ * has left the spend wallet that the books cannot account for, sellers are paid no more.
+ */
 export async function reconcileChain(ports: Ports): Promise<void> {
   const begin = await beginning(ports)
-  for (const result of await reconcile(ports, { begin })) tell(ports.log, result)
+  const results = await reconcile(ports, { begin })
+  await pauseWhenDrained(ports, results)
+  for (const result of results) tell(ports.log, result)
 }
+
+/** Pauses once for each exception: a person who lets payments go on has seen those before. */
+async function pauseWhenDrained(
+  { pool, log }: Ports,
+  results: readonly Reconciliation[],
+): Promise<void> {
+  const outgoing = new OutgoingSwitch(pool)
+  const since = (await outgoing.state())?.at ?? new Date(0)
+  const found = results
+    .flatMap(({ exceptions }) => exceptions)
+    .filter((exception) => isDrain(exception) && exception.foundAt > since)
+  if (found.length === 0) return
+  const reason = found.map((each) => `Exception ${each.id}: ${each.reason}`).join(' ')
+  await outgoing.set(true, 'reconciliation', reason)
+  log.error({ reason }, 'payments to sellers are paused: `npm run payments -- resume`')
+}
+
+/** Money of the spend wallet is gone, and neither an entry nor an open payment says where. */
+const isDrain = ({ wallet, kind, amount }: ReconciliationException): boolean =>
+  wallet === 'spend' && amount < 0n && DRAINS.has(kind)
+
+const DRAINS: ReadonlySet<string> = new Set([
+  'unknown_withdrawal',
+  'amount_differs',
+  'balance_differs',
+])
 
 function tell(log: Log, { wallet, opened, exceptions, complete, toBlock }: Reconciliation): void {
   if (!complete) log.info({ wallet, toBlock }, 'the reconciliation goes on in its next run')
