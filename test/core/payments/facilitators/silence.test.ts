@@ -29,6 +29,8 @@ describe('a facilitator served over HTTP', function () {
       hanging: () => {},
       'dropping the connection': (res) => res.socket?.destroy(),
       'answering 500': (res) => answer(res, { errorReason: 'invalid_payload' }, 500),
+      'answering that nothing was sent, which is our own word': (res) =>
+        answer(res, { errorReason: 'not_broadcast' }),
       'answering invalid JSON': (res) => res.end('success'),
       'answering in another form': (res) => res.end('{"success":"yes","transaction":7}'),
       'answering compressed': (res) => {
