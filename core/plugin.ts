@@ -73,7 +73,8 @@ export interface Call<Input> {
 
 /**
  * An answer with a status, headers, bytes or a stream of its own. Anything but a 2xx is refunded.
- * A stream is sent as it comes, after the call was charged: for what is large, not for what may fail.
+ * A stream is sent as it comes, after the call was charged: for what is large, not for what may
+ * fail.
  */
 export class Reply {
   readonly status: number

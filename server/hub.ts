@@ -110,7 +110,10 @@ export interface Hub {
   close(): Promise<void>
 }
 
-/** Sold for credits alone and trusted to hold them, at the price of a seller outside, who gets all of it. */
+/**
+ * Sold for credits alone and trusted to hold them, at the price of a seller outside, who gets all
+ * of it.
+ */
 const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
 
 /** Nothing that a caller waits for takes the database so long, unless it cannot be reached. */

@@ -58,9 +58,12 @@ export async function acceptPayment(
 ): Promise<Accepted | { readonly repeated: Claim }> {
   const payment = read(offers, header)
   const key = paymentKey(payment)
-  const known = await claims.find(key)
+  const [known, distrusted] = await Promise.all([
+    claims.find(key),
+    claims.mustPayUpfront(key.payer),
+  ])
   if (known) return { repeated: known }
-  const upfront = purchase.purpose === 'call' && (await claims.mustPayUpfront(key.payer))
+  const upfront = purchase.purpose === 'call' && distrusted
   const requirement = offers.match(offers.requirements({ ...terms, upfront }), payment)
   if (!requirement) {
     throw new PaymentRefused(

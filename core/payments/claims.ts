@@ -60,12 +60,13 @@ export class Claims {
     what: Purchase,
   ): Promise<{ readonly mine: boolean; readonly claim: Claim }> {
     for (let tries = 0; tries < CLAIM_TRIES; tries++) {
-      const mine = await this.#insert(key, what)
+      const made = await this.#insert(key, what)
+      if (made) return { mine: true, claim: made }
       const claim = (await this.find(key)) ?? (await this.#paidBefore(what.id))
       if (claim?.state === 'failed' && claim.key.nonce !== key.nonce) {
         return this.claim(key, { ...what, id: undefined }) // its name is free again
       }
-      if (claim) return { mine, claim }
+      if (claim) return { mine: false, claim }
       // Somebody else gave it up in between, since the payment was not valid then.
     }
     throw new Error('a claim was given up each time that it was read')
@@ -77,11 +78,12 @@ export class Claims {
     return rows[0] && claimOf(rows[0])
   }
 
-  async #insert(key: PaymentKey, what: Purchase): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
+  async #insert(key: PaymentKey, what: Purchase): Promise<Claim | undefined> {
+    const { rows } = await this.#pool.query<ClaimRow>(
       `INSERT INTO hub.payment_claim (network, asset, payer, nonce, id, purpose, request_hash,
          amount, payee, commission_bps, valid_before, upfront, client, pay_to)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT DO NOTHING`,
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+       ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`,
       [
         ...parts(key),
         what.id ?? uuidv7(this.#clock.now().getTime()),
@@ -96,13 +98,14 @@ export class Claims {
         what.payTo.toLowerCase(),
       ],
     )
-    return rowCount === 1
+    return rows[0] && claimOf(rows[0])
   }
 
   /**
    * Takes claims whose outcome, or then whose finality, is not known yet: those first that were
-   * looked at longest ago, so that a few which cannot be resolved never hold up the others. A failed one
-   * is watched as long as its authorization lives: whoever has it may still bring it on chain.
+   * looked at longest ago, so that a few which cannot be resolved never hold up the others. A
+   * failed one is watched as long as its authorization lives: whoever has it may still bring it
+   * on chain.
    */
   async takeUnfinished(olderThanSeconds: number, limit: number): Promise<readonly Claim[]> {
     const { rows } = await this.#pool.query<ClaimRow>(
@@ -177,7 +180,7 @@ export class Claims {
     return rowCount === 1
   }
 
-  /** Notes what came of a payment. A final state does not change any more; failed may prove wrong. */
+  /** Notes what came of a payment. A final state does not change; failed may prove wrong. */
   async conclude(
     key: PaymentKey,
     state: 'settled' | 'confirmed' | 'pending' | 'failed',
@@ -198,7 +201,8 @@ const DISTRUST_DAYS = 30
 const CLAIM_TRIES = 20
 
 const COLUMNS = `network, asset, payer, nonce, id, purpose, request_hash, amount, payee,
-  commission_bps, valid_before, upfront, client, pay_to, state, transaction, claimed_at, delivered_at`
+  commission_bps, valid_before, upfront, client, pay_to, state, transaction, claimed_at,
+    delivered_at`
 const SELECT = `SELECT ${COLUMNS} FROM hub.payment_claim`
 
 interface ClaimRow extends PaymentKey {

@@ -12,7 +12,7 @@ export interface EvidencePorts {
 /** An authorization is given up only this long after its end, on the clock of the chain. */
 export const MARGIN_MS = 30_000
 
-/** From how much on (microdollars) so many times the blocks are waited for: it is worth the attack. */
+/** From how much on (microdollars) so many times the blocks are waited for. */
 const DEPTHS = [
   [10_000_000_000n, 60n],
   [100_000_000n, 6n],

@@ -112,7 +112,8 @@ export class Intents {
   /** Puts a charge that came later into the record of its call, which says that it was open. */
   async recordCharge(call: string, amount: bigint): Promise<void> {
     await this.#pool.query(
-      `UPDATE hub.call SET charged = $2, outcome = 'taken' WHERE id = $1 AND outcome = 'unresolved'`,
+      `UPDATE hub.call SET charged = $2, outcome = 'taken' WHERE id = $1
+        AND outcome = 'unresolved'`,
       [call, amount],
     )
   }

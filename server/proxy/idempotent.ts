@@ -47,7 +47,7 @@ export const createIdempotent =
     }
   }
 
-/** The accounts whose holds may pay: free calls of this month and of the one before, and credits. */
+/** The accounts whose holds may pay: free calls of this month and the one before, and credits. */
 function payersOf({ clock }: IdempotentPorts, { credits, principal }: Caller, { offering }: Offer) {
   const { slug } = offering.service
   const now = clock.now()

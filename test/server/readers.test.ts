@@ -160,7 +160,7 @@ describe('outside readers of our offers', () => {
       return keyed ? `${price}-10000.000000 USD` : `${price} USD`
     }
 
-    it('finds every route that costs money, who may call it, its price and its protocol', async () => {
+    it('finds every route that costs money, who may call it, its price, its protocol', async () => {
       const found = await discoverOriginSchema({ target: hub().url })
       if (!found.found) throw new Error(found.message)
       const paid = found.endpoints.filter(({ authMode = '' }) => authMode.endsWith('paid'))

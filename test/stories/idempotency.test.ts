@@ -22,7 +22,7 @@ describe('the Idempotency-Key of a call', () => {
     })
   const spent = async () => usd('1') - (await hub().balance(ada.keyId))
 
-  it('A060 gives twenty requests at once one charge, one answer and one piece of work', async () => {
+  it('A060 gives twenty requests at once one charge, one answer, one piece of work', async () => {
     work.before = () => sleep(100)
     const told = await Promise.all(Array.from({ length: 20 }, () => call('same')))
     const served = told.filter(({ status }) => status === 200)
@@ -70,10 +70,11 @@ describe('the Idempotency-Key of a call', () => {
     expect(await spent()).to.equal(2n * PRICE)
   })
 
-  it('is busy while an attempt may be charged, and gets no second charge after a crash', async () => {
+  it('is busy while an attempt may be charged; a crash brings no second charge', async () => {
     await call('crash')
     const { pool } = hub().hub
-    const forget = `UPDATE hub.idempotent_call SET done = false, busy_until = now() + interval '1 s'`
+    const forget = `UPDATE hub.idempotent_call SET done = false,
+      busy_until = now() + interval '1 s'`
     await pool.query(forget)
     expect((await call('crash')).body).to.include({ code: 'idempotency_in_progress' })
     await sleep(1_100)

@@ -45,7 +45,8 @@ describe('registration', () => {
     })
     expect(used).to.equal(200)
     const { rows } = await hub().hub.pool.query<{ kept: string }>(
-      'SELECT k::text || s::text AS kept FROM hub.api_key k JOIN hub.key_secret s ON s.key = k.id WHERE k.id = $1',
+      `SELECT k::text || s::text AS kept
+       FROM hub.api_key k JOIN hub.key_secret s ON s.key = k.id WHERE k.id = $1`,
       [body['key_id']],
     )
     expect(rows[0]?.kept).to.be.a('string').and.not.include(String(body['api_key']).slice(12))
