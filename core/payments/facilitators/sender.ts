@@ -99,10 +99,13 @@ export function createSender(options: SenderOptions) {
 
 type Client = ReturnType<typeof connect>
 
+/** The most that is paid for gas, not what is: one that is too low would hold back all later ones. */
+const FEES = { baseFeeMultiplier: 2 }
+
 /** No retries: a transaction that is sent twice comes back as refused although it was taken. */
 const connect = (rpcUrl: string, timeout: number) =>
   createPublicClient({
-    chain: base,
+    chain: { ...base, fees: FEES },
     transport: http(rpcUrl, { timeout, retryCount: 0 }),
     cacheTime: 0,
   })
