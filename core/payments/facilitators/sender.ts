@@ -99,7 +99,7 @@ export function createSender(options: SenderOptions) {
 
 type Client = ReturnType<typeof connect>
 
-/** The most that is paid for gas, not what is: one that is too low would hold back all later ones. */
+/** A cap, not what is paid: one that is too low would hold back all later transactions. */
 const FEES = { baseFeeMultiplier: 2 }
 
 /** No retries: a transaction that is sent twice comes back as refused although it was taken. */
