@@ -77,7 +77,6 @@ export class KeyRing {
   readonly #pool: Pool
   readonly #known = new Map<string, { readonly caller: Caller | 'revoked'; readonly at: number }>()
   readonly #used = new Set<string>()
-  #timer: NodeJS.Timeout | undefined
 
   constructor(pool: Pool) {
     this.#pool = pool
@@ -93,8 +92,8 @@ export class KeyRing {
     const caller = await this.#find(hashOf(key))
     if (!caller) throw invalid()
     if (caller === 'revoked') throw new Fault('revoked_api_key', undefined, CHALLENGE)
+    if (this.#used.size === 0) setTimeout(() => void this.#noteUse(), NOTE_MS).unref()
     this.#used.add(caller.keyId)
-    this.#timer ??= setTimeout(() => void this.#noteUse(), NOTE_MS).unref()
     return caller
   }
 
@@ -102,7 +101,6 @@ export class KeyRing {
   async #noteUse(): Promise<void> {
     const used = [...this.#used]
     this.#used.clear()
-    this.#timer = undefined
     await this.#pool
       .query('UPDATE hub.api_key SET used_at = now() WHERE id = ANY ($1)', [used])
       .catch(() => undefined)

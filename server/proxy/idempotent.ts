@@ -123,7 +123,7 @@ class Repeated implements Funds {
     return {
       source: this.source,
       charged: 0n as Micros,
-      balance: (await this.#standing.balance(this.#caller.credits)) as Micros,
+      balance: await this.#standing.balance(this.#caller.credits),
       headers: { 'Idempotency-Replayed': 'true' },
     }
   }

@@ -44,6 +44,15 @@ const HistoryItem = z.object({
   endpoint: z.string().nullable(),
 })
 
+const purchaseName = z
+  .string()
+  .regex(/^[\w.:-]{1,128}$/, '1 to 128 letters, digits and . _ : -')
+  .optional()
+  .meta({
+    description:
+      'Your name for it: bought once, however often and with whichever payment it is sent.',
+  })
+
 export interface CreditsPorts extends AcceptPorts {
   readonly pool: Pool
   readonly clock: Clock
@@ -59,14 +68,7 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
     auth: 'key',
     body: z.strictObject({
       amount_microdollars: z.int().min(Number(MIN_PURCHASE)).max(Number(MAX_PURCHASE)),
-      purchase_id: z
-        .string()
-        .regex(/^[\w.:-]{1,128}$/, '1 to 128 letters, digits and . _ : -')
-        .optional()
-        .meta({
-          description:
-            'Your name for it: bought once, however often and with whichever payment it is sent.',
-        }),
+      purchase_id: purchaseName,
     }),
     answer: { status: 201, or: 202, schema: Purchase },
     price: { min: MIN_PURCHASE, max: MAX_PURCHASE },

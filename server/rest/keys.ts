@@ -45,6 +45,11 @@ const OVERLAP_MAX = 604_800
 
 /** A key, and the keys below it: they spend its credits, within limits that never change. */
 export const keyRoutes = (pool: Pool): readonly AnyRoute[] => [
+  ...makingRoutes(pool),
+  ...managingRoutes(pool),
+]
+
+const makingRoutes = (pool: Pool): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/keys',
@@ -80,6 +85,9 @@ export const keyRoutes = (pool: Pool): readonly AnyRoute[] => [
       return { status: 201, body: { key_id: made.keyId, api_key: made.apiKey } }
     },
   }),
+]
+
+const managingRoutes = (pool: Pool): readonly AnyRoute[] => [
   route({
     method: 'PATCH',
     path: '/v1/keys/{id}',
