@@ -32,6 +32,7 @@ describe('metrics', function () {
     const ada = await hub().agent(usd('5'))
     await ada.client.purchase(usd('2'))
     await weather(hub(), ada.apiKey)
+    await weather(hub(), ada.apiKey)
     await weather(hub(), ada.apiKey, 'fault=failing')
     await admin.ask(hub(), 'outgoing', { paused: true, reason: 'a test' })
     const { status, headers, text } = await ask(hub().url, '/metrics')
@@ -42,14 +43,14 @@ describe('metrics', function () {
       'hub_unresolved_payments{direction="in",state="claimed"}': 0,
       'hub_unresolved_payments{direction="in",state="settled"}': 1,
       'hub_unresolved_payments{direction="out",state="unresolved"}': 1,
-      'hub_unresolved_payments{direction="out",state="paid"}': 1,
+      'hub_unresolved_payments{direction="out",state="paid"}': 2,
       'hub_wallet_usdc_microdollars{wallet="treasury"}': 2_000_000,
-      'hub_wallet_usdc_microdollars{wallet="spend"}': 49_990_000,
+      'hub_wallet_usdc_microdollars{wallet="spend"}': 49_980_000,
       'hub_ledger_wallet_microdollars{wallet="spend"}': 50_000_000,
       'hub_ledger_exceptions{wallet="spend"}': 0,
       hub_ledger_holds_microdollars: 10_000,
       hub_outgoing_paused: 1,
-      hub_outflow_today_microdollars: 20_000,
+      hub_outflow_today_microdollars: 30_000,
       hub_database_up: 1,
       hub_chain_up: 1,
     })
