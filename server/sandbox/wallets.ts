@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { encodeFunctionData } from 'viem'
@@ -77,8 +77,6 @@ async function createKeys(file: string): Promise<Keys> {
   return parseKeys(await readFile(file, 'utf8'), file)
 }
 
-/** Whose name the mint is sent in: an address without a key, which the local chain acts for. */
-const MINTER = '0x00000000000000000000000000000000000000fa'
 const ETH = 10n ** 18n
 const MINED_MS = 5_000
 
@@ -96,14 +94,17 @@ export interface Funds {
 export async function fund(rpcUrl: string, address: Hex, { usdc, wei }: Funds): Promise<void> {
   if (wei !== undefined) await callRpc(rpcUrl, 'anvil_setBalance', [address, hex(wei)])
   if (usdc === undefined) return
-  await callRpc(rpcUrl, 'anvil_setBalance', [MINTER, hex(ETH)])
-  await callRpc(rpcUrl, 'anvil_impersonateAccount', [MINTER])
+  // An address without a key, which the local chain acts for; a new one, so that mints at the same
+  // time do not take each other's transaction number.
+  const from: Hex = `0x${randomBytes(20).toString('hex')}`
+  await callRpc(rpcUrl, 'anvil_setBalance', [from, hex(ETH)])
+  await callRpc(rpcUrl, 'anvil_impersonateAccount', [from])
   const data = encodeFunctionData({
     abi: contracts.DevUSDC.abi,
     functionName: 'mint',
     args: [address, usdc],
   })
-  const transaction = { from: MINTER, to: USDC_BASE.address, data, gas: hex(200_000n) }
+  const transaction = { from, to: USDC_BASE.address, data, gas: hex(200_000n) }
   const hash = await callRpc(rpcUrl, 'eth_sendTransaction', [transaction])
   const deadline = elapsedMs() + MINED_MS
   while ((await callRpc(rpcUrl, 'eth_getTransactionReceipt', [hash])) === null) {
