@@ -38,6 +38,14 @@ const addresses = z.string().transform((text, context) => {
   }
   return names.map((name) => name.toLowerCase())
 })
+const ports = z.string().transform((text, context) => {
+  const list = text.split(',').filter((part) => part.trim() !== '')
+  if (list.every((part) => /^ *[1-9]\d{0,4} *$/.test(part) && Number(part) < 65_536)) {
+    return list.map(Number)
+  }
+  context.addIssue('not a list of ports, such as 8080,8443')
+  return z.NEVER
+})
 const bps = z.coerce.number().int().min(0).max(10_000)
 
 const Environment = z.object({
@@ -53,6 +61,7 @@ const Environment = z.object({
     .optional(),
   HUB_COMMISSION_BPS: bps.default(1_000),
   HUB_SHARDS: z.coerce.number().int().min(1).max(64).default(2),
+  HUB_EGRESS_PORTS: ports.prefault(''),
   HUB_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
   HUB_X402_MIN: dollars.prefault('0'),
   HUB_PAY_MAX_CALL: dollars.prefault('1'),
@@ -104,6 +113,8 @@ export interface Config {
   /** Who shows it may read `/metrics`; undefined: this machine may. */
   readonly metricsToken: string | undefined
   readonly commissionBps: number
+  /** Ports of foreign hosts that may be asked besides 80 and 443. */
+  readonly egressPorts: readonly number[]
   /** Reverse proxies in front, each of which adds an address to X-Forwarded-For. */
   readonly proxies: number
   /** Cheaper calls are sold for credits alone: gas and fees would exceed the sale. */
@@ -174,6 +185,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     admins: e.HUB_ADMIN_WALLETS ?? [],
     metricsToken: e.HUB_METRICS_TOKEN,
     commissionBps: e.HUB_COMMISSION_BPS,
+    egressPorts: e.HUB_EGRESS_PORTS,
     proxies: e.HUB_PROXIES,
     minX402: e.HUB_X402_MIN,
     outflow: {

@@ -164,7 +164,12 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     passThrough: CREDITS_ONLY,
     defaultCommissionBps: options.commissionBps,
   })
-  const offers = createOffers({ ...money, payTo: money.treasury, network: USDC_BASE.network })
+  const offers = createOffers({
+    ...money,
+    payTo: money.treasury,
+    network: USDC_BASE.network,
+    clock,
+  })
   const calls = new CallLog(pool, log)
   const answer = openDoors({ ...core, offers, catalog, calls, clock, log }, options).callback()
   return {

@@ -42,10 +42,13 @@ export function problem(fault: Fault, requestId: string, instance: string, charg
 export function faultOf(error: unknown): Fault {
   if (error instanceof Fault) return error
   if (error instanceof LedgerUnavailable || isDatabaseDown(error)) {
-    return new Fault('service_unavailable', undefined, { cause: error })
+    return new Fault('service_unavailable', undefined, { headers: RETRY, cause: error })
   }
   return new Fault('internal_error', undefined, { cause: error })
 }
+
+/** Seconds until a database is back as a rule. */
+const RETRY = { 'Retry-After': '5' } as const
 
 /** What pg says of a connection that is lost or does not come about; it gives no code with it. */
 const NO_CONNECTION =

@@ -90,6 +90,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       baseUrl: () => config.baseUrl ?? address,
       egress: {
         sandboxHosts: new Map([...(sandbox?.hosts ?? []), ...config.sandboxHosts]),
+        allowedPorts: config.egressPorts,
         httpsOnly: sandbox === undefined,
       },
       clock,

@@ -2,8 +2,10 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type AnyRoute, route } from './route.ts'
 
+const State = z.object({ status: z.enum(['ok', 'unavailable']) })
+
 const Health = z.object({
-  status: z.enum(['ok', 'unavailable']),
+  ...State.shape,
   version: z.string(),
   sandbox: z.boolean(),
   checks: z.object({ database: z.enum(['ok', 'unavailable']) }),
@@ -21,16 +23,42 @@ export const healthRoutes = (
     unlimited: true,
     answer: { status: 200, schema: Health },
     handle: async () => {
-      const alive = await pool.query('SELECT 1').then(
-        () => true,
-        () => false,
-      )
-      const state = alive ? ('ok' as const) : ('unavailable' as const)
-      return {
-        status: alive ? 200 : 503,
-        headers: { 'Cache-Control': 'no-store' },
-        body: { status: state, ...facts, checks: { database: state } },
-      }
+      const state = await stateOf(pool)
+      return { ...answer(state), body: { status: state, ...facts, checks: { database: state } } }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/livez',
+    summary: 'Whether the process answers at all: if not, start it again.',
+    auth: 'none',
+    unlimited: true,
+    answer: { status: 200, schema: State },
+    handle: async () => ({ ...answer('ok'), body: { status: 'ok' } }),
+  }),
+  route({
+    method: 'GET',
+    path: '/readyz',
+    summary: 'Whether requests should be sent here now: the database can be reached.',
+    auth: 'none',
+    unlimited: true,
+    answer: { status: 200, or: 503, schema: State },
+    handle: async () => {
+      const status = await stateOf(pool)
+      return { ...answer(status), body: { status } }
     },
   }),
 ]
+
+type State = z.infer<typeof State>['status']
+
+const stateOf = (pool: Pool): Promise<State> =>
+  pool.query('SELECT 1').then(
+    () => 'ok' as const,
+    () => 'unavailable' as const,
+  )
+
+const answer = (state: State) => ({
+  status: state === 'ok' ? 200 : 503,
+  headers: { 'Cache-Control': 'no-store' },
+})

@@ -42,6 +42,7 @@ describe('/openapi.json', () => {
   it('has every endpoint of the specification that the hub serves', () => {
     expect(Object.keys(document.paths)).to.include.members([
       '/health',
+      '/livez',
       '/v1/register/challenge',
       '/v1/register',
       '/v1/services',

@@ -54,9 +54,12 @@ describe('A085 a database that is down when a request arrives', function () {
     proxy.cut()
     for (const told of await Promise.all([calls(), buys(), calls(), buys()])) {
       expect([told.status, told.body['code']]).to.deep.equal([503, 'service_unavailable'])
+      expect(told.headers).to.have.property('retry-after')
       expect(told.body).to.include({ retryable: true, charged_microdollars: 0 })
     }
     expect((await ask(hub.url, '/health')).status).to.equal(503)
+    expect((await ask(hub.url, '/readyz')).status).to.equal(503)
+    expect((await ask(hub.url, '/livez')).status).to.equal(200)
     expect([work.calls, sellers.visits]).to.deep.equal([[], []])
     proxy.target = target
     expect(await hub.balance(ada.keyId)).to.equal(CREDITS)
