@@ -120,14 +120,16 @@ describe('a facilitator that fails or lies', function () {
   })
 
   describe('A084 that cannot be reached', () => {
-    it('is told as such, and the same payment may be sent again', async () => {
-      const buyer = await suspect.buyer(CREDITS, WALLET, settles)
-      const told = await suspect.unreachable(() => buyer.send())
-      expect(codeOf(told)).to.deep.equal([503, 'facilitator_unavailable'])
-      expect([await balance(buyer), await usdc(buyer)]).to.deep.equal([0n, WALLET])
-      expect(await buyer.send()).to.have.property('status', 201)
-      await credited(buyer)
-    })
+    for (const from of ['at once', 'verified'] as const) {
+      it(`(${from}) is told as such, and the same payment may be sent again`, async () => {
+        const buyer = await suspect.buyer(CREDITS, WALLET, settles)
+        const told = await suspect.unreachable(from, () => buyer.send())
+        expect(codeOf(told)).to.deep.equal([503, 'facilitator_unavailable'])
+        expect([await balance(buyer), await usdc(buyer)]).to.deep.equal([0n, WALLET])
+        expect(await buyer.send()).to.have.property('status', 201)
+        await credited(buyer)
+      })
+    }
   })
 
   describe('what was never settled', () => {

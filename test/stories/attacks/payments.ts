@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { decodePaymentRequiredHeader, encodePaymentSignatureHeader } from '@x402/core/http'
 import type { LocalAccount } from 'viem'
-import { systemClock } from '../../../core/clock.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/asset.ts'
 import type { Told } from '../../support/ask.ts'
 
 /** What is not as it should be in a payment. */
 export interface Spoilt {
-  /** Of what is signed; `seconds`: how long it is good for, by the time that facilitators go by. */
+  /** Of what is signed; `seconds`: how long it is good for. */
   readonly signed?: {
     readonly to?: Hex
     readonly value?: bigint
@@ -42,14 +41,13 @@ export async function pay(
 ): Promise<string> {
   const [offered] = decodePaymentRequiredHeader(String(headers['payment-required'])).accepts
   if (!offered) throw new Error('nothing is offered')
-  const { seconds, ...change } = signed
-  const end = seconds === undefined ? later(now, SECONDS) : later(systemClock.now(), seconds)
+  const { seconds = SECONDS, ...change } = signed
   const message = {
     from: account.address,
     to: offered.payTo as Hex,
     value: BigInt(offered.amount),
     validAfter: 0n,
-    validBefore: end,
+    validBefore: BigInt(now.getTime()) / 1_000n + BigInt(seconds),
     nonce: `0x${randomBytes(32).toString('hex')}` as const,
     ...change,
   }
@@ -67,7 +65,3 @@ export async function pay(
     payload: { signature, authorization: { ...Object.fromEntries(texts), ...sent } },
   })
 }
-
-/** In Unix seconds. */
-const later = (now: Date, seconds: number): bigint =>
-  BigInt(now.getTime()) / 1_000n + BigInt(seconds)

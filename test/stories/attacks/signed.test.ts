@@ -111,6 +111,15 @@ describe('attacks of a seller that has a signature', () => {
         await stage().resolves()
         await charged()
       })
+
+      it(`a receipt ${title} is not believed: what was never taken goes back`, async () => {
+        const receipt = { 'payment-response': receiptOf(lie) }
+        await fails(({ says }) => says(200, 'goods', receipt), 502, 'upstream_error')
+        await held()
+        await stage().passes(91)
+        await stage().resolves()
+        await givenBack()
+      })
     }
   })
 

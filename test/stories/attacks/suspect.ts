@@ -67,8 +67,13 @@ export class Suspect {
     const { rpcUrl, payTo: treasury, wallets } = stack
     const facilitator = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
     const production = { rpcUrl, treasury, spendKey: wallets.spend.key, facilitator }
-    suspect.#hub = await startTestHub({ config: { production, jobs: false } })
-    return suspect
+    try {
+      suspect.#hub = await startTestHub({ config: { production, jobs: false } })
+      return suspect
+    } catch (error) {
+      await suspect.close()
+      throw error
+    }
   }
 
   get hub(): TestHub {
@@ -105,13 +110,17 @@ export class Suspect {
     return (await this.settle(payment)).transaction
   }
 
-  /** Refuses connections while `work` is done. */
-  async unreachable<T>(work: () => Promise<T>): Promise<T> {
-    const { port } = this.#server.address() as AddressInfo
-    await close(this.#server)
+  /** Refuses connections while `work` is done: at once, or from when it has verified a payment. */
+  async unreachable<T>(from: 'at once' | 'verified', work: () => Promise<T>): Promise<T> {
+    const server = this.#server
+    const { port } = server.address() as AddressInfo
+    const closed =
+      from === 'at once' ? close(server) : once(server, VERIFIED).then(() => close(server))
+    if (from === 'at once') await closed
     try {
       return await work()
     } finally {
+      await closed
       this.#server = await serve(this.stack, this.#acts, port)
     }
   }
@@ -126,6 +135,9 @@ export class Suspect {
   }
 }
 
+/** Told by the server when it has answered. */
+const VERIFIED = 'verified'
+
 async function serve(stack: Stack, acts: Acts, port = 0): Promise<Server> {
   const { facilitator } = stack
   const server = createServer((request, response) => {
@@ -134,7 +146,8 @@ async function serve(stack: Stack, acts: Acts, port = 0): Promise<Server> {
       if (body === '') return response.end(JSON.stringify(await facilitator.getSupported()))
       const { paymentPayload: payment, paymentRequirements: required } = JSON.parse(body)
       if (request.url === '/verify') {
-        return response.end(JSON.stringify(await facilitator.verify(payment, required)))
+        const verdict = JSON.stringify(await facilitator.verify(payment, required))
+        return response.end(verdict, () => server.emit(VERIFIED))
       }
       const { network } = required
       const says = (more: object): void =>
