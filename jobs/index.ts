@@ -49,6 +49,14 @@ export const jobs = {
     everySeconds: 600,
     run: ({ pool }) => pool.query('DELETE FROM hub.kept_answer WHERE expires_at <= now()'),
   },
+  'prune-claims': {
+    everySeconds: 3_600,
+    run: ({ pool }) =>
+      pool.query(
+        `DELETE FROM hub.payment_claim
+         WHERE state = 'released' AND valid_before < now() - interval '1 day'`,
+      ),
+  },
   'prune-challenges': {
     everySeconds: 3_600,
     run: ({ pool }) =>

@@ -263,9 +263,9 @@ CREATE TABLE hub.payment_claim (
   CONSTRAINT payment_claim_pay_to_check CHECK ((pay_to ~ '^0x[0-9a-f]{40}$'::text)),
   CONSTRAINT payment_claim_payer_check CHECK ((payer ~ '^0x[0-9a-f]{40}$'::text)),
   CONSTRAINT payment_claim_purpose_check CHECK ((purpose = ANY (ARRAY['credits'::text, 'call'::text]))),
-  CONSTRAINT payment_claim_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'settled'::text, 'confirmed'::text, 'pending'::text, 'failed'::text])))
+  CONSTRAINT payment_claim_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'settled'::text, 'confirmed'::text, 'pending'::text, 'failed'::text, 'released'::text])))
 );
-CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text, 'failed'::text]));
+CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text, 'failed'::text, 'released'::text]));
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.payment_claim TO hub_app;
 
 CREATE TABLE hub.payment_intent (

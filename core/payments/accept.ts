@@ -62,7 +62,7 @@ export async function acceptPayment(
     claims.find(key),
     claims.mustPayUpfront(key.payer),
   ])
-  if (known) return { repeated: known }
+  if (known && known.state !== 'released') return { repeated: known }
   const upfront = purchase.purpose === 'call' && distrusted
   const requirement = offers.match(offers.requirements({ ...terms, upfront }), payment)
   if (!requirement) {
@@ -88,9 +88,16 @@ export async function acceptPayment(
     }),
   )
   if (verified.valid) return { claim, payment, requirement }
-  await claims.release(key)
+  if (verified.reason === NONCE_USED) {
+    // Somebody brought it on chain before us, perhaps to the treasury: the chain is asked for what.
+    await claims.conclude(key, 'pending')
+    throw new Fault('payment_pending', undefined, { extras: { reason: verified.reason } })
+  }
+  await claims.forget(key)
   throw new PaymentRefused(verified.reason ?? 'not_valid', upfront)
 }
+
+const NONCE_USED = 'invalid_exact_evm_nonce_already_used'
 
 function read(offers: Offers, header: string): Payment {
   try {
@@ -116,7 +123,7 @@ export async function settlePayment(
   if (outcome === 'settled') {
     try {
       await bookPayment(ledger, claim, tx)
-      await claims.conclude(claim.key, 'settled', tx)
+      await claims.conclude(claim.key, 'settled', tx, !claim.upfront)
       return { ...settled, booked: true }
     } catch (error) {
       log.error({ err: error, claim: claim.id, tx }, 'a payment came and is not booked yet')
@@ -129,7 +136,7 @@ export async function settlePayment(
     throw new Fault('facilitator_unavailable')
   }
   const isOver = outcome === 'failed' && claim.purpose === 'call'
-  await claims.conclude(claim.key, isOver ? 'failed' : 'pending', tx)
+  await claims.conclude(claim.key, isOver ? 'failed' : 'pending', tx, !claim.upfront)
   if (isOver && !claim.upfront) await claims.distrust(claim.key.payer, reason ?? 'not_settled')
   return { ...settled, booked: false }
 }

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import { DatabaseError, type Pool } from 'pg'
 import type { Clock } from '../clock.ts'
 import { uuidv7 } from '../ids.ts'
 import type { PaymentKey } from './offers.ts'
@@ -29,7 +29,8 @@ export interface Claim extends Purchase {
   /** Id of the entry that the journal has or will have of this payment. */
   readonly id: string
   readonly key: PaymentKey
-  readonly state: 'claimed' | 'settled' | 'confirmed' | 'pending' | 'failed'
+  /** `released`: it may be claimed again, and is watched as long as it may come on chain. */
+  readonly state: 'claimed' | 'settled' | 'confirmed' | 'pending' | 'failed' | 'released'
   readonly transaction: string | null
   readonly claimedAt: Date
   /** When the work was done, for a payment that came before it. */
@@ -63,7 +64,8 @@ export class Claims {
       const made = await this.#insert(key, what)
       if (made) return { mine: true, claim: made }
       const claim = (await this.find(key)) ?? (await this.#paidBefore(what.id))
-      if (claim?.state === 'failed' && claim.key.nonce !== key.nonce) {
+      const isFree = claim?.state === 'failed' || claim?.state === 'released'
+      if (isFree && claim.key.nonce !== key.nonce) {
         return this.claim(key, { ...what, id: undefined }) // its name is free again
       }
       if (claim) return { mine: false, claim }
@@ -78,12 +80,27 @@ export class Claims {
     return rows[0] && claimOf(rows[0])
   }
 
+  /** Undefined: the payment is claimed, or another one has the name of the purchase. */
   async #insert(key: PaymentKey, what: Purchase): Promise<Claim | undefined> {
+    const rows = await this.#insertRow(key, what).catch((error: unknown) => {
+      if (error instanceof DatabaseError && error.code === UNIQUE_VIOLATION) return []
+      throw error
+    })
+    return rows[0] && claimOf(rows[0])
+  }
+
+  async #insertRow(key: PaymentKey, what: Purchase): Promise<readonly ClaimRow[]> {
     const { rows } = await this.#pool.query<ClaimRow>(
-      `INSERT INTO hub.payment_claim (network, asset, payer, nonce, id, purpose, request_hash,
+      `INSERT INTO hub.payment_claim AS c (network, asset, payer, nonce, id, purpose, request_hash,
          amount, payee, commission_bps, valid_before, upfront, client, pay_to)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
-       ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`,
+       ON CONFLICT (network, asset, payer, nonce) DO UPDATE SET id = excluded.id,
+         purpose = excluded.purpose, request_hash = excluded.request_hash,
+         amount = excluded.amount, payee = excluded.payee, client = excluded.client,
+         commission_bps = excluded.commission_bps, upfront = excluded.upfront,
+         pay_to = excluded.pay_to, state = 'claimed', claimed_at = now(), changed_at = now()
+         WHERE c.state = 'released'
+       RETURNING ${COLUMNS}`,
       [
         ...parts(key),
         what.id ?? uuidv7(this.#clock.now().getTime()),
@@ -98,7 +115,7 @@ export class Claims {
         what.payTo.toLowerCase(),
       ],
     )
-    return rows[0] && claimOf(rows[0])
+    return rows
   }
 
   /**
@@ -111,32 +128,57 @@ export class Claims {
     const { rows } = await this.#pool.query<ClaimRow>(
       `UPDATE hub.payment_claim SET changed_at = now() WHERE id IN (
          SELECT id FROM hub.payment_claim
-         WHERE state IN ('claimed', 'pending', 'settled', 'failed')
-           AND (state <> 'failed' OR changed_at < valid_before + interval '1 minute')
+         WHERE state IN ('claimed', 'pending', 'settled', 'failed', 'released')
+           AND (state NOT IN ('failed', 'released') OR changed_at < valid_before + interval '1 minute')
            AND changed_at < now() - make_interval(secs => $1)
-         ORDER BY state IN ('settled', 'failed'), changed_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+         ORDER BY state IN ('settled', 'failed', 'released'), changed_at LIMIT $2 FOR UPDATE SKIP LOCKED)
        RETURNING ${COLUMNS}`,
       [olderThanSeconds, limit],
     )
     return rows.map(claimOf)
   }
 
-  /** Gives a claim up: the payment was not valid, so nothing was and nothing will be executed. */
-  async release(key: PaymentKey): Promise<void> {
+  /** Forgets a claim: the payment was not valid, and nobody can bring it on chain. */
+  async forget(key: PaymentKey): Promise<void> {
     await this.#pool.query(
       `DELETE FROM hub.payment_claim WHERE ${IS_KEY} AND state = 'claimed'`,
       parts(key),
     )
   }
 
+  /** Gives a claim up: nothing was executed. Others have seen the payment, so it is watched. */
+  async release(key: PaymentKey): Promise<void> {
+    await this.#pool.query(
+      `UPDATE hub.payment_claim SET state = 'released', changed_at = now()
+       WHERE ${IS_KEY} AND state = 'claimed'`,
+      parts(key),
+    )
+  }
+
+  /** Takes a released claim back, since its payment came. False: it was claimed again meanwhile. */
+  async recall({ id }: Claim): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `UPDATE hub.payment_claim SET state = 'pending' WHERE id = $1 AND state = 'released'`,
+      [id],
+    )
+    return rowCount === 1
+  }
+
+  /** Whether the work was done: then its answer is kept, or was. */
+  async wasServed({ id, deliveredAt }: Claim): Promise<boolean> {
+    if (deliveredAt) return true
+    const { rowCount } = await this.#pool.query('SELECT FROM hub.kept_answer WHERE id = $1', [id])
+    return rowCount === 1
+  }
+
   /**
-   * Takes up the work that was paid before it, for so long. False: it is done, or another request
-   * is at it.
+   * Takes up the work of a payment that has come, for so long. False: it is done, or another
+   * request is at it.
    */
   async begin(key: PaymentKey, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $5)
-       WHERE ${IS_KEY} AND upfront AND delivered_at IS NULL
+       WHERE ${IS_KEY} AND delivered_at IS NULL
          AND (working_until IS NULL OR working_until < now())`,
       [...parts(key), seconds],
     )
@@ -185,13 +227,15 @@ export class Claims {
     key: PaymentKey,
     state: 'settled' | 'confirmed' | 'pending' | 'failed',
     transaction?: string,
+    served = false,
   ): Promise<void> {
     await this.#pool.query(
       `UPDATE hub.payment_claim
-       SET state = $5, transaction = coalesce($6, transaction), changed_at = now()
+       SET state = $5, transaction = coalesce($6, transaction), changed_at = now(),
+         delivered_at = CASE WHEN $7 THEN now() ELSE delivered_at END
        WHERE ${IS_KEY} AND (state IN ('claimed', 'pending', 'settled')
-         OR state = 'failed' AND $5 = 'confirmed')`,
-      [...parts(key), state, transaction ?? null],
+         OR state IN ('failed', 'released') AND $5 = 'confirmed')`,
+      [...parts(key), state, transaction ?? null, served],
     )
   }
 }
@@ -199,6 +243,7 @@ export class Claims {
 /** How long a payer who did not pay for work that was done has to pay before it. */
 const DISTRUST_DAYS = 30
 const CLAIM_TRIES = 20
+const UNIQUE_VIOLATION = '23505'
 
 const COLUMNS = `network, asset, payer, nonce, id, purpose, request_hash, amount, payee,
   commission_bps, valid_before, upfront, client, pay_to, state, transaction, claimed_at,

@@ -62,14 +62,16 @@ async function resolveClaim(ports: ResolvePorts, claim: Claim): Promise<boolean>
   const { amount: value, validBefore } = claim
   const paid = { from: payer, to: claim.payTo as Hex, value, nonce, validBefore, fromBlock }
   const found = await verdict(ports, paid)
-  if (found.is === 'open') return claim.state === 'failed' // no more is expected of it
+  const isGivenUp = claim.state === 'failed' || claim.state === 'released'
+  if (found.is === 'open') return isGivenUp // no more is expected of it
   if (found.is === 'void') {
     if (await claims.isBooked(claim)) await bookVanished(ports, claim)
-    await claims.conclude(claim.key, 'failed')
-    const wasServed = claim.state === 'pending' && claim.purpose === 'call' && !claim.upfront
-    if (wasServed) await claims.distrust(payer, 'never_settled')
+    if (!isGivenUp) await claims.conclude(claim.key, 'failed')
+    const isOwed = claim.state === 'pending' && claim.purpose === 'call' && !claim.upfront
+    if (isOwed && (await claims.wasServed(claim))) await claims.distrust(payer, 'never_settled')
     return true
   }
+  if (claim.state === 'released' && !(await claims.recall(claim))) return false
   const { tx } = found
   await bookPayment(ledger, claim, tx) // a crash may have come between settling and booking
   await post(

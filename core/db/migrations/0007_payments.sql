@@ -16,7 +16,7 @@ CREATE TABLE hub.payment_claim (
   client bytea,                     -- sha256 of who sent it: the chain shows a payment to everybody
   amount bigint NOT NULL CHECK (amount > 0), -- microdollars
   state text NOT NULL DEFAULT 'claimed'
-    CHECK (state IN ('claimed', 'settled', 'confirmed', 'pending', 'failed')),
+    CHECK (state IN ('claimed', 'settled', 'confirmed', 'pending', 'failed', 'released')),
   transaction text,
   valid_before timestamptz NOT NULL, -- after it the authorization is dead
   upfront boolean NOT NULL DEFAULT false, -- settled before the work, which may be tried until it succeeds …
@@ -27,7 +27,7 @@ CREATE TABLE hub.payment_claim (
   PRIMARY KEY (network, asset, payer, nonce)
 );
 CREATE INDEX payment_claim_open ON hub.payment_claim (changed_at)
-  WHERE state IN ('claimed', 'pending', 'settled', 'failed');
+  WHERE state IN ('claimed', 'pending', 'settled', 'failed', 'released');
 
 -- Payers whose payment failed after the work was done: until then they pay before it.
 CREATE TABLE hub.distrusted_payer (

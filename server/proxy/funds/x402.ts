@@ -74,7 +74,8 @@ export const createX402 =
 /** A payment that cannot be read was not. */
 async function wasClaimed({ claims, offers }: X402Ports, header: string): Promise<boolean> {
   try {
-    return (await claims.find(paymentKey(offers.read(header)))) !== undefined
+    const claim = await claims.find(paymentKey(offers.read(header)))
+    return claim !== undefined && claim.state !== 'released'
   } catch (error) {
     if (error instanceof BadPayment) return false
     throw error
@@ -100,9 +101,7 @@ async function again(ports: X402Ports, claim: Claim, offer: Offer): Promise<Fund
   if (state === 'pending') throw new Fault('payment_pending', undefined, { extras })
   const answer = await ports.answers.find(claim.id)
   if (answer) return new Replayed(claim, answer)
-  if (!claim.upfront || claim.deliveredAt) {
-    throw new Fault('answer_expired', undefined, { extras: { transaction } })
-  }
+  if (claim.deliveredAt) throw new Fault('answer_expired', undefined, { extras: { transaction } })
   if (await ports.claims.begin(claim.key, leaseOf(offer))) return new Prepaid(ports, claim)
   throw new Fault('payment_in_progress', undefined, { extras })
 }
