@@ -93,10 +93,17 @@ export async function acceptPayment(
     await claims.conclude(key, 'pending')
     throw new Fault('payment_pending', undefined, { extras: { reason: verified.reason } })
   }
-  await claims.forget(key)
+  await (NOT_OURS.has(verified.reason ?? '') ? claims.forget(key) : claims.release(key))
   throw new PaymentRefused(verified.reason ?? 'not_valid', upfront)
 }
 
+/** Nobody can bring these on chain, or not to us, or they would be watched for ever. */
+const NOT_OURS: ReadonlySet<string> = new Set([
+  'authorization_lives_too_long',
+  'invalid_exact_evm_signature',
+  'invalid_exact_evm_recipient_mismatch',
+  'invalid_exact_evm_payload_authorization_value_mismatch',
+])
 const NONCE_USED = 'invalid_exact_evm_nonce_already_used'
 
 function read(offers: Offers, header: string): Payment {
