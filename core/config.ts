@@ -1,87 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { isAddress } from 'viem'
-import { z } from 'zod'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
+import { Environment } from './environment.ts'
 import { type Micros, usd } from './money.ts'
-import { parseSigningKey } from './signing-key.ts'
 
 /** The only reader of the environment. Everything else is handed the frozen `Config`. */
-
-const origin = z.url({ protocol: /^https?$/ }).transform((text) => new URL(text).origin)
-const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'not an address: 0x and 40 hex digits')
-const privateKey = z
-  .string()
-  .regex(/^0x[0-9a-fA-F]{64}$/, 'not a private key: 0x and 64 hex digits')
-const signingKey = z.string().transform((text, context) => {
-  try {
-    return parseSigningKey(text)
-  } catch (error) {
-    context.addIssue((error as Error).message)
-    return z.NEVER
-  }
-})
-const dollars = z.string().transform((text, context) => {
-  try {
-    return usd(text)
-  } catch (error) {
-    context.addIssue((error as Error).message)
-    return z.NEVER
-  }
-})
-/** Mixed case has to be the checksum of EIP-55: it tells a typing error. */
-const addresses = z.string().transform((text, context) => {
-  const names = text.split(',').map((name) => name.trim())
-  for (const name of names.filter((each) => !isAddress(each))) {
-    context.addIssue(`not an address in lower case or with its checksum: ${name}`)
-  }
-  return names.map((name) => name.toLowerCase())
-})
-const ports = z.string().transform((text, context) => {
-  const list = text.split(',').filter((part) => part.trim() !== '')
-  if (list.every((part) => /^ *[1-9]\d{0,4} *$/.test(part) && Number(part) < 65_536)) {
-    return list.map(Number)
-  }
-  context.addIssue('not a list of ports, such as 8080,8443')
-  return z.NEVER
-})
-const bps = z.coerce.number().int().min(0).max(10_000)
-
-const Environment = z.object({
-  HUB_HOST: z.string().default('127.0.0.1'),
-  HUB_PORT: z.coerce.number().int().min(0).max(65_535).default(8402),
-  HUB_DATA_DIR: z.string().default('.agenthub'),
-  HUB_BASE_URL: origin.optional(),
-  HUB_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
-  HUB_ADMIN_WALLETS: addresses.optional(),
-  HUB_METRICS_TOKEN: z
-    .string()
-    .regex(/^[!-~]{16,200}$/, 'not 16 to 200 characters')
-    .optional(),
-  HUB_COMMISSION_BPS: bps.default(1_000),
-  HUB_SHARDS: z.coerce.number().int().min(1).max(64).default(2),
-  HUB_EGRESS_PORTS: ports.prefault(''),
-  HUB_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
-  HUB_X402_MIN: dollars.prefault('0'),
-  HUB_PAY_MAX_CALL: dollars.prefault('1'),
-  HUB_PAY_MAX_KEY_DAY: dollars.prefault('50'),
-  HUB_PAY_MAX_HOST_DAY: dollars.prefault('200'),
-  HUB_PAY_MAX_DAY: dollars.prefault('1000'),
-  HUB_ETH_PRICE: dollars.optional(),
-  HUB_GAS_LOW_GWEI: z.coerce.bigint().min(0n).default(2_000_000n),
-  HUB_JOBS: z.enum(['on', 'off']).default('on'),
-  HUB_SANDBOX_HOSTS: z.string().default(''),
-  HUB_SIGNING_KEY: signingKey.optional(),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
-  RPC_URL: z.url({ protocol: /^https?$/ }).optional(),
-  X402_FACILITATOR_URL: z.url({ protocol: /^https?$/ }).optional(),
-  X402_FACILITATOR_TOKEN: z.string().optional(),
-  X402_FACILITATOR_AUTH: z.string().optional(),
-  TREASURY_ADDRESS: address.optional(),
-  SPEND_WALLET_KEY: privateKey.optional(),
-  GAS_WALLET_KEY: privateKey.optional(),
-})
 
 /** Wallets and chain of a hub that handles real money. */
 export interface ProductionChain {
@@ -218,8 +142,6 @@ export const secretsOf = (env: NodeJS.ProcessEnv = process.env): readonly string
   Object.entries(env).flatMap(([name, value = '']) =>
     SECRET.test(name) && value.length >= SECRET_MIN ? [value] : [],
   )
-
-type Environment = z.infer<typeof Environment>
 
 function productionOf(e: Environment): ProductionChain | undefined {
   const any = [...PRODUCTION, 'X402_FACILITATOR_URL', 'GAS_WALLET_KEY'] as const

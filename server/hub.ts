@@ -8,7 +8,6 @@ import type { Config } from '../core/config.ts'
 import { migrate } from '../core/db/migrate.ts'
 import { createPool } from '../core/db/pool.ts'
 import { createEgress, type EgressOptions } from '../core/egress/http.ts'
-import { KeyRing } from '../core/identity/keys.ts'
 import { openShards } from '../core/identity/shards.ts'
 import { Ledger } from '../core/ledger/ledger.ts'
 import type { Log } from '../core/log.ts'
@@ -25,35 +24,8 @@ import type { ResolvePorts } from '../core/payments/resolve.ts'
 import { OutgoingSwitch } from '../core/payments/switch.ts'
 import type { Host, Plugin } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
-import { Allowances } from '../core/usage/allowances.ts'
 import { CallLog } from '../core/usage/calls.ts'
-import { FreeQuota } from '../core/usage/free-quota.ts'
-import { Idempotency } from '../core/usage/idempotency.ts'
-import { KeptAnswers } from '../core/usage/kept-answers.ts'
-import { RateLimits } from '../core/usage/rate-limit.ts'
-import { Standing } from '../core/usage/standing.ts'
-import { createApp, PROXY_PATH } from './app.ts'
-import { createAuthenticate, createLimitRate } from './proxy/authenticate.ts'
-import { call, type Steps } from './proxy/call.ts'
-import { createFund } from './proxy/fund.ts'
-import { createCredits } from './proxy/funds/credits.ts'
-import { createFreeCalls } from './proxy/funds/free-calls.ts'
-import { createX402 } from './proxy/funds/x402.ts'
-import { createHandle } from './proxy/handle.ts'
-import { createIdempotent } from './proxy/idempotent.ts'
-import { createQuote } from './proxy/quote.ts'
-import { createRecord } from './proxy/record.ts'
-import { createRespond } from './proxy/respond.ts'
-import { callRoutes } from './rest/calls.ts'
-import { catalogRoutes } from './rest/catalog.ts'
-import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
-import { financeRoutes } from './rest/finance.ts'
-import { healthRoutes } from './rest/health.ts'
-import { keyRoutes } from './rest/keys.ts'
-import { metricsRoutes } from './rest/metrics.ts'
-import { openapi } from './rest/openapi.ts'
-import { registrationRoutes } from './rest/registration.ts'
-import { walletRoutes } from './rest/wallet.ts'
+import { CREDITS_ONLY, openDoors } from './doors.ts'
 
 /** Chain, facilitator and wallets: what a sandbox makes for itself and production configures. */
 export interface Money {
@@ -110,23 +82,8 @@ export interface Hub {
   close(): Promise<void>
 }
 
-/**
- * Sold for credits alone and trusted to hold them, at the price of a seller outside, who gets all
- * of it.
- */
-const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
-
 /** Nothing that a caller waits for takes the database so long, unless it cannot be reached. */
 const ANSWER_MS = 20_000
-
-/** What there is to see of the wallets of the house. */
-const housekeeping = ({ money: { chain, treasury, spend, gas, finality } }: HubOptions) => ({
-  chain,
-  treasury,
-  spend: spend.address,
-  gas,
-  finality,
-})
 
 /** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
 export async function openHub(options: HubOptions): Promise<Hub> {
@@ -183,69 +140,4 @@ export async function openHub(options: HubOptions): Promise<Hub> {
       await Promise.all([pool.end(), books.end()])
     },
   }
-}
-
-type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality'> & {
-  readonly pool: Pool
-  readonly offers: ReturnType<typeof createOffers>
-  readonly catalog: Awaited<ReturnType<typeof openCatalog>>
-  readonly calls: CallLog
-}
-
-function openDoors(core: Core, options: HubOptions) {
-  const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
-  const { baseUrl, version, sandbox, holdMarginSeconds } = options
-  const quota = new FreeQuota(ledger)
-  const standing = new Standing(pool)
-  const limits = new RateLimits()
-  const keys = new KeyRing(pool)
-  const record = createRecord(calls, clock)
-  const answers = new KeptAnswers(pool, options.signingKey.secretFor('kept-answers'))
-  const idempotency = new Idempotency(pool, answers)
-  const fund = createFund(
-    {
-      freeCalls: createFreeCalls(ledger, quota, standing, clock, holdMarginSeconds),
-      credits: createCredits(ledger, standing, new Allowances(ledger), clock, holdMarginSeconds),
-      x402: createX402({ ledger, claims, offers, answers, log }),
-    },
-    {
-      offers,
-      standing,
-      creditsOnly: CREDITS_ONLY,
-      minTopUp: MIN_PURCHASE,
-      minX402: options.minX402,
-    },
-  )
-  const steps: Steps = {
-    authenticate: createAuthenticate(keys, (slug) => CREDITS_ONLY.has(slug)),
-    limitRate: createLimitRate(limits, standing),
-    quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY),
-    fund: createIdempotent(fund, { idempotency, standing, clock, holdMarginSeconds }),
-    handle: createHandle(log, record, CREDITS_ONLY),
-    respond: createRespond(record),
-  }
-  const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
-  const routes = [
-    ...healthRoutes(pool, { version, sandbox }),
-    ...metricsRoutes({ pool, metricsToken: options.metricsToken, ...housekeeping(options) }),
-    ...registrationRoutes(pool, ledger, limits, site),
-    ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
-    ...walletRoutes({ pool, standing, clock }),
-    ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
-    ...callRoutes(pool),
-    ...keyRoutes(pool),
-    ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
-  ]
-  return createApp({
-    routes,
-    openapi: () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH }),
-    call: (request) => call(steps, request),
-    keys,
-    admins: options.admins,
-    limits,
-    standing,
-    baseUrl,
-    proxies: options.proxies,
-    log,
-  })
 }

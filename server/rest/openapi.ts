@@ -4,61 +4,9 @@ import { FAULTS, type FaultCode } from '../../core/errors.ts'
 import { EXTERNAL_SELLERS } from '../../core/ledger/postings.ts'
 import { decimal, type Micros } from '../../core/money.ts'
 import { USDC_BASE } from '../../core/payments/asset.ts'
+import { BOUGHT, EVERY_ROUTE, KEYED, SOLD, WITH_BODY } from './openapi-faults.ts'
+import { PAYMENT_REQUIRED, PROBLEM, SECURITY_SCHEMES } from './openapi-schemas.ts'
 import type { AnyRoute } from './route.ts'
-
-const EVERY_ROUTE: readonly FaultCode[] = ['internal_error', 'service_unavailable']
-const KEYED: readonly FaultCode[] = [
-  'duplicate_header',
-  'invalid_api_key',
-  'revoked_api_key',
-  'rate_limited',
-]
-const WITH_BODY: readonly FaultCode[] = [
-  'malformed_json',
-  'json_too_deep',
-  'body_too_large',
-  'unsupported_media_type',
-  'unsupported_content_encoding',
-  'validation_failed',
-]
-/** Of every call, whoever pays it. */
-const CALLED: readonly FaultCode[] = [
-  ...KEYED,
-  ...WITH_BODY,
-  ...EVERY_ROUTE,
-  'malformed_path',
-  'insufficient_credits',
-  'price_exceeds_max',
-  'text_too_large',
-  'not_found',
-  'refused',
-  'plugin_failed',
-  'plugin_contract',
-  'timeout',
-]
-/** Of calls that x402 can pay. */
-const SOLD: readonly FaultCode[] = [
-  ...CALLED,
-  'payment_required',
-  'payment_invalid',
-  'payment_replayed',
-  'payment_pending',
-  'facilitator_unavailable',
-]
-/** Of calls to sellers outside, which credits pay. */
-const BOUGHT: readonly FaultCode[] = [
-  ...CALLED,
-  'destination_not_allowed',
-  'not_payable',
-  'upstream_error',
-  'upstream_payment_rejected',
-  'upstream_payment_terms',
-  'upstream_redirect',
-  'upstream_timeout',
-  'upstream_tls',
-  'upstream_too_large',
-  'upstream_unreachable',
-]
 
 /** The OpenAPI 3.1 document: REST routes from their schemas, paid ones from the catalogue. */
 export function openapi(
@@ -227,61 +175,3 @@ function problems(codes: readonly FaultCode[]): Record<string, unknown> {
 }
 
 const isOffer = (code: FaultCode): boolean => code === 'payment_required'
-
-/**
- * The same keys by two names: crawlers take what refers to `apiKey` as closed to those without
- * one, whatever else the operation allows.
- */
-const KEY = { type: 'http', scheme: 'bearer', bearerFormat: 'ahk_…' } as const
-const SECURITY_SCHEMES = {
-  apiKey: { ...KEY, description: 'A key of the hub: GET /v1/register/challenge.' },
-  credits: {
-    ...KEY,
-    description: 'The same key, where none is needed: its free calls and its credits pay first.',
-  },
-} as const
-
-const PROBLEM = {
-  type: 'object',
-  required: [
-    'type',
-    'title',
-    'status',
-    'detail',
-    'instance',
-    'code',
-    'request_id',
-    'retryable',
-    'charged_microdollars',
-  ],
-  properties: {
-    type: { type: 'string' },
-    title: { type: 'string' },
-    status: { type: 'integer' },
-    detail: { type: 'string' },
-    instance: { type: 'string' },
-    code: { type: 'string', enum: Object.keys(FAULTS) },
-    advice: { type: 'string' },
-    request_id: { type: 'string' },
-    retryable: { type: 'boolean' },
-    charged_microdollars: { type: 'integer' },
-  },
-} as const
-
-/** Where an offer may be paid, it stands beside the members of the problem. */
-const PAYMENT_REQUIRED = {
-  description:
-    'A problem with the offer of x402 version 2, which the header PAYMENT-REQUIRED carries too.',
-  allOf: [
-    { $ref: '#/components/schemas/Problem' },
-    {
-      type: 'object',
-      properties: {
-        x402Version: { const: 2 },
-        error: { type: 'string' },
-        resource: { type: 'object' },
-        accepts: { type: 'array', items: { type: 'object' } },
-      },
-    },
-  ],
-} as const

@@ -1,0 +1,119 @@
+import type { Pool } from 'pg'
+import type { openCatalog } from '../core/catalog/services.ts'
+import { KeyRing } from '../core/identity/keys.ts'
+import { USDC_BASE } from '../core/payments/asset.ts'
+import type { createOffers } from '../core/payments/offers.ts'
+import type { ResolvePorts } from '../core/payments/resolve.ts'
+import { Allowances } from '../core/usage/allowances.ts'
+import type { CallLog } from '../core/usage/calls.ts'
+import { FreeQuota } from '../core/usage/free-quota.ts'
+import { Idempotency } from '../core/usage/idempotency.ts'
+import { KeptAnswers } from '../core/usage/kept-answers.ts'
+import { RateLimits } from '../core/usage/rate-limit.ts'
+import { Standing } from '../core/usage/standing.ts'
+import { createApp } from './app.ts'
+import type { HubOptions } from './hub.ts'
+import { createAuthenticate, createLimitRate } from './proxy/authenticate.ts'
+import { call, type Steps } from './proxy/call.ts'
+import { PROXY_PATH } from './proxy/door.ts'
+import { createFund } from './proxy/fund.ts'
+import { createCredits } from './proxy/funds/credits.ts'
+import { createFreeCalls } from './proxy/funds/free-calls.ts'
+import { createX402 } from './proxy/funds/x402.ts'
+import { createHandle } from './proxy/handle.ts'
+import { createIdempotent } from './proxy/idempotent.ts'
+import { createQuote } from './proxy/quote.ts'
+import { createRecord } from './proxy/record.ts'
+import { createRespond } from './proxy/respond.ts'
+import { callRoutes } from './rest/calls.ts'
+import { catalogRoutes } from './rest/catalog.ts'
+import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
+import { financeRoutes } from './rest/finance.ts'
+import { healthRoutes } from './rest/health.ts'
+import { keyRoutes } from './rest/keys.ts'
+import { metricsRoutes } from './rest/metrics.ts'
+import { openapi } from './rest/openapi.ts'
+import { registrationRoutes } from './rest/registration.ts'
+import { walletRoutes } from './rest/wallet.ts'
+
+/**
+ * Sold for credits alone and trusted to hold them, at the price of a seller outside, who gets all
+ * of it.
+ */
+export const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
+
+/** What there is to see of the wallets of the house. */
+const housekeeping = ({ money: { chain, treasury, spend, gas, finality } }: HubOptions) => ({
+  chain,
+  treasury,
+  spend: spend.address,
+  gas,
+  finality,
+})
+
+/** What doors stand on. */
+export type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality'> & {
+  readonly pool: Pool
+  readonly offers: ReturnType<typeof createOffers>
+  readonly catalog: Awaited<ReturnType<typeof openCatalog>>
+  readonly calls: CallLog
+}
+
+/** Joins the steps of a call, and the REST routes, to core. */
+export function openDoors(core: Core, options: HubOptions) {
+  const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
+  const { baseUrl, version, sandbox, holdMarginSeconds } = options
+  const quota = new FreeQuota(ledger)
+  const standing = new Standing(pool)
+  const limits = new RateLimits()
+  const keys = new KeyRing(pool)
+  const record = createRecord(calls, clock)
+  const answers = new KeptAnswers(pool, options.signingKey.secretFor('kept-answers'))
+  const idempotency = new Idempotency(pool, answers)
+  const fund = createFund(
+    {
+      freeCalls: createFreeCalls(ledger, quota, standing, clock, holdMarginSeconds),
+      credits: createCredits(ledger, standing, new Allowances(ledger), clock, holdMarginSeconds),
+      x402: createX402({ ledger, claims, offers, answers, log }),
+    },
+    {
+      offers,
+      standing,
+      creditsOnly: CREDITS_ONLY,
+      minTopUp: MIN_PURCHASE,
+      minX402: options.minX402,
+    },
+  )
+  const steps: Steps = {
+    authenticate: createAuthenticate(keys, (slug) => CREDITS_ONLY.has(slug)),
+    limitRate: createLimitRate(limits, standing),
+    quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY),
+    fund: createIdempotent(fund, { idempotency, standing, clock, holdMarginSeconds }),
+    handle: createHandle(log, record, CREDITS_ONLY),
+    respond: createRespond(record),
+  }
+  const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
+  const routes = [
+    ...healthRoutes(pool, { version, sandbox }),
+    ...metricsRoutes({ pool, metricsToken: options.metricsToken, ...housekeeping(options) }),
+    ...registrationRoutes(pool, ledger, limits, site),
+    ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
+    ...walletRoutes({ pool, standing, clock }),
+    ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
+    ...callRoutes(pool),
+    ...keyRoutes(pool),
+    ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
+  ]
+  return createApp({
+    routes,
+    openapi: () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH }),
+    call: (request) => call(steps, request),
+    keys,
+    admins: options.admins,
+    limits,
+    standing,
+    baseUrl,
+    proxies: options.proxies,
+    log,
+  })
+}

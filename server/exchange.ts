@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { Context } from 'koa'
+import { Fault } from '../core/errors.ts'
+import { base62 } from '../core/ids.ts'
+import type { Reply } from './proxy/call.ts'
+
+/** A name for a request that came without one. */
+export const newRequestId = (): string =>
+  `req_${base62(BigInt(`0x${randomBytes(12).toString('hex')}`), 17)}`
+
+/** The id that the first middleware gave the request. */
+export const requestIdOf = (ctx: Context): string => ctx.state['requestId'] as string
+
+/** Answers; JSON unless the headers say otherwise. */
+export function send(ctx: Context, { status, headers, body }: Reply): void {
+  ctx.status = status
+  if (body instanceof Readable) ctx.body = breakingOff(body, ctx)
+  else ctx.body = body instanceof Uint8Array ? Buffer.from(body) : jsonOf(body)
+  ctx.type = 'application/json'
+  ctx.set({ ...headers })
+}
+
+/** A stream that fails breaks the answer off: an end in order would say that it was whole. */
+const breakingOff = (stream: Readable, ctx: Context): Readable =>
+  stream.on('error', () => ctx.res.destroy())
+
+const jsonOf = (body: unknown): string => JSON.stringify(body ?? null)
+
+/** A header that may come once only: two of them would mean two things to two readers. */
+export function header(ctx: Context, name: string): string | undefined {
+  const values = ctx.req.headersDistinct[name]
+  if (values === undefined) return undefined
+  if (values.length > 1) throw new Fault('duplicate_header', `${name} came ${values.length} times.`)
+  return values[0]
+}

@@ -1,0 +1,66 @@
+import type { Context, Middleware } from 'koa'
+import { Fault } from '../../core/errors.ts'
+import { readJson } from '../body.ts'
+import { header, requestIdOf, send } from '../exchange.ts'
+import type { CallRequest, Reply } from './call.ts'
+import { idempotencyKeyOf } from './idempotent.ts'
+import { maxPriceOf } from './quote.ts'
+
+export const PROXY_PATH = '/proxy'
+
+export interface ProxyPorts {
+  readonly call: (request: CallRequest) => Promise<Reply>
+  /** What callers see as our address. */
+  readonly baseUrl: () => string
+}
+
+/** Everything below `/proxy/` is a call of a service. */
+export const proxyDoor =
+  ({ call, baseUrl }: ProxyPorts): Middleware =>
+  async (ctx, next) => {
+    if (!ctx.path.startsWith(`${PROXY_PATH}/`)) return next()
+    const { slug, path } = target(ctx.req.url ?? '/')
+    const hasBody = ctx.method !== 'GET' && ctx.method !== 'HEAD' && ctx.method !== 'DELETE'
+    const reply = await call({
+      requestId: requestIdOf(ctx),
+      slug,
+      method: ctx.method,
+      path,
+      url: new URL(ctx.path, baseUrl()).href,
+      query: { ...ctx.query },
+      ...(hasBody ? await readable(ctx) : { body: undefined }),
+      authorization: header(ctx, 'authorization'),
+      payment: header(ctx, 'payment-signature'),
+      idempotencyKey: idempotencyKeyOf(header(ctx, 'idempotency-key')),
+      maxPrice: maxPriceOf(header(ctx, 'x-max-price')),
+      ip: ctx.ip,
+    })
+    send(ctx, reply)
+  }
+
+/** The body, or why it cannot be read: whether that matters depends on who is to pay. */
+async function readable(ctx: Context): Promise<Pick<CallRequest, 'body' | 'unreadable'>> {
+  try {
+    return { body: await readJson(ctx.req) }
+  } catch (error) {
+    if (error instanceof Fault) return { body: undefined, unreadable: error }
+    throw error
+  }
+}
+
+/** Dot segments, empty ones, separators and control characters; and any of them encoded twice. */
+const AMBIGUOUS = /[\\\p{Cc}]|\/\.{1,2}(\/|$)|\/\/|%(2e|2f|5c)/iu
+
+/** Splits `/proxy/{slug}/{path}`, and refuses what some server behind us could read otherwise. */
+function target(url: string): { readonly slug: string; readonly path: string } {
+  const [raw = ''] = url.split('?')
+  let decoded: string
+  try {
+    decoded = decodeURIComponent(raw)
+  } catch (error) {
+    throw new Fault('malformed_path', undefined, { cause: error })
+  }
+  if (/%2f/i.test(raw) || AMBIGUOUS.test(decoded)) throw new Fault('malformed_path')
+  const [slug = '', ...rest] = decoded.slice(PROXY_PATH.length + 1).split('/')
+  return { slug, path: `/${rest.join('/')}` }
+}

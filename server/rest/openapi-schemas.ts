@@ -1,0 +1,59 @@
+import { FAULTS } from '../../core/errors.ts'
+
+/**
+ * The same keys by two names: crawlers take what refers to `apiKey` as closed to those without
+ * one, whatever else the operation allows.
+ */
+const KEY = { type: 'http', scheme: 'bearer', bearerFormat: 'ahk_…' } as const
+export const SECURITY_SCHEMES = {
+  apiKey: { ...KEY, description: 'A key of the hub: GET /v1/register/challenge.' },
+  credits: {
+    ...KEY,
+    description: 'The same key, where none is needed: its free calls and its credits pay first.',
+  },
+} as const
+
+export const PROBLEM = {
+  type: 'object',
+  required: [
+    'type',
+    'title',
+    'status',
+    'detail',
+    'instance',
+    'code',
+    'request_id',
+    'retryable',
+    'charged_microdollars',
+  ],
+  properties: {
+    type: { type: 'string' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    instance: { type: 'string' },
+    code: { type: 'string', enum: Object.keys(FAULTS) },
+    advice: { type: 'string' },
+    request_id: { type: 'string' },
+    retryable: { type: 'boolean' },
+    charged_microdollars: { type: 'integer' },
+  },
+} as const
+
+/** Where an offer may be paid, it stands beside the members of the problem. */
+export const PAYMENT_REQUIRED = {
+  description:
+    'A problem with the offer of x402 version 2, which the header PAYMENT-REQUIRED carries too.',
+  allOf: [
+    { $ref: '#/components/schemas/Problem' },
+    {
+      type: 'object',
+      properties: {
+        x402Version: { const: 2 },
+        error: { type: 'string' },
+        resource: { type: 'object' },
+        accepts: { type: 'array', items: { type: 'object' } },
+      },
+    },
+  ],
+} as const
