@@ -64,7 +64,11 @@ export async function acceptPayment(
   ])
   if (known && known.state !== 'released') return { repeated: known }
   const upfront = purchase.purpose === 'call' && distrusted
-  const requirement = offers.match(offers.requirements({ ...terms, upfront }), payment)
+  const match = (how: boolean) =>
+    offers.match(offers.requirements({ ...terms, upfront: how }), payment)
+  const wanted = match(upfront)
+  // One that had to come before the work is refused, and watched: others may bring it to us.
+  const requirement = wanted ?? (upfront ? match(false) : undefined)
   if (!requirement) {
     throw new PaymentRefused(
       upfront ? 'upfront_required' : 'no_matching_payment_requirements',
@@ -78,7 +82,7 @@ export async function acceptPayment(
     ...purchase,
     amount,
     validBefore,
-    upfront,
+    upfront: upfront && wanted !== undefined,
     payTo,
   })
   if (!mine) return { repeated: claim }
@@ -87,7 +91,11 @@ export async function acceptPayment(
       throw new Fault('facilitator_unavailable', undefined, { cause: error })
     }),
   )
-  if (verified.valid) return { claim, payment, requirement }
+  if (verified.valid && wanted) return { claim, payment, requirement }
+  if (verified.valid) {
+    await claims.release(key)
+    throw new PaymentRefused('upfront_required', upfront)
+  }
   if (verified.reason === NONCE_USED) {
     // Somebody brought it on chain before us, perhaps to the treasury: the chain is asked for what.
     await claims.conclude(key, 'pending')

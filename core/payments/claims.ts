@@ -129,9 +129,11 @@ export class Claims {
       `UPDATE hub.payment_claim SET changed_at = now() WHERE id IN (
          SELECT id FROM hub.payment_claim
          WHERE state IN ('claimed', 'pending', 'settled', 'failed', 'released')
-           AND (state NOT IN ('failed', 'released') OR changed_at < valid_before + interval '1 minute')
+           AND (state NOT IN ('failed', 'released')
+             OR changed_at < valid_before + interval '1 minute')
            AND changed_at < now() - make_interval(secs => $1)
-         ORDER BY state IN ('settled', 'failed', 'released'), changed_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+         ORDER BY state IN ('settled', 'failed', 'released'), changed_at
+         LIMIT $2 FOR UPDATE SKIP LOCKED)
        RETURNING ${COLUMNS}`,
       [olderThanSeconds, limit],
     )

@@ -1,0 +1,61 @@
+import { encodePaymentRequiredHeader } from '@x402/core/http'
+import { systemClock } from '../../core/clock.ts'
+import { uuidv7 } from '../../core/ids.ts'
+import { creditsOf, EXTERNAL_SELLERS } from '../../core/ledger/postings.ts'
+import { micros } from '../../core/money.ts'
+import { readPayment } from '../../core/payments/payment.ts'
+import { pay } from '../stories/attacks/payments.ts'
+import { entry } from '../stories/attacks/sellers.ts'
+import type { Told } from '../support/ask.ts'
+import type { Run } from './run.ts'
+import { stranger } from './service.ts'
+
+const AMOUNT = 4_321n
+const newId = (): string => uuidv7(systemClock.now().getTime())
+
+/** The spend wallet pays a seller, and no book knows of it. */
+export async function loseDebit({ venue, market }: Run): Promise<void> {
+  const accepts = [entry({ payTo: market.wallets[0]!, amount: String(AMOUNT) })]
+  const required = { x402Version: 2, resource: { url: 'http://shop0.test/' }, accepts }
+  const header = encodePaymentRequiredHeader(required)
+  const offered = { headers: { 'payment-required': header } } as unknown as Told
+  const { time } = await venue.ports.chain.head()
+  const payment = readPayment(await pay(venue.spend, offered, time))
+  const settler = await stranger(venue.rpcUrl)
+  const { success } = await settler.settle(payment, payment.accepted)
+  if (!success) throw new Error('it was not planted')
+}
+
+/** A key is charged for a call to a seller that nobody made. */
+export async function doubleCharge({ venue, keyed }: Run): Promise<void> {
+  const { ledger } = venue.ports
+  const owner = await ledger.account(creditsOf(keyed[0]!.keyId))
+  const payee = await ledger.account(EXTERNAL_SELLERS)
+  const call = newId()
+  const terms = { amount: AMOUNT, payee, commissionBps: 0, ttlSeconds: 60 }
+  await ledger.reserve({ call, owner, ...terms })
+  await ledger.settle({ call, owner }, AMOUNT)
+}
+
+/** A payment that was booked is booked once more, under another name. */
+export async function doubleSale({ venue }: Run): Promise<void> {
+  const { ledger } = venue.ports
+  const { rows } = await venue.pool.query<{ code: string; amount: bigint; meta: object }>(
+    `SELECT a.code, c.amount, j.meta FROM ledger.journal j
+     JOIN ledger.account a ON a.id = j.owner JOIN hub.payment_claim c ON c.id = j.id
+     WHERE c.purpose = 'credits' AND c.state = 'confirmed' AND j.phase = 0 AND j.meta ? 'nonce'
+     LIMIT 1`,
+  )
+  const { code, amount, meta } = rows[0]!
+  const owner = await ledger.account(code)
+  const event = { type: 'credits.purchased', credits: owner.code, amount: micros(amount) } as const
+  await ledger.post(event, { owner, id: newId(), meta: { ...meta } })
+}
+
+/** The database forgets what became of a payment to a seller; no job looks at it for an hour. */
+export async function openIntent({ venue }: Run): Promise<void> {
+  await venue.admin.query(
+    `UPDATE hub.payment_intent SET state = 'unresolved', changed_at = now() + interval '1 hour'
+     WHERE call = (SELECT max(call::text)::uuid FROM hub.payment_intent)`,
+  )
+}
