@@ -414,13 +414,22 @@ GRANT UPDATE ON hub.reconciliation_exception(explanation) TO hub_app;
 GRANT UPDATE ON hub.reconciliation_exception(answer) TO hub_app;
 GRANT UPDATE ON hub.reconciliation_exception(answer_id) TO hub_app;
 
+CREATE TABLE hub.sent_payment (
+  payment bytea NOT NULL,
+  hash hub.hash NOT NULL,
+  CONSTRAINT sent_payment_pkey PRIMARY KEY (payment),
+  CONSTRAINT sent_payment_hash_fkey FOREIGN KEY (hash) REFERENCES hub.sent_transaction(hash) ON DELETE CASCADE,
+  CONSTRAINT sent_payment_payment_check CHECK ((length(payment) = 32))
+);
+CREATE INDEX sent_payment_hash ON hub.sent_payment USING btree (hash);
+GRANT DELETE, INSERT, SELECT ON hub.sent_payment TO hub_app;
+
 CREATE TABLE hub.sent_transaction (
   hash hub.hash NOT NULL,
   chain_id integer NOT NULL,
   sender hub.address NOT NULL,
   nonce integer NOT NULL,
   raw bytea NOT NULL,
-  payment bytea,
   kept_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
   mined_at timestamp with time zone,
   wei bigint,
@@ -429,8 +438,6 @@ CREATE TABLE hub.sent_transaction (
   CONSTRAINT sent_transaction_pkey PRIMARY KEY (hash),
   CONSTRAINT sent_transaction_check CHECK ((num_nulls(mined_at, wei, gwei, worth) = ANY (ARRAY[0, 4]))),
   CONSTRAINT sent_transaction_gwei_check CHECK ((gwei >= 0)),
-  CONSTRAINT sent_transaction_payment_check CHECK ((length(payment) = 32)),
-  CONSTRAINT sent_transaction_payment_key UNIQUE (payment),
   CONSTRAINT sent_transaction_wei_check CHECK ((wei >= 0)),
   CONSTRAINT sent_transaction_worth_check CHECK ((worth >= 0))
 );

@@ -137,8 +137,10 @@ export async function settlePayment(
   const { outcome, tx, reason } = settled
   if (outcome === 'settled') {
     try {
-      await bookPayment(ledger, claim, tx)
-      await claims.conclude(claim.key, 'settled', tx, !claim.upfront)
+      await Promise.all([
+        bookPayment(ledger, claim, tx),
+        claims.conclude(claim.key, 'settled', tx, !claim.upfront), // unbooked, the job books it
+      ])
       return { ...settled, booked: true }
     } catch (error) {
       log.error({ err: error, claim: claim.id, tx }, 'a payment came and is not booked yet')

@@ -7,10 +7,12 @@ import {
   pad,
   parseAbi,
   parseEventLogs,
+  type TransactionReceipt,
   TransactionReceiptNotFoundError,
   toEventSelector,
 } from 'viem'
 import { base } from 'viem/chains'
+import { inFlight } from '../in-flight.ts'
 import { type Asset, assetOf, type Hex } from './asset.ts'
 import { type BlockRange, type TransferLog, transfersOf } from './transfers.ts'
 
@@ -113,11 +115,17 @@ export function openChain(options: ChainOptions): Chain {
   const { rpcUrl, network, timeoutMs = 5_000, logSpan = 2_000n } = options
   const asset = assetOf(network)
   const client = connect(rpcUrl, timeoutMs)
-  const head = () => newest(client)
+  const blockAtTag = inFlight((tag: 'latest') => newest(client, tag))
+  const head = () => blockAtTag('latest')
+  const receiptOf = inFlight((hash: Hex) => receipt(client, hash))
   const isUsed = (from: Hex, nonce: Hex, blockNumber?: bigint) =>
     authorizationState(client, asset, from, nonce, blockNumber)
   return {
-    transferEvidence: (transfer) => ask(() => transferEvidence(client, transfer)),
+    transferEvidence: (transfer) =>
+      ask(async () => {
+        const found = await receiptOf(transfer.tx)
+        return found ? evidence(found, transfer, (await head()).number) : { found: 'missing' }
+      }),
     authorizationState: (from, nonce) => ask(() => isUsed(from, nonce)),
     authorizationOutcome: (from, nonce, fromBlock) =>
       ask(async () => {
@@ -168,8 +176,8 @@ async function ask<T>(question: () => Promise<T>): Promise<T> {
   }
 }
 
-async function newest(client: Client) {
-  const { number, timestamp } = await client.getBlock({ blockTag: 'latest' })
+async function newest(client: Client, blockTag: 'latest') {
+  const { number, timestamp } = await client.getBlock({ blockTag })
   return { number, time: new Date(Number(timestamp * 1_000n)) }
 }
 
@@ -219,19 +227,22 @@ const authorizationState = (
     ...(blockNumber === undefined ? {} : { blockNumber }),
   })
 
-async function transferEvidence(client: Client, transfer: Transfer): Promise<Evidence> {
-  const receipt = await client.getTransactionReceipt({ hash: transfer.tx }).catch((error) => {
+const receipt = (client: Client, hash: Hex): Promise<TransactionReceipt | undefined> =>
+  client.getTransactionReceipt({ hash }).catch((error) => {
     if (error instanceof TransactionReceiptNotFoundError) return undefined
     throw error
   })
-  if (receipt === undefined) return { found: 'missing' }
-  const { number } = await newest(client)
-  const isPayment = receipt.status === 'success' && holds(receipt.logs, transfer)
+
+function evidence(
+  { status, logs, blockNumber: block }: TransactionReceipt,
+  transfer: Transfer,
+  head: bigint,
+): Evidence {
   return {
-    found: isPayment ? 'confirmed' : 'mismatch',
-    block: receipt.blockNumber,
+    found: status === 'success' && holds(logs, transfer) ? 'confirmed' : 'mismatch',
+    block,
     // A node behind another one may not have seen the receipt's block yet.
-    confirmations: number < receipt.blockNumber ? 1n : number - receipt.blockNumber + 1n,
+    confirmations: head < block ? 1n : head - block + 1n,
   }
 }
 

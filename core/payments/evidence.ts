@@ -1,6 +1,6 @@
 import type { Asset, Hex } from './asset.ts'
 import type { SignedPayment } from './buying.ts'
-import type { Chain } from './chain.ts'
+import type { Chain, Transfer } from './chain.ts'
 
 export interface EvidencePorts {
   readonly chain: Chain
@@ -61,6 +61,21 @@ export async function verdict(
   const evidence = await chain.transferEvidence(transfer)
   if (evidence.found === 'missing' || evidence.confirmations < blocks) return { is: 'open' }
   return evidence.found === 'confirmed' ? { is: 'paid', tx, block: known.block } : { is: 'void' }
+}
+
+/**
+ * The same for a payment whose transaction is known, which is quickly looked up. Undefined: it did
+ * not last, or is another's, and the authorization has to be asked.
+ */
+export async function verdictOn(
+  { chain, asset, finality }: EvidencePorts,
+  transfer: Omit<Transfer, 'token'>,
+): Promise<Verdict | undefined> {
+  const { address: token } = asset
+  const evidence = await chain.transferEvidence({ ...transfer, token })
+  if (evidence.found !== 'confirmed') return undefined
+  const isFinal = evidence.confirmations >= blocksToWait(finality, transfer.value)
+  return isFinal ? { is: 'paid', tx: transfer.tx, block: evidence.block } : { is: 'open' }
 }
 
 /** That a seller has taken a payment. */

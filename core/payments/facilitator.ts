@@ -9,7 +9,15 @@ import { type Asset, assetOf, type Hex } from './asset.ts'
  * `settle` that has sent a transaction and does not know its fate answers `success: false` with
  * `errorReason: 'settlement_pending'` and the hash; the same payload again asks after it.
  */
-export type Facilitator = FacilitatorClient
+export interface Facilitator extends FacilitatorClient {
+  /**
+   * The same, for a seller of many things at a time: a payment may share a question to the node, or
+   * a transaction, with others that come at the same time. Whoever calls `verify` has compared the
+   * payment with the requirements and the clock: whether it can be made is all that is asked. Left
+   * out: one by one.
+   */
+  readonly together?: Pick<FacilitatorClient, 'verify' | 'settle'>
+}
 
 /**
  * A settlement reason of our own: the facilitator failed before anything left it, so that the

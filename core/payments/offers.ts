@@ -80,6 +80,10 @@ export function createOffers(options: OffersOptions): Offers {
   const asset = assetOf(network)
   const server = new x402ResourceServer(facilitator).register(asset.network, new ExactEvmScheme())
   const requirements = (terms: SaleTerms) => requirementsOf(asset, payTo, terms)
+  const { verify, settle } = facilitator.together ?? {
+    verify: server.verifyPayment.bind(server),
+    settle: server.settlePayment.bind(server),
+  }
   return {
     requirements,
     offer(sale) {
@@ -99,15 +103,15 @@ export function createOffers(options: OffersOptions): Offers {
       const payer = payment.payload.authorization.from.toLowerCase() as Hex
       const early =
         mismatch(payment, requirement) ?? lifetime(payment, requirement, clock, needSeconds)
-      const reason = early ?? (await invalidity(server, payment, requirement))
+      const reason = early ?? (await invalidity(verify, payment, requirement))
       return reason === undefined ? { valid: true, payer } : { valid: false, payer, reason }
     },
     async settle(payment, requirement) {
       const reason = mismatch(payment, requirement)
       if (reason !== undefined) return settlement(payment, refused(asset.network, reason))
-      const answer = await server
-        .settlePayment(payment, requirement)
-        .catch((error: unknown) => noAnswer(asset.network, error))
+      const answer = await settle(payment, requirement).catch((error: unknown) =>
+        noAnswer(asset.network, error),
+      )
       return settlement(payment, answer)
     },
   }
@@ -131,12 +135,12 @@ function requirementsOf(asset: Asset, payTo: Hex, terms: SaleTerms): PaymentRequ
 
 /** What the facilitator has against the payment. */
 async function invalidity(
-  server: x402ResourceServer,
+  verify: Facilitator['verify'],
   payment: Payment,
   requirement: PaymentRequirements,
 ): Promise<string | undefined> {
   try {
-    const { isValid, invalidReason } = await server.verifyPayment(payment, requirement)
+    const { isValid, invalidReason } = await verify(payment, requirement)
     return isValid ? undefined : (invalidReason ?? 'invalid_payload')
   } catch (error) {
     const isRefusal = error instanceof VerifyError && error.statusCode < 500
@@ -157,6 +161,9 @@ function mismatch({ payload }: Payment, requirement: PaymentRequirements): strin
   }
 }
 
+/** Shorter, the authorization could end before a block has it. */
+const SETTLE_SECONDS = 6
+
 /** A clock may be wrong by so much; what is valid much longer would be watched for ever. */
 const TOLERANCE_SECONDS = 600n
 
@@ -169,7 +176,10 @@ function lifetime(
   const now = BigInt(clock.now().getTime()) / 1_000n
   const latest = now + BigInt(maxTimeoutSeconds) + TOLERANCE_SECONDS
   if (BigInt(payload.authorization.validBefore) > latest) return 'authorization_lives_too_long'
-  if (BigInt(payload.authorization.validBefore) <= now + BigInt(needSeconds)) {
+  if (
+    BigInt(payload.authorization.validBefore) <=
+    now + BigInt(Math.max(needSeconds, SETTLE_SECONDS))
+  ) {
     return 'invalid_exact_evm_payload_authorization_valid_before'
   }
 }

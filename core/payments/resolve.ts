@@ -7,7 +7,7 @@ import type { Asset, Hex } from './asset.ts'
 import { bookPayment } from './booking.ts'
 import type { Chain } from './chain.ts'
 import type { Claim, Claims } from './claims.ts'
-import { verdict } from './evidence.ts'
+import { type Verdict, verdict, verdictOn } from './evidence.ts'
 import type { Intent, Intents } from './intents.ts'
 
 export interface ResolvePorts {
@@ -23,6 +23,8 @@ export interface ResolvePorts {
 }
 
 const BATCH = 100
+/** A run ends, however much there is to do. */
+const BATCHES = 50
 const LOOK_BACK_BLOCKS = 1_000n
 const MS_PER_SECOND = 1_000n
 
@@ -33,6 +35,16 @@ const MS_PER_SECOND = 1_000n
  * @returns how many are still open
  */
 export async function resolvePayments(ports: ResolvePorts, olderThanSeconds = 5): Promise<number> {
+  let open = 0
+  for (let batch = 0; batch < BATCHES; batch++) {
+    const outcomes = await resolveSome(ports, olderThanSeconds)
+    open += outcomes.filter((done) => !done).length
+    if (outcomes.length < BATCH || !outcomes.includes(true)) break
+  }
+  return open
+}
+
+async function resolveSome(ports: ResolvePorts, olderThanSeconds: number): Promise<boolean[]> {
   const claims = await ports.claims.takeUnfinished(olderThanSeconds, BATCH)
   const intents = await ports.intents.takeUnfinished(olderThanSeconds, BATCH)
   const work = [
@@ -49,26 +61,23 @@ export async function resolvePayments(ports: ResolvePorts, olderThanSeconds = 5)
     )
     outcomes.push(...(await Promise.all(some)))
   }
-  return outcomes.filter((done) => !done).length
+  return outcomes
 }
 
-/** A node answers several questions as quickly as one. */
-const AT_ONCE = 16
+/** A node answers several questions as quickly as one, and the ledger books together. */
+const AT_ONCE = 50
 
 async function resolveClaim(ports: ResolvePorts, claim: Claim): Promise<boolean> {
   const { claims, ledger } = ports
-  const { payer, nonce } = claim.key as { payer: Hex; nonce: Hex }
-  const fromBlock = await blockBefore(ports.chain, claim.claimedAt)
-  const { amount: value, validBefore } = claim
-  const paid = { from: payer, to: claim.payTo as Hex, value, nonce, validBefore, fromBlock }
-  const found = await verdict(ports, paid)
+  const { amount: value, key } = claim
+  const found = await verdictOf(ports, claim)
   const isGivenUp = claim.state === 'failed' || claim.state === 'released'
   if (found.is === 'open') return isGivenUp // no more is expected of it
   if (found.is === 'void') {
     if (await claims.isBooked(claim)) await bookVanished(ports, claim)
     if (!isGivenUp) await claims.conclude(claim.key, 'failed')
     const isOwed = claim.state === 'pending' && claim.purpose === 'call' && !claim.upfront
-    if (isOwed && (await claims.wasServed(claim))) await claims.distrust(payer, 'never_settled')
+    if (isOwed && (await claims.wasServed(claim))) await claims.distrust(key.payer, 'never_settled')
     return true
   }
   if (claim.state === 'released' && !(await claims.recall(claim))) return false
@@ -81,6 +90,16 @@ async function resolveClaim(ports: ResolvePorts, claim: Claim): Promise<boolean>
   )
   await claims.conclude(claim.key, 'confirmed', tx)
   return true
+}
+
+async function verdictOf(ports: ResolvePorts, claim: Claim): Promise<Verdict> {
+  const { payer, nonce } = claim.key as { payer: Hex; nonce: Hex }
+  const { amount: value, validBefore, transaction: tx } = claim
+  const paid = { from: payer, to: claim.payTo as Hex, value, nonce }
+  const known = tx === null ? undefined : await verdictOn(ports, { ...paid, tx: tx as Hex })
+  if (known) return known
+  const fromBlock = await blockBefore(ports.chain, claim.claimedAt)
+  return verdict(ports, { ...paid, validBefore, fromBlock })
 }
 
 /** A reorganisation of the chain took back a payment that was booked (security.md §1.4). */

@@ -79,7 +79,7 @@ export function troubled(own: Facilitator, { url, chain, log }: Foreign): Facili
   const witness = { chain, asset: USDC_BASE, name: 'foreign', log, patienceMs: 1_000, pollMs: 100 }
   const foreign = witnessed(service, witness)
   const [isFirstLook, isFirstTry] = [firstTimes(), firstTimes()]
-  return {
+  const single: Facilitator = {
     getSupported: () => own.getSupported(),
     async verify(payload, requirements) {
       const act = actOf(payload)
@@ -99,6 +99,14 @@ export function troubled(own: Facilitator, { url, chain, log }: Foreign): Facili
       if (answer && act !== 'own lost') return answer
       await sleep(SILENCE_MS)
       throw new FacilitatorUnavailable('no answer, as planned')
+    },
+  }
+  const way = (payload: Payload) => (actOf(payload) === 'own' && own.together) || single
+  return {
+    ...single,
+    together: {
+      verify: (...args) => way(args[0]).verify(...args),
+      settle: (...args) => way(args[0]).settle(...args),
     },
   }
 }

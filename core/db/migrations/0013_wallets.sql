@@ -15,7 +15,6 @@ CREATE TABLE hub.sent_transaction (
   sender hub.address NOT NULL,
   nonce integer NOT NULL,
   raw bytea NOT NULL,       -- signed: the same again is the same transaction
-  payment bytea UNIQUE CHECK (length(payment) = 32), -- sha256 of what it settles; null: its fate is known
   kept_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   -- Since its block is final:
   mined_at timestamptz,     -- the time of that block
@@ -25,6 +24,14 @@ CREATE TABLE hub.sent_transaction (
   CHECK (num_nulls(mined_at, wei, gwei, worth) IN (0, 4))
 );
 CREATE INDEX sent_transaction_number ON hub.sent_transaction (chain_id, sender, nonce);
+
+-- A payment that a transaction of ours settles, until the fate of the transaction is known: none is
+-- under way twice.
+CREATE TABLE hub.sent_payment (
+  payment bytea PRIMARY KEY CHECK (length(payment) = 32), -- sha256 of its signature
+  hash hub.hash NOT NULL REFERENCES hub.sent_transaction ON DELETE CASCADE
+);
+CREATE INDEX sent_payment_hash ON hub.sent_payment (hash);
 
 -- A wallet that pays for gas. The books count gwei, the chain wei: `rest` is what it held beyond the whole
 -- gwei of the books, after the last transaction that was counted.
@@ -43,3 +50,4 @@ CREATE TABLE hub.gas_wallet (
 
 GRANT SELECT, INSERT, UPDATE ON hub.wallet_nonce, hub.gas_wallet TO hub_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON hub.sent_transaction TO hub_app;
+GRANT SELECT, INSERT, DELETE ON hub.sent_payment TO hub_app;

@@ -16,7 +16,7 @@ export interface RunOptions {
 
 const POLL_MS = 5_000
 /** Before the next look at entries that come one by one: they are cheaper together. */
-const GATHER_MS = 20
+const GATHER_MS = 100
 const BACK_OFF_MS = [100, 1_000, 5_000, 30_000] as const
 
 /**

@@ -139,10 +139,11 @@ const count = ({ pool, wallet, ethPrice }: GasBooksPorts, fees: readonly FeeOf[]
     for (const { hash, wei, time } of fees) {
       const whole = wholeGwei(wei, rest)
       const { rowCount } = await client.query(
-        `UPDATE hub.sent_transaction SET mined_at = $2, wei = $3, gwei = $4, worth = $5,
-           payment = NULL WHERE hash = $1 AND gwei IS NULL`,
+        `UPDATE hub.sent_transaction SET mined_at = $2, wei = $3, gwei = $4, worth = $5
+         WHERE hash = $1 AND gwei IS NULL`,
         [hash, time, wei, whole.gwei, (wei * ethPrice) / WEI_PER_ETH],
       )
+      await client.query('DELETE FROM hub.sent_payment WHERE hash = $1', [hash])
       if (rowCount === 1) ({ rest } = whole)
     }
     await client.query('UPDATE hub.gas_wallet SET rest = $3 WHERE chain_id = $1 AND address = $2', [

@@ -10,6 +10,7 @@ import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from '../faci
 import { type GasWallet, gasWallet } from './gas-wallet.ts'
 import { createSender, isRefusal, NotSent, type Sender } from './sender.ts'
 import { storedOutbox } from './stored-outbox.ts'
+import { together } from './together.ts'
 
 export interface LocalFacilitatorOptions {
   readonly rpcUrl: string
@@ -24,7 +25,7 @@ export interface LocalFacilitatorOptions {
   readonly pool?: Pool
   /** How long `settle` waits for a receipt before it answers "pending". @defaultValue 10000 */
   readonly confirmationTimeoutMs?: number
-  /** Between two looks for a receipt. @defaultValue 250 */
+  /** Between two looks for a receipt, after the first few. @defaultValue 250 */
   readonly pollMs?: number
   /** For each request to the node. @defaultValue 5000 */
   readonly rpcTimeoutMs?: number
@@ -48,23 +49,26 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
   const sender = createSender({ ...options, asset, ...outboxOf(options, asset) })
   const { confirmationTimeoutMs = 10_000 } = options
   const attempt = (payment?: string) => attemptOf(sender, asset, confirmationTimeoutMs, payment)
+  const settle: Facilitator['settle'] = async (payload, requirements) => {
+    const { facilitator, node } = attempt(signatureOf(payload))
+    const answer = await facilitator.settle(payload, requirements)
+    const isOurs = !answer.success && !answer.transaction && node.failed
+    return isOurs ? notBroadcast(answer) : answer
+  }
+  const verify: Facilitator['verify'] = async (payload, requirements) => {
+    const { facilitator, node } = attempt()
+    const answer = await facilitator.verify(payload, requirements)
+    if (!answer.isValid && node.failed) {
+      throw new FacilitatorUnavailable('The node did not answer while a payment was verified.')
+    }
+    return answer
+  }
   return {
     address: sender.address,
     gas: gasWallet(sender, asset.chainId),
-    async verify(payload, requirements) {
-      const { facilitator, node } = attempt()
-      const answer = await facilitator.verify(payload, requirements)
-      if (!answer.isValid && node.failed) {
-        throw new FacilitatorUnavailable('The node did not answer while a payment was verified.')
-      }
-      return answer
-    },
-    async settle(payload, requirements) {
-      const { facilitator, node } = attempt(signatureOf(payload))
-      const answer = await facilitator.settle(payload, requirements)
-      const isOurs = !answer.success && !answer.transaction && node.failed
-      return isOurs ? notBroadcast(answer) : answer
-    },
+    verify,
+    settle,
+    together: together({ sender, asset, alone: { verify, settle }, confirmationTimeoutMs }),
     getSupported: async () =>
       attempt().facilitator.getSupported() as Awaited<ReturnType<Facilitator['getSupported']>>,
   }
@@ -118,7 +122,8 @@ function signerOf(
     getCode: (call) => watched(client.getCode(call)),
     writeContract: ({ address: to, abi, functionName, args, dataSuffix = '0x' }) => {
       const data = encodeFunctionData({ abi: abi as Abi, functionName, args })
-      return watched(send({ to, data: concatHex([data, dataSuffix]) }, payment))
+      const call = { to, data: concatHex([data, dataSuffix]) }
+      return watched(send(call, payment === undefined ? [] : [payment]))
     },
     sendTransaction: (call) => watched(send(call)),
     waitForTransactionReceipt: ({ hash, timeout = 0 }) => receipt(hash, timeout),

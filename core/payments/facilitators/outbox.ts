@@ -29,10 +29,12 @@ export interface Outbox {
   /**
    * Signs a call with the next number and sends it, alone among all senders of the key. A payment
    * that is under way is not sent again. A node that does not answer is no error.
+   * @param payments those that the call settles
    * @returns the transaction that is on its way now
-   * @throws Error when nothing was sent: the number stays free
+   * @throws Error when nothing was sent: the number stays free. So does a call that settles several
+   *   payments one of which is under way: each has to be sent alone
    */
-  send(wire: Wire, payment?: string): Promise<Signed>
+  send(wire: Wire, payments?: readonly string[]): Promise<Signed>
   /** The transaction of a payment whose fate nobody has seen yet. */
   underWay(payment: string): Promise<Signed | undefined>
   /** Its receipt was seen. */
@@ -78,6 +80,9 @@ export function assertPatience(askedMs: number): void {
   if (elapsedMs() - askedMs > WAIT_MS) throw new Error('too many transactions wait for the node')
 }
 
+/** Why several payments are not sent together. */
+export const UNDER_WAY = 'one of the payments is under way already'
+
 /** Nodes behind one address may lag; after this long without a transaction they have caught up. */
 const REMEMBER_MS = 30_000
 
@@ -86,8 +91,9 @@ export function memoryOutbox(): Outbox {
   let tail: Promise<unknown> = Promise.resolve()
   const payments = new Map<string, Signed>()
   let last = { nonce: -1, at: 0 }
-  const send = async (wire: Wire, payment: string): Promise<Signed> => {
-    const known = payments.get(payment)
+  const send = async (wire: Wire, settled: readonly string[]): Promise<Signed> => {
+    const known = settled.map((payment) => payments.get(payment)).find((each) => each)
+    if (known && settled.length > 1) throw new Error(UNDER_WAY)
     if (known) return known
     const counted = await wire.count()
     const fresh = elapsedMs() - last.at < REMEMBER_MS
@@ -95,15 +101,15 @@ export function memoryOutbox(): Outbox {
     const always = async (): Promise<boolean> => true
     const { sent } = (await place(wire, first, always, always))!
     last = { nonce: sent.nonce, at: elapsedMs() }
-    if (payment) payments.set(payment, sent)
+    for (const payment of settled) payments.set(payment, sent)
     return sent
   }
   return {
-    send(wire, payment = '') {
+    send(wire, settled = []) {
       const asked = elapsedMs()
       const run = tail.then(() => {
         assertPatience(asked)
-        return send(wire, payment)
+        return send(wire, settled)
       })
       tail = run.catch(() => {})
       return run

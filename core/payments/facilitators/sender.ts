@@ -21,7 +21,7 @@ export interface SenderOptions {
   readonly outbox?: Outbox
   /** For each request to the node. @defaultValue 5000 */
   readonly rpcTimeoutMs?: number
-  /** Between two looks for a receipt. @defaultValue 250 */
+  /** Between two looks for a receipt, after the first few. @defaultValue 250 */
   readonly pollMs?: number
 }
 
@@ -54,11 +54,11 @@ export function createSender(options: SenderOptions) {
    * Signs and broadcasts a call, and answers its hash. Gas is estimated before a transaction
    * number is taken: a call that reverts uses none up, and leaves no gap that would hold back
    * all later ones (viem's `nonceManager` takes the number first).
-   * @param payment what it settles: while that is under way, nothing is sent again
+   * @param payments what it settles: while one of them is under way, nothing is sent again
    * @throws ExecutionRevertedError (wrapped by viem) when the call would revert, and NotSent
    *   when it was not broadcast for another reason. Doubt is no error: it answers the hash.
    */
-  async function send(call: Call, payment?: string): Promise<Hex> {
+  async function send(call: Call, payments: readonly string[] = []): Promise<Hex> {
     const prepared = { ...(await prepare(client, address, call)), chainId: asset.chainId }
     const wire: Wire = {
       count: () => client.getTransactionCount({ address, blockTag: 'pending' }),
@@ -69,7 +69,7 @@ export function createSender(options: SenderOptions) {
       broadcast: ({ raw }) => broadcast(client, raw),
     }
     try {
-      return (await outbox.send(wire, payment)).hash
+      return (await outbox.send(wire, payments)).hash
     } catch (cause) {
       throw new NotSent('the transaction was not sent', { cause })
     }
@@ -133,15 +133,18 @@ const broadcast = (client: Client, serializedTransaction: Hex): Promise<Receptio
     },
   )
 
+/** The first wait is this much shorter: some chains have a block at once. */
+const FIRST_LOOK = 8
+
 async function receipt(client: Client, hash: Hex, timeoutMs: number, pollMs: number) {
   const deadline = elapsedMs() + timeoutMs
-  for (;;) {
+  for (let wait = pollMs / FIRST_LOOK; ; wait = Math.min(2 * wait, pollMs)) {
     const found = await client.getTransactionReceipt({ hash }).catch(() => undefined)
     if (found !== undefined) return found
-    if (elapsedMs() + pollMs > deadline) {
+    if (elapsedMs() + wait > deadline) {
       throw new Error(`no receipt of ${hash} within ${timeoutMs} ms`)
     }
-    await sleep(pollMs)
+    await sleep(wait)
   }
 }
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import type { Pool, PoolClient } from 'pg'
+import { DatabaseError, type Pool, type PoolClient } from 'pg'
 import { elapsedMs } from '../../clock.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import type { Hex } from '../asset.ts'
-import { assertPatience, type Outbox, place, type Signed, type Wire } from './outbox.ts'
+import { assertPatience, type Outbox, place, type Signed, UNDER_WAY, type Wire } from './outbox.ts'
 
 /** A key on a chain. */
 export interface KeyOnChain {
@@ -14,8 +14,8 @@ export interface KeyOnChain {
 /** What waits to be sent. */
 interface Order {
   readonly wire: Wire
-  /** sha256 of the payment that it settles. */
-  readonly payment: Buffer | null
+  /** sha256 of each payment that it settles. */
+  readonly payments: readonly Buffer[]
   readonly askedMs: number
   readonly resolve: (sent: Signed) => void
   readonly reject: (error: unknown) => void
@@ -42,15 +42,15 @@ export function storedOutbox(pool: Pool, key: KeyOnChain): Outbox {
     working = false
   }
   return {
-    send: (wire, payment) =>
+    send: (wire, settled = []) =>
       new Promise((resolve, reject) => {
-        const digest = payment === undefined ? null : digestOf(payment)
-        waiting.push({ wire, payment: digest, askedMs: elapsedMs(), resolve, reject })
+        const payments = settled.map(digestOf)
+        waiting.push({ wire, payments, askedMs: elapsedMs(), resolve, reject })
         void work()
       }),
     underWay: (payment) => underWay(pool, digestOf(payment)),
     async ended(hash) {
-      await pool.query('UPDATE hub.sent_transaction SET payment = NULL WHERE hash = $1', [hash])
+      await pool.query('DELETE FROM hub.sent_payment WHERE hash = $1', [hash])
     },
   }
 }
@@ -122,19 +122,23 @@ async function firstFree(
 }
 
 /** Sends a call, unless its payment is under way: then that is sent once more, after a crash. */
-async function placeOnce(pool: Pool, wallet: Wallet, { wire, payment }: Order, first: number) {
-  const keep = async ({ hash, nonce, raw }: Signed): Promise<boolean> => {
-    const { rowCount } = await pool.query(
-      `INSERT INTO hub.sent_transaction (chain_id, sender, hash, nonce, raw, payment)
-       VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (payment) DO NOTHING`,
-      [...wallet, hash, nonce, bytes(raw), payment],
-    )
-    return rowCount === 1
-  }
+async function placeOnce(pool: Pool, wallet: Wallet, { wire, payments }: Order, first: number) {
+  const keep = ({ hash, nonce, raw }: Signed): Promise<boolean> =>
+    pool
+      .query(
+        `WITH sent AS (
+           INSERT INTO hub.sent_transaction (chain_id, sender, hash, nonce, raw)
+           VALUES ($1, $2, $3, $4, $5) RETURNING hash)
+         INSERT INTO hub.sent_payment (payment, hash) SELECT unnest($6::bytea[]), hash FROM sent`,
+        [...wallet, hash, nonce, bytes(raw), payments],
+      )
+      .then(() => true, isUnderWay)
   const drop = ({ hash }: Signed) =>
     pool.query('DELETE FROM hub.sent_transaction WHERE hash = $1', [hash])
   const placed = await place(wire, first, keep, drop)
   if (placed) return placed
+  const [payment, other] = payments
+  if (other) throw new Error(UNDER_WAY)
   const sent = payment && (await underWay(pool, payment))
   if (!sent) throw new Error('the payment was under way, and has ended now')
   await wire.broadcast(sent)
@@ -143,10 +147,17 @@ async function placeOnce(pool: Pool, wallet: Wallet, { wire, payment }: Order, f
 
 async function underWay(pool: Pool, payment: Buffer): Promise<Signed | undefined> {
   const { rows } = await pool.query<Row>(
-    `SELECT ${COLUMNS} FROM hub.sent_transaction WHERE payment = $1`,
+    `SELECT ${COLUMNS} FROM hub.sent_payment JOIN hub.sent_transaction USING (hash)
+     WHERE payment = $1`,
     [payment],
   )
   return rows[0] && signed(rows[0])
+}
+
+/** False: one of the payments is in another transaction. */
+function isUnderWay(error: unknown): false {
+  if (error instanceof DatabaseError && error.constraint === 'sent_payment_pkey') return false
+  throw error
 }
 
 const COLUMNS = 'nonce, hash, raw'

@@ -14,7 +14,7 @@ import { accountGas } from '../../../../jobs/gas.ts'
 import { fund } from '../../../../server/sandbox/wallets.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { type Stack, startStack } from '../stack.ts'
-import { prepare, proxyNode, shop } from './world.ts'
+import { oneByOne, prepare, proxyNode, shop } from './world.ts'
 
 const GWEI = 1_000_000_000n
 const ETH_PRICE = usd('3000')
@@ -44,7 +44,7 @@ describe('the books of gas', function () {
   }
   const settle = async (times = 1, by = facilitator): Promise<Hex[]> => {
     const payments = await Promise.all(Array.from({ length: times }, () => prepare(stack)))
-    const ends = await Promise.all(payments.map((args) => shop(stack, by).settle(...args)))
+    const ends = await Promise.all(payments.map((args) => shop(stack, oneByOne(by)).settle(...args)))
     expect(ends.map(({ outcome }) => outcome)).to.deep.equal(Array(times).fill('settled'))
     return ends.map(({ tx }) => tx!)
   }

@@ -8,7 +8,7 @@ import { createPool } from '../../../../core/db/pool.ts'
 import type { Hex } from '../../../../core/payments/asset.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { NETWORK, type Stack, startStack } from '../stack.ts'
-import { type Prepared, prepare, proxyNode, type Served, shop } from './world.ts'
+import { oneByOne, type Prepared, prepare, proxyNode, type Served, shop } from './world.ts'
 
 const SETTLER = fileURLToPath(new URL('./settler.ts', import.meta.url))
 
@@ -187,7 +187,7 @@ describe('a gas wallet whose transactions are kept in the database', function ()
       method === 'eth_getTransactionCount' ? { result: `0x${first.toString(16)}` } : undefined,
     )
     const payments = await Promise.all(Array.from({ length: 5 }, () => prepare(stack)))
-    const offers = shop(stack, facilitator(lagging.url))
+    const offers = shop(stack, oneByOne(facilitator(lagging.url)))
     const ends = await Promise.all(payments.map((args) => offers.settle(...args)))
     expect(ends.map(({ outcome }) => outcome)).to.deep.equal(Array(5).fill('settled'))
     expect(await count()).to.equal(first + 5)

@@ -2,11 +2,12 @@ import { createInterface } from 'node:readline'
 import { createPool } from '../../../../core/db/pool.ts'
 import { localFacilitator } from '../../../../core/payments/facilitators/local.ts'
 import { createOffers } from '../../../../core/payments/offers.ts'
+import { oneByOne } from './world.ts'
 
 /**
  * A process that settles with the key it is given. It says `ready`; for each line of its input, a
- * list of payments with their requirements, it settles all of them at once and prints how they
- * ended as a line of JSON.
+ * list of payments with their requirements, it settles all of them at once, each by a transaction
+ * of its own, and prints how they ended as a line of JSON.
  */
 const [rpcUrl = '', key = '', databaseUrl = '', network = '', payTo = ''] = process.argv.slice(2)
 const facilitator = localFacilitator({
@@ -16,7 +17,11 @@ const facilitator = localFacilitator({
   pollMs: 20,
   pool: createPool(databaseUrl, { max: 4, role: 'hub_app' }),
 })
-const offers = createOffers({ facilitator, payTo: payTo as `0x${string}`, network })
+const offers = createOffers({
+  facilitator: oneByOne(facilitator),
+  payTo: payTo as `0x${string}`,
+  network,
+})
 process.stdout.write('ready\n')
 for await (const line of createInterface({ input: process.stdin })) {
   const payments: Parameters<typeof offers.settle>[] = JSON.parse(line)

@@ -26,6 +26,13 @@ export async function prepare({ offers, wallets }: Stack) {
 export const shop = ({ payTo }: Stack, facilitator: Facilitator) =>
   createOffers({ facilitator, payTo, network: NETWORK })
 
+/** One that deals with each payment alone, by a transaction of its own. */
+export const oneByOne = (facilitator: Facilitator): Facilitator => ({
+  verify: (...args) => facilitator.verify(...args),
+  settle: (...args) => facilitator.settle(...args),
+  getSupported: () => facilitator.getSupported(),
+})
+
 /** A server on this machine, until `close`. */
 export interface Served {
   readonly url: string

@@ -1,0 +1,71 @@
+import {
+  type Address,
+  decodeFunctionResult,
+  encodeFunctionData,
+  parseAbi,
+  parseSignature,
+} from 'viem'
+import type { Asset, Hex } from '../asset.ts'
+import type { Facilitator } from '../facilitator.ts'
+import type { Payment } from '../payment.ts'
+import type { Call } from './sender.ts'
+
+/** Multicall3: at the same address on every chain. USDC does not care who brings a payment. */
+const MULTICALL3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
+
+const ABI = parseAbi([
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+  'struct Call { address target; bytes callData; }',
+  'struct Result { bool success; bytes returnData; }',
+  'function tryAggregate(bool requireSuccess, Call[] calls) returns (Result[] results)',
+])
+
+/** A payment by the signature of a private key, as facilitators are given it. */
+export interface KeyPayment {
+  readonly args: Parameters<Facilitator['settle']>
+  readonly authorization: Payment['payload']['authorization']
+  readonly signature: Hex
+}
+
+/** Undefined for one signed by a contract, which may need more than the token. */
+export function keyPayment(args: KeyPayment['args']): KeyPayment | undefined {
+  const { authorization, signature } = args[0].payload as Partial<KeyPayment>
+  const isOfKey = signature !== undefined && /^0x[0-9a-fA-F]{130}$/.test(signature)
+  return authorization && isOfKey ? { args, authorization, signature } : undefined
+}
+
+/** All of the payments, or none. A single one goes to the token directly. */
+export function allOf({ address }: Asset, payments: readonly KeyPayment[]): Call {
+  const [first, ...more] = payments
+  if (first && more.length === 0) return { to: address, data: transferOf(first) }
+  return aggregate(address, payments, true)
+}
+
+/** Each payment that can be made. What came of them: `outcomesOf`. */
+export const eachOf = ({ address }: Asset, payments: readonly KeyPayment[]): Call =>
+  aggregate(address, payments, false)
+
+/** Whether each payment of `eachOf` was made, in order. */
+export const outcomesOf = (data: Hex): readonly boolean[] =>
+  decodeFunctionResult({ abi: ABI, functionName: 'tryAggregate', data }).map((each) => each.success)
+
+function aggregate(target: Hex, payments: readonly KeyPayment[], all: boolean): Call {
+  const calls = payments.map((payment) => ({ target, callData: transferOf(payment) }))
+  const data = encodeFunctionData({ abi: ABI, functionName: 'tryAggregate', args: [all, calls] })
+  return { to: MULTICALL3, data }
+}
+
+function transferOf({ authorization, signature }: KeyPayment): Hex {
+  const { from, to, nonce } = authorization
+  const [value, after, before] = [
+    authorization.value,
+    authorization.validAfter,
+    authorization.validBefore,
+  ].map(BigInt) as [bigint, bigint, bigint]
+  const { r, s, yParity } = parseSignature(signature)
+  return encodeFunctionData({
+    abi: ABI,
+    functionName: 'transferWithAuthorization',
+    args: [from, to, value, after, before, nonce, 27 + yParity, r, s],
+  })
+}
