@@ -44,7 +44,9 @@ describe('the books of gas', function () {
   }
   const settle = async (times = 1, by = facilitator): Promise<Hex[]> => {
     const payments = await Promise.all(Array.from({ length: times }, () => prepare(stack)))
-    const ends = await Promise.all(payments.map((args) => shop(stack, oneByOne(by)).settle(...args)))
+    const ends = await Promise.all(
+      payments.map((args) => shop(stack, oneByOne(by)).settle(...args)),
+    )
     expect(ends.map(({ outcome }) => outcome)).to.deep.equal(Array(times).fill('settled'))
     return ends.map(({ tx }) => tx!)
   }
