@@ -500,6 +500,15 @@ CREATE TABLE hub.provider (
 );
 GRANT INSERT, SELECT, UPDATE ON hub.provider TO hub_app;
 
+CREATE TABLE hub.rate_window (
+  key text NOT NULL,
+  hits integer NOT NULL,
+  ends_at timestamp with time zone NOT NULL,
+  CONSTRAINT rate_window_pkey PRIMARY KEY (key),
+  CONSTRAINT rate_window_hits_check CHECK ((hits > 0))
+) WITH (fillfactor=50, autovacuum_vacuum_threshold=1000);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.rate_window TO hub_app;
+
 CREATE TABLE hub.reconciliation (
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
   wallet hub.wallet NOT NULL,
