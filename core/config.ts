@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 import { Environment } from './environment.ts'
 import { type Micros, usd } from './money.ts'
+import type { RateStore } from './usage/open-windows.ts'
 
 /** The only reader of the environment. Everything else is handed the frozen `Config`. */
 
@@ -60,7 +61,18 @@ export interface Config {
   readonly shards: number
   /** Whether the server runs the jobs too; off where `npm run jobs` has processes of its own. */
   readonly jobs: boolean
+  /** Processes that serve on the one port. */
+  readonly workers: number
+  readonly rateStore: RateStore
+  readonly drain: Drain
   readonly databaseUrl: string | undefined
+  /**
+   * Past a pooler that gives connections out by the transaction, for what needs a session:
+   * migrations, jobs, notifications. With it, `databaseUrl` is taken to be such a pooler's.
+   */
+  readonly databaseDirectUrl: string | undefined
+  /** Where spans go (OTLP over HTTP); undefined: nowhere, and none are made. */
+  readonly otlpEndpoint: string | undefined
   /** `name.test=127.0.0.1:port` pairs that the egress guard lets through, in the sandbox alone. */
   readonly sandboxHosts: SandboxHosts
   /** Ed25519, signs checkpoints of the ledger; undefined in the sandbox: see `loadSigningKey`. */
@@ -71,6 +83,14 @@ export interface Config {
   readonly secret: (name: string) => string | undefined
   /** What no log may show: addresses that may hold keys, wallets, and the secrets of plugins. */
   readonly secrets: readonly string[]
+}
+
+/** How a process stops, in seconds. */
+export interface Drain {
+  /** Says that it is not ready, and serves on, until load balancers have noticed. */
+  readonly delay: number
+  /** Requests at work get this long to finish; then they are cut off. */
+  readonly grace: number
 }
 
 /** A configuration that cannot work; the message names every variable and what it lacks. */
@@ -121,7 +141,12 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     gas: { ethPrice: e.HUB_ETH_PRICE ?? SANDBOX_ETH_PRICE, lowGwei: e.HUB_GAS_LOW_GWEI },
     shards: e.HUB_SHARDS,
     jobs: e.HUB_JOBS === 'on',
+    workers: e.HUB_WORKERS,
+    rateStore: rateStoreOf(e, production !== undefined),
+    drain: { delay: e.HUB_DRAIN_DELAY ?? (production ? 5 : 0), grace: e.HUB_DRAIN_SECONDS },
     databaseUrl: e.DATABASE_URL,
+    databaseDirectUrl: e.DATABASE_DIRECT_URL,
+    otlpEndpoint: e.OTEL_EXPORTER_OTLP_ENDPOINT,
     sandboxHosts,
     signingKey: e.HUB_SIGNING_KEY,
     production,
@@ -131,7 +156,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 }
 
 const SECRET = new RegExp(
-  '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|(DATABASE|RPC|X402_FACILITATOR)_URL|X402_FACILITATOR_TOKEN|' +
+  '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|(DATABASE|DATABASE_DIRECT|REDIS|RPC|X402_FACILITATOR)_URL|' +
+    'X402_FACILITATOR_TOKEN|OTEL_EXPORTER_OTLP_(ENDPOINT|HEADERS)|' +
     '(SPEND_WALLET|GAS_WALLET|HUB_SIGNING)_KEY)$',
 )
 /** Shorter ones would take harmless words out of every line. */
@@ -178,6 +204,19 @@ function facilitatorOf(e: Environment): ProductionChain['facilitator'] {
     throw new ConfigError('Set X402_FACILITATOR_TOKEN or X402_FACILITATOR_AUTH, not both.')
   }
   return { url, ...(token && { token }), ...(authModule && { authModule: resolve(authModule) }) }
+}
+
+/**
+ * Exact unless somebody wants it otherwise: only a sandbox of one process is known to be alone, and
+ * may count in its memory.
+ */
+function rateStoreOf(e: Environment, isProduction: boolean): RateStore {
+  if (e.HUB_RATE_STORE === 'memory' && e.HUB_WORKERS > 1) {
+    throw new ConfigError('HUB_RATE_STORE=memory is for one process: unset HUB_WORKERS, or it.')
+  }
+  if (e.HUB_RATE_STORE !== undefined) return e.HUB_RATE_STORE
+  if (e.REDIS_URL !== undefined) return { redisUrl: e.REDIS_URL }
+  return isProduction || e.HUB_WORKERS > 1 ? 'database' : 'memory'
 }
 
 function hostsOf(text: string): SandboxHosts {

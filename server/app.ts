@@ -4,12 +4,13 @@ import helmet from 'koa-helmet'
 import { Fault, type FaultCode } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { newRequestId, send } from './exchange.ts'
+import { type Observers, observe } from './observe.ts'
 import { faultOf, problem } from './problem.ts'
 import { type ProxyPorts, proxyDoor } from './proxy/door.ts'
 import type { AnyRoute } from './rest/route.ts'
 import { type RestPorts, serveRest } from './rest/serve.ts'
 
-export interface Doors extends RestPorts, ProxyPorts {
+export interface Doors extends RestPorts, ProxyPorts, Observers {
   readonly routes: readonly AnyRoute[]
   readonly openapi: () => Readonly<Record<string, unknown>>
   /** Of the addresses in X-Forwarded-For, so many are believed: the last ones. */
@@ -29,6 +30,7 @@ export function createApp(doors: Doors): Koa {
     const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1')
     router.register(path, [route.method.toLowerCase()], serveRest(route, doors))
   }
+  app.use(observe(doors))
   app.use(errors(doors))
   app.use(helmet())
   app.use(proxyDoor(doors))

@@ -11,8 +11,10 @@ import { Idempotency } from '../core/usage/idempotency.ts'
 import { KeptAnswers } from '../core/usage/kept-answers.ts'
 import { RateLimits } from '../core/usage/rate-limit.ts'
 import { Standing } from '../core/usage/standing.ts'
+import type { Windows } from '../core/usage/windows.ts'
 import { createApp } from './app.ts'
 import type { HubOptions } from './hub.ts'
+import type { Observers } from './observe.ts'
 import { createAuthenticate, createLimitRate } from './proxy/authenticate.ts'
 import { call, type Steps } from './proxy/call.ts'
 import { PROXY_PATH } from './proxy/door.ts'
@@ -25,6 +27,8 @@ import { createIdempotent } from './proxy/idempotent.ts'
 import { createQuote } from './proxy/quote.ts'
 import { createRecord } from './proxy/record.ts'
 import { createRespond } from './proxy/respond.ts'
+import { settle } from './proxy/settle.ts'
+import { traced } from './proxy/traced.ts'
 import { callRoutes } from './rest/calls.ts'
 import { catalogRoutes } from './rest/catalog.ts'
 import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
@@ -52,12 +56,16 @@ const housekeeping = ({ money: { chain, treasury, spend, gas, finality } }: HubO
 })
 
 /** What doors stand on. */
-export type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality'> & {
-  readonly pool: Pool
-  readonly offers: ReturnType<typeof createOffers>
-  readonly catalog: Awaited<ReturnType<typeof openCatalog>>
-  readonly calls: CallLog
-}
+export type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality'> &
+  Observers & {
+    readonly pool: Pool
+    readonly offers: ReturnType<typeof createOffers>
+    readonly catalog: Awaited<ReturnType<typeof openCatalog>>
+    readonly calls: CallLog
+    readonly windows: Windows
+    /** What all processes that serve have counted, for Prometheus. */
+    readonly counted: () => Promise<string>
+  }
 
 /** Joins the steps of a call, and the REST routes, to core. */
 export function openDoors(core: Core, options: HubOptions) {
@@ -65,7 +73,7 @@ export function openDoors(core: Core, options: HubOptions) {
   const { baseUrl, version, sandbox, holdMarginSeconds } = options
   const quota = new FreeQuota(ledger)
   const standing = new Standing(pool)
-  const limits = new RateLimits()
+  const limits = new RateLimits(core.windows, (policy) => core.meters.refused(policy))
   const keys = new KeyRing(pool)
   const record = createRecord(calls, clock)
   const answers = new KeptAnswers(pool, options.signingKey.secretFor('kept-answers'))
@@ -84,18 +92,19 @@ export function openDoors(core: Core, options: HubOptions) {
       minX402: options.minX402,
     },
   )
-  const steps: Steps = {
+  const steps: Steps = traced({
     authenticate: createAuthenticate(keys, (slug) => CREDITS_ONLY.has(slug)),
     limitRate: createLimitRate(limits, standing),
     quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY),
     fund: createIdempotent(fund, { idempotency, standing, clock, holdMarginSeconds }),
     handle: createHandle(log, record, CREDITS_ONLY),
+    settle,
     respond: createRespond(record),
-  }
+  })
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
   const routes = [
-    ...healthRoutes(pool, { version, sandbox }),
-    ...metricsRoutes({ pool, metricsToken: options.metricsToken, ...housekeeping(options) }),
+    ...healthRoutes(pool, { version, sandbox }, core.draining),
+    ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...housekeeping(options) }),
     ...registrationRoutes(pool, ledger, limits, site),
     ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
     ...walletRoutes({ pool, standing, clock }),
@@ -105,6 +114,7 @@ export function openDoors(core: Core, options: HubOptions) {
     ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
   ]
   return createApp({
+    ...core,
     routes,
     openapi: () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH }),
     call: (request) => call(steps, request),
@@ -114,6 +124,5 @@ export function openDoors(core: Core, options: HubOptions) {
     standing,
     baseUrl,
     proxies: options.proxies,
-    log,
   })
 }

@@ -25,7 +25,10 @@ import { OutgoingSwitch } from '../core/payments/switch.ts'
 import type { Host, Plugin } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { CallLog } from '../core/usage/calls.ts'
+import { openWindows, type RateStore } from '../core/usage/open-windows.ts'
 import { CREDITS_ONLY, openDoors } from './doors.ts'
+import { Meters } from './meters.ts'
+import type { Spans } from './telemetry.ts'
 
 /** Chain, facilitator and wallets: what a sandbox makes for itself and production configures. */
 export interface Money {
@@ -44,6 +47,8 @@ export interface Money {
 
 export interface HubOptions {
   readonly databaseUrl: string
+  /** Past a pooler, for what needs a session; undefined: `databaseUrl` is direct itself. */
+  readonly databaseDirectUrl?: string | undefined
   readonly money: Money
   readonly plugins: readonly Plugin[]
   /** Plugins that are lent the wallet that pays sellers. */
@@ -57,6 +62,7 @@ export interface HubOptions {
   readonly commissionBps: number
   readonly outflow: Config['outflow']
   readonly minX402: Micros
+  readonly rateStore: RateStore
   readonly proxies: number
   /** Shards of the ledger, if this is a new installation. */
   readonly shards: number
@@ -64,6 +70,11 @@ export interface HubOptions {
   readonly holdMarginSeconds: number
   /** What callers see; asked when it is needed, since a port may be chosen late. */
   readonly baseUrl: () => string
+  /** Whether the process is about to stop. */
+  readonly draining?: () => boolean
+  readonly spans?: Spans | undefined
+  /** Makes one text of what the processes have counted that serve together. @defaultValue our own */
+  readonly together?: (meters: Meters) => () => Promise<string>
   readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>
   readonly signingKey: SigningKey
   readonly secret: (name: string) => string | undefined
@@ -85,17 +96,27 @@ export interface Hub {
 /** Nothing that a caller waits for takes the database so long, unless it cannot be reached. */
 const ANSWER_MS = 20_000
 
-/** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
-export async function openHub(options: HubOptions): Promise<Hub> {
-  const { databaseUrl, money, clock, log } = options
-  await migrate(databaseUrl, { log: (text) => log.info(text) })
+async function openStores(options: HubOptions, meters: Meters) {
+  const { databaseUrl, databaseDirectUrl, log } = options
+  await migrate(databaseDirectUrl ?? databaseUrl, { log: (text) => log.info(text) })
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection broke')
-  const shared = { role: 'hub_app', answerMs: ANSWER_MS, onError }
+  const pooled = databaseDirectUrl !== undefined
+  const shared = { role: 'hub_app', answerMs: ANSWER_MS, pooled, onError }
   const pool = createPool(databaseUrl, { max: 20, ...shared })
   const books = createPool(databaseUrl, { max: 8, ...shared })
+  meters.watch({ hub: pool, ledger: books })
   await pool.query('SELECT ledger.ensure_partitions()')
   const shards = await openShards(pool, options.shards)
-  const ledger = new Ledger(books, { shards })
+  const ledger = new Ledger(books, { shards, onBatch: (operations) => meters.batch(operations) })
+  return { pool, books, ledger }
+}
+
+/** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
+export async function openHub(options: HubOptions): Promise<Hub> {
+  const { money, clock, log, draining = () => false } = options
+  const meters = new Meters()
+  const { pool, books, ledger } = await openStores(options, meters)
+  const windows = await openWindows(options.rateStore, pool, log)
   const egress = createEgress({ ...options.egress, userAgent: `AgentHub/${options.version}` })
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
   const ports: ResolvePorts = { ...core, ...money, clock, log, asset: USDC_BASE }
@@ -128,7 +149,10 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     clock,
   })
   const calls = new CallLog(pool, log)
-  const answer = openDoors({ ...core, offers, catalog, calls, clock, log }, options).callback()
+  const counted = options.together?.(meters) ?? (() => meters.text())
+  const observers = { log, meters, counted, spans: options.spans, draining }
+  const parts = { ...core, ...observers, windows, offers, catalog, calls, clock }
+  const answer = openDoors(parts, options).callback()
   return {
     pool,
     ledger,
@@ -137,6 +161,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     async close() {
       await calls.flush()
       await egress.close()
+      await windows.close()
       await Promise.all([pool.end(), books.end()])
     },
   }

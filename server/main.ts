@@ -13,6 +13,7 @@ import { FINALITY_BLOCKS } from './real-money.ts'
 import { firstAgent } from './sandbox/agent.ts'
 import { SANDBOX_FINALITY } from './sandbox/start.ts'
 import { type Parts, startHub } from './start.ts'
+import { isWorker, startWorkers, work } from './workers.ts'
 
 /** The composition root: the one file that sees core, plugins, jobs and doors together. */
 const parts: Parts = { plugins, privileged, startJobs }
@@ -51,7 +52,9 @@ const tell = (text: string): void => {
 async function serve(): Promise<number> {
   const config = readConfig()
   const log = logOf(config, config.production ? config.logLevel : quieter(config.logLevel))
-  const running = await startHub({ config, parts, log })
+  const options = { config, parts, log }
+  if (isWorker()) process.exit(await work(options, untilSignal()))
+  const running = await (config.workers > 1 ? startWorkers : startHub)(options)
   const { sandbox, url } = running
   const { dataDir } = config
   const stopped = untilSignal()
@@ -76,10 +79,16 @@ async function jobs(): Promise<number> {
   return 0
 }
 
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+
 /** Resolves at the first Ctrl-C or SIGTERM; the second one ends the process as usual. */
 const untilSignal = (): Promise<void> =>
   new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+    const stop = (): void => {
+      for (const signal of SIGNALS) process.off(signal, stop)
+      resolve()
+    }
+    for (const signal of SIGNALS) process.on(signal, stop)
   })
 
 const logOf = ({ secrets }: Config, level: Config['logLevel']) =>

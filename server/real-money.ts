@@ -24,10 +24,12 @@ export async function openRealMoney(
   { rpcUrl, treasury, spendKey, facilitator: by }: ProductionChain,
   databaseUrl: string,
   log: Log,
+  /** See `PoolOptions`. */
+  pooled = false,
 ): Promise<{ readonly money: Money; readonly stop: () => Promise<void> }> {
   const chain = openChain({ rpcUrl, network })
   const spend = privateKeyToAccount(spendKey)
-  const pool = createPool(databaseUrl, { max: 4, role: 'hub_app' }) // used after the migration
+  const pool = createPool(databaseUrl, { max: 4, role: 'hub_app', pooled }) // once it is migrated
   const settling =
     'url' in by
       ? await remote(by, chain, [treasury, spend.address], log)

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Clock, patience, systemClock } from '../core/clock.ts'
-import { type Config, ConfigError } from '../core/config.ts'
+import { type Clock, sleep, systemClock } from '../core/clock.ts'
+import type { Config } from '../core/config.ts'
+import { createPool } from '../core/db/pool.ts'
 import { derivedUuid } from '../core/ids.ts'
 import { SPEND } from '../core/ledger/postings.ts'
 import type { Log } from '../core/log.ts'
@@ -10,9 +9,10 @@ import type { Hex } from '../core/payments/asset.ts'
 import type { GasWallet } from '../core/payments/facilitators/gas-wallet.ts'
 import type { Plugin } from '../core/plugin.ts'
 import { loadSigningKey, type SigningKey } from '../core/signing-key.ts'
-import { type Hub, openHub } from './hub.ts'
+import { type Hub, type HubOptions, type Money, openHub } from './hub.ts'
+import { drain, hostOf, listen } from './listen.ts'
 import { openRealMoney } from './real-money.ts'
-import { type Sandbox, startSandbox } from './sandbox/start.ts'
+import { joinSandbox, type Sandbox, type SandboxPlace, startSandbox } from './sandbox/start.ts'
 
 /** What jobs need beside what resolves payments. */
 interface JobExtras {
@@ -39,12 +39,18 @@ export interface StartOptions {
   readonly clock?: Clock
   /** Whether to listen; a process for the jobs alone does not. @defaultValue true */
   readonly doors?: boolean
+  /** The sandbox that another process of this hub has started. */
+  readonly place?: SandboxPlace | undefined
+  /** See HubOptions. */
+  readonly together?: HubOptions['together']
   /** See HubOptions. @defaultValue 60 */
   readonly holdMarginSeconds?: number
 }
 
 export interface RunningHub {
   readonly url: string
+  /** Where it listens; 0: nowhere. */
+  readonly port: number
   readonly hub: Hub
   readonly databaseUrl: string
   /** Undefined in production. */
@@ -53,8 +59,6 @@ export interface RunningHub {
   stop(): Promise<void>
 }
 
-/** Requests at work get this long to finish when the hub stops. */
-const DRAIN_MS = 10_000
 /** Before every other entry; only the order within its month matters. */
 const BOOKS_OPENED = new Date('2026-11-01T00:00:00Z')
 
@@ -69,15 +73,14 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     for (const each of stops.splice(0).reverse()) await each()
   }
   try {
-    const { production, dataDir, databaseUrl } = config
-    const sandbox = production ? undefined : await startSandbox({ dataDir, databaseUrl, log })
-    if (sandbox) stops.push(() => sandbox.stop())
-    const url = sandbox?.databaseUrl ?? databaseUrl!
-    const real = production && (await openRealMoney(production, url, log))
-    if (real) stops.push(() => real.stop())
-    const money = sandbox?.money ?? real!.money
+    const { sandbox, money, url, ...around } = await surroundingsOf(options)
+    stops.push(() => around.stop())
     const signingKey = await loadSigningKey(config)
+    const spans = await spansOf(config)
+    if (spans) stops.push(() => spans.close())
+    let port = 0
     let address = ''
+    let draining = false
     const hub = await openHub({
       ...config,
       ...parts,
@@ -88,6 +91,9 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       admins: adminsOf(config, sandbox),
       holdMarginSeconds: options.holdMarginSeconds ?? 60,
       baseUrl: () => config.baseUrl ?? address,
+      draining: () => draining,
+      spans,
+      ...(options.together && { together: options.together }),
       egress: {
         sandboxHosts: new Map([...(sandbox?.hosts ?? []), ...config.sandboxHosts]),
         allowedPorts: config.egressPorts,
@@ -97,23 +103,71 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       log,
     })
     stops.push(() => hub.close())
-    if (sandbox) await openBooks(hub, sandbox)
+    if (sandbox && !options.place) await openBooks(hub, sandbox)
     if (config.jobs) {
-      const wallets = { treasury: money.treasury, spend: money.spend.address }
-      const gas = money.gas && { wallet: money.gas, ...config.gas }
-      const extras = { pool: hub.pool, signingKey, wallets, gas }
-      const running = await parts.startJobs(url, { ...hub.ports, ...extras })
-      stops.push(() => running.stop())
+      const jobs = await runJobs(options, hub, { url, money, signingKey })
+      stops.push(() => jobs.stop())
     }
     if (options.doors ?? true) {
-      const server = await listen(hub, config)
-      stops.push(() => drain(server))
-      address = `http://${hostOf(config.host)}:${(server.address() as AddressInfo).port}`
+      const server = await listen(hub.handler, config)
+      stops.push(async () => {
+        draining = true
+        await sleep(config.drain.delay * 1_000)
+        await drain(server, config.drain)
+      })
+      port = (server.address() as AddressInfo).port
+      address = `http://${hostOf(config.host)}:${port}`
     }
-    return { url: config.baseUrl ?? address, hub, databaseUrl: url, sandbox, stop }
+    return { url: config.baseUrl ?? address, port, hub, databaseUrl: url, sandbox, stop }
   } catch (error) {
     await stop()
     throw error
+  }
+}
+
+interface Surroundings {
+  readonly url: string
+  readonly money: Money
+  readonly sandbox: Sandbox | undefined
+  stop(): Promise<void>
+}
+
+async function surroundingsOf({ config, log, place }: StartOptions): Promise<Surroundings> {
+  const { production, dataDir, databaseUrl, databaseDirectUrl } = config
+  if (production) {
+    const pooled = databaseDirectUrl !== undefined
+    const { money, stop } = await openRealMoney(production, databaseUrl!, log, pooled)
+    return { url: databaseUrl!, money, sandbox: undefined, stop }
+  }
+  const sandbox = await (place ? joinSandbox(dataDir, place) : startSandbox({ ...config, log }))
+  const { money, databaseUrl: url } = sandbox
+  return { url, money, sandbox, stop: () => sandbox.stop() }
+}
+
+async function spansOf({ otlpEndpoint, version }: Config) {
+  if (otlpEndpoint === undefined) return undefined
+  const { openSpans } = await import('./telemetry.ts') // who wants none does not wait for it
+  return openSpans(otlpEndpoint, version)
+}
+
+/** The jobs need sessions that last: their queue has locks, and readers of the journal listen. */
+async function runJobs(
+  { config, parts }: StartOptions,
+  hub: Hub,
+  surroundings: { readonly url: string; readonly money: Money; readonly signingKey: SigningKey },
+): Promise<{ stop(): Promise<void> }> {
+  const { url, money, signingKey } = surroundings
+  const { databaseDirectUrl: direct } = config
+  const pool = direct === undefined ? hub.pool : createPool(direct, { max: 10, role: 'hub_app' })
+  const wallets = { treasury: money.treasury, spend: money.spend.address }
+  const gas = money.gas && { wallet: money.gas, ...config.gas }
+  const extras = { pool, signingKey, wallets, gas }
+  const running = await parts.startJobs(direct ?? url, { ...hub.ports, ...extras })
+  return {
+    async stop() {
+      await running.stop()
+      if (pool !== hub.pool) await pool.end()
+    },
   }
 }
 
@@ -131,38 +185,4 @@ async function openBooks({ ledger }: Hub, { money, spendOpening }: Sandbox): Pro
   const id = derivedUuid(BOOKS_OPENED, money.spend.address)
   const event = { type: 'balance.opened', account: SPEND, amount: spendOpening } as const
   await ledger.post(event, { owner, id, meta: { block: String(number) } })
-}
-
-async function listen(hub: Hub, { host, port }: Config): Promise<Server> {
-  const server = createServer(
-    {
-      headersTimeout: 10_000,
-      requestTimeout: 30_000,
-      connectionsCheckingInterval: 1_000,
-      maxHeaderSize: 32_768,
-    },
-    hub.handler,
-  )
-  server.listen(port, host)
-  try {
-    await once(server, 'listening')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
-    throw new ConfigError(`Port ${port} is taken: set HUB_PORT to another one.`, { cause: error })
-  }
-  return server
-}
-
-async function drain(server: Server): Promise<void> {
-  const closed = once(server, 'close')
-  server.close()
-  server.closeIdleConnections()
-  await Promise.race([closed, patience(DRAIN_MS)])
-  server.closeAllConnections()
-}
-
-/** How to reach an address that one listens on: "all of them" is reached on loopback. */
-const hostOf = (host: string): string => {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
-  return host.includes(':') ? `[${host}]` : host
 }

@@ -70,6 +70,7 @@ export async function openCatalog(
     for (const service of services) {
       written.push(...(await writeService(client, service, passThrough, defaultCommissionBps)))
     }
+    await client.query('SELECT hub.index_service(slug) FROM hub.service')
     return written
   })
   return new Catalog(

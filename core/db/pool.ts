@@ -1,6 +1,7 @@
 import { callbackify } from 'node:util'
 import knex, { type Knex } from 'knex'
 import {
+  Client,
   type ClientBase,
   type CustomTypesConfig,
   Pool,
@@ -13,6 +14,11 @@ export interface PoolOptions {
   readonly max?: number
   /** Role that every connection takes from its first statement on, such as `hub_app`. */
   readonly role?: string
+  /**
+   * Whether `url` is a pooler's that gives connections out by the transaction (PgBouncer): then
+   * nothing is left in a session. The login has the role by itself, and its own time limits.
+   */
+  readonly pooled?: boolean
   /** Shown by the database beside the connection. @defaultValue agenthub */
   readonly applicationName?: string
   /** Longest a statement may run, in ms; 0: no limit. @defaultValue 30000 */
@@ -66,18 +72,17 @@ function int8Array(text: string): unknown {
  */
 export function createPool(url: string, options: PoolOptions = {}): Pool {
   const { max = 10, role, applicationName = 'agenthub', onError = () => {} } = options
-  const { statementMs = 30_000, lockMs = 10_000, answerMs = 0 } = options
+  const { statementMs = 30_000, lockMs = 10_000, answerMs = 0, pooled = false } = options
   const pool = new Pool({
     connectionString: url,
     max,
     application_name: applicationName,
-    statement_timeout: statementMs,
-    lock_timeout: lockMs,
+    ...(pooled ? { Client: Nameless } : { statement_timeout: statementMs, lock_timeout: lockMs }),
     query_timeout: answerMs,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     types,
-    ...(role === undefined ? {} : takeRole(role)),
+    ...(role === undefined ? {} : takeRole(role, pooled)),
   })
   pool.on('error', onError)
   // An idle connection reports to the pool; one that is checked out only to its own listeners.
@@ -86,8 +91,8 @@ export function createPool(url: string, options: PoolOptions = {}): Pool {
 }
 
 /** The role is taken at connect, and a connection is not lent out before it was seen to have it. */
-const takeRole = (role: string): PoolConfig => ({
-  options: `-c role=${role}`,
+const takeRole = (role: string, pooled: boolean): PoolConfig => ({
+  ...(pooled ? {} : { options: `-c role=${role}` }),
   verify: (client, done) => {
     callbackify(requireRole)(client, role, (error) => done(error ?? undefined))
   },
@@ -97,10 +102,26 @@ async function requireRole(client: ClientBase, role: string): Promise<void> {
   const { rows } = await client.query<{ name: string }>('SELECT current_user AS name')
   if (rows[0]?.name === role) return
   throw new Error(
-    `The database connection has the role ${rows[0]?.name} instead of ${role}: something between ` +
-      'drops startup options. Connect directly, or let PgBouncer track them.',
+    `The database connection has the role ${rows[0]?.name} instead of ${role}. Connect directly, ` +
+      'or tell of the pooler between: set DATABASE_DIRECT_URL, and make the login of DATABASE_URL ' +
+      `take the role: ALTER ROLE … SET role = ${role}.`,
   )
 }
+
+/** Prepares no statement under a name: the next transaction may meet another connection. */
+class Nameless extends Client {
+  constructor(...options: ConstructorParameters<typeof Client>) {
+    super(...options)
+    const ask = this.query.bind(this) as (...args: unknown[]) => unknown
+    const nameless = (query: unknown, ...rest: unknown[]): unknown => ask(unnamed(query), ...rest)
+    this.query = nameless as typeof this.query
+  }
+}
+
+const unnamed = (query: unknown): unknown =>
+  typeof query === 'object' && query !== null && 'name' in query && !('submit' in query)
+    ? { ...query, name: undefined }
+    : query
 
 /** A query builder over the connections of `pool`. Ending the pool ends it; it owns nothing. */
 export const createKnex = (pool: Pool): Knex =>

@@ -105,6 +105,22 @@ CREATE TABLE hub.cursor (
 );
 GRANT INSERT, SELECT, UPDATE ON hub.cursor TO hub_app;
 
+CREATE TABLE hub.discovery (
+  source text NOT NULL,
+  place jsonb DEFAULT '{}'::jsonb NOT NULL,
+  pass integer DEFAULT 1 NOT NULL,
+  pages integer DEFAULT 0 NOT NULL,
+  rows integer DEFAULT 0 NOT NULL,
+  refused integer DEFAULT 0 NOT NULL,
+  started_at timestamp with time zone DEFAULT now() NOT NULL,
+  finished_at timestamp with time zone,
+  next_at timestamp with time zone DEFAULT now() NOT NULL,
+  failures integer DEFAULT 0 NOT NULL,
+  error text,
+  CONSTRAINT discovery_pkey PRIMARY KEY (source)
+);
+GRANT INSERT, SELECT, UPDATE ON hub.discovery TO hub_app;
+
 CREATE TABLE hub.distrusted_payer (
   payer text NOT NULL,
   until timestamp with time zone NOT NULL,
@@ -180,6 +196,141 @@ CREATE TABLE hub.key_secret (
 CREATE INDEX key_secret_key ON hub.key_secret USING btree (key);
 GRANT INSERT, SELECT, UPDATE ON hub.key_secret TO hub_app;
 
+CREATE TABLE hub.listing (
+  id text NOT NULL,
+  url text NOT NULL,
+  method text NOT NULL,
+  origin text NOT NULL,
+  host text NOT NULL,
+  name text NOT NULL,
+  description text NOT NULL,
+  category text NOT NULL,
+  tags text[] NOT NULL,
+  provider text NOT NULL,
+  scheme text NOT NULL,
+  network text NOT NULL,
+  asset text NOT NULL,
+  pay_to text NOT NULL,
+  price bigint NOT NULL,
+  payable boolean NOT NULL,
+  offers jsonb NOT NULL,
+  input_schema jsonb,
+  output_schema jsonb,
+  state text NOT NULL,
+  reason text,
+  rank smallint NOT NULL,
+  first_seen_at timestamp with time zone DEFAULT now() NOT NULL,
+  listed_at timestamp with time zone,
+  last_verified_at timestamp with time zone,
+  removed_at timestamp with time zone,
+  probed_at timestamp with time zone,
+  next_probe_at timestamp with time zone DEFAULT now(),
+  failures integer DEFAULT 0 NOT NULL,
+  uptime real,
+  latency_p50_ms integer,
+  latency_p95_ms integer,
+  calls integer DEFAULT 0 NOT NULL,
+  delivered integer DEFAULT 0 NOT NULL,
+  CONSTRAINT listing_pkey PRIMARY KEY (id),
+  CONSTRAINT listing_category_check CHECK ((category ~ '^[a-z][a-z0-9-]{0,39}$'::text)),
+  CONSTRAINT listing_check CHECK ((delivered <= calls)),
+  CONSTRAINT listing_check1 CHECK (((state = 'active'::text) = (reason IS NULL))),
+  CONSTRAINT listing_check2 CHECK (((state = 'unlisted'::text) OR (removed_at IS NULL))),
+  CONSTRAINT listing_check3 CHECK (((state <> 'active'::text) OR (last_verified_at IS NOT NULL))),
+  CONSTRAINT listing_description_check CHECK ((length(description) <= 1000)),
+  CONSTRAINT listing_failures_check CHECK ((failures >= 0)),
+  CONSTRAINT listing_id_check CHECK ((id ~ '^ext_[0-9A-Za-z]{22}$'::text)),
+  CONSTRAINT listing_method_check CHECK ((method = ANY (ARRAY['GET'::text, 'HEAD'::text, 'POST'::text, 'PUT'::text, 'PATCH'::text, 'DELETE'::text]))),
+  CONSTRAINT listing_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  CONSTRAINT listing_price_check CHECK ((price > 0)),
+  CONSTRAINT listing_provider_check CHECK (((length(provider) >= 1) AND (length(provider) <= 100))),
+  CONSTRAINT listing_rank_check CHECK (((rank >= 1) AND (rank <= 4))),
+  CONSTRAINT listing_state_check CHECK ((state = ANY (ARRAY['active'::text, 'degraded'::text, 'down'::text, 'unlisted'::text]))),
+  CONSTRAINT listing_tags_check CHECK ((cardinality(tags) <= 12)),
+  CONSTRAINT listing_uptime_check CHECK (((uptime >= (0)::double precision) AND (uptime <= (100)::double precision))),
+  CONSTRAINT listing_url_check CHECK ((length(url) <= 2048)),
+  CONSTRAINT listing_url_method_key UNIQUE (url, method)
+) WITH (fillfactor=80);
+CREATE INDEX listing_due ON hub.listing USING btree (next_probe_at) WHERE (next_probe_at IS NOT NULL);
+CREATE INDEX listing_host ON hub.listing USING btree (host, url, method);
+CREATE INDEX listing_shown ON hub.listing USING btree (listed_at DESC, id) WHERE (state = ANY (ARRAY['active'::text, 'degraded'::text]));
+CREATE TRIGGER listing_added AFTER INSERT ON hub.listing REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION hub.listing_added();
+CREATE TRIGGER listing_changed AFTER UPDATE ON hub.listing FOR EACH ROW WHEN (((((((((((((((((((old.name IS DISTINCT FROM new.name) OR (old.description IS DISTINCT FROM new.description)) OR (old.category IS DISTINCT FROM new.category)) OR (old.tags IS DISTINCT FROM new.tags)) OR (old.provider IS DISTINCT FROM new.provider)) OR (old.network IS DISTINCT FROM new.network)) OR (old.pay_to IS DISTINCT FROM new.pay_to)) OR (old.price IS DISTINCT FROM new.price)) OR (old.offers IS DISTINCT FROM new.offers)) OR (old.input_schema IS DISTINCT FROM new.input_schema)) OR (old.output_schema IS DISTINCT FROM new.output_schema)) OR (old.state IS DISTINCT FROM new.state)) OR (old.reason IS DISTINCT FROM new.reason)) OR (old.last_verified_at IS DISTINCT FROM new.last_verified_at)) OR (old.uptime IS DISTINCT FROM new.uptime)) OR (old.latency_p50_ms IS DISTINCT FROM new.latency_p50_ms)) OR (old.calls IS DISTINCT FROM new.calls)) OR (old.delivered IS DISTINCT FROM new.delivered))) EXECUTE FUNCTION hub.listing_changed();
+GRANT INSERT, SELECT, UPDATE ON hub.listing TO hub_app;
+
+CREATE TABLE hub.listing_change (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  listing text NOT NULL,
+  field text NOT NULL,
+  before text,
+  after text NOT NULL,
+  verified boolean NOT NULL,
+  at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT listing_change_pkey PRIMARY KEY (id),
+  CONSTRAINT listing_change_field_check CHECK ((field = ANY (ARRAY['price'::text, 'pay_to'::text, 'network'::text, 'schema'::text, 'state'::text]))),
+  CONSTRAINT listing_change_listing_fkey FOREIGN KEY (listing) REFERENCES hub.listing(id)
+);
+CREATE INDEX listing_change_listing ON hub.listing_change USING btree (listing, field, id DESC);
+GRANT SELECT ON hub.listing_change TO hub_app;
+
+CREATE TABLE hub.listing_day (
+  listing text NOT NULL,
+  day date NOT NULL,
+  probes integer NOT NULL,
+  up integer NOT NULL,
+  latencies integer[] NOT NULL,
+  CONSTRAINT listing_day_pkey PRIMARY KEY (listing, day),
+  CONSTRAINT listing_day_check CHECK ((up <= probes)),
+  CONSTRAINT listing_day_listing_fkey FOREIGN KEY (listing) REFERENCES hub.listing(id)
+) WITH (fillfactor=80);
+GRANT INSERT, SELECT, UPDATE ON hub.listing_day TO hub_app;
+
+CREATE TABLE hub.listing_owner (
+  host text NOT NULL,
+  principal text NOT NULL,
+  method text NOT NULL,
+  proven_at timestamp with time zone DEFAULT now() NOT NULL,
+  opted_out_at timestamp with time zone,
+  opt_out_reason text,
+  CONSTRAINT listing_owner_pkey PRIMARY KEY (host),
+  CONSTRAINT listing_owner_method_check CHECK ((method = ANY (ARRAY['file'::text, 'meta'::text, 'dns'::text]))),
+  CONSTRAINT listing_owner_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id)
+);
+GRANT INSERT, SELECT, UPDATE ON hub.listing_owner TO hub_app;
+
+CREATE TABLE hub.listing_probe (
+  listing text NOT NULL,
+  at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  outcome text NOT NULL,
+  status smallint,
+  latency_ms integer,
+  price bigint,
+  pay_to text,
+  CONSTRAINT listing_probe_pkey PRIMARY KEY (listing, at),
+  CONSTRAINT listing_probe_listing_fkey FOREIGN KEY (listing) REFERENCES hub.listing(id)
+);
+CREATE INDEX listing_probe_age ON hub.listing_probe USING btree (at);
+GRANT DELETE, INSERT, SELECT ON hub.listing_probe TO hub_app;
+
+CREATE TABLE hub.listing_source (
+  source text NOT NULL,
+  key text NOT NULL,
+  listing text,
+  reason text,
+  claim jsonb NOT NULL,
+  digest bytea NOT NULL,
+  pass integer NOT NULL,
+  gone boolean DEFAULT false NOT NULL,
+  first_seen_at timestamp with time zone DEFAULT now() NOT NULL,
+  seen_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT listing_source_pkey PRIMARY KEY (source, key),
+  CONSTRAINT listing_source_check CHECK (((listing IS NULL) <> (reason IS NULL))),
+  CONSTRAINT listing_source_listing_fkey FOREIGN KEY (listing) REFERENCES hub.listing(id)
+);
+CREATE INDEX listing_source_listing ON hub.listing_source USING btree (listing) WHERE (listing IS NOT NULL);
+CREATE INDEX listing_source_refused ON hub.listing_source USING btree (source, reason) WHERE (listing IS NULL);
+GRANT INSERT, SELECT, UPDATE ON hub.listing_source TO hub_app;
+
 CREATE TABLE hub.low_balance (
   account bigint NOT NULL,
   shard smallint NOT NULL,
@@ -232,6 +383,18 @@ CREATE TABLE hub.outgoing_switch (
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.outgoing_switch FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.outgoing_switch FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON hub.outgoing_switch TO hub_app;
+
+CREATE TABLE hub.payee_day (
+  pay_to text NOT NULL,
+  day date NOT NULL,
+  payments integer NOT NULL,
+  amount bigint NOT NULL,
+  CONSTRAINT payee_day_pkey PRIMARY KEY (pay_to, day),
+  CONSTRAINT payee_day_amount_check CHECK ((amount > 0)),
+  CONSTRAINT payee_day_pay_to_check CHECK ((pay_to ~ '^0x[0-9a-f]{40}$'::text)),
+  CONSTRAINT payee_day_payments_check CHECK ((payments > 0))
+);
+GRANT INSERT, SELECT, UPDATE ON hub.payee_day TO hub_app;
 
 CREATE TABLE hub.payment_claim (
   network text NOT NULL,
@@ -337,6 +500,15 @@ CREATE TABLE hub.provider (
 );
 GRANT INSERT, SELECT, UPDATE ON hub.provider TO hub_app;
 
+CREATE TABLE hub.rate_window (
+  key text NOT NULL,
+  hits integer NOT NULL,
+  ends_at timestamp with time zone NOT NULL,
+  CONSTRAINT rate_window_pkey PRIMARY KEY (key),
+  CONSTRAINT rate_window_hits_check CHECK ((hits > 0))
+) WITH (fillfactor=50, autovacuum_vacuum_threshold=1000);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.rate_window TO hub_app;
+
 CREATE TABLE hub.reconciliation (
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
   wallet hub.wallet NOT NULL,
@@ -413,6 +585,30 @@ GRANT UPDATE ON hub.reconciliation_exception(author) TO hub_app;
 GRANT UPDATE ON hub.reconciliation_exception(explanation) TO hub_app;
 GRANT UPDATE ON hub.reconciliation_exception(answer) TO hub_app;
 GRANT UPDATE ON hub.reconciliation_exception(answer_id) TO hub_app;
+
+CREATE TABLE hub.search_document (
+  kind text NOT NULL,
+  id text NOT NULL,
+  name text NOT NULL,
+  provider text NOT NULL,
+  category text NOT NULL,
+  tags text[] NOT NULL,
+  description text NOT NULL,
+  words text NOT NULL,
+  networks text[] NOT NULL,
+  price bigint NOT NULL,
+  state text NOT NULL,
+  listed_at timestamp with time zone NOT NULL,
+  verified_at timestamp with time zone,
+  uptime real,
+  latency_ms integer,
+  calls integer DEFAULT 0 NOT NULL,
+  delivered integer DEFAULT 0 NOT NULL,
+  CONSTRAINT search_document_pkey PRIMARY KEY (kind, id),
+  CONSTRAINT search_document_kind_check CHECK ((kind = ANY (ARRAY['native'::text, 'external'::text]))),
+  CONSTRAINT search_document_state_check CHECK ((state = ANY (ARRAY['active'::text, 'degraded'::text])))
+) WITH (fillfactor=80);
+GRANT SELECT ON hub.search_document TO hub_app;
 
 CREATE TABLE hub.sent_payment (
   payment bytea NOT NULL,
@@ -619,6 +815,45 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.conclude_payment(uuid,text,text,smallint,text) TO hub_app;
 
+CREATE OR REPLACE FUNCTION hub.document_of(l hub.listing)
+ RETURNS hub.search_document
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT ROW('external', l.id, l.name, l.provider, l.category, l.tags, l.description,
+    l.method || ' ' || l.url, ARRAY(SELECT DISTINCT o ->> 'network' FROM jsonb_array_elements(l.offers) o),
+    l.price, l.state, coalesce(l.listed_at, l.first_seen_at), l.last_verified_at, l.uptime,
+    l.latency_p50_ms, l.calls, l.delivered)::search_document
+$function$;
+GRANT EXECUTE ON FUNCTION hub.document_of(hub.listing) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.index_service(p_slug text)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  DELETE FROM search_document d WHERE d.kind = 'native' AND d.id = p_slug
+    AND NOT EXISTS (SELECT FROM service s WHERE s.slug = p_slug AND s.state = 'active');
+  INSERT INTO search_document AS d (kind, id, name, provider, category, tags, description, words,
+      networks, price, state, listed_at)
+    SELECT 'native', s.slug, s.name, s.provider, s.category, '{}', s.summary, e.words,
+      '{eip155:8453}', e.price, 'active', s.listed_at
+    FROM service s CROSS JOIN LATERAL (
+      SELECT string_agg(concat_ws(' ', method, path, summary), ' ' ORDER BY path, method) AS words,
+        min((SELECT amount FROM price WHERE endpoint = endpoint.id ORDER BY version DESC LIMIT 1)) AS price
+      FROM endpoint WHERE endpoint.service = s.slug AND endpoint.state = 'active') e
+    WHERE s.slug = p_slug AND s.state = 'active' AND e.price IS NOT NULL
+  ON CONFLICT (kind, id) DO UPDATE SET (name, provider, category, description, words, price) =
+      (excluded.name, excluded.provider, excluded.category, excluded.description, excluded.words,
+       excluded.price)
+    WHERE (d.name, d.provider, d.category, d.description, d.words, d.price) IS DISTINCT FROM
+      (excluded.name, excluded.provider, excluded.category, excluded.description, excluded.words,
+       excluded.price)
+$function$;
+GRANT EXECUTE ON FUNCTION hub.index_service(text) TO hub_app;
+
 CREATE OR REPLACE FUNCTION hub.keep_exception()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -643,6 +878,52 @@ BEGIN
     USING ERRCODE = 'restrict_violation';
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.keep_row() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.listing_added()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  INSERT INTO listing_change (listing, field, after, verified)
+    SELECT id, 'price', price, last_verified_at IS NOT NULL FROM added;
+  INSERT INTO search_document SELECT (document_of(a::listing)).*
+    FROM added a WHERE a.state IN ('active', 'degraded');
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.listing_added() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.listing_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  INSERT INTO listing_change (listing, field, before, after, verified)
+    SELECT new.id, field, before, after, new.last_verified_at IS DISTINCT FROM old.last_verified_at
+    FROM (VALUES
+      ('price', old.price::text, new.price::text), ('pay_to', old.pay_to, new.pay_to),
+      ('network', old.network, new.network),
+      ('schema', md5(concat(old.input_schema, old.output_schema)),
+        md5(concat(new.input_schema, new.output_schema))),
+      ('state', concat_ws(': ', old.state, old.reason), concat_ws(': ', new.state, new.reason))
+    ) c (field, before, after) WHERE before IS DISTINCT FROM after;
+  IF new.state NOT IN ('active', 'degraded') THEN
+    DELETE FROM search_document WHERE kind = 'external' AND id = new.id;
+    RETURN NULL;
+  END IF;
+  INSERT INTO search_document AS d SELECT w.* FROM document_of(new) w
+    ON CONFLICT (kind, id) DO UPDATE SET
+      (name, provider, category, tags, description, words, networks, price, state, listed_at,
+       verified_at, uptime, latency_ms, calls, delivered) =
+      (excluded.name, excluded.provider, excluded.category, excluded.tags, excluded.description,
+       excluded.words, excluded.networks, excluded.price, excluded.state, excluded.listed_at,
+       excluded.verified_at, excluded.uptime, excluded.latency_ms, excluded.calls, excluded.delivered);
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.listing_changed() TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.outgoing_paused()
  RETURNS boolean

@@ -46,6 +46,8 @@ export interface BatcherOptions {
   readonly batchMax?: number
   /** How long a batch is tried again while the database is out of reach. @defaultValue 15000 */
   readonly retryForMs?: number
+  /** Hears how many operations each batch has. */
+  readonly onBatch?: (operations: number) => void
 }
 
 const QUEUE_MAX = 50_000
@@ -74,7 +76,13 @@ export class Batcher {
   constructor(pool: Pool, shard: number, options: BatcherOptions = {}) {
     this.#pool = pool
     this.#shard = shard
-    this.#options = { lanes: 1, batchMax: 1_000, retryForMs: RETRY_FOR_MS, ...options }
+    this.#options = {
+      lanes: 1,
+      batchMax: 1_000,
+      retryForMs: RETRY_FOR_MS,
+      onBatch: () => {},
+      ...options,
+    }
   }
 
   /**
@@ -99,6 +107,7 @@ export class Batcher {
   #pump(): void {
     while (this.#underWay < this.#options.lanes && this.#queue.size > 0) {
       const batch = this.#queue.take(this.#options.batchMax)
+      this.#options.onBatch(batch.length)
       this.#underWay++
       void this.#run(batch).finally(() => {
         this.#underWay--

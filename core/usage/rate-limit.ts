@@ -1,73 +1,75 @@
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { Fault } from '../errors.ts'
+import type { Caller } from '../identity/keys.ts'
 import { networkOf } from './network.ts'
+import type { Windows } from './windows.ts'
 
 /** Requests per minute of a key (specification §8). */
 export const TIERS = { free: 100, paid: 1_000 } as const
 export type Tier = keyof typeof TIERS
-/** Requests per minute of a network that shows no key: enough to browse and to read offers. */
-const KEYLESS_PER_MINUTE = 300
-const REGISTRATIONS_PER_HOUR = 100
-const MINUTE_SECONDS = 60
+
+/** So many in each window. */
+interface Policy {
+  readonly name: string
+  readonly limit: number
+  readonly seconds: number
+}
+
+/** Of a network that shows no key: enough to browse and to read offers. */
+const KEYLESS: Policy = { name: 'keyless', limit: 300, seconds: 60 }
+const REGISTRATION: Policy = { name: 'registration', limit: 100, seconds: 3_600 }
 
 /** What the answer says about the caller's limit, in headers. */
 export interface RateState {
   readonly headers: Readonly<Record<string, string>>
 }
 
-const perMinute = (points: number, keyPrefix: string): RateLimiterMemory =>
-  new RateLimiterMemory({ points, duration: MINUTE_SECONDS, keyPrefix })
-
-/** Counts requests in this process: fixed windows of a minute for each key or address. */
+/** Refuses what comes too often. Who counts, and for how many processes, the windows decide. */
 export class RateLimits {
-  readonly #tiers = { free: perMinute(TIERS.free, 'free'), paid: perMinute(TIERS.paid, 'paid') }
-  readonly #keyless = perMinute(KEYLESS_PER_MINUTE, 'keyless')
-  readonly #registrations = new RateLimiterMemory({
-    points: REGISTRATIONS_PER_HOUR,
-    duration: 3_600,
-    keyPrefix: 'registrations',
-  })
+  readonly #windows: Windows
+  readonly #onRefusal: (policy: string) => void
 
-  /** @throws Fault `rate_limited` */
-  key(keyId: string, tier: Tier): Promise<RateState> {
-    return take(this.#tiers[tier], keyId, tier)
+  /** @param onRefusal hears of each request that is refused */
+  constructor(windows: Windows, onRefusal: (policy: string) => void = () => {}) {
+    this.#windows = windows
+    this.#onRefusal = onRefusal
+  }
+
+  /**
+   * A key and the keys that it made count together: making keys makes nobody faster. The window
+   * is one for all tiers, and the tier of this instant judges it.
+   * @throws Fault `rate_limited`
+   */
+  key({ credits }: Caller, tier: Tier): Promise<RateState> {
+    return this.#take(`key:${credits.id}`, { name: tier, limit: TIERS[tier], seconds: 60 })
   }
 
   /** @throws Fault `rate_limited` */
   address(ip: string): Promise<RateState> {
-    return take(this.#keyless, networkOf(ip), 'keyless')
+    return this.#take(`network:${networkOf(ip)}`, KEYLESS)
   }
 
   /** @throws Fault `rate_limited` */
   registration(ip: string): Promise<RateState> {
-    return take(this.#registrations, networkOf(ip), 'registration')
+    return this.#take(`registration:${networkOf(ip)}`, REGISTRATION)
   }
-}
 
-async function take(limiter: RateLimiterMemory, key: string, policy: string): Promise<RateState> {
-  try {
-    return { headers: headersOf(limiter, await limiter.consume(key), policy) }
-  } catch (refused) {
-    if (!(refused instanceof RateLimiterRes)) throw refused
-    const headers = headersOf(limiter, refused, policy)
+  async #take(key: string, policy: Policy): Promise<RateState> {
+    const { count, msLeft } = await this.#windows.hit(key, policy.seconds)
+    const left = Math.max(0, policy.limit - count)
+    const headers = headersOf(policy, left, Math.max(1, Math.ceil(msLeft / 1_000)))
+    if (count <= policy.limit) return { headers }
+    this.#onRefusal(policy.name)
     throw new Fault('rate_limited', undefined, {
-      headers: { ...headers, 'Retry-After': headers['X-RateLimit-Reset']! },
+      headers: { ...headers, 'Retry-After': headers['X-RateLimit-Reset'] },
     })
   }
 }
 
 /** draft-ietf-httpapi-ratelimit-headers-11, and the older names that clients still read. */
-function headersOf(
-  limiter: RateLimiterMemory,
-  { remainingPoints, msBeforeNext }: RateLimiterRes,
-  policy: string,
-): Record<string, string> {
-  const seconds = Math.ceil(msBeforeNext / 1_000)
-  return {
-    'RateLimit-Policy': `"${policy}";q=${limiter.points};w=${limiter.duration}`,
-    RateLimit: `"${policy}";r=${remainingPoints};t=${seconds}`,
-    'X-RateLimit-Limit': String(limiter.points),
-    'X-RateLimit-Remaining': String(remainingPoints),
-    'X-RateLimit-Reset': String(seconds),
-  }
-}
+const headersOf = ({ name, limit, seconds }: Policy, left: number, secondsLeft: number) => ({
+  'RateLimit-Policy': `"${name}";q=${limit};w=${seconds}`,
+  RateLimit: `"${name}";r=${left};t=${secondsLeft}`,
+  'X-RateLimit-Limit': String(limit),
+  'X-RateLimit-Remaining': String(left),
+  'X-RateLimit-Reset': String(secondsLeft),
+})

@@ -26,4 +26,4 @@ export const createLimitRate =
   async (caller: Caller | Keyless): Promise<RateState> =>
     caller.keyId === null
       ? limits.address(caller.ip)
-      : limits.key(caller.keyId, await standing.tier(caller.credits))
+      : limits.key(caller, await standing.tier(caller.credits))

@@ -4,7 +4,7 @@ import type { Caller } from '../../core/identity/keys.ts'
 import type { Micros } from '../../core/money.ts'
 import type { KeptAnswer } from '../../core/usage/kept-answers.ts'
 import type { RateState } from '../../core/usage/rate-limit.ts'
-import { discard } from './discard.ts'
+import type { Trace } from '../trace.ts'
 
 /** A request for one call, whichever door it came through. */
 export interface CallRequest {
@@ -27,6 +27,8 @@ export interface CallRequest {
   /** Dearer calls are refused before they are made. */
   readonly maxPrice: Micros | undefined
   readonly ip: string
+  /** Where the steps note how long they took. */
+  readonly trace?: Trace
 }
 
 /** Somebody without a key: may read offers, and pay each request by x402. */
@@ -99,7 +101,7 @@ export interface Reply {
 
 export interface Steps {
   authenticate(request: CallRequest): Promise<Caller | Keyless>
-  limitRate(caller: Caller | Keyless): Promise<RateState>
+  limitRate(caller: Caller | Keyless, request: CallRequest): Promise<RateState>
   quote(caller: Caller | Keyless, request: CallRequest): Promise<Offer>
   fund(caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Funds>
   handle(
@@ -108,7 +110,8 @@ export interface Steps {
     funds: Funds,
     request: CallRequest,
   ): Promise<Outcome>
-  respond(made: Made): Reply
+  settle(funds: Funds, outcome: Outcome, request: CallRequest): Promise<Receipt>
+  respond(made: Made): Reply | Promise<Reply>
 }
 
 /** Everything about a call that was made. */
@@ -125,14 +128,11 @@ export interface Made {
 /** One paid call, from the caller's key to the caller's answer. Read it top to bottom. */
 export async function call(steps: Steps, request: CallRequest): Promise<Reply> {
   const caller = await steps.authenticate(request)
-  const rate = await steps.limitRate(caller)
+  const rate = await steps.limitRate(caller, request)
   const offer = await steps.quote(caller, request)
   await using funds = await steps.fund(caller, offer, request) // free, credits, x402, or a 402
   const outcome = await steps.handle(caller, offer, funds, request) // throws → refund
-  const receipt = await funds.settle(outcome).catch((error: unknown) => {
-    discard(outcome.body)
-    throw error
-  })
+  const receipt = await steps.settle(funds, outcome, request)
   const { payer } = funds
   return steps.respond({ request, caller, rate, offer, payer, outcome, receipt })
 }

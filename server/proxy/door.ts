@@ -2,6 +2,7 @@ import type { Context, Middleware } from 'koa'
 import { Fault } from '../../core/errors.ts'
 import { readJson } from '../body.ts'
 import { header, requestIdOf, send } from '../exchange.ts'
+import { traceOf } from '../trace.ts'
 import type { CallRequest, Reply } from './call.ts'
 import { idempotencyKeyOf } from './idempotent.ts'
 import { maxPriceOf } from './quote.ts'
@@ -19,6 +20,8 @@ export const proxyDoor =
   ({ call, baseUrl }: ProxyPorts): Middleware =>
   async (ctx, next) => {
     if (!ctx.path.startsWith(`${PROXY_PATH}/`)) return next()
+    const trace = traceOf(ctx)
+    trace.route = `${PROXY_PATH}/{slug}`
     const { slug, path } = target(ctx.req.url ?? '/')
     const hasBody = ctx.method !== 'GET' && ctx.method !== 'HEAD' && ctx.method !== 'DELETE'
     const reply = await call({
@@ -34,6 +37,7 @@ export const proxyDoor =
       idempotencyKey: idempotencyKeyOf(header(ctx, 'idempotency-key')),
       maxPrice: maxPriceOf(header(ctx, 'x-max-price')),
       ip: ctx.ip,
+      trace,
     })
     send(ctx, reply)
   }

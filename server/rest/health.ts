@@ -14,6 +14,7 @@ const Health = z.object({
 export const healthRoutes = (
   pool: Pool,
   facts: { readonly version: string; readonly sandbox: boolean },
+  draining: () => boolean,
 ): readonly AnyRoute[] => [
   route({
     method: 'GET',
@@ -39,12 +40,13 @@ export const healthRoutes = (
   route({
     method: 'GET',
     path: '/readyz',
-    summary: 'Whether requests should be sent here now: the database can be reached.',
+    summary:
+      'Whether requests should be sent here now: the database answers, and nothing is stopping.',
     auth: 'none',
     unlimited: true,
     answer: { status: 200, or: 503, schema: State },
     handle: async () => {
-      const status = await stateOf(pool)
+      const status = draining() ? 'unavailable' : await stateOf(pool)
       return { ...answer(status), body: { status } }
     },
   }),

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { Registry } from 'prom-client'
 import { z } from 'zod'
 import { elapsedMs } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
@@ -10,6 +10,8 @@ import { type AnyRoute, type RestRequest, route } from './route.ts'
 export interface MetricsPorts extends HoldingsPorts {
   /** Who shows it may read; undefined: this machine may, asked directly. */
   readonly metricsToken: string | undefined
+  /** What the processes that serve have counted. */
+  readonly counted: () => Promise<string>
 }
 
 const FRESH_MS = 5_000
@@ -21,14 +23,15 @@ export function metricsRoutes(ports: MetricsPorts): readonly AnyRoute[] {
     route({
       method: 'GET',
       path: '/metrics',
-      summary: 'Figures of the hub and of this process, for Prometheus; at most 5 seconds old.',
+      summary:
+        'Figures of the hub and of its processes, for Prometheus; those of money up to 5 seconds old.',
       auth: 'none',
       unlimited: true,
       answer: { status: 200, type: 'text/plain', schema: z.string() },
       faults: ['metrics_token_required', 'loopback_only'],
       handle: async (request) => {
         assertMayRead(ports.metricsToken, request)
-        const text = `${await read()}\n${await ofProcess().metrics()}`
+        const text = `${await read()}\n${await ports.counted()}`
         const headers = { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE }
         return { headers: { ...headers, 'Cache-Control': 'no-store' }, body: Buffer.from(text) }
       },
@@ -68,15 +71,4 @@ function sparing<T>(read: () => Promise<T>): () => Promise<T> {
     if (last === undefined || now - last.at >= FRESH_MS) last = { at: now, value: read() }
     return last.value
   }
-}
-
-let processRegistry: Registry | undefined
-
-/** Memory, event loop and such: of the process, whichever hub in it is asked. */
-function ofProcess(): Registry {
-  if (processRegistry === undefined) {
-    processRegistry = new Registry()
-    collectDefaultMetrics({ register: processRegistry })
-  }
-  return processRegistry
 }

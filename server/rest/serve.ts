@@ -5,6 +5,7 @@ import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import { readJson } from '../body.ts'
 import { header, requestIdOf, send } from '../exchange.ts'
+import { traceOf } from '../trace.ts'
 import { type AnyRoute, parse } from './route.ts'
 
 export interface RestPorts {
@@ -21,6 +22,8 @@ export interface RestPorts {
 export const serveRest =
   (route: AnyRoute, { keys, admins, limits, standing, baseUrl }: RestPorts): Middleware =>
   async (ctx) => {
+    const trace = traceOf(ctx)
+    trace.route = route.path
     const params = (ctx['params'] as Record<string, string> | undefined) ?? {}
     if (Object.values(params).some((value) => /\p{Cc}/u.test(value))) {
       throw new Fault('malformed_path')
@@ -28,16 +31,21 @@ export const serveRest =
     if (!URL.canParse(ctx.url, baseUrl())) throw new Fault('malformed_path')
     const url = new URL(`${ctx.path}${ctx.search}`, baseUrl()) // ours, whatever host was named
     const authorization = header(ctx, 'authorization')
-    const caller = route.auth === 'none' ? undefined : await keys.authenticate(authorization ?? '')
-    const rate = caller
-      ? await limits.key(caller.keyId, await standing.tier(caller.credits))
-      : route.unlimited
-        ? undefined
-        : await limits.address(ctx.ip)
+    const caller = await trace.step('authenticate', () =>
+      route.auth === 'none' ? undefined : keys.authenticate(authorization ?? ''),
+    )
+    trace.keyId = caller?.keyId
+    const rate = await trace.step('limit', async () =>
+      caller
+        ? limits.key(caller, await standing.tier(caller.credits))
+        : route.unlimited
+          ? undefined
+          : limits.address(ctx.ip),
+    )
     if (route.auth === 'admin' && !isAdmin(caller, admins)) throw new Fault('admin_only')
     const body = route.body ? parse(route.body, (await readJson(ctx.req)) ?? {}) : undefined
     const query = route.query && parse(route.query, { ...ctx.query })
-    const reply = await route.handle({
+    const request = {
       requestId: requestIdOf(ctx),
       url: url.href,
       ip: ctx.ip,
@@ -45,8 +53,9 @@ export const serveRest =
       body,
       query,
       caller,
-      header: (name) => header(ctx, name),
-    })
+      header: (name: string) => header(ctx, name),
+    }
+    const reply = await trace.step('handle', () => route.handle(request))
     send(ctx, {
       status: reply.status ?? 200,
       headers: { 'X-Charged-Microdollars': '0', ...rate?.headers, ...reply.headers },

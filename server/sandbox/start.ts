@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Pool } from 'pg'
 import { openDatabase } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
 import type { SandboxHosts } from '../../core/egress/sandbox.ts'
@@ -17,12 +18,18 @@ import { fund, openWallets, type Wallets } from './wallets.ts'
 /** The name under which the hub's guard lets calls through to the sample seller. */
 const SELLER_HOST = 'seller.test'
 
-/** Everything that a hub needs around it, made of test money on this machine. */
-export interface Sandbox {
+/** Where a sandbox is: what another process needs to be in it too. */
+export interface SandboxPlace {
   readonly databaseUrl: string
+  readonly rpcUrl: string
+  /** On 127.0.0.1. */
+  readonly sellerPort: number
+}
+
+/** Everything that a hub needs around it, made of test money on this machine. */
+export interface Sandbox extends SandboxPlace {
   readonly money: Money
   readonly wallets: Wallets
-  readonly rpcUrl: string
   /** Where the sample seller is, as `POST /external` takes it. */
   readonly sellerUrl: string
   readonly hosts: SandboxHosts
@@ -63,38 +70,56 @@ export async function startSandbox(options: {
     )
     await endow(chain.rpcUrl, wallets)
     const { rpcUrl } = chain
-    const { network } = USDC_BASE
-    const { key } = wallets.gas
     const pool = createPool(database.url, { max: 4, role: 'hub_app' }) // used after the migration
     stops.push(() => pool.end())
-    const facilitator = localFacilitator({ rpcUrl, key, network, pool, pollMs: 50 })
+    const money = moneyOf(wallets, rpcUrl, pool)
     const seller = await startSeller({
-      facilitator,
+      facilitator: money.facilitator,
       payTo: wallets.seller.account.address,
-      network,
+      network: USDC_BASE.network,
     })
     stops.push(() => seller.stop())
-    return {
+    const place = {
       databaseUrl: database.url,
-      money: {
-        chain: openChain({ rpcUrl, network }),
-        facilitator,
-        gas: facilitator.gas,
-        treasury: wallets.treasury.account.address,
-        spend: wallets.spend.account,
-        others: [wallets.gas.account.address],
-        finality: SANDBOX_FINALITY,
-      },
-      spendOpening: SPEND_MICROS,
-      wallets,
       rpcUrl,
-      sellerUrl: `http://${SELLER_HOST}`,
-      hosts: new Map([[SELLER_HOST, Number(new URL(seller.url).port)]]),
-      stop,
+      sellerPort: Number(new URL(seller.url).port),
     }
+    return { ...sandboxAt(place, wallets, money), stop }
   } catch (error) {
     await stop()
     throw error
+  }
+}
+
+/** Enters a sandbox that another process of this data directory has started. */
+export async function joinSandbox(dataDir: string, place: SandboxPlace): Promise<Sandbox> {
+  const wallets = await openWallets(dataDir)
+  const pool = createPool(place.databaseUrl, { max: 4, role: 'hub_app' })
+  const stop = () => pool.end()
+  return { ...sandboxAt(place, wallets, moneyOf(wallets, place.rpcUrl, pool)), stop }
+}
+
+const sandboxAt = (place: SandboxPlace, wallets: Wallets, money: Money) => ({
+  ...place,
+  money,
+  wallets,
+  spendOpening: SPEND_MICROS,
+  sellerUrl: `http://${SELLER_HOST}`,
+  hosts: new Map([[SELLER_HOST, place.sellerPort]]),
+})
+
+function moneyOf(wallets: Wallets, rpcUrl: string, pool: Pool): Money {
+  const { network } = USDC_BASE
+  const { key } = wallets.gas
+  const facilitator = localFacilitator({ rpcUrl, key, network, pool, pollMs: 50 })
+  return {
+    chain: openChain({ rpcUrl, network }),
+    facilitator,
+    gas: facilitator.gas,
+    treasury: wallets.treasury.account.address,
+    spend: wallets.spend.account,
+    others: [wallets.gas.account.address],
+    finality: SANDBOX_FINALITY,
   }
 }
 

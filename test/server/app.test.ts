@@ -6,7 +6,9 @@ import { createLog } from '../../core/log.ts'
 import { freePort } from '../../core/net.ts'
 import { RateLimits } from '../../core/usage/rate-limit.ts'
 import { Standing } from '../../core/usage/standing.ts'
+import { MemoryWindows } from '../../core/usage/windows.ts'
 import { createApp } from '../../server/app.ts'
+import { Meters } from '../../server/meters.ts'
 import type { CallRequest, Reply } from '../../server/proxy/call.ts'
 import { type AnyRoute, route } from '../../server/rest/route.ts'
 import { type Answer, type Listening, listen, type Sent, send } from './http.ts'
@@ -55,11 +57,14 @@ describe('the application', () => {
       },
       keys: new KeyRing(pool),
       admins: [],
-      limits: new RateLimits(),
+      limits: new RateLimits(new MemoryWindows()),
       standing: new Standing(pool),
       proxies: 0,
       baseUrl: () => 'https://hub.example',
       log: createLog('info', { write: (line) => logged.push(line) }),
+      meters: new Meters(),
+      spans: undefined,
+      draining: () => false,
     })
     server = await listen(app.callback())
   })

@@ -11,7 +11,7 @@ import { useHub } from '../support/suite.ts'
 import { makeAdmin, openAnother, weather } from './finance-world.ts'
 
 const TOKEN = 'metrics-token-of-a-test'
-const LINE = /^(?:# (?:HELP|TYPE) .*|(\w+(?:\{[^}]*\})?) (\S+)|)$/
+const LINE = /^(?:# (?:HELP|TYPE) .*|(\w+(?:\{.*\})?) (\S+)|)$/
 
 /** The figures of an exposition: `name{labels}` → value. Fails for a line that is none. */
 function parse(text: string): Map<string, number> {
@@ -64,7 +64,12 @@ describe('metrics', function () {
     let looks = 0
     const { chain } = ports()
     const counted = { ...chain, head: () => (++looks, chain.head()) }
-    const [metrics] = metricsRoutes({ ...ports(), chain: counted, metricsToken: undefined })
+    const [metrics] = metricsRoutes({
+      ...ports(),
+      chain: counted,
+      metricsToken: undefined,
+      counted: async () => '',
+    })
     const request = { ip: '127.0.0.1', header: () => undefined } as never
     await Promise.all(Array.from({ length: 20 }, () => metrics!.handle(request)))
     expect(looks).to.equal(1)

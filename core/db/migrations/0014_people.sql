@@ -1,0 +1,1 @@
+-- Why: the number is taken; whoever holds it writes this file anew.

@@ -1,0 +1,204 @@
+-- Why: what others sell by x402. An index, a registry or an owner claims it; only our own probe makes a
+-- listing active. What is searched lies in one table, for services of the hub and for listings.
+
+CREATE TABLE hub.listing (
+  id text PRIMARY KEY CHECK (id ~ '^ext_[0-9A-Za-z]{22}$'), -- made of method and URL: see externals.ts
+  url text NOT NULL CHECK (length(url) <= 2048),  -- canonical
+  method text NOT NULL CHECK (method IN ('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE')),
+  origin text NOT NULL,
+  host text NOT NULL,
+  name text NOT NULL CHECK (length(name) BETWEEN 1 AND 100),
+  description text NOT NULL CHECK (length(description) <= 1000),
+  category text NOT NULL CHECK (category ~ '^[a-z][a-z0-9-]{0,39}$'),
+  tags text[] NOT NULL CHECK (cardinality(tags) <= 12),
+  provider text NOT NULL CHECK (length(provider) BETWEEN 1 AND 100),
+  -- The offer that the hub would take, else the cheapest; all of them are in offers.
+  scheme text NOT NULL,
+  network text NOT NULL,                          -- CAIP-2
+  asset text NOT NULL,
+  pay_to text NOT NULL,
+  price bigint NOT NULL CHECK (price > 0),        -- microdollars
+  payable boolean NOT NULL,                       -- whether POST /external pays it
+  offers jsonb NOT NULL,
+  input_schema jsonb,
+  output_schema jsonb,
+  state text NOT NULL CHECK (state IN ('active', 'degraded', 'down', 'unlisted')),
+  reason text,                                    -- a word of core/catalog/reasons.ts
+  rank smallint NOT NULL CHECK (rank BETWEEN 1 AND 4), -- of who wrote the texts: see externals.ts
+  first_seen_at timestamptz NOT NULL DEFAULT now(),
+  listed_at timestamptz,                          -- when it was first active
+  last_verified_at timestamptz,                   -- when a probe last saw a valid offer
+  removed_at timestamptz,                         -- a tombstone
+  -- Probes
+  probed_at timestamptz,
+  next_probe_at timestamptz DEFAULT now(),        -- null: never again
+  failures integer NOT NULL DEFAULT 0 CHECK (failures >= 0), -- in a row
+  uptime real CHECK (uptime BETWEEN 0 AND 100),   -- per cent, of 30 days, as is what follows
+  latency_p50_ms integer,
+  latency_p95_ms integer,
+  -- What became of what the hub paid there in 30 days
+  calls integer NOT NULL DEFAULT 0,
+  delivered integer NOT NULL DEFAULT 0 CHECK (delivered <= calls),
+  UNIQUE (url, method),
+  CHECK ((state = 'active') = (reason IS NULL)),
+  CHECK (state = 'unlisted' OR removed_at IS NULL),
+  CHECK (state <> 'active' OR last_verified_at IS NOT NULL)
+) WITH (fillfactor = 80);
+CREATE INDEX listing_host ON hub.listing (host, url, method);
+CREATE INDEX listing_due ON hub.listing (next_probe_at) WHERE next_probe_at IS NOT NULL;
+CREATE INDEX listing_shown ON hub.listing (listed_at DESC, id) WHERE state IN ('active', 'degraded');
+
+-- ── Who owns it ─────────────────────────────────────────────────────────────────────────────
+
+-- Who has proven to hold a host, and whether it wants to be listed.
+CREATE TABLE hub.listing_owner (
+  host text PRIMARY KEY,
+  principal text NOT NULL REFERENCES hub.principal,
+  method text NOT NULL CHECK (method IN ('file', 'meta', 'dns')),
+  proven_at timestamptz NOT NULL DEFAULT now(),
+  opted_out_at timestamptz,
+  opt_out_reason text
+);
+
+-- ── What changed ────────────────────────────────────────────────────────────────────────────
+
+CREATE TABLE hub.listing_change (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  listing text NOT NULL REFERENCES hub.listing,
+  field text NOT NULL CHECK (field IN ('price', 'pay_to', 'network', 'schema', 'state')),
+  before text,                             -- null: it was new
+  after text NOT NULL,
+  verified boolean NOT NULL,               -- seen by a probe, not only claimed
+  at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX listing_change_listing ON hub.listing_change (listing, field, id DESC);
+
+CREATE TABLE hub.listing_probe (
+  listing text NOT NULL REFERENCES hub.listing,
+  at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  outcome text NOT NULL,                   -- up, or a word of core/catalog/reasons.ts
+  status smallint,
+  latency_ms integer,
+  price bigint,
+  pay_to text,
+  PRIMARY KEY (listing, at)
+);
+CREATE INDEX listing_probe_age ON hub.listing_probe (at);
+
+-- Probes of a UTC day, rolled up as they come.
+CREATE TABLE hub.listing_day (
+  listing text NOT NULL REFERENCES hub.listing,
+  day date NOT NULL,
+  probes integer NOT NULL,
+  up integer NOT NULL,
+  latencies integer[] NOT NULL,            -- of those that were up, in ms
+  PRIMARY KEY (listing, day),
+  CHECK (up <= probes)
+) WITH (fillfactor = 80);
+
+-- ── What is searched ────────────────────────────────────────────────────────────────────────
+
+-- One row for each service and each listing that can be found, written with it.
+CREATE TABLE hub.search_document (
+  kind text NOT NULL CHECK (kind IN ('native', 'external')),
+  id text NOT NULL,                        -- slug, or id of the listing
+  name text NOT NULL,
+  provider text NOT NULL,
+  category text NOT NULL,
+  tags text[] NOT NULL,
+  description text NOT NULL,
+  words text NOT NULL,                     -- of endpoints: methods, paths, summaries
+  networks text[] NOT NULL,                -- CAIP-2
+  price bigint NOT NULL,                   -- microdollars, of the cheapest endpoint
+  state text NOT NULL CHECK (state IN ('active', 'degraded')),
+  listed_at timestamptz NOT NULL,
+  verified_at timestamptz,                 -- null: a service of the hub
+  uptime real,
+  latency_ms integer,                      -- median
+  calls integer NOT NULL DEFAULT 0,
+  delivered integer NOT NULL DEFAULT 0,
+  PRIMARY KEY (kind, id)
+) WITH (fillfactor = 80);
+
+CREATE FUNCTION hub.index_service(p_slug text) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
+  DELETE FROM search_document d WHERE d.kind = 'native' AND d.id = p_slug
+    AND NOT EXISTS (SELECT FROM service s WHERE s.slug = p_slug AND s.state = 'active');
+  INSERT INTO search_document AS d (kind, id, name, provider, category, tags, description, words,
+      networks, price, state, listed_at)
+    SELECT 'native', s.slug, s.name, s.provider, s.category, '{}', s.summary, e.words,
+      '{eip155:8453}', e.price, 'active', s.listed_at
+    FROM service s CROSS JOIN LATERAL (
+      SELECT string_agg(concat_ws(' ', method, path, summary), ' ' ORDER BY path, method) AS words,
+        min((SELECT amount FROM price WHERE endpoint = endpoint.id ORDER BY version DESC LIMIT 1)) AS price
+      FROM endpoint WHERE endpoint.service = s.slug AND endpoint.state = 'active') e
+    WHERE s.slug = p_slug AND s.state = 'active' AND e.price IS NOT NULL
+  ON CONFLICT (kind, id) DO UPDATE SET (name, provider, category, description, words, price) =
+      (excluded.name, excluded.provider, excluded.category, excluded.description, excluded.words,
+       excluded.price)
+    WHERE (d.name, d.provider, d.category, d.description, d.words, d.price) IS DISTINCT FROM
+      (excluded.name, excluded.provider, excluded.category, excluded.description, excluded.words,
+       excluded.price)
+$$;
+
+-- What of a listing is found.
+CREATE FUNCTION hub.document_of(l hub.listing) RETURNS hub.search_document
+LANGUAGE sql STABLE SET search_path = hub, pg_temp AS $$
+  SELECT ROW('external', l.id, l.name, l.provider, l.category, l.tags, l.description,
+    l.method || ' ' || l.url, ARRAY(SELECT DISTINCT o ->> 'network' FROM jsonb_array_elements(l.offers) o),
+    l.price, l.state, coalesce(l.listed_at, l.first_seen_at), l.last_verified_at, l.uptime,
+    l.latency_p50_ms, l.calls, l.delivered)::search_document
+$$;
+
+CREATE FUNCTION hub.listing_added() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
+BEGIN
+  INSERT INTO listing_change (listing, field, after, verified)
+    SELECT id, 'price', price, last_verified_at IS NOT NULL FROM added;
+  INSERT INTO search_document SELECT (document_of(a::listing)).*
+    FROM added a WHERE a.state IN ('active', 'degraded');
+  RETURN NULL;
+END $$;
+
+CREATE FUNCTION hub.listing_changed() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
+BEGIN
+  INSERT INTO listing_change (listing, field, before, after, verified)
+    SELECT new.id, field, before, after, new.last_verified_at IS DISTINCT FROM old.last_verified_at
+    FROM (VALUES
+      ('price', old.price::text, new.price::text), ('pay_to', old.pay_to, new.pay_to),
+      ('network', old.network, new.network),
+      ('schema', md5(concat(old.input_schema, old.output_schema)),
+        md5(concat(new.input_schema, new.output_schema))),
+      ('state', concat_ws(': ', old.state, old.reason), concat_ws(': ', new.state, new.reason))
+    ) c (field, before, after) WHERE before IS DISTINCT FROM after;
+  IF new.state NOT IN ('active', 'degraded') THEN
+    DELETE FROM search_document WHERE kind = 'external' AND id = new.id;
+    RETURN NULL;
+  END IF;
+  INSERT INTO search_document AS d SELECT w.* FROM document_of(new) w
+    ON CONFLICT (kind, id) DO UPDATE SET
+      (name, provider, category, tags, description, words, networks, price, state, listed_at,
+       verified_at, uptime, latency_ms, calls, delivered) =
+      (excluded.name, excluded.provider, excluded.category, excluded.tags, excluded.description,
+       excluded.words, excluded.networks, excluded.price, excluded.state, excluded.listed_at,
+       excluded.verified_at, excluded.uptime, excluded.latency_ms, excluded.calls, excluded.delivered);
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER listing_added AFTER INSERT ON hub.listing
+  REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION hub.listing_added();
+CREATE TRIGGER listing_changed AFTER UPDATE ON hub.listing FOR EACH ROW
+  WHEN ((old.name, old.description, old.category, old.tags, old.provider, old.network, old.pay_to, old.price,
+      old.offers, old.input_schema, old.output_schema, old.state, old.reason, old.last_verified_at,
+      old.uptime, old.latency_p50_ms, old.calls, old.delivered) IS DISTINCT FROM
+    (new.name, new.description, new.category, new.tags, new.provider, new.network, new.pay_to, new.price,
+      new.offers, new.input_schema, new.output_schema, new.state, new.reason, new.last_verified_at,
+      new.uptime, new.latency_p50_ms, new.calls, new.delivered))
+  EXECUTE FUNCTION hub.listing_changed();
+
+GRANT SELECT, INSERT, UPDATE ON hub.listing, hub.listing_owner, hub.listing_day TO hub_app;
+GRANT SELECT, INSERT, DELETE ON hub.listing_probe TO hub_app;
+GRANT SELECT ON hub.listing_change, hub.search_document TO hub_app;
+REVOKE EXECUTE ON FUNCTION hub.index_service FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.index_service TO hub_app;

@@ -1,0 +1,88 @@
+import type { Pool } from 'pg'
+import { elapsedMs, patience } from '../clock.ts'
+import type { Hits, Windows } from './windows.ts'
+
+interface Waiting {
+  readonly key: string
+  readonly seconds: number
+  readonly resolve: (hits: Hits) => void
+  readonly reject: (error: Error) => void
+}
+
+/** Longest that a request waits to be counted; then the insurance counts it. */
+const ANSWER_MS = 1_000
+const WAITING_MAX = 20_000
+/** Rows are locked in the order of their keys, so that no two batches wait for each other. */
+const HIT = `
+  INSERT INTO hub.rate_window AS w (key, hits, ends_at)
+  SELECT key, hits, now() + make_interval(secs => seconds)
+  FROM unnest($1::text[], $2::integer[], $3::integer[]) AS t (key, hits, seconds)
+  ON CONFLICT (key) DO UPDATE SET
+    hits = excluded.hits + CASE WHEN w.ends_at > now() THEN w.hits ELSE 0 END,
+    ends_at = CASE WHEN w.ends_at > now() THEN w.ends_at ELSE excluded.ends_at END
+  RETURNING key, hits, extract(epoch FROM ends_at - now())::float8 * 1000 AS left`
+
+/**
+ * Counts in PostgreSQL, by its clock: exact for all processes that share it. One statement for all
+ * that came while the last one was under way, on a table that is not logged: nothing waits for a
+ * disk.
+ */
+export class DatabaseWindows implements Windows {
+  readonly #pool: Pool
+  #waiting: Waiting[] = []
+  #busySince: number | undefined
+
+  /** @param pool connections of the role `hub_app` */
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  hit(key: string, seconds: number): Promise<Hits> {
+    return new Promise((resolve, reject) => {
+      const stuck = this.#busySince !== undefined && elapsedMs() - this.#busySince > ANSWER_MS
+      if (stuck || this.#waiting.length >= WAITING_MAX) reject(new Error('the database is slow'))
+      else {
+        this.#waiting.push({ key, seconds, resolve, reject })
+        void this.#pump()
+      }
+    })
+  }
+
+  async close(): Promise<void> {}
+
+  async #pump(): Promise<void> {
+    if (this.#busySince !== undefined) return
+    while (this.#waiting.length > 0) {
+      this.#busySince = elapsedMs()
+      const batch = this.#waiting.splice(0)
+      const counting = this.#count(batch)
+      await Promise.race([counting, late()]).catch((error: Error) => {
+        for (const { reject } of batch) reject(error)
+      })
+      await counting.catch(() => {}) // one statement at a time, however long it takes
+    }
+    this.#busySince = undefined
+  }
+
+  async #count(batch: readonly Waiting[]): Promise<void> {
+    const groups = Map.groupBy(batch, ({ key }) => key)
+    const keys = [...groups.keys()].sort()
+    const sizes = keys.map((key) => groups.get(key)!.length)
+    const seconds = keys.map((key) => groups.get(key)![0]!.seconds)
+    const { rows } = await this.#pool.query<{ key: string; hits: number; left: number }>(HIT, [
+      keys,
+      sizes,
+      seconds,
+    ])
+    for (const { key, hits, left } of rows) {
+      const group = groups.get(key)!
+      const before = hits - group.length
+      group.forEach(({ resolve }, i) => resolve({ count: before + i + 1, msLeft: left }))
+    }
+  }
+}
+
+async function late(): Promise<never> {
+  await patience(ANSWER_MS)
+  throw new Error('the database did not count in time')
+}

@@ -1,0 +1,53 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { patience } from '../core/clock.ts'
+import { type Config, ConfigError, type Drain } from '../core/config.ts'
+
+/**
+ * A server that gives nobody more time or room than a request needs.
+ * @throws ConfigError when the port is taken
+ */
+export async function listen(
+  handler: RequestListener,
+  { host, port }: Pick<Config, 'host' | 'port'>,
+): Promise<Server> {
+  const server = createServer(
+    {
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      connectionsCheckingInterval: 1_000,
+      maxHeaderSize: 32_768,
+    },
+    handler,
+  )
+  server.listen(port, host)
+  try {
+    await once(server, 'listening')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    throw new ConfigError(`Port ${port} is taken: set HUB_PORT to another one.`, { cause: error })
+  }
+  return server
+}
+
+/** Between looks for connections whose request has just been answered. */
+const SWEEP_MS = 50
+
+/**
+ * Takes no new connections, and waits until requests and streams at work are finished, no longer
+ * than `grace` seconds; what is left then is cut off.
+ */
+export async function drain(server: Server, { grace }: Pick<Drain, 'grace'>): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
+  await Promise.race([closed, patience(grace * 1_000)])
+  clearInterval(sweep)
+  server.closeAllConnections()
+}
+
+/** How to reach an address that one listens on: "all of them" is reached on loopback. */
+export const hostOf = (host: string): string => {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}

@@ -1,0 +1,54 @@
+import type { Context, Middleware } from 'koa'
+import { elapsedMs } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { Meters } from './meters.ts'
+import type { Spans } from './telemetry.ts'
+import { Trace } from './trace.ts'
+
+export interface Observers {
+  readonly log: Log
+  readonly meters: Meters
+  /** Undefined: nobody collects spans. */
+  readonly spans: Spans | undefined
+  /** Whether the process is about to stop: its callers are to go elsewhere for their next one. */
+  readonly draining: () => boolean
+}
+
+/** The outermost middleware: watches a request from its first byte to the last of its answer. */
+export const observe =
+  (observers: Observers): Middleware =>
+  async (ctx, next) => {
+    const trace = new Trace()
+    ctx.state['trace'] = trace
+    ctx.res.once('close', () => tell(observers, ctx, trace))
+    await next()
+    if (trace.steps.length > 0) ctx.set('Server-Timing', trace.serverTiming)
+    if (observers.draining()) ctx.set('Connection', 'close')
+  }
+
+/** Of a caller that went away before it had its answer, as many servers write it. */
+const GONE = 499
+/** Asked every few seconds by machines: their lines would hide all others. */
+const QUIET = /^\/(?:health|livez|readyz|metrics)$/
+
+function tell({ log, meters, spans }: Observers, ctx: Context, trace: Trace): void {
+  const until = elapsedMs()
+  const { method, res } = ctx
+  const status = res.writableFinished ? res.statusCode : GONE
+  meters.request(trace, method, status, (until - trace.from) / 1_000)
+  const traceparent = ctx.get('traceparent')
+  log[QUIET.test(trace.route) ? 'debug' : 'info'](
+    {
+      requestId: ctx.state['requestId'],
+      method,
+      route: trace.route,
+      status,
+      ms: Math.round(until - trace.from),
+      ...(trace.service !== undefined && { service: trace.service }),
+      ...(trace.keyId !== undefined && { key: trace.keyId }),
+      charged: Number(res.getHeader('X-Charged-Microdollars') ?? 0),
+      ...(spans && { trace: spans.record(trace, { method, status, traceparent, until }) }),
+    },
+    'request',
+  )
+}
