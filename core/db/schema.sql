@@ -753,6 +753,37 @@ CREATE TABLE hub.wallet_nonce (
 );
 GRANT INSERT, SELECT, UPDATE ON hub.wallet_nonce TO hub_app;
 
+CREATE VIEW hub.outgoing_state AS
+ SELECT (COALESCE(s.paused, false) OR COALESCE(r.overdue, false)) AS paused,
+        CASE
+            WHEN (r.overdue AND (s.paused IS NOT TRUE)) THEN 'reconciliation'::text
+            ELSE s.author
+        END AS author,
+        CASE
+            WHEN (r.overdue AND (s.paused IS NOT TRUE)) THEN 'The books have not been held against the chain for ten minutes.'::text
+            ELSE s.reason
+        END AS reason,
+        CASE
+            WHEN (r.overdue AND (s.paused IS NOT TRUE)) THEN r.at
+            ELSE s.at
+        END AS at
+   FROM ((( VALUES (1)) one(n)
+     LEFT JOIN LATERAL ( SELECT outgoing_switch.id,
+            outgoing_switch.paused,
+            outgoing_switch.author,
+            outgoing_switch.reason,
+            outgoing_switch.at
+           FROM hub.outgoing_switch
+          ORDER BY outgoing_switch.id DESC
+         LIMIT 1) s ON (true))
+     LEFT JOIN LATERAL ( SELECT reconciliation.at,
+            (reconciliation.at < (clock_timestamp() - '00:10:00'::interval)) AS overdue
+           FROM hub.reconciliation
+          WHERE (((reconciliation.wallet)::text = 'spend'::text) AND (reconciliation.chain_balance IS NOT NULL))
+          ORDER BY reconciliation.id DESC
+         LIMIT 1) r ON (true));
+GRANT SELECT ON hub.outgoing_state TO hub_app;
+
 CREATE VIEW hub.seller_record AS
  SELECT seller,
     count(*) AS signed,
@@ -777,7 +808,7 @@ BEGIN
   PERFORM pg_advisory_xact_lock_shared(hashtext('hub.outgoing_switch'));
   p.created_at := clock_timestamp(); -- its day counts it, now and when it is given back
   today := (p.created_at AT TIME ZONE 'UTC')::date;
-  IF hub.outgoing_paused() THEN
+  IF (SELECT paused FROM hub.outgoing_state) THEN
     RAISE EXCEPTION 'payments to sellers are paused' USING ERRCODE = 'AH010';
   END IF;
   FOR n IN 1 .. 3 LOOP
@@ -924,14 +955,6 @@ BEGIN
   RETURN NULL;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.listing_changed() TO PUBLIC;
-
-CREATE OR REPLACE FUNCTION hub.outgoing_paused()
- RETURNS boolean
- LANGUAGE sql
- STABLE
-RETURN COALESCE((SELECT outgoing_switch.paused FROM hub.outgoing_switch ORDER BY outgoing_switch.id DESC LIMIT 1), false);
-GRANT EXECUTE ON FUNCTION hub.outgoing_paused() TO PUBLIC;
-GRANT EXECUTE ON FUNCTION hub.outgoing_paused() TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.switch_outgoing(p_paused boolean, p_author text, p_reason text)
  RETURNS void

@@ -11,7 +11,8 @@ export interface SwitchState {
 
 /**
  * Stops all payments to sellers, without a restart: the database signs nothing off while it is
- * paused. Calls, purchases and refunds go on.
+ * paused. Calls, purchases and refunds go on. It is paused too while the books were held against
+ * the chain more than ten minutes ago, as after a restore from a backup.
  */
 export class OutgoingSwitch {
   readonly #pool: Pool
@@ -23,7 +24,7 @@ export class OutgoingSwitch {
   /** Undefined: it was never touched, and payments go. */
   async state(): Promise<SwitchState | undefined> {
     const { rows } = await this.#pool.query<SwitchState>(
-      'SELECT paused, author, reason, at FROM hub.outgoing_switch ORDER BY id DESC LIMIT 1',
+      'SELECT * FROM hub.outgoing_state WHERE author IS NOT NULL',
     )
     return rows[0]
   }

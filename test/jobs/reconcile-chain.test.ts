@@ -87,4 +87,21 @@ describe('the job that reconciles the chain', function () {
     await run()
     expect(await state()).to.include({ paused: true, author: 'reconciliation' })
   })
+
+  it('pauses them after a restore from a backup, until books and chain have met again', async () => {
+    await resume()
+    await hub().hub.pool.query(
+      `INSERT INTO hub.reconciliation (wallet, address, from_block, to_block, block_hash,
+         block_time, chain_balance, ledger_balance, transfers, matched, pending, exceptions, at)
+       SELECT wallet, address, from_block, to_block, block_hash, block_time, chain_balance,
+         ledger_balance, transfers, matched, pending, exceptions, at - interval '11 minutes'
+       FROM hub.reconciliation WHERE wallet = 'spend' ORDER BY id DESC LIMIT 1`,
+    )
+    expect(await state()).to.include({ paused: true, author: 'reconciliation' })
+    const { status, body } = await weather(hub(), ada.apiKey)
+    expect([status, body['code']]).to.deep.equal([503, 'payments_paused'])
+    await run()
+    expect(await state()).to.include({ paused: false, author: admin.wallet })
+    expect(await weather(hub(), ada.apiKey)).to.have.property('status', 200)
+  })
 })

@@ -94,7 +94,7 @@ CREATE TABLE hub.outflow (
   PRIMARY KEY (day, scope)
 );
 
--- The newest row tells whether payments to sellers are paused.
+-- The newest row tells whether payments to sellers are paused; hub.outgoing_state, whether they go.
 CREATE TABLE hub.outgoing_switch (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   paused boolean NOT NULL,
@@ -103,9 +103,6 @@ CREATE TABLE hub.outgoing_switch (
   at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 SELECT ledger.protect('hub.outgoing_switch');
-
-CREATE FUNCTION hub.outgoing_paused() RETURNS boolean LANGUAGE sql STABLE RETURN
-  coalesce((SELECT paused FROM hub.outgoing_switch ORDER BY id DESC LIMIT 1), false);
 
 -- Pauses payments or lets them go on. When it returns, whatever is signed from then on has seen it.
 CREATE FUNCTION hub.switch_outgoing(p_paused boolean, p_author text, p_reason text) RETURNS void
@@ -127,7 +124,7 @@ BEGIN
   PERFORM pg_advisory_xact_lock_shared(hashtext('hub.outgoing_switch'));
   p.created_at := clock_timestamp(); -- its day counts it, now and when it is given back
   today := (p.created_at AT TIME ZONE 'UTC')::date;
-  IF hub.outgoing_paused() THEN
+  IF (SELECT paused FROM hub.outgoing_state) THEN
     RAISE EXCEPTION 'payments to sellers are paused' USING ERRCODE = 'AH010';
   END IF;
   FOR n IN 1 .. 3 LOOP
@@ -163,8 +160,7 @@ BEGIN
 END $$;
 
 REVOKE EXECUTE ON FUNCTION hub.switch_outgoing, hub.commit_payment, hub.conclude_payment FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hub.outgoing_paused, hub.switch_outgoing, hub.commit_payment,
-  hub.conclude_payment TO hub_app;
+GRANT EXECUTE ON FUNCTION hub.switch_outgoing, hub.commit_payment, hub.conclude_payment TO hub_app;
 GRANT SELECT ON hub.payment_intent, hub.seller_record, hub.outflow, hub.outgoing_switch TO hub_app;
 GRANT UPDATE (changed_at) ON hub.payment_intent TO hub_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON hub.payment_claim TO hub_app;

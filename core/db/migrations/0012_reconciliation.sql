@@ -149,6 +149,22 @@ BEGIN
 END $$;
 SELECT ledger.protect('hub.reconciliation');
 
+-- Whether sellers are paid: not while the switch is off, nor while the books were held against the chain
+-- too long ago. After a restore from a backup they were, so that no payment is made that the books may
+-- have forgotten they made. Where they never were, nothing was paid either.
+CREATE VIEW hub.outgoing_state AS
+  SELECT coalesce(s.paused, false) OR coalesce(r.overdue, false) AS paused,
+    CASE WHEN r.overdue AND s.paused IS NOT TRUE THEN 'reconciliation' ELSE s.author END AS author,
+    CASE WHEN r.overdue AND s.paused IS NOT TRUE
+      THEN 'The books have not been held against the chain for ten minutes.' ELSE s.reason END AS reason,
+    CASE WHEN r.overdue AND s.paused IS NOT TRUE THEN r.at ELSE s.at END AS at
+  FROM (VALUES (1)) one (n)
+  LEFT JOIN LATERAL (SELECT * FROM hub.outgoing_switch ORDER BY id DESC LIMIT 1) s ON true
+  LEFT JOIN LATERAL (SELECT at, at < clock_timestamp() - interval '10 minutes' AS overdue
+    FROM hub.reconciliation WHERE wallet = 'spend' AND chain_balance IS NOT NULL
+    ORDER BY id DESC LIMIT 1) r ON true;
+GRANT SELECT ON hub.outgoing_state TO hub_app;
+
 GRANT SELECT, INSERT ON hub.reconciliation, hub.transfer, hub.wallet_entry, hub.reconciliation_exception
   TO hub_app;
 GRANT UPDATE (entry, gone_at) ON hub.transfer TO hub_app;
