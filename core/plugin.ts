@@ -19,9 +19,15 @@
  *   },
  * })
  */
+import type { ParseArgsOptionsConfig } from 'node:util'
+import type { Clock } from './clock.ts'
+import type { Egress } from './egress/http.ts'
 import type { Micros } from './money.ts'
 import type { Schema } from './schema.ts'
 
+export type { Clock } from './clock.ts'
+export { EgressError } from './egress/errors.ts'
+export type { EgressRequest, EgressResponse } from './egress/http.ts'
 export { type Micros, micros, usd } from './money.ts'
 export type { Infer, Schema } from './schema.ts'
 export * as s from './schema.ts'
@@ -161,6 +167,43 @@ export interface Endpoint<Input, Output> {
   ) => Output | Reply | Unresolved | Taken | Promise<Output | Reply | Unresolved | Taken>
 }
 
+/** What happens without being asked. One run at a time, over all processes of the hub. */
+export interface Schedule {
+  /** From the end of one run to the start of the next; the first comes with the hub. */
+  readonly everySeconds: number
+  /** After it `signal` aborts, and another process may take over. Default 300, at most 21,600. */
+  readonly deadlineSeconds?: number
+  /** A run may be cut off anywhere and come again. What it throws is logged. */
+  readonly run: (signal: AbortSignal) => Promise<unknown>
+}
+
+/** What a command was given. */
+export interface Invocation {
+  readonly values: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
+  readonly words: readonly string[]
+  /** Takes the answer; await it. */
+  readonly write: (text: string) => unknown
+  /** Takes progress and advice. */
+  readonly tell: (text: string) => unknown
+  /** Aborts when the operator wants it to end. */
+  readonly signal: AbortSignal
+}
+
+/** A command of the operator's: `npm run <slug> -- NAME`. */
+export interface Command {
+  /** What follows its name, as in `DIR [--json]`. */
+  readonly usage: string
+  readonly about: string
+  /** As `parseArgs` of node:util takes them. */
+  readonly options?: ParseArgsOptionsConfig
+  /** How many words it takes beside its options. Default 0. */
+  readonly words?: number
+  /** Whether, with these options, it works on an empty database that is thrown away after it. */
+  readonly isTrial?: (values: Invocation['values']) => boolean
+  /** @returns the exit code. @throws Refusal where what was asked means nothing */
+  readonly run: (invocation: Invocation) => Promise<number>
+}
+
 export interface Service<Inputs = Record<Route, unknown>> {
   /** The first segment of the path: 2 to 40 of a-z, 0-9 and inner hyphens. */
   readonly slug: string
@@ -175,6 +218,12 @@ export interface Service<Inputs = Record<Route, unknown>> {
   readonly endpoints: { readonly [R in keyof Inputs]: Endpoint<Inputs[R], unknown> } & {
     readonly [R in Exclude<keyof Inputs, Route>]: never
   }
+  /** Jobs, by name: lower case letters and hyphens. */
+  readonly schedules?: Readonly<Record<string, Schedule>>
+  /** For the operator, by name, in the order in which the help tells them. */
+  readonly commands?: Readonly<Record<string, Command>>
+  /** Whether it has something to sell. Until then it is not listed. Asked at the start and often. */
+  readonly isListed?: () => Promise<boolean>
 }
 
 /** A service whose inputs are forgotten, as the hub holds it. */
@@ -206,16 +255,52 @@ export interface Buyer {
   ) => Promise<Reply | Unresolved | Taken>
 }
 
+/** Rows as pg gives them, but int8 as bigint and date as text. */
+export interface Rows<Row> {
+  readonly rows: Row[]
+  readonly rowCount: number | null
+}
+
+/** Statements that belong together, or one by itself. */
+export interface Transaction {
+  query<Row extends object = object>(text: string, values?: readonly unknown[]): Promise<Rows<Row>>
+}
+
+/**
+ * A schema of the plugin's own, `plugin_<slug>`, in a role that sees no other: names need no
+ * schema before them. Statements have 30 seconds.
+ */
+export interface Database extends Transaction {
+  /** All of `work` is committed, or none. */
+  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
+  /** Reads of one instant, whatever others write meanwhile. */
+  reading<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
+}
+
 /** What the hub lends a plugin. A plugin that needs none of it is a plain service. */
 export interface Host {
   /** Reads `HUB_SECRET_<NAME>` of the configuration; undefined when it is not set. */
   readonly secret: (name: string) => string | undefined
   readonly log: (message: string, fields?: Readonly<Record<string, unknown>>) => void
+  /** The way to foreign hosts: public addresses alone, no redirects, limits on size and time. */
+  readonly http: Pick<Egress, 'request'>
+  readonly clock: Clock
+  /** Whether the hub is a sandbox, where nothing costs real money. */
+  readonly sandbox: boolean
   /** Lent to the house's own `external` plugin alone. */
   readonly buyer?: Buyer
 }
 
-export type Plugin = AnyService | ((host: Host) => AnyService)
+/** A plugin that keeps data: it is lent a database that its own migrations have been applied to. */
+export interface DataPlugin {
+  /** Of its service. */
+  readonly slug: string
+  /** Folder of `NNNN_name.sql`, numbered from 0001, forward only, run in the plugin's own role. */
+  readonly migrations: URL
+  readonly open: (host: Host & { readonly database: Database }) => AnyService
+}
+
+export type Plugin = AnyService | ((host: Host) => AnyService) | DataPlugin
 
 /** Declares a priced service. The type of `call.input` follows from `input`. */
 export const defineService = <Inputs extends Record<Route, unknown>>(

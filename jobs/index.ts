@@ -7,8 +7,10 @@ import { runSubscribers } from '../core/ledger/outbox/run.ts'
 import type { Log } from '../core/log.ts'
 import type { Hex } from '../core/payments/asset.ts'
 import { type ResolvePorts, resolvePayments } from '../core/payments/resolve.ts'
+import type { AnyService } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { accountGas, type Gas } from './gas.ts'
+import { pluginJobs } from './plugin-schedules.ts'
 import { reconcileChain } from './reconcile-chain.ts'
 import { logLowBalance, type OnLowBalance, subscribersOf, workHandedOn } from './subscribers.ts'
 import { verifyBooks } from './verify-books.ts'
@@ -22,15 +24,20 @@ export interface JobPorts extends ResolvePorts {
   readonly signingKey: SigningKey
   /** What is done about credits that run low. @defaultValue a line in the log */
   readonly onLowBalance?: OnLowBalance
+  /** What plugins sell, and the schedules that they declare. */
+  readonly services: readonly AnyService[]
   /** The wallets of the house. */
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
   /** Left out where somebody else settles, and pays for it. */
   readonly gas?: Gas | undefined
 }
 
-interface Job {
+export interface Job {
   readonly everySeconds: number
-  readonly run: (ports: JobPorts) => Promise<unknown>
+  /** After it another process may take over. @defaultValue 300 */
+  readonly deadlineSeconds?: number | undefined
+  /** @param stopping aborts when this process stops */
+  readonly run: (ports: JobPorts, stopping: AbortSignal) => Promise<unknown>
 }
 
 /** Everything that happens without being asked: name → how often → what. */
@@ -75,20 +82,21 @@ export async function startJobs(url: string, ports: JobPorts): Promise<{ stop():
   const boss = new PgBoss({ connectionString: url, application_name: 'agenthub jobs', max: 4 })
   boss.on('error', (error) => ports.log.warn({ err: error }, 'the job queue has trouble'))
   await boss.start()
-  for (const [name, job] of Object.entries<Job>(jobs)) {
-    const { everySeconds } = job
-    const again = { startAfter: everySeconds, expireInSeconds: 300, retryLimit: 0 }
-    await boss.createQueue(name, { policy: 'stately', expireInSeconds: 300, retryLimit: 0 })
+  const stopping = new AbortController()
+  for (const [name, job] of Object.entries<Job>({ ...jobs, ...pluginJobs(ports.services) })) {
+    const { everySeconds, deadlineSeconds: expireInSeconds = 300 } = job
+    const again = { startAfter: everySeconds, expireInSeconds, retryLimit: 0 }
+    await boss.createQueue(name, { policy: 'stately', expireInSeconds, retryLimit: 0 })
     await boss.work(name, { pollingIntervalSeconds: 2 }, async () => {
       try {
-        await job.run(ports)
+        await job.run(ports, stopping.signal)
       } catch (error) {
         ports.log.error({ err: error, job: name }, 'a job failed')
       } finally {
         await boss.send(name, {}, again)
       }
     })
-    await boss.send(name, {}, { expireInSeconds: 300, retryLimit: 0 })
+    await boss.send(name, {}, { expireInSeconds, retryLimit: 0 })
     await boss.schedule(name, '*/5 * * * *', {}) // takes over when a process died in a run
   }
   const { pool, log, onLowBalance = logLowBalance(log) } = ports
@@ -96,6 +104,7 @@ export async function startJobs(url: string, ports: JobPorts): Promise<{ stop():
   const readers = await runSubscribers({ pool, subscribers: subscribersOf(boss), log })
   return {
     async stop() {
+      stopping.abort()
       await readers.stop()
       await boss.stop({ graceful: true, timeout: 10_000 })
     },

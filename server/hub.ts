@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import type { Pool } from 'pg'
 import type { LocalAccount } from 'viem'
-import { declare } from '../core/catalog/declaration.ts'
+import { type OpenedPlugin, openPlugin } from '../core/catalog/plugins.ts'
 import { openCatalog } from '../core/catalog/services.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
@@ -22,7 +22,7 @@ import { Intents } from '../core/payments/intents.ts'
 import { createOffers } from '../core/payments/offers.ts'
 import type { ResolvePorts } from '../core/payments/resolve.ts'
 import { OutgoingSwitch } from '../core/payments/switch.ts'
-import type { Host, Plugin } from '../core/plugin.ts'
+import type { AnyService, Buyer, Host, Plugin } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { CallLog } from '../core/usage/calls.ts'
 import { openWindows, type RateStore } from '../core/usage/open-windows.ts'
@@ -87,6 +87,8 @@ export interface Hub {
   readonly ledger: Ledger
   /** What jobs need to learn the outcome of payments. */
   readonly ports: ResolvePorts
+  /** What is sold, with the schedules that come with it. */
+  readonly services: readonly AnyService[]
   /** Answers HTTP requests. */
   readonly handler: RequestListener
   /** Writes what is still to be written and closes every connection. */
@@ -111,6 +113,26 @@ async function openStores(options: HubOptions, meters: Meters) {
   return { pool, books, ledger }
 }
 
+/** What every plugin is lent. */
+const hostOf = (
+  options: Pick<HubOptions, 'secret' | 'clock' | 'sandbox' | 'log'>,
+): Omit<Host, 'http'> => ({
+  secret: options.secret,
+  log: (message, fields) => options.log.info({ ...fields }, message),
+  clock: options.clock,
+  sandbox: options.sandbox,
+})
+
+async function openPlugins(options: HubOptions, host: Host, buyer: Buyer): Promise<OpenedPlugin[]> {
+  const { databaseUrl, databaseDirectUrl, plugins, privileged, log } = options
+  const lending = { host, databaseUrl: databaseDirectUrl ?? databaseUrl, log }
+  const opened: OpenedPlugin[] = []
+  for (const plugin of plugins) opened.push(await openPlugin(plugin, lending))
+  const trusted = { ...lending, host: { ...host, buyer } }
+  for (const plugin of privileged) opened.push(await openPlugin(plugin, trusted, true))
+  return opened
+}
+
 /** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
 export async function openHub(options: HubOptions): Promise<Hub> {
   const { money, clock, log, draining = () => false } = options
@@ -129,14 +151,8 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     caps: options.outflow,
     outgoing: new OutgoingSwitch(pool),
   })
-  const host: Host = {
-    secret: options.secret,
-    log: (message, fields) => log.info({ ...fields }, message),
-  }
-  const services = [
-    ...options.plugins.map((plugin) => declare(plugin, host)),
-    ...options.privileged.map((plugin) => declare(plugin, { ...host, buyer }, true)),
-  ]
+  const opened = await openPlugins(options, { ...hostOf(options), http: egress }, buyer)
+  const services = opened.map(({ service }) => service)
   const catalog = await openCatalog(pool, ledger, {
     services,
     passThrough: CREDITS_ONLY,
@@ -157,12 +173,13 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     pool,
     ledger,
     ports,
+    services,
     handler: (request, response) => void answer(request, response),
     async close() {
       await calls.flush()
       await egress.close()
       await windows.close()
-      await Promise.all([pool.end(), books.end()])
+      await Promise.all([pool.end(), books.end(), ...opened.map((plugin) => plugin.close())])
     },
   }
 }

@@ -9,6 +9,7 @@ import { banner } from './banner.ts'
 import { demo } from './demo/index.ts'
 import { ledgerCommand } from './ledger/index.ts'
 import { paymentsCommand } from './payments/index.ts'
+import { pluginCommand } from './plugin-commands.ts'
 import { FINALITY_BLOCKS } from './real-money.ts'
 import { firstAgent } from './sandbox/agent.ts'
 import { SANDBOX_FINALITY } from './sandbox/start.ts'
@@ -23,7 +24,8 @@ const USAGE = `usage: node server/main.ts COMMAND
   jobs     run the jobs alone, for servers that have HUB_JOBS=off (production)
   demo     play the whole story once, in a sandbox of its own [--json]
   ledger   verify | balances | export | adjust …: for finance, see \`ledger --help\`
-  payments status | list | pause | resume: for operators, see \`payments --help\``
+  payments status | list | pause | resume: for operators, see \`payments --help\`
+  SLUG     the commands of a plugin, such as tenders: see \`tenders --help\``
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   serve,
@@ -102,6 +104,17 @@ async function payments(args: readonly string[]): Promise<number> {
   return onBooks((connect) => paymentsCommand(finality, connect, args, write, tell))
 }
 
+/** What a plugin that keeps data has for the operator. */
+function commandOf(slug: string): ((args: readonly string[]) => Promise<number>) | undefined {
+  const plugin = plugins.find((each) => 'open' in each && each.slug === slug)
+  if (!plugin || !('open' in plugin)) return undefined
+  return (args) => {
+    const stop = new AbortController()
+    void untilSignal().then(() => stop.abort())
+    return pluginCommand(plugin, args, { config: readConfig(), write, tell, signal: stop.signal })
+  }
+}
+
 /** Runs a command on the database of the hub, which is opened when it is first asked for. */
 async function onBooks(
   command: (connect: () => Promise<Pool>) => Promise<number>,
@@ -137,7 +150,7 @@ async function openBooks(place: Parameters<typeof joinDatabase>[0]) {
 }
 
 const [name = 'serve', ...args] = process.argv.slice(2)
-const command = COMMANDS[name]
+const command = COMMANDS[name] ?? commandOf(name)
 if (!command) {
   process.stderr.write(`${USAGE}\n`)
   process.exit(name === '--help' || name === 'help' ? 0 : 2)

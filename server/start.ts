@@ -28,7 +28,7 @@ export interface Parts {
   readonly privileged: readonly Plugin[]
   readonly startJobs: (
     databaseUrl: string,
-    ports: Hub['ports'] & Pick<Hub, 'pool'> & JobExtras,
+    ports: Hub['ports'] & Pick<Hub, 'pool' | 'services'> & JobExtras,
   ) => Promise<{ stop(): Promise<void> }>
 }
 
@@ -161,7 +161,7 @@ async function runJobs(
   const pool = direct === undefined ? hub.pool : createPool(direct, { max: 10, role: 'hub_app' })
   const wallets = { treasury: money.treasury, spend: money.spend.address }
   const gas = money.gas && { wallet: money.gas, ...config.gas }
-  const extras = { pool, signingKey, wallets, gas }
+  const extras = { pool, services: hub.services, signingKey, wallets, gas }
   const running = await parts.startJobs(direct ?? url, { ...hub.ports, ...extras })
   return {
     async stop() {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { AnyService, Host, Plugin } from '../plugin.ts'
+import type { AnyService } from '../plugin.ts'
 
 /** What a declaration must look like, beyond what its types say. */
 const Declaration = z.object({
@@ -19,17 +19,26 @@ const Declaration = z.object({
       }),
     )
     .refine((endpoints) => Object.keys(endpoints).length > 0, 'at least one endpoint'),
+  schedules: z
+    .record(
+      z.string().regex(/^[a-z][a-z-]{0,39}$/, 'lower case letters and hyphens'),
+      z.looseObject({
+        everySeconds: z.int().min(1).max(86_400),
+        deadlineSeconds: z.int().min(1).max(21_600).optional(),
+      }),
+    )
+    .optional(),
 })
 
 /** Slugs that mean something else on some door. */
 const RESERVED = new Set(['external', 'health', 'mcp', 'v1', 'docs', 'proxy', 'admin'])
 
 /**
- * Turns a plugin into its service, lending it the host, and checks the declaration.
+ * Checks a declaration.
+ * @param privileged whether it may have a slug that is reserved
  * @throws Error that names the service, the field and what is wrong with it
  */
-export function declare(plugin: Plugin, host: Host, privileged = false): AnyService {
-  const service = typeof plugin === 'function' ? plugin(host) : plugin
+export function declare(service: AnyService, privileged = false): AnyService {
   const checked = Declaration.safeParse(service)
   if (!checked.success) {
     const [issue] = checked.error.issues

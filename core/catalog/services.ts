@@ -42,6 +42,19 @@ export class Catalog {
   }
 }
 
+const stateOf = async ({ isListed }: AnyService): Promise<'active' | 'unlisted'> =>
+  isListed === undefined || (await isListed()) ? 'active' : 'unlisted'
+
+/** Lists a service that has got something to sell, and takes one off the list that has not. */
+export async function refreshListing(pool: Pool, service: AnyService): Promise<void> {
+  const { rowCount } = await pool.query(
+    `UPDATE hub.service SET state = $2, updated_at = now()
+     WHERE slug = $1 AND state NOT IN ('retired', $2)`,
+    [service.slug, await stateOf(service)],
+  )
+  if (rowCount) await pool.query('SELECT hub.index_service($1)', [service.slug])
+}
+
 /** What a price costs at most: the price itself when it is fixed. */
 export const maxPrice = ({ price }: AnyEndpoint): Micros =>
   typeof price === 'bigint' ? price : price.max
@@ -116,7 +129,7 @@ async function writeService(
 ): Promise<Omit<Offering, 'payee'>[]> {
   const { slug, name, category, summary, provider } = service
   const routes = Object.entries(service.endpoints) as [Route, AnyEndpoint][]
-  const state = passThrough.has(slug) ? 'unlisted' : 'active' // a door, not a service
+  const state = passThrough.has(slug) ? 'unlisted' : await stateOf(service) // a door is no service
   const words = routes.map(([route, endpoint]) => `${route} ${endpoint.summary}`).join(' ')
   await client.query('INSERT INTO hub.provider (id) VALUES ($1) ON CONFLICT DO NOTHING', [provider])
   const { rows } = await client.query<{ own: number | null; provider: number | null }>(

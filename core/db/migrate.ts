@@ -6,6 +6,11 @@ import { Client, type DatabaseError } from 'pg'
 export interface MigrateOptions {
   /** Folder of `NNNN_name.sql` files. @defaultValue `core/db/migrations` */
   readonly folder?: string
+  /**
+   * The files of a plugin: they run in this role, in the schema of the same name, and can touch
+   * nothing else; both are made when absent. @defaultValue the hub's own, in the role of the login
+   */
+  readonly schema?: string
   /** Longest to wait for another instance that migrates, in ms. @defaultValue 60000 */
   readonly waitMs?: number
   /** Longest that a migration may wait for a lock on a table in use, in ms. @defaultValue 10000 */
@@ -41,9 +46,10 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   try {
     await lock(client, waitMs)
     await client.query(`SET lock_timeout = ${lockMs}`)
-    const pending = compare(files, await readApplied(client))
+    const list = await enter(client, options.schema)
+    const pending = compare(files, await readApplied(client, list))
     for (const file of pending) {
-      await apply(client, file)
+      await apply(client, file, list)
       log(`migration ${file.name} applied`)
     }
     return pending.map(({ name }) => name)
@@ -82,16 +88,37 @@ async function lock(client: Client, waitMs: number): Promise<void> {
   })
 }
 
-async function readApplied(client: Client): Promise<Omit<Migration, 'sql'>[]> {
+/**
+ * Makes the schema; a plugin's is entered in its role.
+ * @returns the table that keeps the list of what was applied
+ */
+async function enter(client: Client, schema?: string): Promise<string> {
+  if (schema === undefined) {
+    await client.query('CREATE SCHEMA IF NOT EXISTS hub')
+    return 'hub.migration'
+  }
+  const name = client.escapeIdentifier(schema)
   await client.query(`
-    CREATE SCHEMA IF NOT EXISTS hub;
-    CREATE TABLE IF NOT EXISTS hub.migration (
+    DO $$ BEGIN
+      CREATE ROLE ${name} NOLOGIN;
+      GRANT ${name} TO CURRENT_USER;
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; -- another database's did
+    END $$;
+    CREATE SCHEMA IF NOT EXISTS ${name} AUTHORIZATION ${name};
+    SET ROLE ${name};
+    SET search_path = ${name}`)
+  return `${name}.migration`
+}
+
+async function readApplied(client: Client, list: string): Promise<Omit<Migration, 'sql'>[]> {
+  await client.query(`
+    CREATE TABLE IF NOT EXISTS ${list} (
       number integer PRIMARY KEY,
       name text NOT NULL,
       sha256 text NOT NULL,
       applied_at timestamptz NOT NULL DEFAULT now()
     )`)
-  const { rows } = await client.query('SELECT number, name, sha256 FROM hub.migration ORDER BY 1')
+  const { rows } = await client.query(`SELECT number, name, sha256 FROM ${list} ORDER BY 1`)
   return rows
 }
 
@@ -107,7 +134,7 @@ function compare(files: Migration[], applied: Omit<Migration, 'sql'>[]): Migrati
   for (const [index, { number, name, sha256 }] of applied.entries()) {
     if (number !== index + 1) {
       throw new Error(
-        `hub.migration lacks number ${index + 1}. Restore the database from a backup.`,
+        `The list of migrations lacks number ${index + 1}. Restore the database from a backup.`,
       )
     }
     if (files[index]?.sha256 !== sha256) {
@@ -120,16 +147,14 @@ function compare(files: Migration[], applied: Omit<Migration, 'sql'>[]): Migrati
   return files.slice(applied.length)
 }
 
-async function apply(client: Client, { number, name, sql, sha256 }: Migration): Promise<void> {
+async function apply(client: Client, migration: Migration, list: string): Promise<void> {
+  const { number, name, sql, sha256 } = migration
   try {
     await client.query('BEGIN')
     await client.query(sql)
     if (client.getTransactionStatus() !== 'T') throw new Error('it ends its own transaction')
     const values = [number, name, sha256]
-    await client.query(
-      'INSERT INTO hub.migration (number, name, sha256) VALUES ($1, $2, $3)',
-      values,
-    )
+    await client.query(`INSERT INTO ${list} (number, name, sha256) VALUES ($1, $2, $3)`, values)
     await client.query('COMMIT')
   } catch (cause) {
     const { message, position, hint } = cause as DatabaseError

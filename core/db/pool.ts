@@ -14,6 +14,8 @@ export interface PoolOptions {
   readonly max?: number
   /** Role that every connection takes from its first statement on, such as `hub_app`. */
   readonly role?: string
+  /** The schema in which names are looked up first. @defaultValue that of the login */
+  readonly schema?: string
   /**
    * Whether `url` is a pooler's that gives connections out by the transaction (PgBouncer): then
    * nothing is left in a session. The login has the role by itself, and its own time limits.
@@ -71,7 +73,7 @@ function int8Array(text: string): unknown {
  * startup options), since it would have the rights of the login.
  */
 export function createPool(url: string, options: PoolOptions = {}): Pool {
-  const { max = 10, role, applicationName = 'agenthub', onError = () => {} } = options
+  const { max = 10, role, schema, applicationName = 'agenthub', onError = () => {} } = options
   const { statementMs = 30_000, lockMs = 10_000, answerMs = 0, pooled = false } = options
   const pool = new Pool({
     connectionString: url,
@@ -82,7 +84,7 @@ export function createPool(url: string, options: PoolOptions = {}): Pool {
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     types,
-    ...(role === undefined ? {} : takeRole(role, pooled)),
+    ...(role === undefined ? {} : takeRole(role, pooled, schema)),
   })
   pool.on('error', onError)
   // An idle connection reports to the pool; one that is checked out only to its own listeners.
@@ -91,8 +93,8 @@ export function createPool(url: string, options: PoolOptions = {}): Pool {
 }
 
 /** The role is taken at connect, and a connection is not lent out before it was seen to have it. */
-const takeRole = (role: string, pooled: boolean): PoolConfig => ({
-  ...(pooled ? {} : { options: `-c role=${role}` }),
+const takeRole = (role: string, pooled: boolean, schema?: string): PoolConfig => ({
+  ...(pooled ? {} : { options: `-c role=${role}${schema ? ` -c search_path=${schema}` : ''}` }),
   verify: (client, done) => {
     callbackify(requireRole)(client, role, (error) => done(error ?? undefined))
   },

@@ -58,7 +58,8 @@ export function troubled(service: AnyService): readonly AnyService[] {
       route,
       { ...(endpoint as AnyEndpoint), ...change },
     ])
-    return { ...service, slug: slugOf(service, kind), endpoints: Object.fromEntries(endpoints) }
+    const { schedules: _, isListed: __, ...sold } = service
+    return { ...sold, slug: slugOf(service, kind), endpoints: Object.fromEntries(endpoints) }
   }
   const fail = (): never => {
     throw new Error('as asked')
@@ -83,8 +84,7 @@ interface Tried {
   readonly client: () => HubClient
 }
 
-const declared = (service: AnyService): AnyService =>
-  declare(service, { secret: () => undefined, log: () => undefined }, true)
+const declared = (service: AnyService): AnyService => declare(service, true)
 
 function demand(holds: boolean, otherwise: string): void {
   if (!holds) throw new Error(otherwise)

@@ -74,6 +74,7 @@ url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 await startJobs(databaseUrl, {
   ...hub.ports,
   pool: hub.pool,
+  services: hub.services,
   signingKey,
   wallets: { treasury, spend: spend.address },
   gas: { wallet: own.gas, ...config.gas },

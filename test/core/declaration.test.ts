@@ -2,8 +2,6 @@ import { expect } from 'chai'
 import { declare } from '../../core/catalog/declaration.ts'
 import { defineService, s, usd } from '../../core/plugin.ts'
 
-const host = { secret: () => undefined, log: () => undefined }
-
 const service = (deadlineSeconds: number) =>
   defineService({
     slug: 'slow',
@@ -24,9 +22,9 @@ const service = (deadlineSeconds: number) =>
 
 describe('a declaration', () => {
   it('takes deadlines of whole seconds, as the ledger counts them', () => {
-    expect(declare(service(2), host).slug).to.equal('slow')
+    expect(declare(service(2)).slug).to.equal('slow')
     for (const seconds of [0, 1.5, 301]) {
-      expect(() => declare(service(seconds), host)).to.throw(/POST \/work → deadlineSeconds/)
+      expect(() => declare(service(seconds))).to.throw(/POST \/work → deadlineSeconds/)
     }
   })
 })

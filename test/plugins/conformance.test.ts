@@ -1,11 +1,10 @@
-import { type AnyService, defineService, type Plugin, type Route, s, usd } from 'agenthub/plugin'
+import { type AnyService, defineService, type Route, s, usd } from 'agenthub/plugin'
 import { conformance, troubled } from 'agenthub/testing'
 import { expect } from 'chai'
 import { plugins } from '../../plugins/index.ts'
+import { serviceOf } from '../support/lent.ts'
 import { useHub } from '../support/suite.ts'
 
-const host = { secret: () => undefined, log: () => undefined }
-const serviceOf = (plugin: Plugin) => (typeof plugin === 'function' ? plugin(host) : plugin)
 const services = plugins.map(serviceOf)
 
 /** What the plainest input would not show. */

@@ -7,8 +7,9 @@ import { maxPrice } from '../../../core/catalog/services.ts'
 import { createPool } from '../../../core/db/pool.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/asset.ts'
 import { localFacilitator } from '../../../core/payments/facilitators/local.ts'
-import type { AnyEndpoint, Host } from '../../../core/plugin.ts'
+import type { AnyEndpoint } from '../../../core/plugin.ts'
 import echo from '../../../plugins/echo/index.ts'
+import { lent } from '../../support/lent.ts'
 
 /**
  * The peer: `@x402/express` as its documentation shows it, in a process of its own. It sells the
@@ -19,8 +20,7 @@ import echo from '../../../plugins/echo/index.ts'
 const [rpcUrl, databaseUrl, key, payTo] = process.argv.slice(2) as [string, string, Hex, Hex]
 const MAX_TIMEOUT_SECONDS = 90 // what the hub offers
 const { network } = USDC_BASE
-const host: Host = { secret: () => undefined, log: () => {} }
-const endpoint: AnyEndpoint = echo(host).endpoints['POST /say']
+const endpoint: AnyEndpoint = echo(lent).endpoints['POST /say']
 const JSON_TYPE = 'application/json'
 const CALL = {
   id: 'call',
