@@ -32,13 +32,15 @@ export interface Candidate {
   readonly offers: readonly [ListedOffer, ...ListedOffer[]]
   readonly inputSchema: unknown
   readonly outputSchema: unknown
+  /** Whether the name is the source's own, not made of the URL. */
+  readonly named: boolean
 }
 
 /**
- * Whose words count: those of a higher rank replace those of a lower one, among equals the newer
- * ones. Terms count by a probe alone, once there was one.
+ * Whose words count: those of a higher rank replace those of a lower one, of equal rank those that
+ * bring a name, among equals the newer ones. Terms count by a probe alone, once there was one.
  */
-export const RANK = { registry: 1, index: 2, document: 3, offer: 4 } as const
+export const RANK = { registry: 1, index: 2, document: 3 } as const
 
 export type Rank = (typeof RANK)[keyof typeof RANK]
 
@@ -62,10 +64,10 @@ export async function upsertListings(
   candidates: readonly Candidate[],
 ): Promise<void> {
   if (candidates.length === 0) return
-  await client.query(UPSERT, [JSON.stringify(candidates.map(rowOf)), rank])
+  await client.query(UPSERT, [JSON.stringify(candidates.map((one) => rowOf(one, rank)))])
 }
 
-function rowOf(candidate: Candidate) {
+function rowOf(candidate: Candidate, rank: Rank) {
   const { origin, hostname } = new URL(candidate.url)
   const [shown] = candidate.offers
   return {
@@ -79,6 +81,7 @@ function rowOf(candidate: Candidate) {
     offers: candidate.offers.map(offerRow),
     input_schema: candidate.inputSchema ?? null,
     output_schema: candidate.outputSchema ?? null,
+    rank: 2 * rank - (candidate.named ? 0 : 1),
   }
 }
 
@@ -108,11 +111,21 @@ export const offerRow = (offer: ListedOffer) => {
 const TERMS = ['scheme', 'network', 'asset', 'pay_to', 'price', 'payable', 'offers']
 const TEXTS = ['name', 'description', 'category', 'tags', 'provider']
 const SCHEMAS = ['input_schema', 'output_schema']
-const COLUMNS = ['id', 'url', 'method', 'origin', 'host', ...TEXTS, ...TERMS, ...SCHEMAS].join(', ')
+const COLUMNS = [
+  'id',
+  'url',
+  'method',
+  'origin',
+  'host',
+  ...TEXTS,
+  ...TERMS,
+  ...SCHEMAS,
+  'rank',
+].join(', ')
 
 const UPSERT = `
-  INSERT INTO hub.listing AS l (${COLUMNS}, rank, state, reason, next_probe_at)
-  SELECT ${COLUMNS}, $2, 'unlisted',
+  INSERT INTO hub.listing AS l (${COLUMNS}, state, reason, next_probe_at)
+  SELECT ${COLUMNS}, 'unlisted',
     CASE WHEN out IS NULL THEN 'unverified' ELSE 'opted_out' END, CASE WHEN out IS NULL THEN now() END
   FROM jsonb_populate_recordset(NULL::hub.listing, $1) LEFT JOIN (SELECT host AS out
     FROM hub.listing_owner WHERE opted_out_at IS NOT NULL) owned ON host = out

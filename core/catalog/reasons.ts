@@ -24,6 +24,7 @@ export const REASONS = {
   resource: 'The offer is for a URL of another host.',
   not_active: 'Its owner has switched it off.',
   no_endpoints: 'It names no endpoint that is sold by x402.',
+  agent_uri: 'The URI of the agent leads to no registration file.',
   too_large: 'What it says is too large.',
   // What a probe found.
   unverified: 'No probe has seen a valid offer yet.',
@@ -42,7 +43,7 @@ export const REASONS = {
   // What others decided.
   opted_out: 'Its owner does not want it to be listed.',
   delisted: 'Every source has dropped it, and it is down.',
-  slow: 'It is up, and failed now and then.',
+  unsteady: 'It is up, and failed now and then.',
 } as const satisfies Readonly<Record<string, string>>
 
 export type Reason = keyof typeof REASONS

@@ -24,7 +24,7 @@ CREATE TABLE hub.listing (
   output_schema jsonb,
   state text NOT NULL CHECK (state IN ('active', 'degraded', 'down', 'unlisted')),
   reason text,                                    -- a word of core/catalog/reasons.ts
-  rank smallint NOT NULL CHECK (rank BETWEEN 1 AND 4), -- of who wrote the texts: see externals.ts
+  rank smallint NOT NULL CHECK (rank BETWEEN 1 AND 6), -- of who wrote the texts: see externals.ts
   first_seen_at timestamptz NOT NULL DEFAULT now(),
   listed_at timestamptz,                          -- when it was first active
   last_verified_at timestamptz,                   -- when a probe last saw a valid offer
