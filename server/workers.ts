@@ -24,13 +24,8 @@ type Said =
 
 /** What it is told. */
 type Told =
-  | { readonly hub: 'place'; readonly place: Place }
+  | { readonly hub: 'place'; readonly sandbox: SandboxPlace | undefined }
   | { readonly hub: 'counted'; readonly question: number; readonly text: string }
-
-interface Place {
-  readonly sandbox: SandboxPlace | undefined
-  readonly port: number
-}
 
 /** Before a worker that died is replaced, by how many died in the last minute. */
 const BACK_OFF_MS = [100, 1_000, 5_000, 15_000] as const
@@ -67,7 +62,6 @@ class Crew {
   readonly #log: Log
   readonly #sandbox: SandboxPlace | undefined
   readonly #counted = new AggregatorRegistry()
-  #port: number
   #deaths: number[] = []
   #stopping = false
 
@@ -79,15 +73,18 @@ class Crew {
       rpcUrl: sandbox.rpcUrl,
       sellerPort: sandbox.sellerPort,
     }
-    this.#port = config.port
   }
 
-  /** @returns the port that all listen on */
+  /**
+   * All accept from one socket: a connection that is passed on by the first process is lost, and
+   * its caller waits for ever, when the worker dies at that moment.
+   * @returns the port that all listen on
+   */
   async start(): Promise<number> {
-    this.#port = await this.#fork()
-    const others = Array.from({ length: this.#config.workers - 1 }, () => this.#fork())
-    await Promise.all(others)
-    return this.#port
+    cluster.schedulingPolicy = cluster.SCHED_NONE
+    const { workers } = this.#config
+    const [port] = await Promise.all(Array.from({ length: workers }, () => this.#fork()))
+    return port!
   }
 
   /** Has every worker finish what it is at; who takes too long is killed. */
@@ -150,8 +147,7 @@ class Crew {
   }
 
   #place(worker: Worker): void {
-    const place = { sandbox: this.#sandbox, port: this.#port }
-    worker.send({ hub: 'place', place } satisfies Told, () => {})
+    worker.send({ hub: 'place', sandbox: this.#sandbox } satisfies Told, () => {})
   }
 
   async #tellCounted(worker: Worker, question: number): Promise<void> {
@@ -168,13 +164,13 @@ export const isWorker = (): boolean => cluster.isWorker
  * Opens the doors in a worker, until it is told to stop.
  * @returns the exit code
  */
-export async function work(options: StartOptions, stopped: Promise<void>): Promise<number> {
+export async function work(options: StartOptions, stopped: Promise<unknown>): Promise<number> {
   const first = new FirstProcess()
   try {
-    const { sandbox, port } = await first.place()
-    const config = { ...options.config, port, jobs: false }
+    const place = await first.place()
+    const config = { ...options.config, jobs: false }
     const together = (meters: Meters) => first.together(meters)
-    const running = await startHub({ ...options, config, place: sandbox, together })
+    const running = await startHub({ ...options, config, place, together })
     await first.tell({ hub: 'ready', port: running.port })
     await stopped
     await running.stop()
@@ -209,10 +205,10 @@ class FirstProcess {
     })
   }
 
-  async place(): Promise<Place> {
-    const told = new Promise<Place>((resolve) => {
+  async place(): Promise<SandboxPlace | undefined> {
+    const told = new Promise<SandboxPlace | undefined>((resolve) => {
       process.on('message', (message: Told) => {
-        if (message.hub === 'place') resolve(message.place)
+        if (message.hub === 'place') resolve(message.sandbox)
       })
     })
     await this.tell({ hub: 'hello' })

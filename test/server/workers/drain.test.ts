@@ -1,0 +1,116 @@
+import { connect } from 'node:net'
+import { expect } from 'chai'
+import { Client } from 'undici'
+import { sleep } from '../../../core/clock.ts'
+import { expireHolds } from '../../../core/ledger/expire.ts'
+import { usd } from '../../../core/money.ts'
+import { ProcessHub } from '../../support/workers.ts'
+import { send } from '../http.ts'
+
+const PRICE = usd('0.001')
+const work = (hub: ProcessHub, key: string, ms: number) =>
+  send(hub.port, {
+    path: '/proxy/slow/work',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ ms }),
+  })
+
+/** Whether somebody accepts connections there. */
+const accepts = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('connect', () => resolve(true)).on('error', () => resolve(false))
+    socket.on('connect', () => socket.destroy())
+  })
+
+const until = async (condition: () => Promise<boolean>): Promise<void> => {
+  while (!(await condition())) await sleep(20)
+}
+
+describe('A075 SIGTERM to two processes at work', function () {
+  this.timeout(30_000)
+  let hub: ProcessHub
+  before(async () => {
+    hub = await ProcessHub.start({ HUB_WORKERS: '2', HUB_DRAIN_DELAY: '0.5' })
+  })
+  after(() => hub?.close())
+
+  it('is not ready first, then takes nobody new, finishes what it has, and ends with 0', async () => {
+    const { apiKey, keyId } = await hub.agent(PRICE * 100n)
+    const calls = Array.from({ length: 50 }, () => work(hub, apiKey, 1_500))
+    const stream = send(hub.port, {
+      path: '/proxy/slow/stream',
+      headers: { authorization: `Bearer ${apiKey}` },
+    })
+    await until(async () => {
+      const { rows } = await hub.database.pool.query('SELECT FROM ledger.open_hold')
+      return rows.length >= 50
+    })
+    const probe = new Client(hub.url)
+    const ready = async () => (await probe.request({ path: '/readyz', method: 'GET' })).statusCode
+    expect(await ready()).to.equal(200)
+    const ended = hub.signal('SIGTERM')
+    await until(async () => (await send(hub.port, { path: '/readyz' })).status === 503)
+    expect(await accepts(hub.port), 'load balancers still have time to notice').to.equal(true)
+    await until(async () => !(await accepts(hub.port)))
+    for (const { status, headers } of await Promise.all(calls)) {
+      expect(status).to.equal(200)
+      expect(headers['connection']).to.equal('close')
+    }
+    const { status, text } = await stream
+    expect([status, text.match(/piece \d/g)]).to.deep.equal([
+      200,
+      Array.from({ length: 10 }, (_, i) => `piece ${i}`),
+    ])
+    await probe.destroy()
+    expect(await ended).to.deep.equal([0, null])
+    expect(await hub.balance(keyId)).to.equal(PRICE * 49n)
+    const { rows } = await hub.database.pool.query('SELECT FROM ledger.open_hold')
+    expect(rows).to.deep.equal([])
+    const { rows: kept } = await hub.database.pool.query('SELECT FROM hub.call')
+    expect(kept, 'records of calls are written before it ends').to.have.length(51)
+  })
+})
+
+describe('A076 what hangs beyond the time that SIGTERM leaves', function () {
+  this.timeout(30_000)
+  let hub: ProcessHub
+  afterEach(() => hub?.close())
+
+  const hanging = async (workers: string) => {
+    hub = await ProcessHub.start({ HUB_WORKERS: workers, HUB_DRAIN_SECONDS: '0.3' })
+    const agent = await hub.agent(PRICE)
+    const call = work(hub, agent.apiKey, 1_900).then(
+      ({ status }) => status,
+      () => 'cut off',
+    )
+    await until(async () => (await hub.balance(agent.keyId)) === 0n)
+    return { ...agent, call }
+  }
+  const resolved = async (keyId: string): Promise<void> => {
+    await until(async () => {
+      await expireHolds(hub.database.pool, hub.ledger) // as another instance does
+      return (await hub.balance(keyId)) > 0n
+    })
+    expect(await hub.balance(keyId)).to.equal(PRICE)
+    const { rows } = await hub.database.pool.query('SELECT FROM ledger.open_hold')
+    expect(rows).to.deep.equal([])
+  }
+
+  it('is cut off; its hold is given back once, by another instance if need be', async () => {
+    const { call, keyId } = await hanging('1')
+    expect(await hub.signal('SIGTERM')).to.deep.equal([0, null])
+    expect(await call).to.equal('cut off')
+    await resolved(keyId)
+  })
+
+  it('ends at once by a second signal, with every process of it', async () => {
+    const { call, keyId } = await hanging('2')
+    const ended = hub.signal('SIGTERM')
+    await sleep(50)
+    expect(await Promise.race([ended, hub.signal('SIGTERM')])).to.deep.equal([null, 'SIGTERM'])
+    expect(await call).to.equal('cut off')
+    await until(async () => !(await accepts(hub.port)))
+    await resolved(keyId)
+  })
+})

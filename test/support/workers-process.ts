@@ -1,0 +1,63 @@
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import { sleep } from '../../core/clock.ts'
+import { readConfig, secretsOf } from '../../core/config.ts'
+import { createLog } from '../../core/log.ts'
+import { defineService, Reply, s, usd } from '../../core/plugin.ts'
+import { startJobs } from '../../jobs/index.ts'
+import { plugins, privileged } from '../../plugins/index.ts'
+import { startHub } from '../../server/start.ts'
+import { isWorker, startWorkers, work } from '../../server/workers.ts'
+
+/** A hub as `npm start` runs it, alone or with workers, and with services that tests need. */
+const slow = defineService({
+  slug: 'slow',
+  name: 'Slow',
+  category: 'test',
+  summary: 'Takes its time.',
+  provider: 'example',
+  endpoints: {
+    'GET /process': {
+      summary: 'Which process answers.',
+      price: usd('0'),
+      input: s.object({}),
+      handle: () => ({ pid: process.pid }),
+    },
+    'POST /work': {
+      summary: 'Answers after some milliseconds.',
+      price: usd('0.001'),
+      deadlineSeconds: 2,
+      input: s.object({ ms: s.integer() }),
+      handle: async ({ input }) => {
+        await sleep(input.ms)
+        return { pid: process.pid }
+      },
+    },
+    'GET /stream': {
+      summary: 'Ten pieces in a second.',
+      price: usd('0.001'),
+      input: s.object({}),
+      handle: () =>
+        new Reply(Readable.from(pieces()), { headers: { 'content-type': 'text/plain' } }),
+    },
+  },
+})
+
+async function* pieces() {
+  for (let i = 0; i < 10; i++) {
+    await sleep(100)
+    yield `piece ${i}\n`
+  }
+}
+
+const stopped: Promise<unknown> = once(process, 'SIGTERM')
+const config = readConfig()
+const log = createLog(config.logLevel, process.stderr, secretsOf())
+const parts = { plugins: [...plugins, slow], privileged, startJobs }
+const options = { config, parts, log, holdMarginSeconds: 1 }
+if (isWorker()) process.exit(await work(options, stopped))
+const running = await (config.workers > 1 ? startWorkers : startHub)(options)
+const { url, databaseUrl } = running
+process.stdout.write(`${JSON.stringify({ url, databaseUrl })}\n`)
+await stopped
+await running.stop()

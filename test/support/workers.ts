@@ -1,0 +1,120 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import nock from 'nock'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { HubClient } from '../../core/client/index.ts'
+import { systemClock } from '../../core/clock.ts'
+import { uuidv7 } from '../../core/ids.ts'
+import { Ledger } from '../../core/ledger/ledger.ts'
+import { creditsOf } from '../../core/ledger/postings.ts'
+import { verifyLedger } from '../../core/ledger/verify.ts'
+import type { Micros } from '../../core/money.ts'
+import { type FreshDatabase, freshDatabase } from './postgres.ts'
+
+const PROGRAM = new URL('./workers-process.ts', import.meta.url).pathname
+
+/** A hub in processes of its own, as operators run it; see workers-process.ts for its services. */
+export class ProcessHub {
+  readonly url: string
+  readonly database: FreshDatabase
+  /** As the hub has it. */
+  readonly ledger: Ledger
+  readonly child: ChildProcess
+  readonly #dataDir: string
+  readonly #log: string[]
+  readonly #exit: Promise<unknown[]>
+
+  private constructor(
+    start: { readonly url: string; readonly database: FreshDatabase; readonly dataDir: string },
+    child: ChildProcess,
+    log: string[],
+    exit: Promise<unknown[]>,
+  ) {
+    this.url = start.url
+    this.database = start.database
+    this.ledger = new Ledger(start.database.pool, { shards: 2 })
+    this.child = child
+    this.#dataDir = start.dataDir
+    this.#log = log
+    this.#exit = exit
+  }
+
+  static async start(
+    env: Readonly<Record<string, string>>,
+    database?: FreshDatabase,
+  ): Promise<ProcessHub> {
+    nock.restore()
+    const own = database ?? (await freshDatabase())
+    const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
+    await chmod(dataDir, 0o711)
+    const fixed = { PATH: '/usr/bin:/bin', HUB_DATA_DIR: dataDir, HUB_PORT: '0' }
+    const child = spawn(process.execPath, [PROGRAM], {
+      env: { ...fixed, DATABASE_URL: own.url, HUB_LOG_LEVEL: 'info', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const log: string[] = []
+    child.stderr.on('data', (chunk: Buffer) => log.push(chunk.toString()))
+    const exit = once(child, 'exit')
+    const ready = once(createInterface({ input: child.stdout }), 'line')
+    const line = await Promise.race([ready, exit.then(() => undefined)])
+    if (!line) {
+      await own.drop()
+      throw new Error(`the hub did not start: ${log.join('')}`)
+    }
+    const { url } = JSON.parse(String(line[0])) as { url: string }
+    return new ProcessHub({ url, database: own, dataDir }, child, log, exit)
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port)
+  }
+
+  /** What it has logged, as JSON lines. */
+  get logged(): string {
+    return this.#log.join('')
+  }
+
+  /** A new wallet with a key, and so many microdollars of credits. */
+  async agent(credits = 0n): Promise<{ apiKey: string; keyId: string; client: HubClient }> {
+    const account = privateKeyToAccount(generatePrivateKey())
+    const wallet = { account, sandbox: true }
+    const made = await new HubClient({ baseUrl: this.url, wallet }).register()
+    if (credits > 0n) {
+      const owner = await this.ledger.account(creditsOf(made.keyId))
+      const event = { type: 'credits.purchased', credits: owner.code, amount: credits } as const
+      const id = uuidv7(systemClock.now().getTime())
+      await this.ledger.post({ ...event, amount: credits as Micros }, { owner, id })
+    }
+    return made
+  }
+
+  balance(keyId: string): Promise<bigint> {
+    return this.ledger.balance(creditsOf(keyId))
+  }
+
+  /** @returns exit code and signal, once it has ended */
+  async signal(name: 'SIGTERM' | 'SIGKILL'): Promise<unknown[]> {
+    this.child.kill(name)
+    return this.#exit
+  }
+
+  /** Ends it, having seen that the books balance. */
+  async close(): Promise<void> {
+    try {
+      if (this.child.exitCode === null && this.child.signalCode === null) {
+        await this.signal('SIGTERM')
+      }
+      const { ok, checks } = await verifyLedger(this.database.pool)
+      const bad = checks.filter((check) => Number(check.bad) !== 0).map(({ name }) => name)
+      if (!ok) throw new Error(`the books do not balance: ${bad.join(', ')}`)
+    } finally {
+      await this.database.drop()
+      await rm(this.#dataDir, { recursive: true, force: true, maxRetries: 5 })
+      nock.activate()
+    }
+  }
+}
