@@ -73,6 +73,10 @@ export interface Config {
   readonly databaseDirectUrl: string | undefined
   /** Where spans go (OTLP over HTTP); undefined: nowhere, and none are made. */
   readonly otlpEndpoint: string | undefined
+  /** Whether wallets that are contracts may sign (ERC-1271, ERC-6492): each asks the chain. */
+  readonly contractWallets: boolean
+  /** What mails go out by, and from whom; undefined: nobody can sign in (in a sandbox: files). */
+  readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined
   /** `name.test=127.0.0.1:port` pairs that the egress guard lets through, in the sandbox alone. */
   readonly sandboxHosts: SandboxHosts
   /** Ed25519, signs checkpoints of the ledger; undefined in the sandbox: see `loadSigningKey`. */
@@ -147,6 +151,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     databaseUrl: e.DATABASE_URL,
     databaseDirectUrl: e.DATABASE_DIRECT_URL,
     otlpEndpoint: e.OTEL_EXPORTER_OTLP_ENDPOINT,
+    contractWallets: e.HUB_CONTRACT_WALLETS === 'on',
+    mail: mailOf(e),
     sandboxHosts,
     signingKey: e.HUB_SIGNING_KEY,
     production,
@@ -156,7 +162,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 }
 
 const SECRET = new RegExp(
-  '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|(DATABASE|DATABASE_DIRECT|REDIS|RPC|X402_FACILITATOR)_URL|' +
+  '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|(DATABASE|DATABASE_DIRECT|REDIS|RPC|SMTP|X402_FACILITATOR)_URL|' +
     'X402_FACILITATOR_TOKEN|OTEL_EXPORTER_OTLP_(ENDPOINT|HEADERS)|' +
     '(SPEND_WALLET|GAS_WALLET|HUB_SIGNING)_KEY)$',
 )
@@ -204,6 +210,13 @@ function facilitatorOf(e: Environment): ProductionChain['facilitator'] {
     throw new ConfigError('Set X402_FACILITATOR_TOKEN or X402_FACILITATOR_AUTH, not both.')
   }
   return { url, ...(token && { token }), ...(authModule && { authModule: resolve(authModule) }) }
+}
+
+/** Receivers want a sender at a host that there is. */
+function mailOf({ SMTP_URL: smtpUrl, HUB_MAIL_FROM, HUB_BASE_URL }: Environment): Config['mail'] {
+  if (smtpUrl === undefined) return undefined
+  const host = HUB_BASE_URL === undefined ? 'localhost' : new URL(HUB_BASE_URL).hostname
+  return { smtpUrl, from: HUB_MAIL_FROM ?? `no-reply@${host}` }
 }
 
 /**

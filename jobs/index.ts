@@ -5,6 +5,7 @@ import { takeSnapshots } from '../core/ledger/history/snapshot.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
 import { runSubscribers } from '../core/ledger/outbox/run.ts'
 import type { Log } from '../core/log.ts'
+import { type Mailing, sendMails } from '../core/mail/queue.ts'
 import type { Hex } from '../core/payments/asset.ts'
 import { type ResolvePorts, resolvePayments } from '../core/payments/resolve.ts'
 import type { AnyService } from '../core/plugin.ts'
@@ -20,6 +21,8 @@ export interface JobPorts extends ResolvePorts {
   readonly pool: Pool
   readonly ledger: Ledger
   readonly log: Log
+  /** Left out where nobody can sign in. */
+  readonly mailing?: Mailing
   /** Signs the checkpoints of the ledger. */
   readonly signingKey: SigningKey
   /** What is done about credits that run low. @defaultValue a line in the log */
@@ -44,6 +47,11 @@ export interface Job {
 export const jobs = {
   'expire-holds': { everySeconds: 5, run: ({ pool, ledger }) => expireHolds(pool, ledger) },
   'resolve-payments': { everySeconds: 5, run: (ports) => resolvePayments(ports) },
+  'send-mail': {
+    everySeconds: 2,
+    run: ({ pool, log, mailing }) =>
+      mailing ? sendMails({ pool, log }, mailing) : Promise.resolve(),
+  },
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
   'verify-ledger': { everySeconds: 60, run: verifyBooks },
   'reconcile-chain': { everySeconds: 60, run: reconcileChain },
@@ -62,6 +70,15 @@ export const jobs = {
       pool.query(
         `DELETE FROM hub.payment_claim
          WHERE state = 'released' AND valid_before < now() - interval '1 day'`,
+      ),
+  },
+  'prune-sign-ins': {
+    everySeconds: 3_600,
+    run: ({ pool }) =>
+      pool.query(
+        `WITH links AS (
+           DELETE FROM hub.magic_link WHERE expires_at < now() - interval '1 day')
+         DELETE FROM hub.session WHERE expires_at < now()`,
       ),
   },
   'prune-challenges': {

@@ -14,6 +14,7 @@ import { Standing } from '../core/usage/standing.ts'
 import type { Windows } from '../core/usage/windows.ts'
 import { createApp } from './app.ts'
 import type { HubOptions } from './hub.ts'
+import { canMail, openLinks } from './mail.ts'
 import type { Observers } from './observe.ts'
 import { createAuthenticate, createLimitRate } from './proxy/authenticate.ts'
 import { call, type Steps } from './proxy/call.ts'
@@ -29,15 +30,19 @@ import { createRecord } from './proxy/record.ts'
 import { createRespond } from './proxy/respond.ts'
 import { settle } from './proxy/settle.ts'
 import { traced } from './proxy/traced.ts'
+import { accountRoutes } from './rest/account.ts'
 import { callRoutes } from './rest/calls.ts'
 import { catalogRoutes } from './rest/catalog.ts'
 import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
 import { financeRoutes } from './rest/finance.ts'
 import { healthRoutes } from './rest/health.ts'
 import { keyRoutes } from './rest/keys.ts'
+import { keyAdminRoutes } from './rest/keys-admin.ts'
 import { metricsRoutes } from './rest/metrics.ts'
 import { openapi } from './rest/openapi.ts'
 import { registrationRoutes } from './rest/registration.ts'
+import { sessionRoutes } from './rest/sessions.ts'
+import { transferRoutes } from './rest/transfers.ts'
 import { walletRoutes } from './rest/wallet.ts'
 
 /**
@@ -102,15 +107,21 @@ export function openDoors(core: Core, options: HubOptions) {
     respond: createRespond(record),
   })
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
+  const links = openLinks(pool, options.signingKey)
+  const signing = { pool, ledger, limits, site, contracts: options.contracts }
   const routes = [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
     ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...housekeeping(options) }),
-    ...registrationRoutes(pool, ledger, limits, site),
+    ...registrationRoutes(signing),
     ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
     ...callRoutes(pool),
-    ...keyRoutes(pool),
+    ...keyRoutes({ pool, ledger }),
+    ...keyAdminRoutes({ pool, log }),
+    ...transferRoutes(signing),
+    ...(canMail(sandbox, options.mail) ? accountRoutes({ ...signing, links }) : []),
+    ...sessionRoutes({ pool, baseUrl }),
     ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
   ]
   return createApp({
@@ -118,6 +129,7 @@ export function openDoors(core: Core, options: HubOptions) {
     routes,
     openapi: () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH }),
     call: (request) => call(steps, request),
+    pool,
     keys,
     admins: options.admins,
     limits,

@@ -7,8 +7,9 @@ import type { Clock } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
 import { migrate } from '../core/db/migrate.ts'
 import { createPool } from '../core/db/pool.ts'
-import { createEgress, type EgressOptions } from '../core/egress/http.ts'
+import { createEgress, type Egress, type EgressOptions } from '../core/egress/http.ts'
 import { openShards } from '../core/identity/shards.ts'
+import type { ContractWallets } from '../core/identity/wallet-signature.ts'
 import { Ledger } from '../core/ledger/ledger.ts'
 import type { Log } from '../core/log.ts'
 import type { Micros } from '../core/money.ts'
@@ -60,6 +61,9 @@ export interface HubOptions {
   /** Who shows it may read `/metrics`; undefined: this machine may. */
   readonly metricsToken: string | undefined
   readonly commissionBps: number
+  /** Undefined: a wallet that is a contract cannot sign here. */
+  readonly contracts?: ContractWallets | undefined
+  readonly mail: Config['mail']
   readonly outflow: Config['outflow']
   readonly minX402: Micros
   readonly rateStore: RateStore
@@ -89,6 +93,8 @@ export interface Hub {
   readonly ports: ResolvePorts
   /** What is sold, with the schedules that come with it. */
   readonly services: readonly AnyService[]
+  /** The guarded way to foreign hosts. */
+  readonly egress: Egress
   /** Answers HTTP requests. */
   readonly handler: RequestListener
   /** Writes what is still to be written and closes every connection. */
@@ -172,6 +178,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   return {
     pool,
     ledger,
+    egress,
     ports,
     services,
     handler: (request, response) => void answer(request, response),

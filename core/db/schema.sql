@@ -28,9 +28,16 @@ CREATE TABLE hub.api_key (
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   used_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  rate_per_minute integer,
+  frozen_at timestamp with time zone,
+  frozen_by text,
+  frozen_reason text,
   CONSTRAINT api_key_pkey PRIMARY KEY (id),
   CONSTRAINT api_key_check CHECK ((((depth >= 0) AND (depth <= 4)) AND ((depth = 0) = (parent IS NULL)))),
   CONSTRAINT api_key_credits_fkey FOREIGN KEY (credits) REFERENCES ledger.account(id),
+  CONSTRAINT api_key_frozen CHECK ((num_nulls(frozen_at, frozen_by, frozen_reason) = ANY (ARRAY[0, 3]))),
+  CONSTRAINT api_key_frozen_by_check CHECK ((frozen_by = ANY (ARRAY['owner'::text, 'administrator'::text]))),
+  CONSTRAINT api_key_frozen_reason_check CHECK (((length(frozen_reason) >= 1) AND (length(frozen_reason) <= 200))),
   CONSTRAINT api_key_id_check CHECK ((id ~ '^key_[0-9A-Za-z]{16}$'::text)),
   CONSTRAINT api_key_max_call_check CHECK ((max_call > 0)),
   CONSTRAINT api_key_max_day_check CHECK ((max_day > 0)),
@@ -38,6 +45,8 @@ CREATE TABLE hub.api_key (
   CONSTRAINT api_key_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
   CONSTRAINT api_key_parent_fkey FOREIGN KEY (parent) REFERENCES hub.api_key(id),
   CONSTRAINT api_key_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),
+  CONSTRAINT api_key_rate CHECK (((rate_per_minute IS NULL) OR (parent IS NULL))),
+  CONSTRAINT api_key_rate_per_minute_check CHECK (((rate_per_minute >= 1) AND (rate_per_minute <= 1000000))),
   CONSTRAINT api_key_services_check CHECK (((cardinality(services) >= 1) AND (cardinality(services) <= 100)))
 );
 CREATE INDEX api_key_parent ON hub.api_key USING btree (parent);
@@ -78,8 +87,12 @@ CREATE TABLE hub.challenge (
   wallet_address text,
   expires_at timestamp with time zone NOT NULL,
   used_at timestamp with time zone,
+  purpose text DEFAULT 'register'::text NOT NULL,
+  terms jsonb,
   CONSTRAINT challenge_pkey PRIMARY KEY (nonce),
   CONSTRAINT challenge_nonce_check CHECK ((length(nonce) >= 16)),
+  CONSTRAINT challenge_purpose_check CHECK ((purpose = ANY (ARRAY['register'::text, 'link'::text, 'transfer'::text]))),
+  CONSTRAINT challenge_terms CHECK (((purpose = 'register'::text) = (terms IS NULL))),
   CONSTRAINT challenge_wallet_address_check CHECK ((wallet_address ~ '^0x[0-9a-f]{40}$'::text))
 );
 CREATE INDEX challenge_expiry ON hub.challenge USING btree (expires_at);
@@ -244,7 +257,7 @@ CREATE TABLE hub.listing (
   CONSTRAINT listing_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
   CONSTRAINT listing_price_check CHECK ((price > 0)),
   CONSTRAINT listing_provider_check CHECK (((length(provider) >= 1) AND (length(provider) <= 100))),
-  CONSTRAINT listing_rank_check CHECK (((rank >= 1) AND (rank <= 4))),
+  CONSTRAINT listing_rank_check CHECK (((rank >= 1) AND (rank <= 6))),
   CONSTRAINT listing_state_check CHECK ((state = ANY (ARRAY['active'::text, 'degraded'::text, 'down'::text, 'unlisted'::text]))),
   CONSTRAINT listing_tags_check CHECK ((cardinality(tags) <= 12)),
   CONSTRAINT listing_uptime_check CHECK (((uptime >= (0)::double precision) AND (uptime <= (100)::double precision))),
@@ -351,6 +364,38 @@ CREATE TABLE hub.low_balance_threshold (
   CONSTRAINT low_balance_threshold_threshold_check CHECK ((threshold >= 0))
 );
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.low_balance_threshold TO hub_app;
+
+CREATE TABLE hub.magic_link (
+  id text NOT NULL,
+  hash bytea NOT NULL,
+  email text NOT NULL,
+  network text NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  used_at timestamp with time zone,
+  CONSTRAINT magic_link_pkey PRIMARY KEY (id),
+  CONSTRAINT magic_link_hash_check CHECK ((length(hash) = 32)),
+  CONSTRAINT magic_link_hash_key UNIQUE (hash),
+  CONSTRAINT magic_link_id_check CHECK ((id ~ '^lnk_[0-9A-Za-z]{16}$'::text))
+);
+CREATE INDEX magic_link_email ON hub.magic_link USING btree (email, created_at);
+CREATE INDEX magic_link_network ON hub.magic_link USING btree (network, created_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.magic_link TO hub_app;
+
+CREATE TABLE hub.mail (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  template text NOT NULL,
+  recipient text NOT NULL,
+  subject_id text NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  next_at timestamp with time zone DEFAULT now() NOT NULL,
+  attempts smallint DEFAULT 0 NOT NULL,
+  CONSTRAINT mail_pkey PRIMARY KEY (id),
+  CONSTRAINT mail_template_check CHECK ((template = 'sign-in'::text))
+);
+CREATE INDEX mail_due ON hub.mail USING btree (next_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.mail TO hub_app;
 
 CREATE TABLE hub.migration (
   number integer NOT NULL,
@@ -463,6 +508,17 @@ CREATE INDEX payment_intent_seller ON hub.payment_intent USING btree (seller, ca
 GRANT SELECT ON hub.payment_intent TO hub_app;
 GRANT UPDATE ON hub.payment_intent(changed_at) TO hub_app;
 
+CREATE TABLE hub.person (
+  principal text NOT NULL,
+  email text NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT person_pkey PRIMARY KEY (principal),
+  CONSTRAINT person_email_check CHECK (((email = lower(email)) AND (length(email) <= 254) AND (email ~ '^[^[:space:],;<>()"\\@]+@[^[:space:],;<>()"\\@]+$'::text))),
+  CONSTRAINT person_email_key UNIQUE (email),
+  CONSTRAINT person_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id)
+);
+GRANT INSERT, SELECT ON hub.person TO hub_app;
+
 CREATE TABLE hub.price (
   endpoint integer NOT NULL,
   version integer NOT NULL,
@@ -489,7 +545,7 @@ CREATE TABLE hub.principal (
   CONSTRAINT principal_wallet_address_check CHECK ((wallet_address ~ '^0x[0-9a-f]{40}$'::text)),
   CONSTRAINT principal_wallet_address_key UNIQUE (wallet_address)
 );
-GRANT INSERT, SELECT, UPDATE ON hub.principal TO hub_app;
+GRANT INSERT, SELECT ON hub.principal TO hub_app;
 
 CREATE TABLE hub.provider (
   id text NOT NULL,
@@ -666,6 +722,26 @@ CREATE INDEX service_name ON hub.service USING gin (name public.gin_trgm_ops);
 CREATE INDEX service_search ON hub.service USING gin (search);
 GRANT INSERT, SELECT, UPDATE ON hub.service TO hub_app;
 
+CREATE TABLE hub.session (
+  id text NOT NULL,
+  hash bytea NOT NULL,
+  person text NOT NULL,
+  agent text NOT NULL,
+  network text NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  used_at timestamp with time zone DEFAULT now() NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT session_pkey PRIMARY KEY (id),
+  CONSTRAINT session_agent_check CHECK ((length(agent) <= 200)),
+  CONSTRAINT session_hash_check CHECK ((length(hash) = 32)),
+  CONSTRAINT session_hash_key UNIQUE (hash),
+  CONSTRAINT session_id_check CHECK ((id ~ '^ses_[0-9A-Za-z]{16}$'::text)),
+  CONSTRAINT session_person_fkey FOREIGN KEY (person) REFERENCES hub.person(principal)
+);
+CREATE INDEX session_expiry ON hub.session USING btree (expires_at);
+CREATE INDEX session_person ON hub.session USING btree (person, created_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.session TO hub_app;
+
 CREATE TABLE hub.spending (
   payer text NOT NULL,
   day date NOT NULL,
@@ -745,6 +821,18 @@ GRANT UPDATE ON hub.wallet_entry(transit) TO hub_app;
 GRANT UPDATE ON hub.wallet_entry(tx) TO hub_app;
 GRANT UPDATE ON hub.wallet_entry(answers) TO hub_app;
 GRANT UPDATE ON hub.wallet_entry(matched) TO hub_app;
+
+CREATE TABLE hub.wallet_link (
+  wallet text NOT NULL,
+  person text NOT NULL,
+  linked_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT wallet_link_pkey PRIMARY KEY (wallet),
+  CONSTRAINT wallet_link_check CHECK ((person <> wallet)),
+  CONSTRAINT wallet_link_person_fkey FOREIGN KEY (person) REFERENCES hub.person(principal),
+  CONSTRAINT wallet_link_wallet_fkey FOREIGN KEY (wallet) REFERENCES hub.principal(id)
+);
+CREATE INDEX wallet_link_person ON hub.wallet_link USING btree (person);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.wallet_link TO hub_app;
 
 CREATE TABLE hub.wallet_nonce (
   chain_id integer NOT NULL,

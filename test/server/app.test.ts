@@ -55,6 +55,7 @@ describe('the application', () => {
         asked.push(request)
         return call()
       },
+      pool,
       keys: new KeyRing(pool),
       admins: [],
       limits: new RateLimits(new MemoryWindows()),
