@@ -34,6 +34,7 @@ import { accountRoutes } from './rest/account.ts'
 import { callRoutes } from './rest/calls.ts'
 import { catalogRoutes } from './rest/catalog.ts'
 import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
+import { faucetRoutes } from './rest/faucet.ts'
 import { financeRoutes } from './rest/finance.ts'
 import { healthRoutes } from './rest/health.ts'
 import { keyRoutes } from './rest/keys.ts'
@@ -122,6 +123,7 @@ export function openDoors(core: Core, options: HubOptions) {
     ...transferRoutes(signing),
     ...(canMail(sandbox, options.mail) ? accountRoutes({ ...signing, links }) : []),
     ...sessionRoutes({ pool, baseUrl }),
+    ...faucetRoutes(options.money.faucet),
     ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
   ]
   return createApp({

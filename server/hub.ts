@@ -42,6 +42,8 @@ export interface Money {
   readonly spend: LocalAccount
   /** Further addresses of the house, which must never be paid. */
   readonly others: readonly Hex[]
+  /** Gives test USDC away, in microdollars; where money is real there is none. */
+  readonly faucet?: (address: Hex, amount: bigint) => Promise<void>
   /** Blocks on top of a transfer before it is final. */
   readonly finality: bigint
 }

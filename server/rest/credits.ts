@@ -138,11 +138,16 @@ async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
     const extras = { ...required, amount_microdollars: json(amount), ...reason }
     return new Fault(code, undefined, { extras, headers: { 'PAYMENT-REQUIRED': header } })
   }
-  if (order.payment === undefined) throw refuse('payment_required')
+  const id = await idOf(ports, order)
+  if (order.payment === undefined) {
+    const known = id === undefined ? undefined : await ports.claims.named(id)
+    if (!known || isOver(known)) throw refuse('payment_required')
+    return shown(ports, caller, known, {}) // nobody pays twice for want of an answer
+  }
   const requestHash = createHash('sha256').update(`${caller.keyId}\n${amount}`).digest()
   const payee = caller.credits.code
   const accepted = await acceptPayment(ports, order.payment, terms, {
-    id: await idOf(ports, order),
+    id,
     purpose: 'credits',
     requestHash,
     payee,
@@ -159,6 +164,8 @@ async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
   const done = { ...claim, state, transaction: tx ?? null } as const
   return shown(ports, caller, done, { 'PAYMENT-RESPONSE': responseHeader })
 }
+
+const isOver = ({ state }: Claim): boolean => state === 'failed' || state === 'released'
 
 /** The id of a purchase that the buyer named; one that was named before keeps it. */
 async function idOf({ pool, clock }: CreditsPorts, order: Order): Promise<string | undefined> {

@@ -119,6 +119,7 @@ function moneyOf(wallets: Wallets, rpcUrl: string, pool: Pool): Money {
     treasury: wallets.treasury.account.address,
     spend: wallets.spend.account,
     others: [wallets.gas.account.address],
+    faucet: (address, usdc) => fund(rpcUrl, address, { usdc }),
     finality: SANDBOX_FINALITY,
   }
 }
