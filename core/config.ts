@@ -32,6 +32,10 @@ export interface Config {
   readonly dataDir: string
   /** What callers see, if not the address that the server listens on. */
   readonly baseUrl: string | undefined
+  /** Where callers reach MCP, if that has an origin of its own. */
+  readonly mcpUrl: string | undefined
+  /** Origins of pages and programs that may use MCP, as they stand in their `Origin`. */
+  readonly mcpOrigins: readonly string[]
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** Wallets whose keys are administrators', in lower case. */
   readonly admins: readonly string[]
@@ -129,6 +133,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     port: e.HUB_PORT,
     dataDir: resolve(e.HUB_DATA_DIR),
     baseUrl: e.HUB_BASE_URL,
+    mcpUrl: e.HUB_MCP_URL,
+    mcpOrigins: e.HUB_MCP_ORIGINS,
     logLevel: e.HUB_LOG_LEVEL,
     admins: e.HUB_ADMIN_WALLETS ?? [],
     metricsToken: e.HUB_METRICS_TOKEN,

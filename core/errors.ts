@@ -12,6 +12,7 @@ export const FAULTS = {
   ],
   duplicate_header: [400, 'Duplicate header', 'Send the header once.'],
   json_too_deep: [400, 'JSON too deep', 'Nest the body at most 64 levels deep.'],
+  api_keys_only: [400, 'API keys alone', 'Register for a key: GET /v1/register/challenge.'],
   link_unknown: [400, 'Unknown link', 'Ask for a new mail and use the whole link.'],
   nonce_unknown: [400, 'Unknown nonce', 'Get a new challenge and sign its message.'],
   invalid_api_key: [401, 'Invalid API key', 'Send Authorization: Bearer ahk_… with a valid key.'],
@@ -38,6 +39,7 @@ export const FAULTS = {
   not_found: [404, 'Not found', 'Check the path; /openapi.json lists every route.'],
   service_not_found: [404, 'Service not found', 'GET /v1/services lists what there is.'],
   method_not_allowed: [405, 'Method not allowed', 'Use a method of the Allow header.'],
+  not_acceptable: [406, 'Not acceptable', 'Accept application/json.'],
   payment_in_progress: [
     409,
     'Payment in progress',

@@ -15,6 +15,8 @@ import type { Windows } from '../core/usage/windows.ts'
 import { createApp } from './app.ts'
 import type { HubOptions } from './hub.ts'
 import { canMail, openLinks } from './mail.ts'
+import { mcpDoor } from './mcp/door.ts'
+import { hubTools } from './mcp/tools/index.ts'
 import type { Observers } from './observe.ts'
 import { createAuthenticate, createLimitRate } from './proxy/authenticate.ts'
 import { call, type Steps } from './proxy/call.ts'
@@ -72,14 +74,22 @@ export type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality
     readonly counted: () => Promise<string>
   }
 
-/** Joins the steps of a call, and the REST routes, to core. */
-export function openDoors(core: Core, options: HubOptions) {
-  const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
-  const { baseUrl, version, sandbox, holdMarginSeconds } = options
-  const quota = new FreeQuota(ledger)
+/** What several doors ask. */
+function registersOf({ pool, windows, meters }: Core) {
   const standing = new Standing(pool)
-  const limits = new RateLimits(core.windows, (policy) => core.meters.refused(policy))
-  const keys = new KeyRing(pool)
+  const limits = new RateLimits(windows, (policy) => meters.refused(policy))
+  return { standing, limits, keys: new KeyRing(pool) }
+}
+
+/** The steps of a call, joined to core. */
+function stepsOf(
+  core: Core,
+  options: HubOptions,
+  { standing, limits, keys }: ReturnType<typeof registersOf>,
+): Steps {
+  const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
+  const { holdMarginSeconds } = options
+  const quota = new FreeQuota(ledger)
   const record = createRecord(calls, clock)
   const answers = new KeptAnswers(pool, options.signingKey.secretFor('kept-answers'))
   const idempotency = new Idempotency(pool, answers)
@@ -97,7 +107,7 @@ export function openDoors(core: Core, options: HubOptions) {
       minX402: options.minX402,
     },
   )
-  const steps: Steps = traced({
+  return traced({
     authenticate: createAuthenticate(keys, (slug) => CREDITS_ONLY.has(slug)),
     limitRate: createLimitRate(limits, standing),
     quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY),
@@ -106,6 +116,15 @@ export function openDoors(core: Core, options: HubOptions) {
     settle,
     respond: createRespond(record),
   })
+}
+
+/** Joins the doors to core. */
+export function openDoors(core: Core, options: HubOptions) {
+  const { pool, ledger, claims, offers, catalog, clock, log } = core
+  const { baseUrl, version, sandbox } = options
+  const registers = registersOf(core)
+  const { standing, limits, keys } = registers
+  const steps = stepsOf(core, options, registers)
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
   const links = openLinks(pool, options.signingKey)
   const signing = { pool, ledger, limits, site, contracts: options.contracts }
@@ -124,9 +143,22 @@ export function openDoors(core: Core, options: HubOptions) {
     ...sessionRoutes({ pool, baseUrl }),
     ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
   ]
+  const mcp = mcpDoor({
+    tools: hubTools({ ...core, steps, standing, baseUrl }),
+    keys,
+    limits,
+    standing,
+    admission: {
+      origins: () => [baseUrl(), options.mcpUrl ?? baseUrl()],
+      allowed: options.mcpOrigins,
+    },
+    version,
+    log,
+  })
   return createApp({
     ...core,
     routes,
+    mcp,
     openapi: () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH }),
     call: (request) => call(steps, request),
     pool,

@@ -74,6 +74,10 @@ export interface HubOptions {
   readonly holdMarginSeconds: number
   /** What callers see; asked when it is needed, since a port may be chosen late. */
   readonly baseUrl: () => string
+  /** The same of the endpoint of MCP, where it has an origin of its own. */
+  readonly mcpUrl: string | undefined
+  /** Origins of pages that may use it, beside our own. */
+  readonly mcpOrigins: readonly string[]
   /** Whether the process is about to stop. */
   readonly draining?: () => boolean
   readonly spans?: Spans | undefined

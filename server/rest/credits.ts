@@ -20,7 +20,7 @@ import { type AnyRoute, callerOf, type RestReply, route } from './route.ts'
 
 /** The least that a purchase may be, in microdollars: below it, gas outweighs it. */
 export const MIN_PURCHASE = micros(1_000_000)
-const MAX_PURCHASE = micros(10_000_000_000)
+export const MAX_PURCHASE = micros(10_000_000_000)
 const OFFER_SECONDS = 300
 
 const amount = z.int().min(0).meta({ description: 'Microdollars: 1,000,000 are one dollar.' })
@@ -123,15 +123,18 @@ interface Order {
   readonly payment: string | undefined
 }
 
+/** The offer to who buys credits. @param url of the purchase */
+export const purchaseTerms = (amount: Micros, url: string) => ({
+  amount,
+  maxTimeoutSeconds: OFFER_SECONDS,
+  resource: { url, description: 'Credits of an AgentHub key', mimeType: 'application/json' },
+})
+
 /** Settles first and books once: a repetition of a settled payment is answered, not executed. */
 async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
   const { offers } = ports
   const { caller, amount, url } = order
-  const terms = {
-    amount,
-    maxTimeoutSeconds: OFFER_SECONDS,
-    resource: { url, description: 'Credits of an AgentHub key', mimeType: 'application/json' },
-  }
+  const terms = purchaseTerms(amount, url)
   const refuse = (code: 'payment_required' | 'payment_invalid', error?: string): Fault => {
     const { header, required } = offers.offer({ ...terms, error: error ?? code })
     const reason = error ? { reason: error } : {}
@@ -230,7 +233,7 @@ interface HistoryRow {
   readonly endpoint: string | null
 }
 
-async function history(
+export async function history(
   pool: Pool,
   caller: Caller,
   limit: number,
@@ -252,7 +255,7 @@ async function history(
   return rows
 }
 
-const showHistory = (row: HistoryRow) => ({
+export const showHistory = (row: HistoryRow) => ({
   id: row.id,
   event: row.event,
   at: row.at.toISOString(),

@@ -60,7 +60,7 @@ export const walletRoutes = (
 ]
 
 /** What is left of the free calls that were granted to the caller this month. */
-async function freeCalls(pool: Pool, { principal }: Caller) {
+export async function freeCalls(pool: Pool, { principal }: Caller) {
   const { rows } = await pool.query<{ service: string; month: string; remaining: bigint }>(
     `SELECT split_part(a.code, ':', 4) AS service, split_part(a.code, ':', 5) AS month,
        b.balance AS remaining
