@@ -1,5 +1,5 @@
 import { type JSONRPCResponse, JSONRPCServer } from 'json-rpc-2.0'
-import { compile } from '../../core/validate.ts'
+import { type Check, compile } from '../../core/validate.ts'
 import { faultOf, problem } from '../problem.ts'
 import { complaints, readArguments } from './arguments.ts'
 import { type Era, LEGACY, SERVER_INFO, SUPPORTED } from './era.ts'
@@ -110,11 +110,17 @@ const listing = ({ name, title, description, input, output, annotations }: AnyTo
   annotations: { title, ...annotations },
 })
 
+/** Compiled when it is first needed: a process that serves no MCP need not wait for it. */
+function compiled({ input }: AnyTool): Check {
+  let check: Check | undefined
+  return (value) => (check ??= compile(input))(value)
+}
+
 /** `tools/call`: what the model can put right is told as a result, the rest as an error. */
 function caller(
   tools: readonly AnyTool[],
 ): (params: Json, context: RpcContext) => Promise<ToolResult> {
-  const byName = new Map(tools.map((tool) => [tool.name, { tool, check: compile(tool.input) }]))
+  const byName = new Map(tools.map((tool) => [tool.name, { tool, check: compiled(tool) }]))
   return async (params, context) => {
     const { name, arguments: given = {} } = params
     const found = byName.get(String(name))
