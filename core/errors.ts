@@ -30,6 +30,7 @@ export const FAULTS = {
     'Administrators only',
     'Use a key that a wallet of HUB_ADMIN_WALLETS registered.',
   ],
+  root_key_required: [403, 'A root is needed', 'Use a key that no other key made, or sign in.'],
   origin_not_allowed: [403, 'Not from this site', 'Ask from a page of the hub itself.'],
   loopback_only: [403, 'For this machine alone', 'Set HUB_METRICS_TOKEN, and send it.'],
   frozen_key: [403, 'Frozen key', 'Ask whoever made it, or the operator; nothing is lost.'],

@@ -12,6 +12,7 @@ import { KeptAnswers } from '../core/usage/kept-answers.ts'
 import { RateLimits } from '../core/usage/rate-limit.ts'
 import { Standing } from '../core/usage/standing.ts'
 import type { Windows } from '../core/usage/windows.ts'
+import { WebhookSigner } from '../core/webhooks/sign.ts'
 import { createApp } from './app.ts'
 import type { HubOptions } from './hub.ts'
 import { canMail, openLinks } from './mail.ts'
@@ -46,6 +47,7 @@ import { registrationRoutes } from './rest/registration.ts'
 import { sessionRoutes } from './rest/sessions.ts'
 import { transferRoutes } from './rest/transfers.ts'
 import { walletRoutes } from './rest/wallet.ts'
+import { webhookRoutes } from './rest/webhooks.ts'
 
 /**
  * Sold for credits alone and trusted to hold them, at the price of a seller outside, who gets all
@@ -141,6 +143,11 @@ export function openDoors(core: Core, options: HubOptions) {
     ...transferRoutes(signing),
     ...(canMail(sandbox, options.mail) ? accountRoutes({ ...signing, links }) : []),
     ...sessionRoutes({ pool, baseUrl }),
+    ...webhookRoutes({
+      pool,
+      signer: new WebhookSigner(options.signingKey.secretFor('webhooks')),
+      rules: options.egress,
+    }),
     ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
   ]
   const mcp = mcpDoor({

@@ -474,6 +474,7 @@ CREATE TABLE hub.payment_claim (
   CONSTRAINT payment_claim_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'settled'::text, 'confirmed'::text, 'pending'::text, 'failed'::text, 'released'::text])))
 );
 CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text, 'failed'::text, 'released'::text]));
+CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_claim FOR EACH ROW WHEN ((((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['settled'::text, 'confirmed'::text, 'failed'::text]))) OR ((old.state = ANY (ARRAY['settled'::text, 'confirmed'::text])) AND (new.state = 'failed'::text)))) EXECUTE FUNCTION hub.tell_payment_in();
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.payment_claim TO hub_app;
 
 CREATE TABLE hub.payment_intent (
@@ -505,6 +506,7 @@ CREATE TABLE hub.payment_intent (
 );
 CREATE INDEX payment_intent_open ON hub.payment_intent USING btree (changed_at) WHERE (state = ANY (ARRAY['signed'::text, 'unresolved'::text, 'paid'::text]));
 CREATE INDEX payment_intent_seller ON hub.payment_intent USING btree (seller, call);
+CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_intent FOR EACH ROW WHEN ((((old.state = 'unresolved'::text) AND (new.state = ANY (ARRAY['paid'::text, 'confirmed'::text, 'unused'::text]))) OR ((old.state = 'signed'::text) AND (new.state = ANY (ARRAY['confirmed'::text, 'unused'::text]))) OR ((old.state = 'paid'::text) AND (new.state = 'unused'::text)))) EXECUTE FUNCTION hub.tell_payment_out();
 GRANT SELECT ON hub.payment_intent TO hub_app;
 GRANT UPDATE ON hub.payment_intent(changed_at) TO hub_app;
 
@@ -841,6 +843,63 @@ CREATE TABLE hub.wallet_nonce (
 );
 GRANT INSERT, SELECT, UPDATE ON hub.wallet_nonce TO hub_app;
 
+CREATE TABLE hub.webhook (
+  id text NOT NULL,
+  principal text NOT NULL,
+  url text NOT NULL,
+  events text[] NOT NULL,
+  secret_version integer DEFAULT 1 NOT NULL,
+  previous_until timestamp with time zone,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  failing_since timestamp with time zone,
+  disabled_at timestamp with time zone,
+  disabled_reason text,
+  CONSTRAINT webhook_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_check CHECK ((num_nulls(disabled_at, disabled_reason) = ANY (ARRAY[0, 2]))),
+  CONSTRAINT webhook_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
+  CONSTRAINT webhook_events_check CHECK (((cardinality(events) >= 1) AND (cardinality(events) <= 20))),
+  CONSTRAINT webhook_id_check CHECK ((id ~ '^whk_[0-9A-Za-z]{16}$'::text)),
+  CONSTRAINT webhook_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),
+  CONSTRAINT webhook_url_check CHECK ((length(url) <= 2048))
+);
+CREATE INDEX webhook_principal ON hub.webhook USING btree (principal, created_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.webhook TO hub_app;
+
+CREATE TABLE hub.webhook_delivery (
+  webhook text NOT NULL,
+  event text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  state text DEFAULT 'pending'::text NOT NULL,
+  attempts smallint DEFAULT 0 NOT NULL,
+  next_at timestamp with time zone NOT NULL,
+  tried_at timestamp with time zone,
+  status smallint,
+  error text,
+  duration_ms integer,
+  CONSTRAINT webhook_delivery_pkey PRIMARY KEY (webhook, event),
+  CONSTRAINT webhook_delivery_duration_ms_check CHECK ((duration_ms >= 0)),
+  CONSTRAINT webhook_delivery_event_fkey FOREIGN KEY (event) REFERENCES hub.webhook_event(id) ON DELETE CASCADE,
+  CONSTRAINT webhook_delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text]))),
+  CONSTRAINT webhook_delivery_webhook_fkey FOREIGN KEY (webhook) REFERENCES hub.webhook(id) ON DELETE CASCADE
+);
+CREATE INDEX webhook_delivery_due ON hub.webhook_delivery USING btree (next_at) WHERE (state = 'pending'::text);
+CREATE INDEX webhook_delivery_event ON hub.webhook_delivery USING btree (event);
+CREATE INDEX webhook_delivery_log ON hub.webhook_delivery USING btree (webhook, at, event);
+CREATE INDEX webhook_delivery_waiting ON hub.webhook_delivery USING btree (webhook) WHERE (state = 'pending'::text);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.webhook_delivery TO hub_app;
+
+CREATE TABLE hub.webhook_event (
+  id text NOT NULL,
+  principal text NOT NULL,
+  type text NOT NULL,
+  data jsonb NOT NULL,
+  at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT webhook_event_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_event_id_check CHECK ((id ~ '^evt_[0-9a-f]{32}$'::text))
+);
+CREATE INDEX webhook_event_age ON hub.webhook_event USING btree (at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.webhook_event TO hub_app;
+
 CREATE VIEW hub.outgoing_state AS
  SELECT (COALESCE(s.paused, false) OR COALESCE(r.overdue, false)) AS paused,
         CASE
@@ -946,6 +1005,30 @@ AS $function$
     l.latency_p50_ms, l.calls, l.delivered)::search_document
 $function$;
 GRANT EXECUTE ON FUNCTION hub.document_of(hub.listing) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.emit(p_principal text, p_type text, p_data jsonb, p_webhook text DEFAULT NULL::text)
+ RETURNS text
+ LANGUAGE sql
+AS $function$
+  WITH hearer AS (
+    SELECT w.id FROM hub.webhook w
+    WHERE w.disabled_at IS NULL
+      AND w.principal IN (p_principal, (SELECT l.person FROM hub.wallet_link l WHERE l.wallet = p_principal))
+      AND CASE WHEN p_webhook IS NULL THEN p_type = ANY (w.events) ELSE w.id = p_webhook END
+      AND NOT EXISTS (SELECT FROM hub.webhook_delivery d
+        WHERE d.webhook = w.id AND d.state = 'pending' OFFSET 9999)
+  ), event AS (
+    INSERT INTO hub.webhook_event (id, principal, type, data)
+    SELECT 'evt_' || replace(gen_random_uuid()::text, '-', ''), p_principal, p_type, p_data
+    WHERE EXISTS (SELECT FROM hearer)
+    RETURNING id, at
+  ), delivery AS (
+    INSERT INTO hub.webhook_delivery (webhook, event, at, next_at)
+    SELECT h.id, e.id, e.at, e.at FROM hearer h, event e
+  )
+  SELECT id FROM event
+$function$;
+GRANT EXECUTE ON FUNCTION hub.emit(text,text,jsonb,text) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.index_service(p_slug text)
  RETURNS void
@@ -1055,6 +1138,35 @@ BEGIN
   INSERT INTO outgoing_switch (paused, author, reason) VALUES (p_paused, p_author, p_reason);
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.switch_outgoing(boolean,text,text) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.tell_payment_in()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM hub.emit(p.id, 'payment.resolved', jsonb_build_object('direction', 'in', 'id', NEW.id,
+      'key_id', k.id, 'outcome', CASE NEW.state WHEN 'failed' THEN 'not_paid' ELSE 'paid' END,
+      'amount_microdollars', NEW.amount, 'transaction', NEW.transaction))
+    FROM hub.principal p
+    LEFT JOIN hub.api_key k ON k.principal = p.id AND NEW.purpose = 'credits'
+      AND k.id = split_part(NEW.payee, ':', 3)
+    WHERE CASE NEW.purpose WHEN 'credits' THEN k.id IS NOT NULL ELSE p.wallet_address = NEW.payer END;
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.tell_payment_in() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.tell_payment_out()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM hub.emit(k.principal, 'payment.resolved', jsonb_build_object('direction', 'out',
+      'id', NEW.call, 'key_id', k.id, 'outcome', CASE NEW.state WHEN 'unused' THEN 'not_paid' ELSE 'paid' END,
+      'amount_microdollars', NEW.amount, 'transaction', NEW.transaction))
+    FROM ledger.account a JOIN hub.api_key k ON k.id = split_part(a.code, ':', 3) WHERE a.id = NEW.owner;
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.tell_payment_out() TO PUBLIC;
 
 CREATE SCHEMA ledger;
 GRANT USAGE ON SCHEMA ledger TO hub_app;
