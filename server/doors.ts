@@ -41,6 +41,7 @@ import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
 import { externalRoutes } from './rest/external.ts'
 import { financeRoutes } from './rest/finance.ts'
 import { healthRoutes } from './rest/health.ts'
+import { historyRoutes } from './rest/history.ts'
 import { keyRoutes } from './rest/keys.ts'
 import { keyAdminRoutes } from './rest/keys-admin.ts'
 import { listingRoutes } from './rest/listings.ts'
@@ -148,6 +149,7 @@ export function openDoors(core: Core, options: HubOptions) {
     }),
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
+    ...historyRoutes(pool),
     ...callRoutes(pool),
     ...keyRoutes({ pool, ledger }),
     ...keyAdminRoutes({ pool, log }),
