@@ -58,13 +58,13 @@ async function serve(): Promise<number> {
   if (isWorker()) process.exit(await work(options, untilSignal()))
   const running = await (config.workers > 1 ? startWorkers : startHub)(options)
   const { sandbox, url } = running
-  const { dataDir } = config
+  const { dataDir, mcpUrl = url } = config
   const stopped = untilSignal()
   if (sandbox) {
     const apiKey = await firstAgent(dataDir, url, sandbox.wallets.agent)
     const { sellerUrl, rpcUrl } = sandbox
-    await write(`${banner({ url, dataDir, sandbox: { apiKey, sellerUrl, rpcUrl } })}\n`)
-  } else await write(`${banner({ url, dataDir })}\n`)
+    await write(`${banner({ url, mcpUrl, dataDir, sandbox: { apiKey, sellerUrl, rpcUrl } })}\n`)
+  } else await write(`${banner({ url, mcpUrl, dataDir })}\n`)
   await stopped
   await write('\nStopping: requests at work are finished first.\n')
   await running.stop()

@@ -266,7 +266,7 @@ CREATE TABLE hub.listing (
 ) WITH (fillfactor=80);
 CREATE INDEX listing_due ON hub.listing USING btree (next_probe_at) WHERE (next_probe_at IS NOT NULL);
 CREATE INDEX listing_host ON hub.listing USING btree (host, url, method);
-CREATE INDEX listing_shown ON hub.listing USING btree (listed_at DESC, id) WHERE (state = ANY (ARRAY['active'::text, 'degraded'::text]));
+CREATE INDEX listing_shown ON hub.listing USING btree (id) WHERE (state = ANY (ARRAY['active'::text, 'degraded'::text]));
 CREATE TRIGGER listing_added AFTER INSERT ON hub.listing REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION hub.listing_added();
 CREATE TRIGGER listing_changed AFTER UPDATE ON hub.listing FOR EACH ROW WHEN (((((((((((((((((((old.name IS DISTINCT FROM new.name) OR (old.description IS DISTINCT FROM new.description)) OR (old.category IS DISTINCT FROM new.category)) OR (old.tags IS DISTINCT FROM new.tags)) OR (old.provider IS DISTINCT FROM new.provider)) OR (old.network IS DISTINCT FROM new.network)) OR (old.pay_to IS DISTINCT FROM new.pay_to)) OR (old.price IS DISTINCT FROM new.price)) OR (old.offers IS DISTINCT FROM new.offers)) OR (old.input_schema IS DISTINCT FROM new.input_schema)) OR (old.output_schema IS DISTINCT FROM new.output_schema)) OR (old.state IS DISTINCT FROM new.state)) OR (old.reason IS DISTINCT FROM new.reason)) OR (old.last_verified_at IS DISTINCT FROM new.last_verified_at)) OR (old.uptime IS DISTINCT FROM new.uptime)) OR (old.latency_p50_ms IS DISTINCT FROM new.latency_p50_ms)) OR (old.calls IS DISTINCT FROM new.calls)) OR (old.delivered IS DISTINCT FROM new.delivered))) EXECUTE FUNCTION hub.listing_changed();
 GRANT INSERT, SELECT, UPDATE ON hub.listing TO hub_app;
@@ -474,6 +474,7 @@ CREATE TABLE hub.payment_claim (
   CONSTRAINT payment_claim_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'settled'::text, 'confirmed'::text, 'pending'::text, 'failed'::text, 'released'::text])))
 );
 CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text, 'failed'::text, 'released'::text]));
+CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_claim FOR EACH ROW WHEN ((((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['settled'::text, 'confirmed'::text, 'failed'::text]))) OR ((old.state = ANY (ARRAY['settled'::text, 'confirmed'::text])) AND (new.state = 'failed'::text)))) EXECUTE FUNCTION hub.tell_payment_in();
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.payment_claim TO hub_app;
 
 CREATE TABLE hub.payment_intent (
@@ -505,6 +506,7 @@ CREATE TABLE hub.payment_intent (
 );
 CREATE INDEX payment_intent_open ON hub.payment_intent USING btree (changed_at) WHERE (state = ANY (ARRAY['signed'::text, 'unresolved'::text, 'paid'::text]));
 CREATE INDEX payment_intent_seller ON hub.payment_intent USING btree (seller, call);
+CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_intent FOR EACH ROW WHEN ((((old.state = 'unresolved'::text) AND (new.state = ANY (ARRAY['paid'::text, 'confirmed'::text, 'unused'::text]))) OR ((old.state = 'signed'::text) AND (new.state = ANY (ARRAY['confirmed'::text, 'unused'::text]))) OR ((old.state = 'paid'::text) AND (new.state = 'unused'::text)))) EXECUTE FUNCTION hub.tell_payment_out();
 GRANT SELECT ON hub.payment_intent TO hub_app;
 GRANT UPDATE ON hub.payment_intent(changed_at) TO hub_app;
 
@@ -841,6 +843,63 @@ CREATE TABLE hub.wallet_nonce (
 );
 GRANT INSERT, SELECT, UPDATE ON hub.wallet_nonce TO hub_app;
 
+CREATE TABLE hub.webhook (
+  id text NOT NULL,
+  principal text NOT NULL,
+  url text NOT NULL,
+  events text[] NOT NULL,
+  secret_version integer DEFAULT 1 NOT NULL,
+  previous_until timestamp with time zone,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  failing_since timestamp with time zone,
+  disabled_at timestamp with time zone,
+  disabled_reason text,
+  CONSTRAINT webhook_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_check CHECK ((num_nulls(disabled_at, disabled_reason) = ANY (ARRAY[0, 2]))),
+  CONSTRAINT webhook_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
+  CONSTRAINT webhook_events_check CHECK (((cardinality(events) >= 1) AND (cardinality(events) <= 20))),
+  CONSTRAINT webhook_id_check CHECK ((id ~ '^whk_[0-9A-Za-z]{16}$'::text)),
+  CONSTRAINT webhook_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),
+  CONSTRAINT webhook_url_check CHECK ((length(url) <= 2048))
+);
+CREATE INDEX webhook_principal ON hub.webhook USING btree (principal, created_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.webhook TO hub_app;
+
+CREATE TABLE hub.webhook_delivery (
+  webhook text NOT NULL,
+  event text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  state text DEFAULT 'pending'::text NOT NULL,
+  attempts smallint DEFAULT 0 NOT NULL,
+  next_at timestamp with time zone NOT NULL,
+  tried_at timestamp with time zone,
+  status smallint,
+  error text,
+  duration_ms integer,
+  CONSTRAINT webhook_delivery_pkey PRIMARY KEY (webhook, event),
+  CONSTRAINT webhook_delivery_duration_ms_check CHECK ((duration_ms >= 0)),
+  CONSTRAINT webhook_delivery_event_fkey FOREIGN KEY (event) REFERENCES hub.webhook_event(id) ON DELETE CASCADE,
+  CONSTRAINT webhook_delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text]))),
+  CONSTRAINT webhook_delivery_webhook_fkey FOREIGN KEY (webhook) REFERENCES hub.webhook(id) ON DELETE CASCADE
+);
+CREATE INDEX webhook_delivery_due ON hub.webhook_delivery USING btree (next_at) WHERE (state = 'pending'::text);
+CREATE INDEX webhook_delivery_event ON hub.webhook_delivery USING btree (event);
+CREATE INDEX webhook_delivery_log ON hub.webhook_delivery USING btree (webhook, at, event);
+CREATE INDEX webhook_delivery_waiting ON hub.webhook_delivery USING btree (webhook) WHERE (state = 'pending'::text);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.webhook_delivery TO hub_app;
+
+CREATE TABLE hub.webhook_event (
+  id text NOT NULL,
+  principal text NOT NULL,
+  type text NOT NULL,
+  data jsonb NOT NULL,
+  at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT webhook_event_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_event_id_check CHECK ((id ~ '^evt_[0-9a-f]{32}$'::text))
+);
+CREATE INDEX webhook_event_age ON hub.webhook_event USING btree (at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.webhook_event TO hub_app;
+
 CREATE VIEW hub.outgoing_state AS
  SELECT (COALESCE(s.paused, false) OR COALESCE(r.overdue, false)) AS paused,
         CASE
@@ -947,6 +1006,30 @@ AS $function$
 $function$;
 GRANT EXECUTE ON FUNCTION hub.document_of(hub.listing) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.emit(p_principal text, p_type text, p_data jsonb, p_webhook text DEFAULT NULL::text)
+ RETURNS text
+ LANGUAGE sql
+AS $function$
+  WITH hearer AS (
+    SELECT w.id FROM hub.webhook w
+    WHERE w.disabled_at IS NULL
+      AND w.principal IN (p_principal, (SELECT l.person FROM hub.wallet_link l WHERE l.wallet = p_principal))
+      AND CASE WHEN p_webhook IS NULL THEN p_type = ANY (w.events) ELSE w.id = p_webhook END
+      AND NOT EXISTS (SELECT FROM hub.webhook_delivery d
+        WHERE d.webhook = w.id AND d.state = 'pending' OFFSET 9999)
+  ), event AS (
+    INSERT INTO hub.webhook_event (id, principal, type, data)
+    SELECT 'evt_' || replace(gen_random_uuid()::text, '-', ''), p_principal, p_type, p_data
+    WHERE EXISTS (SELECT FROM hearer)
+    RETURNING id, at
+  ), delivery AS (
+    INSERT INTO hub.webhook_delivery (webhook, event, at, next_at)
+    SELECT h.id, e.id, e.at, e.at FROM hearer h, event e
+  )
+  SELECT id FROM event
+$function$;
+GRANT EXECUTE ON FUNCTION hub.emit(text,text,jsonb,text) TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.index_service(p_slug text)
  RETURNS void
  LANGUAGE sql
@@ -1021,11 +1104,11 @@ CREATE OR REPLACE FUNCTION hub.listing_changed()
 AS $function$
 BEGIN
   INSERT INTO listing_change (listing, field, before, after, verified)
-    SELECT new.id, field, before, after, new.last_verified_at IS DISTINCT FROM old.last_verified_at
+    SELECT new.id, field, before, after, old.last_verified_at IS NOT NULL
     FROM (VALUES
       ('price', old.price::text, new.price::text), ('pay_to', old.pay_to, new.pay_to),
       ('network', old.network, new.network),
-      ('schema', md5(concat(old.input_schema, old.output_schema)),
+      ('schema', nullif(md5(concat(old.input_schema, old.output_schema)), md5('')),
         md5(concat(new.input_schema, new.output_schema))),
       ('state', concat_ws(': ', old.state, old.reason), concat_ws(': ', new.state, new.reason))
     ) c (field, before, after) WHERE before IS DISTINCT FROM after;
@@ -1055,6 +1138,35 @@ BEGIN
   INSERT INTO outgoing_switch (paused, author, reason) VALUES (p_paused, p_author, p_reason);
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.switch_outgoing(boolean,text,text) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.tell_payment_in()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM hub.emit(p.id, 'payment.resolved', jsonb_build_object('direction', 'in', 'id', NEW.id,
+      'key_id', k.id, 'outcome', CASE NEW.state WHEN 'failed' THEN 'not_paid' ELSE 'paid' END,
+      'amount_microdollars', NEW.amount, 'transaction', NEW.transaction))
+    FROM hub.principal p
+    LEFT JOIN hub.api_key k ON k.principal = p.id AND NEW.purpose = 'credits'
+      AND k.id = split_part(NEW.payee, ':', 3)
+    WHERE CASE NEW.purpose WHEN 'credits' THEN k.id IS NOT NULL ELSE p.wallet_address = NEW.payer END;
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.tell_payment_in() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.tell_payment_out()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM hub.emit(k.principal, 'payment.resolved', jsonb_build_object('direction', 'out',
+      'id', NEW.call, 'key_id', k.id, 'outcome', CASE NEW.state WHEN 'unused' THEN 'not_paid' ELSE 'paid' END,
+      'amount_microdollars', NEW.amount, 'transaction', NEW.transaction))
+    FROM ledger.account a JOIN hub.api_key k ON k.id = split_part(a.code, ':', 3) WHERE a.id = NEW.owner;
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.tell_payment_out() TO PUBLIC;
 
 CREATE SCHEMA ledger;
 GRANT USAGE ON SCHEMA ledger TO hub_app;
@@ -1200,6 +1312,7 @@ END)
 ) PARTITION BY RANGE (id);
 CREATE INDEX journal_late ON ONLY ledger.journal USING gist (tstzrange(effective_at, at, '[]'::text)) WHERE (effective_at IS NOT NULL);
 CREATE INDEX journal_order ON ONLY ledger.journal USING btree (shard, seq);
+CREATE INDEX journal_visits ON ONLY ledger.journal USING gin (accounts) WHERE (kind = ANY (ARRAY[31, 37, 40, 41]));
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.journal FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.journal FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.journal TO hub_app;

@@ -50,6 +50,7 @@ describe('the application', () => {
     end = () => pool.end()
     const app = createApp({
       routes,
+      mcp: (_, next) => next(),
       openapi: () => ({ openapi: '3.1.0' }),
       call: (request) => {
         asked.push(request)
