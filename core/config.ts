@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { type DiscoverySettings, discoverySettings } from './catalog/discovery/settings.ts'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 import { Environment } from './environment.ts'
 import { type Micros, usd } from './money.ts'
@@ -83,6 +84,8 @@ export interface Config {
   readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined
   /** `name.test=127.0.0.1:port` pairs that the egress guard lets through, in the sandbox alone. */
   readonly sandboxHosts: SandboxHosts
+  /** Where listings of others are looked for. */
+  readonly discovery: DiscoverySettings
   /** Ed25519, signs checkpoints of the ledger; undefined in the sandbox: see `loadSigningKey`. */
   readonly signingKey: KeyObject | undefined
   /** Undefined: the sandbox, with a chain and wallets of its own. */
@@ -160,6 +163,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     contractWallets: e.HUB_CONTRACT_WALLETS === 'on',
     mail: mailOf(e),
     sandboxHosts,
+    discovery: discoveryOf(e, production !== undefined),
     signingKey: e.HUB_SIGNING_KEY,
     production,
     secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`] || undefined,
@@ -236,6 +240,22 @@ function rateStoreOf(e: Environment, isProduction: boolean): RateStore {
   if (e.HUB_RATE_STORE !== undefined) return e.HUB_RATE_STORE
   if (e.REDIS_URL !== undefined) return { redisUrl: e.REDIS_URL }
   return isProduction || e.HUB_WORKERS > 1 ? 'database' : 'memory'
+}
+
+function discoveryOf(e: Environment, isProduction: boolean): DiscoverySettings {
+  try {
+    return discoverySettings(
+      {
+        indexes: e.HUB_INDEXES,
+        ipfsGateway: e.HUB_IPFS_GATEWAY,
+        facilitators: e.HUB_FACILITATORS,
+        registryFromBlock: e.HUB_REGISTRY_FROM_BLOCK,
+      },
+      isProduction,
+    )
+  } catch (error) {
+    throw new ConfigError(`HUB_INDEXES: ${(error as Error).message}`)
+  }
 }
 
 function hostsOf(text: string): SandboxHosts {

@@ -13,6 +13,7 @@ import type { AnyService } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { deliverWebhooks } from '../core/webhooks/deliver.ts'
 import { WebhookSigner } from '../core/webhooks/sign.ts'
+import { type DiscoveryPorts, discoveryJobs } from './discover.ts'
 import { accountGas, type Gas } from './gas.ts'
 import { pluginJobs } from './plugin-schedules.ts'
 import { reconcileChain } from './reconcile-chain.ts'
@@ -20,7 +21,7 @@ import { logLowBalance, type OnLowBalance, subscribersOf, workHandedOn } from '.
 import { verifyBooks } from './verify-books.ts'
 
 /** What jobs work with. */
-export interface JobPorts extends ResolvePorts {
+export interface JobPorts extends ResolvePorts, DiscoveryPorts {
   readonly pool: Pool
   readonly ledger: Ledger
   readonly log: Log
@@ -104,6 +105,7 @@ export const jobs = {
     run: ({ pool }) =>
       pool.query(`DELETE FROM hub.challenge WHERE expires_at < now() - interval '1 day'`),
   },
+  ...discoveryJobs,
 } as const satisfies Readonly<Record<string, Job>>
 
 /**

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { Discovering } from '../core/catalog/discovery/discover.ts'
 import type { openCatalog } from '../core/catalog/services.ts'
 import { KeyRing } from '../core/identity/keys.ts'
 import { USDC_BASE } from '../core/payments/asset.ts'
@@ -37,12 +38,16 @@ import { accountRoutes } from './rest/account.ts'
 import { callRoutes } from './rest/calls.ts'
 import { catalogRoutes } from './rest/catalog.ts'
 import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
+import { externalRoutes } from './rest/external.ts'
 import { financeRoutes } from './rest/finance.ts'
 import { healthRoutes } from './rest/health.ts'
+import { historyRoutes } from './rest/history.ts'
 import { keyRoutes } from './rest/keys.ts'
 import { keyAdminRoutes } from './rest/keys-admin.ts'
+import { listingRoutes } from './rest/listings.ts'
 import { metricsRoutes } from './rest/metrics.ts'
 import { openapi } from './rest/openapi.ts'
+import { ownershipRoutes } from './rest/ownership.ts'
 import { registrationRoutes } from './rest/registration.ts'
 import { sessionRoutes } from './rest/sessions.ts'
 import { transferRoutes } from './rest/transfers.ts'
@@ -72,6 +77,7 @@ export type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality
     readonly catalog: Awaited<ReturnType<typeof openCatalog>>
     readonly calls: CallLog
     readonly windows: Windows
+    readonly discovery: Discovering
     /** What all processes that serve have counted, for Prometheus. */
     readonly counted: () => Promise<string>
   }
@@ -135,8 +141,15 @@ export function openDoors(core: Core, options: HubOptions) {
     ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...housekeeping(options) }),
     ...registrationRoutes(signing),
     ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
+    ...externalRoutes(pool, clock),
+    ...listingRoutes({ ...core.discovery, clock }),
+    ...ownershipRoutes({
+      ...core.discovery,
+      secret: options.signingKey.secretFor('listing-owner'),
+    }),
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
+    ...historyRoutes(pool),
     ...callRoutes(pool),
     ...keyRoutes({ pool, ledger }),
     ...keyAdminRoutes({ pool, log }),

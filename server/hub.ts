@@ -1,6 +1,10 @@
 import type { RequestListener } from 'node:http'
 import type { Pool } from 'pg'
 import type { LocalAccount } from 'viem'
+import type { ChainLogs } from '../core/catalog/discovery/chain-logs.ts'
+import type { Discovering } from '../core/catalog/discovery/discover.ts'
+import type { DiscoverySettings } from '../core/catalog/discovery/settings.ts'
+import { Pins } from '../core/catalog/pins.ts'
 import { type OpenedPlugin, openPlugin } from '../core/catalog/plugins.ts'
 import { openCatalog } from '../core/catalog/services.ts'
 import type { Clock } from '../core/clock.ts'
@@ -28,12 +32,15 @@ import type { SigningKey } from '../core/signing-key.ts'
 import { CallLog } from '../core/usage/calls.ts'
 import { openWindows, type RateStore } from '../core/usage/open-windows.ts'
 import { CREDITS_ONLY, openDoors } from './doors.ts'
+import { openFinding } from './finding.ts'
 import { Meters } from './meters.ts'
 import type { Spans } from './telemetry.ts'
 
 /** Chain, facilitator and wallets: what a sandbox makes for itself and production configures. */
 export interface Money {
   readonly chain: Chain
+  /** Undefined: nothing is learnt from events of other contracts. */
+  readonly chainLogs?: ChainLogs
   readonly facilitator: Facilitator
   /** What the facilitator pays for gas with, if it is our own. */
   readonly gas?: GasWallet
@@ -84,6 +91,8 @@ export interface HubOptions {
   /** Makes one text of what the processes have counted that serve together. @defaultValue our own */
   readonly together?: (meters: Meters) => () => Promise<string>
   readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>
+  /** Where listings of others are looked for. */
+  readonly discovery: DiscoverySettings
   readonly signingKey: SigningKey
   readonly secret: (name: string) => string | undefined
   readonly clock: Clock
@@ -95,6 +104,8 @@ export interface Hub {
   readonly ledger: Ledger
   /** What jobs need to learn the outcome of payments. */
   readonly ports: ResolvePorts
+  /** Finds sellers outside, and probes them. */
+  readonly discovery: Discovering
   /** What is sold, with the schedules that come with it. */
   readonly services: readonly AnyService[]
   /** The guarded way to foreign hosts. */
@@ -150,6 +161,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const { pool, books, ledger } = await openStores(options, meters)
   const windows = await openWindows(options.rateStore, pool, log)
   const egress = createEgress({ ...options.egress, userAgent: `AgentHub/${options.version}` })
+  const discovery = openFinding(options, pool, egress)
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
   const ports: ResolvePorts = { ...core, ...money, clock, log, asset: USDC_BASE }
   const buyer = createBuyer({
@@ -160,6 +172,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     maxAmount: options.outflow.call,
     caps: options.outflow,
     outgoing: new OutgoingSwitch(pool),
+    pins: new Pins(pool),
   })
   const opened = await openPlugins(options, { ...hostOf(options), http: egress }, buyer)
   const services = opened.map(({ service }) => service)
@@ -177,13 +190,14 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const calls = new CallLog(pool, log)
   const counted = options.together?.(meters) ?? (() => meters.text())
   const observers = { log, meters, counted, spans: options.spans, draining }
-  const parts = { ...core, ...observers, windows, offers, catalog, calls, clock }
+  const parts = { ...core, ...observers, discovery, windows, offers, catalog, calls, clock }
   const answer = openDoors(parts, options).callback()
   return {
     pool,
     ledger,
     egress,
     ports,
+    discovery,
     services,
     handler: (request, response) => void answer(request, response),
     async close() {

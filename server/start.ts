@@ -12,6 +12,7 @@ import type { Hex } from '../core/payments/asset.ts'
 import type { GasWallet } from '../core/payments/facilitators/gas-wallet.ts'
 import type { Plugin } from '../core/plugin.ts'
 import { loadSigningKey, type SigningKey } from '../core/signing-key.ts'
+import { listSampleSeller } from './finding.ts'
 import { type Hub, type HubOptions, type Money, openHub } from './hub.ts'
 import { drain, hostOf, listen } from './listen.ts'
 import { openMailing } from './mail.ts'
@@ -34,7 +35,7 @@ export interface Parts {
   readonly privileged: readonly Plugin[]
   readonly startJobs: (
     databaseUrl: string,
-    ports: Hub['ports'] & Pick<Hub, 'pool' | 'services'> & JobExtras,
+    ports: Hub['ports'] & Pick<Hub, 'pool' | 'services' | 'discovery'> & JobExtras,
   ) => Promise<{ stop(): Promise<void> }>
 }
 
@@ -110,7 +111,10 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       log,
     })
     stops.push(() => hub.close())
-    if (sandbox && !options.place) await openBooks(hub, sandbox)
+    if (sandbox && !options.place) {
+      await openBooks(hub, sandbox)
+      await listSampleSeller(hub.discovery, sandbox.sellerUrl, log)
+    }
     if (config.jobs) {
       const baseUrl = () => config.baseUrl ?? address
       const jobs = await runJobs(options, hub, { url, money, signingKey, baseUrl })
@@ -177,8 +181,8 @@ async function runJobs(
   const wallets = { treasury: money.treasury, spend: money.spend.address }
   const gas = money.gas && { wallet: money.gas, ...config.gas }
   const mailing = openMailing({ config, pool, signingKey, baseUrl, log })
-  const { services, egress } = hub
-  const extras = { pool, services, egress, mailing, signingKey, wallets, gas }
+  const { services, discovery, egress } = hub
+  const extras = { pool, services, discovery, egress, mailing, signingKey, wallets, gas }
   const running = await parts.startJobs(direct ?? url, { ...hub.ports, ...extras })
   return {
     async stop() {

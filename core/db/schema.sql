@@ -266,7 +266,7 @@ CREATE TABLE hub.listing (
 ) WITH (fillfactor=80);
 CREATE INDEX listing_due ON hub.listing USING btree (next_probe_at) WHERE (next_probe_at IS NOT NULL);
 CREATE INDEX listing_host ON hub.listing USING btree (host, url, method);
-CREATE INDEX listing_shown ON hub.listing USING btree (listed_at DESC, id) WHERE (state = ANY (ARRAY['active'::text, 'degraded'::text]));
+CREATE INDEX listing_shown ON hub.listing USING btree (id) WHERE (state = ANY (ARRAY['active'::text, 'degraded'::text]));
 CREATE TRIGGER listing_added AFTER INSERT ON hub.listing REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION hub.listing_added();
 CREATE TRIGGER listing_changed AFTER UPDATE ON hub.listing FOR EACH ROW WHEN (((((((((((((((((((old.name IS DISTINCT FROM new.name) OR (old.description IS DISTINCT FROM new.description)) OR (old.category IS DISTINCT FROM new.category)) OR (old.tags IS DISTINCT FROM new.tags)) OR (old.provider IS DISTINCT FROM new.provider)) OR (old.network IS DISTINCT FROM new.network)) OR (old.pay_to IS DISTINCT FROM new.pay_to)) OR (old.price IS DISTINCT FROM new.price)) OR (old.offers IS DISTINCT FROM new.offers)) OR (old.input_schema IS DISTINCT FROM new.input_schema)) OR (old.output_schema IS DISTINCT FROM new.output_schema)) OR (old.state IS DISTINCT FROM new.state)) OR (old.reason IS DISTINCT FROM new.reason)) OR (old.last_verified_at IS DISTINCT FROM new.last_verified_at)) OR (old.uptime IS DISTINCT FROM new.uptime)) OR (old.latency_p50_ms IS DISTINCT FROM new.latency_p50_ms)) OR (old.calls IS DISTINCT FROM new.calls)) OR (old.delivered IS DISTINCT FROM new.delivered))) EXECUTE FUNCTION hub.listing_changed();
 GRANT INSERT, SELECT, UPDATE ON hub.listing TO hub_app;
@@ -1104,11 +1104,11 @@ CREATE OR REPLACE FUNCTION hub.listing_changed()
 AS $function$
 BEGIN
   INSERT INTO listing_change (listing, field, before, after, verified)
-    SELECT new.id, field, before, after, new.last_verified_at IS DISTINCT FROM old.last_verified_at
+    SELECT new.id, field, before, after, old.last_verified_at IS NOT NULL
     FROM (VALUES
       ('price', old.price::text, new.price::text), ('pay_to', old.pay_to, new.pay_to),
       ('network', old.network, new.network),
-      ('schema', md5(concat(old.input_schema, old.output_schema)),
+      ('schema', nullif(md5(concat(old.input_schema, old.output_schema)), md5('')),
         md5(concat(new.input_schema, new.output_schema))),
       ('state', concat_ws(': ', old.state, old.reason), concat_ws(': ', new.state, new.reason))
     ) c (field, before, after) WHERE before IS DISTINCT FROM after;
@@ -1312,6 +1312,7 @@ END)
 ) PARTITION BY RANGE (id);
 CREATE INDEX journal_late ON ONLY ledger.journal USING gist (tstzrange(effective_at, at, '[]'::text)) WHERE (effective_at IS NOT NULL);
 CREATE INDEX journal_order ON ONLY ledger.journal USING btree (shard, seq);
+CREATE INDEX journal_visits ON ONLY ledger.journal USING gin (accounts) WHERE (kind = ANY (ARRAY[31, 37, 40, 41]));
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.journal FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.journal FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.journal TO hub_app;

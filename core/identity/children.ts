@@ -137,6 +137,19 @@ export async function renameKey(
 }
 
 /**
+ * The account of the credits that a key spends, its root's.
+ * @throws Fault `not_found` when the key is not the manager's
+ */
+export async function creditsOfKey(pool: Pool, manager: Manager, keyId: string): Promise<bigint> {
+  const { rows } = await pool.query<{ credits: bigint }>(
+    `SELECT credits FROM hub.api_key WHERE ${MANAGED}`,
+    [manager, keyId],
+  )
+  if (!rows[0]) throw unknown()
+  return rows[0].credits
+}
+
+/**
  * Closes a key, and with it all that it made. Takes effect everywhere within a second.
  * @throws Fault `not_found` when the key is not the manager's
  */

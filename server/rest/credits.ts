@@ -15,7 +15,6 @@ import {
 } from '../../core/payments/accept.ts'
 import type { Claim } from '../../core/payments/claims.ts'
 import type { Standing } from '../../core/usage/standing.ts'
-import { page, pageOf, paging, readCursor } from './paging.ts'
 import { type AnyRoute, callerOf, type RestReply, route } from './route.ts'
 
 /** The least that a purchase may be, in microdollars: below it, gas outweighs it. */
@@ -34,15 +33,6 @@ const Purchase = z.object({
 })
 
 const Balance = z.object({ balance_microdollars: amount, reserved_microdollars: amount })
-
-const HistoryItem = z.object({
-  id: z.string().meta({ description: 'Call, purchase or other entry.' }),
-  event: z.string(),
-  at: z.iso.datetime(),
-  change_microdollars: z.int(),
-  charged_microdollars: amount.nullable(),
-  endpoint: z.string().nullable(),
-})
 
 const purchaseName = z
   .string()
@@ -97,20 +87,6 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
     auth: 'key',
     answer: { status: 200, schema: Balance },
     handle: async (request) => ({ body: await balances(ports, callerOf(request)) }),
-  }),
-  route({
-    method: 'GET',
-    path: '/v1/credits/history',
-    summary: 'Every movement of this key’s credits, newest first.',
-    auth: 'key',
-    query: z.strictObject(paging),
-    answer: { status: 200, schema: pageOf(HistoryItem) },
-    handle: async (request) => {
-      const { limit, cursor } = request.query
-      const after = readCursor(cursor, z.tuple([z.uuid(), z.int().min(0).max(2)]))
-      const rows = await history(ports.pool, callerOf(request), limit + 1, after)
-      return page(rows, limit, request.url, ({ id, phase }) => [id, phase], showHistory)
-    },
   }),
 ]
 
@@ -222,44 +198,3 @@ export async function balances(
     reserved_microdollars: json(BigInt(rows[0]!.reserved)),
   }
 }
-
-interface HistoryRow {
-  readonly id: string
-  readonly phase: number
-  readonly event: string
-  readonly at: Date
-  readonly change: bigint
-  readonly charged: bigint | null
-  readonly endpoint: string | null
-}
-
-export async function history(
-  pool: Pool,
-  caller: Caller,
-  limit: number,
-  after: readonly [string, number] | undefined,
-): Promise<HistoryRow[]> {
-  const { rows } = await pool.query<HistoryRow>(
-    `SELECT j.id, j.phase, k.event, j.at, l.amount AS change,
-       CASE WHEN j.phase = 2 THEN j.amount END AS charged,
-       e.service || ' ' || e.method || ' ' || e.path AS endpoint
-     FROM ledger.journal j
-     JOIN ledger.kind k ON k.id = j.kind
-     LEFT JOIN hub.endpoint e ON e.id = j.endpoint
-     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0)::bigint AS amount FROM ledger.legs(j)
-       WHERE account = j.owner) l
-     WHERE j.owner = $1 AND ($2::uuid IS NULL OR (j.id, j.phase) < ($2, $3))
-     ORDER BY j.id DESC, j.phase DESC LIMIT $4`,
-    [caller.credits.id, after?.[0] ?? null, after?.[1] ?? null, limit],
-  )
-  return rows
-}
-
-export const showHistory = (row: HistoryRow) => ({
-  id: row.id,
-  event: row.event,
-  at: row.at.toISOString(),
-  change_microdollars: json(row.change),
-  charged_microdollars: row.charged === null ? null : json(row.charged),
-  endpoint: row.endpoint,
-})

@@ -3,6 +3,7 @@ import { getAddress } from 'viem'
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import {
+  creditsOfKey,
   type KeyInfo,
   listKeys,
   makeChild,
@@ -14,7 +15,8 @@ import { freeze, thaw } from '../../core/identity/key-state.ts'
 import { personOf } from '../../core/identity/people.ts'
 import { makeRoot } from '../../core/identity/roots.ts'
 import type { Ledger } from '../../core/ledger/ledger.ts'
-import { json } from '../../core/money.ts'
+import { json, micros } from '../../core/money.ts'
+import { setLowBalanceThreshold } from '../../core/usage/low-balance.ts'
 import { page, pageOf, paging, readCursor } from './paging.ts'
 import { type AnyRoute, managerOf, type RestRequest, route, sessionOf } from './route.ts'
 
@@ -144,14 +146,27 @@ const managingRoutes = ({ pool }: KeyPorts): readonly AnyRoute[] => [
   route({
     method: 'PATCH',
     path: '/v1/keys/{id}',
-    summary: 'Renames this key or one below it.',
+    summary: 'Renames this key or one below it, or says when its credits are low.',
     auth: 'owner',
-    body: z.strictObject({ name }),
+    body: z
+      .strictObject({
+        name,
+        low_balance_microdollars: z.int().min(0).nullable().meta({
+          description: 'Of a root: below it balance.low is told. null: below one dollar.',
+        }),
+      })
+      .partial(),
     answer: { status: 200, schema: Done },
     faults: ['not_found'],
     handle: async (request) => {
       const { id = '' } = request.params
-      await renameKey(pool, managerOf(request), id, request.body.name)
+      const { name, low_balance_microdollars: low } = request.body
+      const manager = managerOf(request)
+      const credits = await creditsOfKey(pool, manager, id)
+      if (name !== undefined) await renameKey(pool, manager, id, name)
+      if (low !== undefined) {
+        await setLowBalanceThreshold(pool, credits, low === null ? null : micros(low))
+      }
       return { body: { key_id: id } }
     },
   }),

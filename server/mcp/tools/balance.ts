@@ -3,9 +3,11 @@ import { type Clock, dayName, monthStart } from '../../../core/clock.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
 import { json } from '../../../core/money.ts'
 import * as s from '../../../core/schema.ts'
+import { readHistory } from '../../../core/usage/history.ts'
 import { spendingOf } from '../../../core/usage/spending.ts'
 import type { Standing } from '../../../core/usage/standing.ts'
-import { balances, history, showHistory } from '../../rest/credits.ts'
+import { balances } from '../../rest/credits.ts'
+import { showHistory } from '../../rest/history.ts'
 import { freeCalls } from '../../rest/wallet.ts'
 import { inDollars } from '../dollars.ts'
 import type { Json } from '../message.ts'
@@ -47,7 +49,7 @@ export const balanceTool = (ports: BalancePorts): AnyTool =>
     run: async ({ history_limit: rows = HISTORY }, context) => {
       const { caller } = context
       const { pool } = ports
-      const moved = rows === 0 ? [] : await history(pool, caller, rows, undefined)
+      const moved = rows === 0 ? [] : await readHistory(pool, caller.credits.id, { limit: rows })
       const value = {
         key_id: caller.keyId,
         ...(await balances(ports, caller)),
