@@ -125,6 +125,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     )
   }
   const e = parsed.data
+  if (e.DATABASE_DIRECT_URL !== undefined && e.DATABASE_URL === undefined) {
+    throw new ConfigError('DATABASE_DIRECT_URL goes past the pooler of DATABASE_URL: set it too.')
+  }
   const production = productionOf(e)
   const sandboxHosts = hostsOf(e.HUB_SANDBOX_HOSTS)
   if (production && sandboxHosts.size > 0) {
@@ -181,9 +184,19 @@ const SECRET_MIN = 8
 
 /** The values that `Config` names secret; for whoever has to tell that it cannot be read, too. */
 export const secretsOf = (env: NodeJS.ProcessEnv = process.env): readonly string[] =>
-  Object.entries(env).flatMap(([name, value = '']) =>
-    SECRET.test(name) && value.length >= SECRET_MIN ? [value] : [],
-  )
+  Object.entries(env)
+    .flatMap(([name, value = '']) => (SECRET.test(name) ? [value, ...passwordsOf(value)] : []))
+    .filter((value) => value.length >= SECRET_MIN)
+
+/** What stands for the password in a URL, as it is written and as it is meant. */
+function passwordsOf(text: string): readonly string[] {
+  const { password = '' } = URL.canParse(text) ? new URL(text) : {}
+  try {
+    return [password, decodeURIComponent(password)]
+  } catch {
+    return [password] // a percent sign that escapes nothing
+  }
+}
 
 function productionOf(e: Environment): ProductionChain | undefined {
   const any = [...PRODUCTION, 'X402_FACILITATOR_URL', 'GAS_WALLET_KEY'] as const

@@ -4,6 +4,7 @@ import type { LocalAccount } from 'viem'
 import type { ChainLogs } from '../core/catalog/discovery/chain-logs.ts'
 import type { Discovering } from '../core/catalog/discovery/discover.ts'
 import type { DiscoverySettings } from '../core/catalog/discovery/settings.ts'
+import { Pins } from '../core/catalog/pins.ts'
 import { type OpenedPlugin, openPlugin } from '../core/catalog/plugins.ts'
 import { openCatalog } from '../core/catalog/services.ts'
 import type { Clock } from '../core/clock.ts'
@@ -173,6 +174,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     maxAmount: options.outflow.call,
     caps: options.outflow,
     outgoing: new OutgoingSwitch(pool),
+    pins: new Pins(pool),
   })
   const opened = await openPlugins(options, { ...hostOf(options), http: egress }, buyer)
   const services = opened.map(({ service }) => service)

@@ -119,10 +119,11 @@ function commandOf(slug: string): ((args: readonly string[]) => Promise<number>)
 async function onBooks(
   command: (connect: () => Promise<Pool>) => Promise<number>,
 ): Promise<number> {
-  const { databaseUrl, dataDir } = readConfig()
+  const { databaseUrl, databaseDirectUrl, dataDir } = readConfig()
+  const url = databaseDirectUrl ?? databaseUrl
   let opened: Promise<{ pool: Pool; close(): Promise<void> }> | undefined
   const connect = async (): Promise<Pool> => {
-    opened ??= openBooks(databaseUrl ? { url: databaseUrl } : { dataDir })
+    opened ??= openBooks(url ? { url } : { dataDir })
     return (await opened).pool
   }
   try {

@@ -153,8 +153,10 @@ async function surroundingsOf({ config, log, place }: StartOptions): Promise<Sur
     const { rpcUrl } = production
     return { url: databaseUrl!, rpcUrl, money, sandbox: undefined, stop }
   }
-  const sandbox = await (place ? joinSandbox(dataDir, place) : startSandbox({ ...config, log }))
-  const { money, databaseUrl: url, rpcUrl } = sandbox
+  const direct = { dataDir, databaseUrl: databaseDirectUrl ?? databaseUrl, log }
+  const sandbox = await (place ? joinSandbox(dataDir, place) : startSandbox(direct))
+  const { money, rpcUrl } = sandbox
+  const url = databaseUrl ?? sandbox.databaseUrl
   return { url, rpcUrl, money, sandbox, stop: () => sandbox.stop() }
 }
 

@@ -55,7 +55,8 @@ export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise
     spans: undefined,
     draining: () => false,
   })
-  return serve(createServer(app.callback()))
+  const answer = app.callback()
+  return serve(createServer((request, response) => void answer(request, response)))
 }
 
 /** Hands everything on to `target`, with a key: for programs that cannot show one. */

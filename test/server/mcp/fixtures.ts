@@ -9,6 +9,7 @@ import {
   type ToolResult,
   tool,
 } from '../../../server/mcp/tool.ts'
+import schema2020 from './conformance/schema-2020-12.json' with { type: 'json' }
 
 /** The diagnostic tools that the official conformance suite calls by name. */
 
@@ -40,39 +41,6 @@ const fixture = (
 const says = (name: string, ...content: readonly object[]): AnyTool =>
   fixture(name, () => ({ content: content as ToolResult['content'] }))
 
-const having = (name: string, what = {}) => ({
-  type: 'object',
-  properties: { [name]: what },
-  required: [name],
-})
-
-/** Uses what is new in JSON Schema 2020-12, all of which a list must keep. */
-const schema2020: Schema<unknown> = {
-  json: {
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
-    type: 'object',
-    $defs: {
-      address: {
-        $anchor: 'addressDef',
-        type: 'object',
-        properties: { street: { type: 'string' }, city: { type: 'string' } },
-      },
-    },
-    properties: {
-      name: { type: 'string' },
-      address: { $ref: '#/$defs/address' },
-      contactMethod: { type: 'string', enum: ['phone', 'email'] },
-      phone: { type: 'string' },
-      email: { type: 'string' },
-    },
-    allOf: [{ anyOf: [having('phone'), having('email')] }],
-    if: having('contactMethod', { const: 'phone' }),
-    then: having('phone'),
-    else: having('email'),
-    additionalProperties: false,
-  },
-}
-
 export const FIXTURES: readonly AnyTool[] = [
   says('test_simple_text', text('This is a simple text response for testing.')),
   says('test_image_content', image),
@@ -89,7 +57,7 @@ export const FIXTURES: readonly AnyTool[] = [
   ),
   says('test_logging_tool', text('Logs nothing, since nobody may ask for it.')),
   says('test_streaming_elicitation', text('Asks nothing back.')),
-  fixture('json_schema_2020_12_tool', () => ({ content: [text('ok')] }), schema2020),
+  fixture('json_schema_2020_12_tool', () => ({ content: [text('ok')] }), { json: schema2020 }),
   fixture('test_error_handling', () => ({
     content: [text('This tool intentionally returns an error for testing')],
     isError: true,
