@@ -33,7 +33,9 @@ export const FAULTS = {
   destination_not_allowed: [403, 'Destination not allowed', 'Call a public address.'],
   not_found: [404, 'Not found', 'Check the path; /openapi.json lists every route.'],
   service_not_found: [404, 'Service not found', 'GET /v1/services lists what there is.'],
+  quote_not_found: [404, 'No such quote', 'Get one: POST /v1/quotes with this key.'],
   method_not_allowed: [405, 'Method not allowed', 'Use a method of the Allow header.'],
+  caller_gone: [408, 'Nobody waits for the answer', 'Nothing was done or charged. Send it again.'],
   payment_in_progress: [
     409,
     'Payment in progress',
@@ -49,6 +51,7 @@ export const FAULTS = {
   nonce_used: [409, 'Nonce already used', 'Get a new challenge and sign its message.'],
   answer_expired: [410, 'Answer no longer kept', 'It was paid and answered; see transaction.'],
   nonce_expired: [410, 'Nonce expired', 'Get a new challenge and sign it in time.'],
+  quote_expired: [410, 'Quote expired', 'Get a new quote: each counts for five minutes.'],
   body_too_large: [413, 'Body too large', 'Send a smaller body.'],
   text_too_large: [413, 'Text too large', 'Send at most limit_bytes of UTF-8.'],
   unsupported_media_type: [415, 'Unsupported media type', 'Send Content-Type: application/json.'],
@@ -59,6 +62,8 @@ export const FAULTS = {
     'Name used for another request',
     'Take a new one, or repeat the first request unchanged.',
   ],
+  quote_mismatch: [422, 'Quote for another request', 'Repeat exactly what was quoted.'],
+  not_quotable: [422, 'No price to hold', 'The seller sets it: use ?dry_run, and X-Max-Price.'],
   refused: [422, 'Refused by the service', 'See reason and detail.'],
   not_payable: [422, 'Not payable', 'The URL asks for no payment: call it directly.'],
   outflow_cap_reached: [

@@ -9,6 +9,7 @@ import type { Hex } from '../core/payments/asset.ts'
 import { type ResolvePorts, resolvePayments } from '../core/payments/resolve.ts'
 import type { AnyService } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
+import { pruneQuotes } from '../core/usage/quotes.ts'
 import { accountGas, type Gas } from './gas.ts'
 import { pluginJobs } from './plugin-schedules.ts'
 import { reconcileChain } from './reconcile-chain.ts'
@@ -56,6 +57,7 @@ export const jobs = {
     everySeconds: 600,
     run: ({ pool }) => pool.query('DELETE FROM hub.kept_answer WHERE expires_at <= now()'),
   },
+  'prune-quotes': { everySeconds: 3_600, run: ({ pool }) => pruneQuotes(pool) },
   'prune-claims': {
     everySeconds: 3_600,
     run: ({ pool }) =>

@@ -9,7 +9,9 @@ import type { CallLog } from '../core/usage/calls.ts'
 import { FreeQuota } from '../core/usage/free-quota.ts'
 import { Idempotency } from '../core/usage/idempotency.ts'
 import { KeptAnswers } from '../core/usage/kept-answers.ts'
+import { Quotes } from '../core/usage/quotes.ts'
 import { RateLimits } from '../core/usage/rate-limit.ts'
+import { Receipts } from '../core/usage/receipts.ts'
 import { Standing } from '../core/usage/standing.ts'
 import type { Windows } from '../core/usage/windows.ts'
 import { createApp } from './app.ts'
@@ -18,6 +20,7 @@ import type { Observers } from './observe.ts'
 import { createAuthenticate, createLimitRate } from './proxy/authenticate.ts'
 import { call, type Steps } from './proxy/call.ts'
 import { PROXY_PATH } from './proxy/door.ts'
+import { createForesee } from './proxy/foresee.ts'
 import { createFund } from './proxy/fund.ts'
 import { createCredits } from './proxy/funds/credits.ts'
 import { createFreeCalls } from './proxy/funds/free-calls.ts'
@@ -37,6 +40,8 @@ import { healthRoutes } from './rest/health.ts'
 import { keyRoutes } from './rest/keys.ts'
 import { metricsRoutes } from './rest/metrics.ts'
 import { openapi } from './rest/openapi.ts'
+import { quoteRoutes } from './rest/quotes.ts'
+import { receiptRoutes } from './rest/receipts.ts'
 import { registrationRoutes } from './rest/registration.ts'
 import { walletRoutes } from './rest/wallet.ts'
 
@@ -78,28 +83,32 @@ export function openDoors(core: Core, options: HubOptions) {
   const record = createRecord(calls, clock)
   const answers = new KeptAnswers(pool, options.signingKey.secretFor('kept-answers'))
   const idempotency = new Idempotency(pool, answers)
+  const receipts = new Receipts(pool, options.signingKey, baseUrl)
+  const quotes = new Quotes(pool)
+  const ways = {
+    offers,
+    standing,
+    creditsOnly: CREDITS_ONLY,
+    minTopUp: MIN_PURCHASE,
+    minX402: options.minX402,
+  }
   const fund = createFund(
     {
       freeCalls: createFreeCalls(ledger, quota, standing, clock, holdMarginSeconds),
       credits: createCredits(ledger, standing, new Allowances(ledger), clock, holdMarginSeconds),
       x402: createX402({ ledger, claims, offers, answers, log }),
     },
-    {
-      offers,
-      standing,
-      creditsOnly: CREDITS_ONLY,
-      minTopUp: MIN_PURCHASE,
-      minX402: options.minX402,
-    },
+    ways,
   )
   const steps: Steps = traced({
     authenticate: createAuthenticate(keys, (slug) => CREDITS_ONLY.has(slug)),
     limitRate: createLimitRate(limits, standing),
-    quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY),
+    quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY, quotes),
+    foresee: createForesee(ways, clock),
     fund: createIdempotent(fund, { idempotency, standing, clock, holdMarginSeconds }),
     handle: createHandle(log, record, CREDITS_ONLY),
     settle,
-    respond: createRespond(record),
+    respond: createRespond(record, receipts),
   })
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
   const routes = [
@@ -109,7 +118,9 @@ export function openDoors(core: Core, options: HubOptions) {
     ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
-    ...callRoutes(pool),
+    ...callRoutes({ pool, calls, answers, receipts }),
+    ...quoteRoutes({ quotes, quote: steps.quote, passThrough: CREDITS_ONLY }),
+    ...receiptRoutes(pool, receipts),
     ...keyRoutes(pool),
     ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
   ]

@@ -26,6 +26,7 @@ import type { AnyService, Buyer, Host, Plugin } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { CallLog } from '../core/usage/calls.ts'
 import { openWindows, type RateStore } from '../core/usage/open-windows.ts'
+import { publishKey } from '../core/usage/receipts.ts'
 import { CREDITS_ONLY, openDoors } from './doors.ts'
 import { Meters } from './meters.ts'
 import type { Spans } from './telemetry.ts'
@@ -138,6 +139,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const { money, clock, log, draining = () => false } = options
   const meters = new Meters()
   const { pool, books, ledger } = await openStores(options, meters)
+  await publishKey(pool, options.signingKey)
   const windows = await openWindows(options.rateStore, pool, log)
   const egress = createEgress({ ...options.egress, userAgent: `AgentHub/${options.version}` })
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }

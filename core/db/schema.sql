@@ -60,6 +60,9 @@ CREATE TABLE hub.call (
   status smallint NOT NULL,
   latency_ms integer NOT NULL,
   reason text,
+  request_hash bytea,
+  response_hash bytea,
+  entry uuid,
   CONSTRAINT call_pkey PRIMARY KEY (id),
   CONSTRAINT call_charged_check CHECK ((charged >= 0)),
   CONSTRAINT call_latency_ms_check CHECK ((latency_ms >= 0)),
@@ -172,6 +175,7 @@ CREATE TABLE hub.idempotent_call (
   busy_until timestamp with time zone NOT NULL,
   CONSTRAINT idempotent_call_pkey PRIMARY KEY (id)
 );
+CREATE INDEX idempotent_call_attempt ON hub.idempotent_call USING btree (call);
 GRANT INSERT, SELECT, UPDATE ON hub.idempotent_call TO hub_app;
 
 CREATE TABLE hub.kept_answer (
@@ -244,7 +248,7 @@ CREATE TABLE hub.listing (
   CONSTRAINT listing_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
   CONSTRAINT listing_price_check CHECK ((price > 0)),
   CONSTRAINT listing_provider_check CHECK (((length(provider) >= 1) AND (length(provider) <= 100))),
-  CONSTRAINT listing_rank_check CHECK (((rank >= 1) AND (rank <= 4))),
+  CONSTRAINT listing_rank_check CHECK (((rank >= 1) AND (rank <= 6))),
   CONSTRAINT listing_state_check CHECK ((state = ANY (ARRAY['active'::text, 'degraded'::text, 'down'::text, 'unlisted'::text]))),
   CONSTRAINT listing_tags_check CHECK ((cardinality(tags) <= 12)),
   CONSTRAINT listing_uptime_check CHECK (((uptime >= (0)::double precision) AND (uptime <= (100)::double precision))),
@@ -499,6 +503,24 @@ CREATE TABLE hub.provider (
   CONSTRAINT provider_id_check CHECK ((id ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text))
 );
 GRANT INSERT, SELECT, UPDATE ON hub.provider TO hub_app;
+
+CREATE TABLE hub.quote (
+  id uuid NOT NULL,
+  key_id text NOT NULL,
+  endpoint integer NOT NULL,
+  price_version integer NOT NULL,
+  amount bigint NOT NULL,
+  commission_bps smallint NOT NULL,
+  request_hash bytea NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT quote_pkey PRIMARY KEY (id),
+  CONSTRAINT quote_amount_check CHECK ((amount >= 0)),
+  CONSTRAINT quote_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
+  CONSTRAINT quote_endpoint_price_version_fkey FOREIGN KEY (endpoint, price_version) REFERENCES hub.price(endpoint, version),
+  CONSTRAINT quote_key_id_fkey FOREIGN KEY (key_id) REFERENCES hub.api_key(id)
+);
+CREATE INDEX quote_expiry ON hub.quote USING btree (expires_at);
+GRANT DELETE, INSERT, SELECT ON hub.quote TO hub_app;
 
 CREATE TABLE hub.rate_window (
   key text NOT NULL,

@@ -42,6 +42,7 @@ const HistoryItem = z.object({
   change_microdollars: z.int(),
   charged_microdollars: amount.nullable(),
   endpoint: z.string().nullable(),
+  reason: z.string().nullable().meta({ description: 'Why a call was given back.' }),
 })
 
 const purchaseName = z
@@ -228,6 +229,7 @@ interface HistoryRow {
   readonly change: bigint
   readonly charged: bigint | null
   readonly endpoint: string | null
+  readonly reason: string | null
 }
 
 async function history(
@@ -239,7 +241,8 @@ async function history(
   const { rows } = await pool.query<HistoryRow>(
     `SELECT j.id, j.phase, k.event, j.at, l.amount AS change,
        CASE WHEN j.phase = 2 THEN j.amount END AS charged,
-       e.service || ' ' || e.method || ' ' || e.path AS endpoint
+       e.service || ' ' || e.method || ' ' || e.path AS endpoint,
+       CASE WHEN j.phase = 2 THEN (SELECT c.reason FROM hub.call c WHERE c.id = j.id) END AS reason
      FROM ledger.journal j
      JOIN ledger.kind k ON k.id = j.kind
      LEFT JOIN hub.endpoint e ON e.id = j.endpoint
@@ -259,4 +262,5 @@ const showHistory = (row: HistoryRow) => ({
   change_microdollars: json(row.change),
   charged_microdollars: row.charged === null ? null : json(row.charged),
   endpoint: row.endpoint,
+  reason: row.reason,
 })

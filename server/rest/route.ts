@@ -31,6 +31,8 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly summary: string
   /** `admin`: a key that the wallet of an administrator registered itself. */
   readonly auth: 'none' | 'key' | 'admin'
+  /** Alike for everybody: read by pages of other sites, kept for half a minute, known by ETag. */
+  readonly shared?: boolean
   /** Not counted against the caller's network: it has a limit of its own, or must always answer. */
   readonly unlimited?: boolean
   readonly body?: z.ZodType<Body>
