@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { type DiscoverySettings, discoverySettings } from './catalog/discovery/settings.ts'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 import { Environment } from './environment.ts'
 import { type Micros, usd } from './money.ts'
@@ -32,6 +33,10 @@ export interface Config {
   readonly dataDir: string
   /** What callers see, if not the address that the server listens on. */
   readonly baseUrl: string | undefined
+  /** Where callers reach MCP, if that has an origin of its own. */
+  readonly mcpUrl: string | undefined
+  /** Origins of pages and programs that may use MCP, as they stand in their `Origin`. */
+  readonly mcpOrigins: readonly string[]
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** Wallets whose keys are administrators', in lower case. */
   readonly admins: readonly string[]
@@ -73,8 +78,14 @@ export interface Config {
   readonly databaseDirectUrl: string | undefined
   /** Where spans go (OTLP over HTTP); undefined: nowhere, and none are made. */
   readonly otlpEndpoint: string | undefined
+  /** Whether wallets that are contracts may sign (ERC-1271, ERC-6492): each asks the chain. */
+  readonly contractWallets: boolean
+  /** What mails go out by, and from whom; undefined: nobody can sign in (in a sandbox: files). */
+  readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined
   /** `name.test=127.0.0.1:port` pairs that the egress guard lets through, in the sandbox alone. */
   readonly sandboxHosts: SandboxHosts
+  /** Where listings of others are looked for. */
+  readonly discovery: DiscoverySettings
   /** Ed25519, signs checkpoints of the ledger; undefined in the sandbox: see `loadSigningKey`. */
   readonly signingKey: KeyObject | undefined
   /** Undefined: the sandbox, with a chain and wallets of its own. */
@@ -114,6 +125,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     )
   }
   const e = parsed.data
+  if (e.DATABASE_DIRECT_URL !== undefined && e.DATABASE_URL === undefined) {
+    throw new ConfigError('DATABASE_DIRECT_URL goes past the pooler of DATABASE_URL: set it too.')
+  }
   const production = productionOf(e)
   const sandboxHosts = hostsOf(e.HUB_SANDBOX_HOSTS)
   if (production && sandboxHosts.size > 0) {
@@ -125,6 +139,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     port: e.HUB_PORT,
     dataDir: resolve(e.HUB_DATA_DIR),
     baseUrl: e.HUB_BASE_URL,
+    mcpUrl: e.HUB_MCP_URL,
+    mcpOrigins: e.HUB_MCP_ORIGINS,
     logLevel: e.HUB_LOG_LEVEL,
     admins: e.HUB_ADMIN_WALLETS ?? [],
     metricsToken: e.HUB_METRICS_TOKEN,
@@ -147,7 +163,10 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     databaseUrl: e.DATABASE_URL,
     databaseDirectUrl: e.DATABASE_DIRECT_URL,
     otlpEndpoint: e.OTEL_EXPORTER_OTLP_ENDPOINT,
+    contractWallets: e.HUB_CONTRACT_WALLETS === 'on',
+    mail: mailOf(e),
     sandboxHosts,
+    discovery: discoveryOf(e, production !== undefined),
     signingKey: e.HUB_SIGNING_KEY,
     production,
     secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`] || undefined,
@@ -156,7 +175,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 }
 
 const SECRET = new RegExp(
-  '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|(DATABASE|DATABASE_DIRECT|REDIS|RPC|X402_FACILITATOR)_URL|' +
+  '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|(DATABASE|DATABASE_DIRECT|REDIS|RPC|SMTP|X402_FACILITATOR)_URL|' +
     'X402_FACILITATOR_TOKEN|OTEL_EXPORTER_OTLP_(ENDPOINT|HEADERS)|' +
     '(SPEND_WALLET|GAS_WALLET|HUB_SIGNING)_KEY)$',
 )
@@ -165,9 +184,19 @@ const SECRET_MIN = 8
 
 /** The values that `Config` names secret; for whoever has to tell that it cannot be read, too. */
 export const secretsOf = (env: NodeJS.ProcessEnv = process.env): readonly string[] =>
-  Object.entries(env).flatMap(([name, value = '']) =>
-    SECRET.test(name) && value.length >= SECRET_MIN ? [value] : [],
-  )
+  Object.entries(env)
+    .flatMap(([name, value = '']) => (SECRET.test(name) ? [value, ...passwordsOf(value)] : []))
+    .filter((value) => value.length >= SECRET_MIN)
+
+/** What stands for the password in a URL, as it is written and as it is meant. */
+function passwordsOf(text: string): readonly string[] {
+  const { password = '' } = URL.canParse(text) ? new URL(text) : {}
+  try {
+    return [password, decodeURIComponent(password)]
+  } catch {
+    return [password] // a percent sign that escapes nothing
+  }
+}
 
 function productionOf(e: Environment): ProductionChain | undefined {
   const any = [...PRODUCTION, 'X402_FACILITATOR_URL', 'GAS_WALLET_KEY'] as const
@@ -206,6 +235,13 @@ function facilitatorOf(e: Environment): ProductionChain['facilitator'] {
   return { url, ...(token && { token }), ...(authModule && { authModule: resolve(authModule) }) }
 }
 
+/** Receivers want a sender at a host that there is. */
+function mailOf({ SMTP_URL: smtpUrl, HUB_MAIL_FROM, HUB_BASE_URL }: Environment): Config['mail'] {
+  if (smtpUrl === undefined) return undefined
+  const host = HUB_BASE_URL === undefined ? 'localhost' : new URL(HUB_BASE_URL).hostname
+  return { smtpUrl, from: HUB_MAIL_FROM ?? `no-reply@${host}` }
+}
+
 /**
  * Exact unless somebody wants it otherwise: only a sandbox of one process is known to be alone, and
  * may count in its memory.
@@ -217,6 +253,22 @@ function rateStoreOf(e: Environment, isProduction: boolean): RateStore {
   if (e.HUB_RATE_STORE !== undefined) return e.HUB_RATE_STORE
   if (e.REDIS_URL !== undefined) return { redisUrl: e.REDIS_URL }
   return isProduction || e.HUB_WORKERS > 1 ? 'database' : 'memory'
+}
+
+function discoveryOf(e: Environment, isProduction: boolean): DiscoverySettings {
+  try {
+    return discoverySettings(
+      {
+        indexes: e.HUB_INDEXES,
+        ipfsGateway: e.HUB_IPFS_GATEWAY,
+        facilitators: e.HUB_FACILITATORS,
+        registryFromBlock: e.HUB_REGISTRY_FROM_BLOCK,
+      },
+      isProduction,
+    )
+  } catch (error) {
+    throw new ConfigError(`HUB_INDEXES: ${(error as Error).message}`)
+  }
 }
 
 function hostsOf(text: string): SandboxHosts {

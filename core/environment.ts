@@ -40,6 +40,14 @@ const ports = z.string().transform((text, context) => {
   context.addIssue('not a list of ports, such as 8080,8443')
   return z.NEVER
 })
+/** As browsers write them; programs may have schemes of their own, such as `vscode-file`. */
+const origins = z.string().transform((text, context) => {
+  const names = text.split(',').flatMap((part) => part.trim() || [])
+  for (const name of names.filter((each) => !/^[a-z][a-z\d+.-]*:\/\/[^/?#\s]+$/.test(each))) {
+    context.addIssue(`not an origin, such as https://app.example: ${name}`)
+  }
+  return names
+})
 const bps = z.coerce.number().int().min(0).max(10_000)
 
 /** Every variable that the hub reads, with its form and default. */
@@ -48,6 +56,8 @@ export const Environment = z.object({
   HUB_PORT: z.coerce.number().int().min(0).max(65_535).default(8402),
   HUB_DATA_DIR: z.string().default('.agenthub'),
   HUB_BASE_URL: origin.optional(),
+  HUB_MCP_URL: origin.optional(),
+  HUB_MCP_ORIGINS: origins.prefault(''),
   HUB_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   HUB_ADMIN_WALLETS: addresses.optional(),
   HUB_METRICS_TOKEN: z
@@ -71,7 +81,14 @@ export const Environment = z.object({
   HUB_DRAIN_DELAY: z.coerce.number().min(0).max(300).optional(),
   HUB_DRAIN_SECONDS: z.coerce.number().min(0).max(3_600).default(30),
   HUB_SANDBOX_HOSTS: z.string().default(''),
+  HUB_INDEXES: z.string().max(5_000).optional(),
+  HUB_IPFS_GATEWAY: z.url({ protocol: /^https?$/ }).default('https://ipfs.io/ipfs/'),
+  HUB_FACILITATORS: addresses.optional(),
+  HUB_REGISTRY_FROM_BLOCK: z.coerce.bigint().min(0n).optional(),
   HUB_SIGNING_KEY: signingKey.optional(),
+  HUB_CONTRACT_WALLETS: z.enum(['on', 'off']).default('off'),
+  SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),
+  HUB_MAIL_FROM: z.email().optional(),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   DATABASE_DIRECT_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),

@@ -241,6 +241,8 @@ export interface ExternalRequest {
   readonly headers?: Readonly<Record<string, string>>
   /** A string is sent as it is, anything else as JSON. */
   readonly body?: unknown
+  /** The most that it may cost; left out, what the seller is listed at, if it is. */
+  readonly max_price_microdollars?: number
 }
 
 /** Buys from external sellers with the platform's wallet. */

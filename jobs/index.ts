@@ -1,15 +1,20 @@
 import type { Pool } from 'pg'
 import { PgBoss } from 'pg-boss'
+import type { Egress } from '../core/egress/http.ts'
 import { expireHolds } from '../core/ledger/expire.ts'
 import { takeSnapshots } from '../core/ledger/history/snapshot.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
 import { runSubscribers } from '../core/ledger/outbox/run.ts'
 import type { Log } from '../core/log.ts'
+import { type Mailing, sendMails } from '../core/mail/queue.ts'
 import type { Hex } from '../core/payments/asset.ts'
 import { type ResolvePorts, resolvePayments } from '../core/payments/resolve.ts'
 import type { AnyService } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { pruneQuotes } from '../core/usage/quotes.ts'
+import { deliverWebhooks } from '../core/webhooks/deliver.ts'
+import { WebhookSigner } from '../core/webhooks/sign.ts'
+import { type DiscoveryPorts, discoveryJobs } from './discover.ts'
 import { accountGas, type Gas } from './gas.ts'
 import { pluginJobs } from './plugin-schedules.ts'
 import { reconcileChain } from './reconcile-chain.ts'
@@ -17,10 +22,14 @@ import { logLowBalance, type OnLowBalance, subscribersOf, workHandedOn } from '.
 import { verifyBooks } from './verify-books.ts'
 
 /** What jobs work with. */
-export interface JobPorts extends ResolvePorts {
+export interface JobPorts extends ResolvePorts, DiscoveryPorts {
   readonly pool: Pool
   readonly ledger: Ledger
   readonly log: Log
+  /** Left out where nobody can sign in. */
+  readonly mailing?: Mailing
+  /** The way to webhooks; left out: none are delivered. */
+  readonly egress?: Egress
   /** Signs the checkpoints of the ledger. */
   readonly signingKey: SigningKey
   /** What is done about credits that run low. @defaultValue a line in the log */
@@ -45,6 +54,19 @@ export interface Job {
 export const jobs = {
   'expire-holds': { everySeconds: 5, run: ({ pool, ledger }) => expireHolds(pool, ledger) },
   'resolve-payments': { everySeconds: 5, run: (ports) => resolvePayments(ports) },
+  'send-mail': {
+    everySeconds: 2,
+    run: ({ pool, log, mailing }) =>
+      mailing ? sendMails({ pool, log }, mailing) : Promise.resolve(),
+  },
+  'deliver-webhooks': {
+    everySeconds: 2,
+    run: ({ egress, signingKey, ...ports }) => {
+      if (egress === undefined) return Promise.resolve()
+      const signer = new WebhookSigner(signingKey.secretFor('webhooks'))
+      return deliverWebhooks({ ...ports, egress, signer })
+    },
+  },
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
   'verify-ledger': { everySeconds: 60, run: verifyBooks },
   'reconcile-chain': { everySeconds: 60, run: reconcileChain },
@@ -66,11 +88,26 @@ export const jobs = {
          WHERE state = 'released' AND valid_before < now() - interval '1 day'`,
       ),
   },
+  'prune-sign-ins': {
+    everySeconds: 3_600,
+    run: ({ pool }) =>
+      pool.query(
+        `WITH links AS (
+           DELETE FROM hub.magic_link WHERE expires_at < now() - interval '1 day')
+         DELETE FROM hub.session WHERE expires_at < now()`,
+      ),
+  },
+  'prune-webhooks': {
+    everySeconds: 3_600,
+    run: ({ pool }) =>
+      pool.query(`DELETE FROM hub.webhook_event WHERE at < now() - interval '30 days'`),
+  },
   'prune-challenges': {
     everySeconds: 3_600,
     run: ({ pool }) =>
       pool.query(`DELETE FROM hub.challenge WHERE expires_at < now() - interval '1 day'`),
   },
+  ...discoveryJobs,
 } as const satisfies Readonly<Record<string, Job>>
 
 /**

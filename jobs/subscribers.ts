@@ -3,6 +3,7 @@ import type { Subscriber } from '../core/ledger/outbox/subscriber.ts'
 import type { Log } from '../core/log.ts'
 import { type LowBalance, lowBalance } from '../core/usage/low-balance.ts'
 import { spending } from '../core/usage/spending.ts'
+import { refunds, tellLowBalance } from '../core/webhooks/sources.ts'
 
 /** Told of credits that ran low, at least once for each fall. */
 export type OnLowBalance = (fall: LowBalance) => Promise<void>
@@ -19,7 +20,9 @@ const SECONDS = { expireInSeconds: 60, retryDelay: 10, retryLimit: 8, retryBacko
 /** The readers of the journal; what takes time they hand to the queue, in their own transaction. */
 export const subscribersOf = (boss: PgBoss): readonly Subscriber[] => [
   spending,
+  refunds,
   lowBalance(async (client, fall) => {
+    await tellLowBalance(client, fall)
     const db = { executeSql: (text: string, values?: unknown[]) => client.query(text, values) }
     await boss.send(LOW_BALANCE_QUEUE, textOf(fall), { db })
   }),

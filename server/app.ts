@@ -1,24 +1,26 @@
 import { Router } from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import helmet from 'koa-helmet'
-import { Fault, type FaultCode } from '../core/errors.ts'
+import { Fault } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { newRequestId, send } from './exchange.ts'
 import { type Observers, observe } from './observe.ts'
-import { faultOf, problem } from './problem.ts'
+import { faultOf, isOurFailure, problem } from './problem.ts'
 import { type ProxyPorts, proxyDoor } from './proxy/door.ts'
 import type { AnyRoute } from './rest/route.ts'
 import { type RestPorts, serveRest } from './rest/serve.ts'
 
 export interface Doors extends RestPorts, ProxyPorts, Observers {
   readonly routes: readonly AnyRoute[]
+  /** The endpoint of MCP. */
+  readonly mcp: Middleware
   readonly openapi: () => Readonly<Record<string, unknown>>
   /** Of the addresses in X-Forwarded-For, so many are believed: the last ones. */
   readonly proxies: number
   readonly log: Log
 }
 
-/** The HTTP application: REST at /v1, the proxy at /proxy, one form of errors everywhere. */
+/** The HTTP application: REST at /v1, the proxy at /proxy, MCP at /mcp, one form of errors everywhere. */
 export function createApp(doors: Doors): Koa {
   const app = new Koa({ proxy: doors.proxies > 0, maxIpsCount: doors.proxies })
   const router = new Router({ strict: true, sensitive: true })
@@ -34,6 +36,7 @@ export function createApp(doors: Doors): Koa {
   app.use(errors(doors))
   app.use(helmet())
   app.use(proxyDoor(doors))
+  app.use(doors.mcp)
   app.use(router.routes())
   app.use((ctx) => {
     const allowed = router.match(ctx.path, ctx.method).path.flatMap(({ methods }) => methods)
@@ -59,7 +62,7 @@ const errors =
     } catch (error) {
       const fault = faultOf(error)
       const { method } = ctx
-      if (LOGGED.has(fault.code)) {
+      if (isOurFailure(fault)) {
         log.error({ err: fault.cause ?? fault, requestId, method, path }, fault.code)
       }
       send(ctx, problem(fault, requestId, path ?? ctx.url))
@@ -75,10 +78,3 @@ function pathOf(ctx: Context): string | undefined {
     return undefined
   }
 }
-
-/** Faults of the hub itself; those of callers and providers are no errors of the operator's. */
-const LOGGED: ReadonlySet<FaultCode> = new Set([
-  'internal_error',
-  'service_unavailable',
-  'payment_pending',
-])

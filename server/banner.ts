@@ -1,6 +1,8 @@
 /** What a person sees when the hub is up. */
 export function banner(facts: {
   readonly url: string
+  /** Origin of the endpoint of MCP. */
+  readonly mcpUrl: string
   readonly dataDir: string
   /** Set in the sandbox. */
   readonly sandbox?: {
@@ -15,6 +17,7 @@ export function banner(facts: {
     `AgentHub is ready at ${url}`,
     `  REST      ${url}/v1/services`,
     `  Proxy     ${url}/proxy/{slug}/{path}`,
+    `  MCP       ${facts.mcpUrl}/mcp`,
     `  OpenAPI   ${url}/openapi.json`,
   ]
   if (!sandbox) return [...lines, ''].join('\n')

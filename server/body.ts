@@ -12,14 +12,35 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor',
  * `malformed_json`, `json_too_deep`, `validation_failed` (a key that would touch a prototype)
  */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
+  const bytes = await readPlain(request)
+  if (bytes.length === 0) return undefined
+  if (!isJsonType(request.headers['content-type'])) throw new Fault('unsupported_media_type')
+  return parseJson(bytes)
+}
+
+/**
+ * Reads what a form of a page sends, or JSON: fields that come once each.
+ * @throws Fault as `readJson` does
+ */
+export async function readForm(request: IncomingMessage): Promise<unknown> {
+  const type = request.headers['content-type'] ?? ''
+  if (!/^application\/x-www-form-urlencoded\b/i.test(type)) return readJson(request)
+  const fields = [...new URLSearchParams((await readPlain(request)).toString('utf8'))]
+  const value = Object.fromEntries(fields)
+  if (Object.keys(value).length !== fields.length) {
+    throw new Fault('validation_failed', 'A field of the form came twice.')
+  }
+  refuseForbiddenKeys(value)
+  return value
+}
+
+/** The bytes of a body, as they were sent. */
+async function readPlain(request: IncomingMessage): Promise<Buffer> {
   const encoding = request.headers['content-encoding'] ?? 'identity'
   if (encoding.toLowerCase() !== 'identity') throw new Fault('unsupported_content_encoding')
   const declared = Number(request.headers['content-length'] ?? 0)
   if (declared > BODY_BYTES_MAX) throw tooLarge(declared)
-  const bytes = await readBytes(request)
-  if (bytes.length === 0) return undefined
-  if (!isJsonType(request.headers['content-type'])) throw new Fault('unsupported_media_type')
-  return parseJson(bytes)
+  return readBytes(request)
 }
 
 async function readBytes(request: IncomingMessage): Promise<Buffer> {

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { Discovering } from '../core/catalog/discovery/discover.ts'
 import type { openCatalog } from '../core/catalog/services.ts'
 import { KeyRing } from '../core/identity/keys.ts'
 import { USDC_BASE } from '../core/payments/asset.ts'
@@ -14,8 +15,12 @@ import { RateLimits } from '../core/usage/rate-limit.ts'
 import { Receipts } from '../core/usage/receipts.ts'
 import { Standing } from '../core/usage/standing.ts'
 import type { Windows } from '../core/usage/windows.ts'
+import { WebhookSigner } from '../core/webhooks/sign.ts'
 import { createApp } from './app.ts'
 import type { HubOptions } from './hub.ts'
+import { canMail, openLinks } from './mail.ts'
+import { mcpDoor } from './mcp/door.ts'
+import { hubTools } from './mcp/tools/index.ts'
 import type { Observers } from './observe.ts'
 import { createAuthenticate, createLimitRate } from './proxy/authenticate.ts'
 import { call, type Steps } from './proxy/call.ts'
@@ -32,18 +37,28 @@ import { createRecord } from './proxy/record.ts'
 import { createRespond } from './proxy/respond.ts'
 import { settle } from './proxy/settle.ts'
 import { traced } from './proxy/traced.ts'
+import { accountRoutes } from './rest/account.ts'
 import { callRoutes } from './rest/calls.ts'
 import { catalogRoutes } from './rest/catalog.ts'
 import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
+import { externalRoutes } from './rest/external.ts'
+import { faucetRoutes } from './rest/faucet.ts'
 import { financeRoutes } from './rest/finance.ts'
 import { healthRoutes } from './rest/health.ts'
+import { historyRoutes } from './rest/history.ts'
 import { keyRoutes } from './rest/keys.ts'
+import { keyAdminRoutes } from './rest/keys-admin.ts'
+import { listingRoutes } from './rest/listings.ts'
 import { metricsRoutes } from './rest/metrics.ts'
 import { openapi } from './rest/openapi.ts'
+import { ownershipRoutes } from './rest/ownership.ts'
 import { quoteRoutes } from './rest/quotes.ts'
 import { receiptRoutes } from './rest/receipts.ts'
 import { registrationRoutes } from './rest/registration.ts'
+import { sessionRoutes } from './rest/sessions.ts'
+import { transferRoutes } from './rest/transfers.ts'
 import { walletRoutes } from './rest/wallet.ts'
+import { webhookRoutes } from './rest/webhooks.ts'
 
 /**
  * Sold for credits alone and trusted to hold them, at the price of a seller outside, who gets all
@@ -68,23 +83,32 @@ export type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality
     readonly catalog: Awaited<ReturnType<typeof openCatalog>>
     readonly calls: CallLog
     readonly windows: Windows
+    readonly discovery: Discovering
     /** What all processes that serve have counted, for Prometheus. */
     readonly counted: () => Promise<string>
   }
 
-/** Joins the steps of a call, and the REST routes, to core. */
-export function openDoors(core: Core, options: HubOptions) {
-  const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
-  const { baseUrl, version, sandbox, holdMarginSeconds } = options
-  const quota = new FreeQuota(ledger)
+/** What several doors ask. */
+function registersOf({ pool, windows, meters }: Core, { signingKey, baseUrl }: HubOptions) {
   const standing = new Standing(pool)
-  const limits = new RateLimits(core.windows, (policy) => core.meters.refused(policy))
-  const keys = new KeyRing(pool)
+  const limits = new RateLimits(windows, (policy) => meters.refused(policy))
+  const answers = new KeptAnswers(pool, signingKey.secretFor('kept-answers'))
+  const receipts = new Receipts(pool, signingKey, baseUrl)
+  return { standing, limits, keys: new KeyRing(pool), answers, receipts, quotes: new Quotes(pool) }
+}
+
+/** The steps of a call, joined to core. */
+function stepsOf(
+  core: Core,
+  options: HubOptions,
+  registers: ReturnType<typeof registersOf>,
+): Steps {
+  const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
+  const { standing, limits, keys, answers, receipts, quotes } = registers
+  const { holdMarginSeconds } = options
+  const quota = new FreeQuota(ledger)
   const record = createRecord(calls, clock)
-  const answers = new KeptAnswers(pool, options.signingKey.secretFor('kept-answers'))
   const idempotency = new Idempotency(pool, answers)
-  const receipts = new Receipts(pool, options.signingKey, baseUrl)
-  const quotes = new Quotes(pool)
   const ways = {
     offers,
     standing,
@@ -100,7 +124,7 @@ export function openDoors(core: Core, options: HubOptions) {
     },
     ways,
   )
-  const steps: Steps = traced({
+  return traced({
     authenticate: createAuthenticate(keys, (slug) => CREDITS_ONLY.has(slug)),
     limitRate: createLimitRate(limits, standing),
     quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY, quotes),
@@ -110,25 +134,67 @@ export function openDoors(core: Core, options: HubOptions) {
     settle,
     respond: createRespond(record, receipts),
   })
+}
+
+/** Joins the doors to core. */
+export function openDoors(core: Core, options: HubOptions) {
+  const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
+  const { baseUrl, version, sandbox } = options
+  const registers = registersOf(core, options)
+  const { standing, limits, keys, answers, receipts, quotes } = registers
+  const steps = stepsOf(core, options, registers)
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
+  const links = openLinks(pool, options.signingKey)
+  const signing = { pool, ledger, limits, site, contracts: options.contracts }
   const routes = [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
     ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...housekeeping(options) }),
-    ...registrationRoutes(pool, ledger, limits, site),
+    ...registrationRoutes(signing),
     ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
+    ...externalRoutes(pool, clock),
+    ...listingRoutes({ ...core.discovery, clock }),
+    ...ownershipRoutes({
+      ...core.discovery,
+      secret: options.signingKey.secretFor('listing-owner'),
+    }),
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
+    ...historyRoutes(pool),
     ...callRoutes({ pool, calls, answers, receipts }),
     ...quoteRoutes({ quotes, quote: steps.quote, passThrough: CREDITS_ONLY }),
     ...receiptRoutes(pool, receipts),
-    ...keyRoutes(pool),
+    ...keyRoutes({ pool, ledger }),
+    ...keyAdminRoutes({ pool, log }),
+    ...transferRoutes(signing),
+    ...(canMail(sandbox, options.mail) ? accountRoutes({ ...signing, links }) : []),
+    ...sessionRoutes({ pool, baseUrl }),
+    ...faucetRoutes(options.money.faucet),
+    ...webhookRoutes({
+      pool,
+      signer: new WebhookSigner(options.signingKey.secretFor('webhooks')),
+      rules: options.egress,
+    }),
     ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
   ]
+  const mcp = mcpDoor({
+    tools: hubTools({ ...core, steps, standing, baseUrl }),
+    keys,
+    limits,
+    standing,
+    admission: {
+      origins: () => [baseUrl(), options.mcpUrl ?? baseUrl()],
+      allowed: options.mcpOrigins,
+    },
+    version,
+    log,
+  })
   return createApp({
     ...core,
     routes,
+    mcp,
     openapi: () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH }),
     call: (request) => call(steps, request),
+    pool,
     keys,
     admins: options.admins,
     limits,

@@ -1,14 +1,19 @@
 import type { RequestListener } from 'node:http'
 import type { Pool } from 'pg'
 import type { LocalAccount } from 'viem'
+import type { ChainLogs } from '../core/catalog/discovery/chain-logs.ts'
+import type { Discovering } from '../core/catalog/discovery/discover.ts'
+import type { DiscoverySettings } from '../core/catalog/discovery/settings.ts'
+import { Pins } from '../core/catalog/pins.ts'
 import { type OpenedPlugin, openPlugin } from '../core/catalog/plugins.ts'
 import { openCatalog } from '../core/catalog/services.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
 import { migrate } from '../core/db/migrate.ts'
 import { createPool } from '../core/db/pool.ts'
-import { createEgress, type EgressOptions } from '../core/egress/http.ts'
+import { createEgress, type Egress, type EgressOptions } from '../core/egress/http.ts'
 import { openShards } from '../core/identity/shards.ts'
+import type { ContractWallets } from '../core/identity/wallet-signature.ts'
 import { Ledger } from '../core/ledger/ledger.ts'
 import type { Log } from '../core/log.ts'
 import type { Micros } from '../core/money.ts'
@@ -28,12 +33,15 @@ import { CallLog } from '../core/usage/calls.ts'
 import { openWindows, type RateStore } from '../core/usage/open-windows.ts'
 import { publishKey } from '../core/usage/receipts.ts'
 import { CREDITS_ONLY, openDoors } from './doors.ts'
+import { openFinding } from './finding.ts'
 import { Meters } from './meters.ts'
 import type { Spans } from './telemetry.ts'
 
 /** Chain, facilitator and wallets: what a sandbox makes for itself and production configures. */
 export interface Money {
   readonly chain: Chain
+  /** Undefined: nothing is learnt from events of other contracts. */
+  readonly chainLogs?: ChainLogs
   readonly facilitator: Facilitator
   /** What the facilitator pays for gas with, if it is our own. */
   readonly gas?: GasWallet
@@ -42,6 +50,8 @@ export interface Money {
   readonly spend: LocalAccount
   /** Further addresses of the house, which must never be paid. */
   readonly others: readonly Hex[]
+  /** Gives test USDC away, in microdollars; where money is real there is none. */
+  readonly faucet?: (address: Hex, amount: bigint) => Promise<void>
   /** Blocks on top of a transfer before it is final. */
   readonly finality: bigint
 }
@@ -61,6 +71,9 @@ export interface HubOptions {
   /** Who shows it may read `/metrics`; undefined: this machine may. */
   readonly metricsToken: string | undefined
   readonly commissionBps: number
+  /** Undefined: a wallet that is a contract cannot sign here. */
+  readonly contracts?: ContractWallets | undefined
+  readonly mail: Config['mail']
   readonly outflow: Config['outflow']
   readonly minX402: Micros
   readonly rateStore: RateStore
@@ -71,12 +84,18 @@ export interface HubOptions {
   readonly holdMarginSeconds: number
   /** What callers see; asked when it is needed, since a port may be chosen late. */
   readonly baseUrl: () => string
+  /** The same of the endpoint of MCP, where it has an origin of its own. */
+  readonly mcpUrl: string | undefined
+  /** Origins of pages that may use it, beside our own. */
+  readonly mcpOrigins: readonly string[]
   /** Whether the process is about to stop. */
   readonly draining?: () => boolean
   readonly spans?: Spans | undefined
   /** Makes one text of what the processes have counted that serve together. @defaultValue our own */
   readonly together?: (meters: Meters) => () => Promise<string>
   readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>
+  /** Where listings of others are looked for. */
+  readonly discovery: DiscoverySettings
   readonly signingKey: SigningKey
   readonly secret: (name: string) => string | undefined
   readonly clock: Clock
@@ -88,8 +107,12 @@ export interface Hub {
   readonly ledger: Ledger
   /** What jobs need to learn the outcome of payments. */
   readonly ports: ResolvePorts
+  /** Finds sellers outside, and probes them. */
+  readonly discovery: Discovering
   /** What is sold, with the schedules that come with it. */
   readonly services: readonly AnyService[]
+  /** The guarded way to foreign hosts. */
+  readonly egress: Egress
   /** Answers HTTP requests. */
   readonly handler: RequestListener
   /** Writes what is still to be written and closes every connection. */
@@ -142,6 +165,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   await publishKey(pool, options.signingKey)
   const windows = await openWindows(options.rateStore, pool, log)
   const egress = createEgress({ ...options.egress, userAgent: `AgentHub/${options.version}` })
+  const discovery = openFinding(options, pool, egress)
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
   const ports: ResolvePorts = { ...core, ...money, clock, log, asset: USDC_BASE }
   const buyer = createBuyer({
@@ -152,6 +176,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     maxAmount: options.outflow.call,
     caps: options.outflow,
     outgoing: new OutgoingSwitch(pool),
+    pins: new Pins(pool),
   })
   const opened = await openPlugins(options, { ...hostOf(options), http: egress }, buyer)
   const services = opened.map(({ service }) => service)
@@ -169,12 +194,14 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const calls = new CallLog(pool, log)
   const counted = options.together?.(meters) ?? (() => meters.text())
   const observers = { log, meters, counted, spans: options.spans, draining }
-  const parts = { ...core, ...observers, windows, offers, catalog, calls, clock }
+  const parts = { ...core, ...observers, discovery, windows, offers, catalog, calls, clock }
   const answer = openDoors(parts, options).callback()
   return {
     pool,
     ledger,
+    egress,
     ports,
+    discovery,
     services,
     handler: (request, response) => void answer(request, response),
     async close() {

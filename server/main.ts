@@ -58,13 +58,13 @@ async function serve(): Promise<number> {
   if (isWorker()) process.exit(await work(options, untilSignal()))
   const running = await (config.workers > 1 ? startWorkers : startHub)(options)
   const { sandbox, url } = running
-  const { dataDir } = config
+  const { dataDir, mcpUrl = url } = config
   const stopped = untilSignal()
   if (sandbox) {
     const apiKey = await firstAgent(dataDir, url, sandbox.wallets.agent)
     const { sellerUrl, rpcUrl } = sandbox
-    await write(`${banner({ url, dataDir, sandbox: { apiKey, sellerUrl, rpcUrl } })}\n`)
-  } else await write(`${banner({ url, dataDir })}\n`)
+    await write(`${banner({ url, mcpUrl, dataDir, sandbox: { apiKey, sellerUrl, rpcUrl } })}\n`)
+  } else await write(`${banner({ url, mcpUrl, dataDir })}\n`)
   await stopped
   await write('\nStopping: requests at work are finished first.\n')
   await running.stop()
@@ -119,10 +119,11 @@ function commandOf(slug: string): ((args: readonly string[]) => Promise<number>)
 async function onBooks(
   command: (connect: () => Promise<Pool>) => Promise<number>,
 ): Promise<number> {
-  const { databaseUrl, dataDir } = readConfig()
+  const { databaseUrl, databaseDirectUrl, dataDir } = readConfig()
+  const url = databaseDirectUrl ?? databaseUrl
   let opened: Promise<{ pool: Pool; close(): Promise<void> }> | undefined
   const connect = async (): Promise<Pool> => {
-    opened ??= openBooks(databaseUrl ? { url: databaseUrl } : { dataDir })
+    opened ??= openBooks(url ? { url } : { dataDir })
     return (await opened).pool
   }
   try {

@@ -46,7 +46,7 @@ function tell({ log, meters, spans }: Observers, ctx: Context, trace: Trace): vo
       ms: Math.round(until - trace.from),
       ...(trace.service !== undefined && { service: trace.service }),
       ...(trace.keyId !== undefined && { key: trace.keyId }),
-      charged: Number(res.getHeader('X-Charged-Microdollars') ?? 0),
+      charged: Number(trace.charged ?? res.getHeader('X-Charged-Microdollars') ?? 0),
       ...(spans && { trace: spans.record(trace, { method, status, traceparent, until }) }),
     },
     'request',

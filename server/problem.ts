@@ -1,4 +1,4 @@
-import { FAULTS, Fault } from '../core/errors.ts'
+import { FAULTS, Fault, type FaultCode } from '../core/errors.ts'
 import { LedgerUnavailable } from '../core/ledger/retry.ts'
 import type { Reply } from './proxy/call.ts'
 
@@ -46,6 +46,16 @@ export function faultOf(error: unknown): Fault {
   }
   return new Fault('internal_error', undefined, { cause: error })
 }
+
+/** Faults of the hub itself; those of callers and providers are no errors of the operator's. */
+const OURS: ReadonlySet<FaultCode> = new Set([
+  'internal_error',
+  'service_unavailable',
+  'payment_pending',
+])
+
+/** Whether the operator is to be told. */
+export const isOurFailure = ({ code }: Fault): boolean => OURS.has(code)
 
 /** Seconds until a database is back as a rule. */
 const RETRY = { 'Retry-After': '5' } as const

@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import type { Pool } from 'pg'
 import { privateKeyToAccount } from 'viem/accounts'
+import { openChainLogs } from '../core/catalog/discovery/chain-logs.ts'
 import { ConfigError, type ProductionChain, type RemoteFacilitator } from '../core/config.ts'
 import { createPool } from '../core/db/pool.ts'
 import type { Log } from '../core/log.ts'
@@ -34,7 +35,8 @@ export async function openRealMoney(
     'url' in by
       ? await remote(by, chain, [treasury, spend.address], log)
       : own(rpcUrl, by.gasKey, pool)
-  const money = { chain, treasury, spend, finality: FINALITY_BLOCKS, ...settling }
+  const chainLogs = openChainLogs(rpcUrl)
+  const money = { chain, chainLogs, treasury, spend, finality: FINALITY_BLOCKS, ...settling }
   return { money, stop: () => pool.end() }
 }
 

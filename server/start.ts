@@ -2,21 +2,28 @@ import type { AddressInfo } from 'node:net'
 import { type Clock, sleep, systemClock } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
 import { createPool } from '../core/db/pool.ts'
+import type { Egress } from '../core/egress/http.ts'
+import { contractWallets } from '../core/identity/wallet-signature.ts'
 import { derivedUuid } from '../core/ids.ts'
 import { SPEND } from '../core/ledger/postings.ts'
 import type { Log } from '../core/log.ts'
+import type { Mailing } from '../core/mail/queue.ts'
 import type { Hex } from '../core/payments/asset.ts'
 import type { GasWallet } from '../core/payments/facilitators/gas-wallet.ts'
 import type { Plugin } from '../core/plugin.ts'
 import { loadSigningKey, type SigningKey } from '../core/signing-key.ts'
+import { listSampleSeller } from './finding.ts'
 import { type Hub, type HubOptions, type Money, openHub } from './hub.ts'
 import { drain, hostOf, listen } from './listen.ts'
+import { openMailing } from './mail.ts'
 import { openRealMoney } from './real-money.ts'
 import { joinSandbox, type Sandbox, type SandboxPlace, startSandbox } from './sandbox/start.ts'
 
 /** What jobs need beside what resolves payments. */
 interface JobExtras {
   readonly signingKey: SigningKey
+  readonly mailing: Mailing
+  readonly egress: Egress
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
   /** Undefined where somebody else settles. */
   readonly gas: ({ readonly wallet: GasWallet } & Config['gas']) | undefined
@@ -28,7 +35,7 @@ export interface Parts {
   readonly privileged: readonly Plugin[]
   readonly startJobs: (
     databaseUrl: string,
-    ports: Hub['ports'] & Pick<Hub, 'pool' | 'services'> & JobExtras,
+    ports: Hub['ports'] & Pick<Hub, 'pool' | 'services' | 'discovery'> & JobExtras,
   ) => Promise<{ stop(): Promise<void> }>
 }
 
@@ -79,7 +86,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     const spans = await spansOf(config)
     if (spans) stops.push(() => spans.close())
     let port = 0
-    let address = ''
+    let address = config.port === 0 ? '' : addressOf(config, config.port)
     let draining = false
     const hub = await openHub({
       ...config,
@@ -89,6 +96,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       money,
       sandbox: sandbox !== undefined,
       admins: adminsOf(config, sandbox),
+      contracts: config.contractWallets ? contractWallets(around.rpcUrl) : undefined,
       holdMarginSeconds: options.holdMarginSeconds ?? 60,
       baseUrl: () => config.baseUrl ?? address,
       draining: () => draining,
@@ -103,9 +111,13 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       log,
     })
     stops.push(() => hub.close())
-    if (sandbox && !options.place) await openBooks(hub, sandbox)
+    if (sandbox && !options.place) {
+      await openBooks(hub, sandbox)
+      await listSampleSeller(hub.discovery, sandbox.sellerUrl, log)
+    }
     if (config.jobs) {
-      const jobs = await runJobs(options, hub, { url, money, signingKey })
+      const baseUrl = () => config.baseUrl ?? address
+      const jobs = await runJobs(options, hub, { url, money, signingKey, baseUrl })
       stops.push(() => jobs.stop())
     }
     if (options.doors ?? true) {
@@ -116,7 +128,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
         await drain(server, config.drain)
       })
       port = (server.address() as AddressInfo).port
-      address = `http://${hostOf(config.host)}:${port}`
+      address = addressOf(config, port)
     }
     return { url: config.baseUrl ?? address, port, hub, databaseUrl: url, sandbox, stop }
   } catch (error) {
@@ -127,6 +139,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
 
 interface Surroundings {
   readonly url: string
+  readonly rpcUrl: string
   readonly money: Money
   readonly sandbox: Sandbox | undefined
   stop(): Promise<void>
@@ -137,11 +150,14 @@ async function surroundingsOf({ config, log, place }: StartOptions): Promise<Sur
   if (production) {
     const pooled = databaseDirectUrl !== undefined
     const { money, stop } = await openRealMoney(production, databaseUrl!, log, pooled)
-    return { url: databaseUrl!, money, sandbox: undefined, stop }
+    const { rpcUrl } = production
+    return { url: databaseUrl!, rpcUrl, money, sandbox: undefined, stop }
   }
-  const sandbox = await (place ? joinSandbox(dataDir, place) : startSandbox({ ...config, log }))
-  const { money, databaseUrl: url } = sandbox
-  return { url, money, sandbox, stop: () => sandbox.stop() }
+  const direct = { dataDir, databaseUrl: databaseDirectUrl ?? databaseUrl, log }
+  const sandbox = await (place ? joinSandbox(dataDir, place) : startSandbox(direct))
+  const { money, rpcUrl } = sandbox
+  const url = databaseUrl ?? sandbox.databaseUrl
+  return { url, rpcUrl, money, sandbox, stop: () => sandbox.stop() }
 }
 
 async function spansOf({ otlpEndpoint, version }: Config) {
@@ -152,24 +168,34 @@ async function spansOf({ otlpEndpoint, version }: Config) {
 
 /** The jobs need sessions that last: their queue has locks, and readers of the journal listen. */
 async function runJobs(
-  { config, parts }: StartOptions,
+  { config, parts, log }: StartOptions,
   hub: Hub,
-  surroundings: { readonly url: string; readonly money: Money; readonly signingKey: SigningKey },
+  surroundings: {
+    readonly url: string
+    readonly money: Money
+    readonly signingKey: SigningKey
+    readonly baseUrl: () => string
+  },
 ): Promise<{ stop(): Promise<void> }> {
-  const { url, money, signingKey } = surroundings
+  const { url, money, signingKey, baseUrl } = surroundings
   const { databaseDirectUrl: direct } = config
   const pool = direct === undefined ? hub.pool : createPool(direct, { max: 10, role: 'hub_app' })
   const wallets = { treasury: money.treasury, spend: money.spend.address }
   const gas = money.gas && { wallet: money.gas, ...config.gas }
-  const extras = { pool, services: hub.services, signingKey, wallets, gas }
+  const mailing = openMailing({ config, pool, signingKey, baseUrl, log })
+  const { services, discovery, egress } = hub
+  const extras = { pool, services, discovery, egress, mailing, signingKey, wallets, gas }
   const running = await parts.startJobs(direct ?? url, { ...hub.ports, ...extras })
   return {
     async stop() {
       await running.stop()
+      await mailing.postman.close()
       if (pool !== hub.pool) await pool.end()
     },
   }
 }
+
+const addressOf = ({ host }: Config, port: number): string => `http://${hostOf(host)}:${port}`
 
 /** In a sandbox, where nobody is named, the first agent: so that everything can be tried. */
 const adminsOf = ({ admins }: Config, sandbox: Sandbox | undefined): readonly string[] =>

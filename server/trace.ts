@@ -17,6 +17,8 @@ export class Trace {
   keyId: string | undefined
   /** The service that was called, once it was found. */
   service: string | undefined
+  /** Microdollars, where the answer has no header that says it. */
+  charged: bigint | undefined
 
   /** Does the work, and notes how long it took, whatever comes of it. */
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {

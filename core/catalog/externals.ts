@@ -131,7 +131,7 @@ const UPSERT = `
     FROM hub.listing_owner WHERE opted_out_at IS NOT NULL) owned ON host = out
   ON CONFLICT (id) DO UPDATE SET
     ${TEXTS.map((name) => `${name} = ${byRank(name)}`).join(', ')},
-    ${SCHEMAS.map((name) => `${name} = coalesce(${byRank(name)}, l.${name})`).join(', ')},
+    ${SCHEMAS.map((name) => `${name} = ${untilSeen(name)}`).join(', ')},
     ${TERMS.map((name) => `${name} = ${unlessSeen(name)}`).join(', ')},
     rank = greatest(l.rank, excluded.rank),
     removed_at = CASE WHEN l.reason = 'opted_out' THEN l.removed_at END,
@@ -153,5 +153,13 @@ function unlessSeen(name: string): string {
   return (
     `CASE WHEN l.last_verified_at IS NULL AND excluded.rank >= l.rank ` +
     `THEN excluded.${name} ELSE l.${name} END`
+  )
+}
+
+/** Schemas as claimed until a probe has seen the offer; from then on only what is missing. */
+function untilSeen(name: string): string {
+  return (
+    `CASE WHEN l.last_verified_at IS NULL THEN coalesce(${byRank(name)}, l.${name}) ` +
+    `ELSE coalesce(l.${name}, excluded.${name}) END`
   )
 }

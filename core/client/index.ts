@@ -1,9 +1,9 @@
-import { request as send } from 'undici'
+import { randomUUID } from 'node:crypto'
 import type { LocalAccount } from 'viem'
-import { systemClock } from '../clock.ts'
 import type { Micros } from '../money.ts'
-import { signPayment } from '../payments/buying.ts'
-import { chooseTerms, parseOffer } from '../payments/terms.ts'
+import { type Answer, exchange, HubError, type Message, persist } from './transport.ts'
+
+export { type Answer, HubError, HubUnreachable } from './transport.ts'
 
 /** A wallet that registers and pays. */
 export interface ClientWallet {
@@ -18,58 +18,52 @@ export interface ClientWallet {
 export interface ClientOptions {
   /** The hub's origin: `http://127.0.0.1:8402`. */
   readonly baseUrl: string
-  readonly apiKey?: string
-  readonly wallet?: ClientWallet
+  /** Where calls go. @defaultValue `{baseUrl}/proxy` */
+  readonly proxyUrl?: string | undefined
+  readonly apiKey?: string | undefined
+  readonly wallet?: ClientWallet | undefined
   /** For each request. @defaultValue 120000 */
   readonly timeoutMs?: number
 }
 
 export interface CallOptions {
   /** Microdollars; dearer calls are refused before they are made. */
-  readonly maxPrice?: bigint
+  readonly maxPrice?: bigint | undefined
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Pays a 402 by x402 with the wallet, at most this much (microdollars). */
-  readonly payUpTo?: bigint
-}
-
-/** An answer of the hub that was not a success; `code` is stable, `body` the whole problem. */
-export class HubError extends Error {
-  override readonly name = 'HubError'
-  readonly status: number
-  readonly code: string
-  readonly body: Readonly<Record<string, unknown>>
-  constructor(status: number, body: Readonly<Record<string, unknown>>) {
-    const { code, detail } = body as { code?: string; detail?: string }
-    super(`${status} ${code ?? ''}: ${detail ?? ''}`)
-    this.status = status
-    this.code = code ?? 'unknown'
-    this.body = body
-  }
-}
-
-export interface Answer<Body = Readonly<Record<string, unknown>>> {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly body: Body
-  /** Microdollars. */
-  readonly charged: bigint
-  readonly source: string | undefined
-  readonly callId: string | undefined
-}
-
-interface Message {
-  readonly method?: string
-  readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
+  /** Pays a 402 by x402 with the wallet, at most this much (microdollars). */
+  readonly payUpTo?: bigint | undefined
+  /**
+   * Your name for this very call: it is charged once, however often it is sent, and a lost answer
+   * is asked for again. Left out: nothing is sent twice.
+   */
+  readonly idempotencyKey?: string | undefined
+  /** Says what the call would cost and who would pay. Nothing is called or charged. */
+  readonly dryRun?: boolean
+  readonly signal?: AbortSignal
+}
+
+/** A request to somebody else's x402 API (specification §2.4). */
+export interface ExternalOrder {
+  readonly url: string
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+/** A name that no other call has. */
+export const newIdempotencyKey = (): string => randomUUID()
+
+interface Order extends Message {
   /** How much an offer to pay (402) may cost, in microdollars; left out: it is an error. */
   readonly payUpTo?: bigint | undefined
+  /** It may be sent again. */
+  readonly repeatable?: boolean
 }
 
 const TIMEOUT_MS = 120_000
 /** The header that makes a 402 an offer; others say that paying is of no use. */
 const OFFER = 'payment-required'
-/** A hub verifies that a payment outlives the deadline of the call that it pays. */
-const LIFETIME_SECONDS = 600n
 
 /** Talks to a hub over HTTP: what the command line, tests and other programs use. */
 export class HubClient {
@@ -106,36 +100,33 @@ export class HubClient {
     return { client: this.withKey(apiKey), apiKey, keyId: String(made['key_id']) }
   }
 
-  /** Buys credits by an x402 payment of exactly `amount` microdollars. */
-  purchase(amount: Micros): Promise<Answer> {
+  /**
+   * Buys credits by an x402 payment of exactly `amount` microdollars.
+   * @param purchaseId your name for it: bought once, however often it is sent
+   */
+  purchase(amount: Micros, purchaseId?: string): Promise<Answer> {
+    const named = purchaseId === undefined ? {} : { purchase_id: purchaseId }
     return this.send('/v1/credits/purchase', {
       method: 'POST',
-      body: { amount_microdollars: Number(amount) },
+      body: { amount_microdollars: Number(amount), ...named },
       payUpTo: amount,
     })
   }
 
-  /** Calls an endpoint of a native service through the proxy. */
+  /**
+   * Calls an endpoint of a native service through the proxy.
+   * @param input the query of a GET or DELETE, else the body
+   */
   call(slug: string, path: string, input?: unknown, options: CallOptions = {}): Promise<Answer> {
-    const { method = 'POST', maxPrice, payUpTo } = options
-    const address = `/proxy/${slug}${path}${method === 'GET' ? queryOf(input) : ''}`
-    const headers = maxPrice === undefined ? {} : { 'x-max-price': String(maxPrice) }
-    return this.send(address, {
-      method,
-      headers,
-      payUpTo,
-      ...(method === 'GET' ? {} : { body: input }),
-    })
+    const { method = 'POST' } = options
+    const inQuery = method === 'GET' || method === 'DELETE'
+    const target = `/${slug}${path}${inQuery ? queryOf(input) : ''}`
+    return this.#paid(target, { method, ...(inQuery ? {} : { body: input }) }, options)
   }
 
   /** Calls somebody else's x402 API; the key's credits pay what it asks. */
-  external(request: {
-    readonly url: string
-    readonly method?: string
-    readonly headers?: Readonly<Record<string, string>>
-    readonly body?: unknown
-  }): Promise<Answer> {
-    return this.send('/proxy/external', { method: 'POST', body: request })
+  external(order: ExternalOrder, options: CallOptions = {}): Promise<Answer> {
+    return this.#paid('/external', { method: 'POST', body: order }, options)
   }
 
   search(order: Readonly<Record<string, unknown>>): Promise<Answer> {
@@ -150,12 +141,15 @@ export class HubClient {
    * Sends one request; with `payUpTo`, pays the offer of a 402 once and sends it again.
    * @throws HubError for a problem, and for anything but a 2xx
    */
-  async send(path: string, message: Message = {}): Promise<Answer> {
-    const first = await this.#once(path, message)
-    const answer =
-      first.status === 402 && OFFER in first.headers && message.payUpTo !== undefined
-        ? await this.#once(path, { ...message, headers: await this.#payment(first, message) })
-        : first
+  async send(path: string, order: Order = {}): Promise<Answer> {
+    const { payUpTo, repeatable = false, ...message } = order
+    const ask = (more: Readonly<Record<string, string>> = {}): Promise<Answer> => {
+      const once = () => this.#once(path, { ...message, headers: { ...message.headers, ...more } })
+      return repeatable ? persist(once) : once()
+    }
+    const first = await ask()
+    const isOffer = first.status === 402 && OFFER in first.headers && payUpTo !== undefined
+    const answer = isOffer ? await ask(await this.#payment(first, path, payUpTo)) : first
     const { status, headers } = answer
     // A problem may have status 202: a payment that is pending bought nothing yet.
     const isProblem = /^application\/problem\+json\b/.test(String(headers['content-type']))
@@ -163,40 +157,34 @@ export class HubClient {
     return answer
   }
 
-  async #once(path: string, { method = 'GET', body, headers = {} }: Message): Promise<Answer> {
-    const { baseUrl, apiKey, timeoutMs = TIMEOUT_MS } = this.#options
-    const response = await send(new URL(path, baseUrl), {
-      method: method as 'GET',
-      signal: AbortSignal.timeout(timeoutMs),
+  #paid(target: string, message: Message, options: CallOptions): Promise<Answer> {
+    const { maxPrice, idempotencyKey, payUpTo, dryRun, signal, headers = {} } = options
+    const { baseUrl, proxyUrl = `${baseUrl}/proxy` } = this.#options
+    const url = new URL(`${proxyUrl}${target}`)
+    if (dryRun) url.searchParams.set('dry_run', 'true')
+    return this.send(url.href, {
+      ...message,
       headers: {
         ...headers,
-        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(maxPrice === undefined ? {} : { 'x-max-price': String(maxPrice) }),
+        ...(idempotencyKey === undefined ? {} : { 'idempotency-key': `"${idempotencyKey}"` }),
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      payUpTo,
+      repeatable: idempotencyKey !== undefined,
+      signal,
     })
-    const text = await response.body.text()
-    const one = (name: string) => response.headers[name]?.toString()
-    return {
-      status: response.statusCode,
-      headers: response.headers,
-      body: parse(text),
-      charged: BigInt(one('x-charged-microdollars') ?? 0),
-      source: one('x-payment-source'),
-      callId: one('x-call-id'),
-    }
   }
 
-  async #payment(offered: Answer, message: Message): Promise<Record<string, string>> {
+  #once(path: string, message: Message): Promise<Answer> {
+    const { baseUrl, apiKey, timeoutMs = TIMEOUT_MS } = this.#options
+    return exchange({ baseUrl, apiKey, timeoutMs }, path, message)
+  }
+
+  async #payment(offered: Answer, path: string, maxAmount: bigint) {
     const { account } = await this.#wallet()
-    const body = Buffer.from(JSON.stringify(offered.body))
-    const terms = chooseTerms(parseOffer({ headers: offered.headers, body }), {
-      host: new URL(this.#options.baseUrl).hostname,
-      maxAmount: message.payUpTo ?? 0n,
-      ownWallets: [account.address],
-    })
-    const { header } = await signPayment(account, terms, systemClock.now(), LIFETIME_SECONDS)
-    return { ...message.headers, [header.name.toLowerCase()]: header.value }
+    const { payment } = await import('./pay.ts') // signing takes long to load
+    const { hostname: host } = new URL(path, this.#options.baseUrl)
+    return payment(account, offered, { host, maxAmount })
   }
 
   /** The wallet, once it is sure that hub and wallet are of one kind. */
@@ -218,15 +206,4 @@ export class HubClient {
 function queryOf(input: unknown): string {
   const query = new URLSearchParams(input as Record<string, string> | undefined)
   return query.size > 0 ? `?${query.toString()}` : ''
-}
-
-function parse(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null
-      ? (value as Record<string, unknown>)
-      : { value }
-  } catch {
-    return { text }
-  }
 }

@@ -28,9 +28,16 @@ CREATE TABLE hub.api_key (
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   used_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  rate_per_minute integer,
+  frozen_at timestamp with time zone,
+  frozen_by text,
+  frozen_reason text,
   CONSTRAINT api_key_pkey PRIMARY KEY (id),
   CONSTRAINT api_key_check CHECK ((((depth >= 0) AND (depth <= 4)) AND ((depth = 0) = (parent IS NULL)))),
   CONSTRAINT api_key_credits_fkey FOREIGN KEY (credits) REFERENCES ledger.account(id),
+  CONSTRAINT api_key_frozen CHECK ((num_nulls(frozen_at, frozen_by, frozen_reason) = ANY (ARRAY[0, 3]))),
+  CONSTRAINT api_key_frozen_by_check CHECK ((frozen_by = ANY (ARRAY['owner'::text, 'administrator'::text]))),
+  CONSTRAINT api_key_frozen_reason_check CHECK (((length(frozen_reason) >= 1) AND (length(frozen_reason) <= 200))),
   CONSTRAINT api_key_id_check CHECK ((id ~ '^key_[0-9A-Za-z]{16}$'::text)),
   CONSTRAINT api_key_max_call_check CHECK ((max_call > 0)),
   CONSTRAINT api_key_max_day_check CHECK ((max_day > 0)),
@@ -38,6 +45,8 @@ CREATE TABLE hub.api_key (
   CONSTRAINT api_key_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
   CONSTRAINT api_key_parent_fkey FOREIGN KEY (parent) REFERENCES hub.api_key(id),
   CONSTRAINT api_key_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),
+  CONSTRAINT api_key_rate CHECK (((rate_per_minute IS NULL) OR (parent IS NULL))),
+  CONSTRAINT api_key_rate_per_minute_check CHECK (((rate_per_minute >= 1) AND (rate_per_minute <= 1000000))),
   CONSTRAINT api_key_services_check CHECK (((cardinality(services) >= 1) AND (cardinality(services) <= 100)))
 );
 CREATE INDEX api_key_parent ON hub.api_key USING btree (parent);
@@ -81,8 +90,12 @@ CREATE TABLE hub.challenge (
   wallet_address text,
   expires_at timestamp with time zone NOT NULL,
   used_at timestamp with time zone,
+  purpose text DEFAULT 'register'::text NOT NULL,
+  terms jsonb,
   CONSTRAINT challenge_pkey PRIMARY KEY (nonce),
   CONSTRAINT challenge_nonce_check CHECK ((length(nonce) >= 16)),
+  CONSTRAINT challenge_purpose_check CHECK ((purpose = ANY (ARRAY['register'::text, 'link'::text, 'transfer'::text]))),
+  CONSTRAINT challenge_terms CHECK (((purpose = 'register'::text) = (terms IS NULL))),
   CONSTRAINT challenge_wallet_address_check CHECK ((wallet_address ~ '^0x[0-9a-f]{40}$'::text))
 );
 CREATE INDEX challenge_expiry ON hub.challenge USING btree (expires_at);
@@ -257,7 +270,7 @@ CREATE TABLE hub.listing (
 ) WITH (fillfactor=80);
 CREATE INDEX listing_due ON hub.listing USING btree (next_probe_at) WHERE (next_probe_at IS NOT NULL);
 CREATE INDEX listing_host ON hub.listing USING btree (host, url, method);
-CREATE INDEX listing_shown ON hub.listing USING btree (listed_at DESC, id) WHERE (state = ANY (ARRAY['active'::text, 'degraded'::text]));
+CREATE INDEX listing_shown ON hub.listing USING btree (id) WHERE (state = ANY (ARRAY['active'::text, 'degraded'::text]));
 CREATE TRIGGER listing_added AFTER INSERT ON hub.listing REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION hub.listing_added();
 CREATE TRIGGER listing_changed AFTER UPDATE ON hub.listing FOR EACH ROW WHEN (((((((((((((((((((old.name IS DISTINCT FROM new.name) OR (old.description IS DISTINCT FROM new.description)) OR (old.category IS DISTINCT FROM new.category)) OR (old.tags IS DISTINCT FROM new.tags)) OR (old.provider IS DISTINCT FROM new.provider)) OR (old.network IS DISTINCT FROM new.network)) OR (old.pay_to IS DISTINCT FROM new.pay_to)) OR (old.price IS DISTINCT FROM new.price)) OR (old.offers IS DISTINCT FROM new.offers)) OR (old.input_schema IS DISTINCT FROM new.input_schema)) OR (old.output_schema IS DISTINCT FROM new.output_schema)) OR (old.state IS DISTINCT FROM new.state)) OR (old.reason IS DISTINCT FROM new.reason)) OR (old.last_verified_at IS DISTINCT FROM new.last_verified_at)) OR (old.uptime IS DISTINCT FROM new.uptime)) OR (old.latency_p50_ms IS DISTINCT FROM new.latency_p50_ms)) OR (old.calls IS DISTINCT FROM new.calls)) OR (old.delivered IS DISTINCT FROM new.delivered))) EXECUTE FUNCTION hub.listing_changed();
 GRANT INSERT, SELECT, UPDATE ON hub.listing TO hub_app;
@@ -356,6 +369,38 @@ CREATE TABLE hub.low_balance_threshold (
 );
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.low_balance_threshold TO hub_app;
 
+CREATE TABLE hub.magic_link (
+  id text NOT NULL,
+  hash bytea NOT NULL,
+  email text NOT NULL,
+  network text NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  used_at timestamp with time zone,
+  CONSTRAINT magic_link_pkey PRIMARY KEY (id),
+  CONSTRAINT magic_link_hash_check CHECK ((length(hash) = 32)),
+  CONSTRAINT magic_link_hash_key UNIQUE (hash),
+  CONSTRAINT magic_link_id_check CHECK ((id ~ '^lnk_[0-9A-Za-z]{16}$'::text))
+);
+CREATE INDEX magic_link_email ON hub.magic_link USING btree (email, created_at);
+CREATE INDEX magic_link_network ON hub.magic_link USING btree (network, created_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.magic_link TO hub_app;
+
+CREATE TABLE hub.mail (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  template text NOT NULL,
+  recipient text NOT NULL,
+  subject_id text NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  next_at timestamp with time zone DEFAULT now() NOT NULL,
+  attempts smallint DEFAULT 0 NOT NULL,
+  CONSTRAINT mail_pkey PRIMARY KEY (id),
+  CONSTRAINT mail_template_check CHECK ((template = 'sign-in'::text))
+);
+CREATE INDEX mail_due ON hub.mail USING btree (next_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.mail TO hub_app;
+
 CREATE TABLE hub.migration (
   number integer NOT NULL,
   name text NOT NULL,
@@ -433,6 +478,7 @@ CREATE TABLE hub.payment_claim (
   CONSTRAINT payment_claim_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'settled'::text, 'confirmed'::text, 'pending'::text, 'failed'::text, 'released'::text])))
 );
 CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text, 'failed'::text, 'released'::text]));
+CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_claim FOR EACH ROW WHEN ((((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['settled'::text, 'confirmed'::text, 'failed'::text]))) OR ((old.state = ANY (ARRAY['settled'::text, 'confirmed'::text])) AND (new.state = 'failed'::text)))) EXECUTE FUNCTION hub.tell_payment_in();
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.payment_claim TO hub_app;
 
 CREATE TABLE hub.payment_intent (
@@ -464,8 +510,20 @@ CREATE TABLE hub.payment_intent (
 );
 CREATE INDEX payment_intent_open ON hub.payment_intent USING btree (changed_at) WHERE (state = ANY (ARRAY['signed'::text, 'unresolved'::text, 'paid'::text]));
 CREATE INDEX payment_intent_seller ON hub.payment_intent USING btree (seller, call);
+CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_intent FOR EACH ROW WHEN ((((old.state = 'unresolved'::text) AND (new.state = ANY (ARRAY['paid'::text, 'confirmed'::text, 'unused'::text]))) OR ((old.state = 'signed'::text) AND (new.state = ANY (ARRAY['confirmed'::text, 'unused'::text]))) OR ((old.state = 'paid'::text) AND (new.state = 'unused'::text)))) EXECUTE FUNCTION hub.tell_payment_out();
 GRANT SELECT ON hub.payment_intent TO hub_app;
 GRANT UPDATE ON hub.payment_intent(changed_at) TO hub_app;
+
+CREATE TABLE hub.person (
+  principal text NOT NULL,
+  email text NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT person_pkey PRIMARY KEY (principal),
+  CONSTRAINT person_email_check CHECK (((email = lower(email)) AND (length(email) <= 254) AND (email ~ '^[^[:space:],;<>()"\\@]+@[^[:space:],;<>()"\\@]+$'::text))),
+  CONSTRAINT person_email_key UNIQUE (email),
+  CONSTRAINT person_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id)
+);
+GRANT INSERT, SELECT ON hub.person TO hub_app;
 
 CREATE TABLE hub.price (
   endpoint integer NOT NULL,
@@ -493,7 +551,7 @@ CREATE TABLE hub.principal (
   CONSTRAINT principal_wallet_address_check CHECK ((wallet_address ~ '^0x[0-9a-f]{40}$'::text)),
   CONSTRAINT principal_wallet_address_key UNIQUE (wallet_address)
 );
-GRANT INSERT, SELECT, UPDATE ON hub.principal TO hub_app;
+GRANT INSERT, SELECT ON hub.principal TO hub_app;
 
 CREATE TABLE hub.provider (
   id text NOT NULL,
@@ -688,6 +746,26 @@ CREATE INDEX service_name ON hub.service USING gin (name public.gin_trgm_ops);
 CREATE INDEX service_search ON hub.service USING gin (search);
 GRANT INSERT, SELECT, UPDATE ON hub.service TO hub_app;
 
+CREATE TABLE hub.session (
+  id text NOT NULL,
+  hash bytea NOT NULL,
+  person text NOT NULL,
+  agent text NOT NULL,
+  network text NOT NULL,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  used_at timestamp with time zone DEFAULT now() NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT session_pkey PRIMARY KEY (id),
+  CONSTRAINT session_agent_check CHECK ((length(agent) <= 200)),
+  CONSTRAINT session_hash_check CHECK ((length(hash) = 32)),
+  CONSTRAINT session_hash_key UNIQUE (hash),
+  CONSTRAINT session_id_check CHECK ((id ~ '^ses_[0-9A-Za-z]{16}$'::text)),
+  CONSTRAINT session_person_fkey FOREIGN KEY (person) REFERENCES hub.person(principal)
+);
+CREATE INDEX session_expiry ON hub.session USING btree (expires_at);
+CREATE INDEX session_person ON hub.session USING btree (person, created_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.session TO hub_app;
+
 CREATE TABLE hub.spending (
   payer text NOT NULL,
   day date NOT NULL,
@@ -768,12 +846,81 @@ GRANT UPDATE ON hub.wallet_entry(tx) TO hub_app;
 GRANT UPDATE ON hub.wallet_entry(answers) TO hub_app;
 GRANT UPDATE ON hub.wallet_entry(matched) TO hub_app;
 
+CREATE TABLE hub.wallet_link (
+  wallet text NOT NULL,
+  person text NOT NULL,
+  linked_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT wallet_link_pkey PRIMARY KEY (wallet),
+  CONSTRAINT wallet_link_check CHECK ((person <> wallet)),
+  CONSTRAINT wallet_link_person_fkey FOREIGN KEY (person) REFERENCES hub.person(principal),
+  CONSTRAINT wallet_link_wallet_fkey FOREIGN KEY (wallet) REFERENCES hub.principal(id)
+);
+CREATE INDEX wallet_link_person ON hub.wallet_link USING btree (person);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.wallet_link TO hub_app;
+
 CREATE TABLE hub.wallet_nonce (
   chain_id integer NOT NULL,
   address hub.address NOT NULL,
   CONSTRAINT wallet_nonce_pkey PRIMARY KEY (chain_id, address)
 );
 GRANT INSERT, SELECT, UPDATE ON hub.wallet_nonce TO hub_app;
+
+CREATE TABLE hub.webhook (
+  id text NOT NULL,
+  principal text NOT NULL,
+  url text NOT NULL,
+  events text[] NOT NULL,
+  secret_version integer DEFAULT 1 NOT NULL,
+  previous_until timestamp with time zone,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  failing_since timestamp with time zone,
+  disabled_at timestamp with time zone,
+  disabled_reason text,
+  CONSTRAINT webhook_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_check CHECK ((num_nulls(disabled_at, disabled_reason) = ANY (ARRAY[0, 2]))),
+  CONSTRAINT webhook_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
+  CONSTRAINT webhook_events_check CHECK (((cardinality(events) >= 1) AND (cardinality(events) <= 20))),
+  CONSTRAINT webhook_id_check CHECK ((id ~ '^whk_[0-9A-Za-z]{16}$'::text)),
+  CONSTRAINT webhook_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),
+  CONSTRAINT webhook_url_check CHECK ((length(url) <= 2048))
+);
+CREATE INDEX webhook_principal ON hub.webhook USING btree (principal, created_at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.webhook TO hub_app;
+
+CREATE TABLE hub.webhook_delivery (
+  webhook text NOT NULL,
+  event text NOT NULL,
+  at timestamp with time zone NOT NULL,
+  state text DEFAULT 'pending'::text NOT NULL,
+  attempts smallint DEFAULT 0 NOT NULL,
+  next_at timestamp with time zone NOT NULL,
+  tried_at timestamp with time zone,
+  status smallint,
+  error text,
+  duration_ms integer,
+  CONSTRAINT webhook_delivery_pkey PRIMARY KEY (webhook, event),
+  CONSTRAINT webhook_delivery_duration_ms_check CHECK ((duration_ms >= 0)),
+  CONSTRAINT webhook_delivery_event_fkey FOREIGN KEY (event) REFERENCES hub.webhook_event(id) ON DELETE CASCADE,
+  CONSTRAINT webhook_delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text]))),
+  CONSTRAINT webhook_delivery_webhook_fkey FOREIGN KEY (webhook) REFERENCES hub.webhook(id) ON DELETE CASCADE
+);
+CREATE INDEX webhook_delivery_due ON hub.webhook_delivery USING btree (next_at) WHERE (state = 'pending'::text);
+CREATE INDEX webhook_delivery_event ON hub.webhook_delivery USING btree (event);
+CREATE INDEX webhook_delivery_log ON hub.webhook_delivery USING btree (webhook, at, event);
+CREATE INDEX webhook_delivery_waiting ON hub.webhook_delivery USING btree (webhook) WHERE (state = 'pending'::text);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.webhook_delivery TO hub_app;
+
+CREATE TABLE hub.webhook_event (
+  id text NOT NULL,
+  principal text NOT NULL,
+  type text NOT NULL,
+  data jsonb NOT NULL,
+  at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT webhook_event_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_event_id_check CHECK ((id ~ '^evt_[0-9a-f]{32}$'::text))
+);
+CREATE INDEX webhook_event_age ON hub.webhook_event USING btree (at);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.webhook_event TO hub_app;
 
 CREATE VIEW hub.outgoing_state AS
  SELECT (COALESCE(s.paused, false) OR COALESCE(r.overdue, false)) AS paused,
@@ -881,6 +1028,30 @@ AS $function$
 $function$;
 GRANT EXECUTE ON FUNCTION hub.document_of(hub.listing) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.emit(p_principal text, p_type text, p_data jsonb, p_webhook text DEFAULT NULL::text)
+ RETURNS text
+ LANGUAGE sql
+AS $function$
+  WITH hearer AS (
+    SELECT w.id FROM hub.webhook w
+    WHERE w.disabled_at IS NULL
+      AND w.principal IN (p_principal, (SELECT l.person FROM hub.wallet_link l WHERE l.wallet = p_principal))
+      AND CASE WHEN p_webhook IS NULL THEN p_type = ANY (w.events) ELSE w.id = p_webhook END
+      AND NOT EXISTS (SELECT FROM hub.webhook_delivery d
+        WHERE d.webhook = w.id AND d.state = 'pending' OFFSET 9999)
+  ), event AS (
+    INSERT INTO hub.webhook_event (id, principal, type, data)
+    SELECT 'evt_' || replace(gen_random_uuid()::text, '-', ''), p_principal, p_type, p_data
+    WHERE EXISTS (SELECT FROM hearer)
+    RETURNING id, at
+  ), delivery AS (
+    INSERT INTO hub.webhook_delivery (webhook, event, at, next_at)
+    SELECT h.id, e.id, e.at, e.at FROM hearer h, event e
+  )
+  SELECT id FROM event
+$function$;
+GRANT EXECUTE ON FUNCTION hub.emit(text,text,jsonb,text) TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.index_service(p_slug text)
  RETURNS void
  LANGUAGE sql
@@ -955,11 +1126,11 @@ CREATE OR REPLACE FUNCTION hub.listing_changed()
 AS $function$
 BEGIN
   INSERT INTO listing_change (listing, field, before, after, verified)
-    SELECT new.id, field, before, after, new.last_verified_at IS DISTINCT FROM old.last_verified_at
+    SELECT new.id, field, before, after, old.last_verified_at IS NOT NULL
     FROM (VALUES
       ('price', old.price::text, new.price::text), ('pay_to', old.pay_to, new.pay_to),
       ('network', old.network, new.network),
-      ('schema', md5(concat(old.input_schema, old.output_schema)),
+      ('schema', nullif(md5(concat(old.input_schema, old.output_schema)), md5('')),
         md5(concat(new.input_schema, new.output_schema))),
       ('state', concat_ws(': ', old.state, old.reason), concat_ws(': ', new.state, new.reason))
     ) c (field, before, after) WHERE before IS DISTINCT FROM after;
@@ -989,6 +1160,35 @@ BEGIN
   INSERT INTO outgoing_switch (paused, author, reason) VALUES (p_paused, p_author, p_reason);
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.switch_outgoing(boolean,text,text) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.tell_payment_in()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM hub.emit(p.id, 'payment.resolved', jsonb_build_object('direction', 'in', 'id', NEW.id,
+      'key_id', k.id, 'outcome', CASE NEW.state WHEN 'failed' THEN 'not_paid' ELSE 'paid' END,
+      'amount_microdollars', NEW.amount, 'transaction', NEW.transaction))
+    FROM hub.principal p
+    LEFT JOIN hub.api_key k ON k.principal = p.id AND NEW.purpose = 'credits'
+      AND k.id = split_part(NEW.payee, ':', 3)
+    WHERE CASE NEW.purpose WHEN 'credits' THEN k.id IS NOT NULL ELSE p.wallet_address = NEW.payer END;
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.tell_payment_in() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.tell_payment_out()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM hub.emit(k.principal, 'payment.resolved', jsonb_build_object('direction', 'out',
+      'id', NEW.call, 'key_id', k.id, 'outcome', CASE NEW.state WHEN 'unused' THEN 'not_paid' ELSE 'paid' END,
+      'amount_microdollars', NEW.amount, 'transaction', NEW.transaction))
+    FROM ledger.account a JOIN hub.api_key k ON k.id = split_part(a.code, ':', 3) WHERE a.id = NEW.owner;
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.tell_payment_out() TO PUBLIC;
 
 CREATE SCHEMA ledger;
 GRANT USAGE ON SCHEMA ledger TO hub_app;
@@ -1134,6 +1334,7 @@ END)
 ) PARTITION BY RANGE (id);
 CREATE INDEX journal_late ON ONLY ledger.journal USING gist (tstzrange(effective_at, at, '[]'::text)) WHERE (effective_at IS NOT NULL);
 CREATE INDEX journal_order ON ONLY ledger.journal USING btree (shard, seq);
+CREATE INDEX journal_visits ON ONLY ledger.journal USING gin (accounts) WHERE (kind = ANY (ARRAY[31, 37, 40, 41]));
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.journal FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.journal FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.journal TO hub_app;

@@ -2,8 +2,13 @@ import type { Pool } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
-import type { Caller } from './keys.ts'
-import { ADD_SECRET, generateKey, hashOf, prefixOf } from './secret.ts'
+import { ADD_SECRET, generateKey, hashOf, type NewSecret, prefixOf } from './secret.ts'
+
+/**
+ * Whoever manages keys, by ids: a key manages itself and all below it, a principal all its keys.
+ * A person is the principal of the account and of every wallet that is linked to it.
+ */
+export type Manager = readonly string[]
 
 /** What a new key may do. Amounts are microdollars; null: no limit of its own. */
 export interface ChildOrder {
@@ -15,16 +20,12 @@ export interface ChildOrder {
   readonly expiresAt: Date | null
 }
 
-export interface NewSecret {
-  readonly keyId: string
-  /** Shown this once; only its hash is kept. */
-  readonly apiKey: string
-}
-
 export interface KeyInfo {
   readonly id: string
   readonly parent: string | null
   readonly name: string | null
+  /** Of its wallet; null: of a person. */
+  readonly wallet_address: string | null
   readonly prefixes: readonly string[]
   readonly max_call: bigint | null
   readonly max_day: bigint | null
@@ -34,48 +35,69 @@ export interface KeyInfo {
   readonly created_at: Date
   readonly used_at: Date | null
   readonly revoked_at: Date | null
+  readonly frozen_at: Date | null
+  readonly frozen_by: 'owner' | 'administrator' | null
+  readonly frozen_reason: string | null
+  /** Credits of a root, in microdollars; null: it spends those of its root. */
+  readonly balance: bigint | null
 }
 
 const DEPTH_MAX = 4
 const CHILDREN_MAX = 1_000
 
-/** A key and all that it made, and what those made; $1 is its id. */
+/** All that a manager manages; $1 are its ids. */
 const FAMILY = `WITH RECURSIVE family AS (
-    SELECT * FROM hub.api_key WHERE id = $1
+    SELECT * FROM hub.api_key
+      WHERE id = ANY ($1) OR (principal = ANY ($1) AND parent IS NULL)
     UNION ALL
     SELECT k.* FROM family f JOIN hub.api_key k ON k.parent = f.id
   )`
 
-/** The keys that a caller may manage: its own and all below it, oldest first. */
+/** The keys of a manager, oldest first. */
 export async function listKeys(
   pool: Pool,
-  { keyId }: Caller,
+  manager: Manager,
   limit: number,
   after: string | undefined,
 ): Promise<KeyInfo[]> {
   const { rows } = await pool.query<KeyInfo>(
     `${FAMILY} SELECT f.id, f.parent, f.name, f.max_call, f.max_day, f.max_total, f.services,
-       f.expires_at, f.created_at, f.used_at, f.revoked_at,
+       f.expires_at, f.created_at, f.used_at, f.revoked_at, f.frozen_at, f.frozen_by,
+       f.frozen_reason, p.wallet_address,
+       CASE WHEN f.parent IS NULL THEN (SELECT b.balance FROM ledger.balance b
+         WHERE b.account = f.credits AND b.shard = p.shard) END AS balance,
        ARRAY(SELECT s.prefix FROM hub.key_secret s WHERE s.key = f.id
          AND (s.expires_at IS NULL OR s.expires_at > now()) ORDER BY s.created_at) AS prefixes
-     FROM family f
+     FROM family f JOIN hub.principal p ON p.id = f.principal
      WHERE $3::text IS NULL OR (f.created_at, f.id) >
        (SELECT l.created_at, l.id FROM hub.api_key l WHERE l.id = $3)
      ORDER BY f.created_at, f.id LIMIT $2`,
-    [keyId, limit, after ?? null],
+    [manager, limit, after ?? null],
   )
   return rows
 }
 
 /**
- * Makes a key below the caller's. It spends the credits of their root, within its own limits and
+ * Makes a key below another one. It spends the credits of their root, within its own limits and
  * those of every key above it.
- * @throws Fault `key_limit_reached` when the tree is too deep or too wide
+ * @throws Fault `key_limit_reached` when the tree is too deep or too wide; `not_found` when the
+ *   parent is not the manager's, or is revoked
  */
-export async function makeChild(pool: Pool, caller: Caller, order: ChildOrder): Promise<NewSecret> {
+export async function makeChild(
+  pool: Pool,
+  manager: Manager,
+  parent: string,
+  order: ChildOrder,
+): Promise<NewSecret> {
   const keyId = prefixedId('key')
   const apiKey = generateKey()
   await inTransaction(pool, async (client) => {
+    // Locked: two at once must not both be the thousandth.
+    const managed = await client.query(
+      `SELECT FROM hub.api_key WHERE ${MANAGED} AND revoked_at IS NULL FOR UPDATE`,
+      [manager, parent],
+    )
+    if (managed.rowCount !== 1) throw unknown()
     const { rowCount } = await client.query(
       `INSERT INTO hub.api_key (id, principal, parent, depth, credits, name, max_call, max_day,
          max_total, services, expires_at)
@@ -83,7 +105,7 @@ export async function makeChild(pool: Pool, caller: Caller, order: ChildOrder): 
        FROM hub.api_key p WHERE p.id = $1 AND p.depth < $9
          AND (SELECT count(*) FROM hub.api_key c WHERE c.parent = p.id) < $10`,
       [
-        caller.keyId,
+        parent,
         keyId,
         order.name,
         order.maxCall,
@@ -104,37 +126,46 @@ export async function makeChild(pool: Pool, caller: Caller, order: ChildOrder): 
   return { keyId, apiKey }
 }
 
-/** @throws Fault `not_found` when the key is not the caller's to manage */
+/** @throws Fault `not_found` when the key is not the manager's */
 export async function renameKey(
   pool: Pool,
-  caller: Caller,
+  manager: Manager,
   keyId: string,
   name: string | null,
 ): Promise<void> {
-  await change(pool, `UPDATE hub.api_key SET name = $3 WHERE ${MANAGED}`, [
-    caller.keyId,
-    keyId,
-    name,
-  ])
+  await change(pool, `UPDATE hub.api_key SET name = $3 WHERE ${MANAGED}`, [manager, keyId, name])
+}
+
+/**
+ * The account of the credits that a key spends, its root's.
+ * @throws Fault `not_found` when the key is not the manager's
+ */
+export async function creditsOfKey(pool: Pool, manager: Manager, keyId: string): Promise<bigint> {
+  const { rows } = await pool.query<{ credits: bigint }>(
+    `SELECT credits FROM hub.api_key WHERE ${MANAGED}`,
+    [manager, keyId],
+  )
+  if (!rows[0]) throw unknown()
+  return rows[0].credits
 }
 
 /**
  * Closes a key, and with it all that it made. Takes effect everywhere within a second.
- * @throws Fault `not_found` when the key is not the caller's to manage
+ * @throws Fault `not_found` when the key is not the manager's
  */
-export async function revokeKey(pool: Pool, caller: Caller, keyId: string): Promise<void> {
+export async function revokeKey(pool: Pool, manager: Manager, keyId: string): Promise<void> {
   const sql = `UPDATE hub.api_key SET revoked_at = coalesce(revoked_at, now()) WHERE ${MANAGED}`
-  await change(pool, sql, [caller.keyId, keyId])
+  await change(pool, sql, [manager, keyId])
 }
 
 /**
  * Gives a key a new secret. The old ones go on for `overlapSeconds`; the key stays the same, with
  * its credits, its limits and its history.
- * @throws Fault `not_found` when the key is not the caller's to manage, or is revoked
+ * @throws Fault `not_found` when the key is not the manager's, or is revoked
  */
 export async function rotateKey(
   pool: Pool,
-  caller: Caller,
+  manager: Manager,
   keyId: string,
   overlapSeconds: number,
 ): Promise<NewSecret> {
@@ -142,7 +173,7 @@ export async function rotateKey(
   await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query(
       `SELECT FROM hub.api_key WHERE ${MANAGED} AND revoked_at IS NULL FOR UPDATE`,
-      [caller.keyId, keyId],
+      [manager, keyId],
     )
     if (rowCount !== 1) throw unknown()
     await client.query(
@@ -155,7 +186,8 @@ export async function rotateKey(
   return { keyId, apiKey }
 }
 
-const MANAGED = `id = $2 AND id IN (${FAMILY} SELECT id FROM family)`
+/** Whether $2 is one of the keys that $1 manages. */
+export const MANAGED = `id = $2 AND id IN (${FAMILY} SELECT id FROM family)`
 
 async function change(pool: Pool, sql: string, values: readonly unknown[]): Promise<void> {
   const { rowCount } = await pool.query(sql, [...values])

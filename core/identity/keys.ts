@@ -18,6 +18,8 @@ export interface Caller {
   readonly wallet: string | null
   /** Of the root of its key. */
   readonly credits: AccountRef
+  /** Requests per minute that its root was given; null: those of its tier. */
+  readonly ratePerMinute: number | null
   /** Those of the key and of every key above it, as far as there are any. */
   readonly limits: readonly KeyLimits[]
 }
@@ -39,9 +41,13 @@ interface KeyRow {
   readonly credits: bigint
   readonly code: Account
   readonly shard: number
+  readonly rate: number | null
   readonly revoked: boolean
+  readonly frozen: boolean
   readonly limits: readonly LimitsRow[]
 }
+
+type Found = Caller | 'revoked' | 'frozen'
 
 /** As JSON: amounts are texts. */
 interface LimitsRow {
@@ -64,6 +70,8 @@ const FIND = {
     SELECT k.id, k.principal, p.wallet_address, k.credits, a.code, p.shard,
       (SELECT bool_or(coalesce(l.replaced, false) OR l.revoked_at IS NOT NULL
         OR coalesce(l.expires_at <= now(), false)) FROM line l) AS revoked,
+      (SELECT bool_or(l.frozen_at IS NOT NULL) FROM line l) AS frozen,
+      (SELECT l.rate_per_minute FROM line l WHERE l.parent IS NULL) AS rate,
       (SELECT coalesce(json_agg(json_build_object('id', l.id, 'call', l.max_call::text,
           'day', l.max_day::text, 'total', l.max_total::text, 'services', l.services)), '[]')
         FROM line l WHERE l.parent IS NOT NULL) AS limits
@@ -75,7 +83,7 @@ const FIND = {
 /** Finds callers by their keys, with a cache of one second. */
 export class KeyRing {
   readonly #pool: Pool
-  readonly #known = new Map<string, { readonly caller: Caller | 'revoked'; readonly at: number }>()
+  readonly #known = new Map<string, { readonly caller: Found; readonly at: number }>()
   readonly #used = new Set<string>()
 
   constructor(pool: Pool) {
@@ -84,7 +92,7 @@ export class KeyRing {
 
   /**
    * The caller of a request, by its Authorization header (RFC 6750).
-   * @throws Fault `invalid_api_key` (malformed, unknown) or `revoked_api_key`
+   * @throws Fault `invalid_api_key` (malformed, unknown), `revoked_api_key` or `frozen_key`
    */
   async authenticate(authorization: string): Promise<Caller> {
     const key = /^Bearer ([^\s]{1,200})$/i.exec(authorization)?.[1]
@@ -92,6 +100,7 @@ export class KeyRing {
     const caller = await this.#find(hashOf(key))
     if (!caller) throw invalid()
     if (caller === 'revoked') throw new Fault('revoked_api_key', undefined, CHALLENGE)
+    if (caller === 'frozen') throw new Fault('frozen_key')
     if (this.#used.size === 0) setTimeout(() => void this.#noteUse(), NOTE_MS).unref()
     this.#used.add(caller.keyId)
     return caller
@@ -106,7 +115,7 @@ export class KeyRing {
       .catch(() => undefined)
   }
 
-  async #find(hash: Buffer): Promise<Caller | 'revoked' | undefined> {
+  async #find(hash: Buffer): Promise<Found | undefined> {
     const index = hash.toString('base64')
     const known = this.#known.get(index)
     if (known && elapsedMs() - known.at < CACHE_MS) return known.caller
@@ -114,7 +123,7 @@ export class KeyRing {
     const { rows } = await this.#pool.query<KeyRow>({ ...FIND, values: [hash] })
     const [row] = rows
     if (!row) return undefined
-    const caller = row.revoked ? 'revoked' : callerOf(row)
+    const caller = row.revoked ? 'revoked' : row.frozen ? 'frozen' : callerOf(row)
     if (this.#known.size >= CACHE_MAX) this.#known.clear()
     this.#known.set(index, { caller, at })
     return caller
@@ -126,6 +135,7 @@ const callerOf = (row: KeyRow): Caller => ({
   keyId: row.id,
   wallet: row.wallet_address,
   credits: { id: row.credits, code: row.code, asset: 'USDC', shard: row.shard },
+  ratePerMinute: row.rate,
   limits: row.limits.map(({ id, call, day, total, services }) => ({
     keyId: id,
     maxCall: bigintOf(call),

@@ -7,6 +7,13 @@ const CHECK_DIGITS = 6
 const SHAPE = /^ahk_[0-9A-Za-z]{49}$/
 const PREFIX_LENGTH = 12
 
+/** A key as it is handed out. */
+export interface NewSecret {
+  readonly keyId: string
+  /** Shown this once; only its hash is kept. */
+  readonly apiKey: string
+}
+
 /** `ahk_`, 256 random bits in base 62, and a checksum that tells typing errors from wrong keys. */
 export function generateKey(): string {
   const secret = base62(BigInt(`0x${randomBytes(32).toString('hex')}`), SECRET_DIGITS)

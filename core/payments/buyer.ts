@@ -1,10 +1,11 @@
 import type { LocalAccount } from 'viem'
+import type { Pin, Pins } from '../catalog/pins.ts'
 import { type Clock, elapsedMs, patience } from '../clock.ts'
 import { EgressError } from '../egress/errors.ts'
 import type { Egress } from '../egress/http.ts'
 import { Fault, type FaultCode } from '../errors.ts'
 import type { Log } from '../log.ts'
-import type { Micros } from '../money.ts'
+import { json, type Micros, micros } from '../money.ts'
 import { type Buyer, type ExternalRequest, Reply, Taken, Unresolved } from '../plugin.ts'
 import type { Asset } from './asset.ts'
 import {
@@ -37,6 +38,8 @@ export interface BuyerPorts {
   /** The most that may be paid in a UTC day. */
   readonly caps: OutflowCaps
   readonly outgoing: OutgoingSwitch
+  /** What listed sellers were seen to ask for. */
+  readonly pins: Pins
   /** Blocks on top of a transfer before it is final. */
   readonly finality: bigint
 }
@@ -46,16 +49,12 @@ export interface BuyerPorts {
  * commits what was signed, sends it once and tells what is known.
  */
 export function createBuyer(ports: BuyerPorts): Buyer {
-  const { egress, intents, maxAmount, outgoing, ownWallets } = ports
+  const { egress, intents, maxAmount, outgoing } = ports
   return {
     maxAmount,
     quote: async (request) => {
       await outgoing.assertOn()
-      const knownPayTo = URL.canParse(request.url)
-        ? await intents.knownPayee(request.url)
-        : undefined
-      const policy = { maxAmount, ownWallets, knownPayTo }
-      const { terms, amount } = await asFault(quoteExternal(egress, withMethod(request), policy))
+      const { terms, amount } = await quoteAt(ports, withMethod(request))
       return { amount, terms }
     },
     pay: async ({ id, input, payer, terms, park }) => {
@@ -84,6 +83,38 @@ const SEND_WITHIN_MS = 15_000
 async function tooLate({ intents }: BuyerPorts, call: string): Promise<Fault> {
   await intents.conclude(call, 'unused', { reason: 'timeout' })
   return new Fault('timeout')
+}
+
+/**
+ * The price and terms of a seller. One that is listed is held to what the hub's own probe saw: more
+ * than that is paid only where the caller has named a maximum, another payee is told.
+ */
+async function quoteAt(ports: BuyerPorts, request: ReturnType<typeof withMethod>) {
+  const { egress, intents, pins, ownWallets } = ports
+  const { url, method, max_price_microdollars: max } = request
+  const [payee, pin] = URL.canParse(url)
+    ? await Promise.all([intents.knownPayee(url), pins.of(method, url)])
+    : []
+  const named = max === undefined ? ports.maxAmount : micros(max)
+  const policy = {
+    maxAmount: named < ports.maxAmount ? named : ports.maxAmount,
+    ownWallets,
+    knownPayTo: [payee, pin?.payTo].filter((one) => one !== undefined),
+    listedPrice: max === undefined ? pin?.price : undefined,
+  }
+  const quoting = quoteExternal(egress, request, policy)
+  const quote = await asFault(pin ? doubting(pins, pin, quoting) : quoting, pin)
+  if (pin && (quote.terms.payToChanged || quote.amount !== pin.price)) await pins.doubt(pin)
+  return quote
+}
+
+async function doubting<T>(pins: Pins, pin: Pin, quoting: Promise<T>): Promise<T> {
+  try {
+    return await quoting
+  } catch (error) {
+    if (error instanceof PaymentTermsError) await pins.doubt(pin)
+    throw error
+  }
 }
 
 const withMethod = (request: ExternalRequest) => ({ ...request, method: request.method ?? 'GET' })
@@ -160,14 +191,24 @@ const EVIDENCE_MS = 10_000
 const soon = <T>(work: Promise<T>): Promise<T | undefined> =>
   Promise.race([work, patience(EVIDENCE_MS).then(() => undefined)])
 
+/** A seller may ask for any number; more than this is no price. */
+const SHOWN_MAX = 1_000_000_000_000n
+
 /** Errors of egress and terms carry codes of the fault table already. */
-async function asFault<T>(work: Promise<T>): Promise<T> {
+async function asFault<T>(work: Promise<T>, pin?: Pin): Promise<T> {
   try {
     return await work
   } catch (error) {
     if (error instanceof EgressError || error instanceof PaymentTermsError) {
       const upstream = error instanceof EgressError ? error.response?.status : undefined
-      const extras = upstream === undefined ? {} : { upstream: { status: upstream } }
+      const asked = error instanceof PaymentTermsError ? error.asked : undefined
+      const extras = {
+        ...(upstream === undefined ? {} : { upstream: { status: upstream } }),
+        ...(asked === undefined || asked > SHOWN_MAX ? {} : { price_microdollars: json(asked) }),
+        ...(asked === undefined || pin === undefined
+          ? {}
+          : { listed_price_microdollars: json(pin.price) }),
+      }
       throw new Fault(error.code satisfies FaultCode, error.message, { extras, cause: error })
     }
     throw error

@@ -63,7 +63,7 @@ export class Claims {
     for (let tries = 0; tries < CLAIM_TRIES; tries++) {
       const made = await this.#insert(key, what)
       if (made) return { mine: true, claim: made }
-      const claim = (await this.find(key)) ?? (await this.#paidBefore(what.id))
+      const claim = (await this.find(key)) ?? (what.id ? await this.named(what.id) : undefined)
       const isFree = claim?.state === 'failed' || claim?.state === 'released'
       if (isFree && claim.key.nonce !== key.nonce) {
         return this.claim(key, { ...what, id: undefined }) // its name is free again
@@ -74,8 +74,8 @@ export class Claims {
     throw new Error('a claim was given up each time that it was read')
   }
 
-  async #paidBefore(id: string | undefined): Promise<Claim | undefined> {
-    if (id === undefined) return undefined
+  /** That of a purchase whose name has this id; a released one has lost its name. */
+  async named(id: string): Promise<Claim | undefined> {
     const { rows } = await this.#pool.query<ClaimRow>(`${SELECT} WHERE id = $1`, [id])
     return rows[0] && claimOf(rows[0])
   }

@@ -20,6 +20,8 @@ const REASONS = {
   timeout: 'The time allowed for the payment is not sensible.',
   above_max: 'The seller asks for more than the caller wants to pay.',
   above_cap: 'The seller asks for more than the hub pays at once.',
+  above_listed:
+    'The seller asks for more than it is listed at: name max_price_microdollars to pay it.',
   not_asked: 'The URL asks for no payment. The hub only forwards what is paid for.',
 } as const
 
@@ -29,6 +31,7 @@ export type TermsCode = 'upstream_payment_terms' | 'price_exceeds_max' | 'not_pa
 const CODES: Partial<Record<TermsReason, TermsCode>> = {
   above_max: 'price_exceeds_max',
   above_cap: 'price_exceeds_max',
+  above_listed: 'price_exceeds_max',
   not_asked: 'not_payable',
 }
 
@@ -70,7 +73,9 @@ export interface TermsPolicy {
   /** Every address of the hub, any case. */
   readonly ownWallets: readonly string[]
   /** Whom this seller had paid when it was last seen; another one is flagged, not refused. */
-  readonly knownPayTo?: string | undefined
+  readonly knownPayTo?: readonly string[]
+  /** What the seller is listed at, in microdollars, unless the caller has named a maximum. */
+  readonly listedPrice?: bigint | undefined
 }
 
 /** Terms that the hub accepts: everything in them was checked against its own tables. */
@@ -172,7 +177,7 @@ const NETWORK = { 1: USDC_BASE.v1Network, 2: USDC_BASE.network } as const
  * Chooses the cheapest entry that passes every check; of equal ones the first that settles after
  * the work. Then looks at its price.
  * @throws PaymentTermsError the reason of the entry that got furthest; `above_max` or `above_cap`
- * (code `price_exceeds_max`) when the cheapest good entry is too dear
+ * (code `price_exceeds_max`), or `above_listed`, when the cheapest good entry is too dear
  */
 export function chooseTerms(offer: Offer, policy: TermsPolicy): Terms {
   const failed = offer.entries.map((entry) =>
@@ -187,6 +192,10 @@ export function chooseTerms(offer: Offer, policy: TermsPolicy): Terms {
   const asked = terms.amount
   if (asked > policy.maxAmount) throw new PaymentTermsError('above_max', { asked })
   if (policy.caps?.some((cap) => asked > cap)) throw new PaymentTermsError('above_cap', { asked })
+  const { listedPrice } = policy
+  if (listedPrice !== undefined && asked > listedPrice) {
+    throw new PaymentTermsError('above_listed', { asked })
+  }
   return terms
 }
 
@@ -203,8 +212,7 @@ function termsOf(entry: Json, offer: Offer, policy: TermsPolicy): Terms {
   const flow = flowOf(entry)
   if (!amount || !payTo || !maxTimeoutSeconds || !flow)
     throw new PaymentTermsError('malformed_offer')
-  const { knownPayTo } = policy
-  const payToChanged = knownPayTo !== undefined && !isSameAddress(knownPayTo, payTo)
+  const payToChanged = (policy.knownPayTo ?? []).some((known) => !isSameAddress(known, payTo))
   return {
     version,
     amount,

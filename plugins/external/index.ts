@@ -20,6 +20,13 @@ export default ({ buyer }: Host) => {
           method: s.optional(s.oneOf(METHODS, { description: 'Default GET.' })),
           headers: s.optional(s.record(s.string())),
           body: s.optional(s.unknown({ description: 'Text is sent as it is, else as JSON.' })),
+          max_price_microdollars: s.optional(
+            s.integer({
+              minimum: 1,
+              maximum: Number.MAX_SAFE_INTEGER,
+              description: 'Left out: what the seller is listed at, if it is.',
+            }),
+          ),
         }),
         deadlineSeconds: 90,
         handle: (call) => buyer.pay(call),

@@ -15,12 +15,11 @@ import {
 } from '../../core/payments/accept.ts'
 import type { Claim } from '../../core/payments/claims.ts'
 import type { Standing } from '../../core/usage/standing.ts'
-import { page, pageOf, paging, readCursor } from './paging.ts'
 import { type AnyRoute, callerOf, type RestReply, route } from './route.ts'
 
 /** The least that a purchase may be, in microdollars: below it, gas outweighs it. */
 export const MIN_PURCHASE = micros(1_000_000)
-const MAX_PURCHASE = micros(10_000_000_000)
+export const MAX_PURCHASE = micros(10_000_000_000)
 const OFFER_SECONDS = 300
 
 const amount = z.int().min(0).meta({ description: 'Microdollars: 1,000,000 are one dollar.' })
@@ -34,16 +33,6 @@ const Purchase = z.object({
 })
 
 const Balance = z.object({ balance_microdollars: amount, reserved_microdollars: amount })
-
-const HistoryItem = z.object({
-  id: z.string().meta({ description: 'Call, purchase or other entry.' }),
-  event: z.string(),
-  at: z.iso.datetime(),
-  change_microdollars: z.int(),
-  charged_microdollars: amount.nullable(),
-  endpoint: z.string().nullable(),
-  reason: z.string().nullable().meta({ description: 'Why a call was given back.' }),
-})
 
 const purchaseName = z
   .string()
@@ -99,20 +88,6 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
     answer: { status: 200, schema: Balance },
     handle: async (request) => ({ body: await balances(ports, callerOf(request)) }),
   }),
-  route({
-    method: 'GET',
-    path: '/v1/credits/history',
-    summary: 'Every movement of this key’s credits, newest first.',
-    auth: 'key',
-    query: z.strictObject(paging),
-    answer: { status: 200, schema: pageOf(HistoryItem) },
-    handle: async (request) => {
-      const { limit, cursor } = request.query
-      const after = readCursor(cursor, z.tuple([z.uuid(), z.int().min(0).max(2)]))
-      const rows = await history(ports.pool, callerOf(request), limit + 1, after)
-      return page(rows, limit, request.url, ({ id, phase }) => [id, phase], showHistory)
-    },
-  }),
 ]
 
 interface Order {
@@ -124,26 +99,34 @@ interface Order {
   readonly payment: string | undefined
 }
 
+/** The offer to who buys credits. @param url of the purchase */
+export const purchaseTerms = (amount: Micros, url: string) => ({
+  amount,
+  maxTimeoutSeconds: OFFER_SECONDS,
+  resource: { url, description: 'Credits of an AgentHub key', mimeType: 'application/json' },
+})
+
 /** Settles first and books once: a repetition of a settled payment is answered, not executed. */
 async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
   const { offers } = ports
   const { caller, amount, url } = order
-  const terms = {
-    amount,
-    maxTimeoutSeconds: OFFER_SECONDS,
-    resource: { url, description: 'Credits of an AgentHub key', mimeType: 'application/json' },
-  }
+  const terms = purchaseTerms(amount, url)
   const refuse = (code: 'payment_required' | 'payment_invalid', error?: string): Fault => {
     const { header, required } = offers.offer({ ...terms, error: error ?? code })
     const reason = error ? { reason: error } : {}
     const extras = { ...required, amount_microdollars: json(amount), ...reason }
     return new Fault(code, undefined, { extras, headers: { 'PAYMENT-REQUIRED': header } })
   }
-  if (order.payment === undefined) throw refuse('payment_required')
+  const id = await idOf(ports, order)
+  if (order.payment === undefined) {
+    const known = id === undefined ? undefined : await ports.claims.named(id)
+    if (!known || isOver(known)) throw refuse('payment_required')
+    return shown(ports, caller, known, {}) // nobody pays twice for want of an answer
+  }
   const requestHash = createHash('sha256').update(`${caller.keyId}\n${amount}`).digest()
   const payee = caller.credits.code
   const accepted = await acceptPayment(ports, order.payment, terms, {
-    id: await idOf(ports, order),
+    id,
     purpose: 'credits',
     requestHash,
     payee,
@@ -160,6 +143,8 @@ async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
   const done = { ...claim, state, transaction: tx ?? null } as const
   return shown(ports, caller, done, { 'PAYMENT-RESPONSE': responseHeader })
 }
+
+const isOver = ({ state }: Claim): boolean => state === 'failed' || state === 'released'
 
 /** The id of a purchase that the buyer named; one that was named before keeps it. */
 async function idOf({ pool, clock }: CreditsPorts, order: Order): Promise<string | undefined> {
@@ -220,47 +205,3 @@ export async function balances(
     reserved_microdollars: json(BigInt(rows[0]!.reserved)),
   }
 }
-
-interface HistoryRow {
-  readonly id: string
-  readonly phase: number
-  readonly event: string
-  readonly at: Date
-  readonly change: bigint
-  readonly charged: bigint | null
-  readonly endpoint: string | null
-  readonly reason: string | null
-}
-
-async function history(
-  pool: Pool,
-  caller: Caller,
-  limit: number,
-  after: readonly [string, number] | undefined,
-): Promise<HistoryRow[]> {
-  const { rows } = await pool.query<HistoryRow>(
-    `SELECT j.id, j.phase, k.event, j.at, l.amount AS change,
-       CASE WHEN j.phase = 2 THEN j.amount END AS charged,
-       e.service || ' ' || e.method || ' ' || e.path AS endpoint,
-       CASE WHEN j.phase = 2 THEN (SELECT c.reason FROM hub.call c WHERE c.id = j.id) END AS reason
-     FROM ledger.journal j
-     JOIN ledger.kind k ON k.id = j.kind
-     LEFT JOIN hub.endpoint e ON e.id = j.endpoint
-     CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0)::bigint AS amount FROM ledger.legs(j)
-       WHERE account = j.owner) l
-     WHERE j.owner = $1 AND ($2::uuid IS NULL OR (j.id, j.phase) < ($2, $3))
-     ORDER BY j.id DESC, j.phase DESC LIMIT $4`,
-    [caller.credits.id, after?.[0] ?? null, after?.[1] ?? null, limit],
-  )
-  return rows
-}
-
-const showHistory = (row: HistoryRow) => ({
-  id: row.id,
-  event: row.event,
-  at: row.at.toISOString(),
-  change_microdollars: json(row.change),
-  charged_microdollars: row.charged === null ? null : json(row.charged),
-  endpoint: row.endpoint,
-  reason: row.reason,
-})

@@ -1,6 +1,9 @@
 import type { Pool } from 'pg'
+import { getAddress } from 'viem'
 import { z } from 'zod'
+import { Fault } from '../../core/errors.ts'
 import {
+  creditsOfKey,
   type KeyInfo,
   listKeys,
   makeChild,
@@ -8,9 +11,14 @@ import {
   revokeKey,
   rotateKey,
 } from '../../core/identity/children.ts'
-import { json } from '../../core/money.ts'
+import { freeze, thaw } from '../../core/identity/key-state.ts'
+import { personOf } from '../../core/identity/people.ts'
+import { makeRoot } from '../../core/identity/roots.ts'
+import type { Ledger } from '../../core/ledger/ledger.ts'
+import { json, micros } from '../../core/money.ts'
+import { setLowBalanceThreshold } from '../../core/usage/low-balance.ts'
 import { page, pageOf, paging, readCursor } from './paging.ts'
-import { type AnyRoute, callerOf, route } from './route.ts'
+import { type AnyRoute, managerOf, type RestRequest, route, sessionOf } from './route.ts'
 
 const limit = z.int().min(1).max(Number.MAX_SAFE_INTEGER).nullable()
 const name = z.string().min(1).max(100).nullable()
@@ -24,15 +32,30 @@ const Limits = {
   expires_at: z.iso.datetime().nullable(),
 }
 
+const Frozen = z
+  .object({
+    at: z.iso.datetime(),
+    by: z.enum(['owner', 'administrator']),
+    reason: z.string(),
+  })
+  .nullable()
+  .meta({ description: 'It works when it is thawed again; null: it works.' })
+
 const Key = z.object({
   key_id: z.string(),
   parent: z.string().nullable().meta({ description: 'null: a root, with credits of its own.' }),
   name: z.string().nullable(),
+  wallet_address: z.string().nullable().meta({ description: 'null: of an account.' }),
   prefixes: z.array(z.string()).meta({ description: 'Of its secrets that work.' }),
+  balance_microdollars: z
+    .int()
+    .nullable()
+    .meta({ description: 'Credits of a root; null: it spends those of its root.' }),
   ...Limits,
   created_at: z.iso.datetime(),
   used_at: z.iso.datetime().nullable(),
   revoked_at: z.iso.datetime().nullable(),
+  frozen: Frozen,
 })
 
 const Secret = z.object({
@@ -43,62 +66,107 @@ const Secret = z.object({
 const Done = z.object({ key_id: z.string() })
 const OVERLAP_MAX = 604_800
 
-/** A key, and the keys below it: they spend its credits, within limits that never change. */
-export const keyRoutes = (pool: Pool): readonly AnyRoute[] => [
-  ...makingRoutes(pool),
-  ...managingRoutes(pool),
+interface KeyPorts {
+  readonly pool: Pool
+  readonly ledger: Ledger
+}
+
+/**
+ * Keys, and the keys below them: those spend the credits of their root, within limits that never
+ * change. A key manages itself and all below it; who is signed in manages all of the account.
+ */
+export const keyRoutes = (ports: KeyPorts): readonly AnyRoute[] => [
+  ...makingRoutes(ports),
+  ...managingRoutes(ports),
+  ...freezingRoutes(ports),
 ]
 
-const makingRoutes = (pool: Pool): readonly AnyRoute[] => [
+const Order = z
+  .strictObject({
+    name,
+    ...Limits,
+    parent: z.string().max(40).meta({ description: 'Left out: this key, or none: a root.' }),
+  })
+  .partial()
+
+const makingRoutes = (ports: KeyPorts): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/keys',
-    summary: 'This key and all keys below it, oldest first.',
-    auth: 'key',
+    summary: 'This key and all keys below it, or all of the account, oldest first.',
+    auth: 'owner',
     query: z.strictObject(paging),
     answer: { status: 200, schema: pageOf(Key) },
     handle: async (request) => {
       const { limit: size, cursor } = request.query
       const after = readCursor(cursor, z.tuple([z.string().max(40)]))
-      const rows = await listKeys(pool, callerOf(request), size + 1, after?.[0])
+      const rows = await listKeys(ports.pool, managerOf(request), size + 1, after?.[0])
       return page(rows, size, request.url, ({ id }) => [id], show)
     },
   }),
   route({
     method: 'POST',
     path: '/v1/keys',
-    summary: 'Makes a key below this one, with limits of its own.',
-    auth: 'key',
-    body: z.strictObject({ name, ...Limits }).partial(),
+    summary: 'Makes a key below another one with limits of its own, or a root of the account.',
+    auth: 'owner',
+    body: Order,
     answer: { status: 201, schema: Secret },
-    faults: ['key_limit_reached'],
+    faults: ['key_limit_reached', 'not_found'],
     handle: async (request) => {
-      const { body } = request
-      const made = await makeChild(pool, callerOf(request), {
-        name: body.name ?? null,
-        maxCall: amountOf(body.max_call_microdollars),
-        maxDay: amountOf(body.max_day_microdollars),
-        maxTotal: amountOf(body.max_total_microdollars),
-        services: body.services ?? null,
-        expiresAt: body.expires_at == null ? null : new Date(body.expires_at),
-      })
+      const made = await make(ports, request)
       return { status: 201, body: { key_id: made.keyId, api_key: made.apiKey } }
     },
   }),
 ]
 
-const managingRoutes = (pool: Pool): readonly AnyRoute[] => [
+/** A root holds its limits as its credits: what it may spend is what is paid in. */
+async function make({ pool, ledger }: KeyPorts, request: RestRequest<Order, undefined>) {
+  const { body, caller } = request
+  const parent = body.parent ?? caller?.keyId
+  const expiresAt = body.expires_at == null ? null : new Date(body.expires_at)
+  const order = {
+    name: body.name ?? null,
+    maxCall: amountOf(body.max_call_microdollars),
+    maxDay: amountOf(body.max_day_microdollars),
+    maxTotal: amountOf(body.max_total_microdollars),
+    services: body.services ?? null,
+    expiresAt,
+  }
+  if (parent !== undefined) return makeChild(pool, managerOf(request), parent, order)
+  const { maxCall, maxDay, maxTotal, services } = order
+  if ([maxCall, maxDay, maxTotal, services].some((limit) => limit !== null)) {
+    throw new Fault('validation_failed', 'A root has no limits but its credits: name a parent.')
+  }
+  return makeRoot(pool, ledger, await personOf(pool, sessionOf(request)), order)
+}
+
+type Order = z.infer<typeof Order>
+
+const managingRoutes = ({ pool }: KeyPorts): readonly AnyRoute[] => [
   route({
     method: 'PATCH',
     path: '/v1/keys/{id}',
-    summary: 'Renames this key or one below it.',
-    auth: 'key',
-    body: z.strictObject({ name }),
+    summary: 'Renames this key or one below it, or says when its credits are low.',
+    auth: 'owner',
+    body: z
+      .strictObject({
+        name,
+        low_balance_microdollars: z.int().min(0).nullable().meta({
+          description: 'Of a root: below it balance.low is told. null: below one dollar.',
+        }),
+      })
+      .partial(),
     answer: { status: 200, schema: Done },
     faults: ['not_found'],
     handle: async (request) => {
       const { id = '' } = request.params
-      await renameKey(pool, callerOf(request), id, request.body.name)
+      const { name, low_balance_microdollars: low } = request.body
+      const manager = managerOf(request)
+      const credits = await creditsOfKey(pool, manager, id)
+      if (name !== undefined) await renameKey(pool, manager, id, name)
+      if (low !== undefined) {
+        await setLowBalanceThreshold(pool, credits, low === null ? null : micros(low))
+      }
       return { body: { key_id: id } }
     },
   }),
@@ -106,7 +174,7 @@ const managingRoutes = (pool: Pool): readonly AnyRoute[] => [
     method: 'POST',
     path: '/v1/keys/{id}/rotate',
     summary: 'Gives this key or one below it a new secret; the old one goes on for a while.',
-    auth: 'key',
+    auth: 'owner',
     body: z.strictObject({
       overlap_seconds: z.int().min(0).max(OVERLAP_MAX).default(0),
     }),
@@ -115,7 +183,7 @@ const managingRoutes = (pool: Pool): readonly AnyRoute[] => [
     handle: async (request) => {
       const { id = '' } = request.params
       const { overlap_seconds: overlap } = request.body
-      const made = await rotateKey(pool, callerOf(request), id, overlap)
+      const made = await rotateKey(pool, managerOf(request), id, overlap)
       return { status: 201, body: { key_id: made.keyId, api_key: made.apiKey } }
     },
   }),
@@ -123,12 +191,42 @@ const managingRoutes = (pool: Pool): readonly AnyRoute[] => [
     method: 'DELETE',
     path: '/v1/keys/{id}',
     summary: 'Revokes this key or one below it, with all that it made; everywhere within a second.',
-    auth: 'key',
+    auth: 'owner',
     answer: { status: 200, schema: Done },
     faults: ['not_found'],
     handle: async (request) => {
       const { id = '' } = request.params
-      await revokeKey(pool, callerOf(request), id)
+      await revokeKey(pool, managerOf(request), id)
+      return { body: { key_id: id } }
+    },
+  }),
+]
+
+const freezingRoutes = ({ pool }: KeyPorts): readonly AnyRoute[] => [
+  route({
+    method: 'POST',
+    path: '/v1/keys/{id}/freeze',
+    summary: 'Stops a key below this one, with all that it made, until it is thawed.',
+    auth: 'owner',
+    body: z.strictObject({ reason: z.string().min(1).max(200) }),
+    answer: { status: 200, schema: Done },
+    faults: ['not_found'],
+    handle: async (request) => {
+      const { id = '' } = request.params
+      await freeze(pool, id, { manager: managerOf(request) }, request.body.reason)
+      return { body: { key_id: id } }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/keys/{id}/thaw',
+    summary: 'Lets a frozen key below this one work again.',
+    auth: 'owner',
+    answer: { status: 200, schema: Done },
+    faults: ['not_found', 'frozen_key'],
+    handle: async (request) => {
+      const { id = '' } = request.params
+      await thaw(pool, id, { manager: managerOf(request) })
       return { body: { key_id: id } }
     },
   }),
@@ -143,7 +241,9 @@ const show = (key: KeyInfo) => ({
   key_id: key.id,
   parent: key.parent,
   name: key.name,
+  wallet_address: key.wallet_address === null ? null : getAddress(key.wallet_address),
   prefixes: key.prefixes,
+  balance_microdollars: jsonOf(key.balance),
   max_call_microdollars: jsonOf(key.max_call),
   max_day_microdollars: jsonOf(key.max_day),
   max_total_microdollars: jsonOf(key.max_total),
@@ -152,4 +252,8 @@ const show = (key: KeyInfo) => ({
   created_at: key.created_at.toISOString(),
   used_at: timeOf(key.used_at),
   revoked_at: timeOf(key.revoked_at),
+  frozen:
+    key.frozen_at === null
+      ? null
+      : { at: key.frozen_at.toISOString(), by: key.frozen_by, reason: key.frozen_reason },
 })

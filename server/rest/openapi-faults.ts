@@ -6,6 +6,13 @@ export const KEYED: readonly FaultCode[] = [
   'duplicate_header',
   'invalid_api_key',
   'revoked_api_key',
+  'frozen_key',
+  'rate_limited',
+]
+export const SIGNED_IN: readonly FaultCode[] = [
+  'duplicate_header',
+  'session_required',
+  'origin_not_allowed',
   'rate_limited',
 ]
 export const WITH_BODY: readonly FaultCode[] = [

@@ -11,6 +11,21 @@ export const SECURITY_SCHEMES = {
     ...KEY,
     description: 'The same key, where none is needed: its free calls and its credits pay first.',
   },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'hub_session',
+    description: 'Somebody who is signed in: POST /v1/account/sign-in. By TLS: __Host-hub_session.',
+  },
+} as const
+
+/** What each kind of route asks for. */
+export const SECURITY = {
+  none: [],
+  key: [{ apiKey: [] }],
+  admin: [{ apiKey: [] }],
+  session: [{ session: [] }],
+  owner: [{ apiKey: [] }, { session: [] }],
 } as const
 
 export const PROBLEM = {

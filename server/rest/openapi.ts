@@ -4,8 +4,8 @@ import { FAULTS, type FaultCode } from '../../core/errors.ts'
 import { EXTERNAL_SELLERS } from '../../core/ledger/postings.ts'
 import { decimal, type Micros } from '../../core/money.ts'
 import { USDC_BASE } from '../../core/payments/asset.ts'
-import { BOUGHT, EVERY_ROUTE, KEYED, SOLD, WITH_BODY } from './openapi-faults.ts'
-import { PAYMENT_REQUIRED, PROBLEM, SECURITY_SCHEMES } from './openapi-schemas.ts'
+import { BOUGHT, EVERY_ROUTE, KEYED, SIGNED_IN, SOLD, WITH_BODY } from './openapi-faults.ts'
+import { PAYMENT_REQUIRED, PROBLEM, SECURITY, SECURITY_SCHEMES } from './openapi-schemas.ts'
 import type { AnyRoute } from './route.ts'
 
 /** The OpenAPI 3.1 document: REST routes from their schemas, paid ones from the catalogue. */
@@ -48,7 +48,8 @@ const pathOf = ({ service, path }: Offering, proxyPath: string): string =>
 function restOperation(route: AnyRoute): Record<string, unknown> {
   const faults = [
     ...EVERY_ROUTE,
-    ...(route.auth === 'none' ? [] : KEYED),
+    ...(route.auth === 'none' || route.auth === 'session' ? [] : KEYED),
+    ...(route.auth === 'session' || route.auth === 'owner' ? SIGNED_IN : []),
     ...(route.auth === 'admin' ? (['admin_only'] as const) : []),
     ...(route.body ? WITH_BODY : []),
     ...(route.query ? (['validation_failed'] as const) : []),
@@ -58,7 +59,7 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
   const { status, or, type, schema } = route.answer
   return {
     summary: route.summary,
-    security: route.auth === 'none' ? [] : [{ apiKey: [] }],
+    security: SECURITY[route.auth],
     parameters: [...pathParameters(route.path), ...queryParameters(route.query)],
     ...(route.body ? { requestBody: jsonBody(jsonSchema(route.body)) } : {}),
     ...(route.price ? { 'x-payment-info': { price: range(route.price), ...BY_X402 } } : {}),

@@ -2,13 +2,14 @@ import type { Pool } from 'pg'
 import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
 import { register } from '../../core/identity/agents.ts'
-import { createChallenge, type Site } from '../../core/identity/challenge.ts'
+import { type Challenge, createChallenge, type Site } from '../../core/identity/challenge.ts'
+import type { ContractWallets } from '../../core/identity/wallet-signature.ts'
 import type { Ledger } from '../../core/ledger/ledger.ts'
 import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import { type AnyRoute, route } from './route.ts'
 
 /** An address in any case; one in mixed case must have the right checksum (EIP-55). */
-const walletAddress = z
+export const walletAddress = z
   .string()
   .refine(
     (text) => isAddress(text, { strict: /[a-f]/.test(text) && /[A-F]/.test(text.slice(2)) }),
@@ -19,12 +20,17 @@ const walletAddress = z
   )
   .transform((text) => text.toLowerCase() as `0x${string}`)
 
-const signature = z
+export const nonce = z.string().min(16).max(64)
+
+export const signature = z
   .string()
-  .regex(/^0x[0-9a-fA-F]{130}$/, 'not a personal_sign signature: 0x and 130 hex digits')
+  .regex(
+    /^0x(?:[0-9a-fA-F]{130}|(?:[0-9a-fA-F]{2}){96,8192})$/,
+    'not a personal_sign signature: 0x and 130 hex digits; contracts may have 96 to 8,192 bytes',
+  )
   .transform((text) => text as `0x${string}`)
 
-const Challenge = z.object({
+export const ChallengeBody = z.object({
   nonce: z.string(),
   message: z.string().meta({ description: 'Sign exactly this text with personal_sign.' }),
   expires_at: z.iso.datetime(),
@@ -36,12 +42,29 @@ const Registered = z.object({
   wallet_address: z.string(),
 })
 
-export const registrationRoutes = (
-  pool: Pool,
-  ledger: Ledger,
-  limits: RateLimits,
-  site: Site,
-): readonly AnyRoute[] => [
+export const showChallenge = ({ nonce, message, expiresAt }: Challenge) => ({
+  nonce,
+  message,
+  expires_at: expiresAt.toISOString(),
+})
+
+/** What wallets sign, and who is asked whether they did. */
+export interface SigningPorts {
+  readonly pool: Pool
+  readonly ledger: Ledger
+  readonly limits: RateLimits
+  readonly site: Site
+  /** Undefined: a wallet that is a contract cannot sign here. */
+  readonly contracts: ContractWallets | undefined
+}
+
+export const registrationRoutes = ({
+  pool,
+  ledger,
+  limits,
+  site,
+  contracts,
+}: SigningPorts): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/register/challenge',
@@ -49,12 +72,14 @@ export const registrationRoutes = (
     auth: 'none',
     unlimited: true,
     query: z.strictObject({ wallet_address: walletAddress.optional() }),
-    answer: { status: 200, schema: Challenge },
+    answer: { status: 200, schema: ChallengeBody },
     faults: ['validation_failed', 'rate_limited'],
     handle: async ({ query, ip }) => {
       const { headers } = await limits.address(ip)
-      const { nonce, message, expiresAt } = await createChallenge(pool, site, query.wallet_address)
-      return { headers, body: { nonce, message, expires_at: expiresAt.toISOString() } }
+      return {
+        headers,
+        body: showChallenge(await createChallenge(pool, site, query.wallet_address)),
+      }
     },
   }),
   route({
@@ -66,7 +91,7 @@ export const registrationRoutes = (
     body: z.strictObject({
       wallet_address: walletAddress,
       signature,
-      nonce: z.string().min(16).max(64),
+      nonce,
     }),
     answer: { status: 201, schema: Registered },
     faults: [
@@ -76,21 +101,19 @@ export const registrationRoutes = (
       'nonce_expired',
       'validation_failed',
       'rate_limited',
+      ...(contracts ? (['chain_unavailable'] as const) : []),
     ],
     handle: async ({ body, ip }) => {
       const { headers } = await limits.registration(ip)
-      const made = await register(pool, ledger, {
-        wallet: body.wallet_address,
-        signature: body.signature,
-        nonce: body.nonce,
-      })
+      const { wallet_address: wallet, signature, nonce } = body
+      const made = await register(pool, ledger, { wallet, signature, nonce }, contracts)
       return {
         status: 201,
         headers,
         body: {
           api_key: made.apiKey,
           key_id: made.keyId,
-          wallet_address: getAddress(body.wallet_address),
+          wallet_address: getAddress(wallet),
         },
       }
     },

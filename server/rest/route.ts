@@ -1,7 +1,9 @@
 import type { z } from 'zod'
 import type { FaultCode } from '../../core/errors.ts'
 import { Fault } from '../../core/errors.ts'
+import type { Manager } from '../../core/identity/children.ts'
 import type { Caller } from '../../core/identity/keys.ts'
+import type { Session } from '../../core/identity/sessions.ts'
 import type { Micros } from '../../core/money.ts'
 
 /** A request to a REST route, with everything that the route declares already checked. */
@@ -12,8 +14,10 @@ export interface RestRequest<Body, Query> {
   readonly params: Readonly<Record<string, string>>
   readonly body: Body
   readonly query: Query
-  /** Set unless the route declares `auth: 'none'`. */
+  /** Who showed a key, where the route takes one. */
   readonly caller: Caller | undefined
+  /** Who is signed in, where the route takes that and no key was shown. */
+  readonly session: Session | undefined
   readonly header: (name: string) => string | undefined
 }
 
@@ -25,12 +29,17 @@ export interface RestReply {
 
 /** One REST route. The schemas that check it also describe it in the OpenAPI document. */
 export interface Route<Body = unknown, Query = unknown> {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** `/v1/services/{slug}` */
   readonly path: string
   readonly summary: string
-  /** `admin`: a key that the wallet of an administrator registered itself. */
-  readonly auth: 'none' | 'key' | 'admin'
+  /**
+   * `admin`: a key that the wallet of an administrator registered itself; `session`: somebody who
+   * is signed in; `owner`: a key, or somebody who is signed in.
+   */
+  readonly auth: 'none' | 'key' | 'admin' | 'session' | 'owner'
+  /** Takes a form of a page, beside JSON. */
+  readonly form?: boolean
   /** Alike for everybody: read by pages of other sites, kept for half a minute, known by ETag. */
   readonly shared?: boolean
   /** Not counted against the caller's network: it has a limit of its own, or must always answer. */
@@ -63,6 +72,18 @@ export function callerOf({ caller }: { readonly caller: Caller | undefined }): C
   if (!caller) throw new Fault('invalid_api_key')
   return caller
 }
+
+/** Who is signed in, on a route for those alone. */
+export function sessionOf({ session }: { readonly session: Session | undefined }): Session {
+  if (!session) throw new Fault('session_required')
+  return session
+}
+
+/** What the caller of a route for owners manages. */
+export const managerOf = (request: {
+  readonly caller: Caller | undefined
+  readonly session: Session | undefined
+}): Manager => (request.caller ? [request.caller.keyId] : sessionOf(request).principals)
 
 /**
  * Checks a body or query against its schema.

@@ -1,27 +1,23 @@
 import type { Middleware } from 'koa'
 import { Fault } from '../../core/errors.ts'
-import type { Caller, KeyRing } from '../../core/identity/keys.ts'
 import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import type { Standing } from '../../core/usage/standing.ts'
-import { readJson } from '../body.ts'
+import { readForm, readJson } from '../body.ts'
 import { header, requestIdOf, send } from '../exchange.ts'
 import { traceOf } from '../trace.ts'
 import { type AnyRoute, parse } from './route.ts'
+import { isAdmin, type VisitorPorts, visitorOf } from './visitor.ts'
 
-export interface RestPorts {
-  readonly keys: KeyRing
-  /** Wallets of administrators, in lower case. */
-  readonly admins: readonly string[]
+export interface RestPorts extends VisitorPorts {
   readonly limits: RateLimits
   readonly standing: Standing
-  /** What callers see as our address. */
-  readonly baseUrl: () => string
 }
 
 /** Checks what the route declares, and counts the caller, before its handler runs. */
 export const serveRest =
-  (route: AnyRoute, { keys, admins, limits, standing, baseUrl }: RestPorts): Middleware =>
+  (route: AnyRoute, ports: RestPorts): Middleware =>
   async (ctx) => {
+    const { admins, limits, standing, baseUrl } = ports
     const trace = traceOf(ctx)
     trace.route = route.path
     const params = (ctx['params'] as Record<string, string> | undefined) ?? {}
@@ -30,10 +26,8 @@ export const serveRest =
     }
     if (!URL.canParse(ctx.url, baseUrl())) throw new Fault('malformed_path')
     const url = new URL(`${ctx.path}${ctx.search}`, baseUrl()) // ours, whatever host was named
-    const authorization = header(ctx, 'authorization')
-    const caller = await trace.step('authenticate', () =>
-      route.auth === 'none' ? undefined : keys.authenticate(authorization ?? ''),
-    )
+    const visitor = await trace.step('authenticate', () => visitorOf(ctx, route, ports))
+    const { caller } = visitor
     trace.keyId = caller?.keyId
     const rate = await trace.step('limit', async () =>
       caller
@@ -42,8 +36,9 @@ export const serveRest =
           ? undefined
           : limits.address(ctx.ip),
     )
-    if (route.auth === 'admin' && !isAdmin(caller, admins)) throw new Fault('admin_only')
-    const body = route.body ? parse(route.body, (await readJson(ctx.req)) ?? {}) : undefined
+    if (route.auth === 'admin' && !isAdmin(visitor, admins)) throw new Fault('admin_only')
+    const read = route.form ? readForm : readJson
+    const body = route.body ? parse(route.body, (await read(ctx.req)) ?? {}) : undefined
     const query = route.query && parse(route.query, { ...ctx.query })
     const request = {
       requestId: requestIdOf(ctx),
@@ -53,6 +48,7 @@ export const serveRest =
       body,
       query,
       caller,
+      session: visitor.session,
       header: (name: string) => header(ctx, name),
     }
     const reply = await trace.step('handle', () => route.handle(request))
@@ -62,7 +58,3 @@ export const serveRest =
       body: reply.body,
     })
   }
-
-/** A key that another key made is for its holder's calls, and for nothing of the house. */
-const isAdmin = (caller: Caller | undefined, admins: readonly string[]): boolean =>
-  caller?.limits.length === 0 && admins.includes(caller.wallet ?? '')

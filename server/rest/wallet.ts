@@ -1,10 +1,11 @@
 import type { Pool } from 'pg'
 import { getAddress } from 'viem'
 import { z } from 'zod'
-import { type Clock, monthStart } from '../../core/clock.ts'
+import { type Clock, dayName, dayStart, daysBefore, monthStart } from '../../core/clock.ts'
+import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { json } from '../../core/money.ts'
-import { TIERS } from '../../core/usage/rate-limit.ts'
+import { TIERS, type Tier } from '../../core/usage/rate-limit.ts'
 import { balances, type CreditsPorts } from './credits.ts'
 import { type AnyRoute, callerOf, route } from './route.ts'
 
@@ -19,14 +20,39 @@ const Wallet = z.object({
   wallet_address: z.string().nullable(),
   balance_microdollars: amount,
   reserved_microdollars: amount,
-  rate_limit: z.object({ tier: z.enum(['free', 'paid']), requests_per_minute: z.int() }),
+  rate_limit: z.object({ tier: z.enum(['free', 'paid', 'custom']), requests_per_minute: z.int() }),
   free_calls: z.array(z.object({ service: z.string(), month: z.string(), remaining: z.int() })),
   spending: z.object({
     since: z.iso.datetime(),
+    until: z.iso.date().meta({ description: 'The last UTC day that is counted.' }),
     by_day: z.array(Spending.extend({ day: z.iso.date() })),
     by_service: z.array(Spending.extend({ service: z.string() })),
+    by_key: z.array(Spending.extend({ key_id: z.string() })),
   }),
 })
+
+const Query = z.strictObject({
+  from: z.iso.date().optional().meta({ description: 'First UTC day of the spending.' }),
+  to: z.iso.date().optional().meta({ description: 'Last one; left out: today.' }),
+})
+/** More than a year. */
+const DAYS_MAX = 366
+
+/** Whole UTC days; without `from`, the month of the last one up to it. */
+function rangeOf({ from, to }: z.infer<typeof Query>, now: Date) {
+  const until = dayStart(to === undefined ? now : new Date(to))
+  const since = from === undefined ? monthStart(until) : new Date(from)
+  if (since <= until && since >= daysBefore(until, DAYS_MAX)) return { since, until }
+  throw new Fault(
+    'validation_failed',
+    `from and to: ${DAYS_MAX} days at most, the first one first.`,
+  )
+}
+
+const rateOf = ({ ratePerMinute }: Caller, tier: Tier) =>
+  ratePerMinute === null
+    ? { tier, requests_per_minute: TIERS[tier] }
+    : { tier: 'custom', requests_per_minute: ratePerMinute }
 
 export const walletRoutes = (
   ports: Pick<CreditsPorts, 'pool' | 'standing'> & { readonly clock: Clock },
@@ -34,24 +60,24 @@ export const walletRoutes = (
   route({
     method: 'GET',
     path: '/v1/wallet/balance',
-    summary: 'Credits, this month’s spending by day and service, free calls, and rate limits.',
+    summary: 'Credits, spending by day, service and key, free calls, and the rate limit.',
     auth: 'key',
+    query: Query,
     answer: { status: 200, schema: Wallet },
     handle: async (request) => {
       const caller = callerOf(request)
       const { pool, standing, clock } = ports
-      const since = monthStart(clock.now())
-      const tier = await standing.tier(caller.credits)
+      const { since, until } = rangeOf(request.query, clock.now())
       return {
         body: {
           wallet_address: caller.wallet === null ? null : getAddress(caller.wallet),
           ...(await balances(ports, caller)),
-          rate_limit: { tier, requests_per_minute: TIERS[tier] },
+          rate_limit: rateOf(caller, await standing.tier(caller.credits)),
           free_calls: await freeCalls(pool, caller),
           spending: {
             since: since.toISOString(),
-            by_day: await spending(pool, caller, since, `to_char(at, 'YYYY-MM-DD')`, 'day'),
-            by_service: await spending(pool, caller, since, 'service', 'service'),
+            until: dayName(until),
+            ...(await spending(pool, caller, since, until)),
           },
         },
       }
@@ -60,7 +86,7 @@ export const walletRoutes = (
 ]
 
 /** What is left of the free calls that were granted to the caller this month. */
-async function freeCalls(pool: Pool, { principal }: Caller) {
+export async function freeCalls(pool: Pool, { principal }: Caller) {
   const { rows } = await pool.query<{ service: string; month: string; remaining: bigint }>(
     `SELECT split_part(a.code, ':', 4) AS service, split_part(a.code, ':', 5) AS month,
        b.balance AS remaining
@@ -72,23 +98,44 @@ async function freeCalls(pool: Pool, { principal }: Caller) {
   return rows.map((row) => ({ ...row, remaining: json(row.remaining) }))
 }
 
-async function spending(pool: Pool, caller: Caller, since: Date, group: string, name: string) {
-  const { rows } = await pool.query<{
-    group: string
-    calls: number
-    free: number
-    charged: bigint
-  }>(
-    `SELECT ${group} AS group, count(*)::integer AS calls,
-       (count(*) FILTER (WHERE source = 'free'))::integer AS free,
-       coalesce(sum(charged), 0)::bigint AS charged
-     FROM hub.call WHERE key_id = $1 AND at >= $2 GROUP BY 1 ORDER BY 1`,
-    [caller.keyId, since],
+/** A day, a service or a key, as the sets of the query have it. */
+interface SpendingRow {
+  readonly day: string | null
+  readonly service: string | null
+  readonly key: string | null
+  readonly calls: number
+  readonly free: number
+  readonly charged: bigint
+}
+
+/** Of this key and of all keys below it, each alone: who pays is another matter. */
+const SPENDING = `
+  WITH RECURSIVE family AS (
+    SELECT id FROM hub.api_key WHERE id = $1
+    UNION ALL SELECT k.id FROM family f JOIN hub.api_key k ON k.parent = f.id
   )
-  return rows.map((row) => ({
-    [name]: row.group,
-    calls: row.calls,
-    free_calls: row.free,
-    charged_microdollars: json(row.charged),
-  }))
+  SELECT to_char(c.at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, c.service, c.key_id AS key,
+    count(*)::integer AS calls,
+    (count(*) FILTER (WHERE c.source = 'free'))::integer AS free,
+    coalesce(sum(c.charged), 0)::bigint AS charged
+  FROM hub.call c JOIN family f ON f.id = c.key_id
+  WHERE c.at >= $2 AND c.at < $3::timestamptz + interval '1 day'
+  GROUP BY GROUPING SETS ((1), (2), (3)) ORDER BY 1, 2, 3`
+
+async function spending(pool: Pool, { keyId }: Caller, from: Date, to: Date) {
+  const { rows } = await pool.query<SpendingRow>(SPENDING, [keyId, from, to])
+  const by = (name: string, field: 'day' | 'service' | 'key') =>
+    rows
+      .filter((row) => row[field] !== null)
+      .map((row) => ({
+        [name]: row[field],
+        calls: row.calls,
+        free_calls: row.free,
+        charged_microdollars: json(row.charged),
+      }))
+  return {
+    by_day: by('day', 'day'),
+    by_service: by('service', 'service'),
+    by_key: by('key_id', 'key'),
+  }
 }

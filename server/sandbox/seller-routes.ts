@@ -2,24 +2,42 @@ import type { Context } from 'koa'
 
 /** One thing that the sample seller sells. */
 export interface SellerRoute {
+  readonly name: string
   readonly description: string
   /** Microdollars. */
   readonly price: bigint
   readonly answer: (ctx: Context) => unknown
+  /** Members of an OpenAPI operation. */
+  readonly input: Readonly<Record<string, unknown>>
+  /** JSON Schema. */
+  readonly output: Readonly<Record<string, unknown>>
 }
 
 const BODY_MAX = 10_000
 
 export const ROUTES: Readonly<Record<string, SellerRoute>> = {
   'GET /weather': {
+    name: 'Sample weather',
     description: 'The weather of a city. It is made up, and always the same.',
     price: 10_000n,
     answer: ({ query }) => weather(String(query['city'] ?? 'Lisbon')),
+    input: { parameters: [{ name: 'city', in: 'query', schema: { type: 'string' } }] },
+    output: {
+      type: 'object',
+      properties: {
+        city: { type: 'string' },
+        sky: { type: 'string' },
+        celsius: { type: 'integer' },
+      },
+    },
   },
   'POST /shout': {
+    name: 'Sample shout',
     description: 'Says your words back, louder.',
     price: 2_000n,
     answer: async (ctx) => ({ shouted: (await readText(ctx)).toUpperCase() }),
+    input: { requestBody: { content: { 'text/plain': { schema: { type: 'string' } } } } },
+    output: { type: 'object', properties: { shouted: { type: 'string' } } },
   },
 }
 

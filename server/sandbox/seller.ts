@@ -6,6 +6,7 @@ import { patience } from '../../core/clock.ts'
 import type { Hex } from '../../core/payments/asset.ts'
 import type { Facilitator } from '../../core/payments/facilitator.ts'
 import { createOffers } from '../../core/payments/offers.ts'
+import { sellerDocument } from './seller-document.ts'
 import { answerBadly, FAULTS, type Fault } from './seller-faults.ts'
 import { ROUTES } from './seller-routes.ts'
 import { demand, readPayment, requirementsOf, type Sale } from './seller-sale.ts'
@@ -32,7 +33,7 @@ export interface Seller {
 /**
  * Starts the sample seller: `GET /weather?city=` for $0.01 and `POST /shout` for $0.002, by x402
  * version 2. `?fault=<name>` makes one request go wrong in the way that `FAULTS` says, and
- * `?pay_to=<address>` has another address paid.
+ * `?pay_to=<address>` has another address paid. What it sells stands in `/openapi.json`.
  */
 export async function startSeller(options: SellerOptions): Promise<Seller> {
   const { facilitator, payTo, network, port = 0 } = options
@@ -45,6 +46,10 @@ export async function startSeller(options: SellerOptions): Promise<Seller> {
   const app = new Koa()
   app.silent = true
   app.use(async (ctx) => {
+    if (ctx.path === '/openapi.json') {
+      ctx.body = sellerDocument()
+      return
+    }
     const route = ROUTES[`${ctx.method} ${ctx.path}`]
     if (route === undefined) return
     const payee = isAddress(String(ctx.query['pay_to'])) ? (ctx.query['pay_to'] as Hex) : payTo

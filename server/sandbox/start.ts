@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
+import { openChainLogs } from '../../core/catalog/discovery/chain-logs.ts'
 import { openDatabase } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
 import type { SandboxHosts } from '../../core/egress/sandbox.ts'
@@ -114,11 +115,13 @@ function moneyOf(wallets: Wallets, rpcUrl: string, pool: Pool): Money {
   const facilitator = localFacilitator({ rpcUrl, key, network, pool, pollMs: 50 })
   return {
     chain: openChain({ rpcUrl, network }),
+    chainLogs: openChainLogs(rpcUrl),
     facilitator,
     gas: facilitator.gas,
     treasury: wallets.treasury.account.address,
     spend: wallets.spend.account,
     others: [wallets.gas.account.address],
+    faucet: (address, usdc) => fund(rpcUrl, address, { usdc }),
     finality: SANDBOX_FINALITY,
   }
 }

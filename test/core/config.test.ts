@@ -149,6 +149,39 @@ describe('the configuration', () => {
     )
   })
 
+  it('counts rate limits where all processes see them, unless there can be one alone', () => {
+    const store = (env: NodeJS.ProcessEnv) => readConfig(env).rateStore
+    expect(store({})).to.equal('memory')
+    expect(store({ HUB_WORKERS: '2' })).to.equal('database')
+    expect(store(PRODUCTION), 'there may be other machines').to.equal('database')
+    expect(store({ ...PRODUCTION, HUB_RATE_STORE: 'memory' })).to.equal('memory')
+    const redisUrl = 'redis://store:6379'
+    expect(store({ ...PRODUCTION, REDIS_URL: redisUrl })).to.deep.equal({ redisUrl })
+    const wrong = { HUB_RATE_STORE: 'memory', HUB_WORKERS: '2' }
+    expect(() => readConfig(wrong)).to.throw(
+      ConfigError,
+      /HUB_RATE_STORE=memory is for one process/,
+    )
+  })
+
+  it('gives load balancers time to notice in production, and nobody in the sandbox', () => {
+    expect(readConfig({}).drain).to.deep.equal({ delay: 0, grace: 30 })
+    expect(readConfig(PRODUCTION).drain).to.deep.equal({ delay: 5, grace: 30 })
+  })
+
+  it('goes past a pooler only where there is one', () => {
+    const direct = { DATABASE_DIRECT_URL: 'postgres://owner@db/hub' }
+    expect(() => readConfig(direct)).to.throw(ConfigError, /DATABASE_URL: set it too/)
+    expect(readConfig({ ...PRODUCTION, ...direct }).databaseDirectUrl).to.equal(
+      direct.DATABASE_DIRECT_URL,
+    )
+  })
+
+  it('knows the password of a URL by itself as a secret too', () => {
+    const { secrets } = readConfig({ DATABASE_URL: 'postgres://hub:a%20long%20one@db/hub' })
+    expect(secrets).to.include.members(['a%20long%20one', 'a long one'])
+  })
+
   it('lends plugins the secrets that are named for them', () => {
     const { secret } = readConfig({ HUB_SECRET_TENDERS: 's3cret', OTHER: 'no' })
     expect(secret('tenders')).to.equal('s3cret')

@@ -18,6 +18,7 @@ const caller = (more: Partial<Caller> = {}): Caller => {
     keyId: `key_${id}`,
     wallet: null,
     credits: { id, code, asset: 'USDC', shard: 0 },
+    ratePerMinute: null,
     limits: [],
     ...more,
   }

@@ -50,11 +50,13 @@ describe('the application', () => {
     end = () => pool.end()
     const app = createApp({
       routes,
+      mcp: (_, next) => next(),
       openapi: () => ({ openapi: '3.1.0' }),
       call: (request) => {
         asked.push(request)
         return call()
       },
+      pool,
       keys: new KeyRing(pool),
       admins: [],
       limits: new RateLimits(new MemoryWindows()),

@@ -48,9 +48,11 @@ function isPublicName(hostname: string): boolean {
   return hostname.includes('.') && !RESERVED.test(hostname)
 }
 
-/** An origin as its owner writes it: `https://api.acme.com`, or the bare host. */
+/** An origin as its owner writes it: `https://api.acme.com`, or the bare host, which means https. */
 export function canonicalOrigin(text: unknown, rules: UrlRules = {}): { origin: string } | Reason {
-  const full = typeof text === 'string' && !text.includes('://') ? `https://${text}` : text
+  const isBare = typeof text === 'string' && !text.includes('://')
+  const scheme = isBare && rules.sandboxHosts?.has(text) ? 'http' : 'https'
+  const full = isBare ? `${scheme}://${text}` : text
   const result = canonicalUrl(full, rules)
   return typeof result === 'string' ? result : { origin: new URL(result.url).origin }
 }

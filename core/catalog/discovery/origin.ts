@@ -133,6 +133,7 @@ function describedBy(operation: Json, info: Json): Described {
     provider: info['title'],
     inputSchema:
       inner(content, 'application/json')['schema'] ??
+      Object.values(content).find(isJson)?.['schema'] ??
       (Array.isArray(parameters) && parameters.length > 0 ? { parameters } : null),
     outputSchema: inner(answers, 'application/json')['schema'] ?? null,
   }

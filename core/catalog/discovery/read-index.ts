@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
-import { elapsedMs, sleep } from '../../clock.ts'
+import { sleep } from '../../clock.ts'
 import { EgressError } from '../../egress/errors.ts'
 import type { Egress } from '../../egress/http.ts'
 import { isJson } from '../../payments/terms.ts'
 import { RANK } from '../externals.ts'
+import { beginTurn, type Turn } from '../turn.ts'
 import type { UrlRules } from './canonical.ts'
 import { type IndexPage, readPage } from './envelope.ts'
 import { importPage, type JudgedRow } from './import.ts'
@@ -19,14 +20,12 @@ export interface IndexSource {
   readonly url: string
 }
 
-export interface ReadIndexPorts {
+export interface ReadIndexPorts extends Turn {
   readonly pool: Pool
   readonly egress: Egress
   readonly rules: UrlRules
   /** Seconds from the end of one pass to the next. @defaultValue an hour */
   readonly againSeconds?: number
-  /** Longest that one run reads, in ms; the next run goes on. @defaultValue 240000 */
-  readonly forMs?: number
   /** Waits before a page is asked for again, in ms. @defaultValue 1 s, 4 s */
   readonly retryMs?: readonly number[]
 }
@@ -72,9 +71,9 @@ export async function readIndex(
   ports: ReadIndexPorts,
   { name, url }: IndexSource,
 ): Promise<RunOutcome> {
-  const { pool, againSeconds = 3_600, forMs = 240_000 } = ports
+  const { pool, againSeconds = 3_600 } = ports
   const discovery = await openSource(pool, name)
-  const start = elapsedMs()
+  const isOver = beginTurn(ports, 200_000)
   let place: Place = { ...START, ...discovery.place }
   let { pages, rows } = discovery
   try {
@@ -90,7 +89,7 @@ export async function readIndex(
         return await end(pool, discovery, false, againSeconds)
       }
       place = next
-      if (elapsedMs() - start > forMs) return 'later'
+      if (isOver()) return 'later'
     }
   } catch (error) {
     if (!(error instanceof PageError)) throw error

@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
 import { decodeEventLog, parseAbi, toEventSelector } from 'viem'
-import { elapsedMs } from '../../clock.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import type { Hex } from '../../payments/asset.ts'
 import type { ExaminePorts } from '../examine.ts'
 import { RANK } from '../externals.ts'
 import { submit, submitOrigin } from '../submit.ts'
+import { beginTurn, type Turn } from '../turn.ts'
 import { readAgentFile, targetsOf } from './agent-file.ts'
 import type { ChainLog, ChainLogs } from './chain-logs.ts'
 import { importRows } from './import.ts'
@@ -24,7 +24,7 @@ const TOPICS = [
   toEventSelector('URIUpdated(uint256,string,address)'),
 ] as const
 
-export interface ReadRegistryPorts extends ExaminePorts {
+export interface ReadRegistryPorts extends ExaminePorts, Turn {
   readonly chainLogs: ChainLogs
   /** Where a new installation begins. */
   readonly fromBlock: bigint
@@ -32,8 +32,6 @@ export interface ReadRegistryPorts extends ExaminePorts {
   readonly depth: bigint
   /** Content ids of IPFS are put behind it. */
   readonly ipfsGateway: string
-  /** Longest that one run reads, in ms. @defaultValue 60000 */
-  readonly forMs?: number
 }
 
 /** Up to where the registry was read. */
@@ -66,8 +64,8 @@ const NODE_FAILED = 'The node of the chain did not answer.'
  * The place moves after each few events; an event that is read twice does no harm.
  */
 export async function readRegistry(ports: ReadRegistryPorts): Promise<{ readonly events: number }> {
-  const { pool, chainLogs, depth, forMs = 60_000 } = ports
-  const until = elapsedMs() + forMs
+  const { pool, chainLogs, depth } = ports
+  const isOver = beginTurn(ports, 60_000)
   const source = await openSource(pool, REGISTRY_SOURCE)
   const fresh: Place = { block: String(ports.fromBlock), index: 0, hash: null }
   let events = 0
@@ -75,12 +73,12 @@ export async function readRegistry(ports: ReadRegistryPorts): Promise<{ readonly
     let place = await settled(ports, { ...fresh, ...source.place })
     const last = (await chainLogs.head()).number - depth
     let span: bigint = SPAN.start
-    while (BigInt(place.block) <= last && elapsedMs() < until) {
+    while (BigInt(place.block) <= last && !isOver()) {
       const found = await eventsFrom(chainLogs, BigInt(place.block), last, span)
       const first = BigInt(place.block)
       const { index } = place
       const news = found.events.filter((one) => one.block > first || one.index >= index)
-      const read = await readEvents(ports, place, news, until)
+      const read = await readEvents(ports, place, news, isOver)
       events += read.events
       if (read.events < news.length) break
       const hash = (await chainLogs.hashOf(found.to)) ?? null
@@ -110,10 +108,10 @@ async function readEvents(
   ports: ReadRegistryPorts,
   place: Place,
   news: readonly AgentEvent[],
-  until: number,
+  isOver: () => boolean,
 ): Promise<{ readonly events: number }> {
   let events = 0
-  while (events < news.length && elapsedMs() < until) {
+  while (events < news.length && !isOver()) {
     const some = news.slice(events, events + EVENTS_AT_ONCE)
     await inOrderOfAgent(some, (event) => readAgent(ports, event))
     events += some.length

@@ -1,20 +1,19 @@
 import type { Pool } from 'pg'
 import { hexToBigInt, pad, toEventSelector } from 'viem'
-import { dayName, elapsedMs } from '../../clock.ts'
+import { dayName } from '../../clock.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import { type Hex, USDC_BASE } from '../../payments/asset.ts'
+import { beginTurn, type Turn } from '../turn.ts'
 import type { ChainLog, ChainLogs } from './chain-logs.ts'
 import { openSource, stopPass } from './sources.ts'
 
-export interface ReadTransfersPorts {
+export interface ReadTransfersPorts extends Turn {
   readonly pool: Pool
   readonly chainLogs: ChainLogs
   /** Addresses that settle payments of x402 for others, in lower case. */
   readonly facilitators: readonly string[]
   /** Blocks that may still be reorganised away. */
   readonly depth: bigint
-  /** Longest that one run reads, in ms. @defaultValue 30000 */
-  readonly forMs?: number
 }
 
 /**
@@ -48,14 +47,14 @@ const TRANSFERS_MAX = 2_000
  * state follows from it.
  */
 export async function readTransfers(ports: ReadTransfersPorts): Promise<void> {
-  const { pool, chainLogs, depth, forMs = 30_000 } = ports
-  const start = elapsedMs()
+  const { pool, chainLogs, depth } = ports
+  const isOver = beginTurn(ports, 30_000)
   const { place } = await openSource(pool, TRANSFERS_SOURCE)
   try {
     const { number, time } = await chainLogs.head()
     const last = number - depth
     let next = BigInt(String(place['block'] ?? (last > LOOK_BACK ? last - LOOK_BACK : 0n)))
-    while (next <= last && elapsedMs() - start < forMs) {
+    while (next <= last && !isOver()) {
       const to = next + SPAN - 1n < last ? next + SPAN - 1n : last
       // Base makes a block every two seconds; a day need not be told more exactly.
       const at = new Date(time.getTime() - Number(number - to) * 2_000)

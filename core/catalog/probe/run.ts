@@ -1,12 +1,13 @@
 import type { Pool } from 'pg'
-import { elapsedMs, sleep } from '../../clock.ts'
+import { sleep } from '../../clock.ts'
 import type { Egress } from '../../egress/http.ts'
 import type { ListingMethod } from '../externals.ts'
+import { beginTurn, type Turn } from '../turn.ts'
 import { probe } from './ask.ts'
 import { recordProbe } from './record.ts'
 import type { Robots } from './robots.ts'
 
-export interface ProberPorts {
+export interface ProberPorts extends Turn {
   readonly pool: Pool
   readonly egress: Egress
   readonly robots: Robots
@@ -21,8 +22,6 @@ export interface Pace {
   readonly gapMs: number
   /** Probes of one host in a round. */
   readonly perHost: number
-  /** Longest that a run takes, in ms. */
-  readonly forMs: number
 }
 
 export interface ProbeCount {
@@ -30,7 +29,7 @@ export interface ProbeCount {
   readonly up: number
 }
 
-const PACE: Pace = { hosts: 8, gapMs: 1_000, perHost: 30, forMs: 45_000 }
+const PACE: Pace = { hosts: 8, gapMs: 1_000, perHost: 30 }
 const ROUND = 400
 
 interface Due {
@@ -43,9 +42,9 @@ interface Due {
 /** Probes what is due, until nothing is or its time is over. Any number of processes may. */
 export async function probeDue(ports: ProberPorts): Promise<ProbeCount> {
   const pace = { ...PACE, ...ports.pace }
-  const until = elapsedMs() + pace.forMs
+  const isOver = beginTurn(ports, 45_000)
   let [probed, up] = [0, 0]
-  while (elapsedMs() < until) {
+  while (!isOver()) {
     const due = await takeDue(ports.pool)
     if (due.length === 0) break
     const hosts = [...Map.groupBy(due, ({ host }) => host).values()]
@@ -54,7 +53,7 @@ export async function probeDue(ports: ProberPorts): Promise<ProbeCount> {
       for (let own = hosts.shift(); own; own = hosts.shift()) {
         left.push(...own.slice(pace.perHost))
         for (const [nth, one] of own.slice(0, pace.perHost).entries()) {
-          if (elapsedMs() >= until) {
+          if (isOver()) {
             left.push(one)
             continue
           }

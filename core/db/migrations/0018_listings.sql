@@ -46,7 +46,7 @@ CREATE TABLE hub.listing (
 ) WITH (fillfactor = 80);
 CREATE INDEX listing_host ON hub.listing (host, url, method);
 CREATE INDEX listing_due ON hub.listing (next_probe_at) WHERE next_probe_at IS NOT NULL;
-CREATE INDEX listing_shown ON hub.listing (listed_at DESC, id) WHERE state IN ('active', 'degraded');
+CREATE INDEX listing_shown ON hub.listing (id) WHERE state IN ('active', 'degraded');
 
 -- ── Who owns it ─────────────────────────────────────────────────────────────────────────────
 
@@ -68,7 +68,7 @@ CREATE TABLE hub.listing_change (
   field text NOT NULL CHECK (field IN ('price', 'pay_to', 'network', 'schema', 'state')),
   before text,                             -- null: it was new
   after text NOT NULL,
-  verified boolean NOT NULL,               -- seen by a probe, not only claimed
+  verified boolean NOT NULL,               -- both were seen by probes, not only claimed
   at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX listing_change_listing ON hub.listing_change (listing, field, id DESC);
@@ -164,11 +164,11 @@ CREATE FUNCTION hub.listing_changed() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
 BEGIN
   INSERT INTO listing_change (listing, field, before, after, verified)
-    SELECT new.id, field, before, after, new.last_verified_at IS DISTINCT FROM old.last_verified_at
+    SELECT new.id, field, before, after, old.last_verified_at IS NOT NULL
     FROM (VALUES
       ('price', old.price::text, new.price::text), ('pay_to', old.pay_to, new.pay_to),
       ('network', old.network, new.network),
-      ('schema', md5(concat(old.input_schema, old.output_schema)),
+      ('schema', nullif(md5(concat(old.input_schema, old.output_schema)), md5('')),
         md5(concat(new.input_schema, new.output_schema))),
       ('state', concat_ws(': ', old.state, old.reason), concat_ws(': ', new.state, new.reason))
     ) c (field, before, after) WHERE before IS DISTINCT FROM after;

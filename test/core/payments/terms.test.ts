@@ -230,8 +230,8 @@ describe('terms that are taken', () => {
   })
 
   it('are flagged when somebody else is to be paid than before', () => {
-    expect(choose(v2([V2]), { knownPayTo: OTHER }).payToChanged).to.equal(true)
-    expect(choose(v2([V2]), { knownPayTo: PAY_TO.toLowerCase() }).payToChanged).to.equal(false)
+    expect(choose(v2([V2]), { knownPayTo: [OTHER] }).payToChanged).to.equal(true)
+    expect(choose(v2([V2]), { knownPayTo: [PAY_TO.toLowerCase()] }).payToChanged).to.equal(false)
   })
 
   it('cost exactly the maximum at most', () => {

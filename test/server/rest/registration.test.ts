@@ -97,12 +97,37 @@ describe('registration', () => {
     refused(await register(order), 409, 'nonce_used')
   })
 
-  it('refuses a signature of another wallet, of another message, or of nothing', async () => {
+  it('refuses a signature of another wallet or of another message (A046)', async () => {
     const [order, other] = [await signed(), await signed()]
     refused(await register({ ...order, signature: other.signature }), 401, SIGNATURE)
     refused(await register({ ...order, wallet_address: other.wallet_address }), 401, SIGNATURE)
-    refused(await register({ ...order, signature: `0x${'00'.repeat(65)}` }), 401, SIGNATURE)
-    refused(await register({ ...order, signature: `0x${'ff'.repeat(65)}` }), 401, SIGNATURE)
+    const flipped = order.signature.replace(/..$/, (v) => (v === '1b' ? '1c' : '1b'))
+    refused(await register({ ...order, signature: flipped }), 401, SIGNATURE)
+    expect((await register(order)).status, 'the nonce is still good').to.equal(201)
+  })
+
+  it('refuses what no key can have signed as what it is (A047)', async () => {
+    const order = await signed()
+    const curve = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141'
+    const [r, s, v] = [order.signature.slice(2, 66), order.signature.slice(66, 130), '1b']
+    const zero = '0'.repeat(64)
+    const malformed = [
+      ['0x', ''],
+      ['64 bytes', r + s],
+      ['66 bytes', `${r}${s}${v}00`],
+      ['r = 0', zero + s + v],
+      ['s = 0', r + zero + v],
+      ['r = n', curve + s + v],
+      ['s = n', r + curve + v],
+      ['v = 29', `${r}${s}1d`],
+      ['not hex', 'zz'.repeat(65)],
+      ['200 KB', '00'.repeat(100_000)],
+    ] as const
+    for (const [name, digits] of malformed) {
+      const told = await register({ ...order, signature: `0x${digits}` })
+      expect(told.body['code'], name).to.equal(INVALID)
+      expect(told.status, name).to.equal(422)
+    }
     expect((await register(order)).status, 'the nonce is still good').to.equal(201)
   })
 

@@ -1,0 +1,31 @@
+import type { ClientWallet, ExternalOrder } from './index.ts'
+import { type Answer, exchange, HubError } from './transport.ts'
+
+const TIMEOUT_MS = 120_000
+
+/**
+ * Buys from an x402 seller with the wallet itself, without a hub: asks, signs what is asked for
+ * once, and sends it once.
+ * @param payUpTo microdollars
+ * @throws HubError for the seller's refusal, and PaymentTermsError for terms that are not signed
+ */
+export async function payDirect(
+  { account }: ClientWallet,
+  order: ExternalOrder,
+  payUpTo: bigint,
+): Promise<Answer> {
+  const { origin, hostname: host, pathname, search } = new URL(order.url)
+  const route = { baseUrl: origin, timeoutMs: TIMEOUT_MS }
+  const { url: _, ...message } = order
+  const first = await exchange(route, `${pathname}${search}`, message)
+  if (first.status !== 402) return success(first)
+  const { payment } = await import('./pay.ts') // signing takes long to load
+  const paid = await payment(account, first, { host, maxAmount: payUpTo })
+  const headers = { ...message.headers, ...paid }
+  return success(await exchange(route, `${pathname}${search}`, { ...message, headers }))
+}
+
+function success(answer: Answer): Answer {
+  if (answer.status >= 200 && answer.status < 300) return answer
+  throw new HubError(answer.status, answer.body)
+}

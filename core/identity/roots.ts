@@ -1,0 +1,69 @@
+import type { Pool, PoolClient } from 'pg'
+import { inTransaction } from '../db/transaction.ts'
+import { Fault } from '../errors.ts'
+import { prefixedId } from '../ids.ts'
+import type { Ledger } from '../ledger/ledger.ts'
+import { creditsOf } from '../ledger/postings.ts'
+import { ADD_SECRET, generateKey, hashOf, type NewSecret, prefixOf } from './secret.ts'
+
+export interface Principal {
+  readonly id: string
+  readonly shard: number
+}
+
+export interface RootOrder {
+  readonly name?: string | null
+  readonly expiresAt?: Date | null
+}
+
+/** Of one principal, the revoked ones included: an account of the ledger is for ever. */
+const ROOTS_MAX = 1_000
+
+/**
+ * Makes a root: a key with credits of its own.
+ * @param guard runs in the transaction that makes it; what it throws undoes that
+ * @throws Fault `key_limit_reached` when the principal has too many
+ */
+export async function makeRoot(
+  pool: Pool,
+  ledger: Ledger,
+  { id, shard }: Principal,
+  { name = null, expiresAt = null }: RootOrder = {},
+  guard: (client: PoolClient) => Promise<void> = async () => {},
+): Promise<NewSecret> {
+  const keyId = prefixedId('key')
+  const apiKey = generateKey()
+  const credits = await ledger.open(creditsOf(keyId), 'USDC', { home: shard })
+  await inTransaction(pool, async (client) => {
+    await guard(client)
+    const { rowCount } = await client.query(
+      `INSERT INTO hub.api_key (id, principal, credits, name, expires_at)
+       SELECT $1, $2, $3, $4, $5 WHERE $6 > (SELECT count(*) FROM hub.api_key
+         WHERE principal = $2 AND parent IS NULL)`,
+      [keyId, id, credits.id, name, expiresAt, ROOTS_MAX],
+    )
+    if (rowCount !== 1) throw tooMany()
+    await client.query(ADD_SECRET, [hashOf(apiKey), keyId, prefixOf(apiKey)])
+  })
+  return { keyId, apiKey }
+}
+
+const tooMany = (): Fault =>
+  new Fault('key_limit_reached', `A wallet or account has ${ROOTS_MAX} keys at most.`, {
+    extras: { scope: 'roots' },
+  })
+
+/** The principal of a wallet, made when it is new. @param wallet in lower case */
+export async function principalOf(pool: Pool, wallet: string): Promise<Principal> {
+  await pool.query(
+    `INSERT INTO hub.principal (id, wallet_address, shard)
+     SELECT $1, $2, (hashtext($2) & 2147483647) % count(*) FROM ledger.head
+     ON CONFLICT (wallet_address) DO NOTHING`,
+    [prefixedId('prn'), wallet],
+  )
+  const { rows } = await pool.query<Principal>(
+    'SELECT id, shard FROM hub.principal WHERE wallet_address = $1',
+    [wallet],
+  )
+  return rows[0]!
+}

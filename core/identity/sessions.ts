@@ -1,0 +1,102 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Pool, PoolClient } from 'pg'
+import { prefixedId } from '../ids.ts'
+import type { Manager } from './children.ts'
+
+/** Somebody who is signed in. */
+export interface Session {
+  readonly id: string
+  /** The principal of the account. */
+  readonly person: string
+  readonly email: string
+  /** The person, and the wallets that are linked to the account. */
+  readonly principals: Manager
+}
+
+/** Where a session was opened, so that its owner knows it again. */
+export interface Place {
+  /** What the browser called itself. */
+  readonly agent: string
+  readonly network: string
+}
+
+export interface SessionInfo extends Place {
+  readonly id: string
+  readonly created_at: Date
+  readonly used_at: Date
+  readonly expires_at: Date
+}
+
+/** A new session; only the hash of its token is kept. */
+export interface Opened {
+  readonly id: string
+  /** For the cookie. */
+  readonly token: string
+}
+
+export const SESSION_DAYS = 30
+const AGENT_MAX = 200
+/** Of one person; the ones that were used least recently end. */
+const SESSIONS_MAX = 50
+
+export const digest = (token: string): Buffer => createHash('sha256').update(token).digest()
+
+/** Opens a session, in the transaction of `client`. */
+export async function openSession(
+  client: PoolClient,
+  person: string,
+  { agent, network }: Place,
+): Promise<Opened> {
+  const opened = { id: prefixedId('ses'), token: randomBytes(32).toString('base64url') }
+  await client.query(
+    `DELETE FROM hub.session WHERE person = $1 AND id NOT IN (SELECT id FROM hub.session
+       WHERE person = $1 ORDER BY used_at DESC LIMIT $2)`,
+    [person, SESSIONS_MAX - 1],
+  )
+  await client.query(
+    `INSERT INTO hub.session (id, hash, person, agent, network, expires_at)
+     VALUES ($1, $2, $3, $4, $5, now() + make_interval(days => $6))`,
+    [opened.id, digest(opened.token), person, agent.slice(0, AGENT_MAX), network, SESSION_DAYS],
+  )
+  return opened
+}
+
+/** Whose token this is; undefined for a session that ended, or never was. */
+export async function findSession(pool: Pool, token: string): Promise<Session | undefined> {
+  const { rows } = await pool.query<Session & { readonly stale: boolean }>(
+    `SELECT s.id, s.person, p.email, s.used_at < now() - interval '1 minute' AS stale,
+       ARRAY(SELECT s.person UNION ALL SELECT l.wallet FROM hub.wallet_link l
+         WHERE l.person = s.person) AS principals
+     FROM hub.session s JOIN hub.person p ON p.principal = s.person
+     WHERE s.hash = $1 AND s.expires_at > now()`,
+    [digest(token)],
+  )
+  const [row] = rows
+  if (!row) return undefined
+  const { stale, ...session } = row
+  if (stale) await pool.query('UPDATE hub.session SET used_at = now() WHERE id = $1', [session.id])
+  return session
+}
+
+/** Those of a person, the newest first. */
+export async function listSessions(pool: Pool, { person }: Session): Promise<SessionInfo[]> {
+  const { rows } = await pool.query<SessionInfo>(
+    `SELECT id, agent, network, created_at, used_at, expires_at FROM hub.session
+     WHERE person = $1 AND expires_at > now() ORDER BY created_at DESC, id`,
+    [person],
+  )
+  return rows
+}
+
+/**
+ * Ends sessions of a person, at once on every process.
+ * @param id one of them; left out: all
+ * @returns how many
+ */
+export async function endSessions(pool: Pool, { person }: Session, id?: string): Promise<number> {
+  const { rowCount } = await pool.query(
+    'DELETE FROM hub.session WHERE person = $1 AND ($2::text IS NULL OR id = $2)',
+    [person, id ?? null],
+  )
+  return rowCount ?? 0
+}

@@ -1,0 +1,33 @@
+import { decodePaymentResponseHeader, encodePaymentSignatureHeader } from '@x402/core/http'
+import type { PaymentPayload, PaymentRequired } from '@x402/core/types'
+
+/**
+ * x402 over MCP (x402 specification, transports-v2/mcp.md): what HTTP has in headers stands in the
+ * members of a tool call. The payment itself is the same, and is judged by the same code.
+ */
+const MCP_PAYMENT = 'x402/payment'
+const MCP_RECEIPT = 'x402/payment-response'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** The result of a tool call that was not paid: an error whose content is the offer. */
+export const paymentRequiredResult = (required: PaymentRequired) => ({
+  isError: true,
+  structuredContent: required,
+  content: [{ type: 'text' as const, text: JSON.stringify(required) }],
+})
+
+/** The payment of a tool call as the value of PAYMENT-SIGNATURE; undefined when there is none. */
+export function paymentHeaderOf(meta: Json | undefined): string | undefined {
+  const payment = meta?.[MCP_PAYMENT]
+  return payment === undefined ? undefined : encodePaymentSignatureHeader(payment as PaymentPayload)
+}
+
+/** A result with its receipt. @param header value of PAYMENT-RESPONSE */
+export const withReceipt = <Result extends object>(
+  result: Result & { readonly _meta?: Json },
+  header: string,
+): Result & { readonly _meta: Json } => ({
+  ...result,
+  _meta: { ...result._meta, [MCP_RECEIPT]: decodePaymentResponseHeader(header) },
+})

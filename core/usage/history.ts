@@ -1,0 +1,90 @@
+import type { Pool } from 'pg'
+
+/** What may be asked of a history. Instants are those of the booking. */
+export interface HistoryQuery {
+  readonly limit: number
+  /** Where the page before ended. */
+  readonly after?: HistoryPlace | undefined
+  /** Names of events, such as `call.settled`. */
+  readonly events?: readonly string[] | undefined
+  readonly service?: string | undefined
+  readonly from?: Date | undefined
+  readonly to?: Date | undefined
+}
+
+/** A place in a history: id, phase and kind of an entry. */
+export type HistoryPlace = readonly [id: string, phase: number, kind: number]
+
+/** What an entry did to the credits of a key. */
+export interface HistoryRow {
+  readonly id: string
+  readonly phase: number
+  readonly kind: number
+  readonly event: string
+  readonly at: Date
+  /** Microdollars, up or down. */
+  readonly change: bigint
+  /** What a call cost, of those that are settled. */
+  readonly charged: bigint | null
+  readonly endpoint: string | null
+  /** The other key of a transfer. */
+  readonly otherKey: string | null
+  /** On chain. */
+  readonly transaction: string | null
+  /** Why a person booked it, or why a call was given back. */
+  readonly reason: string | null
+}
+
+/** Kinds that touch credits in entries of others, as the index on them has it. */
+const VISITS = '31, 37, 40, 41'
+const WHERE = `($2::uuid IS NULL OR (j.id, j.phase, j.kind) < ($2, $3, $4))
+  AND ($6::text[] IS NULL OR k.event = ANY ($6)) AND ($7::text IS NULL OR e.service = $7)
+  AND j.at >= coalesce($8::timestamptz, '-infinity')
+  AND j.at < coalesce($9::timestamptz, 'infinity')`
+const ENTRIES = `SELECT j AS row, j.id, j.phase, j.kind, k.event,
+    e.service || ' ' || e.method || ' ' || e.path AS endpoint
+  FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind
+  LEFT JOIN hub.endpoint e ON e.id = j.endpoint`
+const NEWEST = 'ORDER BY j.id DESC, j.phase DESC, j.kind DESC LIMIT $5'
+
+const READ = `
+  SELECT n.id, n.phase, n.kind, n.event, (n.row).at, l.amount AS change, n.endpoint,
+    CASE WHEN n.phase = 2 THEN (n.row).amount END AS charged,
+    (SELECT split_part(a.code, ':', 3) FROM ledger.account a
+      WHERE n.kind = 31 AND a.id <> $1 AND a.id = ANY ((n.row).accounts)) AS "otherKey",
+    coalesce((n.row).meta ->> 'transaction', (n.row).meta ->> 'tx') AS transaction,
+    coalesce((n.row).meta ->> 'reason', (SELECT c.reason FROM hub.call c
+      WHERE (n.row).phase = 2 AND c.id = (n.row).id)) AS reason
+  FROM (
+    (${ENTRIES} WHERE j.owner = $1 AND ${WHERE} ${NEWEST})
+    UNION ALL
+    (${ENTRIES} WHERE j.accounts @> ARRAY[$1::bigint] AND j.kind IN (${VISITS})
+      AND j.owner <> $1 AND ${WHERE} ${NEWEST})
+  ) n
+  CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0)::bigint AS amount
+    FROM ledger.legs(n.row) WHERE account = $1) l
+  ORDER BY n.id DESC, n.phase DESC, n.kind DESC LIMIT $5`
+
+/**
+ * Every movement of the credits of a key, newest first.
+ * @param credits the account of the credits
+ */
+export async function readHistory(
+  pool: Pool,
+  credits: bigint,
+  { limit, after, events, service, from, to }: HistoryQuery,
+): Promise<HistoryRow[]> {
+  const [id = null, phase = null, kind = null] = after ?? []
+  const { rows } = await pool.query<HistoryRow>(READ, [
+    credits,
+    id,
+    phase,
+    kind,
+    limit,
+    events ?? null,
+    service ?? null,
+    from ?? null,
+    to ?? null,
+  ])
+  return rows
+}

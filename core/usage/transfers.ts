@@ -1,0 +1,135 @@
+import type { Pool } from 'pg'
+import { Fault } from '../errors.ts'
+import { type Challenge, createChallenge, findChallenge, type Site } from '../identity/challenge.ts'
+import type { Manager } from '../identity/children.ts'
+import { assertSigned, type ContractWallets } from '../identity/wallet-signature.ts'
+import { derivedUuid } from '../ids.ts'
+import type { Account } from '../ledger/events.ts'
+import type { AccountRef, Ledger } from '../ledger/ledger.ts'
+import { creditsOf } from '../ledger/postings.ts'
+import { decimal, type Micros, micros } from '../money.ts'
+
+/** Credits from one root of a wallet to another one. */
+export interface TransferOrder {
+  /** Ids of the keys. */
+  readonly from: string
+  readonly to: string
+  readonly amount: Micros
+}
+
+export interface Transferred extends TransferOrder {
+  /** Of the entry in the journal. */
+  readonly id: string
+  /** What the first key has left. */
+  readonly balance: Micros
+}
+
+/**
+ * Asks the wallet of two roots to sign for a transfer between them. Its signature is good for this
+ * transfer alone, once.
+ * @throws Fault `not_found` for keys that the manager does not manage; `validation_failed` for keys
+ *   that are no roots of one wallet
+ */
+export async function askToTransfer(
+  pool: Pool,
+  site: Site,
+  manager: Manager,
+  { from, to, amount }: TransferOrder,
+): Promise<Challenge> {
+  if (from === to) throw new Fault('validation_failed', 'These are the same key.')
+  const wallet = await walletOf(pool, manager, from, to)
+  return createChallenge(pool, site, wallet, {
+    purpose: 'transfer',
+    statement: `Move ${decimal(amount)} USD of credits from key ${from} to key ${to}.`,
+    terms: { from, to, amount: String(amount) },
+  })
+}
+
+interface Root {
+  readonly id: string
+  readonly wallet: `0x${string}` | null
+  readonly isRoot: boolean
+  readonly revoked: boolean
+  readonly frozen: boolean
+}
+
+/**
+ * A manager of one root may name another one of the same wallet: the wallet has to sign anyway.
+ * What a revoked key has left may be fetched from it.
+ */
+async function walletOf(pool: Pool, manager: Manager, from: string, to: string) {
+  const { rows } = await pool.query<Root>(
+    `SELECT k.id, p.wallet_address AS wallet, k.parent IS NULL AS "isRoot",
+       k.revoked_at IS NOT NULL AS revoked, k.frozen_at IS NOT NULL AS frozen
+     FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
+     WHERE k.id IN ($2, $3) AND k.principal IN (
+       SELECT m.principal FROM hub.api_key m WHERE m.id = ANY ($1) AND m.parent IS NULL
+       UNION ALL SELECT unnest($1::text[]))`,
+    [manager, from, to],
+  )
+  const payer = rows.find(({ id }) => id === from)
+  const payee = rows.find(({ id }) => id === to)
+  if (!payer || !payee || payee.revoked) throw new Fault('not_found', 'There are no such keys.')
+  if (payer.frozen || payee.frozen) throw new Fault('frozen_key')
+  const { wallet } = payer
+  if (wallet === null || wallet !== payee.wallet || !payer.isRoot || !payee.isRoot) {
+    throw new Fault('validation_failed', 'Credits move between two roots of one wallet alone.')
+  }
+  return wallet
+}
+
+/**
+ * Moves credits as a wallet has signed. The entry's id follows from the nonce, so that the same
+ * signature moves them once, however often it comes; then the first outcome is told again.
+ * @throws Fault `nonce_unknown`, `nonce_expired`, `invalid_signature`, `insufficient_credits`
+ */
+export async function transfer(
+  { pool, ledger }: { readonly pool: Pool; readonly ledger: Ledger },
+  signed: { readonly nonce: string; readonly signature: `0x${string}` },
+  contracts?: ContractWallets,
+): Promise<Transferred> {
+  const asked = await findChallenge(pool, signed.nonce, 'transfer')
+  if (asked.wallet === null) throw new Fault('nonce_unknown')
+  const { wallet, message } = asked
+  await assertSigned({ wallet, message, signature: signed.signature }, contracts)
+  const order = orderOf(asked.terms)
+  const [from, to] = await Promise.all([
+    ledger.account(creditsOf(order.from)),
+    ledger.account(creditsOf(order.to)),
+  ])
+  const id = derivedUuid(asked.expiresAt, `transfer:${signed.nonce}`)
+  if (asked.expired && !(await isBooked(pool, from, id))) throw new Fault('nonce_expired')
+  await book(ledger, { id, owner: from, to: to.code, amount: order.amount, wallet })
+  return { ...order, id, balance: await ledger.balance(from.code) }
+}
+
+async function isBooked(pool: Pool, { id: owner }: AccountRef, id: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    'SELECT FROM ledger.journal WHERE owner = $1 AND id = $2 AND phase = 0',
+    [owner, id],
+  )
+  return rowCount === 1
+}
+
+async function book(
+  ledger: Ledger,
+  entry: {
+    readonly id: string
+    readonly owner: AccountRef
+    readonly to: Account
+    readonly amount: Micros
+    readonly wallet: string
+  },
+): Promise<void> {
+  const { id, owner, to, amount, wallet } = entry
+  const event = { type: 'credits.transferred', from: owner.code, to, amount } as const
+  const outcome = await ledger.post(event, { owner, id, meta: { wallet } })
+  if (outcome === 'applied' || outcome === 'replayed') return
+  if (outcome !== 'insufficient_funds') throw new Error(`transfer ${id}: ${outcome}`)
+  throw new Fault('insufficient_credits', 'The first key has not so many credits free to spend.')
+}
+
+const orderOf = (terms: unknown): TransferOrder => {
+  const { from, to, amount } = terms as { from: string; to: string; amount: string }
+  return { from, to, amount: micros(BigInt(amount)) }
+}

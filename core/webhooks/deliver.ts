@@ -1,0 +1,148 @@
+import type { Pool } from 'pg'
+import { type Clock, elapsedMs } from '../clock.ts'
+import { EgressError } from '../egress/errors.ts'
+import type { Egress } from '../egress/http.ts'
+import type { EventData } from './events.ts'
+import type { WebhookSigner } from './sign.ts'
+
+export interface DeliveryPorts {
+  readonly pool: Pool
+  readonly egress: Egress
+  readonly signer: WebhookSigner
+  readonly clock: Clock
+}
+
+interface Due {
+  readonly webhook: string
+  readonly event: string
+  readonly url: string
+  readonly version: number
+  /** Whether the secret before signs too. */
+  readonly both: boolean
+  readonly type: string
+  readonly data: EventData
+  readonly at: Date
+}
+
+/** What came of an attempt; `error` is a code, null when it was taken. */
+interface Outcome {
+  readonly status: number | null
+  readonly error: string | null
+  readonly durationMs: number
+}
+
+const BATCH = 64
+/** At once to one receiver: one that is slow must not take the places of the others. */
+const EACH = 4
+/** For all of an attempt. The body of the answer says nothing: little of it is read. */
+const PATIENCE = { headersMs: 10_000, bodyMs: 5_000, totalMs: 10_000 } as const
+const ANSWER_BYTES = 16_384
+/** Of an attempt whose process died: then another one tries. */
+const LEASE_SECONDS = 60
+/** The next attempt comes after 5 s, 20 s, 80 s …, at most six hours, all give or take a quarter … */
+const BACK_OFF = '(0.75 + random() / 2) * least(21600, 5 * 4 ^ least(d.attempts - 1, 8))'
+/** … until the event is so old. */
+const GIVE_UP = `interval '1 day'`
+/** So long without a single success: then nobody is there. */
+const FAILING = `interval '3 days'`
+
+/**
+ * Delivers what is due, once or more often: receivers know a repetition by `webhook-id`.
+ * @returns how many attempts were made
+ */
+export async function deliverWebhooks(ports: DeliveryPorts): Promise<number> {
+  const due = await takeDue(ports.pool)
+  await Promise.all(
+    due.map(async (delivery) => {
+      await note(ports.pool, delivery, await attempt(ports, delivery))
+    }),
+  )
+  return due.length
+}
+
+/** Counts attempts before they are made, and keeps other processes off. */
+async function takeDue(pool: Pool): Promise<readonly Due[]> {
+  const { rows } = await pool.query<Due>(
+    `WITH waiting AS (
+       SELECT webhook, event, next_at,
+         row_number() OVER (PARTITION BY webhook ORDER BY next_at, event) AS place
+       FROM hub.webhook_delivery WHERE state = 'pending' AND next_at <= now()
+     ), due AS (
+       SELECT d.webhook, d.event FROM hub.webhook_delivery d
+       JOIN waiting w ON w.webhook = d.webhook AND w.event = d.event AND w.place <= $2
+       WHERE d.state = 'pending' AND d.next_at <= now()
+       ORDER BY d.next_at LIMIT $1 FOR UPDATE OF d SKIP LOCKED
+     )
+     UPDATE hub.webhook_delivery d
+     SET attempts = d.attempts + 1, next_at = now() + make_interval(secs => $3)
+     FROM due, hub.webhook w, hub.webhook_event e
+     WHERE d.webhook = due.webhook AND d.event = due.event
+       AND w.id = d.webhook AND e.id = d.event
+     RETURNING d.webhook, d.event, w.url, w.secret_version AS version,
+       coalesce(w.previous_until > now(), false) AS both, e.type, e.data, e.at`,
+    [BATCH, EACH, LEASE_SECONDS],
+  )
+  return rows
+}
+
+async function attempt({ egress, signer, clock }: DeliveryPorts, due: Due): Promise<Outcome> {
+  const { webhook, event, type, data, at, version } = due
+  const body = JSON.stringify({ type, timestamp: at.toISOString(), data })
+  const versions = due.both ? [version, version - 1] : [version]
+  const signed = signer.headersOf(webhook, versions, event, clock.now(), body)
+  const start = elapsedMs()
+  const done = (status: number | null, error: string | null): Outcome => ({
+    status,
+    error,
+    durationMs: Math.round(elapsedMs() - start),
+  })
+  try {
+    const { status } = await egress.request({
+      url: due.url,
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...signed },
+      body,
+      maxBytes: ANSWER_BYTES,
+      timeouts: PATIENCE,
+    })
+    return done(status, isTaken(status) ? null : 'status')
+  } catch (error) {
+    if (!(error instanceof EgressError)) throw error
+    const status = error.response?.status ?? null
+    // Who took it and talks on and on has taken it.
+    const taken = error.code === 'upstream_too_large' && status !== null && isTaken(status)
+    return done(status, taken ? null : error.code)
+  }
+}
+
+const isTaken = (status: number): boolean => status >= 200 && status < 300
+const GONE = 410
+
+/** Keeps what came of an attempt, and what follows for the webhook. */
+async function note(pool: Pool, { webhook, event }: Due, outcome: Outcome): Promise<void> {
+  const { status, error, durationMs } = outcome
+  await pool.query(
+    `WITH tried AS (
+       UPDATE hub.webhook_delivery d SET tried_at = now(), status = $3, error = $4,
+         duration_ms = $5, next_at = now() + make_interval(secs => ${BACK_OFF}),
+         state = CASE WHEN $4::text IS NULL THEN 'delivered'
+           WHEN $3 = ${GONE} OR d.at < now() - ${GIVE_UP} THEN 'failed' ELSE 'pending' END
+       WHERE d.webhook = $1 AND d.event = $2
+     )
+     UPDATE hub.webhook SET
+       failing_since = CASE WHEN $4::text IS NOT NULL THEN coalesce(failing_since, now()) END
+     WHERE id = $1 AND ($4::text IS NOT NULL OR failing_since IS NOT NULL)`,
+    [webhook, event, status, error, durationMs],
+  )
+  if (error === null) return
+  await pool.query(
+    `WITH ended AS (
+       UPDATE hub.webhook SET disabled_at = now(), disabled_reason = $3
+       WHERE id = $1 AND disabled_at IS NULL AND ($2 OR failing_since < now() - ${FAILING})
+       RETURNING id
+     )
+     UPDATE hub.webhook_delivery d SET state = 'failed' FROM ended
+     WHERE d.webhook = ended.id AND d.state = 'pending'`,
+    [webhook, status === GONE, status === GONE ? 'gone' : 'failing'],
+  )
+}

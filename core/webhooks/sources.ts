@@ -1,0 +1,50 @@
+import type { PoolClient } from 'pg'
+import type { Subscriber } from '../ledger/outbox/subscriber.ts'
+import { json } from '../money.ts'
+import type { LowBalance } from '../usage/low-balance.ts'
+import { emit } from './emit.ts'
+
+/** `balance.low`, in the transaction that noticed it. */
+export async function tellLowBalance(client: PoolClient, fall: LowBalance): Promise<void> {
+  const { rows } = await client.query<{ id: string; principal: string }>(
+    `SELECT id, principal FROM hub.api_key WHERE id = split_part($1, ':', 3)`,
+    [fall.account],
+  )
+  for (const { id, principal } of rows) {
+    await emit(client, principal, 'balance.low', {
+      key_id: id,
+      balance_microdollars: json(fall.balance),
+      threshold_microdollars: json(fall.threshold),
+    })
+  }
+}
+
+/**
+ * Entries by which money goes back to the credits of a key: 3 released, 4 expired, 20 a payment to
+ * a seller that was never taken, 29 reversed. Those of the last two bear the id of their call.
+ */
+const TELL = `
+  SELECT hub.emit(k.principal, 'call.refunded', jsonb_build_object('call_id', j.id, 'key_id', k.id,
+      'service', e.service, 'endpoint', e.method || ' ' || e.path,
+      'amount_microdollars', l.amount,
+      'reason', CASE j.kind WHEN 3 THEN 'failed' WHEN 4 THEN 'expired' WHEN 20 THEN 'never_taken'
+        ELSE 'reversed' END))
+  FROM ledger.journal j
+  JOIN ledger.account a ON a.id = j.owner AND j.asset = 1
+  JOIN hub.api_key k ON k.id = split_part(a.code, ':', 3)
+  LEFT JOIN ledger.journal c ON j.kind IN (20, 29) AND c.owner = j.owner AND c.id = j.id
+    AND c.phase = 2
+  LEFT JOIN hub.endpoint e ON e.id = coalesce(c.endpoint, j.endpoint)
+  CROSS JOIN LATERAL (SELECT sum(amount)::bigint AS amount FROM ledger.legs(j)
+    WHERE account = j.owner) l
+  WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (3, 4, 20, 29) AND l.amount > 0
+  ORDER BY j.seq`
+
+/** Tells of `call.refunded`, and keeps nothing. */
+export const refunds: Subscriber = {
+  name: 'webhook-refunds',
+  tables: [],
+  async handle(client, { shard, from, to, replay }) {
+    if (!replay) await client.query(TELL, [shard, from, to])
+  },
+}

@@ -1,0 +1,154 @@
+import type { Pool } from 'pg'
+import { Fault } from '../errors.ts'
+import type { Manager } from '../identity/children.ts'
+import { prefixedId } from '../ids.ts'
+import { type EventType, TEST_EVENT } from './events.ts'
+
+export interface WebhookInfo {
+  readonly id: string
+  readonly url: string
+  readonly events: readonly EventType[]
+  readonly secret_version: number
+  /** So long the secret before signs too. */
+  readonly previous_until: Date | null
+  readonly created_at: Date
+  readonly failing_since: Date | null
+  readonly disabled_at: Date | null
+  readonly disabled_reason: 'gone' | 'failing' | null
+}
+
+export interface Delivery {
+  readonly event: string
+  readonly type: string
+  readonly at: Date
+  readonly state: 'pending' | 'delivered' | 'failed'
+  readonly attempts: number
+  readonly next_at: Date
+  readonly tried_at: Date | null
+  readonly status: number | null
+  readonly error: string | null
+  readonly duration_ms: number | null
+}
+
+/** Of one wallet or account. */
+const WEBHOOKS_MAX = 20
+const COLUMNS = `id, url, events, secret_version, previous_until, created_at, failing_since,
+  disabled_at, disabled_reason`
+const OWN = 'principal = ANY ($1) AND id = $2'
+
+/** @throws Fault `key_limit_reached` when there are too many */
+export async function addWebhook(
+  pool: Pool,
+  principal: string,
+  order: { readonly url: string; readonly events: readonly EventType[] },
+): Promise<WebhookInfo> {
+  const { rows } = await pool.query<WebhookInfo>(
+    `INSERT INTO hub.webhook (id, principal, url, events) SELECT $1, $2, $3, $4
+     WHERE (SELECT count(*) FROM hub.webhook WHERE principal = $2) < $5 RETURNING ${COLUMNS}`,
+    [prefixedId('whk'), principal, order.url, order.events, WEBHOOKS_MAX],
+  )
+  if (rows[0]) return rows[0]
+  const detail = `There are ${WEBHOOKS_MAX} webhooks at most.`
+  throw new Fault('key_limit_reached', detail, { extras: { scope: 'webhooks' } })
+}
+
+/** Those of an owner's principals, the oldest first. */
+export async function listWebhooks(pool: Pool, owner: Manager): Promise<WebhookInfo[]> {
+  const { rows } = await pool.query<WebhookInfo>(
+    `SELECT ${COLUMNS} FROM hub.webhook WHERE principal = ANY ($1) ORDER BY created_at, id`,
+    [owner],
+  )
+  return rows
+}
+
+/** What may be changed. Enabled again, it hears of what happens from then on. */
+export interface WebhookChange {
+  readonly url?: string | undefined
+  readonly events?: readonly EventType[] | undefined
+  readonly enabled?: true | undefined
+}
+
+/** @throws Fault `not_found` */
+export async function changeWebhook(
+  pool: Pool,
+  owner: Manager,
+  id: string,
+  { url, events, enabled }: WebhookChange,
+): Promise<WebhookInfo> {
+  return one(
+    pool,
+    `UPDATE hub.webhook SET url = coalesce($3, url), events = coalesce($4, events),
+       disabled_at = CASE WHEN $5 THEN NULL ELSE disabled_at END,
+       disabled_reason = CASE WHEN $5 THEN NULL ELSE disabled_reason END,
+       failing_since = CASE WHEN $5 THEN NULL ELSE failing_since END
+     WHERE ${OWN} RETURNING ${COLUMNS}`,
+    [owner, id, url ?? null, events ?? null, enabled ?? false],
+  )
+}
+
+/** Takes its deliveries along. @throws Fault `not_found` */
+export async function deleteWebhook(pool: Pool, owner: Manager, id: string): Promise<void> {
+  await one(pool, `DELETE FROM hub.webhook WHERE ${OWN} RETURNING ${COLUMNS}`, [owner, id])
+}
+
+/**
+ * Gives it the next secret. The one before signs too for a while, and the one before that no more.
+ * @throws Fault `not_found`
+ */
+export async function rotateWebhook(
+  pool: Pool,
+  owner: Manager,
+  id: string,
+  overlapSeconds: number,
+): Promise<WebhookInfo> {
+  return one(
+    pool,
+    `UPDATE hub.webhook SET secret_version = secret_version + 1,
+       previous_until = now() + make_interval(secs => $3)
+     WHERE ${OWN} RETURNING ${COLUMNS}`,
+    [owner, id, overlapSeconds],
+  )
+}
+
+/**
+ * Sends it an event that means nothing.
+ * @returns the id of the event
+ * @throws Fault `not_found`, also for one that is disabled
+ */
+export async function testWebhook(pool: Pool, owner: Manager, id: string): Promise<string> {
+  const { rows } = await pool.query<{ event: string | null }>(
+    `SELECT hub.emit(principal, $3, '{"message":"It works."}', id) AS event
+     FROM hub.webhook WHERE ${OWN}`,
+    [owner, id, TEST_EVENT],
+  )
+  const event = rows[0]?.event
+  if (event) return event
+  throw new Fault('not_found', 'There is no such webhook that is enabled and takes deliveries.')
+}
+
+/** What it was sent, the newest first. @throws Fault `not_found` */
+export async function listDeliveries(
+  pool: Pool,
+  owner: Manager,
+  id: string,
+  limit: number,
+  after: string | undefined,
+): Promise<Delivery[]> {
+  await one(pool, `SELECT ${COLUMNS} FROM hub.webhook WHERE ${OWN}`, [owner, id])
+  const { rows } = await pool.query<Delivery>(
+    `SELECT d.event, e.type, d.at, d.state, d.attempts, d.next_at, d.tried_at, d.status, d.error,
+       d.duration_ms
+     FROM hub.webhook_delivery d JOIN hub.webhook_event e ON e.id = d.event
+     WHERE d.webhook = $1 AND ($3::text IS NULL OR (d.at, d.event) <
+       (SELECT l.at, l.event FROM hub.webhook_delivery l WHERE l.webhook = $1 AND l.event = $3))
+     ORDER BY d.at DESC, d.event DESC LIMIT $2`,
+    [id, limit, after ?? null],
+  )
+  return rows
+}
+
+async function one(pool: Pool, sql: string, values: readonly unknown[]): Promise<WebhookInfo> {
+  const { rows } = await pool.query<WebhookInfo>(sql, [...values])
+  if (!rows[0]) throw new Fault('not_found', 'There is no such webhook.')
+  return rows[0]
+}

@@ -1,0 +1,94 @@
+import type { Deadline, DeadlineKind } from '../model.ts'
+import { legalOffsets } from './zones.ts'
+
+const DATE = /^(\d{4})-(\d{2})-(\d{2})(Z|[+-]\d{2}:\d{2})?$/
+const TIME = /^(\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?$/
+const MINUTE = 60_000
+const DAY = 86_400_000
+/** The offsets on Earth: a time without one lies somewhere between. */
+const EARLIEST_OFFSET = 14 * 60
+const LATEST_OFFSET = -12 * 60
+
+interface Local {
+  /** The clock of the buyer, read as if it were UTC, in ms. */
+  readonly ms: number
+  readonly text: string
+  readonly hasTime: boolean
+}
+
+/**
+ * The deadline that a date and a time mean for a buyer in a country (ISO alpha-3).
+ * - Date and time with the same offset, or one of them with one: as published.
+ * - Offsets that differ: the one that is legal in the buyer's country on that day, else the time's.
+ * - No offset: that of the country where it has one alone, else none: nothing is invented.
+ *
+ * Undefined for what is no date.
+ */
+export function deadlineOf(
+  kind: DeadlineKind,
+  dateRaw: string | undefined,
+  timeRaw: string | undefined,
+  country: string | null,
+): Deadline | undefined {
+  const date = DATE.exec(dateRaw?.trim() ?? '')
+  if (!date) return undefined
+  const time = TIME.exec(timeRaw?.trim() ?? '')
+  const local = localOf(date, time)
+  if (!local) return undefined
+  const given = [time?.[4], date[4]].filter((offset) => offset !== undefined)
+  const offsets = given.map(minutesOf)
+  const legal = legalOffsets(country, local.ms)
+  const conflict = offsets.length === 2 && offsets[0] !== offsets[1]
+  const inferred = local.hasTime && offsets.length === 0 && legal.length === 1
+  const chosen = conflict
+    ? (legal.find((offset) => offsets.includes(offset)) ?? offsets[0])
+    : (offsets[0] ?? (inferred ? legal[0] : undefined))
+  const offset = local.hasTime ? chosen : undefined
+  const spelled = given[offsets.indexOf(offset ?? Number.NaN)]
+  return {
+    kind,
+    at: offset === undefined ? null : `${local.text}${spelled === 'Z' ? 'Z' : written(offset)}`,
+    local: local.text,
+    dateRaw: dateRaw ?? '',
+    timeRaw: timeRaw ?? null,
+    conflict,
+    suspect: offset !== undefined && legal.length > 0 && !legal.includes(offset),
+    inferred,
+    ...spanOf(local, conflict ? offsets : offset === undefined ? [] : [offset]),
+  }
+}
+
+function localOf(date: RegExpExecArray, time: RegExpExecArray | null): Local | undefined {
+  const [, year = '', month = '', day = ''] = date
+  const midnight = Date.parse(`${year}-${month}-${day}T00:00:00Z`)
+  if (Number.isNaN(midnight)) return undefined
+  const rolled = new Date(midnight).toISOString().slice(0, 10)
+  if (rolled !== `${year}-${month}-${day}`) return undefined // the 30th of February
+  if (!time) return { ms: midnight, text: rolled, hasTime: false }
+  const [, hours = '', minutes = '', seconds = '00'] = time
+  const isEndOfDay = hours === '24' && minutes === '00' && seconds === '00'
+  if ((Number(hours) > 23 && !isEndOfDay) || Number(minutes) > 59 || Number(seconds) > 59) {
+    return { ms: midnight, text: rolled, hasTime: false }
+  }
+  const ms = midnight + ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000
+  const full = new Date(ms).toISOString().slice(0, 19)
+  return { ms, text: full.endsWith(':00') ? full.slice(0, 16) : full, hasTime: true }
+}
+
+function spanOf({ ms, hasTime }: Local, offsets: readonly number[]) {
+  const from = offsets.length > 0 ? Math.max(...offsets) : EARLIEST_OFFSET
+  const to = offsets.length > 0 ? Math.min(...offsets) : LATEST_OFFSET
+  return { earliest: ms - from * MINUTE, latest: ms - to * MINUTE + (hasTime ? 0 : DAY) }
+}
+
+const minutesOf = (offset: string): number => {
+  if (offset === 'Z') return 0
+  const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4, 6))
+  return offset.startsWith('-') && minutes !== 0 ? -minutes : minutes
+}
+
+const written = (offset: number): string => {
+  const size = Math.abs(offset)
+  const pad = (value: number): string => String(value).padStart(2, '0')
+  return `${offset < 0 ? '-' : '+'}${pad((size - (size % 60)) / 60)}:${pad(size % 60)}`
+}

@@ -1,0 +1,105 @@
+import type { Amount, LotResult, Result, Winner } from '../model.ts'
+import type { Organisation } from './eforms-parties.ts'
+import { amountOf, decimal, distinct, WITHHELD } from './values.ts'
+import type { Node } from './xml.ts'
+
+type Organisations = ReadonlyMap<string, Organisation>
+
+/** What has become of the lots: who won, for how much, as far as it is told. */
+export function resultOf(extension: Node, organisations: Organisations): Result | null {
+  const result = extension.first('efac:NoticeResult')
+  if (!result) return null
+  const byId = (path: string) =>
+    new Map(result.all(path).map((node) => [node.text('cbc:ID') ?? '', node] as const))
+  const tables: Tables = {
+    contracts: byId('efac:SettledContract'),
+    tenders: byId('efac:LotTender'),
+    parties: byId('efac:TenderingParty'),
+    organisations,
+  }
+  return {
+    total: amountOf(result.first('cbc:TotalAmount')),
+    frameworkMax: amountOf(result.first('efbc:OverallMaximumFrameworkContractsAmount')),
+    lots: result.all('efac:LotResult').flatMap((node) => lotResultsOf(node, tables)),
+  }
+}
+
+interface Tables {
+  readonly contracts: ReadonlyMap<string, Node>
+  readonly tenders: ReadonlyMap<string, Node>
+  readonly parties: ReadonlyMap<string, Node>
+  readonly organisations: Organisations
+}
+
+function lotResultsOf(node: Node, tables: Tables): LotResult[] {
+  const winning = winningTenders(node, tables)
+  const code = node.text('cbc:TenderResultCode')
+  const told: Omit<LotResult, 'lotId'> = {
+    status: code === undefined || code === 'unpublished' ? null : code,
+    reason: node.text('efac:DecisionReason/efbc:DecisionReasonCode') ?? null,
+    winners: winnersOf(winning, tables),
+    value: sumOf(winning.map((t) => amountOf(t.first('cac:LegalMonetaryTotal/cbc:PayableAmount')))),
+    tenders: tendersReceived(node),
+  }
+  const lots = distinct(node.texts('efac:TenderLot/cbc:ID'))
+  return lots.length === 0 ? [{ lotId: null, ...told }] : lots.map((lotId) => ({ lotId, ...told }))
+}
+
+/** By the contracts of the result: its own list of tenders has all that were ranked. */
+function winningTenders(node: Node, { contracts, tenders }: Tables): Node[] {
+  const ids = distinct(
+    node
+      .texts('efac:SettledContract/cbc:ID')
+      .flatMap((id) => contracts.get(id)?.texts('efac:LotTender/cbc:ID') ?? []),
+  )
+  const own = new Set(node.texts('efac:LotTender/cbc:ID'))
+  const both = ids.filter((id) => own.size === 0 || own.has(id)) // a contract may be of many lots
+  return both.flatMap((id) => tenders.get(id) ?? [])
+}
+
+const winnersOf = (winning: readonly Node[], { parties, organisations }: Tables): Winner[] => {
+  const found = distinct(
+    winning
+      .flatMap((tender) => tender.texts('efac:TenderingParty/cbc:ID'))
+      .flatMap((id) => parties.get(id)?.texts('efac:Tenderer/cbc:ID') ?? []),
+  ).flatMap((id) => organisations.get(id) ?? [])
+  return found
+    .filter(({ natural, name }) => !natural && name !== '')
+    .map(({ name, country }) => ({ name, country }))
+}
+
+/** The sum of what is told, in one currency; withheld as soon as a part of it is. */
+function sumOf(amounts: readonly (Amount | null)[]): Amount | null {
+  const told = amounts.filter((amount) => amount !== null)
+  if (told.length === 0) return null
+  const [first] = told
+  if (told.length === 1) return first ?? null
+  if (told.some(({ amount }) => amount === null)) return WITHHELD
+  const currency = first?.currency ?? ''
+  if (told.some((amount) => amount.currency !== currency)) return null
+  return { amount: addDecimals(told.map(({ amount }) => amount ?? '0')), currency }
+}
+
+const SCALE = 20
+
+/** Exact: no float sees an amount. */
+export function addDecimals(amounts: readonly string[]): string {
+  const total = amounts.reduce((sum, amount) => sum + scaled(amount), 0n)
+  const digits = String(total).padStart(SCALE + 1, '0')
+  return decimal(`${digits.slice(0, -SCALE)}.${digits.slice(-SCALE)}`)
+}
+
+/** A decimal number as a whole number of 10^-20. */
+export function scaled(amount: string): bigint {
+  const [whole = '', part = ''] = amount.split('.')
+  return BigInt(`${whole}${part.padEnd(SCALE, '0').slice(0, SCALE)}`)
+}
+
+/** BT-759 for the kind of submission `tenders` (BT-760). */
+function tendersReceived(node: Node): number | null {
+  const statistics = node
+    .all('efac:ReceivedSubmissionsStatistics')
+    .find((each) => each.text('efbc:StatisticsCode') === 'tenders')
+  const count = Number(statistics?.text('efbc:StatisticsNumeric') ?? '-1')
+  return Number.isInteger(count) && count >= 0 ? count : null
+}

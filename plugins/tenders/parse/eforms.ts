@@ -1,0 +1,143 @@
+import { type Document, KINDS, type Kind, type Notice } from '../model.ts'
+import { changesOf } from './eforms-changes.ts'
+import { type LotContext, lotsOf } from './eforms-lots.ts'
+import { buyersOf, organisationsOf } from './eforms-parties.ts'
+import { cpvIn, frameworkMaxOf, placeOf, valueOf } from './eforms-project.ts'
+import { resultOf } from './eforms-result.ts'
+import { energyWordsIn } from './energy-words.ts'
+import { distinct, isTrue, numberOf, referenceOf, textsOf } from './values.ts'
+import { type Node, textOf, Unreadable, wholeText } from './xml.ts'
+
+const EXTENSION = 'ext:UBLExtensions/ext:UBLExtension/ext:ExtensionContent/efext:EformsExtension'
+
+/** Where notices of the first months of 2023 name themselves `change`. */
+const KIND_OF_TYPE: readonly (readonly [RegExp, Kind | 'bri'])[] = [
+  [/^(pin-only|pin-buyer|pin-rtl|pin-tran)$/, 'planning'],
+  [/^pmc$/, 'consultation'],
+  [/^(pin-cfc-|cn-|qu-sy|subco)/, 'competition'],
+  [/^veat$/, 'dir-awa-pre'],
+  [/^can-modif$/, 'cont-modif'],
+  [/^can-/, 'result'],
+  [/^compl$/, 'completion'],
+  [/^brin-/, 'bri'],
+]
+const KIND_OF_ROOT: Readonly<Record<string, Kind | 'bri'>> = {
+  PriorInformationNotice: 'planning',
+  ContractNotice: 'competition',
+  ContractAwardNotice: 'result',
+  BusinessRegistrationInformationNotice: 'bri',
+}
+
+export const isEforms = ({ namespace }: Node): boolean =>
+  /^(urn:oasis:names:specification:ubl:schema:xsd:(PriorInformation|Contract|ContractAward)Notice-2|http:\/\/data\.europa\.eu\/p27\/eforms-business-registration-information-notice\/1)$/.test(
+    namespace,
+  )
+
+/**
+ * What an eForms notice says; the places are the absolute XPaths of the SDK's fields.json, the same
+ * in all versions but for BT-13716.
+ */
+export function readEforms(root: Node): Document {
+  const extension = root.first(EXTENSION)
+  if (!extension) throw new Unreadable('unknown_schema', 'has no eForms extension')
+  const language = (root.text('cbc:NoticeLanguageCode') ?? 'eng').toLowerCase()
+  const organisations = organisationsOf(extension, language)
+  const buyers = buyersOf(root, organisations)
+  const lot: LotContext = { language, country: buyers[0]?.country ?? null }
+  const project = root.first('cac:ProcurementProject')
+  const process = root.first('cac:TenderingProcess')
+  const lots = lotsOf(root, lot)
+  const result = resultOf(extension, organisations)
+  const estimated = valueOf(project)
+  return {
+    ...identityOf(root, extension),
+    language,
+    ...kindOf(root, extension),
+    legalBasis: root.text('cbc:RegulatoryDomain') ?? null,
+    title: project ? textsOf(project.all('cbc:Name'), language) : [],
+    nature: project?.text('cbc:ProcurementTypeCode') ?? null,
+    buyers,
+    activities: distinct(
+      root.texts('cac:ContractingParty/cac:ContractingActivity/cbc:ActivityTypeCode'),
+    ),
+    place: placeOf(project),
+    cpv: cpvIn(project),
+    procedureType: process?.text('cbc:ProcedureCode') ?? null,
+    accelerated: (process?.all('cac:ProcessJustification/cbc:ProcessReasonCode') ?? []).some(
+      (code) => code.attributes['listName'] === 'accelerated-procedure' && isTrue(textOf(code)),
+    ),
+    estimated,
+    frameworkMax: frameworkMaxOf(project),
+    lots,
+    changes: changesOf(extension, language),
+    corrections: [],
+    result,
+    terminated: isTrue(process?.text('cbc:TerminatedIndicator')),
+    previous: previousOf(root),
+    energyWords: energyWordsIn(proseOf(root)),
+    currencies: currenciesOf({ estimated, lots, result }),
+  }
+}
+
+function identityOf(root: Node, extension: Node) {
+  const publication = extension.first('efac:Publication')
+  const dispatched = root.text('cbc:IssueDate')?.slice(0, 10)
+  return {
+    number: numberOf(publication?.text('efbc:NoticePublicationID')) ?? null,
+    ojs: publication?.text('efbc:GazetteID')?.replace(/^0+/, '') ?? null,
+    publishedOn: dayOf(publication?.text('efbc:PublicationDate')),
+    dispatchedAt: dayOf(dispatched) && `${dispatched}T${root.text('cbc:IssueTime') ?? ''}`,
+    schema: root.text('cbc:CustomizationID') ?? 'eforms',
+    noticeId: root.text('cbc:ID')?.toLowerCase() ?? null,
+    version: root.text('cbc:VersionID') ?? null,
+    procedureId: root.text('cbc:ContractFolderID')?.toLowerCase() ?? null,
+  }
+}
+
+const dayOf = (text: string | undefined): string | null =>
+  /^\d{4}-\d{2}-\d{2}/.exec(text ?? '')?.[0] ?? null
+
+function kindOf(root: Node, extension: Node): Pick<Notice, 'kind' | 'type' | 'subtype'> {
+  const code = root.first('cbc:NoticeTypeCode')
+  const type = code ? textOf(code) : ''
+  const listed = [...KINDS, 'bri' as const].find((kind) => kind === code?.attributes['listName'])
+  const kind =
+    listed ?? KIND_OF_TYPE.find(([form]) => form.test(type))?.[1] ?? KIND_OF_ROOT[root.name]
+  if (!kind) throw new Unreadable('unknown_schema', `notice type ${type}`)
+  const subtype = extension.text('efac:NoticeSubType/cbc:SubTypeCode') ?? null
+  return { kind, type, subtype }
+}
+
+/** OPP-090 and BT-125: of the procedure and of its lots. */
+const previousOf = (root: Node): string[] =>
+  distinct(
+    [
+      ...root.texts('cac:TenderingProcess/cac:NoticeDocumentReference/cbc:ID'),
+      ...root.texts(
+        'cac:ProcurementProjectLot/cac:TenderingProcess/cac:NoticeDocumentReference/cbc:ID',
+      ),
+    ].flatMap((text) => referenceOf(text) ?? []),
+  )
+
+/** Titles and descriptions, which are read for words of energy and not kept. */
+const proseOf = (root: Node): string =>
+  [
+    root.first('cac:ProcurementProject'),
+    ...root.all('cac:ProcurementProjectLot/cac:ProcurementProject'),
+  ]
+    .flatMap((project) => [
+      ...(project?.all('cbc:Name') ?? []),
+      ...(project?.all('cbc:Description') ?? []),
+    ])
+    .map(wholeText)
+    .join('\n')
+
+const currenciesOf = ({ estimated, lots, result }: Pick<Notice, 'estimated' | 'lots' | 'result'>) =>
+  distinct(
+    [
+      estimated,
+      ...lots.flatMap((lot) => [lot.estimated, lot.frameworkMax]),
+      result?.total,
+      ...(result?.lots.map(({ value }) => value) ?? []),
+    ].flatMap((amount) => amount?.currency ?? []),
+  )

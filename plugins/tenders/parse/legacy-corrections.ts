@@ -1,0 +1,58 @@
+import type { Correction, DeadlineKind, Value } from '../model.ts'
+import { deadlineOf } from './deadline.ts'
+import { amountOf, cpvOf } from './values.ts'
+import type { Node } from './xml.ts'
+
+/** Sections of the forms whose dates are ends of periods: II.3.x and IV.3.x in R2.0.8. */
+const DEADLINE = /^IV\.(2\.2|3\.4)\)?$/
+const VALUE = /^II\.(1\.5|2\.6|2\.1)\)?$/
+const CPV = /^II\.(1\.2|2\.2|1\.6)\)?$/
+
+/** What F14 says was, and now is: the sections that we compare, and no others. */
+export const correctionsOf = (form: Node, country: string | null, language: string): Correction[] =>
+  form.all('CHANGES/CHANGE').flatMap((change) => {
+    const section = (change.text('WHERE/SECTION') ?? '').replaceAll(/\s/g, '')
+    const lot = change.text('WHERE/LOT_NO')
+    const lotId = lot && /^\d{1,4}$/.test(lot) ? `LOT-${lot.padStart(4, '0')}` : null
+    const read = readerOf(section, country)
+    if (!read) return []
+    const [before, after] = [change.first('OLD_VALUE'), change.first('NEW_VALUE')].map(
+      (node) => (node && read.value(node)) ?? null,
+    )
+    return before || after
+      ? [{ field: read.field, lotId, before: before ?? null, after: after ?? null }]
+      : []
+  })
+
+interface Reader {
+  readonly field: Correction['field']
+  readonly value: (node: Node) => Value
+}
+
+function readerOf(section: string, country: string | null): Reader | undefined {
+  if (DEADLINE.test(section)) {
+    return { field: 'BT-131', value: (node) => instantOf('tenders', node, country) }
+  }
+  if (VALUE.test(section)) {
+    return { field: 'BT-27', value: (node) => amountIn(node) }
+  }
+  if (CPV.test(section)) {
+    return { field: 'BT-262', value: (node) => codeIn(node) }
+  }
+  return undefined
+}
+
+function instantOf(kind: DeadlineKind, node: Node, country: string | null): Value {
+  const deadline = deadlineOf(kind, node.text('DATE'), node.text('TIME'), country)
+  return deadline ? { type: 'instant', at: deadline.at, local: deadline.local } : null
+}
+
+function amountIn(node: Node): Value {
+  const amount = node.children.map((child) => amountOf(child)).find((found) => found !== null)
+  return amount && { type: 'amount', amount: amount.amount, currency: amount.currency }
+}
+
+function codeIn(node: Node): Value {
+  const code = cpvOf(node.first('CPV_MAIN/CPV_CODE')?.attributes['CODE'])
+  return code === undefined ? null : { type: 'code', code }
+}

@@ -1,0 +1,281 @@
+import type { Deadline, Document, Kind, Lot } from '../model.ts'
+import { countryOf } from './countries.ts'
+import { deadlineOf } from './deadline.ts'
+import { energyWordsIn } from './energy-words.ts'
+import { correctionsOf } from './legacy-corrections.ts'
+import { legacyResultOf } from './legacy-result.ts'
+import { amountOf, cleanText, cpvOf, distinct, linkOf, numberOf } from './values.ts'
+import { type Node, Unreadable, wholeText } from './xml.ts'
+
+/** Forms of TED XML (R2.0.8, R2.0.9) by the form type that eForms calls them by. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  F01: 'planning',
+  F02: 'competition',
+  F03: 'result',
+  F04: 'planning',
+  F05: 'competition',
+  F06: 'result',
+  F07: 'competition',
+  F08: 'planning',
+  F12: 'competition',
+  F13: 'result',
+  F14: 'competition',
+  F15: 'dir-awa-pre',
+  F20: 'cont-modif',
+  F21: 'competition',
+  F22: 'competition',
+  F23: 'competition',
+  F24: 'competition',
+  F25: 'result',
+  '16': 'planning',
+  '17': 'competition',
+  '18': 'result',
+}
+
+export const isLegacy = ({ name }: Node): boolean => name === 'TED_EXPORT'
+
+/** What a notice of TED XML says: the fields of F02, F03 and F14, and of others what they share. */
+export function readLegacy(root: Node): Document {
+  const coded = root.first('CODED_DATA_SECTION')
+  const data = coded?.first('NOTICE_DATA')
+  const forms = root.first('FORM_SECTION')?.children ?? []
+  const form = forms.find(({ attributes }) => attributes['CATEGORY'] === 'ORIGINAL') ?? forms[0]
+  if (!coded || !data || !form) throw new Unreadable('unknown_schema', 'has no form')
+  const type = form.attributes['FORM'] ?? form.name.replace(/_2014$/, '')
+  const kind = KINDS[type]
+  if (!kind) throw new Unreadable('unknown_schema', `form ${type}`)
+  const language = languageOf(form)
+  const body = form.first('CONTRACTING_BODY')
+  const object = form.first('OBJECT_CONTRACT')
+  const country = countryOf(data.first('ISO_COUNTRY')?.attributes['VALUE'])
+  const titles = object?.all('TITLE') ?? []
+  return {
+    number: numberOf(root.attributes['DOC_ID']) ?? numberOf(data.text('NO_DOC_OJS')) ?? null,
+    schema: root.attributes['VERSION'] ?? 'R2.0.9',
+    ...publicationOf(coded),
+    noticeId: null,
+    version: null,
+    procedureId: null,
+    kind,
+    type,
+    subtype: null,
+    legalBasis: legalBasisOf(form),
+    language,
+    title: titled(titles, root, language),
+    nature: object?.first('TYPE_CONTRACT')?.attributes['CTYPE']?.toLowerCase() ?? null,
+    buyers: buyersOf(body, country, root),
+    activities: activitiesOf(body),
+    place: { countries: country ? [country] : [], nuts: nutsIn(object) },
+    cpv: cpvOfNotice(data, object),
+    procedureType: coded.first('CODIF_DATA/PR_PROC')?.attributes['CODE'] ?? null,
+    accelerated: form.first('PROCEDURE/ACCELERATED_PROC') !== undefined,
+    estimated: amountOf(object?.first('VAL_ESTIMATED_TOTAL')),
+    frameworkMax: null,
+    lots: type === 'F14' ? [] : lotsOf(form, { language, country, coded }),
+    changes: type === 'F14' ? changesOf(form, language) : null,
+    corrections: type === 'F14' ? correctionsOf(form, country) : [],
+    result: legacyResultOf(form),
+    terminated: false,
+    previous: previousOf(form, data),
+    energyWords: energyWordsIn(object ? wholeText(object) : ''),
+    currencies: [],
+  }
+}
+
+const LANGUAGES: Readonly<Record<string, string>> = {
+  BG: 'bul',
+  CS: 'ces',
+  DA: 'dan',
+  DE: 'deu',
+  EL: 'ell',
+  EN: 'eng',
+  ES: 'spa',
+  ET: 'est',
+  FI: 'fin',
+  FR: 'fra',
+  GA: 'gle',
+  HR: 'hrv',
+  HU: 'hun',
+  IT: 'ita',
+  LT: 'lit',
+  LV: 'lav',
+  MT: 'mlt',
+  NL: 'nld',
+  PL: 'pol',
+  PT: 'por',
+  RO: 'ron',
+  SK: 'slk',
+  SL: 'slv',
+  SV: 'swe',
+}
+
+const languageOf = (form: Node): string => LANGUAGES[form.attributes['LG'] ?? ''] ?? 'eng'
+
+function publicationOf(coded: Node): Pick<Document, 'ojs' | 'publishedOn' | 'dispatchedAt'> {
+  const issue = coded.text('REF_OJS/NO_OJ')
+  const published = dayOf(coded.text('REF_OJS/DATE_PUB'))
+  return {
+    ojs: issue && published ? `${Number(issue)}/${published.slice(0, 4)}` : null,
+    publishedOn: published,
+    dispatchedAt: dayOf(coded.text('CODIF_DATA/DS_DATE_DISPATCH')),
+  }
+}
+
+/** `20210205` as `2021-02-05`. */
+const dayOf = (text: string | undefined): string | null => {
+  const [, year, month, day] = /^(\d{4})(\d{2})(\d{2})/.exec(text ?? '') ?? []
+  return year === undefined ? null : `${year}-${month}-${day}`
+}
+
+const legalBasisOf = (form: Node): string | null =>
+  form.first('LEGAL_BASIS')?.attributes['VALUE'] ?? null
+
+const text = (node: Node): string => cleanText(wholeText(node))
+
+/** Of the form; older ones have it only in what the publisher composed. */
+function titled(titles: readonly Node[], root: Node, language: string): Document['title'] {
+  const [own] = titles
+  if (own) return [{ lang: language, text: text(own) }]
+  const composed = root
+    .all('TRANSLATION_SECTION/ML_TITLES/ML_TI_DOC')
+    .find(({ attributes }) => LANGUAGES[attributes['LG'] ?? ''] === language)
+    ?.first('TI_TEXT')
+  return composed ? [{ lang: language, text: text(composed) }] : []
+}
+
+function buyersOf(body: Node | undefined, country: string | null, root: Node): Document['buyers'] {
+  const addresses = [
+    ...(body?.all('ADDRESS_CONTRACTING_BODY') ?? []),
+    ...(body?.all('ADDRESS_CONTRACTING_BODY_ADDITIONAL') ?? []),
+  ]
+  const buyers = addresses.map((node) => ({
+    name: cleanText(node.text('OFFICIALNAME') ?? ''),
+    id: node.text('NATIONALID') ?? null,
+    country: countryOf(node.first('COUNTRY')?.attributes['VALUE']) ?? country,
+    nuts: node.first('NUTS')?.attributes['CODE'] ?? null,
+  }))
+  if (buyers.length > 0) return buyers
+  const name = root.text('TRANSLATION_SECTION/ML_AA_NAMES/AA_NAME')
+  return name ? [{ name: cleanText(name), id: null, country, nuts: null }] : []
+}
+
+const ACTIVITIES: Readonly<Record<string, string>> = {
+  ELECTRICITY: 'electricity',
+  PRODUCTION_TRANSPORT_DISTRIBUTION_GAS_HEAT: 'gas-heat',
+  EXPLORATION_EXTRACTION_GAS_OIL: 'gas-oil',
+  EXPLORATION_EXTRACTION_COAL_OTHER_SOLID_FUEL: 'solid-fuel',
+}
+
+const activitiesOf = (body: Node | undefined): string[] =>
+  distinct(
+    [...(body?.all('CE_ACTIVITY') ?? []), ...(body?.all('CA_ACTIVITY') ?? [])].flatMap(
+      ({ attributes }) => {
+        const code = attributes['VALUE']
+        return code === undefined ? [] : [ACTIVITIES[code] ?? code.toLowerCase()]
+      },
+    ),
+  )
+
+const nutsIn = (object: Node | undefined): string[] =>
+  distinct(
+    (object?.all('OBJECT_DESCR/NUTS') ?? []).flatMap(({ attributes }) => attributes['CODE'] ?? []),
+  )
+
+function cpvOfNotice(data: Node, object: Node | undefined): Document['cpv'] {
+  const coded = data
+    .all('ORIGINAL_CPV')
+    .flatMap(({ attributes }) => cpvOf(attributes['CODE']) ?? [])
+  const main = cpvOf(object?.first('CPV_MAIN/CPV_CODE')?.attributes['CODE']) ?? coded[0] ?? null
+  return { main, additional: distinct(coded).filter((code) => code !== main) }
+}
+
+interface LotContext {
+  readonly language: string
+  readonly country: string | null
+  readonly coded: Node
+}
+
+/** Lots have no deadline of their own here: that of the procedure is each one's. */
+function lotsOf(form: Node, context: LotContext): Lot[] {
+  const described = form.all('OBJECT_CONTRACT/OBJECT_DESCR')
+  const deadlines = deadlinesOf(form, context)
+  const body = form.first('CONTRACTING_BODY')
+  const shared = {
+    deadlines,
+    documents: linkOf(body?.text('URL_DOCUMENT')),
+    documentsRestricted: body?.first('DOCUMENT_RESTRICTED') !== undefined,
+    submission: linkOf(body?.text('URL_PARTICIPATION')),
+    framework: form.first('PROCEDURE/FRAMEWORK') ? 'framework' : null,
+    dps: form.first('PROCEDURE/DPS') ? 'dps' : null,
+  }
+  const nature = form.first('OBJECT_CONTRACT/TYPE_CONTRACT')?.attributes['CTYPE']?.toLowerCase()
+  const lots = described.length > 0 ? described : [form.first('OBJECT_CONTRACT') ?? form]
+  return lots.map((node, at): Lot => {
+    const title = node.first('TITLE')
+    const codes = node
+      .all('CPV_ADDITIONAL/CPV_CODE')
+      .flatMap(({ attributes }) => cpvOf(attributes['CODE']) ?? [])
+    const estimated = amountOf(node.first('VAL_OBJECT'))
+    return {
+      id: `LOT-${(node.text('LOT_NO') ?? String(at + 1)).padStart(4, '0')}`,
+      title: title ? [{ lang: context.language, text: text(title) }] : [],
+      nature: nature ?? null,
+      cpv: { main: null, additional: distinct(codes) },
+      place: {
+        countries: context.country ? [context.country] : [],
+        nuts: distinct(node.all('NUTS').flatMap(({ attributes }) => attributes['CODE'] ?? [])),
+      },
+      estimated,
+      frameworkMax: null,
+      ...shared,
+    }
+  })
+}
+
+/** Of the form, else as the publisher coded it (`20210305 12:00`); tenders unless it says requests. */
+function deadlinesOf(form: Node, { country, coded }: LotContext): Deadline[] {
+  const procedure = form.first('PROCEDURE')
+  const own = deadlineOf(
+    procedure?.first('PT_OPEN') || !procedure?.first('DATE_RECEIPT_TENDERS')
+      ? 'tenders'
+      : kindIn(procedure),
+    procedure?.text('DATE_RECEIPT_TENDERS'),
+    procedure?.text('TIME_RECEIPT_TENDERS'),
+    country,
+  )
+  if (own) return [own]
+  const [date = '', time] = coded.text('CODIF_DATA/DT_DATE_FOR_SUBMISSION')?.split(' ') ?? []
+  return [deadlineOf('tenders', dayOf(date) ?? undefined, time, country)].filter(
+    (deadline) => deadline !== undefined,
+  )
+}
+
+/** In all but open procedures the date is that of requests to participate. */
+const kindIn = (procedure: Node): Deadline['kind'] =>
+  procedure.children.some(({ name }) =>
+    /^PT_(RESTRICTED|COMPETITIVE|NEGOTIATED_WITH|INNOVATION)/.test(name),
+  )
+    ? 'requests'
+    : 'tenders'
+
+function changesOf(form: Node, language: string): Document['changes'] {
+  const info = form.first('CHANGES/INFO_ADD')
+  const texts = form
+    .all('CHANGES/CHANGE')
+    .flatMap((change) => [change.first('OLD_VALUE/TEXT'), change.first('NEW_VALUE/TEXT')])
+    .concat(info)
+    .flatMap((node) => (node ? [{ lang: language, text: text(node) }] : []))
+  return {
+    reference: numberOf(form.text('COMPLEMENTARY_INFO/NOTICE_NUMBER_OJ')) ?? null,
+    reasons: [],
+    reasonTexts: [],
+    sections: [{ ids: [], texts, documents: false, documentsDate: null }],
+  }
+}
+
+const previousOf = (form: Node, data: Node): string[] =>
+  distinct(
+    [form.text('PROCEDURE/NOTICE_NUMBER_OJ'), ...data.texts('REF_NOTICE/NO_DOC_OJS')].flatMap(
+      (number) => numberOf(number) ?? [],
+    ),
+  )

@@ -1,0 +1,88 @@
+import type { Amount, Link, Text } from '../model.ts'
+import { type Node, textOf, wholeText } from './xml.ts'
+
+const TEXT_MAX = 4_000
+const EMAIL = /[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/gu
+/** Numbers that are said to be a telephone's; bare digits may be anything. */
+const TELEPHONE =
+  /((?:tel|t[ée]l[ée]?(?:ph|f)[\p{L}]{0,6}|phone|fax|mobil[\p{L}]{0,4}|gsm)[\s.:]{0,4})\+?[\d\s()/.-]{6,24}\d/giu
+
+/** White space made plain, e-mail addresses and telephone numbers taken out: persons' data. */
+export const cleanText = (text: string): string =>
+  text
+    .slice(0, TEXT_MAX)
+    .replaceAll(/[\s\u00a0]+/gu, ' ')
+    .trim()
+    .replaceAll(EMAIL, '[e-mail]')
+    .replaceAll(TELEPHONE, '$1[telephone]')
+
+/** The texts of elements in several languages, as they come. */
+export const textsOf = (nodes: readonly Node[], fallback: string): Text[] =>
+  nodes.flatMap((node) => {
+    const text = cleanText(wholeText(node))
+    const lang = (node.attributes['languageID'] ?? fallback).toLowerCase().slice(0, 3)
+    return text === '' ? [] : [{ lang, text }]
+  })
+
+export const WITHHELD = { amount: null, currency: null, withheld: true } as const
+
+/**
+ * An amount with its currency. A currency `unpublished`, or an amount below zero, says that there
+ * is one which is withheld; what is no number is no amount.
+ */
+export function amountOf(node: Node | undefined): Amount | null {
+  if (!node) return null
+  const text = textOf(node).replaceAll(/\s/g, '')
+  const currency = (node.attributes['currencyID'] ?? node.attributes['CURRENCY'] ?? '').trim()
+  if (currency.toLowerCase() === 'unpublished') return WITHHELD
+  if (!/^[+-]?\d{1,30}(?:\.\d{0,20})?$/.test(text)) return null
+  if (text.startsWith('-') && /[1-9]/.test(text)) return WITHHELD
+  if (!/^[A-Z]{3}$/.test(currency)) return null
+  return { amount: decimal(text), currency }
+}
+
+/** The one spelling of a decimal number: `00317500.00` is `317500`. */
+export function decimal(text: string): string {
+  const [whole = '', part = ''] = text.replace(/^[+-]/, '').split('.')
+  const rest = part.replace(/0+$/, '')
+  return `${whole.replace(/^0+(?=\d)/, '') || '0'}${rest === '' ? '' : `.${rest}`}`
+}
+
+/** A link of a notice: entities that were escaped twice are read, a missing scheme is added. */
+export function linkOf(text: string | undefined): Link | null {
+  const raw = text?.trim() ?? ''
+  if (raw === '' || raw.length > 2_048 || raw.includes('@')) return null
+  const plain = raw.replaceAll(/&amp;/gi, '&').replaceAll(/\s/g, '')
+  const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(plain) ? plain : `https://${plain}`
+  const parsed = URL.parse(url)
+  const isWeb = parsed !== null && /^https?:$/.test(parsed.protocol)
+  return isWeb && parsed.hostname.includes('.') ? { url, raw } : null
+}
+
+/** `00657639-2023` and `2023/S 208-657639` as `657639-2023`; undefined for what is neither. */
+export function numberOf(text: string | undefined): string | undefined {
+  const [, plain = '', plainYear = ''] = /^0*(\d{1,8})-(\d{4})$/.exec(text?.trim() ?? '') ?? []
+  if (plain !== '') return Number(plain) > 0 ? `${Number(plain)}-${plainYear}` : undefined
+  const [, year, ordinal] = /^(\d{4})\/S \d{1,3}-0*(\d{1,8})$/.exec(text?.trim() ?? '') ?? []
+  return year === undefined ? undefined : `${Number(ordinal)}-${year}`
+}
+
+const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
+const NOTICE_VERSION = new RegExp(`^(${UUID})-(\\d{2})$`, 'i')
+
+/** A reference by its shape, since the name of its scheme lies: a number, or UUID-NN. */
+export function referenceOf(text: string | undefined): string | null {
+  const version = NOTICE_VERSION.exec(text?.trim() ?? '')
+  if (version) return `${version[1]!.toLowerCase()}-${version[2]}`
+  return numberOf(text) ?? null
+}
+
+/** Each once, in the order in which they first come. */
+export const distinct = <T>(values: readonly T[]): T[] => [...new Set(values)]
+
+/** A CPV code without its check digit; undefined for what is none. */
+export const cpvOf = (text: string | undefined): string | undefined =>
+  /^(\d{8})(?:-\d)?$/.exec(text?.trim() ?? '')?.[1]
+
+/** xs:boolean, where `1` is true too. */
+export const isTrue = (text: string | undefined): boolean => text === 'true' || text === '1'

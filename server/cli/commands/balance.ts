@@ -1,0 +1,46 @@
+import { type Context, keyed } from '../context.ts'
+import { dollars, table } from '../terminal.ts'
+
+interface Spending {
+  readonly calls: number
+  readonly free_calls: number
+  readonly charged_microdollars: number
+}
+interface Balance {
+  readonly wallet_address: string | null
+  readonly balance_microdollars: number
+  readonly reserved_microdollars: number
+  readonly rate_limit: { readonly tier: string; readonly requests_per_minute: number }
+  readonly free_calls: readonly { readonly service: string; readonly remaining: number }[]
+  readonly spending: { readonly by_service: readonly (Spending & { readonly service: string })[] }
+}
+
+export async function balance(context: Context): Promise<void> {
+  const { terminal, hub } = context
+  const { body } = await (await keyed(context)).balance()
+  const told = body as unknown as Balance
+  await terminal.result({ hub, ...body }, () => text(told).join('\n'))
+}
+
+function text(told: Balance): string[] {
+  const { rate_limit: rate, free_calls: free, spending } = told
+  const reserved = told.reserved_microdollars
+  const lines = [
+    `credits   ${dollars(BigInt(told.balance_microdollars))}` +
+      (reserved > 0 ? ` and ${dollars(BigInt(reserved))} reserved by calls under way` : ''),
+    `wallet    ${told.wallet_address ?? '(an account without one)'}`,
+    `limit     ${rate.requests_per_minute} requests a minute (${rate.tier})`,
+  ]
+  if (free.length > 0) {
+    const left = free.map(({ service, remaining }) => `${service} ${remaining}`)
+    lines.push(`free      ${left.join(', ')} calls left this month`)
+  }
+  const rows = spending.by_service.map((each) => [
+    each.service,
+    String(each.calls),
+    String(each.free_calls),
+    dollars(BigInt(each.charged_microdollars)),
+  ])
+  if (rows.length > 0) lines.push('', table(['this month', 'calls', 'free', 'charged'], rows))
+  return lines
+}

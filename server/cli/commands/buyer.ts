@@ -1,0 +1,86 @@
+import { payDirect } from '../../../core/client/direct.ts'
+import { type Answer, type CallOptions, HubError } from '../../../core/client/index.ts'
+import { type Context, isSandbox, keyed } from '../context.ts'
+import { Failure } from '../failure.ts'
+import { dollars } from '../terminal.ts'
+import { openWallet } from '../wallet.ts'
+import { pairsOf } from './call.ts'
+import type { Target } from './target.ts'
+
+interface Call {
+  readonly target: Target
+  readonly input: unknown
+  readonly query: readonly string[]
+  readonly options: CallOptions
+}
+
+export interface BuyerFlags {
+  readonly pay?: string
+  readonly keystore?: string
+}
+
+const WAYS = ['auto', 'credits', 'x402']
+const UNPAID: ReadonlySet<string> = new Set(['insufficient_credits', 'payment_required'])
+
+/**
+ * Makes calls and sees to it that they are paid: by the key's free calls and credits, and where
+ * those do not suffice by a payment of the wallet, if the user agrees.
+ */
+export async function buyerOf(
+  context: Context,
+  flags: BuyerFlags,
+): Promise<(call: Call) => Promise<Answer>> {
+  const { pay = 'auto' } = flags
+  if (!WAYS.includes(pay)) throw new Failure('usage', `Not a way to pay: ${pay}`, WAYS.join(', '))
+  const client = pay === 'x402' ? undefined : await keyed(context)
+  return async (call) => {
+    if (!client) return byWallet(context, call, flags)
+    try {
+      return await send(client, call)
+    } catch (error) {
+      const isUnpaid = error instanceof HubError && UNPAID.has(error.code)
+      if (!isUnpaid || pay === 'credits' || call.options.dryRun) throw error
+      if (!(await agrees(context, error))) throw error
+      return byWallet(context, call, flags)
+    }
+  }
+}
+
+const send = (client: ReturnType<Context['client']>, { target, input, query, options }: Call) =>
+  target.kind === 'native'
+    ? client.call(target.slug, target.path, input, { ...options, method: target.method })
+    : client.external(orderOf(target, input, query, options), { ...options, headers: {} })
+
+const orderOf = (
+  { url, method }: Extract<Target, { kind: 'external' }>,
+  body: unknown,
+  query: readonly string[],
+  { headers = {} }: CallOptions,
+) => {
+  const address = new URL(url)
+  for (const [name, value] of Object.entries(pairsOf(query)))
+    address.searchParams.append(name, value)
+  return { url: address.href, method, headers, ...(body === undefined ? {} : { body }) }
+}
+
+/** Only a person can agree to spend the wallet's money; agents say `--pay x402`. */
+async function agrees({ terminal }: Context, { body }: HubError): Promise<boolean> {
+  const price = Number(body['price_microdollars'] ?? Number.NaN)
+  if (!terminal.asks || !Number.isSafeInteger(price)) return false
+  const question = `No credits are left. Pay ${dollars(BigInt(price))} from your wallet, by x402?`
+  return (await terminal.confirm(question)) === true
+}
+
+async function byWallet(context: Context, call: Call, { keystore }: BuyerFlags): Promise<Answer> {
+  const { target, input, query, options } = call
+  const wallet = await openWallet(context, await isSandbox(context), keystore)
+  if (!wallet) {
+    throw new Failure('error', 'There is no wallet to pay with.', 'Make one with `hub register`.')
+  }
+  const payUpTo = options.maxPrice ?? 0n
+  if (target.kind === 'external')
+    return payDirect(wallet, orderOf(target, input, query, options), payUpTo)
+  const { idempotencyKey: _, ...keyless } = options // the payment itself is what is not repeated
+  const payer = context.client({ wallet })
+  return payer.call(target.slug, target.path, input, { ...keyless, method: target.method, payUpTo })
+}

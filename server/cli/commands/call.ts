@@ -1,0 +1,156 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { text as textOf } from 'node:stream/consumers'
+import { type Answer, type CallOptions, newIdempotencyKey } from '../../../core/client/index.ts'
+import type { Context } from '../context.ts'
+import { Failure } from '../failure.ts'
+import { dollars } from '../terminal.ts'
+import { buyerOf } from './buyer.ts'
+import { priceOf } from './search.ts'
+import { type Target, targetOf } from './target.ts'
+
+export interface CallFlags {
+  readonly method?: string
+  readonly data?: string
+  readonly header?: readonly string[]
+  readonly query?: readonly string[]
+  readonly maxPrice?: string
+  readonly dryRun?: boolean
+  readonly idempotencyKey?: string
+  readonly pay?: string
+  readonly keystore?: string
+  readonly output?: string
+  readonly include?: boolean
+}
+
+/** Calls a native service, an external API, or a tool that was added by name. */
+export async function callCommand(context: Context, name: string, flags: CallFlags): Promise<void> {
+  const { terminal } = context
+  const body = await bodyOf(flags.data)
+  const target = await targetOf(context, name, flags.method, body !== undefined)
+  const maxPrice = flags.maxPrice ? priceOf(flags.maxPrice) : context.settings.maxPrice
+  const idempotencyKey = flags.idempotencyKey ?? newIdempotencyKey()
+  const headers = headersOf(flags.header)
+  const options = { maxPrice, idempotencyKey, dryRun: flags.dryRun === true, headers }
+  await agreeOnPrice(context, target, options)
+  const buyer = await buyerOf(context, flags)
+  const input = target.kind === 'native' ? nativeInput(target, flags.query, body) : body
+  const work = buyer({ target, input, query: flags.query ?? [], options })
+  const answer = await terminal.during(`Calling ${name}`, work)
+  if (flags.dryRun) return terminal.result(answer.body, () => JSON.stringify(answer.body, null, 2))
+  await tell(context, answer, flags, idempotencyKey)
+}
+
+/** A person is asked before a call that costs more than is usual for them. */
+async function agreeOnPrice(
+  { terminal, settings }: Context,
+  { price }: Target,
+  { maxPrice, dryRun }: Pick<CallOptions, 'maxPrice' | 'dryRun'>,
+): Promise<void> {
+  if (price === undefined || dryRun) return
+  if (maxPrice !== undefined && price > maxPrice) {
+    throw new Failure(
+      'declined',
+      `It costs ${dollars(price)}, and your limit is ${dollars(maxPrice)}. Nothing was paid.`,
+      `Call again with --max-price ${dollars(price).slice(1)}`,
+      { code: 'price_exceeds_max', details: { charged_microdollars: 0 } },
+    )
+  }
+  if (price <= settings.confirmAbove) return
+  const answer = await terminal.confirm(`It costs up to ${dollars(price)}. Call it?`)
+  if (answer === false) throw new Failure('declined', 'Nothing was called or paid.')
+}
+
+async function tell(
+  { terminal }: Context,
+  answer: Answer,
+  { output, include }: CallFlags,
+  idempotencyKey: string,
+): Promise<void> {
+  const one = (name: string) => answer.headers[name]?.toString()
+  const facts = {
+    status: answer.status,
+    charged_microdollars: Number(answer.charged),
+    source: answer.source ?? null,
+    call_id: answer.callId ?? null,
+    idempotency_key: idempotencyKey,
+    receipt: one('x-receipt') ?? null,
+  }
+  if (output !== undefined) await writeFile(output, answer.bytes)
+  if (terminal.json) {
+    const body = output === undefined ? valueOf(answer) : { file: output }
+    return terminal.result({ ...facts, body }, () => '')
+  }
+  if (include)
+    for (const [name, value] of Object.entries(answer.headers))
+      terminal.note(`${name}: ${String(value)}`)
+  if (output === undefined) await terminal.raw(shown(answer))
+  terminal.note(
+    terminal.style('dim', `charged ${dollars(answer.charged)} (${answer.source ?? 'nothing'})`),
+  )
+}
+
+/** JSON for people, indented; anything else as it came. */
+function shown({ bytes, headers, body }: Answer): Uint8Array {
+  const isJson = /json/.test(String(headers['content-type']))
+  if (!isJson || !process.stdout.isTTY) return bytes
+  return Buffer.from(`${JSON.stringify('value' in body ? body['value'] : body, null, 2)}\n`)
+}
+
+function valueOf({ bytes, headers }: Answer): unknown {
+  const text = bytes.toString('utf8')
+  if (!/json/.test(String(headers['content-type']))) return text
+  return JSON.parse(text)
+}
+
+/** `@file`, `-` for standard input, else the data itself: JSON where it is, text otherwise. */
+async function bodyOf(data: string | undefined): Promise<unknown> {
+  if (data === undefined) return undefined
+  const text =
+    data === '-'
+      ? await textOf(process.stdin)
+      : data.startsWith('@')
+        ? await fileText(data.slice(1))
+        : data
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+async function fileText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (cause) {
+    throw new Failure('usage', `Cannot read ${path}.`, undefined, { cause })
+  }
+}
+
+function headersOf(lines: readonly string[] = []): Record<string, string> {
+  return Object.fromEntries(
+    lines.map((line) => {
+      const split = line.indexOf(':')
+      if (split < 1)
+        throw new Failure('usage', `Not a header: ${line}`, "Such as -H 'Accept: text/csv'")
+      return [line.slice(0, split).trim().toLowerCase(), line.slice(split + 1).trim()]
+    }),
+  )
+}
+
+/** A GET takes its input from `--query`, or from the members of the data. */
+function nativeInput({ method }: Target, query: readonly string[] = [], body: unknown): unknown {
+  if (method !== 'GET' && method !== 'DELETE') return body
+  const members = typeof body === 'object' && body !== null ? body : {}
+  return { ...members, ...pairsOf(query) }
+}
+
+export function pairsOf(query: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    query.map((pair) => {
+      const split = pair.indexOf('=')
+      if (split < 1)
+        throw new Failure('usage', `Not a query parameter: ${pair}`, 'Such as -q country=DEU')
+      return [pair.slice(0, split), pair.slice(split + 1)]
+    }),
+  )
+}

@@ -1,0 +1,36 @@
+import { type Context, keyed } from '../context.ts'
+import { dollars, table } from '../terminal.ts'
+import { limitOf } from './search.ts'
+
+interface Item {
+  readonly id: string
+  readonly event: string
+  readonly at: string
+  readonly change_microdollars: number
+  readonly endpoint: string | null
+}
+
+/** Every movement of the key's credits, newest first. */
+export async function history(
+  context: Context,
+  { limit, cursor }: { readonly limit?: string; readonly cursor?: string },
+): Promise<void> {
+  const query = new URLSearchParams({ limit: String(limitOf(limit)), ...(cursor && { cursor }) })
+  const { body } = await (await keyed(context)).send(`/v1/credits/history?${query}`)
+  const { data, next_cursor: next } = body as unknown as {
+    readonly data: readonly Item[]
+    readonly next_cursor: string | null
+  }
+  await context.terminal.result(body, () => {
+    if (data.length === 0) return 'Nothing has moved yet.'
+    const rows = data.map((item) => [
+      item.at.replace('T', ' ').slice(0, 19),
+      item.event,
+      dollars(BigInt(item.change_microdollars)),
+      item.endpoint ?? '',
+      item.id,
+    ])
+    const more = next ? `\n\nMore: --cursor ${next}` : ''
+    return `${table(['at (UTC)', 'event', 'change', 'endpoint', 'id'], rows)}${more}`
+  })
+}

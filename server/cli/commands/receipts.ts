@@ -1,0 +1,51 @@
+import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
+import { type Context, keyed } from '../context.ts'
+import { Failure } from '../failure.ts'
+
+interface Jwk extends JsonWebKey {
+  readonly kid?: string
+}
+
+/** Checks a receipt against the public keys of the hub, here: the hub is not asked whether it is true. */
+export async function verifyReceipt(context: Context, given: string): Promise<void> {
+  const receipt = given.includes('.') ? given.trim() : await receiptOf(context, given)
+  const [head = '', payload = '', signature = '', ...rest] = receipt.split('.')
+  const header = parse(head)
+  const claims = parse(payload)
+  if (header === undefined || claims === undefined || rest.length > 0) {
+    throw new Failure('usage', 'Not a receipt: a compact JWS, or the id of a call.')
+  }
+  if (header['alg'] !== 'EdDSA') throw new Failure('error', 'The receipt has another algorithm.')
+  const { body } = await context.client().send('/.well-known/jwks.json')
+  const { keys } = body as unknown as { readonly keys: readonly Jwk[] }
+  const jwk = keys.find(({ kid }) => kid === header['kid'])
+  if (!jwk) throw new Failure('error', `${context.hub} has no key ${String(header['kid'])}.`)
+  const key = createPublicKey({ key: jwk, format: 'jwk' })
+  const isValid = verify(
+    null,
+    Buffer.from(`${head}.${payload}`),
+    key,
+    Buffer.from(signature, 'base64url'),
+  )
+  if (!isValid)
+    throw new Failure('error', 'The signature is not that of the hub.', undefined, {
+      code: 'invalid_receipt',
+    })
+  await context.terminal.result({ valid: true, kid: header['kid'], claims }, () =>
+    [`Valid: signed by ${context.hub}.`, JSON.stringify(claims, null, 2)].join('\n'),
+  )
+}
+
+async function receiptOf(context: Context, call: string): Promise<string> {
+  const { body } = await (await keyed(context)).send(`/v1/calls/${encodeURIComponent(call)}`)
+  if (typeof body['receipt'] === 'string') return body['receipt']
+  throw new Failure('error', `The call ${call} has no receipt.`)
+}
+
+function parse(part: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,68 @@
+import type { Context } from '../context.ts'
+import { Failure } from '../failure.ts'
+import { serviceOf } from './show.ts'
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/** What is to be called. */
+export type Target = { readonly method: Method; readonly price?: bigint | undefined } & (
+  | { readonly kind: 'native'; readonly slug: string; readonly path: string }
+  | { readonly kind: 'external'; readonly url: string }
+)
+
+/**
+ * Finds out what a name means: a tool that was added, an address, or `slug/path`.
+ * @param asked the method, if the user named one
+ * @throws Failure
+ */
+export async function targetOf(
+  context: Context,
+  name: string,
+  asked: string | undefined,
+  hasBody: boolean,
+): Promise<Target> {
+  const tool = (await context.store.tools())[name]
+  if (tool && tool.hub !== context.hub) {
+    const hint = `Call it with --hub ${tool.hub}, or add it again.`
+    throw new Failure('usage', `${name} was added for the hub ${tool.hub}.`, hint)
+  }
+  const address = tool?.target ?? name
+  const method = methodOf(asked ?? tool?.method)
+  if (/^https?:\/\//i.test(address)) {
+    return { kind: 'external', url: address, method: method ?? (hasBody ? 'POST' : 'GET') }
+  }
+  return native(context, address, method)
+}
+
+async function native(
+  context: Context,
+  address: string,
+  method: Method | undefined,
+): Promise<Target> {
+  const [, slug = '', path = '/'] = /^\/?([a-z0-9-]+)(\/.*)?$/.exec(address) ?? []
+  if (slug === '') {
+    const hint = 'A service is slug/path, such as analysis/sentiment; others are https://…'
+    throw new Failure('usage', `Neither a service nor an address nor a tool: ${address}`, hint)
+  }
+  const service = await serviceOf(context, slug)
+  const there = service.endpoints.filter((each) => each.path === path)
+  const found = method ? there.find((each) => each.method === method) : there[0]
+  if (found) {
+    const price = BigInt(found.price_microdollars)
+    return { kind: 'native', slug, path, method: found.method as Method, price }
+  }
+  const known = service.endpoints.map((each) => `${each.method} ${slug}${each.path}`)
+  throw new Failure(
+    'usage',
+    `${slug} has no ${method ?? ''} ${path}.`,
+    `It has: ${known.join(', ')}`,
+  )
+}
+
+function methodOf(text: string | undefined): Method | undefined {
+  if (text === undefined) return undefined
+  const method = text.toUpperCase()
+  if (METHODS.includes(method)) return method as Method
+  throw new Failure('usage', `Not a method: ${text}`, `One of ${METHODS.join(', ')}`)
+}

@@ -1,0 +1,79 @@
+import { HubError } from '../../../core/client/index.ts'
+import { decimal } from '../../../core/money.ts'
+import { type Context, keyed } from '../context.ts'
+import { Failure } from '../failure.ts'
+import type { Tool } from '../store.ts'
+import { table } from '../terminal.ts'
+import { targetOf } from './target.ts'
+
+export interface AddFlags {
+  readonly name?: string
+  readonly method?: string
+  readonly description?: string
+}
+
+const NAME = /^[a-z][a-z0-9-]{0,39}$/
+
+/** Saves a service under a name of the user's own: then `hub call NAME`. */
+export async function add(context: Context, address: string, flags: AddFlags): Promise<void> {
+  const { store, terminal, hub } = context
+  const name = flags.name ?? nameOf(address)
+  if (!NAME.test(name)) {
+    throw new Failure('usage', `Not a name: ${name}`, 'Lower-case letters, digits and hyphens.')
+  }
+  const tools = await store.tools()
+  const known = tools[name]
+  if (known && known.target !== address) {
+    throw new Failure('usage', `${name} is ${known.target} already.`, 'Take another --name.')
+  }
+  const target = await targetOf(context, address, flags.method, false)
+  const price = target.price ?? (await externalPrice(context, address, target.method))
+  const tool: Tool = {
+    target: address,
+    method: target.method,
+    hub,
+    ...(price === undefined ? {} : { price_usd: decimal(price) }),
+    ...(flags.description && { description: flags.description }),
+  }
+  await store.keepTools({ ...tools, [name]: tool })
+  await terminal.result({ name, ...tool }, () => `Added ${name}. Call it: hub call ${name}`)
+}
+
+/** What the seller asks now. @throws HubError when the hub would not pay it */
+async function externalPrice(context: Context, url: string, method: string) {
+  const client = await keyed(context)
+  try {
+    const { body } = await client.external({ url, method }, { dryRun: true })
+    const price = body['price_microdollars']
+    return typeof price === 'number' ? BigInt(price) : undefined
+  } catch (error) {
+    // The price is known, and only the money is missing.
+    const price = error instanceof HubError ? error.body['price_microdollars'] : undefined
+    if (typeof price !== 'number') throw error
+    return BigInt(price)
+  }
+}
+
+/** `https://api.weather.example/v1` is `weather`. */
+function nameOf(address: string): string {
+  if (!URL.canParse(address)) return address.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-|-$/g, '')
+  const parts = new URL(address).hostname.split('.').filter((part) => !/^(www|api)$/.test(part))
+  return (parts.length > 1 ? parts.at(-2) : parts[0])?.toLowerCase() ?? 'tool'
+}
+
+/** The tools that were added. */
+export async function tools({ store, terminal }: Context): Promise<void> {
+  const known = Object.entries(await store.tools())
+  await terminal.result(Object.fromEntries(known), () => {
+    if (known.length === 0) return 'No tools yet: hub add https://… saves one.'
+    const rows = known.map(([name, tool]) => [name, tool.method, tool.target, tool.price_usd ?? ''])
+    return table(['name', '', 'address', 'usd'], rows)
+  })
+}
+
+export async function forget({ store, terminal }: Context, name: string): Promise<void> {
+  const { [name]: gone, ...rest } = await store.tools()
+  if (!gone) throw new Failure('usage', `There is no tool ${name}.`, 'See `hub tools`.')
+  await store.keepTools(rest)
+  await terminal.result({ forgotten: name }, () => `Forgot ${name}.`)
+}

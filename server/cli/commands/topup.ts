@@ -1,0 +1,100 @@
+import { HubError, newIdempotencyKey } from '../../../core/client/index.ts'
+import { type Micros, usd } from '../../../core/money.ts'
+import { type Context, isSandbox } from '../context.ts'
+import { Failure } from '../failure.ts'
+import { dollars } from '../terminal.ts'
+import { openWallet } from '../wallet.ts'
+
+/** Less costs more in gas and patience than it is worth. */
+const MIN = usd('5')
+const POLL_MS = 2_000
+const PATIENCE_MS = 120_000
+
+export interface TopupFlags {
+  readonly keystore?: string
+  readonly purchaseId?: string
+}
+
+/** Buys credits with USDC of the wallet, by one signature. */
+export async function topup(context: Context, amountText: string, flags: TopupFlags) {
+  const { terminal, store, hub, client } = context
+  const amount = amountOf(amountText)
+  const apiKey = await store.apiKey()
+  const sandbox = await isSandbox(context)
+  const wallet = await openWallet(context, sandbox, flags.keystore)
+  if (!wallet) {
+    const hint = 'Make one with `hub register`, or set HUB_PRIVATE_KEY.'
+    throw new Failure('error', 'There is no wallet to pay with.', hint)
+  }
+  const { address } = wallet.account
+  await agree(context, `Pay ${dollars(amount)} in USDC on Base from ${address} to ${hub}?`)
+  const paying = client({ apiKey, wallet })
+  if (sandbox) await testMoney(context, apiKey, amount, address)
+  const purchaseId = flags.purchaseId ?? newIdempotencyKey()
+  const told = await terminal.during('Paying', buy(paying, amount, purchaseId))
+  await terminal.result({ hub, ...told }, () =>
+    [
+      `Bought ${dollars(amount)} of credits.`,
+      `  credits      ${dollars(BigInt(Number(told['balance_microdollars'])))}`,
+      `  transaction  ${String(told['transaction'])}`,
+    ].join('\n'),
+  )
+}
+
+function amountOf(text: string): Micros {
+  const amount = parsed(text)
+  if (amount >= MIN) return amount
+  throw new Failure('usage', `The least is ${dollars(MIN)}.`, 'Such as: hub topup 5')
+}
+
+function parsed(text: string): Micros {
+  try {
+    return usd(text.replace(/^\$/, ''))
+  } catch (cause) {
+    throw new Failure('usage', `Not a dollar amount: ${text}`, 'Such as: hub topup 5', { cause })
+  }
+}
+
+/** @throws Failure unless somebody agrees, here or by `--yes` */
+export async function agree({ terminal }: Context, question: string): Promise<void> {
+  const answer = await terminal.confirm(question)
+  if (answer === true) return
+  if (answer === false) throw new Failure('declined', 'Nothing was paid.')
+  throw new Failure('declined', `${question} Nobody is there to ask.`, 'Agree with --yes.')
+}
+
+/** A sandbox gives its test dollars away. */
+async function testMoney(context: Context, apiKey: string, amount: Micros, address: string) {
+  const body = { wallet_address: address, amount_microdollars: Number(amount) }
+  const asked = context.client({ apiKey }).send('/v1/sandbox/faucet', { method: 'POST', body })
+  await asked.catch((error: unknown) => {
+    if (!(error instanceof HubError && error.status === 404)) throw error
+  })
+}
+
+type Buyer = ReturnType<Context['client']>
+
+/** A payment that is pending is waited for: it may not be made again. */
+async function buy(buyer: Buyer, amount: Micros, purchaseId: string) {
+  try {
+    const { body } = await buyer.purchase(amount, purchaseId)
+    if (body['state'] !== 'pending') return body
+  } catch (error) {
+    if (!(error instanceof HubError && error.code === 'payment_pending')) throw error
+  }
+  const deadline = performance.now() + PATIENCE_MS
+  while (performance.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    const { body } = await buyer.send('/v1/credits/purchase', {
+      method: 'POST',
+      body: { amount_microdollars: Number(amount), purchase_id: purchaseId },
+    })
+    if (body['state'] === 'settled') return body
+  }
+  throw new Failure(
+    'error',
+    'The payment is under way, and not confirmed yet.',
+    'Do not pay again: look with `hub balance` in a few minutes.',
+    { code: 'payment_pending', details: { purchase_id: purchaseId } },
+  )
+}

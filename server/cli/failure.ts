@@ -1,0 +1,86 @@
+import { HubError, HubUnreachable } from '../../core/client/index.ts'
+
+/** What a failed command leaves with. */
+export const EXIT = {
+  error: 1,
+  usage: 2,
+  /** The price is above the limit, or the user said no. */
+  declined: 3,
+  no_key: 4,
+  /** There is no money for it. */
+  unpaid: 5,
+  unreachable: 6,
+  /** The service or seller failed; whether it was charged is told. */
+  upstream: 7,
+  interrupted: 130,
+} as const
+
+export type FailureKind = keyof typeof EXIT
+
+/** A failure that the user is told in a sentence, with what to do about it. */
+export class Failure extends Error {
+  override readonly name = 'Failure'
+  readonly kind: FailureKind
+  readonly hint: string | undefined
+  /** Stable, as in the fault table of the hub. */
+  readonly code: string
+  readonly details: Readonly<Record<string, unknown>>
+
+  constructor(
+    kind: FailureKind,
+    message: string,
+    hint?: string,
+    more: {
+      readonly code?: string
+      readonly details?: Readonly<Record<string, unknown>>
+      readonly cause?: unknown
+    } = {},
+  ) {
+    super(message, { cause: more.cause })
+    this.kind = kind
+    this.hint = hint
+    this.code = more.code ?? kind
+    this.details = more.details ?? {}
+  }
+}
+
+const KINDS: Readonly<Record<string, FailureKind>> = {
+  price_exceeds_max: 'declined',
+  invalid_api_key: 'no_key',
+  revoked_api_key: 'no_key',
+  validation_failed: 'usage',
+}
+
+/** Any error as one to tell; undefined: a bug, of which the stack is of use. */
+export function failureOf(error: unknown): Failure | undefined {
+  if (error instanceof Failure) return error
+  if (error instanceof HubUnreachable) {
+    return new Failure('unreachable', error.message, 'Is it running? See `hub doctor`.', {
+      code: 'unreachable',
+    })
+  }
+  if (!(error instanceof HubError)) return undefined
+  const { status, code, body } = error
+  const text = (name: string): string | undefined =>
+    typeof body[name] === 'string' ? body[name] : undefined
+  const advice = text('advice')
+  const detail = text('detail') === advice ? undefined : text('detail')
+  const message = detail ?? (text('title') ? `${text('title')}.` : `The hub answered ${status}.`)
+  return new Failure(kindOf(status, code), message, hintOf(code, advice), { code, details: body })
+}
+
+function kindOf(status: number, code: string): FailureKind {
+  const known = KINDS[code]
+  if (known) return known
+  if (status === 401) return 'no_key'
+  if (status === 402) return 'unpaid'
+  return status >= 500 ? 'upstream' : 'error'
+}
+
+const hintOf = (code: string, advice: string | undefined): string | undefined => {
+  if (code === 'invalid_api_key' || code === 'revoked_api_key') return 'Get a key: `hub register`.'
+  if (code === 'insufficient_credits' || code === 'payment_required') {
+    return 'Buy credits: `hub topup 5`. Or pay this call from your wallet: --pay x402.'
+  }
+  return advice
+}

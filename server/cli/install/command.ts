@@ -1,0 +1,236 @@
+import { existsSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import type { Context } from '../context.ts'
+import { Failure } from '../failure.ts'
+import { readText, replaceFile } from '../files.ts'
+import { table } from '../terminal.ts'
+import { CLIENTS, type Client, type Places, type Reach } from './clients.ts'
+import { apply, CannotEdit, diff, type Edit, undo } from './edit.ts'
+import { Manifest } from './manifest.ts'
+
+export interface InstallFlags {
+  readonly scope?: string
+  readonly remove?: boolean
+  readonly dryRun?: boolean
+  readonly print?: boolean
+  readonly list?: boolean
+  readonly inlineKey?: boolean
+}
+
+type Done = 'installed' | 'unchanged' | 'removed' | 'absent' | 'would change' | 'refused'
+
+/** What became of one assistant's file. */
+interface Told {
+  readonly client: string
+  readonly file: string
+  readonly done: Done
+  readonly detail?: string
+}
+
+/** Gives the hub to assistants as an MCP server, or takes it out again. */
+export async function install(
+  context: Context,
+  ids: readonly string[],
+  flags: InstallFlags,
+): Promise<void> {
+  const { terminal, settings } = context
+  const places: Places = { platform: process.platform, home: homedir(), env: settings.env }
+  if (flags.list) return list(context, places)
+  const chosen = choose(ids, places, flags)
+  if (chosen.length === 0) {
+    const hint = 'Name one: hub install claude-code. `hub install --list` shows all.'
+    throw new Failure('usage', 'No assistant that is known was found here.', hint)
+  }
+  const reach = await reachOf(context, flags)
+  if (flags.print) return print(context, chosen, places, reach)
+  const manifest = new Manifest(context.store)
+  const told: Told[] = []
+  for (const client of chosen) {
+    const file = fileOf(client, places, flags)
+    const work = flags.remove ? remove : put
+    told.push(await work({ context, manifest, client, file, reach, flags }))
+  }
+  await terminal.result({ clients: told }, () => text(told))
+  const refused = told.filter(({ done }) => done === 'refused')
+  if (refused.length > 0) {
+    throw new Failure(
+      'error',
+      `${refused.length} could not be edited.`,
+      'See `hub install --print`.',
+    )
+  }
+}
+
+const text = (told: readonly Told[]): string =>
+  table(
+    ['assistant', '', 'file'],
+    told.map(({ client, done, file, detail }) => [
+      client,
+      done,
+      detail ? `${file}: ${detail}` : file,
+    ]),
+  )
+
+async function list({ terminal }: Context, places: Places): Promise<void> {
+  const rows = CLIENTS.map((client) => ({
+    client: client.id,
+    name: client.name,
+    found: existsSync(client.detect(places)),
+    file: client.file(places),
+  }))
+  await terminal.result({ clients: rows }, () =>
+    table(
+      ['assistant', 'here', 'file'],
+      rows.map(({ client, found, file }) => [client, found ? 'yes' : '', file]),
+    ),
+  )
+}
+
+/** Those that were named, or those that are here: no file is made for one that is not. */
+function choose(
+  ids: readonly string[],
+  places: Places,
+  { scope = 'user' }: InstallFlags,
+): Client[] {
+  if (scope !== 'user' && scope !== 'project') {
+    throw new Failure('usage', `Not a scope: ${scope}`, 'user or project')
+  }
+  const unknown = ids.filter((id) => !CLIENTS.some((client) => client.id === id))
+  if (unknown.length > 0) {
+    const known = CLIENTS.map(({ id }) => id).join(', ')
+    throw new Failure('usage', `Not an assistant that is known: ${unknown.join(', ')}`, known)
+  }
+  const named = CLIENTS.filter(({ id }) => ids.includes(id))
+  const found = CLIENTS.filter((client) => existsSync(client.detect(places)))
+  const chosen = ids.length > 0 ? named : found
+  return scope === 'user' ? chosen : chosen.filter(({ projectFile }) => projectFile !== undefined)
+}
+
+const fileOf = (client: Client, places: Places, { scope }: InstallFlags): string =>
+  scope === 'project' ? join(process.cwd(), client.projectFile!) : client.file(places)
+
+async function reachOf(context: Context, { inlineKey, scope }: InstallFlags): Promise<Reach> {
+  const { settings, store, hub } = context
+  if (inlineKey && scope === 'project') {
+    throw new Failure(
+      'usage',
+      'A key in a project is a key in its history.',
+      'Leave out --inline-key.',
+    )
+  }
+  const own = process.argv[1] ?? 'hub'
+  const [command, ...before] = /[\\/]_npx[\\/]/.test(own)
+    ? ['npx', '-y', 'agenthub']
+    : [process.execPath, own]
+  const args = [...before, '--hub', hub]
+  return {
+    url: `${settings.mcpUrl ?? hub}/mcp`,
+    bridge: { command, args: [...args, 'mcp'] },
+    helper: [command, ...args, 'auth-header'].map(quoted).join(' '),
+    keyFile: store.path('api-key'),
+    hasVariable: settings.apiKey !== undefined,
+    inlineKey: inlineKey ? await store.apiKey() : undefined,
+  }
+}
+
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+
+async function print(
+  { terminal }: Context,
+  chosen: readonly Client[],
+  places: Places,
+  reach: Reach,
+) {
+  const snippets = chosen.map((client) => ({
+    client: client.id,
+    file: client.file(places),
+    path: client.path,
+    entry: client.entry(reach),
+  }))
+  await terminal.result({ clients: snippets }, () =>
+    snippets
+      .map(
+        ({ file, path, entry }) =>
+          `${file}, at ${path.join('.')}:\n${JSON.stringify(entry, null, 2)}`,
+      )
+      .join('\n\n'),
+  )
+}
+
+interface Job {
+  readonly context: Context
+  readonly manifest: Manifest
+  readonly client: Client
+  readonly file: string
+  readonly reach: Reach
+  readonly flags: InstallFlags
+}
+
+async function put({ context, manifest, client, file, reach, flags }: Job): Promise<Told> {
+  const { store, terminal } = context
+  const before = await readText(file)
+  const told = (done: Done, detail?: string): Told => ({
+    client: client.id,
+    file,
+    done,
+    ...(detail && { detail }),
+  })
+  let edit: Edit | undefined
+  try {
+    edit = client.editor.put(before ?? '', client.path, client.entry(reach))
+  } catch (error) {
+    if (error instanceof CannotEdit) return told('refused', error.message)
+    throw error
+  }
+  if (!edit) return told('unchanged')
+  const after = apply(before ?? '', edit)
+  if (flags.dryRun) {
+    const secret = reach.inlineKey
+    const shown = diff(file, before ?? '', after)
+    terminal.note(secret ? shown.replaceAll(secret, 'ahk_…') : shown)
+    return told('would change')
+  }
+  if (client.needsKeyFile) await replaceFile(reach.keyFile, `${await store.apiKey()}\n`)
+  const backup = before === undefined ? undefined : `${file}.hub-backup-${stamp()}`
+  if (backup) await replaceFile(backup, before!)
+  await manifest.keep(file, { client: client.id, edit, created: before === undefined, backup })
+  await replaceFile(file, after)
+  return told('installed')
+}
+
+async function remove({ manifest, client, file, flags, context }: Job): Promise<Told> {
+  const told = (done: Done, detail?: string): Told => ({
+    client: client.id,
+    file,
+    done,
+    ...(detail && { detail }),
+  })
+  const before = await readText(file)
+  if (before === undefined) return told('absent')
+  const known = await manifest.find(file)
+  let after: string | undefined
+  try {
+    const edit = (text: string) => client.editor.take(text, client.path)
+    const undone = known && undo(before, known.edit)
+    const taken = undone === undefined ? edit(before) : undefined
+    after = undone ?? (taken && apply(before, taken))
+  } catch (error) {
+    if (error instanceof CannotEdit) return told('refused', error.message)
+    throw error
+  }
+  if (after === undefined) return told('absent')
+  if (flags.dryRun) {
+    context.terminal.note(diff(file, before, after))
+    return told('would change')
+  }
+  if (known?.created && after.trim() === '') await rm(file)
+  else await replaceFile(file, after)
+  await manifest.forget(file)
+  return told('removed')
+}
+
+/** Of a file's name: 20261121T120000. */
+const stamp = (): string => new Date().toISOString().replaceAll(/[-:]|\.\d+Z/g, '')

@@ -1,0 +1,107 @@
+import { isDeepStrictEqual } from 'node:util'
+import {
+  findNodeAtLocation,
+  getNodeValue,
+  type Node,
+  type ParseError,
+  parseTree,
+} from 'jsonc-parser'
+import { CannotEdit, type Edit, type Editor, eolOf } from './edit.ts'
+
+/** JSON, with or without comments and trailing commas. */
+export const jsonEditor: Editor = {
+  put(text, path, value) {
+    if (text.trim() === '') return create(text, path, value)
+    const root = parse(text)
+    const known = findNodeAtLocation(root, [...path])
+    if (known && isDeepStrictEqual(getNodeValue(known), value)) return undefined
+    if (known) return replace(text, known, value)
+    const depth = deepest(root, path)
+    const parent = findNodeAtLocation(root, path.slice(0, depth))!
+    if (parent.type !== 'object')
+      throw new CannotEdit(`${path.slice(0, depth).join('.')} is no object`)
+    return insert(text, parent, path[depth]!, nested(path.slice(depth + 1), value))
+  },
+  take(text, path) {
+    const node = findNodeAtLocation(parse(text), [...path])
+    return node?.parent ? cut(text, node.parent) : undefined
+  },
+}
+
+function parse(text: string): Node {
+  const errors: ParseError[] = []
+  const root = parseTree(text, errors, { allowTrailingComma: true, allowEmptyContent: true })
+  if (!root || errors.length > 0) throw new CannotEdit('it is not valid JSON')
+  return root
+}
+
+const nested = (path: readonly string[], value: unknown): unknown =>
+  path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
+
+/** How many keys of the path are there. */
+function deepest(root: Node, path: readonly string[]): number {
+  let depth = 0
+  while (depth < path.length && findNodeAtLocation(root, path.slice(0, depth + 1))) depth++
+  return depth
+}
+
+const create = (text: string, path: readonly string[], value: unknown): Edit => ({
+  offset: 0,
+  removed: text,
+  inserted: `${JSON.stringify(nested(path, value), null, 2)}\n`,
+})
+
+function replace(text: string, node: Node, value: unknown): Edit {
+  const { offset, length } = node
+  const removed = text.slice(offset, offset + length)
+  const indent = indentAt(text, offset)
+  return { offset, removed, inserted: print(text, value, indent, removed.includes('\n')) }
+}
+
+/** After the last member, in the manner of the object: on one line, or a line for each. */
+function insert(text: string, parent: Node, key: string, value: unknown): Edit {
+  const members = parent.children ?? []
+  const inner = text.slice(parent.offset + 1, parent.offset + parent.length - 1)
+  const isOnLines = inner.includes('\n') || (members.length === 0 && isMultiline(text))
+  const [eol, own] = [eolOf(text), indentAt(text, parent.offset)]
+  const last = members.at(-1)
+  const indent = last && isOnLines ? indentAt(text, last.offset) : own + unitOf(text)
+  const member = `${JSON.stringify(key)}:${isOnLines || / /.test(inner) ? ' ' : ''}${print(text, value, indent, isOnLines)}`
+  if (last) {
+    const offset = last.offset + last.length
+    const space = isOnLines ? eol + indent : /,\s/.test(inner) ? ' ' : ''
+    return { offset, removed: '', inserted: `,${space}${member}` }
+  }
+  const offset = parent.offset + 1
+  if (!isOnLines) return { offset, removed: '', inserted: member }
+  // A comment may stand in an empty object: the member comes first, on a line of its own.
+  const closes = inner.includes('\n') ? '' : eol + own
+  return { offset, removed: '', inserted: `${eol}${indent}${member}${closes}` }
+}
+
+/** A member with the comma that parts it from its neighbour. */
+function cut(text: string, member: Node): Edit {
+  const siblings = member.parent?.children ?? []
+  const at = siblings.indexOf(member)
+  const before = siblings[at - 1]
+  const after = siblings[at + 1]
+  const start = before ? before.offset + before.length : member.offset
+  const end = !before && after ? after.offset : member.offset + member.length
+  return { offset: start, removed: text.slice(start, end), inserted: '' }
+}
+
+const isMultiline = (text: string): boolean => text.trim().includes('\n') || !text.includes('"')
+
+/** The white space that the line of an offset begins with. */
+function indentAt(text: string, offset: number): string {
+  const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset)
+  return /^[ \t]*/.exec(line)?.[0] ?? ''
+}
+
+/** One step of indentation: the first that the text has. */
+const unitOf = (text: string): string => /\n([ \t]+)\S/.exec(text)?.[1] ?? '  '
+
+function print(text: string, value: unknown, indent: string, isOnLines: boolean): string {
+  if (!isOnLines) return JSON.stringify(value)
+  return JSON.stringify(value, null, unitOf(text)).replaceAll('\n', eolOf(text) + indent)
+}

@@ -1,0 +1,83 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type Document, isMap, isScalar, isSeq, type Node, parseDocument, stringify } from 'yaml'
+import { apply, CannotEdit, type Edit, type Editor, eolOf } from './edit.ts'
+
+/**
+ * YAML: a block under a key at the top. `path` is that key and the name of ours.
+ * @param form a list has items, each of which says its own `name`; a map has them by name
+ */
+export const yamlEditor = (form: 'map' | 'list'): Editor => ({
+  put(text, [section, name], value) {
+    const document = read(text)
+    const known = find(document, section!, name!)
+    if (isDeepStrictEqual(known, value)) return undefined
+    if (known !== undefined) throw new CannotEdit(`it has another ${name} already`)
+    const block = form === 'list' ? [value] : { [name!]: value }
+    const edit = editOf(text, document, section!, block)
+    const after = apply(text, edit)
+    const isThere = isDeepStrictEqual(find(read(after), section!, name!), value)
+    if (!isThere || !keeps(text, after, section!)) throw new CannotEdit('its form leaves no room')
+    return edit
+  },
+  take() {
+    throw new CannotEdit('it was changed since')
+  },
+})
+
+function read(text: string): Document {
+  const document = parseDocument(text)
+  if (document.errors.length > 0) throw new CannotEdit('it is not valid YAML')
+  return document
+}
+
+/** Lists hold items that have a `name`. */
+function find(document: Document, section: string, name: string): unknown {
+  const content = (document.toJS() ?? {}) as Record<string, unknown>
+  const under = content[section]
+  if (Array.isArray(under)) return under.find((item) => item?.name === name)
+  return (under as Record<string, unknown> | undefined | null)?.[name]
+}
+
+/** What stands in other sections is as before. */
+function keeps(before: string, after: string, section: string): boolean {
+  const rest = (text: string) => {
+    const { [section]: _, ...others } = (read(text).toJS() ?? {}) as Record<string, unknown>
+    return others
+  }
+  return isDeepStrictEqual(rest(before), rest(after))
+}
+
+function editOf(text: string, document: Document, section: string, block: unknown): Edit {
+  const node = document.get(section, true) as Node | undefined
+  if (node === undefined) {
+    const gap = text === '' || text.endsWith('\n') ? '' : eolOf(text)
+    const inserted = gap + lines(text, { [section]: block }, '')
+    return { offset: text.length, removed: '', inserted }
+  }
+  if (isScalar(node) && node.value === null) return after(text, node, block, '  ')
+  if (!(isMap(node) || isSeq(node)) || node.flow) {
+    throw new CannotEdit(`${section} is not a block of lines`)
+  }
+  const first = (isMap(node) ? node.items[0]?.key : node.items[0]) as Node | undefined
+  const start = first?.range?.[0] ?? 0
+  const line = text.slice(text.lastIndexOf('\n', start - 1) + 1, start)
+  return after(text, node, block, /^ */.exec(line)?.[0] ?? '')
+}
+
+/** Right after the line where a node ends. */
+function after(text: string, node: Node, block: unknown, indent: string): Edit {
+  const end = node.range?.[1] ?? text.length
+  const last = text.slice(0, end).trimEnd().length
+  const line = text.indexOf('\n', last)
+  const eol = eolOf(text)
+  if (line < 0)
+    return { offset: text.length, removed: '', inserted: eol + lines(text, block, indent) }
+  return { offset: line + 1, removed: '', inserted: lines(text, block, indent) }
+}
+
+const lines = (text: string, block: unknown, indent: string): string =>
+  stringify(block, { lineWidth: 0 })
+    .trimEnd()
+    .split('\n')
+    .map((line) => `${indent}${line}${eolOf(text)}`)
+    .join('')

@@ -1,0 +1,48 @@
+#!/usr/bin/env node
+import { type Command, CommanderError } from 'commander'
+import { versionOf } from './package.ts'
+import { programOf } from './program.ts'
+
+/** The command line: `hub`. It talks to a hub over HTTP, and to nothing else. */
+const program = programOf(versionOf(), (work) => async (...given) => {
+  const { contextOf } = await import('./context.ts')
+  const command = given.at(-1) as Command
+  const flags = command.optsWithGlobals()
+  await work(await contextOf(flags), flags as never, ...(command.processedArgs as never))
+})
+
+/** A reader that has seen enough, such as `head`, is no error. */
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(0)
+})
+process.once('SIGINT', () => process.exit(130))
+
+throwing(program)
+try {
+  await program.parseAsync()
+} catch (error) {
+  process.exitCode = error instanceof CommanderError ? codeOf(error) : await tell(error)
+}
+
+/** Help and version are no errors; what commander refuses is wrongly used. */
+function codeOf({ exitCode, code }: CommanderError): number {
+  return exitCode === 0 || code === 'commander.help' ? exitCode : 2
+}
+
+/** Instead of ending the process: that is done here alone. */
+function throwing(command: Command): void {
+  command.exitOverride()
+  command.commands.forEach(throwing)
+}
+
+async function tell(error: unknown): Promise<number> {
+  const { failureOf, Failure } = await import('./failure.ts')
+  const { Terminal } = await import('./terminal.ts')
+  const { json = false } = program.opts<{ json?: boolean }>()
+  const color = process.stderr.isTTY === true && !process.env['NO_COLOR']
+  const known = failureOf(error)
+  if (!known && !json) process.stderr.write(`${(error as Error).stack ?? String(error)}\n`)
+  const failure = known ?? new Failure('error', (error as Error).message)
+  return new Terminal({ color, animated: false }, { json }).fail(failure)
+}

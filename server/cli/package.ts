@@ -1,0 +1,9 @@
+import { existsSync, readFileSync } from 'node:fs'
+
+/** The package's own file: two folders up from the sources, three from what is published. */
+export function versionOf(): string {
+  const places = ['../../package.json', '../../../package.json']
+  const place = places.map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url))
+  if (!place) return 'unknown'
+  return (JSON.parse(readFileSync(place, 'utf8')) as { version: string }).version
+}

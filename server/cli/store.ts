@@ -1,0 +1,88 @@
+import { join } from 'node:path'
+import { DEFAULT_HUB, type Settings } from './config.ts'
+import { Failure } from './failure.ts'
+import { readJson, replaceFile } from './files.ts'
+
+/** A key that was registered with a hub. */
+export interface Credential {
+  readonly api_key: string
+  readonly key_id: string
+  readonly wallet_address: string
+  readonly sandbox: boolean
+}
+
+/** Keys by the origin of their hub: a key is never sent to another one. */
+interface Credentials {
+  readonly current?: string
+  readonly hubs: Readonly<Record<string, Credential>>
+}
+
+/** A service that can be called by a name of the user's own. */
+export interface Tool {
+  /** An external address, or `slug/path` of a native service. */
+  readonly target: string
+  readonly method: string
+  readonly description?: string | undefined
+  /** Decimal dollars, when it was added. */
+  readonly price_usd?: string | undefined
+  readonly hub: string
+}
+
+interface Tools {
+  readonly tools: Readonly<Record<string, Tool>>
+}
+
+/** What the command line remembers, in the user's own files. */
+export class Store {
+  readonly #settings: Settings
+
+  constructor(settings: Settings) {
+    this.#settings = settings
+  }
+
+  path(name: string): string {
+    return join(this.#settings.dir, name)
+  }
+
+  /** The hub to talk to. */
+  async hub(): Promise<string> {
+    return this.#settings.hub ?? (await this.#credentials()).current ?? DEFAULT_HUB
+  }
+
+  /** Undefined: this machine has not registered with that hub. */
+  async credential(hub: string): Promise<Credential | undefined> {
+    return (await this.#credentials()).hubs[hub]
+  }
+
+  /** The key to use. @throws Failure when there is none */
+  async apiKey(): Promise<string> {
+    const hub = await this.hub()
+    const key = this.#settings.apiKey ?? (await this.credential(hub))?.api_key
+    if (key !== undefined) return key
+    throw new Failure(
+      'no_key',
+      `There is no key for ${hub}.`,
+      'Get one with `hub register`, or set HUB_API_KEY.',
+    )
+  }
+
+  async keep(hub: string, credential: Credential): Promise<void> {
+    const { hubs } = await this.#credentials()
+    const next: Credentials = { current: hub, hubs: { ...hubs, [hub]: credential } }
+    await replaceFile(this.path('credentials.json'), pretty(next))
+  }
+
+  async tools(): Promise<Readonly<Record<string, Tool>>> {
+    return (await readJson<Tools>(this.path('tools.json')))?.tools ?? {}
+  }
+
+  async keepTools(tools: Readonly<Record<string, Tool>>): Promise<void> {
+    await replaceFile(this.path('tools.json'), pretty({ tools }))
+  }
+
+  async #credentials(): Promise<Credentials> {
+    return (await readJson<Credentials>(this.path('credentials.json'))) ?? { hubs: {} }
+  }
+}
+
+const pretty = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`

@@ -1,0 +1,144 @@
+import { createInterface } from 'node:readline/promises'
+import { stripVTControlCharacters, styleText } from 'node:util'
+import { decimal } from '../../core/money.ts'
+import type { Settings } from './config.ts'
+import { EXIT, type Failure } from './failure.ts'
+
+type Style = Parameters<typeof styleText>[0]
+
+/** Where a command writes: results to stdout, everything else to stderr. */
+export class Terminal {
+  readonly json: boolean
+  readonly #settings: Pick<Settings, 'color' | 'animated'>
+  readonly #yes: boolean
+
+  constructor(
+    settings: Pick<Settings, 'color' | 'animated'>,
+    { json = false, yes = false }: { json?: boolean; yes?: boolean },
+  ) {
+    this.json = json
+    this.#settings = settings
+    this.#yes = yes
+  }
+
+  /** Prints a result: with `--json` the value on a line, else the text. */
+  async result(value: unknown, text: () => string): Promise<void> {
+    await write(process.stdout, `${this.json ? JSON.stringify(value) : text()}\n`)
+  }
+
+  /** Prints bytes as they are. */
+  raw(bytes: Uint8Array): Promise<void> {
+    return write(process.stdout, bytes)
+  }
+
+  note(text: string): void {
+    if (!this.json) process.stderr.write(`${text}\n`)
+  }
+
+  warn(text: string): void {
+    process.stderr.write(`${this.style('yellow', 'warning:')} ${text}\n`)
+  }
+
+  fail(failure: Failure): number {
+    const { code, message, hint, details, kind } = failure
+    if (this.json) {
+      process.stderr.write(`${JSON.stringify({ error: { code, message, hint, details } })}\n`)
+    } else {
+      const lines = [`${this.style('red', 'error:')} ${clean(message)}`]
+      if (details['charged_microdollars'] !== undefined) {
+        lines.push(`charged: ${dollars(BigInt(Number(details['charged_microdollars'])))}`)
+      }
+      if (hint) lines.push(`${this.style('cyan', 'hint:')} ${clean(hint)}`)
+      process.stderr.write(`${lines.join('\n')}\n`)
+    }
+    return EXIT[kind]
+  }
+
+  style(style: Style, text: string): string {
+    return this.#settings.color ? styleText(style, text, { validateStream: false }) : text
+  }
+
+  /** Shows that something is under way, to a person alone. */
+  async during<T>(what: string, work: Promise<T>): Promise<T> {
+    if (!this.#settings.animated || this.json) return work
+    let turn = 0
+    const draw = (): void => {
+      process.stderr.write(`\r${FRAMES[turn++ % FRAMES.length]} ${what}`)
+    }
+    draw()
+    const timer = setInterval(draw, 80)
+    try {
+      return await work
+    } finally {
+      clearInterval(timer)
+      process.stderr.write('\r\u001B[K')
+    }
+  }
+
+  /** Whether somebody is there to answer. */
+  get asks(): boolean {
+    return process.stdin.isTTY === true && process.stderr.isTTY === true && !this.json
+  }
+
+  /** A yes-or-no question. `--yes` answers it; undefined when nobody is there to ask. */
+  async confirm(question: string): Promise<boolean | undefined> {
+    if (this.#yes) return true
+    if (!this.asks) return undefined
+    const answer = await this.#ask(`${question} [y/N] `)
+    return /^y(es)?$/i.test(answer.trim())
+  }
+
+  /** Asks for a password, which is not shown; undefined when nobody is there to ask. */
+  async password(question: string): Promise<string | undefined> {
+    return this.asks ? this.#ask(question, true) : undefined
+  }
+
+  async #ask(question: string, isHidden = false): Promise<string> {
+    process.stderr.write(question)
+    const output = isHidden ? undefined : process.stderr
+    const lines = createInterface({
+      input: process.stdin,
+      ...(output && { output }),
+      terminal: true,
+    })
+    try {
+      return await lines.question('')
+    } finally {
+      lines.close()
+      if (isHidden) process.stderr.write('\n')
+    }
+  }
+}
+
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'] as const
+
+/** Resolves when the reader has room for more. */
+const write = (stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<void> =>
+  new Promise((resolve, reject) => {
+    stream.write(text, (error) => (error ? reject(error) : resolve()))
+  })
+
+/** What others wrote must not move the cursor of a terminal. */
+export const clean = (text: string): string =>
+  // oxlint-disable-next-line no-control-regex -- these are what is to go
+  stripVTControlCharacters(text).replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, '')
+
+/** `$0.0030`: cents at least, no more digits than there are. */
+export const dollars = (amount: bigint): string => {
+  const text = decimal(amount).replace(/(\.\d\d)(\d*?)0+$/, '$1$2')
+  return text.startsWith('-') ? `-$${text.slice(1)}` : `$${text}`
+}
+
+/** Columns of text, as wide as their widest cell. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [head, ...rows].map((row) => row.map(clean))
+  const widths = head.map((_, i) => Math.max(...lines.map((row) => (row[i] ?? '').length)))
+  return lines
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}

@@ -1,0 +1,48 @@
+import { join } from 'node:path'
+import type { Pool } from 'pg'
+import type { Config } from '../core/config.ts'
+import { LINK_SECONDS, MagicLinks } from '../core/identity/magic-link.ts'
+import type { Log } from '../core/log.ts'
+import { folderPostman, smtpPostman } from '../core/mail/postman.ts'
+import type { Mailing } from '../core/mail/queue.ts'
+import { signInMail } from '../core/mail/words.ts'
+import type { SigningKey } from '../core/signing-key.ts'
+import { CONFIRM_PATH } from './rest/account.ts'
+
+/** Under the data directory: the mails of a sandbox that has no mail server. */
+const OUTBOX = 'outbox'
+
+/** Whether people can sign in: they need mails, and a sandbox keeps its own. */
+export const canMail = (sandbox: boolean, mail: Config['mail']): boolean =>
+  sandbox || mail !== undefined
+
+/** How links are made out, and what their secret is for. */
+export const openLinks = (pool: Pool, signingKey: SigningKey): MagicLinks =>
+  new MagicLinks(pool, signingKey.secretFor('magic-links'))
+
+/** Writes mails and sends them: by SMTP, or in a sandbox without it into a folder. */
+export function openMailing(options: {
+  readonly config: Pick<Config, 'mail' | 'dataDir'>
+  readonly pool: Pool
+  readonly signingKey: SigningKey
+  readonly baseUrl: () => string
+  readonly log: Log
+}): Mailing {
+  const { config, pool, signingKey, baseUrl, log } = options
+  const links = openLinks(pool, signingKey)
+  const postman = config.mail
+    ? smtpPostman(config.mail.smtpUrl, config.mail.from)
+    : folderPostman(join(config.dataDir, OUTBOX), (file, { text }) =>
+        log.warn(`a mail, kept in ${file}:\n${text}`),
+      )
+  return {
+    postman,
+    async write({ recipient, subject }) {
+      const token = await links.tokenFor(subject)
+      if (token === undefined) return undefined
+      const link = new URL(CONFIRM_PATH, baseUrl())
+      link.searchParams.set('token', token)
+      return signInMail(recipient, link.host, link.href, LINK_SECONDS / 60)
+    },
+  }
+}

@@ -1,0 +1,197 @@
+import type { Context, Middleware } from 'koa'
+import { Fault } from '../../core/errors.ts'
+import type { KeyRing } from '../../core/identity/keys.ts'
+import type { Log } from '../../core/log.ts'
+import type { RateLimits } from '../../core/usage/rate-limit.ts'
+import type { Standing } from '../../core/usage/standing.ts'
+import { readJson } from '../body.ts'
+import { header, requestIdOf } from '../exchange.ts'
+import { faultOf, isOurFailure, problem } from '../problem.ts'
+import { traceOf } from '../trace.ts'
+import { type Admission, assertAdmitted } from './admit.ts'
+import { CAPABILITIES, type Era, eraOf } from './era.ts'
+import { codeOfStatus, RPC, RpcError } from './errors.ts'
+import { type Id, idOf, isId, isJson, metaOf, type Request, readMessage } from './message.ts'
+import { refuseOAuth } from './oauth.ts'
+import { createRpc, type Rpc, type RpcContext } from './rpc.ts'
+import { Progress } from './stream.ts'
+import type { AnyTool } from './tool.ts'
+
+export const MCP_PATH = '/mcp'
+
+export interface McpPorts {
+  readonly tools: readonly AnyTool[]
+  readonly keys: KeyRing
+  readonly limits: RateLimits
+  readonly standing: Standing
+  readonly admission: Admission
+  readonly version: string
+  readonly log: Log
+}
+
+/**
+ * The endpoint of MCP: one message a POST, answered by itself, with nothing kept between two of
+ * them. README.md has the table of what is answered when.
+ */
+export function mcpDoor(ports: McpPorts): Middleware {
+  const rpc = createRpc(ports.tools, ports.version)
+  return async (ctx, next) => {
+    refuseOAuth(ctx)
+    if (ctx.path !== MCP_PATH) return next()
+    traceOf(ctx).route = MCP_PATH
+    let id: Id | undefined
+    try {
+      const known = await admit(ctx, ports)
+      const body = await readJson(ctx.req)
+      id = idOf(body)
+      const message = readMessage(body)
+      if (message.kind === 'request') await answer(ctx, rpc, message, known)
+      else accepted(ctx)
+    } catch (error) {
+      refuse(ctx, error, id, ports)
+    }
+  }
+}
+
+/** Who asks, and how often. */
+type Known = Pick<RpcContext, 'caller' | 'rate' | 'authorization' | 'report'>
+
+/** Everything that is judged before the body is read. */
+async function admit(ctx: Context, ports: McpPorts): Promise<Known> {
+  const { admission, keys, limits, standing, log } = ports
+  assertAdmitted(ctx, admission)
+  if (ctx.method !== 'POST') {
+    const headers = { Allow: 'POST' }
+    throw new Fault('method_not_allowed', 'MCP is spoken here by POST alone.', { headers })
+  }
+  const trace = traceOf(ctx)
+  const authorization = header(ctx, 'authorization') ?? ''
+  const caller = await trace.step('authenticate', () => keys.authenticate(authorization))
+  trace.keyId = caller.keyId
+  const rate = await trace.step('limit', async () =>
+    limits.key(caller, await standing.tier(caller.credits)),
+  )
+  ctx.set({ ...rate.headers })
+  if (ctx.accepts('application/json') === false) throw new Fault('not_acceptable')
+  return { caller, rate, authorization, report: reporter(ctx, log) }
+}
+
+/** An empty answer: there is nothing to be said to a notification. */
+function accepted(ctx: Context): void {
+  ctx.status = 202
+  ctx.body = Buffer.alloc(0)
+  ctx.remove('Content-Type')
+}
+
+function contextOf(
+  ctx: Context,
+  request: Request,
+  known: Known,
+  era: Era,
+  progress: Progress | undefined,
+): RpcContext {
+  const meta = metaOf(request)
+  const { [CAPABILITIES]: declared } = meta
+  return {
+    ...known,
+    era,
+    ip: ctx.ip,
+    requestId: requestIdOf(ctx),
+    trace: traceOf(ctx),
+    meta,
+    capabilities: isJson(declared) ? declared : {},
+    signal: era === 'modern' ? goneSignal(ctx) : NEVER,
+    progress: (...told) => progress?.tell(...told),
+  }
+}
+
+/** A legacy client that goes away has not cancelled: it may ask for the answer again. */
+const NEVER = new AbortController().signal
+
+function goneSignal(ctx: Context): AbortSignal {
+  const gone = new AbortController()
+  ctx.res.once('close', () => {
+    if (!ctx.res.writableFinished) gone.abort()
+  })
+  return gone.signal
+}
+
+/** Undefined: the client has not asked for it, or could not read it. */
+function progressOf(ctx: Context, request: Request): Progress | undefined {
+  const { progressToken: token } = metaOf(request)
+  if (request.method !== 'tools/call' || !isId(token)) return undefined
+  return ctx.get('accept').includes('text/event-stream') ? new Progress(ctx, token) : undefined
+}
+
+async function answer(ctx: Context, rpc: Rpc, request: Request, known: Known): Promise<void> {
+  const era = eraOf(request, (name) => header(ctx, name))
+  const progress = progressOf(ctx, request)
+  try {
+    const { status, body } = await rpc(request, contextOf(ctx, request, known, era, progress))
+    if (progress?.isOpen) progress.end(body)
+    else reply(ctx, status, body)
+  } finally {
+    progress?.close()
+  }
+}
+
+function reply(ctx: Context, status: number, body: object): void {
+  ctx.status = status
+  ctx.set('Cache-Control', 'no-store')
+  ctx.type = 'application/json'
+  ctx.body = JSON.stringify(body)
+}
+
+/** A failure of HTTP or of the message, as an error of JSON-RPC; one that knows no id has none. */
+function refuse(ctx: Context, error: unknown, id: Id | undefined, { log }: McpPorts): void {
+  const { status, headers, body } =
+    error instanceof RpcError ? ofMessage(error) : ofHttp(ctx, error, log)
+  ctx.set({ ...headers })
+  reply(ctx, status, { jsonrpc: '2.0', ...(id !== undefined && { id }), error: body })
+}
+
+const ofMessage = ({ status, code, message, data }: RpcError) => ({
+  status,
+  headers: {},
+  body: { code, message, ...(data && { data }) },
+})
+
+function ofHttp(ctx: Context, error: unknown, log: Log) {
+  const fault = faultOf(error)
+  reporter(ctx, log)(fault)
+  const { status, headers, body: data } = problem(fault, requestIdOf(ctx), MCP_PATH)
+  const { 'Content-Type': _, ...others } = headers
+  if (fault.code === 'malformed_json') {
+    return { status, headers: others, body: { code: RPC.parse, message: fault.message, data } }
+  }
+  if (status === 400 || status === 422) {
+    const told = { code: RPC.invalidRequest, message: fault.message, data }
+    return { status: 400, headers: others, body: told }
+  }
+  const message = status === 401 ? `${fault.message} ${NO_KEY}` : fault.message
+  const challenge = status === 401 ? { 'WWW-Authenticate': challengeOf(ctx) } : {}
+  return {
+    status,
+    headers: { ...others, ...challenge },
+    body: { code: codeOfStatus(status), message, data },
+  }
+}
+
+const NO_KEY = 'This hub knows API keys alone, and no OAuth: "npx agenthub register" makes one.'
+
+/** RFC 6750: without a key no error is named. */
+const challengeOf = (ctx: Context): string =>
+  ctx.get('authorization') === ''
+    ? 'Bearer realm="hub"'
+    : 'Bearer realm="hub", error="invalid_token"'
+
+const reporter =
+  (ctx: Context, log: Log) =>
+  (fault: Fault): void => {
+    if (!isOurFailure(fault)) return
+    const requestId = requestIdOf(ctx)
+    log.error(
+      { err: fault.cause ?? fault, requestId, method: ctx.method, path: MCP_PATH },
+      fault.code,
+    )
+  }

@@ -1,0 +1,17 @@
+import type { Context } from 'koa'
+import { Fault } from '../../core/errors.ts'
+
+const DISCOVERY =
+  /^\/\.well-known\/(?:oauth-protected-resource|oauth-authorization-server|openid-configuration)(?:\/|$)/
+const TOLD = 'This hub uses API keys, and no OAuth. "npx agenthub register" makes a key.'
+
+/**
+ * Clients that were given no key look for OAuth, and show their user what they hear: so they hear
+ * what to do, in the members that OAuth has for it (RFC 6749 §5.2) beside ours.
+ * @throws Fault for a request of that kind
+ */
+export function refuseOAuth(ctx: Context): void {
+  const more = { extras: { error: 'invalid_request', error_description: TOLD } }
+  if (DISCOVERY.test(ctx.path)) throw new Fault('not_found', TOLD, more)
+  if (ctx.path === '/register') throw new Fault('api_keys_only', TOLD, more)
+}

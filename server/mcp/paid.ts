@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto'
+import { decodePaymentRequiredHeader } from '@x402/core/http'
+import type { Fault } from '../../core/errors.ts'
+import { paymentHeaderOf, paymentRequiredResult, withReceipt } from '../../core/payments/mcp.ts'
+import { faultOf, problem } from '../problem.ts'
+import { type CallRequest, call, type Reply, type Steps } from '../proxy/call.ts'
+import { idempotencyKeyOf } from '../proxy/idempotent.ts'
+import { bodyOf, type Slice } from './body.ts'
+import { dollars, readDollars } from './dollars.ts'
+import type { Json } from './message.ts'
+import { failed, problemResult, told } from './results.ts'
+import type { ToolContext, ToolResult } from './tool.ts'
+
+/** A paid call, as a tool was asked for it. */
+export interface Order extends Slice {
+  /** Name of the tool: what the x402 offer is for. */
+  readonly tool: string
+  readonly slug: string
+  readonly method: string
+  readonly path: string
+  readonly query?: Json
+  readonly body?: unknown
+  readonly max_price_usd?: string | undefined
+  readonly idempotency_key?: string | undefined
+}
+
+/**
+ * Makes a call by the same pipeline as the proxy; there is no other way to money. Its first two
+ * steps, key and rate, are done once for each message, before it is read.
+ *
+ * Each call has a name, the agent's or one of ours, so that a long answer can be read on without
+ * paying again.
+ */
+export async function pay(steps: Steps, order: Order, context: ToolContext): Promise<ToolResult> {
+  const key = order.idempotency_key ?? `mcp-${randomUUID()}`
+  try {
+    const reply = await call(staged(steps, context), requestOf(order, key, context))
+    return await show(reply, key, order)
+  } catch (error) {
+    if (context.signal.aborted) throw error
+    const fault = faultOf(error)
+    context.report(fault)
+    return refused(fault, order, key, context)
+  }
+}
+
+function requestOf(order: Order, key: string, context: ToolContext): CallRequest {
+  const { tool, slug, method, path, max_price_usd: max } = order
+  const { requestId, authorization, ip, trace, meta } = context
+  return {
+    requestId,
+    slug,
+    method,
+    path,
+    url: `mcp://tool/${tool}`,
+    query: order.query ?? {},
+    body: order.body,
+    authorization,
+    payment: paymentHeaderOf(meta),
+    idempotencyKey: idempotencyKeyOf(key),
+    maxPrice: max === undefined ? undefined : readDollars(max),
+    ip,
+    trace,
+  }
+}
+
+const STAGES = 4
+
+/**
+ * The same steps, which tell how far they are. Who goes away before the work has begun is not
+ * charged; afterwards it is finished and kept, since somebody else may be paid for it.
+ */
+const staged = (steps: Steps, { caller, rate, signal, progress, trace }: ToolContext): Steps => ({
+  ...steps,
+  authenticate: async () => caller,
+  limitRate: async () => rate,
+  quote: async (...given) => {
+    const offer = await steps.quote(...given)
+    if (!offer.complaint) progress(1, STAGES, `It costs ${dollars(offer.price)} USD.`)
+    return offer
+  },
+  fund: async (...given) => {
+    signal.throwIfAborted()
+    return steps.fund(...given)
+  },
+  handle: async (...given) => {
+    signal.throwIfAborted()
+    progress(2, STAGES, `The price is held (${given[2].source}); the call is made.`)
+    return steps.handle(...given)
+  },
+  settle: async (...given) => {
+    progress(3, STAGES, 'The answer is there.')
+    const receipt = await steps.settle(...given)
+    trace.charged = receipt.charged
+    progress(4, STAGES, `Charged ${dollars(receipt.charged)} USD.`)
+    return receipt
+  },
+})
+
+/** What came, and what it cost. Anything but a 2xx is a failure that the model is told. */
+async function show(reply: Reply, key: string, order: Order): Promise<ToolResult> {
+  const { status, headers, body } = reply
+  const isProblem = headers['Content-Type'] === 'application/problem+json'
+  if (isProblem) return problemResult(body as Json, { idempotency_key: key })
+  const money = {
+    charged_usd: dollarsOf(headers['X-Charged-Microdollars']),
+    ...(headers['X-Balance-Microdollars'] !== undefined && {
+      balance_usd: dollarsOf(headers['X-Balance-Microdollars']),
+    }),
+    paid_from: headers['X-Payment-Source'],
+    call_id: headers['X-Call-Id'],
+    idempotency_key: key,
+    ...(headers['Idempotency-Replayed'] !== undefined && { replayed: true }),
+    ...upstreamOf(headers),
+  }
+  const shown = await bodyOf(reply, order)
+  if (status < 200 || status > 299) {
+    const next = 'The service refused: see body. You were not charged.'
+    return failed({ error: 'service_refused', status, next, ...money, ...shown })
+  }
+  const result = told({ status, ...money, ...shown })
+  const receipt = headers['PAYMENT-RESPONSE']
+  return receipt === undefined ? result : withReceipt(result, receipt)
+}
+
+/** What the seller outside got, and what to beware of. */
+const upstreamOf = (headers: Reply['headers']): Json => ({
+  ...(headers['X-Upstream-Transaction'] && { transaction: headers['X-Upstream-Transaction'] }),
+  ...(headers['X-Upstream-Caution'] && { caution: headers['X-Upstream-Caution'] }),
+})
+
+const dollarsOf = (amount = '0'): string => dollars(BigInt(amount))
+
+/** A fault; where x402 can pay, the offer in the form that MCP gives it. */
+function refused(fault: Fault, order: Order, key: string, { requestId }: ToolContext): ToolResult {
+  const { headers, body } = problem(fault, requestId, `/mcp/${order.tool}`)
+  const told = problemResult(body as Json, { idempotency_key: key })
+  const offer = headers['PAYMENT-REQUIRED']
+  if (offer === undefined) return told
+  const offered = paymentRequiredResult(decodePaymentRequiredHeader(offer))
+  return { ...offered, content: [...offered.content, ...told.content] }
+}

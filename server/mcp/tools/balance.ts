@@ -1,0 +1,106 @@
+import type { Pool } from 'pg'
+import { type Clock, dayName, monthStart } from '../../../core/clock.ts'
+import type { Caller } from '../../../core/identity/keys.ts'
+import { json } from '../../../core/money.ts'
+import * as s from '../../../core/schema.ts'
+import { readHistory } from '../../../core/usage/history.ts'
+import { spendingOf } from '../../../core/usage/spending.ts'
+import type { Standing } from '../../../core/usage/standing.ts'
+import { balances } from '../../rest/credits.ts'
+import { showHistory } from '../../rest/history.ts'
+import { freeCalls } from '../../rest/wallet.ts'
+import { inDollars } from '../dollars.ts'
+import type { Json } from '../message.ts'
+import { told } from '../results.ts'
+import { type AnyTool, READS, type ToolContext, tool } from '../tool.ts'
+import { open } from './schemas.ts'
+
+export interface BalancePorts {
+  readonly pool: Pool
+  readonly standing: Standing
+  readonly clock: Clock
+}
+
+const HISTORY = 5
+const HISTORY_MAX = 20
+const SERVICES_MAX = 10
+
+/** hub_balance: credits, spending, free calls, limits. */
+export const balanceTool = (ports: BalancePorts): AnyTool =>
+  tool({
+    name: 'hub_balance',
+    title: 'Balance and limits',
+    description:
+      'Shows the credits of your key, what is reserved by calls in flight, this month’s ' +
+      'spending by service, free calls that are left, rate limits, limits of the key, and the ' +
+      'last movements. Free. Use it before dear calls; hub_topup buys credits.',
+    annotations: READS,
+    input: s.object({
+      history_limit: s.optional(
+        s.integer({ minimum: 0, maximum: HISTORY_MAX, description: `Default ${HISTORY}.` }),
+      ),
+    }),
+    output: open({
+      balance_usd: { type: 'string' },
+      reserved_usd: { type: 'string' },
+      rate_limit: { type: 'object' },
+      spending_this_month: { type: 'object' },
+    }),
+    run: async ({ history_limit: rows = HISTORY }, context) => {
+      const { caller } = context
+      const { pool } = ports
+      const moved = rows === 0 ? [] : await readHistory(pool, caller.credits.id, { limit: rows })
+      const value = {
+        key_id: caller.keyId,
+        ...(await balances(ports, caller)),
+        rate_limit: await rateOf(ports, context),
+        free_calls: await freeCalls(pool, caller),
+        ...limitsOf(caller),
+        spending_this_month: await spent(ports, caller),
+        history: moved.map(showHistory),
+      }
+      return told(inDollars(value) as Json)
+    },
+  })
+
+/** As this very request was judged. */
+async function rateOf({ standing }: BalancePorts, { caller, rate }: ToolContext): Promise<Json> {
+  const { headers } = rate
+  return {
+    tier: await standing.tier(caller.credits),
+    requests_per_minute: Number(headers['X-RateLimit-Limit']),
+    remaining: Number(headers['X-RateLimit-Remaining']),
+    resets_in_seconds: Number(headers['X-RateLimit-Reset']),
+  }
+}
+
+/** Of a key that another key made, and of those between. */
+const limitsOf = ({ limits }: Caller): Json =>
+  limits.length === 0
+    ? {}
+    : {
+        key_limits: limits.map(({ keyId, maxCall, maxDay, maxTotal, services }) => ({
+          key_id: keyId,
+          call_microdollars: maxCall && json(maxCall),
+          day_microdollars: maxDay && json(maxDay),
+          total_microdollars: maxTotal && json(maxTotal),
+          services,
+        })),
+      }
+
+async function spent({ pool, clock }: BalancePorts, { credits }: Caller): Promise<Json> {
+  const now = clock.now()
+  const range = { from: dayName(monthStart(now)), to: dayName(now), by: 'service' } as const
+  const services = await spendingOf(pool, credits.code, range)
+  const dearest = services.toSorted((a, b) => Number(b.charged - a.charged))
+  const total = services.reduce((sum, { charged, refunded }) => sum + charged - refunded, 0n)
+  return {
+    total_microdollars: json(total),
+    by_service: dearest.slice(0, SERVICES_MAX).map(({ of, calls, freeCalls: free, ...money }) => ({
+      service: of === '' ? 'external' : of,
+      calls: json(calls),
+      free_calls: json(free),
+      charged_microdollars: json(money.charged - money.refunded),
+    })),
+  }
+}

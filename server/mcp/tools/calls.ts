@@ -1,0 +1,120 @@
+import type { Catalog, Offering } from '../../../core/catalog/services.ts'
+import * as s from '../../../core/schema.ts'
+import type { Steps } from '../../proxy/call.ts'
+import { pay } from '../paid.ts'
+import { type AnyTool, PAYS, tool } from '../tool.ts'
+import { idempotencyKey, maxChars, maxPrice, offset, PAID, slug } from './schemas.ts'
+
+export interface CallPorts {
+  readonly steps: Steps
+  readonly catalog: Catalog
+}
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+const url = (description: string) => s.string({ minLength: 1, maxLength: 2_048, description })
+
+/** hub_call: an endpoint of a native service. */
+export const callTool = ({ steps, catalog }: CallPorts): AnyTool =>
+  tool({
+    name: 'hub_call',
+    title: 'Call a service',
+    description:
+      'Calls an endpoint of a native service and pays its listed price: free calls first, then ' +
+      'credits. Failed calls are not charged. See hub_get_service for endpoint and input. ' +
+      'Example: {"service":"analysis","endpoint":"POST /sentiment","input":{"text":"…"},' +
+      '"max_price_usd":"0.01","idempotency_key":"…"}. The result says what was charged. Errors ' +
+      'say what to change; without credits see hub_topup.',
+    annotations: PAYS,
+    input: s.object({
+      service: slug('Slug of the service.'),
+      endpoint: s.string({
+        minLength: 1,
+        maxLength: 300,
+        description: 'As in hub_get_service: "POST /path", or "/path".',
+      }),
+      input: s.optional(s.unknown({ description: 'What the input schema asks for, as JSON.' })),
+      max_price_usd: s.optional(s.string(maxPrice)),
+      idempotency_key: idempotencyKey,
+      max_chars: maxChars,
+      offset,
+    }),
+    output: PAID,
+    run: async ({ service, endpoint, input, ...rest }, context) => {
+      const { method, path } = routeOf(endpoint, catalog.service(service))
+      const given = method === 'GET' || method === 'DELETE' ? { query: queryOf(input) } : {}
+      const order = { tool: 'hub_call', slug: service, method, path, body: input ?? {}, ...given }
+      return pay(steps, { ...order, ...rest }, context)
+    },
+  })
+
+/** hub_call_external: a seller outside, paid by the hub from the caller's credits. */
+export const externalCallTool = ({ steps }: CallPorts): AnyTool =>
+  tool({
+    name: 'hub_call_external',
+    title: 'Call an external x402 API',
+    description:
+      'Calls any URL on the internet that asks for payment by x402; the hub pays the seller in ' +
+      'USDC and takes exactly that amount from your credits. Needs credits (hub_topup). Find ' +
+      'URLs with hub_search_external. If the outcome of a payment is unknown, the money is held ' +
+      'until the chain shows it, and the result says so. For APIs of the hub itself use hub_call.',
+    annotations: { ...PAYS, destructiveHint: true },
+    input: s.object({
+      url: url('Full URL of the paid resource.'),
+      method: s.optional(s.oneOf(METHODS, { description: 'Default GET.' })),
+      headers: s.optional(s.record(s.string())),
+      body: s.optional(s.unknown({ description: 'A string is sent as it is, else as JSON.' })),
+      max_price_usd: s.string(maxPrice),
+      idempotency_key: idempotencyKey,
+      max_chars: maxChars,
+      offset,
+    }),
+    output: PAID,
+    run: ({ url: target, method, headers, body, ...rest }, context) => {
+      const request = {
+        url: target,
+        ...(method !== undefined && { method }),
+        ...(headers !== undefined && { headers }),
+        ...(body !== undefined && { body }),
+      }
+      const order = { tool: 'hub_call_external', slug: 'external', method: 'POST', path: '/' }
+      return pay(steps, { ...order, body: request, ...rest }, context)
+    },
+  })
+
+/** hub_read_content: a page, through the content service of its owner. */
+export const contentTool = ({ steps }: CallPorts): AnyTool =>
+  tool({
+    name: 'hub_read_content',
+    title: 'Read a paid page',
+    description:
+      'Reads a web page through the content gateway of its owner, who is paid for it: title, ' +
+      'text, headings and more. "service" is the slug of the gateway (hub_search with category ' +
+      '"content"), "url" the page. Costs the price that the owner has set, at most ' +
+      'max_price_usd. Pages that are not listed: fetch them yourself.',
+    annotations: PAYS,
+    input: s.object({
+      service: slug('Slug of the content service.'),
+      url: url('Full URL of the page.'),
+      max_price_usd: s.optional(s.string(maxPrice)),
+      idempotency_key: idempotencyKey,
+      max_chars: maxChars,
+      offset,
+    }),
+    output: PAID,
+    run: ({ service, url: target, ...rest }, context) => {
+      const order = { tool: 'hub_read_content', slug: service, method: 'GET', path: '/fetch' }
+      return pay(steps, { ...order, query: { url: target }, ...rest }, context)
+    },
+  })
+
+/** What a query is made of; anything else is judged by the schema of the endpoint. */
+const queryOf = (input: unknown): Readonly<Record<string, unknown>> =>
+  typeof input === 'object' && input !== null ? { ...input } : {}
+
+/** "POST /path"; of a path alone, the method by which the service has it. */
+function routeOf(endpoint: string, routes: ReadonlyMap<string, Offering> | undefined) {
+  const [, named, rest = ''] = /^(?:([A-Za-z]+)\s+)?(.*)$/s.exec(endpoint.trim()) ?? []
+  const path = rest.startsWith('/') ? rest : `/${rest}`
+  const only = [...(routes?.values() ?? [])].find((each) => each.path === path)
+  return { method: named?.toUpperCase() ?? only?.method ?? 'POST', path }
+}

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import { type Micros, micros } from '../../../core/money.ts'
+import type { Offers } from '../../../core/payments/offers.ts'
+import * as s from '../../../core/schema.ts'
+import type { Standing } from '../../../core/usage/standing.ts'
+import { MAX_PURCHASE, purchaseTerms } from '../../rest/credits.ts'
+import { dollars, readDollars } from '../dollars.ts'
+import type { Json } from '../message.ts'
+import { badArguments, told } from '../results.ts'
+import { type AnyTool, READS, type ToolContext, tool } from '../tool.ts'
+import { open } from './schemas.ts'
+
+export interface TopupPorts {
+  readonly offers: Offers
+  readonly standing: Standing
+  /** What callers see as our address. */
+  readonly baseUrl: () => string
+}
+
+/** What the command line tops up at least (specification, limits): all three ways must be open. */
+const MIN = micros(5_000_000)
+const DEFAULT = dollars(MIN)
+
+/** hub_topup: how to buy credits. It buys none: who pays is a person, or a wallet. */
+export const topupTool = (ports: TopupPorts): AnyTool =>
+  tool({
+    name: 'hub_topup',
+    title: 'Buy credits',
+    description:
+      'Tells how to buy credits with USDC on Base by x402: in a browser, by command line, or by ' +
+      'signing directly. It pays nothing itself: show the user what it answers, or sign the ' +
+      'offer with a wallet of your own; then check hub_balance. Example: {"amount_usd":"5.00"}.',
+    annotations: READS,
+    input: s.object({
+      amount_usd: s.optional(
+        s.string({ maxLength: 24, description: `At least ${DEFAULT}, the default.` }),
+      ),
+    }),
+    output: open({
+      amount_usd: { type: 'string' },
+      purchase_id: { type: 'string' },
+      options: { type: 'object' },
+    }),
+    run: async ({ amount_usd: text = DEFAULT }, context) => {
+      const amount = readDollars(text)
+      if (amount < MIN || amount > MAX_PURCHASE) {
+        const range = `${dollars(MIN)} to ${dollars(MAX_PURCHASE)} USD`
+        return badArguments('hub_topup', [{ path: '/amount_usd', message: `must be ${range}` }])
+      }
+      return told(await instructions(ports, amount, context))
+    },
+  })
+
+async function instructions(
+  { offers, standing, baseUrl }: TopupPorts,
+  amount: Micros,
+  { caller }: ToolContext,
+): Promise<Json> {
+  const base = baseUrl()
+  const name = `pur_${randomUUID()}`
+  const url = `${base}/v1/credits/purchase`
+  const { required } = offers.offer(purchaseTerms(amount, url))
+  const value = dollars(amount)
+  const order = { amount_usd: value, key_id: caller.keyId, purchase_id: name }
+  const page = `${base}/topup?${new URLSearchParams(order).toString()}`
+  const command = `npx agenthub topup ${value}`
+  return {
+    amount_usd: value,
+    min_usd: DEFAULT,
+    balance_usd: dollars(await standing.balance(caller.credits)),
+    key_id: caller.keyId,
+    purchase_id: name,
+    options: {
+      browser: { url: page, for: 'a person with a wallet: show the link' },
+      cli: { command, needs: 'USDC on Base in the wallet of the command line' },
+      x402: {
+        method: 'POST',
+        url,
+        headers: { Authorization: 'Bearer <this key>' },
+        body: { amount_microdollars: Number(amount), purchase_id: name },
+        flow: 'It answers 402; send it again with PAYMENT-SIGNATURE for this offer.',
+        payment_required: required,
+      },
+    },
+    tell_user:
+      `To add ${value} USD of credits open ${page} with a wallet that has USDC on Base, or run ` +
+      `"${command}".`,
+    after_payment: 'hub_balance shows the credits when the payment has settled.',
+    warning: 'Do not send a plain transfer: only these ways are credited. Pay one of them, once.',
+  }
+}

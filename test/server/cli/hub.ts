@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+
+const MAIN = new URL('../../../server/cli/main.ts', import.meta.url).pathname
+
+/** What a run of the command line left behind. */
+export interface Ran {
+  readonly exit: number
+  readonly out: string
+  readonly err: string
+}
+
+/** A user of this machine: a home folder of their own, and nothing of ours in the environment. */
+export class User {
+  readonly home = mkdtempSync(join(tmpdir(), 'agenthub-cli-'))
+  readonly env: Record<string, string>
+
+  constructor(env: Readonly<Record<string, string>> = {}) {
+    const { PATH = '' } = process.env
+    this.env = { PATH, HOME: this.home, ...env }
+  }
+
+  /** Runs `hub` in pipes. */
+  async hub(args: readonly string[], input = ''): Promise<Ran> {
+    const child = spawn(process.execPath, [MAIN, ...args], { env: this.env, cwd: this.home })
+    child.stdin.end(input)
+    const ended = new Promise<number>((resolve) => child.on('close', (code) => resolve(code ?? -1)))
+    const [out, err, exit] = await Promise.all([text(child.stdout), text(child.stderr), ended])
+    return { exit, out, err }
+  }
+
+  /** The same, with its result parsed. @throws Error when it failed */
+  async json(...args: readonly string[]): Promise<Record<string, unknown>> {
+    const { exit, out, err } = await this.hub(['--json', ...args])
+    if (exit !== 0) throw new Error(`hub ${args.join(' ')} left with ${exit}: ${err}`)
+    return JSON.parse(out)
+  }
+
+  /**
+   * Runs `hub` at a pseudo-terminal that `script` makes, and types. Undefined where there is no
+   * such program.
+   */
+  async typed(args: readonly string[], keys: string): Promise<Ran | undefined> {
+    const line = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(' ')
+    const env = { ...this.env, TERM: 'xterm' }
+    const child = spawn('script', ['-qec', line, '/dev/null'], { env, cwd: this.home })
+    const started = await new Promise<boolean>((resolve) => {
+      child.once('spawn', () => resolve(true))
+      child.once('error', () => resolve(false))
+    })
+    if (!started) return undefined
+    const ended = new Promise<number>((resolve) => child.on('close', (code) => resolve(code ?? -1)))
+    let out = ''
+    child.stdout.on('data', (chunk) => {
+      out += String(chunk)
+      if (/(\[y\/N\]|none\)|password): ?$/i.test(out.trimEnd())) child.stdin.write(keys)
+    })
+    const exit = await ended
+    return { exit, out, err: '' }
+  }
+
+  leave(): void {
+    rmSync(this.home, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,81 @@
+import { once } from 'node:events'
+import { request as ask, createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { KeyRing } from '../../../core/identity/keys.ts'
+import { createLog } from '../../../core/log.ts'
+import { RateLimits } from '../../../core/usage/rate-limit.ts'
+import { Standing } from '../../../core/usage/standing.ts'
+import { MemoryWindows } from '../../../core/usage/windows.ts'
+import { createApp } from '../../../server/app.ts'
+import { mcpDoor } from '../../../server/mcp/door.ts'
+import type { AnyTool } from '../../../server/mcp/tool.ts'
+import { Meters } from '../../../server/meters.ts'
+import type { TestHub } from '../../support/hub.ts'
+
+interface Served {
+  readonly url: string
+  close(): Promise<void>
+}
+
+async function serve(server: ReturnType<typeof createServer>): Promise<Served> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** The door of a hub with tools of a test's own: everything else is as it is. */
+export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise<Served> {
+  const { pool } = hub
+  const log = createLog('silent')
+  const ports = {
+    keys: new KeyRing(pool),
+    limits: new RateLimits(new MemoryWindows()),
+    standing: new Standing(pool),
+  }
+  const admission = { origins: () => [], allowed: [] }
+  const app = createApp({
+    ...ports,
+    mcp: mcpDoor({ ...ports, tools, admission, version: '0.0.0', log }),
+    pool,
+    log,
+    routes: [],
+    openapi: () => ({}),
+    call: () => Promise.reject(new Error('nobody calls here')),
+    admins: [],
+    proxies: 0,
+    baseUrl: () => 'http://127.0.0.1',
+    meters: new Meters(),
+    spans: undefined,
+    draining: () => false,
+  })
+  const answer = app.callback()
+  return serve(createServer((request, response) => void answer(request, response)))
+}
+
+/** Hands everything on to `target`, with a key: for programs that cannot show one. */
+export function serveWithKey(target: string, apiKey: string): Promise<Served> {
+  const { hostname, port, host } = new URL(target)
+  const server = createServer((from, to) => {
+    const own = from.headers.host === `127.0.0.1:${String(from.socket.localPort)}`
+    const headers = {
+      ...from.headers,
+      authorization: `Bearer ${apiKey}`,
+      host: own ? host : from.headers.host,
+    }
+    const on = ask({ hostname, port, path: from.url, method: from.method, headers }, (answer) => {
+      to.writeHead(answer.statusCode!, answer.headers)
+      answer.pipe(to)
+    })
+    on.on('error', () => to.destroy())
+    to.on('close', () => on.destroy())
+    from.pipe(on)
+  })
+  return serve(server)
+}

@@ -1,0 +1,263 @@
+import { expect } from 'chai'
+import { ask, type Told } from '../../support/ask.ts'
+import type { TestAgent } from '../../support/hub.ts'
+import { useHub } from '../../support/suite.ts'
+import { legacy, MODERN, modern, post } from './ask.ts'
+
+const codeOf = ({ body }: Told): unknown => (body['error'] as { code?: number } | undefined)?.code
+const dataOf = ({ body }: Told) =>
+  (body['error'] as { data?: Record<string, unknown> } | undefined)?.data ?? {}
+const PING = { jsonrpc: '2.0', id: 1, method: 'ping' }
+
+describe('POST /mcp', () => {
+  const hub = useHub({ config: { mcpUrl: 'https://mcp.hub.example', mcpOrigins: ['app://desk'] } })
+  let ada: TestAgent
+  let key: string
+  beforeEach(async () => {
+    ada = await hub().agent()
+    key = ada.apiKey
+  })
+
+  describe('before the message is read', () => {
+    it('A100 refuses pages of others by their Origin, even with a good key', async () => {
+      for (const origin of ['https://evil.example', 'null', 'http://localhost.evil.example']) {
+        const told = await post(hub(), PING, { key, headers: { origin } })
+        expect(told.status, origin).to.equal(403)
+        expect(codeOf(told)).to.equal(-31_403)
+        expect(told.body).not.to.have.property('id')
+        expect(dataOf(told)).to.include({ code: 'origin_not_allowed', charged_microdollars: 0 })
+      }
+      const own = [hub().url, 'https://mcp.hub.example', 'app://desk', 'http://localhost:6274']
+      for (const origin of own) {
+        expect(await post(hub(), PING, { key, headers: { origin } }), origin).to.include({
+          status: 200,
+        })
+      }
+    })
+
+    it('refuses a name on loopback that is not ours: a page may have bound it there', async () => {
+      const told = await ask(hub().url, '/mcp', {
+        key,
+        body: PING,
+        headers: { host: 'evil.example' },
+      })
+      expect(told.status).to.equal(403)
+      const own = await ask(hub().url, '/mcp', {
+        key,
+        body: PING,
+        headers: { host: 'mcp.hub.example' },
+      })
+      expect(own.status).to.equal(200)
+    })
+
+    it('answers other methods with 405 and the one that there is', async () => {
+      for (const method of ['GET', 'DELETE', 'PUT']) {
+        const told = await ask(hub().url, '/mcp', { method, key })
+        expect([told.status, told.headers['allow']], method).to.deep.equal([405, 'POST'])
+        expect(codeOf(told)).to.equal(-31_405)
+      }
+    })
+
+    it('answers 401 with a challenge and what to do, before it looks at the body', async () => {
+      const none = await post(hub(), 'not json')
+      expect(none.status).to.equal(401)
+      expect(none.headers['www-authenticate']).to.equal('Bearer realm="hub"')
+      const bad = await post(hub(), 'not json', { key: 'ahk_wrong' })
+      expect(bad.status).to.equal(401)
+      expect(bad.headers['www-authenticate']).to.equal('Bearer realm="hub", error="invalid_token"')
+      expect((bad.body['error'] as { message: string }).message).to.include('npx agenthub register')
+      expect(dataOf(bad)).to.include({ code: 'invalid_api_key' })
+      expect(bad.body).not.to.have.property('id')
+    })
+
+    it('answers who looks for OAuth what to do instead, in the words of OAuth', async () => {
+      const register = await ask(hub().url, '/register', { body: {} })
+      expect(register.status).to.equal(400)
+      expect(register.body).to.include({ error: 'invalid_request', code: 'api_keys_only' })
+      expect(register.body['error_description']).to.include('API keys')
+      for (const name of [
+        'oauth-protected-resource/mcp',
+        'oauth-protected-resource',
+        'oauth-authorization-server',
+        'openid-configuration',
+      ]) {
+        const told = await ask(hub().url, `/.well-known/${name}`)
+        expect(told.status, name).to.equal(404)
+        expect(told.body['error_description']).to.include('npx agenthub register')
+      }
+    })
+
+    it('counts each message once against the key, and says when to come again', async () => {
+      const bob = await hub().agent()
+      const first = await legacy(hub(), 'ping', undefined, { key: bob.apiKey })
+      expect(first.headers).to.include({
+        'x-ratelimit-limit': '100',
+        'x-ratelimit-remaining': '99',
+      })
+      const params = { name: 'hub_call', arguments: { service: 'echo', endpoint: '/say' } }
+      const second = await legacy(hub(), 'tools/call', params, { key: bob.apiKey })
+      expect(second.headers['x-ratelimit-remaining']).to.equal('98')
+      const more = Array.from({ length: 98 }, () =>
+        legacy(hub(), 'ping', undefined, { key: bob.apiKey }),
+      )
+      await Promise.all(more)
+      const late = await legacy(hub(), 'ping', undefined, { key: bob.apiKey })
+      expect(late.status).to.equal(429)
+      expect(dataOf(late)).to.include({ code: 'rate_limited' })
+      expect(Number(late.headers['retry-after'])).to.be.within(1, 60)
+    })
+
+    it('answers 406 to who takes no JSON, and 415 to what is none', async () => {
+      const sse = await post(hub(), PING, { key, headers: { accept: 'text/event-stream' } })
+      expect([sse.status, codeOf(sse)]).to.deep.equal([406, -31_406])
+      const any = await post(hub(), PING, { key, headers: { accept: '*/*' } })
+      expect(any.status).to.equal(200)
+      const text = await post(hub(), PING, { key, headers: { 'content-type': 'text/plain' } })
+      expect([text.status, codeOf(text)]).to.deep.equal([415, -31_415])
+    })
+  })
+
+  describe('a message', () => {
+    const CASES: readonly (readonly [what: string, body: unknown, status: number, code: number])[] =
+      [
+        ['text that is no JSON', '{"jsonrpc":', 400, -32_700],
+        ['nothing', '', 400, -32_600],
+        ['a batch', [PING], 400, -32_600],
+        ['an empty batch', [], 400, -32_600],
+        ['no object', 'null', 400, -32_600],
+        ['another version of JSON-RPC', { ...PING, jsonrpc: '1.0' }, 400, -32_600],
+        ['an id that is null', { ...PING, id: null }, 400, -32_600],
+        ['an id that is a fraction', { ...PING, id: 1.5 }, 400, -32_600],
+        ['an id that is an object', { ...PING, id: {} }, 400, -32_600],
+        ['a method that is no string', { ...PING, method: 5 }, 400, -32_600],
+        ['params that are a list', { ...PING, params: [] }, 400, -32_602],
+        ['params that are null', { ...PING, params: null }, 400, -32_602],
+        ['a prototype in disguise', '{"jsonrpc":"2.0","id":1,"__proto__":{}}', 400, -32_600],
+        ['JSON as deep as a well', `${'['.repeat(99)}${']'.repeat(99)}`, 400, -32_600],
+      ]
+    for (const [what, body, status, code] of CASES) {
+      it(`with ${what} is refused`, async () => {
+        const told = await post(hub(), body, { key })
+        expect([told.status, codeOf(told)]).to.deep.equal([status, code])
+        expect(told.body['id'], 'an id is never null').not.to.equal(null)
+      })
+    }
+
+    it('above the limit of bodies is refused with 413', async () => {
+      const told = await post(hub(), { ...PING, params: { text: 'x'.repeat(600_000) } }, { key })
+      expect([told.status, codeOf(told)]).to.deep.equal([413, -31_413])
+    })
+
+    it('that wants no answer gets 202, and not a byte', async () => {
+      const silent = [
+        { jsonrpc: '2.0', method: 'notifications/initialized' },
+        { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } },
+        { jsonrpc: '2.0', method: 'tools/call', params: { name: 'hub_call' } },
+        { jsonrpc: '2.0', id: 5, result: {} },
+        { jsonrpc: '2.0', id: 5, error: { code: 1, message: 'no' } },
+      ]
+      for (const body of silent) {
+        const told = await post(hub(), body, { key })
+        expect([told.status, told.text], JSON.stringify(body)).to.deep.equal([202, ''])
+        expect(told.headers).not.to.have.property('content-type')
+      }
+    })
+
+    it('keeps the id that it came with, of either type', async () => {
+      for (const id of ['', 'a', 0, -1, 2 ** 40]) {
+        expect((await post(hub(), { ...PING, id }, { key })).body).to.deep.equal({
+          jsonrpc: '2.0',
+          id,
+          result: {},
+        })
+      }
+    })
+
+    it('has no session, whatever a client sends of one', async () => {
+      const headers = { 'mcp-session-id': 'abc', 'last-event-id': '7' }
+      const told = await post(hub(), PING, { key, headers })
+      expect(told.status).to.equal(200)
+      expect(told.headers).not.to.have.property('mcp-session-id')
+    })
+
+    it('for a method that there is not is -32601, also by the name of a method of all objects', async () => {
+      for (const method of ['nothing', 'toString', 'constructor', '__proto__']) {
+        const old = await legacy(hub(), method, undefined, { key })
+        expect([old.status, codeOf(old), old.body['id']], method).to.deep.equal([200, -32_601, 1])
+        const told = await modern(hub(), method, {}, { key })
+        expect([told.status, codeOf(told), told.body['id']]).to.deep.equal([404, -32_601, 1])
+      }
+    })
+  })
+
+  describe('a legacy client', () => {
+    it('agrees on the version that it asks for, or on the newest legacy one', async () => {
+      const asked = { capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+      const versions = {
+        '2025-03-26': '2025-03-26',
+        '2025-06-18': '2025-06-18',
+        [MODERN]: '2025-11-25',
+      }
+      for (const [wanted, given] of Object.entries({ ...versions, '1999-01-01': '2025-11-25' })) {
+        const params = { ...asked, protocolVersion: wanted }
+        const { body } = await legacy(hub(), 'initialize', params, { key })
+        expect(body['result'], wanted).to.deep.include({ protocolVersion: given })
+      }
+    })
+
+    it('may leave the header of the version out, and may not name one that is not', async () => {
+      expect(await legacy(hub(), 'ping', undefined, { key })).to.include({ status: 200 })
+      for (const version of ['2025-11-25', '2025-06-18', '2025-03-26']) {
+        const headers = { 'mcp-protocol-version': version }
+        expect(await legacy(hub(), 'ping', undefined, { key, headers })).to.include({ status: 200 })
+      }
+      const headers = { 'mcp-protocol-version': '1999-01-01' }
+      const told = await legacy(hub(), 'ping', undefined, { key, headers })
+      expect([told.status, codeOf(told)]).to.deep.equal([400, -32_022])
+      expect(dataOf(told)).to.deep.include({ requested: '1999-01-01' })
+    })
+  })
+
+  describe('a modern client', () => {
+    it('learns from server/discover what there is; initialize and ping are gone', async () => {
+      const told = await modern(hub(), 'server/discover', {}, { key })
+      expect(told.body['result']).to.deep.include({
+        resultType: 'complete',
+        supportedVersions: [MODERN, '2025-11-25', '2025-06-18', '2025-03-26'],
+        capabilities: { tools: {} },
+        cacheScope: 'public',
+      })
+      for (const method of ['initialize', 'ping']) {
+        const gone = await modern(hub(), method, {}, { key })
+        expect([gone.status, codeOf(gone)], method).to.deep.equal([404, -32_601])
+      }
+    })
+
+    it('must say in its headers what it says in its body', async () => {
+      const call = (headers: Record<string, string>) =>
+        modern(hub(), 'tools/call', { name: 'hub_balance' }, { key, headers })
+      for (const headers of [
+        { 'mcp-protocol-version': '2025-11-25' },
+        { 'mcp-method': 'tools/list' },
+        { 'mcp-name': 'hub_topup' },
+      ]) {
+        const told = await call(headers)
+        expect([told.status, codeOf(told)], JSON.stringify(headers)).to.deep.equal([400, -32_020])
+      }
+      const encoded = Buffer.from('hub_balance').toString('base64')
+      expect(await call({ 'mcp-name': `=?base64?${encoded}?=` })).to.include({ status: 200 })
+    })
+
+    it('must say what it is and can', async () => {
+      const headers = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/list' }
+      for (const meta of [
+        {},
+        { 'io.modelcontextprotocol/protocolVersion': MODERN },
+        { 'io.modelcontextprotocol/clientCapabilities': {} },
+      ]) {
+        const told = await legacy(hub(), 'tools/list', { _meta: meta }, { key, headers })
+        expect([told.status, codeOf(told)], JSON.stringify(meta)).to.deep.equal([400, -32_602])
+      }
+    })
+  })
+})

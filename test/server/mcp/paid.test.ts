@@ -1,0 +1,295 @@
+import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { sleep } from '../../../core/clock.ts'
+import { json, usd } from '../../../core/money.ts'
+import { fund } from '../../../server/sandbox/wallets.ts'
+import { counted, PRICE, work } from '../../stories/counted.ts'
+import { payFor } from '../../support/ask.ts'
+import type { TestAgent } from '../../support/hub.ts'
+import { useHub } from '../../support/suite.ts'
+import { callTool, modern, type Result } from './ask.ts'
+import { hangUp } from './hang-up.ts'
+import { priced, various } from './various.ts'
+
+const WORK = { service: 'counted', endpoint: 'POST /work', input: { text: 'a' } }
+
+describe('a paid tool', () => {
+  const hub = useHub({ plugins: [counted, various] })
+  let ada: TestAgent
+  beforeEach(async () => {
+    Object.assign(work, { done: 0, before: async () => {} })
+    ada = await hub().agent()
+    await hub().credit(ada.keyId, usd('1'))
+  })
+  const call = (args: object, meta?: Readonly<Record<string, unknown>>, by = ada) =>
+    callTool(hub(), by.apiKey, 'hub_call', { ...args }, meta)
+  const spent = async () => usd('1') - (await hub().balance(ada.keyId))
+
+  it('says what it charged, what is left and who paid', async () => {
+    const { structuredContent, told, isError } = await call({ ...WORK, idempotency_key: 'mine' })
+    expect(isError).to.equal(undefined)
+    expect(told, 'text and structure are one').to.deep.equal(structuredContent)
+    expect(told).to.deep.include({
+      status: 200,
+      charged_usd: '0.001',
+      balance_usd: '0.999',
+      paid_from: 'credits',
+      idempotency_key: 'mine',
+      body: { done: 1 },
+    })
+    expect(await spent()).to.equal(PRICE)
+  })
+
+  it('A101 repeated with its idempotency_key gives the same answer, and is charged once', async () => {
+    const order = { ...WORK, idempotency_key: 'lost-answer' }
+    const [first, second] = [await call(order), await call(order)]
+    expect(second.told).to.deep.include({ body: first.told['body'], charged_usd: '0.00' })
+    expect(second.told).to.include({ replayed: true, paid_from: 'none' })
+    expect([work.done, await spent()]).to.deep.equal([1, PRICE])
+  })
+
+  it('A101 at the same time is charged once too; who is early is told to wait', async () => {
+    work.before = () => sleep(100)
+    const order = { ...WORK, idempotency_key: 'both' }
+    const results = await Promise.all([1, 2, 3].map(() => call(order)))
+    const early = results.filter(({ isError }) => isError)
+    expect(early).to.have.length(2)
+    for (const { told } of early) {
+      expect(told).to.include({ error: 'idempotency_in_progress', charged_usd: '0.00' })
+      expect(told['next']).to.match(/same idempotency_key/)
+    }
+    expect([work.done, await spent()]).to.deep.equal([1, PRICE])
+  })
+
+  it('under a name that stood for something else does nothing', async () => {
+    await call({ ...WORK, idempotency_key: 'one' })
+    const { isError, told } = await call({ ...WORK, input: {}, idempotency_key: 'one' })
+    expect(isError).to.equal(true)
+    expect(told).to.include({ error: 'idempotency_key_reused', charged_usd: '0.00' })
+    expect(await spent()).to.equal(PRICE)
+  })
+
+  it('without a name gets one, by which a long answer is read on for nothing', async () => {
+    const long = { service: 'various', endpoint: '/long', input: { chars: 250 } }
+    const first = await call({ ...long, max_chars: 100 })
+    const { idempotency_key, next_offset, total_chars, truncated, body } = first.told
+    expect({ next_offset, truncated, total_chars }).to.deep.equal({
+      next_offset: 100,
+      truncated: true,
+      total_chars: 250,
+    })
+    let text = String(body)
+    for (let offset: unknown = next_offset; offset !== undefined; ) {
+      const { told } = await call({ ...long, max_chars: 100, idempotency_key, offset })
+      expect(told).to.include({ charged_usd: '0.00' })
+      text += String(told['body'])
+      offset = told['next_offset']
+    }
+    expect(text).to.equal('x'.repeat(250))
+    expect(await spent()).to.equal(PRICE)
+  })
+
+  it('dearer than max_price_usd is not made, and the price is named', async () => {
+    const { isError, told } = await call({ ...WORK, max_price_usd: '0.0009' })
+    expect(isError).to.equal(true)
+    expect(told).to.include({ error: 'price_exceeds_max', price_usd: '0.001', charged_usd: '0.00' })
+    expect(told['next']).to.include('max_price_usd "0.001"')
+    expect([work.done, await spent()]).to.deep.equal([0, 0n])
+    expect(await call({ ...WORK, max_price_usd: 0.001 }), 'a number').not.to.have.property(
+      'isError',
+    )
+  })
+
+  it('that fails is not charged, and says so', async () => {
+    work.before = async () => {
+      throw new Error('a secret of the provider')
+    }
+    const { isError, told, content } = await call(WORK)
+    expect(isError).to.equal(true)
+    expect(told).to.include({ error: 'plugin_failed', charged_usd: '0.00', retryable: true })
+    expect(JSON.stringify(content)).not.to.include('secret of the provider')
+    const refused = await call({ service: 'various', endpoint: '/refusing', input: {} })
+    expect(refused.told).to.deep.include({
+      error: 'service_refused',
+      status: 418,
+      charged_usd: '0.00',
+      body: { why: 'tea' },
+    })
+    expect(await spent()).to.equal(0n)
+  })
+
+  it('gives text as text, bytes as a note, and of a stream the beginning', async () => {
+    const get = (endpoint: string) => call({ service: 'various', endpoint, input: {} })
+    expect((await get('GET /text')).told).to.deep.include({
+      content_type: 'text/plain',
+      body: 'Grüße',
+    })
+    const { told } = await get('GET /bytes')
+    expect(told).to.deep.include({ content_type: 'image/png', bytes: 4 })
+    expect(told).not.to.have.property('body')
+    expect(told['note']).to.include('Idempotency-Key')
+    expect((await get('GET /stream')).told).to.deep.include({ body: { a: 1 } })
+    expect((await get('GET /broken')).told).to.include({ incomplete: true, body: 'the begin' })
+  })
+
+  it('takes the query of a GET as input, with its types', async () => {
+    const order = { service: 'various', endpoint: 'GET /sum', input: { a: 2, b: '3' } }
+    expect((await call(order)).told).to.deep.include({ body: { sum: 5 } })
+    expect((await call({ ...order, endpoint: 'sum' })).told).to.deep.include({ body: { sum: 5 } })
+  })
+
+  it('without credits offers x402, and takes the payment in _meta', async () => {
+    const account = privateKeyToAccount(generatePrivateKey())
+    await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('1') })
+    const poor = await hub().agent()
+    const asked = await call(WORK, undefined, poor)
+    expect(asked.isError).to.equal(true)
+    const required = asked.structuredContent!
+    expect(required).to.deep.include({ x402Version: 2 })
+    expect(required['resource']).to.deep.include({ url: 'mcp://tool/hub_call' })
+    expect(asked.content[0]!.text, 'the same as text').to.equal(JSON.stringify(required))
+    expect(asked.told).to.include({ error: 'insufficient_credits', charged_usd: '0.00' })
+    expect(asked.told['next']).to.include('hub_topup')
+
+    const header = Buffer.from(JSON.stringify(required)).toString('base64')
+    const offered = { status: 402, headers: { 'payment-required': header }, body: {}, text: '' }
+    const signed = await payFor(account, 'mcp://tool', offered)
+    const payment = JSON.parse(Buffer.from(signed, 'base64').toString()) as object
+    const paid = await call(WORK, { 'x402/payment': payment }, poor)
+    expect(paid.told).to.deep.include({
+      charged_usd: '0.001',
+      paid_from: 'x402',
+      body: { done: 1 },
+    })
+    const { _meta: meta } = paid
+    const receipt = meta!['x402/payment-response'] as Record<string, unknown>
+    expect(receipt).to.include({ success: true, payer: account.address })
+
+    const again = await call(WORK, { 'x402/payment': payment }, poor)
+    expect(again.told, 'the same payment, the same answer').to.deep.include({ body: { done: 1 } })
+    const other = await call({ ...WORK, input: {} }, { 'x402/payment': payment }, poor)
+    expect(other.isError).to.equal(true)
+    expect(other.told).to.include({ error: 'payment_replayed', charged_usd: '0.00' })
+    expect(work.done).to.equal(1)
+  })
+
+  it('with a payment that is none is told so, and nothing is charged', async () => {
+    const poor = await hub().agent()
+    for (const payment of ['text', {}, [], { x402Version: 2, payload: {} }, 'x'.repeat(40_000)]) {
+      const { isError, told } = await call(WORK, { 'x402/payment': payment }, poor)
+      expect(isError).to.equal(true)
+      expect(told).to.include({ error: 'payment_invalid', charged_usd: '0.00' })
+    }
+    expect(work.done).to.equal(0)
+  })
+
+  describe('whose client hangs up', () => {
+    const lost = (order: object, era: 'modern' | 'legacy') => {
+      const params = { name: 'hub_call', arguments: { ...order, idempotency_key: 'hung-up' } }
+      return hangUp(hub(), era, params, ada.apiKey)
+    }
+    const again = async (order: object) => {
+      for (let tries = 0; tries < 50; tries++) {
+        const { told } = await call({ ...order, idempotency_key: 'hung-up' })
+        if (told['error'] !== 'idempotency_in_progress') return told
+        await sleep(50)
+      }
+      throw new Error('it is still at work')
+    }
+
+    for (const era of ['modern', 'legacy'] as const) {
+      it(`after the work began is charged once and can ask again (${era})`, async () => {
+        const started = Promise.withResolvers<void>()
+        const go = Promise.withResolvers<void>()
+        work.before = () => {
+          started.resolve()
+          return go.promise
+        }
+        const client = lost(WORK, era)
+        await started.promise
+        await client.hangUp()
+        go.resolve()
+        expect(await again(WORK)).to.deep.include({
+          body: { done: 1 },
+          replayed: true,
+          charged_usd: '0.00',
+        })
+        expect([work.done, await spent()]).to.deep.equal([1, PRICE])
+      })
+
+      const cancels = era === 'modern'
+      it(`before it began is ${cancels ? 'not ' : ''}charged (${era})`, async () => {
+        const order = { service: 'various', endpoint: '/priced', input: {} }
+        const asked = Promise.withResolvers<void>()
+        const go = Promise.withResolvers<void>()
+        Object.assign(priced, {
+          done: 0,
+          before: () => {
+            asked.resolve()
+            return go.promise
+          },
+        })
+        const client = lost(order, era)
+        await asked.promise
+        await client.hangUp()
+        await sleep(50)
+        go.resolve()
+        await sleep(200)
+        expect([priced.done, await spent()]).to.deep.equal(cancels ? [0, 0n] : [1, PRICE])
+        expect(await again(order), 'its name is free, or has the answer').to.deep.include({
+          body: { done: 1 },
+        })
+        expect(await spent()).to.equal(PRICE)
+      })
+    }
+  })
+
+  describe('with progress', () => {
+    it('tells it on a stream if the client asked for it, and ends with the result', async () => {
+      const params = { name: 'hub_call', arguments: WORK, _meta: { progressToken: 'p' } }
+      const { headers, text } = await modern(hub(), 'tools/call', params, { key: ada.apiKey })
+      expect(headers).to.include({ 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' })
+      const events = text
+        .split('\n\n')
+        .filter((event) => event.includes('data: '))
+        .map((event) => JSON.parse(event.split('data: ')[1]!) as Record<string, unknown>)
+      const last = events.pop()!
+      expect(last['result']).to.deep.include({ resultType: 'complete' })
+      expect((last['result'] as Result).structuredContent).to.include({ charged_usd: '0.001' })
+      const told = events.map(({ params: p }) => p as { progress: number; progressToken: string })
+      expect(told.map(({ progress }) => progress)).to.deep.equal([1, 2, 3, 4])
+      expect(new Set(told.map(({ progressToken }) => progressToken))).to.deep.equal(new Set(['p']))
+    })
+
+    it('answers plain JSON where there is none, or the client cannot read a stream', async () => {
+      const order = { name: 'hub_call', arguments: { ...WORK, endpoint: '/none' } }
+      const meta = { progressToken: 7 }
+      const key = ada.apiKey
+      const none = await modern(hub(), 'tools/call', { ...order, _meta: meta }, { key })
+      expect(none.headers['content-type']).to.match(/^application\/json/)
+      const plain = await modern(
+        hub(),
+        'tools/call',
+        { name: 'hub_call', arguments: WORK, _meta: meta },
+        { key, headers: { accept: 'application/json' } },
+      )
+      expect(plain.headers['content-type']).to.match(/^application\/json/)
+    })
+  })
+
+  it('to a seller outside costs what it asks, to the microdollar', async () => {
+    const order = { url: 'http://seller.test/weather?city=Oslo' }
+    const buy = (more: object) =>
+      callTool(hub(), ada.apiKey, 'hub_call_external', { ...order, ...more })
+    const dear = await buy({ max_price_usd: '0.009' })
+    expect(dear.told).to.include({ error: 'price_exceeds_max', price_usd: '0.01' })
+    const none = await buy({})
+    expect(none.told).to.include({ error: 'invalid_arguments' })
+    const bought = await buy({ max_price_usd: '0.01', idempotency_key: 'oslo' })
+    expect(bought.told).to.include({ status: 200, charged_usd: '0.01', paid_from: 'credits' })
+    expect(bought.told['transaction']).to.match(/^0x[0-9a-f]{64}$/)
+    const again = await buy({ max_price_usd: '0.01', idempotency_key: 'oslo' })
+    expect(again.told).to.deep.include({ body: bought.told['body'], charged_usd: '0.00' })
+    expect(json(await spent())).to.equal(10_000)
+  })
+})

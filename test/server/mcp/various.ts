@@ -1,0 +1,51 @@
+import { Readable } from 'node:stream'
+import { defineService, Reply, s } from 'agenthub/plugin'
+import { PRICE } from '../../stories/counted.ts'
+
+const none = s.object({})
+const endpoint = <T>(input: s.Schema<T>, handle: (call: { input: T }) => unknown) => ({
+  summary: 'Answers.',
+  price: PRICE,
+  input,
+  handle,
+})
+const typed = (body: unknown, type: string, status = 200) =>
+  new Reply(body, { status, headers: { 'Content-Type': type } })
+
+async function* breaking(): AsyncGenerator<Buffer> {
+  yield Buffer.from('the begin')
+  throw new Error('the line is dead')
+}
+
+/** What is waited for before a price is found, and how often work was done for it. */
+export const priced = { before: async () => {}, done: 0 }
+
+/** Answers in every form that a service may. */
+export const various = defineService({
+  slug: 'various',
+  name: 'Various',
+  category: 'test',
+  summary: 'Answers in every form.',
+  provider: 'example',
+  endpoints: {
+    'POST /long': endpoint(s.object({ chars: s.integer() }), ({ input }) =>
+      typed(Buffer.from('x'.repeat(input.chars)), 'text/plain'),
+    ),
+    'POST /refusing': endpoint(none, () => typed({ why: 'tea' }, 'application/json', 418)),
+    'GET /text': endpoint(none, () => typed(Buffer.from('Grüße'), 'text/plain')),
+    'GET /bytes': endpoint(none, () => typed(Buffer.from([0x89, 0xff, 0, 1]), 'image/png')),
+    'GET /stream': endpoint(none, () =>
+      typed(Readable.from([Buffer.from('{"a"'), Buffer.from(':1}')]), 'application/json'),
+    ),
+    'GET /broken': endpoint(none, () => typed(Readable.from(breaking()), 'text/plain')),
+    'POST /priced': {
+      summary: 'Takes its time to find its price.',
+      price: { max: PRICE, of: () => priced.before().then(() => ({ amount: PRICE })) },
+      input: none,
+      handle: () => ({ done: ++priced.done }),
+    },
+    'GET /sum': endpoint(s.object({ a: s.integer(), b: s.integer() }), ({ input }) => ({
+      sum: input.a + input.b,
+    })),
+  },
+})

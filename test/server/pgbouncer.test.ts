@@ -1,0 +1,120 @@
+import { expect } from 'chai'
+import { sleep } from '../../core/clock.ts'
+import { createPool } from '../../core/db/pool.ts'
+import { lags } from '../../core/ledger/outbox/subscriber.ts'
+import { usd } from '../../core/money.ts'
+import { realSockets } from '../core/egress/world.ts'
+import { ask } from '../support/ask.ts'
+import { startTestHub, type TestAgent, type TestHub } from '../support/hub.ts'
+import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
+import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+
+const USER = 'hub_web_of_a_test'
+const BARE = 'hub_bare_of_a_test'
+const PASSWORD = 'a-password-of-a-test'
+
+/** As the README tells operators to make it. */
+const LOGIN = `
+  CREATE ROLE ${USER} LOGIN PASSWORD '${PASSWORD}' IN ROLE hub_app;
+  ALTER ROLE ${USER} SET role = hub_app;
+  ALTER ROLE ${USER} SET statement_timeout = '30s';
+  ALTER ROLE ${USER} SET lock_timeout = '10s'`
+
+describe('a hub behind PgBouncer in transaction mode', function () {
+  this.timeout(60_000)
+  realSockets()
+  let database: FreshDatabase
+  let bouncer: PgBouncer
+  let hub: TestHub
+  let ada: TestAgent
+  const as = (user: string): string => {
+    const url = new URL(bouncer.through(database.url))
+    url.username = user
+    url.password = PASSWORD
+    return url.href
+  }
+
+  before(async function () {
+    if (!hasPgBouncer()) this.skip() // Debian: pgbouncer
+    database = await freshDatabase()
+    await database.admin.query(LOGIN)
+    await database.admin.query(`CREATE ROLE ${BARE} LOGIN PASSWORD '${PASSWORD}'`)
+    // Fewer connections than the hub asks for: each is passed on from transaction to transaction.
+    const logins = { [USER]: PASSWORD, [BARE]: PASSWORD }
+    bouncer = await startPgBouncer(database.url, logins, 3)
+    hub = await startTestHub({
+      config: {
+        databaseUrl: as(USER),
+        databaseDirectUrl: database.url,
+        rateStore: 'database',
+      },
+    })
+    ada = await hub.agent(usd('10'))
+  })
+  after(async () => {
+    await hub?.close()
+    await bouncer?.stop()
+    await database?.admin.query(`DROP OWNED BY ${USER}; DROP ROLE ${USER}, ${BARE}`)
+    await database?.drop()
+  })
+
+  it('sells, at once and in any order, and counts every call', async () => {
+    const bought = await ada.client.purchase(usd('1'))
+    expect(bought.status).to.equal(201)
+    const call = (n: number) =>
+      ask(hub.url, '/proxy/echo/say', {
+        key: ada.apiKey,
+        body: { words: `word ${n}` },
+        headers: { 'idempotency-key': `key-${n % 50}` },
+      })
+    const told = await Promise.all(Array.from({ length: 50 }, (_, n) => call(n)))
+    expect(told.filter(({ status }) => status !== 200)).to.deep.equal([])
+    const again = await call(7)
+    expect([again.status, again.headers['idempotency-replayed']]).to.deep.equal([200, 'true'])
+    expect(await hub.balance(ada.keyId)).to.equal(usd('0.995'))
+    const { headers } = await ask(hub.url, '/v1/credits/balance', { key: ada.apiKey })
+    const asked = 2 + 51 + 1 // the purchase is two, and this is one
+    expect(headers['x-ratelimit-remaining']).to.equal(String(1_000 - asked))
+  })
+
+  it('buys from sellers outside', async () => {
+    const url = `${hub.sandbox!.sellerUrl}/weather?city=Oslo`
+    const { status, headers } = await ask(hub.url, '/proxy/external', {
+      key: ada.apiKey,
+      body: { url },
+    })
+    expect([status, headers['x-charged-microdollars']]).to.deep.equal([200, '10000'])
+  })
+
+  it('has its jobs and readers on connections that last', async () => {
+    const behind = async () => (await lags(database.pool)).filter((each) => each.behind > 0n)
+    while ((await behind()).length > 0) await sleep(50)
+    const { rows } = await database.admin.query<{ n: number }>(
+      `SELECT count(*)::integer AS n FROM pg_stat_activity
+       WHERE datname = current_database() AND query = 'LISTEN ledger'`,
+    )
+    expect(rows[0]?.n).to.equal(1)
+  })
+
+  it('is refused for a login that does not take the role', async () => {
+    const pool = createPool(as(BARE), { role: 'hub_app', pooled: true })
+    const failure = await pool.query('SELECT 1').catch((error: Error) => error.message)
+    expect(failure).to.match(/has the role hub_bare_of_a_test instead of hub_app.*ALTER ROLE/s)
+    await pool.end()
+  })
+
+  it('would not work with what sessions keep: names of statements, options', async () => {
+    const named = createPool(as(USER), { max: 6, statementMs: 0, lockMs: 0 })
+    const failures = await Promise.allSettled(
+      Array.from({ length: 200 }, (_, n) =>
+        named.query({ name: 'a name', text: 'SELECT $1::integer', values: [n] }),
+      ),
+    )
+    expect(failures.filter(({ status }) => status === 'rejected')).not.to.deep.equal([])
+    await named.end()
+    const direct = createPool(as(USER), { role: 'hub_app' })
+    const failure = await direct.query('SELECT 1').catch((error: Error) => error.message)
+    expect(failure).to.match(/unsupported startup parameter/)
+    await direct.end()
+  })
+})
