@@ -165,7 +165,7 @@ export function openDoors(core: Core, options: HubOptions) {
     ...receiptRoutes(pool, receipts),
     ...keyRoutes({ pool, ledger }),
     ...keyAdminRoutes({ pool, log }),
-    ...transferRoutes(signing),
+    ...transferRoutes({ ...signing, clock }),
     ...(canMail(sandbox, options.mail) ? accountRoutes({ ...signing, links }) : []),
     ...sessionRoutes({ pool, baseUrl }),
     ...faucetRoutes(options.money.faucet),

@@ -39,8 +39,10 @@ export class RateLimits {
    * is one for all tiers, and the tier of this instant judges it.
    * @throws Fault `rate_limited`
    */
-  key({ credits }: Caller, tier: Tier): Promise<RateState> {
-    return this.#take(`key:${credits.id}`, { name: tier, limit: TIERS[tier], seconds: 60 })
+  key({ credits, ratePerMinute }: Caller, tier: Tier): Promise<RateState> {
+    const own = ratePerMinute === null ? undefined : { name: 'custom', limit: ratePerMinute }
+    const policy = own ?? { name: tier, limit: TIERS[tier] }
+    return this.#take(`key:${credits.id}`, { ...policy, seconds: 60 })
   }
 
   /** @throws Fault `rate_limited` */
