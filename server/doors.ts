@@ -136,6 +136,22 @@ function stepsOf(
   })
 }
 
+/** The endpoint of MCP: the same steps, and tools. */
+function mcpOf(
+  core: Core,
+  { baseUrl, mcpUrl, mcpOrigins, version }: HubOptions,
+  steps: Steps,
+  registers: ReturnType<typeof registersOf>,
+) {
+  return mcpDoor({
+    ...registers,
+    tools: hubTools({ ...core, ...registers, steps, baseUrl }),
+    admission: { origins: () => [baseUrl(), mcpUrl ?? baseUrl()], allowed: mcpOrigins },
+    version,
+    log: core.log,
+  })
+}
+
 /** Joins the doors to core. */
 export function openDoors(core: Core, options: HubOptions) {
   const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
@@ -176,22 +192,10 @@ export function openDoors(core: Core, options: HubOptions) {
     }),
     ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
   ]
-  const mcp = mcpDoor({
-    tools: hubTools({ ...core, steps, standing, baseUrl }),
-    keys,
-    limits,
-    standing,
-    admission: {
-      origins: () => [baseUrl(), options.mcpUrl ?? baseUrl()],
-      allowed: options.mcpOrigins,
-    },
-    version,
-    log,
-  })
   return createApp({
     ...core,
     routes,
-    mcp,
+    mcp: mcpOf(core, options, steps, registers),
     openapi: () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH }),
     call: (request) => call(steps, request),
     pool,
