@@ -10,7 +10,9 @@ import type { CallLog } from '../core/usage/calls.ts'
 import { FreeQuota } from '../core/usage/free-quota.ts'
 import { Idempotency } from '../core/usage/idempotency.ts'
 import { KeptAnswers } from '../core/usage/kept-answers.ts'
+import { Quotes } from '../core/usage/quotes.ts'
 import { RateLimits } from '../core/usage/rate-limit.ts'
+import { Receipts } from '../core/usage/receipts.ts'
 import { Standing } from '../core/usage/standing.ts'
 import type { Windows } from '../core/usage/windows.ts'
 import { WebhookSigner } from '../core/webhooks/sign.ts'
@@ -23,6 +25,7 @@ import type { Observers } from './observe.ts'
 import { createAuthenticate, createLimitRate } from './proxy/authenticate.ts'
 import { call, type Steps } from './proxy/call.ts'
 import { PROXY_PATH } from './proxy/door.ts'
+import { createForesee } from './proxy/foresee.ts'
 import { createFund } from './proxy/fund.ts'
 import { createCredits } from './proxy/funds/credits.ts'
 import { createFreeCalls } from './proxy/funds/free-calls.ts'
@@ -49,6 +52,8 @@ import { listingRoutes } from './rest/listings.ts'
 import { metricsRoutes } from './rest/metrics.ts'
 import { openapi } from './rest/openapi.ts'
 import { ownershipRoutes } from './rest/ownership.ts'
+import { quoteRoutes } from './rest/quotes.ts'
+import { receiptRoutes } from './rest/receipts.ts'
 import { registrationRoutes } from './rest/registration.ts'
 import { sessionRoutes } from './rest/sessions.ts'
 import { transferRoutes } from './rest/transfers.ts'
@@ -84,55 +89,75 @@ export type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality
   }
 
 /** What several doors ask. */
-function registersOf({ pool, windows, meters }: Core) {
+function registersOf({ pool, windows, meters }: Core, { signingKey, baseUrl }: HubOptions) {
   const standing = new Standing(pool)
   const limits = new RateLimits(windows, (policy) => meters.refused(policy))
-  return { standing, limits, keys: new KeyRing(pool) }
+  const answers = new KeptAnswers(pool, signingKey.secretFor('kept-answers'))
+  const receipts = new Receipts(pool, signingKey, baseUrl)
+  return { standing, limits, keys: new KeyRing(pool), answers, receipts, quotes: new Quotes(pool) }
 }
 
 /** The steps of a call, joined to core. */
 function stepsOf(
   core: Core,
   options: HubOptions,
-  { standing, limits, keys }: ReturnType<typeof registersOf>,
+  registers: ReturnType<typeof registersOf>,
 ): Steps {
   const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
+  const { standing, limits, keys, answers, receipts, quotes } = registers
   const { holdMarginSeconds } = options
   const quota = new FreeQuota(ledger)
   const record = createRecord(calls, clock)
-  const answers = new KeptAnswers(pool, options.signingKey.secretFor('kept-answers'))
   const idempotency = new Idempotency(pool, answers)
+  const ways = {
+    offers,
+    standing,
+    creditsOnly: CREDITS_ONLY,
+    minTopUp: MIN_PURCHASE,
+    minX402: options.minX402,
+  }
   const fund = createFund(
     {
       freeCalls: createFreeCalls(ledger, quota, standing, clock, holdMarginSeconds),
       credits: createCredits(ledger, standing, new Allowances(ledger), clock, holdMarginSeconds),
       x402: createX402({ ledger, claims, offers, answers, log }),
     },
-    {
-      offers,
-      standing,
-      creditsOnly: CREDITS_ONLY,
-      minTopUp: MIN_PURCHASE,
-      minX402: options.minX402,
-    },
+    ways,
   )
   return traced({
     authenticate: createAuthenticate(keys, (slug) => CREDITS_ONLY.has(slug)),
     limitRate: createLimitRate(limits, standing),
-    quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY),
+    quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY, quotes),
+    foresee: createForesee(ways, clock),
     fund: createIdempotent(fund, { idempotency, standing, clock, holdMarginSeconds }),
     handle: createHandle(log, record, CREDITS_ONLY),
     settle,
-    respond: createRespond(record),
+    respond: createRespond(record, receipts),
+  })
+}
+
+/** The endpoint of MCP: the same steps, and tools. */
+function mcpOf(
+  core: Core,
+  { baseUrl, mcpUrl, mcpOrigins, version }: HubOptions,
+  steps: Steps,
+  registers: ReturnType<typeof registersOf>,
+) {
+  return mcpDoor({
+    ...registers,
+    tools: hubTools({ ...core, ...registers, steps, baseUrl }),
+    admission: { origins: () => [baseUrl(), mcpUrl ?? baseUrl()], allowed: mcpOrigins },
+    version,
+    log: core.log,
   })
 }
 
 /** Joins the doors to core. */
 export function openDoors(core: Core, options: HubOptions) {
-  const { pool, ledger, claims, offers, catalog, clock, log } = core
+  const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
   const { baseUrl, version, sandbox } = options
-  const registers = registersOf(core)
-  const { standing, limits, keys } = registers
+  const registers = registersOf(core, options)
+  const { standing, limits, keys, answers, receipts, quotes } = registers
   const steps = stepsOf(core, options, registers)
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
   const links = openLinks(pool, options.signingKey)
@@ -151,10 +176,12 @@ export function openDoors(core: Core, options: HubOptions) {
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
     ...historyRoutes(pool),
-    ...callRoutes(pool),
+    ...callRoutes({ pool, calls, answers, receipts }),
+    ...quoteRoutes({ quotes, quote: steps.quote, passThrough: CREDITS_ONLY }),
+    ...receiptRoutes(pool, receipts),
     ...keyRoutes({ pool, ledger }),
     ...keyAdminRoutes({ pool, log }),
-    ...transferRoutes(signing),
+    ...transferRoutes({ ...signing, clock }),
     ...(canMail(sandbox, options.mail) ? accountRoutes({ ...signing, links }) : []),
     ...sessionRoutes({ pool, baseUrl }),
     ...faucetRoutes(options.money.faucet),
@@ -165,22 +192,10 @@ export function openDoors(core: Core, options: HubOptions) {
     }),
     ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
   ]
-  const mcp = mcpDoor({
-    tools: hubTools({ ...core, steps, standing, baseUrl }),
-    keys,
-    limits,
-    standing,
-    admission: {
-      origins: () => [baseUrl(), options.mcpUrl ?? baseUrl()],
-      allowed: options.mcpOrigins,
-    },
-    version,
-    log,
-  })
   return createApp({
     ...core,
     routes,
-    mcp,
+    mcp: mcpOf(core, options, steps, registers),
     openapi: () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH }),
     call: (request) => call(steps, request),
     pool,

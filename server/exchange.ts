@@ -27,6 +27,19 @@ const breakingOff = (stream: Readable, ctx: Context): Readable =>
 
 const jsonOf = (body: unknown): string => JSON.stringify(body ?? null)
 
+/**
+ * The Authorization header; a key may come as `X-API-Key` too, for callers whose client keeps
+ * Authorization for something else.
+ * @throws Fault `duplicate_header` when both came
+ */
+export function authorizationOf(ctx: Context): string | undefined {
+  const authorization = header(ctx, 'authorization')
+  const key = header(ctx, 'x-api-key')
+  if (key === undefined) return authorization
+  if (authorization === undefined) return `Bearer ${key}`
+  throw new Fault('duplicate_header', 'The key came as Authorization and as X-API-Key.')
+}
+
 /** A header that may come once only: two of them would mean two things to two readers. */
 export function header(ctx: Context, name: string): string | undefined {
   const values = ctx.req.headersDistinct[name]

@@ -31,6 +31,7 @@ import type { AnyService, Buyer, Host, Plugin } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { CallLog } from '../core/usage/calls.ts'
 import { openWindows, type RateStore } from '../core/usage/open-windows.ts'
+import { publishKey } from '../core/usage/receipts.ts'
 import { CREDITS_ONLY, openDoors } from './doors.ts'
 import { openFinding } from './finding.ts'
 import { Meters } from './meters.ts'
@@ -161,6 +162,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const { money, clock, log, draining = () => false } = options
   const meters = new Meters()
   const { pool, books, ledger } = await openStores(options, meters)
+  await publishKey(pool, options.signingKey)
   const windows = await openWindows(options.rateStore, pool, log)
   const egress = createEgress({ ...options.egress, userAgent: `AgentHub/${options.version}` })
   const discovery = openFinding(options, pool, egress)

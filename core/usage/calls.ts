@@ -20,6 +20,11 @@ export interface CallRecord {
   readonly status: number
   readonly latencyMs: number
   readonly reason: string | null
+  /** sha256, see receipts.ts. */
+  readonly requestHash: Buffer | null
+  readonly responseHash: Buffer | null
+  /** Id of the rows of the journal; null: no money was asked for. */
+  readonly entry: string | null
 }
 
 const FLUSH_EVERY_MS = 250
@@ -86,6 +91,9 @@ export class CallLog {
       status: r.status,
       latency_ms: r.latencyMs,
       reason: r.reason,
+      request_hash: hex(r.requestHash),
+      response_hash: hex(r.responseHash),
+      entry: r.entry,
     }))
     await this.#pool.query(
       `INSERT INTO hub.call SELECT * FROM json_populate_recordset(NULL::hub.call, $1)
@@ -94,3 +102,6 @@ export class CallLog {
     )
   }
 }
+
+/** As PostgreSQL reads bytes. */
+const hex = (bytes: Buffer | null): string | null => bytes && `\\x${bytes.toString('hex')}`

@@ -31,7 +31,7 @@ export interface HistoryRow {
   readonly otherKey: string | null
   /** On chain. */
   readonly transaction: string | null
-  /** Why a person booked it. */
+  /** Why a person booked it, or why a call was given back. */
   readonly reason: string | null
 }
 
@@ -53,7 +53,8 @@ const READ = `
     (SELECT split_part(a.code, ':', 3) FROM ledger.account a
       WHERE n.kind = 31 AND a.id <> $1 AND a.id = ANY ((n.row).accounts)) AS "otherKey",
     coalesce((n.row).meta ->> 'transaction', (n.row).meta ->> 'tx') AS transaction,
-    (n.row).meta ->> 'reason' AS reason
+    coalesce((n.row).meta ->> 'reason', (SELECT c.reason FROM hub.call c
+      WHERE (n.row).phase = 2 AND c.id = (n.row).id)) AS reason
   FROM (
     (${ENTRIES} WHERE j.owner = $1 AND ${WHERE} ${NEWEST})
     UNION ALL

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { elapsedMs } from '../clock.ts'
+import type { Account } from '../ledger/events.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
 import type { Micros } from '../money.ts'
 import type { Tier } from './rate-limit.ts'
@@ -26,6 +27,16 @@ export class Standing {
     const balance = rows[0]?.balance ?? 0n
     this.remember(id, balance)
     return balance as Micros
+  }
+
+  /** What is left of something that is counted like money; undefined: it was not granted yet. */
+  async units(code: Account): Promise<bigint | undefined> {
+    const { rows } = await this.#pool.query<{ balance: bigint }>(
+      `SELECT b.balance FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
+       WHERE a.code = $1`,
+      [code],
+    )
+    return rows[0]?.balance
   }
 
   /** `paid` while there are credits (specification §8); at most a second old. */

@@ -23,7 +23,11 @@ export const createAuthenticate =
 /** Counts the request against the key's tier, or against the address of one without a key. */
 export const createLimitRate =
   (limits: RateLimits, standing: Standing) =>
-  async (caller: Caller | Keyless): Promise<RateState> =>
-    caller.keyId === null
-      ? limits.address(caller.ip)
-      : limits.key(caller, await standing.tier(caller.credits))
+  async (caller: Caller | Keyless, { early }: Pick<CallRequest, 'early'>): Promise<RateState> => {
+    const rate =
+      caller.keyId === null
+        ? await limits.address(caller.ip)
+        : await limits.key(caller, await standing.tier(caller.credits))
+    early?.(rate.headers)
+    return rate
+  }

@@ -26,7 +26,15 @@ export interface CallRequest {
   readonly idempotencyKey: string | undefined
   /** Dearer calls are refused before they are made. */
   readonly maxPrice: Micros | undefined
+  /** A quote whose price counts, though it may have risen since. */
+  readonly quoteId?: string | undefined
+  /** Only to be told what would happen. */
+  readonly dryRun?: boolean
   readonly ip: string
+  /** Whether the caller has hung up. */
+  readonly isGone?: () => boolean
+  /** Takes headers that the answer is to have whatever comes of the call. */
+  readonly early?: (headers: Readonly<Record<string, string>>) => void
   /** Where the steps note how long they took. */
   readonly trace?: Trace
 }
@@ -47,6 +55,8 @@ export interface Offer {
   readonly input: unknown
   /** What is wrong with the input. It is told to those who could pay; others get the offer. */
   readonly complaint: Fault | undefined
+  /** Why the quote that was named does not count; no matter where an answer is only repeated. */
+  readonly lapsed?: Fault | undefined
 }
 
 /** What came of the handler. Only a delivered answer is charged. */
@@ -71,6 +81,8 @@ export interface Receipt {
   readonly charged: Micros
   /** The credits that are left; undefined for a caller without a key. */
   readonly balance: Micros | undefined
+  /** Id of the journal's rows; left out where no money was asked for. */
+  readonly entry?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -103,6 +115,8 @@ export interface Steps {
   authenticate(request: CallRequest): Promise<Caller | Keyless>
   limitRate(caller: Caller | Keyless, request: CallRequest): Promise<RateState>
   quote(caller: Caller | Keyless, request: CallRequest): Promise<Offer>
+  /** What would come of the call. */
+  foresee(caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Reply>
   fund(caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Funds>
   handle(
     caller: Caller | Keyless,
@@ -130,6 +144,7 @@ export async function call(steps: Steps, request: CallRequest): Promise<Reply> {
   const caller = await steps.authenticate(request)
   const rate = await steps.limitRate(caller, request)
   const offer = await steps.quote(caller, request)
+  if (request.dryRun) return steps.foresee(caller, offer, request) // nothing moves
   await using funds = await steps.fund(caller, offer, request) // free, credits, x402, or a 402
   const outcome = await steps.handle(caller, offer, funds, request) // throws → refund
   const receipt = await steps.settle(funds, outcome, request)

@@ -1,11 +1,11 @@
 import type { Context, Middleware } from 'koa'
 import { Fault } from '../../core/errors.ts'
 import { readJson } from '../body.ts'
-import { header, requestIdOf, send } from '../exchange.ts'
+import { authorizationOf, header, requestIdOf, send } from '../exchange.ts'
 import { traceOf } from '../trace.ts'
 import type { CallRequest, Reply } from './call.ts'
 import { idempotencyKeyOf } from './idempotent.ts'
-import { maxPriceOf } from './quote.ts'
+import { maxPriceOf, quoteIdOf } from './quote.ts'
 
 export const PROXY_PATH = '/proxy'
 
@@ -30,17 +30,35 @@ export const proxyDoor =
       method: ctx.method,
       path,
       url: new URL(ctx.path, baseUrl()).href,
-      query: { ...ctx.query },
+      query: queryOf(ctx),
       ...(hasBody ? await readable(ctx) : { body: undefined }),
-      authorization: header(ctx, 'authorization'),
+      authorization: authorizationOf(ctx),
       payment: header(ctx, 'payment-signature'),
       idempotencyKey: idempotencyKeyOf(header(ctx, 'idempotency-key')),
       maxPrice: maxPriceOf(header(ctx, 'x-max-price')),
+      quoteId: quoteIdOf(header(ctx, 'x-quote-id')),
+      dryRun: isDryRun(header(ctx, 'x-dry-run'), ctx.query[DRY_RUN]),
+      isGone: () => ctx.req.socket.destroyed,
+      early: (headers) => ctx.set({ ...headers }),
       ip: ctx.ip,
       trace,
     })
     send(ctx, reply)
   }
+
+/** The query member that asks for a dry run; endpoints do not see it. */
+const DRY_RUN = 'dry_run'
+
+/** @throws Fault `validation_failed` for what is neither yes nor no */
+function isDryRun(header: string | undefined, member: string | string[] | undefined): boolean {
+  const asked = [header, member].filter((value) => value !== undefined)
+  if (asked.every((value) => typeof value === 'string' && YES_OR_NO.test(value))) {
+    return asked.some((value) => !/^(?:false|0)$/.test(String(value)))
+  }
+  throw new Fault('validation_failed', 'dry_run is true, false or empty.')
+}
+
+const YES_OR_NO = /^(?:|true|1|false|0)$/
 
 /** The body, or why it cannot be read: whether that matters depends on who is to pay. */
 async function readable(ctx: Context): Promise<Pick<CallRequest, 'body' | 'unreadable'>> {
@@ -50,6 +68,11 @@ async function readable(ctx: Context): Promise<Pick<CallRequest, 'body' | 'unrea
     if (error instanceof Fault) return { body: undefined, unreadable: error }
     throw error
   }
+}
+
+function queryOf({ query }: Context): CallRequest['query'] {
+  const { [DRY_RUN]: _, ...rest } = query
+  return rest
 }
 
 /** Dot segments, empty ones, separators and control characters; and any of them encoded twice. */

@@ -41,6 +41,7 @@ export const createFund =
   (sources: Sources, ways: Ways) =>
   async (caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Funds> => {
     if (offer.complaint) throw await refuse(offer.complaint, caller, offer, request, ways)
+    if (offer.lapsed) throw offer.lapsed
     if (caller.keyId !== null) assertAllowed(caller.limits, request.slug, offer.price)
     if (offer.price === 0n) return GIFT
     const x402 = takesX402(offer, request, ways) ? sources.x402 : undefined
@@ -53,7 +54,8 @@ export const createFund =
     return funds ?? raise(await paymentRequired(caller, offer, request, ways))
   }
 
-async function refuse(
+/** What is wrong with the input, told to those who could pay; to others the 402. */
+export async function refuse(
   complaint: Fault,
   caller: Caller | Keyless,
   offer: Offer,
@@ -68,7 +70,7 @@ async function refuse(
 }
 
 /** The 402, for three readers at once: x402 clients (header or members), programs, people. */
-async function paymentRequired(
+export async function paymentRequired(
   caller: Caller | Keyless,
   offer: Offer,
   request: CallRequest,
@@ -102,7 +104,8 @@ async function paymentRequired(
   return new Fault(code, detail, { extras, headers })
 }
 
-const takesX402 = (
+/** Whether x402 may pay on the spot for it. */
+export const takesX402 = (
   { price }: Offer,
   { slug }: CallRequest,
   { creditsOnly, minX402 }: Ways,

@@ -20,6 +20,7 @@ export const createHandle =
     request: CallRequest,
   ): Promise<Outcome> => {
     if (funds.kept) return { kind: 'delivered', charged: 0n as Micros, latencyMs: 0, ...funds.kept }
+    if (request.isGone?.()) throw new Fault('caller_gone') // nothing was done for it yet
     const start = elapsedMs()
     const took = (): number => Math.ceil(elapsedMs() - start)
     try {
@@ -28,8 +29,9 @@ export const createHandle =
     } catch (error) {
       const failed = faultOf(error, offer.offering.service.slug, log)
       if (funds.parked) return { ...stillOpen(failed, offer, request), latencyMs: took() }
-      const fault = funds.told?.(failed) ?? failed
-      record.failed({ caller, offer, payer: funds.payer, request, fault, latencyMs: took() })
+      const fault = refunded(funds.told?.(failed) ?? failed, offer, funds)
+      const { payer, source } = funds
+      record.failed({ caller, offer, payer, source, request, fault, latencyMs: took() })
       throw fault
     }
   }
@@ -76,6 +78,22 @@ async function run(
     discard(reply.body)
     throw error
   }
+}
+
+/** The same fault, which says what went back and why: programs decide by it what they do next. */
+function refunded(fault: Fault, { call, price }: Offer, { source }: Funds): Fault {
+  const reason = String(fault.extras['reason'] ?? fault.code)
+  const back =
+    source === 'credits'
+      ? { source, amount_microdollars: json(price), reason }
+      : source === 'free'
+        ? { source, free_calls: 1, reason }
+        : undefined
+  return new Fault(fault.code, fault.message, {
+    extras: { ...fault.extras, call_id: call, ...(back && { refund: back }) },
+    headers: { ...fault.headers, 'X-Call-Id': call, ...(back && { 'X-Refund-Reason': reason }) },
+    cause: fault.cause,
+  })
 }
 
 /** The handler is over, and what it parked is not: its outcome comes later. */

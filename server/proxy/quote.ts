@@ -6,10 +6,13 @@ import { uuidv7 } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
 import { json, type Micros } from '../../core/money.ts'
 import type { Quote } from '../../core/plugin.ts'
+import type { Quotes } from '../../core/usage/quotes.ts'
+import { requestHash } from '../../core/usage/receipts.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import type { Issue } from '../../core/validate.ts'
 import type { CallRequest, Keyless, Offer } from './call.ts'
 import { faultOf, untilDeadline } from './provided.ts'
+import { nameOf } from './record.ts'
 
 /** Methods whose input is the query; all others bring a JSON body. */
 const QUERY_METHODS: ReadonlySet<string> = new Set(['GET', 'DELETE'])
@@ -22,17 +25,20 @@ export const createQuote =
     clock: Clock,
     log: Log,
     creditsOnly: ReadonlySet<string>,
+    quotes: Pick<Quotes, 'find'>,
   ) =>
   async (caller: Caller | Keyless, request: CallRequest): Promise<Offer> => {
-    const offering = find(catalog, request)
+    const found = find(catalog, request)
     const input = QUERY_METHODS.has(request.method)
-      ? typedQuery(offering, request.query)
+      ? typedQuery(found, request.query)
       : request.body
-    const complaint = request.unreadable ?? invalidInput(offering.checkInput(input))
+    const complaint = request.unreadable ?? invalidInput(found.checkInput(input))
     const mayAsk =
       !complaint && (!creditsOnly.has(request.slug) || (await hasCredits(caller, standing)))
-    const quote = mayAsk ? await priceOf(offering, input, log) : undefined
-    const amount = quote?.amount ?? maxPrice(offering.endpoint)
+    const quote = mayAsk ? await priceOf(found, input, log) : undefined
+    const now = { offering: found, amount: quote?.amount ?? maxPrice(found.endpoint) }
+    const held = complaint ? {} : await heldPrice(quotes, caller, found, input, request)
+    const { offering, amount } = held.price && held.price.amount < now.amount ? held.price : now
     const isFirm = quote !== undefined || (!complaint && request.payment !== undefined)
     if (isFirm && request.maxPrice !== undefined && amount > request.maxPrice) {
       throw new Fault('price_exceeds_max', undefined, {
@@ -40,8 +46,34 @@ export const createQuote =
       })
     }
     const call = uuidv7(clock.now().getTime())
-    return { call, offering, price: amount, terms: quote?.terms, input, complaint }
+    const { lapsed } = held
+    return { call, offering, price: amount, terms: quote?.terms, input, complaint, lapsed }
   }
+
+/** What the caller was quoted before; the lower of that and today's price counts. */
+async function heldPrice(
+  quotes: Pick<Quotes, 'find'>,
+  { keyId }: Caller | Keyless,
+  offering: Offering,
+  input: unknown,
+  { quoteId }: CallRequest,
+): Promise<HeldPrice> {
+  if (quoteId === undefined) return {}
+  const { endpointId: endpoint } = offering
+  const asked = { endpoint, requestHash: requestHash(nameOf(offering), input) }
+  try {
+    const { amount, priceVersion, commissionBps } = await quotes.find(quoteId, keyId, asked)
+    return { price: { amount, offering: { ...offering, priceVersion, commissionBps } } }
+  } catch (error) {
+    if (error instanceof Fault) return { lapsed: error }
+    throw error
+  }
+}
+
+interface HeldPrice {
+  readonly price?: { readonly amount: Micros; readonly offering: Offering }
+  readonly lapsed?: Fault
+}
 
 function find(catalog: Catalog, { slug, method, path }: CallRequest): Offering {
   const routes = catalog.service(slug)
@@ -109,6 +141,15 @@ function invalidInput(issues: readonly Issue[]): Fault | undefined {
   return new Fault('validation_failed', `${first.path || '/'} ${first.message}.`, {
     extras: { issues },
   })
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Reads `X-Quote-Id`. */
+export function quoteIdOf(header: string | undefined): string | undefined {
+  if (header === undefined || header === '') return undefined
+  if (UUID.test(header)) return header.toLowerCase()
+  throw new Fault('validation_failed', 'X-Quote-Id is the quote_id of POST /v1/quotes.')
 }
 
 const isMicros = (text: string): boolean => /^\d{1,15}$/.test(text)

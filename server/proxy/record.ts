@@ -2,12 +2,14 @@ import type { Clock } from '../../core/clock.ts'
 import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { CallLog, CallRecord } from '../../core/usage/calls.ts'
-import type { CallRequest, Keyless, Made, Offer } from './call.ts'
+import { requestHash } from '../../core/usage/receipts.ts'
+import type { CallRequest, FundingSource, Keyless, Made, Offer } from './call.ts'
 
 interface Failure {
   readonly caller: Caller | Keyless
   readonly offer: Offer
   readonly payer: string
+  readonly source: FundingSource
   readonly request: CallRequest
   readonly fault: Fault
   readonly latencyMs: number
@@ -17,11 +19,16 @@ type Common = Pick<Failure, 'caller' | 'offer' | 'payer' | 'request'>
 
 /** Keeps a record of calls: those that were answered, and those whose handler failed. */
 export interface Record {
-  made(made: Made): void
+  /** @param responseHash null: the body was not sent whole */
+  made(made: Made, responseHash: Buffer | null): CallRecord
   failed(failure: Failure): void
 }
 
-export function createRecord(calls: CallLog, clock: Clock): Record {
+/** The endpoint as receipts and callers name it: `POST /echo/say`. */
+export const nameOf = ({ service, method, path }: Offer['offering']): string =>
+  `${method} /${service.slug}${path}`
+
+export function createRecord(calls: Pick<CallLog, 'add'>, clock: Clock): Record {
   const common = ({ caller, offer, payer, request }: Common) => ({
     id: offer.call,
     at: clock.now(),
@@ -31,10 +38,11 @@ export function createRecord(calls: CallLog, clock: Clock): Record {
     service: offer.offering.service.slug,
     endpoint: offer.offering.endpointId,
     priceVersion: offer.offering.priceVersion,
+    requestHash: requestHash(nameOf(offer.offering), offer.input),
   })
   return {
-    made({ outcome, receipt, ...call }) {
-      calls.add({
+    made({ outcome, receipt, ...call }, responseHash) {
+      const made: CallRecord = {
         ...common(call),
         source: receipt.source,
         charged: receipt.charged,
@@ -42,9 +50,13 @@ export function createRecord(calls: CallLog, clock: Clock): Record {
         status: outcome.status,
         latencyMs: outcome.latencyMs,
         reason: 'reason' in outcome ? outcome.reason : null,
-      } satisfies CallRecord)
+        responseHash,
+        entry: receipt.entry ?? null,
+      }
+      calls.add(made)
+      return made
     },
-    failed({ fault, latencyMs, ...call }) {
+    failed({ fault, latencyMs, source, ...call }) {
       calls.add({
         ...common(call),
         source: 'none',
@@ -53,6 +65,8 @@ export function createRecord(calls: CallLog, clock: Clock): Record {
         status: fault.status,
         latencyMs,
         reason: fault.code,
+        responseHash: null,
+        entry: source === 'credits' || source === 'free' ? call.offer.call : null,
       })
     },
   }

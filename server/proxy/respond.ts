@@ -1,37 +1,74 @@
+import { createHash } from 'node:crypto'
+import { pipeline, Readable, Transform } from 'node:stream'
+import type { Receipts } from '../../core/usage/receipts.ts'
 import type { Made, Reply } from './call.ts'
-import type { Record } from './record.ts'
+import { nameOf, type Record } from './record.ts'
 
 /** Names of headers that a handler may not set: they are the hub's own, or belong to the hop. */
 const OURS = new RegExp(
   `^(?:${[
-    'x-(?:request-id|call-id|receipt|charged-.*|balance-.*|payment-.*|ratelimit.*)',
-    'payment-.*|ratelimit.*|set-cookie|date|server',
+    'x-(?:request-id|call-id|receipt|charged-.*|balance-.*|payment-.*|refund-.*|ratelimit.*)',
+    'payment-.*|ratelimit.*|access-control-.*|etag|set-cookie|date|server',
     'connection|keep-alive|transfer-encoding|content-length|trailer|upgrade',
   ].join('|')})$`,
   'i',
 )
 
-/** The answer of a call that was made, with what it cost and what is left. */
+/**
+ * The answer of a call that was made, with what it cost, what is left, and a receipt. What a
+ * stream came to is known at its end only: its receipt lies at `/v1/calls/{id}`.
+ */
 export const createRespond =
-  (record: Record) =>
+  (record: Record, receipts: Pick<Receipts, 'sign'>) =>
   (made: Made): Reply => {
-    record.made(made)
-    const { offer, outcome, receipt, rate } = made
-    const own = Object.entries(outcome.headers).filter(([name]) => !OURS.test(name))
+    const { outcome, offer } = made
+    if (outcome.body instanceof Readable) {
+      const body = hashed(outcome.body, (hash) => record.made(made, hash))
+      return { status: outcome.status, headers: headersOf(made), body }
+    }
+    const body = bytesOf(outcome)
+    const kept = record.made(made, createHash('sha256').update(body).digest())
+    const receipt = receipts.sign(kept, nameOf(offer.offering))
     return {
       status: outcome.status,
-      headers: {
-        ...Object.fromEntries(own),
-        ...rate.headers,
-        ...receipt.headers,
-        'Cache-Control': 'no-store',
-        'X-Call-Id': offer.call,
-        'X-Charged-Microdollars': String(receipt.charged),
-        'X-Payment-Source': receipt.source,
-        ...(receipt.balance === undefined
-          ? {}
-          : { 'X-Balance-Microdollars': String(receipt.balance) }),
-      },
-      body: outcome.body,
+      headers: { ...headersOf(made), 'X-Receipt': receipt },
+      body,
     }
   }
+
+function headersOf({ offer, outcome, receipt, rate }: Made): Reply['headers'] {
+  const own = Object.entries(outcome.headers).filter(([name]) => !OURS.test(name))
+  return {
+    ...Object.fromEntries(own),
+    ...rate.headers,
+    ...receipt.headers,
+    'Cache-Control': 'no-store',
+    'X-Call-Id': offer.call,
+    'X-Charged-Microdollars': String(receipt.charged),
+    'X-Payment-Source': receipt.source,
+    ...(receipt.balance === undefined ? {} : { 'X-Balance-Microdollars': String(receipt.balance) }),
+    ...(outcome.kind === 'failed' ? { 'X-Refund-Reason': outcome.reason } : {}),
+  }
+}
+
+/** Statuses whose answer has no body (RFC 9110 §6.4.1). */
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
+
+/** Exactly what is sent. */
+function bytesOf({ status, body }: Pick<Reply, 'status' | 'body'>): Buffer {
+  if (BODILESS.has(status)) return Buffer.alloc(0)
+  return body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(JSON.stringify(body ?? null))
+}
+
+/** The same stream, and its hash when it is over; null where it was broken off. */
+function hashed(source: Readable, done: (hash: Buffer | null) => void): Readable {
+  const hash = createHash('sha256')
+  const through = new Transform({
+    transform(chunk: Buffer, _, next) {
+      hash.update(chunk)
+      next(null, chunk)
+    },
+  })
+  pipeline(source, through, (error) => done(error ? null : hash.digest()))
+  return through
+}

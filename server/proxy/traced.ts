@@ -16,6 +16,8 @@ export const traced = (steps: Steps): Steps => ({
       if (trace) trace.service = offer.offering.service.slug
       return offer
     }),
+  foresee: (caller, offer, request) =>
+    timed(request, 'foresee', () => steps.foresee(caller, offer, request)),
   fund: (caller, offer, request) =>
     timed(request, 'fund', () => steps.fund(caller, offer, request)),
   handle: (caller, offer, funds, request) =>

@@ -3,6 +3,10 @@ import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { json } from '../../core/money.ts'
+import type { CallLog } from '../../core/usage/calls.ts'
+import type { KeptAnswer, KeptAnswers } from '../../core/usage/kept-answers.ts'
+import type { Receipts } from '../../core/usage/receipts.ts'
+import { type CallRow, findCall, isOver } from './call-row.ts'
 import { type AnyRoute, callerOf, route } from './route.ts'
 
 const amount = z.int().min(0)
@@ -19,102 +23,124 @@ const Payment = z.object({
   valid_before: z.iso.datetime(),
 })
 
+const Answer = z.object({
+  status: z.int(),
+  content_type: z.string(),
+  encoding: z.enum(['json', 'base64']),
+  body: z.unknown(),
+})
+
 const Call = z.object({
   id: z.uuid(),
   at: z.iso.datetime(),
   state: z.enum(['held', 'charged', 'released', 'expired', 'refunded']).meta({
     description: 'held: its outcome is open; released, expired and refunded: the money went back.',
   }),
+  source: z.enum(['free', 'credits', 'x402', 'none']).nullable().meta({
+    description: 'Who paid; null: it is not known yet.',
+  }),
   reserved_microdollars: amount,
   charged_microdollars: amount,
-  expires_at: z.iso.datetime(),
+  price_version: z.int().nullable(),
+  expires_at: z.iso.datetime().nullable(),
   endpoint: z.string().nullable(),
+  status: z.int().nullable(),
+  reason: z.string().nullable().meta({ description: 'Why it failed, and was given back.' }),
+  receipt: z.string().nullable().meta({
+    description: 'JWS; null: the call is not over. POST /v1/receipts/verify.',
+  }),
+  answer: Answer.nullable().meta({
+    description: 'Kept for a day where an Idempotency-Key or an x402 payment came with the call.',
+  }),
   payment: Payment.nullable().meta({ description: 'What was signed for a seller outside.' }),
 })
 
+interface CallPorts {
+  readonly pool: Pool
+  readonly calls: Pick<CallLog, 'flush'>
+  readonly answers: Pick<KeptAnswers, 'find'>
+  readonly receipts: Pick<Receipts, 'sign'>
+}
+
 /** What became of a single call, and where its money is. */
-export const callRoutes = (pool: Pool): readonly AnyRoute[] => [
+export const callRoutes = (ports: CallPorts): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/calls/{id}',
-    summary: 'A call that credits paid: held, charged or given back, and what a seller was paid.',
+    summary: 'A call of this key: held, charged or given back, with its receipt and kept answer.',
     auth: 'key',
     answer: { status: 200, schema: Call },
     faults: ['not_found'],
     handle: async (request) => {
       const { id = '' } = request.params
-      const found = z.uuid().safeParse(id).success && (await find(pool, callerOf(request), id))
-      if (!found) throw new Fault('not_found', 'This key has made no such call from its credits.')
-      return { body: show(found) }
+      const caller = callerOf(request)
+      await ports.calls.flush() // what this process has just answered
+      const row = z.uuid().safeParse(id).success
+        ? await findCall(ports.pool, caller, id)
+        : undefined
+      if (!row) throw new Fault('not_found', 'This key has made no such call.')
+      return { body: await show(ports, caller, row) }
     },
   }),
 ]
 
-interface Row {
-  readonly id: string
-  readonly at: Date
-  readonly kind: number | null
-  readonly reserved: bigint
-  readonly charged: bigint
-  readonly refunded: bigint
-  readonly expires_at: Date
-  readonly endpoint: string | null
-  readonly url: string | null
-  readonly state: z.infer<typeof Payment>['state']
-  readonly pay_to: string
-  readonly amount: bigint
-  readonly nonce: string
-  readonly transaction: string | null
-  readonly status: number | null
-  readonly reason: string | null
-  readonly valid_before: Date
-}
-
-async function find(pool: Pool, { credits }: Caller, id: string): Promise<Row | undefined> {
-  const { rows } = await pool.query<Row>(
-    `SELECT h.id, h.at, r.kind, h.amount AS reserved, coalesce(r.amount, 0) AS charged,
-       (SELECT coalesce(sum(x.amount), 0)::bigint FROM ledger.posting x WHERE x.id = h.id
-         AND x.account_id = h.owner AND x.owner = h.owner AND x.phase IN (0, 3)) AS refunded,
-       h.expires_at, e.service || ' ' || e.method || ' ' || e.path AS endpoint,
-       p.url, p.state, p.payee AS pay_to, p.amount, p.nonce, p.transaction, p.status, p.reason,
-       p.valid_before
-     FROM ledger.journal h
-     LEFT JOIN ledger.journal r ON r.owner = h.owner AND r.id = h.id AND r.phase = 2
-     LEFT JOIN hub.endpoint e ON e.id = h.endpoint
-     LEFT JOIN hub.payment_intent p ON p.call = h.id
-     WHERE h.owner = $1 AND h.id = $2 AND h.phase = 1`,
-    [credits.id, id],
-  )
-  return rows[0]
-}
-
-/** By the kinds of the journal; none: not resolved yet. */
-const STATES: Readonly<Record<number, z.infer<typeof Call>['state']>> = {
+/** By the kinds of the journal, and else by what the record says. */
+const STATES: Readonly<Record<string, z.infer<typeof Call>['state']>> = {
   2: 'charged',
   3: 'released',
   4: 'expired',
+  delivered: 'charged',
+  taken: 'charged',
+  failed: 'released',
 }
 
-const show = (row: Row): z.infer<typeof Call> => ({
-  id: row.id,
-  at: row.at.toISOString(),
-  state: row.refunded > 0n ? 'refunded' : (STATES[row.kind ?? 0] ?? 'held'),
-  reserved_microdollars: json(row.reserved),
-  charged_microdollars: json(row.charged - row.refunded),
-  expires_at: row.expires_at.toISOString(),
-  endpoint: row.endpoint,
-  payment:
-    row.url === null
-      ? null
-      : {
-          state: row.state,
-          url: row.url,
-          pay_to: row.pay_to,
-          amount_microdollars: json(row.amount),
-          nonce: row.nonce,
-          transaction: row.transaction,
-          upstream_status: row.status,
-          reason: row.reason,
-          valid_before: row.valid_before.toISOString(),
-        },
+async function show(
+  { answers, receipts }: CallPorts,
+  caller: Caller,
+  row: CallRow,
+): Promise<z.infer<typeof Call>> {
+  const { record } = row
+  const known = record ? STATES[record.outcome] : undefined
+  const state = row.hold ? STATES[row.hold.kind ?? 0] : known
+  const mine = record?.keyId === caller.keyId
+  const kept = mine && row.answerId ? await answers.find(row.answerId) : undefined
+  return {
+    id: row.id,
+    at: row.at.toISOString(),
+    state: row.refunded > 0n ? 'refunded' : (state ?? 'held'),
+    source: record?.source ?? (row.hold ? 'credits' : null),
+    reserved_microdollars: json(row.hold?.reserved ?? 0n),
+    charged_microdollars: json((row.hold?.charged ?? record?.charged ?? 0n) - row.refunded),
+    price_version: record?.priceVersion ?? null,
+    expires_at: row.hold?.expiresAt.toISOString() ?? null,
+    endpoint: row.endpoint,
+    status: record?.status ?? null,
+    reason: record?.reason ?? null,
+    receipt: record && isOver(row) ? receipts.sign(record, row.name) : null,
+    answer: kept ? shown(kept) : null,
+    payment: row.payment && paymentOf(row.payment),
+  }
+}
+
+function shown({ status, headers, body }: KeptAnswer): z.infer<typeof Answer> {
+  const isRaw = body instanceof Uint8Array
+  const [, type] = Object.entries(headers).find(([name]) => /^content-type$/i.test(name)) ?? []
+  return {
+    status,
+    content_type: type ?? 'application/json',
+    encoding: isRaw ? 'base64' : 'json',
+    body: isRaw ? Buffer.from(body).toString('base64') : body,
+  }
+}
+
+const paymentOf = (row: NonNullable<CallRow['payment']>): z.infer<typeof Payment> => ({
+  state: row.state,
+  url: row.url,
+  pay_to: row.pay_to,
+  amount_microdollars: json(BigInt(row.amount)),
+  nonce: row.nonce,
+  transaction: row.transaction,
+  upstream_status: row.status,
+  reason: row.reason,
+  valid_before: new Date(row.valid_before).toISOString(),
 })

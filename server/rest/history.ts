@@ -14,7 +14,10 @@ const HistoryItem = z.object({
   endpoint: z.string().nullable(),
   other_key_id: z.string().nullable().meta({ description: 'Of a transfer: the other key.' }),
   transaction: z.string().nullable().meta({ description: 'On chain.' }),
-  reason: z.string().nullable().meta({ description: 'Why a person booked it.' }),
+  reason: z
+    .string()
+    .nullable()
+    .meta({ description: 'Why a person booked it, or why a call was given back.' }),
 })
 
 const EVENTS_MAX = 20

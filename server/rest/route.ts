@@ -40,6 +40,8 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly auth: 'none' | 'key' | 'admin' | 'session' | 'owner'
   /** Takes a form of a page, beside JSON. */
   readonly form?: boolean
+  /** Alike for everybody: read by pages of other sites, kept for half a minute, known by ETag. */
+  readonly shared?: boolean
   /** Not counted against the caller's network: it has a limit of its own, or must always answer. */
   readonly unlimited?: boolean
   readonly body?: z.ZodType<Body>

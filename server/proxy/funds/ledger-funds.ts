@@ -59,7 +59,7 @@ export class LedgerFunds implements Funds {
 
   async #receipt(charged: Micros, ownerBalance: bigint | undefined): Promise<Receipt> {
     const balance = ownerBalance === undefined ? undefined : await this.#balanceOf(ownerBalance)
-    return { source: this.source, charged, balance }
+    return { source: this.source, charged, balance, entry: this.#hold.call }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

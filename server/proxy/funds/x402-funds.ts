@@ -46,7 +46,8 @@ export class OnDelivery implements Funds {
     if (settled.outcome === 'failed') throw merged(this.#offerUpfront(), settled, this.#offer)
     if (settled.outcome !== 'settled') throw notSettled(settled, this.#offer)
     const headers = { 'PAYMENT-RESPONSE': settled.responseHeader }
-    return { source, charged: this.#offer.price, balance: undefined, headers }
+    const charged = this.#offer.price
+    return { source, charged, balance: undefined, entry: claim.id, headers }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -80,7 +81,8 @@ export class Prepaid implements Funds {
     await this.#ports.answers.keep(this.#claim.id, outcome)
     await this.#ports.claims.end(this.#claim.key, true)
     this.#open = false
-    return { source, charged: this.#claim.amount as Micros, balance: undefined, headers }
+    const { id: entry, amount } = this.#claim
+    return { source, charged: amount as Micros, balance: undefined, entry, headers }
   }
 
   told(fault: Fault): Fault {

@@ -1,0 +1,158 @@
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import type { Pool } from 'pg'
+import { canonicalJson } from '../canonical-json.ts'
+import { elapsedMs } from '../clock.ts'
+import { json } from '../money.ts'
+import type { SigningKey } from '../signing-key.ts'
+import type { CallRecord } from './calls.ts'
+
+/** What the hub states about one call. Hashes are SHA-256 in base64url. */
+export interface ReceiptClaims {
+  /** Origin of the hub. */
+  readonly iss: string
+  /** Id of the call. */
+  readonly jti: string
+  /** When it was made, in seconds of Unix time. */
+  readonly iat: number
+  /** Id of the key, or `x402:` and the wallet that paid. */
+  readonly sub: string
+  /** `POST /echo/say` */
+  readonly endpoint: string
+  readonly price_version: number
+  readonly charged_microdollars: number
+  readonly source: CallRecord['source']
+  readonly outcome: CallRecord['outcome']
+  readonly status: number
+  /** Of the endpoint, a line feed, and the input as canonical JSON. */
+  readonly request_sha256: string | null
+  /** Of the body before it was compressed; null: it was not sent whole. */
+  readonly response_sha256: string | null
+  /** Id of the journal's rows; null: no money was asked for. */
+  readonly ledger_entry: string | null
+}
+
+/** A public key as JWKS shows it (RFC 8037). */
+export interface Jwk {
+  readonly kty: 'OKP'
+  readonly crv: 'Ed25519'
+  readonly x: string
+  readonly kid: string
+  readonly alg: 'EdDSA'
+  readonly use: 'sig'
+}
+
+export type Verdict =
+  | { readonly valid: true; readonly claims: ReceiptClaims }
+  | { readonly valid: false; readonly reason: Flaw }
+export type Flaw = 'malformed' | 'unknown_key' | 'bad_signature'
+
+const TYPE = 'agenthub-receipt+jws'
+const FRESH_MS = 10_000
+
+/** The hash of a request, as callers can reckon it too. */
+export const requestHash = (endpoint: string, input: unknown): Buffer =>
+  createHash('sha256')
+    .update(`${endpoint}\n${canonicalJson(input)}`)
+    .digest()
+
+/**
+ * Receipts: compact JWS (RFC 7515, Ed25519 by RFC 8037) of what a call came to. The same record
+ * gives the same receipt whenever it is asked for, since Ed25519 has no randomness. Keys of before
+ * a rotation stay known, so that old receipts can be verified for ever.
+ */
+export class Receipts {
+  readonly #pool: Pool
+  readonly #key: SigningKey
+  readonly #issuer: () => string
+  #known: { readonly keys: ReadonlyMap<string, Jwk>; readonly at: number } | undefined
+
+  constructor(pool: Pool, key: SigningKey, issuer: () => string) {
+    this.#pool = pool
+    this.#key = key
+    this.#issuer = issuer
+  }
+
+  /** @param endpoint `POST /echo/say` */
+  sign(record: CallRecord, endpoint: string): string {
+    const head = { alg: 'EdDSA', kid: this.#key.id, typ: TYPE }
+    const signed = `${part(head)}.${part(claimsOf(record, endpoint, this.#issuer()))}`
+    return `${signed}.${this.#key.sign(Buffer.from(signed)).toString('base64url')}`
+  }
+
+  /** Every key that has ever signed for this hub, the oldest first. */
+  async keys(): Promise<readonly Jwk[]> {
+    return [...(await this.#keys()).values()]
+  }
+
+  async verify(receipt: string): Promise<Verdict> {
+    const [, head = '', body = '', signature = ''] = COMPACT.exec(receipt) ?? []
+    const { alg, typ, kid } = (read(head) ?? {}) as { alg?: string; typ?: string; kid?: string }
+    const claims = read(body)
+    const isOurs = alg === 'EdDSA' && typ === TYPE && typeof kid === 'string' && claims
+    if (!isOurs) return { valid: false, reason: 'malformed' }
+    const jwk = (await this.#keys()).get(kid)
+    if (!jwk) return { valid: false, reason: 'unknown_key' }
+    const bytes = Buffer.from(signature, 'base64url')
+    const good = verify(null, Buffer.from(`${head}.${body}`), keyOf(jwk), bytes)
+    if (!good) return { valid: false, reason: 'bad_signature' }
+    return { valid: true, claims: claims as ReceiptClaims }
+  }
+
+  async #keys(): Promise<ReadonlyMap<string, Jwk>> {
+    if (this.#known && elapsedMs() - this.#known.at < FRESH_MS) return this.#known.keys
+    const { rows } = await this.#pool.query<{ id: string; public_key: Buffer }>(
+      'SELECT id, public_key FROM ledger.signing_key ORDER BY since, id',
+    )
+    const keys = new Map(rows.map(({ id, public_key }) => [id, jwkOf(id, public_key)]))
+    if (!keys.has(this.#key.id)) keys.set(this.#key.id, jwkOf(this.#key.id, this.#key.publicKey))
+    this.#known = { keys, at: elapsedMs() }
+    return keys
+  }
+}
+
+/** Makes the hub's key known to all who will verify what it signs. */
+export const publishKey = (pool: Pool, { id, publicKey }: SigningKey): Promise<unknown> =>
+  pool.query('SELECT ledger.add_signing_key($1, $2)', [id, publicKey])
+
+const COMPACT = /^([\w-]{1,500})\.([\w-]{1,6000})\.([\w-]{86})$/
+
+const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+function read(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const claimsOf = (record: CallRecord, endpoint: string, iss: string): ReceiptClaims => ({
+  iss,
+  jti: record.id,
+  iat: Number(BigInt(record.at.getTime()) / 1_000n),
+  sub: record.keyId ?? record.principal,
+  endpoint,
+  price_version: record.priceVersion,
+  charged_microdollars: json(record.charged),
+  source: record.source,
+  outcome: record.outcome,
+  status: record.status,
+  request_sha256: textOf(record.requestHash),
+  response_sha256: textOf(record.responseHash),
+  ledger_entry: record.entry,
+})
+
+const textOf = (hash: Buffer | null): string | null => hash && hash.toString('base64url')
+
+const jwkOf = (kid: string, publicKey: Buffer): Jwk => ({
+  kty: 'OKP',
+  crv: 'Ed25519',
+  x: publicKey.toString('base64url'),
+  kid,
+  alg: 'EdDSA',
+  use: 'sig',
+})
+
+const keyOf = ({ kty, crv, x }: Jwk): KeyObject =>
+  createPublicKey({ key: { kty, crv, x }, format: 'jwk' })
