@@ -1,26 +1,22 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { startTestHub, type TestHub } from '../../support/hub.ts'
+import { useHub } from '../../support/suite.ts'
 import { User } from './hub.ts'
 
 const SAY = ['-d', '{"words":"hello"}'] as const
 
 describe('hub, the command line', function () {
   this.timeout(60_000)
-  let hub: TestHub
+  const hub = useHub()
   const users: User[] = []
   const user = (env: Readonly<Record<string, string>> = {}): User => {
-    const made = new User({ HUB_BASE_URL: hub.url, ...env })
+    const made = new User({ HUB_BASE_URL: hub().url, ...env })
     users.push(made)
     return made
   }
-  before(async () => {
-    hub = await startTestHub()
-  })
-  after(async () => {
+  after(() => {
     for (const each of users) each.leave()
-    await hub.close()
   })
   /** Somebody with a key and five dollars. */
   const customer = async (): Promise<User> => {
@@ -78,7 +74,7 @@ describe('hub, the command line', function () {
     })
 
     it('and buys from a seller outside, adds it, and calls it by name', async () => {
-      const url = `${hub.sandbox!.sellerUrl}/weather?city=Oslo`
+      const url = `${hub().sandbox!.sellerUrl}/weather?city=Oslo`
       const bought = await ada.json('call', url)
       expect(bought).to.include({ status: 200, charged_microdollars: 10_000 })
       const added = await ada.json('add', url, '--name', 'weather')
@@ -155,7 +151,7 @@ describe('hub, the command line', function () {
       expect(unpaid.exit).to.equal(5)
       await bea.json('--yes', 'topup', '5') // the faucet fills the wallet, and it is all spent
       const { wallet_address: address } = await bea.json('balance')
-      const { faucet } = hub.sandbox!.money
+      const { faucet } = hub().sandbox!.money
       await faucet!(address as `0x${string}`, 1_000n)
       const paid = await bea.json('call', 'echo/say', ...SAY, '--pay', 'x402')
       expect(paid).to.include({ charged_microdollars: 100, source: 'x402' })
@@ -212,7 +208,7 @@ describe('hub, the command line', function () {
 
     it('and leaves no escape sequence of others in a terminal, nor colours where none are wanted', async () => {
       const cid = await customer()
-      const { out, err } = await cid.hub(['--hub', hub.url, 'show', 'echo'])
+      const { out, err } = await cid.hub(['--hub', hub().url, 'show', 'echo'])
       expect(out + err).to.not.include('\u001B')
     })
   })
