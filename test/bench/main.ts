@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { analysis } from './analysis.ts'
 import { ledger } from './ledger.ts'
 import { ledgerHistory } from './ledger-history.ts'
+import { mcp } from './mcp.ts'
 import { x402 } from './x402.ts'
 
 export interface Target {
@@ -30,6 +31,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<Report>>> = {
   analysis,
   ledger,
   'ledger-history': ledgerHistory,
+  mcp,
   x402,
 }
 
