@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { patience } from '../core/clock.ts'
 import { type Config, ConfigError, type Drain } from '../core/config.ts'
+import { refuseBroken } from './http/broken.ts'
 
 /**
  * A server that gives nobody more time or room than a request needs.
@@ -20,6 +21,7 @@ export async function listen(
     },
     handler,
   )
+  server.on('clientError', refuseBroken)
   server.listen(port, host)
   try {
     await once(server, 'listening')
