@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { pipeline, Readable, Transform } from 'node:stream'
+import { deprecationHeaders } from '../../core/deprecation.ts'
 import type { Receipts } from '../../core/usage/receipts.ts'
 import type { Made, Reply } from './call.ts'
 import { nameOf, type Record } from './record.ts'
@@ -42,6 +43,7 @@ function headersOf({ offer, outcome, receipt, rate }: Made): Reply['headers'] {
     ...Object.fromEntries(own),
     ...rate.headers,
     ...receipt.headers,
+    ...deprecationHeaders(offer.offering.service.deprecated),
     'Cache-Control': 'no-store',
     'X-Call-Id': offer.call,
     'X-Charged-Microdollars': String(receipt.charged),

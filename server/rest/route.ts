@@ -48,6 +48,8 @@ export interface Route<Body = unknown, Query = unknown> {
   /** Not counted against the caller's network: it has a limit of its own, or must always answer. */
   readonly unlimited?: boolean
   readonly body?: z.ZodType<Body>
+  /** A body that the schema takes, for the documents. */
+  readonly example?: unknown
   readonly query?: z.ZodType<Query>
   readonly answer: {
     readonly status: number
