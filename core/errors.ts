@@ -91,6 +91,12 @@ export const FAULTS = {
     'Nothing was paid. It ends at 0:00 UTC.',
   ],
   rescan_too_soon: [429, 'Probed just now', 'Wait for the seconds given in Retry-After.', true],
+  registration_rate_limited: [
+    429,
+    'Too many registrations from here',
+    'Wait for the seconds given in Retry-After.',
+    true,
+  ],
   rate_limited: [429, 'Rate limited', 'Wait for the seconds given in Retry-After.', true],
   headers_too_large: [431, 'Headers too large', 'Send at most 32 KiB of headers.'],
   internal_error: [500, 'Internal error', 'See /v1/credits/history before you try again.', true],

@@ -6,7 +6,14 @@ const SECRETS: readonly [RegExp, string][] = [
   [/ahk_[0-9A-Za-z]{8,}/g, 'ahk_[secret]'],
   [/Bearer\s+[^\s"\\]+/gi, 'Bearer [secret]'],
   [/0x[0-9a-fA-F]{130}/g, '0x[signature]'],
-  [/("[\w-]*(?:private_?key|secret|password|token)[\w-]*":")(?:[^"\\]|\\.)+/gi, '$1[secret]'],
+  [/whsec_[0-9A-Za-z+/=_-]{8,}/g, 'whsec_[secret]'],
+  // JSON in base64, as payments and signed tokens have it.
+  [/\beyJ[0-9A-Za-z+/=_-]{32,}(?:\.[0-9A-Za-z_-]+)*/g, '[signed]'],
+  [/([?&#](?:code|key)=|\b(?:token|secret|sig|signature|password)=)[^&#\s"\\]+/gi, '$1[secret]'],
+  [
+    /("[\w-]*(?:private_?key|secret|password|token|signature|authorization|cookie)[\w-]*":")(?:[^"\\]|\\.)+/gi,
+    '$1[secret]',
+  ],
   [/(\w:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, '$1[secret]@'],
 ]
 

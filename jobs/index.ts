@@ -14,6 +14,7 @@ import type { SigningKey } from '../core/signing-key.ts'
 import { pruneQuotes } from '../core/usage/quotes.ts'
 import { deliverWebhooks } from '../core/webhooks/deliver.ts'
 import { WebhookSigner } from '../core/webhooks/sign.ts'
+import { attentive } from './attentive.ts'
 import { type DiscoveryPorts, discoveryJobs } from './discover.ts'
 import { accountGas, type Gas } from './gas.ts'
 import { pluginJobs } from './plugin-schedules.ts'
@@ -55,16 +56,17 @@ export const jobs = {
   'expire-holds': { everySeconds: 5, run: ({ pool, ledger }) => expireHolds(pool, ledger) },
   'resolve-payments': { everySeconds: 5, run: (ports) => resolvePayments(ports) },
   'send-mail': {
-    everySeconds: 2,
-    run: ({ pool, log, mailing }) =>
-      mailing ? sendMails({ pool, log }, mailing) : Promise.resolve(),
+    everySeconds: 1,
+    run: async ({ mailing, ...ports }, stopping) => {
+      if (mailing) await attentive(stopping, () => sendMails(ports, mailing))
+    },
   },
   'deliver-webhooks': {
-    everySeconds: 2,
-    run: ({ egress, signingKey, ...ports }) => {
-      if (egress === undefined) return Promise.resolve()
+    everySeconds: 1,
+    run: async ({ egress, signingKey, ...ports }, stopping) => {
+      if (!egress) return
       const signer = new WebhookSigner(signingKey.secretFor('webhooks'))
-      return deliverWebhooks({ ...ports, egress, signer })
+      await attentive(stopping, () => deliverWebhooks({ ...ports, egress, signer }))
     },
   },
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
@@ -74,6 +76,10 @@ export const jobs = {
   'make-partitions': {
     everySeconds: 86_400,
     run: ({ pool }) => pool.query('SELECT ledger.ensure_partitions()'),
+  },
+  'refresh-service-signals': {
+    everySeconds: 300,
+    run: ({ pool }) => pool.query('SELECT hub.refresh_service_signals()'),
   },
   'prune-answers': {
     everySeconds: 600,

@@ -27,14 +27,17 @@ export function openMailing(options: {
   readonly signingKey: SigningKey
   readonly baseUrl: () => string
   readonly log: Log
+  /** See `StartOptions`. */
+  readonly print?: ((text: string) => void) | undefined
 }): Mailing {
-  const { config, pool, signingKey, baseUrl, log } = options
+  const { config, pool, signingKey, baseUrl, log, print } = options
   const links = openLinks(pool, signingKey)
   const postman = config.mail
     ? smtpPostman(config.mail.smtpUrl, config.mail.from)
-    : folderPostman(join(config.dataDir, OUTBOX), (file, { text }) =>
-        log.warn(`a mail, kept in ${file}:\n${text}`),
-      )
+    : folderPostman(join(config.dataDir, OUTBOX), (file, { text }) => {
+        log.info({ file }, 'a mail is kept')
+        print?.(`A mail, kept in ${file}:\n${text}\n`)
+      })
   return {
     postman,
     async write({ recipient, subject }) {

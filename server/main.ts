@@ -54,7 +54,7 @@ const tell = (text: string): void => {
 async function serve(): Promise<number> {
   const config = readConfig()
   const log = logOf(config, config.production ? config.logLevel : quieter(config.logLevel))
-  const options = { config, parts, log }
+  const options = { config, parts, log, print: tell }
   if (isWorker()) process.exit(await work(options, untilSignal()))
   const running = await (config.workers > 1 ? startWorkers : startHub)(options)
   const { sandbox, url } = running

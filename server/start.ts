@@ -44,6 +44,8 @@ export interface StartOptions {
   readonly parts: Parts
   readonly log: Log
   readonly clock?: Clock
+  /** Shows whoever started it what no log may show: the mails of a sandbox. @defaultValue silence */
+  readonly print?: (text: string) => void
   /** Whether to listen; a process for the jobs alone does not. @defaultValue true */
   readonly doors?: boolean
   /** The sandbox that another process of this hub has started. */
@@ -168,7 +170,7 @@ async function spansOf({ otlpEndpoint, version }: Config) {
 
 /** The jobs need sessions that last: their queue has locks, and readers of the journal listen. */
 async function runJobs(
-  { config, parts, log }: StartOptions,
+  { config, parts, log, print }: StartOptions,
   hub: Hub,
   surroundings: {
     readonly url: string
@@ -182,7 +184,7 @@ async function runJobs(
   const pool = direct === undefined ? hub.pool : createPool(direct, { max: 10, role: 'hub_app' })
   const wallets = { treasury: money.treasury, spend: money.spend.address }
   const gas = money.gas && { wallet: money.gas, ...config.gas }
-  const mailing = openMailing({ config, pool, signingKey, baseUrl, log })
+  const mailing = openMailing({ config, pool, signingKey, baseUrl, log, print })
   const { services, discovery, egress } = hub
   const extras = { pool, services, discovery, egress, mailing, signingKey, wallets, gas }
   const running = await parts.startJobs(direct ?? url, { ...hub.ports, ...extras })

@@ -29,12 +29,6 @@ export interface ListedEndpoint {
   readonly outputSchema: unknown
 }
 
-export interface Found extends Listing {
-  readonly score: number
-  /** Which part of the listing matched. */
-  readonly why: string
-}
-
 const LISTING = `
   s.slug, s.name, s.category, s.summary, s.provider,
   s.free_calls_per_month AS "freeCallsPerMonth",
@@ -56,15 +50,32 @@ const FROM = `
     FROM hub.call c WHERE c.service = s.slug AND c.at > now() - interval '30 days'
     HAVING count(*) > 0) t ON true`
 
+export interface ListOrder {
+  readonly limit: number
+  /** The slug before the first one. */
+  readonly after: string | undefined
+  /** @defaultValue all */
+  readonly category?: string | undefined
+}
+
 /** Active services by slug. */
-export async function listServices(
-  pool: Pool,
-  { limit, after }: { readonly limit: number; readonly after: string | undefined },
-): Promise<Listing[]> {
+export async function listServices(pool: Pool, order: ListOrder): Promise<Listing[]> {
+  const { limit, after, category } = order
   const { rows } = await pool.query<Listing>(
     `SELECT ${LISTING} ${FROM}
-     WHERE s.state = 'active' AND s.slug > $1 ORDER BY s.slug LIMIT $2`,
-    [after ?? '', limit],
+     WHERE s.state = 'active' AND s.slug > $1 AND ($2::text IS NULL OR s.category = $2)
+     ORDER BY s.slug LIMIT $3`,
+    [after ?? '', category, limit],
+  )
+  return rows
+}
+
+/** Those of the given services that are active, in no order. */
+export async function servicesNamed(pool: Pool, slugs: readonly string[]): Promise<Listing[]> {
+  if (slugs.length === 0) return []
+  const { rows } = await pool.query<Listing>(
+    `SELECT ${LISTING} ${FROM} WHERE s.state = 'active' AND s.slug = ANY ($1)`,
+    [slugs],
   )
   return rows
 }
@@ -91,51 +102,4 @@ export async function findService(
     [slug],
   )
   return { listing, endpoints }
-}
-
-export interface SearchOrder {
-  /** Words; empty for everything. */
-  readonly query: string
-  readonly category: string | undefined
-  /** Microdollars: at least one endpoint costs no more. */
-  readonly maxPrice: bigint | undefined
-  readonly limit: number
-  readonly offset: number
-}
-
-/**
- * Active services that match all given conditions, best first: the exact name or slug, then full
- * text (any of the words), then similar spelling; among equals the cheaper one.
- */
-export async function searchServices(pool: Pool, order: SearchOrder): Promise<Found[]> {
-  const { rows } = await pool.query<Found>(
-    `WITH wanted AS (
-       SELECT lower($1) AS text, coalesce((
-         SELECT string_agg(quote_literal(replace(word, '\\', '')), ' | ')
-         FROM unnest(tsvector_to_array(to_tsvector('english', $1))) word), '')::tsquery AS words
-     )
-     SELECT ${LISTING}, m.score, m.why
-     ${FROM}
-     CROSS JOIN wanted w
-     CROSS JOIN LATERAL (SELECT
-       CASE
-         WHEN w.text = '' THEN 0
-         WHEN w.text IN (s.slug, lower(s.name)) THEN 10
-         WHEN s.search @@ w.words THEN 1 + ts_rank(s.search, w.words)
-         WHEN w.text <% lower(s.name || ' ' || s.summary)
-           THEN word_similarity(w.text, lower(s.name || ' ' || s.summary))
-       END::float8 AS score,
-       CASE
-         WHEN w.text = '' THEN 'everything'
-         WHEN w.text IN (s.slug, lower(s.name)) THEN 'exact name'
-         WHEN s.search @@ w.words THEN 'words of the description or its endpoints'
-         ELSE 'similar spelling'
-       END AS why) m
-     WHERE s.state = 'active' AND m.score IS NOT NULL
-       AND ($2::text IS NULL OR s.category = $2)
-       AND ($3::bigint IS NULL OR p.low <= $3)
-     ORDER BY m.score DESC, p.low, s.slug LIMIT $4 OFFSET $5`,
-    [order.query, order.category ?? null, order.maxPrice ?? null, order.limit, order.offset],
-  )
-  return rows
 }

@@ -130,20 +130,16 @@ async function writeService(
   const { slug, name, category, summary, provider } = service
   const routes = Object.entries(service.endpoints) as [Route, AnyEndpoint][]
   const state = passThrough.has(slug) ? 'unlisted' : await stateOf(service) // a door is no service
-  const words = routes.map(([route, endpoint]) => `${route} ${endpoint.summary}`).join(' ')
   await client.query('INSERT INTO hub.provider (id) VALUES ($1) ON CONFLICT DO NOTHING', [provider])
   const { rows } = await client.query<{ own: number | null; provider: number | null }>(
     `INSERT INTO hub.service AS s (slug, name, category, summary, provider,
-       free_calls_per_month, state, search)
-     VALUES ($1, $2, $3, $4, $5, $6, $8,
-       setweight(to_tsvector('english', $1 || ' ' || $2), 'A')
-       || setweight(to_tsvector('english', $3 || ' ' || $4), 'B')
-       || setweight(to_tsvector('english', $7), 'C'))
+       free_calls_per_month, state)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)
      ON CONFLICT (slug) DO UPDATE SET name = $2, category = $3, summary = $4, provider = $5,
-       free_calls_per_month = $6, search = excluded.search, state = $8, updated_at = now()
+       free_calls_per_month = $6, state = $7, updated_at = now()
      RETURNING s.commission_bps AS own,
        (SELECT p.commission_bps FROM hub.provider p WHERE p.id = $5) AS provider`,
-    [slug, name, category, summary, provider, service.freeCallsPerMonth ?? 0, words, state],
+    [slug, name, category, summary, provider, service.freeCallsPerMonth ?? 0, state],
   )
   const { own, provider: providers } = rows[0]!
   const bps = passThrough.has(slug)

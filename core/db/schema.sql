@@ -688,7 +688,51 @@ CREATE TABLE hub.search_document (
   CONSTRAINT search_document_kind_check CHECK ((kind = ANY (ARRAY['native'::text, 'external'::text]))),
   CONSTRAINT search_document_state_check CHECK ((state = ANY (ARRAY['active'::text, 'degraded'::text])))
 ) WITH (fillfactor=80);
+CREATE TRIGGER search_added AFTER INSERT ON hub.search_document REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION hub.search_added();
+CREATE TRIGGER search_changed AFTER UPDATE ON hub.search_document REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION hub.search_changed();
 GRANT SELECT ON hub.search_document TO hub_app;
+
+CREATE TABLE hub.search_entry (
+  doc integer GENERATED ALWAYS AS IDENTITY NOT NULL,
+  kind text NOT NULL,
+  id text NOT NULL,
+  names text[] NOT NULL,
+  vector tsvector NOT NULL,
+  places smallint NOT NULL,
+  category text NOT NULL,
+  tags text[] NOT NULL,
+  networks text[] NOT NULL,
+  price bigint NOT NULL,
+  quality smallint NOT NULL,
+  CONSTRAINT search_entry_pkey PRIMARY KEY (doc),
+  CONSTRAINT search_entry_kind_id_fkey FOREIGN KEY (kind, id) REFERENCES hub.search_document(kind, id) ON DELETE CASCADE,
+  CONSTRAINT search_entry_kind_id_key UNIQUE (kind, id)
+) WITH (fillfactor=90);
+CREATE INDEX search_entry_category ON hub.search_entry USING btree (category, price, doc);
+CREATE INDEX search_entry_names ON hub.search_entry USING gin (names);
+CREATE INDEX search_entry_networks ON hub.search_entry USING gin (networks);
+CREATE INDEX search_entry_price ON hub.search_entry USING btree (price, doc);
+CREATE INDEX search_entry_quality ON hub.search_entry USING btree (quality, doc);
+CREATE INDEX search_entry_tags ON hub.search_entry USING gin (tags);
+CREATE TRIGGER search_removed BEFORE DELETE ON hub.search_entry FOR EACH ROW EXECUTE FUNCTION hub.search_removed();
+GRANT SELECT ON hub.search_entry TO hub_app;
+
+CREATE TABLE hub.search_posting (
+  term text COLLATE "C" NOT NULL,
+  impact smallint NOT NULL,
+  doc integer NOT NULL,
+  CONSTRAINT search_posting_pkey PRIMARY KEY (term, impact, doc)
+);
+GRANT SELECT ON hub.search_posting TO hub_app;
+
+CREATE TABLE hub.search_term (
+  term text COLLATE "C" NOT NULL,
+  documents integer NOT NULL,
+  CONSTRAINT search_term_pkey PRIMARY KEY (term),
+  CONSTRAINT search_term_documents_check CHECK ((documents >= 0))
+) WITH (fillfactor=80);
+CREATE INDEX search_term_spelling ON hub.search_term USING gin (term public.gin_trgm_ops);
+GRANT SELECT ON hub.search_term TO hub_app;
 
 CREATE TABLE hub.sent_payment (
   payment bytea NOT NULL,
@@ -729,7 +773,6 @@ CREATE TABLE hub.service (
   free_calls_per_month integer NOT NULL,
   commission_bps smallint,
   state text NOT NULL,
-  search tsvector NOT NULL,
   listed_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
   CONSTRAINT service_pkey PRIMARY KEY (slug),
@@ -742,8 +785,6 @@ CREATE TABLE hub.service (
   CONSTRAINT service_state_check CHECK ((state = ANY (ARRAY['active'::text, 'unlisted'::text, 'retired'::text]))),
   CONSTRAINT service_summary_check CHECK (((length(summary) >= 1) AND (length(summary) <= 500)))
 );
-CREATE INDEX service_name ON hub.service USING gin (name public.gin_trgm_ops);
-CREATE INDEX service_search ON hub.service USING gin (search);
 GRANT INSERT, SELECT, UPDATE ON hub.service TO hub_app;
 
 CREATE TABLE hub.session (
@@ -1148,6 +1189,173 @@ BEGIN
   RETURN NULL;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.listing_changed() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.refresh_service_signals()
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+DECLARE v_changed integer;
+BEGIN
+  UPDATE search_document d SET (calls, delivered, latency_ms, uptime) =
+      (s.calls, s.delivered, s.latency, s.uptime)
+    FROM (SELECT c.service AS id, count(*)::integer AS calls,
+        count(*) FILTER (WHERE c.status < 500)::integer AS delivered,
+        (percentile_cont(0.5) WITHIN GROUP (ORDER BY c.latency_ms))::integer AS latency,
+        (100.0 * count(*) FILTER (WHERE c.status < 500) / count(*))::real AS uptime
+      FROM call c WHERE c.at > now() - interval '30 days' GROUP BY c.service) s
+    WHERE d.kind = 'native' AND d.id = s.id AND (d.calls, d.delivered, d.latency_ms, d.uptime)
+      IS DISTINCT FROM (s.calls, s.delivered, s.latency, s.uptime);
+  GET DIAGNOSTICS v_changed = ROW_COUNT;
+  RETURN v_changed;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.refresh_service_signals() TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.search_added()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_catalog'
+AS $function$
+DECLARE v_docs integer[];
+BEGIN
+  WITH entered AS (
+    INSERT INTO search_entry (kind, id, names, vector, places, category, tags, networks, price, quality)
+      SELECT kind, id, hub.search_names(a::search_document), v.vector, v.places, category, tags, networks,
+        price, hub.search_quality(a::search_document)
+      FROM added a CROSS JOIN LATERAL (SELECT vector,
+          (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(vector)) AS places
+        FROM hub.search_vector(a::search_document) vector) v
+      RETURNING doc)
+  SELECT array_agg(doc) INTO v_docs FROM entered;
+  PERFORM hub.search_post(v_docs, 1);
+  RETURN NULL;
+END $function$;
+
+CREATE OR REPLACE FUNCTION hub.search_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_catalog'
+AS $function$
+DECLARE v_docs integer[];
+BEGIN
+  UPDATE search_entry e SET (category, tags, networks, price, quality) =
+      (n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document))
+    FROM changed n WHERE (e.kind, e.id) = (n.kind, n.id)
+      AND (e.category, e.tags, e.networks, e.price, e.quality) IS DISTINCT FROM
+        (n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document));
+  SELECT array_agg(e.doc) INTO v_docs
+    FROM changed n JOIN former o USING (kind, id) JOIN search_entry e USING (kind, id)
+    WHERE (n.name, n.provider, n.category, n.tags, n.description, n.words)
+      IS DISTINCT FROM (o.name, o.provider, o.category, o.tags, o.description, o.words);
+  PERFORM hub.search_post(v_docs, -1);
+  UPDATE search_entry e SET (names, vector, places) = (hub.search_names(n::search_document), v.vector,
+      (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(v.vector)))
+    FROM changed n CROSS JOIN LATERAL hub.search_vector(n::search_document) v (vector)
+    WHERE (e.kind, e.id) = (n.kind, n.id) AND e.doc = ANY (v_docs);
+  PERFORM hub.search_post(v_docs, 1);
+  RETURN NULL;
+END $function$;
+
+CREATE OR REPLACE FUNCTION hub.search_impacts(p_vector tsvector)
+ RETURNS TABLE(term text, impact smallint)
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  SELECT lexeme, (1000 * weight / (weight + 1.2 * (0.4 + 0.6 * sum(places) OVER () / 40)))::smallint
+  FROM (SELECT lexeme, cardinality(positions) AS places, cardinality(positions)
+      + 2 * cardinality(array_positions(weights, 'A')) + cardinality(array_positions(weights, 'B')) AS weight
+    FROM unnest(p_vector)) word
+$function$;
+GRANT EXECUTE ON FUNCTION hub.search_impacts(tsvector) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.search_names(p_document hub.search_document)
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'hub', 'pg_catalog'
+AS $function$
+  SELECT array_agg(DISTINCT search_squashed(name)) FILTER (WHERE search_squashed(name) <> '') FROM
+    unnest(ARRAY[p_document.name, p_document.id] || CASE p_document.kind WHEN 'external' THEN ARRAY[
+      substring(p_document.words FROM '^\w+ (\S+)'), substring(p_document.words FROM '://([^/:\s]+)')]
+      END) name
+$function$;
+GRANT EXECUTE ON FUNCTION hub.search_names(hub.search_document) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.search_plain(p_text text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN regexp_replace(regexp_replace(regexp_replace(NORMALIZE(p_text, NFKD), '[\u0300-\u036f]'::text, ''::text, 'g'::text), '([a-z])([A-Z])'::text, '\1 \2'::text, 'g'::text), ('[^[:alnum:]]+'::text COLLATE pg_c_utf8), ' '::text, 'g'::text);
+GRANT EXECUTE ON FUNCTION hub.search_plain(text) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.search_post(p_docs integer[], p_sign integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'hub', 'pg_catalog'
+AS $function$
+BEGIN
+  IF p_docs IS NULL THEN RETURN; END IF;
+  IF p_sign > 0 THEN
+    INSERT INTO search_posting SELECT i.term, i.impact, e.doc
+      FROM search_entry e CROSS JOIN LATERAL hub.search_impacts(e.vector) i WHERE e.doc = ANY (p_docs);
+  ELSE
+    DELETE FROM search_posting p USING search_entry e CROSS JOIN LATERAL hub.search_impacts(e.vector) i
+      WHERE e.doc = ANY (p_docs) AND (p.term, p.impact, p.doc) = (i.term COLLATE "C", i.impact, e.doc);
+  END IF;
+  INSERT INTO search_term AS t (term, documents)
+    SELECT term, 0 FROM (SELECT unnest(tsvector_to_array(vector)) COLLATE "C" AS term
+      FROM search_entry WHERE doc = ANY (p_docs)) word GROUP BY term ORDER BY term
+    ON CONFLICT (term) DO NOTHING;
+  UPDATE search_term t SET documents = t.documents + p_sign * c.documents
+    FROM (SELECT l.term, n.documents FROM (SELECT term, count(*)::integer AS documents FROM (
+          SELECT unnest(tsvector_to_array(vector) || ''::text) COLLATE "C" AS term
+          FROM search_entry WHERE doc = ANY (p_docs)) word GROUP BY term) n
+        JOIN search_term l ON l.term = n.term ORDER BY l.term FOR UPDATE OF l) c
+    WHERE t.term = c.term;
+END $function$;
+
+CREATE OR REPLACE FUNCTION hub.search_quality(p_document hub.search_document)
+ RETURNS smallint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (((((((((20)::numeric * (((p_document).delivered)::numeric + 9.0)) / (((p_document).calls)::numeric + 10.0)))::double precision * COALESCE((p_document).uptime, (95)::real)) / (100)::double precision) / (((1)::numeric + ((COALESCE((p_document).latency_ms, 800))::numeric / 5000.0)))::double precision) * (CASE (p_document).state WHEN 'degraded'::text THEN 0.7 ELSE (1)::numeric END)::double precision))::smallint;
+GRANT EXECUTE ON FUNCTION hub.search_quality(hub.search_document) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.search_removed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_catalog'
+AS $function$
+BEGIN
+  PERFORM hub.search_post(ARRAY[OLD.doc], -1);
+  RETURN OLD;
+END $function$;
+
+CREATE OR REPLACE FUNCTION hub.search_squashed(p_text text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN regexp_replace(lower((regexp_replace(NORMALIZE(p_text, NFKD), '[\u0300-\u036f]'::text, ''::text, 'g'::text) COLLATE pg_c_utf8)), ('[^[:alnum:]]+'::text COLLATE pg_c_utf8), ''::text, 'g'::text);
+GRANT EXECUTE ON FUNCTION hub.search_squashed(text) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.search_vector(p_document hub.search_document)
+ RETURNS tsvector
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'hub', 'pg_catalog'
+AS $function$
+  SELECT setweight(to_tsvector('english', search_plain(concat_ws(' ', p_document.name,
+      CASE p_document.kind WHEN 'native' THEN p_document.id END))), 'A')
+    || setweight(to_tsvector('english', search_plain(concat_ws(' ', array_to_string(p_document.tags, ' '),
+      p_document.category, p_document.provider))), 'B')
+    || setweight(to_tsvector('english', search_plain(p_document.description)), 'C')
+    || setweight(to_tsvector('english', search_plain(left(p_document.words, 4000))), 'D')
+$function$;
+GRANT EXECUTE ON FUNCTION hub.search_vector(hub.search_document) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.switch_outgoing(p_paused boolean, p_author text, p_reason text)
  RETURNS void

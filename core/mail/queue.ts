@@ -71,6 +71,11 @@ export async function sendMails(
       sent++
     } catch (error) {
       log.warn({ err: error, mail: String(row.id), attempts: row.attempts }, 'a mail was not sent')
+      await pool.query(
+        `UPDATE hub.mail SET next_at = now() + make_interval(secs => 5 * 2 ^ least(attempts - 1, 8))
+         WHERE id = $1`,
+        [row.id],
+      )
     }
   }
   return sent
@@ -81,7 +86,7 @@ const takeDue = (pool: Pool): Promise<readonly MailRow[]> =>
   inTransaction(pool, async (client) => {
     const { rows } = await client.query<MailRow>(
       `UPDATE hub.mail m SET attempts = attempts + 1,
-         next_at = now() + make_interval(secs => $2 + 5 * 2 ^ least(attempts, 8))
+         next_at = now() + make_interval(secs => $2)
        FROM (SELECT id FROM hub.mail WHERE next_at <= now() ORDER BY next_at LIMIT $1
          FOR UPDATE SKIP LOCKED) due
        WHERE m.id = due.id

@@ -5,7 +5,7 @@ import { within } from '../clock.ts'
 import type { Hits, Windows } from './windows.ts'
 
 /** Longer than any answer on a network that works; then the insurance counts. */
-const ANSWER_MS = 250
+const ANSWER_MS = 1_000
 const RECONNECT_MS_MAX = 1_000
 const FIRST_MS = 2_000
 

@@ -113,6 +113,8 @@ export interface Correction {
   readonly lotId: string | null
   readonly before: Value
   readonly after: Value
+  /** Where it is the end of the period for tenders. */
+  readonly deadline: Deadline | null
 }
 
 export interface Winner {

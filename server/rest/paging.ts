@@ -22,7 +22,7 @@ export const pageOf = (item: z.ZodType) =>
     has_more: z.boolean(),
   })
 
-const writeCursor = (position: readonly unknown[]): string =>
+export const writeCursor = (position: readonly unknown[]): string =>
   Buffer.from(JSON.stringify(position)).toString('base64url')
 
 /**

@@ -100,7 +100,7 @@ export const registrationRoutes = ({
       'nonce_used',
       'nonce_expired',
       'validation_failed',
-      'rate_limited',
+      'registration_rate_limited',
       ...(contracts ? (['chain_unavailable'] as const) : []),
     ],
     handle: async ({ body, ip }) => {

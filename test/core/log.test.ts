@@ -3,6 +3,7 @@ import { generateKey } from '../../core/identity/secret.ts'
 import { createLog, scrub } from '../../core/log.ts'
 
 const SIGNATURE = `0x${'ab'.repeat(65)}`
+const TOKEN = `eyJhbGciOiJFZERTQSJ9${'eyJ4Ijox'.repeat(4)}.e30.c2ln`
 const HASH = `0x${'cd'.repeat(32)}`
 
 /** The line that a log writes for these fields. */
@@ -39,6 +40,11 @@ describe('the log', () => {
     'a password with a backslash in it': [{ password: 'hun\\"ter2' }, 'ter2'],
     'a token with a hyphen in its name': [{ 'x-auth-token': 'hunter2' }, 'hunter2'],
     'a secret with a number in its name': [{ secret2: 'hunter2' }, 'hunter2'],
+    'the secret of a webhook': [{ text: 'signs with whsec_c2VjcmV0c2VjcmV0' }, 'c2VjcmV0'],
+    'a signed token': [{ text: `x ${TOKEN}` }, TOKEN.slice(0, 40)],
+    'the token of a link': [{ url: '/v1/account/confirm?a=1&token=hunter2#x' }, 'hunter2'],
+    'a header with a payment': [{ headers: { 'payment-signature': 'hunter2' } }, 'hunter2'],
+    'a cookie': [{ headers: { cookie: 'session=hunter2' } }, 'hunter2'],
     'the password of a connection string': [
       { err: new Error('cannot reach postgres://hub:hunter2@db:5432/hub') },
       'hunter2',

@@ -20,6 +20,7 @@ import { type FreshDatabase, freshDatabase } from './postgres.ts'
 /** A whole hub in this process: real database, chain, facilitator, seller and doors. */
 export interface TestHub extends RunningHub {
   readonly database: FreshDatabase
+  readonly dataDir: string
   /** Everything that was logged, as JSON lines. */
   readonly logged: () => string
   /** A new wallet, with test USDC (microdollars), registered. */
@@ -66,6 +67,7 @@ export async function startTestHub(
   return {
     ...running,
     database,
+    dataDir,
     logged: () => lines.join(''),
     async agent(usdc = 0n) {
       const account = privateKeyToAccount(generatePrivateKey())

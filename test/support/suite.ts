@@ -1,16 +1,18 @@
 import nock from 'nock'
 import { startTestHub, type TestHub } from './hub.ts'
 
+type Options = NonNullable<Parameters<typeof startTestHub>[0]>
+
 /**
  * One hub for all tests of a `describe`, with real sockets: the mocks of other tests would read
  * along, and the guard of calls to the outside could not see where its connections end.
  */
-export function useHub(options?: Parameters<typeof startTestHub>[0]): () => TestHub {
+export function useHub(options?: Options | (() => Promise<Options>)): () => TestHub {
   let hub: TestHub | undefined
   before(async function () {
     this.timeout(30_000)
     nock.restore()
-    hub = await startTestHub(options)
+    hub = await startTestHub(typeof options === 'function' ? await options() : options)
   })
   after(async function () {
     this.timeout(30_000)

@@ -19,7 +19,8 @@ const UNRESERVED = /%(?:2[dD]|2[eE]|5[fF]|7[eE]|3\d|[46][1-9a-fA-F]|[57][\daA])/
  */
 export function canonicalUrl(text: unknown, rules: UrlRules = {}): { url: string } | Reason {
   if (typeof text !== 'string' || text.trim() === '') return 'no_url'
-  const url = text.length <= 2_048 ? URL.parse(text.trim()) : null
+  const isClean = text.length <= 2_048 && !/\p{Cc}|%[01][\da-f]|%7f/iu.test(text.trim())
+  const url = isClean ? URL.parse(text.trim()) : null
   if (!url || url.hostname === '') return 'malformed_url'
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'malformed_url'
   url.hostname = url.hostname.replace(/\.$/, '')

@@ -1,5 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
+import { json } from '../../money.ts'
+import { emit } from '../../webhooks/emit.ts'
 import type { Described } from '../discovery/normalise.ts'
 import { SCHEMA_BYTES } from '../discovery/normalise.ts'
 import { cleanText, storable } from '../discovery/text.ts'
@@ -55,14 +57,15 @@ export function recordProbe(
       next.removed,
       outcome === 'up',
     ])
+    await tellOwner(client, id, before)
     return next
   })
 }
 
 /** Locks the listing. An owner who has opted out is not probed, whatever was under way. */
-async function standingOf(client: PoolClient, id: string): Promise<Standing | undefined> {
-  const { rows } = await client.query<Standing>(
-    `SELECT l.state, l.failures, l.last_verified_at IS NOT NULL AS verified,
+async function standingOf(client: PoolClient, id: string): Promise<Before | undefined> {
+  const { rows } = await client.query<Before>(
+    `SELECT l.state, l.price, l.pay_to AS "payTo", l.failures, l.last_verified_at IS NOT NULL AS verified,
        EXISTS (SELECT FROM hub.listing_source s WHERE s.listing = l.id AND NOT s.gone
          AND (s.source <> 'submitted' OR s.seen_at > now() - interval '90 days')) AS claimed,
        (SELECT count(*)::integer FROM (SELECT outcome FROM hub.listing_probe p
@@ -74,6 +77,34 @@ async function standingOf(client: PoolClient, id: string): Promise<Standing | un
     [id],
   )
   return rows[0]
+}
+
+/** What an owner is told of when it is another one after a probe. */
+interface Before extends Standing {
+  readonly price: bigint
+  readonly payTo: string
+}
+
+/** Tells who has proven to hold the host of a listing what has changed of it. */
+async function tellOwner(client: PoolClient, id: string, before: Before): Promise<void> {
+  const { rows } = await client.query<{
+    url: string
+    state: string
+    reason: string | null
+    price: bigint
+    payTo: string
+    principal: string
+  }>(
+    `SELECT l.url, l.state, l.reason, l.price, l.pay_to AS "payTo", o.principal
+     FROM hub.listing l JOIN hub.listing_owner o USING (host)
+     WHERE l.id = $1 AND (l.state, l.price, l.pay_to) IS DISTINCT FROM ($2, $3::bigint, $4)`,
+    [id, before.state, before.price, before.payTo],
+  )
+  const [now] = rows
+  if (!now) return
+  const { url, state, reason, price, payTo, principal } = now
+  const data = { id, url, state, reason, price_microdollars: json(price), pay_to: payTo }
+  await emit(client, principal, 'listing.changed', data)
 }
 
 async function rollUp(client: PoolClient, id: string, probed: Outcome): Promise<void> {

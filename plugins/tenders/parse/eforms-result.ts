@@ -1,6 +1,7 @@
 import type { Amount, LotResult, Result, Winner } from '../model.ts'
+import { addDecimals } from './decimal.ts'
 import type { Organisation } from './eforms-parties.ts'
-import { amountOf, decimal, distinct, WITHHELD } from './values.ts'
+import { amountOf, distinct, WITHHELD } from './values.ts'
 import type { Node } from './xml.ts'
 
 type Organisations = ReadonlyMap<string, Organisation>
@@ -78,21 +79,6 @@ function sumOf(amounts: readonly (Amount | null)[]): Amount | null {
   const currency = first?.currency ?? ''
   if (told.some((amount) => amount.currency !== currency)) return null
   return { amount: addDecimals(told.map(({ amount }) => amount ?? '0')), currency }
-}
-
-const SCALE = 20
-
-/** Exact: no float sees an amount. */
-export function addDecimals(amounts: readonly string[]): string {
-  const total = amounts.reduce((sum, amount) => sum + scaled(amount), 0n)
-  const digits = String(total).padStart(SCALE + 1, '0')
-  return decimal(`${digits.slice(0, -SCALE)}.${digits.slice(-SCALE)}`)
-}
-
-/** A decimal number as a whole number of 10^-20. */
-export function scaled(amount: string): bigint {
-  const [whole = '', part = ''] = amount.split('.')
-  return BigInt(`${whole}${part.padEnd(SCALE, '0').slice(0, SCALE)}`)
 }
 
 /** BT-759 for the kind of submission `tenders` (BT-760). */

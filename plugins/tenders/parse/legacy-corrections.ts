@@ -1,4 +1,4 @@
-import type { Correction, DeadlineKind, Value } from '../model.ts'
+import type { Correction, Deadline, Value } from '../model.ts'
 import { deadlineOf } from './deadline.ts'
 import { amountOf, cpvOf } from './values.ts'
 import type { Node } from './xml.ts'
@@ -9,18 +9,20 @@ const VALUE = /^II\.(1\.5|2\.6|2\.1)\)?$/
 const CPV = /^II\.(1\.2|2\.2|1\.6)\)?$/
 
 /** What F14 says was, and now is: the sections that we compare, and no others. */
-export const correctionsOf = (form: Node, country: string | null, language: string): Correction[] =>
+export const correctionsOf = (form: Node, country: string | null): Correction[] =>
   form.all('CHANGES/CHANGE').flatMap((change) => {
     const section = (change.text('WHERE/SECTION') ?? '').replaceAll(/\s/g, '')
     const lot = change.text('WHERE/LOT_NO')
     const lotId = lot && /^\d{1,4}$/.test(lot) ? `LOT-${lot.padStart(4, '0')}` : null
     const read = readerOf(section, country)
     if (!read) return []
-    const [before, after] = [change.first('OLD_VALUE'), change.first('NEW_VALUE')].map(
-      (node) => (node && read.value(node)) ?? null,
-    )
+    const valueAt = (node: Node | undefined): Value => (node ? read.value(node) : null)
+    const before = valueAt(change.first('OLD_VALUE'))
+    const next = change.first('NEW_VALUE')
+    const after = valueAt(next)
+    const deadline = next && read.field === 'BT-131' ? deadlineIn(next, country) : undefined
     return before || after
-      ? [{ field: read.field, lotId, before: before ?? null, after: after ?? null }]
+      ? [{ field: read.field, lotId, before, after, deadline: deadline ?? null }]
       : []
   })
 
@@ -31,7 +33,7 @@ interface Reader {
 
 function readerOf(section: string, country: string | null): Reader | undefined {
   if (DEADLINE.test(section)) {
-    return { field: 'BT-131', value: (node) => instantOf('tenders', node, country) }
+    return { field: 'BT-131', value: (node) => instantOf(node, country) }
   }
   if (VALUE.test(section)) {
     return { field: 'BT-27', value: (node) => amountIn(node) }
@@ -42,14 +44,17 @@ function readerOf(section: string, country: string | null): Reader | undefined {
   return undefined
 }
 
-function instantOf(kind: DeadlineKind, node: Node, country: string | null): Value {
-  const deadline = deadlineOf(kind, node.text('DATE'), node.text('TIME'), country)
+const deadlineIn = (node: Node, country: string | null): Deadline | undefined =>
+  deadlineOf('tenders', node.text('DATE'), node.text('TIME'), country)
+
+function instantOf(node: Node, country: string | null): Value {
+  const deadline = deadlineIn(node, country)
   return deadline ? { type: 'instant', at: deadline.at, local: deadline.local } : null
 }
 
 function amountIn(node: Node): Value {
   const amount = node.children.map((child) => amountOf(child)).find((found) => found !== null)
-  return amount && { type: 'amount', amount: amount.amount, currency: amount.currency }
+  return amount ? { type: 'amount', amount: amount.amount, currency: amount.currency } : null
 }
 
 function codeIn(node: Node): Value {

@@ -1,4 +1,5 @@
 import type { Amount, Link, Text } from '../model.ts'
+import { decimal } from './decimal.ts'
 import { type Node, textOf, wholeText } from './xml.ts'
 
 const TEXT_MAX = 4_000
@@ -39,13 +40,6 @@ export function amountOf(node: Node | undefined): Amount | null {
   if (text.startsWith('-') && /[1-9]/.test(text)) return WITHHELD
   if (!/^[A-Z]{3}$/.test(currency)) return null
   return { amount: decimal(text), currency }
-}
-
-/** The one spelling of a decimal number: `00317500.00` is `317500`. */
-export function decimal(text: string): string {
-  const [whole = '', part = ''] = text.replace(/^[+-]/, '').split('.')
-  const rest = part.replace(/0+$/, '')
-  return `${whole.replace(/^0+(?=\d)/, '') || '0'}${rest === '' ? '' : `.${rest}`}`
 }
 
 /** A link of a notice: entities that were escaped twice are read, a missing scheme is added. */

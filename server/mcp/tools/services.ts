@@ -1,13 +1,12 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import {
-  type Found,
-  type Listing,
-  listServices,
-  searchServices,
-} from '../../../core/catalog/listings.ts'
+import { type Listing, listServices } from '../../../core/catalog/listings.ts'
+import { readHits } from '../../../core/catalog/search/hits.ts'
+import { search } from '../../../core/catalog/search/search.ts'
+import { systemClock } from '../../../core/clock.ts'
 import * as s from '../../../core/schema.ts'
 import { page, readCursor } from '../../rest/paging.ts'
+import { readPosition, writePosition } from '../../rest/search-position.ts'
 import { dollars, inDollars, readDollars } from '../dollars.ts'
 import type { Json } from '../message.ts'
 import { told } from '../results.ts'
@@ -17,7 +16,8 @@ import { category, cursor, format, limit, list, maxListed, query } from './schem
 /** Rows of a page unless more are asked for: a model reads all of them. */
 const ROWS = 5
 const SUMMARY_CHARS = 160
-const Offset = z.tuple([z.int().min(0).max(10_000)])
+/** Pages need an address to be linked from; a tool has none. */
+const PAGE = 'mcp://tool/list'
 const After = z.tuple([z.string().max(40)])
 
 /** hub_search: native services by what they do. */
@@ -35,16 +35,19 @@ export const searchTool = (pool: Pool): AnyTool =>
     output: list('services'),
     run: async (args) => {
       const { limit: rows = ROWS, max_price_usd: max } = args
-      const offset = readCursor(args.cursor, Offset)?.[0] ?? 0
-      const found = await searchServices(pool, {
-        query: args.query?.trim() ?? '',
+      const { hits, next } = await search(pool, systemClock, {
+        query: args.query ?? '',
+        type: 'native',
         category: args.category,
         maxPrice: max === undefined ? undefined : readDollars(max),
-        limit: rows + 1,
-        offset,
+        limit: rows,
+        after: readPosition(args.cursor),
       })
-      const next = () => [offset + rows]
-      return told(paged(found, rows, next, (hit) => ({ ...show(hit, args.format), why: hit.why })))
+      const found = await readHits(pool, hits)
+      const services = found.flatMap((hit) =>
+        'service' in hit ? [{ ...show(hit.service, args.format), why: hit.why.join('; ') }] : [],
+      )
+      return told(inDollars({ services, next_cursor: writePosition(next) }) as Json)
     },
   })
 
@@ -61,41 +64,13 @@ export const listTool = (pool: Pool): AnyTool =>
     output: list('services'),
     run: async (args) => {
       const { limit: rows = ROWS, category: of } = args
-      if (of === undefined) {
-        const after = readCursor(args.cursor, After)?.[0]
-        const found = await listServices(pool, { limit: rows + 1, after })
-        return told(
-          paged(
-            found,
-            rows,
-            ({ slug }) => [slug],
-            (row) => show(row, args.format),
-          ),
-        )
-      }
-      const offset = readCursor(args.cursor, Offset)?.[0] ?? 0
-      const order = { query: '', category: of, maxPrice: undefined, limit: rows + 1, offset }
-      const found = await searchServices(pool, order)
-      return told(
-        paged(
-          found,
-          rows,
-          () => [offset + rows],
-          (row) => show(row, args.format),
-        ),
-      )
+      const after = readCursor(args.cursor, After)?.[0]
+      const found = await listServices(pool, { limit: rows + 1, after, category: of })
+      const shown = (row: Listing) => show(row, args.format)
+      const { data, next_cursor } = page(found, rows, PAGE, ({ slug }) => [slug], shown).body
+      return told(inDollars({ services: data, next_cursor }) as Json)
     },
   })
-
-function paged<Row extends Listing | Found>(
-  rows: readonly Row[],
-  limit_: number,
-  position: (row: Row) => readonly unknown[],
-  shown: (row: Row) => Json,
-): Json {
-  const { data, next_cursor } = page(rows, limit_, 'mcp://tool/list', position, shown).body
-  return inDollars({ services: data, next_cursor }) as Json
-}
 
 /** A service in as few words as will do, or with all its figures. */
 export function show(listing: Listing, form: 'concise' | 'detailed' = 'concise'): Json {

@@ -80,7 +80,7 @@ describe('the spending of keys', function () {
     const [, , principal] = free.code.split(':')
     await database.admin.query(
       `INSERT INTO hub.provider VALUES ('acme');
-       INSERT INTO hub.service VALUES ('tea', 'Tea', 'food', 'Tea.', 'acme', 5, NULL, 'active', '');
+       INSERT INTO hub.service VALUES ('tea', 'Tea', 'food', 'Tea.', 'acme', 5, NULL, 'active');
        INSERT INTO hub.endpoint (service, method, path, summary, input_schema)
          VALUES ('tea', 'POST', '/brew', 'Brews.', '{}');
        ALTER TABLE hub.principal DROP CONSTRAINT principal_id_check;

@@ -126,7 +126,7 @@ describe('the catalogue', () => {
     const slugs = async (order: unknown) => {
       const { status, body } = await search(order)
       expect(status, JSON.stringify(body)).to.equal(200)
-      return (body as unknown as Page).data.map(({ slug }) => String(slug))
+      return (body as unknown as Page).data.map(({ slug, id }) => String(slug ?? id))
     }
 
     it('finds by capability, and says why', async () => {
@@ -144,7 +144,7 @@ describe('the catalogue', () => {
 
     it('finds by category and by price', async () => {
       expect(await slugs({ category: 'ai' })).to.deep.equal(['analysis'])
-      const cheap = await slugs({ max_price_microdollars: 2_000, limit: 100 })
+      const cheap = await slugs({ type: 'native', max_price_microdollars: 2_000, limit: 100 })
       expect(cheap).to.have.members(['analysis', 'echo'])
       expect(await slugs({ max_price_microdollars: 0 })).to.deep.equal([])
       expect(await slugs({ query: 'echo', category: 'ai' })).to.deep.equal([])
@@ -156,7 +156,7 @@ describe('the catalogue', () => {
       do {
         const { body } = await search({ limit: 10, ...(cursor ? { cursor } : {}) })
         const page = body as unknown as Page
-        seen.push(...page.data.map(({ slug }) => String(slug)))
+        seen.push(...page.data.map(({ slug, id }) => String(slug ?? id)))
         cursor = page.next_cursor ?? undefined
       } while (cursor !== undefined)
       expect(new Set(seen).size).to.equal(seen.length).and.to.be.at.least(32)

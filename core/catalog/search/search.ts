@@ -1,0 +1,83 @@
+import type { Pool } from 'pg'
+import { type Clock, dayStart } from '../../clock.ts'
+import { readQuery } from './query.ts'
+import { type Ranked, rank } from './rank.ts'
+import { type Filters, findCandidates } from './store.ts'
+import { findTerms, type Terms } from './terms.ts'
+import { squashed } from './words.ts'
+
+export interface SearchOrder extends Filters {
+  /** Words; empty for everything. */
+  readonly query: string
+  readonly limit: number
+  readonly after?: Position | undefined
+}
+
+/** Where a page ended. Later pages are ranked for the day of the first one. */
+export interface Position {
+  /** Milliseconds since 1970 of a UTC day. */
+  readonly day: number
+  readonly rank: number
+  /** Kind and id of the last hit: what came to the list above it is not shown again. */
+  readonly last: string
+}
+
+export interface SearchPage {
+  readonly hits: readonly Ranked[]
+  /** Where to go on; undefined when there is nothing more. */
+  readonly next: Position | undefined
+}
+
+/** More would not change what is found first. */
+const TERMS_MAX = 24
+
+/**
+ * Searches services and listings: those named so exactly first, then by the words of the query,
+ * words for the same things and words spelt alike, weighed with what is known of how well each
+ * works, what it costs and how lately it was seen. The best 200 can be paged through.
+ */
+export async function search(pool: Pool, clock: Clock, order: SearchOrder): Promise<SearchPage> {
+  const { query, limit, after, type, category, tag, network } = order
+  const day = after ? new Date(after.day) : dayStart(clock.now())
+  const asked = readQuery(query)
+  const limits = [order.maxPrice, asked.maxPrice].filter((price) => price !== undefined)
+  const maxPrice = limits.toSorted((a, b) => (a < b ? -1 : 1))[0]
+  const terms = await findTerms(pool, asked)
+  const name = squashed(query)
+  const isEmpty = query.trim() === '' || (asked.spans.length === 0 && asked.maxPrice !== undefined)
+  const filters = { type, category, tag, network, maxPrice }
+  const weights = isEmpty ? undefined : weightsOf(terms)
+  const candidates = await findCandidates(pool, weights, name, filters)
+  const ranked = rank(candidates, { text: query, terms, wishes: asked.wishes, day })
+  return pageOf(ranked, limit, after, day)
+}
+
+/** The terms that tell most, each with what its postings are multiplied with. */
+function weightsOf({ parts, idf }: Terms): ReadonlyMap<string, number> {
+  const weights = new Map<string, number>()
+  for (const { weight, words, whole } of parts) {
+    for (const way of [...words.flat(), ...whole]) {
+      for (const term of way.terms) {
+        const worth = weight * way.weight * (idf.get(term) ?? 0)
+        if (worth > (weights.get(term) ?? 0)) weights.set(term, worth)
+      }
+    }
+  }
+  return new Map([...weights].toSorted(([, a], [, b]) => b - a).slice(0, TERMS_MAX))
+}
+
+const keyOf = ({ candidate }: Ranked): string => `${candidate.kind} ${candidate.id}`
+
+function pageOf(
+  ranked: readonly Ranked[],
+  limit: number,
+  after: Position | undefined,
+  day: Date,
+): SearchPage {
+  const last = after ? ranked.findIndex((hit) => keyOf(hit) === after.last) : -1
+  const start = last >= 0 ? last + 1 : (after?.rank ?? 0)
+  const hits = ranked.slice(start, start + limit)
+  const end = start + hits.length
+  if (hits.length === 0 || end >= ranked.length) return { hits, next: undefined }
+  return { hits, next: { day: day.getTime(), rank: end, last: keyOf(hits.at(-1)!) } }
+}

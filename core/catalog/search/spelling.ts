@@ -1,0 +1,40 @@
+/**
+ * How many letters have to be changed, added, dropped or exchanged with their neighbour to make one
+ * word the other (optimal string alignment).
+ */
+export function distance(a: string, b: string): number {
+  let before: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1]
+      const best = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + (same ? 0 : 1))
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      row.push(swapped ? Math.min(best, before[j - 2]! + 1) : best)
+    }
+    before = last
+    last = row
+  }
+  return last[b.length]!
+}
+
+/** How far apart two words may be and still be a misspelling: short words allow less. */
+const allowed = (length: number): number => (length < 4 ? 0 : length < 6 ? 1 : length < 10 ? 2 : 3)
+
+export interface Correction {
+  readonly term: string
+  /** Of 1. */
+  readonly weight: number
+}
+
+/** The words of the vocabulary that were probably meant, nearest first, three at most. */
+export function corrections(word: string, near: readonly string[]): Correction[] {
+  return near
+    .map((term) => ({ term, away: distance(word, term) }))
+    .filter(({ term, away }) => away <= allowed(Math.min(word.length, term.length)))
+    .toSorted((a, b) => a.away - b.away || (a.term < b.term ? -1 : 1))
+    .filter(({ away }, _, [best]) => away <= best!.away)
+    .slice(0, 3)
+    .map(({ term, away }) => ({ term, weight: 1 - (0.5 * away) / Math.max(word.length, 4) }))
+}

@@ -1,0 +1,155 @@
+import type { Pool } from 'pg'
+import type { Micros } from '../../money.ts'
+
+/** What a search is narrowed by; every one that is given must hold. */
+export interface Filters {
+  readonly type?: 'native' | 'external' | undefined
+  readonly category?: string | undefined
+  readonly tag?: string | undefined
+  /** CAIP-2. */
+  readonly network?: string | undefined
+  /** Microdollars: at least one endpoint costs no more. */
+  readonly maxPrice?: Micros | undefined
+}
+
+/** Where a term stands in a document. */
+export interface Places {
+  readonly positions: readonly number[]
+  /** A name, B tags, category and provider, C description, D endpoints; one for each position. */
+  readonly fields: string
+}
+
+/** A document that may be a hit, with what ranking needs to know. */
+export interface Candidate {
+  readonly kind: 'native' | 'external'
+  readonly id: string
+  readonly name: string
+  /** Microdollars, of the cheapest endpoint. */
+  readonly price: number
+  /** 0 to 20: see `hub.search_quality`. */
+  readonly quality: number
+  readonly listedAt: Date
+  readonly verifiedAt: Date | null
+  readonly latencyMs: number | null
+  readonly calls: number
+  readonly delivered: number
+  /** Whether its name, slug, address or host is what was asked for, to the letter. */
+  readonly exact: boolean
+  readonly words: number
+  /** How many different words its name has. */
+  readonly nameTerms: number
+  readonly places: ReadonlyMap<string, Places>
+}
+
+/** Hits of one search, the deepest page included. */
+export const DEPTH = 200
+/** Of a list of postings, so many are read: from those on that the word says most about. */
+const POSTINGS = 1_000
+/** With filters more, since many will not pass. */
+const FILTERED_POSTINGS = 4_000
+/** Where filters leave no more than so many, all of them are looked at. */
+const NARROW = 3_000
+/** Listings of one host share its name. */
+const EXACT = 50
+
+interface Row extends Omit<Candidate, 'places'> {
+  readonly places: string | null
+}
+
+const CONDITIONS: Readonly<Record<keyof Filters, (value: string) => string>> = {
+  type: (value) => `e.kind = ${value}`,
+  category: (value) => `e.category = ${value}`,
+  tag: (value) => `e.tags @> ARRAY[${value}::text]`,
+  network: (value) => `e.networks @> ARRAY[${value}::text]`,
+  maxPrice: (value) => `e.price <= ${value}::bigint`,
+}
+
+/**
+ * The documents that match the terms best, by a first, rough measure, and those of that name.
+ * @param terms with their weights: what BM25 multiplies a posting with; undefined: all documents,
+ *   those that work best first
+ * @param name as `squashed` writes it
+ */
+export async function findCandidates(
+  pool: Pool,
+  terms: ReadonlyMap<string, number> | undefined,
+  name: string,
+  filters: Filters,
+): Promise<Candidate[]> {
+  const given = Object.entries(filters).filter(([, value]) => value !== undefined)
+  const where = conditions(given, 4)
+  const byFilters = terms !== undefined && where !== '' && (await isNarrow(pool, given))
+  const docs = terms === undefined ? best(where) : byFilters ? narrow(where) : wide(where)
+  const { rows } = await pool.query<Row>(statement(docs, where), [
+    [...(terms?.keys() ?? [])],
+    [...(terms?.values() ?? [])],
+    name,
+    ...given.map(([, value]) => value),
+  ])
+  return rows.map((row) => ({ ...row, price: Number(row.price), places: placesOf(row.places) }))
+}
+
+const conditions = (given: readonly (readonly [string, unknown])[], first: number): string =>
+  given.map(([key], i) => CONDITIONS[key as keyof Filters](`$${i + first}`)).join(' AND ')
+
+async function isNarrow(pool: Pool, given: readonly (readonly [string, unknown])[]) {
+  const { rows } = await pool.query<{ count: number }>(
+    `SELECT count(*)::integer AS count
+     FROM (SELECT FROM hub.search_entry e WHERE ${conditions(given, 1)} LIMIT ${NARROW + 1}) e`,
+    given.map(([, value]) => value),
+  )
+  return rows[0]!.count <= NARROW
+}
+
+/** From the terms: their strongest postings, added up. */
+const wide = (where: string): string => `
+  SELECT p.doc FROM q
+  CROSS JOIN LATERAL (${where === '' ? POSTED(POSTINGS) : passing(where)}) p
+  GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT ${DEPTH}`
+
+const POSTED = (limit: number): string => `
+  SELECT doc, impact FROM hub.search_posting WHERE term = q.term COLLATE "C"
+  ORDER BY term DESC, impact DESC, doc DESC LIMIT ${limit}`
+
+const passing = (where: string): string => `
+  SELECT doc, impact FROM (${POSTED(FILTERED_POSTINGS)}) r
+  JOIN hub.search_entry e USING (doc) WHERE ${where} LIMIT ${POSTINGS}`
+
+/** From the filters: whatever they leave, measured one by one. */
+const narrow = (where: string): string => `
+  SELECT e.doc FROM hub.search_entry e CROSS JOIN LATERAL (
+    SELECT sum(i.impact * q.weight) AS score
+    FROM hub.search_impacts(e.vector) i JOIN q USING (term)) s
+  WHERE ${where} AND s.score IS NOT NULL ORDER BY s.score DESC, e.doc LIMIT ${DEPTH}`
+
+const best = (where: string): string => `
+  SELECT e.doc FROM hub.search_entry e ${where === '' ? '' : `WHERE ${where}`}
+  ORDER BY e.quality DESC, e.doc DESC LIMIT ${DEPTH}`
+
+const statement = (docs: string, where: string): string => `
+  WITH q AS (SELECT * FROM unnest($1::text[], $2::real[]) q (term, weight)), exact AS (
+    SELECT e.doc FROM hub.search_entry e
+    WHERE e.names @> ARRAY[$3::text] ${where === '' ? '' : `AND ${where}`}
+    ORDER BY e.quality DESC, e.doc LIMIT ${EXACT}
+  ), found AS (SELECT doc FROM (${docs}) d UNION SELECT doc FROM exact)
+  SELECT e.kind, e.id, d.name, e.price, e.quality, d.listed_at AS "listedAt",
+    d.verified_at AS "verifiedAt", d.latency_ms AS "latencyMs", d.calls, d.delivered,
+    EXISTS (SELECT FROM exact x WHERE x.doc = f.doc) AS exact, e.places AS words,
+    v.name_terms AS "nameTerms", v.places
+  FROM found f JOIN hub.search_entry e USING (doc)
+  JOIN hub.search_document d ON d.kind = e.kind AND d.id = e.id
+  CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE 'A' = ANY (weights))::integer AS name_terms,
+      string_agg(concat_ws(' ', lexeme, array_to_string(positions, ','),
+        array_to_string(weights, '')), ';') FILTER (WHERE lexeme = ANY ($1)) AS places
+    FROM unnest(e.vector)) v`
+
+function placesOf(text: string | null): ReadonlyMap<string, Places> {
+  if (text === null) return new Map()
+  return new Map(
+    text.split(';').map((each) => {
+      const [term, positions, fields] = each.split(' ') as [string, string, string]
+      return [term, { positions: positions.split(',').map(Number), fields }]
+    }),
+  )
+}

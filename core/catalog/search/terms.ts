@@ -1,0 +1,106 @@
+import type { Pool } from 'pg'
+import type { Query, Span } from './query.ts'
+import { corrections } from './spelling.ts'
+
+/** One way to match: all of its terms, as they are indexed. */
+export interface Way {
+  readonly terms: readonly string[]
+  /** How much of a match it is, of 1. */
+  readonly weight: number
+  /** What is told of it, where it is not the word that was asked for itself. */
+  readonly meant?: { readonly asked: string; readonly as: string }
+}
+
+/** A span of the query: either each of its words in some way, or all of it in another. */
+export interface Part {
+  readonly weight: number
+  readonly words: readonly (readonly Way[])[]
+  readonly whole: readonly Way[]
+}
+
+/** A query as it meets this catalogue. */
+export interface Terms {
+  readonly parts: readonly Part[]
+  /** How telling a term is: much where it is rare; 0 where it is nowhere. */
+  readonly idf: ReadonlyMap<string, number>
+}
+
+interface Known {
+  readonly word: string
+  readonly term: string
+  readonly documents: number
+  /** Documents in all. */
+  readonly total: number
+  readonly near: readonly { readonly term: string; readonly documents: number }[] | null
+}
+
+/** Looks up words: their stem, in how many documents it is, and for a word in none, similar ones. */
+const LOOK_UP = `
+  SELECT w.word, l.term, coalesce(t.documents, 0) AS documents, n.documents AS total,
+    CASE WHEN w.asked AND coalesce(t.documents, 0) = 0 AND length(l.term) > 3 THEN (
+      SELECT json_agg(n) FROM (
+        SELECT s.term, s.documents FROM hub.search_term s
+        WHERE s.term % l.term AND s.documents > 0
+        ORDER BY similarity(s.term, l.term) DESC, s.term LIMIT 20) n) END AS near
+  FROM unnest($1::text[], $2::boolean[]) w (word, asked)
+  CROSS JOIN LATERAL unnest(tsvector_to_array(to_tsvector('english', w.word))) l (term)
+  LEFT JOIN hub.search_term t ON t.term = l.term COLLATE "C"
+  CROSS JOIN (SELECT documents FROM hub.search_term WHERE term = '') n`
+
+/** Meets the words of a query with the vocabulary of the catalogue. */
+export async function findTerms(pool: Pool, { spans }: Query): Promise<Terms> {
+  const asked = new Set(spans.flatMap(({ words }) => words))
+  const others = spans.flatMap(({ alternatives }) => alternatives.flatMap(({ words }) => words))
+  const words = [...new Set([...asked, ...others])]
+  const { rows } = await pool.query<Known>(LOOK_UP, [words, words.map((word) => asked.has(word))])
+  const known = Map.groupBy(rows, ({ word }) => word)
+  const total = rows[0]?.total ?? 0
+  const counts = rows.flatMap((row) => [row, ...(row.near ?? [])])
+  const idf = new Map(counts.map((row) => [row.term, idfOf(row.documents, total)]))
+  return { parts: spans.map((span) => evened(partOf(span, known), idf)), idf }
+}
+
+/** Of BM25. */
+const idfOf = (documents: number, total: number): number =>
+  documents === 0 ? 0 : Math.log(1 + (total - documents + 0.5) / (documents + 0.5))
+
+function partOf(
+  { words, weight, alternatives }: Span,
+  known: ReadonlyMap<string, readonly Known[]>,
+): Part {
+  const asked = words.join(' ')
+  const whole = alternatives.flatMap((other): Way[] => {
+    const terms = other.words.flatMap((word) => (known.get(word) ?? []).map(({ term }) => term))
+    if (terms.length === 0) return []
+    return [{ terms, weight: other.weight, meant: { asked, as: other.words.join(' ') } }]
+  })
+  return { weight, whole, words: words.map((word) => waysOf(word, known.get(word) ?? [])) }
+}
+
+/** Rare words for a common one, or three words for one, do not make it worth more. */
+function evened(part: Part, idf: Terms['idf']): Part {
+  const worth = (terms: readonly string[]) => terms.reduce((sum, t) => sum + (idf.get(t) ?? 0), 0)
+  const own = part.words.reduce((sum, [way]) => sum + worth(way?.terms ?? []), 0)
+  if (own === 0) return part
+  const whole = part.whole.map((way) => ({
+    ...way,
+    weight: way.weight * Math.min(1, own / Math.max(worth(way.terms), own)),
+  }))
+  return { ...part, whole }
+}
+
+/** The word itself; where nothing has it, what was probably meant. */
+function waysOf(word: string, rows: readonly Known[]): Way[] {
+  const own: Way[] = rows.map(({ term }) => ({ terms: [term], weight: 1 }))
+  const spelt = rows.flatMap(({ term, near }) =>
+    corrections(
+      term,
+      (near ?? []).map((each) => each.term),
+    ).map((correction) => ({
+      terms: [correction.term],
+      weight: correction.weight,
+      meant: { asked: word, as: correction.term },
+    })),
+  )
+  return [...own, ...spelt]
+}

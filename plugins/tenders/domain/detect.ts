@@ -1,0 +1,223 @@
+import type { ChangedSection, Notice, Value } from '../model.ts'
+import type { Change } from './change.ts'
+import type { Event, Signal } from './enums.ts'
+import { aligned, type Difference, differences, factsOf } from './facts.ts'
+import { impactOf } from './impact.ts'
+import { contradicts, namesDeadline } from './official-text.ts'
+import { type Found, tell } from './tell.ts'
+import { type Held, inOrder, isCall, lastCall, type Track } from './tracks.ts'
+
+/** All changes of a call, in the order of the notices that brought them. */
+export function changesOf(track: Track): Change[] {
+  const notices = [...track.notices].sort(inOrder)
+  return notices.flatMap((held, at) => {
+    const earlier = notices.slice(0, at)
+    const before = lastCall({ notices: earlier })
+    return found(held, before, earlier, track).map((each) => tell(each, held, before, track))
+  })
+}
+
+function found(
+  held: Held,
+  before: Held | undefined,
+  earlier: readonly Held[],
+  track: Track,
+): Found[] {
+  const { notice } = held
+  if (notice.type === 'F14') return correctedBy(notice)
+  if (!isCall(notice)) return before ? outcomeOf(notice) : []
+  const follows = before !== undefined && track.predecessors.has(notice.number)
+  const changed = follows ? changedBetween(before.notice, notice) : []
+  if (!notice.changes) return changed
+  const status = statusOf(notice, earlier)
+  const documents = documentsOf(notice, follows)
+  const said = [...changed, ...status, ...documents]
+  return said.length > 0 ? said : [declared(notice)]
+}
+
+// ── By comparison ───────────────────────────────────────────────────────────────────────────
+
+function changedBetween(before: Notice, after: Notice): Found[] {
+  const same = aligned(before, after)
+  const lots = new Set(before.lots.map(({ id }) => id).filter((id) => hasLot(same, id)))
+  const real = differences(factsOf(before), factsOf(same)).filter(
+    ({ lotId }) => lotId === null || lots.has(lotId), // a lot that is new, or gone, is told as such
+  )
+  return grouped(real).map(({ difference, lotIds }) => {
+    const isConflicting =
+      DEADLINES.has(difference.field) && lotIds.some((id) => contradicts(after, id))
+    const official = after.changes ? 'verified' : 'unverified'
+    const verification = isConflicting ? 'conflicting' : official
+    const kind = kindOf(difference)
+    return { difference, ...kind, verification, method: 'structured_diff', lotIds }
+  })
+}
+
+const hasLot = ({ lots }: Notice, id: string): boolean => lots.some((lot) => lot.id === id)
+
+/** Lots that changed in the same way are told once. */
+function grouped(all: readonly Difference[]) {
+  const groups = new Map<string, { difference: Difference; lotIds: string[] }>()
+  for (const difference of all) {
+    const { lotId, field, before, after } = difference
+    const key = JSON.stringify([lotId === null, field, before, after])
+    const group = groups.get(key) ?? { difference, lotIds: [] }
+    if (lotId !== null) group.lotIds.push(lotId)
+    groups.set(key, group)
+  }
+  return [...groups.values()]
+}
+
+const DEADLINES: ReadonlySet<string> = new Set(['BT-131', 'BT-1311', 'BT-630'])
+const VALUES: ReadonlySet<string> = new Set(['BT-27', 'BT-271'])
+
+type Kinded = Pick<Found, 'event' | 'signal'>
+
+function kindOf({ field, before, after }: Difference): Kinded {
+  if (DEADLINES.has(field)) return { signal: 'deadline', event: `deadline_${moved(before, after)}` }
+  if (VALUES.has(field)) return { signal: 'value', event: valueEvent(before, after) }
+  if (field === 'BT-15') return { signal: 'documents', event: 'documents_url_changed' }
+  if (field === 'BT-18') return { signal: 'documents', event: 'submission_url_changed' }
+  if (field === 'BT-137') return { signal: 'scope', event: 'lots_changed' }
+  return { signal: 'scope', event: 'scope_changed' }
+}
+
+function moved(before: Value, after: Value): 'set' | 'removed' | 'extended' | 'shortened' {
+  if (before?.type !== 'instant') return 'set'
+  if (after?.type !== 'instant') return 'removed'
+  const instants = before.at !== null && after.at !== null
+  const [old, now] = instants
+    ? [Date.parse(before.at), Date.parse(after.at)]
+    : [Date.parse(`${before.local.slice(0, 16)}Z`), Date.parse(`${after.local.slice(0, 16)}Z`)]
+  return now > old ? 'extended' : 'shortened'
+}
+
+function valueEvent(before: Value, after: Value): Event {
+  if (before?.type !== 'amount') return 'value_set'
+  if (after?.type !== 'amount') return 'value_removed'
+  if (before.currency !== after.currency) return 'correction_other'
+  const { value_delta: delta } = impactOf('value_increased', { before, after })
+  return delta?.startsWith('-') ? 'value_decreased' : 'value_increased'
+}
+
+// ── By what the notice says of itself ───────────────────────────────────────────────────────
+
+const PROCEDURE = /^(PROCEDURE|)$/i
+
+/** The lots that a change notice is about; none: it is about the procedure. */
+export function lotsNamed(sections: readonly ChangedSection[]): string[] {
+  const ids = [...new Set(sections.flatMap((section) => section.ids))]
+  return ids.length === 0 || ids.some((id) => PROCEDURE.test(id))
+    ? []
+    : ids.filter((id) => /^(LOT|PAR)-\d+$/.test(id))
+}
+
+const REASONS: Readonly<Record<string, Event>> = {
+  cancel: 'cancelled',
+  'cancel-intent': 'cancellation_intended',
+  'susp-review': 'suspended',
+  'info-release': 'information_released',
+}
+
+export const isSuspended = ({ changes }: Notice): boolean =>
+  changes?.reasons.includes('susp-review') ?? false
+
+function statusOf(notice: Notice, earlier: readonly Held[]): Found[] {
+  const { reasons = [], sections = [] } = notice.changes ?? {}
+  const lotIds = lotsNamed(sections)
+  const coded = reasons.flatMap((code): Found[] => {
+    const event = REASONS[code]
+    if (!event) return []
+    const signal = event === 'information_released' ? 'other' : 'status'
+    const after: Value = { type: 'code', code }
+    return [coding('BT-140', event, signal, after, lotIds)]
+  })
+  const last = earlier.findLast((held) => isCall(held.notice))
+  const goesOn = last && isSuspended(last.notice) && !isSuspended(notice)
+  const isOver = coded.some(({ event }) => event === 'cancelled')
+  const after: Value = { type: 'code', code: reasons[0] ?? 'update-add' }
+  return goesOn && !isOver
+    ? [...coded, coding('BT-140', 'reopened', 'status', after, lotIds)]
+    : coded
+}
+
+const coding = (
+  field: 'BT-140' | 'BT-142' | 'BT-1501',
+  event: Event,
+  signal: Signal,
+  after: Value,
+  lotIds: readonly string[],
+): Found => ({
+  difference: { lotId: null, field, before: null, after },
+  event,
+  signal,
+  verification: 'verified',
+  method: 'result_code',
+  lotIds,
+})
+
+/** BT-718. */
+function documentsOf({ changes }: Notice, follows: boolean): Found[] {
+  const sections = (changes?.sections ?? []).filter(({ documents }) => documents)
+  if (sections.length === 0) return []
+  const code = sections.find(({ documentsDate }) => documentsDate)?.documentsDate ?? 'true'
+  return [
+    {
+      difference: { lotId: null, field: 'BT-718', before: null, after: { type: 'code', code } },
+      event: 'documents_updated',
+      signal: 'documents',
+      verification: follows ? 'verified' : 'declared',
+      method: 'official_text',
+      lotIds: lotsNamed(sections),
+    },
+  ]
+}
+
+/** A correction whose value before is not held, or stands in its text alone. */
+function declared(notice: Notice): Found {
+  const lotIds = lotsNamed(notice.changes?.sections ?? [])
+  const conflict = notice.lots.some(({ id }) => contradicts(notice, id))
+  const deadline = namesDeadline(notice)
+  const after: Value = deadline && { type: 'instant', at: deadline.at, local: deadline.local }
+  return {
+    difference: { lotId: null, field: deadline ? 'BT-131' : 'BT-141', before: null, after },
+    event: 'correction_other',
+    signal: deadline ? 'deadline' : 'other',
+    verification: conflict ? 'conflicting' : 'declared',
+    method: 'official_text',
+    lotIds,
+  }
+}
+
+/** F14 has both values in itself. */
+function correctedBy(notice: Notice): Found[] {
+  const real = notice.corrections.map(
+    (each): Found => ({
+      difference: each,
+      ...kindOf(each),
+      verification: 'verified',
+      method: 'f14_old_new',
+      lotIds: each.lotId === null ? [] : [each.lotId],
+    }),
+  )
+  return real.length > 0 ? real : [declared(notice)]
+}
+
+/** Told only of calls that we have seen: what became of them is news. */
+function outcomeOf(notice: Notice): Found[] {
+  if (notice.kind === 'cont-modif') {
+    const after: Value = { type: 'code', code: notice.type }
+    return [coding('BT-1501', 'contract_modified', 'status', after, [])]
+  }
+  if (notice.kind !== 'result') return []
+  const events = [
+    ['selec-w', 'awarded'],
+    ['clos-nw', 'not_awarded'],
+  ] as const
+  return events.flatMap(([code, event]) => {
+    const lots = notice.result?.lots.filter(({ status }) => status === code) ?? []
+    const ids = lots.flatMap(({ lotId }) => lotId ?? [])
+    const after: Value = { type: 'code', code }
+    return lots.length > 0 ? [coding('BT-142', event, 'status', after, ids)] : []
+  })
+}

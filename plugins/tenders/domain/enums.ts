@@ -1,0 +1,54 @@
+/** The closed lists that queries and answers use. Others are refused with the list. */
+
+export const SIGNALS = ['deadline', 'value', 'documents', 'status', 'scope', 'other'] as const
+export type Signal = (typeof SIGNALS)[number]
+
+export const EVENTS = [
+  'deadline_extended',
+  'deadline_shortened',
+  'deadline_set',
+  'deadline_removed',
+  'value_increased',
+  'value_decreased',
+  'value_set',
+  'value_removed',
+  'documents_updated',
+  'documents_url_changed',
+  'submission_url_changed',
+  'cancelled',
+  'cancellation_intended',
+  'suspended',
+  'awarded',
+  'not_awarded',
+  'contract_modified',
+  'reopened',
+  'lots_changed',
+  'scope_changed',
+  'information_released',
+  'correction_other',
+] as const
+export type Event = (typeof EVENTS)[number]
+
+/**
+ * - `verified`: an official change notice whose predecessor we hold, with values that differ; F14,
+ *   which has both values; a code of a result or a cancellation.
+ * - `declared`: an official change notice; the value before is not held, or only in its text.
+ * - `unverified`: values differ, and no change notice says so.
+ * - `conflicting`: the official text contradicts the values.
+ */
+export const VERIFICATIONS = ['verified', 'declared', 'unverified', 'conflicting'] as const
+export type Verification = (typeof VERIFICATIONS)[number]
+
+export const STATUSES = [
+  'planned',
+  'open',
+  'closed',
+  'suspended',
+  'cancelled',
+  'awarded',
+  'unsuccessful',
+] as const
+export type Status = (typeof STATUSES)[number]
+
+export const LABELS = ['high', 'medium', 'low'] as const
+export type Label = (typeof LABELS)[number]

@@ -1,0 +1,143 @@
+import type {
+  Amount,
+  Cpv,
+  Deadline,
+  FieldId,
+  Link,
+  Lot,
+  Notice,
+  Place,
+  Text,
+  Value,
+} from '../model.ts'
+
+/** What of a notice is compared: a value for each field of the procedure or of a lot. */
+export type Facts = ReadonlyMap<string, Exclude<Value, null>>
+
+export interface Subject {
+  readonly lotId: string | null
+  readonly field: FieldId
+}
+
+/** One field that differs; null where there was, or is, no value. */
+export interface Difference extends Subject {
+  readonly before: Value
+  readonly after: Value
+}
+
+const DEADLINES = { tenders: 'BT-131', requests: 'BT-1311', expressions: 'BT-630' } as const
+
+const keyOf = ({ lotId, field }: Subject): string => `${lotId ?? ''}|${field}`
+
+export const subjectOf = (key: string): Subject => {
+  const [lot = '', field = ''] = key.split('|')
+  return { lotId: lot === '' ? null : lot, field: field as FieldId }
+}
+
+/** The comparable facts of a notice. Contacts, review bodies and statistics are none. */
+export function factsOf(notice: Notice): Facts {
+  const facts = new Map<string, Exclude<Value, null>>()
+  const put = (lotId: string | null, field: FieldId, value: Value): void => {
+    if (value !== null) facts.set(keyOf({ lotId, field }), value)
+  }
+  put(null, 'BT-137', codes(notice.lots.map(({ id }) => id)))
+  putShared(notice, (field, value) => put(null, field, value))
+  for (const lot of notice.lots) {
+    putShared(lot, (field, value) => put(lot.id, field, value))
+    for (const deadline of lot.deadlines) put(lot.id, DEADLINES[deadline.kind], instant(deadline))
+    put(lot.id, 'BT-15', link(lot.documents))
+    put(lot.id, 'BT-18', link(lot.submission))
+  }
+  return facts
+}
+
+/** What the procedure and each lot have alike. */
+function putShared(
+  from: Pick<Lot, 'title' | 'nature' | 'cpv' | 'place' | 'estimated' | 'frameworkMax'>,
+  put: (field: FieldId, value: Value) => void,
+): void {
+  put('BT-27', money(from.estimated))
+  put('BT-271', money(from.frameworkMax))
+  put('BT-21', texts(from.title))
+  put('BT-23', from.nature === null ? null : { type: 'code', code: from.nature })
+  put('BT-262', from.cpv.main === null ? null : { type: 'code', code: from.cpv.main })
+  put('BT-263', codes(from.cpv.additional))
+  put('BT-5071', codes([...from.place.countries, ...from.place.nuts]))
+}
+
+const instant = ({ at, local }: Deadline): Value => ({ type: 'instant', at, local })
+const link = (found: Link | null): Value => found && { type: 'url', ...found }
+const texts = (found: readonly Text[]): Value =>
+  found.length === 0 ? null : { type: 'text', texts: found }
+const codes = (found: Cpv['additional'] | Place['nuts']): Value =>
+  found.length === 0 ? null : { type: 'codes', codes: [...found].sort() }
+/** An amount that is withheld is not there: never zero. */
+const money = (found: Amount | null): Value =>
+  found === null || found.amount === null
+    ? null
+    : { type: 'amount', amount: found.amount, currency: found.currency }
+
+/** What differs, by field; nothing between equal facts. */
+export function differences(before: Facts, after: Facts): Difference[] {
+  const keys = [...new Set([...before.keys(), ...after.keys()])]
+  return keys.flatMap((key) => {
+    const [old = null, now = null] = [before.get(key), after.get(key)]
+    return same(old, now) ? [] : [{ ...subjectOf(key), before: old, after: now }]
+  })
+}
+
+/** The facts after differences: `apply(a, differences(a, b))` says what `b` says. */
+export function apply(facts: Facts, found: readonly Difference[]): Facts {
+  const next = new Map(facts)
+  for (const difference of found) {
+    if (difference.after === null) next.delete(keyOf(difference))
+    else next.set(keyOf(difference), difference.after)
+  }
+  return next
+}
+
+/** Whether two values mean the same: instants by the moment, links by where they lead. */
+export function same(a: Value, b: Value): boolean {
+  if (a === null || b === null || a.type !== b.type) return a === b
+  return meaningOf(a) === meaningOf(b)
+}
+
+function meaningOf(value: Exclude<Value, null>): string {
+  switch (value.type) {
+    case 'instant':
+      return value.at === null ? value.local : String(Date.parse(value.at))
+    case 'amount':
+      return `${value.amount} ${value.currency}`
+    case 'url':
+      return URL.parse(value.url)?.href ?? value.url
+    case 'code':
+      return value.code
+    case 'codes':
+      return value.codes.join(' ')
+    case 'text':
+      return [...value.texts]
+        .map(({ lang, text }) => `${lang} ${text}`)
+        .sort()
+        .join('\n')
+  }
+}
+
+/**
+ * The later notice with its lots called as the earlier one calls them, where an id is new and title
+ * and CPV tell that it is the same lot.
+ */
+export function aligned(before: Notice, after: Notice): Notice {
+  const known = new Set(before.lots.map(({ id }) => id))
+  const gone = before.lots.filter(({ id }) => after.lots.every((lot) => lot.id !== id))
+  const lots = after.lots.map((lot) => {
+    if (known.has(lot.id)) return lot
+    const like = gone.filter((old) => likeness(old) !== '' && likeness(old) === likeness(lot))
+    const [only] = like
+    return only && like.length === 1 ? { ...lot, id: only.id } : lot
+  })
+  const isClear = new Set(lots.map(({ id }) => id)).size === lots.length
+  return isClear ? { ...after, lots } : after
+}
+
+const likeness = ({ title, cpv }: Lot): string =>
+  title[0] === undefined ? '' : `${cpv.main ?? ''} ${title[0].text.toLowerCase()}`

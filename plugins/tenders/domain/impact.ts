@@ -1,0 +1,143 @@
+import type { Value } from '../model.ts'
+import { scaled, unscaled } from '../parse/decimal.ts'
+import type { Impact } from './change.ts'
+import type { Event } from './enums.ts'
+import type { Difference } from './facts.ts'
+
+const DAY = 86_400_000
+const DEADLINE_HIGH_DAYS = 7
+const VALUE_HIGH_PCT = 10
+
+/** What a change means to a bidder, by rules alone. */
+export function impactOf(
+  event: Event,
+  { before, after }: Pick<Difference, 'before' | 'after'>,
+): Impact {
+  const days = daysBetween(before, after)
+  const delta = valueDelta(before, after)
+  return {
+    level: levelOf(event, days, delta?.pct ?? null),
+    summary: summaryOf(event, before, after, days),
+    days_delta: days,
+    value_delta: delta?.amount ?? null,
+    value_delta_pct: delta?.pct ?? null,
+    action: ACTIONS[event],
+  }
+}
+
+function levelOf(event: Event, days: number | null, pct: number | null): Impact['level'] {
+  switch (event) {
+    case 'cancelled':
+    case 'suspended':
+    case 'reopened':
+    case 'deadline_shortened':
+    case 'deadline_removed':
+    case 'cancellation_intended':
+      return 'high'
+    case 'deadline_extended':
+      return days !== null && days >= DEADLINE_HIGH_DAYS ? 'high' : 'medium'
+    case 'value_increased':
+    case 'value_decreased':
+      return pct !== null && Math.abs(pct) >= VALUE_HIGH_PCT ? 'high' : 'medium'
+    case 'correction_other':
+      return 'low' // a text alone
+    default:
+      return 'medium'
+  }
+}
+
+/** Days on the buyer's calendar, from the old end to the new one. */
+export function daysBetween(old: Value, now: Value): number | null {
+  if (old?.type !== 'instant' || now?.type !== 'instant') return null
+  const day = ({ local }: { local: string }): number =>
+    Date.parse(`${local.slice(0, 10)}T00:00:00Z`)
+  return (day(now) - day(old)) / DAY
+}
+
+function valueDelta(old: Value, now: Value): { amount: string; pct: number | null } | null {
+  if (old?.type !== 'amount' || now?.type !== 'amount' || old.currency !== now.currency) return null
+  const [from, to] = [scaled(old.amount ?? '0'), scaled(now.amount ?? '0')]
+  const pct = from === 0n ? null : Number(((to - from) * 10_000n) / from) / 100
+  return { amount: unscaled(to - from), pct }
+}
+
+const ACTIONS: Readonly<Record<Event, string>> = {
+  deadline_extended: 'Plan for the new deadline; confirm it on the official page.',
+  deadline_shortened: 'Check at once whether the new deadline can be met.',
+  deadline_set: 'Note the deadline; confirm it on the official page.',
+  deadline_removed: 'Ask the buyer for the deadline that holds.',
+  value_increased: 'Review price and capacity against the new value.',
+  value_decreased: 'Review price and capacity against the new value.',
+  value_set: 'Compare the value with your calculation.',
+  value_removed: 'Do not rely on the earlier value.',
+  documents_updated: 'Fetch the procurement documents again.',
+  documents_url_changed: 'Fetch the procurement documents from the new address.',
+  submission_url_changed: 'Submit at the new address.',
+  cancelled: 'Stop work on the tender; confirm on the official page.',
+  cancellation_intended: 'Hold further costs until the buyer decides.',
+  suspended: 'Hold further costs; watch for the buyer to go on.',
+  awarded: 'See who won; standstill periods for review may run.',
+  not_awarded: 'Watch for a new procedure.',
+  contract_modified: 'See what was changed in the contract.',
+  reopened: 'Check which deadline holds now.',
+  lots_changed: 'Check which lots there are now.',
+  scope_changed: 'Check whether the tender still fits.',
+  information_released: 'Read the information that is now available.',
+  correction_other: 'Read the official text of the correction.',
+}
+
+const FORMS: Readonly<Record<Event, string>> = {
+  deadline_extended: 'Deadline moved from {before} to {after} ({days} days later).',
+  deadline_shortened: 'Deadline moved from {before} to {after} ({days} days).',
+  deadline_set: 'Deadline set to {after}; there was none before.',
+  deadline_removed: 'The deadline {before} was removed.',
+  value_increased: 'Value raised from {before} to {after}.',
+  value_decreased: 'Value lowered from {before} to {after}.',
+  value_set: 'Value set to {after}; none was published before.',
+  value_removed: 'The value {before} is no longer published.',
+  documents_updated: 'The buyer has changed the procurement documents.',
+  documents_url_changed: 'The procurement documents moved from {before} to {after}.',
+  submission_url_changed: 'The address for submissions changed from {before} to {after}.',
+  cancelled: 'The buyer cancels; code cancel.',
+  cancellation_intended: 'The buyer intends to cancel.',
+  suspended: 'The procedure is suspended for a review.',
+  awarded: 'A winner was chosen.',
+  not_awarded: 'The competition was closed without a winner.',
+  contract_modified: 'The contract was modified.',
+  reopened: 'The procedure goes on after a suspension.',
+  lots_changed: 'Lots changed from {before} to {after}.',
+  scope_changed: 'Changed from {before} to {after}.',
+  information_released: 'Information that was missing is now available.',
+  correction_other: 'The buyer corrects the notice; see its text.',
+}
+
+const summaryOf = (event: Event, old: Value, now: Value, days: number | null): string =>
+  FORMS[event]
+    .replace('{before}', () => shown(old))
+    .replace('{after}', () => shown(now))
+    .replace('{days}', () => String(days ?? 'unknown'))
+
+const SHOWN_MAX = 200
+
+function shown(value: Value): string {
+  const text = textOf(value)
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text
+}
+
+function textOf(value: Value): string {
+  if (value === null) return 'none'
+  switch (value.type) {
+    case 'instant':
+      return value.at ?? `${value.local} (local time, no offset published)`
+    case 'amount':
+      return `${value.amount ?? ''} ${value.currency ?? ''}`
+    case 'url':
+      return value.url
+    case 'code':
+      return value.code
+    case 'codes':
+      return value.codes.join(', ')
+    case 'text':
+      return value.texts[0]?.text ?? 'none'
+  }
+}

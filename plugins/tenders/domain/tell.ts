@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto'
+import type { Notice, Text } from '../model.ts'
+import { type Change, linksOf, xpathOf } from './change.ts'
+import type { Event, Signal, Verification } from './enums.ts'
+import type { Difference } from './facts.ts'
+import { impactOf } from './impact.ts'
+import type { Held, Track } from './tracks.ts'
+
+/** What was found, before it is told. */
+export interface Found {
+  readonly difference: Difference
+  readonly event: Event
+  readonly signal: Signal
+  readonly verification: Verification
+  readonly method: Change['evidence']['method']
+  readonly lotIds: readonly string[]
+}
+
+/** A change as it is told, with its evidence. */
+export function tell(each: Found, held: Held, before: Held | undefined, track: Track): Change {
+  const { notice, sha256 } = held
+  const { difference, event, signal, lotIds } = each
+  const lotId = lotIds.length === 1 ? (lotIds[0] ?? null) : null
+  const follows = track.predecessors.has(notice.number) || each.method === 'result_code'
+  const changed = follows || notice.type === 'F14' ? before : undefined
+  const reference = notice.changes?.reference ?? null
+  const old = changed?.notice.number ?? (isNumber(reference) ? reference : null)
+  const main = { ...notice, ...(notice.title.length === 0 && before ? before.notice : {}) }
+  const title = titleOf(main)
+  const reasons = notice.changes?.reasons ?? []
+  const { field, before: from, after } = difference
+  const key = [notice.procedureId, ...lotIds, field, event, old, notice.number]
+  return {
+    id: createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 32),
+    event,
+    signal,
+    verification_status: each.verification,
+    procedure_id: notice.procedureId,
+    title: title?.text ?? null,
+    title_lang: title?.lang ?? null,
+    buyer: notice.buyers[0]?.name ?? null,
+    country: notice.buyers[0]?.country ?? null,
+    countries: countriesOf(notice),
+    cpv: notice.cpv.main,
+    lot_id: lotId,
+    lot_ids: lotIds,
+    field,
+    before: from,
+    after,
+    published_at: notice.publishedOn,
+    reason_codes: reasons,
+    evidence: {
+      method: each.method,
+      source_publication_number: notice.number,
+      changed_publication_number: old,
+      reference,
+      xpath: notice.type === 'F14' ? '//CHANGES/CHANGE/NEW_VALUE' : xpathOf(field, lotId),
+      reason_codes: reasons,
+      official_text: officialText(notice),
+      sha256: { source: sha256, changed: changed?.sha256 ?? null },
+    },
+    commercial_impact: impactOf(event, difference),
+    official_links: { ...linksOf(notice.number), changed: old === null ? null : linksOf(old) },
+    affected_notice_ids: old === null ? [notice.number] : [old, notice.number],
+    notice_ids: [...(old === null ? [] : [idOf(changed?.notice)]), idOf(notice)],
+  }
+}
+
+const isNumber = (reference: string | null): boolean => /^\d{1,8}-\d{4}$/.test(reference ?? '')
+
+const idOf = (notice: Notice | undefined): string | null =>
+  notice?.noticeId ? `${notice.noticeId}-${notice.version ?? '01'}` : null
+
+/** Of all buyers, each once, the first buyer's first. */
+export const countriesOf = ({ buyers }: Notice): string[] => [
+  ...new Set(buyers.flatMap(({ country }) => country ?? [])),
+]
+
+/** In the language of the notice, where it has it. */
+export const titleOf = ({
+  title,
+  language,
+}: Pick<Notice, 'title' | 'language'>): Text | undefined =>
+  title.find(({ lang }) => lang === language) ?? title[0]
+
+/** The buyer's words, each once. */
+export const officialText = ({ changes }: Notice): Text[] => {
+  const all = [
+    ...(changes?.sections.flatMap(({ texts }) => texts) ?? []),
+    ...(changes?.reasonTexts ?? []),
+  ]
+  return all.filter(
+    ({ lang, text }, at) =>
+      all.findIndex((other) => other.lang === lang && other.text === text) === at,
+  )
+}

@@ -1,0 +1,202 @@
+import type { Transaction } from 'agenthub/plugin'
+import type { Change } from '../domain/change.ts'
+import { derive } from '../domain/derive.ts'
+import type { Tender } from '../domain/tender.ts'
+import { isCall, namesOf, refersTo } from '../domain/tracks.ts'
+import type { Deadline, Notice } from '../model.ts'
+import { familiesOf, type Member } from './families.ts'
+
+const PAGE = 500
+/** PostgreSQL's words for a tender that closes at no certain time. */
+const NEVER = 'infinity'
+
+interface Arrived {
+  readonly number: string
+  readonly notice: Notice
+  readonly sha256: Buffer
+}
+
+/**
+ * Makes everything that has arrived in a snapshot part of what is sold, inside one transaction: who
+ * reads sees all of it, or none.
+ * @param at when changes that are new count as detected
+ */
+export async function publish(transaction: Transaction, snapshot: bigint, at: Date): Promise<void> {
+  for (;;) {
+    const { rows } = await transaction.query<Arrived>(
+      `DELETE FROM arrival WHERE number IN (
+         SELECT number FROM arrival WHERE snapshot = $1 ORDER BY number LIMIT $2)
+       RETURNING number, notice, sha256`,
+      [snapshot, PAGE],
+    )
+    if (rows.length === 0) return
+    const arrived = rows.map(({ notice, sha256 }) => ({
+      notice,
+      sha256: sha256.toString('hex'),
+      snapshot,
+    }))
+    const { families, touched } = await familiesOf(transaction, arrived)
+    await writeNotices(transaction, [...families.values()].flat())
+    await writeAnswers(transaction, { families, touched }, at)
+    await noteWanted(
+      transaction,
+      arrived.map(({ notice }) => notice),
+    )
+  }
+}
+
+async function writeNotices(transaction: Transaction, members: readonly Member[]): Promise<void> {
+  await transaction.query(
+    `INSERT INTO notice (number, family, snapshot, published_on, sha256, notice_id, version,
+       procedure_id, refers, is_new, notice)
+     SELECT r.number, r.family, r.snapshot, r.published_on, decode(r.sha256, 'hex'), r.notice_id,
+       r.version, r.procedure_id, r.refers, r.is_new, r.notice
+     FROM jsonb_to_recordset($1::jsonb) AS r (number text, family bigint, snapshot bigint,
+       published_on date, sha256 text, notice_id text, version text, procedure_id text,
+       refers text[], is_new boolean, notice jsonb)
+     ON CONFLICT (number) DO UPDATE SET (family, snapshot, published_on, sha256, notice_id, version,
+       procedure_id, refers, is_new, notice) = (excluded.family, excluded.snapshot,
+       excluded.published_on, excluded.sha256, excluded.notice_id, excluded.version,
+       excluded.procedure_id, excluded.refers, excluded.is_new, excluded.notice)
+     WHERE (notice.family, notice.sha256) IS DISTINCT FROM (excluded.family, excluded.sha256)`,
+    [JSON.stringify(members.map(noticeRow))],
+  )
+}
+
+const noticeRow = ({ notice, sha256, family, snapshot }: Member) => ({
+  number: notice.number,
+  family: String(family),
+  snapshot: String(snapshot),
+  published_on: notice.publishedOn,
+  sha256,
+  notice_id: notice.noticeId,
+  version: notice.version,
+  procedure_id: notice.procedureId,
+  refers: refersTo(notice),
+  is_new: isCall(notice) && notice.changes === null,
+  notice,
+})
+
+async function writeAnswers(
+  transaction: Transaction,
+  { families, touched }: Awaited<ReturnType<typeof familiesOf>>,
+  at: Date,
+): Promise<void> {
+  const derived = [...families].map(([family, held]) => ({ family, ...derive(held) }))
+  const tenders = derived.flatMap(({ family, tenders }) => tenders.map((t) => tenderRow(t, family)))
+  const changes = derived.flatMap(({ family, changes }) => changes.map((c) => changeRow(c, family)))
+  await transaction.query('DELETE FROM tender WHERE family = ANY ($1)', [touched])
+  await transaction.query(
+    `INSERT INTO tender (id, family, number, numbers, first_on, kind, state, score, closes_at,
+       deadlines, candidates, countries, cpv, item)
+     SELECT * FROM jsonb_to_recordset($1::jsonb) AS r (id text, family bigint, number text,
+       numbers text[], first_on date, kind text, state text, score smallint, closes_at timestamptz,
+       deadlines timestamptz[], candidates timestamptz[], countries text[], cpv text[], item jsonb)`,
+    [JSON.stringify(tenders)],
+  )
+  await transaction.query('DELETE FROM change WHERE family = ANY ($1) AND id <> ALL ($2)', [
+    touched,
+    changes.map(({ id }) => id),
+  ])
+  await transaction.query(
+    `INSERT INTO change (id, family, published_on, event, signal, verification, countries, score,
+       detected_at, item)
+     SELECT r.id, r.family, r.published_on, r.event, r.signal, r.verification, r.countries, r.score,
+       $2, r.item
+     FROM jsonb_to_recordset($1::jsonb) AS r (id text, family bigint, published_on date,
+       event text, signal text, verification text, countries text[], score smallint, item jsonb)
+     ON CONFLICT (id) DO UPDATE SET (family, published_on, verification, countries, score, item) =
+       (excluded.family, excluded.published_on, excluded.verification, excluded.countries,
+        excluded.score, excluded.item)`,
+    [JSON.stringify(changes), at],
+  )
+}
+
+const TENTHS = 10
+const tenths = (score: number): number => Math.round(score * TENTHS)
+
+function tenderRow(tender: Tender, family: bigint) {
+  const lots = tender.lots.filter(({ state }) => state !== 'cancelled')
+  const effective = lots.flatMap(({ deadlines }) => effectiveOf(deadlines) ?? [])
+  const iso = (ms: number): string => new Date(ms).toISOString()
+  const codes = [tender.cpv_main ?? '', ...tender.cpv_additional].concat(
+    tender.lots.flatMap((lot) => [lot.cpv_main ?? '', ...lot.cpv_additional]),
+  )
+  const isOver = tender.state === 'timed' && !CALLS.has(tender.kind)
+  const last = effective.reduce<number | undefined>(
+    (most, each) => Math.max(most ?? each.told, each.told),
+    undefined,
+  )
+  return {
+    id: tender.id,
+    family: String(family),
+    number: tender.publication_number,
+    numbers: tender.publication_numbers,
+    first_on: tender.first_published_at,
+    kind: tender.kind,
+    state: tender.state,
+    score: tenths(tender.relevance.score),
+    closes_at: isOver ? '-infinity' : last === undefined ? NEVER : iso(last),
+    deadlines: effective.map(({ told }) => iso(told)),
+    candidates: effective.map(({ earliest }) => iso(earliest)),
+    countries: tender.countries,
+    cpv: prefixesOf(codes),
+    item: tender,
+  }
+}
+
+const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competition'])
+
+/**
+ * Which of a lot's ends of periods counts: the first, since who has missed it can take part no more.
+ * Without a certain offset it ends when it has ended everywhere.
+ */
+export function effectiveOf(deadlines: readonly Deadline[]) {
+  const all = deadlines.map((deadline) => ({
+    deadline,
+    told: deadline.at === null ? deadline.latest : Date.parse(deadline.at),
+    earliest: deadline.earliest,
+  }))
+  return all.sort((a, b) => a.told - b.told)[0]
+}
+
+const PREFIX_MIN = 2
+const prefixesOf = (codes: readonly string[]): string[] => [
+  ...new Set(
+    codes.flatMap((code) =>
+      Array.from({ length: Math.max(0, code.length - PREFIX_MIN + 1) }, (_, more) =>
+        code.slice(0, PREFIX_MIN + more),
+      ),
+    ),
+  ),
+]
+
+function changeRow({ score, ...change }: Change & { readonly score: number }, family: bigint) {
+  return {
+    id: change.id,
+    family: String(family),
+    published_on: change.published_at,
+    event: change.event,
+    signal: change.signal,
+    verification: change.verification_status,
+    countries: change.countries,
+    score: tenths(score),
+    item: change,
+  }
+}
+
+/** References of change notices that we do not hold are looked for; those that have come are not. */
+async function noteWanted(transaction: Transaction, notices: readonly Notice[]): Promise<void> {
+  const changing = notices.filter(({ changes }) => changes?.reference)
+  await transaction.query(
+    `INSERT INTO wanted (reference, by_number)
+     SELECT r, n FROM unnest($1::text[], $2::text[]) AS t (r, n)
+     WHERE NOT EXISTS (SELECT FROM notice WHERE number = r
+       OR notice_id || '-' || coalesce(version, '01') = r)
+     ON CONFLICT DO NOTHING`,
+    [changing.map(({ changes }) => changes?.reference), changing.map(({ number }) => number)],
+  )
+  await transaction.query('DELETE FROM wanted WHERE reference = ANY ($1)', [
+    notices.flatMap(namesOf),
+  ])
+}

@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** A service of the sample catalogue. */
+export interface Sample {
+  readonly id: string
+  readonly name: string
+  readonly category: string
+  /** Microdollars. */
+  readonly price: number
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly endpoints: string
+}
+
+/** A query with what is relevant to it: 3 is what was asked for, 1 is related. */
+export interface Judged {
+  readonly query: string
+  readonly category?: string
+  /** Microdollars. */
+  readonly maxPrice?: number
+  readonly grades: ReadonlyMap<string, number>
+}
+
+/** Whether a service is within the filters of a query. */
+export const passes = (sample: Sample, { category, maxPrice }: Judged): boolean =>
+  (category === undefined || sample.category === category) &&
+  (maxPrice === undefined || sample.price <= maxPrice)
+
+export interface Relevance {
+  readonly catalogue: readonly Sample[]
+  /** Odd lines: ranking is tuned by them. */
+  readonly development: readonly Judged[]
+  /** Even lines: nobody looks at them while tuning. */
+  readonly heldOut: readonly Judged[]
+}
+
+const linesOf = (file: string): string[] =>
+  readFileSync(join(import.meta.dirname, file), 'utf8')
+    .trim()
+    .split('\n')
+
+/** Reads the committed relevance set: see its README. */
+export function readRelevance(): Relevance {
+  const queries = linesOf('queries.txt').map(judgedOf)
+  return {
+    catalogue: readCatalogue(),
+    development: queries.filter((_, i) => i % 2 === 0),
+    heldOut: queries.filter((_, i) => i % 2 === 1),
+  }
+}
+
+function readCatalogue(): Sample[] {
+  const samples: Sample[] = []
+  let category = ''
+  for (const line of linesOf('catalogue.txt')) {
+    if (line.startsWith('# ')) {
+      category = line.slice(2)
+      continue
+    }
+    const [id, name, price, tags, summary, endpoints] = line.split(' | ') as [string, ...string[]]
+    samples.push({
+      id,
+      name: name!,
+      category,
+      price: Number(price),
+      tags: tags!.split(','),
+      summary: summary!,
+      endpoints: endpoints!,
+    })
+  }
+  return samples
+}
+
+function judgedOf(line: string): Judged {
+  const [query, filters, grades] = line.split(/ *\| */) as [string, string, string]
+  const given = new Map(filters.split(',').map((each) => each.split('=') as [string, string]))
+  const category = given.get('category')
+  const maxPrice = given.get('max_price')
+  return {
+    query,
+    ...(category === undefined ? {} : { category }),
+    ...(maxPrice === undefined ? {} : { maxPrice: Number(maxPrice) }),
+    grades: new Map(
+      grades.split(' ').map((each) => {
+        const [id, grade] = each.split('=')
+        return [id!, Number(grade)]
+      }),
+    ),
+  }
+}
+
+/** Normalised discounted cumulative gain of the first ten: gain 2^grade − 1, discount log2. */
+export function ndcg10(ids: readonly string[], grades: Judged['grades']): number {
+  const dcg = (values: readonly number[]) =>
+    values.slice(0, 10).reduce((sum, grade, i) => sum + (2 ** grade - 1) / Math.log2(i + 2), 0)
+  const best = [...grades.values()].toSorted((a, b) => b - a)
+  return dcg(ids.map((id) => grades.get(id) ?? 0)) / dcg(best)
+}
+
+/** One over the rank of the first that serves: grade 2 or 3. */
+export function reciprocalRank(ids: readonly string[], grades: Judged['grades']): number {
+  const rank = ids.slice(0, 10).findIndex((id) => (grades.get(id) ?? 0) >= 2)
+  return rank < 0 ? 0 : 1 / (rank + 1)
+}
+
+export interface Quality {
+  readonly ndcg: number
+  readonly mrr: number
+}
+
+/** Means over queries of what `find` gives, best first. */
+export async function measure(
+  queries: readonly Judged[],
+  find: (query: Judged) => Promise<readonly string[]> | readonly string[],
+): Promise<Quality> {
+  let ndcg = 0
+  let mrr = 0
+  for (const judged of queries) {
+    const ids = await find(judged)
+    ndcg += ndcg10(ids, judged.grades)
+    mrr += reciprocalRank(ids, judged.grades)
+  }
+  return { ndcg: ndcg / queries.length, mrr: mrr / queries.length }
+}

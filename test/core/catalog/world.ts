@@ -1,0 +1,107 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Pool } from 'pg'
+import { Robots } from '../../../core/catalog/probe/robots.ts'
+import { systemClock } from '../../../core/clock.ts'
+import { createEgress, type Egress } from '../../../core/egress/http.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { offer } from './rows.ts'
+
+/** Answers one request of the hub. */
+export type Site = (request: IncomingMessage, response: ServerResponse) => unknown
+
+/** Sites of other people on this machine, a database, and the guarded way between them. */
+export interface World {
+  readonly database: FreshDatabase
+  readonly pool: Pool
+  readonly egress: Egress
+  readonly rules: { readonly sandboxHosts: ReadonlyMap<string, number> }
+  readonly robots: Robots
+  /** Who was asked for what, as `GET host/path?query`. */
+  readonly visits: string[]
+  /** Headers of the last visit. */
+  readonly last: { headers: IncomingMessage['headers'] }
+  /** What a host answers; it answers 404 otherwise. */
+  at(host: string, site: Site): void
+  /** Forgets the sites and the visits. */
+  clear(): void
+  close(): Promise<void>
+}
+
+export const HOSTS = ['index.test', 'shop.test', 'other.test', 'gateway.test', 'agent.test']
+
+export async function openWorld(): Promise<World> {
+  const database = await freshDatabase()
+  const sites = new Map<string, Site>()
+  const visits: string[] = []
+  const last: World['last'] = { headers: {} }
+  const server = createServer((request, response) => {
+    const host = request.headers.host ?? ''
+    visits.push(`${request.method} ${host}${request.url}`)
+    last.headers = request.headers
+    const site = sites.get(host)
+    if (site) site(request, response)
+    else response.writeHead(404).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const sandboxHosts = new Map(HOSTS.map((host) => [host, port]))
+  const egress = createEgress({ sandboxHosts, userAgent: 'AgentHub/0' })
+  return {
+    database,
+    pool: database.pool,
+    egress,
+    rules: { sandboxHosts },
+    robots: new Robots(egress, systemClock),
+    visits,
+    last,
+    at: (host, site) => void sites.set(host, site),
+    clear() {
+      sites.clear()
+      visits.length = 0
+    },
+    async close() {
+      server.close()
+      server.closeAllConnections()
+      await egress.close()
+      await database.drop()
+    },
+  }
+}
+
+/** Empties everything that discovery writes. */
+export const forget = ({ database }: World): Promise<unknown> =>
+  database.admin.query(
+    `TRUNCATE hub.listing_source, hub.listing_change, hub.listing_probe, hub.listing_day,
+       hub.search_document, hub.discovery, hub.payee_day, hub.listing_owner, hub.listing`,
+  )
+
+export const json = (response: ServerResponse, body: unknown, status = 200): void => {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+/** A resource that asks for payment, by version 2. */
+export function sells(change: object = {}, more: object = {}): Site {
+  return (request, response) => {
+    const url = `http://${request.headers.host}${request.url}`
+    const required = {
+      x402Version: 2,
+      resource: { url, description: 'Tells whether it rains.' },
+      accepts: [offer(change)],
+      ...more,
+    }
+    const header = Buffer.from(JSON.stringify(required)).toString('base64')
+    response.writeHead(402, { 'payment-required': header }).end('{}')
+  }
+}
+
+/** Several paths of one host. */
+export function paths(sites: Readonly<Record<string, Site>>): Site {
+  return (request, response) => {
+    const site = sites[new URL(request.url ?? '', 'http://x').pathname]
+    if (site) site(request, response)
+    else response.writeHead(404).end()
+  }
+}
