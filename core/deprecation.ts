@@ -11,7 +11,7 @@ export interface Deprecation {
 /** As headers. `Link` is a list: it stands beside other links. */
 export function deprecationHeaders(
   deprecation: Deprecation | undefined,
-): Readonly<Record<'Deprecation' | 'Sunset' | 'Link', string>> | Readonly<Record<string, never>> {
+): Readonly<Record<string, string>> {
   if (!deprecation) return {}
   const { since, sunset, successor } = deprecation
   const seconds = BigInt(new Date(`${since}T00:00:00Z`).getTime()) / 1_000n

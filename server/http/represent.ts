@@ -77,7 +77,8 @@ function codingFor(ctx: Context, length: number): Coding | undefined {
 export function preferred(header: string): Coding | undefined {
   const weights = new Map<string, number>()
   for (const item of header.split(',')) {
-    const [, name, q = '1'] = /^\s*([\w*-]+)\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*$/i.exec(item) ?? []
+    const [, name, q = '1'] =
+      /^\s*([\w*-]+)\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*$/i.exec(item) ?? []
     if (name !== undefined) weights.set(name.toLowerCase(), Number(q))
   }
   const weigh = (name: string): number => weights.get(name) ?? weights.get('*') ?? 0

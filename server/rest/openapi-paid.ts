@@ -4,7 +4,15 @@ import { decimal, type Micros } from '../../core/money.ts'
 import { exampleOf } from '../../core/testing/example.ts'
 import { DRY_RUN_TYPE } from '../proxy/foresee.ts'
 import { BOUGHT, SOLD } from './openapi-faults.ts'
-import { BY_CREDITS, BY_X402, jsonBody, nameOf, parametersOf, problems, range } from './openapi-parts.ts'
+import {
+  BY_CREDITS,
+  BY_X402,
+  jsonBody,
+  nameOf,
+  parametersOf,
+  problems,
+  range,
+} from './openapi-parts.ts'
 
 const text = { type: 'string' } as const
 const header = (name: string, description: string, schema: object = text) => ({
@@ -18,9 +26,18 @@ const header = (name: string, description: string, schema: object = text) => ({
 /** What every call may bring along. */
 const CALL_PARAMETERS = [
   header('Idempotency-Key', 'Your name for the request: it is charged once.'),
-  header('X-Max-Price', 'Microdollars; a dearer call is refused.', { type: 'string', pattern: '^[0-9]{1,15}$' }),
-  header('X-Quote-Id', 'The quote_id of POST /v1/quotes: its price counts.', { type: 'string', format: 'uuid' }),
-  header('X-Dry-Run', 'true: only tell what it would come to. ?dry_run does the same.', { type: 'string', enum: ['true', 'false'] }),
+  header('X-Max-Price', 'Microdollars; a dearer call is refused.', {
+    type: 'string',
+    pattern: '^[0-9]{1,15}$',
+  }),
+  header('X-Quote-Id', 'The quote_id of POST /v1/quotes: its price counts.', {
+    type: 'string',
+    format: 'uuid',
+  }),
+  header('X-Dry-Run', 'true: only tell what it would come to. ?dry_run does the same.', {
+    type: 'string',
+    enum: ['true', 'false'],
+  }),
   header('PAYMENT-SIGNATURE', 'An x402 payment of the offer of a 402.'),
 ] as const
 
@@ -29,7 +46,9 @@ const told = (description: string, schema: object = text) => ({ description, sch
 const CALL_HEADERS = {
   'X-Call-Id': told('Of the call: GET /v1/calls/{id}.'),
   'X-Charged-Microdollars': told('What it cost.', { type: 'integer' }),
-  'X-Balance-Microdollars': told('Credits that are left, of a caller with a key.', { type: 'integer' }),
+  'X-Balance-Microdollars': told('Credits that are left, of a caller with a key.', {
+    type: 'integer',
+  }),
   'X-Payment-Source': told('Who paid.', { enum: ['free', 'credits', 'x402', 'none'] }),
   'X-Receipt': told('JWS of what was asked, answered and charged; keys at /.well-known/jwks.json.'),
 } as const
@@ -71,4 +90,3 @@ export function paidOperation(offering: Offering): Record<string, unknown> {
     },
   }
 }
-

@@ -1,5 +1,7 @@
 import type { Catalog, Offering } from '../../core/catalog/services.ts'
+import { MCP_PATH } from '../mcp/door.ts'
 import { EVERY_ROUTE, KEYED, SIGNED_IN, WITH_BODY } from './openapi-faults.ts'
+import { mcpOperation } from './openapi-mcp.ts'
 import { paidOperation } from './openapi-paid.ts'
 import {
   BY_X402,
@@ -12,7 +14,13 @@ import {
   queryParameters,
   range,
 } from './openapi-parts.ts'
-import { DRY_RUN, PAYMENT_REQUIRED, PROBLEM, SECURITY, SECURITY_SCHEMES } from './openapi-schemas.ts'
+import {
+  DRY_RUN,
+  PAYMENT_REQUIRED,
+  PROBLEM,
+  SECURITY,
+  SECURITY_SCHEMES,
+} from './openapi-schemas.ts'
 import type { AnyRoute } from './route.ts'
 
 /** The OpenAPI 3.1 document: REST routes from their schemas, paid ones from the catalogue. */
@@ -25,6 +33,7 @@ export function openapi(
   for (const route of routes) {
     ;(paths[route.path] ??= {})[route.method.toLowerCase()] = restOperation(route)
   }
+  paths[MCP_PATH] = { post: mcpOperation(MCP_PATH) }
   for (const offering of catalog.all()) {
     const path = pathOf(offering, site.proxyPath)
     ;(paths[path] ??= {})[offering.method.toLowerCase()] = paidOperation(offering)
@@ -82,7 +91,6 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
     },
   }
 }
-
 
 /** `/v1/credits/balance` belongs to `credits`; what stands beside `/v1` to `hub`. */
 const tagOf = (path: string): string => /^\/v1\/([\w-]+)/.exec(path)?.[1] ?? 'hub'
