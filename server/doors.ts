@@ -138,6 +138,22 @@ function stepsOf(
   })
 }
 
+/** The endpoint of MCP: the same steps, and tools. */
+function mcpOf(
+  core: Core,
+  { baseUrl, mcpUrl, mcpOrigins, version }: HubOptions,
+  steps: Steps,
+  registers: ReturnType<typeof registersOf>,
+) {
+  return mcpDoor({
+    ...registers,
+    tools: hubTools({ ...core, ...registers, steps, baseUrl }),
+    admission: { origins: () => [baseUrl(), mcpUrl ?? baseUrl()], allowed: mcpOrigins },
+    version,
+    log: core.log,
+  })
+}
+
 /** Joins the doors to core. */
 export function openDoors(core: Core, options: HubOptions) {
   const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
@@ -179,7 +195,7 @@ export function openDoors(core: Core, options: HubOptions) {
     }),
     ...keyRoutes({ pool, ledger }),
     ...keyAdminRoutes({ pool, log }),
-    ...transferRoutes(signing),
+    ...transferRoutes({ ...signing, clock }),
     ...(canMail(sandbox, options.mail) ? accountRoutes({ ...signing, links }) : []),
     ...sessionRoutes({ pool, baseUrl }),
     ...faucetRoutes(options.money.faucet),
@@ -190,22 +206,10 @@ export function openDoors(core: Core, options: HubOptions) {
     }),
     ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
   ]
-  const mcp = mcpDoor({
-    tools: hubTools({ ...core, steps, standing, baseUrl }),
-    keys,
-    limits,
-    standing,
-    admission: {
-      origins: () => [baseUrl(), options.mcpUrl ?? baseUrl()],
-      allowed: options.mcpOrigins,
-    },
-    version,
-    log,
-  })
   return createApp({
     ...core,
     routes,
-    mcp,
+    mcp: mcpOf(core, options, steps, registers),
     call: (request) => call(steps, request),
     pool,
     keys,

@@ -76,7 +76,6 @@ export interface Asked {
   readonly message: string
   readonly wallet: `0x${string}` | null
   readonly terms: unknown
-  readonly expiresAt: Date
   readonly used: boolean
   readonly expired: boolean
 }
@@ -91,7 +90,7 @@ export async function findChallenge(
   purpose: Agreement['purpose'] | 'register',
 ): Promise<Asked> {
   const { rows } = await pool.query<Asked>(
-    `SELECT message, wallet_address AS wallet, terms, expires_at AS "expiresAt", used_at IS NOT NULL AS used,
+    `SELECT message, wallet_address AS wallet, terms, used_at IS NOT NULL AS used,
        expires_at <= now() AS expired
      FROM hub.challenge WHERE nonce = $1 AND purpose = $2`,
     [nonce, purpose],

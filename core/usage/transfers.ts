@@ -3,7 +3,6 @@ import { Fault } from '../errors.ts'
 import { type Challenge, createChallenge, findChallenge, type Site } from '../identity/challenge.ts'
 import type { Manager } from '../identity/children.ts'
 import { assertSigned, type ContractWallets } from '../identity/wallet-signature.ts'
-import { derivedUuid } from '../ids.ts'
 import type { Account } from '../ledger/events.ts'
 import type { AccountRef, Ledger } from '../ledger/ledger.ts'
 import { creditsOf } from '../ledger/postings.ts'
@@ -11,6 +10,8 @@ import { decimal, type Micros, micros } from '../money.ts'
 
 /** Credits from one root of a wallet to another one. */
 export interface TransferOrder {
+  /** Of the entry in the journal, UUID version 7. */
+  readonly id: string
   /** Ids of the keys. */
   readonly from: string
   readonly to: string
@@ -18,8 +19,6 @@ export interface TransferOrder {
 }
 
 export interface Transferred extends TransferOrder {
-  /** Of the entry in the journal. */
-  readonly id: string
   /** What the first key has left. */
   readonly balance: Micros
 }
@@ -34,14 +33,14 @@ export async function askToTransfer(
   pool: Pool,
   site: Site,
   manager: Manager,
-  { from, to, amount }: TransferOrder,
+  { id, from, to, amount }: TransferOrder,
 ): Promise<Challenge> {
   if (from === to) throw new Fault('validation_failed', 'These are the same key.')
   const wallet = await walletOf(pool, manager, from, to)
   return createChallenge(pool, site, wallet, {
     purpose: 'transfer',
     statement: `Move ${decimal(amount)} USD of credits from key ${from} to key ${to}.`,
-    terms: { from, to, amount: String(amount) },
+    terms: { id, from, to, amount: String(amount) },
   })
 }
 
@@ -79,8 +78,8 @@ async function walletOf(pool: Pool, manager: Manager, from: string, to: string) 
 }
 
 /**
- * Moves credits as a wallet has signed. The entry's id follows from the nonce, so that the same
- * signature moves them once, however often it comes; then the first outcome is told again.
+ * Moves credits as a wallet has signed. The challenge has the entry's id, so that the same signature
+ * moves them once, however often it comes; then the first outcome is told again.
  * @throws Fault `nonce_unknown`, `nonce_expired`, `invalid_signature`, `insufficient_credits`
  */
 export async function transfer(
@@ -97,10 +96,10 @@ export async function transfer(
     ledger.account(creditsOf(order.from)),
     ledger.account(creditsOf(order.to)),
   ])
-  const id = derivedUuid(asked.expiresAt, `transfer:${signed.nonce}`)
+  const { id } = order
   if (asked.expired && !(await isBooked(pool, from, id))) throw new Fault('nonce_expired')
   await book(ledger, { id, owner: from, to: to.code, amount: order.amount, wallet })
-  return { ...order, id, balance: await ledger.balance(from.code) }
+  return { ...order, balance: await ledger.balance(from.code) }
 }
 
 async function isBooked(pool: Pool, { id: owner }: AccountRef, id: string): Promise<boolean> {
@@ -130,6 +129,6 @@ async function book(
 }
 
 const orderOf = (terms: unknown): TransferOrder => {
-  const { from, to, amount } = terms as { from: string; to: string; amount: string }
-  return { from, to, amount: micros(BigInt(amount)) }
+  const { amount, ...order } = terms as Record<'id' | 'from' | 'to' | 'amount', string>
+  return { ...order, amount: micros(BigInt(amount)) }
 }

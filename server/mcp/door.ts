@@ -5,7 +5,7 @@ import type { Log } from '../../core/log.ts'
 import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import { readJson } from '../body.ts'
-import { header, requestIdOf } from '../exchange.ts'
+import { authorizationOf, header, requestIdOf } from '../exchange.ts'
 import { faultOf, isOurFailure, problem } from '../problem.ts'
 import { traceOf } from '../trace.ts'
 import { type Admission, assertAdmitted } from './admit.ts'
@@ -65,7 +65,7 @@ async function admit(ctx: Context, ports: McpPorts): Promise<Known> {
     throw new Fault('method_not_allowed', 'MCP is spoken here by POST alone.', { headers })
   }
   const trace = traceOf(ctx)
-  const authorization = header(ctx, 'authorization') ?? ''
+  const authorization = authorizationOf(ctx) ?? ''
   const caller = await trace.step('authenticate', () => keys.authenticate(authorization))
   trace.keyId = caller.keyId
   const rate = await trace.step('limit', async () =>

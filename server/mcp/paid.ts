@@ -4,9 +4,10 @@ import type { Fault } from '../../core/errors.ts'
 import { paymentHeaderOf, paymentRequiredResult, withReceipt } from '../../core/payments/mcp.ts'
 import { faultOf, problem } from '../problem.ts'
 import { type CallRequest, call, type Reply, type Steps } from '../proxy/call.ts'
+import { DRY_RUN_TYPE } from '../proxy/foresee.ts'
 import { idempotencyKeyOf } from '../proxy/idempotent.ts'
 import { bodyOf, type Slice } from './body.ts'
-import { dollars, readDollars } from './dollars.ts'
+import { dollars, inDollars, readDollars } from './dollars.ts'
 import type { Json } from './message.ts'
 import { failed, problemResult, told } from './results.ts'
 import type { ToolContext, ToolResult } from './tool.ts'
@@ -22,6 +23,7 @@ export interface Order extends Slice {
   readonly body?: unknown
   readonly max_price_usd?: string | undefined
   readonly idempotency_key?: string | undefined
+  readonly dry_run?: boolean | undefined
 }
 
 /**
@@ -46,7 +48,7 @@ export async function pay(steps: Steps, order: Order, context: ToolContext): Pro
 
 function requestOf(order: Order, key: string, context: ToolContext): CallRequest {
   const { tool, slug, method, path, max_price_usd: max } = order
-  const { requestId, authorization, ip, trace, meta } = context
+  const { requestId, authorization, ip, trace, meta, signal } = context
   return {
     requestId,
     slug,
@@ -59,6 +61,8 @@ function requestOf(order: Order, key: string, context: ToolContext): CallRequest
     payment: paymentHeaderOf(meta),
     idempotencyKey: idempotencyKeyOf(key),
     maxPrice: max === undefined ? undefined : readDollars(max),
+    dryRun: order.dry_run ?? false,
+    isGone: () => signal.aborted,
     ip,
     trace,
   }
@@ -66,11 +70,8 @@ function requestOf(order: Order, key: string, context: ToolContext): CallRequest
 
 const STAGES = 4
 
-/**
- * The same steps, which tell how far they are. Who goes away before the work has begun is not
- * charged; afterwards it is finished and kept, since somebody else may be paid for it.
- */
-const staged = (steps: Steps, { caller, rate, signal, progress, trace }: ToolContext): Steps => ({
+/** The same steps, which tell how far they are. */
+const staged = (steps: Steps, { caller, rate, progress, trace }: ToolContext): Steps => ({
   ...steps,
   authenticate: async () => caller,
   limitRate: async () => rate,
@@ -79,12 +80,7 @@ const staged = (steps: Steps, { caller, rate, signal, progress, trace }: ToolCon
     if (!offer.complaint) progress(1, STAGES, `It costs ${dollars(offer.price)} USD.`)
     return offer
   },
-  fund: async (...given) => {
-    signal.throwIfAborted()
-    return steps.fund(...given)
-  },
   handle: async (...given) => {
-    signal.throwIfAborted()
     progress(2, STAGES, `The price is held (${given[2].source}); the call is made.`)
     return steps.handle(...given)
   },
@@ -100,8 +96,11 @@ const staged = (steps: Steps, { caller, rate, signal, progress, trace }: ToolCon
 /** What came, and what it cost. Anything but a 2xx is a failure that the model is told. */
 async function show(reply: Reply, key: string, order: Order): Promise<ToolResult> {
   const { status, headers, body } = reply
-  const isProblem = headers['Content-Type'] === 'application/problem+json'
-  if (isProblem) return problemResult(body as Json, { idempotency_key: key })
+  const type = headers['Content-Type']
+  if (type === DRY_RUN_TYPE) return told(inDollars(body) as Json)
+  if (type === 'application/problem+json') {
+    return problemResult(jsonOf(body), { idempotency_key: key })
+  }
   const money = {
     charged_usd: dollarsOf(headers['X-Charged-Microdollars']),
     ...(headers['X-Balance-Microdollars'] !== undefined && {
@@ -118,10 +117,17 @@ async function show(reply: Reply, key: string, order: Order): Promise<ToolResult
     const next = 'The service refused: see body. You were not charged.'
     return failed({ error: 'service_refused', status, next, ...money, ...shown })
   }
-  const result = told({ status, ...money, ...shown })
+  const signed = headers['X-Receipt']
+  const result = told({ status, ...money, ...shown }, signed && { [RECEIPT]: signed })
   const receipt = headers['PAYMENT-RESPONSE']
   return receipt === undefined ? result : withReceipt(result, receipt)
 }
+
+/** Our signed receipt (`POST /v1/receipts/verify`): for programs, which is no reading for a model. */
+const RECEIPT = 'agenthub/receipt'
+
+const jsonOf = (body: unknown): Json =>
+  (body instanceof Uint8Array ? JSON.parse(Buffer.from(body).toString('utf8')) : body) as Json
 
 /** What the seller outside got, and what to beware of. */
 const upstreamOf = (headers: Reply['headers']): Json => ({

@@ -6,10 +6,10 @@ import { remedyOf } from './remedies.ts'
 import type { ToolResult } from './tool.ts'
 
 /** A result, as structured content and as the same in JSON for clients that read text alone. */
-export const told = (value: Json, meta?: Json): ToolResult => ({
+export const told = (value: Json, meta?: Json | ''): ToolResult => ({
   content: [{ type: 'text', text: JSON.stringify(value) }],
   structuredContent: value,
-  ...(meta === undefined ? {} : { _meta: meta }),
+  ...(meta && { _meta: meta }),
 })
 
 /** A failure that the model can do something about; it says what, and what was charged. */

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import type { Clock } from '../../core/clock.ts'
+import { uuidv7 } from '../../core/ids.ts'
 import { json, micros } from '../../core/money.ts'
 import { askToTransfer, transfer } from '../../core/usage/transfers.ts'
 import {
@@ -26,7 +28,8 @@ export const transferRoutes = ({
   ledger,
   site,
   contracts,
-}: SigningPorts): readonly AnyRoute[] => [
+  clock,
+}: SigningPorts & { readonly clock: Clock }): readonly AnyRoute[] => [
   route({
     method: 'POST',
     path: '/v1/credits/transfers/challenge',
@@ -41,7 +44,8 @@ export const transferRoutes = ({
     faults: ['not_found', 'frozen_key'],
     handle: async (request) => {
       const { from_key_id: from, to_key_id: to, amount_microdollars: amount } = request.body
-      const order = { from, to, amount: micros(amount) }
+      const id = uuidv7(clock.now().getTime())
+      const order = { id, from, to, amount: micros(amount) }
       const challenge = await askToTransfer(pool, site, managerOf(request), order)
       return { status: 201, body: showChallenge(challenge) }
     },

@@ -1,6 +1,7 @@
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { analysis } from './analysis.ts'
+import { auth } from './auth.ts'
 import { ledger } from './ledger.ts'
 import { ledgerHistory } from './ledger-history.ts'
 import { x402 } from './x402.ts'
@@ -28,6 +29,7 @@ export interface Report {
 
 const BENCHMARKS: Readonly<Record<string, () => Promise<Report>>> = {
   analysis,
+  auth,
   ledger,
   'ledger-history': ledgerHistory,
   x402,

@@ -3,7 +3,7 @@ import * as s from '../../../core/schema.ts'
 import type { Steps } from '../../proxy/call.ts'
 import { pay } from '../paid.ts'
 import { type AnyTool, PAYS, tool } from '../tool.ts'
-import { idempotencyKey, maxChars, maxPrice, offset, PAID, slug } from './schemas.ts'
+import { dryRun, idempotencyKey, maxChars, maxPrice, offset, PAID, slug } from './schemas.ts'
 
 export interface CallPorts {
   readonly steps: Steps
@@ -35,6 +35,7 @@ export const callTool = ({ steps, catalog }: CallPorts): AnyTool =>
       input: s.optional(s.unknown({ description: 'What the input schema asks for, as JSON.' })),
       max_price_usd: s.optional(s.string(maxPrice)),
       idempotency_key: idempotencyKey,
+      dry_run: dryRun,
       max_chars: maxChars,
       offset,
     }),
@@ -65,6 +66,7 @@ export const externalCallTool = ({ steps }: CallPorts): AnyTool =>
       body: s.optional(s.unknown({ description: 'A string is sent as it is, else as JSON.' })),
       max_price_usd: s.string(maxPrice),
       idempotency_key: idempotencyKey,
+      dry_run: dryRun,
       max_chars: maxChars,
       offset,
     }),
@@ -97,6 +99,7 @@ export const contentTool = ({ steps }: CallPorts): AnyTool =>
       url: url('Full URL of the page.'),
       max_price_usd: s.optional(s.string(maxPrice)),
       idempotency_key: idempotencyKey,
+      dry_run: dryRun,
       max_chars: maxChars,
       offset,
     }),

@@ -46,6 +46,10 @@ export const offset = s.optional(
   }),
 )
 
+export const dryRun = s.optional(
+  s.boolean({ description: 'Only tells the price, who would pay and what would be left.' }),
+)
+
 /** A result schema: its fields may be missing, and others be there. */
 export const open = (properties: Json): Json => ({ type: 'object', properties })
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Listing, listServices } from '../../../core/catalog/listings.ts'
 import { readHits } from '../../../core/catalog/search/hits.ts'
 import { search } from '../../../core/catalog/search/search.ts'
-import { systemClock } from '../../../core/clock.ts'
+import type { Clock } from '../../../core/clock.ts'
 import * as s from '../../../core/schema.ts'
 import { page, readCursor } from '../../rest/paging.ts'
 import { readPosition, writePosition } from '../../rest/search-position.ts'
@@ -14,14 +14,20 @@ import { type AnyTool, READS, tool } from '../tool.ts'
 import { category, cursor, format, limit, list, maxListed, query } from './schemas.ts'
 
 /** Rows of a page unless more are asked for: a model reads all of them. */
-const ROWS = 5
+export const ROWS = 5
 const SUMMARY_CHARS = 160
 /** Pages need an address to be linked from; a tool has none. */
 const PAGE = 'mcp://tool/list'
 const After = z.tuple([z.string().max(40)])
 
+/** What searches ask; ranking knows the day. */
+export interface SearchPorts {
+  readonly pool: Pool
+  readonly clock: Clock
+}
+
 /** hub_search: native services by what they do. */
-export const searchTool = (pool: Pool): AnyTool =>
+export const searchTool = ({ pool, clock }: SearchPorts): AnyTool =>
   tool({
     name: 'hub_search',
     title: 'Search services',
@@ -35,7 +41,7 @@ export const searchTool = (pool: Pool): AnyTool =>
     output: list('services'),
     run: async (args) => {
       const { limit: rows = ROWS, max_price_usd: max } = args
-      const { hits, next } = await search(pool, systemClock, {
+      const { hits, next } = await search(pool, clock, {
         query: args.query ?? '',
         type: 'native',
         category: args.category,

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { defineService, Reply, s } from 'agenthub/plugin'
+import { sleep } from '../../../core/clock.ts'
 import { PRICE } from '../../stories/counted.ts'
 
 const none = s.object({})
@@ -14,6 +15,7 @@ const typed = (body: unknown, type: string, status = 200) =>
 
 async function* breaking(): AsyncGenerator<Buffer> {
   yield Buffer.from('the begin')
+  await sleep(50)
   throw new Error('the line is dead')
 }
 

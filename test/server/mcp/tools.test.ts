@@ -1,0 +1,235 @@
+import { expect } from 'chai'
+import { encode } from 'gpt-tokenizer'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { usd } from '../../../core/money.ts'
+import { fund } from '../../../server/sandbox/wallets.ts'
+import { ask, payFor } from '../../support/ask.ts'
+import type { TestAgent } from '../../support/hub.ts'
+import { useHub } from '../../support/suite.ts'
+import { callTool, legacy, modern } from './ask.ts'
+
+type Json = Readonly<Record<string, unknown>>
+interface Listed {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly inputSchema: { readonly type: string; readonly properties: Record<string, Json> }
+  readonly outputSchema: Json
+  readonly annotations: Json
+}
+
+const PAID = ['hub_call', 'hub_call_external', 'hub_read_content']
+const tokens = (value: unknown): number => encode(JSON.stringify(value)).length
+
+describe('the tools of the hub', () => {
+  const hub = useHub()
+  let ada: TestAgent
+  let tools: readonly Listed[]
+  before(async () => {
+    ada = await hub().agent()
+    await hub().credit(ada.keyId, usd('2'))
+    const { body } = await legacy(hub(), 'tools/list', undefined, { key: ada.apiKey })
+    tools = (body['result'] as { tools: readonly Listed[] }).tools
+  })
+  const call = (name: string, args: Json = {}) => callTool(hub(), ada.apiKey, name, args)
+
+  describe('as they are listed', () => {
+    it('are the nine of the specification, on one page, always in one order', async () => {
+      const names = tools.map(({ name }) => name)
+      expect(names.toSorted().join(' ')).to.equal(
+        'hub_balance hub_call hub_call_external hub_get_service hub_list_services ' +
+          'hub_read_content hub_search hub_search_external hub_topup',
+      )
+      const { body } = await modern(hub(), 'tools/list', {}, { key: ada.apiKey })
+      expect((body['result'] as Json)['tools']).to.deep.equal(tools)
+      const more = await legacy(hub(), 'tools/list', { cursor: 'x' }, { key: ada.apiKey })
+      expect(more.body['error']).to.include({ code: -32_602 })
+    })
+
+    it('take at most 3,000 tokens of an agent’s context, and 600 characters each', () => {
+      expect(tokens(tools)).to.be.at.most(3_000)
+      for (const { name, description } of tools) {
+        expect(description.length, name).to.be.within(100, 600)
+      }
+    })
+
+    it('say whether they change, spend, or reach outside', () => {
+      for (const { name, annotations, title } of tools) {
+        const hints = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
+        expect(annotations, name).to.have.all.keys('title', ...hints)
+        expect(annotations['readOnlyHint'], name).to.equal(!PAID.includes(name))
+        expect(title).to.match(/^[A-Z]/)
+      }
+    })
+
+    it('have plain schemas, which every client can read', () => {
+      for (const { name, inputSchema, outputSchema } of tools) {
+        for (const schema of [inputSchema as Json, outputSchema]) {
+          expect(schema['type'], name).to.equal('object')
+          expect(JSON.stringify(schema), name).not.to.match(/"(\$ref|oneOf|anyOf|allOf|\$schema)"/)
+        }
+        expect(outputSchema, 'an offer of x402 must pass too').not.to.have.property('required')
+      }
+    })
+
+    it('that pay, each take a highest price, and a name for repeating', () => {
+      for (const { inputSchema, name } of tools.filter((tool) => PAID.includes(tool.name))) {
+        const { max_price_usd: price, idempotency_key: key } = inputSchema.properties
+        expect(price, name).to.include({ type: 'string' })
+        expect(key!['description'], name).to.match(/repeat it with the SAME value/)
+      }
+    })
+  })
+
+  describe('as they are called', () => {
+    it('that there are not is an error of the protocol', async () => {
+      for (const params of [{ name: 'none' }, {}, { name: 'hub_call', arguments: [] }]) {
+        const { status, body } = await legacy(hub(), 'tools/call', params, { key: ada.apiKey })
+        expect([status, (body['error'] as Json)['code']]).to.deep.equal([200, -32_602])
+      }
+    })
+
+    it('with bad arguments say which, and what would do, as a result that a model reads', async () => {
+      const cases: readonly (readonly [name: string, args: Json, message: RegExp])[] = [
+        ['hub_call', {}, /^service is required; endpoint is required$/],
+        [
+          'hub_call',
+          { service: 'echo', endpoint: '/say', price: 1 },
+          /^price is not a known field$/,
+        ],
+        ['hub_search', { limit: 26 }, /^limit must be <= 25$/],
+        ['hub_search', { max_price_usd: 'cheap' }, /^max_price_usd is no amount in dollars/],
+        ['hub_search', { max_price_usd: 1e-7 }, /^max_price_usd is no amount in dollars/],
+        ['hub_search', { max_price_usd: '-1' }, /^max_price_usd is no amount in dollars/],
+        ['hub_search', { query: 'a\0b' }, /^query contains U\+0000$/],
+        ['hub_topup', { amount_usd: 4.99 }, /^amount_usd must be 5.00 to 10000.00 USD$/],
+        ['hub_call_external', { url: 'https://a.example' }, /^max_price_usd is required$/],
+      ]
+      for (const [name, args, message] of cases) {
+        const { isError, told } = await call(name, args)
+        expect(isError, name).to.equal(true)
+        expect(told).to.include({ error: 'invalid_arguments', charged_usd: '0.00' })
+        expect(told['message']).to.match(message)
+      }
+      const { told } = await call('hub_search', { format: 'long' })
+      expect(told['allowed']).to.deep.equal({ format: ['concise', 'detailed'] })
+      const cursor = await call('hub_search', { cursor: 'made up' })
+      expect(cursor.told).to.include({ error: 'validation_failed' })
+    })
+
+    it('give small results: at most 2,000 tokens', async () => {
+      const calls: readonly (readonly [string, Json])[] = [
+        ['hub_search', { query: 'text' }],
+        ['hub_list_services', { format: 'detailed', limit: 25 }],
+        ['hub_get_service', { slug: 'analysis' }],
+        ['hub_search_external', { format: 'detailed', limit: 25 }],
+        ['hub_topup', {}],
+        ['hub_balance', { history_limit: 20 }],
+      ]
+      for (const [name, args] of calls) {
+        const { content, told, structuredContent } = await call(name, args)
+        expect(tokens(content), name).to.be.at.most(2_000)
+        expect(told, name).to.deep.equal(structuredContent)
+        const forRest = name === 'hub_topup' ? 1 : 0 // the body of a request to REST
+        const micros = JSON.stringify(told).match(/microdollars":/g) ?? []
+        expect(micros, 'money is in dollars').to.have.length(forRest)
+      }
+    })
+
+    it('find a service by what it does, show it, and call it', async () => {
+      const { told } = await call('hub_search', { query: 'sentiment of a text' })
+      const [first] = told['services'] as readonly Json[]
+      expect(first).to.include({ slug: 'analysis', category: 'ai', free_calls_per_month: 15 })
+      expect(first!['why']).to.be.a('string')
+      const shown = (await call('hub_get_service', { slug: 'analysis' })).told
+      const endpoints = shown['endpoints'] as readonly Json[]
+      expect(endpoints.map(({ endpoint }) => endpoint)).to.include('POST /sentiment')
+      const one = await call('hub_get_service', { slug: 'analysis', endpoint: 'POST /sentiment' })
+      const [sentiment] = one.told['endpoints'] as readonly Json[]
+      expect(sentiment).to.include({ endpoint: 'POST /sentiment', price_usd: '0.002' })
+      expect(sentiment).to.have.property('input').that.has.property('properties')
+      const called = await call('hub_call', {
+        service: 'analysis',
+        endpoint: sentiment!['endpoint'],
+        input: { text: 'What a lovely day, and how friendly they all were.' },
+      })
+      expect(called.told).to.include({ status: 200, charged_usd: '0.00', paid_from: 'free' })
+    })
+
+    it('filter by category and price, page by page', async () => {
+      const slugs = async (name: string, args: Json): Promise<unknown[]> => {
+        const { told } = await call(name, args)
+        const found = (told['services'] as readonly Json[]).map(({ slug }) => slug)
+        const { next_cursor: cursor } = told
+        return cursor === undefined
+          ? found
+          : [...found, ...(await slugs(name, { ...args, cursor }))]
+      }
+      expect(await slugs('hub_list_services', { limit: 1 })).to.include.members([
+        'analysis',
+        'echo',
+      ])
+      expect(await slugs('hub_list_services', { category: 'test' })).to.deep.equal(['echo'])
+      expect(await slugs('hub_search', { limit: 1 })).to.include.members(['analysis', 'echo'])
+      expect(await slugs('hub_search', { max_price_usd: '0.0001' })).to.deep.equal(['echo'])
+      expect(await slugs('hub_search', { category: 'none' })).to.deep.equal([])
+    })
+
+    it('that read a service that is not there say how to find one', async () => {
+      for (const [name, args] of [
+        ['hub_get_service', { slug: 'nothing' }],
+        ['hub_call', { service: 'nothing', endpoint: '/a' }],
+        ['hub_read_content', { service: 'nothing', url: 'https://a.example/page' }],
+      ] as const) {
+        const { isError, told } = await call(name, args)
+        expect(isError, name).to.equal(true)
+        expect(told, name).to.include({ error: 'service_not_found', charged_usd: '0.00' })
+        expect(told['next']).to.include('hub_search')
+      }
+      const wrong = await call('hub_get_service', { slug: 'echo', endpoint: '/shout' })
+      expect(wrong.told).to.deep.include({ error: 'not_found', endpoints: ['POST /say'] })
+    })
+
+    it('tell the balance as REST does, the limits, and what was spent', async () => {
+      const words = { words: 'hello' }
+      await call('hub_call', { service: 'echo', endpoint: '/say', input: words })
+      const { told } = await call('hub_balance', { history_limit: 1 })
+      const balance = await ask(hub().url, '/v1/credits/balance', { key: ada.apiKey })
+      const micros = balance.body['balance_microdollars'] as number
+      expect(usd(told['balance_usd'] as string)).to.equal(BigInt(micros))
+      expect(told).to.deep.include({ key_id: ada.keyId, reserved_usd: '0.00' })
+      expect(told['rate_limit']).to.deep.include({ tier: 'paid', requests_per_minute: 1_000 })
+      expect(told['history']).to.have.length(1)
+      const child = await ask(hub().url, '/v1/keys', {
+        key: ada.apiKey,
+        body: { name: 'child', max_call_microdollars: 100 },
+      })
+      expect(child.status).to.equal(201)
+      const key = child.body['api_key'] as string
+      const limited = await callTool(hub(), key, 'hub_balance', {})
+      expect(JSON.stringify(limited.told['key_limits'])).to.include('"call_usd":"0.0001"')
+    })
+
+    it('tell how to top up, so that a wallet can, once', async () => {
+      const { told } = await call('hub_topup', { amount_usd: 5 })
+      const { browser, cli, x402 } = told['options'] as Record<string, Json>
+      expect(browser!['url']).to.match(/^http:.*\/topup\?amount_usd=5.00&key_id=/)
+      expect(cli!['command']).to.equal('npx agenthub topup 5.00')
+      const account = privateKeyToAccount(generatePrivateKey())
+      await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('5') })
+      const { url, body } = x402 as { url: string; body: Json }
+      const offered = await ask(url, url, { key: ada.apiKey, body })
+      expect(offered.body['accepts']).to.deep.equal(
+        (x402!['payment_required'] as Json)['accepts'],
+        'the offer is the one that will be made',
+      )
+      const headers = { 'payment-signature': await payFor(account, url, offered) }
+      const before = await hub().balance(ada.keyId)
+      const paid = await ask(url, url, { key: ada.apiKey, body, headers })
+      expect(paid.status).to.equal(201)
+      const again = await ask(url, url, { key: ada.apiKey, body, headers })
+      expect(again.status).to.equal(201)
+      expect(await hub().balance(ada.keyId)).to.equal(before + usd('5'))
+    })
+  })
+})

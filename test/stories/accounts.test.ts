@@ -1,0 +1,164 @@
+import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { HubClient } from '../../core/client/index.ts'
+import { usd } from '../../core/money.ts'
+import { ask, type Told } from '../support/ask.ts'
+import { type Mailbox, openMailbox } from '../support/mailbox.ts'
+import { type Person, signIn } from '../support/person.ts'
+import { useHub } from '../support/suite.ts'
+
+type Key = Readonly<Record<string, unknown>>
+
+describe('an account', () => {
+  let mailbox: Mailbox
+  const hub = useHub(async () => {
+    mailbox = await openMailbox()
+    return { config: { mail: { smtpUrl: mailbox.url, from: 'hub@example.test' } } }
+  })
+  after(() => mailbox.close())
+
+  let ada: Person
+  let bob: Person
+  before(async () => {
+    ada = await signIn(hub().url, mailbox, 'ada@example.test')
+    bob = await signIn(hub().url, mailbox, 'bob@example.test')
+  })
+  const post = (person: Person, path: string, body: unknown = {}) => person.ask(path, { body })
+  const keysOf = async (person: Person) => (await person.ask('/v1/keys')).body['data'] as Key[]
+  const idsOf = async (person: Person) => (await keysOf(person)).map(({ key_id }) => key_id)
+  const refused = ({ status, body }: Told, expected: number, code: string) =>
+    expect([status, body['code']]).to.deep.equal([expected, code])
+
+  /** A wallet with a key, and the words to sign for the account of a person. */
+  async function walletOf() {
+    const account = privateKeyToAccount(generatePrivateKey())
+    const wallet = { account, sandbox: true }
+    const made = await new HubClient({ baseUrl: hub().url, wallet }).register()
+    return { ...made, account }
+  }
+  type Wallet = Awaited<ReturnType<typeof walletOf>>
+
+  async function challengeFor(person: Person, { account }: Wallet) {
+    const wallet_address = account.address
+    const told = await post(person, '/v1/account/wallets/challenge', { wallet_address })
+    expect(told.status, told.text).to.equal(201)
+    return told.body as { nonce: string; message: string }
+  }
+  async function link(person: Person, wallet: Wallet): Promise<Told> {
+    const { nonce, message } = await challengeFor(person, wallet)
+    const signature = await wallet.account.signMessage({ message })
+    return post(person, '/v1/account/wallets', { nonce, signature })
+  }
+
+  it('has keys of its own, which hold credits and spend them', async () => {
+    const { status, body } = await post(ada, '/v1/keys', { name: 'desk' })
+    expect(status).to.equal(201)
+    const keyId = String(body['key_id'])
+    await hub().credit(keyId, usd('1'))
+    const key = String(body['api_key'])
+    const said = await ask(hub().url, '/proxy/echo/say', { key, body: { words: 'hi' } })
+    expect([said.status, said.headers['x-charged-microdollars']]).to.deep.equal([200, '100'])
+    const [shown] = (await keysOf(ada)).filter(({ key_id }) => key_id === keyId)
+    expect(shown).to.include({ name: 'desk', wallet_address: null, balance_microdollars: 999_900 })
+    const { body: wallet } = await ask(hub().url, '/v1/wallet/balance', { key })
+    expect(wallet).to.include({ wallet_address: null, balance_microdollars: 999_900 })
+  })
+
+  it('manages all of its keys, and none of another account', async () => {
+    const { body } = await post(ada, '/v1/keys')
+    const id = String(body['key_id'])
+    const child = await post(ada, '/v1/keys', { parent: id, max_total_microdollars: 5 })
+    expect(child.status).to.equal(201)
+    expect(await idsOf(ada)).to.include.members([id, child.body['key_id']])
+    expect(await idsOf(bob)).to.deep.equal([])
+    for (const [method, path, order] of [
+      ['PATCH', `/v1/keys/${id}`, { name: 'mine' }],
+      ['DELETE', `/v1/keys/${id}`, undefined],
+      ['POST', `/v1/keys/${id}/rotate`, {}],
+      ['POST', `/v1/keys/${id}/freeze`, { reason: 'mine' }],
+      ['POST', '/v1/keys', { parent: id }],
+    ] as const) {
+      const told = await bob.ask(path, { method, ...(order && { body: order }) })
+      refused(told, 404, 'not_found')
+    }
+    const rotated = await post(ada, `/v1/keys/${id}/rotate`)
+    expect(rotated.body).to.have.property('api_key').that.is.not.equal(body['api_key'])
+    expect((await ada.ask(`/v1/keys/${id}`, { method: 'DELETE' })).status).to.equal(200)
+  })
+
+  it('a root has no limits but its credits', async () => {
+    refused(await post(ada, '/v1/keys', { max_day_microdollars: 1 }), 422, 'validation_failed')
+  })
+
+  it('its session is no key: it calls nothing, and is no administrator', async () => {
+    for (const path of ['/v1/credits/balance', '/v1/wallet/balance', '/v1/finance/wallets']) {
+      refused(await ada.ask(path), 401, 'invalid_api_key')
+    }
+  })
+
+  it('manages the keys of a wallet that agreed, and no row of them moves', async () => {
+    const wallet = await walletOf()
+    await hub().credit(wallet.keyId, usd('2'))
+    const rows = async () => {
+      const sql = `SELECT to_jsonb(k) - 'used_at' AS key, to_jsonb(p) AS principal, a.home, b.balance
+        FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
+        JOIN ledger.account a ON a.id = k.credits JOIN ledger.balance b ON b.account = a.id
+        WHERE k.id = $1`
+      return (await hub().hub.pool.query(sql, [wallet.keyId])).rows
+    }
+    const before = await rows()
+    const linked = await link(ada, wallet)
+    expect([linked.status, linked.body['wallet_address']]).to.deep.equal([
+      201,
+      wallet.account.address,
+    ])
+    expect(await rows()).to.deep.equal(before)
+    const [shown] = (await keysOf(ada)).filter(({ key_id }) => key_id === wallet.keyId)
+    expect(shown).to.include({
+      wallet_address: wallet.account.address,
+      balance_microdollars: 2_000_000,
+    })
+    const renamed = { method: 'PATCH', body: { name: 'of the wallet' } }
+    expect((await ada.ask(`/v1/keys/${wallet.keyId}`, renamed)).status).to.equal(200)
+    refused(await bob.ask(`/v1/keys/${wallet.keyId}`, renamed), 404, 'not_found')
+    const told = await ada.ask('/v1/account')
+    const wallets = told.body['wallets'] as Key[]
+    expect(wallets.map(({ wallet_address }) => wallet_address)).to.include(wallet.account.address)
+  })
+
+  it('the wallet decides: it goes over to another account, or is let go', async () => {
+    const wallet = await walletOf()
+    await link(ada, wallet)
+    await link(bob, wallet)
+    expect(await idsOf(ada)).to.not.include(wallet.keyId)
+    expect(await idsOf(bob)).to.include(wallet.keyId)
+    const path = `/v1/account/wallets/${wallet.account.address}`
+    refused(await ada.ask(path, { method: 'DELETE' }), 404, 'not_found')
+    expect((await bob.ask(path, { method: 'DELETE' })).status).to.equal(200)
+    expect(await idsOf(bob)).to.not.include(wallet.keyId)
+    const { status } = await ask(hub().url, '/v1/credits/balance', { key: wallet.apiKey })
+    expect(status, 'its keys work on').to.equal(200)
+  })
+
+  it('gets a wallet by nothing but its own signature, for this account, once', async () => {
+    const [wallet, other] = [await walletOf(), await walletOf()]
+    const { nonce, message } = await challengeFor(ada, wallet)
+    expect(message).to.include('ada@example.test').and.include(wallet.account.address)
+    const wrong = await other.account.signMessage({ message })
+    const right = await wallet.account.signMessage({ message })
+    const send = (person: Person, body: object) => post(person, '/v1/account/wallets', body)
+    refused(await send(ada, { nonce, signature: wrong }), 401, 'invalid_signature')
+    refused(await send(bob, { nonce, signature: right }), 400, 'nonce_unknown')
+    const { body: asked } = await ask(hub().url, '/v1/register/challenge')
+    const registering = await wallet.account.signMessage({ message: String(asked['message']) })
+    const registration = { nonce: asked['nonce'], signature: registering }
+    refused(await send(ada, registration), 400, 'nonce_unknown')
+    const reverse = { nonce, signature: right, wallet_address: wallet.account.address }
+    refused(await ask(hub().url, '/v1/register', { body: reverse }), 400, 'nonce_unknown')
+    const told = await Promise.all(
+      Array.from({ length: 10 }, () => send(ada, { nonce, signature: right })),
+    )
+    const statuses = told.map(({ status }) => status).toSorted((a, b) => a - b)
+    expect(statuses).to.deep.equal([201, ...Array.from({ length: 9 }, () => 409)])
+  })
+})

@@ -1,0 +1,132 @@
+import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { HubClient } from '../../core/client/index.ts'
+import { usd } from '../../core/money.ts'
+import { ask, type Told } from '../support/ask.ts'
+import { useHub } from '../support/suite.ts'
+
+describe('credits move between the keys of a wallet', () => {
+  const hub = useHub()
+  const account = privateKeyToAccount(generatePrivateKey())
+  const register = (from = account) =>
+    new HubClient({ baseUrl: hub().url, wallet: { account: from, sandbox: true } }).register()
+  type Root = Awaited<ReturnType<typeof register>>
+  let [one, two] = [{} as Root, {} as Root]
+  beforeEach(async () => {
+    ;[one, two] = [await register(), await register()]
+    await hub().credit(one.keyId, usd('1'))
+  })
+
+  const order = (amount: number, from = one.keyId, to = two.keyId) => ({
+    from_key_id: from,
+    to_key_id: to,
+    amount_microdollars: amount,
+  })
+  const request = (body: object, key = one.apiKey) =>
+    ask(hub().url, '/v1/credits/transfers/challenge', { key, body })
+  async function signed(body: object, by = account) {
+    const told = await request(body)
+    expect(told.status, told.text).to.equal(201)
+    const { nonce, message } = told.body as { nonce: string; message: string }
+    return { nonce, signature: await by.signMessage({ message }), message }
+  }
+  const send = ({ nonce, signature }: { nonce: string; signature: string }, key = one.apiKey) =>
+    ask(hub().url, '/v1/credits/transfers', { key, body: { nonce, signature } })
+  const balances = async () => [await hub().balance(one.keyId), await hub().balance(two.keyId)]
+  const refused = ({ status, body }: Told, expected: number, code: string) =>
+    expect([status, body['code']]).to.deep.equal([expected, code])
+
+  it('once for a signature, however often it is sent', async () => {
+    const challenge = await signed(order(250_000))
+    expect(challenge.message).to.include(
+      `Move 0.250000 USD of credits from key ${one.keyId} to key ${two.keyId}.`,
+    )
+    const told = await Promise.all(Array.from({ length: 20 }, () => send(challenge)))
+    expect(new Set(told.map(({ status }) => status))).to.deep.equal(new Set([201]))
+    expect(new Set(told.map(({ body }) => body['transfer_id'])).size).to.equal(1)
+    expect(await balances()).to.deep.equal([usd('0.75'), usd('0.25')])
+    await hub().hub.pool.query('UPDATE hub.challenge SET expires_at = now() WHERE nonce = $1', [
+      challenge.nonce,
+    ])
+    const late = await send(challenge)
+    expect([late.status, late.body]).to.deep.equal([201, told[0]?.body])
+    expect(await balances()).to.deep.equal([usd('0.75'), usd('0.25')])
+  })
+
+  it('and stand in the history of both', async () => {
+    const { body } = await send(await signed(order(300_000)))
+    for (const [key, other, change] of [
+      [one, two, -300_000],
+      [two, one, 300_000],
+    ] as const) {
+      const history = await ask(hub().url, '/v1/credits/history?event=credits.transferred', {
+        key: key.apiKey,
+      })
+      const rows = history.body['data'] as Record<string, unknown>[]
+      expect(rows).to.have.length(1)
+      expect(rows[0]).to.include({
+        id: body['transfer_id'],
+        change_microdollars: change,
+        other_key_id: other.keyId,
+      })
+    }
+  })
+
+  it('never more than there is, and nothing else for the signature', async () => {
+    const challenge = await signed(order(1_000_001))
+    refused(await send(challenge), 402, 'insufficient_credits')
+    expect(await balances()).to.deep.equal([usd('1'), 0n])
+    await hub().credit(one.keyId, 1n)
+    expect((await send(challenge)).status, 'it can still be paid').to.equal(201)
+    expect(await balances()).to.deep.equal([0n, 1_000_001n])
+  })
+
+  it('by many transfers at once pass no microdollar twice', async () => {
+    const challenges = []
+    for (let i = 0; i < 8; i++) challenges.push(await signed(order(200_000)))
+    const told = await Promise.all(challenges.map((challenge) => send(challenge)))
+    expect(told.filter(({ status }) => status === 201)).to.have.length(5)
+    expect(told.filter(({ status }) => status === 402)).to.have.length(3)
+    expect(await balances()).to.deep.equal([0n, usd('1')])
+  })
+
+  it('by nothing but a fresh signature of the wallet for this transfer', async () => {
+    const mallory = privateKeyToAccount(generatePrivateKey())
+    const [small, large] = [await signed(order(1)), await signed(order(999_999))]
+    refused(await send(await signed(order(5), mallory)), 401, 'invalid_signature')
+    const swapped = { nonce: large.nonce, signature: small.signature }
+    refused(await send(swapped), 401, 'invalid_signature')
+    refused(await send({ ...small, nonce: 'x'.repeat(24) }), 400, 'nonce_unknown')
+    await hub().hub.pool.query('UPDATE hub.challenge SET expires_at = now() WHERE nonce = $1', [
+      small.nonce,
+    ])
+    refused(await send(small), 410, 'nonce_expired')
+    expect(await balances()).to.deep.equal([usd('1'), 0n])
+  })
+
+  it('between two roots of one wallet alone', async () => {
+    const stranger = await register(privateKeyToAccount(generatePrivateKey()))
+    const made = await ask(hub().url, '/v1/keys', { key: one.apiKey, body: {} })
+    const child = String(made.body['key_id'])
+    refused(await request(order(1, one.keyId, stranger.keyId)), 404, 'not_found')
+    refused(await request(order(1, stranger.keyId, one.keyId)), 404, 'not_found')
+    refused(await request(order(1), stranger.apiKey), 404, 'not_found')
+    refused(await request(order(1), String(made.body['api_key'])), 404, 'not_found')
+    refused(await request(order(1, one.keyId, child)), 422, 'validation_failed')
+    refused(await request(order(1, one.keyId, one.keyId)), 422, 'validation_failed')
+    for (const amount of [0, -1, 1.5, 9_007_199_254_740_992]) {
+      refused(await request(order(amount)), 422, 'validation_failed')
+    }
+  })
+
+  it('from a revoked key, whose credits would be lost else, but to none', async () => {
+    await ask(hub().url, `/v1/keys/${one.keyId}`, { key: one.apiKey, method: 'DELETE' })
+    const told = await request(order(1_000_000), two.apiKey)
+    expect(told.status, told.text).to.equal(201)
+    const { nonce, message } = told.body as { nonce: string; message: string }
+    const signature = await account.signMessage({ message })
+    expect((await send({ nonce, signature }, two.apiKey)).status).to.equal(201)
+    expect(await balances()).to.deep.equal([0n, usd('1')])
+    refused(await request(order(1, two.keyId, one.keyId), two.apiKey), 404, 'not_found')
+  })
+})
