@@ -104,11 +104,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       draining: () => draining,
       spans,
       ...(options.together && { together: options.together }),
-      egress: {
-        sandboxHosts: new Map([...(sandbox?.hosts ?? []), ...config.sandboxHosts]),
-        allowedPorts: config.egressPorts,
-        httpsOnly: sandbox === undefined,
-      },
+      egress: egressOf(config, sandbox),
       clock,
       log,
     })
@@ -198,6 +194,12 @@ async function runJobs(
 }
 
 const addressOf = ({ host }: Config, port: number): string => `http://${hostOf(host)}:${port}`
+
+const egressOf = (config: Config, sandbox: Sandbox | undefined) => ({
+  sandboxHosts: new Map([...(sandbox?.hosts ?? []), ...config.sandboxHosts]),
+  allowedPorts: config.egressPorts,
+  httpsOnly: sandbox === undefined,
+})
 
 /** In a sandbox, where nobody is named, the first agent: so that everything can be tried. */
 const adminsOf = ({ admins }: Config, sandbox: Sandbox | undefined): readonly string[] =>

@@ -1,4 +1,4 @@
-import { Fault } from '../errors.ts'
+import { Fault, type FaultCode } from '../errors.ts'
 import type { Caller } from '../identity/keys.ts'
 import { networkOf } from './network.ts'
 import type { Windows } from './windows.ts'
@@ -12,11 +12,18 @@ interface Policy {
   readonly name: string
   readonly limit: number
   readonly seconds: number
+  /** What the refused are told. @defaultValue rate_limited */
+  readonly fault?: FaultCode
 }
 
 /** Of a network that shows no key: enough to browse and to read offers. */
 const KEYLESS: Policy = { name: 'keyless', limit: 300, seconds: 60 }
-const REGISTRATION: Policy = { name: 'registration', limit: 100, seconds: 3_600 }
+const REGISTRATION: Policy = {
+  name: 'registration',
+  limit: 100,
+  seconds: 3_600,
+  fault: 'registration_rate_limited',
+}
 
 /** What the answer says about the caller's limit, in headers. */
 export interface RateState {
@@ -50,7 +57,7 @@ export class RateLimits {
     return this.#take(`network:${networkOf(ip)}`, KEYLESS)
   }
 
-  /** @throws Fault `rate_limited` */
+  /** @throws Fault `registration_rate_limited` */
   registration(ip: string): Promise<RateState> {
     return this.#take(`registration:${networkOf(ip)}`, REGISTRATION)
   }
@@ -61,7 +68,7 @@ export class RateLimits {
     const headers = headersOf(policy, left, Math.max(1, Math.ceil(msLeft / 1_000)))
     if (count <= policy.limit) return { headers }
     this.#onRefusal(policy.name)
-    throw new Fault('rate_limited', undefined, {
+    throw new Fault(policy.fault ?? 'rate_limited', undefined, {
       headers: { ...headers, 'Retry-After': headers['X-RateLimit-Reset'] },
     })
   }

@@ -1,15 +1,4 @@
-import type {
-  Amount,
-  Cpv,
-  Deadline,
-  FieldId,
-  Link,
-  Lot,
-  Notice,
-  Place,
-  Text,
-  Value,
-} from '../model.ts'
+import type { Amount, Deadline, FieldId, Link, Lot, Notice, Text, Value } from '../model.ts'
 
 /** What of a notice is compared: a value for each field of the procedure or of a lot. */
 export type Facts = ReadonlyMap<string, Exclude<Value, null>>
@@ -69,7 +58,7 @@ const instant = ({ at, local }: Deadline): Value => ({ type: 'instant', at, loca
 const link = (found: Link | null): Value => found && { type: 'url', ...found }
 const texts = (found: readonly Text[]): Value =>
   found.length === 0 ? null : { type: 'text', texts: found }
-const codes = (found: Cpv['additional'] | Place['nuts']): Value =>
+const codes = (found: readonly string[]): Value =>
   found.length === 0 ? null : { type: 'codes', codes: [...found].sort() }
 /** An amount that is withheld is not there: never zero. */
 const money = (found: Amount | null): Value =>

@@ -25,25 +25,20 @@ export function impactOf(
   }
 }
 
+const HIGH: ReadonlySet<Event> = new Set([
+  'cancelled',
+  'cancellation_intended',
+  'suspended',
+  'reopened',
+  'deadline_shortened',
+  'deadline_removed',
+])
+
 function levelOf(event: Event, days: number | null, pct: number | null): Impact['level'] {
-  switch (event) {
-    case 'cancelled':
-    case 'suspended':
-    case 'reopened':
-    case 'deadline_shortened':
-    case 'deadline_removed':
-    case 'cancellation_intended':
-      return 'high'
-    case 'deadline_extended':
-      return days !== null && days >= DEADLINE_HIGH_DAYS ? 'high' : 'medium'
-    case 'value_increased':
-    case 'value_decreased':
-      return pct !== null && Math.abs(pct) >= VALUE_HIGH_PCT ? 'high' : 'medium'
-    case 'correction_other':
-      return 'low' // a text alone
-    default:
-      return 'medium'
-  }
+  if (event === 'correction_other') return 'low' // a text alone
+  const isFar = event === 'deadline_extended' && (days ?? 0) >= DEADLINE_HIGH_DAYS
+  const isMuch = Math.abs(pct ?? 0) >= VALUE_HIGH_PCT
+  return HIGH.has(event) || isFar || isMuch ? 'high' : 'medium'
 }
 
 /** Days on the buyer's calendar, from the old end to the new one. */
@@ -121,7 +116,7 @@ const SHOWN_MAX = 200
 
 function shown(value: Value): string {
   const text = textOf(value)
-  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX).toWellFormed()}…` : text
 }
 
 function textOf(value: Value): string {

@@ -19,12 +19,12 @@ CREATE TABLE tender (
   candidates timestamptz[] NOT NULL,                    -- each lot's, as early as the source can mean
   countries text[] NOT NULL,                            -- of all buyers
   cpv text[] NOT NULL,                                  -- all codes, and their prefixes from two digits on
-  item jsonb NOT NULL
+  item json NOT NULL                                    -- in the order in which it is told
 );
 CREATE INDEX tender_family ON tender (family);
 -- Nothing below 20 is in the feed.
 CREATE INDEX tender_open ON tender (closes_at, score DESC) WHERE state = 'timed' AND score >= 200;
-CREATE INDEX tender_state ON tender (state, score DESC, number) WHERE score >= 200;
+CREATE INDEX tender_state ON tender (state, score DESC, number) INCLUDE (closes_at, first_on) WHERE score >= 200;
 CREATE INDEX tender_countries ON tender USING gin (countries) WHERE score >= 200;
 CREATE INDEX tender_cpv ON tender USING gin (cpv) WHERE score >= 200;
 
@@ -38,10 +38,11 @@ CREATE TABLE change (
   countries text[] NOT NULL,
   score smallint NOT NULL,                              -- of its tender
   detected_at timestamptz NOT NULL,                     -- when it was first seen
-  item jsonb NOT NULL
+  item json NOT NULL                                    -- in the order in which it is told
 );
 CREATE INDEX change_family ON change (family);
 CREATE INDEX change_newest ON change (published_on DESC, id);
 CREATE INDEX change_signal ON change (signal, published_on DESC, id);
 CREATE INDEX change_event ON change (event, published_on DESC, id);
 CREATE INDEX change_countries ON change USING gin (countries);
+CREATE INDEX tender_kind ON tender (kind, score DESC, number) INCLUDE (closes_at, first_on) WHERE score >= 200;

@@ -12,6 +12,7 @@ const TELEPHONE =
 export const cleanText = (text: string): string =>
   text
     .slice(0, TEXT_MAX)
+    .toWellFormed() // the cut may have parted a pair
     .replaceAll(/[\s\u00a0]+/gu, ' ')
     .trim()
     .replaceAll(EMAIL, '[e-mail]')

@@ -11,26 +11,30 @@ const PAGE = 500
 const NEVER = 'infinity'
 
 interface Arrived {
-  readonly number: string
+  readonly snapshot: bigint
   readonly notice: Notice
   readonly sha256: Buffer
 }
 
 /**
- * Makes everything that has arrived in a snapshot part of what is sold, inside one transaction: who
+ * Makes everything that has arrived in snapshots part of what is sold, inside one transaction: who
  * reads sees all of it, or none.
  * @param at when changes that are new count as detected
  */
-export async function publish(transaction: Transaction, snapshot: bigint, at: Date): Promise<void> {
+export async function publish(
+  transaction: Transaction,
+  snapshots: readonly bigint[],
+  at: Date,
+): Promise<void> {
   for (;;) {
     const { rows } = await transaction.query<Arrived>(
       `DELETE FROM arrival WHERE number IN (
-         SELECT number FROM arrival WHERE snapshot = $1 ORDER BY number LIMIT $2)
-       RETURNING number, notice, sha256`,
-      [snapshot, PAGE],
+         SELECT number FROM arrival WHERE snapshot = ANY ($1) ORDER BY number LIMIT $2)
+       RETURNING snapshot, notice, sha256`,
+      [snapshots, PAGE],
     )
     if (rows.length === 0) return
-    const arrived = rows.map(({ notice, sha256 }) => ({
+    const arrived = rows.map(({ notice, sha256, snapshot }) => ({
       notice,
       sha256: sha256.toString('hex'),
       snapshot,
@@ -89,9 +93,9 @@ async function writeAnswers(
   await transaction.query(
     `INSERT INTO tender (id, family, number, numbers, first_on, kind, state, score, closes_at,
        deadlines, candidates, countries, cpv, item)
-     SELECT * FROM jsonb_to_recordset($1::jsonb) AS r (id text, family bigint, number text,
+     SELECT * FROM json_to_recordset($1::json) AS r (id text, family bigint, number text,
        numbers text[], first_on date, kind text, state text, score smallint, closes_at timestamptz,
-       deadlines timestamptz[], candidates timestamptz[], countries text[], cpv text[], item jsonb)`,
+       deadlines timestamptz[], candidates timestamptz[], countries text[], cpv text[], item json)`,
     [JSON.stringify(tenders)],
   )
   await transaction.query('DELETE FROM change WHERE family = ANY ($1) AND id <> ALL ($2)', [
@@ -103,8 +107,8 @@ async function writeAnswers(
        detected_at, item)
      SELECT r.id, r.family, r.published_on, r.event, r.signal, r.verification, r.countries, r.score,
        $2, r.item
-     FROM jsonb_to_recordset($1::jsonb) AS r (id text, family bigint, published_on date,
-       event text, signal text, verification text, countries text[], score smallint, item jsonb)
+     FROM json_to_recordset($1::json) AS r (id text, family bigint, published_on date,
+       event text, signal text, verification text, countries text[], score smallint, item json)
      ON CONFLICT (id) DO UPDATE SET (family, published_on, verification, countries, score, item) =
        (excluded.family, excluded.published_on, excluded.verification, excluded.countries,
         excluded.score, excluded.item)`,

@@ -1,4 +1,5 @@
-import type { Database, Transaction } from 'agenthub/plugin'
+import type { Database } from 'agenthub/plugin'
+import { publish } from './publish.ts'
 import type { Snapshot, Source, Store } from './types.ts'
 
 interface Row {
@@ -43,19 +44,38 @@ export async function openSnapshot(
   return snapshotOf(rows[0]!)
 }
 
-/** Marks a snapshot as closed; the first time counts. */
-export async function markClosed(
-  transaction: Transaction,
-  id: bigint,
+/**
+ * Shows what has arrived in snapshots, all at one instant, and marks them as closed; the first time
+ * counts. Samples are never beside what was really published.
+ */
+export function closeSnapshots(
+  database: Database,
+  closing: readonly Snapshot[],
   now: Date,
-): Promise<Snapshot> {
-  const { rows } = await transaction.query<Row>(
-    `UPDATE snapshot AS s SET closed_at = coalesce(closed_at, $2) WHERE id = $1
-     RETURNING ${COLUMNS}`,
-    [id, now],
-  )
-  return snapshotOf(rows[0]!)
+): Promise<Snapshot[]> {
+  const ids = closing.map(({ id }) => id)
+  return database.transaction(async (transaction) => {
+    // One at a time: families that two would join must not be joined twice.
+    await transaction.query(`SELECT pg_advisory_xact_lock(hashtext('tenders.close'))`)
+    if (closing.some(({ source }) => source !== 'sample')) await transaction.query(WITHOUT_SAMPLES)
+    await publish(transaction, ids, now)
+    const { rows } = await transaction.query<Row>(
+      `UPDATE snapshot AS s SET closed_at = coalesce(closed_at, $2) WHERE id = ANY ($1)
+       RETURNING ${COLUMNS}`,
+      [ids, now],
+    )
+    return rows.map(snapshotOf)
+  })
 }
+
+const WITHOUT_SAMPLES = `
+  WITH gone AS (
+    DELETE FROM notice WHERE snapshot IN (SELECT id FROM snapshot WHERE source = 'sample')
+    RETURNING family
+  ), tenders AS (
+    DELETE FROM tender WHERE family IN (SELECT family FROM gone)
+  )
+  DELETE FROM change WHERE family IN (SELECT family FROM gone)`
 
 export async function snapshots(database: Database, limit: number): Promise<Snapshot[]> {
   const { rows } = await database.query<Row>(

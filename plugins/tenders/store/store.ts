@@ -4,9 +4,8 @@ import { refersTo } from '../domain/tracks.ts'
 import type { Notice } from '../model.ts'
 import { readNotice } from '../parse/notice.ts'
 import { Unreadable } from '../parse/xml.ts'
-import { publish } from './publish.ts'
-import { markClosed, openSnapshot, snapshots } from './snapshots.ts'
-import type { Acceptance, Arriving, Store, Wanted } from './types.ts'
+import { closeSnapshots, openSnapshot, snapshots } from './snapshots.ts'
+import type { Acceptance, Arriving, Snapshot, Source, Store, Wanted } from './types.ts'
 
 /** The tenders' part of the database. */
 export const openStore = (database: Database, clock: Clock): Store => ({
@@ -20,15 +19,10 @@ export const openStore = (database: Database, clock: Clock): Store => ({
     )
     return new Set(rows.map(({ number }) => number))
   },
-  closeSnapshot: ({ id, source }) =>
-    database.transaction(async (transaction) => {
-      // One closes at a time: families that two would join must not be joined twice.
-      await transaction.query(`SELECT pg_advisory_xact_lock(hashtext('tenders.close'))`)
-      if (source !== 'sample') await transaction.query(WITHOUT_SAMPLES)
-      const now = clock.now()
-      await publish(transaction, id, now)
-      return markClosed(transaction, id, now)
-    }),
+  async closeSnapshot(snapshot) {
+    const [closed] = await closeSnapshots(database, [snapshot], clock.now())
+    return closed!
+  },
   snapshots: (limit) => snapshots(database, limit),
   async wanted(limit) {
     const { rows } = await database.query<Wanted>(
@@ -46,34 +40,25 @@ export const openStore = (database: Database, clock: Clock): Store => ({
   },
 })
 
-/** Samples are never beside what was really published. */
-const WITHOUT_SAMPLES = `
-  WITH gone AS (
-    DELETE FROM notice WHERE snapshot IN (SELECT id FROM snapshot WHERE source = 'sample')
-    RETURNING family
-  ), tenders AS (
-    DELETE FROM tender WHERE family IN (SELECT family FROM gone)
-  )
-  DELETE FROM change WHERE family IN (SELECT family FROM gone)`
-
 async function accept(
   database: Database,
   clock: Clock,
-  { xml, number: expected, snapshot }: Arriving,
+  { xml, number, snapshot }: Arriving,
 ): Promise<Acceptance> {
   const sha256 = createHash('sha256').update(xml).digest()
-  const read = readOrRefuse(xml, expected)
-  if ('outcome' in read) {
-    if (read.outcome === 'refused') {
-      await database.query(
-        `INSERT INTO refusal (sha256, number, reason, detail, source, refused_at)
-         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (sha256) DO NOTHING`,
-        [sha256, read.number ?? null, read.reason, read.detail, snapshot.source, clock.now()],
-      )
-    }
-    return read
-  }
-  const { number } = read
+  const read = readOrRefuse(xml, number)
+  if (!('outcome' in read)) return keep(database, read, { sha256, snapshot })
+  await noteRefusal(database, read, { sha256, source: snapshot.source, at: clock.now() })
+  return read
+}
+
+/** Keeps a notice that was read, unseen until its snapshot is closed. */
+export async function keep(
+  database: Database,
+  notice: Notice,
+  { sha256, snapshot }: { readonly sha256: Buffer; readonly snapshot: Snapshot },
+): Promise<Acceptance> {
+  const { number } = notice
   const { rows } = await database.query<{ old: boolean; changed: boolean }>(
     `WITH held AS (
        SELECT sha256 FROM arrival WHERE number = $1
@@ -85,17 +70,32 @@ async function accept(
          (excluded.snapshot, excluded.sha256, excluded.notice)
        RETURNING number)
      SELECT EXISTS (SELECT FROM held) AS old, EXISTS (SELECT FROM stored) AS changed`,
-    [number, snapshot.id, sha256, JSON.stringify(read)],
+    [number, snapshot.id, sha256, JSON.stringify(notice)],
   )
   const { old = false, changed = false } = rows[0] ?? {}
   const outcome = changed ? (old ? 'replaced' : 'stored') : 'unchanged'
-  return { outcome, number, refers: refersTo(read) }
+  return { outcome, number, refers: refersTo(notice) }
 }
 
-function readOrRefuse(
+export type Refused = Extract<Acceptance, { outcome: 'refused' }>
+
+export async function noteRefusal(
+  database: Database,
+  { number, reason, detail }: Refused,
+  from: { readonly sha256: Buffer; readonly source: Source; readonly at: Date },
+): Promise<void> {
+  await database.query(
+    `INSERT INTO refusal (sha256, number, reason, detail, source, refused_at)
+     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (sha256) DO NOTHING`,
+    [from.sha256, number ?? null, reason, detail, from.source, from.at],
+  )
+}
+
+/** @param expected the number that the document should have, where it is known */
+export function readOrRefuse(
   xml: Uint8Array | string,
   expected: string | undefined,
-): Notice | Extract<Acceptance, { outcome: 'refused' }> {
+): Notice | Refused {
   const refused = (reason: string, detail: string, number = expected) =>
     ({ outcome: 'refused', number, reason, detail }) as const
   try {

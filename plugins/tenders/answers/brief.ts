@@ -1,0 +1,60 @@
+import type { Transaction } from 'agenthub/plugin'
+import type { Change } from '../domain/change.ts'
+import type { Tender } from '../domain/tender.ts'
+import { changeOf, OFFICIAL } from './changes.ts'
+import type { Standing } from './envelope.ts'
+import { itemOf } from './item.ts'
+
+const WEEK = 7 * 86_400_000
+/** Of each list; `counts` tells how many there are. */
+const MOST = 100
+
+/** What to do today: what is new, what has changed, what closes within seven days. */
+export async function brief(transaction: Transaction, { day, ojs, stale }: Standing, now: Date) {
+  const until = new Date(now.getTime() + WEEK)
+  const published = await transaction.query<{ item: Tender; total: bigint }>(
+    `SELECT t.item, count(*) OVER () AS total FROM notice n
+     JOIN tender t ON t.family = n.family AND n.number = ANY (t.numbers)
+     WHERE n.is_new AND n.published_on = $1 AND t.score >= 200
+     ORDER BY t.score DESC, t.number LIMIT $2`,
+    [day, MOST],
+  )
+  const changed = await transaction.query<{
+    item: Change
+    detected_at: Date
+    score: number
+    total: bigint
+  }>(
+    `SELECT item, detected_at, score, count(*) OVER () AS total FROM change
+     WHERE published_on = $1 AND score >= 200 AND verification = ANY ($2)
+     ORDER BY score DESC, id LIMIT $3`,
+    [day, OFFICIAL, MOST],
+  )
+  const closing = await transaction.query<{ item: Tender; total: bigint }>(
+    `SELECT item, count(*) OVER () AS total FROM (
+       SELECT item, score, number,
+         (SELECT min(d) FROM unnest(candidates) d WHERE d > $1) AS next
+       FROM tender
+       WHERE state = 'timed' AND closes_at > $1 AND closes_at < 'infinity' AND score >= 200
+         AND first_on <= $3) t
+     WHERE next <= $2 ORDER BY next, score DESC, number LIMIT $4`,
+    [now, until, now.toISOString().slice(0, 10), MOST],
+  )
+  const totalOf = (rows: readonly { readonly total: bigint }[]): number =>
+    Number(rows[0]?.total ?? 0n)
+  return {
+    date: day,
+    ojs,
+    newly_published: published.rows.map(({ item }) => itemOf(item, now)),
+    verified_changes: changed.rows.map(changeOf),
+    closing_within_7_days: closing.rows.map(({ item }) => itemOf(item, now)),
+    counts: {
+      newly_published: totalOf(published.rows),
+      verified_changes: totalOf(changed.rows),
+      closing_within_7_days: totalOf(closing.rows),
+    },
+    evaluated_at: now.toISOString(),
+    window: { from: now.toISOString(), to: until.toISOString() },
+    stale,
+  }
+}

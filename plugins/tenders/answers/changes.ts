@@ -1,0 +1,49 @@
+import type { Transaction } from 'agenthub/plugin'
+import type { Change } from '../domain/change.ts'
+import type { Verification } from '../domain/enums.ts'
+import { labelOf } from '../domain/relevance.ts'
+import type { ChangesQuery } from './query.ts'
+
+/** What is told when nobody asks for something else: what the official journal itself says. */
+export const OFFICIAL: readonly Verification[] = ['verified', 'declared']
+
+interface Row {
+  readonly item: Change
+  readonly detected_at: Date
+  readonly score: number
+}
+
+/** The changes that a query asks for, newest first, and how many there are in all. */
+export async function changes(transaction: Transaction, query: ChangesQuery, now: Date) {
+  const values: unknown[] = [now.toISOString().slice(0, 10)]
+  const parts = ['published_on <= $1']
+  const add = (condition: (name: string) => string, value: unknown): void => {
+    values.push(value)
+    parts.push(condition(`$${values.length}`))
+  }
+  const { event, signal, verification, country } = query
+  if (event) add((value) => `event = ${value}`, event)
+  if (signal) add((value) => `signal = ${value}`, signal)
+  if (country) add((value) => `countries @> ARRAY[${value}::text]`, country)
+  add((value) => `verification = ANY (${value})`, verification ? [verification] : OFFICIAL)
+  const text = parts.join(' AND ')
+  const counted = await transaction.query<{ total: bigint }>(
+    `SELECT count(*) AS total FROM change WHERE ${text}`,
+    values,
+  )
+  const { rows } = await transaction.query<Row>(
+    `SELECT item, detected_at, score FROM change WHERE ${text}
+     ORDER BY published_on DESC, id LIMIT $${values.length + 1} OFFSET $${values.length + 2}`,
+    [...values, query.limit, query.offset],
+  )
+  return { total: Number(counted.rows[0]?.total ?? 0n), items: rows.map(changeOf) }
+}
+
+const TENTHS = 10
+
+export const changeOf = ({ item, detected_at: detectedAt, score }: Row) => ({
+  ...item,
+  detected_at: detectedAt.toISOString(),
+  score: score / TENTHS,
+  label: labelOf(score / TENTHS),
+})

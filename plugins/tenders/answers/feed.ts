@@ -1,0 +1,85 @@
+import type { Transaction } from 'agenthub/plugin'
+import type { Label, Status } from '../domain/enums.ts'
+import { LABEL_MIN, SCORE_MIN } from '../domain/relevance.ts'
+import type { Tender } from '../domain/tender.ts'
+import { itemOf } from './item.ts'
+import type { FeedQuery } from './query.ts'
+
+/** What belongs to a tender that can still be won, or is to come. */
+const CALLS = ['planning', 'consultation', 'competition'] as const
+const LIVE: ReadonlySet<string> = new Set(['live', 'open', 'planned'])
+
+/** Which rows have a status at the instant `$1`; `live` is what is asked for by default. */
+const STATUS: Readonly<Record<Status | 'live', string>> = {
+  live: "(state = 'planned' OR (state = 'timed' AND closes_at > $1))",
+  planned: "state = 'planned'",
+  open: "state = 'timed' AND closes_at > $1",
+  closed: "state = 'timed' AND closes_at <= $1",
+  suspended: "state = 'suspended'",
+  cancelled: "state = 'cancelled'",
+  awarded: "state = 'awarded'",
+  unsuccessful: "state = 'unsuccessful'",
+}
+
+const TENTHS = 10
+
+/** The tenders that a query asks for, best first, and how many there are in all. */
+export async function feed(transaction: Transaction, query: FeedQuery, now: Date) {
+  const { text, values } = conditionsOf(query, now)
+  const counted = await transaction.query<{ total: bigint }>(
+    `SELECT count(*) AS total FROM tender WHERE ${text}`,
+    values,
+  )
+  const status = statusOf(query)
+  const isLive = status !== undefined && LIVE.has(status) // all others have no deadline to come
+  const { rows } = await transaction.query<{ item: Tender }>(
+    `WITH page AS (
+       SELECT id, score, number, ${isLive ? NEXT : 'NULL::timestamptz'} AS next
+       FROM tender WHERE ${text}
+       ORDER BY score DESC, ${isLive ? 'next NULLS LAST,' : ''} number
+       LIMIT $${values.length + 1} OFFSET $${values.length + 2})
+     SELECT t.item FROM page p JOIN tender t USING (id)
+     ORDER BY p.score DESC, p.next NULLS LAST, p.number`,
+    [...values, query.limit, query.offset],
+  )
+  return {
+    total: Number(counted.rows[0]?.total ?? 0n),
+    items: rows.map(({ item }) => itemOf(item, now)),
+  }
+}
+
+const NEXT = '(SELECT min(d) FROM unnest(deadlines) d WHERE d > $1)'
+
+/** Conditions on `tender`; the first value is the instant, the second its day. */
+function conditionsOf(query: FeedQuery, now: Date): { text: string; values: unknown[] } {
+  const values: unknown[] = [now, now.toISOString().slice(0, 10)]
+  const parts = ['$1::timestamptz IS NOT NULL', 'first_on <= $2', 'score >= 200']
+  const add = (condition: (name: string) => string, value: unknown): void => {
+    values.push(value)
+    parts.push(condition(`$${values.length}`))
+  }
+  const { label, minScore, country, cpvPrefix, kind } = query
+  const least = Math.max(SCORE_MIN, label ? LABEL_MIN[label] : 0, minScore ?? 0)
+  const above = label && ABOVE[label]
+  if (least > SCORE_MIN) add((value) => `score >= ${value}`, Math.ceil(least * TENTHS))
+  if (above !== undefined) add((value) => `score < ${value}`, above * TENTHS)
+  if (country) add((value) => `countries @> ARRAY[${value}::text]`, country)
+  if (cpvPrefix) add((value) => `cpv @> ARRAY[${value}::text]`, cpvPrefix)
+  if (kind) add((value) => `kind = ${value}`, kind)
+  else if (!query.status) add((value) => `kind = ANY (${value})`, CALLS)
+  const status = statusOf(query)
+  if (status) parts.push(STATUS[status])
+  return { text: parts.join(' AND '), values }
+}
+
+const ABOVE: Readonly<Record<Label, number | undefined>> = {
+  high: undefined,
+  medium: LABEL_MIN.high,
+  low: LABEL_MIN.medium,
+}
+
+/** Without a status, calls are asked for that can still be won, or are to come. */
+function statusOf({ kind, status }: FeedQuery): Status | 'live' | undefined {
+  if (status) return status
+  return kind === undefined || CALLS.some((call) => call === kind) ? 'live' : undefined
+}

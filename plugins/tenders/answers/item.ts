@@ -1,0 +1,93 @@
+import type { Status } from '../domain/enums.ts'
+import type { LotItem, State, Tender } from '../domain/tender.ts'
+import type { Amount, Deadline } from '../model.ts'
+import { effectiveOf } from '../store/publish.ts'
+
+/** A tender as the feed tells it at an instant. */
+export function itemOf(tender: Tender, now: Date) {
+  const { relevance, state, award, estimated_value: estimate, lots, ...told } = tender
+  const status = statusOf(state, tender, now)
+  const isLive = status === 'open' || status === 'planned'
+  const next = isLive ? nextOf(lots, now) : undefined
+  const last = lots
+    .flatMap((lot) => effectiveOf(lot.deadlines) ?? [])
+    .sort((a, b) => b.told - a.told)[0]
+  const shown = next ?? last
+  const { score, label, sector, breakdown } = relevance
+  const { id, publication_number, notice_id, version, procedure_id, kind, ...rest } = told
+  return {
+    id,
+    publication_number,
+    notice_id,
+    version,
+    procedure_id,
+    kind,
+    status,
+    score,
+    label,
+    sector,
+    ...rest,
+    estimated_value: estimate && { ...amountOf(estimate), source: estimate.source },
+    deadline: shown ? deadlineOf(shown.deadline) : null,
+    next_deadline: next ? next.deadline.at : null,
+    lots: lots.map((lot) => lotOf(lot, tender, now)),
+    award: award && {
+      ...award,
+      total: award.total && amountOf(award.total),
+      lots: award.lots.map((lot) => ({ ...lot, value: lot.value && amountOf(lot.value) })),
+    },
+    score_breakdown: breakdown,
+  }
+}
+
+/** The first end of a lot's period that is still to come. */
+const nextOf = (lots: readonly LotItem[], now: Date) =>
+  lots
+    .filter(({ state }) => state === 'timed' || state === 'planned')
+    .flatMap(({ deadlines }) => effectiveOf(deadlines) ?? [])
+    .filter(({ told }) => told > now.getTime())
+    .sort((a, b) => a.told - b.told)[0]
+
+const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competition'])
+
+/** Open while a lot that is not cancelled has time, or where no deadline is published at all. */
+function statusOf(state: State, { kind, lots }: Tender, now: Date): Status {
+  if (state !== 'timed') return state
+  if (!CALLS.has(kind)) return 'closed'
+  const running = lots.filter((lot) => lot.state !== 'cancelled')
+  const ends = running.flatMap(({ deadlines }) => effectiveOf(deadlines)?.told ?? [])
+  return ends.length === 0 || ends.some((end) => end > now.getTime()) ? 'open' : 'closed'
+}
+
+function lotOf(lot: LotItem, { kind }: Tender, now: Date) {
+  const { state, deadlines, estimated_value, framework_max, award, ...told } = lot
+  const end = effectiveOf(deadlines)
+  const open = CALLS.has(kind) && (end === undefined || end.told > now.getTime())
+  return {
+    ...told,
+    status: state === 'timed' ? (open ? 'open' : 'closed') : state,
+    estimated_value: estimated_value && amountOf(estimated_value),
+    framework_max: framework_max && amountOf(framework_max),
+    deadline: end ? deadlineOf(end.deadline) : null,
+    deadlines: deadlines.map(deadlineOf),
+    award: award && { ...award, value: award.value && amountOf(award.value) },
+  }
+}
+
+const deadlineOf = (deadline: Deadline) => ({
+  at: deadline.at,
+  type: deadline.kind,
+  local: deadline.local,
+  timezone_conflict: deadline.conflict,
+  timezone_suspect: deadline.suspect,
+  timezone_inferred: deadline.inferred,
+  date_raw: deadline.dateRaw,
+  time_raw: deadline.timeRaw,
+})
+
+/** A withheld amount is null and says so; it is never a number. */
+const amountOf = (amount: Amount) => ({
+  amount: amount.amount,
+  currency: amount.currency,
+  withheld: amount.amount === null,
+})

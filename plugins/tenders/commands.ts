@@ -1,0 +1,116 @@
+import type { Clock, Command, Database, Invocation } from 'agenthub/plugin'
+import { Refusal } from 'agenthub/plugin'
+import { answer, QUESTIONS, type Question } from './answers/answer.ts'
+import type { Given } from './answers/query.ts'
+import { loadFolder } from './store/folder.ts'
+import { overview } from './store/overview.ts'
+
+/** Query parameters, as they are called on the door; on the command line hyphens will do. */
+const PARAMETERS: Readonly<Record<Question, readonly string[]>> = {
+  changes: ['event', 'signal', 'verification_status', 'country', 'limit', 'offset'],
+  brief: [],
+  feed: ['country', 'cpv_prefix', 'kind', 'label', 'min_score', 'status', 'limit', 'offset'],
+}
+
+const ABOUT: Readonly<Record<Question, string>> = {
+  changes: 'What GET /v1/changes answers.',
+  brief: 'What GET /v1/daily-action-brief answers.',
+  feed: 'What GET /v1/feed answers.',
+}
+
+interface Ports {
+  readonly database: Database
+  readonly clock: Clock
+}
+
+/** What an operator can do with tenders. */
+export const commandsOf = (ports: Ports): Readonly<Record<string, Command>> => ({
+  load: {
+    usage: 'DIR [--json]',
+    about: 'Reads notices (XML files, eForms or TED XML) as if they had been published.',
+    options: { json: { type: 'boolean' } },
+    words: 1,
+    run: (invocation) => load(ports, invocation),
+  },
+  status: {
+    usage: '[--json]',
+    about: 'The newest snapshots, gaps, what is pending, and what could not be read.',
+    options: { json: { type: 'boolean' } },
+    run: async ({ write }) => {
+      await write(`${JSON.stringify(await overview(ports.database), null, 2)}\n`)
+      return 0
+    },
+  },
+  ...Object.fromEntries(QUESTIONS.map((question) => [question, asking(ports, question)])),
+})
+
+async function load({ database, clock }: Ports, { words, values, write }: Invocation) {
+  const [folder] = words
+  if (folder === undefined) throw new Refusal('no_folder', 'Name the folder.')
+  const loaded = await loadFolder(database, clock, folder)
+  if (values['json']) await write(`${JSON.stringify(loaded)}\n`)
+  else {
+    const { stored, replaced, unchanged, refused, days } = loaded
+    await write(
+      `${stored} stored, ${replaced} replaced, ${unchanged} held already, ${refused.length} ` +
+        `refused; published on ${days} days\n`,
+    )
+    for (const { file, reason, detail } of refused) await write(`${file}: ${reason}: ${detail}\n`)
+  }
+  return 0
+}
+
+function asking(ports: Ports, question: Question): Command {
+  const names = PARAMETERS[question].flatMap((name) => [name, name.replaceAll('_', '-')])
+  const text = (name: string) => [name, { type: 'string' as const }] as const
+  return {
+    usage: `${PARAMETERS[question].map((name) => `[--${name.replaceAll('_', '-')} …] `).join('')}\
+[--clock ISO] [--data DIR] [--json]`,
+    about: `${ABOUT[question]} With --data from a folder alone, in a database thrown away after it.`,
+    options: {
+      ...Object.fromEntries([...names, 'clock', 'data'].map(text)),
+      json: { type: 'boolean' },
+    },
+    isTrial: ({ data }) => data !== undefined,
+    run: (invocation) => ask(ports, question, invocation),
+  }
+}
+
+async function ask(
+  { database, clock }: Ports,
+  question: Question,
+  { values, write, tell }: Invocation,
+): Promise<number> {
+  const now = values['clock'] === undefined ? clock.now() : instantOf(String(values['clock']))
+  const { data } = values
+  if (typeof data === 'string') {
+    const until = now.toISOString().slice(0, 10)
+    const loaded = await loadFolder(database, { now: () => now }, data, until)
+    const [first] = loaded.refused
+    if (first) {
+      const others = loaded.refused.length > 1 ? ` and ${loaded.refused.length - 1} more` : ''
+      await tell(`Refused: ${first.file} (${first.reason})${others}.\n`)
+    }
+  }
+  const given: Given = Object.fromEntries(
+    PARAMETERS[question].flatMap((name) => {
+      const value = values[name] ?? values[name.replaceAll('_', '-')]
+      return value === undefined ? [] : [[name, value] as const]
+    }),
+  )
+  const answered = await answer(database, question, given, now)
+  if (!answered) {
+    await tell('There is no complete snapshot yet: load a folder, or run backfill.\n')
+    return 1
+  }
+  await write(`${JSON.stringify(answered, null, values['json'] ? undefined : 2)}\n`)
+  return 0
+}
+
+const ISO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2})$/
+
+function instantOf(text: string): Date {
+  const date = new Date(text)
+  if (ISO.test(text) && !Number.isNaN(date.getTime())) return date
+  throw new Refusal('no_instant', `not an instant: ${text} (write 2026-11-21T08:00Z)`)
+}

@@ -1,0 +1,214 @@
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Koa, { type Middleware } from 'koa'
+import type { Pool } from 'pg'
+import { Pool as HttpPool } from 'undici'
+import { elapsedMs } from '../../core/clock.ts'
+import { startEmbedded } from '../../core/db/embedded.ts'
+import { migrate } from '../../core/db/migrate.ts'
+import { createPool } from '../../core/db/pool.ts'
+import { KeyRing } from '../../core/identity/keys.ts'
+import { makeRoot, principalOf } from '../../core/identity/roots.ts'
+import { Ledger } from '../../core/ledger/ledger.ts'
+import { createLog } from '../../core/log.ts'
+import { openWindows, type RateStore } from '../../core/usage/open-windows.ts'
+import { RateLimits } from '../../core/usage/rate-limit.ts'
+import { Standing } from '../../core/usage/standing.ts'
+import { redisProgram, startRedis } from '../support/redis.ts'
+import { median, rounded } from './load.ts'
+import type { Report, Table } from './main.ts'
+
+const KEYS = 320
+const ROUNDS = 3
+const AT_ONCE = 64
+const CACHED = 3_200
+const REQUESTS = 2_000
+const RATE = 1_000_000
+
+type Admit = (authorization: string) => Promise<Readonly<Record<string, string>>>
+
+/**
+ * What it costs to know a caller and to hold its limit, of keys that were just seen and of keys
+ * that were not, for each store; and a server that does only this beside one that does nothing.
+ */
+export async function auth(): Promise<Report> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
+  chmodSync(dataDir, 0o711)
+  const database = await startEmbedded({ dataDir, durable: false })
+  const redis = redisProgram() ? await startRedis() : undefined
+  try {
+    await migrate(database.url)
+    const pool = createPool(database.url, { max: 20, role: 'hub_app' })
+    try {
+      const keys = await makeKeys(pool)
+      const stores: Readonly<Record<string, RateStore>> = {
+        memory: 'memory',
+        database: 'database',
+        ...(redis && { redis: { redisUrl: redis.url } }),
+      }
+      return await measure(pool, keys, stores)
+    } finally {
+      await pool.end()
+    }
+  } finally {
+    await redis?.kill()
+    await database.stop()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+}
+
+async function measure(
+  pool: Pool,
+  keys: readonly string[],
+  stores: Readonly<Record<string, RateStore>>,
+): Promise<Report> {
+  const figures: Record<string, number> = {}
+  const rows: Table['rows'][number][] = []
+  for (const [name, store] of Object.entries(stores)) {
+    const windows = await openWindows(store, pool, createLog('silent'))
+    for (const atOnce of [1, AT_ONCE]) {
+      const cached = await cachedMicros(admitter(pool, new RateLimits(windows)), keys[0]!, atOnce)
+      const cold = await coldMicros(() => admitter(pool, new RateLimits(windows)), keys, atOnce)
+      rows.push([name, String(atOnce), cached.wall, cached.cpu, cold.wall, cold.cpu])
+      for (const [how, { wall, cpu }] of Object.entries({ cached, cold })) {
+        figures[`${name}_${atOnce}_${how}_us`] = wall
+        figures[`${name}_${atOnce}_${how}_cpu_us`] = cpu
+      }
+    }
+    await windows.close()
+  }
+  const served = await beside(pool, keys[0]!)
+  Object.assign(figures, served)
+  const title =
+    'Authenticate and limit, µs for each call, and how much of it is CPU of this process'
+  const columns = ['store', 'at once', 'cached', 'CPU', 'cold', 'CPU']
+  const tables = [{ title, columns, rows }]
+  return { name: 'auth', figures, tables, targets: [] }
+}
+
+/** The two steps as every door takes them, without anything remembered. */
+function admitter(pool: Pool, limits: RateLimits): Admit {
+  const ring = new KeyRing(pool)
+  const standing = new Standing(pool)
+  return async (authorization) => {
+    const caller = await ring.authenticate(authorization)
+    const { headers } = await limits.key(caller, await standing.tier(caller.credits))
+    return headers
+  }
+}
+
+async function cachedMicros(admit: Admit, key: string, atOnce: number): Promise<Micros> {
+  const times: Micros[] = []
+  await micros(64, 1, () => admit(`Bearer ${key}`))
+  for (let i = 0; i < ROUNDS; i++) {
+    times.push(await micros(CACHED / (atOnce === 1 ? 4 : 1), atOnce, () => admit(`Bearer ${key}`)))
+  }
+  return typical(times)
+}
+
+/** Each key once, by a process that has not seen it. */
+async function coldMicros(
+  make: () => Admit,
+  keys: readonly string[],
+  atOnce: number,
+): Promise<Micros> {
+  const times: Micros[] = []
+  for (let i = 0; i < ROUNDS; i++) {
+    const admit = make()
+    times.push(await micros(keys.length, atOnce, (n) => admit(`Bearer ${keys[n]}`)))
+  }
+  return typical(times)
+}
+
+/**
+ * Two servers in turns: one says hello, the other first learns to whom, and how often. In CPU of
+ * this process, which also asks: it asks both the same.
+ */
+async function beside(pool: Pool, key: string): Promise<Record<string, number>> {
+  const windows = await openWindows('memory', pool, createLog('silent'))
+  const admit = admitter(pool, new RateLimits(windows))
+  const hello: Middleware = (ctx) => {
+    ctx.body = 'hello'
+  }
+  const known: Middleware = async (ctx) => {
+    ctx.set({ ...(await admit(ctx.get('authorization'))) })
+    ctx.body = 'hello'
+  }
+  const sides = [await serve(hello), await serve(known)] as const
+  try {
+    const times = sides.map((): Micros[] => [])
+    for (let round = 0; round <= ROUNDS; round++) {
+      for (const [i, { client }] of sides.entries()) {
+        const headers = { authorization: `Bearer ${key}` }
+        const ask = async () => {
+          const answer = await client.request({ path: '/', method: 'GET', headers })
+          if (answer.statusCode !== 200) throw new Error(`answered ${answer.statusCode}`)
+          await answer.body.dump()
+        }
+        const took = await micros(REQUESTS, AT_ONCE, ask)
+        if (round > 0) times[i]!.push(took) // the first is to warm up
+      }
+    }
+    const [bare, door] = times.map((each) => typical(each).cpu) as [number, number]
+    return {
+      koa_hello_cpu_us: bare,
+      koa_hello_authenticated_cpu_us: door,
+      added_cpu_us: rounded(door - bare),
+    }
+  } finally {
+    for (const { close } of sides) await close()
+  }
+}
+
+async function serve(middleware: Middleware) {
+  const server = new Koa().use(middleware).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const client = new HttpPool(`http://127.0.0.1:${port}`, { connections: AT_ONCE })
+  const close = async () => {
+    await client.destroy()
+    server.close()
+    await once(server, 'close')
+  }
+  return { client, close }
+}
+
+/** Microseconds for each call. */
+interface Micros {
+  readonly wall: number
+  readonly cpu: number
+}
+
+const typical = (times: readonly Micros[]): Micros => ({
+  wall: rounded(median(times.map(({ wall }) => wall))),
+  cpu: rounded(median(times.map(({ cpu }) => cpu))),
+})
+
+/** What each of `count` works took, `atOnce` of them at a time. */
+async function micros(
+  count: number,
+  atOnce: number,
+  work: (n: number) => Promise<unknown>,
+): Promise<Micros> {
+  let next = 0
+  const loop = async () => {
+    while (next < count) await work(next++)
+  }
+  const start = elapsedMs()
+  const before = process.cpuUsage()
+  await Promise.all(Array.from({ length: atOnce }, loop))
+  const { user, system } = process.cpuUsage(before)
+  return { wall: ((elapsedMs() - start) * 1_000) / count, cpu: (user + system) / count }
+}
+
+async function makeKeys(pool: Pool): Promise<string[]> {
+  const ledger = new Ledger(pool)
+  const principal = await principalOf(pool, `0x${'a'.repeat(40)}`)
+  const made: string[] = []
+  for (let i = 0; i < KEYS; i++) made.push((await makeRoot(pool, ledger, principal)).apiKey)
+  await pool.query('UPDATE hub.api_key SET rate_per_minute = $1', [RATE])
+  return made
+}
