@@ -4,6 +4,7 @@
  */
 export const FAULTS = {
   payment_pending: [202, 'Payment pending', 'Do not pay again: the outcome will be known soon.'],
+  malformed_request: [400, 'Malformed request', 'Send HTTP/1.1 as RFC 9112 has it.'],
   malformed_json: [400, 'Malformed JSON', 'Send a body that is valid JSON.'],
   malformed_path: [
     400,
@@ -48,6 +49,7 @@ export const FAULTS = {
   listing_not_found: [404, 'Listing not found', 'GET /v1/external lists what there is.'],
   method_not_allowed: [405, 'Method not allowed', 'Use a method of the Allow header.'],
   not_acceptable: [406, 'Not acceptable', 'Accept application/json.'],
+  request_timeout: [408, 'Request too slow', 'Send the whole request within 30 seconds.'],
   caller_gone: [408, 'Nobody waits for the answer', 'Nothing was done or charged. Send it again.'],
   payment_in_progress: [
     409,
@@ -96,6 +98,7 @@ export const FAULTS = {
     true,
   ],
   rate_limited: [429, 'Rate limited', 'Wait for the seconds given in Retry-After.', true],
+  headers_too_large: [431, 'Headers too large', 'Send at most 32 KiB of headers.'],
   internal_error: [500, 'Internal error', 'See /v1/credits/history before you try again.', true],
   plugin_failed: [502, 'The service failed', 'Nothing was charged for it. Try again later.', true],
   plugin_contract: [502, 'The service broke its contract', 'You were not charged.'],

@@ -21,6 +21,7 @@
  */
 import type { ParseArgsOptionsConfig } from 'node:util'
 import type { Clock } from './clock.ts'
+import type { Deprecation } from './deprecation.ts'
 import type { Egress } from './egress/http.ts'
 import type { Micros } from './money.ts'
 import type { Schema } from './schema.ts'
@@ -215,6 +216,8 @@ export interface Service<Inputs = Record<Route, unknown>> {
   readonly provider: string
   /** Calls that each caller has free per UTC month, over all endpoints. Default 0. */
   readonly freeCallsPerMonth?: number
+  /** That it will end: callers are told by headers. */
+  readonly deprecated?: Deprecation
   readonly endpoints: { readonly [R in keyof Inputs]: Endpoint<Inputs[R], unknown> } & {
     readonly [R in Exclude<keyof Inputs, Route>]: never
   }

@@ -12,7 +12,7 @@ import { type ResolvePorts, resolvePayments } from '../core/payments/resolve.ts'
 import type { AnyService } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { pruneQuotes } from '../core/usage/quotes.ts'
-import { deliverWebhooks } from '../core/webhooks/deliver.ts'
+import { Deliveries } from '../core/webhooks/deliver.ts'
 import { WebhookSigner } from '../core/webhooks/sign.ts'
 import { attentive } from './attentive.ts'
 import { type DiscoveryPorts, discoveryJobs } from './discover.ts'
@@ -66,7 +66,9 @@ export const jobs = {
     run: async ({ egress, signingKey, ...ports }, stopping) => {
       if (!egress) return
       const signer = new WebhookSigner(signingKey.secretFor('webhooks'))
-      await attentive(stopping, () => deliverWebhooks({ ...ports, egress, signer }))
+      const deliveries = new Deliveries({ ...ports, egress, signer })
+      await attentive(stopping, () => deliveries.start())
+      await deliveries.settled()
     },
   },
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },

@@ -4,6 +4,9 @@ import helmet from 'koa-helmet'
 import { Fault } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { newRequestId, send } from './exchange.ts'
+import { assertWellFormed } from './http/broken.ts'
+import { tellMethods } from './http/cross-origin.ts'
+import { represent } from './http/represent.ts'
 import { type Observers, observe } from './observe.ts'
 import { faultOf, isOurFailure, problem } from './problem.ts'
 import { type ProxyPorts, proxyDoor } from './proxy/door.ts'
@@ -14,7 +17,6 @@ export interface Doors extends RestPorts, ProxyPorts, Observers {
   readonly routes: readonly AnyRoute[]
   /** The endpoint of MCP. */
   readonly mcp: Middleware
-  readonly openapi: () => Readonly<Record<string, unknown>>
   /** Of the addresses in X-Forwarded-For, so many are believed: the last ones. */
   readonly proxies: number
   readonly log: Log
@@ -24,23 +26,24 @@ export interface Doors extends RestPorts, ProxyPorts, Observers {
 export function createApp(doors: Doors): Koa {
   const app = new Koa({ proxy: doors.proxies > 0, maxIpsCount: doors.proxies })
   const router = new Router({ strict: true, sensitive: true })
-  router.get('/openapi.json', (ctx) => {
-    ctx.set('Cache-Control', 'public, max-age=30')
-    ctx.body = doors.openapi()
-  })
   for (const route of doors.routes) {
     const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1')
     router.register(path, [route.method.toLowerCase()], serveRest(route, doors))
   }
+  const shared = new Set(doors.routes.filter((route) => route.shared).map(({ path }) => path))
   app.use(observe(doors))
+  app.use(represent)
   app.use(errors(doors))
   app.use(helmet())
   app.use(proxyDoor(doors))
   app.use(doors.mcp)
   app.use(router.routes())
   app.use((ctx) => {
-    const allowed = router.match(ctx.path, ctx.method).path.flatMap(({ methods }) => methods)
+    const found = router.match(ctx.path, ctx.method).path
+    const allowed = found.flatMap(({ methods }) => methods)
     if (allowed.length === 0) throw new Fault('not_found', `Nothing is at ${ctx.path}.`)
+    const isOpen = found.some(({ path }) => shared.has(String(path).replaceAll(/:(\w+)/g, '{$1}')))
+    if (ctx.method === 'OPTIONS') return tellMethods(ctx, allowed, isOpen)
     throw new Fault('method_not_allowed', undefined, { headers: { Allow: allowed.join(', ') } })
   })
   app.on('error', (error) => doors.log.error({ err: error }, 'unexpected error of the server'))
@@ -55,8 +58,11 @@ const errors =
     const requestId = /^[\w.-]{8,64}$/.test(given) ? given : newRequestId()
     ctx.state['requestId'] = requestId
     ctx.set('X-Request-Id', requestId)
+    const traceparent = ctx.get('traceparent')
+    if (TRACEPARENT.test(traceparent)) ctx.set('traceparent', traceparent)
     const path = pathOf(ctx)
     try {
+      assertWellFormed(ctx.req)
       if (path === undefined) throw new Fault('malformed_path')
       await next()
     } catch (error) {
@@ -68,6 +74,9 @@ const errors =
       send(ctx, problem(fault, requestId, path ?? ctx.url))
     }
   }
+
+/** W3C Trace Context. */
+const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/
 
 /** The path as it was sent. An absolute target may have none, or be no URL: then Koa throws. */
 function pathOf(ctx: Context): string | undefined {

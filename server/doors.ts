@@ -19,7 +19,7 @@ import { WebhookSigner } from '../core/webhooks/sign.ts'
 import { createApp } from './app.ts'
 import type { HubOptions } from './hub.ts'
 import { canMail, openLinks } from './mail.ts'
-import { mcpDoor } from './mcp/door.ts'
+import { MCP_PATH, mcpDoor } from './mcp/door.ts'
 import { hubTools } from './mcp/tools/index.ts'
 import type { Observers } from './observe.ts'
 import { createAuthenticate, createLimitRate } from './proxy/authenticate.ts'
@@ -41,6 +41,7 @@ import { accountRoutes } from './rest/account.ts'
 import { callRoutes } from './rest/calls.ts'
 import { catalogRoutes } from './rest/catalog.ts'
 import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
+import { docsRoutes } from './rest/docs.ts'
 import { externalRoutes } from './rest/external.ts'
 import { faucetRoutes } from './rest/faucet.ts'
 import { financeRoutes } from './rest/finance.ts'
@@ -55,6 +56,7 @@ import { ownershipRoutes } from './rest/ownership.ts'
 import { quoteRoutes } from './rest/quotes.ts'
 import { receiptRoutes } from './rest/receipts.ts'
 import { registrationRoutes } from './rest/registration.ts'
+import type { AnyRoute } from './rest/route.ts'
 import { sessionRoutes } from './rest/sessions.ts'
 import { transferRoutes } from './rest/transfers.ts'
 import { walletRoutes } from './rest/wallet.ts'
@@ -162,7 +164,8 @@ export function openDoors(core: Core, options: HubOptions) {
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
   const links = openLinks(pool, options.signingKey)
   const signing = { pool, ledger, limits, site, contracts: options.contracts }
-  const routes = [
+  const describe = () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH })
+  const routes: readonly AnyRoute[] = [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
     ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...housekeeping(options) }),
     ...registrationRoutes(signing),
@@ -179,6 +182,17 @@ export function openDoors(core: Core, options: HubOptions) {
     ...callRoutes({ pool, calls, answers, receipts }),
     ...quoteRoutes({ quotes, quote: steps.quote, passThrough: CREDITS_ONLY }),
     ...receiptRoutes(pool, receipts),
+    ...docsRoutes({
+      catalog,
+      site: () => ({
+        baseUrl: baseUrl(),
+        proxyUrl: `${baseUrl()}${PROXY_PATH}`,
+        mcpUrl: `${options.mcpUrl ?? baseUrl()}${MCP_PATH}`,
+      }),
+      openapi: describe,
+      creditsOnly: CREDITS_ONLY,
+      version,
+    }),
     ...keyRoutes({ pool, ledger }),
     ...keyAdminRoutes({ pool, log }),
     ...transferRoutes({ ...signing, clock }),
@@ -196,7 +210,6 @@ export function openDoors(core: Core, options: HubOptions) {
     ...core,
     routes,
     mcp: mcpOf(core, options, steps, registers),
-    openapi: () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH }),
     call: (request) => call(steps, request),
     pool,
     keys,

@@ -2,6 +2,10 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { patience } from '../core/clock.ts'
 import { type Config, ConfigError, type Drain } from '../core/config.ts'
+import { refuseBroken } from './http/broken.ts'
+
+/** How long a caller may take to ask, in milliseconds; then 408, and the connection is closed. */
+export const PATIENCE = { headers: 10_000, request: 30_000, check: 1_000 } as const
 
 /**
  * A server that gives nobody more time or room than a request needs.
@@ -10,16 +14,18 @@ import { type Config, ConfigError, type Drain } from '../core/config.ts'
 export async function listen(
   handler: RequestListener,
   { host, port }: Pick<Config, 'host' | 'port'>,
+  patienceMs: Readonly<Record<keyof typeof PATIENCE, number>> = PATIENCE,
 ): Promise<Server> {
   const server = createServer(
     {
-      headersTimeout: 10_000,
-      requestTimeout: 30_000,
-      connectionsCheckingInterval: 1_000,
+      headersTimeout: patienceMs.headers,
+      requestTimeout: patienceMs.request,
+      connectionsCheckingInterval: patienceMs.check,
       maxHeaderSize: 32_768,
     },
     handler,
   )
+  server.on('clientError', refuseBroken)
   server.listen(port, host)
   try {
     await once(server, 'listening')

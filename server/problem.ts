@@ -17,6 +17,7 @@ export function problem(fault: Fault, requestId: string, instance: string, charg
   return {
     status,
     headers: {
+      ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="hub"' }),
       ...fault.headers,
       'Content-Type': 'application/problem+json',
       'Cache-Control': 'no-store',
@@ -25,7 +26,7 @@ export function problem(fault: Fault, requestId: string, instance: string, charg
     body: {
       ...fault.extras,
       charged_microdollars: charged,
-      type: `urn:agenthub:problem:${fault.code}`,
+      type: `/docs/problems/${fault.code}`,
       title,
       status,
       detail: fault.message,

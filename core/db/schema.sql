@@ -1284,6 +1284,18 @@ AS $function$
 $function$;
 GRANT EXECUTE ON FUNCTION hub.search_names(hub.search_document) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.search_near(p_term text)
+ RETURNS json
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+ SET search_path TO 'hub', 'public', 'pg_catalog'
+AS $function$
+  SELECT json_agg(n) FROM (
+    SELECT term, documents FROM search_term WHERE term % p_term AND documents > 0
+    ORDER BY similarity(term, p_term) DESC, term LIMIT 20) n
+$function$;
+GRANT EXECUTE ON FUNCTION hub.search_near(text) TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.search_plain(p_text text)
  RETURNS text
  LANGUAGE sql

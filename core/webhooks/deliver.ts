@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { type Clock, elapsedMs } from '../clock.ts'
 import { EgressError } from '../egress/errors.ts'
 import type { Egress } from '../egress/http.ts'
+import type { Log } from '../log.ts'
 import type { EventData } from './events.ts'
 import type { WebhookSigner } from './sign.ts'
 
@@ -10,6 +11,7 @@ export interface DeliveryPorts {
   readonly egress: Egress
   readonly signer: WebhookSigner
   readonly clock: Clock
+  readonly log: Log
 }
 
 interface Due {
@@ -31,8 +33,9 @@ interface Outcome {
   readonly durationMs: number
 }
 
-const BATCH = 64
-/** At once to one receiver: one that is slow must not take the places of the others. */
+/** Attempts under way at once … */
+const AT_ONCE = 64
+/** … and to one receiver: one that is slow must not take the places of the others. */
 const EACH = 4
 /** For all of an attempt. The body of the answer says nothing: little of it is read. */
 const PATIENCE = { headersMs: 10_000, bodyMs: 5_000, totalMs: 10_000 } as const
@@ -46,27 +49,58 @@ const GIVE_UP = `interval '1 day'`
 /** So long without a single success: then nobody is there. */
 const FAILING = `interval '3 days'`
 
-/**
- * Delivers what is due, once or more often: receivers know a repetition by `webhook-id`.
- * @returns how many attempts were made
- */
-export async function deliverWebhooks(ports: DeliveryPorts): Promise<number> {
-  const due = await takeDue(ports.pool)
-  await Promise.all(
-    due.map(async (delivery) => {
-      await note(ports.pool, delivery, await attempt(ports, delivery))
-    }),
-  )
-  return due.length
+/** Delivers events, once or more often: receivers know a repetition by `webhook-id`. */
+export class Deliveries {
+  readonly #ports: DeliveryPorts
+  readonly #underway = new Map<Promise<void>, string>()
+
+  constructor(ports: DeliveryPorts) {
+    this.#ports = ports
+  }
+
+  /** Starts what is due, and waits for none of it. @returns how many attempts */
+  async start(): Promise<number> {
+    const busy = [...this.#underway.values()]
+    const full = [...new Set(busy)].filter((id) => busy.filter((b) => b === id).length >= EACH)
+    const due = await takeDue(this.#ports.pool, AT_ONCE - busy.length, full)
+    for (const delivery of due) {
+      const attempt = this.#try(delivery)
+      this.#underway.set(attempt, delivery.webhook)
+      void attempt.finally(() => this.#underway.delete(attempt))
+    }
+    return due.length
+  }
+
+  /** Waits until nothing is under way. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#underway.keys())
+  }
+
+  async #try(delivery: Due): Promise<void> {
+    try {
+      await note(this.#ports.pool, delivery, await attempt(this.#ports, delivery))
+    } catch (error) {
+      const { webhook, event } = delivery
+      this.#ports.log.error({ err: error, webhook, event }, 'a webhook was not attempted')
+    }
+  }
 }
 
-/** Counts attempts before they are made, and keeps other processes off. */
-async function takeDue(pool: Pool): Promise<readonly Due[]> {
+/**
+ * Counts attempts before they are made, and keeps other processes off.
+ * @param full webhooks that have enough under way
+ */
+async function takeDue(
+  pool: Pool,
+  limit: number,
+  full: readonly string[],
+): Promise<readonly Due[]> {
   const { rows } = await pool.query<Due>(
     `WITH waiting AS (
        SELECT webhook, event, next_at,
          row_number() OVER (PARTITION BY webhook ORDER BY next_at, event) AS place
-       FROM hub.webhook_delivery WHERE state = 'pending' AND next_at <= now()
+       FROM hub.webhook_delivery
+       WHERE state = 'pending' AND next_at <= now() AND webhook <> ALL ($4)
      ), due AS (
        SELECT d.webhook, d.event FROM hub.webhook_delivery d
        JOIN waiting w ON w.webhook = d.webhook AND w.event = d.event AND w.place <= $2
@@ -80,7 +114,7 @@ async function takeDue(pool: Pool): Promise<readonly Due[]> {
        AND w.id = d.webhook AND e.id = d.event
      RETURNING d.webhook, d.event, w.url, w.secret_version AS version,
        coalesce(w.previous_until > now(), false) AS both, e.type, e.data, e.at`,
-    [BATCH, EACH, LEASE_SECONDS],
+    [limit, EACH, LEASE_SECONDS, full],
   )
   return rows
 }
@@ -123,10 +157,10 @@ async function note(pool: Pool, { webhook, event }: Due, outcome: Outcome): Prom
   const { status, error, durationMs } = outcome
   await pool.query(
     `WITH tried AS (
-       UPDATE hub.webhook_delivery d SET tried_at = now(), status = $3, error = $4,
+       UPDATE hub.webhook_delivery d SET tried_at = now(), status = $3::smallint, error = $4,
          duration_ms = $5, next_at = now() + make_interval(secs => ${BACK_OFF}),
          state = CASE WHEN $4::text IS NULL THEN 'delivered'
-           WHEN $3 = ${GONE} OR d.at < now() - ${GIVE_UP} THEN 'failed' ELSE 'pending' END
+           WHEN $3::smallint = ${GONE} OR d.at < now() - ${GIVE_UP} THEN 'failed' ELSE 'pending' END
        WHERE d.webhook = $1 AND d.event = $2
      )
      UPDATE hub.webhook SET

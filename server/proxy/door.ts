@@ -2,6 +2,7 @@ import type { Context, Middleware } from 'koa'
 import { Fault } from '../../core/errors.ts'
 import { readJson } from '../body.ts'
 import { authorizationOf, header, requestIdOf, send } from '../exchange.ts'
+import { openToAll, tellMethods } from '../http/cross-origin.ts'
 import { traceOf } from '../trace.ts'
 import type { CallRequest, Reply } from './call.ts'
 import { idempotencyKeyOf } from './idempotent.ts'
@@ -20,6 +21,8 @@ export const proxyDoor =
   ({ call, baseUrl }: ProxyPorts): Middleware =>
   async (ctx, next) => {
     if (!ctx.path.startsWith(`${PROXY_PATH}/`)) return next()
+    openToAll(ctx)
+    if (ctx.method === 'OPTIONS') return tellMethods(ctx, METHODS, true)
     const trace = traceOf(ctx)
     trace.route = `${PROXY_PATH}/{slug}`
     const { slug, path } = target(ctx.req.url ?? '/')
@@ -45,6 +48,8 @@ export const proxyDoor =
     })
     send(ctx, reply)
   }
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 /** The query member that asks for a dry run; endpoints do not see it. */
 const DRY_RUN = 'dry_run'

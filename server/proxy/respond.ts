@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { pipeline, Readable, Transform } from 'node:stream'
+import { Readable, Transform } from 'node:stream'
+import { deprecationHeaders } from '../../core/deprecation.ts'
 import type { Receipts } from '../../core/usage/receipts.ts'
 import type { Made, Reply } from './call.ts'
 import { nameOf, type Record } from './record.ts'
@@ -42,6 +43,7 @@ function headersOf({ offer, outcome, receipt, rate }: Made): Reply['headers'] {
     ...Object.fromEntries(own),
     ...rate.headers,
     ...receipt.headers,
+    ...deprecationHeaders(offer.offering.service.deprecated),
     'Cache-Control': 'no-store',
     'X-Call-Id': offer.call,
     'X-Charged-Microdollars': String(receipt.charged),
@@ -60,15 +62,32 @@ function bytesOf({ status, body }: Pick<Reply, 'status' | 'body'>): Buffer {
   return body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(JSON.stringify(body ?? null))
 }
 
-/** The same stream, and its hash when it is over; null where it was broken off. */
+/**
+ * The same stream, and its hash when it is over; null where it was broken off. What came before a
+ * failure is passed on before the failure is.
+ */
 function hashed(source: Readable, done: (hash: Buffer | null) => void): Readable {
   const hash = createHash('sha256')
+  let failure: Error | null = null
   const through = new Transform({
     transform(chunk: Buffer, _, next) {
       hash.update(chunk)
       next(null, chunk)
     },
+    flush: (next) => next(failure),
   })
-  pipeline(source, through, (error) => done(error ? null : hash.digest()))
-  return through
+  source.once('error', (error) => {
+    failure = error
+    through.end()
+  })
+  source.once('close', () => {
+    if (source.readableEnded || failure) return
+    failure = new Error('the stream was closed before its end')
+    through.end()
+  })
+  through.once('close', () => {
+    source.destroy()
+    done(through.readableEnded ? hash.digest() : null)
+  })
+  return source.pipe(through)
 }

@@ -20,8 +20,6 @@ const Endpoint = z.object({
   response_schema: z.unknown(),
 })
 
-const CACHED = { 'Cache-Control': 'public, max-age=30' } as const
-
 /** What the public may see of the catalogue; lists may be cached for half a minute. */
 export const catalogRoutes = (
   pool: Pool,
@@ -35,6 +33,7 @@ export const catalogRoutes = (
       path: '/v1/services',
       summary: 'Active native services.',
       auth: 'none',
+      shared: true,
       query: z.strictObject(paging),
       answer: { status: 200, schema: pageOf(Service) },
       faults: ['validation_failed'],
@@ -42,7 +41,7 @@ export const catalogRoutes = (
         const after = readCursor(cursor, z.tuple([z.string()]))?.[0]
         const rows = await listServices(pool, { limit: limit + 1, after })
         const listed = page(rows, limit, url, ({ slug }) => [slug], show)
-        return { ...listed, headers: { ...listed.headers, ...CACHED } }
+        return listed
       },
     }),
     route({
@@ -50,13 +49,14 @@ export const catalogRoutes = (
       path: '/v1/services/{slug}',
       summary: 'One service with its endpoints, schemas and prices.',
       auth: 'none',
+      shared: true,
       answer: { status: 200, schema: Service.extend({ endpoints: z.array(Endpoint) }) },
       faults: ['service_not_found'],
       handle: async ({ params }) => {
         const found = await findService(pool, params['slug'] ?? '')
         if (!found) throw new Fault('service_not_found')
         const endpoints = found.endpoints.map(endpointOf)
-        return { headers: CACHED, body: { ...show(found.listing), endpoints } }
+        return { body: { ...show(found.listing), endpoints } }
       },
     }),
     searchRoute(pool, clock, show),

@@ -15,7 +15,6 @@ import { page, pageOf, paging, readCursor } from './paging.ts'
 import { type AnyRoute, route } from './route.ts'
 
 const STATES = ['active', 'degraded', 'down', 'unlisted'] as const
-const CACHED = { 'Cache-Control': 'public, max-age=30' } as const
 
 const Query = z.strictObject({
   ...paging,
@@ -36,6 +35,7 @@ export const externalRoutes = (pool: Pool, clock: Clock): readonly AnyRoute[] =>
     path: '/v1/external',
     summary: 'APIs of others that are sold by x402, as the hub’s own probes found them.',
     auth: 'none',
+    shared: true,
     query: Query,
     answer: { status: 200, schema: pageOf(ExternalView) },
     faults: ['validation_failed'],
@@ -56,7 +56,7 @@ export const externalRoutes = (pool: Pool, clock: Clock): readonly AnyRoute[] =>
         ({ id }) => [id],
         (listing) => showExternal(listing),
       )
-      return { ...listed, headers: { ...listed.headers, ...CACHED } }
+      return listed
     },
   }),
   route({
@@ -64,6 +64,7 @@ export const externalRoutes = (pool: Pool, clock: Clock): readonly AnyRoute[] =>
     path: '/v1/external/{id}',
     summary: 'One listing with all endpoints of its host, its history, and what to be careful of.',
     auth: 'none',
+    shared: true,
     answer: { status: 200, schema: ExternalDetail },
     faults: ['listing_not_found'],
     handle: async ({ params }) => {
@@ -76,7 +77,7 @@ export const externalRoutes = (pool: Pool, clock: Clock): readonly AnyRoute[] =>
       ])
       const cautions = cautionsOf(listing, history, clock.now())
       const body = showDetail(listing, { endpoints, history, cautions, settled })
-      return { headers: CACHED, body }
+      return { body }
     },
   }),
 ]

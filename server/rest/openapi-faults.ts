@@ -1,7 +1,15 @@
 import type { FaultCode } from '../../core/errors.ts'
 
 /** Of every route. */
-export const EVERY_ROUTE: readonly FaultCode[] = ['internal_error', 'service_unavailable']
+export const EVERY_ROUTE: readonly FaultCode[] = [
+  'malformed_request',
+  'duplicate_header',
+  'request_timeout',
+  'rate_limited',
+  'headers_too_large',
+  'internal_error',
+  'service_unavailable',
+]
 export const KEYED: readonly FaultCode[] = [
   'duplicate_header',
   'invalid_api_key',
@@ -30,6 +38,15 @@ const CALLED: readonly FaultCode[] = [
   ...EVERY_ROUTE,
   'malformed_path',
   'insufficient_credits',
+  'key_limit_reached',
+  'service_not_allowed',
+  'quote_not_found',
+  'quote_expired',
+  'quote_mismatch',
+  'idempotency_in_progress',
+  'idempotency_key_reused',
+  'answer_expired',
+  'caller_gone',
   'price_exceeds_max',
   'text_too_large',
   'not_found',
@@ -44,6 +61,7 @@ export const SOLD: readonly FaultCode[] = [
   'payment_required',
   'payment_invalid',
   'payment_replayed',
+  'payment_in_progress',
   'payment_pending',
   'facilitator_unavailable',
 ]
@@ -52,6 +70,9 @@ export const BOUGHT: readonly FaultCode[] = [
   ...CALLED,
   'destination_not_allowed',
   'not_payable',
+  'outflow_cap_reached',
+  'payments_paused',
+  'chain_unavailable',
   'upstream_error',
   'upstream_payment_rejected',
   'upstream_payment_terms',

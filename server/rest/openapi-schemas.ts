@@ -42,7 +42,7 @@ export const PROBLEM = {
     'charged_microdollars',
   ],
   properties: {
-    type: { type: 'string' },
+    type: { type: 'string', format: 'uri-reference' },
     title: { type: 'string' },
     status: { type: 'integer' },
     detail: { type: 'string' },
@@ -52,6 +52,45 @@ export const PROBLEM = {
     request_id: { type: 'string' },
     retryable: { type: 'boolean' },
     charged_microdollars: { type: 'integer' },
+    call_id: { type: 'string', format: 'uuid' },
+    refund: {
+      type: 'object',
+      description: 'What went back to the caller, and why.',
+      required: ['source', 'reason'],
+      properties: {
+        source: { enum: ['credits', 'free'] },
+        amount_microdollars: { type: 'integer' },
+        free_calls: { type: 'integer' },
+        reason: { type: 'string' },
+      },
+    },
+  },
+} as const
+
+/** What a call would come to; nothing moved. */
+export const DRY_RUN = {
+  type: 'object',
+  required: [
+    'dry_run',
+    'endpoint',
+    'price_microdollars',
+    'price_version',
+    'source',
+    'charge_microdollars',
+    'balance_microdollars',
+    'balance_after_microdollars',
+    'free_calls_after',
+  ],
+  properties: {
+    dry_run: { const: true },
+    endpoint: { type: 'string' },
+    price_microdollars: { type: 'integer' },
+    price_version: { type: 'integer' },
+    source: { enum: ['free', 'credits', 'x402', 'none'] },
+    charge_microdollars: { type: 'integer' },
+    balance_microdollars: { type: ['integer', 'null'] },
+    balance_after_microdollars: { type: ['integer', 'null'] },
+    free_calls_after: { type: 'integer' },
   },
 } as const
 

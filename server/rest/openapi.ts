@@ -1,11 +1,26 @@
-import { z } from 'zod'
-import { type Catalog, maxPrice, type Offering } from '../../core/catalog/services.ts'
-import { FAULTS, type FaultCode } from '../../core/errors.ts'
-import { EXTERNAL_SELLERS } from '../../core/ledger/postings.ts'
-import { decimal, type Micros } from '../../core/money.ts'
-import { USDC_BASE } from '../../core/payments/asset.ts'
-import { BOUGHT, EVERY_ROUTE, KEYED, SIGNED_IN, SOLD, WITH_BODY } from './openapi-faults.ts'
-import { PAYMENT_REQUIRED, PROBLEM, SECURITY, SECURITY_SCHEMES } from './openapi-schemas.ts'
+import type { Catalog, Offering } from '../../core/catalog/services.ts'
+import { MCP_PATH } from '../mcp/door.ts'
+import { EVERY_ROUTE, KEYED, SIGNED_IN, WITH_BODY } from './openapi-faults.ts'
+import { mcpOperation } from './openapi-mcp.ts'
+import { paidOperation } from './openapi-paid.ts'
+import {
+  BY_X402,
+  content,
+  jsonBody,
+  jsonSchema,
+  nameOf,
+  pathParameters,
+  problems,
+  queryParameters,
+  range,
+} from './openapi-parts.ts'
+import {
+  DRY_RUN,
+  PAYMENT_REQUIRED,
+  PROBLEM,
+  SECURITY,
+  SECURITY_SCHEMES,
+} from './openapi-schemas.ts'
 import type { AnyRoute } from './route.ts'
 
 /** The OpenAPI 3.1 document: REST routes from their schemas, paid ones from the catalogue. */
@@ -18,6 +33,7 @@ export function openapi(
   for (const route of routes) {
     ;(paths[route.path] ??= {})[route.method.toLowerCase()] = restOperation(route)
   }
+  paths[MCP_PATH] = { post: mcpOperation(MCP_PATH) }
   for (const offering of catalog.all()) {
     const path = pathOf(offering, site.proxyPath)
     ;(paths[path] ??= {})[offering.method.toLowerCase()] = paidOperation(offering)
@@ -36,7 +52,7 @@ export function openapi(
     paths,
     components: {
       securitySchemes: SECURITY_SCHEMES,
-      schemas: { Problem: PROBLEM, PaymentRequired: PAYMENT_REQUIRED },
+      schemas: { Problem: PROBLEM, PaymentRequired: PAYMENT_REQUIRED, DryRun: DRY_RUN },
     },
   }
 }
@@ -58,10 +74,13 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
   ]
   const { status, or, type, schema } = route.answer
   return {
+    operationId: nameOf(route.method, route.path),
     summary: route.summary,
+    tags: [tagOf(route.path)],
+    ...(route.deprecated && { deprecated: true }),
     security: SECURITY[route.auth],
     parameters: [...pathParameters(route.path), ...queryParameters(route.query)],
-    ...(route.body ? { requestBody: jsonBody(jsonSchema(route.body)) } : {}),
+    ...(route.body ? { requestBody: jsonBody(jsonSchema(route.body), route.example) } : {}),
     ...(route.price ? { 'x-payment-info': { price: range(route.price), ...BY_X402 } } : {}),
     responses: {
       [status]: { description: 'Success', ...content(jsonSchema(schema, 'output'), type) },
@@ -73,106 +92,5 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
   }
 }
 
-function paidOperation(offering: Offering): Record<string, unknown> {
-  const { endpoint, method } = offering
-  const input = endpoint.input.json
-  const max = maxPrice(endpoint)
-  const isFixed = typeof endpoint.price === 'bigint'
-  const outside = offering.payee.code === EXTERNAL_SELLERS
-  return {
-    summary: endpoint.summary,
-    tags: [offering.service.slug],
-    security: outside ? [{ apiKey: [] }] : [{ credits: [] }, {}],
-    ...(method === 'GET' || method === 'DELETE'
-      ? { parameters: parametersOf(input) }
-      : { requestBody: jsonBody(input) }),
-    'x-payment-info': {
-      price: isFixed
-        ? { mode: 'fixed', currency: 'USD', amount: decimal(max) }
-        : range({ min: 0n as Micros, max }),
-      ...(outside ? BY_CREDITS : BY_X402),
-    },
-    responses: {
-      200: { description: 'Charged and delivered', ...content(endpoint.output?.json ?? {}) },
-      ...problems(outside ? BOUGHT : SOLD),
-    },
-  }
-}
-
-const range = ({ min, max }: { readonly min: Micros; readonly max: Micros }) => ({
-  mode: 'dynamic',
-  currency: 'USD',
-  min: decimal(min),
-  max: decimal(max),
-})
-
-/** Crawlers read each protocol as an object whose one member names it. */
-const BY_X402 = {
-  protocols: [{ x402: { version: 2, scheme: 'exact', network: USDC_BASE.network } }],
-} as const
-const BY_CREDITS = { protocols: [{ credits: { topup: '/v1/credits/purchase' } }] } as const
-
-interface ObjectSchema {
-  readonly properties?: Readonly<Record<string, { readonly description?: string }>>
-  readonly required?: readonly string[]
-}
-
-const jsonSchema = (
-  schema: z.ZodType,
-  io: 'input' | 'output' = 'input',
-): Record<string, unknown> => {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
-  return rest
-}
-
-const pathParameters = (path: string) =>
-  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
-  }))
-
-const queryParameters = (query: z.ZodType | undefined) =>
-  query === undefined ? [] : parametersOf(jsonSchema(query))
-
-const parametersOf = ({ properties = {}, required = [] }: ObjectSchema) =>
-  Object.entries(properties).map(([name, schema]) => ({
-    name,
-    in: 'query',
-    required: required.includes(name),
-    ...(schema.description === undefined ? {} : { description: schema.description }),
-    schema,
-  }))
-
-const content = (schema: unknown, type = 'application/json') => ({
-  content: { [type]: { schema } },
-})
-
-const jsonBody = (schema: unknown) => ({ required: true, ...content(schema) })
-
-/** Faults by status, since OpenAPI has one response for each. */
-function problems(codes: readonly FaultCode[]): Record<string, unknown> {
-  const byStatus = new Map<number, FaultCode[]>()
-  for (const code of new Set(codes)) {
-    const [status] = FAULTS[code]
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
-  }
-  return Object.fromEntries(
-    [...byStatus].map(([status, same]) => [
-      status,
-      {
-        description: same.map((code) => `${code}: ${FAULTS[code][2]}`).join('\n'),
-        content: {
-          'application/problem+json': {
-            schema: {
-              $ref: `#/components/schemas/${same.some(isOffer) ? 'PaymentRequired' : 'Problem'}`,
-            },
-          },
-        },
-      },
-    ]),
-  )
-}
-
-const isOffer = (code: FaultCode): boolean => code === 'payment_required'
+/** `/v1/credits/balance` belongs to `credits`; what stands beside `/v1` to `hub`. */
+const tagOf = (path: string): string => /^\/v1\/([\w-]+)/.exec(path)?.[1] ?? 'hub'

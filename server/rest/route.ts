@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Deprecation } from '../../core/deprecation.ts'
 import type { FaultCode } from '../../core/errors.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Manager } from '../../core/identity/children.ts'
@@ -42,9 +43,13 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly form?: boolean
   /** Alike for everybody: read by pages of other sites, kept for half a minute, known by ETag. */
   readonly shared?: boolean
+  /** That it will end; its callers are told with every answer. */
+  readonly deprecated?: Deprecation
   /** Not counted against the caller's network: it has a limit of its own, or must always answer. */
   readonly unlimited?: boolean
   readonly body?: z.ZodType<Body>
+  /** A body that the schema takes, for the documents. */
+  readonly example?: unknown
   readonly query?: z.ZodType<Query>
   readonly answer: {
     readonly status: number
@@ -84,6 +89,18 @@ export const managerOf = (request: {
   readonly caller: Caller | undefined
   readonly session: Session | undefined
 }): Manager => (request.caller ? [request.caller.keyId] : sessionOf(request).principals)
+
+/**
+ * Whose what a route makes is: the wallet's of a root, or the account's of whoever is signed in
+ * (the first) and of the wallets that are linked to it.
+ * @throws Fault `root_key_required` for a key that another key made
+ */
+export function ownerOf(request: Parameters<typeof managerOf>[0]): Manager {
+  const { caller } = request
+  if (!caller) return sessionOf(request).principals
+  if (caller.limits.length > 0) throw new Fault('root_key_required')
+  return [caller.principal]
+}
 
 /**
  * Checks a body or query against its schema.

@@ -1,9 +1,12 @@
 import type { Middleware } from 'koa'
+import { deprecationHeaders } from '../../core/deprecation.ts'
 import { Fault } from '../../core/errors.ts'
 import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import { readForm, readJson } from '../body.ts'
 import { header, requestIdOf, send } from '../exchange.ts'
+import { openToAll } from '../http/cross-origin.ts'
+import { share } from '../http/represent.ts'
 import { traceOf } from '../trace.ts'
 import { type AnyRoute, parse } from './route.ts'
 import { isAdmin, type VisitorPorts, visitorOf } from './visitor.ts'
@@ -13,6 +16,9 @@ export interface RestPorts extends VisitorPorts {
   readonly standing: Standing
 }
 
+/** Half a minute old at most, or while a newer one is fetched (RFC 5861). */
+const SHARED = 'public, max-age=30, stale-while-revalidate=300'
+
 /** Checks what the route declares, and counts the caller, before its handler runs. */
 export const serveRest =
   (route: AnyRoute, ports: RestPorts): Middleware =>
@@ -20,6 +26,10 @@ export const serveRest =
     const { admins, limits, standing, baseUrl } = ports
     const trace = traceOf(ctx)
     trace.route = route.path
+    if (route.shared) {
+      share(ctx)
+      openToAll(ctx)
+    }
     const params = (ctx['params'] as Record<string, string> | undefined) ?? {}
     if (Object.values(params).some((value) => /\p{Cc}/u.test(value))) {
       throw new Fault('malformed_path')
@@ -36,6 +46,7 @@ export const serveRest =
           ? undefined
           : limits.address(ctx.ip),
     )
+    if (rate) ctx.set({ ...rate.headers }) // also where the request fails later
     if (route.auth === 'admin' && !isAdmin(visitor, admins)) throw new Fault('admin_only')
     const read = route.form ? readForm : readJson
     const body = route.body ? parse(route.body, (await read(ctx.req)) ?? {}) : undefined
@@ -54,7 +65,14 @@ export const serveRest =
     const reply = await trace.step('handle', () => route.handle(request))
     send(ctx, {
       status: reply.status ?? 200,
-      headers: { 'X-Charged-Microdollars': '0', ...rate?.headers, ...reply.headers },
+      headers: {
+        'X-Charged-Microdollars': '0',
+        ...(route.shared && { 'Cache-Control': SHARED }),
+        ...reply.headers,
+      },
       body: reply.body,
     })
+    for (const [name, value] of Object.entries(deprecationHeaders(route.deprecated))) {
+      ctx.append(name, value)
+    }
   }

@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { Fault } from '../../core/errors.ts'
 import type { Caller, KeyRing } from '../../core/identity/keys.ts'
 import { findSession, SESSION_DAYS, type Session } from '../../core/identity/sessions.ts'
-import { header } from '../exchange.ts'
+import { authorizationOf, header } from '../exchange.ts'
 import type { AnyRoute } from './route.ts'
 
 /** Who asks. A key that is shown counts, and not the cookie beside it. */
@@ -31,7 +31,7 @@ export async function visitorOf(
   { auth, method, form }: AnyRoute,
   { pool, keys, baseUrl }: VisitorPorts,
 ): Promise<Visitor> {
-  const authorization = header(ctx, 'authorization')
+  const authorization = authorizationOf(ctx)
   if (form) assertOwnSite(ctx, baseUrl())
   if (auth === 'none') return {}
   const takesKey = auth !== 'session'

@@ -2,8 +2,11 @@ import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { analysis } from './analysis.ts'
 import { auth } from './auth.ts'
+import { discovery } from './discovery.ts'
 import { ledger } from './ledger.ts'
 import { ledgerHistory } from './ledger-history.ts'
+import { mcp } from './mcp.ts'
+import { search } from './search.ts'
 import { x402 } from './x402.ts'
 
 export interface Target {
@@ -30,8 +33,11 @@ export interface Report {
 const BENCHMARKS: Readonly<Record<string, () => Promise<Report>>> = {
   analysis,
   auth,
+  discovery,
   ledger,
   'ledger-history': ledgerHistory,
+  mcp,
+  search,
   x402,
 }
 

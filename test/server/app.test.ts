@@ -51,7 +51,6 @@ describe('the application', () => {
     const app = createApp({
       routes,
       mcp: (_, next) => next(),
-      openapi: () => ({ openapi: '3.1.0' }),
       call: (request) => {
         asked.push(request)
         return call()

@@ -87,7 +87,8 @@ describe('a hub behind PgBouncer in transaction mode', function () {
   })
 
   it('has its jobs and readers on connections that last', async () => {
-    const behind = async () => (await lags(database.pool)).filter((each) => each.name === 'spending' && each.behind > 0n)
+    const behind = async () =>
+      (await lags(database.pool)).filter((each) => each.name === 'spending' && each.behind > 0n)
     while ((await behind()).length > 0) await sleep(50)
     const { rows } = await database.admin.query<{ n: number }>(
       `SELECT count(*)::integer AS n FROM pg_stat_activity

@@ -21,7 +21,7 @@ describe('a problem body', () => {
         'X-Charged-Microdollars': '0',
       })
       expect(body).to.deep.equal({
-        type: `urn:agenthub:problem:${code}`,
+        type: `/docs/problems/${code}`,
         title: FAULTS[code][1],
         status,
         detail: FAULTS[code][2],
@@ -43,7 +43,7 @@ describe('a problem body', () => {
       status: 429,
       code: 'rate_limited',
       request_id: 'req_12345678',
-      type: 'urn:agenthub:problem:rate_limited',
+      type: '/docs/problems/rate_limited',
     })
     expect(body['detail']).not.to.equal('x')
   })

@@ -192,18 +192,19 @@ describe('people sign in by mail', () => {
       const { body } = await person.ask('/v1/keys')
       return (body['data'] as unknown[]).length
     }
-    for (const headers of [
+    const foreign: readonly Record<string, string>[] = [
       { origin: 'https://evil.example' },
       { origin: 'null' },
       { origin: hub().url.replace(/:\d+$/, ':1') },
       { 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-site' },
-    ]) {
-      const { status, body } = await make(headers as Record<string, string>)
+    ]
+    for (const headers of foreign) {
+      const { status, body } = await make(headers)
       expect([status, body['code']], JSON.stringify(headers)).to.deep.equal([403, FOREIGN])
       const link = await ask(hub().url, '/v1/account/confirm', {
         body: { token: 'x'.repeat(43) },
-        headers: headers as Record<string, string>,
+        headers,
       })
       expect(link.body['code'], 'nobody is signed in by another site').to.equal(FOREIGN)
     }

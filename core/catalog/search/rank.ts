@@ -185,7 +185,7 @@ function suits({ price, quality, latencyMs, verifiedAt }: Candidate, asked: Aske
   const cheap = (wishes.has('cheap') ? 0.5 : 0.04) / (1 + price / 2_000)
   const works = ((wishes.has('reliable') ? 0.5 : 0.1) * quality) / 20
   const fast = (wishes.has('fast') ? 0.5 : 0.02) / (1 + (latencyMs ?? 1_000) / 300)
-  const seen = verifiedAt === null || day.getTime() - verifiedAt.getTime() < 7 * DAY_MS
+  const seen = verifiedAt === null || day.getTime() - verifiedAt < 7 * DAY_MS
   return 1 + cheap + works + fast + (seen ? 0.02 : 0)
 }
 
@@ -213,7 +213,7 @@ function signals({ calls, delivered }: Candidate): string[] {
  */
 function withTurn(ranked: readonly Ranked[], { text, day }: Asked): Ranked[] {
   const isNew = ({ candidate }: Ranked) =>
-    candidate.calls < NEW_CALLS && day.getTime() - candidate.listedAt.getTime() < NEW_DAYS * DAY_MS
+    candidate.calls < NEW_CALLS && day.getTime() - candidate.listedAt < NEW_DAYS * DAY_MS
   const bar = (ranked[TURN]?.score ?? 0) * TURN_SHARE
   const waiting = ranked.slice(TURN + 1, TURN_AMONG).filter((hit) => isNew(hit) && hit.score >= bar)
   if (waiting.length === 0 || ranked.slice(0, TURN + 1).some(isNew)) return [...ranked]

@@ -34,7 +34,7 @@ const TERMS_MAX = 24
 /**
  * Searches services and listings: those named so exactly first, then by the words of the query,
  * words for the same things and words spelt alike, weighed with what is known of how well each
- * works, what it costs and how lately it was seen. The best 200 can be paged through.
+ * works, what it costs and how lately it was seen. The best 100 can be paged through.
  */
 export async function search(pool: Pool, clock: Clock, order: SearchOrder): Promise<SearchPage> {
   const { query, limit, after, type, category, tag, network } = order

@@ -22,18 +22,24 @@ export function distance(a: string, b: string): number {
 /** How far apart two words may be and still be a misspelling: short words allow less. */
 const allowed = (length: number): number => (length < 4 ? 0 : length < 6 ? 1 : length < 10 ? 2 : 3)
 
+/** A word of the vocabulary, and in how many documents it is. */
+export interface Similar {
+  readonly term: string
+  readonly documents: number
+}
+
 export interface Correction {
   readonly term: string
   /** Of 1. */
   readonly weight: number
 }
 
-/** The words of the vocabulary that were probably meant, nearest first, three at most. */
-export function corrections(word: string, near: readonly string[]): Correction[] {
+/** The words that were probably meant: of the nearest, the three most usual. */
+export function corrections(word: string, near: readonly Similar[]): Correction[] {
   return near
-    .map((term) => ({ term, away: distance(word, term) }))
+    .map((each) => ({ ...each, away: distance(word, each.term) }))
     .filter(({ term, away }) => away <= allowed(Math.min(word.length, term.length)))
-    .toSorted((a, b) => a.away - b.away || (a.term < b.term ? -1 : 1))
+    .toSorted((a, b) => a.away - b.away || b.documents - a.documents || (a.term < b.term ? -1 : 1))
     .filter(({ away }, _, [best]) => away <= best!.away)
     .slice(0, 3)
     .map(({ term, away }) => ({ term, weight: 1 - (0.5 * away) / Math.max(word.length, 4) }))

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Query, Span } from './query.ts'
-import { corrections } from './spelling.ts'
+import { corrections, type Similar } from './spelling.ts'
 
 /** One way to match: all of its terms, as they are indexed. */
 export interface Way {
@@ -31,17 +31,14 @@ interface Known {
   readonly documents: number
   /** Documents in all. */
   readonly total: number
-  readonly near: readonly { readonly term: string; readonly documents: number }[] | null
+  readonly near: readonly Similar[] | null
 }
 
 /** Looks up words: their stem, in how many documents it is, and for a word in none, similar ones. */
 const LOOK_UP = `
   SELECT w.word, l.term, coalesce(t.documents, 0) AS documents, n.documents AS total,
-    CASE WHEN w.asked AND coalesce(t.documents, 0) = 0 AND length(l.term) > 3 THEN (
-      SELECT json_agg(n) FROM (
-        SELECT s.term, s.documents FROM hub.search_term s
-        WHERE s.term % l.term AND s.documents > 0
-        ORDER BY similarity(s.term, l.term) DESC, s.term LIMIT 20) n) END AS near
+    CASE WHEN w.asked AND coalesce(t.documents, 0) = 0 AND length(l.term) > 3
+      THEN hub.search_near(l.term) END AS near
   FROM unnest($1::text[], $2::boolean[]) w (word, asked)
   CROSS JOIN LATERAL unnest(tsvector_to_array(to_tsvector('english', w.word))) l (term)
   LEFT JOIN hub.search_term t ON t.term = l.term COLLATE "C"
@@ -93,10 +90,7 @@ function evened(part: Part, idf: Terms['idf']): Part {
 function waysOf(word: string, rows: readonly Known[]): Way[] {
   const own: Way[] = rows.map(({ term }) => ({ terms: [term], weight: 1 }))
   const spelt = rows.flatMap(({ term, near }) =>
-    corrections(
-      term,
-      (near ?? []).map((each) => each.term),
-    ).map((correction) => ({
+    corrections(term, near ?? []).map((correction) => ({
       terms: [correction.term],
       weight: correction.weight,
       meant: { asked: word, as: correction.term },

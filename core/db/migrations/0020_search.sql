@@ -90,6 +90,15 @@ CREATE TABLE hub.search_term (
 CREATE INDEX search_term_spelling ON hub.search_term USING gin (term gin_trgm_ops);
 INSERT INTO hub.search_term VALUES ('', 0);
 
+-- Words of the vocabulary that look like one that is in no document. A function of its own, lest the planner
+-- takes what seldom runs for the most of the query.
+CREATE FUNCTION hub.search_near(p_term text) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = hub, public, pg_catalog AS $$
+  SELECT json_agg(n) FROM (
+    SELECT term, documents FROM search_term WHERE term % p_term AND documents > 0
+    ORDER BY similarity(term, p_term) DESC, term LIMIT 20) n
+$$;
+
 -- ── Written with the document ───────────────────────────────────────────────────────────────
 
 -- Posts the words of entries (sign 1), or takes them away (sign -1). Rows of the vocabulary are locked in

@@ -52,6 +52,8 @@ export interface Tender {
   readonly subtype: string | null
   readonly state: State
   readonly modified: boolean
+  /** Known from the journal's search alone. */
+  readonly partial: boolean
   readonly title: string | null
   readonly title_lang: string | null
   readonly buyers: readonly Buyer[]
@@ -99,6 +101,7 @@ export function tenderOf(track: Track, lastChangeId: string | null): Tender | un
     subtype: head.subtype,
     state: stateOf(base, notices, lots),
     modified: notices.some(({ notice }) => notice.changes !== null && isCall(notice)),
+    partial: base.partial ?? false,
     title: title?.text ?? null,
     title_lang: title?.lang ?? null,
     buyers: base.buyers,

@@ -68,6 +68,7 @@ describe('a canonical URL', () => {
         const once = urlOf(text)
         if (once.startsWith('https:')) expect(urlOf(once)).to.equal(once)
       }),
+      { numRuns: 50 },
     )
   })
 })
@@ -176,7 +177,7 @@ describe('a row of an index', () => {
         if ('reason' in judged) expect(REASONS).to.have.property(judged.reason)
         else JSON.stringify({ ...judged.candidate, offers: [] })
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     )
   })
 })

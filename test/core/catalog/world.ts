@@ -11,13 +11,10 @@ import { offer } from './rows.ts'
 /** Answers one request of the hub. */
 export type Site = (request: IncomingMessage, response: ServerResponse) => unknown
 
-/** Sites of other people on this machine, a database, and the guarded way between them. */
-export interface World {
-  readonly database: FreshDatabase
-  readonly pool: Pool
-  readonly egress: Egress
-  readonly rules: { readonly sandboxHosts: ReadonlyMap<string, number> }
-  readonly robots: Robots
+/** Sites of other people, all on this machine. */
+export interface Sites {
+  /** What the hub's way out has to let through. */
+  readonly sandboxHosts: ReadonlyMap<string, number>
   /** Who was asked for what, as `GET host/path?query`. */
   readonly visits: string[]
   /** Headers of the last visit. */
@@ -26,16 +23,15 @@ export interface World {
   at(host: string, site: Site): void
   /** Forgets the sites and the visits. */
   clear(): void
-  close(): Promise<void>
+  close(): void
 }
 
-export const HOSTS = ['index.test', 'shop.test', 'other.test', 'gateway.test', 'agent.test']
+const HOSTS = ['index.test', 'shop.test', 'other.test', 'gateway.test', 'agent.test']
 
-export async function openWorld(): Promise<World> {
-  const database = await freshDatabase()
+export async function openSites(): Promise<Sites> {
   const sites = new Map<string, Site>()
   const visits: string[] = []
-  const last: World['last'] = { headers: {} }
+  const last: Sites['last'] = { headers: {} }
   const server = createServer((request, response) => {
     const host = request.headers.host ?? ''
     visits.push(`${request.method} ${host}${request.url}`)
@@ -47,14 +43,8 @@ export async function openWorld(): Promise<World> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  const sandboxHosts = new Map(HOSTS.map((host) => [host, port]))
-  const egress = createEgress({ sandboxHosts, userAgent: 'AgentHub/0' })
   return {
-    database,
-    pool: database.pool,
-    egress,
-    rules: { sandboxHosts },
-    robots: new Robots(egress, systemClock),
+    sandboxHosts: new Map(HOSTS.map((host) => [host, port])),
     visits,
     last,
     at: (host, site) => void sites.set(host, site),
@@ -62,9 +52,46 @@ export async function openWorld(): Promise<World> {
       sites.clear()
       visits.length = 0
     },
-    async close() {
+    close() {
       server.close()
       server.closeAllConnections()
+    },
+  }
+}
+
+/** Sites, a database, and the guarded way between them. */
+export interface World extends Omit<Sites, 'close'> {
+  readonly database: FreshDatabase
+  readonly pool: Pool
+  readonly egress: Egress
+  readonly rules: { readonly sandboxHosts: ReadonlyMap<string, number> }
+  readonly robots: Robots
+  /** Forgets what robots may, too. */
+  clear(): void
+  close(): Promise<void>
+}
+
+export async function openWorld(): Promise<World> {
+  const database = await freshDatabase()
+  const sites = await openSites()
+  const { sandboxHosts } = sites
+  const egress = createEgress({ sandboxHosts, userAgent: 'AgentHub/0' })
+  let robots = new Robots(egress, systemClock)
+  return {
+    ...sites,
+    database,
+    pool: database.pool,
+    egress,
+    rules: { sandboxHosts },
+    get robots() {
+      return robots
+    },
+    clear() {
+      sites.clear()
+      robots = new Robots(egress, systemClock)
+    },
+    async close() {
+      sites.close()
       await egress.close()
       await database.drop()
     },
@@ -75,7 +102,7 @@ export async function openWorld(): Promise<World> {
 export const forget = ({ database }: World): Promise<unknown> =>
   database.admin.query(
     `TRUNCATE hub.listing_source, hub.listing_change, hub.listing_probe, hub.listing_day,
-       hub.search_document, hub.discovery, hub.payee_day, hub.listing_owner, hub.listing`,
+       hub.search_document, hub.discovery, hub.payee_day, hub.listing_owner, hub.listing CASCADE`,
   )
 
 export const json = (response: ServerResponse, body: unknown, status = 200): void => {

@@ -46,7 +46,6 @@ export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise
     pool,
     log,
     routes: [],
-    openapi: () => ({}),
     call: () => Promise.reject(new Error('nobody calls here')),
     admins: [],
     proxies: 0,

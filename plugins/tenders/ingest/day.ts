@@ -1,0 +1,157 @@
+import type { Clock, Host } from 'agenthub/plugin'
+import type { Snapshot, Store } from '../store/types.ts'
+import { IngestFailure, problemOf } from './failure.ts'
+import { membersOf } from './package.ts'
+import type { Day, Progress } from './progress.ts'
+import { renderedOf } from './rendered.ts'
+import { advance, dayQuery, type Listing, START } from './search.ts'
+import type { Settings } from './settings.ts'
+import type { Ted } from './ted.ts'
+
+/** What reading the journal needs. */
+export interface Reading {
+  readonly ted: Ted
+  readonly store: Store
+  readonly progress: Progress
+  readonly clock: Clock
+  readonly settings: Settings
+  readonly log: Host['log']
+}
+
+/** A package that was cut off is asked for once more: what it had is kept. */
+const PACKAGE_TRIES = 2
+
+/**
+ * Reads a publication day as far as it comes: lists what the journal announces, fetches what is not
+ * held, and closes the snapshot when nothing is pending. Each step is committed, so that it goes on
+ * where it ended.
+ * @returns the closed snapshot, or undefined where nothing was published
+ * @throws IngestFailure that says what is missing
+ */
+export async function readDay(reading: Reading, found: Day): Promise<Snapshot | undefined> {
+  const { store, progress, clock } = reading
+  const { day } = found
+  const listing = found.state === 'fetching' ? found : await listDay(reading, found)
+  if (listing.announced === 0) {
+    await progress.keepListing(day, null)
+    await progress.endDay(day, { state: 'silent', at: clock.now() })
+    return undefined
+  }
+  const { announced } = listing
+  const ojs = listing.ojs ?? found.ojs
+  const snapshot = await store.openSnapshot({ day, source: 'live', ojs, announced })
+  await fetchDay(reading, snapshot)
+  const lacking = await progress.lacking(day)
+  const pending = lacking.filter(({ state }) => state === 'pending')
+  if (pending.length > 0) {
+    const [first] = pending
+    throw new IngestFailure(
+      'not_found',
+      `${pending.length} of ${announced} notices are missing; ${first?.number}: ${first?.problem}`,
+    )
+  }
+  const closed = await store.closeSnapshot(snapshot)
+  await progress.endDay(day, { state: 'closed', at: clock.now() })
+  return closed
+}
+
+/** The whole listing of a day, which is begun again when it contradicts itself. */
+async function listDay(reading: Reading, { day, listing, announced }: Day): Promise<Listing> {
+  const { ted, progress, settings } = reading
+  let state = listing ?? START
+  for (let restarts = 0; ; ) {
+    try {
+      while (!state.complete) {
+        const page = await ted.search(dayQuery(day), state.tokens.at(-1))
+        state = advance(state, page, settings.limits.announced)
+        await progress.keepListing(day, state)
+      }
+      if (state.announced === 0 && announced) {
+        throw new IngestFailure('contradiction', `${announced} notices were announced, now none`)
+      }
+      if (state.announced !== 0) await progress.announce(day, state)
+      return state
+    } catch (error) {
+      const isOdd = error instanceof IngestFailure && RESTARTS.has(error.reason)
+      if (!isOdd) throw error
+      state = START
+      await progress.keepListing(day, state)
+      if (restarts++ === settings.restarts) throw error
+      await ted.wait(settings.backoffMs * 2 ** restarts)
+    }
+  }
+}
+
+const RESTARTS: ReadonlySet<string> = new Set(['contradiction', 'bad_page'])
+
+async function fetchDay(reading: Reading, snapshot: Snapshot): Promise<void> {
+  const { store, progress, settings } = reading
+  const { day, ojs } = snapshot
+  const pending = async (): Promise<Set<string>> => {
+    const open = (await progress.lacking(day)).filter(({ state }) => state === 'pending')
+    const numbers = open.map(({ number }) => number)
+    const held = await store.held(numbers)
+    if (held.size > 0) await progress.settle(day, [...held], 'held')
+    return new Set(numbers.filter((number) => !held.has(number)))
+  }
+  for (let tries = 0; ojs !== null && tries < PACKAGE_TRIES; tries++) {
+    const missing = await pending()
+    if (missing.size < settings.packageFrom) break
+    if (await readPackage(reading, snapshot, ojs, missing)) break
+  }
+  for await (const item of renderedOf(reading.ted, await pending(), settings)) {
+    const { number } = item
+    if ('xml' in item) await take(reading, snapshot, { number, xml: item.xml, isLast: true })
+    else await progress.settle(day, [number], 'pending', problemOf(item.failure))
+  }
+}
+
+/** @returns whether it was read to its end */
+async function readPackage(
+  reading: Reading,
+  snapshot: Snapshot,
+  ojs: string,
+  missing: Set<string>,
+): Promise<boolean> {
+  const { ted, settings, log } = reading
+  const { day } = snapshot
+  try {
+    const source = await ted.package(ojs)
+    const wants = (number: string): boolean => missing.has(number)
+    for await (const member of membersOf(source, { day, wants, limits: settings.limits })) {
+      await ted.stay()
+      await take(reading, snapshot, { ...member, isLast: false })
+    }
+    return true
+  } catch (error) {
+    log('tenders: a daily package was not read to its end', { day, problem: problemOf(error) })
+    if (error instanceof IngestFailure && PASSES.has(error.reason)) return false
+    throw error
+  }
+}
+
+/** Failures of a package alone; what it lacks is had one by one. */
+const PASSES: ReadonlySet<string> = new Set(['bad_package', 'no_package', 'unreachable'])
+
+/** Keeps a document. What a package has of it may be damaged; its own address decides. */
+async function take(
+  { store, progress }: Reading,
+  snapshot: Snapshot,
+  {
+    number,
+    xml,
+    isLast,
+  }: {
+    readonly number: string
+    readonly xml: Buffer
+    readonly isLast: boolean
+  },
+): Promise<void> {
+  const { day } = snapshot
+  const accepted = await store.accept({ xml, number, snapshot })
+  if (accepted.outcome !== 'refused') await progress.settle(day, [number], 'held')
+  else {
+    const problem = `${accepted.reason}: ${accepted.detail}`
+    await progress.settle(day, [number], isLast ? 'refused' : 'pending', problem)
+  }
+}

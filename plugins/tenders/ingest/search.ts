@@ -1,0 +1,169 @@
+import energy from '../data/energy-cpv.json' with { type: 'json' }
+import { numberOf } from '../parse/values.ts'
+import { IngestFailure } from './failure.ts'
+
+/** A notice in an answer of the search; only its number is sure to be there. */
+export interface Hit {
+  readonly number: string
+  readonly ojs: string | null
+  readonly version: string | null
+}
+
+export interface Page {
+  readonly hits: readonly Hit[]
+  readonly total: number
+  readonly token: string | null
+}
+
+/** How far the listing of a day has come. Kept after each page. */
+export interface Listing {
+  readonly announced: number | null
+  readonly ojs: string | null
+  readonly numbers: readonly string[]
+  readonly tokens: readonly string[]
+  /** Asked with the last of the tokens, all have come, and the page after them was empty. */
+  readonly complete: boolean
+}
+
+export const START: Listing = {
+  announced: null,
+  ojs: null,
+  numbers: [],
+  tokens: [],
+  complete: false,
+}
+
+const FIELDS = ['publication-number', 'publication-date', 'ojs-number', 'notice-version'] as const
+
+/** The prefixes of all energy CPV codes, to four digits: wide, since relevance is judged here. */
+const PREFIXES = Object.keys(energy.prefixes)
+  .map((prefix) => prefix.slice(0, 4))
+  .filter((prefix, at, all) => all.indexOf(prefix) === at)
+  .filter((prefix, _, all) => !all.some((other) => other !== prefix && prefix.startsWith(other)))
+  .sort()
+
+const ENERGY = PREFIXES.map((prefix) => `classification-cpv=${prefix}*`).join(' OR ')
+
+/**
+ * All energy notices of a publication day. The same text for every page of an iteration: the API
+ * asks for it. Dates are built here, since a day in another order is an empty answer, no error.
+ */
+export const dayQuery = (day: string): string =>
+  `(${ENERGY}) AND publication-date=${day.replaceAll('-', '')} SORT BY publication-date`
+
+/** All versions of a notice, by its UUID. */
+export const noticeQuery = (uuid: string): string => `notice-identifier=${uuid}`
+
+/** The body of a search, `POST /v3/notices/search`. Unknown members are refused there. */
+export const searchBody = (query: string, limit: number, token?: string): string =>
+  JSON.stringify({
+    query,
+    fields: FIELDS,
+    limit,
+    scope: 'ALL',
+    paginationMode: 'ITERATION',
+    ...(token !== undefined && { iterationNextToken: token }),
+  })
+
+/**
+ * Reads an answer of the search API.
+ * @throws IngestFailure `refused_query` with what the API says; `bad_page` for what is none of its
+ * answers, such as a page of HTML
+ */
+export function readPage(status: number, text: string): Page {
+  const answer = objectOf(text)
+  if (!answer) throw bad(`status ${status}, and no JSON object`)
+  if (status !== 200) {
+    throw new IngestFailure('refused_query', `status ${status}: ${messageOf(answer)}`)
+  }
+  const { notices, totalNoticeCount: total, iterationNextToken: token, timedOut } = answer
+  if (timedOut === true) throw contradiction('the search has timed out and is not whole')
+  if (!Array.isArray(notices)) throw bad('no list of notices')
+  if (typeof total !== 'number' || !Number.isSafeInteger(total) || total < 0) {
+    throw bad('no total')
+  }
+  if (token !== null && token !== undefined && typeof token !== 'string') {
+    throw bad('the token is no text')
+  }
+  return { hits: notices.map(hitOf), total, token: token || null }
+}
+
+/**
+ * What a page adds to a listing. Complete are as many notices as were announced; where the API
+ * gives a token with the last of them, the page after it has to be empty.
+ * @throws IngestFailure `contradiction`: begin again
+ */
+export function advance(listing: Listing, page: Page, most: number): Listing {
+  const { announced, numbers, tokens } = listing
+  if (announced !== null && page.total !== announced) {
+    throw contradiction(`the total was ${announced} and is ${page.total}`)
+  }
+  if (page.total > most) throw contradiction(`a day of ${page.total} notices is not believed`)
+  const all = [...numbers, ...page.hits.map(({ number }) => number)]
+  if (new Set(all).size < all.length) throw contradiction('a notice came twice')
+  if (all.length > page.total) throw contradiction(`more than ${page.total} notices came`)
+  const isWhole = all.length === page.total
+  const complete = isWhole && (page.token === null || page.hits.length === 0)
+  if (!complete && page.token === null) {
+    throw contradiction(`${all.length} of ${page.total} notices came, and no token for more`)
+  }
+  if (!isWhole && page.hits.length === 0) {
+    throw contradiction(`after ${all.length} of ${page.total} notices the page was empty`)
+  }
+  if (!complete && page.token !== null && tokens.includes(page.token)) {
+    throw contradiction('a token came twice')
+  }
+  return {
+    announced: page.total,
+    ojs: listing.ojs ?? page.hits.find(({ ojs }) => ojs !== null)?.ojs ?? null,
+    numbers: all,
+    tokens: page.token === null ? tokens : [...tokens, page.token],
+    complete,
+  }
+}
+
+function hitOf(notice: unknown): Hit {
+  const fields = (typeof notice === 'object' && notice) || {}
+  const number = numberOf(textIn(fields, 'publication-number') ?? undefined)
+  if (number === undefined) throw bad('a notice without publication number')
+  return {
+    number,
+    ojs: issueOf(textIn(fields, 'ojs-number')),
+    version: textIn(fields, 'notice-version'),
+  }
+}
+
+/** `157/2026`, also out of `OJ S 157/2026` and `0157/2026`. */
+function issueOf(text: string | null): string | null {
+  const [, issue, year] = /(?:^|\s)0*(\d{1,3})\/(\d{4})$/.exec(text ?? '') ?? []
+  return issue === undefined ? null : `${issue}/${year}`
+}
+
+/** A field's text, or the first of its list; null where there is none. */
+function textIn(fields: object, name: string): string | null {
+  const value: unknown = Object.entries(fields).find(([key]) => key === name)?.[1]
+  const first: unknown = Array.isArray(value) ? value[0] : value
+  if (typeof first === 'number') return String(first)
+  return typeof first === 'string' ? first : null
+}
+
+function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? { ...value } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** `{"message":…,"error":[{"field":…,"message":…}]}`, or an `error` of another form. */
+function messageOf({ message, error }: Readonly<Record<string, unknown>>): string {
+  const details = error === undefined ? '' : ` ${JSON.stringify(error)}`
+  return `${typeof message === 'string' ? message : 'without message'}${details}`.slice(0, 300)
+}
+
+const bad = (detail: string): IngestFailure =>
+  new IngestFailure('bad_page', `not an answer of the search: ${detail}`)
+
+const contradiction = (detail: string): IngestFailure => new IngestFailure('contradiction', detail)

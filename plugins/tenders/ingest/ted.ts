@@ -1,0 +1,176 @@
+import { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Clock, EgressError, type EgressResponse, type Host } from 'agenthub/plugin'
+import { IngestFailure } from './failure.ts'
+import { type Page, readPage, searchBody } from './search.ts'
+import type { Settings } from './settings.ts'
+
+/** A look at a notice. Documents are rendered when they are asked for, and kept for minutes. */
+export type Look =
+  | { readonly state: 'document'; readonly xml: Buffer }
+  | { readonly state: 'rendering' | 'absent' | 'html' }
+
+/** The official journal. One request at a time, with the manners of `Settings`. */
+export interface Ted {
+  /** @throws IngestFailure `contradiction` where a token is not known any more */
+  search(query: string, token?: string): Promise<Page>
+  look(number: string): Promise<Look>
+  /** @param issue as in `157/2026` @throws IngestFailure `no_package` */
+  package(issue: string): Promise<Readable>
+  /** Keeps the claim of the one worker. @throws IngestFailure `displaced` */
+  stay(): Promise<void>
+  /** Waits, unless it is to end. */
+  wait(ms: number): Promise<void>
+}
+
+export interface TedOptions {
+  readonly http: Host['http']
+  readonly clock: Clock
+  readonly settings: Settings
+  /** Who we are, with a contact: the office asks for it. */
+  readonly userAgent: string
+  readonly signal: AbortSignal
+  /** Called before every request: whether we still are the one worker. */
+  readonly stay: () => Promise<void>
+}
+
+type Asking = Pick<Parameters<Host['http']['request']>[0], 'url' | 'method' | 'body'> & {
+  readonly maxBytes: number
+  readonly streams?: boolean
+  /** Answers that are no reason to ask again. */
+  readonly answers: readonly number[]
+}
+
+/** The way to the journal. @throws the reason of `signal` from every method, once it is aborted */
+export function openTed(options: TedOptions): Ted {
+  const { settings, signal, stay } = options
+  const { api, site, limits, pageSize } = settings
+  const send = sender(options)
+  return {
+    async search(query, token) {
+      const { status, body } = await send({
+        url: `${api}/v3/notices/search`,
+        method: 'POST',
+        body: searchBody(query, pageSize, token),
+        maxBytes: limits.page,
+        // What it says of a token that it does not know.
+        answers: token === undefined ? [200, 400] : [200, 400, 500],
+      })
+      if (status === 500) throw new IngestFailure('contradiction', 'the token is not known')
+      return readPage(status, body.toString('utf8'))
+    },
+    async look(number) {
+      const { status, body } = await send({
+        url: `${site}/en/notice/${number}/xml`,
+        method: 'GET',
+        maxBytes: limits.document,
+        answers: [200, 202, 404, 410],
+      })
+      if (status === 404 || status === 410) return { state: 'absent' }
+      if (status === 202 || body.length === 0) return { state: 'rendering' }
+      return isHtml(body) ? { state: 'html' } : { state: 'document', xml: body }
+    },
+    async package(issue) {
+      const [ordinal = '', year = ''] = issue.split('/')
+      const { status, body, stream } = await send({
+        url: `${site}/packages/daily/${year}${ordinal.padStart(5, '0')}`,
+        method: 'GET',
+        // Larger ones, which is all of them, come as a stream.
+        maxBytes: 65_536,
+        streams: true,
+        answers: [200, 404, 410],
+      })
+      if (status === 200) return stream ?? Readable.from([body])
+      throw new IngestFailure('no_package', `status ${status} for issue ${issue}`)
+    },
+    stay,
+    wait: (ms) => delay(ms, undefined, { signal }),
+  }
+}
+
+const isHtml = (body: Buffer): boolean =>
+  /^\ufeff?\s*<(!doctype\s+html|html)\b/i.test(body.subarray(0, 256).toString('utf8'))
+
+/** Sends with a pace, and again after what passes: lost connections, 429, 5xx. */
+function sender({ http, clock, settings, userAgent, signal, stay }: TedOptions) {
+  const { paceMs, retries, backoffMs } = settings
+  let free = 0
+  const turn = async (): Promise<void> => {
+    signal.throwIfAborted()
+    await delay(Math.max(0, free - performance.now()), undefined, { signal })
+    await stay()
+    free = performance.now() + paceMs
+  }
+  return async ({ answers, ...request }: Asking): Promise<EgressResponse> => {
+    for (let tries = 0; ; tries++) {
+      await turn()
+      const answer = await attempt(http, { ...request, signal }, userAgent)
+      signal.throwIfAborted()
+      if (!('reason' in answer) && answers.includes(answer.status)) return answer
+      const said = 'reason' in answer ? answer.reason : `status ${answer.status}`
+      if (tries === retries || ('reason' in answer && answer.final)) {
+        throw new IngestFailure('unreachable', `${said} from ${new URL(request.url).pathname}`)
+      }
+      const asked = 'reason' in answer ? undefined : patienceAsked(answer, clock.now(), settings)
+      const backoff = Math.min(backoffMs * 2 ** tries, 60_000) * (0.5 + Math.random())
+      await delay(Math.max(asked ?? 0, backoff), undefined, { signal })
+    }
+  }
+}
+
+interface Unanswered {
+  readonly reason: string
+  /** It would be the same again. */
+  readonly final: boolean
+}
+
+async function attempt(
+  http: Host['http'],
+  request: Parameters<Host['http']['request']>[0],
+  userAgent: string,
+): Promise<EgressResponse | Unanswered> {
+  const { body } = request
+  const headers = {
+    'user-agent': userAgent,
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  }
+  try {
+    return await http.request({ ...request, headers })
+  } catch (error) {
+    if (!(error instanceof EgressError)) throw error
+    return { reason: error.code, final: FINAL.has(error.code) }
+  }
+}
+
+const FINAL: ReadonlySet<string> = new Set([
+  'validation_failed',
+  'destination_not_allowed',
+  'upstream_too_large',
+  'upstream_redirect',
+])
+
+/**
+ * How long an answer asks us to wait, in ms; undefined where it does not.
+ * @throws IngestFailure `blocked` where that is longer than a run waits, and for a 403, which is
+ * how the journal shuts out who asked too much
+ */
+function patienceAsked(
+  { status, headers }: EgressResponse,
+  now: Date,
+  { patienceMs, quietMs }: Settings,
+): number | undefined {
+  const asked =
+    status === 429 || status === 503 ? retryAfter(headers['retry-after'], now) : undefined
+  if (status !== 403 && (asked === undefined || asked <= patienceMs)) return asked
+  const until = new Date(now.getTime() + Math.min(asked ?? quietMs, 86_400_000))
+  throw new IngestFailure('blocked', `status ${status}; quiet until ${until.toISOString()}`, until)
+}
+
+/** Seconds or a date, in ms from now. */
+function retryAfter(header: string | string[] | undefined, now: Date): number | undefined {
+  const text = Array.isArray(header) ? header[0] : header
+  if (text === undefined) return undefined
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000
+  const at = Date.parse(text)
+  return Number.isNaN(at) ? undefined : Math.max(0, at - now.getTime())
+}

@@ -1,0 +1,41 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { Fault, type FaultCode } from '../../core/errors.ts'
+import { newRequestId } from '../exchange.ts'
+import { problem } from '../problem.ts'
+
+/**
+ * What Node accepts and a careful reader does not: a request that two servers could take for two.
+ * @throws Fault `malformed_request`, `duplicate_header`
+ */
+export function assertWellFormed(request: IncomingMessage): void {
+  if (request.httpVersionMajor < 1) throw new Fault('malformed_request', 'Speak HTTP/1.1.')
+  const hosts = request.headersDistinct['host']?.length ?? 0
+  if (hosts > 1) throw new Fault('duplicate_header', `host came ${hosts} times.`)
+}
+
+const CODES: Readonly<Record<string, FaultCode>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
+}
+
+/** Answers what never became a request, in the form of every other problem, and hangs up. */
+export function refuseBroken(error: Error & { readonly code?: string }, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const fault = new Fault(CODES[error.code ?? ''] ?? 'malformed_request')
+  const requestId = newRequestId()
+  const { status, headers, body } = problem(fault, requestId, '/')
+  const text = JSON.stringify(body)
+  const all = {
+    ...headers,
+    'X-Request-Id': requestId,
+    'Content-Length': String(Buffer.byteLength(text)),
+    Connection: 'close',
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
+  socket.end([`HTTP/1.1 ${status} ${fault.code}`, ...lines, '', text].join('\r\n'))
+}

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib'
+import type { Context, Middleware } from 'koa'
+
+/** Smaller answers gain nothing. */
+const BYTES_MIN = 1_024
+/** Texts; never events, which are read as they come. */
+const COMPRESSIBLE =
+  /^(?:text\/(?!event-stream)|application\/(?:[\w.+-]+\+)?(?:json|xml|javascript)\b|image\/svg)/i
+
+/** The best first, for a client that takes several alike. */
+const CODINGS = {
+  zstd: promisify<Buffer, Buffer>(zstdCompress),
+  br: (bytes: Buffer) =>
+    promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  gzip: promisify<Buffer, Buffer>(gzip),
+} as const
+type Coding = keyof typeof CODINGS
+const NAMES = Object.keys(CODINGS) as Coding[]
+
+/**
+ * Finishes whole answers: those that are alike for everybody get a strong ETag and are answered
+ * 304 to who has them (RFC 9110 §13.1.2), and texts are compressed for who reads that.
+ */
+export const represent: Middleware = async (ctx, next) => {
+  await next()
+  const bytes = bytesOf(ctx.body)
+  if (!bytes) return
+  const coding = codingFor(ctx, bytes.length)
+  if (isShared(ctx) && ctx.status === 200) {
+    const tag = createHash('sha256').update(bytes).digest('base64url').slice(0, 27)
+    ctx.set('ETag', coding === undefined ? `"${tag}"` : `"${tag}-${coding}"`)
+    if (has(ctx.get('If-None-Match'), tag)) return notModified(ctx)
+  }
+  if (coding === undefined) return
+  ctx.body = await CODINGS[coding](bytes)
+  ctx.set('Content-Encoding', coding)
+}
+
+/** Notes that the answer is alike for everybody: other sites may read it, and caches keep it. */
+export function share(ctx: Context): void {
+  ctx.state['shared'] = true
+}
+
+const isShared = (ctx: Context): boolean => ctx.state['shared'] === true
+
+const bytesOf = (body: unknown): Buffer | undefined =>
+  typeof body === 'string'
+    ? Buffer.from(body)
+    : body instanceof Uint8Array
+      ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+      : undefined
+
+/** Each coding is a representation with an ETag of its own; they all say the same. */
+const has = (header: string, tag: string): boolean =>
+  header.split(',').some((one) => {
+    const text = one.trim().replace(/^W\//, '')
+    return text === '*' || NAMES.some((name) => text === `"${tag}-${name}"`) || text === `"${tag}"`
+  })
+
+function notModified(ctx: Context): void {
+  ctx.body = null
+  ctx.status = 304
+}
+
+function codingFor(ctx: Context, length: number): Coding | undefined {
+  const type = String(ctx.response.get('Content-Type'))
+  if (length < BYTES_MIN || !COMPRESSIBLE.test(type)) return undefined
+  if (ctx.response.get('Content-Encoding') || ctx.status === 206) return undefined
+  if (/\bno-transform\b/i.test(ctx.response.get('Cache-Control'))) return undefined
+  ctx.vary('Accept-Encoding')
+  return preferred(ctx.get('Accept-Encoding'))
+}
+
+/** What a client likes best (RFC 9110 §12.5.3); undefined: the answer as it is. */
+export function preferred(header: string): Coding | undefined {
+  const weights = new Map<string, number>()
+  for (const item of header.split(',')) {
+    const [, name, q = '1'] =
+      /^\s*([\w*-]+)\s*(?:;\s*q=([01](?:\.\d{0,3})?))?\s*$/i.exec(item) ?? []
+    if (name !== undefined) weights.set(name.toLowerCase(), Number(q))
+  }
+  const weigh = (name: string): number => weights.get(name) ?? weights.get('*') ?? 0
+  const [best] = NAMES.filter((name) => weigh(name) > 0).toSorted((a, b) => weigh(b) - weigh(a))
+  const plain = weights.get('identity') ?? 0
+  return best !== undefined && weigh(best) >= plain ? best : undefined
+}

@@ -1,0 +1,170 @@
+import { FAULTS, type FaultCode } from '../../core/errors.ts'
+import { docsPage, type Html, html } from './docs-html.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+interface Media {
+  readonly schema?: Json
+  readonly example?: unknown
+}
+
+interface Operation {
+  readonly operationId: string
+  readonly summary: string
+  readonly tags: readonly string[]
+  readonly security: readonly Json[]
+  readonly deprecated?: boolean
+  readonly parameters?: readonly {
+    readonly name: string
+    readonly in: string
+    readonly required: boolean
+    readonly description?: string
+    readonly schema: Json
+  }[]
+  readonly requestBody?: { readonly content: Readonly<Record<string, Media>> }
+  readonly responses: Readonly<
+    Record<
+      string,
+      {
+        readonly description: string
+        readonly 'x-codes'?: readonly FaultCode[]
+        readonly content?: Readonly<Record<string, Media>>
+      }
+    >
+  >
+  readonly 'x-payment-info'?: { readonly price: Json }
+}
+
+/** What the pages are made of: our own OpenAPI document. */
+export interface ApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+}
+
+interface Named {
+  readonly method: string
+  readonly path: string
+  readonly operation: Operation
+}
+
+const operationsOf = ({ paths }: ApiDocument): readonly Named[] =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      operation,
+    })),
+  )
+
+/** `/docs`: every operation, with what it takes, answers and costs. */
+export function referencePage(document: ApiDocument) {
+  const byTag = new Map<string, Named[]>()
+  for (const named of operationsOf(document)) {
+    const [tag = 'hub'] = named.operation.tags
+    byTag.set(tag, [...(byTag.get(tag) ?? []), named])
+  }
+  const groups = [...byTag].toSorted(([a], [b]) => a.localeCompare(b))
+  return docsPage(
+    'API reference',
+    html`<p>Amounts are whole microdollars: 1,000,000 are one dollar. Keys go into
+<code>Authorization: Bearer ahk_…</code>, or <code>X-API-Key</code>.
+Every failure is a problem (RFC 9457) that says what was charged:
+see <a href="/docs/problems">the table</a>.</p>
+<nav aria-label="Operations"><ul>${groups.map(
+      ([tag, all]) => html`<li><a href="#tag-${tag}">${tag}</a> (${all.length})</li>`,
+    )}</ul></nav>${groups.map(
+      ([tag, all]) =>
+        html`<section id="tag-${tag}"><h2>${tag}</h2>${all.map(operationOf)}</section>`,
+    )}`,
+  )
+}
+
+const operationOf = ({ method, path, operation }: Named): Html => {
+  const { operationId, summary, security, parameters = [], requestBody, responses } = operation
+  const price = operation['x-payment-info']?.price
+  return html`<article id="${operationId}"><h3><code>${method} ${path}</code></h3>
+<p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : undefined}${summary}</p>
+<p>${security.length === 0 ? 'Open to all.' : `Takes ${security.map(schemeOf).join(' or ')}.`}${
+    price ? ` Price in USD: ${priceOf(price)}.` : undefined
+  }</p>${
+    parameters.length === 0
+      ? undefined
+      : html`<table><caption>Parameters</caption><tr><th>Name<th>In<th>Meaning</tr>${parameters.map(
+          (one) =>
+            html`<tr><td><code>${one.name}</code>${one.required ? ' (required)' : undefined}<td>${
+              one.in
+            }<td>${one.description ?? String(one.schema['type'] ?? '')}</tr>`,
+        )}</table>`
+  }${Object.entries(requestBody?.content ?? {}).map(([type, media]) => mediaOf('Body', type, media))}
+<table><caption>Answers</caption>${Object.entries(responses).map(
+    ([status, { description, 'x-codes': codes }]) =>
+      html`<tr><th scope="row">${status}<td>${
+        codes ? codes.map((code, i) => html`${i > 0 ? ', ' : ''}${linkTo(code)}`) : description
+      }</tr>`,
+  )}</table>${Object.entries(responses).flatMap(([status, { content = {} }]) =>
+    status < '300'
+      ? Object.entries(content).map(([type, media]) => mediaOf(`Answer ${status}`, type, media))
+      : [],
+  )}</article>`
+}
+
+const mediaOf = (what: string, type: string, { schema, example }: Media): Html =>
+  html`<details><summary>${what}: <code>${type}</code></summary>${
+    example === undefined
+      ? undefined
+      : html`<p>Example</p><pre tabindex="0"><code>${written(example)}</code></pre>`
+  }<pre tabindex="0"><code>${written(schema ?? {})}</code></pre></details>`
+
+const written = (value: unknown): string => JSON.stringify(value, null, 2)
+
+const schemeOf = (scheme: Json): string => {
+  const [name] = Object.keys(scheme)
+  return name === undefined ? 'a payment' : name === 'session' ? 'a session' : 'a key'
+}
+
+const priceOf = ({ mode, amount, min, max }: Json): string =>
+  mode === 'fixed' ? String(amount) : `${String(min)} to ${String(max)}`
+
+const linkTo = (code: FaultCode): Html =>
+  html`<a href="/docs/problems/${code}"><code>${code}</code></a>`
+
+/** `/docs/problems`: every way in which a request can fail. */
+export const problemsPage = () =>
+  docsPage(
+    'Problems',
+    html`<p>Every failure has one of these codes, and says in <code>charged_microdollars</code>
+what it cost: nothing, unless a seller outside took the money.</p>
+<table><tr><th>Code<th>Status<th>Meaning<th>What to do</tr>${(
+      Object.keys(FAULTS) as FaultCode[]
+    ).map((code) => {
+      const [status, title, advice] = FAULTS[code]
+      return html`<tr><td>${linkTo(code)}<td>${status}<td>${title}<td>${advice}</tr>`
+    })}</table>`,
+  )
+
+/** `/docs/problems/{code}`, which the `type` of a problem names; undefined: there is none. */
+export function problemPage(code: string, document: ApiDocument) {
+  if (!Object.hasOwn(FAULTS, code)) return undefined
+  const known = code as FaultCode
+  const [status, title, advice] = FAULTS[known]
+  const retryable = FAULTS[known].length > 3
+  const meets = operationsOf(document).filter(({ operation }) =>
+    Object.values(operation.responses).some((one) => one['x-codes']?.includes(known)),
+  )
+  return docsPage(
+    title,
+    html`<p>Code <code>${code}</code>, status ${status}.</p><p><strong>What to do:</strong>
+${advice}</p><p>${
+      retryable
+        ? 'The same request may succeed later.'
+        : 'The same request, unchanged, will fail again.'
+    }</p>${
+      meets.length === 0
+        ? undefined
+        : html`<h2>Where it occurs</h2><ul>${meets.map(
+            ({ method, path, operation }) =>
+              html`<li><a href="/docs#${operation.operationId}"><code>${method} ${path}</code></a>
+</li>`,
+          )}</ul>`
+    }`,
+  )
+}

@@ -1,0 +1,92 @@
+import { maxPrice, type Offering } from '../../core/catalog/services.ts'
+import { EXTERNAL_SELLERS } from '../../core/ledger/postings.ts'
+import { decimal, type Micros } from '../../core/money.ts'
+import { exampleOf } from '../../core/testing/example.ts'
+import { DRY_RUN_TYPE } from '../proxy/foresee.ts'
+import { BOUGHT, SOLD } from './openapi-faults.ts'
+import {
+  BY_CREDITS,
+  BY_X402,
+  jsonBody,
+  nameOf,
+  parametersOf,
+  problems,
+  range,
+} from './openapi-parts.ts'
+
+const text = { type: 'string' } as const
+const header = (name: string, description: string, schema: object = text) => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema,
+})
+
+/** What every call may bring along. */
+const CALL_PARAMETERS = [
+  header('Idempotency-Key', 'Your name for the request: it is charged once.'),
+  header('X-Max-Price', 'Microdollars; a dearer call is refused.', {
+    type: 'string',
+    pattern: '^[0-9]{1,15}$',
+  }),
+  header('X-Quote-Id', 'The quote_id of POST /v1/quotes: its price counts.', {
+    type: 'string',
+    format: 'uuid',
+  }),
+  header('X-Dry-Run', 'true: only tell what it would come to. ?dry_run does the same.', {
+    type: 'string',
+    enum: ['true', 'false'],
+  }),
+  header('PAYMENT-SIGNATURE', 'An x402 payment of the offer of a 402.'),
+] as const
+
+const told = (description: string, schema: object = text) => ({ description, schema })
+
+const CALL_HEADERS = {
+  'X-Call-Id': told('Of the call: GET /v1/calls/{id}.'),
+  'X-Charged-Microdollars': told('What it cost.', { type: 'integer' }),
+  'X-Balance-Microdollars': told('Credits that are left, of a caller with a key.', {
+    type: 'integer',
+  }),
+  'X-Payment-Source': told('Who paid.', { enum: ['free', 'credits', 'x402', 'none'] }),
+  'X-Receipt': told('JWS of what was asked, answered and charged; keys at /.well-known/jwks.json.'),
+} as const
+
+/** An endpoint that is sold. */
+export function paidOperation(offering: Offering): Record<string, unknown> {
+  const { endpoint, method, path, service } = offering
+  const { deprecated } = service
+  const inQuery = method === 'GET' || method === 'DELETE'
+  const input = endpoint.input.json
+  const max = maxPrice(endpoint)
+  const isFixed = typeof endpoint.price === 'bigint'
+  const outside = offering.payee.code === EXTERNAL_SELLERS
+  return {
+    operationId: nameOf(method, `/${service.slug}${path}`),
+    summary: endpoint.summary,
+    tags: [service.slug],
+    security: outside ? [{ apiKey: [] }] : [{ credits: [] }, {}],
+    ...(deprecated && { deprecated: true }),
+    ...(inQuery
+      ? { parameters: [...parametersOf(input), ...CALL_PARAMETERS] }
+      : { parameters: CALL_PARAMETERS, requestBody: jsonBody(input, exampleOf(input)) }),
+    'x-payment-info': {
+      price: isFixed
+        ? { mode: 'fixed', currency: 'USD', amount: decimal(max) }
+        : range({ min: 0n as Micros, max }),
+      ...(outside ? BY_CREDITS : BY_X402),
+    },
+    responses: {
+      200: {
+        description: 'Charged and delivered; or, asked for a dry run, what it would come to',
+        headers: CALL_HEADERS,
+        content: {
+          'application/json': { schema: endpoint.output?.json ?? {} },
+          [DRY_RUN_TYPE]: { schema: { $ref: '#/components/schemas/DryRun' } },
+        },
+      },
+      ...problems(outside ? BOUGHT : SOLD),
+    },
+  }
+}

@@ -1,0 +1,106 @@
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { expect } from 'chai'
+import { sleep } from '../../core/clock.ts'
+import { drain, listen, PATIENCE } from '../../server/listen.ts'
+import { realSockets } from '../core/egress/world.ts'
+import { useHub } from '../support/suite.ts'
+import { send } from './http.ts'
+
+/** Sends a piece every few milliseconds until the other side has closed; what it said until then. */
+async function drip(port: number, head: string, piece: string): Promise<string> {
+  const socket: Socket = connect(port, '127.0.0.1')
+  let said = ''
+  socket.setEncoding('utf8').on('data', (chunk: string) => (said += chunk))
+  socket.on('error', () => {})
+  const closed = once(socket, 'close')
+  socket.write(head)
+  const timer = setInterval(() => socket.write(piece), 40)
+  await closed
+  clearInterval(timer)
+  return said
+}
+
+describe('callers that take their time', () => {
+  realSockets()
+  let server: Server
+  let port: number
+  let asked = 0
+  before(async () => {
+    server = await listen(
+      async (request, response) => {
+        for await (const _ of request) void _
+        asked++
+        response.end('ok')
+      },
+      { host: '127.0.0.1', port: 0 },
+      { headers: 200, request: 400, check: 50 },
+    )
+    port = (server.address() as AddressInfo).port
+  })
+  after(() => drain(server, { grace: 1 }))
+
+  it('get ten seconds for their headers, thirty for all that they ask', () => {
+    expect(PATIENCE).to.deep.equal({ headers: 10_000, request: 30_000, check: 1_000 })
+  })
+
+  it('A038 to send headers line by line get 408, and others are served meanwhile', async () => {
+    const slow = Array.from({ length: 50 }, () =>
+      drip(port, 'GET / HTTP/1.1\r\nHost: a\r\n', 'X-Line: a\r\n'),
+    )
+    for (let i = 0; i < 20; i++) expect((await send(port, { path: '/' })).status).to.equal(200)
+    for (const said of await Promise.all(slow)) expect(said).to.match(/^HTTP\/1\.1 408 /)
+  })
+
+  it('A039 to send a body byte by byte get 408, and it is never handled', async () => {
+    const before = asked
+    const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n'
+    expect(await drip(port, head, 'x')).to.match(/^HTTP\/1\.1 408 /)
+    expect(asked).to.equal(before)
+  })
+
+  it('with headers of more than 32 KiB, or thousands of them, get 431 or nothing of it', async () => {
+    const long = { path: '/', headers: { 'x-long': 'a'.repeat(33_000) } }
+    expect((await send(port, long)).status).to.equal(431)
+    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`x-${i}`, 'a']))
+    expect((await send(port, { path: '/', headers: many })).status).to.equal(431)
+    expect((await send(port, { path: '/' })).status).to.equal(200)
+  })
+})
+
+describe('a body that never comes', () => {
+  const hub = useHub({ config: { jobs: false } })
+
+  it('A039 holds no connection to the database, and no money', async () => {
+    const { apiKey, keyId } = await hub().agent()
+    await hub().credit(keyId, 1_000n)
+    const { port } = new URL(hub().url)
+    const head = [
+      'POST /proxy/external HTTP/1.1',
+      'Host: a',
+      `Authorization: Bearer ${apiKey}`,
+      'Content-Type: application/json',
+      'Content-Length: 1000',
+      '',
+      '{"url":',
+    ].join('\r\n')
+    const sockets = Array.from({ length: 30 }, () => {
+      const socket = connect(Number(port), '127.0.0.1', () => socket.write(head))
+      return socket.on('error', () => {})
+    })
+    await sleep(300)
+    const { pool } = hub().hub
+    expect(pool.totalCount - pool.idleCount, 'busy connections').to.equal(0)
+    expect(await hub().balance(keyId)).to.equal(1_000n)
+    for (const socket of sockets) socket.destroy()
+    await sleep(100)
+    const gone = hub()
+      .logged()
+      .split('\n')
+      .filter((line) => line.includes('"status":499'))
+    expect(gone, 'each is told in the log, as gone').to.have.length(30)
+    const { rows } = await hub().hub.pool.query('SELECT FROM ledger.open_hold')
+    expect(rows).to.deep.equal([])
+  })
+})

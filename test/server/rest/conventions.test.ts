@@ -1,0 +1,309 @@
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
+import { expect } from 'chai'
+import { request } from 'undici'
+import { deprecationHeaders } from '../../../core/deprecation.ts'
+import { FAULTS } from '../../../core/errors.ts'
+import { defineService, s, usd } from '../../../core/plugin.ts'
+import { ask, askRaw, type Question } from '../../support/ask.ts'
+import { useHub } from '../../support/suite.ts'
+
+const old = defineService({
+  slug: 'old',
+  name: 'Old',
+  category: 'test',
+  summary: 'Will end.',
+  provider: 'example',
+  deprecated: { since: '2027-01-01', sunset: '2027-06-30', successor: '/proxy/echo' },
+  endpoints: {
+    'POST /say': {
+      summary: 'Says it.',
+      price: usd('0'),
+      input: s.object({}),
+      handle: () => ({ text: 'x'.repeat(5_000) }),
+    },
+  },
+})
+
+const UNPACK = { gzip: gunzipSync, br: brotliDecompressSync, zstd: zstdDecompressSync } as const
+/** Read by everybody, alike. */
+const SHARED = [
+  '/v1/services',
+  '/v1/services/echo',
+  '/v1/external',
+  '/openapi.json',
+  '/.well-known/jwks.json',
+  '/.well-known/x402',
+  '/docs',
+]
+
+describe('answers by HTTP', () => {
+  const hub = useHub({ plugins: [old] })
+  const get = (path: string, question: Question = {}) => ask(hub().url, path, question)
+  /** The bytes as they came. */
+  const raw = async (
+    path: string,
+    headers: Record<string, string>,
+    method: 'GET' | 'HEAD' = 'GET',
+  ) => {
+    const answer = await request(new URL(path, hub().url), { method, headers })
+    const bytes = Buffer.from(await answer.body.arrayBuffer())
+    return { status: answer.statusCode, headers: answer.headers, bytes }
+  }
+
+  for (const path of SHARED) {
+    it(`${path}: is known by a strong ETag, may be cached, and is 304 to who has it`, async () => {
+      const { headers } = await get(path)
+      const tag = String(headers['etag'])
+      expect(tag).to.match(/^"[\w-]+"$/)
+      expect(headers['cache-control']).to.match(/^public, max-age=30/)
+      for (const given of [tag, `"other", ${tag}`, `W/${tag}`, '*']) {
+        const again = await raw(path, { 'if-none-match': given })
+        expect([again.status, again.bytes.length], given).to.deep.equal([304, 0])
+        expect(again.headers['etag']).to.equal(tag)
+      }
+      expect((await raw(path, { 'if-none-match': '"other"' })).status).to.equal(200)
+    })
+
+    it(`${path}: may be read by pages of any site, which send no cookies`, async () => {
+      const { headers } = await get(path, { headers: { origin: 'https://elsewhere.example' } })
+      expect(headers['access-control-allow-origin']).to.equal('*')
+      expect(headers).not.to.have.property('access-control-allow-credentials')
+    })
+
+    it(`${path}: HEAD answers as GET, without the body`, async () => {
+      const head = await raw(path, {}, 'HEAD')
+      const { headers, status } = await raw(path, {})
+      expect([head.status, head.bytes.length]).to.deep.equal([status, 0])
+      expect(head.headers['content-length']).to.equal(headers['content-length'])
+      expect(head.headers['etag']).to.equal(headers['etag'])
+    })
+  }
+
+  for (const [coding, unpack] of Object.entries(UNPACK)) {
+    it(`are compressed by ${coding} for who reads that, and say so`, async () => {
+      const plain = await raw('/openapi.json', {})
+      const { headers, bytes } = await raw('/openapi.json', { 'accept-encoding': coding })
+      expect(headers).to.include({ 'content-encoding': coding })
+      expect(headers['vary']).to.match(/accept-encoding/i)
+      expect(unpack(bytes).equals(plain.bytes)).to.equal(true)
+      expect(headers['etag'], 'another representation').not.to.equal(plain.headers['etag'])
+      const again = await raw('/openapi.json', {
+        'accept-encoding': coding,
+        'if-none-match': String(headers['etag']),
+      })
+      expect(again.status).to.equal(304)
+    })
+  }
+
+  it('are not compressed where it is not wanted, or gains nothing', async () => {
+    for (const given of ['identity', 'br;q=0, gzip;q=0', 'deflate', '']) {
+      const { headers } = await raw('/openapi.json', { 'accept-encoding': given })
+      expect(headers, given).not.to.have.property('content-encoding')
+    }
+    const { headers } = await raw('/health', { 'accept-encoding': 'gzip' })
+    expect(headers).not.to.have.property('content-encoding')
+    const best = await raw('/openapi.json', { 'accept-encoding': 'gzip;q=0.5, br;q=0.9, zstd;q=0' })
+    expect(best.headers['content-encoding']).to.equal('br')
+  })
+
+  it('of calls are compressed too, and their receipt is of the text', async () => {
+    const { headers, bytes } = await (async () => {
+      const answer = await request(new URL('/proxy/old/say', hub().url), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'accept-encoding': 'gzip' },
+        body: '{}',
+      })
+      return { headers: answer.headers, bytes: Buffer.from(await answer.body.arrayBuffer()) }
+    })()
+    expect(headers['content-encoding']).to.equal('gzip')
+    expect(JSON.parse(gunzipSync(bytes).toString())).to.have.property('text')
+    expect(headers).to.have.property('x-receipt')
+  })
+
+  it('tell that a service will end, and what comes after it', async () => {
+    const { headers } = await get('/proxy/old/say', { body: {} })
+    expect(headers).to.include({
+      deprecation: '@1798761600',
+      sunset: 'Wed, 30 Jun 2027 23:59:59 GMT',
+      link: '</proxy/echo>; rel="successor-version"',
+    })
+    expect(deprecationHeaders(undefined)).to.deep.equal({})
+  })
+
+  describe('of a browser’s question before its request', () => {
+    const preflight = (path: string) =>
+      raw2(path, {
+        origin: 'https://elsewhere.example',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization,payment-signature',
+      })
+    const raw2 = async (path: string, headers: Record<string, string>) => {
+      const answer = await request(new URL(path, hub().url), { method: 'OPTIONS', headers })
+      await answer.body.dump()
+      return { status: answer.statusCode, headers: answer.headers }
+    }
+
+    it('let a page call through the proxy, with its key or its payment, and read what it cost', async () => {
+      const { status, headers } = await preflight('/proxy/echo/say')
+      expect(status).to.equal(204)
+      expect(headers['access-control-allow-origin']).to.equal('*')
+      expect(headers['access-control-allow-headers']).to.match(/PAYMENT-SIGNATURE/)
+      const { headers: told } = await get('/proxy/echo/say', { method: 'POST' })
+      expect(told['access-control-allow-origin'], 'also with the 402').to.equal('*')
+      expect(told['access-control-expose-headers']).to.match(/PAYMENT-REQUIRED.*X-Receipt/)
+    })
+
+    it('keep pages of other sites away from all that a session or a key manages', async () => {
+      for (const path of ['/v1/keys', '/v1/wallet/balance', '/v1/credits/purchase', '/mcp']) {
+        const { headers } = await preflight(path)
+        expect(headers, path).not.to.have.property('access-control-allow-origin')
+      }
+    })
+
+    it('name the methods of a resource', async () => {
+      const { status, headers } = await preflight('/v1/credits/balance')
+      expect(status).to.equal(204)
+      expect(headers['allow']).to.equal('HEAD, GET, OPTIONS')
+    })
+  })
+
+  describe('to who shows a key', () => {
+    it('count the rate also where they are errors', async () => {
+      const { apiKey } = await hub().agent()
+      for (const [path, body] of [
+        ['/v1/search', { limit: 0 }],
+        ['/proxy/echo/say', {}],
+        ['/proxy/nowhere/say', {}],
+      ] as const) {
+        const { status, headers } = await get(path, { key: apiKey, body })
+        expect(status, path).to.be.within(400, 499)
+        expect(headers['ratelimit'], path).to.match(/^"free";r=\d+;t=\d+$/)
+      }
+    })
+
+    it('take it as X-API-Key too, but not both ways at once', async () => {
+      const { apiKey } = await hub().agent()
+      const headers = { 'x-api-key': apiKey }
+      expect((await get('/v1/credits/balance', { headers })).status).to.equal(200)
+      const { status, body } = await get('/v1/credits/balance', { headers, key: apiKey })
+      expect([status, body['code']]).to.deep.equal([400, 'duplicate_header'])
+    })
+  })
+
+  it('echo the trace that they belong to', async () => {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    expect((await get('/health', { headers: { traceparent } })).headers).to.include({ traceparent })
+    const { headers } = await get('/health', { headers: { traceparent: 'nonsense' } })
+    expect(headers).not.to.have.property('traceparent')
+  })
+
+  const BROKEN: Readonly<Record<string, readonly [status: number, code: string, string[]]>> = {
+    'no version': [400, 'malformed_request', ['GET /v1/services']],
+    'two hosts': [400, 'duplicate_header', ['GET /v1/services HTTP/1.1', 'Host: other.test']],
+    'length and chunks': [
+      400,
+      'malformed_request',
+      [
+        'POST /v1/search HTTP/1.1',
+        'Content-Length: 6',
+        'Transfer-Encoding: chunked',
+        '',
+        '0',
+        '',
+        'G',
+      ],
+    ],
+    'a chunk of 0x1': [
+      400,
+      'malformed_request',
+      ['POST /v1/search HTTP/1.1', 'Transfer-Encoding: chunked', '', '0x1', 'x', '0', ''],
+    ],
+    'a folded header': [400, 'malformed_request', ['GET /v1/services HTTP/1.1', 'X: a', ' b']],
+    'headers without end': [
+      431,
+      'headers_too_large',
+      ['GET / HTTP/1.1', `X: ${'x'.repeat(40_000)}`],
+    ],
+  }
+  for (const [what, [status, code, lines]] of Object.entries(BROKEN)) {
+    it(`are problems too where a request is none: ${what}`, async () => {
+      const text = await askRaw(hub().url, lines)
+      expect(text).to.match(new RegExp(`^HTTP/1\\.1 ${status} `))
+      expect(text).to.match(/content-type: application\/problem\+json/i)
+      expect(text).to.include(`"code":"${code}"`).and.to.include('"charged_microdollars":0')
+    })
+  }
+})
+
+describe('documents', () => {
+  const hub = useHub()
+  const get = (path: string) => ask(hub().url, path)
+
+  it('have one table of errors: the code’s, OpenAPI’s and the pages’', async () => {
+    const { body: openapi } = await get('/openapi.json')
+    const told = new Map<string, Set<string>>()
+    for (const methods of Object.values(openapi['paths'] as object)) {
+      for (const { responses } of Object.values(methods as object)) {
+        for (const [status, one] of Object.entries(responses as object)) {
+          for (const code of one['x-codes'] ?? []) {
+            told.set(code, (told.get(code) ?? new Set()).add(status))
+          }
+        }
+      }
+    }
+    const missing = Object.keys(FAULTS).filter((code) => !told.has(code))
+    expect(missing, 'in /openapi.json').to.deep.equal([])
+    for (const [code, [status, title, advice]] of Object.entries(FAULTS)) {
+      expect([...(told.get(code) ?? [])], `${code} in /openapi.json`).to.deep.equal([
+        String(status),
+      ])
+      const page = await get(`/docs/problems/${code}`)
+      expect(page.status, code).to.equal(200)
+      const plain = page.text.replaceAll(/&#(\d+);/g, (_, n) => String.fromCharCode(Number(n)))
+      expect(plain, code).to.include(title).and.to.include(advice.split('\n')[0])
+    }
+    expect([...told.keys()].filter((code) => !(code in FAULTS))).to.deep.equal([])
+  }).timeout(20_000)
+
+  it('are where the type of a problem says', async () => {
+    const { body } = await get('/v1/services/nowhere')
+    const { status, headers } = await get(String(body['type']))
+    expect(status).to.equal(200)
+    expect(headers['content-type']).to.match(/^text\/html/)
+    expect((await get('/docs/problems/none')).status).to.equal(404)
+    expect((await get('/docs/problems/constructor')).status).to.equal(404)
+  })
+
+  it('run no script and fetch nothing from anywhere', async () => {
+    for (const path of ['/docs', '/docs/problems', '/docs/problems/rate_limited']) {
+      const { text, headers } = await get(path)
+      expect(headers['content-security-policy']).to.match(/^default-src 'none'; style-src 'sha256-/)
+      expect(text).not.to.match(/<script|<link|<img|\son\w+=|https?:\/\/(?!127)[^<"]*\.(js|css)/)
+      expect(text)
+        .to.match(/<html lang="en">/)
+        .and.to.include('Skip to the content')
+    }
+  })
+
+  it('tell agents and crawlers where everything is', async () => {
+    expect((await get('/llms.txt')).text)
+      .to.match(/^# AgentHub\n/)
+      .and.to.include('/proxy/analysis')
+    expect((await get('/.well-known/agents.md')).text).to.include('/v1/register/challenge')
+    const { body: x402 } = await get('/.well-known/x402')
+    expect(x402['version']).to.equal(1)
+    const resources = x402['resources'] as string[]
+    expect(resources).to.include(`${hub().url}/proxy/echo/say`)
+    for (const url of resources.slice(0, 3)) {
+      expect((await ask(url, '', { method: 'POST' })).status, url).to.equal(402)
+    }
+    const catalog = await get('/.well-known/api-catalog')
+    expect(catalog.headers['content-type']).to.equal('application/linkset+json')
+    const links = (catalog.body['linkset'] as Record<string, { href: string }[]>[])[1]!
+    for (const name of ['service-desc', 'service-doc', 'status']) {
+      expect((await ask(links[name]![0]!.href, '')).status, name).to.equal(200)
+    }
+    const { body: card } = await get('/.well-known/agent-card.json')
+    expect((card['skills'] as { id: string }[]).map(({ id }) => id)).to.include('analysis')
+  })
+})

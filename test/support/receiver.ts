@@ -1,0 +1,64 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { sleep } from '../../core/clock.ts'
+
+export interface Notice {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly at: number
+}
+
+/** Answers one request, in whatever way the test wants. */
+export type Answering = (response: ServerResponse, request: IncomingMessage) => unknown
+
+/** A receiver of webhooks: a real server on loopback, which keeps what it gets. */
+export interface Receiver {
+  readonly port: number
+  readonly notices: Notice[]
+  answer(path: string, answering: Answering): void
+  /** What came to a path, once there are so many. */
+  next(path: string, count?: number): Promise<readonly Notice[]>
+  close(): Promise<void>
+}
+
+const WAIT_MS = 20_000
+
+export async function openReceiver(): Promise<Receiver> {
+  const notices: Notice[] = []
+  const answers = new Map<string, Answering>()
+  const server = createServer((request, response) => {
+    const pieces: Buffer[] = []
+    request.on('data', (piece: Buffer) => pieces.push(piece))
+    request.on('end', () => {
+      const { url: path = '', headers } = request
+      const body = Buffer.concat(pieces).toString('utf8')
+      notices.push({ path, headers: headers as Notice['headers'], body, at: notices.length })
+      const answering = answers.get(path) ?? ((out) => out.writeHead(204).end())
+      answering(response, request)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    notices,
+    answer(path, answering) {
+      answers.set(path, answering)
+    },
+    async next(path, count = 1) {
+      for (let waited = 0; waited < WAIT_MS; waited += 20) {
+        const mine = notices.filter((notice) => notice.path === path)
+        if (mine.length >= count) return mine
+        await sleep(20)
+      }
+      throw new Error(`${count} notices did not come to ${path}`)
+    },
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
