@@ -23,8 +23,8 @@ export function assertAdmitted(ctx: Context, { origins, allowed }: Admission): v
     throw new Fault('origin_not_allowed', 'Pages of this origin may not use the MCP endpoint.')
   }
   if (!LOOPBACK_ADDRESS.test(ctx.req.socket.localAddress ?? '')) return
-  const own = origins().map((each) => new URL(each).host)
-  if (host !== undefined && !isLoopback(`http://${host}`) && !own.includes(host)) {
+  if (host === undefined || LOOPBACK.test(host.replace(/:\d+$/, ''))) return
+  if (!origins().some((each) => new URL(each).host === host)) {
     throw new Fault('origin_not_allowed', `This hub is not called ${host}.`)
   }
 }

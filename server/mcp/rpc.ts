@@ -86,9 +86,7 @@ function server(methods: Readonly<Record<string, Method>>): Receive {
     return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }
   }
   return async ({ id, method, params }, context) => {
-    // The library looks names up in an object that has the names of every object too.
-    const name = Object.hasOwn(methods, method) ? method : ''
-    return (await rpc.receive({ jsonrpc: '2.0', id, method: name, params }, context))!
+    return (await rpc.receive({ jsonrpc: '2.0', id, method, params }, context))!
   }
 }
 
