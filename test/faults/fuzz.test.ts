@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto'
 import { expect } from 'chai'
-import { fuzzHub } from '../fuzz/hub.ts'
+import { FUZZED, fuzzHub } from '../fuzz/hub.ts'
 import { useHub } from '../support/suite.ts'
 
 const SECONDS = 180
 
 describe('every route, for minutes', () => {
-  const hub = useHub({ config: { proxies: 1 } })
+  const hub = useHub(FUZZED)
 
   it('answers nothing that its document does not have, whatever it is sent', async function () {
     this.timeout((SECONDS + 120) * 1_000)

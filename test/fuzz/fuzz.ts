@@ -8,7 +8,7 @@ export interface FuzzOptions {
   readonly document: Document
   /** Keys to call with, each for a while. */
   readonly keys: readonly string[]
-  /** Values for members of paths, some of which exist. */
+  /** Names for members of paths; those that answers tell are added. */
   readonly known: readonly string[]
   /** Operations, as `GET /path`, that are left out. */
   readonly skip?: RegExp
@@ -24,7 +24,8 @@ export interface Findings {
 }
 
 interface Trial {
-  readonly path: string
+  /** For each member of the path: a text, or the number of one that is known. */
+  readonly members: readonly (string | number)[]
   readonly query: Readonly<Record<string, string>>
   readonly body: unknown
   readonly key: string | undefined
@@ -45,6 +46,7 @@ export async function fuzz(options: FuzzOptions): Promise<Findings> {
     .filter(({ method, path }) => !skip?.test(`${method.toUpperCase()} ${path}`))
   const faults: string[] = []
   let requests = 0
+  const known = new Known(options.known)
   const each = (milliseconds * AT_ONCE) / all.length
   const waiting = [...all]
   const work = async (): Promise<void> => {
@@ -52,11 +54,12 @@ export async function fuzz(options: FuzzOptions): Promise<Findings> {
       const { method, path, operation } = next
       const send = async (trial: Trial): Promise<void> => {
         requests++
-        const answered = await ask(options.url, method, trial)
+        const answered = await ask(options.url, method, path, trial, known)
+        if (answered.status < 300) known.learn(answered.text)
         const fault = judge.fault(operation, trial, answered)
         if (fault) throw new Error(fault)
       }
-      const property = fc.asyncProperty(trialOf(path, operation, options), send)
+      const property = fc.asyncProperty(trialOf(path, operation, options.keys), send)
       const limits = { interruptAfterTimeLimit: each, markInterruptAsFailure: false }
       const result = await fc.check(property, { seed, numRuns: 10_000, ...limits })
       if (!result.failed || !result.counterexample) continue
@@ -71,18 +74,18 @@ export async function fuzz(options: FuzzOptions): Promise<Findings> {
 
 const NETWORKS = 60_000
 
-function trialOf(path: string, operation: Operation, { keys, known }: FuzzOptions) {
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
-  const member = fc.oneof(fc.constantFrom(...known), fc.string({ minLength: 1, maxLength: 40 }))
+function trialOf(path: string, operation: Operation, keys: readonly string[]) {
+  const member = fc.oneof(
+    { weight: 4, arbitrary: fc.nat({ max: KNOWN_MAX }) },
+    { weight: 1, arbitrary: fc.string({ minLength: 1, maxLength: 40 }) },
+  )
   const query = (operation.parameters ?? []).filter((one) => one.in === 'query')
   const [media] = Object.values(operation.requestBody?.content ?? {})
   return fc.record<Trial>({
-    path: fc
-      .tuple(...inPath.map(() => member))
-      .map((values) => inPath.reduce((text, name, i) => replaced(text, name, values[i]!), path)),
-    query: fc.record(Object.fromEntries(query.map(({ name, schema }) => [name, textOf(schema)])), {
-      requiredKeys: query.filter(({ required }) => required).map(({ name }) => name),
-    }),
+    members: fc.tuple(...namesOf(path).map(() => member)),
+    query: fc
+      .record(Object.fromEntries(query.map(({ name, schema }) => [name, seldom(textOf(schema))])))
+      .map((all) => JSON.parse(JSON.stringify(all)) as Record<string, string>),
     body: media ? tried(media.schema) : fc.constant(undefined),
     key: fc.oneof(
       { weight: 6, arbitrary: fc.constantFrom(...keys) },
@@ -92,14 +95,47 @@ function trialOf(path: string, operation: Operation, { keys, known }: FuzzOption
   })
 }
 
-const replaced = (text: string, name: string, value: string): string =>
-  text.replace(`{${name}}`, () => encodeURIComponent(value.toWellFormed()))
+const namesOf = (path: string) => [...path.matchAll(/\{\w+\}/g)].map(([name]) => name)
+
+/** Most requests leave most of it out. */
+const seldom = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value })
+
+const KNOWN_MAX = 60
+
+/** Names of what exists, from the answers that were seen. */
+class Known {
+  readonly #names: string[]
+  readonly #first: number
+  #next = 0
+
+  constructor(names: readonly string[]) {
+    this.#names = [...names]
+    this.#first = names.length
+  }
+
+  learn(text: string): void {
+    for (const [, name = ''] of text.matchAll(/"(?:\w+_)?(?:id|slug)":"([\w:.-]{2,60})"/g)) {
+      if (!this.#names.includes(name)) this.#names[this.#first + (this.#next++ % KNOWN_MAX)] = name
+    }
+  }
+
+  name(member: string | number): string {
+    return typeof member === 'string' ? member : this.#names[member % this.#names.length]!
+  }
+}
 
 const textOf = (schema: Schema): fc.Arbitrary<string> =>
   tried(schema).map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
 
-async function ask(url: string, method: string, { path, query, body, key, network }: Trial) {
-  const asked = new URL(path, url)
+async function ask(url: string, method: string, path: string, trial: Trial, known: Known) {
+  const { members, query, body, key, network } = trial
+  const place = namesOf(path).reduce(
+    (text, name, i) =>
+      text.replace(name, () => encodeURIComponent(known.name(members[i]!).toWellFormed())),
+    path,
+  )
+  const asked = new URL(place, url)
   for (const [name, value] of Object.entries(query)) asked.searchParams.set(name, value)
   const answer = await request(asked, {
     method: method.toUpperCase() as 'GET',

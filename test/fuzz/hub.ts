@@ -1,3 +1,5 @@
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { HubClient } from '../../core/client/index.ts'
 import { usd } from '../../core/money.ts'
 import { ask } from '../support/ask.ts'
 import type { TestHub } from '../support/hub.ts'
@@ -5,11 +7,16 @@ import { type Findings, fuzz } from './fuzz.ts'
 import type { Document } from './judge.ts'
 
 const KEYS = 12
+const ADMIN = privateKeyToAccount(generatePrivateKey())
+/** Callers come from many networks, and one of them is an administrator. */
+export const FUZZED = { config: { proxies: 1, admins: [ADMIN.address.toLowerCase()] } } as const
 /** What another protocol describes, what asks the chain, and what a reader of pages would open. */
 const SKIP = /^POST \/mcp$|\/faucet/
 
 /** The fuzzer against a whole hub, which believes its callers' addresses. */
 export async function fuzzHub(hub: TestHub, seed: number, seconds: number): Promise<Findings> {
+  const wallet = { account: ADMIN, sandbox: true }
+  const admin = await new HubClient({ baseUrl: hub.url, wallet }).register()
   const agents = await Promise.all(Array.from({ length: KEYS }, () => hub.agent()))
   await Promise.all(agents.map(({ keyId }) => hub.credit(keyId, usd('50'))))
   const [{ apiKey }] = agents as [(typeof agents)[0]]
@@ -19,7 +26,7 @@ export async function fuzzHub(hub: TestHub, seed: number, seconds: number): Prom
   return fuzz({
     url: hub.url,
     document: body as unknown as Document,
-    keys: agents.map((agent) => agent.apiKey),
+    keys: [admin.apiKey, admin.apiKey, ...agents.map((agent) => agent.apiKey)],
     known: [
       'echo',
       'analysis',

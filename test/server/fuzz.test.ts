@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type Findings, fuzz } from '../fuzz/fuzz.ts'
-import { fuzzHub } from '../fuzz/hub.ts'
+import { FUZZED, fuzzHub } from '../fuzz/hub.ts'
 import type { Document } from '../fuzz/judge.ts'
 import { useHub } from '../support/suite.ts'
 import { listen } from './http.ts'
@@ -88,9 +88,9 @@ describe('the fuzzer', () => {
   })
 
   describe('of every route of the hub', () => {
-    const hub = useHub({ config: { proxies: 1 } })
+    const hub = useHub(FUZZED)
 
-    it('finds no 5xx, no undocumented status, no answer beside its schema, no bad input taken', async function () {
+    it('finds no 5xx, nothing undocumented, no answer beside its schema', async function () {
       this.timeout(120_000)
       const { faults, requests }: Findings = await fuzzHub(hub(), SEED, 20)
       expect(faults.join('\n')).to.equal('')
