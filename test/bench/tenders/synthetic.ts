@@ -76,7 +76,7 @@ const FILL = `
   WITH made AS (
     SELECT n, '9' || lpad(n::text, 6, '0') || '-2026' AS number,
       ($6::timestamptz + (n * 7919 % ($7 * 24)) * interval '1 hour') AS at,
-      ($4::jsonb ->> (n * 31 % 30)) AS country,
+      ($4::jsonb ->> (n * 31 % 30)::integer) AS country,
       ($5::text[])[1 + n * 17 % cardinality($5)] AS code,
       (200 + n * 37 % 800) AS score
     FROM generate_series($1::bigint, $2::bigint) n
