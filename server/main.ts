@@ -8,6 +8,7 @@ import { plugins, privileged } from '../plugins/index.ts'
 import { banner } from './banner.ts'
 import { demo } from './demo/index.ts'
 import { ledgerCommand } from './ledger/index.ts'
+import { listingsCommand } from './listings/index.ts'
 import { paymentsCommand } from './payments/index.ts'
 import { pluginCommand } from './plugin-commands.ts'
 import { FINALITY_BLOCKS } from './real-money.ts'
@@ -25,6 +26,7 @@ const USAGE = `usage: node server/main.ts COMMAND
   demo     play the whole story once, in a sandbox of its own [--json]
   ledger   verify | balances | export | adjust …: for finance, see \`ledger --help\`
   payments status | list | pause | resume: for operators, see \`payments --help\`
+  listings status | discover | probe: for operators, see \`listings --help\`
   SLUG     the commands of a plugin, such as tenders: see \`tenders --help\``
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
@@ -32,6 +34,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
   jobs,
   demo: (args) => demo(parts, args, (text) => void write(text)),
   ledger: (args) => onBooks((connect) => ledgerCommand(connect, args, write, tell)),
+  listings: (args) => onBooks((connect) => listingsCommand(connect, args, write, tell)),
   payments,
 }
 

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { base62 } from '../ids.ts'
 
@@ -21,7 +21,7 @@ export function generateKey(): string {
 }
 
 /** The digest by which a key is found. A key has 256 random bits, so a fast hash is enough. */
-export const hashOf = (key: string): Buffer => createHash('sha256').update(key).digest()
+export const hashOf = (key: string): Buffer => hash('sha256', key, 'buffer')
 
 /** The part of a key that may be shown, to tell it from others. */
 export const prefixOf = (key: string): string => key.slice(0, PREFIX_LENGTH)

@@ -177,8 +177,12 @@ export interface Notice {
   readonly previous: readonly string[]
   /** Words and units of energy that the titles and descriptions hold: for the relevance score. */
   readonly energyWords: readonly string[]
-  /** The notice has amounts of more than one currency. */
+  /** Of all amounts. */
   readonly currencies: readonly string[]
+  /** Where countries cannot be told by buyer: of all of them. */
+  readonly buyerCountries?: readonly string[]
+  /** Known from the search alone: its document could not be had. */
+  readonly partial?: true
 }
 
 /** What of a tender is compared, by business term of eForms. */

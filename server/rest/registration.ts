@@ -76,10 +76,8 @@ export const registrationRoutes = ({
     faults: ['validation_failed', 'rate_limited'],
     handle: async ({ query, ip }) => {
       const { headers } = await limits.address(ip)
-      return {
-        headers,
-        body: showChallenge(await createChallenge(pool, site, query.wallet_address)),
-      }
+      const challenge = await createChallenge(pool, site, query.wallet_address)
+      return { headers, body: showChallenge(challenge) }
     },
   }),
   route({
@@ -88,11 +86,7 @@ export const registrationRoutes = ({
     summary: 'Registers a wallet by its signature and answers an API key at once.',
     auth: 'none',
     unlimited: true,
-    body: z.strictObject({
-      wallet_address: walletAddress,
-      signature,
-      nonce,
-    }),
+    body: z.strictObject({ wallet_address: walletAddress, signature, nonce }),
     answer: { status: 201, schema: Registered },
     faults: [
       'nonce_unknown',
@@ -107,15 +101,8 @@ export const registrationRoutes = ({
       const { headers } = await limits.registration(ip)
       const { wallet_address: wallet, signature, nonce } = body
       const made = await register(pool, ledger, { wallet, signature, nonce }, contracts)
-      return {
-        status: 201,
-        headers,
-        body: {
-          api_key: made.apiKey,
-          key_id: made.keyId,
-          wallet_address: getAddress(wallet),
-        },
-      }
+      const { apiKey: api_key, keyId: key_id } = made
+      return { status: 201, headers, body: { api_key, key_id, wallet_address: getAddress(wallet) } }
     },
   }),
 ]

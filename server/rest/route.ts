@@ -91,6 +91,18 @@ export const managerOf = (request: {
 }): Manager => (request.caller ? [request.caller.keyId] : sessionOf(request).principals)
 
 /**
+ * Whose what a route makes is: the wallet's of a root, or the account's of whoever is signed in
+ * (the first) and of the wallets that are linked to it.
+ * @throws Fault `root_key_required` for a key that another key made
+ */
+export function ownerOf(request: Parameters<typeof managerOf>[0]): Manager {
+  const { caller } = request
+  if (!caller) return sessionOf(request).principals
+  if (caller.limits.length > 0) throw new Fault('root_key_required')
+  return [caller.principal]
+}
+
+/**
  * Checks a body or query against its schema.
  * @throws Fault `validation_failed` with the issues
  */

@@ -2,8 +2,7 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Delivery, listDeliveries } from '../../core/webhooks/webhooks.ts'
 import { page, pageOf, paging, readCursor } from './paging.ts'
-import { type AnyRoute, route } from './route.ts'
-import { ownerOf } from './webhooks.ts'
+import { type AnyRoute, ownerOf, route } from './route.ts'
 
 const Shown = z.object({
   event_id: z.string().meta({ description: 'The header webhook-id of every attempt.' }),

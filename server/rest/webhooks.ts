@@ -5,7 +5,6 @@ import { isPublicAddress } from '../../core/egress/address.ts'
 import { EgressError } from '../../core/egress/errors.ts'
 import { parseTarget, type TargetRules } from '../../core/egress/target.ts'
 import { Fault } from '../../core/errors.ts'
-import type { Manager } from '../../core/identity/children.ts'
 import { EVENTS, type EventType } from '../../core/webhooks/events.ts'
 import type { WebhookSigner } from '../../core/webhooks/sign.ts'
 import {
@@ -17,7 +16,7 @@ import {
   testWebhook,
   type WebhookInfo,
 } from '../../core/webhooks/webhooks.ts'
-import { type AnyRoute, type RestRequest, route, sessionOf } from './route.ts'
+import { type AnyRoute, ownerOf, route } from './route.ts'
 import { deliveryRoutes } from './webhooks-log.ts'
 
 export interface WebhookPorts {
@@ -60,16 +59,6 @@ const WithSecret = z.object({
   secret: z.string().meta({ description: 'Checks signatures (Standard Webhooks). Keep it.' }),
 })
 const Id = z.object({ webhook_id: z.string() })
-
-/** Whom webhooks belong to: the wallet of a root, or whoever is signed in. */
-export function ownerOf(
-  request: Pick<RestRequest<unknown, unknown>, 'caller' | 'session'>,
-): Manager {
-  const { caller } = request
-  if (!caller) return sessionOf(request).principals
-  if (caller.limits.length > 0) throw new Fault('root_key_required')
-  return [caller.principal]
-}
 
 /** Webhooks by the specification "Standard Webhooks": what happens is told, signed, and retried. */
 export const webhookRoutes = (ports: WebhookPorts): readonly AnyRoute[] => [

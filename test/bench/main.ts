@@ -5,7 +5,9 @@ import { auth } from './auth.ts'
 import { discovery } from './discovery.ts'
 import { ledger } from './ledger.ts'
 import { ledgerHistory } from './ledger-history.ts'
+import { mcp } from './mcp.ts'
 import { search } from './search.ts'
+import { tenders } from './tenders.ts'
 import { x402 } from './x402.ts'
 
 export interface Target {
@@ -35,7 +37,9 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<Report>>> = {
   discovery,
   ledger,
   'ledger-history': ledgerHistory,
+  mcp,
   search,
+  tenders,
   x402,
 }
 

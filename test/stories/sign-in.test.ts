@@ -116,7 +116,8 @@ describe('people sign in by mail', () => {
     const { rows } = await hub().database.admin.query<{ dump: string }>(
       `SELECT coalesce(string_agg(t, ' '), '') AS dump FROM (
          SELECT l::text AS t FROM hub.magic_link l UNION ALL SELECT s::text FROM hub.session s
-         UNION ALL SELECT m::text FROM hub.mail m UNION ALL SELECT j.data::text FROM pgboss.job j) d`,
+         UNION ALL SELECT m::text FROM hub.mail m
+         UNION ALL SELECT j.data::text FROM pgboss.job j) d`,
     )
     expect(rows[0]?.dump).to.include(email)
     for (const secret of [token, session]) {
@@ -192,18 +193,19 @@ describe('people sign in by mail', () => {
       const { body } = await person.ask('/v1/keys')
       return (body['data'] as unknown[]).length
     }
-    for (const headers of [
+    const foreign: readonly Record<string, string>[] = [
       { origin: 'https://evil.example' },
       { origin: 'null' },
       { origin: hub().url.replace(/:\d+$/, ':1') },
       { 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-site' },
-    ]) {
-      const { status, body } = await make(headers as Record<string, string>)
+    ]
+    for (const headers of foreign) {
+      const { status, body } = await make(headers)
       expect([status, body['code']], JSON.stringify(headers)).to.deep.equal([403, FOREIGN])
       const link = await ask(hub().url, '/v1/account/confirm', {
         body: { token: 'x'.repeat(43) },
-        headers: headers as Record<string, string>,
+        headers,
       })
       expect(link.body['code'], 'nobody is signed in by another site').to.equal(FOREIGN)
     }

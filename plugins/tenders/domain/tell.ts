@@ -72,9 +72,10 @@ const idOf = (notice: Notice | undefined): string | null =>
   notice?.noticeId ? `${notice.noticeId}-${notice.version ?? '01'}` : null
 
 /** Of all buyers, each once, the first buyer's first. */
-export const countriesOf = ({ buyers }: Notice): string[] => [
-  ...new Set(buyers.flatMap(({ country }) => country ?? [])),
-]
+export const countriesOf = ({ buyers, buyerCountries }: Notice): string[] =>
+  buyerCountries
+    ? [...buyerCountries]
+    : [...new Set(buyers.flatMap(({ country }) => country ?? []))]
 
 /** In the language of the notice, where it has it. */
 export const titleOf = ({

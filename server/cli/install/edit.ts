@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util'
+
 /** A change of a text: `inserted` stands at `offset` instead of `removed`. */
 export interface Edit {
   readonly offset: number
@@ -20,6 +22,12 @@ export interface Editor {
   /** Takes out what is at a path, after the file has been changed by others. @throws CannotEdit */
   take(text: string, path: readonly string[]): Edit | undefined
 }
+
+/** Whether two values say the same; readers differ in the prototypes that they give. */
+export const isSame = (a: unknown, b: unknown): boolean => isDeepStrictEqual(plain(a), plain(b))
+
+const plain = (value: unknown): unknown =>
+  value === undefined ? undefined : JSON.parse(JSON.stringify(value))
 
 export const apply = (text: string, { offset, removed, inserted }: Edit): string =>
   text.slice(0, offset) + inserted + text.slice(offset + removed.length)

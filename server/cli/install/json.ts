@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import {
   findNodeAtLocation,
   getNodeValue,
@@ -6,7 +5,7 @@ import {
   type ParseError,
   parseTree,
 } from 'jsonc-parser'
-import { CannotEdit, type Edit, type Editor, eolOf } from './edit.ts'
+import { CannotEdit, type Edit, type Editor, eolOf, isSame } from './edit.ts'
 
 /** JSON, with or without comments and trailing commas. */
 export const jsonEditor: Editor = {
@@ -14,7 +13,7 @@ export const jsonEditor: Editor = {
     if (text.trim() === '') return create(text, path, value)
     const root = parse(text)
     const known = findNodeAtLocation(root, [...path])
-    if (known && isDeepStrictEqual(getNodeValue(known), value)) return undefined
+    if (known && isSame(getNodeValue(known), value)) return undefined
     if (known) return replace(text, known, value)
     const depth = deepest(root, path)
     const parent = findNodeAtLocation(root, path.slice(0, depth))!
@@ -69,7 +68,7 @@ function insert(text: string, parent: Node, key: string, value: unknown): Edit {
   const member = `${JSON.stringify(key)}:${isOnLines || / /.test(inner) ? ' ' : ''}${print(text, value, indent, isOnLines)}`
   if (last) {
     const offset = last.offset + last.length
-    const space = isOnLines ? eol + indent : /,\s/.test(inner) ? ' ' : ''
+    const space = isOnLines ? eol + indent : /^\s|,\s/.test(inner) ? ' ' : ''
     return { offset, removed: '', inserted: `,${space}${member}` }
   }
   const offset = parent.offset + 1

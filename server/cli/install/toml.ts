@@ -1,6 +1,5 @@
-import { isDeepStrictEqual } from 'node:util'
 import { parse, stringify, type TomlTable } from 'smol-toml'
-import { CannotEdit, type Edit, type Editor, eolOf } from './edit.ts'
+import { CannotEdit, type Edit, type Editor, eolOf, isSame } from './edit.ts'
 
 const BEGIN = '# >>> agenthub >>>'
 const END = '# <<< agenthub <<<'
@@ -10,7 +9,7 @@ export const tomlEditor: Editor = {
   put(text, path, value) {
     const before = read(text)
     const known = at(before, path)
-    if (isDeepStrictEqual(known, value)) return undefined
+    if (isSame(known, value)) return undefined
     if (known !== undefined) throw new CannotEdit(`it has another ${path.join('.')} already`)
     const eol = eolOf(text)
     const gap = text === '' ? '' : text.endsWith('\n') ? eol : eol + eol
@@ -32,11 +31,11 @@ export const tomlEditor: Editor = {
 /** The new file must say what the old one said, and our table. */
 function verify(text: string, before: TomlTable, path: readonly string[], value: unknown): void {
   const after = read(text)
-  const same = isDeepStrictEqual(at(after, path), value)
+  const same = isSame(at(after, path), value)
   const parent = at(after, path.slice(0, -1)) as TomlTable
   delete parent[path.at(-1)!]
   const rest = at(before, path.slice(0, -1)) === undefined ? without(after, path[0]!) : after
-  if (!same || !isDeepStrictEqual(rest, before)) throw new CannotEdit('its tables leave no room')
+  if (!same || !isSame(rest, before)) throw new CannotEdit('its tables leave no room')
 }
 
 const without = (table: TomlTable, key: string): TomlTable =>

@@ -1,6 +1,5 @@
-import { isDeepStrictEqual } from 'node:util'
 import { type Document, isMap, isScalar, isSeq, type Node, parseDocument, stringify } from 'yaml'
-import { apply, CannotEdit, type Edit, type Editor, eolOf } from './edit.ts'
+import { apply, CannotEdit, type Edit, type Editor, eolOf, isSame } from './edit.ts'
 
 /**
  * YAML: a block under a key at the top. `path` is that key and the name of ours.
@@ -10,12 +9,12 @@ export const yamlEditor = (form: 'map' | 'list'): Editor => ({
   put(text, [section, name], value) {
     const document = read(text)
     const known = find(document, section!, name!)
-    if (isDeepStrictEqual(known, value)) return undefined
+    if (isSame(known, value)) return undefined
     if (known !== undefined) throw new CannotEdit(`it has another ${name} already`)
     const block = form === 'list' ? [value] : { [name!]: value }
     const edit = editOf(text, document, section!, block)
     const after = apply(text, edit)
-    const isThere = isDeepStrictEqual(find(read(after), section!, name!), value)
+    const isThere = isSame(find(read(after), section!, name!), value)
     if (!isThere || !keeps(text, after, section!)) throw new CannotEdit('its form leaves no room')
     return edit
   },
@@ -44,7 +43,7 @@ function keeps(before: string, after: string, section: string): boolean {
     const { [section]: _, ...others } = (read(text).toJS() ?? {}) as Record<string, unknown>
     return others
   }
-  return isDeepStrictEqual(rest(before), rest(after))
+  return isSame(rest(before), rest(after))
 }
 
 function editOf(text: string, document: Document, section: string, block: unknown): Edit {

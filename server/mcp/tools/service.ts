@@ -4,17 +4,23 @@ import { Fault } from '../../../core/errors.ts'
 import * as s from '../../../core/schema.ts'
 import { dollars, inDollars } from '../dollars.ts'
 import type { Json } from '../message.ts'
+import { Recent } from '../recent.ts'
 import { told } from '../results.ts'
-import { type AnyTool, READS, tool } from '../tool.ts'
+import { type AnyTool, READS, type ToolResult, tool } from '../tool.ts'
 import { open, slug } from './schemas.ts'
 import { show } from './services.ts'
 
 /** About 2,000 tokens. */
 const CHARS_MAX = 7_000
 
+/** Agents look at a service right before they call it; its price counts as it is then. */
+const RECENT_MS = 5_000
+const RECENT_MOST = 500
+
 /** hub_get_service: everything one needs to know to call a service. */
-export const serviceTool = (pool: Pool): AnyTool =>
-  tool({
+export const serviceTool = (pool: Pool): AnyTool => {
+  const recent = new Recent<ToolResult>(RECENT_MS, RECENT_MOST)
+  return tool({
     name: 'hub_get_service',
     title: 'Service details',
     description:
@@ -32,20 +38,23 @@ export const serviceTool = (pool: Pool): AnyTool =>
       slug: { type: 'string' },
       endpoints: { type: 'array', items: { type: 'object' } },
     }),
-    run: async (args) => {
-      const found = await findService(pool, args.slug)
-      if (!found) throw new Fault('service_not_found', `There is no service "${args.slug}".`)
-      const { listing, endpoints } = found
-      const chosen = endpoints.filter((each) => isNamed(each, args.endpoint))
-      if (chosen.length === 0) {
-        const all = endpoints.map(routeOf)
-        throw new Fault('not_found', `"${args.slug}" has no ${args.endpoint}.`, {
-          extras: { endpoints: all },
-        })
-      }
-      return told(fitting(show(listing, 'detailed'), chosen))
+    run: (args) => {
+      const key = JSON.stringify([args.slug, args.endpoint])
+      return recent.get(key, () => look(pool, args.slug, args.endpoint))
     },
   })
+}
+
+async function look(pool: Pool, name: string, endpoint: string | undefined): Promise<ToolResult> {
+  const found = await findService(pool, name)
+  if (!found) throw new Fault('service_not_found', `There is no service "${name}".`)
+  const { listing, endpoints } = found
+  const chosen = endpoints.filter((each) => isNamed(each, endpoint))
+  if (chosen.length > 0) return told(fitting(show(listing, 'detailed'), chosen))
+  throw new Fault('not_found', `"${name}" has no ${endpoint ?? 'endpoint'}.`, {
+    extras: { endpoints: endpoints.map(routeOf) },
+  })
+}
 
 const routeOf = ({ method, path }: ListedEndpoint): string => `${method} ${path}`
 

@@ -4,7 +4,7 @@ import { joinDatabase } from '../../../core/db/open.ts'
 import { type Kept, keep } from '../../../core/keeper.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 
-/** A process that sells `POST /proxy/echo/say` by x402. */
+/** A process that is measured: for one, what sells `POST /proxy/echo/say` by x402. */
 export interface Shop {
   /** Its origin. */
   readonly url: string
@@ -14,7 +14,7 @@ export interface Shop {
   end(): Promise<void>
 }
 
-const MAIN = new URL('../../../server/main.ts', import.meta.url).pathname
+export const MAIN = new URL('../../../server/main.ts', import.meta.url).pathname
 const PEER = new URL('./express.ts', import.meta.url).pathname
 const READY_MS = 60_000
 const POLL_MS = 20
@@ -43,7 +43,7 @@ export async function startPeer({
 }
 
 /** Starts a program of ours, and waits until it has printed that it is ready. */
-async function start(
+export async function start(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   ready: RegExp,
@@ -61,7 +61,7 @@ async function start(
   throw new Error(`${args[0]} did not start: ${kept.tail()}`)
 }
 
-const shopOf = (kept: Kept, url: string): Shop => ({
+export const shopOf = (kept: Kept, url: string): Shop => ({
   url,
   pause: () => process.kill(kept.pid, 'SIGSTOP'),
   resume: () => process.kill(kept.pid, 'SIGCONT'),

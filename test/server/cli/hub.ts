@@ -6,6 +6,8 @@ import { text } from 'node:stream/consumers'
 
 const MAIN = new URL('../../../server/cli/main.ts', import.meta.url).pathname
 
+const PATIENCE_MS = 20_000
+
 /** What a run of the command line left behind. */
 export interface Ran {
   readonly exit: number
@@ -53,12 +55,17 @@ export class User {
     })
     if (!started) return undefined
     const ended = new Promise<number>((resolve) => child.on('close', (code) => resolve(code ?? -1)))
+    const patience = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
     let out = ''
+    let asked = false
     child.stdout.on('data', (chunk) => {
       out += String(chunk)
-      if (/(\[y\/N\]|none\)|password): ?$/i.test(out.trimEnd())) child.stdin.write(keys)
+      if (asked || !out.includes('[y/N]')) return
+      asked = true
+      child.stdin.write(keys)
     })
     const exit = await ended
+    clearTimeout(patience)
     return { exit, out, err: '' }
   }
 

@@ -1,0 +1,131 @@
+import { KINDS, type Notice } from '../model.ts'
+import { deadlineOf } from './deadline.ts'
+import { energyWordsIn } from './energy-words.ts'
+import { amountOf, cleanText, cpvOf, distinct, numberOf } from './values.ts'
+import { Node, Unreadable } from './xml.ts'
+
+type Hit = Readonly<Record<string, unknown>>
+
+/**
+ * The notices of answers of the journal's search (`POST /v3/notices/search`): what is known of a
+ * notice whose document cannot be had. Its lists are mixed of procedure and lots and not aligned,
+ * so only what is certain is taken, no lot is told apart, and no change is derived.
+ * @throws Unreadable
+ */
+export function readHits(json: string): Notice[] {
+  let answer: unknown
+  try {
+    answer = JSON.parse(json)
+  } catch {
+    throw new Unreadable('not_json', 'is neither XML nor an answer of the search')
+  }
+  const pages = isRecord(answer) && Array.isArray(answer['pages']) ? answer['pages'] : [answer]
+  return pages.flatMap((page: unknown) => {
+    const notices = isRecord(page) ? page['notices'] : undefined
+    if (!Array.isArray(notices)) throw new Unreadable('unknown_schema', 'has no notices')
+    return notices.flatMap((hit: unknown) => (isRecord(hit) ? noticeOf(hit) : []))
+  })
+}
+
+const isRecord = (value: unknown): value is Hit => typeof value === 'object' && value !== null
+
+const textsAt = (hit: Hit, name: string): string[] =>
+  [hit[name] ?? []].flat().flatMap((value: unknown) => (typeof value === 'string' ? value : []))
+
+function noticeOf(hit: Hit): Notice {
+  const number = numberOf(textsAt(hit, 'publication-number')[0])
+  const publishedOn = textsAt(hit, 'publication-date')[0]?.slice(0, 10)
+  const kind = KINDS.find((each) => each === hit['form-type'])
+  if (!number || !publishedOn || !kind) {
+    throw new Unreadable('unknown_schema', 'a notice has no number, date or form type')
+  }
+  const countries = distinct(textsAt(hit, 'buyer-country'))
+  const country = countries[0] ?? null
+  const codes = distinct(textsAt(hit, 'classification-cpv').flatMap((code) => cpvOf(code) ?? []))
+  const title = titleOf(hit)
+  const total = totalOf(hit)
+  return {
+    ...NOTHING,
+    number,
+    publishedOn,
+    kind,
+    ojs: textsAt(hit, 'ojs-number')[0] ?? null,
+    type: textsAt(hit, 'notice-type')[0] ?? kind,
+    language: title?.lang ?? 'eng',
+    title: title ? [title] : [],
+    nature: textsAt(hit, 'contract-nature')[0] ?? null,
+    buyers: namesOf(hit).map((name) => ({ name, id: null, country, nuts: null })),
+    buyerCountries: countries,
+    place: placeOf(hit),
+    cpv: { main: codes[0] ?? null, additional: codes.slice(1) },
+    procedureType: textsAt(hit, 'procedure-type')[0] ?? null,
+    lots: lotsOf(hit, country),
+    result: kind === 'result' && total ? { total, frameworkMax: null, lots: [] } : null,
+    energyWords: energyWordsIn(title?.text ?? ''),
+    partial: true,
+  }
+}
+
+const NOTHING = {
+  schema: 'search-v3',
+  dispatchedAt: null,
+  noticeId: null,
+  version: null,
+  procedureId: null,
+  subtype: null,
+  legalBasis: null,
+  activities: [],
+  accelerated: false,
+  estimated: null,
+  frameworkMax: null,
+  changes: null,
+  corrections: [],
+  terminated: false,
+  previous: [],
+  currencies: [],
+} as const
+
+/** The journal composes `Country – CPV – title of the buyer`; the last part is the buyer's. */
+function titleOf(hit: Hit): { lang: string; text: string } | undefined {
+  const titles = isRecord(hit['notice-title']) ? hit['notice-title'] : {}
+  const [lang, text] = Object.entries(titles).find(([lang]) => lang === 'eng') ?? []
+  if (typeof text !== 'string' || lang === undefined) return undefined
+  return { lang, text: cleanText(text.split(' – ').slice(2).join(' – ') || text) }
+}
+
+const namesOf = (hit: Hit): string[] => {
+  const names = isRecord(hit['buyer-name']) ? Object.values(hit['buyer-name']).flat() : []
+  return distinct(names.flatMap((name) => (typeof name === 'string' ? cleanText(name) : [])))
+}
+
+/** Countries and NUTS codes come in one list. */
+function placeOf(hit: Hit): Notice['place'] {
+  const places = distinct(textsAt(hit, 'place-of-performance'))
+  return {
+    countries: places.filter((place) => /^[A-Z]{3}$/.test(place)),
+    nuts: places.filter((place) => !/^[A-Z]{3}$/.test(place)),
+  }
+}
+
+/** All deadlines, of lots that are not told apart; most come as a day without a time. */
+function lotsOf(hit: Hit, country: string | null): Notice['lots'] {
+  const times = distinct(textsAt(hit, 'deadline-receipt-tender-time-lot'))
+  const days = distinct(textsAt(hit, 'deadline-receipt-tender-date-lot'))
+  const deadlines = days.flatMap(
+    (day) => deadlineOf('tenders', day, times.length === 1 ? times[0] : undefined, country) ?? [],
+  )
+  if (deadlines.length === 0) return []
+  const nothing = { nature: null, estimated: null, frameworkMax: null, documents: null }
+  const cpv = { main: null, additional: [] }
+  const place = { countries: [], nuts: [] }
+  const terms = { documentsRestricted: false, submission: null, framework: null, dps: null }
+  return [{ id: 'PROCEDURE', title: [], cpv, place, deadlines, ...nothing, ...terms }]
+}
+
+/** BT-161, of a result; of other notices it is no estimate. */
+function totalOf(hit: Hit) {
+  const node = new Node('total', '', { currencyID: textsAt(hit, 'total-value-cur')[0] ?? '' })
+  const value = hit['total-value']
+  node.content = typeof value === 'number' || typeof value === 'string' ? String(value) : ''
+  return amountOf(node)
+}

@@ -1,0 +1,180 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { encode } from 'gpt-tokenizer'
+import { Client } from 'pg'
+import { Pool } from 'undici'
+import { joinDatabase } from '../../core/db/open.ts'
+import { type LoadResult, median, rounded, type Sample, sample, summary } from './load.ts'
+import type { Report, Target } from './main.ts'
+import { MAIN, type Shop, shopOf, start } from './x402/shops.ts'
+
+const ECHO = new URL('./mcp/echo.ts', import.meta.url).pathname
+const CONNECTIONS = 10
+const ROUNDS = 5
+const SECONDS = 2
+const WARM_UP_SECONDS = 2
+const MOST_A_MINUTE = 1_000_000
+
+/** One kind of request that is measured. */
+interface Side {
+  readonly name: string
+  readonly shop: Shop
+  readonly once: () => Promise<void>
+}
+
+const toolCall = (name: string, args: object): string =>
+  JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } })
+
+const LOOK = toolCall('hub_get_service', { slug: 'echo' })
+const CALL = toolCall('hub_call', {
+  service: 'echo',
+  endpoint: 'POST /say',
+  input: { words: 'hello' },
+  max_price_usd: '0.01',
+})
+
+/**
+ * Calls of tools per second of the whole hub, beside a bare json-rpc-2.0 on Koa that says back what
+ * it was told: each in a process of its own, in turns. While one is measured the other stands still.
+ */
+export async function mcp(): Promise<Report> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
+  const ends: (() => Promise<void>)[] = []
+  try {
+    const { kept, found } = await start(
+      [MAIN, 'serve'],
+      { HUB_DATA_DIR: dataDir, HUB_PORT: '0' },
+      /ready at (\S+)[^]*Bearer (ahk_\w+)/,
+    )
+    const hub = shopOf(kept, found[1]!)
+    ends.push(() => hub.end())
+    const echo = await start([ECHO], {}, /ready at (\S+)/)
+    const peer = shopOf(echo.kept, echo.found[1]!)
+    ends.push(() => peer.end())
+    await liftLimit(dataDir)
+    const asker = askerOf(hub.url, found[2]!)
+    const bare = askerOf(peer.url, 'none')
+    ends.push(
+      () => asker.end(),
+      () => bare.end(),
+    )
+    const { result } = await asker.ask(toolsList())
+    const sides: readonly Side[] = [
+      { name: 'echo', shop: peer, once: () => bare.call(LOOK) },
+      { name: 'hub_get_service', shop: hub, once: () => asker.call(LOOK) },
+      { name: 'hub_call', shop: hub, once: () => asker.call(CALL) },
+    ]
+    for (const { shop } of sides) shop.pause()
+    const rounds = await measure(sides)
+    return report(rounds, sides, encode(JSON.stringify(result.tools)).length)
+  } finally {
+    for (const end of ends.reverse()) await end()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+}
+
+const toolsList = (): string => JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
+
+/** A paid key makes 1,000 requests a minute: here all that there is time for. */
+async function liftLimit(dataDir: string): Promise<void> {
+  const { url } = await joinDatabase({ dataDir })
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  await client.query(`UPDATE hub.api_key SET rate_per_minute = ${MOST_A_MINUTE}`)
+  await client.end()
+}
+
+function askerOf(url: string, key: string) {
+  const pool = new Pool(url, { connections: CONNECTIONS, pipelining: 1 })
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    authorization: `Bearer ${key}`,
+  }
+  const send = async (body: string): Promise<string> => {
+    const answer = await pool.request({ path: '/mcp', method: 'POST', headers, body })
+    const text = await answer.body.text()
+    if (answer.statusCode !== 200 || text.includes('"isError"')) throw new Error(text)
+    return text
+  }
+  return {
+    ask: async (body: string) =>
+      JSON.parse(await send(body)) as { readonly result: { readonly tools: unknown } },
+    call: async (body: string) => void (await send(body)),
+    end: () => pool.close(),
+  }
+}
+
+async function turn({ shop, once }: Side, seconds: number): Promise<Sample> {
+  shop.resume()
+  try {
+    return await sample(CONNECTIONS, seconds, once)
+  } finally {
+    shop.pause()
+  }
+}
+
+type Round = ReadonlyMap<string, Sample>
+
+async function measure(sides: readonly Side[]): Promise<readonly Round[]> {
+  for (const side of sides) await turn(side, WARM_UP_SECONDS)
+  const rounds: Round[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const samples = new Map<string, Sample>()
+    for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+      samples.set(side.name, await turn(side, SECONDS))
+    }
+    rounds.push(samples)
+  }
+  return rounds
+}
+
+function report(rounds: readonly Round[], sides: readonly Side[], tokens: number): Report {
+  const figures: Record<string, number> = {}
+  const rows: (string | number)[][] = []
+  for (const { name } of sides) {
+    const samples = rounds.map((round) => round.get(name)!)
+    const { perSecond, p50Ms, p99Ms } = overall(samples)
+    figures[`${name}_per_s`] = rounded(perSecond)
+    figures[`${name}_p50_ms`] = rounded(p50Ms, 2)
+    figures[`${name}_p99_ms`] = rounded(p99Ms, 2)
+    rows.push([name, CONNECTIONS, rounded(perSecond), rounded(p50Ms, 2), rounded(p99Ms, 2)])
+    const failed = samples.find(({ firstError }) => firstError !== undefined)
+    if (failed) throw new Error(`${name}: ${failed.firstError}`)
+  }
+  for (const name of ['hub_get_service', 'hub_call']) {
+    figures[`${name}_ratio`] = rounded(ratio(rounds, name), 2)
+  }
+  figures['tools_list_tokens'] = tokens
+  const columns = ['request', 'at once', 'per s', 'p50 ms', 'p99 ms']
+  const table = { title: `MCP: ${ROUNDS} rounds in turns`, columns, rows }
+  return { name: 'mcp', figures, tables: [table], targets: targets(figures) }
+}
+
+/** Latencies of all rounds together, and the rate of the middle one. */
+const overall = (samples: readonly Sample[]): LoadResult => ({
+  ...summary(samples),
+  perSecond: median(samples.map(({ calls, seconds }) => calls / seconds)),
+})
+
+const ratio = (rounds: readonly Round[], name: string): number =>
+  median(
+    rounds.map((round) => {
+      const [ours, bare] = [round.get(name)!, round.get('echo')!]
+      return ours.calls / ours.seconds / (bare.calls / bare.seconds)
+    }),
+  )
+
+const targets = (figures: Readonly<Record<string, number>>): Target[] => {
+  const { hub_get_service_ratio: share = 0, tools_list_tokens: tokens = 0 } = figures
+  return [
+    {
+      name: 'hub_get_service per second to a bare json-rpc-2.0 + Koa echo',
+      goal: '≥ 0.5',
+      value: share,
+      met: share >= 0.5,
+    },
+    { name: 'tokens of tools/list', goal: '≤ 3000', value: tokens, met: tokens <= 3_000 },
+  ]
+}

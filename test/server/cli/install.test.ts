@@ -1,0 +1,207 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect } from 'chai'
+import { parse as parseToml } from 'smol-toml'
+import { parse as parseYaml } from 'yaml'
+import { User } from './hub.ts'
+
+/** A file of each assistant as people have it: comments, odd spacing, other line ends. */
+const HOMES: Readonly<Record<string, readonly [file: string, text: string]>> = {
+  'claude-code': ['.claude.json', '{\n  "numStartups": 7,\n  "projects": {\n    "/x": {}\n  }\n}'],
+  codex: [
+    '.codex/config.toml',
+    '# mine\nmodel = "o5"   # the good one\n\n[mcp_servers.other]\ncommand = "other"',
+  ],
+  'gemini-cli': ['.gemini/settings.json', '{"theme":"dark","mcpServers":{"a":{"command":"a"}}}\n'],
+  opencode: [
+    '.config/opencode/opencode.json',
+    '{\r\n\t"$schema": "https://x",\r\n\t// mine\r\n\t"mcp": {},\r\n}\r\n',
+  ],
+  'copilot-cli': ['.copilot/mcp-config.json', '{\n    "mcpServers": {\n    }\n}\n'],
+  vscode: [
+    '.config/Code/User/mcp.json',
+    '{\n  // servers of mine\n  "servers": {\n    "a": { "command": "a" }, // first\n  },\n  "inputs": []\n}\n',
+  ],
+  cursor: ['.cursor/mcp.json', '{ "mcpServers": { "a": { "command": "a" } } }'],
+  windsurf: ['.codeium/windsurf/mcp_config.json', '{}'],
+  zed: ['.config/zed/settings.json', '// Zed\n{\n  "vim_mode": true,\n  /* none yet */\n}\n'],
+  cline: [
+    '.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json',
+    '{\n  "mcpServers": {\n    "a": {\n      "command": "a"\n    }\n  }\n}\n',
+  ],
+  continue: [
+    '.continue/config.yaml',
+    'name: mine # ha\nmcpServers:\n  - name: a\n    command: a\n\n# the end\nmodels: []\n',
+  ],
+  goose: [
+    '.config/goose/config.yaml',
+    'extensions:\n    developer:\n        enabled: true # yes\nGOOSE_MODEL: x\n',
+  ],
+  'claude-desktop': [
+    '.config/Claude/claude_desktop_config.json',
+    '{\n\n  "globalShortcut": "",\n\n}\n',
+  ],
+  junie: ['.junie/mcp/mcp.json', ''],
+}
+const ENV = { HUB_API_KEY: '', HUB_BASE_URL: 'http://127.0.0.1:8402' }
+
+describe('hub install', function () {
+  this.timeout(60_000)
+  const users: User[] = []
+  /** Somebody with a key for a hub; installing talks to nobody. */
+  const user = (env: Readonly<Record<string, string>> = {}): User => {
+    const made = new User({ ...ENV, ...env })
+    users.push(made)
+    const hubs = { [ENV.HUB_BASE_URL]: { api_key: KEY, key_id: 'key_x', wallet_address: '0x0' } }
+    write(join(made.home, '.config/agenthub/credentials.json'), JSON.stringify({ hubs }))
+    return made
+  }
+  after(() => {
+    for (const each of users) each.leave()
+  })
+  const write = (path: string, text: string): void => {
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, text)
+  }
+  /** With all fourteen assistants. */
+  const collector = (env?: Readonly<Record<string, string>>): User => {
+    const made = user(env)
+    for (const [file, text] of Object.values(HOMES)) write(join(made.home, file), text)
+    return made
+  }
+  const read = ({ home }: User, id: string): string =>
+    readFileSync(join(home, HOMES[id]![0]), 'utf8')
+  const ids = Object.keys(HOMES)
+
+  it('puts the hub into the files of all fourteen, and changes nothing else in them', async () => {
+    const ada = collector()
+    const { clients } = (await ada.json('install')) as { clients: readonly { done: string }[] }
+    expect(clients.map(({ done }) => done)).to.deep.equal(Array(14).fill('installed'))
+    for (const id of ids) {
+      const [before, after] = [HOMES[id]![1], read(ada, id)]
+      expect(after, id).to.include('agenthub')
+      expect(after, id).to.not.include(KEY)
+      // Whatever was there is there, in order: only whole pieces of ours stand in between.
+      if (before.trim() !== '') expect(without(after, before), id).to.equal(true)
+    }
+  })
+
+  it('writes what each of them reads', async () => {
+    const ada = collector()
+    await ada.json('install')
+    const codex = parseToml(read(ada, 'codex')) as { mcp_servers: Record<string, object> }
+    expect(codex.mcp_servers).to.have.keys('other', 'agenthub')
+    expect(codex.mcp_servers['agenthub']).to.have.keys('url', 'http_headers_helper')
+    const goose = parseYaml(read(ada, 'goose')) as { extensions: Record<string, object> }
+    expect(goose.extensions['agenthub']).to.include({ type: 'stdio', enabled: true })
+    expect(goose.extensions).to.have.keys('developer', 'agenthub')
+    const { mcpServers: list } = parseYaml(read(ada, 'continue')) as {
+      mcpServers: { name: string }[]
+    }
+    expect(list.map(({ name }) => name)).to.deep.equal(['a', 'agenthub'])
+    const cursor = JSON.parse(read(ada, 'cursor')) as { mcpServers: Record<string, object> }
+    expect(cursor.mcpServers['agenthub']).to.have.keys('command', 'args')
+    expect(JSON.parse(read(ada, 'junie'))).to.have.nested.property('mcpServers.agenthub')
+    const key = join(ada.home, '.config/agenthub/api-key')
+    expect(readFileSync(key, 'utf8')).to.equal(`${KEY}\n`)
+    expect(statSync(key).mode & 0o777).to.equal(0o600)
+  })
+
+  it('changes nothing the second time', async () => {
+    const ada = collector()
+    await ada.json('install')
+    const first = ids.map((id) => read(ada, id))
+    const { clients } = (await ada.json('install')) as { clients: readonly { done: string }[] }
+    expect(clients.map(({ done }) => done)).to.deep.equal(Array(14).fill('unchanged'))
+    expect(ids.map((id) => read(ada, id))).to.deep.equal(first)
+  })
+
+  it('with --remove leaves every file as it was, to the byte', async () => {
+    const ada = collector()
+    await ada.json('install')
+    await ada.json('install', '--remove')
+    for (const id of ids)
+      expect(existsSync(join(ada.home, HOMES[id]![0])) ? read(ada, id) : '', id).to.equal(
+        HOMES[id]![1],
+      )
+  })
+
+  it('takes out its own entry also when its user has added another one since', async () => {
+    const ada = collector()
+    await ada.json('install', 'cursor')
+    const file = join(ada.home, HOMES['cursor']![0])
+    const more = JSON.parse(readFileSync(file, 'utf8'))
+    more.mcpServers.b = { command: 'b' }
+    writeFileSync(file, JSON.stringify(more, null, 4))
+    await ada.json('install', 'cursor', '--remove')
+    const { mcpServers } = JSON.parse(readFileSync(file, 'utf8'))
+    expect(mcpServers).to.have.keys('a', 'b')
+  })
+
+  it('with --dry-run and --print writes nothing', async () => {
+    const ada = collector()
+    const { err } = await ada.hub(['install', '--dry-run'])
+    expect(err)
+      .to.match(/^\+.*agenthub/m)
+      .and.not.include(KEY)
+    await ada.json('install', '--print')
+    for (const id of ids) expect(read(ada, id), id).to.equal(HOMES[id]![1])
+  })
+
+  it('makes no file for an assistant that is not here', async () => {
+    const { hub, home } = user()
+    const { exit } = await hub.call(users.at(-1)!, ['install'])
+    expect(exit).to.equal(2)
+    expect(readdirSync(home)).to.deep.equal(['.config'])
+  })
+
+  it('refuses a file that it cannot read, and keeps it', async () => {
+    const ada = user()
+    const broken = '{ "mcpServers": { '
+    write(join(ada.home, '.cursor/mcp.json'), broken)
+    const { exit, err } = await ada.hub(['install', 'cursor'])
+    expect([exit, err]).to.satisfy(
+      ([code, text]: [number, string]) => code === 1 && /--print/.test(text),
+    )
+    expect(readFileSync(join(ada.home, '.cursor/mcp.json'), 'utf8')).to.equal(broken)
+  })
+
+  it('keeps the mode of a file, follows a link, and leaves a copy of what was', async () => {
+    const ada = user()
+    const file = join(ada.home, '.cursor/mcp.json')
+    write(file, '{}\n')
+    const { chmodSync, symlinkSync, renameSync, lstatSync } = await import('node:fs')
+    const real = join(ada.home, 'dotfiles.json')
+    renameSync(file, real)
+    symlinkSync(real, file)
+    chmodSync(real, 0o640)
+    await ada.json('install', 'cursor')
+    expect(lstatSync(file).isSymbolicLink()).to.equal(true)
+    expect(statSync(real).mode & 0o777).to.equal(0o640)
+    const copy = readdirSync(dirname(file)).find((name) => name.includes('hub-backup'))
+    expect(readFileSync(join(dirname(file), copy!), 'utf8')).to.equal('{}\n')
+  })
+
+  it('names the key by a variable where one is set, and writes it itself only when told to', async () => {
+    const ada = collector({ HUB_API_KEY: KEY })
+    await ada.json('install', 'gemini-cli')
+    expect(read(ada, 'gemini-cli')).to.include('"Bearer $HUB_API_KEY"').and.not.include(KEY)
+    const bea = collector()
+    await bea.json('install', 'gemini-cli', '--inline-key')
+    expect(read(bea, 'gemini-cli')).to.include(`Bearer ${KEY}`)
+    const { exit } = await bea.hub(['install', 'cursor', '--scope', 'project', '--inline-key'])
+    expect(exit).to.equal(2)
+  })
+})
+
+const KEY = `ahk_${'k'.repeat(49)}`
+
+/** Whether `after` is `before` with one piece put in. */
+function without(after: string, before: string): boolean {
+  const extra = after.length - before.length
+  for (let at = 0; at <= before.length; at++) {
+    if (after.slice(0, at) === before.slice(0, at) && after.slice(at + extra) === before.slice(at))
+      return true
+  }
+  return false
+}

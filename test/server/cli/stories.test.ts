@@ -1,0 +1,312 @@
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { useHub } from '../../support/suite.ts'
+import { User } from './hub.ts'
+
+const SAY = ['-d', '{"words":"hello"}'] as const
+
+describe('hub, the command line', function () {
+  this.timeout(60_000)
+  const hub = useHub()
+  const users: User[] = []
+  const user = (env: Readonly<Record<string, string>> = {}): User => {
+    const made = new User({ HUB_BASE_URL: hub().url, ...env })
+    users.push(made)
+    return made
+  }
+  after(() => {
+    for (const each of users) each.leave()
+  })
+  /** Somebody with a key and five dollars. */
+  const customer = async (): Promise<User> => {
+    const made = user()
+    await made.json('register')
+    await made.json('--yes', 'topup', '5')
+    return made
+  }
+  const config = ({ home }: User, name: string): string => join(home, '.config', 'agenthub', name)
+
+  describe('registers, buys, finds, calls, adds and calls by name', () => {
+    let ada: User
+    before(async () => {
+      ada = await customer()
+    })
+
+    it('and keeps keys and wallet for the user alone', async () => {
+      for (const name of ['credentials.json', 'wallet-sandbox.json']) {
+        expect(statSync(config(ada, name)).mode & 0o777, name).to.equal(0o600)
+      }
+      expect(statSync(config(ada, '')).mode & 0o777).to.equal(0o700)
+      chmodSync(config(ada, 'wallet-sandbox.json'), 0o644)
+      expect((await ada.hub(['wallet', 'address'])).err).to.match(/Others may read .*chmod 600/)
+    })
+
+    it('and pays with one signature, of which the books know', async () => {
+      const { balance_microdollars: credits } = await ada.json('balance')
+      expect(credits).to.equal(5_000_000)
+    })
+
+    it('and calls a service: the answer on stdout, what it cost on stderr', async () => {
+      const { exit, out, err } = await ada.hub(['call', 'echo/say', ...SAY])
+      expect([exit, JSON.parse(out)]).to.deep.equal([0, { words: 'hello' }])
+      expect(err).to.match(/charged \$0\.0001 \(credits\)/)
+      const told = await ada.json('call', 'echo/say', ...SAY)
+      expect(told).to.deep.include({ status: 200, charged_microdollars: 100, source: 'credits' })
+      expect(told['body']).to.deep.equal({ words: 'hello' })
+    })
+
+    it('and takes the body from a file and from standard input', async () => {
+      writeFileSync(join(ada.home, 'body.json'), '{"words":"from a file"}')
+      const file = await ada.hub(['call', 'echo/say', '-d', '@body.json'])
+      expect(JSON.parse(file.out)).to.deep.equal({ words: 'from a file' })
+      const piped = await ada.hub(['call', 'echo/say', '-d', '-'], '{"words":"piped"}')
+      expect(JSON.parse(piped.out)).to.deep.equal({ words: 'piped' })
+    })
+
+    it('and is charged once for one idempotency key', async () => {
+      const again = () => ada.json('call', 'echo/say', ...SAY, '--idempotency-key', 'just-once')
+      const first = await again()
+      const second = await again()
+      expect(first).to.include({ charged_microdollars: 100 })
+      expect(second).to.include({ charged_microdollars: 0 })
+      expect(second['body']).to.deep.equal(first['body'])
+    })
+
+    it('and buys from a seller outside, adds it, and calls it by name', async () => {
+      const url = `${hub().sandbox!.sellerUrl}/weather?city=Oslo`
+      const bought = await ada.json('call', url)
+      expect(bought).to.include({ status: 200, charged_microdollars: 10_000 })
+      const added = await ada.json('add', url, '--name', 'weather')
+      expect(added).to.deep.include({ name: 'weather', method: 'GET', price_usd: '0.010000' })
+      const named = await ada.json('call', 'weather')
+      expect(named['body']).to.deep.equal(bought['body'])
+      expect(await ada.json('tools')).to.have.keys('weather')
+      await ada.json('tools', 'forget', 'weather')
+      expect((await ada.hub(['call', 'weather'])).exit).to.equal(1)
+    })
+
+    it('and shows what moved, in pages', async () => {
+      const first = await ada.json('history', '--limit', '2')
+      expect(first['data']).to.have.length(2)
+      const next = String(first['next_cursor'])
+      const second = await ada.json('history', '--limit', '2', '--cursor', next)
+      expect(second['data']).to.have.length(2).and.not.deep.equal(first['data'])
+    })
+
+    it('and says what a call would cost without calling it', async () => {
+      const before = (await ada.json('balance'))['balance_microdollars']
+      const told = await ada.json('call', 'echo/say', ...SAY, '--dry-run')
+      expect(told).to.include({ price_microdollars: 100 })
+      expect((await ada.json('balance'))['balance_microdollars']).to.equal(before)
+    })
+  })
+
+  describe('does not pay', () => {
+    it('more than --max-price, HUB_MAX_PRICE or the default allow: exit 3', async () => {
+      const bea = await customer()
+      for (const [env, flags] of [
+        [{}, ['--max-price', '0.00001']],
+        [{ HUB_MAX_PRICE: '0.00001' }, []],
+      ] as const) {
+        Object.assign(bea.env, env)
+        const { exit, err } = await bea.hub(['--json', 'call', 'echo/say', ...SAY, ...flags])
+        expect(exit).to.equal(3)
+        expect(JSON.parse(err).error).to.include({ code: 'price_exceeds_max' })
+      }
+      delete bea.env['HUB_MAX_PRICE']
+      expect(await bea.json('balance')).to.include({ balance_microdollars: 5_000_000 })
+    })
+
+    it('for a project that would raise the limit of its user', async () => {
+      const bea = await customer()
+      writeFileSync(join(bea.home, '.agenthubrc.json'), '{"max_price_usd":"999"}')
+      Object.assign(bea.env, { HUB_MAX_PRICE: '0.00001' })
+      expect((await bea.hub(['call', 'echo/say', ...SAY])).exit).to.equal(3)
+    })
+
+    it('without anybody who agrees: exit 3, with the flag that would', async () => {
+      const bea = user()
+      await bea.json('register')
+      const { exit, err } = await bea.hub(['topup', '5'])
+      expect(exit).to.equal(3)
+      expect(err)
+        .to.match(/Nobody is there to ask/)
+        .and.match(/--yes/)
+      expect(await bea.json('balance')).to.include({ balance_microdollars: 0 })
+    })
+
+    it('twice for one purchase, however often it is run', async () => {
+      const bea = user()
+      await bea.json('register')
+      await bea.json('--yes', 'topup', '5', '--purchase-id', 'mine')
+      await bea.json('--yes', 'topup', '5', '--purchase-id', 'mine')
+      expect(await bea.json('balance')).to.include({ balance_microdollars: 5_000_000 })
+    })
+
+    it('from the wallet without being told to, and then this very call', async () => {
+      const bea = user()
+      await bea.json('register')
+      const unpaid = await bea.hub(['--json', 'call', 'echo/say', ...SAY])
+      expect(unpaid.exit).to.equal(5)
+      await bea.json('--yes', 'topup', '5') // the faucet fills the wallet, and it is all spent
+      const { wallet_address: address } = await bea.json('balance')
+      const { faucet } = hub().sandbox!.money
+      await faucet!(address as `0x${string}`, 1_000n)
+      const paid = await bea.json('call', 'echo/say', ...SAY, '--pay', 'x402')
+      expect(paid).to.include({ charged_microdollars: 100, source: 'x402' })
+      expect(await bea.json('balance')).to.include({ balance_microdollars: 5_000_000 })
+    })
+
+    it('with a wallet of real money in a sandbox', async () => {
+      const key = `0x${'1'.padStart(64, '0')}`
+      const bea = user({ HUB_PRIVATE_KEY: key })
+      const { wallet_address: address } = await bea.json('register')
+      expect(address).to.not.equal('0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf')
+    })
+  })
+
+  describe('fails in a way that programs and people can act on', () => {
+    it('with an exit code for each kind', async () => {
+      const cid = user()
+      const exits = async (...args: readonly string[]): Promise<number> =>
+        (await cid.hub(args)).exit
+      expect(await exits('balance'), 'no key').to.equal(4)
+      expect(await exits('topup', 'much'), 'no amount').to.equal(2)
+      expect(await exits('topup', '4.99'), 'too little').to.equal(2)
+      expect(await exits('serve'), 'no command').to.equal(2)
+      expect(await exits('call'), 'no argument').to.equal(2)
+      expect(await exits('--hub', 'http://127.0.0.1:9', 'search'), 'no hub').to.equal(4)
+      expect(await exits('--hub', 'http://127.0.0.1:9', 'show', 'x'), 'no hub').to.equal(6)
+      expect(await exits('--hub', 'ftp://hub.example', 'balance'), 'no address').to.equal(2)
+      cid.env['HUB_API_KEY'] = `ahk_${'0'.repeat(49)}`
+      expect(await exits('balance'), 'a wrong key').to.equal(4)
+    })
+
+    it('as one JSON object on stderr with --json, and nothing on stdout', async () => {
+      const { out, err } = await user().hub(['--json', 'show', 'nothing-there'])
+      expect(out).to.equal('')
+      expect(JSON.parse(err).error).to.include({ code: 'service_not_found' })
+    })
+
+    it('and shows no key, in no message', async () => {
+      const cid = await customer()
+      const { api_key: key } = Object.values(
+        JSON.parse(readFileSync(config(cid, 'credentials.json'), 'utf8')).hubs,
+      )[0] as { api_key: string }
+      for (const args of [
+        ['balance'],
+        ['doctor'],
+        ['call', 'echo/say', '-d', '{}'],
+        ['keys', 'list'],
+      ]) {
+        const { out, err } = await cid.hub(args)
+        expect(out + err).to.not.include(key)
+      }
+      expect((await cid.hub(['auth-header'])).out).to.equal(`{"Authorization":"Bearer ${key}"}\n`)
+    })
+
+    it('and leaves no escape sequence of others in a terminal, nor colours where none are wanted', async () => {
+      const cid = await customer()
+      const { out, err } = await cid.hub(['--hub', hub().url, 'show', 'echo'])
+      expect(out + err).to.not.include('\u001B')
+    })
+  })
+
+  describe('manages keys', () => {
+    it('below it within limits, which hold', async () => {
+      const dan = await customer()
+      const child = await dan.json('keys', 'create', '--name', 'child', '--max-total', '0.0001')
+      const worker = user({ HUB_API_KEY: String(child['api_key']) })
+      expect(await worker.json('call', 'echo/say', ...SAY)).to.include({ status: 200 })
+      const { exit, err } = await worker.hub(['--json', 'call', 'echo/say', ...SAY])
+      expect([exit, JSON.parse(err).error.code]).to.deep.equal([1, 'key_limit_reached'])
+      await dan.json('--yes', 'keys', 'revoke', String(child['key_id']))
+      expect((await worker.hub(['balance'])).exit).to.equal(4)
+    })
+
+    it('and goes on with its own after a rotation', async () => {
+      const dan = await customer()
+      const { data } = (await dan.json('keys', 'list')) as unknown as {
+        data: readonly { key_id: string }[]
+      }
+      await dan.json('keys', 'rotate', data[0]!.key_id)
+      expect(await dan.json('balance')).to.include({ balance_microdollars: 5_000_000 })
+    })
+  })
+
+  describe('at a terminal', () => {
+    it('asks before it pays, and takes no for an answer', async function () {
+      const eve = user()
+      await eve.json('register')
+      const no = await eve.typed(['topup', '5'], 'n\n')
+      if (!no) return this.skip()
+      expect(no.out).to.match(/Pay \$5\.00 in USDC on Base from 0x\w+ .*\[y\/N\]/)
+      expect(no.exit).to.equal(3)
+      const yes = await eve.typed(['topup', '5'], 'y\n')
+      expect(yes?.out).to.match(/Bought \$5\.00 of credits/)
+      expect(await eve.json('balance')).to.include({ balance_microdollars: 5_000_000 })
+    })
+
+    it('shows colours, unless NO_COLOR is set', async function () {
+      const eve = user()
+      const shown = await eve.typed(['balance'], '')
+      if (!shown) return this.skip()
+      expect(shown.out).to.match(/\u001B\[31merror:/)
+      eve.env['NO_COLOR'] = '1'
+      expect((await eve.typed(['balance'], ''))?.out).to.not.include('\u001B[31m')
+    })
+  })
+
+  it('puts a wallet under a password, and pays with it', async () => {
+    const fay = await customer()
+    const file = config(fay, 'wallet-sandbox.json')
+    const { address, private_key: key } = JSON.parse(readFileSync(file, 'utf8'))
+    fay.env['HUB_WALLET_PASSWORD'] = 'correct horse'
+    await fay.json('wallet', 'encrypt')
+    expect(readFileSync(file, 'utf8')).to.not.include(key.slice(2))
+    expect(await fay.json('wallet', 'address')).to.include({ address })
+    expect(await fay.json('--yes', 'topup', '5')).to.include({ state: 'settled' })
+    delete fay.env['HUB_WALLET_PASSWORD']
+    const { exit, err } = await fay.hub(['--yes', 'topup', '5'])
+    expect([exit, err]).to.satisfy(
+      ([code, text]: [number, string]) => code === 1 && /HUB_WALLET_PASSWORD/.test(text),
+    )
+  })
+
+  it('completes commands and flags in bash, zsh and fish', async () => {
+    for (const shell of ['bash', 'zsh', 'fish']) {
+      const { out } = await user().hub(['completion', shell])
+      expect(out, shell).to.include('topup').and.to.include('max-price')
+    }
+    expect((await user().hub(['completion', 'tcsh'])).exit).to.equal(2)
+  })
+
+  it('is an MCP server over stdin and stdout, with the key of this machine', async () => {
+    const gil = await customer()
+    const asked = [
+      {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'initialize',
+        params: {
+          protocolVersion: '2025-06-18',
+          capabilities: {},
+          clientInfo: { name: 'test', version: '1' },
+        },
+      },
+      { jsonrpc: '2.0', method: 'notifications/initialized' },
+      { jsonrpc: '2.0', id: 2, method: 'tools/list' },
+    ]
+    const { out } = await gil.hub(
+      ['mcp'],
+      asked.map((each) => `${JSON.stringify(each)}\n`).join(''),
+    )
+    const answers = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(answers.map(({ id }) => id).toSorted()).to.deep.equal([1, 2])
+    expect(answers.find(({ id }) => id === 2).result.tools).to.have.length(9)
+  })
+})
