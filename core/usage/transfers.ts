@@ -78,8 +78,8 @@ async function walletOf(pool: Pool, manager: Manager, from: string, to: string) 
 }
 
 /**
- * Moves credits as a wallet has signed. The challenge has the entry's id, so that the same signature
- * moves them once, however often it comes; then the first outcome is told again.
+ * Moves credits as a wallet has signed. The challenge has the entry's id, so that the same
+ * signature moves them once, however often it comes; then the first outcome is told again.
  * @throws Fault `nonce_unknown`, `nonce_expired`, `invalid_signature`, `insufficient_credits`
  */
 export async function transfer(

@@ -42,7 +42,7 @@ const PATIENCE = { headersMs: 10_000, bodyMs: 5_000, totalMs: 10_000 } as const
 const ANSWER_BYTES = 16_384
 /** Of an attempt whose process died: then another one tries. */
 const LEASE_SECONDS = 60
-/** The next attempt comes after 5 s, 20 s, 80 s …, at most six hours, all give or take a quarter … */
+/** The next attempt comes after 5 s, 20 s, 80 s … six hours, give or take a quarter … */
 const BACK_OFF = '(0.75 + random() / 2) * least(21600, 5 * 4 ^ least(d.attempts - 1, 8))'
 /** … until the event is so old. */
 const GIVE_UP = `interval '1 day'`

@@ -7,6 +7,7 @@ import { ledger } from './ledger.ts'
 import { ledgerHistory } from './ledger-history.ts'
 import { mcp } from './mcp.ts'
 import { search } from './search.ts'
+import { tenders } from './tenders.ts'
 import { x402 } from './x402.ts'
 
 export interface Target {
@@ -38,6 +39,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<Report>>> = {
   'ledger-history': ledgerHistory,
   mcp,
   search,
+  tenders,
   x402,
 }
 

@@ -36,13 +36,15 @@ describe('spans', function () {
     ask(hub.url, '/proxy/echo/say', { key, headers, body: { words: 'a' } })
 
   before(async () => {
-    collector = createServer(async (request, response) => {
-      const chunks: Buffer[] = []
-      for await (const chunk of request) chunks.push(chunk as Buffer)
-      const { resourceSpans } = JSON.parse(Buffer.concat(chunks).toString()) as Export
-      const sent = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans)
-      spans.push(...sent.flatMap((each) => each.spans))
-      response.setHeader('content-type', 'application/json').end('{}')
+    collector = createServer((request, response) => {
+      let text = ''
+      request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+      request.once('end', () => {
+        const { resourceSpans } = JSON.parse(text) as Export
+        const sent = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans)
+        spans.push(...sent.flatMap((each) => each.spans))
+        response.setHeader('content-type', 'application/json').end('{}')
+      })
     }).listen(0, '127.0.0.1')
     await new Promise((resolve) => collector.once('listening', resolve))
     const { port } = collector.address() as AddressInfo

@@ -64,7 +64,7 @@ describe('an account', () => {
     expect(wallet).to.include({ wallet_address: null, balance_microdollars: 999_900 })
   })
 
-  it('manages all of its keys, and none of another account', async () => {
+  it('manages all of its keys, and none of another account (A052)', async () => {
     const { body } = await post(ada, '/v1/keys')
     const id = String(body['key_id'])
     const child = await post(ada, '/v1/keys', { parent: id, max_total_microdollars: 5 })
@@ -100,7 +100,8 @@ describe('an account', () => {
     const wallet = await walletOf()
     await hub().credit(wallet.keyId, usd('2'))
     const rows = async () => {
-      const sql = `SELECT to_jsonb(k) - 'used_at' AS key, to_jsonb(p) AS principal, a.home, b.balance
+      const sql = `SELECT to_jsonb(k) - 'used_at' AS key, to_jsonb(p) AS principal, a.home,
+          b.balance
         FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
         JOIN ledger.account a ON a.id = k.credits JOIN ledger.balance b ON b.account = a.id
         WHERE k.id = $1`

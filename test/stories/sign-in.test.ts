@@ -116,7 +116,8 @@ describe('people sign in by mail', () => {
     const { rows } = await hub().database.admin.query<{ dump: string }>(
       `SELECT coalesce(string_agg(t, ' '), '') AS dump FROM (
          SELECT l::text AS t FROM hub.magic_link l UNION ALL SELECT s::text FROM hub.session s
-         UNION ALL SELECT m::text FROM hub.mail m UNION ALL SELECT j.data::text FROM pgboss.job j) d`,
+         UNION ALL SELECT m::text FROM hub.mail m
+         UNION ALL SELECT j.data::text FROM pgboss.job j) d`,
     )
     expect(rows[0]?.dump).to.include(email)
     for (const secret of [token, session]) {

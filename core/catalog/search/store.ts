@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { ClientBase } from 'pg'
 import type { Micros } from '../../money.ts'
 
 /** What a search is narrowed by; every one that is given must hold. */
@@ -71,17 +71,17 @@ const CONDITIONS: Readonly<Record<keyof Filters, (value: string) => string>> = {
  * @param name as `squashed` writes it
  */
 export async function findCandidates(
-  pool: Pool,
+  client: ClientBase,
   terms: ReadonlyMap<string, number> | undefined,
   name: string,
   filters: Filters,
 ): Promise<Candidate[]> {
   const given = Object.entries(filters).filter(([, value]) => value !== undefined)
   const where = conditions(given, 4)
-  const byFilters = terms !== undefined && where !== '' && (await isNarrow(pool, given))
+  const byFilters = terms !== undefined && where !== '' && (await isNarrow(client, given))
   const docs =
     terms === undefined ? best(where) : byFilters ? narrow(where) : wide(where, terms.size)
-  const { rows } = await pool.query<Row>(statement(docs, where), [
+  const { rows } = await client.query<Row>(statement(docs, where), [
     [...(terms?.keys() ?? [])],
     [...(terms?.values() ?? [])],
     name,
@@ -93,8 +93,8 @@ export async function findCandidates(
 const conditions = (given: readonly (readonly [string, unknown])[], first: number): string =>
   given.map(([key], i) => CONDITIONS[key as keyof Filters](`$${i + first}`)).join(' AND ')
 
-async function isNarrow(pool: Pool, given: readonly (readonly [string, unknown])[]) {
-  const { rows } = await pool.query<{ count: number }>(
+async function isNarrow(client: ClientBase, given: readonly (readonly [string, unknown])[]) {
+  const { rows } = await client.query<{ count: number }>(
     `SELECT count(*)::integer AS count
      FROM (SELECT FROM hub.search_entry e WHERE ${conditions(given, 1)} LIMIT ${NARROW + 1}) e`,
     given.map(([, value]) => value),

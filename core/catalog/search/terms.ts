@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { ClientBase } from 'pg'
 import type { Query, Span } from './query.ts'
 import { corrections, type Similar } from './spelling.ts'
 
@@ -45,11 +45,11 @@ const LOOK_UP = `
   CROSS JOIN (SELECT documents FROM hub.search_term WHERE term = '') n`
 
 /** Meets the words of a query with the vocabulary of the catalogue. */
-export async function findTerms(pool: Pool, { spans }: Query): Promise<Terms> {
+export async function findTerms(client: ClientBase, { spans }: Query): Promise<Terms> {
   const asked = new Set(spans.flatMap(({ words }) => words))
   const others = spans.flatMap(({ alternatives }) => alternatives.flatMap(({ words }) => words))
   const words = [...new Set([...asked, ...others])]
-  const { rows } = await pool.query<Known>(LOOK_UP, [words, words.map((word) => asked.has(word))])
+  const { rows } = await client.query<Known>(LOOK_UP, [words, words.map((word) => asked.has(word))])
   const known = Map.groupBy(rows, ({ word }) => word)
   const total = rows[0]?.total ?? 0
   const counts = rows.flatMap((row) => [row, ...(row.near ?? [])])

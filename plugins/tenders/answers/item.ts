@@ -5,7 +5,7 @@ import { effectiveOf } from '../store/publish.ts'
 
 /** A tender as the feed tells it at an instant. */
 export function itemOf(tender: Tender, now: Date) {
-  const { relevance, state, award, estimated_value: estimate, lots, ...told } = tender
+  const { relevance, state, lapses_at: _, award, estimated_value: estimate, lots, ...told } = tender
   const status = statusOf(state, tender, now)
   const isLive = status === 'open' || status === 'planned'
   const next = isLive ? nextOf(lots, now) : undefined
@@ -51,12 +51,13 @@ const nextOf = (lots: readonly LotItem[], now: Date) =>
 const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competition'])
 
 /** Open while a lot that is not cancelled has time, or where no deadline is published at all. */
-function statusOf(state: State, { kind, lots }: Tender, now: Date): Status {
+function statusOf(state: State, { kind, lots, lapses_at: lapses }: Tender, now: Date): Status {
   if (state !== 'timed') return state
   if (!CALLS.has(kind)) return 'closed'
   const running = lots.filter((lot) => lot.state !== 'cancelled')
   const ends = running.flatMap(({ deadlines }) => effectiveOf(deadlines)?.told ?? [])
-  return ends.length === 0 || ends.some((end) => end > now.getTime()) ? 'open' : 'closed'
+  const last = ends.length > 0 ? Math.max(...ends) : lapses ? Date.parse(lapses) : Infinity
+  return last > now.getTime() ? 'open' : 'closed'
 }
 
 function lotOf(lot: LotItem, { kind }: Tender, now: Date) {

@@ -71,12 +71,20 @@ export interface Tender {
   readonly published_at: string
   readonly first_published_at: string
   readonly relevance: Relevance
+  /** When a call without any deadline ends all the same; null: never. */
+  readonly lapses_at: string | null
   readonly last_change_id: string | null
   readonly award: Award | null
   readonly source_urls: OfficialLinks
   /** Of all its notices, oldest first. */
   readonly publication_numbers: readonly string[]
 }
+
+/**
+ * From that day on all notices are eForms (Regulation 2019/1780). A qualification system of the old
+ * forms without an end is not known to be open any more.
+ */
+const OLD_FORMS_END = '2023-10-25T00:00:00Z'
 
 /** What a call has come to, by all its notices; undefined where they tell too little to show. */
 export function tenderOf(track: Track, lastChangeId: string | null): Tender | undefined {
@@ -119,6 +127,7 @@ export function tenderOf(track: Track, lastChangeId: string | null): Tender | un
     published_at: head.publishedOn,
     first_published_at: first.notice.publishedOn,
     relevance: relevanceOf(base),
+    lapses_at: base.schema.startsWith('R2.') ? OLD_FORMS_END : null,
     last_change_id: lastChangeId,
     award: awardOf(results),
     source_urls: linksOf(head.number),

@@ -1,11 +1,18 @@
-import type { Snapshot } from '../store/types.ts'
+import type { Snapshot, Wanted } from '../store/types.ts'
 import type { Reading } from './day.ts'
 import { renderedOf } from './rendered.ts'
 import { noticeQuery } from './search.ts'
 
-/** A notice that was looked for so often in vain is not looked for any more. */
+/** A notice that was looked for so often in vain, in two weeks, is not looked for any more. */
 const ATTEMPTS_MAX = 6
+/** Before it is looked for the second time; four times as long each time. */
+const AGAIN_MS = 900_000
 const WAVE = 100
+const MANY = 10_000
+
+const isDue = ({ attempts, askedAt }: Wanted, now: Date): boolean =>
+  attempts < ATTEMPTS_MAX &&
+  (askedAt === null || now.getTime() - askedAt.getTime() >= AGAIN_MS * 4 ** (attempts - 1))
 
 /**
  * Brings the notices that change notices refer to and that are not held: without them there is no
@@ -13,12 +20,12 @@ const WAVE = 100
  * @returns how many came; the snapshot shows them
  */
 export async function bringPredecessors(reading: Reading, snapshot: Snapshot): Promise<number> {
-  const { store, settings } = reading
+  const { store, settings, clock } = reading
   const looked = new Set<string>()
   let brought = 0
   for (let depth = 0; depth < settings.limits.depth; depth++) {
-    const references = (await store.wanted(WAVE + looked.size))
-      .filter(({ attempts, reference }) => attempts < ATTEMPTS_MAX && !looked.has(reference))
+    const references = (await store.wanted(MANY))
+      .filter((wanted) => isDue(wanted, clock.now()) && !looked.has(wanted.reference))
       .map(({ reference }) => reference)
       .slice(0, Math.min(WAVE, settings.limits.predecessors - looked.size))
     if (references.length === 0) break

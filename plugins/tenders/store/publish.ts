@@ -140,7 +140,7 @@ function tenderRow(tender: Tender, family: bigint) {
     kind: tender.kind,
     state: tender.state,
     score: tenths(tender.relevance.score),
-    closes_at: isOver ? '-infinity' : last === undefined ? NEVER : iso(last),
+    closes_at: isOver ? '-infinity' : last === undefined ? (tender.lapses_at ?? NEVER) : iso(last),
     deadlines: effective.map(({ told }) => iso(told)),
     candidates: effective.map(({ earliest }) => iso(earliest)),
     countries: tender.countries,

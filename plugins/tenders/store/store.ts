@@ -26,7 +26,7 @@ export const openStore = (database: Database, clock: Clock): Store => ({
   snapshots: (limit) => snapshots(database, limit),
   async wanted(limit) {
     const { rows } = await database.query<Wanted>(
-      `SELECT reference, by_number AS "byNumber", attempts FROM wanted
+      `SELECT reference, by_number AS "byNumber", attempts, asked_at AS "askedAt" FROM wanted
        ORDER BY asked_at NULLS FIRST, reference LIMIT $1`,
       [limit],
     )

@@ -51,7 +51,9 @@ export interface Wanted {
   readonly reference: string
   /** The notice that refers to it. */
   readonly byNumber: string
+  /** How often it was looked for in vain, and when last. */
   readonly attempts: number
+  readonly askedAt: Date | null
 }
 
 /** What ingestion writes to. Every method commits before it answers, and may be repeated. */

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import nock from 'nock'
 import { createIngestion } from '../../../../plugins/tenders/ingest/index.ts'
 import { openStore } from '../../../../plugins/tenders/store/store.ts'
 import { uuidOf } from '../../../support/eforms.ts'
@@ -13,7 +14,7 @@ import {
   type TedServer,
 } from '../../../support/ted-server.ts'
 import { tendersDatabase } from '../support.ts'
-import { clockAt, ingestionFrom, issueOf, noticeOf, numbersIn, QUICK } from './support.ts'
+import { clockAt, emptied, ingestionFrom, issueOf, noticeOf, numbersIn, QUICK } from './support.ts'
 
 const NOW = '2026-03-02T12:00:00Z'
 const MONDAY = '2026-03-02'
@@ -26,6 +27,14 @@ const isLook = ({ path }: Asked): boolean => path.startsWith('/en/notice/')
 const HTML: Odd = { body: '<!doctype html><html><body>Maintenance</body></html>' }
 
 describe('ingestion of the official journal', () => {
+  // Under nock the guarded way out would never be asked.
+  before(() => nock.restore())
+  after(() => nock.activate())
+  let made: Awaited<ReturnType<typeof tendersDatabase>>
+  before(async () => {
+    made = await tendersDatabase()
+  })
+  after(() => made.close())
   const open: (() => Promise<unknown>)[] = []
   afterEach(async () => {
     for (const close of open.splice(0).reverse()) await close()
@@ -35,13 +44,13 @@ describe('ingestion of the official journal', () => {
   async function given(issues: Issue[], behaviour: Behaviour = {}, settings = QUICK) {
     const ted: TedServer = await startTed(issues, behaviour)
     open.push(() => ted.close())
-    const { database, close } = await tendersDatabase()
-    open.push(close)
+    const { database } = made
+    await emptied(database)
     const clock = clockAt(NOW)
     const store = openStore(database, clock)
-    const made = ingestionFrom(ted.port, { database, clock, settings })
-    open.push(made.close)
-    return { ted, database, clock, store, ingestion: made.ingestion }
+    const { ingestion, close } = ingestionFrom(ted.port, { database, clock, settings })
+    open.push(close)
+    return { ted, database, clock, store, ingestion }
   }
   const newest = async (store: ReturnType<typeof openStore>) => (await store.snapshots(1))[0]
 
@@ -304,20 +313,21 @@ describe('ingestion of the official journal', () => {
   })
 
   it('brings the notices that are changed, by number and by UUID, and what those change', async () => {
+    const title = 'Fictional heat'
     const old = { day: '2025-11-03', ojs: '212/2025' }
-    const first = noticeOf({ number: '900-2025', ...old, procedure: uuidOf('9-2025', 'b') })
+    const first = noticeOf({ number: '900-2025', ...old, procedure: uuidOf('9-2025', 'b'), title })
     const second = noticeOf({
-      ...{ number: '901-2025', ...old, procedure: uuidOf('9-2025', 'b') },
+      ...{ number: '901-2025', ...old, procedure: uuidOf('9-2025', 'b'), title },
       ...{ changes: '900-2025', deadline: '2026-05-01' },
     })
     const third = noticeOf({
-      ...{ number: '1-2026', day: MONDAY, ojs: '41/2026', procedure: uuidOf('9-2025', 'b') },
+      ...{ number: '1-2026', day: MONDAY, ojs: '41/2026', procedure: uuidOf('9-2025', 'b'), title },
       ...{ changes: `${uuidOf('901-2025')}-01`, deadline: '2026-06-01' },
     })
     const lost = noticeOf({
       ...{ number: '2-2026', day: MONDAY, ojs: '41/2026', changes: '777-2024' },
     })
-    const { ingestion, database, store } = await given([
+    const { ingestion, database, store, clock } = await given([
       { ...old, notices: [first, second] },
       { day: MONDAY, ojs: '41/2026', notices: [third, lost] },
     ])
@@ -326,7 +336,7 @@ describe('ingestion of the official journal', () => {
       ...['1-2026', '2-2026', '900-2025', '901-2025'],
     ])
     expect(await store.wanted(9)).deep.equal([
-      { reference: '777-2024', byNumber: '2-2026', attempts: 1 },
+      { reference: '777-2024', byNumber: '2-2026', attempts: 1, askedAt: clock.now() },
     ])
     const { rows } = await database.query<{ event: string; verification: string }>(
       `SELECT event, verification FROM change WHERE item->>'procedure_id' = $1`,

@@ -15,8 +15,9 @@ const ISSUE = issueOf(DAY, '41/2026', 3)
 async function read(bytes: Buffer, limits = SETTINGS.limits, wants = (_: string) => true) {
   const numbers: string[] = []
   try {
-    const pieces = Array.from({ length: Math.ceil(bytes.length / 700) }, (_, at) =>
-      bytes.subarray(at * 700, (at + 1) * 700),
+    const size = Math.max(700, Math.ceil(bytes.length / 50))
+    const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+      bytes.subarray(at * size, (at + 1) * size),
     )
     const source = Readable.from(pieces, { objectMode: false })
     for await (const { number, xml } of membersOf(source, { day: DAY, wants, limits })) {

@@ -84,3 +84,13 @@ export async function numbersIn(database: Database, table: 'notice' | 'arrival')
   )
   return rows.map(({ number }) => number)
 }
+
+/** Forgets all that was read. */
+export async function emptied(database: Database): Promise<void> {
+  await database.query(
+    'TRUNCATE ingest_day, snapshot, family, tender, change, wanted, refusal CASCADE',
+  )
+  await database.query(
+    `UPDATE ingest_worker SET held_until = '-infinity', quiet_until = '-infinity'`,
+  )
+}

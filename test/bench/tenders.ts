@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Database } from 'agenthub/plugin'
+import { openPlugin } from '../../core/catalog/plugins.ts'
+import { systemClock } from '../../core/clock.ts'
+import { startEmbedded } from '../../core/db/embedded.ts'
+import { createLog } from '../../core/log.ts'
+import { answer, type Question } from '../../plugins/tenders/answers/answer.ts'
+import plugin from '../../plugins/tenders/index.ts'
+import { readNotice } from '../../plugins/tenders/parse/notice.ts'
+import { openStore } from '../../plugins/tenders/store/store.ts'
+import { lent } from '../support/lent.ts'
+import type { Report } from './main.ts'
+import { fillTenders, syntheticDay } from './tenders/synthetic.ts'
+
+const DAY_NOTICES = 3_190
+const TENDERS = 200_000
+const ASKED = 300
+const NOW = new Date('2026-11-20T09:30:00Z')
+const MB = 1e6
+
+/** What is asked, as customers would; each with its own filters. */
+const QUESTIONS: readonly (readonly [Question, Record<string, unknown>])[] = [
+  ['feed', {}],
+  ['feed', { country: 'DEU' }],
+  ['feed', { cpv_prefix: '0931', status: 'open' }],
+  ['feed', { country: 'FRA', label: 'high', limit: 100 }],
+  ['feed', { status: 'closed' }],
+  ['feed', { kind: 'result', country: 'POL', offset: 500 }],
+  ['feed', { min_score: 80, offset: 2_000, limit: 100 }],
+  ['feed', { status: 'awarded', cpv_prefix: '45' }],
+  ['changes', {}],
+  ['changes', { signal: 'deadline', country: 'ESP' }],
+  ['changes', { event: 'cancelled', offset: 1_000 }],
+  ['brief', {}],
+]
+
+/** Parse, normalise and store a day; then answer over many tenders. */
+export async function tenders(): Promise<Report> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-bench-'))
+  await chmod(dataDir, 0o711)
+  const server = await startEmbedded({ dataDir })
+  let database: Database | undefined
+  const opened = await openPlugin(
+    { ...plugin, open: (host) => plugin.open({ ...host, database: (database = host.database) }) },
+    { host: lent, databaseUrl: server.url, log: createLog('silent') },
+  )
+  try {
+    const day = await storeDay(database!)
+    await fillTenders(database!, TENDERS, NOW)
+    const asked = await askMany(database!)
+    const figures = { ...day, ...asked.figures }
+    const target = (name: string, goal: string, value: number, met: boolean) => ({
+      name,
+      goal,
+      value,
+      met,
+    })
+    return {
+      name: 'tenders',
+      figures,
+      tables: [asked.table],
+      targets: [
+        target('a day of 3,190 notices, s', '< 60', day.day_s, day.day_s < 60),
+        target('memory while a day is stored, MB', '< 400', day.rss_mb, day.rss_mb < 400),
+        ...asked.p99.map(([name, ms]) => target(`p99 of ${name}, ms`, '< 30', ms, ms < 30)),
+      ],
+    }
+  } finally {
+    await opened.close()
+    await server.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+/** A day as large as the journal's largest: documents of the size that real ones have. */
+async function storeDay(database: Database) {
+  const store = openStore(database, systemClock)
+  const snapshot = await store.openSnapshot({ day: '2026-11-19', source: 'live' })
+  let bytes = 0
+  let parse = 0
+  let rss = 0
+  const start = performance.now()
+  for (const xml of syntheticDay(DAY_NOTICES, '2026-11-19')) {
+    bytes += xml.byteLength
+    const { outcome } = await store.accept({ xml, snapshot })
+    if (outcome !== 'stored') throw new Error(`a notice was ${outcome}`)
+    rss = Math.max(rss, process.memoryUsage.rss())
+  }
+  await store.closeSnapshot(snapshot)
+  const seconds = (performance.now() - start) / 1_000
+  rss = Math.max(rss, process.memoryUsage.rss())
+  for (const xml of syntheticDay(200, '2026-11-18')) {
+    const begun = performance.now()
+    readNotice(xml)
+    createHash('sha256').update(xml).digest()
+    parse += performance.now() - begun
+  }
+  const round = (value: number): number => Math.round(value * 10) / 10
+  return {
+    day_mb: round(bytes / MB),
+    day_s: round(seconds),
+    parse_normalise_store_mb_s: round(bytes / MB / seconds),
+    parse_normalise_mb_s: round(((bytes / DAY_NOTICES) * 200) / MB / (parse / 1_000)),
+    rss_mb: round(rss / MB),
+  }
+}
+
+async function askMany(database: Database) {
+  const times = new Map<Question, number[]>()
+  const rows: (string | number)[][] = []
+  for (const [question, given] of QUESTIONS) {
+    await answer(database, question, given, NOW)
+    const own: number[] = []
+    for (let n = 0; n < ASKED; n += 1) {
+      const begun = performance.now()
+      await answer(database, question, given, new Date(NOW.getTime() + n * 1_000))
+      own.push(performance.now() - begun)
+    }
+    times.set(question, [...(times.get(question) ?? []), ...own])
+    rows.push([question, JSON.stringify(given), at(own, 0.5), at(own, 0.99)])
+  }
+  const p99 = [...times].map(([question, all]) => [question, at(all, 0.99)] as const)
+  const columns = ['endpoint', 'query', 'p50 ms', 'p99 ms']
+  return {
+    p99,
+    figures: Object.fromEntries(p99.map(([name, ms]) => [`${name}_p99_ms`, ms])),
+    table: { title: `Answers over ${TENDERS.toLocaleString('en-US')} tenders`, columns, rows },
+  }
+}
+
+const at = (times: readonly number[], share: number): number => {
+  const sorted = [...times].sort((a, b) => a - b)
+  const time = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
+  return Math.round(time * 100) / 100
+}
