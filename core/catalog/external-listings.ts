@@ -39,7 +39,7 @@ export interface External {
   readonly delivered: number
 }
 
-export const COLUMNS = `l.id, l.url, l.method, l.origin, l.host, l.name, l.description, l.category,
+const COLUMNS = `l.id, l.url, l.method, l.origin, l.host, l.name, l.description, l.category,
   l.tags, l.provider, l.scheme, l.network, l.asset, l.pay_to AS "payTo", l.price, l.payable, l.offers,
   l.input_schema AS "inputSchema", l.output_schema AS "outputSchema", l.state, l.reason,
   l.first_seen_at AS "firstSeenAt", l.listed_at AS "listedAt",

@@ -3,7 +3,10 @@ import { answer, type Question } from './answers/answer.ts'
 import type { Given } from './answers/query.ts'
 import { briefInput, briefOutput, changesInput, feedInput, listOutput } from './answers/schemas.ts'
 import { commandsOf } from './commands.ts'
+import { ingestionCommands } from './ingest/commands.ts'
+import { createIngestion } from './ingest/index.ts'
 import { loadSamples } from './sample/load.ts'
+import { openStore } from './store/store.ts'
 
 const DEADLINE_SECONDS = 15
 const NOTHING_YET = {
@@ -17,7 +20,9 @@ const NOTHING_YET = {
 const tenders: DataPlugin = {
   slug: 'tenders',
   migrations: new URL('./migrations/', import.meta.url),
-  open({ database, clock, sandbox }) {
+  open({ database, clock, sandbox, ...host }) {
+    const store = openStore(database, clock)
+    const ingestion = createIngestion({ host: { ...host, clock }, database, store })
     const prepared = once(() => (sandbox ? loadSamples(database, clock) : Promise.resolve()))
     const ask = async (question: Question, { input, charge }: Call<Given>) => {
       await prepared()
@@ -60,7 +65,8 @@ const tenders: DataPlugin = {
           handle: (call) => ask('feed', call),
         },
       },
-      commands: commandsOf({ database, clock }),
+      commands: { ...commandsOf({ database, clock, ingestion }), ...ingestionCommands(ingestion) },
+      schedules: ingestion.schedules,
       isListed: async () => sandbox || (await hasLive(database)),
     })
   },

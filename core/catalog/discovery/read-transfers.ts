@@ -30,7 +30,7 @@ export const KNOWN_FACILITATORS: readonly string[] = [
   '0xd8dfc729cbd05381647eb5540d756f4f8ad63eec',
 ]
 
-export const TRANSFERS_SOURCE = 'usdc:eip155:8453'
+const TRANSFERS_SOURCE = 'usdc:eip155:8453'
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
 const SPAN = 500n
 /** A new installation begins so many blocks back: an hour. */
@@ -53,7 +53,9 @@ export async function readTransfers(ports: ReadTransfersPorts): Promise<void> {
   try {
     const { number, time } = await chainLogs.head()
     const last = number - depth
-    let next = BigInt(String(place['block'] ?? (last > LOOK_BACK ? last - LOOK_BACK : 0n)))
+    const kept = place['block']
+    const fresh = last > LOOK_BACK ? last - LOOK_BACK : 0n
+    let next = typeof kept === 'string' ? BigInt(kept) : fresh
     while (next <= last && !isOver()) {
       const to = next + SPAN - 1n < last ? next + SPAN - 1n : last
       // Base makes a block every two seconds; a day need not be told more exactly.

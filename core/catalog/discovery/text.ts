@@ -17,9 +17,9 @@ export function cleanText(value: unknown, max: number): string {
     .trim()
   return text.length <= max
     ? text
-    : `${[...text]
+    : `${text
         .slice(0, max - 1)
-        .join('')
+        .replace(/[\uD800-\uDBFF]$/, '')
         .trimEnd()}…`
 }
 

@@ -133,7 +133,13 @@ async function takeOver(
        input_schema = coalesce($11, input_schema), output_schema = coalesce($12, output_schema)
      WHERE id = $1`,
     [
-      ...[id, scheme, network, asset, payTo, price, payable],
+      id,
+      scheme,
+      network,
+      asset,
+      payTo,
+      price,
+      payable,
       JSON.stringify(offers.map(offerRow)),
       cleanText(described.name, 100) || null,
       cleanText(described.description, 1_000) || null,

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { targetsOf } from '../../../core/catalog/discovery/agent-file.ts'
 import { canonicalUrl } from '../../../core/catalog/discovery/canonical.ts'
 import { readPage } from '../../../core/catalog/discovery/envelope.ts'

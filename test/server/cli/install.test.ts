@@ -149,10 +149,10 @@ describe('hub install', function () {
   })
 
   it('makes no file for an assistant that is not here', async () => {
-    const { hub, home } = user()
-    const { exit } = await hub.call(users.at(-1)!, ['install'])
+    const nobody = user()
+    const { exit } = await nobody.hub(['install'])
     expect(exit).to.equal(2)
-    expect(readdirSync(home)).to.deep.equal(['.config'])
+    expect(readdirSync(nobody.home)).to.deep.equal(['.config'])
   })
 
   it('refuses a file that it cannot read, and keeps it', async () => {

@@ -46,7 +46,7 @@ describe('external listings', () => {
     )
   const rescan = async (id: unknown) => {
     await later(2)
-    return post(`/v1/listings/${id}/rescan`)
+    return post(`/v1/listings/${String(id)}/rescan`)
   }
 
   it('are there from the first start: the sample seller, with a badge', async () => {
@@ -90,7 +90,7 @@ describe('external listings', () => {
   it('are listed at once when their owner submits a URL, and found by search', async () => {
     const { id, ...listed } = await list('/flood-gauge-levels')
     expect(listed).to.include({ state: 'active', method: 'GET', price_microdollars: 3_000 })
-    const { body } = await get(`/v1/external/${id}`)
+    const { body } = await get(`/v1/external/${String(id)}`)
     expect(body).to.have.nested.property('sources[0].source', 'submitted')
     expect(body).to.have.nested.property('price_history[0].price_microdollars', 3_000)
     expect(body).to.have.nested.property('probes[0].outcome', 'up')
@@ -139,7 +139,7 @@ describe('external listings', () => {
     expect(refused.map(({ url, reason }) => [url, reason?.code])).to.deep.equal([
       ['http://shop.test/gone', 'not_found'],
     ])
-    const { body: detail } = await get(`/v1/external/${listed[0]!['id']}`)
+    const { body: detail } = await get(`/v1/external/${String(listed[0]!['id'])}`)
     const urls = (detail['endpoints'] as Body[]).map(({ url }) => url)
     expect(urls).to.include.members(['http://shop.test/a', 'http://shop.test/tells-b'])
   })
@@ -149,7 +149,9 @@ describe('external listings', () => {
     const document: Site = (_, response) => json(response, { version: 1, resources: named })
     sites.at('shop.test', paths({ '/.well-known/x402': document, '/w': sells(), '/p': sells() }))
     const { body } = await post('/v1/listings', { origin: 'shop.test' })
-    const listed = (body['listed'] as Body[]).map(({ url, method }) => `${method} ${url}`)
+    const listed = (body['listed'] as Body[]).map(
+      ({ url, method }) => `${String(method)} ${String(url)}`,
+    )
     expect(listed).to.deep.equal(['GET http://shop.test/w', 'POST http://shop.test/p'])
     expect(sites.visits.some((visit) => visit.includes('other.test'))).to.equal(false)
   })
@@ -208,12 +210,12 @@ describe('external listings', () => {
   it('are probed again when somebody asks, once a minute, and tell what has changed', async () => {
     const { id } = await list('/drift')
     sites.at('shop.test', paths({ '/drift': sells({ payTo: ELSEWHERE, amount: '5000' }) }))
-    const soon = await post(`/v1/listings/${id}/rescan`)
+    const soon = await post(`/v1/listings/${String(id)}/rescan`)
     expect([soon.status, soon.body['code']]).to.deep.equal([429, 'rescan_too_soon'])
     expect(Number(soon.headers['retry-after'])).to.be.within(1, 60)
     const { status, body } = await rescan(id)
     expect([status, body['pay_to']]).to.deep.equal([200, ELSEWHERE])
-    const { body: detail } = await get(`/v1/external/${id}`)
+    const { body: detail } = await get(`/v1/external/${String(id)}`)
     const codes = (detail['cautions'] as { code: string }[]).map(({ code }) => code)
     expect(codes).to.include.members(['pay_to_changed', 'price_raised'])
   })
@@ -235,11 +237,14 @@ describe('external listings', () => {
       const eve = await hub.agent()
       shows(String((await claim(eve))['token']))
       expect(await claim()).to.include({ proven: false })
-      shows(`<head><!-- <meta name="agenthub-verification" content="${token}"> --></head>`, '/')
+      shows(
+        `<head><!-- <meta name="agenthub-verification" content="${String(token)}"> --></head>`,
+        '/',
+      )
       expect(await claim()).to.include({ proven: false })
-      shows(`<head><meta name="agenthub-verification" content="${token}"></head>`, '/')
+      shows(`<head><meta name="agenthub-verification" content="${String(token)}"></head>`, '/')
       expect(await claim()).to.include({ proven: true, method: 'meta' })
-      shows(`${token}\n`)
+      shows(`${String(token)}\n`)
       expect(await claim()).to.include({ proven: true, method: 'file' })
     })
 
@@ -251,7 +256,7 @@ describe('external listings', () => {
       const id = (body['listed'] as Body[])[0]!['id']
       expect((await optOut(eve)).body).to.include({ code: 'ownership_required' })
       expect((await optOut()).body).to.include({ opted_out: true, listings: 1 })
-      const gone = (await get(`/v1/external/${id}`)).body
+      const gone = (await get(`/v1/external/${String(id)}`)).body
       expect(gone).to.have.nested.property('reason.code', 'opted_out')
       expect(gone['removed_at']).to.be.a('string')
       expect((await rescan(id)).status).to.equal(410)
