@@ -70,7 +70,7 @@ function asking(ports: Ports, question: Question): Command {
   return {
     usage: `${PARAMETERS[question].map((name) => `[--${name.replaceAll('_', '-')} …] `).join('')}\
 [--clock ISO] [--data DIR] [--json]`,
-    about: `${ABOUT[question]} With --data from a folder alone, in a database thrown away after it.`,
+    about: `${ABOUT[question]} With --data from a folder alone, in a throw-away database.`,
     options: {
       ...Object.fromEntries([...names, 'clock', 'data'].map(text)),
       json: { type: 'boolean' },

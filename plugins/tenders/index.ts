@@ -37,8 +37,8 @@ const tenders: DataPlugin = {
       category: 'data',
       provider: 'agenthub',
       summary:
-        'Energy procurement from the official journal of the EU: verified changes, a daily action ' +
-        'brief and a feed of opportunities, with official links.',
+        'Energy procurement from the official journal of the EU: verified changes, a daily ' +
+        'action brief and a feed of opportunities, with official links.',
       endpoints: {
         'GET /v1/changes': {
           summary: 'Changes of deadlines, values, documents, status and scope, with evidence.',

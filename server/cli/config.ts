@@ -118,6 +118,10 @@ function passwordOf(env: NodeJS.ProcessEnv): string | undefined {
   return file ? readFileSync(file, 'utf8').replace(/\r?\n$/, '') : undefined
 }
 
+/** Whether an error may have colours, also one that the settings themselves have. */
+export const errorsInColor = (env: NodeJS.ProcessEnv = process.env): boolean =>
+  process.stderr.isTTY && wantsColor({}, env)
+
 /** https://no-color.org: any value but an empty one. */
 function wantsColor({ color }: Flags, env: NodeJS.ProcessEnv): boolean {
   if (color === false || env['NO_COLOR'] || env['TERM'] === 'dumb') return false

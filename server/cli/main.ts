@@ -48,10 +48,10 @@ function throwing(command: Command): void {
 async function tell(error: unknown): Promise<number> {
   const { failureOf, Failure } = await import('./failure.ts')
   const { Terminal } = await import('./terminal.ts')
+  const { errorsInColor } = await import('./config.ts')
   const { json = false } = program.opts<{ json?: boolean }>()
-  const color = process.stderr.isTTY && !process.env['NO_COLOR']
   const known = failureOf(error)
   if (!known && !json) process.stderr.write(`${(error as Error).stack ?? String(error)}\n`)
   const failure = known ?? new Failure('error', (error as Error).message)
-  return new Terminal({ color, animated: false }, { json }).fail(failure)
+  return new Terminal({ color: errorsInColor(), animated: false }, { json }).fail(failure)
 }

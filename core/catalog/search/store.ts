@@ -104,14 +104,17 @@ async function isNarrow(client: ClientBase, given: readonly (readonly [string, u
 
 /** From the terms: their strongest postings, added up. */
 const wide = (where: string, terms: number): string => {
-  const read = Math.ceil((where === '' ? POSTINGS : FILTERED_POSTINGS) / Math.max(terms, 1))
-  const posted = `
-    SELECT doc, impact FROM hub.search_posting WHERE term = q.term COLLATE "C"
-    ORDER BY term DESC, impact DESC, doc DESC LIMIT ${read}`
-  const passing = `
-    SELECT doc, impact FROM (${posted}) r JOIN hub.search_entry e USING (doc) WHERE ${where}`
+  if (where === '') {
+    const read = Math.ceil(POSTINGS / Math.max(terms, 1))
+    return `SELECT hub.search_strongest($1, $2, ${read}, ${DEPTH}) AS doc`
+  }
   return `
-    SELECT p.doc FROM q CROSS JOIN LATERAL (${where === '' ? posted : passing}) p
+    SELECT p.doc FROM q CROSS JOIN LATERAL (
+      SELECT doc, impact FROM (
+        SELECT doc, impact FROM hub.search_posting WHERE term = q.term COLLATE "C"
+        ORDER BY term DESC, impact DESC, doc DESC
+        LIMIT ${Math.ceil(FILTERED_POSTINGS / Math.max(terms, 1))}) r
+      JOIN hub.search_entry e USING (doc) WHERE ${where}) p
     GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT ${DEPTH}`
 }
 
@@ -126,19 +129,15 @@ const best = (where: string): string => `
   SELECT e.doc FROM hub.search_entry e ${where === '' ? '' : `WHERE ${where}`}
   ORDER BY e.quality DESC, e.doc DESC LIMIT ${DEPTH}`
 
-const milliseconds = (column: string): string => `(1000 * extract(epoch FROM ${column}))::float8`
-
 const statement = (docs: string, where: string): string => `
   WITH q AS (SELECT * FROM unnest($1::text[], $2::real[]) q (term, weight)), exact AS (
     SELECT e.doc FROM hub.search_entry e
     WHERE e.names @> ARRAY[$3::text] ${where === '' ? '' : `AND ${where}`}
     ORDER BY e.quality DESC, e.doc LIMIT ${EXACT}
-  ), found AS (SELECT doc FROM (${docs}) d UNION SELECT doc FROM exact)
-  SELECT e.kind, e.id, e.price::float8, e.quality, ${milliseconds('d.listed_at')} AS "listedAt",
-    ${milliseconds('d.verified_at')} AS "verifiedAt", d.latency_ms AS "latencyMs", d.calls, d.delivered,
-    EXISTS (SELECT FROM exact x WHERE x.doc = f.doc) AS exact, e.places AS words, e.vector::text
-  FROM found f JOIN hub.search_entry e USING (doc)
-  JOIN hub.search_document d ON d.kind = e.kind AND d.id = e.id`
+  ), exactly AS (SELECT coalesce(array_agg(doc), '{}') AS docs FROM exact)
+  SELECT s.*, s.doc = ANY (x.docs) AS exact
+  FROM exactly x CROSS JOIN LATERAL hub.search_details(
+    x.docs || ARRAY(SELECT f.doc FROM (${docs}) f)) s`
 
 /**
  * Reads a tsvector as PostgreSQL writes it, `'rain':2A,8`: what is said of the given terms, and how

@@ -27,7 +27,7 @@ const ASK = {
 } as const
 
 /**
- * Answers from one snapshot, at one instant; from samples at the instant that they were written for.
+ * Answers from one snapshot, at one instant; from samples at the instant they were written for.
  * @returns undefined before there is a complete snapshot
  * @throws Refusal for a query that means nothing
  */

@@ -2,8 +2,7 @@ import type { Transaction } from 'agenthub/plugin'
 import type { Source } from '../store/types.ts'
 import type { Page } from './query.ts'
 
-export const ATTRIBUTION =
-  '© European Union, https://ted.europa.eu; reused under Decision 2011/833/EU'
+const ATTRIBUTION = '© European Union, https://ted.europa.eu; reused under Decision 2011/833/EU'
 
 /** What answers are as of: the newest complete snapshot. */
 export interface Standing {

@@ -24,7 +24,8 @@ CREATE TABLE tender (
 CREATE INDEX tender_family ON tender (family);
 -- Nothing below 20 is in the feed.
 CREATE INDEX tender_open ON tender (closes_at, score DESC) WHERE state = 'timed' AND score >= 200;
-CREATE INDEX tender_state ON tender (state, score DESC, number) INCLUDE (closes_at, first_on) WHERE score >= 200;
+CREATE INDEX tender_state ON tender (state, score DESC, number) INCLUDE (closes_at, first_on)
+  WHERE score >= 200;
 CREATE INDEX tender_countries ON tender USING gin (countries) WHERE score >= 200;
 CREATE INDEX tender_cpv ON tender USING gin (cpv) WHERE score >= 200;
 
@@ -45,4 +46,5 @@ CREATE INDEX change_newest ON change (published_on DESC, id);
 CREATE INDEX change_signal ON change (signal, published_on DESC, id);
 CREATE INDEX change_event ON change (event, published_on DESC, id);
 CREATE INDEX change_countries ON change USING gin (countries);
-CREATE INDEX tender_kind ON tender (kind, score DESC, number) INCLUDE (closes_at, first_on) WHERE score >= 200;
+CREATE INDEX tender_kind ON tender (kind, score DESC, number) INCLUDE (closes_at, first_on)
+  WHERE score >= 200;
