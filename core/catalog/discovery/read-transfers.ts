@@ -122,7 +122,8 @@ async function write(
   })
   await inTransaction(pool, async (client) => {
     await client.query(
-      `INSERT INTO hub.payee_day AS p SELECT * FROM jsonb_populate_recordset(NULL::hub.payee_day, $1)
+      `INSERT INTO hub.payee_day AS p
+       SELECT * FROM jsonb_populate_recordset(NULL::hub.payee_day, $1)
        ON CONFLICT (pay_to, day) DO UPDATE SET payments = p.payments + excluded.payments,
          amount = p.amount + excluded.amount`,
       [JSON.stringify(rows)],

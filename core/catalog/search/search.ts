@@ -29,7 +29,7 @@ export interface SearchPage {
   readonly next: Position | undefined
 }
 
-/** Compiling takes longer than any search; and what a filter leaves open is read by an index too. */
+/** Compiling takes longer than any search; and a wide filter is read by an index too. */
 const SETTINGS = 'SET LOCAL jit = off; SET LOCAL enable_seqscan = off'
 /** More would not change what is found first. */
 const TERMS_MAX = 24

@@ -42,7 +42,7 @@ export interface Candidate {
 }
 
 /** Hits of one search, the deepest page included. */
-export const DEPTH = 100
+const DEPTH = 100
 /** So many postings are read, shared among the terms: of each from those on where it says most. */
 const POSTINGS = 4_000
 /** With filters more, since many will not pass. */

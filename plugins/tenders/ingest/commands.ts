@@ -33,7 +33,7 @@ const say = ({ values, write }: Invocation, report: Report): unknown =>
   write(values['json'] ? `${JSON.stringify(report)}\n` : textOf(report))
 
 /** A report in lines for a person. */
-export function textOf({ complete, days, gaps, busyUntil, advice }: Report): string {
+function textOf({ complete, days, gaps, busyUntil, advice }: Report): string {
   return [
     ...days.map(lineOf),
     ...gaps.map(

@@ -222,7 +222,7 @@ describe('reading the registry of agents', () => {
     expect(now.map(({ reason }) => reason)).to.deep.equal(['not_active'])
   })
 
-  it('asks for fewer blocks where the node allows no more, and stops where it is dead', async () => {
+  it('asks for fewer blocks where the node allows no more, and stops at a dead one', async () => {
     await register(inline(card()))
     const logs = openChainLogs(chain.rpcUrl)
     const strict = {

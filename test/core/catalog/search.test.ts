@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { search } from '../../../core/catalog/search/search.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { micros } from '../../../core/money.ts'

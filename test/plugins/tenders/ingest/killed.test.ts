@@ -46,7 +46,8 @@ describe('ingestion that is killed', () => {
         return isPackage ? { body: whole, cutAt: Math.floor(whole.length * 0.8) } : undefined
       },
     })
-    const { database, url, close } = await tendersDatabase()
+    const made = await tendersDatabase()
+    const { database, url } = made
     try {
       const base = String(systemClock.now().getTime())
       const start = () => {
@@ -81,7 +82,7 @@ describe('ingestion that is killed', () => {
       expect(lastLife.filter(({ path }) => path === '/v3/notices/search')).lengthOf(0)
     } finally {
       child?.kill('SIGKILL')
-      await close()
+      await made.close()
       await ted.close()
     }
   })
