@@ -19,8 +19,7 @@ const urlOf = ({ service, path }: Offering, { proxyUrl }: Site): string =>
 
 const lineOf = (offering: Offering, site: Site): string =>
   `- [${offering.method} ${offering.path}](${urlOf(offering, site)}): ` +
-  `${offering.endpoint.summary}` +
-  ` Costs ${typeof offering.endpoint.price === 'bigint' ? '' : 'at most '}` +
+  `${offering.endpoint.summary} Costs ${typeof offering.endpoint.price === 'bigint' ? '' : 'at most '}` +
   `${decimal(maxPrice(offering.endpoint))} USD.`
 
 /** `/llms.txt`, by the convention of llmstxt.org. */
@@ -63,7 +62,8 @@ export const agentsText = ({ baseUrl, proxyUrl, mcpUrl }: Site): string => `# Ag
 
 1. **Register.** \`GET ${baseUrl}/v1/register/challenge?wallet_address=0x…\`, sign
    \`message\` with \`personal_sign\`, then \`POST ${baseUrl}/v1/register\` with
-   \`wallet_address\`, \`signature\` and \`nonce\`. The answer has \`api_key\` (\`ahk_…\`), shown once.
+   \`wallet_address\`, \`signature\` and \`nonce\`. The answer has \`api_key\`
+   (\`ahk_…\`), shown once.
 2. **Find.** \`POST ${baseUrl}/v1/search\` with \`{"query": "…"}\`, or
    \`GET ${baseUrl}/v1/services\`.
 3. **Ask the price.** Add \`?dry_run\` to any call: price, who pays and what is left; nothing moves.

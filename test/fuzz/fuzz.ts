@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { request } from 'undici'
 import { type Document, Judge, type Operation } from './judge.ts'
 import { type Schema, tried } from './values.ts'

@@ -56,7 +56,7 @@ export class Judge {
     const documented = operation.responses[String(status)]
     const body = json(type, text)
     const code = isObject(body) ? String(body['code']) : 'none'
-    if (status >= 500 && !/^upstream_/.test(code)) return `server error ${status} ${code}`
+    if (status >= 500 && !code.startsWith('upstream_')) return `server error ${status} ${code}`
     if (!documented) return `undocumented status ${status} ${code}`
     const codes = documented['x-codes']
     if (codes && !codes.includes(code)) return `undocumented code ${status} ${code}`

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 
 /** As much of JSON Schema 2020-12 as the hub's own document uses. */
 export interface Schema {

@@ -161,7 +161,8 @@ describe('the catalogue of attacks, at REST and proxy', () => {
     const { hostname, port, host } = new URL(hub().url)
     const socket = connect(Number(port), hostname)
     socket.write(
-      `POST /proxy/counted/work HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${ada.apiKey}\r\n` +
+      `POST /proxy/counted/work HTTP/1.1\r\nHost: ${host}\r\n` +
+        `Authorization: Bearer ${ada.apiKey}\r\n` +
         'Idempotency-Key: gone-1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}',
     )
     await started.promise
