@@ -189,7 +189,7 @@ export interface Service<Inputs = Record<Route, unknown>> {
   readonly schedules?: Readonly<Record<string, Schedule>>
   /** For the operator, by name, in the order in which the help tells them. */
   readonly commands?: Readonly<Record<string, Command>>
-  /** Whether it has something to sell. Until then it is not listed. Asked at the start and often. */
+  /** Whether it has something to sell. Until then it is not listed. Asked often. */
   readonly isListed?: () => Promise<boolean>
 }
 

@@ -78,7 +78,7 @@ function configDir(env: NodeJS.ProcessEnv): string {
 }
 
 /** Of an address that may have a path. @throws Failure */
-export function originOf(text: string): string {
+function originOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && /^https?:$/.test(url.protocol)) return url.origin
   throw new Failure(
