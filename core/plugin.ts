@@ -19,17 +19,18 @@
  *   },
  * })
  */
-import type { ParseArgsOptionsConfig } from 'node:util'
 import type { Clock } from './clock.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { Egress } from './egress/http.ts'
 import type { Micros } from './money.ts'
+import type { Command, Database, Schedule } from './plugin-parts.ts'
 import type { Schema } from './schema.ts'
 
 export type { Clock } from './clock.ts'
 export { EgressError } from './egress/errors.ts'
 export type { EgressRequest, EgressResponse } from './egress/http.ts'
 export { type Micros, micros, usd } from './money.ts'
+export type * from './plugin-parts.ts'
 export type { Infer, Schema } from './schema.ts'
 export * as s from './schema.ts'
 
@@ -168,43 +169,6 @@ export interface Endpoint<Input, Output> {
   ) => Output | Reply | Unresolved | Taken | Promise<Output | Reply | Unresolved | Taken>
 }
 
-/** What happens without being asked. One run at a time, over all processes of the hub. */
-export interface Schedule {
-  /** From the end of one run to the start of the next; the first comes with the hub. */
-  readonly everySeconds: number
-  /** After it `signal` aborts, and another process may take over. Default 300, at most 21,600. */
-  readonly deadlineSeconds?: number
-  /** A run may be cut off anywhere and come again. What it throws is logged. */
-  readonly run: (signal: AbortSignal) => Promise<unknown>
-}
-
-/** What a command was given. */
-export interface Invocation {
-  readonly values: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
-  readonly words: readonly string[]
-  /** Takes the answer; await it. */
-  readonly write: (text: string) => unknown
-  /** Takes progress and advice. */
-  readonly tell: (text: string) => unknown
-  /** Aborts when the operator wants it to end. */
-  readonly signal: AbortSignal
-}
-
-/** A command of the operator's: `npm run <slug> -- NAME`. */
-export interface Command {
-  /** What follows its name, as in `DIR [--json]`. */
-  readonly usage: string
-  readonly about: string
-  /** As `parseArgs` of node:util takes them. */
-  readonly options?: ParseArgsOptionsConfig
-  /** How many words it takes beside its options. Default 0. */
-  readonly words?: number
-  /** Whether, with these options, it works on an empty database that is thrown away after it. */
-  readonly isTrial?: (values: Invocation['values']) => boolean
-  /** @returns the exit code. @throws Refusal where what was asked means nothing */
-  readonly run: (invocation: Invocation) => Promise<number>
-}
-
 export interface Service<Inputs = Record<Route, unknown>> {
   /** The first segment of the path: 2 to 40 of a-z, 0-9 and inner hyphens. */
   readonly slug: string
@@ -225,7 +189,7 @@ export interface Service<Inputs = Record<Route, unknown>> {
   readonly schedules?: Readonly<Record<string, Schedule>>
   /** For the operator, by name, in the order in which the help tells them. */
   readonly commands?: Readonly<Record<string, Command>>
-  /** Whether it has something to sell. Until then it is not listed. Asked at the start and often. */
+  /** Whether it has something to sell. Until then it is not listed. Asked often. */
   readonly isListed?: () => Promise<boolean>
 }
 
@@ -258,28 +222,6 @@ export interface Buyer {
   readonly pay: (
     call: Pick<Call<ExternalRequest>, 'id' | 'input' | 'payer' | 'terms' | 'park'>,
   ) => Promise<Reply | Unresolved | Taken>
-}
-
-/** Rows as pg gives them, but int8 as bigint and date as text. */
-export interface Rows<Row> {
-  readonly rows: Row[]
-  readonly rowCount: number | null
-}
-
-/** Statements that belong together, or one by itself. */
-export interface Transaction {
-  query<Row extends object = object>(text: string, values?: readonly unknown[]): Promise<Rows<Row>>
-}
-
-/**
- * A schema of the plugin's own, `plugin_<slug>`, in a role that sees no other: names need no
- * schema before them. Statements have 30 seconds.
- */
-export interface Database extends Transaction {
-  /** All of `work` is committed, or none. */
-  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
-  /** Reads of one instant, whatever others write meanwhile. */
-  reading<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
 }
 
 /** What the hub lends a plugin. A plugin that needs none of it is a plain service. */

@@ -22,7 +22,7 @@ export interface Doors extends RestPorts, ProxyPorts, Observers {
   readonly log: Log
 }
 
-/** The HTTP application: REST at /v1, the proxy at /proxy, MCP at /mcp, one form of errors everywhere. */
+/** The HTTP application: REST, the proxy, MCP, and one form of errors everywhere. */
 export function createApp(doors: Doors): Koa {
   const app = new Koa({ proxy: doors.proxies > 0, maxIpsCount: doors.proxies })
   const router = new Router({ strict: true, sensitive: true })

@@ -91,7 +91,7 @@ export interface HubOptions {
   /** Whether the process is about to stop. */
   readonly draining?: () => boolean
   readonly spans?: Spans | undefined
-  /** Makes one text of what the processes have counted that serve together. @defaultValue our own */
+  /** One text of what all processes that serve have counted. @defaultValue our own */
   readonly together?: (meters: Meters) => () => Promise<string>
   readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>
   /** Where listings of others are looked for. */

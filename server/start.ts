@@ -44,7 +44,7 @@ export interface StartOptions {
   readonly parts: Parts
   readonly log: Log
   readonly clock?: Clock
-  /** Shows whoever started it what no log may show: the mails of a sandbox. @defaultValue silence */
+  /** Shows who started it what no log may show: mails of a sandbox. @defaultValue silence */
   readonly print?: (text: string) => void
   /** Whether to listen; a process for the jobs alone does not. @defaultValue true */
   readonly doors?: boolean

@@ -39,9 +39,9 @@ export interface External {
   readonly delivered: number
 }
 
-export const COLUMNS = `l.id, l.url, l.method, l.origin, l.host, l.name, l.description, l.category,
-  l.tags, l.provider, l.scheme, l.network, l.asset, l.pay_to AS "payTo", l.price, l.payable, l.offers,
-  l.input_schema AS "inputSchema", l.output_schema AS "outputSchema", l.state, l.reason,
+const COLUMNS = `l.id, l.url, l.method, l.origin, l.host, l.name, l.description, l.category,
+  l.tags, l.provider, l.scheme, l.network, l.asset, l.pay_to AS "payTo", l.price, l.payable,
+  l.offers, l.input_schema AS "inputSchema", l.output_schema AS "outputSchema", l.state, l.reason,
   l.first_seen_at AS "firstSeenAt", l.listed_at AS "listedAt",
   l.last_verified_at AS "lastVerifiedAt", l.probed_at AS "probedAt", l.removed_at AS "removedAt",
   l.uptime::float8, l.latency_p50_ms AS "latencyP50", l.latency_p95_ms AS "latencyP95",

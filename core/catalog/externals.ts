@@ -126,7 +126,8 @@ const COLUMNS = [
 const UPSERT = `
   INSERT INTO hub.listing AS l (${COLUMNS}, state, reason, next_probe_at)
   SELECT ${COLUMNS}, 'unlisted',
-    CASE WHEN out IS NULL THEN 'unverified' ELSE 'opted_out' END, CASE WHEN out IS NULL THEN now() END
+    CASE WHEN out IS NULL THEN 'unverified' ELSE 'opted_out' END,
+    CASE WHEN out IS NULL THEN now() END
   FROM jsonb_populate_recordset(NULL::hub.listing, $1) LEFT JOIN (SELECT host AS out
     FROM hub.listing_owner WHERE opted_out_at IS NOT NULL) owned ON host = out
   ON CONFLICT (id) DO UPDATE SET

@@ -21,11 +21,7 @@ type Account = Pick<LocalAccount, 'address' | 'signTypedData'>
  * asked, no dearer than allowed.
  * @throws PaymentTermsError
  */
-export function termsOf(
-  { headers, bytes }: Answer,
-  { host, maxAmount }: PayLimit,
-  own: string,
-): Terms {
+function termsOf({ headers, bytes }: Answer, { host, maxAmount }: PayLimit, own: string): Terms {
   const policy = { host, maxAmount, ownWallets: [own] }
   return chooseTerms(parseOffer({ headers, body: bytes }), policy)
 }

@@ -105,7 +105,8 @@ async function requireRole(client: ClientBase, role: string): Promise<void> {
   if (rows[0]?.name === role) return
   throw new Error(
     `The database connection has the role ${rows[0]?.name} instead of ${role}. Connect directly, ` +
-      'or tell of the pooler between: set DATABASE_DIRECT_URL, and make the login of DATABASE_URL ' +
+      'or tell of the pooler between: set DATABASE_DIRECT_URL, and make the login of ' +
+      'DATABASE_URL ' +
       `take the role: ALTER ROLE … SET role = ${role}.`,
   )
 }

@@ -1221,7 +1221,8 @@ AS $function$
 DECLARE v_docs integer[];
 BEGIN
   WITH entered AS (
-    INSERT INTO search_entry (kind, id, names, vector, places, category, tags, networks, price, quality)
+    INSERT INTO search_entry
+        (kind, id, names, vector, places, category, tags, networks, price, quality)
       SELECT kind, id, hub.search_names(a::search_document), v.vector, v.places, category, tags, networks,
         price, hub.search_quality(a::search_document)
       FROM added a CROSS JOIN LATERAL (SELECT vector,
@@ -1258,6 +1259,25 @@ BEGIN
   PERFORM hub.search_post(v_docs, 1);
   RETURN NULL;
 END $function$;
+
+CREATE OR REPLACE FUNCTION hub.search_details(p_docs integer[])
+ RETURNS TABLE(doc integer, kind text, id text, price double precision, quality smallint, "listedAt" double precision, "verifiedAt" double precision, "latencyMs" integer, calls integer, delivered integer, words smallint, vector text)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'hub', 'pg_catalog'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET jit TO 'off'
+AS $function$
+BEGIN
+  RETURN QUERY SELECT e.doc, e.kind, e.id, e.price::double precision, e.quality,
+      (1000 * extract(epoch FROM d.listed_at))::double precision,
+      (1000 * extract(epoch FROM d.verified_at))::double precision,
+      d.latency_ms, d.calls, d.delivered, e.places, e.vector::text
+    FROM search_entry e JOIN search_document d ON d.kind = e.kind AND d.id = e.id
+    WHERE e.doc = ANY (p_docs);
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.search_details(integer[]) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.search_impacts(p_vector tsvector)
  RETURNS TABLE(term text, impact smallint)
@@ -1354,6 +1374,23 @@ CREATE OR REPLACE FUNCTION hub.search_squashed(p_text text)
 RETURN regexp_replace(lower((regexp_replace(NORMALIZE(p_text, NFKD), '[\u0300-\u036f]'::text, ''::text, 'g'::text) COLLATE pg_c_utf8)), ('[^[:alnum:]]+'::text COLLATE pg_c_utf8), ''::text, 'g'::text);
 GRANT EXECUTE ON FUNCTION hub.search_squashed(text) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.search_strongest(p_terms text[], p_weights real[], p_read integer, p_depth integer)
+ RETURNS SETOF integer
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'hub', 'pg_catalog'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET jit TO 'off'
+AS $function$
+BEGIN
+  RETURN QUERY SELECT p.doc FROM unnest(p_terms, p_weights) q (term, weight)
+    CROSS JOIN LATERAL (SELECT doc, impact FROM search_posting WHERE term = q.term COLLATE "C"
+      ORDER BY term DESC, impact DESC, doc DESC LIMIT p_read) p
+    GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT p_depth;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.search_strongest(text[],real[],integer,integer) TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.search_vector(p_document hub.search_document)
  RETURNS tsvector
  LANGUAGE sql
@@ -1368,6 +1405,26 @@ AS $function$
     || setweight(to_tsvector('english', search_plain(left(p_document.words, 4000))), 'D')
 $function$;
 GRANT EXECUTE ON FUNCTION hub.search_vector(hub.search_document) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.search_words(p_words text[], p_asked boolean[])
+ RETURNS TABLE(word text, term text, documents integer, total integer, near json)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'hub', 'pg_catalog'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET jit TO 'off'
+AS $function$
+BEGIN
+  RETURN QUERY SELECT w.word, l.term, coalesce(t.documents, 0), n.documents,
+      CASE WHEN w.asked AND coalesce(t.documents, 0) = 0 AND length(l.term) > 3
+        THEN hub.search_near(l.term) END
+    FROM unnest(p_words, p_asked) w (word, asked)
+    CROSS JOIN LATERAL unnest(tsvector_to_array(to_tsvector('english', w.word))) l (term)
+    LEFT JOIN search_term t ON t.term = l.term COLLATE "C"
+    CROSS JOIN (SELECT s.documents FROM search_term s WHERE s.term = '') n;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.search_words(text[],boolean[]) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.switch_outgoing(p_paused boolean, p_author text, p_reason text)
  RETURNS void

@@ -2,6 +2,7 @@ import type { Clock, Command, Database, Invocation } from 'agenthub/plugin'
 import { Refusal } from 'agenthub/plugin'
 import { answer, QUESTIONS, type Question } from './answers/answer.ts'
 import type { Given } from './answers/query.ts'
+import type { Ingestion } from './ingest/index.ts'
 import { loadFolder } from './store/folder.ts'
 import { overview } from './store/overview.ts'
 
@@ -21,6 +22,7 @@ const ABOUT: Readonly<Record<Question, string>> = {
 interface Ports {
   readonly database: Database
   readonly clock: Clock
+  readonly ingestion: Pick<Ingestion, 'report'>
 }
 
 /** What an operator can do with tenders. */
@@ -37,7 +39,9 @@ export const commandsOf = (ports: Ports): Readonly<Record<string, Command>> => (
     about: 'The newest snapshots, gaps, what is pending, and what could not be read.',
     options: { json: { type: 'boolean' } },
     run: async ({ write }) => {
-      await write(`${JSON.stringify(await overview(ports.database), null, 2)}\n`)
+      const found = await overview(ports.database)
+      const ingestion = await ports.ingestion.report()
+      await write(`${JSON.stringify({ ...found, ingestion }, null, 2)}\n`)
       return 0
     },
   },
@@ -66,7 +70,7 @@ function asking(ports: Ports, question: Question): Command {
   return {
     usage: `${PARAMETERS[question].map((name) => `[--${name.replaceAll('_', '-')} …] `).join('')}\
 [--clock ISO] [--data DIR] [--json]`,
-    about: `${ABOUT[question]} With --data from a folder alone, in a database thrown away after it.`,
+    about: `${ABOUT[question]} With --data from a folder alone, in a throw-away database.`,
     options: {
       ...Object.fromEntries([...names, 'clock', 'data'].map(text)),
       json: { type: 'boolean' },

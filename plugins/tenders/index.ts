@@ -3,7 +3,10 @@ import { answer, type Question } from './answers/answer.ts'
 import type { Given } from './answers/query.ts'
 import { briefInput, briefOutput, changesInput, feedInput, listOutput } from './answers/schemas.ts'
 import { commandsOf } from './commands.ts'
+import { ingestionCommands } from './ingest/commands.ts'
+import { createIngestion } from './ingest/index.ts'
 import { loadSamples } from './sample/load.ts'
+import { openStore } from './store/store.ts'
 
 const DEADLINE_SECONDS = 15
 const NOTHING_YET = {
@@ -17,7 +20,9 @@ const NOTHING_YET = {
 const tenders: DataPlugin = {
   slug: 'tenders',
   migrations: new URL('./migrations/', import.meta.url),
-  open({ database, clock, sandbox }) {
+  open({ database, clock, sandbox, ...host }) {
+    const store = openStore(database, clock)
+    const ingestion = createIngestion({ host: { ...host, clock }, database, store })
     const prepared = once(() => (sandbox ? loadSamples(database, clock) : Promise.resolve()))
     const ask = async (question: Question, { input, charge }: Call<Given>) => {
       await prepared()
@@ -32,8 +37,8 @@ const tenders: DataPlugin = {
       category: 'data',
       provider: 'agenthub',
       summary:
-        'Energy procurement from the official journal of the EU: verified changes, a daily action ' +
-        'brief and a feed of opportunities, with official links.',
+        'Energy procurement from the official journal of the EU: verified changes, a daily ' +
+        'action brief and a feed of opportunities, with official links.',
       endpoints: {
         'GET /v1/changes': {
           summary: 'Changes of deadlines, values, documents, status and scope, with evidence.',
@@ -60,7 +65,8 @@ const tenders: DataPlugin = {
           handle: (call) => ask('feed', call),
         },
       },
-      commands: commandsOf({ database, clock }),
+      commands: { ...commandsOf({ database, clock, ingestion }), ...ingestionCommands(ingestion) },
+      schedules: ingestion.schedules,
       isListed: async () => sandbox || (await hasLive(database)),
     })
   },

@@ -65,7 +65,7 @@ export function readSettings(
     privateKey: env['HUB_PRIVATE_KEY'] || undefined,
     walletPassword: passwordOf(env),
     color: wantsColor(flags, env),
-    animated: process.stderr.isTTY === true && !env['CI'] && env['TERM'] !== 'dumb',
+    animated: process.stderr.isTTY && !env['CI'] && env['TERM'] !== 'dumb',
     env,
   }
 }
@@ -78,7 +78,7 @@ function configDir(env: NodeJS.ProcessEnv): string {
 }
 
 /** Of an address that may have a path. @throws Failure */
-export function originOf(text: string): string {
+function originOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && /^https?:$/.test(url.protocol)) return url.origin
   throw new Failure(
@@ -106,7 +106,7 @@ function readFile(path: string): File {
 function price(name: keyof typeof DEFAULTS, text: string | undefined, otherwise?: Micros): Micros {
   if (text === undefined && otherwise !== undefined) return otherwise
   try {
-    return usd(String(text ?? DEFAULTS[name]))
+    return usd(text ?? DEFAULTS[name])
   } catch (cause) {
     throw new Failure('usage', `${name} is not a dollar amount: ${text}`, 'Such as 0.10', { cause })
   }
@@ -118,8 +118,12 @@ function passwordOf(env: NodeJS.ProcessEnv): string | undefined {
   return file ? readFileSync(file, 'utf8').replace(/\r?\n$/, '') : undefined
 }
 
+/** Whether an error may have colours, also one that the settings themselves have. */
+export const errorsInColor = (env: NodeJS.ProcessEnv = process.env): boolean =>
+  process.stderr.isTTY && wantsColor({}, env)
+
 /** https://no-color.org: any value but an empty one. */
 function wantsColor({ color }: Flags, env: NodeJS.ProcessEnv): boolean {
   if (color === false || env['NO_COLOR'] || env['TERM'] === 'dumb') return false
-  return Boolean(env['FORCE_COLOR']) || process.stdout.isTTY === true
+  return Boolean(env['FORCE_COLOR']) || process.stdout.isTTY
 }

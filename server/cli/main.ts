@@ -8,7 +8,7 @@ const program = programOf(versionOf(), (work) => async (...given) => {
   const { contextOf } = await import('./context.ts')
   const command = given.at(-1) as Command
   const flags = command.optsWithGlobals()
-  await work(await contextOf(flags), flags as never, ...(command.processedArgs as never))
+  await work(await contextOf(flags), flags, ...(command.processedArgs as never))
 })
 
 /** A reader that has seen enough, such as `head`, is no error. */
@@ -18,6 +18,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 })
 process.once('SIGINT', () => process.exit(130))
 
+assertNode()
 throwing(program)
 try {
   await program.parseAsync()
@@ -30,6 +31,14 @@ function codeOf({ exitCode, code }: CommanderError): number {
   return exitCode === 0 || code === 'commander.help' ? exitCode : 2
 }
 
+/** What the packages that it needs ask for. */
+function assertNode(): void {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  if (major > 22 || (major === 22 && minor >= 19)) return
+  process.stderr.write(`hub needs Node.js 22.19 or newer; this is ${process.versions.node}.\n`)
+  process.exit(2)
+}
+
 /** Instead of ending the process: that is done here alone. */
 function throwing(command: Command): void {
   command.exitOverride()
@@ -39,10 +48,10 @@ function throwing(command: Command): void {
 async function tell(error: unknown): Promise<number> {
   const { failureOf, Failure } = await import('./failure.ts')
   const { Terminal } = await import('./terminal.ts')
+  const { errorsInColor } = await import('./config.ts')
   const { json = false } = program.opts<{ json?: boolean }>()
-  const color = process.stderr.isTTY === true && !process.env['NO_COLOR']
   const known = failureOf(error)
   if (!known && !json) process.stderr.write(`${(error as Error).stack ?? String(error)}\n`)
   const failure = known ?? new Failure('error', (error as Error).message)
-  return new Terminal({ color, animated: false }, { json }).fail(failure)
+  return new Terminal({ color: errorsInColor(), animated: false }, { json }).fail(failure)
 }

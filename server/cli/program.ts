@@ -2,8 +2,8 @@ import { Command } from 'commander'
 import type { CommonFlags, Context } from './context.ts'
 
 /** Runs a command with what it needs, which is loaded only now: help must be quick. */
-export type Run = <Flags, Args extends readonly unknown[]>(
-  work: (context: Context, flags: Flags & CommonFlags, ...args: Args) => Promise<unknown>,
+type Run = (
+  work: (context: Context, flags: CommonFlags, ...args: never) => Promise<unknown>,
 ) => (...given: unknown[]) => Promise<void>
 
 const EXAMPLES = `Examples:
@@ -30,6 +30,7 @@ export function programOf(version: string, run: Run): Command {
     .showHelpAfterError('(hub --help shows how it is used)')
   money(program, run)
   finding(program, run)
+  calling(program, run)
   keys(program, run)
   wallet(program, run)
   assistants(program, run)
@@ -115,6 +116,9 @@ function finding(program: Command, run: Run): void {
         (await import('./commands/show.ts')).show(context, slug),
       ),
     )
+}
+
+function calling(program: Command, run: Run): void {
   program
     .command('call')
     .argument('<target>', 'slug/path, an address of an x402 API, or a tool that was added')

@@ -77,7 +77,7 @@ export class Terminal {
 
   /** Whether somebody is there to answer. */
   get asks(): boolean {
-    return process.stdin.isTTY === true && process.stderr.isTTY === true && !this.json
+    return process.stdin.isTTY && process.stderr.isTTY && !this.json
   }
 
   /** A yes-or-no question. `--yes` answers it; undefined when nobody is there to ask. */

@@ -65,7 +65,7 @@ function notModified(ctx: Context): void {
 }
 
 function codingFor(ctx: Context, length: number): Coding | undefined {
-  const type = String(ctx.response.get('Content-Type'))
+  const type = ctx.response.get('Content-Type')
   if (length < BYTES_MIN || !COMPRESSIBLE.test(type)) return undefined
   if (ctx.response.get('Content-Encoding') || ctx.status === 206) return undefined
   if (/\bno-transform\b/i.test(ctx.response.get('Cache-Control'))) return undefined
@@ -74,7 +74,7 @@ function codingFor(ctx: Context, length: number): Coding | undefined {
 }
 
 /** What a client likes best (RFC 9110 §12.5.3); undefined: the answer as it is. */
-export function preferred(header: string): Coding | undefined {
+function preferred(header: string): Coding | undefined {
   const weights = new Map<string, number>()
   for (const item of header.split(',')) {
     const [, name, q = '1'] =

@@ -82,7 +82,8 @@ async function run(
 
 /** The same fault, which says what went back and why: programs decide by it what they do next. */
 function refunded(fault: Fault, { call, price }: Offer, { source }: Funds): Fault {
-  const reason = String(fault.extras['reason'] ?? fault.code)
+  const { reason: told } = fault.extras
+  const reason = typeof told === 'string' ? told : fault.code
   const back =
     source === 'credits'
       ? { source, amount_microdollars: json(price), reason }

@@ -60,6 +60,7 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
       amount_microdollars: z.int().min(Number(MIN_PURCHASE)).max(Number(MAX_PURCHASE)),
       purchase_id: purchaseName,
     }),
+    example: { amount_microdollars: 5_000_000, purchase_id: 'top-up-1' },
     answer: { status: 201, or: 202, schema: Purchase },
     price: { min: MIN_PURCHASE, max: MAX_PURCHASE },
     faults: [

@@ -18,8 +18,8 @@ const urlOf = ({ service, path }: Offering, { proxyUrl }: Site): string =>
   `${proxyUrl}/${service.slug}${path === '/' ? '' : path}`
 
 const lineOf = (offering: Offering, site: Site): string =>
-  `- [${offering.method} ${offering.path}](${urlOf(offering, site)}): ${offering.endpoint.summary}` +
-  ` Costs ${typeof offering.endpoint.price === 'bigint' ? '' : 'at most '}` +
+  `- [${offering.method} ${offering.path}](${urlOf(offering, site)}): ` +
+  `${offering.endpoint.summary} Costs ${typeof offering.endpoint.price === 'bigint' ? '' : 'at most '}` +
   `${decimal(maxPrice(offering.endpoint))} USD.`
 
 /** `/llms.txt`, by the convention of llmstxt.org. */
@@ -60,10 +60,12 @@ ${catalog
 /** `/.well-known/agents.md`: how an agent begins. */
 export const agentsText = ({ baseUrl, proxyUrl, mcpUrl }: Site): string => `# AgentHub for agents
 
-1. **Register.** \`GET ${baseUrl}/v1/register/challenge?wallet_address=0x…\`, sign \`message\` with
-   \`personal_sign\`, then \`POST ${baseUrl}/v1/register\` with \`wallet_address\`, \`signature\` and
-   \`nonce\`. The answer has \`api_key\` (\`ahk_…\`), shown once.
-2. **Find.** \`POST ${baseUrl}/v1/search\` with \`{"query": "…"}\`, or \`GET ${baseUrl}/v1/services\`.
+1. **Register.** \`GET ${baseUrl}/v1/register/challenge?wallet_address=0x…\`, sign
+   \`message\` with \`personal_sign\`, then \`POST ${baseUrl}/v1/register\` with
+   \`wallet_address\`, \`signature\` and \`nonce\`. The answer has \`api_key\`
+   (\`ahk_…\`), shown once.
+2. **Find.** \`POST ${baseUrl}/v1/search\` with \`{"query": "…"}\`, or
+   \`GET ${baseUrl}/v1/services\`.
 3. **Ask the price.** Add \`?dry_run\` to any call: price, who pays and what is left; nothing moves.
    \`POST ${baseUrl}/v1/quotes\` holds a price for five minutes (\`X-Quote-Id\`).
    \`X-Max-Price\` refuses what is dearer.
@@ -74,8 +76,9 @@ export const agentsText = ({ baseUrl, proxyUrl, mcpUrl }: Site): string => `# Ag
 6. **Check.** \`X-Charged-Microdollars\` is what it cost. \`X-Receipt\` is signed; keys are at
    ${baseUrl}/.well-known/jwks.json. What failed is refunded at once, with a reason.
 
-APIs of others that take x402: \`POST ${proxyUrl}/external\` with \`url\`, \`method\`, \`headers\` and
-\`body\`; credits pay exactly what the seller asks. By MCP: ${mcpUrl}. Errors: ${baseUrl}/docs/problems.
+APIs of others that take x402: \`POST ${proxyUrl}/external\` with \`url\`, \`method\`,
+\`headers\` and \`body\`; credits pay exactly what the seller asks. By MCP: ${mcpUrl}.
+Errors: ${baseUrl}/docs/problems.
 `
 
 /** `/.well-known/x402`: every address that answers 402 with an offer. */

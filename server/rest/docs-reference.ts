@@ -81,6 +81,7 @@ see <a href="/docs/problems">the table</a>.</p>
 const operationOf = ({ method, path, operation }: Named): Html => {
   const { operationId, summary, security, parameters = [], requestBody, responses } = operation
   const price = operation['x-payment-info']?.price
+  const bodies = Object.entries(requestBody?.content ?? {})
   return html`<article id="${operationId}"><h3><code>${method} ${path}</code></h3>
 <p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : undefined}${summary}</p>
 <p>${security.length === 0 ? 'Open to all.' : `Takes ${security.map(schemeOf).join(' or ')}.`}${
@@ -92,9 +93,9 @@ const operationOf = ({ method, path, operation }: Named): Html => {
           (one) =>
             html`<tr><td><code>${one.name}</code>${one.required ? ' (required)' : undefined}<td>${
               one.in
-            }<td>${one.description ?? String(one.schema['type'] ?? '')}</tr>`,
+            }<td>${one.description ?? JSON.stringify(one.schema['type'] ?? '')}</tr>`,
         )}</table>`
-  }${Object.entries(requestBody?.content ?? {}).map(([type, media]) => mediaOf('Body', type, media))}
+  }${bodies.map(([type, media]) => mediaOf('Body', type, media))}
 <table><caption>Answers</caption>${Object.entries(responses).map(
     ([status, { description, 'x-codes': codes }]) =>
       html`<tr><th scope="row">${status}<td>${

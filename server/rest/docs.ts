@@ -24,7 +24,7 @@ export interface DocsPorts {
 
 const FRESH_MS = 30_000
 
-/** What tells people and agents how the hub is used; all of it follows from routes and catalogue. */
+/** What tells people and agents how the hub is used: it follows from routes and catalogue. */
 export function docsRoutes(ports: DocsPorts): readonly AnyRoute[] {
   const { catalog, site, creditsOnly, version } = ports
   const openapi = sparing(() => ports.openapi() as unknown as ApiDocument)

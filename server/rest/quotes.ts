@@ -44,6 +44,7 @@ export const quoteRoutes = (ports: QuotePorts): readonly AnyRoute[] => [
     summary: 'Holds the price of one request for five minutes, though it may rise meanwhile.',
     auth: 'key',
     body: Order,
+    example: { slug: 'echo', method: 'POST', path: '/say', input: { words: 'hello' } },
     answer: { status: 201, schema: Quote },
     faults: [
       'service_not_found',

@@ -85,7 +85,11 @@ function rowAt(n: number): unknown {
     tags: ['data', `tag-${n % 50}`],
     accepts: [
       {
-        ...{ scheme: 'exact', network: 'eip155:8453', asset, payTo, maxTimeoutSeconds: 60 },
+        scheme: 'exact',
+        network: 'eip155:8453',
+        asset,
+        payTo,
+        maxTimeoutSeconds: 60,
         amount: String(1_000 + (n % 900)),
         extra: { name: 'USD Coin', version: '2' },
       },

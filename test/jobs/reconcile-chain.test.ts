@@ -88,7 +88,7 @@ describe('the job that reconciles the chain', function () {
     expect(await state()).to.include({ paused: true, author: 'reconciliation' })
   })
 
-  it('pauses them after a restore from a backup, until books and chain have met again', async () => {
+  it('pauses them after a restore from a backup, until books and chain have met', async () => {
     await resume()
     await hub().hub.pool.query(
       `INSERT INTO hub.reconciliation (wallet, address, from_block, to_block, block_hash,

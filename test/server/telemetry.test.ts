@@ -25,7 +25,7 @@ const PARENT = 'b7ad6b7169203331'
 const STEPS = ['authenticate', 'limit', 'quote', 'fund', 'handle', 'settle', 'respond']
 
 describe('spans', function () {
-  this.timeout(30_000)
+  this.timeout(60_000)
   realSockets()
   const spans: Span[] = []
   let collector: Server

@@ -64,7 +64,7 @@ describe('an account', () => {
     expect(wallet).to.include({ wallet_address: null, balance_microdollars: 999_900 })
   })
 
-  it('manages all of its keys, and none of another account', async () => {
+  it('manages all of its keys, and none of another account (A052)', async () => {
     const { body } = await post(ada, '/v1/keys')
     const id = String(body['key_id'])
     const child = await post(ada, '/v1/keys', { parent: id, max_total_microdollars: 5 })

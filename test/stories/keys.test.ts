@@ -119,7 +119,7 @@ describe('keys that keys make', () => {
     expect(await spent()).to.equal(10_000n)
   })
 
-  it('end with the one that made them, everywhere within a second', async () => {
+  it('end with the one that made them, everywhere within a second (A051)', async () => {
     const child = await make(root)
     const below = await make(child)
     expect(await codes([work(below)])).to.deep.equal({ served: 1 })

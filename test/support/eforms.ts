@@ -39,9 +39,11 @@ export function eformsNotice(fiction: Fiction): string {
  xmlns:efext="${EFORMS}/eforms-ubl-extensions/1" xmlns:ext="${UBL}:CommonExtensionComponents-2">
 <ext:UBLExtensions><ext:UBLExtension><ext:ExtensionContent><efext:EformsExtension>
 ${changes === undefined ? '' : changed(changes)}
-<efac:NoticeSubType><cbc:SubTypeCode listName="notice-subtype">16</cbc:SubTypeCode></efac:NoticeSubType>
+<efac:NoticeSubType><cbc:SubTypeCode listName="notice-subtype">16</cbc:SubTypeCode>
+</efac:NoticeSubType>
 <efac:Organizations><efac:Organization><efac:Company>
-<cac:PartyIdentification><cbc:ID schemeName="organization">ORG-0001</cbc:ID></cac:PartyIdentification>
+<cac:PartyIdentification><cbc:ID schemeName="organization">ORG-0001</cbc:ID>
+</cac:PartyIdentification>
 <cac:PartyName><cbc:Name languageID="ENG">Fictional Grid Office</cbc:Name></cac:PartyName>
 <cac:PostalAddress><cac:Country><cbc:IdentificationCode>AUT</cbc:IdentificationCode></cac:Country>
 </cac:PostalAddress></efac:Company></efac:Organization></efac:Organizations>
@@ -73,12 +75,14 @@ ${project(title, cpv)}
 const project = (title: string, cpv: string): string => `<cac:ProcurementProject>
 <cbc:Name languageID="ENG">${title}</cbc:Name>
 <cbc:ProcurementTypeCode listName="contract-nature">supplies</cbc:ProcurementTypeCode>
-<cac:MainCommodityClassification><cbc:ItemClassificationCode listName="cpv">${cpv}</cbc:ItemClassificationCode>
+<cac:MainCommodityClassification>
+<cbc:ItemClassificationCode listName="cpv">${cpv}</cbc:ItemClassificationCode>
 </cac:MainCommodityClassification></cac:ProcurementProject>`
 
 const changed = (reference: string): string => `<efac:Changes>
 <efbc:ChangedNoticeIdentifier>${reference}</efbc:ChangedNoticeIdentifier>
-<efac:Change><efbc:ChangeDescription languageID="ENG">The deadline is later.</efbc:ChangeDescription>
+<efac:Change>
+<efbc:ChangeDescription languageID="ENG">The deadline is later.</efbc:ChangeDescription>
 <efac:ChangedSection><efbc:ChangedSectionIdentifier>LOT-0001</efbc:ChangedSectionIdentifier>
 </efac:ChangedSection></efac:Change>
 <efac:ChangeReason><cbc:ReasonCode listName="change-corrig-justification">cor-buy</cbc:ReasonCode>

@@ -7,8 +7,10 @@ import type { Reason } from '../reasons.ts'
 export type UrlRules = TargetRules
 
 /** Names that RFC 2606, 6761, 6762 and 8375 keep from the public internet, and `.internal`. */
-const RESERVED =
-  /(?:^|\.)(?:localhost|local|test|example|invalid|onion|internal|home\.arpa|example\.(?:com|net|org))$/
+const RESERVED = new RegExp(
+  '(?:^|\\.)(?:localhost|local|test|example|invalid|onion|internal|home\\.arpa|' +
+    'example\\.(?:com|net|org))$',
+)
 
 const UNRESERVED = /%(?:2[dD]|2[eE]|5[fF]|7[eE]|3\d|[46][1-9a-fA-F]|[57][\daA])/g
 
@@ -49,7 +51,7 @@ function isPublicName(hostname: string): boolean {
   return hostname.includes('.') && !RESERVED.test(hostname)
 }
 
-/** An origin as its owner writes it: `https://api.acme.com`, or the bare host, which means https. */
+/** An origin as its owner writes it: `https://api.acme.com`, or the bare host (https). */
 export function canonicalOrigin(text: unknown, rules: UrlRules = {}): { origin: string } | Reason {
   const isBare = typeof text === 'string' && !text.includes('://')
   const scheme = isBare && rules.sandboxHosts?.has(text) ? 'http' : 'https'

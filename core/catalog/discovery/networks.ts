@@ -47,7 +47,7 @@ const BY_NAME = new Map(
 export const networkOf = (text: unknown): KnownNetwork | undefined =>
   typeof text === 'string' ? BY_NAME.get(text) : undefined
 
-export const isEvm = ({ id }: KnownNetwork): boolean => id.startsWith('eip155:')
+const isEvm = ({ id }: KnownNetwork): boolean => id.startsWith('eip155:')
 
 const ZERO = /^0x0{40}$/
 const BASE58 = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/

@@ -81,7 +81,7 @@ interface Usage {
   readonly schema: Json
 }
 
-/** From the bazaar extension of version 2, the fields of a draft, or `outputSchema` of version 1. */
+/** From the bazaar extension of version 2, fields of a draft, or `outputSchema` of version 1. */
 export function usageOf(row: Json): Usage {
   const bazaar = inner(inner(row, 'extensions'), 'bazaar')
   const info = inner(bazaar, 'info')

@@ -51,7 +51,7 @@ export interface AgentEvent {
   readonly index: number
 }
 
-export const REGISTRY_SOURCE = 'erc8004:eip155:8453'
+const REGISTRY_SOURCE = 'erc8004:eip155:8453'
 /** Public nodes allow few blocks in a question; it widens while nothing is found. */
 const SPAN = { min: 100n, start: 2_000n, max: 10_000n } as const
 /** How far back it goes when the chain was reorganised deeper than `depth`. */
@@ -155,7 +155,7 @@ async function eventsIn(
 }
 
 /** Undefined for a log that only looks like one: anybody can deploy a contract. */
-export function eventOf({ topics, data, block, index }: ChainLog): AgentEvent | undefined {
+function eventOf({ topics, data, block, index }: ChainLog): AgentEvent | undefined {
   try {
     const event = decodeEventLog({ abi: ABI, topics: topics as [Hex, ...Hex[]], data })
     const uri = event.eventName === 'Registered' ? event.args.agentURI : event.args.newURI

@@ -30,7 +30,7 @@ export const KNOWN_FACILITATORS: readonly string[] = [
   '0xd8dfc729cbd05381647eb5540d756f4f8ad63eec',
 ]
 
-export const TRANSFERS_SOURCE = 'usdc:eip155:8453'
+const TRANSFERS_SOURCE = 'usdc:eip155:8453'
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
 const SPAN = 500n
 /** A new installation begins so many blocks back: an hour. */
@@ -53,7 +53,9 @@ export async function readTransfers(ports: ReadTransfersPorts): Promise<void> {
   try {
     const { number, time } = await chainLogs.head()
     const last = number - depth
-    let next = BigInt(String(place['block'] ?? (last > LOOK_BACK ? last - LOOK_BACK : 0n)))
+    const kept = place['block']
+    const fresh = last > LOOK_BACK ? last - LOOK_BACK : 0n
+    let next = typeof kept === 'string' ? BigInt(kept) : fresh
     while (next <= last && !isOver()) {
       const to = next + SPAN - 1n < last ? next + SPAN - 1n : last
       // Base makes a block every two seconds; a day need not be told more exactly.
@@ -120,7 +122,8 @@ async function write(
   })
   await inTransaction(pool, async (client) => {
     await client.query(
-      `INSERT INTO hub.payee_day AS p SELECT * FROM jsonb_populate_recordset(NULL::hub.payee_day, $1)
+      `INSERT INTO hub.payee_day AS p
+       SELECT * FROM jsonb_populate_recordset(NULL::hub.payee_day, $1)
        ON CONFLICT (pay_to, day) DO UPDATE SET payments = p.payments + excluded.payments,
          amount = p.amount + excluded.amount`,
       [JSON.stringify(rows)],

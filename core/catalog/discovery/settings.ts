@@ -27,7 +27,7 @@ const ENTRY = /^([a-z][a-z0-9-]{0,30})=(https?:\/\/\S{1,500})$/
  * Reads `HUB_INDEXES`: `name=url,name=url`; `none` for none.
  * @throws TypeError for anything that is not of the form, or a name that stands there twice
  */
-export function parseIndexes(text: string): readonly IndexSource[] {
+function parseIndexes(text: string): readonly IndexSource[] {
   if (text.trim() === 'none') return []
   const sources = text.split(',').map((part) => {
     const [, name = '', url = ''] = ENTRY.exec(part.trim()) ?? []

@@ -1,6 +1,5 @@
 /** Control characters, and those that reorder or hide text (Unicode TR 36). */
-const UNSEEN =
-  /[\p{Cc}\u00AD\u061C\u180E\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB]|[\u{E0000}-\u{E007F}]/gu
+const UNSEEN = /[\p{Cc}\p{Cf}\u2028\u2029]/gu
 
 /**
  * A text of a stranger, on one line and at most `max` characters long, without what a terminal or
@@ -17,9 +16,9 @@ export function cleanText(value: unknown, max: number): string {
     .trim()
   return text.length <= max
     ? text
-    : `${[...text]
+    : `${text
         .slice(0, max - 1)
-        .join('')
+        .replace(/[\uD800-\uDBFF]$/, '')
         .trimEnd()}…`
 }
 
@@ -39,13 +38,13 @@ export function cleanTags(value: unknown): string[] {
 const CATEGORIES = {
   weather: /\b(weather|forecast|climate|meteo|temperature|air.?quality)/,
   crypto:
-    /\b(crypto|blockchain|token|defi|nft|wallet|on.?chain|swap|solana|ethereum|bitcoin|btc|eth|dex|gas)\b/,
+    /\b(crypto|blockchain|token|defi|nft|wallet|chain|swap|solana|ethereum|bitcoin|btc|eth|gas)\b/,
   finance:
-    /\b(finance|financial|stock|market|trading|equit|forex|fx|bank|iban|invoice|tax|price|earnings|sec)/,
+    /\b(finance|financial|stock|market|trading|equit|forex|fx|bank|iban|invoice|tax|price|earning)/,
   security: /\b(security|threat|malware|vulnerab|cve|phishing|fraud|kyc|sanction|compliance|risk)/,
   social: /\b(social|twitter|tweet|reddit|farcaster|instagram|linkedin|tiktok|youtube)/,
   media: /\b(image|video|audio|music|speech|voice|photo|picture|tts|transcri|media|art)\b/,
-  ai: /\b(ai|llm|gpt|inference|chat|completion|embedding|summari|classif|sentiment|translat|nlp|model)\b/,
+  ai: /\b(ai|llm|gpt|nlp)\b|\b(inference|chat|embedding|summar|classif|sentiment|translat)/,
   search: /\b(search|serp|crawl|scrap|extract|browse|web)\b/,
   location: /\b(location|geo|map|address|route|travel|flight|hotel|places?)\b/,
   commerce: /\b(commerce|shop|product|gift|card|order|delivery|purchase|buy)\b/,

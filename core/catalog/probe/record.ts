@@ -65,7 +65,8 @@ export function recordProbe(
 /** Locks the listing. An owner who has opted out is not probed, whatever was under way. */
 async function standingOf(client: PoolClient, id: string): Promise<Before | undefined> {
   const { rows } = await client.query<Before>(
-    `SELECT l.state, l.price, l.pay_to AS "payTo", l.failures, l.last_verified_at IS NOT NULL AS verified,
+    `SELECT l.state, l.price, l.pay_to AS "payTo", l.failures,
+       l.last_verified_at IS NOT NULL AS verified,
        EXISTS (SELECT FROM hub.listing_source s WHERE s.listing = l.id AND NOT s.gone
          AND (s.source <> 'submitted' OR s.seen_at > now() - interval '90 days')) AS claimed,
        (SELECT count(*)::integer FROM (SELECT outcome FROM hub.listing_probe p
@@ -129,11 +130,18 @@ async function takeOver(
   const [{ scheme, network, asset, payTo, price, payable }] = offers
   await client.query(
     `UPDATE hub.listing SET scheme = $2, network = $3, asset = $4, pay_to = $5, price = $6,
-       payable = $7, offers = $8, name = coalesce($9, name), description = coalesce($10, description),
+       payable = $7, offers = $8, name = coalesce($9, name),
+       description = coalesce($10, description),
        input_schema = coalesce($11, input_schema), output_schema = coalesce($12, output_schema)
      WHERE id = $1`,
     [
-      ...[id, scheme, network, asset, payTo, price, payable],
+      id,
+      scheme,
+      network,
+      asset,
+      payTo,
+      price,
+      payable,
       JSON.stringify(offers.map(offerRow)),
       cleanText(described.name, 100) || null,
       cleanText(described.description, 1_000) || null,

@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts'
 import type { Egress } from '../../egress/http.ts'
 
 /** By which name hosts may speak to the hub in their robots.txt. */
-export const ROBOT = 'AgentHub'
+const ROBOT = 'AgentHub'
 
 const KEPT_MS = 24 * 3_600_000
 const HOSTS_MAX = 5_000

@@ -26,8 +26,9 @@ const WORDS_MAX = 32
 /** Said in many queries and of nearly everything. */
 const FILLERS = new Set(
   (
-    'api apis service services endpoint endpoints tool tools app agent need want wants looking find ' +
-    'give get please help using use based simple best good great provider platform solution data ' +
+    'api apis service services endpoint endpoints tool tools app agent need want wants looking ' +
+    'find give get please help using use based simple best good great provider platform ' +
+    'solution data ' +
     'online via info information'
   ).split(' '),
 )

@@ -193,7 +193,7 @@ function reasons(matches: readonly Match[], { places }: Candidate): string[] {
   const byField = new Map<string, Set<string>>()
   for (const way of new Set(matches.flatMap(({ ways }) => ways))) {
     const fields = way.terms.map((term) => places.get(term)!.fields)
-    const field = [...'ABCD'].find((each) => fields.some((f) => f.includes(each)))!
+    const field = ['A', 'B', 'C', 'D'].find((each) => fields.some((f) => f.includes(each)))!
     const { asked, as } = way.meant ?? { asked: way.terms[0]!, as: way.terms[0]! }
     const said = asked === as ? `"${asked}"` : `"${asked}" as "${as}"`
     byField.set(field, (byField.get(field) ?? new Set()).add(said))

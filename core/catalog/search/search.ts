@@ -1,5 +1,6 @@
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { type Clock, dayStart } from '../../clock.ts'
+import { readTogether } from '../../db/transaction.ts'
 import { readQuery } from './query.ts'
 import { type Ranked, rank } from './rank.ts'
 import { type Filters, findCandidates } from './store.ts'
@@ -28,6 +29,8 @@ export interface SearchPage {
   readonly next: Position | undefined
 }
 
+/** Compiling takes longer than any search; and a wide filter is read by an index too. */
+const SETTINGS = 'SET LOCAL jit = off; SET LOCAL enable_seqscan = off'
 /** More would not change what is found first. */
 const TERMS_MAX = 24
 
@@ -36,18 +39,26 @@ const TERMS_MAX = 24
  * words for the same things and words spelt alike, weighed with what is known of how well each
  * works, what it costs and how lately it was seen. The best 100 can be paged through.
  */
-export async function search(pool: Pool, clock: Clock, order: SearchOrder): Promise<SearchPage> {
+export const search = (pool: Pool, clock: Clock, order: SearchOrder): Promise<SearchPage> =>
+  readTogether(pool, (client) => searchIn(client, clock, order), SETTINGS)
+
+/** Searches in a transaction that is under way: what it has written is found too. */
+export async function searchIn(
+  client: ClientBase,
+  clock: Clock,
+  order: SearchOrder,
+): Promise<SearchPage> {
   const { query, limit, after, type, category, tag, network } = order
   const day = after ? new Date(after.day) : dayStart(clock.now())
   const asked = readQuery(query)
   const limits = [order.maxPrice, asked.maxPrice].filter((price) => price !== undefined)
   const maxPrice = limits.toSorted((a, b) => (a < b ? -1 : 1))[0]
-  const terms = await findTerms(pool, asked)
+  const terms = await findTerms(client, asked)
   const name = squashed(query)
   const isEmpty = query.trim() === '' || (asked.spans.length === 0 && asked.maxPrice !== undefined)
   const filters = { type, category, tag, network, maxPrice }
   const weights = isEmpty ? undefined : weightsOf(terms)
-  const candidates = await findCandidates(pool, weights, name, filters)
+  const candidates = await findCandidates(client, weights, name, filters)
   const ranked = rank(candidates, { text: query, terms, wishes: asked.wishes, day })
   return pageOf(ranked, limit, after, day)
 }

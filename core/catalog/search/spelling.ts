@@ -2,7 +2,7 @@
  * How many letters have to be changed, added, dropped or exchanged with their neighbour to make one
  * word the other (optimal string alignment).
  */
-export function distance(a: string, b: string): number {
+function distance(a: string, b: string): number {
   let before: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, j) => j)
   for (let i = 1; i <= a.length; i++) {

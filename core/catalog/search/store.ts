@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { ClientBase } from 'pg'
 import type { Micros } from '../../money.ts'
 
 /** What a search is narrowed by; every one that is given must hold. */
@@ -42,7 +42,7 @@ export interface Candidate {
 }
 
 /** Hits of one search, the deepest page included. */
-export const DEPTH = 100
+const DEPTH = 100
 /** So many postings are read, shared among the terms: of each from those on where it says most. */
 const POSTINGS = 4_000
 /** With filters more, since many will not pass. */
@@ -71,17 +71,17 @@ const CONDITIONS: Readonly<Record<keyof Filters, (value: string) => string>> = {
  * @param name as `squashed` writes it
  */
 export async function findCandidates(
-  pool: Pool,
+  client: ClientBase,
   terms: ReadonlyMap<string, number> | undefined,
   name: string,
   filters: Filters,
 ): Promise<Candidate[]> {
   const given = Object.entries(filters).filter(([, value]) => value !== undefined)
   const where = conditions(given, 4)
-  const byFilters = terms !== undefined && where !== '' && (await isNarrow(pool, given))
+  const byFilters = terms !== undefined && where !== '' && (await isNarrow(client, given))
   const docs =
     terms === undefined ? best(where) : byFilters ? narrow(where) : wide(where, terms.size)
-  const { rows } = await pool.query<Row>(statement(docs, where), [
+  const { rows } = await client.query<Row>(statement(docs, where), [
     [...(terms?.keys() ?? [])],
     [...(terms?.values() ?? [])],
     name,
@@ -93,8 +93,8 @@ export async function findCandidates(
 const conditions = (given: readonly (readonly [string, unknown])[], first: number): string =>
   given.map(([key], i) => CONDITIONS[key as keyof Filters](`$${i + first}`)).join(' AND ')
 
-async function isNarrow(pool: Pool, given: readonly (readonly [string, unknown])[]) {
-  const { rows } = await pool.query<{ count: number }>(
+async function isNarrow(client: ClientBase, given: readonly (readonly [string, unknown])[]) {
+  const { rows } = await client.query<{ count: number }>(
     `SELECT count(*)::integer AS count
      FROM (SELECT FROM hub.search_entry e WHERE ${conditions(given, 1)} LIMIT ${NARROW + 1}) e`,
     given.map(([, value]) => value),
@@ -104,14 +104,17 @@ async function isNarrow(pool: Pool, given: readonly (readonly [string, unknown])
 
 /** From the terms: their strongest postings, added up. */
 const wide = (where: string, terms: number): string => {
-  const read = Math.ceil((where === '' ? POSTINGS : FILTERED_POSTINGS) / Math.max(terms, 1))
-  const posted = `
-    SELECT doc, impact FROM hub.search_posting WHERE term = q.term COLLATE "C"
-    ORDER BY term DESC, impact DESC, doc DESC LIMIT ${read}`
-  const passing = `
-    SELECT doc, impact FROM (${posted}) r JOIN hub.search_entry e USING (doc) WHERE ${where}`
+  if (where === '') {
+    const read = Math.ceil(POSTINGS / Math.max(terms, 1))
+    return `SELECT hub.search_strongest($1, $2, ${read}, ${DEPTH}) AS doc`
+  }
   return `
-    SELECT p.doc FROM q CROSS JOIN LATERAL (${where === '' ? posted : passing}) p
+    SELECT p.doc FROM q CROSS JOIN LATERAL (
+      SELECT doc, impact FROM (
+        SELECT doc, impact FROM hub.search_posting WHERE term = q.term COLLATE "C"
+        ORDER BY term DESC, impact DESC, doc DESC
+        LIMIT ${Math.ceil(FILTERED_POSTINGS / Math.max(terms, 1))}) r
+      JOIN hub.search_entry e USING (doc) WHERE ${where}) p
     GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT ${DEPTH}`
 }
 
@@ -126,19 +129,15 @@ const best = (where: string): string => `
   SELECT e.doc FROM hub.search_entry e ${where === '' ? '' : `WHERE ${where}`}
   ORDER BY e.quality DESC, e.doc DESC LIMIT ${DEPTH}`
 
-const milliseconds = (column: string): string => `(1000 * extract(epoch FROM ${column}))::float8`
-
 const statement = (docs: string, where: string): string => `
   WITH q AS (SELECT * FROM unnest($1::text[], $2::real[]) q (term, weight)), exact AS (
     SELECT e.doc FROM hub.search_entry e
     WHERE e.names @> ARRAY[$3::text] ${where === '' ? '' : `AND ${where}`}
     ORDER BY e.quality DESC, e.doc LIMIT ${EXACT}
-  ), found AS (SELECT doc FROM (${docs}) d UNION SELECT doc FROM exact)
-  SELECT e.kind, e.id, e.price::float8, e.quality, ${milliseconds('d.listed_at')} AS "listedAt",
-    ${milliseconds('d.verified_at')} AS "verifiedAt", d.latency_ms AS "latencyMs", d.calls, d.delivered,
-    EXISTS (SELECT FROM exact x WHERE x.doc = f.doc) AS exact, e.places AS words, e.vector::text
-  FROM found f JOIN hub.search_entry e USING (doc)
-  JOIN hub.search_document d ON d.kind = e.kind AND d.id = e.id`
+  ), exactly AS (SELECT coalesce(array_agg(doc), '{}') AS docs FROM exact)
+  SELECT s.*, s.doc = ANY (x.docs) AS exact
+  FROM exactly x CROSS JOIN LATERAL hub.search_details(
+    x.docs || ARRAY(SELECT f.doc FROM (${docs}) f)) s`
 
 /**
  * Reads a tsvector as PostgreSQL writes it, `'rain':2A,8`: what is said of the given terms, and how

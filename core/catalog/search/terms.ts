@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { ClientBase } from 'pg'
 import type { Query, Span } from './query.ts'
 import { corrections, type Similar } from './spelling.ts'
 
@@ -34,22 +34,14 @@ interface Known {
   readonly near: readonly Similar[] | null
 }
 
-/** Looks up words: their stem, in how many documents it is, and for a word in none, similar ones. */
-const LOOK_UP = `
-  SELECT w.word, l.term, coalesce(t.documents, 0) AS documents, n.documents AS total,
-    CASE WHEN w.asked AND coalesce(t.documents, 0) = 0 AND length(l.term) > 3
-      THEN hub.search_near(l.term) END AS near
-  FROM unnest($1::text[], $2::boolean[]) w (word, asked)
-  CROSS JOIN LATERAL unnest(tsvector_to_array(to_tsvector('english', w.word))) l (term)
-  LEFT JOIN hub.search_term t ON t.term = l.term COLLATE "C"
-  CROSS JOIN (SELECT documents FROM hub.search_term WHERE term = '') n`
+const LOOK_UP = 'SELECT * FROM hub.search_words($1, $2)'
 
 /** Meets the words of a query with the vocabulary of the catalogue. */
-export async function findTerms(pool: Pool, { spans }: Query): Promise<Terms> {
+export async function findTerms(client: ClientBase, { spans }: Query): Promise<Terms> {
   const asked = new Set(spans.flatMap(({ words }) => words))
   const others = spans.flatMap(({ alternatives }) => alternatives.flatMap(({ words }) => words))
   const words = [...new Set([...asked, ...others])]
-  const { rows } = await pool.query<Known>(LOOK_UP, [words, words.map((word) => asked.has(word))])
+  const { rows } = await client.query<Known>(LOOK_UP, [words, words.map((word) => asked.has(word))])
   const known = Map.groupBy(rows, ({ word }) => word)
   const total = rows[0]?.total ?? 0
   const counts = rows.flatMap((row) => [row, ...(row.near ?? [])])

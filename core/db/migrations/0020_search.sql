@@ -90,14 +90,58 @@ CREATE TABLE hub.search_term (
 CREATE INDEX search_term_spelling ON hub.search_term USING gin (term gin_trgm_ops);
 INSERT INTO hub.search_term VALUES ('', 0);
 
--- Words of the vocabulary that look like one that is in no document. A function of its own, lest the planner
--- takes what seldom runs for the most of the query.
+-- Words of the vocabulary that look like one that is in no document. A function of its own, lest the
+-- planner takes what seldom runs for the most of the query.
 CREATE FUNCTION hub.search_near(p_term text) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = hub, public, pg_catalog AS $$
   SELECT json_agg(n) FROM (
     SELECT term, documents FROM search_term WHERE term % p_term AND documents > 0
     ORDER BY similarity(term, p_term) DESC, term LIMIT 20) n
 $$;
+
+-- The documents whose strongest postings add up to most, p_read of each term: the first, rough measure of
+-- every search without narrow filters. A function keeps its plan: making one took longer than running it.
+CREATE FUNCTION hub.search_strongest(p_terms text[], p_weights real[], p_read integer, p_depth integer)
+RETURNS SETOF integer
+LANGUAGE plpgsql STABLE SET search_path = hub, pg_catalog
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY SELECT p.doc FROM unnest(p_terms, p_weights) q (term, weight)
+    CROSS JOIN LATERAL (SELECT doc, impact FROM search_posting WHERE term = q.term COLLATE "C"
+      ORDER BY term DESC, impact DESC, doc DESC LIMIT p_read) p
+    GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT p_depth;
+END $$;
+
+-- What ranking has to know of documents.
+CREATE FUNCTION hub.search_details(p_docs integer[]) RETURNS TABLE (doc integer, kind text, id text,
+  price double precision, quality smallint, "listedAt" double precision, "verifiedAt" double precision,
+  "latencyMs" integer, calls integer, delivered integer, words smallint, vector text)
+LANGUAGE plpgsql STABLE SET search_path = hub, pg_catalog
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY SELECT e.doc, e.kind, e.id, e.price::double precision, e.quality,
+      (1000 * extract(epoch FROM d.listed_at))::double precision,
+      (1000 * extract(epoch FROM d.verified_at))::double precision,
+      d.latency_ms, d.calls, d.delivered, e.places, e.vector::text
+    FROM search_entry e JOIN search_document d ON d.kind = e.kind AND d.id = e.id
+    WHERE e.doc = ANY (p_docs);
+END $$;
+
+-- Words as they are indexed, in how many documents each is, and for one that was asked for and is in
+-- none, similar ones.
+CREATE FUNCTION hub.search_words(p_words text[], p_asked boolean[])
+RETURNS TABLE (word text, term text, documents integer, total integer, near json)
+LANGUAGE plpgsql STABLE SET search_path = hub, pg_catalog
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY SELECT w.word, l.term, coalesce(t.documents, 0), n.documents,
+      CASE WHEN w.asked AND coalesce(t.documents, 0) = 0 AND length(l.term) > 3
+        THEN hub.search_near(l.term) END
+    FROM unnest(p_words, p_asked) w (word, asked)
+    CROSS JOIN LATERAL unnest(tsvector_to_array(to_tsvector('english', w.word))) l (term)
+    LEFT JOIN search_term t ON t.term = l.term COLLATE "C"
+    CROSS JOIN (SELECT s.documents FROM search_term s WHERE s.term = '') n;
+END $$;
 
 -- ── Written with the document ───────────────────────────────────────────────────────────────
 
@@ -131,7 +175,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_catalog AS $$
 DECLARE v_docs integer[];
 BEGIN
   WITH entered AS (
-    INSERT INTO search_entry (kind, id, names, vector, places, category, tags, networks, price, quality)
+    INSERT INTO search_entry
+        (kind, id, names, vector, places, category, tags, networks, price, quality)
       SELECT kind, id, hub.search_names(a::search_document), v.vector, v.places, category, tags, networks,
         price, hub.search_quality(a::search_document)
       FROM added a CROSS JOIN LATERAL (SELECT vector,
@@ -181,7 +226,8 @@ CREATE TRIGGER search_changed AFTER UPDATE ON hub.search_document
 CREATE TRIGGER search_removed BEFORE DELETE ON hub.search_entry
   FOR EACH ROW EXECUTE FUNCTION hub.search_removed();
 
-INSERT INTO hub.search_entry (kind, id, names, vector, places, category, tags, networks, price, quality)
+INSERT INTO hub.search_entry
+    (kind, id, names, vector, places, category, tags, networks, price, quality)
   SELECT kind, id, hub.search_names(d), hub.search_vector(d),
     (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(hub.search_vector(d))),
     category, tags, networks, price, hub.search_quality(d) FROM hub.search_document d;

@@ -1,3 +1,4 @@
+import { eip3009ABI } from '@x402/evm'
 import {
   type Address,
   decodeFunctionResult,
@@ -14,7 +15,6 @@ import type { Call } from './sender.ts'
 const MULTICALL3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
 const ABI = parseAbi([
-  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
   'struct Call { address target; bytes callData; }',
   'struct Result { bool success; bytes returnData; }',
   'function tryAggregate(bool requireSuccess, Call[] calls) returns (Result[] results)',
@@ -64,7 +64,7 @@ function transferOf({ authorization, signature }: KeyPayment): Hex {
   ].map(BigInt) as [bigint, bigint, bigint]
   const { r, s, yParity } = parseSignature(signature)
   return encodeFunctionData({
-    abi: ABI,
+    abi: eip3009ABI,
     functionName: 'transferWithAuthorization',
     args: [from, to, value, after, before, nonce, 27 + yParity, r, s],
   })

@@ -11,23 +11,23 @@ export const QUESTIONS = ['changes', 'brief', 'feed'] as const
 export type Question = (typeof QUESTIONS)[number]
 
 const ASK = {
-  async changes(transaction: Transaction, given: Given, _: Standing, now: Date) {
+  async changes(transaction: Transaction, given: Given, at: Standing, now: Date) {
     const query = changesQuery(given)
-    const { items, total } = await changes(transaction, query, now)
+    const { items, total } = await changes(transaction, query, at, now)
     return { data: items, pagination: pagination(query, total, items.length) }
   },
   async brief(transaction: Transaction, _: Given, at: Standing, now: Date) {
     return { data: await brief(transaction, at, now) }
   },
-  async feed(transaction: Transaction, given: Given, _: Standing, now: Date) {
+  async feed(transaction: Transaction, given: Given, at: Standing, now: Date) {
     const query = feedQuery(given)
-    const { items, total } = await feed(transaction, query, now)
+    const { items, total } = await feed(transaction, query, at, now)
     return { data: items, pagination: pagination(query, total, items.length) }
   },
 } as const
 
 /**
- * Answers from one snapshot, at one instant; from samples at the instant that they were written for.
+ * Answers from one snapshot, at one instant; from samples at the instant they were written for.
  * @returns undefined before there is a complete snapshot
  * @throws Refusal for a query that means nothing
  */

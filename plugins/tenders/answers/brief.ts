@@ -13,8 +13,9 @@ const MOST = 100
 export async function brief(transaction: Transaction, { day, ojs, stale }: Standing, now: Date) {
   const until = new Date(now.getTime() + WEEK)
   const published = await transaction.query<{ item: Tender; total: bigint }>(
-    `SELECT t.item, count(*) OVER () AS total FROM notice n
+    `SELECT i.item, count(*) OVER () AS total FROM notice n
      JOIN tender t ON t.family = n.family AND n.number = ANY (t.numbers)
+     JOIN tender_item i ON i.id = t.id
      WHERE n.is_new AND n.published_on = $1 AND t.score >= 200
      ORDER BY t.score DESC, t.number LIMIT $2`,
     [day, MOST],
@@ -25,19 +26,20 @@ export async function brief(transaction: Transaction, { day, ojs, stale }: Stand
     score: number
     total: bigint
   }>(
-    `SELECT item, detected_at, score, count(*) OVER () AS total FROM change
+    `SELECT item, detected_at, score, count(*) OVER () AS total FROM change JOIN change_item USING (id)
      WHERE published_on = $1 AND score >= 200 AND verification = ANY ($2)
      ORDER BY score DESC, id LIMIT $3`,
     [day, OFFICIAL, MOST],
   )
   const closing = await transaction.query<{ item: Tender; total: bigint }>(
-    `SELECT item, count(*) OVER () AS total FROM (
-       SELECT item, score, number,
+    `SELECT item, total FROM (
+       SELECT t.*, count(*) OVER () AS total FROM (SELECT id, score, number,
          (SELECT min(d) FROM unnest(candidates) d WHERE d > $1) AS next
        FROM tender
        WHERE state = 'timed' AND closes_at > $1 AND closes_at < 'infinity' AND score >= 200
          AND first_on <= $3) t
-     WHERE next <= $2 ORDER BY next, score DESC, number LIMIT $4`,
+       WHERE next <= $2 ORDER BY next, score DESC, number LIMIT $4) page
+     JOIN tender_item USING (id) ORDER BY next, score DESC, number`,
     [now, until, now.toISOString().slice(0, 10), MOST],
   )
   const totalOf = (rows: readonly { readonly total: bigint }[]): number =>

@@ -2,6 +2,8 @@ import type { Transaction } from 'agenthub/plugin'
 import type { Change } from '../domain/change.ts'
 import type { Verification } from '../domain/enums.ts'
 import { labelOf } from '../domain/relevance.ts'
+import { countOf } from './count.ts'
+import type { Standing } from './envelope.ts'
 import type { ChangesQuery } from './query.ts'
 
 /** What is told when nobody asks for something else: what the official journal itself says. */
@@ -14,7 +16,12 @@ interface Row {
 }
 
 /** The changes that a query asks for, newest first, and how many there are in all. */
-export async function changes(transaction: Transaction, query: ChangesQuery, now: Date) {
+export async function changes(
+  transaction: Transaction,
+  query: ChangesQuery,
+  { edition }: Standing,
+  now: Date,
+) {
   const values: unknown[] = [now.toISOString().slice(0, 10)]
   const parts = ['published_on <= $1']
   const add = (condition: (name: string) => string, value: unknown): void => {
@@ -27,16 +34,15 @@ export async function changes(transaction: Transaction, query: ChangesQuery, now
   if (country) add((value) => `countries @> ARRAY[${value}::text]`, country)
   add((value) => `verification = ANY (${value})`, verification ? [verification] : OFFICIAL)
   const text = parts.join(' AND ')
-  const counted = await transaction.query<{ total: bigint }>(
-    `SELECT count(*) AS total FROM change WHERE ${text}`,
-    values,
-  )
+  const total = await countOf(transaction, { table: 'change', text, values, edition, now })
   const { rows } = await transaction.query<Row>(
-    `SELECT item, detected_at, score FROM change WHERE ${text}
-     ORDER BY published_on DESC, id LIMIT $${values.length + 1} OFFSET $${values.length + 2}`,
+    `SELECT i.item, p.detected_at, p.score FROM (
+       SELECT id, published_on, detected_at, score FROM change WHERE ${text}
+       ORDER BY published_on DESC, id LIMIT $${values.length + 1} OFFSET $${values.length + 2}) p
+     JOIN change_item i USING (id) ORDER BY p.published_on DESC, id`,
     [...values, query.limit, query.offset],
   )
-  return { total: Number(counted.rows[0]?.total ?? 0n), items: rows.map(changeOf) }
+  return { total, items: rows.map(changeOf) }
 }
 
 const TENTHS = 10

@@ -1,9 +1,9 @@
 import type { Transaction } from 'agenthub/plugin'
+import { isMissing, type TriedDay } from '../ingest/missing.ts'
 import type { Source } from '../store/types.ts'
 import type { Page } from './query.ts'
 
-export const ATTRIBUTION =
-  '© European Union, https://ted.europa.eu; reused under Decision 2011/833/EU'
+const ATTRIBUTION = '© European Union, https://ted.europa.eu; reused under Decision 2011/833/EU'
 
 /** What answers are as of: the newest complete snapshot. */
 export interface Standing {
@@ -12,9 +12,12 @@ export interface Standing {
   readonly ojs: string | null
   readonly source: Source
   readonly stale: boolean
+  /** Changes with every snapshot that is closed; no two databases have the same. */
+  readonly edition: string
 }
 
 interface Row {
+  readonly edition: string
   readonly closed_at: Date
   readonly day: string
   readonly ojs: string | null
@@ -23,35 +26,33 @@ interface Row {
 }
 
 /**
- * The newest complete snapshot; undefined before there is one. Live data is stale when a weekday
- * before today is missing after it, or a day before it was begun and is not complete; a folder and
- * samples are what they are.
+ * The newest complete snapshot; undefined before there is one. Live data is stale when a day of
+ * publication is missing; a folder and samples are what they are.
  */
 export async function standing(transaction: Transaction, now: Date): Promise<Standing | undefined> {
+  const today = now.toISOString().slice(0, 10)
   const { rows } = await transaction.query<Row>(
     `SELECT s.closed_at, s.day, s.ojs, s.source, EXISTS (SELECT FROM snapshot g
        WHERE g.source = 'live' AND g.closed_at IS NULL AND g.day < s.day) AS gaps
      FROM snapshot s WHERE s.closed_at IS NOT NULL AND s.day <= $1
      ORDER BY (s.source <> 'sample') DESC, s.day DESC, s.id DESC LIMIT 1`,
-    [now.toISOString().slice(0, 10)],
+    [today],
   )
   const [row] = rows
   if (!row) return undefined
   const { closed_at: closedAt, day, ojs, source, gaps } = row
-  return { closedAt, day, ojs, source, stale: source === 'live' && (gaps || isLate(day, now)) }
+  const stale = source === 'live' && (gaps || (await hasMissing(transaction, day, today)))
+  return { closedAt, day, ojs, source, stale }
 }
 
-const DAY = 86_400_000
-const SATURDAY = 6
-
-/** Whether a weekday lies between a day and today. Days without an issue have snapshots too. */
-function isLate(day: string, now: Date): boolean {
-  const today = Math.floor(now.getTime() / DAY)
-  const next = Date.parse(`${day}T00:00:00Z`) / DAY + 1
-  if (today - next > SATURDAY) return true
-  return Array.from({ length: Math.max(0, today - next) }, (_, more) => next + more).some(
-    (each) => ![0, SATURDAY].includes(new Date(each * DAY).getUTCDay()),
+/** Whether a day of the last weeks is missing. */
+async function hasMissing(transaction: Transaction, last: string, today: string): Promise<boolean> {
+  const { rows } = await transaction.query<TriedDay>(
+    `SELECT day, state, ojs, tried_at AS "triedAt", settled_at AS "settledAt" FROM ingest_day
+     WHERE day > $1::date - 35 ORDER BY day`,
+    [last],
   )
+  return isMissing(rows, last, today)
 }
 
 /** What every answer has beside its data. */

@@ -2,6 +2,8 @@ import type { Transaction } from 'agenthub/plugin'
 import type { Label, Status } from '../domain/enums.ts'
 import { LABEL_MIN, SCORE_MIN } from '../domain/relevance.ts'
 import type { Tender } from '../domain/tender.ts'
+import { countOf } from './count.ts'
+import type { Standing } from './envelope.ts'
 import { itemOf } from './item.ts'
 import type { FeedQuery } from './query.ts'
 
@@ -24,31 +26,40 @@ const STATUS: Readonly<Record<Status | 'live', string>> = {
 const TENTHS = 10
 
 /** The tenders that a query asks for, best first, and how many there are in all. */
-export async function feed(transaction: Transaction, query: FeedQuery, now: Date) {
+export async function feed(
+  transaction: Transaction,
+  query: FeedQuery,
+  { edition }: Standing,
+  now: Date,
+) {
   const { text, values } = conditionsOf(query, now)
-  const counted = await transaction.query<{ total: bigint }>(
-    `SELECT count(*) AS total FROM tender WHERE ${text}`,
-    values,
-  )
+  const total = await countOf(transaction, { table: 'tender', text, values, edition, now })
   const status = statusOf(query)
   const isLive = status !== undefined && LIVE.has(status) // all others have no deadline to come
   const { rows } = await transaction.query<{ item: Tender }>(
-    `WITH page AS (
-       SELECT id, score, number, ${isLive ? NEXT : 'NULL::timestamptz'} AS next
-       FROM tender WHERE ${text}
-       ORDER BY score DESC, ${isLive ? 'next NULLS LAST,' : ''} number
-       LIMIT $${values.length + 1} OFFSET $${values.length + 2})
-     SELECT t.item FROM page p JOIN tender t USING (id)
-     ORDER BY p.score DESC, p.next NULLS LAST, p.number`,
+    isLive ? liveSql(text, values.length) : pageSql(text, values.length),
     [...values, query.limit, query.offset],
   )
-  return {
-    total: Number(counted.rows[0]?.total ?? 0n),
-    items: rows.map(({ item }) => itemOf(item, now)),
-  }
+  return { total, items: rows.map(({ item }) => itemOf(item, now)) }
 }
 
-const NEXT = '(SELECT min(d) FROM unnest(deadlines) d WHERE d > $1)'
+const pageSql = (text: string, count: number): string => `
+  SELECT i.item FROM (
+    SELECT id, score, number FROM tender WHERE ${text}
+    ORDER BY score DESC, number LIMIT $${count + 1} OFFSET $${count + 2}) p
+  JOIN tender_item i USING (id) ORDER BY p.score DESC, p.number`
+
+/** Only those that may be on the page are asked for their next deadline, which orders equals. */
+const liveSql = (text: string, count: number): string => `
+  WITH last AS (
+    SELECT score FROM tender WHERE ${text}
+    ORDER BY score DESC LIMIT 1 OFFSET $${count + 1}::integer + $${count + 2}::integer - 1
+  ), page AS (
+    SELECT id, score, number, (SELECT min(d) FROM unnest(deadlines) d WHERE d > $1) AS next
+    FROM tender WHERE ${text} AND score >= coalesce((SELECT score FROM last), 0)
+    ORDER BY score DESC, next NULLS LAST, number LIMIT $${count + 1} OFFSET $${count + 2})
+  SELECT i.item FROM page p JOIN tender_item i USING (id)
+  ORDER BY p.score DESC, p.next NULLS LAST, p.number`
 
 /** Conditions on `tender`; the first value is the instant, the second its day. */
 function conditionsOf(query: FeedQuery, now: Date): { text: string; values: unknown[] } {

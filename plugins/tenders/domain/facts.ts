@@ -18,7 +18,7 @@ const DEADLINES = { tenders: 'BT-131', requests: 'BT-1311', expressions: 'BT-630
 
 const keyOf = ({ lotId, field }: Subject): string => `${lotId ?? ''}|${field}`
 
-export const subjectOf = (key: string): Subject => {
+const subjectOf = (key: string): Subject => {
   const [lot = '', field = ''] = key.split('|')
   return { lotId: lot === '' ? null : lot, field: field as FieldId }
 }

@@ -42,7 +42,7 @@ function levelOf(event: Event, days: number | null, pct: number | null): Impact[
 }
 
 /** Days on the buyer's calendar, from the old end to the new one. */
-export function daysBetween(old: Value, now: Value): number | null {
+function daysBetween(old: Value, now: Value): number | null {
   if (old?.type !== 'instant' || now?.type !== 'instant') return null
   const day = ({ local }: { local: string }): number =>
     Date.parse(`${local.slice(0, 10)}T00:00:00Z`)

@@ -7,7 +7,7 @@ const ISO = /(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)/g
 const TIME = /(?<!\d)\d{1,2}\s?[:h.]\s?\d{2}(?!\d)/
 
 /** The days that a text names, as `2024-10-31`; day before month, as all of Europe writes. */
-export function daysIn(text: string): string[] {
+function daysIn(text: string): string[] {
   const numeric = [...text.matchAll(NUMERIC)].map(([, day, month, year]) => [year, month, day])
   const iso = [...text.matchAll(ISO)].map(([, year, month, day]) => [year, month, day])
   return [...numeric, ...iso].flatMap(([year = '', month = '', day = '']) =>

@@ -85,7 +85,7 @@ export const titleOf = ({
   title.find(({ lang }) => lang === language) ?? title[0]
 
 /** The buyer's words, each once. */
-export const officialText = ({ changes }: Notice): Text[] => {
+const officialText = ({ changes }: Notice): Text[] => {
   const all = [
     ...(changes?.sections.flatMap(({ texts }) => texts) ?? []),
     ...(changes?.reasonTexts ?? []),

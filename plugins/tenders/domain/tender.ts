@@ -247,7 +247,7 @@ const placesOf = ({ place, lots }: Notice): Place => ({
   nuts: [...new Set([place, ...lots.map((lot) => lot.place)].flatMap((p) => p.nuts))],
 })
 
-/** Of the procedure; else the sum of its lots, if all have a value in one currency; else a maximum. */
+/** Of the procedure; else the sum of its lots, if all have one in one currency; else a maximum. */
 function estimateOf(notice: Notice): Tender['estimated_value'] {
   if (notice.estimated) return { ...notice.estimated, source: 'procedure' }
   const values = notice.lots.map(({ estimated }) => estimated)

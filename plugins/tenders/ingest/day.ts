@@ -94,9 +94,9 @@ async function fetchDay(reading: Reading, snapshot: Snapshot): Promise<void> {
     if (held.size > 0) await progress.settle(day, [...held], 'held')
     return new Set(numbers.filter((number) => !held.has(number)))
   }
-  for (let tries = 0; ojs !== null && tries < PACKAGE_TRIES; tries++) {
+  for (let tries = 0; tries < PACKAGE_TRIES; tries++) {
     const missing = await pending()
-    if (missing.size < settings.packageFrom) break
+    if (ojs === null || missing.size < settings.packageFrom) break
     if (await readPackage(reading, snapshot, ojs, missing)) break
   }
   for await (const item of renderedOf(reading.ted, await pending(), settings)) {

@@ -76,7 +76,10 @@ export function createIngestion(options: IngestionOptions): Ingestion {
 
 function adviceFor(days: readonly Day[], contact: string | undefined): string | null {
   if (contact === undefined) {
-    return `Set HUB_SECRET_${CONTACT} to an e-mail address or URL of yours: the journal's office asks whoever reads it by program to name a contact.`
+    return (
+      `Set HUB_SECRET_${CONTACT} to an e-mail address or a URL of yours: the office of the ` +
+      'journal asks whoever reads it by program to name a contact.'
+    )
   }
   if (days.length > 0) return null
   return 'No day was read yet: npm run tenders -- backfill --days 30'

@@ -44,7 +44,7 @@ export async function* membersOf(
   try {
     for await (const entry of members) {
       if (++count > limits.members) throw bad(`more than ${limits.members} members`)
-      const { name, size = 0, type } = entry.header
+      const { name, size, type } = entry.header
       const [, at, , ordinal, year] = NAME.exec(name) ?? []
       const number = `${Number(ordinal)}-${year}`
       if (at !== undefined && at !== day.replaceAll('-', '')) throw bad(`it is of the day ${at}`)

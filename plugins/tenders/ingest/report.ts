@@ -43,7 +43,11 @@ export function reportOf(
       .filter((notice) => notice.state === state)
       .map(({ number, problem }) => ({ number, problem }))
   const reports = days.map(({ day, state, ojs, announced, problem }) => ({
-    ...{ day, state, ojs, announced, problem },
+    day,
+    state,
+    ojs,
+    announced,
+    problem,
     doubtful: inDoubt.has(day),
     pending: of(day, 'pending'),
     refused: of(day, 'refused'),

@@ -24,7 +24,7 @@ export interface Settings {
   readonly pollMs: readonly number[]
   /** How long rendering may take. Seen: 7 to 310 s. */
   readonly renderMs: number
-  /** So many are rendered at once: what is ready goes within 2 minutes, and is to be seen in time. */
+  /** So many are rendered at once: what is ready goes in 2 minutes, and is to be seen in time. */
   readonly rendering: number
   /** How long another worker waits for one that went away. */
   readonly claimMs: number
@@ -42,7 +42,7 @@ export interface Limits {
   readonly members: number
   /** Of the notices that are announced for one day. */
   readonly announced: number
-  /** Of the predecessors looked for in one day, and how far back from a notice. */
+  /** Of the predecessors looked for at a time, and how far back from a notice. */
   readonly predecessors: number
   readonly depth: number
 }

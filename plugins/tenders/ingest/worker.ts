@@ -5,7 +5,7 @@ import { IngestFailure } from './failure.ts'
 /** The right to ask the journal, which one process has at a time. */
 export interface Claim {
   /** Keeps it. @throws IngestFailure `displaced` when another worker has it */
-  stay(): Promise<void>
+  readonly stay: () => Promise<void>
   /** All workers keep quiet until then: the journal asked for it. */
   keepQuiet(until: Date): Promise<void>
   release(): Promise<void>

@@ -37,7 +37,7 @@ CREATE TABLE notice (
   notice_id text,                                      -- UUID, and version of it
   version text,
   procedure_id text,
-  refers text[] NOT NULL DEFAULT '{}',                 -- numbers, or UUID-NN, of notices that it changes or follows
+  refers text[] NOT NULL DEFAULT '{}',                 -- what it changes or follows: numbers, or UUID-NN
   notice jsonb NOT NULL
 );
 CREATE INDEX notice_family ON notice (family);

@@ -25,7 +25,8 @@ CREATE TABLE ingest_notice (
 );
 CREATE INDEX ingest_notice_open ON ingest_notice (day, state) WHERE state <> 'held';
 
--- One row: the one worker of all processes, until when its claim holds, and until when the journal wants peace.
+-- One row: the one worker of all processes, until when its claim holds, and until when the journal wants
+-- peace.
 CREATE TABLE ingest_worker (
   only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
   holder uuid,

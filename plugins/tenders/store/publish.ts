@@ -91,11 +91,17 @@ async function writeAnswers(
   const changes = derived.flatMap(({ family, changes }) => changes.map((c) => changeRow(c, family)))
   await transaction.query('DELETE FROM tender WHERE family = ANY ($1)', [touched])
   await transaction.query(
-    `INSERT INTO tender (id, family, number, numbers, first_on, kind, state, score, closes_at,
-       deadlines, candidates, countries, cpv, item)
-     SELECT * FROM json_to_recordset($1::json) AS r (id text, family bigint, number text,
-       numbers text[], first_on date, kind text, state text, score smallint, closes_at timestamptz,
-       deadlines timestamptz[], candidates timestamptz[], countries text[], cpv text[], item json)`,
+    `WITH r AS (
+       SELECT * FROM json_to_recordset($1::json) AS r (id text, family bigint, number text,
+         numbers text[], first_on date, kind text, state text, score smallint,
+         closes_at timestamptz, deadlines timestamptz[], candidates timestamptz[],
+         countries text[], cpv text[], item json)
+     ), told AS (
+       INSERT INTO tender (id, family, number, numbers, first_on, kind, state, score, closes_at,
+         deadlines, candidates, countries, cpv)
+       SELECT id, family, number, numbers, first_on, kind, state, score, closes_at, deadlines,
+         candidates, countries, cpv FROM r)
+     INSERT INTO tender_item (id, item) SELECT id, item FROM r`,
     [JSON.stringify(tenders)],
   )
   await transaction.query('DELETE FROM change WHERE family = ANY ($1) AND id <> ALL ($2)', [
@@ -103,15 +109,18 @@ async function writeAnswers(
     changes.map(({ id }) => id),
   ])
   await transaction.query(
-    `INSERT INTO change (id, family, published_on, event, signal, verification, countries, score,
-       detected_at, item)
-     SELECT r.id, r.family, r.published_on, r.event, r.signal, r.verification, r.countries, r.score,
-       $2, r.item
-     FROM json_to_recordset($1::json) AS r (id text, family bigint, published_on date,
-       event text, signal text, verification text, countries text[], score smallint, item json)
-     ON CONFLICT (id) DO UPDATE SET (family, published_on, verification, countries, score, item) =
-       (excluded.family, excluded.published_on, excluded.verification, excluded.countries,
-        excluded.score, excluded.item)`,
+    `WITH r AS (
+       SELECT * FROM json_to_recordset($1::json) AS r (id text, family bigint, published_on date,
+         event text, signal text, verification text, countries text[], score smallint, item json)
+     ), told AS (
+       INSERT INTO change (id, family, published_on, event, signal, verification, countries,
+         score, detected_at)
+       SELECT id, family, published_on, event, signal, verification, countries, score, $2 FROM r
+       ON CONFLICT (id) DO UPDATE SET (family, published_on, verification, countries, score) =
+         (excluded.family, excluded.published_on, excluded.verification, excluded.countries,
+          excluded.score))
+     INSERT INTO change_item (id, item) SELECT id, item FROM r
+     ON CONFLICT (id) DO UPDATE SET item = excluded.item`,
     [JSON.stringify(changes), at],
   )
 }

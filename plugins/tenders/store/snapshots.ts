@@ -59,6 +59,7 @@ export function closeSnapshots(
     await transaction.query(`SELECT pg_advisory_xact_lock(hashtext('tenders.close'))`)
     if (closing.some(({ source }) => source !== 'sample')) await transaction.query(WITHOUT_SAMPLES)
     await publish(transaction, ids, now)
+    await transaction.query('UPDATE edition SET number = number + 1')
     const { rows } = await transaction.query<Row>(
       `UPDATE snapshot AS s SET closed_at = coalesce(closed_at, $2) WHERE id = ANY ($1)
        RETURNING ${COLUMNS}`,

@@ -4,7 +4,7 @@ import { type Context, isSandbox, keyed } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
 import { openWallet } from '../wallet.ts'
-import { pairsOf } from './call.ts'
+import { pairsOf } from './query.ts'
 import type { Target } from './target.ts'
 
 interface Call {

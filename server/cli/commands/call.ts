@@ -5,6 +5,7 @@ import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
 import { buyerOf } from './buyer.ts'
+import { pairsOf } from './query.ts'
 import { priceOf } from './search.ts'
 import { type Target, targetOf } from './target.ts'
 
@@ -142,15 +143,4 @@ function nativeInput({ method }: Target, query: readonly string[] = [], body: un
   if (method !== 'GET' && method !== 'DELETE') return body
   const members = typeof body === 'object' && body !== null ? body : {}
   return { ...members, ...pairsOf(query) }
-}
-
-export function pairsOf(query: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    query.map((pair) => {
-      const split = pair.indexOf('=')
-      if (split < 1)
-        throw new Failure('usage', `Not a query parameter: ${pair}`, 'Such as -q country=DEU')
-      return [pair.slice(0, split), pair.slice(split + 1)]
-    }),
-  )
 }

@@ -16,7 +16,7 @@ export async function history(
   { limit, cursor }: { readonly limit?: string; readonly cursor?: string },
 ): Promise<void> {
   const query = new URLSearchParams({ limit: String(limitOf(limit)), ...(cursor && { cursor }) })
-  const { body } = await (await keyed(context)).send(`/v1/credits/history?${query}`)
+  const { body } = await (await keyed(context)).send(`/v1/credits/history?${query.toString()}`)
   const { data, next_cursor: next } = body as unknown as {
     readonly data: readonly Item[]
     readonly next_cursor: string | null

@@ -62,9 +62,7 @@ export async function createKey(context: Context, flags: KeyFlags): Promise<void
   const client = await keyed(context)
   const { body } = await client.send('/v1/keys', { method: 'POST', body: order })
   await context.terminal.result(body, () =>
-    [`${String(body['api_key'])}`, '', `${String(body['key_id'])}. This key is shown once.`].join(
-      '\n',
-    ),
+    [String(body['api_key']), '', `${String(body['key_id'])}. This key is shown once.`].join('\n'),
   )
 }
 

@@ -43,7 +43,7 @@ export interface Client {
   readonly needsKeyFile?: boolean
 }
 
-export const NAME = 'agenthub'
+const NAME = 'agenthub'
 
 /** Folders of applications: of macOS, Windows and everything else. */
 function appData({ platform, home, env }: Places): string {
@@ -58,7 +58,7 @@ const goose = (places: Places): string =>
     : join(dotConfig(places), 'goose')
 const codex = ({ home, env }: Places): string => env['CODEX_HOME'] || join(home, '.codex')
 
-/** By an environment variable where there is one, by the bridge else: the key is in no file of theirs. */
+/** By an environment variable where there is one, else by the bridge: no file of theirs has it. */
 const byVariable =
   (reference: string, more: object) =>
   ({ url, bridge, hasVariable, inlineKey }: Reach): unknown => {

@@ -194,7 +194,7 @@ async function put({ context, manifest, client, file, reach, flags }: Job): Prom
     return told('would change')
   }
   if (client.needsKeyFile) await replaceFile(reach.keyFile, `${await store.apiKey()}\n`)
-  const backup = before === undefined ? undefined : `${file}.hub-backup-${stamp()}`
+  const backup = before === undefined ? undefined : backupOf(file)
   if (backup) await replaceFile(backup, before!)
   await manifest.keep(file, { client: client.id, edit, created: before === undefined, backup })
   await replaceFile(file, after)
@@ -232,5 +232,10 @@ async function remove({ manifest, client, file, flags, context }: Job): Promise<
   return told('removed')
 }
 
-/** Of a file's name: 20261121T120000. */
-const stamp = (): string => new Date().toISOString().replaceAll(/[-:]|\.\d+Z/g, '')
+/** A name that no file has yet. */
+function backupOf(file: string): string {
+  for (let n = 1; ; n++) {
+    const name = `${file}.hub-backup-${n}`
+    if (!existsSync(name)) return name
+  }
+}

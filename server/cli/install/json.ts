@@ -65,7 +65,8 @@ function insert(text: string, parent: Node, key: string, value: unknown): Edit {
   const [eol, own] = [eolOf(text), indentAt(text, parent.offset)]
   const last = members.at(-1)
   const indent = last && isOnLines ? indentAt(text, last.offset) : own + unitOf(text)
-  const member = `${JSON.stringify(key)}:${isOnLines || / /.test(inner) ? ' ' : ''}${print(text, value, indent, isOnLines)}`
+  const colon = isOnLines || / /.test(inner) ? ': ' : ':'
+  const member = JSON.stringify(key) + colon + print(text, value, indent, isOnLines)
   if (last) {
     const offset = last.offset + last.length
     const space = isOnLines ? eol + indent : /^\s|,\s/.test(inner) ? ' ' : ''

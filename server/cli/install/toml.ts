@@ -13,9 +13,7 @@ export const tomlEditor: Editor = {
     if (known !== undefined) throw new CannotEdit(`it has another ${path.join('.')} already`)
     const eol = eolOf(text)
     const gap = text === '' ? '' : text.endsWith('\n') ? eol : eol + eol
-    const table = stringify(nested(path, value) as TomlTable)
-      .trimEnd()
-      .split('\n')
+    const table = stringify(nested(path, value)).trimEnd().split('\n')
     const inserted = `${gap}${[BEGIN, ...table, END].join(eol)}${eol}`
     verify(text + inserted, before, path, value)
     return { offset: text.length, removed: '', inserted }

@@ -20,12 +20,12 @@ interface Utilities {
 }
 
 // Neither has types.
-const load = createRequire(import.meta.url)
+const require = createRequire(import.meta.url)
 
 /** The library wink-bm25-text-search with the tasks of its manual: stop words out, stems. */
 export function bm25(catalogue: readonly Sample[]): Find {
-  const engine = (load('wink-bm25-text-search') as () => Engine)()
-  const { string, tokens } = load('wink-nlp-utils') as Utilities
+  const engine = (require('wink-bm25-text-search') as () => Engine)()
+  const { string, tokens } = require('wink-nlp-utils') as Utilities
   engine.defineConfig({ fldWeights: { name: 3, tags: 2, summary: 1, endpoints: 1 } })
   engine.definePrepTasks([string.lowerCase, string.tokenize0, tokens.removeWords, tokens.stem])
   for (const { id, name, category, tags, summary, endpoints } of catalogue) {

@@ -1,5 +1,5 @@
 import MiniSearch from 'minisearch'
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { search } from '../../../core/catalog/search/search.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { micros } from '../../../core/money.ts'
@@ -8,7 +8,7 @@ import { type Judged, passes, type Sample } from './relevance.ts'
 export type Find = (query: Judged) => Promise<readonly string[]> | readonly string[]
 
 /** Writes the sample catalogue as services of the hub. */
-export async function plant(admin: Pool, catalogue: readonly Sample[]): Promise<void> {
+export async function plant(admin: ClientBase | Pool, catalogue: readonly Sample[]): Promise<void> {
   const rows = catalogue.map(({ id, name, category, price, tags, summary, endpoints }) => ({
     kind: 'native',
     id,

@@ -91,7 +91,7 @@ function judgedOf(line: string): Judged {
 }
 
 /** Normalised discounted cumulative gain of the first ten: gain 2^grade − 1, discount log2. */
-export function ndcg10(ids: readonly string[], grades: Judged['grades']): number {
+function ndcg10(ids: readonly string[], grades: Judged['grades']): number {
   const dcg = (values: readonly number[]) =>
     values.slice(0, 10).reduce((sum, grade, i) => sum + (2 ** grade - 1) / Math.log2(i + 2), 0)
   const best = [...grades.values()].toSorted((a, b) => b - a)
@@ -99,7 +99,7 @@ export function ndcg10(ids: readonly string[], grades: Judged['grades']): number
 }
 
 /** One over the rank of the first that serves: grade 2 or 3. */
-export function reciprocalRank(ids: readonly string[], grades: Judged['grades']): number {
+function reciprocalRank(ids: readonly string[], grades: Judged['grades']): number {
   const rank = ids.slice(0, 10).findIndex((id) => (grades.get(id) ?? 0) >= 2)
   return rank < 0 ? 0 : 1 / (rank + 1)
 }

@@ -6,7 +6,7 @@ const SYLLABLES =
   'ba co di fe gu ha jo ki la mo ne pu ra si to ve wa xi yo zu lin mar ten sol'.split(' ')
 
 /** Numbers that look like chance, and are the same in each run (mulberry32). */
-export function chance(seed: number): (below: number) => number {
+function chance(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
     state = (state + 0x6d2b79f5) | 0

@@ -67,18 +67,18 @@ export async function fillTenders(database: Database, count: number, now: Date):
       JSON.stringify(changes[0]),
     ])
   }
-  await database.query('ANALYZE tender')
-  await database.query('ANALYZE change')
-  await database.query('ANALYZE notice')
+  for (const table of ['tender', 'tender_item', 'change', 'change_item', 'notice']) {
+    await database.query(`VACUUM ANALYZE ${table}`)
+  }
 }
 
 const FILL = `
   WITH made AS (
     SELECT n, '9' || lpad(n::text, 6, '0') || '-2026' AS number,
       ($6::timestamptz + (n * 7919 % ($7 * 24)) * interval '1 hour') AS at,
-      ($4::jsonb ->> (n * 31 % 30)) AS country,
-      ($5::text[])[1 + n * 17 % cardinality($5)] AS code,
-      (200 + n * 37 % 800) AS score
+      ($4::jsonb ->> (abs(hashint8(n)) % 30)) AS country,
+      ($5::text[])[1 + abs(hashint8(n + 7)) % cardinality($5)] AS code,
+      (200 + abs(hashint8(n + 3)) % 160 * 5) AS score
     FROM generate_series($1::bigint, $2::bigint) n
   ), families AS (
     INSERT INTO family SELECT FROM made RETURNING id
@@ -89,17 +89,21 @@ const FILL = `
     JOIN numbered f ON f.at = m.r
   ), told AS (
     INSERT INTO change (id, family, published_on, event, signal, verification, countries, score,
-        detected_at, item)
+        detected_at)
     SELECT md5(number), family, at::date, (ARRAY['deadline_extended', 'cancelled'])[1 + n % 2],
-      (ARRAY['deadline', 'status'])[1 + n % 2], 'verified', ARRAY[country], score, at, $8::json
+      (ARRAY['deadline', 'status'])[1 + n % 2], 'verified', ARRAY[country], score, at
     FROM rows WHERE n % 2 = 0 OR n % 3 = 0
-  )
+    RETURNING id
+  ), told_items AS (
+    INSERT INTO change_item (id, item) SELECT id, $8::json FROM told
+  ), made_tenders AS (
   INSERT INTO tender (id, family, number, numbers, first_on, kind, state, score, closes_at,
-    deadlines, candidates, countries, cpv, item)
+    deadlines, candidates, countries, cpv)
   SELECT md5(number || 't'), family, number, ARRAY[number], at::date,
     CASE WHEN n % 3 = 0 THEN 'result' WHEN n % 20 = 1 THEN 'planning' ELSE 'competition' END,
     CASE WHEN n % 3 = 0 THEN 'awarded' WHEN n % 20 = 1 THEN 'planned' ELSE 'timed' END,
     score, at + interval '35 days', ARRAY[at + interval '30 days', at + interval '35 days'],
     ARRAY[at + interval '30 days', at + interval '35 days'], ARRAY[country],
-    ARRAY(SELECT left(code, l) FROM generate_series(2, 8) l), $3::json
-  FROM rows`
+    ARRAY(SELECT left(code, l) FROM generate_series(2, 8) l)
+  FROM rows RETURNING id)
+  INSERT INTO tender_item (id, item) SELECT id, $3::json FROM made_tenders`

@@ -44,7 +44,7 @@ describe('an import that is killed', () => {
       json(response, { items, pagination: { limit: PAGE, offset, total: ROWS } })
     })
 
-  it('leaves whole pages, of which nothing is lost or doubled, and goes on where it was', async function () {
+  it('leaves whole pages, nothing lost or doubled, and goes on where it was', async function () {
     this.timeout(60_000)
     const begun: number[] = []
     for (let kill = 0; kill < KILLS; kill++) {
@@ -79,7 +79,8 @@ describe('an import that is killed', () => {
     await once(last, 'exit')
     expect(JSON.parse(said.toString())).to.equal('whole')
     const { rows: end } = await world.pool.query(
-      `SELECT count(*)::integer AS rows, count(DISTINCT key)::integer AS keys, bool_or(gone) AS gone,
+      `SELECT count(*)::integer AS rows, count(DISTINCT key)::integer AS keys,
+         bool_or(gone) AS gone,
          (SELECT count(*)::integer FROM hub.listing) AS listed FROM hub.listing_source`,
     )
     expect(end).to.deep.equal([{ rows: ROWS, keys: ROWS, gone: false, listed: ROWS * 0.9 }])

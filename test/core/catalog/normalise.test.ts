@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { targetsOf } from '../../../core/catalog/discovery/agent-file.ts'
 import { canonicalUrl } from '../../../core/catalog/discovery/canonical.ts'
 import { readPage } from '../../../core/catalog/discovery/envelope.ts'
@@ -269,7 +269,7 @@ describe('the shapes that were seen in the wild', () => {
     expect(answered({}, header).outcome).to.equal('malformed_offer')
   })
 
-  it('version 1 with its terms in another place is refused for what stands in the right one', () => {
+  it('version 1 with its terms in another place is refused for what is in the right one', () => {
     expect(answered(samples.malformed_strale_mixed.body).outcome).to.equal('scheme')
   })
 

@@ -3,7 +3,6 @@ import nock from 'nock'
 import { judgeRow } from '../../../core/catalog/discovery/normalise.ts'
 import { RANK, upsertListings } from '../../../core/catalog/externals.ts'
 import { probeDue } from '../../../core/catalog/probe/run.ts'
-import { nextState, type Standing } from '../../../core/catalog/probe/state.ts'
 import { offer, PAY_TO, row } from './rows.ts'
 import { forget, json, openWorld, paths, type Site, sells, type World } from './world.ts'
 
@@ -292,41 +291,5 @@ describe('a probe', () => {
     const now = await listing()
     expect(now).to.include({ state: 'active', failures: 0, uptime: 100 })
     expect(now?.wait).to.be.greaterThan(8_000)
-  })
-})
-
-describe('the next probe', () => {
-  const before: Standing = {
-    state: 'active',
-    failures: 0,
-    verified: true,
-    claimed: true,
-    recentFailures: 0,
-    daysDead: 0,
-  }
-  const again = (failures: number, chance = 0.5) =>
-    nextState({ ...before, failures }, 'timeout', { chance }).againSeconds
-
-  it('of the dead comes three times later each time, up to a week', () => {
-    expect([0, 1, 2, 3, 20].map((n) => again(n))).to.deep.equal([300, 900, 2_700, 8_100, 604_800])
-  })
-
-  it('is spread by a tenth to either side', () => {
-    expect([again(0, 0), again(0, 1)]).to.deep.equal([270, 330])
-  })
-
-  it('is the last of what nobody names any more: a tombstone', () => {
-    const dead = { ...before, failures: 5, claimed: false, daysDead: 15 }
-    expect(nextState(dead, 'not_found', { chance: 0 })).to.deep.equal({
-      state: 'unlisted',
-      reason: 'delisted',
-      failures: 6,
-      againSeconds: null,
-      removed: true,
-    })
-    expect(nextState({ ...dead, claimed: true }, 'not_found', { chance: 0 }).removed).to.equal(
-      false,
-    )
-    expect(nextState({ ...dead, daysDead: 13 }, 'not_found', { chance: 0 }).removed).to.equal(false)
   })
 })

@@ -66,7 +66,7 @@ describe('reading an index', () => {
     expect(world.visits[0]).to.contain('type=http&limit=500&offset=0')
   })
 
-  it('believes nothing of it: a listing waits for a probe, and nobody finds it before', async () => {
+  it('believes nothing of it: a listing waits for a probe, unfound', async () => {
     serve(rowsOf(1))
     await read()
     expect(
@@ -108,7 +108,7 @@ describe('reading an index', () => {
     expect(rows[0]).to.have.nested.property('claim.row.accepts[0].asset', 'USDC')
   })
 
-  it('merges what two sources say of one resource: the better name stays, both are named', async () => {
+  it('merges what two sources say of one resource: the better name stays, both count', async () => {
     const named = row({ serviceName: 'Rain', resource: 'https://API.acme.com:443/rain#x' })
     serve([named])
     const unnamed = paging([row({ description: 'Another text.' })])
@@ -135,7 +135,7 @@ describe('reading an index', () => {
     expect(rows).to.deep.equal([{ pass: 2 }])
   })
 
-  it('wants a probe at once of what an index says otherwise, and changes no seen terms', async () => {
+  it('wants a probe at once of what an index says otherwise, and changes nothing', async () => {
     serve(rowsOf(1))
     await read()
     await world.pool.query(
@@ -147,7 +147,7 @@ describe('reading an index', () => {
     expect(await count('price = 3000 AND next_probe_at <= now()')).to.equal(1)
   })
 
-  it('marks as gone what a whole pass has not had, and never what a partial one left out', async () => {
+  it('marks as gone what a whole pass has not had, never what a partial one lacks', async () => {
     serve(rowsOf(3))
     await read()
     const goneCount = async () => {
@@ -242,7 +242,7 @@ describe('reading an index', () => {
       })
     }
 
-    it('asks for patience: for a little it is waited, for long the next run comes later', async () => {
+    it('asks for patience: a little is waited, for long the next run is later', async () => {
       let asked = 0
       const answer = paging(whole)
       world.at('index.test', ({ url }, response) => {

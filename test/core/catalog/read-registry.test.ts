@@ -161,7 +161,7 @@ describe('reading the registry of agents', () => {
     for (const [uri] of bad) await register(uri)
     await read()
     const reasons = (await sources()).map(({ reason }) => reason)
-    expect(reasons.sort()).to.deep.equal(bad.map(([, reason]) => reason).sort())
+    expect(reasons).to.have.members(bad.map(([, reason]) => reason))
     expect(await listed()).to.deep.equal([])
   })
 
@@ -222,7 +222,7 @@ describe('reading the registry of agents', () => {
     expect(now.map(({ reason }) => reason)).to.deep.equal(['not_active'])
   })
 
-  it('asks for fewer blocks where the node allows no more, and stops where it is dead', async () => {
+  it('asks for fewer blocks where the node allows no more, and stops at a dead one', async () => {
     await register(inline(card()))
     const logs = openChainLogs(chain.rpcUrl)
     const strict = {

@@ -66,7 +66,7 @@ describe('facilitators', () => {
     })
 
   describe('local', () => {
-    it('settles 20 payments at once by fewer transactions, each of which has its payments', async () => {
+    it('settles 20 payments at once by fewer transactions, which have them all', async () => {
       const payments = await Promise.all(Array.from({ length: 20 }, prepare))
       const settled = await Promise.all(payments.map((args) => stack.offers.settle(...args)))
       expect(settled.map(({ outcome }) => outcome)).to.deep.equal(Array(20).fill('settled'))
@@ -74,7 +74,7 @@ describe('facilitators', () => {
       const seen = payments.map((args, i) => evidence(args, settled[i]!.tx!))
       expect(await Promise.all(seen)).to.deep.equal(Array(20).fill('confirmed'))
     })
-    it('verifies 20 payments at once, and says of the bad ones what is wrong with them', async () => {
+    it('verifies 20 payments at once, and says what is wrong with the bad ones', async () => {
       const payments = await Promise.all(Array.from({ length: 20 }, prepare))
       for (const args of payments.slice(0, 3)) await stack.offers.settle(...args)
       const verified = await Promise.all(payments.map((args) => stack.offers.verify(...args)))

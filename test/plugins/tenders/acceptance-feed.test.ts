@@ -51,10 +51,10 @@ describe('tenders: the feed and the brief over real notices', () => {
   })
 
   it('holds everything already when it is read again', async () => {
-    const before = await at.database.query('SELECT id, item::text FROM change ORDER BY id')
+    const before = await at.database.query('SELECT id, item::text FROM change_item ORDER BY id')
     const again = await loadFolder(at.database, { now: () => TODAY }, fileURLToPath(DATA))
     expect(again).to.include({ stored: 0, replaced: 0, unchanged: loaded.stored })
-    const after = await at.database.query('SELECT id, item::text FROM change ORDER BY id')
+    const after = await at.database.query('SELECT id, item::text FROM change_item ORDER BY id')
     expect(after.rows).to.deep.equal(before.rows)
   })
 
@@ -149,7 +149,7 @@ describe('tenders: the feed and the brief over real notices', () => {
 
   it('stores and tells no mail address, telephone or contact of a person', async () => {
     const { rows } = await at.database.query<{ text: string }>(
-      `SELECT notice::text AS text FROM notice UNION ALL SELECT item::text FROM change`,
+      `SELECT notice::text AS text FROM notice UNION ALL SELECT item::text FROM change_item`,
     )
     const all = rows.map(({ text }) => text).join('\n')
     expect(all).to.not.match(/[\w.+-]+@[\w-]+\.[a-z]{2,}/i)

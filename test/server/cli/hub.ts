@@ -73,3 +73,28 @@ export class User {
     rmSync(this.home, { recursive: true, force: true })
   }
 }
+
+/** Users of a hub, who leave after the tests. */
+export function usersOf(url: () => string) {
+  const users: User[] = []
+  after(() => {
+    for (const each of users) each.leave()
+  })
+  const user = (env: Readonly<Record<string, string>> = {}): User => {
+    const made = new User({ HUB_BASE_URL: url(), ...env })
+    users.push(made)
+    return made
+  }
+  /** Somebody with a key and five dollars. */
+  const customer = async (): Promise<User> => {
+    const made = user()
+    await made.json('register')
+    await made.json('--yes', 'topup', '5')
+    return made
+  }
+  return { user, customer }
+}
+
+/** A file of the user's own. */
+export const configOf = ({ home }: User, name: string): string =>
+  join(home, '.config', 'agenthub', name)

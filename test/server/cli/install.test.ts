@@ -20,7 +20,7 @@ const HOMES: Readonly<Record<string, readonly [file: string, text: string]>> = {
   'copilot-cli': ['.copilot/mcp-config.json', '{\n    "mcpServers": {\n    }\n}\n'],
   vscode: [
     '.config/Code/User/mcp.json',
-    '{\n  // servers of mine\n  "servers": {\n    "a": { "command": "a" }, // first\n  },\n  "inputs": []\n}\n',
+    '{\n  // mine\n  "servers": {\n    "a": { "command": "a" }, // first\n  },\n  "inputs": []\n}\n',
   ],
   cursor: ['.cursor/mcp.json', '{ "mcpServers": { "a": { "command": "a" } } }'],
   windsurf: ['.codeium/windsurf/mcp_config.json', '{}'],
@@ -149,10 +149,10 @@ describe('hub install', function () {
   })
 
   it('makes no file for an assistant that is not here', async () => {
-    const { hub, home } = user()
-    const { exit } = await hub.call(users.at(-1)!, ['install'])
+    const nobody = user()
+    const { exit } = await nobody.hub(['install'])
     expect(exit).to.equal(2)
-    expect(readdirSync(home)).to.deep.equal(['.config'])
+    expect(readdirSync(nobody.home)).to.deep.equal(['.config'])
   })
 
   it('refuses a file that it cannot read, and keeps it', async () => {
@@ -182,7 +182,7 @@ describe('hub install', function () {
     expect(readFileSync(join(dirname(file), copy!), 'utf8')).to.equal('{}\n')
   })
 
-  it('names the key by a variable where one is set, and writes it itself only when told to', async () => {
+  it('names the key by a variable where one is set, and writes it only when told to', async () => {
     const ada = collector({ HUB_API_KEY: KEY })
     await ada.json('install', 'gemini-cli')
     expect(read(ada, 'gemini-cli')).to.include('"Bearer $HUB_API_KEY"').and.not.include(KEY)

@@ -1,53 +1,17 @@
 import { expect } from 'chai'
-import nock from 'nock'
 import { offer } from '../../core/catalog/rows.ts'
-import { json, openSites, paths, type Site, type Sites, sells } from '../../core/catalog/world.ts'
-import { ask } from '../../support/ask.ts'
-import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
+import { json, paths, type Site, sells } from '../../core/catalog/world.ts'
+import { type Body, useListings } from './listing-world.ts'
 
 const RAIN = 'http://shop.test/rain'
 const ELSEWHERE = '0x52908400098527886E0F7030069857D2E4169EE7'
 
-type Body = Readonly<Record<string, unknown>>
 type Examined = { url: string; reason: { code: string } | null; lines: Line[]; would_list: boolean }
 type Line = { check: string; level: string; message: string }
 
 describe('external listings', () => {
-  let hub: TestHub
-  let sites: Sites
-  let ada: TestAgent
-  before(async function () {
-    this.timeout(30_000)
-    nock.restore()
-    sites = await openSites()
-    hub = await startTestHub({ config: { jobs: false, sandboxHosts: sites.sandboxHosts } })
-    ada = await hub.agent()
-  })
-  after(async () => {
-    sites.close()
-    await hub.close()
-    nock.activate()
-  })
-  beforeEach(() => sites.clear())
-
-  const post = (path: string, body: Body = {}, agent = ada) =>
-    ask(hub.url, path, { key: agent.apiKey, body })
-  const get = (path: string) => ask(hub.url, path)
-  const list = async (path = '/rain', change: object = {}): Promise<Body> => {
-    sites.at('shop.test', paths({ [path]: sells(change) }))
-    const { status, body } = await post('/v1/listings', { url: `http://shop.test${path}` })
-    expect(status, JSON.stringify(body)).to.equal(201)
-    return (body['listed'] as Body[])[0]!
-  }
-  const later = (minutes: number) =>
-    hub.database.admin.query(
-      `UPDATE hub.listing SET probed_at = probed_at - make_interval(mins => $1)`,
-      [minutes],
-    )
-  const rescan = async (id: unknown) => {
-    await later(2)
-    return post(`/v1/listings/${id}/rescan`)
-  }
+  const world = useListings()
+  const { post, get, list, rescan } = world
 
   it('are there from the first start: the sample seller, with a badge', async () => {
     const { status, body } = await get('/v1/external?host=seller.test')
@@ -90,13 +54,13 @@ describe('external listings', () => {
   it('are listed at once when their owner submits a URL, and found by search', async () => {
     const { id, ...listed } = await list('/flood-gauge-levels')
     expect(listed).to.include({ state: 'active', method: 'GET', price_microdollars: 3_000 })
-    const { body } = await get(`/v1/external/${id}`)
+    const { body } = await get(`/v1/external/${String(id)}`)
     expect(body).to.have.nested.property('sources[0].source', 'submitted')
     expect(body).to.have.nested.property('price_history[0].price_microdollars', 3_000)
     expect(body).to.have.nested.property('probes[0].outcome', 'up')
     expect(body).to.have.nested.property('uptime_history[0].uptime_percentage', 100)
     expect(body['cautions']).to.deep.equal([])
-    const { rowCount } = await hub.hub.pool.query(
+    const { rowCount } = await world.hub.hub.pool.query(
       `SELECT FROM hub.search_document WHERE kind = 'external' AND id = $1`,
       [id],
     )
@@ -106,7 +70,7 @@ describe('external listings', () => {
   it('are found by the method that asks for payment, when nobody says which', async () => {
     const site: Site = (request, response) =>
       request.method === 'POST' ? sells()(request, response) : response.writeHead(405).end()
-    sites.at('shop.test', paths({ '/posted': site }))
+    world.sites.at('shop.test', paths({ '/posted': site }))
     const { body } = await post('/v1/listings', { url: 'http://shop.test/posted' })
     expect(body).to.have.nested.property('listed[0].method', 'POST')
   })
@@ -128,7 +92,10 @@ describe('external listings', () => {
           '/gone': { get: { responses: { 402: {} } } },
         },
       })
-    sites.at('shop.test', paths({ '/openapi.json': openapi, '/a': sells(), '/tells-b': sells() }))
+    world.sites.at(
+      'shop.test',
+      paths({ '/openapi.json': openapi, '/a': sells(), '/tells-b': sells() }),
+    )
     const { status, body } = await post('/v1/listings', { origin: 'http://shop.test' })
     expect(status).to.equal(201)
     const listed = body['listed'] as Body[]
@@ -139,7 +106,7 @@ describe('external listings', () => {
     expect(refused.map(({ url, reason }) => [url, reason?.code])).to.deep.equal([
       ['http://shop.test/gone', 'not_found'],
     ])
-    const { body: detail } = await get(`/v1/external/${listed[0]!['id']}`)
+    const { body: detail } = await get(`/v1/external/${String(listed[0]!['id'])}`)
     const urls = (detail['endpoints'] as Body[]).map(({ url }) => url)
     expect(urls).to.include.members(['http://shop.test/a', 'http://shop.test/tells-b'])
   })
@@ -147,11 +114,16 @@ describe('external listings', () => {
   it('of an origin come out of /.well-known/x402, and never from another host', async () => {
     const named = ['http://shop.test/w', 'http://other.test/w', 'POST http://shop.test/p', 7]
     const document: Site = (_, response) => json(response, { version: 1, resources: named })
-    sites.at('shop.test', paths({ '/.well-known/x402': document, '/w': sells(), '/p': sells() }))
+    world.sites.at(
+      'shop.test',
+      paths({ '/.well-known/x402': document, '/w': sells(), '/p': sells() }),
+    )
     const { body } = await post('/v1/listings', { origin: 'shop.test' })
-    const listed = (body['listed'] as Body[]).map(({ url, method }) => `${method} ${url}`)
+    const listed = (body['listed'] as Body[]).map(
+      ({ url, method }) => `${String(method)} ${String(url)}`,
+    )
     expect(listed).to.deep.equal(['GET http://shop.test/w', 'POST http://shop.test/p'])
-    expect(sites.visits.some((visit) => visit.includes('other.test'))).to.equal(false)
+    expect(world.sites.visits.some((visit) => visit.includes('other.test'))).to.equal(false)
   })
 
   describe('refuse, line by line, what would not list', () => {
@@ -162,7 +134,7 @@ describe('external listings', () => {
     }
 
     it('and validate writes nothing', async () => {
-      sites.at('shop.test', paths({ '/validated': sells() }))
+      world.sites.at('shop.test', paths({ '/validated': sells() }))
       const told = await examine({ url: 'http://shop.test/validated' })
       expect(told.would_list).to.equal(true)
       const checks = told.lines.map(({ check, level }) => `${check} ${level}`)
@@ -174,7 +146,7 @@ describe('external listings', () => {
 
     it('naming the entry of the offer that is wrong', async () => {
       const accepts = [offer({ asset: 'USDC' }), offer({ amount: '$0.01' })]
-      sites.at('shop.test', paths({ '/bad': sells({}, { accepts }) }))
+      world.sites.at('shop.test', paths({ '/bad': sells({}, { accepts }) }))
       const told = await examine({ url: 'http://shop.test/bad' })
       expect(told.reason?.code).to.equal('price')
       const errors = told.lines.filter(({ level }) => level === 'error').map(({ check }) => check)
@@ -207,112 +179,14 @@ describe('external listings', () => {
 
   it('are probed again when somebody asks, once a minute, and tell what has changed', async () => {
     const { id } = await list('/drift')
-    sites.at('shop.test', paths({ '/drift': sells({ payTo: ELSEWHERE, amount: '5000' }) }))
-    const soon = await post(`/v1/listings/${id}/rescan`)
+    world.sites.at('shop.test', paths({ '/drift': sells({ payTo: ELSEWHERE, amount: '5000' }) }))
+    const soon = await post(`/v1/listings/${String(id)}/rescan`)
     expect([soon.status, soon.body['code']]).to.deep.equal([429, 'rescan_too_soon'])
     expect(Number(soon.headers['retry-after'])).to.be.within(1, 60)
     const { status, body } = await rescan(id)
     expect([status, body['pay_to']]).to.deep.equal([200, ELSEWHERE])
-    const { body: detail } = await get(`/v1/external/${id}`)
+    const { body: detail } = await get(`/v1/external/${String(id)}`)
     const codes = (detail['cautions'] as { code: string }[]).map(({ code }) => code)
     expect(codes).to.include.members(['pay_to_changed', 'price_raised'])
-  })
-
-  describe('belong to who holds the host', () => {
-    const claim = async (agent = ada) =>
-      (await post('/v1/listings/ownership', { host: 'http://other.test' }, agent)).body
-    const shows = (text: string, path = '/.well-known/agenthub.txt'): void =>
-      sites.at(
-        'other.test',
-        paths({ [path]: (_, response) => response.end(text), '/rain': sells() }),
-      )
-    const optOut = (agent = ada, more: Body = {}) =>
-      post('/v1/listings/opt-out', { host: 'http://other.test', ...more }, agent)
-
-    it('which a file, a meta tag shows, and no token of somebody else', async () => {
-      const { token, proven } = await claim()
-      expect(proven).to.equal(false)
-      const eve = await hub.agent()
-      shows(String((await claim(eve))['token']))
-      expect(await claim()).to.include({ proven: false })
-      shows(`<head><!-- <meta name="agenthub-verification" content="${token}"> --></head>`, '/')
-      expect(await claim()).to.include({ proven: false })
-      shows(`<head><meta name="agenthub-verification" content="${token}"></head>`, '/')
-      expect(await claim()).to.include({ proven: true, method: 'meta' })
-      shows(`${token}\n`)
-      expect(await claim()).to.include({ proven: true, method: 'file' })
-    })
-
-    it('who may take them out, and whom every source obeys', async () => {
-      const eve = await hub.agent()
-      shows(String((await claim())['token']))
-      await claim()
-      const { body } = await post('/v1/listings', { url: 'http://other.test/rain' })
-      const id = (body['listed'] as Body[])[0]!['id']
-      expect((await optOut(eve)).body).to.include({ code: 'ownership_required' })
-      expect((await optOut()).body).to.include({ opted_out: true, listings: 1 })
-      const gone = (await get(`/v1/external/${id}`)).body
-      expect(gone).to.have.nested.property('reason.code', 'opted_out')
-      expect(gone['removed_at']).to.be.a('string')
-      expect((await rescan(id)).status).to.equal(410)
-      const again = await post('/v1/listings', { url: 'http://other.test/rain' })
-      expect(again.body).to.have.nested.property('refused[0].reason.code', 'opted_out')
-      expect((await optOut(ada, { opted_out: false })).body).to.include({ listings: 1 })
-      expect((await rescan(id)).body).to.include({ state: 'active', removed_at: null })
-    })
-
-    it('who hears when a listing has changed', async () => {
-      shows(String((await claim())['token']))
-      await claim()
-      const { body } = await post('/v1/listings', { url: 'http://other.test/rain' })
-      const id = (body['listed'] as Body[])[0]!['id']
-      await post('/v1/webhooks', { url: 'http://other.test/hook', events: ['listing.changed'] })
-      sites.at('other.test', paths({ '/rain': sells({ amount: '4000' }) }))
-      await rescan(id)
-      const { rows } = await hub.hub.pool.query(
-        `SELECT data FROM hub.webhook_event WHERE type = 'listing.changed'`,
-      )
-      expect(rows).to.have.length(1)
-      expect(rows[0]).to.have.nested.property('data.price_microdollars', 4_000)
-    })
-  })
-
-  describe('hold purchases to what a probe saw', () => {
-    const buy = (body: Body) => post('/proxy/external', body)
-    const signed = async () => (await hub.hub.pool.query('SELECT FROM hub.payment_intent')).rowCount
-
-    it('A087 a price above the listed one is refused, nothing is signed, and a probe is due', async () => {
-      await hub.credit(ada.keyId, 1_000_000n)
-      const { id } = await list('/dear', { amount: '10000' })
-      sites.at('shop.test', paths({ '/dear': sells({ amount: '990000' }) }))
-      await later(2)
-      const before = await signed()
-      const { status, body } = await buy({ url: 'http://shop.test/dear?city=Oslo' })
-      expect([status, body['code']]).to.deep.equal([402, 'price_exceeds_max'])
-      expect(body).to.include({ price_microdollars: 990_000, listed_price_microdollars: 10_000 })
-      expect(await signed()).to.equal(before)
-      expect(await hub.balance(ada.keyId)).to.equal(1_000_000n)
-      const { rows } = await hub.hub.pool.query(
-        'SELECT next_probe_at <= now() AS due FROM hub.listing WHERE id = $1',
-        [id],
-      )
-      expect(rows).to.deep.equal([{ due: true }])
-    })
-
-    it('… unless the caller names a maximum of their own', async () => {
-      const url = `${hub.sandbox!.sellerUrl}/weather`
-      await hub.database.admin.query('UPDATE hub.listing SET price = 1 WHERE url = $1', [url])
-      expect((await buy({ url })).body).to.include({ code: 'price_exceeds_max' })
-      const named = await buy({ url, max_price_microdollars: 10_000 })
-      expect(named.status, JSON.stringify(named.body)).to.equal(200)
-      const less = await buy({ url, max_price_microdollars: 9_999 })
-      expect(less.body).to.include({ code: 'price_exceeds_max' })
-    })
-
-    it('and tell from the first purchase on that the payee is not the listed one', async () => {
-      const url = `${hub.sandbox!.sellerUrl}/shout?pay_to=${ELSEWHERE}`
-      const { status, headers } = await buy({ url, method: 'POST', body: 'hello' })
-      expect([status, headers['x-upstream-caution']]).to.deep.equal([200, 'pay_to_changed'])
-    })
   })
 })

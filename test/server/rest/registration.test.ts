@@ -67,7 +67,7 @@ describe('registration', () => {
     expect(rows).to.have.length(1)
   })
 
-  it('takes an address in any case, but a mixed one with its checksum only', async () => {
+  it('takes an address in any case, but a mixed one with its checksum only (A048)', async () => {
     const account = wallet()
     const lower = account.address.toLowerCase()
     const upper = `0x${lower.slice(2).toUpperCase()}`
@@ -83,7 +83,7 @@ describe('registration', () => {
     refused(await register({ ...(await signed(account)), wallet_address: wrong }), 422, INVALID)
   })
 
-  it('of twenty uses of one nonce at once, one makes a key', async () => {
+  it('of twenty uses of one nonce at once, one makes a key (A043)', async () => {
     const order = await signed()
     const told = await Promise.all(Array.from({ length: 20 }, () => register(order)))
     const statuses = told.map(({ status }) => status).toSorted((a, b) => a - b)
@@ -144,7 +144,7 @@ describe('registration', () => {
     refused(await challenge('?wallet=0x12'), 422, INVALID)
   })
 
-  it('refuses a nonce that nobody was given, and one that is too old', async () => {
+  it('refuses a nonce that nobody was given, and one that is too old (A044, A045)', async () => {
     const order = await signed()
     refused(await register({ ...order, nonce: 'x'.repeat(24) }), 400, 'nonce_unknown')
     await hub().hub.pool.query(

@@ -28,7 +28,7 @@ const until = async (condition: () => Promise<boolean>): Promise<void> => {
 }
 
 describe('A075 SIGTERM to two processes at work', function () {
-  this.timeout(60_000)
+  this.timeout(120_000)
   let hub: ProcessHub
   before(async () => {
     hub = await ProcessHub.start({ HUB_WORKERS: '2', HUB_DRAIN_DELAY: '0.5' })
@@ -73,7 +73,7 @@ describe('A075 SIGTERM to two processes at work', function () {
 })
 
 describe('A076 what hangs beyond the time that SIGTERM leaves', function () {
-  this.timeout(60_000)
+  this.timeout(120_000)
   let hub: ProcessHub
   afterEach(() => hub?.close())
 

@@ -1,0 +1,65 @@
+import type { ParseArgsOptionsConfig } from 'node:util'
+
+/**
+ * What a plugin may have beside its endpoints: work that nobody asked for, commands, a database.
+ * Exported by plugin.ts.
+ */
+
+/** What happens without being asked. One run at a time, over all processes of the hub. */
+export interface Schedule {
+  /** From the end of one run to the start of the next; the first comes with the hub. */
+  readonly everySeconds: number
+  /** After it `signal` aborts, and another process may take over. Default 300, at most 21,600. */
+  readonly deadlineSeconds?: number
+  /** A run may be cut off anywhere and come again. What it throws is logged. */
+  readonly run: (signal: AbortSignal) => Promise<unknown>
+}
+
+/** What a command was given. */
+export interface Invocation {
+  readonly values: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
+  readonly words: readonly string[]
+  /** Takes the answer; await it. */
+  readonly write: (text: string) => unknown
+  /** Takes progress and advice. */
+  readonly tell: (text: string) => unknown
+  /** Aborts when the operator wants it to end. */
+  readonly signal: AbortSignal
+}
+
+/** A command of the operator's: `npm run <slug> -- NAME`. */
+export interface Command {
+  /** What follows its name, as in `DIR [--json]`. */
+  readonly usage: string
+  readonly about: string
+  /** As `parseArgs` of node:util takes them. */
+  readonly options?: ParseArgsOptionsConfig
+  /** How many words it takes beside its options. Default 0. */
+  readonly words?: number
+  /** Whether, with these options, it works on an empty database that is thrown away after it. */
+  readonly isTrial?: (values: Invocation['values']) => boolean
+  /** @returns the exit code. @throws Refusal where what was asked means nothing */
+  readonly run: (invocation: Invocation) => Promise<number>
+}
+
+/** Rows as pg gives them, but int8 as bigint and date as text. */
+export interface Rows<Row> {
+  readonly rows: Row[]
+  readonly rowCount: number | null
+}
+
+/** Statements that belong together, or one by itself. */
+export interface Transaction {
+  query<Row extends object = object>(text: string, values?: readonly unknown[]): Promise<Rows<Row>>
+}
+
+/**
+ * A schema of the plugin's own, `plugin_<slug>`, in a role that sees no other: names need no
+ * schema before them. Statements have 30 seconds.
+ */
+export interface Database extends Transaction {
+  /** All of `work` is committed, or none. */
+  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
+  /** Reads of one instant, whatever others write meanwhile. */
+  reading<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
+}

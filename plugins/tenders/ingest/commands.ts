@@ -1,0 +1,63 @@
+import { type Command, type Invocation, Refusal } from 'agenthub/plugin'
+import type { Ingestion } from './index.ts'
+import type { DayReport, Report } from './report.ts'
+
+/** Half a year; further back there are monthly packages for whoever wants an archive. */
+const DAYS_MAX = 180
+
+/** What the operator can do about ingestion. */
+export const ingestionCommands = (ingestion: Ingestion): Readonly<Record<string, Command>> => ({
+  backfill: {
+    usage: '--days N [--json]',
+    about:
+      'Reads the last N days of the official journal. Says what is missing; go on by repeating.',
+    options: { days: { type: 'string' }, json: { type: 'boolean' } },
+    run: async (invocation) => {
+      const days = daysIn(invocation)
+      await invocation.tell(`Reading ${days} days, with one request a second at most.\n`)
+      const report = await ingestion.backfill(days, invocation.signal)
+      await say(invocation, report)
+      return report.complete ? 0 : 1
+    },
+  },
+})
+
+function daysIn({ values }: Invocation): number {
+  const text = values['days']
+  const days = typeof text === 'string' && /^\d{1,4}$/.test(text) ? Number(text) : 0
+  if (days >= 1 && days <= DAYS_MAX) return days
+  throw new Refusal('no_days', `Say how many days: --days 1 to ${DAYS_MAX}.`)
+}
+
+const say = ({ values, write }: Invocation, report: Report): unknown =>
+  write(values['json'] ? `${JSON.stringify(report)}\n` : textOf(report))
+
+/** A report in lines for a person. */
+function textOf({ complete, days, gaps, busyUntil, advice }: Report): string {
+  return [
+    ...days.map(lineOf),
+    ...gaps.map(
+      ({ after, before, issues }) =>
+        `missing: ${issues ?? 'some'} of the issues between ${after} and ${before}`,
+    ),
+    ...(busyUntil
+      ? [`another worker, or a wait that was asked for: ${busyUntil.toISOString()}`]
+      : []),
+    complete ? 'complete' : 'not complete',
+    ...(advice === null ? [] : [advice]),
+  ]
+    .map((line) => `${line}\n`)
+    .join('')
+}
+
+function lineOf({ day, state, ojs, announced, pending, refused, problem, ...rest }: DayReport) {
+  const counts = announced === null ? '' : ` ${announced} notices`
+  const lacking = [
+    ...(pending.length > 0 ? [`${pending.length} pending`] : []),
+    ...refused.map((notice) => `${notice.number} refused (${notice.problem})`),
+    ...(rest.doubtful ? ['no notices, and no later issue that proves a holiday'] : []),
+    ...(problem === null ? [] : [problem]),
+  ]
+  const issue = ojs === null ? '' : ` ${ojs}`
+  return `${day}${issue} ${state}${counts}${lacking.map((text) => `; ${text}`).join('')}`
+}

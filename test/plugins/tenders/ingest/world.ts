@@ -1,0 +1,71 @@
+import type { Clock, Database } from 'agenthub/plugin'
+import nock from 'nock'
+import type { Ingestion } from '../../../../plugins/tenders/ingest/index.ts'
+import { openStore } from '../../../../plugins/tenders/store/store.ts'
+import type { Snapshot, Store } from '../../../../plugins/tenders/store/types.ts'
+import {
+  type Asked,
+  type Behaviour,
+  type Issue,
+  startTed,
+  type TedServer,
+} from '../../../support/ted-server.ts'
+import { tendersDatabase } from '../support.ts'
+import { clockAt, emptied, ingestionFrom, QUICK } from './support.ts'
+
+export const MONDAY = '2026-03-02'
+export const TUESDAY = '2026-03-03'
+const NOW = `${MONDAY}T12:00:00Z`
+
+export const never = new AbortController().signal
+
+export const isSearch = ({ path }: Asked): boolean => path === '/v3/notices/search'
+export const isPackage = ({ path }: Asked): boolean => path.startsWith('/packages/')
+export const isLook = ({ path }: Asked): boolean => path.startsWith('/en/notice/')
+
+export interface World {
+  readonly ted: TedServer
+  readonly database: Database
+  readonly clock: Clock & { set(to: string): void }
+  readonly store: Store
+  readonly ingestion: Ingestion
+}
+
+/**
+ * For a suite: a journal on this machine, an empty database, and ingestion between them, on Monday
+ * at noon. `later` is closed after the test.
+ */
+export function useJournal() {
+  let made: Awaited<ReturnType<typeof tendersDatabase>>
+  const open: (() => Promise<unknown>)[] = []
+  before(async () => {
+    // Under nock the guarded way out would never be asked.
+    nock.restore()
+    made = await tendersDatabase()
+  })
+  afterEach(async () => {
+    for (const close of open.splice(0).reverse()) await close()
+  })
+  after(async () => {
+    await made.close()
+    nock.activate()
+  })
+  const given = async (
+    issues: Issue[],
+    behaviour: Behaviour = {},
+    settings = QUICK,
+  ): Promise<World> => {
+    const ted = await startTed(issues, behaviour)
+    open.push(() => ted.close())
+    const { database } = made
+    await emptied(database)
+    const clock = clockAt(NOW)
+    const { ingestion, close } = ingestionFrom(ted.port, { database, clock, settings })
+    open.push(close)
+    return { ted, database, clock, store: openStore(database, clock), ingestion }
+  }
+  return { given, later: (close: () => Promise<unknown>) => void open.push(close) }
+}
+
+export const newest = async (store: Store): Promise<Snapshot | undefined> =>
+  (await store.snapshots(1))[0]

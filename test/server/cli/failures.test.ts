@@ -1,0 +1,124 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { useHub } from '../../support/suite.ts'
+import { configOf, usersOf } from './hub.ts'
+
+const SAY = ['-d', '{"words":"hello"}'] as const
+
+describe('hub, the command line, when something is wrong', function () {
+  this.timeout(60_000)
+  const hub = useHub()
+  const { user, customer } = usersOf(() => hub().url)
+
+  describe('does not pay', () => {
+    it('more than --max-price, HUB_MAX_PRICE or the default allow: exit 3', async () => {
+      const bea = await customer()
+      for (const [env, flags] of [
+        [{}, ['--max-price', '0.00001']],
+        [{ HUB_MAX_PRICE: '0.00001' }, []],
+      ] as const) {
+        Object.assign(bea.env, env)
+        const { exit, err } = await bea.hub(['--json', 'call', 'echo/say', ...SAY, ...flags])
+        expect(exit).to.equal(3)
+        expect(JSON.parse(err).error).to.include({ code: 'price_exceeds_max' })
+      }
+      delete bea.env['HUB_MAX_PRICE']
+      expect(await bea.json('balance')).to.include({ balance_microdollars: 5_000_000 })
+    })
+
+    it('for a project that would raise the limit of its user', async () => {
+      const bea = await customer()
+      writeFileSync(join(bea.home, '.agenthubrc.json'), '{"max_price_usd":"999"}')
+      Object.assign(bea.env, { HUB_MAX_PRICE: '0.00001' })
+      expect((await bea.hub(['call', 'echo/say', ...SAY])).exit).to.equal(3)
+    })
+
+    it('without anybody who agrees: exit 3, with the flag that would', async () => {
+      const bea = user()
+      await bea.json('register')
+      const { exit, err } = await bea.hub(['topup', '5'])
+      expect(exit).to.equal(3)
+      expect(err)
+        .to.match(/Nobody is there to ask/)
+        .and.match(/--yes/)
+      expect(await bea.json('balance')).to.include({ balance_microdollars: 0 })
+    })
+
+    it('twice for one purchase, however often it is run', async () => {
+      const bea = user()
+      await bea.json('register')
+      await bea.json('--yes', 'topup', '5', '--purchase-id', 'mine')
+      await bea.json('--yes', 'topup', '5', '--purchase-id', 'mine')
+      expect(await bea.json('balance')).to.include({ balance_microdollars: 5_000_000 })
+    })
+
+    it('from the wallet without being told to, and then this very call', async () => {
+      const bea = user()
+      await bea.json('register')
+      const unpaid = await bea.hub(['--json', 'call', 'echo/say', ...SAY])
+      expect(unpaid.exit).to.equal(5)
+      await bea.json('--yes', 'topup', '5') // the faucet fills the wallet, and it is all spent
+      const { wallet_address: address } = await bea.json('balance')
+      const { faucet } = hub().sandbox!.money
+      await faucet!(address as `0x${string}`, 1_000n)
+      const paid = await bea.json('call', 'echo/say', ...SAY, '--pay', 'x402')
+      expect(paid).to.include({ charged_microdollars: 100, source: 'x402' })
+      expect(await bea.json('balance')).to.include({ balance_microdollars: 5_000_000 })
+    })
+
+    it('with a wallet of real money in a sandbox', async () => {
+      const key = `0x${'1'.padStart(64, '0')}`
+      const bea = user({ HUB_PRIVATE_KEY: key })
+      const { wallet_address: address } = await bea.json('register')
+      expect(address).to.not.equal('0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf')
+    })
+  })
+
+  describe('fails in a way that programs and people can act on', () => {
+    it('with an exit code for each kind', async () => {
+      const cid = user()
+      const exits = async (...args: readonly string[]): Promise<number> =>
+        (await cid.hub(args)).exit
+      expect(await exits('balance'), 'no key').to.equal(4)
+      expect(await exits('topup', 'much'), 'no amount').to.equal(2)
+      expect(await exits('topup', '4.99'), 'too little').to.equal(2)
+      expect(await exits('serve'), 'no command').to.equal(2)
+      expect(await exits('call'), 'no argument').to.equal(2)
+      expect(await exits('--hub', 'http://127.0.0.1:9', 'search'), 'no hub').to.equal(4)
+      expect(await exits('--hub', 'http://127.0.0.1:9', 'show', 'x'), 'no hub').to.equal(6)
+      expect(await exits('--hub', 'ftp://hub.example', 'balance'), 'no address').to.equal(2)
+      cid.env['HUB_API_KEY'] = `ahk_${'0'.repeat(49)}`
+      expect(await exits('balance'), 'a wrong key').to.equal(4)
+    })
+
+    it('as one JSON object on stderr with --json, and nothing on stdout', async () => {
+      const { out, err } = await user().hub(['--json', 'show', 'nothing-there'])
+      expect(out).to.equal('')
+      expect(JSON.parse(err).error).to.include({ code: 'service_not_found' })
+    })
+
+    it('and shows no key, in no message', async () => {
+      const cid = await customer()
+      const { api_key: key } = Object.values(
+        JSON.parse(readFileSync(configOf(cid, 'credentials.json'), 'utf8')).hubs,
+      )[0] as { api_key: string }
+      for (const args of [
+        ['balance'],
+        ['doctor'],
+        ['call', 'echo/say', '-d', '{}'],
+        ['keys', 'list'],
+      ]) {
+        const { out, err } = await cid.hub(args)
+        expect(out + err).to.not.include(key)
+      }
+      expect((await cid.hub(['auth-header'])).out).to.equal(`{"Authorization":"Bearer ${key}"}\n`)
+    })
+
+    it('and shows neither escape sequences of others nor unwanted colours', async () => {
+      const cid = await customer()
+      const { out, err } = await cid.hub(['--hub', hub().url, 'show', 'echo'])
+      expect(out + err).to.not.include('\u001B')
+    })
+  })
+})

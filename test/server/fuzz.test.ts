@@ -1,0 +1,100 @@
+import { expect } from 'chai'
+import { type Findings, fuzz } from '../fuzz/fuzz.ts'
+import { FUZZED, fuzzHub } from '../fuzz/hub.ts'
+import type { Document } from '../fuzz/judge.ts'
+import { useHub } from '../support/suite.ts'
+import { listen } from './http.ts'
+
+const SEED = 20_261_121
+
+describe('the fuzzer', () => {
+  describe('finds what is planted', () => {
+    const text = { type: 'string' }
+    const answer = { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } }
+    const document: Document = {
+      paths: {
+        '/thing': {
+          post: {
+            requestBody: {
+              content: {
+                'application/json': {
+                  schema: { type: 'object', required: ['name'], properties: { name: text } },
+                },
+              },
+            },
+            responses: {
+              200: { content: { 'application/json': { schema: answer } } },
+              422: { 'x-codes': ['validation_failed'] },
+            },
+          },
+        },
+      },
+    }
+    type Planted = (name: unknown) => readonly [status: number, body: object]
+    const refuse = [422, { code: 'validation_failed' }] as const
+    const PLANTED: Readonly<Record<string, readonly [RegExp | undefined, Planted]>> = {
+      'nothing, where nothing is wrong': [
+        undefined,
+        (name) => (typeof name === 'string' ? [200, { n: 1 }] : refuse),
+      ],
+      'a 500': [
+        /server error 500/,
+        (name) => (typeof name === 'string' ? [200, { n: 1 }] : [500, { code: 'internal_error' }]),
+      ],
+      'a status that is not documented': [
+        /undocumented status 409/,
+        (name) => (typeof name === 'string' ? [409, { code: 'taken' }] : refuse),
+      ],
+      'a code that is not documented': [
+        /undocumented code 422/,
+        (name) => (typeof name === 'string' ? [200, { n: 1 }] : [422, { code: 'other' }]),
+      ],
+      'an answer that its schema does not have': [
+        /schema mismatch/,
+        (name) => (typeof name === 'string' ? [200, { n: '1' }] : refuse),
+      ],
+      'input taken that the schema refuses': [
+        /accepted what the schema refuses/,
+        (name) => (name === undefined ? refuse : [200, { n: 1 }]),
+      ],
+    }
+    for (const [what, [found, plant]] of Object.entries(PLANTED)) {
+      it(what, async () => {
+        const server = await listen(async (request, response) => {
+          const chunks = await request.toArray()
+          const body: unknown = JSON.parse(Buffer.concat(chunks as Buffer[]).toString())
+          const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
+          const name = isObject ? (body as Record<string, unknown>)['name'] : undefined
+          const [status, told] = plant(name)
+          response.writeHead(status, { 'content-type': 'application/json' })
+          response.end(JSON.stringify(told))
+        })
+        try {
+          const { faults } = await fuzz({
+            url: `http://127.0.0.1:${server.port}`,
+            document,
+            keys: ['key'],
+            known: ['x'],
+            seed: SEED,
+            milliseconds: 500,
+          })
+          if (found) expect(faults.join('\n')).to.match(found)
+          else expect(faults).to.deep.equal([])
+        } finally {
+          await server.close()
+        }
+      })
+    }
+  })
+
+  describe('of every route of the hub', () => {
+    const hub = useHub(FUZZED)
+
+    it('finds no 5xx, nothing undocumented, no answer beside its schema', async function () {
+      this.timeout(120_000)
+      const { faults, requests }: Findings = await fuzzHub(hub(), SEED, 20)
+      expect(faults.join('\n')).to.equal('')
+      expect(requests).to.be.above(300)
+    })
+  })
+})

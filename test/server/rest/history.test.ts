@@ -1,0 +1,100 @@
+import { expect } from 'chai'
+import { dayName, daysBefore, systemClock } from '../../../core/clock.ts'
+import { uuidv7 } from '../../../core/ids.ts'
+import { adjust } from '../../../core/ledger/adjust.ts'
+import { creditsOf } from '../../../core/ledger/postings.ts'
+import { micros, usd } from '../../../core/money.ts'
+import { ask } from '../../support/ask.ts'
+import { type Json, refused } from '../../support/hooks.ts'
+import type { TestAgent } from '../../support/hub.ts'
+import { useHub } from '../../support/suite.ts'
+
+describe('the history of a key, and its spending', () => {
+  const hub = useHub()
+  let ada: TestAgent
+  beforeEach(async () => {
+    ada = await hub().agent()
+    await hub().credit(ada.keyId, usd('1'))
+  })
+  const get = (path: string, key = ada.apiKey) => ask(hub().url, path, { key })
+  const history = async (query = '') =>
+    (await get(`/v1/credits/history${query}`)).body['data'] as Json[]
+  const say = (key = ada.apiKey) =>
+    ask(hub().url, '/proxy/echo/say', { key, body: { words: 'hi' } })
+
+  it('can be asked for some events, one service, or a span of time', async () => {
+    await say()
+    const rows = await history()
+    expect(rows.map(({ event }) => event)).to.deep.equal([
+      'call.settled',
+      'call.reserved',
+      'credits.purchased',
+    ])
+    const [settled, , purchased] = rows
+    const events = await history('?event=call.settled,credits.purchased')
+    expect(events).to.deep.equal([settled, purchased])
+    expect(await history('?service=echo')).to.have.length(2)
+    expect(await history('?service=analysis')).to.deep.equal([])
+    const at = String(settled?.['at'])
+    const later = new Date(Date.parse(at) + 1).toISOString()
+    expect(await history(`?from=${at}&to=${later}`)).to.deep.include.members([settled])
+    expect(await history(`?from=${later}`)).to.deep.equal([])
+    const first = await get('/v1/credits/history?service=echo&limit=1')
+    const link = /<(.*)>/.exec(String(first.headers['link']))?.[1] ?? ''
+    expect(link, 'the next page has the same filter').to.include('service=echo')
+    expect((await get(link)).body['data']).to.deep.equal([rows[1]])
+    for (const query of ['?event=Call', '?from=yesterday', '?to=2026', '?unknown=1', '?limit=0']) {
+      refused(await get(`/v1/credits/history${query}`), 422, 'validation_failed')
+    }
+  })
+
+  it('has what others booked on its credits, and why', async () => {
+    const { pool, ledger } = hub().hub
+    const entry = { debit: 'expenses:bad-debt', credit: creditsOf(ada.keyId), amount: micros(5) }
+    const why = { author: 'finance', reason: 'a gift after an outage' }
+    const id = uuidv7(systemClock.now().getTime())
+    expect(await adjust(pool, ledger, entry, why, { id })).to.equal('applied')
+    const [row] = await history()
+    expect(row).to.include({
+      event: 'balance.adjusted',
+      change_microdollars: 5,
+      reason: 'a gift after an outage',
+    })
+    const sum = (await history()).reduce(
+      (all, each) => all + Number(each['change_microdollars']),
+      0,
+    )
+    expect(BigInt(sum)).to.equal(await hub().balance(ada.keyId))
+  })
+
+  it('is told by key too, in a range of days', async () => {
+    const made = await ask(hub().url, '/v1/keys', { key: ada.apiKey, body: {} })
+    const child = { id: String(made.body['key_id']), key: String(made.body['api_key']) }
+    await say()
+    await say(child.key)
+    await say(child.key)
+    const spending = async (query = '', key = ada.apiKey) => {
+      const { body } = await get(`/v1/wallet/balance${query}`, key)
+      return body['spending'] as Record<'by_key' | 'by_day' | 'by_service', Json[]>
+    }
+    let told = await spending()
+    for (let i = 0; i < 100 && told.by_day[0]?.['calls'] !== 3; i++) told = await spending()
+    const charged = new Map(
+      told.by_key.map(({ key_id, charged_microdollars }) => [key_id, charged_microdollars]),
+    )
+    expect(charged).to.deep.equal(
+      new Map([
+        [ada.keyId, 100],
+        [child.id, 200],
+      ]),
+    )
+    expect((await spending('', child.key)).by_key, 'a child sees its own').to.have.length(1)
+    const today = systemClock.now()
+    const [yesterday, day] = [dayName(daysBefore(today, 1)), dayName(today)]
+    expect((await spending(`?from=${yesterday}&to=${yesterday}`)).by_day).to.deep.equal([])
+    expect((await spending(`?from=${day}&to=${day}`)).by_day).to.have.length(1)
+    for (const query of [`?from=${day}&to=${yesterday}`, '?from=2020-01-01', '?from=today']) {
+      refused(await get(`/v1/wallet/balance${query}`), 422, 'validation_failed')
+    }
+  })
+})

@@ -1,0 +1,62 @@
+import { expect } from 'chai'
+import nock from 'nock'
+import { openSites, paths, type Sites, sells } from '../../core/catalog/world.ts'
+import { ask } from '../../support/ask.ts'
+import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
+
+export type Body = Readonly<Record<string, unknown>>
+
+/** A hub beside sites of other people, for all tests of a `describe`; no jobs run. */
+export function useListings() {
+  let hub: TestHub
+  let sites: Sites
+  let ada: TestAgent
+  before(async function () {
+    this.timeout(30_000)
+    nock.restore()
+    sites = await openSites()
+    hub = await startTestHub({ config: { jobs: false, sandboxHosts: sites.sandboxHosts } })
+    ada = await hub.agent()
+  })
+  after(async () => {
+    sites.close()
+    await hub.close()
+    nock.activate()
+  })
+  beforeEach(() => sites.clear())
+
+  const post = (path: string, body: Body = {}, agent = ada) =>
+    ask(hub.url, path, { key: agent.apiKey, body })
+  const get = (path: string) => ask(hub.url, path)
+  const list = async (path = '/rain', change: object = {}): Promise<Body> => {
+    sites.at('shop.test', paths({ [path]: sells(change) }))
+    const { status, body } = await post('/v1/listings', { url: `http://shop.test${path}` })
+    expect(status, JSON.stringify(body)).to.equal(201)
+    return (body['listed'] as Body[])[0]!
+  }
+  const later = (minutes: number) =>
+    hub.database.admin.query(
+      `UPDATE hub.listing SET probed_at = probed_at - make_interval(mins => $1)`,
+      [minutes],
+    )
+  const rescan = async (id: unknown) => {
+    await later(2)
+    return post(`/v1/listings/${String(id)}/rescan`)
+  }
+  return {
+    post,
+    get,
+    list,
+    later,
+    rescan,
+    get hub() {
+      return hub
+    },
+    get sites() {
+      return sites
+    },
+    get ada() {
+      return ada
+    },
+  }
+}

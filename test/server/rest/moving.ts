@@ -1,0 +1,52 @@
+import { Readable } from 'node:stream'
+import { defineService, micros, Reply, s, usd } from '../../../core/plugin.ts'
+
+/** What the work below costs now, in microdollars, and how often it was done. */
+export const market = { price: 1_000n, runs: 0 }
+
+/** Its price moves, and it counts how often it works. */
+export const moving = defineService({
+  slug: 'moving',
+  name: 'Moving',
+  category: 'test',
+  summary: 'Has a price that moves.',
+  provider: 'example',
+  endpoints: {
+    'POST /work': {
+      summary: 'Works.',
+      price: { max: usd('0.01'), of: () => ({ amount: micros(market.price) }) },
+      input: s.object({ n: s.integer() }),
+      handle: ({ input }) => {
+        market.runs++
+        return { n: input.n }
+      },
+    },
+    'GET /work': {
+      summary: 'Works on a query.',
+      price: { max: usd('0.01'), of: () => ({ amount: micros(market.price) }) },
+      input: s.object({ n: s.integer() }),
+      handle: ({ input }) => ({ n: input.n }),
+    },
+    'POST /stream': {
+      summary: 'Answers piece by piece.',
+      price: usd('0.001'),
+      input: s.object({}),
+      handle: () =>
+        new Reply(Readable.from([Buffer.from('data: 1\n\n'), Buffer.from('data: 2\n\n')])),
+    },
+    'POST /fails': {
+      summary: 'Fails.',
+      price: usd('0.001'),
+      input: s.object({}),
+      handle: () => {
+        throw new Error('broken')
+      },
+    },
+    'POST /missing': {
+      summary: 'Finds nothing.',
+      price: usd('0.001'),
+      input: s.object({}),
+      handle: () => new Reply({ found: false }, { status: 404 }),
+    },
+  },
+})

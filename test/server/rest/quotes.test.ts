@@ -1,0 +1,133 @@
+import { expect } from 'chai'
+import { usd } from '../../../core/plugin.ts'
+import { ask } from '../../support/ask.ts'
+import type { TestAgent } from '../../support/hub.ts'
+import { useHub } from '../../support/suite.ts'
+import { market, moving } from './moving.ts'
+
+const WORK = '/proxy/moving/work'
+
+describe('quotes and dry runs', () => {
+  const hub = useHub({ plugins: [moving] })
+  let ada: TestAgent
+  before(async () => {
+    ada = await hub().agent()
+    await hub().credit(ada.keyId, usd('1'))
+  })
+  beforeEach(() => {
+    market.price = 1_000n
+  })
+  const call = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    ask(hub().url, path, { key: ada.apiKey, body, headers })
+
+  describe('a quote', () => {
+    const quote = (more: object = {}, key = ada.apiKey) =>
+      ask(hub().url, '/v1/quotes', {
+        key,
+        body: { slug: 'moving', path: '/work', input: { n: 1 }, ...more },
+      })
+
+    it('holds its price though it rises, for exactly the request that was quoted', async () => {
+      const { status, body } = await quote()
+      expect(status).to.equal(201)
+      expect(body).to.include({ price_microdollars: 1_000, method: 'POST' })
+      market.price = 5_000n
+      const headers = { 'x-quote-id': String(body['quote_id']) }
+      const held = await call(WORK, { n: 1 }, headers)
+      expect(held.headers['x-charged-microdollars']).to.equal('1000')
+      const other = await call(WORK, { n: 2 }, headers)
+      expect([other.status, other.body['code']]).to.deep.equal([422, 'quote_mismatch'])
+      const without = await call(WORK, { n: 1 })
+      expect(without.headers['x-charged-microdollars']).to.equal('5000')
+    })
+
+    it('does not make a call dearer than it is today', async () => {
+      const { body } = await quote()
+      market.price = 400n
+      const { headers } = await call(WORK, { n: 1 }, { 'x-quote-id': String(body['quote_id']) })
+      expect(headers['x-charged-microdollars']).to.equal('400')
+    })
+
+    it('of a GET is for its query', async () => {
+      const { body } = await quote({ method: 'GET', input: { n: 3 } })
+      market.price = 5_000n
+      const { headers } = await ask(hub().url, `${WORK}?n=3`, {
+        key: ada.apiKey,
+        headers: { 'x-quote-id': String(body['quote_id']) },
+      })
+      expect(headers['x-charged-microdollars']).to.equal('1000')
+    })
+
+    it('is the key’s own, and ends after five minutes', async () => {
+      const { body } = await quote()
+      const headers = { 'x-quote-id': String(body['quote_id']) }
+      const eve = await hub().agent()
+      await hub().credit(eve.keyId, usd('1'))
+      const foreign = await ask(hub().url, WORK, { key: eve.apiKey, body: { n: 1 }, headers })
+      expect([foreign.status, foreign.body['code']]).to.deep.equal([404, 'quote_not_found'])
+      await hub().database.admin.query(
+        `UPDATE hub.quote SET expires_at = now() - interval '1 second' WHERE id = $1`,
+        [body['quote_id']],
+      )
+      const late = await call(WORK, { n: 1 }, headers)
+      expect([late.status, late.body['code']]).to.deep.equal([410, 'quote_expired'])
+    })
+
+    it('is not given for bad input, nor for the price of somebody else', async () => {
+      expect((await quote({ input: {} })).body['code']).to.equal('validation_failed')
+      expect((await quote({ slug: 'nowhere' })).body['code']).to.equal('service_not_found')
+      const outside = await quote({ slug: 'external', path: '/', input: {} })
+      expect(outside.body['code']).to.equal('not_quotable')
+    })
+  })
+
+  describe('a dry run', () => {
+    it('tells price, payer and what would be left; nothing runs and nothing moves', async () => {
+      const before = await hub().balance(ada.keyId)
+      const ran = market.runs
+      for (const [path, headers] of [
+        [`${WORK}?dry_run`, {}],
+        [WORK, { 'x-dry-run': 'true' }],
+      ] as const) {
+        const { status, headers: told, body } = await call(path, { n: 1 }, headers)
+        expect(status).to.equal(200)
+        expect(told['content-type']).to.equal('application/vnd.agenthub.dry-run+json')
+        expect(told['x-charged-microdollars']).to.equal('0')
+        expect(body).to.include({
+          dry_run: true,
+          price_microdollars: 1_000,
+          source: 'credits',
+          balance_microdollars: Number(before),
+          balance_after_microdollars: Number(before) - 1_000,
+        })
+      }
+      expect(market.runs).to.equal(ran)
+      expect(await hub().balance(ada.keyId)).to.equal(before)
+    })
+
+    it('counts free calls without using one', async () => {
+      const bob = await hub().agent()
+      const dry = () =>
+        ask(hub().url, '/proxy/analysis/sentiment?dry_run', {
+          key: bob.apiKey,
+          body: { text: 'a' },
+        })
+      for (let i = 0; i < 2; i++) {
+        expect((await dry()).body).to.include({ source: 'free', free_calls_after: 14 })
+      }
+    })
+
+    it('is refused where the call would be', async () => {
+      const poor = await hub().agent()
+      const broke = await ask(hub().url, `${WORK}?dry_run=1`, { key: poor.apiKey, body: { n: 1 } })
+      expect([broke.status, broke.body['code']]).to.deep.equal([402, 'insufficient_credits'])
+      expect((await call(`${WORK}?dry_run`, {})).body['code']).to.equal('validation_failed')
+      expect((await call(`${WORK}?dry_run=maybe`, { n: 1 })).status).to.equal(422)
+    })
+
+    it('answers no to no: dry_run=false is a call', async () => {
+      const { headers } = await call(`${WORK}?dry_run=false`, { n: 1 })
+      expect(headers['x-charged-microdollars']).to.equal('1000')
+    })
+  })
+})
