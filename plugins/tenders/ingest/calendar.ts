@@ -27,7 +27,7 @@ export const daysFrom = (first: string, last: string): string[] =>
   )
 
 /** The journal comes from Monday to Friday. */
-const isWeekend = (day: string): boolean => [0, 6].includes(new Date(day).getUTCDay())
+export const isWeekend = (day: string): boolean => [0, 6].includes(new Date(day).getUTCDay())
 
 /**
  * What is missing by the numbers of the issues, which are consecutive within a year. Days that say

@@ -5,6 +5,7 @@ import {
   type FoundDay,
   gapsOf,
 } from '../../../../plugins/tenders/ingest/calendar.ts'
+import { isMissing } from '../../../../plugins/tenders/ingest/missing.ts'
 
 const days = (first: string, issues: readonly (string | null)[]): FoundDay[] =>
   daysFrom(first, '2030-01-01')
@@ -52,5 +53,35 @@ describe('the calendar of the journal', () => {
     ])
     expect(daysFrom('2026-12-31', '2027-01-01')).lengthOf(2)
     expect(daysFrom('2026-03-02', '2026-03-01')).deep.equal([])
+  })
+})
+
+describe('a missing day', () => {
+  const noon = (day: string) => new Date(`${day}T12:30:00Z`)
+  const tried = (found: readonly FoundDay[]) =>
+    found.map((each) => ({ ...each, triedAt: noon(each.day), settledAt: noon(each.day) }))
+  const week = tried(days('2026-03-02', ['41/2026', '42/2026', null, null, null, null, null]))
+
+  it('is none of today, of a weekend, or of days that were silent at noon', () => {
+    expect(isMissing(week.slice(0, 2), '2026-03-03', '2026-03-04')).equal(false)
+    expect(isMissing(week, '2026-03-03', '2026-03-09')).equal(false)
+  })
+
+  it('is one that nobody asked about, or in the morning only', () => {
+    expect(isMissing(week.slice(0, 2), '2026-03-03', '2026-03-05')).equal(true)
+    const early = { ...week[2]!, triedAt: new Date('2026-03-04T06:00:00Z') }
+    expect(isMissing([...week.slice(0, 2), early], '2026-03-03', '2026-03-05')).equal(true)
+  })
+
+  it('is one that was begun and not complete, or that the numbers tell of', () => {
+    const begun = { ...week[0]!, state: 'fetching' as const, settledAt: null }
+    expect(isMissing([begun, week[1]!], '2026-03-03', '2026-03-04')).equal(true)
+    const gap = tried(days('2026-03-02', ['41/2026', null, '43/2026']))
+    expect(isMissing(gap, '2026-03-04', '2026-03-05')).equal(true)
+  })
+
+  it('is none of a complete day that is listed once more', () => {
+    const again = { ...week[1]!, state: 'listing' as const }
+    expect(isMissing([week[0]!, again], '2026-03-03', '2026-03-04')).equal(false)
   })
 })

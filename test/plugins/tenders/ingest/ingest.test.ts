@@ -157,7 +157,8 @@ describe('ingestion of the official journal', () => {
       { reference: '777-2024', byNumber: '2-2026', attempts: 1, askedAt: clock.now() },
     ])
     const { rows } = await database.query<{ event: string; verification: string }>(
-      `SELECT event, verification FROM change WHERE item->>'procedure_id' = $1`,
+      `SELECT event, verification FROM change JOIN change_item USING (id)
+       WHERE item->>'procedure_id' = $1`,
       [uuidOf('9-2025', 'b')],
     )
     expect(rows).deep.equal([
