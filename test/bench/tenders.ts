@@ -17,7 +17,7 @@ import { fillTenders, syntheticDay } from './tenders/synthetic.ts'
 
 const DAY_NOTICES = 3_190
 const TENDERS = 200_000
-const ASKED = 300
+const ASKED = 150
 const NOW = new Date('2026-11-20T09:30:00Z')
 const MB = 1e6
 

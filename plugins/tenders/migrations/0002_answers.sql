@@ -29,13 +29,13 @@ CREATE TABLE tender (
 );
 CREATE INDEX tender_family ON tender (family);
 -- Nothing below 20 is in the feed. The first one holds all that most pages and counts need.
-CREATE INDEX tender_best ON tender (score DESC, number) INCLUDE (state, closes_at, kind, first_on, id)
-  WHERE score >= 200;
+CREATE INDEX tender_best ON tender (score DESC, number)
+  INCLUDE (state, closes_at, kind, first_on, id, countries) WHERE score >= 200;
 CREATE INDEX tender_open ON tender (closes_at) WHERE state = 'timed' AND score >= 200;
-CREATE INDEX tender_state ON tender (state, score DESC, number) INCLUDE (closes_at, kind, first_on, id)
-  WHERE score >= 200;
-CREATE INDEX tender_kind ON tender (kind, score DESC, number) INCLUDE (closes_at, state, first_on, id)
-  WHERE score >= 200;
+CREATE INDEX tender_state ON tender (state, score DESC, number)
+  INCLUDE (closes_at, kind, first_on, id, countries) WHERE score >= 200;
+CREATE INDEX tender_kind ON tender (kind, score DESC, number)
+  INCLUDE (closes_at, state, first_on, id, countries) WHERE score >= 200;
 CREATE INDEX tender_countries ON tender USING gin (countries) WHERE score >= 200;
 CREATE INDEX tender_cpv ON tender USING gin (cpv) WHERE score >= 200;
 
