@@ -33,16 +33,18 @@ export async function standing(transaction: Transaction, now: Date): Promise<Sta
   const today = now.toISOString().slice(0, 10)
   const { rows } = await transaction.query<Row>(
     `SELECT s.closed_at, s.day, s.ojs, s.source, EXISTS (SELECT FROM snapshot g
-       WHERE g.source = 'live' AND g.closed_at IS NULL AND g.day < s.day) AS gaps
+       WHERE g.source = 'live' AND g.closed_at IS NULL AND g.day < s.day) AS gaps,
+       (SELECT concat_ws('.', d.oid, pg_postmaster_start_time(), e.number)
+        FROM edition e, pg_database d WHERE d.datname = current_database()) AS edition
      FROM snapshot s WHERE s.closed_at IS NOT NULL AND s.day <= $1
      ORDER BY (s.source <> 'sample') DESC, s.day DESC, s.id DESC LIMIT 1`,
     [today],
   )
   const [row] = rows
   if (!row) return undefined
-  const { closed_at: closedAt, day, ojs, source, gaps } = row
+  const { closed_at: closedAt, day, ojs, source, gaps, edition } = row
   const stale = source === 'live' && (gaps || (await hasMissing(transaction, day, today)))
-  return { closedAt, day, ojs, source, stale }
+  return { closedAt, day, ojs, source, stale, edition }
 }
 
 /** Whether a day of the last weeks is missing. */
