@@ -26,7 +26,8 @@ export async function brief(transaction: Transaction, { day, ojs, stale }: Stand
     score: number
     total: bigint
   }>(
-    `SELECT item, detected_at, score, count(*) OVER () AS total FROM change JOIN change_item USING (id)
+    `SELECT item, detected_at, score, count(*) OVER () AS total
+     FROM change JOIN change_item USING (id)
      WHERE published_on = $1 AND score >= 200 AND verification = ANY ($2)
      ORDER BY score DESC, id LIMIT $3`,
     [day, OFFICIAL, MOST],

@@ -28,10 +28,14 @@ const KIND_OF_ROOT: Readonly<Record<string, Kind | 'bri'>> = {
   BusinessRegistrationInformationNotice: 'bri',
 }
 
-export const isEforms = ({ namespace }: Node): boolean =>
-  /^(urn:oasis:names:specification:ubl:schema:xsd:(PriorInformation|Contract|ContractAward)Notice-2|http:\/\/data\.europa\.eu\/p27\/eforms-business-registration-information-notice\/1)$/.test(
-    namespace,
-  )
+const NAMESPACES: ReadonlySet<string> = new Set([
+  ...['PriorInformation', 'Contract', 'ContractAward'].map(
+    (name) => `urn:oasis:names:specification:ubl:schema:xsd:${name}Notice-2`,
+  ),
+  'http://data.europa.eu/p27/eforms-business-registration-information-notice/1',
+])
+
+export const isEforms = ({ namespace }: Node): boolean => NAMESPACES.has(namespace)
 
 /**
  * What an eForms notice says; the places are the absolute XPaths of the SDK's fields.json, the same

@@ -12,8 +12,11 @@ const STEMS: readonly string[] = distinct(
 )
 const WORDS = new RegExp(`(?<![\\p{L}\\p{N}])(?:${STEMS.join('|')})\\p{L}{0,30}`, 'giu')
 /** A number and a unit of power, energy or voltage, as in `400 kV`. */
-const UNITS =
-  /(?<![\p{L}\p{N}.,])\d[\d.,]{0,15}\s?(?:kV|MVA|kVA|kWp|MWp|MW|GW|kWh|MWh|GWh|TWh)(?![\p{L}\p{N}])/gu
+const UNITS = new RegExp(
+  '(?<![\\p{L}\\p{N}.,])\\d[\\d.,]{0,15}\\s?' +
+    '(?:kV|MVA|kVA|kWp|MWp|MW|GW|kWh|MWh|GWh|TWh)(?![\\p{L}\\p{N}])',
+  'gu',
+)
 
 const MOST = 10
 const READ_MAX = 200_000

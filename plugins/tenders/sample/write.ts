@@ -78,7 +78,8 @@ ${changesOf(sample, spoken)}<efac:Organizations><efac:Organization><efac:Company
 <cac:PartyIdentification>${tag('cbc:ID', 'ORG-0001')}</cac:PartyIdentification>
 <cac:PartyName>${tag('cbc:Name', sample.buyer.name, spoken)}</cac:PartyName>
 <cac:PostalAddress>${tag('cbc:CountrySubentityCode', sample.buyer.nuts)}
-<cac:Country>${tag('cbc:IdentificationCode', sample.buyer.country)}</cac:Country></cac:PostalAddress>
+<cac:Country>${tag('cbc:IdentificationCode', sample.buyer.country)}</cac:Country>
+</cac:PostalAddress>
 </efac:Company></efac:Organization></efac:Organizations>
 <efac:Publication>${tag('efbc:NoticePublicationID', sample.number, 'schemeName="ojs-notice-id"')}
 ${tag('efbc:GazetteID', sample.ojs)}${tag('efbc:PublicationDate', `${sample.published}Z`)}

@@ -25,8 +25,8 @@ const BYTES_MAX = 32 * 1_048_576
 const DEPTH_MAX = 4
 
 /**
- * Reads all notices of a folder (`*.xml`, eForms or TED XML; `*.json`, answers of the search), as if
- * they had been published now, each on its day, and shows them at once.
+ * Reads all notices of a folder (`*.xml`, eForms or TED XML; `*.json`, answers of the search), as
+ * if they had been published now, each on its day, and shows them at once.
  * @param until the last day of publication that counts
  * @throws Refusal when there is no such folder
  */

@@ -11,7 +11,8 @@ export async function overview(database: Database) {
     )
     const gaps = await transaction.query<{ day: string }>(
       `SELECT day FROM snapshot g WHERE source = 'live' AND closed_at IS NULL AND EXISTS
-         (SELECT FROM snapshot s WHERE s.source = 'live' AND s.closed_at IS NOT NULL AND s.day > g.day)
+         (SELECT FROM snapshot s WHERE s.source = 'live' AND s.closed_at IS NOT NULL
+            AND s.day > g.day)
        ORDER BY day DESC LIMIT 100`,
     )
     const counts = await transaction.query(

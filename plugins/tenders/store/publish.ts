@@ -198,7 +198,7 @@ function changeRow({ score, ...change }: Change & { readonly score: number }, fa
   }
 }
 
-/** References of change notices that we do not hold are looked for; those that have come are not. */
+/** What change notices refer to and we do not hold is looked for; what has come is not. */
 async function noteWanted(transaction: Transaction, notices: readonly Notice[]): Promise<void> {
   const changing = notices.filter(({ changes }) => changes?.reference)
   await transaction.query(

@@ -2,15 +2,13 @@ import { expect } from 'chai'
 import type { Change } from '../../../plugins/tenders/domain/change.ts'
 import { derive } from '../../../plugins/tenders/domain/derive.ts'
 import type { Amount } from '../../../plugins/tenders/model.ts'
-import { derived, documentAt, needsData, published } from './support.ts'
+import { derived, describeReal, documentAt, published } from './support.ts'
 
 const at = (value: Change['before']): string | null | undefined =>
   value?.type === 'instant' ? value.at : undefined
 const texts = ({ evidence }: Change): string => evidence.official_text.map((t) => t.text).join(' ')
 
-describe('tenders: changes between real notices', () => {
-  before(needsData)
-
+describeReal('tenders: changes between real notices', () => {
   it('C1 finds one extended deadline, by the UUID of the earlier version', () => {
     const { changes } = derived('679934-2023', '747033-2023')
     expect(changes).to.have.length(1)
@@ -89,7 +87,7 @@ describe('tenders: changes between real notices', () => {
     expect(derived(...numbers.toReversed())).to.deep.equal({ changes, tenders })
   })
 
-  it('C6 declares a correction whose predecessor is not held, and reads links escaped twice', () => {
+  it('C6 declares a correction whose predecessor is not held; reads links escaped twice', () => {
     const { changes, tenders } = derived('185566-2024')
     expect(changes.map((c) => c.verification_status)).to.deep.equal(['declared'])
     expect(texts(changes[0]!)).to.include('Au lieu du 03/04/2024 à 18h00')

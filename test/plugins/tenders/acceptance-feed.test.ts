@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { answer } from '../../../plugins/tenders/answers/answer.ts'
 import type { itemOf } from '../../../plugins/tenders/answers/item.ts'
 import { loadFolder } from '../../../plugins/tenders/store/folder.ts'
-import { DATA, hasData, needsData, tendersDatabase } from './support.ts'
+import { DATA, describeReal, tendersDatabase } from './support.ts'
 
 type Item = ReturnType<typeof itemOf>
 interface Answer {
@@ -18,17 +18,16 @@ interface Brief {
 const TODAY = new Date('2026-11-20T12:00:00Z')
 const numbersOf = (items: readonly Item[]) => items.map((item) => item.publication_number).sort()
 
-describe('tenders: the feed and the brief over real notices', () => {
+describeReal('tenders: the feed and the brief over real notices', () => {
   let at: Awaited<ReturnType<typeof tendersDatabase>>
   let loaded: Awaited<ReturnType<typeof loadFolder>>
-  before(needsData)
   before(async function () {
     this.timeout(60_000)
     at = await tendersDatabase()
     loaded = await loadFolder(at.database, { now: () => TODAY }, fileURLToPath(DATA))
   })
   after(async () => {
-    if (hasData) await at.close()
+    await at.close()
   })
 
   const feed = async (given: Record<string, unknown>, now: string): Promise<Answer> =>
@@ -44,7 +43,7 @@ describe('tenders: the feed and the brief over real notices', () => {
     return all.data.find((each) => each.publication_number === number)!
   }
 
-  it('reads all 299 + 135 notices and 13 of the search, and says why it refuses the examples', () => {
+  it('reads all 299 + 135 notices and 13 of the search; says why it refuses examples', () => {
     expect(loaded.stored).to.equal(299 + 135 + 13 + 1) // one example says where it was published
     const documents = loaded.refused.filter(({ file }) => file.endsWith('.xml'))
     expect(documents.map(({ reason }) => reason)).to.deep.equal(Array(78).fill('no_number'))

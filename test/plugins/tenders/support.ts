@@ -13,11 +13,10 @@ import { freshDatabase } from '../../support/postgres.ts'
 export const DATA = new URL('../../../../shared/data/ted/', import.meta.url)
 export const hasData = existsSync(DATA)
 
-/** For `before` of a suite on real notices. */
-export function needsData(this: Mocha.Context): void {
-  if (hasData) return
-  this.test!.title += ' (skipped: there are no real notices beside the repository)'
-  this.skip()
+/** `describe` for real notices: it says so where they are not there, and skips. */
+export const describeReal = (title: string, suite: () => void): void => {
+  if (hasData) describe(title, suite)
+  else describe.skip(`${title} (skipped: no real notices beside the repository)`, suite)
 }
 
 export const documentAt = (path: string): Buffer => readFileSync(new URL(path, DATA))
