@@ -13,11 +13,12 @@ const MOST = 100
 export async function brief(transaction: Transaction, { day, ojs, stale }: Standing, now: Date) {
   const until = new Date(now.getTime() + WEEK)
   const published = await transaction.query<{ item: Tender; total: bigint }>(
-    `SELECT i.item, count(*) OVER () AS total FROM notice n
-     JOIN tender t ON t.family = n.family AND n.number = ANY (t.numbers)
-     JOIN tender_item i ON i.id = t.id
-     WHERE n.is_new AND n.published_on = $1 AND t.score >= 200
-     ORDER BY t.score DESC, t.number LIMIT $2`,
+    `SELECT i.item, p.total FROM (
+       SELECT t.id, t.score, t.number, count(*) OVER () AS total FROM notice n
+       JOIN tender t ON t.family = n.family AND n.number = ANY (t.numbers)
+       WHERE n.is_new AND n.published_on = $1 AND t.score >= 200
+       ORDER BY t.score DESC, t.number LIMIT $2) p
+     JOIN tender_item i USING (id) ORDER BY p.score DESC, p.number`,
     [day, MOST],
   )
   const changed = await transaction.query<{
@@ -26,10 +27,11 @@ export async function brief(transaction: Transaction, { day, ojs, stale }: Stand
     score: number
     total: bigint
   }>(
-    `SELECT item, detected_at, score, count(*) OVER () AS total
-     FROM change JOIN change_item USING (id)
-     WHERE published_on = $1 AND score >= 200 AND verification = ANY ($2)
-     ORDER BY score DESC, id LIMIT $3`,
+    `SELECT i.item, p.detected_at, p.score, p.total FROM (
+       SELECT id, detected_at, score, count(*) OVER () AS total FROM change
+       WHERE published_on = $1 AND score >= 200 AND verification = ANY ($2)
+       ORDER BY score DESC, id LIMIT $3) p
+     JOIN change_item i USING (id) ORDER BY p.score DESC, id`,
     [day, OFFICIAL, MOST],
   )
   const closing = await transaction.query<{ item: Tender; total: bigint }>(

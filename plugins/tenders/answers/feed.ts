@@ -13,7 +13,8 @@ const LIVE: ReadonlySet<string> = new Set(['live', 'open', 'planned'])
 
 /** Which rows have a status at the instant `$1`; `live` is what is asked for by default. */
 const STATUS: Readonly<Record<Status | 'live', string>> = {
-  live: "(state = 'planned' OR (state = 'timed' AND closes_at > $1))",
+  // One expression, so that pages are read in the order of an index, and not all of it sorted.
+  live: "CASE state WHEN 'planned' THEN true WHEN 'timed' THEN closes_at > $1 ELSE false END",
   planned: "state = 'planned'",
   open: "state = 'timed' AND closes_at > $1",
   closed: "state = 'timed' AND closes_at <= $1",
