@@ -2,6 +2,9 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 
 export type Log = Logger
 
+/** Parts of the names of members whose values are secret. */
+const NAMES = 'private_?key|secret|password|token|signature|authorization|cookie'
+
 const SECRETS: readonly [RegExp, string][] = [
   [/ahk_[0-9A-Za-z]{8,}/g, 'ahk_[secret]'],
   [/Bearer\s+[^\s"\\]+/gi, 'Bearer [secret]'],
@@ -10,10 +13,7 @@ const SECRETS: readonly [RegExp, string][] = [
   // JSON in base64, as payments and signed tokens have it.
   [/\beyJ[0-9A-Za-z+/=_-]{32,}(?:\.[0-9A-Za-z_-]+)*/g, '[signed]'],
   [/([?&#](?:code|key)=|\b(?:token|secret|sig|signature|password)=)[^&#\s"\\]+/gi, '$1[secret]'],
-  [
-    /("[\w-]*(?:private_?key|secret|password|token|signature|authorization|cookie)[\w-]*":")(?:[^"\\]|\\.)+/gi,
-    '$1[secret]',
-  ],
+  [new RegExp(`("[\\w-]*(?:${NAMES})[\\w-]*":")(?:[^"\\\\]|\\\\.)+`, 'gi'), '$1[secret]'],
   [/(\w:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, '$1[secret]@'],
 ]
 

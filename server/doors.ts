@@ -154,45 +154,38 @@ function mcpOf(
   })
 }
 
-/** Joins the doors to core. */
-export function openDoors(core: Core, options: HubOptions) {
-  const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
+/** The REST routes, joined to core. */
+function routesOf(
+  core: Core,
+  options: HubOptions,
+  steps: Steps,
+  registers: ReturnType<typeof registersOf>,
+): readonly AnyRoute[] {
+  const { pool, ledger, claims, offers, calls, clock, log } = core
   const { baseUrl, version, sandbox } = options
-  const registers = registersOf(core, options)
-  const { standing, limits, keys, answers, receipts, quotes } = registers
-  const steps = stepsOf(core, options, registers)
+  const { standing, limits, answers, receipts, quotes } = registers
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
-  const links = openLinks(pool, options.signingKey)
   const signing = { pool, ledger, limits, site, contracts: options.contracts }
-  const describe = () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH })
-  const routes: readonly AnyRoute[] = [
+  const links = openLinks(pool, options.signingKey)
+  const secret = options.signingKey.secretFor('listing-owner')
+  return [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
     ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...housekeeping(options) }),
     ...registrationRoutes(signing),
     ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
     ...externalRoutes(pool, clock),
     ...listingRoutes({ ...core.discovery, clock }),
-    ...ownershipRoutes({
-      ...core.discovery,
-      secret: options.signingKey.secretFor('listing-owner'),
-    }),
+    ...ownershipRoutes({ ...core.discovery, secret }),
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
     ...historyRoutes(pool),
     ...callRoutes({ pool, calls, answers, receipts }),
-    ...quoteRoutes({ quotes, quote: steps.quote, passThrough: CREDITS_ONLY }),
-    ...receiptRoutes(pool, receipts),
-    ...docsRoutes({
-      catalog,
-      site: () => ({
-        baseUrl: baseUrl(),
-        proxyUrl: `${baseUrl()}${PROXY_PATH}`,
-        mcpUrl: `${options.mcpUrl ?? baseUrl()}${MCP_PATH}`,
-      }),
-      openapi: describe,
-      creditsOnly: CREDITS_ONLY,
-      version,
+    ...quoteRoutes({
+      quotes,
+      quote: (...asked) => steps.quote(...asked),
+      passThrough: CREDITS_ONLY,
     }),
+    ...receiptRoutes(pool, receipts),
     ...keyRoutes({ pool, ledger }),
     ...keyAdminRoutes({ pool, log }),
     ...transferRoutes({ ...signing, clock }),
@@ -206,16 +199,32 @@ export function openDoors(core: Core, options: HubOptions) {
     }),
     ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
   ]
+}
+
+/** Joins the doors to core. */
+export function openDoors(core: Core, options: HubOptions) {
+  const { pool, catalog } = core
+  const { baseUrl, mcpUrl, version } = options
+  const registers = registersOf(core, options)
+  const steps = stepsOf(core, options, registers)
+  const site = () => ({
+    baseUrl: baseUrl(),
+    proxyUrl: `${baseUrl()}${PROXY_PATH}`,
+    mcpUrl: `${mcpUrl ?? baseUrl()}${MCP_PATH}`,
+  })
+  const describe = () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH })
+  const routes: readonly AnyRoute[] = [
+    ...routesOf(core, options, steps, registers),
+    ...docsRoutes({ catalog, site, openapi: describe, creditsOnly: CREDITS_ONLY, version }),
+  ]
   return createApp({
     ...core,
+    ...registers,
     routes,
     mcp: mcpOf(core, options, steps, registers),
     call: (request) => call(steps, request),
     pool,
-    keys,
     admins: options.admins,
-    limits,
-    standing,
     baseUrl,
     proxies: options.proxies,
   })

@@ -11,7 +11,7 @@ const dollarsOf = (value: unknown): unknown =>
 
 const UNIT = /_microdollars$/
 
-/** Every `…_microdollars` of a value, however deep, as `…_usd`; what is null or empty is left out. */
+/** Every `…_microdollars` of a value, however deep, as `…_usd`; null and empty are left out. */
 export function inDollars(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inDollars)
   if (!isJson(value)) return value

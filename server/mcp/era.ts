@@ -7,7 +7,7 @@ import { isJson, metaOf, type Request } from './message.ts'
  */
 export type Era = 'modern' | 'legacy'
 
-export const MODERN = '2026-07-28'
+const MODERN = '2026-07-28'
 /** Newest first: what is offered to who asks for something else. */
 export const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 export const SUPPORTED: readonly string[] = [MODERN, ...LEGACY]

@@ -1,8 +1,10 @@
 import type { Context } from 'koa'
 import { Fault } from '../../core/errors.ts'
 
-const DISCOVERY =
-  /^\/\.well-known\/(?:oauth-protected-resource|oauth-authorization-server|openid-configuration)(?:\/|$)/
+const DISCOVERY = new RegExp(
+  '^/[.]well-known/(?:oauth-(?:protected-resource|authorization-server)' +
+    '|openid-configuration)(?:/|$)',
+)
 const TOLD = 'This hub uses API keys, and no OAuth. "npx agenthub register" makes a key.'
 
 /**

@@ -123,7 +123,7 @@ async function show(reply: Reply, key: string, order: Order): Promise<ToolResult
   return receipt === undefined ? result : withReceipt(result, receipt)
 }
 
-/** Our signed receipt (`POST /v1/receipts/verify`): for programs, which is no reading for a model. */
+/** Our signed receipt (`POST /v1/receipts/verify`): for programs, and no reading for a model. */
 const RECEIPT = 'agenthub/receipt'
 
 const jsonOf = (body: unknown): Json =>

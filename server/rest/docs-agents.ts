@@ -19,7 +19,8 @@ const urlOf = ({ service, path }: Offering, { proxyUrl }: Site): string =>
 
 const lineOf = (offering: Offering, site: Site): string =>
   `- [${offering.method} ${offering.path}](${urlOf(offering, site)}): ` +
-  `${offering.endpoint.summary} Costs ${typeof offering.endpoint.price === 'bigint' ? '' : 'at most '}` +
+  `${offering.endpoint.summary} Costs ` +
+  (typeof offering.endpoint.price === 'bigint' ? '' : 'at most ') +
   `${decimal(maxPrice(offering.endpoint))} USD.`
 
 /** `/llms.txt`, by the convention of llmstxt.org. */

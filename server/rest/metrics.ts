@@ -24,7 +24,7 @@ export function metricsRoutes(ports: MetricsPorts): readonly AnyRoute[] {
       method: 'GET',
       path: '/metrics',
       summary:
-        'Figures of the hub and of its processes, for Prometheus; those of money up to 5 seconds old.',
+        'Figures of the hub and its processes, for Prometheus; those of money up to 5 s old.',
       auth: 'none',
       unlimited: true,
       answer: { status: 200, type: 'text/plain', schema: z.string() },

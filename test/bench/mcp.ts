@@ -39,7 +39,7 @@ const CALL = toolCall('hub_call', {
 
 /**
  * Calls of tools per second of the whole hub, beside a bare json-rpc-2.0 on Koa that says back what
- * it was told: each in a process of its own, in turns. While one is measured the other stands still.
+ * it was told: each in a process of its own, in turns. The other one stands still meanwhile.
  */
 export async function mcp(): Promise<Report> {
   const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))

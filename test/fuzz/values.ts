@@ -97,7 +97,7 @@ function ofType(type: string | undefined, schema: Schema): fc.Arbitrary<unknown>
 }
 
 /** Values that a schema takes, or nearly. */
-export function near(schema: Schema): fc.Arbitrary<unknown> {
+function near(schema: Schema): fc.Arbitrary<unknown> {
   if (schema.const !== undefined) return fc.constant(schema.const)
   if (schema.enum) return fc.constantFrom(...schema.enum)
   const choices = schema.anyOf ?? schema.oneOf
@@ -116,7 +116,7 @@ const STRANGE = fc.oneof(
 )
 
 /** The same with one member changed, taken away or added. */
-export const spoiled = (value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
+const spoiled = (value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc
     .tuple(value, fc.nat(), STRANGE, fc.constantFrom('change', 'drop', 'add'))
     .map(([good, place, strange, how]) => {

@@ -8,7 +8,7 @@ import { realSockets } from '../core/egress/world.ts'
 import { useHub } from '../support/suite.ts'
 import { send } from './http.ts'
 
-/** Sends a piece every few milliseconds until the other side has closed; what it said until then. */
+/** Sends a piece every few milliseconds until the other side has closed; what that said. */
 async function drip(port: number, head: string, piece: string): Promise<string> {
   const socket: Socket = connect(port, '127.0.0.1')
   let said = ''
@@ -61,7 +61,7 @@ describe('callers that take their time', () => {
     expect(asked).to.equal(before)
   })
 
-  it('with headers of more than 32 KiB, or thousands of them, get 431 or nothing of it', async () => {
+  it('with headers of more than 32 KiB, or thousands of them, get 431 or nothing', async () => {
     const long = { path: '/', headers: { 'x-long': 'a'.repeat(33_000) } }
     expect((await send(port, long)).status).to.equal(431)
     const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`x-${i}`, 'a']))

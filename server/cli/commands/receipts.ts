@@ -6,7 +6,7 @@ interface Jwk extends JsonWebKey {
   readonly kid?: string
 }
 
-/** Checks a receipt here, against the public keys of the hub: it is not asked whether it is true. */
+/** Checks a receipt here, by the public keys of the hub: it is not asked whether it is true. */
 export async function verifyReceipt(context: Context, given: string): Promise<void> {
   const receipt = given.includes('.') ? given.trim() : await receiptOf(context, given)
   const [head = '', payload = '', signature = '', ...rest] = receipt.split('.')

@@ -20,7 +20,7 @@ const HOMES: Readonly<Record<string, readonly [file: string, text: string]>> = {
   'copilot-cli': ['.copilot/mcp-config.json', '{\n    "mcpServers": {\n    }\n}\n'],
   vscode: [
     '.config/Code/User/mcp.json',
-    '{\n  // mine\n  "servers": {\n    "a": { "command": "a" }, // first\n  },\n  "inputs": []\n}\n',
+    '{\n  // mine\n  "servers": {\n    "a": { "command": "a" }, // 1st\n  },\n  "inputs": []\n}\n',
   ],
   cursor: ['.cursor/mcp.json', '{ "mcpServers": { "a": { "command": "a" } } }'],
   windsurf: ['.codeium/windsurf/mcp_config.json', '{}'],

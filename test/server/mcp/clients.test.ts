@@ -37,7 +37,7 @@ describe('the official clients of MCP', () => {
   const endpoint = () => new URL('/mcp', hub().url)
   const shown = () => ({ requestInit: { headers: { Authorization: `Bearer ${ada.apiKey}` } } })
 
-  /** Lists and calls: free, paid, failing and unpaid; the client checks results by their schemas. */
+  /** Lists and calls: free, paid, failing and unpaid; the client checks results by schema. */
   async function use(client: AnyClient): Promise<void> {
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name)).to.deep.equal(NINE)

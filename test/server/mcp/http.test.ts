@@ -180,7 +180,7 @@ describe('POST /mcp', () => {
       expect(told.headers).not.to.have.property('mcp-session-id')
     })
 
-    it('for a method that there is not is -32601, also by the name of a method of all objects', async () => {
+    it('for a method that there is not is -32601, also by a name of all objects', async () => {
       for (const method of ['nothing', 'toString', 'constructor', '__proto__']) {
         const old = await legacy(hub(), method, undefined, { key })
         expect([old.status, codeOf(old), old.body['id']], method).to.deep.equal([200, -32_601, 1])

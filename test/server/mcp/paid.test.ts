@@ -40,7 +40,7 @@ describe('a paid tool', () => {
     expect(await spent()).to.equal(PRICE)
   })
 
-  it('A101 repeated with its idempotency_key gives the same answer, and is charged once', async () => {
+  it('A101 repeated with its idempotency_key gives the same answer, charged once', async () => {
     const order = { ...WORK, idempotency_key: 'lost-answer' }
     const [first, second] = [await call(order), await call(order)]
     expect(second.told).to.deep.include({ body: first.told['body'], charged_usd: '0.00' })

@@ -89,7 +89,7 @@ describe('the tools of the hub', () => {
       }
     })
 
-    it('with bad arguments say which, and what would do, as a result that a model reads', async () => {
+    it('with bad arguments say which, and what would do, as a result for a model', async () => {
       const cases: readonly (readonly [name: string, args: Json, message: RegExp])[] = [
         ['hub_call', {}, /^service is required; endpoint is required$/],
         [

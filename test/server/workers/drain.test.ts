@@ -35,7 +35,7 @@ describe('A075 SIGTERM to two processes at work', function () {
   })
   after(() => hub?.close())
 
-  it('is not ready first, then takes nobody new, finishes what it has, and ends with 0', async () => {
+  it('is not ready first, then takes nobody new, finishes its work, and ends with 0', async () => {
     const { apiKey, keyId } = await hub.agent(PRICE * 100n)
     const calls = Array.from({ length: 50 }, () => work(hub, apiKey, 1_500))
     const stream = send(hub.port, {
