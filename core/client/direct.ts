@@ -16,7 +16,9 @@ export async function payDirect(
 ): Promise<Answer> {
   const { origin, hostname: host, pathname, search } = new URL(order.url)
   const route = { baseUrl: origin, timeoutMs: TIMEOUT_MS }
-  const { url: _, ...message } = order
+  const { url: _, body, ...rest } = order
+  // As a hub would send it: a text verbatim, anything else as JSON.
+  const message = { ...rest, body: typeof body === 'string' ? Buffer.from(body) : body }
   const first = await exchange(route, `${pathname}${search}`, message)
   if (first.status !== 402) return success(first)
   const { payment } = await import('./pay.ts') // signing takes long to load

@@ -70,9 +70,9 @@ export async function exchange(route: Route, path: string, message: Message): Pr
   }
 }
 
-/** Texts and bytes are sent as they are, anything else as JSON. */
+/** Bytes are sent as they are, anything else as JSON. */
 const bytesOf = (body: unknown): string | Uint8Array =>
-  body instanceof Uint8Array || typeof body === 'string' ? body : JSON.stringify(body)
+  body instanceof Uint8Array ? body : JSON.stringify(body)
 
 function answerOf(
   { statusCode: status, headers }: Awaited<ReturnType<typeof request>>,
