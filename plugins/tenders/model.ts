@@ -1,4 +1,4 @@
-/** What a notice of the official journal says, normalised; raw spellings stay where they tell more. */
+/** What a notice of the official journal says, normalised; raw spellings where they tell more. */
 
 /** Form types of eForms (codelist form-type); `planning` … `completion`. */
 export const KINDS = [

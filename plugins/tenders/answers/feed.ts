@@ -55,9 +55,12 @@ const liveSql = (text: string, count: number): string => `
   WITH last AS (
     SELECT score FROM tender WHERE ${text}
     ORDER BY score DESC LIMIT 1 OFFSET $${count + 1}::integer + $${count + 2}::integer - 1
+  ), best AS MATERIALIZED (
+    SELECT id, score, number FROM tender
+    WHERE ${text} AND score >= coalesce((SELECT score FROM last), 0)
   ), page AS (
-    SELECT id, score, number, (SELECT min(d) FROM unnest(deadlines) d WHERE d > $1) AS next
-    FROM tender WHERE ${text} AND score >= coalesce((SELECT score FROM last), 0)
+    SELECT b.*, (SELECT min(d) FROM unnest(t.deadlines) d WHERE d > $1) AS next
+    FROM best b JOIN tender t USING (id)
     ORDER BY score DESC, next NULLS LAST, number LIMIT $${count + 1} OFFSET $${count + 2})
   SELECT i.item FROM page p JOIN tender_item i USING (id)
   ORDER BY p.score DESC, p.next NULLS LAST, p.number`

@@ -232,7 +232,7 @@ function lotsOf(form: Node, context: LotContext): Lot[] {
   })
 }
 
-/** Of the form, else as the publisher coded it (`20210305 12:00`); tenders unless told otherwise. */
+/** Of the form, else as the publisher coded it (`20210305 12:00`); tenders unless it says not. */
 function deadlinesOf(form: Node, { country, coded }: LotContext): Deadline[] {
   const procedure = form.first('PROCEDURE')
   const own = deadlineOf(

@@ -161,7 +161,7 @@ function tenderRow(tender: Tender, family: bigint) {
 const CALLS: ReadonlySet<string> = new Set(['planning', 'consultation', 'competition'])
 
 /**
- * Which of a lot's ends of periods counts: the first, since who has missed it can take part no more.
+ * Which of a lot's ends of periods counts: the first, since who missed it can take part no more.
  * Without a certain offset it ends when it has ended everywhere.
  */
 export function effectiveOf(deadlines: readonly Deadline[]) {
