@@ -58,6 +58,7 @@ const liveSql = (text: string, count: number): string => `
   ), best AS MATERIALIZED (
     SELECT id, score, number FROM tender
     WHERE ${text} AND score >= coalesce((SELECT score FROM last), 0)
+    ORDER BY score DESC, number
   ), page AS (
     SELECT b.*, (SELECT min(d) FROM unnest(t.deadlines) d WHERE d > $1) AS next
     FROM best b JOIN tender t USING (id)
