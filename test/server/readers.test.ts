@@ -23,7 +23,8 @@ import { useHub } from '../support/suite.ts'
 interface Sold {
   /** Dollars. */
   readonly price: string
-  readonly input: unknown
+  /** Left out where the method is GET. */
+  readonly input?: unknown
   /** Who may not buy it without a key. */
   readonly keyed?: true
 }
@@ -40,6 +41,9 @@ const SOLD: Readonly<Record<string, Sold>> = {
   '/proxy/analysis/extract-entities': { price: '0.003000', input: { text } },
   '/proxy/analysis/sentiment': { price: '0.002000', input: { text } },
   '/proxy/echo/say': { price: '0.000100', input: { words: 'hello' } },
+  '/proxy/tenders/v1/changes': { price: '0.050000' },
+  '/proxy/tenders/v1/daily-action-brief': { price: '0.050000' },
+  '/proxy/tenders/v1/feed': { price: '0.010000' },
   '/v1/credits/purchase': {
     price: '1.000000',
     input: { amount_microdollars: 1_000_000 },
@@ -53,7 +57,7 @@ interface Shopping {
   readonly init: {
     readonly method: string
     readonly headers: Record<string, string>
-    readonly body: string
+    readonly body?: string
   }
 }
 
@@ -134,7 +138,10 @@ describe('outside readers of our offers', () => {
       'content-type': 'application/json',
       ...(keyed ? { authorization: `Bearer ${apiKey}` } : {}),
     }
-    const init = { method: 'POST', headers, body: JSON.stringify(input) }
+    const init =
+      input === undefined
+        ? { method: 'GET', headers }
+        : { method: 'POST', headers, body: JSON.stringify(input) }
     return { url: `${hub().url}${path}`, init }
   }
   const purse = () => hub().hub.ports.chain.balanceOf(account.address)
