@@ -80,10 +80,11 @@ export function createOffers(options: OffersOptions): Offers {
   const asset = assetOf(network)
   const server = new x402ResourceServer(facilitator).register(asset.network, new ExactEvmScheme())
   const requirements = (terms: SaleTerms) => requirementsOf(asset, payTo, terms)
-  const { verify, settle } = facilitator.together ?? {
-    verify: server.verifyPayment.bind(server),
-    settle: server.settlePayment.bind(server),
+  const oneByOne: Pick<Facilitator, 'verify' | 'settle'> = {
+    verify: (...asked) => server.verifyPayment(...asked),
+    settle: (...asked) => server.settlePayment(...asked),
   }
+  const way = () => facilitator.together ?? oneByOne
   return {
     requirements,
     offer(sale) {
@@ -103,15 +104,15 @@ export function createOffers(options: OffersOptions): Offers {
       const payer = payment.payload.authorization.from.toLowerCase() as Hex
       const early =
         mismatch(payment, requirement) ?? lifetime(payment, requirement, clock, needSeconds)
-      const reason = early ?? (await invalidity(verify, payment, requirement))
+      const reason = early ?? (await invalidity(way(), payment, requirement))
       return reason === undefined ? { valid: true, payer } : { valid: false, payer, reason }
     },
     async settle(payment, requirement) {
       const reason = mismatch(payment, requirement)
       if (reason !== undefined) return settlement(payment, refused(asset.network, reason))
-      const answer = await settle(payment, requirement).catch((error: unknown) =>
-        noAnswer(asset.network, error),
-      )
+      const answer = await way()
+        .settle(payment, requirement)
+        .catch((error: unknown) => noAnswer(asset.network, error))
       return settlement(payment, answer)
     },
   }
@@ -135,12 +136,12 @@ function requirementsOf(asset: Asset, payTo: Hex, terms: SaleTerms): PaymentRequ
 
 /** What the facilitator has against the payment. */
 async function invalidity(
-  verify: Facilitator['verify'],
+  facilitator: Pick<Facilitator, 'verify'>,
   payment: Payment,
   requirement: PaymentRequirements,
 ): Promise<string | undefined> {
   try {
-    const { isValid, invalidReason } = await verify(payment, requirement)
+    const { isValid, invalidReason } = await facilitator.verify(payment, requirement)
     return isValid ? undefined : (invalidReason ?? 'invalid_payload')
   } catch (error) {
     const isRefusal = error instanceof VerifyError && error.statusCode < 500

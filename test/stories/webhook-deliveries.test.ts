@@ -102,7 +102,8 @@ describe('deliveries of webhooks', () => {
     expect(written, 'the connection was ended').to.be.below(67_108_864)
   })
 
-  it('wait ten seconds for a receiver that hangs, and try again later', async () => {
+  it('wait ten seconds for a receiver that hangs, and try again later', async function () {
+    this.timeout(60_000)
     const made = await hooks.add(['call.refunded'], () => {})
     const other = await hooks.add(['call.refunded'])
     await hooks.test(made)
