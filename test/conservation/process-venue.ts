@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sleep, systemClock } from '../../core/clock.ts'
 import { createPool } from '../../core/db/pool.ts'
+import { openShards } from '../../core/identity/shards.ts'
 import { uuidv7 } from '../../core/ids.ts'
 import { Ledger } from '../../core/ledger/ledger.ts'
 import { SPEND } from '../../core/ledger/postings.ts'
@@ -67,11 +68,11 @@ export async function inItsOwnProcess(outside: Outside): Promise<Venue> {
       hosts: [...outside.hosts],
       serviceUrl: outside.serviceUrl,
     })
-    stops.push(() => hub.kill())
-    await hub.start()
-    const disasters = disastersOf(hub, proxy, chain.pid)
     const parts = await beside(database, wallets, chain.rpcUrl)
     stops.push(parts.close)
+    stops.push(() => hub.kill())
+    await hub.start() // its jobs look at the books, which have their opening by now
+    const disasters = disastersOf(hub, proxy, chain.pid)
     return { ...parts.venue, url: () => hub.url, disasters, faults: () => hub.faults, stop }
   } catch (error) {
     await stop()
@@ -102,7 +103,7 @@ const disastersOf = (hub: KilledHub, proxy: Proxy, node: number): readonly Disas
 async function beside(database: FreshDatabase, wallets: Wallets, rpcUrl: string) {
   const { pool, admin } = database
   const books = createPool(database.url, { max: 4, role: 'hub_app' })
-  const ledger = new Ledger(books, { shards: SHARDS })
+  const ledger = new Ledger(books, { shards: await openShards(pool, SHARDS) })
   const chain = openChain({ rpcUrl, network })
   const owner = await ledger.account(SPEND)
   const { number } = await chain.head()
