@@ -151,7 +151,9 @@ export async function paymentsAtWork(
 ): Promise<readonly PaymentAtWork[]> {
   const { rows } = await client.query<PaymentAtWork>(
     `SELECT id, payer AS other, amount FROM hub.payment_claim
-       WHERE $1 = 'treasury' AND claimed_at >= $2 AND state <> 'confirmed' -- it may come yet
+       WHERE $1 = 'treasury' AND claimed_at >= $2 AND (state IN ('claimed', 'pending', 'settled')
+         -- given up, and watched until it is dead: others may bring it
+         OR state IN ('failed', 'released') AND now() < valid_before + interval '2 minutes')
      UNION ALL
      SELECT call, lower(payee), -amount FROM hub.payment_intent
        WHERE $1 = 'spend' AND created_at >= $2 AND state IN ('signed', 'unresolved', 'paid')`,

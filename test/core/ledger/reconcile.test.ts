@@ -60,6 +60,10 @@ describe('books against the chain', function () {
     await world.send(world.payer, world.treasury, 60n) // one payment explains one transfer
     expect(wrong(await world.run())).to.deep.equal(['unknown_deposit 60'])
     await world.admin.query(`UPDATE hub.payment_claim SET state = 'failed'`)
+    expect(wrong(await world.run()), 'watched').to.deep.equal(['unknown_deposit 60'])
+    await world.admin.query(
+      `UPDATE hub.payment_claim SET valid_before = valid_before - interval '3 minutes'`,
+    )
     expect(wrong(await world.run())).to.deep.equal(['unknown_deposit 60', 'unknown_deposit 60'])
   })
 
