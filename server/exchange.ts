@@ -18,7 +18,7 @@ export const requestIdOf = (ctx: Context): string => ctx.state['requestId'] as s
 export function send(ctx: Context, { status, headers, body }: Reply): void {
   ctx.status = status
   if (body instanceof Readable) ctx.body = breakingOff(body, ctx)
-  else ctx.body = body instanceof Uint8Array ? Buffer.from(body) : jsonOf(body)
+  else ctx.body = body instanceof Uint8Array ? viewOf(body) : jsonOf(body)
   ctx.type = 'application/json'
   ctx.set({ ...headers })
 }
@@ -26,6 +26,10 @@ export function send(ctx: Context, { status, headers, body }: Reply): void {
 /** A stream that fails breaks the answer off: an end in order would say that it was whole. */
 const breakingOff = (stream: Readable, ctx: Context): Readable =>
   stream.on('error', () => ctx.res.destroy())
+
+/** The same bytes, as Koa wants them. */
+export const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength)
 
 const jsonOf = (body: unknown): string => JSON.stringify(body ?? null)
 

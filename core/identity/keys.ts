@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { elapsedMs } from '../clock.ts'
 import { Fault } from '../errors.ts'
+import { inFlight } from '../in-flight.ts'
 import type { Account } from '../ledger/events.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
 import { hashOf, isWellFormed } from './secret.ts'
@@ -97,7 +98,7 @@ export class KeyRing {
   async authenticate(authorization: string): Promise<Caller> {
     const key = /^Bearer ([^\s]{1,200})$/i.exec(authorization)?.[1]
     if (key === undefined || !isWellFormed(key)) throw invalid()
-    const caller = await this.#find(hashOf(key))
+    const caller = await this.#find(hashOf(key).toString('base64'))
     if (!caller) throw invalid()
     if (caller === 'revoked') throw new Fault('revoked_api_key', undefined, CHALLENGE)
     if (caller === 'frozen') throw new Fault('frozen_key')
@@ -115,19 +116,23 @@ export class KeyRing {
       .catch(() => undefined)
   }
 
-  async #find(hash: Buffer): Promise<Found | undefined> {
-    const index = hash.toString('base64')
-    const known = this.#known.get(index)
-    if (known && elapsedMs() - known.at < CACHE_MS) return known.caller
+  async #find(hash: string): Promise<Found | undefined> {
+    const known = this.#known.get(hash)
+    return known && elapsedMs() - known.at < CACHE_MS ? known.caller : this.#look(hash)
+  }
+
+  /** Asked once for all who come with the key at the same time. */
+  readonly #look = inFlight(async (hash: string): Promise<Found | undefined> => {
     const at = elapsedMs()
-    const { rows } = await this.#pool.query<KeyRow>({ ...FIND, values: [hash] })
+    const values = [Buffer.from(hash, 'base64')]
+    const { rows } = await this.#pool.query<KeyRow>({ ...FIND, values })
     const [row] = rows
     if (!row) return undefined
     const caller = row.revoked ? 'revoked' : row.frozen ? 'frozen' : callerOf(row)
     if (this.#known.size >= CACHE_MAX) this.#known.clear()
-    this.#known.set(index, { caller, at })
+    this.#known.set(hash, { caller, at })
     return caller
-  }
+  })
 }
 
 const callerOf = (row: KeyRow): Caller => ({

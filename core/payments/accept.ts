@@ -58,12 +58,11 @@ export async function acceptPayment(
 ): Promise<Accepted | { readonly repeated: Claim }> {
   const payment = read(offers, header)
   const key = paymentKey(payment)
-  const [known, distrusted] = await Promise.all([
+  const [known, upfront] = await Promise.all([
     claims.find(key),
-    claims.mustPayUpfront(key.payer),
+    purchase.purpose === 'call' && claims.mustPayUpfront(key.payer),
   ])
   if (known && known.state !== 'released') return { repeated: known }
-  const upfront = purchase.purpose === 'call' && distrusted
   const match = (how: boolean) =>
     offers.match(offers.requirements({ ...terms, upfront: how }), payment)
   const wanted = match(upfront)

@@ -25,9 +25,9 @@ export function paymentHeaderOf(meta: Json | undefined): string | undefined {
 
 /** A result with its receipt. @param header value of PAYMENT-RESPONSE */
 export const withReceipt = <Result extends object>(
-  result: Result & { readonly _meta?: Json },
+  { _meta: meta, ...result }: Result & { readonly _meta?: Json },
   header: string,
-): Result & { readonly _meta: Json } => ({
+) => ({
   ...result,
-  _meta: { ...result._meta, [MCP_RECEIPT]: decodePaymentResponseHeader(header) },
+  _meta: { ...meta, [MCP_RECEIPT]: decodePaymentResponseHeader(header) },
 })

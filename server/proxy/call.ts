@@ -53,6 +53,8 @@ export interface Offer {
   readonly price: Micros
   readonly terms: unknown
   readonly input: unknown
+  /** See `requestHash`; empty for an input that is refused. */
+  readonly requestHash: Buffer
   /** What is wrong with the input. It is told to those who could pay; others get the offer. */
   readonly complaint: Fault | undefined
   /** Why the quote that was named does not count; no matter where an answer is only repeated. */

@@ -1,4 +1,3 @@
-import { canonicalJson } from '../../core/canonical-json.ts'
 import { type Clock, daysBefore, monthName } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
@@ -33,7 +32,7 @@ export const createIdempotent =
     const turn = await idempotency.begin({
       owner: caller.credits,
       key,
-      inputs: `${offer.offering.endpointId}\n${canonicalJson(offer.input)}`,
+      inputs: offer.requestHash.toString('hex'),
       call: offer.call,
       payers: payersOf(ports, caller, offer),
       seconds: deadlineOf(offer.offering.endpoint) + ports.holdMarginSeconds,

@@ -37,7 +37,9 @@ export const createQuote =
       !complaint && (!creditsOnly.has(request.slug) || (await hasCredits(caller, standing)))
     const quote = mayAsk ? await priceOf(found, input, log) : undefined
     const now = { offering: found, amount: quote?.amount ?? maxPrice(found.endpoint) }
-    const held = complaint ? {} : await heldPrice(quotes, caller, found, input, request)
+    // Before anybody could change the input: all that tell one request from another go by it.
+    const hash = complaint ? NONE : requestHash(nameOf(found), input)
+    const held = complaint ? {} : await heldPrice(quotes, caller, found, hash, request)
     const { offering, amount } = held.price && held.price.amount < now.amount ? held.price : now
     const isFirm = quote !== undefined || (!complaint && request.payment !== undefined)
     if (isFirm && request.maxPrice !== undefined && amount > request.maxPrice) {
@@ -47,20 +49,31 @@ export const createQuote =
     }
     const call = uuidv7(clock.now().getTime())
     const { lapsed } = held
-    return { call, offering, price: amount, terms: quote?.terms, input, complaint, lapsed }
+    return {
+      call,
+      offering,
+      price: amount,
+      terms: quote?.terms,
+      input,
+      requestHash: hash,
+      complaint,
+      lapsed,
+    }
   }
+
+/** The hash of what is refused anyway. */
+const NONE = Buffer.alloc(0)
 
 /** What the caller was quoted before; the lower of that and today's price counts. */
 async function heldPrice(
   quotes: Pick<Quotes, 'find'>,
   { keyId }: Caller | Keyless,
   offering: Offering,
-  input: unknown,
+  hash: Buffer,
   { quoteId }: CallRequest,
 ): Promise<HeldPrice> {
   if (quoteId === undefined) return {}
-  const { endpointId: endpoint } = offering
-  const asked = { endpoint, requestHash: requestHash(nameOf(offering), input) }
+  const asked = { endpoint: offering.endpointId, requestHash: hash }
   try {
     const { amount, priceVersion, commissionBps } = await quotes.find(quoteId, keyId, asked)
     return { price: { amount, offering: { ...offering, priceVersion, commissionBps } } }

@@ -2,7 +2,6 @@ import type { Clock } from '../../core/clock.ts'
 import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { CallLog, CallRecord } from '../../core/usage/calls.ts'
-import { requestHash } from '../../core/usage/receipts.ts'
 import type { CallRequest, FundingSource, Keyless, Made, Offer } from './call.ts'
 
 interface Failure {
@@ -38,7 +37,7 @@ export function createRecord(calls: Pick<CallLog, 'add'>, clock: Clock): Record 
     service: offer.offering.service.slug,
     endpoint: offer.offering.endpointId,
     priceVersion: offer.offering.priceVersion,
-    requestHash: requestHash(nameOf(offer.offering), offer.input),
+    requestHash: offer.requestHash,
   })
   return {
     made({ outcome, receipt, ...call }, responseHash) {

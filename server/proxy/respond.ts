@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Readable, Transform } from 'node:stream'
 import { deprecationHeaders } from '../../core/deprecation.ts'
 import type { Receipts } from '../../core/usage/receipts.ts'
+import { viewOf } from '../exchange.ts'
 import type { Made, Reply } from './call.ts'
 import { nameOf, type Record } from './record.ts'
 
@@ -59,7 +60,7 @@ const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
 /** Exactly what is sent. */
 function bytesOf({ status, body }: Pick<Reply, 'status' | 'body'>): Buffer {
   if (BODILESS.has(status)) return Buffer.alloc(0)
-  return body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(JSON.stringify(body ?? null))
+  return body instanceof Uint8Array ? viewOf(body) : Buffer.from(JSON.stringify(body ?? null))
 }
 
 /**

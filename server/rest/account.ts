@@ -17,6 +17,7 @@ import {
   type SigningPorts,
   showChallenge,
   signature,
+  signedFaults,
   walletAddress,
 } from './registration.ts'
 import { type AnyRoute, parse, type RestReply, route, sessionOf } from './route.ts'
@@ -158,13 +159,7 @@ const walletRoutes = ({ pool, site, contracts }: AccountPorts): readonly AnyRout
     auth: 'session',
     body: z.strictObject({ nonce, signature }),
     answer: { status: 201, schema: Linked },
-    faults: [
-      'nonce_unknown',
-      'nonce_used',
-      'nonce_expired',
-      'invalid_signature',
-      ...(contracts ? (['chain_unavailable'] as const) : []),
-    ],
+    faults: [...signedFaults(contracts), 'nonce_used'],
     handle: async (request) => {
       const wallet = await linkWallet(pool, sessionOf(request), request.body, contracts)
       return { status: 201, body: { wallet_address: getAddress(wallet) } }

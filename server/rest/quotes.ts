@@ -4,9 +4,7 @@ import type { Caller } from '../../core/identity/keys.ts'
 import { json } from '../../core/money.ts'
 import { assertAllowed } from '../../core/usage/allowances.ts'
 import type { Quotes } from '../../core/usage/quotes.ts'
-import { requestHash } from '../../core/usage/receipts.ts'
 import type { CallRequest, Steps } from '../proxy/call.ts'
-import { nameOf } from '../proxy/record.ts'
 import { type AnyRoute, callerOf, type RestRequest, route } from './route.ts'
 
 const Order = z.strictObject({
@@ -79,7 +77,7 @@ async function make(
     priceVersion: offering.priceVersion,
     amount: price,
     commissionBps: offering.commissionBps,
-    requestHash: requestHash(nameOf(offering), offer.input),
+    requestHash: offer.requestHash,
   })
   return {
     status: 201,

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
+import type { FaultCode } from '../../core/errors.ts'
 import { register } from '../../core/identity/agents.ts'
 import { type Challenge, createChallenge, type Site } from '../../core/identity/challenge.ts'
 import type { ContractWallets } from '../../core/identity/wallet-signature.ts'
@@ -21,6 +22,14 @@ export const walletAddress = z
   .transform((text) => text.toLowerCase() as `0x${string}`)
 
 export const nonce = z.string().min(16).max(64)
+
+/** How a signed challenge can be refused, besides what the route itself refuses. */
+export const signedFaults = (contracts: ContractWallets | undefined): readonly FaultCode[] => [
+  'nonce_unknown',
+  'nonce_expired',
+  'invalid_signature',
+  ...(contracts ? (['chain_unavailable'] as const) : []),
+]
 
 export const signature = z
   .string()
@@ -89,13 +98,10 @@ export const registrationRoutes = ({
     body: z.strictObject({ wallet_address: walletAddress, signature, nonce }),
     answer: { status: 201, schema: Registered },
     faults: [
-      'nonce_unknown',
-      'invalid_signature',
+      ...signedFaults(contracts),
       'nonce_used',
-      'nonce_expired',
       'validation_failed',
       'registration_rate_limited',
-      ...(contracts ? (['chain_unavailable'] as const) : []),
     ],
     handle: async ({ body, ip }) => {
       const { headers } = await limits.registration(ip)

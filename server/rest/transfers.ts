@@ -9,6 +9,7 @@ import {
   type SigningPorts,
   showChallenge,
   signature,
+  signedFaults,
 } from './registration.ts'
 import { type AnyRoute, managerOf, route } from './route.ts'
 
@@ -57,13 +58,7 @@ export const transferRoutes = ({
     auth: 'owner',
     body: z.strictObject({ nonce, signature }),
     answer: { status: 201, schema: Transferred },
-    faults: [
-      'nonce_unknown',
-      'nonce_expired',
-      'invalid_signature',
-      'insufficient_credits',
-      ...(contracts ? (['chain_unavailable'] as const) : []),
-    ],
+    faults: [...signedFaults(contracts), 'insufficient_credits'],
     handle: async ({ body }) => {
       const done = await transfer({ pool, ledger }, body, contracts)
       return {

@@ -5,7 +5,7 @@ import type { Facilitator } from '../facilitator.ts'
 import { allOf, eachOf, type KeyPayment, keyPayment, outcomesOf } from './batch-calls.ts'
 import type { Sender } from './sender.ts'
 
-/** Some 60,000 gas each. */
+/** So many fit a block many times over. */
 const BATCH_MAX = 50
 const ABI = parseAbi(['event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)'])
 

@@ -1,16 +1,14 @@
-import { type ExternalHit, readHits } from '../../../core/catalog/search/hits.ts'
-import { search } from '../../../core/catalog/search/search.ts'
-import * as s from '../../../core/schema.ts'
-import { readPosition, writePosition } from '../../rest/search-position.ts'
-import { dollars, inDollars, readDollars } from '../dollars.ts'
+import type { ExternalHit } from '../../../core/catalog/search/hits.ts'
+import { dollars, inDollars } from '../dollars.ts'
 import type { Json } from '../message.ts'
 import { told } from '../results.ts'
 import { type AnyTool, READS, tool } from '../tool.ts'
-import { category, cursor, format, limit, list, maxListed, query } from './schemas.ts'
-import { ROWS, type SearchPorts, shortened } from './services.ts'
+import { list } from './schemas.ts'
+import { type SearchPorts, seek, sought } from './seek.ts'
+import { shortened } from './services.ts'
 
 /** hub_search_external: what others sell for x402, as the hub has seen it. */
-export const externalsTool = ({ pool, clock }: SearchPorts): AnyTool =>
+export const externalsTool = (ports: SearchPorts): AnyTool =>
   tool({
     name: 'hub_search_external',
     title: 'Search external APIs',
@@ -20,22 +18,14 @@ export const externalsTool = ({ pool, clock }: SearchPorts): AnyTool =>
       'max_price_usd. Only listings with "payable" can be paid through the hub. For APIs of the ' +
       'hub itself use hub_search.',
     annotations: { ...READS, openWorldHint: true },
-    input: s.object({ query, category, max_price_usd: maxListed, limit, cursor, format }),
+    input: sought,
     output: list('listings'),
     run: async (args) => {
-      const { limit: rows = ROWS, max_price_usd: max } = args
-      const { hits, next } = await search(pool, clock, {
-        query: args.query ?? '',
-        type: 'external',
-        category: args.category,
-        maxPrice: max === undefined ? undefined : readDollars(max),
-        limit: rows,
-        after: readPosition(args.cursor),
-      })
-      const listings = (await readHits(pool, hits)).flatMap((hit) =>
+      const { hits, next } = await seek(ports, 'external', args)
+      const listings = hits.flatMap((hit) =>
         'external' in hit ? [{ ...show(hit.external, args.format), why: hit.why.join('; ') }] : [],
       )
-      return told(inDollars({ listings, next_cursor: writePosition(next) }) as Json)
+      return told(inDollars({ listings, next_cursor: next }) as Json)
     },
   })
 

@@ -2,8 +2,9 @@ import type { AnyTool } from '../tool.ts'
 import { type BalancePorts, balanceTool } from './balance.ts'
 import { type CallPorts, callTool, contentTool, externalCallTool } from './calls.ts'
 import { externalsTool } from './externals.ts'
+import type { SearchPorts } from './seek.ts'
 import { serviceTool } from './service.ts'
-import { listTool, type SearchPorts, searchTool } from './services.ts'
+import { listTool, searchTool } from './services.ts'
 import { type TopupPorts, topupTool } from './topup.ts'
 
 export type HubToolPorts = CallPorts & SearchPorts & BalancePorts & TopupPorts

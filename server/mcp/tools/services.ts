@@ -1,33 +1,22 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Listing, listServices } from '../../../core/catalog/listings.ts'
-import { readHits } from '../../../core/catalog/search/hits.ts'
-import { search } from '../../../core/catalog/search/search.ts'
-import type { Clock } from '../../../core/clock.ts'
 import * as s from '../../../core/schema.ts'
 import { page, readCursor } from '../../rest/paging.ts'
-import { readPosition, writePosition } from '../../rest/search-position.ts'
-import { dollars, inDollars, readDollars } from '../dollars.ts'
+import { dollars, inDollars } from '../dollars.ts'
 import type { Json } from '../message.ts'
 import { told } from '../results.ts'
 import { type AnyTool, READS, tool } from '../tool.ts'
-import { category, cursor, format, limit, list, maxListed, query } from './schemas.ts'
+import { category, cursor, format, limit, list } from './schemas.ts'
+import { ROWS, type SearchPorts, seek, sought } from './seek.ts'
 
-/** Rows of a page unless more are asked for: a model reads all of them. */
-export const ROWS = 5
 const SUMMARY_CHARS = 160
 /** Pages need an address to be linked from; a tool has none. */
 const PAGE = 'mcp://tool/list'
 const After = z.tuple([z.string().max(40)])
 
-/** What searches ask; ranking knows the day. */
-export interface SearchPorts {
-  readonly pool: Pool
-  readonly clock: Clock
-}
-
 /** hub_search: native services by what they do. */
-export const searchTool = ({ pool, clock }: SearchPorts): AnyTool =>
+export const searchTool = (ports: SearchPorts): AnyTool =>
   tool({
     name: 'hub_search',
     title: 'Search services',
@@ -37,23 +26,14 @@ export const searchTool = ({ pool, clock }: SearchPorts): AnyTool =>
       'and prices. Example: {"query":"sentiment of reviews","max_price_usd":"0.01"}. For APIs ' +
       'outside the hub use hub_search_external.',
     annotations: READS,
-    input: s.object({ query, category, max_price_usd: maxListed, limit, cursor, format }),
+    input: sought,
     output: list('services'),
     run: async (args) => {
-      const { limit: rows = ROWS, max_price_usd: max } = args
-      const { hits, next } = await search(pool, clock, {
-        query: args.query ?? '',
-        type: 'native',
-        category: args.category,
-        maxPrice: max === undefined ? undefined : readDollars(max),
-        limit: rows,
-        after: readPosition(args.cursor),
-      })
-      const found = await readHits(pool, hits)
-      const services = found.flatMap((hit) =>
+      const { hits, next } = await seek(ports, 'native', args)
+      const services = hits.flatMap((hit) =>
         'service' in hit ? [{ ...show(hit.service, args.format), why: hit.why.join('; ') }] : [],
       )
-      return told(inDollars({ services, next_cursor: writePosition(next) }) as Json)
+      return told(inDollars({ services, next_cursor: next }) as Json)
     },
   })
 

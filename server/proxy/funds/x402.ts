@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '../../../core/canonical-json.ts'
 import { Fault } from '../../../core/errors.ts'
 import { json } from '../../../core/money.ts'
 import {
@@ -36,7 +35,7 @@ export const createX402 =
     if (which && !(await wasClaimed(ports, request.payment))) return undefined
     const { payee, commissionBps } = offer.offering
     const terms = termsOf(offer, request.url)
-    const requestHash = hashOf(offer)
+    const { requestHash } = offer
     const client = clientOf(request)
     const order = { requestHash, client, payee: payee.code, commissionBps }
     const purchase = { purpose: 'call', ...order } as const
@@ -120,9 +119,4 @@ const elsewhere = ({ transaction }: Claim): Fault =>
 const clientOf = ({ authorization, ip }: CallRequest): Buffer =>
   createHash('sha256')
     .update(authorization ?? networkOf(ip))
-    .digest()
-
-const hashOf = ({ offering, input }: Offer): Buffer =>
-  createHash('sha256')
-    .update(`${offering.endpointId}\n${canonicalJson(input)}`)
     .digest()
