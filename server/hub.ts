@@ -29,6 +29,7 @@ import type { ResolvePorts } from '../core/payments/resolve.ts'
 import { OutgoingSwitch } from '../core/payments/switch.ts'
 import type { AnyService, Buyer, Host, Plugin } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
+import { UnderWay } from '../core/under-way.ts'
 import { CallLog } from '../core/usage/calls.ts'
 import { openWindows, type RateStore } from '../core/usage/open-windows.ts'
 import { publishKey } from '../core/usage/receipts.ts'
@@ -115,6 +116,8 @@ export interface Hub {
   readonly egress: Egress
   /** Answers HTTP requests. */
   readonly handler: RequestListener
+  /** Until every request is answered, also those whose callers have left. */
+  idle(): Promise<void>
   /** Writes what is still to be written and closes every connection. */
   close(): Promise<void>
 }
@@ -194,7 +197,9 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const calls = new CallLog(pool, log)
   const counted = options.together?.(meters) ?? (() => meters.text())
   const observers = { log, meters, counted, spans: options.spans, draining }
-  const parts = { ...core, ...observers, discovery, windows, offers, catalog, calls, clock }
+  const underWay = new UnderWay()
+  const doors = { discovery, windows, offers, catalog, calls, clock, underWay }
+  const parts = { ...core, ...observers, ...doors }
   const answer = openDoors(parts, options).callback()
   return {
     pool,
@@ -203,7 +208,8 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     ports,
     discovery,
     services,
-    handler: (request, response) => void answer(request, response),
+    handler: (request, response) => void underWay.add(answer(request, response)),
+    idle: () => underWay.idle(),
     async close() {
       await calls.flush()
       await egress.close()
