@@ -1,12 +1,13 @@
 import type { RequestListener } from 'node:http'
 import type { Pool } from 'pg'
 import type { LocalAccount } from 'viem'
+import { isFamily } from '../core/catalog/declaration.ts'
 import type { ChainLogs } from '../core/catalog/discovery/chain-logs.ts'
 import type { Discovering } from '../core/catalog/discovery/discover.ts'
 import type { DiscoverySettings } from '../core/catalog/discovery/settings.ts'
 import { Pins } from '../core/catalog/pins.ts'
 import { type OpenedPlugin, openPlugin } from '../core/catalog/plugins.ts'
-import { openCatalog } from '../core/catalog/services.ts'
+import { type Catalog, openCatalog } from '../core/catalog/services.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
 import { migrate } from '../core/db/migrate.ts'
@@ -27,7 +28,7 @@ import { Intents } from '../core/payments/intents.ts'
 import { createOffers } from '../core/payments/offers.ts'
 import type { ResolvePorts } from '../core/payments/resolve.ts'
 import { OutgoingSwitch } from '../core/payments/switch.ts'
-import type { AnyService, Buyer, Host, Plugin } from '../core/plugin.ts'
+import type { AnyService, Buyer, Family, Host, Plugin } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { CallLog } from '../core/usage/calls.ts'
 import { openWindows, type RateStore } from '../core/usage/open-windows.ts'
@@ -111,6 +112,8 @@ export interface Hub {
   readonly discovery: Discovering
   /** What is sold, with the schedules that come with it. */
   readonly services: readonly AnyService[]
+  readonly families: readonly Family[]
+  readonly catalog: Catalog
   /** The guarded way to foreign hosts. */
   readonly egress: Egress
   /** Answers HTTP requests. */
@@ -179,9 +182,11 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     pins: new Pins(pool),
   })
   const opened = await openPlugins(options, { ...hostOf(options), http: egress }, buyer)
-  const services = opened.map(({ service }) => service)
+  const services = opened.flatMap(({ sold }) => (isFamily(sold) ? [] : [sold]))
+  const families = opened.flatMap(({ sold }) => (isFamily(sold) ? [sold] : []))
   const catalog = await openCatalog(pool, ledger, {
     services,
+    families,
     passThrough: CREDITS_ONLY,
     defaultCommissionBps: options.commissionBps,
   })
@@ -203,6 +208,8 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     ports,
     discovery,
     services,
+    families,
+    catalog,
     handler: (request, response) => void answer(request, response),
     async close() {
       await calls.flush()

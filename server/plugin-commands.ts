@@ -73,7 +73,7 @@ async function run(
     const lending = { host: lent, databaseUrl: database.url, log: createLog('silent') }
     const opened = await openPlugin(plugin, lending)
     try {
-      const open = opened.service.commands?.[name]
+      const open = opened.sold.commands?.[name]
       return (await open?.run({ values, words, write, tell, signal })) ?? 1
     } finally {
       await opened.close()
