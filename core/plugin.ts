@@ -23,9 +23,10 @@ import type { Clock } from './clock.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { Egress } from './egress/http.ts'
 import type { Micros } from './money.ts'
-import type { Command, Database, Schedule } from './plugin-parts.ts'
+import type { Browser, Command, Database, Schedule } from './plugin-parts.ts'
 import type { Schema } from './schema.ts'
 
+export { RenderError } from './browser/errors.ts'
 export type { Clock } from './clock.ts'
 export { EgressError } from './egress/errors.ts'
 export type { EgressRequest, EgressResponse } from './egress/http.ts'
@@ -231,6 +232,8 @@ export interface Host {
   readonly log: (message: string, fields?: Readonly<Record<string, unknown>>) => void
   /** The way to foreign hosts: public addresses alone, no redirects, limits on size and time. */
   readonly http: Pick<Egress, 'request'>
+  /** Started when the first page is asked for. */
+  readonly browser: Browser
   readonly clock: Clock
   /** Whether the hub is a sandbox, where nothing costs real money. */
   readonly sandbox: boolean

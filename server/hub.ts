@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http'
 import type { Pool } from 'pg'
 import type { LocalAccount } from 'viem'
+import { RenderError } from '../core/browser/errors.ts'
 import type { ChainLogs } from '../core/catalog/discovery/chain-logs.ts'
 import type { Discovering } from '../core/catalog/discovery/discover.ts'
 import type { DiscoverySettings } from '../core/catalog/discovery/settings.ts'
@@ -140,7 +141,7 @@ async function openStores(options: HubOptions, meters: Meters) {
 /** What every plugin is lent. */
 const hostOf = (
   options: Pick<HubOptions, 'secret' | 'clock' | 'sandbox' | 'log'>,
-): Omit<Host, 'http'> => ({
+): Omit<Host, 'http' | 'browser'> => ({
   secret: options.secret,
   log: (message, fields) => options.log.info({ ...fields }, message),
   clock: options.clock,
@@ -178,7 +179,8 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     outgoing: new OutgoingSwitch(pool),
     pins: new Pins(pool),
   })
-  const opened = await openPlugins(options, { ...hostOf(options), http: egress }, buyer)
+  const browser = { render: () => Promise.reject(new RenderError('render_unavailable')) }
+  const opened = await openPlugins(options, { ...hostOf(options), http: egress, browser }, buyer)
   const services = opened.map(({ service }) => service)
   const catalog = await openCatalog(pool, ledger, {
     services,

@@ -96,6 +96,7 @@ const host = ({ config, tell }: Surroundings, request: Host['http']['request']):
   secret: config.secret,
   log: (message, fields) => void tell(`${message}${fields ? ` ${JSON.stringify(fields)}` : ''}\n`),
   http: { request },
+  browser: { render: absent },
   clock: systemClock,
   sandbox: config.production === undefined,
 })

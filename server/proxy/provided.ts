@@ -1,5 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
+import { RenderError } from '../../core/browser/errors.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { type AnyEndpoint, Refusal, Reply } from '../../core/plugin.ts'
@@ -38,6 +39,9 @@ const discardOf = (answer: unknown): void =>
 /** What the caller learns of an error in a provider's code: a refusal in full, else its kind. */
 export function faultOf(error: unknown, slug: string, log: Log): Fault {
   if (error instanceof Fault) return error
+  if (error instanceof RenderError) {
+    return new Fault(error.code, error.message, { cause: error.cause })
+  }
   if (error instanceof Refusal) {
     const { code, status, message, extras } = error
     const known = status === 404 ? 'not_found' : 'refused'

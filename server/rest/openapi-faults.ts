@@ -54,6 +54,10 @@ const CALLED: readonly FaultCode[] = [
   'plugin_failed',
   'plugin_contract',
   'timeout',
+  'content_redirected',
+  'render_failed',
+  'render_unavailable',
+  'render_limit_exceeded',
 ]
 /** Of calls that x402 can pay. */
 export const SOLD: readonly FaultCode[] = [

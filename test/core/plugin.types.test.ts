@@ -10,6 +10,7 @@ describe('the plugin API', () => {
     expect(Object.keys(api).toSorted()).to.deep.equal([
       'EgressError',
       'Refusal',
+      'RenderError',
       'Reply',
       'Taken',
       'Unresolved',
