@@ -5,6 +5,7 @@ import type { Span } from './text.ts'
  * The seam between the service and what reads texts. An engine answers the four tasks; the
  * service checks inputs, tells languages, wraps answers and keeps time. Every span that an
  * engine gives is in UTF-16 units, `document.text.slice(start, end)` being what it names.
+ * This one computes at once, in a thread of the pool; one that asks a model is a `RemoteEngine`.
  */
 export interface Engine {
   readonly about: About
@@ -23,6 +24,14 @@ export interface About {
   readonly prompt_version: string | null
   /** Whether the same input always has the same answer. */
   readonly deterministic: boolean
+  /** What a confidence is: a measured share of right answers, or what the model says of itself. */
+  readonly confidence_source: 'calibrated' | 'model_self_report'
+}
+
+export interface Warning {
+  /** Stable, snake_case. */
+  readonly code: string
+  readonly message: string
 }
 
 export interface Document {
