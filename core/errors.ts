@@ -122,6 +122,12 @@ export const FAULTS = {
   chain_unavailable: [503, 'The chain cannot be asked', 'Nothing was done. Try again later.', true],
   facilitator_unavailable: [503, 'Facilitator unavailable', 'Nothing was paid.', true],
   payments_paused: [503, 'Payments to sellers are paused', 'Nothing was paid. Try later.', true],
+  plugin_unavailable: [
+    503,
+    'The service is not available',
+    'You were not charged. Try later.',
+    true,
+  ],
   render_unavailable: [503, 'No browser is free', 'You were not charged. Try again later.', true],
   service_unavailable: [
     503,

@@ -12,6 +12,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
 import { migrate } from '../core/db/migrate.ts'
 import { createPool } from '../core/db/pool.ts'
+import { createBackends } from '../core/egress/backends.ts'
 import { createEgress, type Egress, type EgressOptions } from '../core/egress/http.ts'
 import { openShards } from '../core/identity/shards.ts'
 import type { ContractWallets } from '../core/identity/wallet-signature.ts'
@@ -95,6 +96,8 @@ export interface HubOptions {
   /** One text of what all processes that serve have counted. @defaultValue our own */
   readonly together?: (meters: Meters) => () => Promise<string>
   readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>
+  /** Origins that plugins may ask wherever they are. */
+  readonly pluginHosts: readonly string[]
   /** Where listings of others are looked for. */
   readonly discovery: DiscoverySettings
   readonly signingKey: SigningKey
@@ -141,7 +144,7 @@ async function openStores(options: HubOptions, meters: Meters) {
 /** What every plugin is lent. */
 const hostOf = (
   options: Pick<HubOptions, 'secret' | 'clock' | 'sandbox' | 'log'>,
-): Omit<Host, 'http' | 'browser'> => ({
+): Omit<Host, 'http' | 'backends' | 'browser'> => ({
   secret: options.secret,
   log: (message, fields) => options.log.info({ ...fields }, message),
   clock: options.clock,
@@ -165,7 +168,9 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const { pool, books, ledger } = await openStores(options, meters)
   await publishKey(pool, options.signingKey)
   const windows = await openWindows(options.rateStore, pool, log)
-  const egress = createEgress({ ...options.egress, userAgent: `AgentHub/${options.version}` })
+  const userAgent = `AgentHub/${options.version}`
+  const egress = createEgress({ ...options.egress, userAgent })
+  const backends = createBackends({ origins: options.pluginHosts, userAgent })
   const discovery = openFinding(options, pool, egress)
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
   const ports: ResolvePorts = { ...core, ...money, clock, log, asset: USDC_BASE }
@@ -180,7 +185,8 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     pins: new Pins(pool),
   })
   const browser = { render: () => Promise.reject(new RenderError('render_unavailable')) }
-  const opened = await openPlugins(options, { ...hostOf(options), http: egress, browser }, buyer)
+  const lent = { ...hostOf(options), http: egress, backends, browser }
+  const opened = await openPlugins(options, lent, buyer)
   const services = opened.map(({ service }) => service)
   const catalog = await openCatalog(pool, ledger, {
     services,
@@ -208,7 +214,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     handler: (request, response) => void answer(request, response),
     async close() {
       await calls.flush()
-      await egress.close()
+      await Promise.all([egress.close(), backends.close()])
       await windows.close()
       await Promise.all([pool.end(), books.end(), ...opened.map((plugin) => plugin.close())])
     },

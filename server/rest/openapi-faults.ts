@@ -53,6 +53,7 @@ const CALLED: readonly FaultCode[] = [
   'refused',
   'plugin_failed',
   'plugin_contract',
+  'plugin_unavailable',
   'timeout',
   'content_redirected',
   'render_failed',
