@@ -145,3 +145,17 @@ export interface Analysis {
   /** JSON Pointers to what the engine could not fill in; null stands there. */
   readonly unresolved: readonly string[]
 }
+
+/** One call's task, by its kind. */
+export type Task =
+  | ({ readonly kind: 'entities' } & EntitiesTask)
+  | ({ readonly kind: 'classify' } & ClassifyTask)
+  | { readonly kind: 'sentiment' }
+  | ({ readonly kind: 'analyze' } & AnalyzeTask)
+
+/** What an engine found, with of its task what the form of the answer depends on. */
+export type Found =
+  | { readonly kind: 'entities'; readonly task: EntitiesTask; readonly value: readonly Entity[] }
+  | { readonly kind: 'classify'; readonly task: ClassifyTask; readonly value: Classification }
+  | { readonly kind: 'sentiment'; readonly value: Sentiment }
+  | { readonly kind: 'analyze'; readonly value: Analysis }
