@@ -1,5 +1,14 @@
 import { performance } from 'node:perf_hooks'
-import type { About, Engine, Entity, EntityType, Found, Sentiment, Warning } from './engine.ts'
+import type {
+  About,
+  Engine,
+  Entity,
+  EntityType,
+  Found,
+  Sentiment,
+  Task,
+  Warning,
+} from './engine.ts'
 import type { Language } from './language.ts'
 import { type Asked, type Request, readRequest } from './request.ts'
 import { offsetsIn } from './text.ts'
@@ -62,7 +71,7 @@ export const envelopeOf = (asked: Asked, told: Told, began: number): Envelope =>
     },
     offset_unit: unit,
     engine: told.about,
-    warnings: [...warningsOf(given, language), ...told.warnings],
+    warnings: [...warningsOf(given, language), ...formatWarnings(asked.task), ...told.warnings],
     usage: {
       input_tokens: told.tokens?.input ?? null,
       output_tokens: told.tokens?.output ?? null,
@@ -145,4 +154,12 @@ const warningsOf = (given: string, { code, supported }: Language): readonly Warn
     `The text seems to be in '${code}'; this engine reads English. Of entities, only dates and ` +
     'amounts are given.'
   return [...warnings, { code: 'language_unsupported', message }]
+}
+
+const formatWarnings = (task: Task): readonly Warning[] => {
+  if (task.kind !== 'analyze' || task.format.kind !== 'schema') return []
+  const { ignored } = task.format
+  if (ignored.length === 0) return []
+  const message = `The output was not held to these parts of output_format: ${ignored.join(', ')}.`
+  return [{ code: 'schema_keywords_ignored', message: message.slice(0, 500) }]
 }

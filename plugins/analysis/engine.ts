@@ -1,3 +1,4 @@
+import type { Format } from './format.ts'
 import type { Language } from './language.ts'
 import type { Span } from './text.ts'
 
@@ -131,8 +132,7 @@ export interface Sentiment {
 
 export interface AnalyzeTask {
   readonly instructions: string
-  /** As the caller sent it: a JSON Schema, an example, or a string of one or of prose. */
-  readonly outputFormat?: unknown
+  readonly format: Format
   readonly referenceDate?: string
   /** Turns a UTF-16 index into the caller's unit, for offsets inside the output. */
   readonly offset: (index: number) => number

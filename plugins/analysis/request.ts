@@ -1,4 +1,5 @@
 import { Refusal } from 'agenthub/plugin'
+import { parseDay } from './calendar.ts'
 import {
   type Category,
   type ClassifyTask,
@@ -7,6 +8,7 @@ import {
   type EntityType,
   type Task,
 } from './engine.ts'
+import { readFormat } from './format.ts'
 import { detectLanguage } from './language.ts'
 import type { AnalyzeInput, ClassifyInput, EntitiesInput, SentimentInput } from './schemas.ts'
 import { type OffsetUnit, offsetsIn, wellFormed } from './text.ts'
@@ -62,8 +64,9 @@ const taskOf = (request: Request, offset: Asked['offset']): Task => {
     case 'classify':
       return { kind: 'classify', ...choiceOf(input) }
     case 'analyze': {
-      const { instructions, output_format: outputFormat } = input
-      return { kind: 'analyze', instructions, outputFormat, offset, ...datedBy(input) }
+      const { instructions } = input
+      const format = readFormat(input.output_format)
+      return { kind: 'analyze', instructions, format, offset, ...datedBy(input) }
     }
   }
 }
@@ -73,14 +76,9 @@ const datedBy = ({
   reference_date: date,
 }: Pick<EntitiesInput, 'reference_date'>): { readonly referenceDate?: string } => {
   if (date === undefined) return {}
-  const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(date)?.map(Number) ?? []
-  const days = daysIn(year ?? 0, month ?? 0)
-  if (day !== undefined && day >= 1 && day <= days) return { referenceDate: date }
+  if (date.length === 10 && parseDay(date) !== undefined) return { referenceDate: date }
   throw new Refusal('invalid_reference_date', 'reference_date must be a day such as 2026-11-21.')
 }
-
-const daysIn = (year: number, month: number): number =>
-  month < 1 || month > 12 ? 0 : new Date(Date.UTC(year, month, 0)).getUTCDate()
 
 const ALIASES = new Map<string, EntityType>([
   ['people', 'person'],
