@@ -24,12 +24,14 @@ import type { Clock } from './clock.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { Egress } from './egress/http.ts'
 import type { Micros } from './money.ts'
-import type { Command, Database, Schedule } from './plugin-parts.ts'
+import type { Browser, Command, Database, Schedule } from './plugin-parts.ts'
 import type { Schema } from './schema.ts'
 
+export { RenderError } from './browser/errors.ts'
 export type { Clock } from './clock.ts'
 export { EgressError } from './egress/errors.ts'
 export type { EgressRequest, EgressResponse } from './egress/http.ts'
+export { Failure } from './failure.ts'
 export { type Micros, micros, usd } from './money.ts'
 export type * from './plugin-parts.ts'
 export type { Infer, Schema } from './schema.ts'
@@ -131,7 +133,8 @@ export class Taken extends Ending {
 
 /**
  * An input that the handler cannot serve, told to the caller as a 4xx and refunded in full.
- * Anything else that a handler throws is its own failure: a 502 without details, refunded too.
+ * A `Failure` is the service's own, and says why. Anything else that a handler throws is a 502
+ * without details, refunded too.
  */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
@@ -250,6 +253,13 @@ export interface Host {
   readonly log: (message: string, fields?: Readonly<Record<string, unknown>>) => void
   /** The way to foreign hosts: public addresses alone, no redirects, limits on size and time. */
   readonly http: Pick<Egress, 'request'>
+  /**
+   * The way to the origins of `HUB_PLUGIN_HOSTS` alone, on this machine too: for an address that the
+   * operator configured, never for one that a caller gave.
+   */
+  readonly backends: Pick<Egress, 'request'>
+  /** Started when the first page is asked for. */
+  readonly browser: Browser
   readonly clock: Clock
   /** Whether the hub is a sandbox, where nothing costs real money. */
   readonly sandbox: boolean

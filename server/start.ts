@@ -107,6 +107,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       spans,
       ...(options.together && { together: options.together }),
       egress: egressOf(config, sandbox),
+      pluginHosts: config.pluginHosts,
       clock,
       log,
     })
