@@ -45,6 +45,8 @@ export interface Config {
   readonly commissionBps: number
   /** Ports of foreign hosts that may be asked besides 80 and 443. */
   readonly egressPorts: readonly number[]
+  /** Origins that plugins may ask wherever they are, such as a model server on this machine. */
+  readonly pluginHosts: readonly string[]
   /** Reverse proxies in front, each of which adds an address to X-Forwarded-For. */
   readonly proxies: number
   /** Cheaper calls are sold for credits alone: gas and fees would exceed the sale. */
@@ -146,6 +148,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     metricsToken: e.HUB_METRICS_TOKEN,
     commissionBps: e.HUB_COMMISSION_BPS,
     egressPorts: e.HUB_EGRESS_PORTS,
+    pluginHosts: e.HUB_PLUGIN_HOSTS,
     proxies: e.HUB_PROXIES,
     minX402: e.HUB_X402_MIN,
     outflow: {

@@ -48,6 +48,14 @@ const origins = z.string().transform((text, context) => {
   }
   return names
 })
+/** Servers of the operator's own: `http://127.0.0.1:11434,https://models.internal`. */
+const backends = z.string().transform((text, context) => {
+  const names = text.split(',').flatMap((part) => part.trim() || [])
+  for (const name of names.filter((each) => !/^https?:$/.test(URL.parse(each)?.protocol ?? ''))) {
+    context.addIssue(`not an origin, such as http://127.0.0.1:11434: ${name}`)
+  }
+  return names.map((name) => URL.parse(name)?.origin ?? name)
+})
 const bps = z.coerce.number().int().min(0).max(10_000)
 
 /** Every variable that the hub reads, with its form and default. */
@@ -67,6 +75,7 @@ export const Environment = z.object({
   HUB_COMMISSION_BPS: bps.default(1_000),
   HUB_SHARDS: z.coerce.number().int().min(1).max(64).default(2),
   HUB_EGRESS_PORTS: ports.prefault(''),
+  HUB_PLUGIN_HOSTS: backends.prefault(''),
   HUB_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
   HUB_X402_MIN: dollars.prefault('0'),
   HUB_PAY_MAX_CALL: dollars.prefault('1'),

@@ -63,3 +63,49 @@ export interface Database extends Transaction {
   /** Reads of one instant, whatever others write meanwhile. */
   reading<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
 }
+
+/** A page that a browser of the hub's shall read. */
+export interface RenderRequest {
+  readonly url: string
+  /** Hosts beside that of `url` to which the page may lead, as `URL.hostname` has them. */
+  readonly hosts?: readonly string[] | undefined
+  /**
+   * A CSS selector: the page is taken as soon as it is there and the page is quiet, or once no time
+   * is left to wait for it.
+   */
+  readonly waitFor?: string | undefined
+  /** Aborts when nobody waits for the page any more. */
+  readonly signal?: AbortSignal | undefined
+  /** For all of it, in milliseconds. Default 20,000, at most 60,000. */
+  readonly deadlineMs?: number | undefined
+  /** The largest page, in bytes of what is given back. Default 8 MiB, at most 32 MiB. */
+  readonly maxBytes?: number | undefined
+  /** Default: that of the hub. */
+  readonly userAgent?: string | undefined
+}
+
+export interface RenderedPage {
+  /** Where it was in the end, after redirects within the hosts that are allowed. */
+  readonly url: string
+  /** Of the document itself: a 404 is a page too. */
+  readonly status: number
+  /** As the site sent it, by lower-case name. */
+  readonly headers: Readonly<Record<string, string>>
+  /**
+   * What the reader of an HTML page has before him, as HTML in UTF-8: scripts have run, shadow roots
+   * stand in their places, and frames of the same hosts too, as `<section data-frame="URL">`. Of
+   * anything else the bytes that were sent.
+   */
+  readonly body: Buffer
+  /**
+   * Of `body`: `text/html; charset=utf-8` when a browser has rendered it, else as the site sent it;
+   * undefined when it did not.
+   */
+  readonly contentType: string | undefined
+}
+
+/** Renders pages: each in a fresh context, with nothing left by others, and nothing left behind. */
+export interface Browser {
+  /** @throws RenderError, whose `code` is one of the fault catalogue */
+  render(request: RenderRequest): Promise<RenderedPage>
+}

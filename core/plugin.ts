@@ -1,9 +1,10 @@
 /**
  * The plugin API: everything that a provider may import, and nothing else.
  *
- * A plugin is a service, or a function that is lent a `Host` and gives one. The listing, the
- * OpenAPI document, the 402 offer and the price all follow from the declaration; the hub
- * authenticates, takes the money, checks the input, calls `handle`, and settles or refunds.
+ * A plugin is a service, a family of services, or a function that is lent a `Host` and gives one of
+ * the two. The listing, the OpenAPI document, the 402 offer and the price all follow from the
+ * declaration; the hub authenticates, takes the money, checks the input, calls `handle`, and
+ * settles or refunds.
  *
  * @example
  * export default defineService({
@@ -23,12 +24,14 @@ import type { Clock } from './clock.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { Egress } from './egress/http.ts'
 import type { Micros } from './money.ts'
-import type { Command, Database, Schedule } from './plugin-parts.ts'
+import type { Browser, Command, Database, Schedule } from './plugin-parts.ts'
 import type { Schema } from './schema.ts'
 
+export { RenderError } from './browser/errors.ts'
 export type { Clock } from './clock.ts'
 export { EgressError } from './egress/errors.ts'
 export type { EgressRequest, EgressResponse } from './egress/http.ts'
+export { Failure } from './failure.ts'
 export { type Micros, micros, usd } from './money.ts'
 export type * from './plugin-parts.ts'
 export type { Infer, Schema } from './schema.ts'
@@ -130,7 +133,8 @@ export class Taken extends Ending {
 
 /**
  * An input that the handler cannot serve, told to the caller as a 4xx and refunded in full.
- * Anything else that a handler throws is its own failure: a 502 without details, refunded too.
+ * A `Failure` is the service's own, and says why. Anything else that a handler throws is a 502
+ * without details, refunded too.
  */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
@@ -202,6 +206,24 @@ export interface Service<Inputs = Record<Route, unknown>> {
 // oxlint-disable-next-line typescript/no-explicit-any -- the input is checked at run time
 export type AnyService = Service<any>
 
+/**
+ * Services of one kind that their owners make while the hub runs, as rows of a database: as many
+ * as there are. What is found is sold; what is no longer found is refused a second later.
+ */
+export interface Family {
+  /** The name of all of them, in jobs and settings. It is written as a slug is. */
+  readonly family: string
+  /**
+   * The service of a slug, as it is now; undefined: nothing is sold there. It is asked about once
+   * a second for a slug that is called, so one indexed read should do.
+   */
+  readonly find: (slug: string) => Promise<AnyService | undefined>
+  /** Some of what is sold, by slug, after this one; none: there are no more. */
+  readonly list: (after: string) => Promise<readonly AnyService[]>
+  readonly schedules?: Service['schedules']
+  readonly commands?: Service['commands']
+}
+
 /** One endpoint whose types are forgotten. */
 // oxlint-disable-next-line typescript/no-explicit-any -- the input is checked at run time
 export type AnyEndpoint = Endpoint<any, unknown>
@@ -236,6 +258,13 @@ export interface Host {
   readonly log: (message: string, fields?: Readonly<Record<string, unknown>>) => void
   /** The way to foreign hosts: public addresses alone, no redirects, limits on size and time. */
   readonly http: Pick<Egress, 'request'>
+  /**
+   * The way to the origins of `HUB_PLUGIN_HOSTS` alone, on this machine too: for an address that the
+   * operator configured, never for one that a caller gave.
+   */
+  readonly backends: Pick<Egress, 'request'>
+  /** Started when the first page is asked for. */
+  readonly browser: Browser
   readonly clock: Clock
   /** Whether the hub is a sandbox, where nothing costs real money. */
   readonly sandbox: boolean
@@ -245,14 +274,14 @@ export interface Host {
 
 /** A plugin that keeps data: it is lent a database that its own migrations have been applied to. */
 export interface DataPlugin {
-  /** Of its service. */
+  /** Of its service, or the name of its family. */
   readonly slug: string
   /** Folder of `NNNN_name.sql`, numbered from 0001, forward only, run in the plugin's own role. */
   readonly migrations: URL
-  readonly open: (host: Host & { readonly database: Database }) => AnyService
+  readonly open: (host: Host & { readonly database: Database }) => AnyService | Family
 }
 
-export type Plugin = AnyService | ((host: Host) => AnyService) | DataPlugin
+export type Plugin = AnyService | Family | ((host: Host) => AnyService | Family) | DataPlugin
 
 /** Declares a priced service. The type of `call.input` follows from `input`. */
 export const defineService = <Inputs extends Record<Route, unknown>>(

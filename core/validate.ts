@@ -29,33 +29,44 @@ const safeRegExp = Object.assign(
   { code: 'safeRegExp' },
 )
 
-const ajv = new Ajv2020({
-  strict: true,
-  allErrors: true,
-  verbose: true,
-  ownProperties: true,
-  validateFormats: false,
-  allowUnionTypes: true,
-  code: { regExp: safeRegExp },
-})
-ajv.addKeyword({
-  keyword: 'x-maxBytes',
-  type: 'string',
-  schemaType: 'number',
-  error: { message: ({ schema }) => `must have at most ${schema as number} bytes of UTF-8` },
-  validate: (limit: number, text: string) => Buffer.byteLength(text) <= limit,
-})
+const compiler = (): Ajv2020 =>
+  new Ajv2020({
+    strict: true,
+    allErrors: true,
+    verbose: true,
+    ownProperties: true,
+    validateFormats: false,
+    allowUnionTypes: true,
+    code: { regExp: safeRegExp },
+  }).addKeyword({
+    keyword: 'x-maxBytes',
+    type: 'string',
+    schemaType: 'number',
+    error: { message: ({ schema }) => `must have at most ${schema as number} bytes of UTF-8` },
+    validate: (limit: number, text: string) => Buffer.byteLength(text) <= limit,
+  })
+
+/** Ajv never forgets a schema, and services of owners bring new ones: it starts anew at times. */
+const COMPILED_MAX = 500
+let ajv = compiler()
+let compiled = 0
+const known = new WeakMap<object, Check>()
 
 /**
- * Compiles a schema once, for many values.
+ * Compiles a schema once, for many values; the same schema again is not compiled again.
  * @throws Error when the schema itself is wrong
  */
-export function compile(schema: Schema<unknown>): Check {
-  const validate = ajv.compile(schema.json)
-  return (value) => {
+export function compile({ json }: Schema<unknown>): Check {
+  const before = known.get(json)
+  if (before) return before
+  if (++compiled % COMPILED_MAX === 0) ajv = compiler()
+  const validate = ajv.compile(json)
+  const check: Check = (value) => {
     if (validate(value)) return []
     return (validate.errors ?? []).slice(0, ISSUES_MAX).map(issueOf)
   }
+  known.set(json, check)
+  return check
 }
 
 function issueOf(error: ErrorObject): Issue {

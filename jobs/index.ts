@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { PgBoss } from 'pg-boss'
+import type { Catalog } from '../core/catalog/services.ts'
 import type { Egress } from '../core/egress/http.ts'
 import { expireHolds } from '../core/ledger/expire.ts'
 import { takeSnapshots } from '../core/ledger/history/snapshot.ts'
@@ -9,7 +10,7 @@ import type { Log } from '../core/log.ts'
 import { type Mailing, sendMails } from '../core/mail/queue.ts'
 import type { Hex } from '../core/payments/asset.ts'
 import { type ResolvePorts, resolvePayments } from '../core/payments/resolve.ts'
-import type { AnyService } from '../core/plugin.ts'
+import type { AnyService, Family } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { pruneQuotes } from '../core/usage/quotes.ts'
 import { Deliveries } from '../core/webhooks/deliver.ts'
@@ -37,6 +38,8 @@ export interface JobPorts extends ResolvePorts, DiscoveryPorts {
   readonly onLowBalance?: OnLowBalance
   /** What plugins sell, and the schedules that they declare. */
   readonly services: readonly AnyService[]
+  readonly families: readonly Family[]
+  readonly catalog: Pick<Catalog, 'refreshAll'>
   /** The wallets of the house. */
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
   /** Left out where somebody else settles, and pays for it. */
@@ -83,6 +86,7 @@ export const jobs = {
     everySeconds: 300,
     run: ({ pool }) => pool.query('SELECT hub.refresh_service_signals()'),
   },
+  'refresh-catalog': { everySeconds: 60, run: ({ catalog }) => catalog.refreshAll() },
   'prune-answers': {
     everySeconds: 600,
     run: ({ pool }) => pool.query('DELETE FROM hub.kept_answer WHERE expires_at <= now()'),
@@ -130,7 +134,7 @@ export async function startJobs(url: string, ports: JobPorts): Promise<{ stop():
   boss.on('error', (error) => ports.log.warn({ err: error }, 'the job queue has trouble'))
   await boss.start()
   const stopping = new AbortController()
-  for (const [name, job] of Object.entries<Job>({ ...jobs, ...pluginJobs(ports.services) })) {
+  for (const [name, job] of Object.entries<Job>({ ...jobs, ...pluginJobs(ports) })) {
     const { everySeconds, deadlineSeconds: expireInSeconds = 300 } = job
     const again = { startAfter: everySeconds, expireInSeconds, retryLimit: 0 }
     await boss.createQueue(name, { policy: 'stately', expireInSeconds, retryLimit: 0 })

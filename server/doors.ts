@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Discovering } from '../core/catalog/discovery/discover.ts'
-import type { openCatalog } from '../core/catalog/services.ts'
+import type { Catalog } from '../core/catalog/services.ts'
 import { KeyRing } from '../core/identity/keys.ts'
 import { USDC_BASE } from '../core/payments/asset.ts'
 import type { createOffers } from '../core/payments/offers.ts'
@@ -52,7 +52,7 @@ import { keyRoutes } from './rest/keys.ts'
 import { keyAdminRoutes } from './rest/keys-admin.ts'
 import { listingRoutes } from './rest/listings.ts'
 import { metricsRoutes } from './rest/metrics.ts'
-import { openapi } from './rest/openapi.ts'
+import { openapi, serviceDocument } from './rest/openapi.ts'
 import { ownershipRoutes } from './rest/ownership.ts'
 import { quoteRoutes } from './rest/quotes.ts'
 import { receiptRoutes } from './rest/receipts.ts'
@@ -83,7 +83,7 @@ export type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality
   Observers & {
     readonly pool: Pool
     readonly offers: ReturnType<typeof createOffers>
-    readonly catalog: Awaited<ReturnType<typeof openCatalog>>
+    readonly catalog: Catalog
     readonly calls: CallLog
     readonly underWay: UnderWay
     readonly windows: Windows
@@ -215,10 +215,17 @@ export function openDoors(core: Core, options: HubOptions) {
     proxyUrl: `${baseUrl()}${PROXY_PATH}`,
     mcpUrl: `${mcpUrl ?? baseUrl()}${MCP_PATH}`,
   })
-  const describe = () => openapi(routes, catalog, { baseUrl: baseUrl(), proxyPath: PROXY_PATH })
+  const api = () => ({ baseUrl: baseUrl(), proxyPath: PROXY_PATH })
   const routes: readonly AnyRoute[] = [
     ...routesOf(core, options, steps, registers),
-    ...docsRoutes({ catalog, site, openapi: describe, creditsOnly: CREDITS_ONLY, version }),
+    ...docsRoutes({
+      catalog,
+      site,
+      openapi: (shown) => openapi(routes, shown, api()),
+      describe: (shown) => serviceDocument(shown, api()),
+      creditsOnly: CREDITS_ONLY,
+      version,
+    }),
   ]
   return createApp({
     ...core,

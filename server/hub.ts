@@ -1,16 +1,19 @@
 import type { RequestListener } from 'node:http'
 import type { Pool } from 'pg'
 import type { LocalAccount } from 'viem'
+import { RenderError } from '../core/browser/errors.ts'
+import { isFamily } from '../core/catalog/declaration.ts'
 import type { ChainLogs } from '../core/catalog/discovery/chain-logs.ts'
 import type { Discovering } from '../core/catalog/discovery/discover.ts'
 import type { DiscoverySettings } from '../core/catalog/discovery/settings.ts'
 import { Pins } from '../core/catalog/pins.ts'
 import { type OpenedPlugin, openPlugin } from '../core/catalog/plugins.ts'
-import { openCatalog } from '../core/catalog/services.ts'
+import { type Catalog, openCatalog } from '../core/catalog/services.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
 import { migrate } from '../core/db/migrate.ts'
 import { createPool } from '../core/db/pool.ts'
+import { createBackends } from '../core/egress/backends.ts'
 import { createEgress, type Egress, type EgressOptions } from '../core/egress/http.ts'
 import { openShards } from '../core/identity/shards.ts'
 import type { ContractWallets } from '../core/identity/wallet-signature.ts'
@@ -27,7 +30,7 @@ import { Intents } from '../core/payments/intents.ts'
 import { createOffers } from '../core/payments/offers.ts'
 import type { ResolvePorts } from '../core/payments/resolve.ts'
 import { OutgoingSwitch } from '../core/payments/switch.ts'
-import type { AnyService, Buyer, Host, Plugin } from '../core/plugin.ts'
+import type { AnyService, Buyer, Family, Host, Plugin } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { UnderWay } from '../core/under-way.ts'
 import { CallLog } from '../core/usage/calls.ts'
@@ -95,6 +98,8 @@ export interface HubOptions {
   /** One text of what all processes that serve have counted. @defaultValue our own */
   readonly together?: (meters: Meters) => () => Promise<string>
   readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>
+  /** Origins that plugins may ask wherever they are. */
+  readonly pluginHosts: readonly string[]
   /** Where listings of others are looked for. */
   readonly discovery: DiscoverySettings
   readonly signingKey: SigningKey
@@ -112,6 +117,8 @@ export interface Hub {
   readonly discovery: Discovering
   /** What is sold, with the schedules that come with it. */
   readonly services: readonly AnyService[]
+  readonly families: readonly Family[]
+  readonly catalog: Catalog
   /** The guarded way to foreign hosts. */
   readonly egress: Egress
   /** Answers HTTP requests. */
@@ -143,7 +150,7 @@ async function openStores(options: HubOptions, meters: Meters) {
 /** What every plugin is lent. */
 const hostOf = (
   options: Pick<HubOptions, 'secret' | 'clock' | 'sandbox' | 'log'>,
-): Omit<Host, 'http'> => ({
+): Omit<Host, 'http' | 'backends' | 'browser'> => ({
   secret: options.secret,
   log: (message, fields) => options.log.info({ ...fields }, message),
   clock: options.clock,
@@ -167,7 +174,9 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const { pool, books, ledger } = await openStores(options, meters)
   await publishKey(pool, options.signingKey)
   const windows = await openWindows(options.rateStore, pool, log)
-  const egress = createEgress({ ...options.egress, userAgent: `AgentHub/${options.version}` })
+  const userAgent = `AgentHub/${options.version}`
+  const egress = createEgress({ ...options.egress, userAgent })
+  const backends = createBackends({ origins: options.pluginHosts, userAgent })
   const discovery = openFinding(options, pool, egress)
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
   const ports: ResolvePorts = { ...core, ...money, clock, log, asset: USDC_BASE }
@@ -181,10 +190,14 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     outgoing: new OutgoingSwitch(pool),
     pins: new Pins(pool),
   })
-  const opened = await openPlugins(options, { ...hostOf(options), http: egress }, buyer)
-  const services = opened.map(({ service }) => service)
+  const browser = { render: () => Promise.reject(new RenderError('render_unavailable')) }
+  const lent = { ...hostOf(options), http: egress, backends, browser }
+  const opened = await openPlugins(options, lent, buyer)
+  const services = opened.flatMap(({ sold }) => (isFamily(sold) ? [] : [sold]))
+  const families = opened.flatMap(({ sold }) => (isFamily(sold) ? [sold] : []))
   const catalog = await openCatalog(pool, ledger, {
     services,
+    families,
     passThrough: CREDITS_ONLY,
     defaultCommissionBps: options.commissionBps,
   })
@@ -208,11 +221,13 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     ports,
     discovery,
     services,
+    families,
+    catalog,
     handler: (request, response) => void underWay.add(answer(request, response)),
     idle: () => underWay.idle(),
     async close() {
       await calls.flush()
-      await egress.close()
+      await Promise.all([egress.close(), backends.close()])
       await windows.close()
       await Promise.all([pool.end(), books.end(), ...opened.map((plugin) => plugin.close())])
     },

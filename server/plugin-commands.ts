@@ -6,6 +6,7 @@ import { systemClock } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
 import { startEmbedded } from '../core/db/embedded.ts'
 import { joinDatabase } from '../core/db/open.ts'
+import { createBackends } from '../core/egress/backends.ts'
 import { createEgress } from '../core/egress/http.ts'
 import { createLog } from '../core/log.ts'
 import { type Command, type DataPlugin, type Host, Refusal } from '../core/plugin.ts'
@@ -31,7 +32,8 @@ export function pluginCommand(
   surroundings: Surroundings,
 ): Promise<number> {
   const { write, tell } = surroundings
-  const declared = plugin.open({ ...host(surroundings, absent), database: DATABASE }).commands ?? {}
+  const declared =
+    plugin.open({ ...host(surroundings, absent, absent), database: DATABASE }).commands ?? {}
   const commands = Object.entries(declared).map(([name, command]) => [
     name,
     {
@@ -62,18 +64,24 @@ async function run(
   const { config, write, tell, signal } = surroundings
   const isTrial = command.isTrial?.(values) ?? false
   const database = await (isTrial ? trialDatabase() : joinDatabase(placeOf(config)))
+  const userAgent = `AgentHub/${config.version}`
   const egress = createEgress({
-    userAgent: `AgentHub/${config.version}`,
+    userAgent,
     sandboxHosts: config.sandboxHosts,
     allowedPorts: config.egressPorts,
     httpsOnly: config.production !== undefined,
   })
+  const backends = createBackends({ origins: config.pluginHosts, userAgent })
   try {
-    const lent = host(surroundings, (request) => egress.request(request))
+    const lent = host(
+      surroundings,
+      (request) => egress.request(request),
+      (request) => backends.request(request),
+    )
     const lending = { host: lent, databaseUrl: database.url, log: createLog('silent') }
     const opened = await openPlugin(plugin, lending)
     try {
-      const open = opened.service.commands?.[name]
+      const open = opened.sold.commands?.[name]
       return (await open?.run({ values, words, write, tell, signal })) ?? 1
     } finally {
       await opened.close()
@@ -82,7 +90,7 @@ async function run(
     if (error instanceof Refusal) throw new Misuse(error.message)
     throw error
   } finally {
-    await egress.close()
+    await Promise.all([egress.close(), backends.close()])
     await database.close()
   }
 }
@@ -92,10 +100,16 @@ const absent = (): never => {
 }
 const DATABASE = { query: absent, transaction: absent, reading: absent }
 
-const host = ({ config, tell }: Surroundings, request: Host['http']['request']): Host => ({
+const host = (
+  { config, tell }: Surroundings,
+  request: Host['http']['request'],
+  askBackend: Host['backends']['request'],
+): Host => ({
   secret: config.secret,
   log: (message, fields) => void tell(`${message}${fields ? ` ${JSON.stringify(fields)}` : ''}\n`),
   http: { request },
+  backends: { request: askBackend },
+  browser: { render: absent },
   clock: systemClock,
   sandbox: config.production === undefined,
 })

@@ -35,7 +35,9 @@ export interface Parts {
   readonly privileged: readonly Plugin[]
   readonly startJobs: (
     databaseUrl: string,
-    ports: Hub['ports'] & Pick<Hub, 'pool' | 'services' | 'discovery'> & JobExtras,
+    ports: Hub['ports'] &
+      Pick<Hub, 'pool' | 'services' | 'families' | 'catalog' | 'discovery'> &
+      JobExtras,
   ) => Promise<{ stop(): Promise<void> }>
 }
 
@@ -105,6 +107,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       spans,
       ...(options.together && { together: options.together }),
       egress: egressOf(config, sandbox),
+      pluginHosts: config.pluginHosts,
       clock,
       log,
     })
@@ -182,8 +185,9 @@ async function runJobs(
   const wallets = { treasury: money.treasury, spend: money.spend.address }
   const gas = money.gas && { wallet: money.gas, ...config.gas }
   const mailing = openMailing({ config, pool, signingKey, baseUrl, log, print })
-  const { services, discovery, egress } = hub
-  const extras = { pool, services, discovery, egress, mailing, signingKey, wallets, gas }
+  const { services, families, catalog, discovery, egress } = hub
+  const sold = { services, families, catalog }
+  const extras = { pool, ...sold, discovery, egress, mailing, signingKey, wallets, gas }
   const running = await parts.startJobs(direct ?? url, { ...hub.ports, ...extras })
   return {
     async stop() {

@@ -1,9 +1,23 @@
 import { z } from 'zod'
-import type { AnyService } from '../plugin.ts'
+import type { AnyService, Family } from '../plugin.ts'
+
+const Slug = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$/, '2 to 40 of a-z, 0-9, inner hyphens')
+
+const Schedules = z
+  .record(
+    z.string().regex(/^[a-z][a-z-]{0,39}$/, 'lower case letters and hyphens'),
+    z.looseObject({
+      everySeconds: z.int().min(1).max(86_400),
+      deadlineSeconds: z.int().min(1).max(21_600).optional(),
+    }),
+  )
+  .optional()
 
 /** What a declaration must look like, beyond what its types say. */
 const Declaration = z.object({
-  slug: z.string().regex(/^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$/, '2 to 40 of a-z, 0-9, inner hyphens'),
+  slug: Slug,
   name: z.string().min(1).max(100),
   category: z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'lower case letters, digits and hyphens'),
   summary: z.string().min(1).max(500),
@@ -20,16 +34,10 @@ const Declaration = z.object({
       }),
     )
     .refine((endpoints) => Object.keys(endpoints).length > 0, 'at least one endpoint'),
-  schedules: z
-    .record(
-      z.string().regex(/^[a-z][a-z-]{0,39}$/, 'lower case letters and hyphens'),
-      z.looseObject({
-        everySeconds: z.int().min(1).max(86_400),
-        deadlineSeconds: z.int().min(1).max(21_600).optional(),
-      }),
-    )
-    .optional(),
+  schedules: Schedules,
 })
+
+const FamilyDeclaration = z.object({ family: Slug, schedules: Schedules })
 
 /** Slugs that mean something else on some door. */
 const RESERVED = new Set(['external', 'health', 'mcp', 'v1', 'docs', 'proxy', 'admin'])
@@ -40,15 +48,26 @@ const RESERVED = new Set(['external', 'health', 'mcp', 'v1', 'docs', 'proxy', 'a
  * @throws Error that names the service, the field and what is wrong with it
  */
 export function declare(service: AnyService, privileged = false): AnyService {
-  const checked = Declaration.safeParse(service)
-  if (!checked.success) {
-    const [issue] = checked.error.issues
-    throw new Error(
-      `service ${service.slug}: ${issue?.path.join(' → ')}: ${issue?.message ?? 'not valid'}`,
-    )
-  }
-  if (!privileged && RESERVED.has(service.slug)) {
+  check(`service ${service.slug}`, Declaration.safeParse(service))
+  if (!privileged && isReserved(service.slug)) {
     throw new Error(`service ${service.slug}: the slug is reserved`)
   }
   return service
+}
+
+/** Checks what a family says of itself; its services are checked as they are sold. */
+export function declareFamily(family: Family): Family {
+  check(`family ${family.family}`, FamilyDeclaration.safeParse(family))
+  return family
+}
+
+export const isFamily = (sold: AnyService | Family): sold is Family => 'find' in sold
+
+/** Whether a slug means something else on some door. */
+const isReserved = (slug: string): boolean => RESERVED.has(slug)
+
+function check(what: string, { error }: z.ZodSafeParseResult<unknown>): void {
+  if (!error) return
+  const [issue] = error.issues
+  throw new Error(`${what}: ${issue?.path.join(' → ')}: ${issue?.message ?? 'not valid'}`)
 }

@@ -4,8 +4,16 @@ import { migrate } from '../db/migrate.ts'
 import { createPool } from '../db/pool.ts'
 import { inTransaction, readTogether } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
-import type { AnyService, Database, DataPlugin, Host, Plugin, Transaction } from '../plugin.ts'
-import { declare } from './declaration.ts'
+import type {
+  AnyService,
+  Database,
+  DataPlugin,
+  Family,
+  Host,
+  Plugin,
+  Transaction,
+} from '../plugin.ts'
+import { declare, declareFamily, isFamily } from './declaration.ts'
 
 export interface Lending {
   readonly host: Host
@@ -16,7 +24,7 @@ export interface Lending {
 
 /** A plugin that was lent what it asked for. */
 export interface OpenedPlugin {
-  readonly service: AnyService
+  readonly sold: AnyService | Family
   /** Gives back what it was lent. */
   close(): Promise<void>
 }
@@ -24,7 +32,7 @@ export interface OpenedPlugin {
 const POOL_MAX = 8
 
 /**
- * Lends a plugin what it asks for, and checks the service that it declares.
+ * Lends a plugin what it asks for, and checks what it declares.
  * @throws Error when its migrations fail, or it is not declared well
  */
 export async function openPlugin(
@@ -33,9 +41,12 @@ export async function openPlugin(
   privileged = false,
 ): Promise<OpenedPlugin> {
   if ('open' in plugin) return openDataPlugin(plugin, lending)
-  const service = typeof plugin === 'function' ? plugin(lending.host) : plugin
-  return { service: declare(service, privileged), close: async () => {} }
+  const sold = typeof plugin === 'function' ? plugin(lending.host) : plugin
+  return { sold: declared(sold, privileged), close: async () => {} }
 }
+
+const declared = (sold: AnyService | Family, privileged = false): AnyService | Family =>
+  isFamily(sold) ? declareFamily(sold) : declare(sold, privileged)
 
 async function openDataPlugin(plugin: DataPlugin, lending: Lending): Promise<OpenedPlugin> {
   const { host, databaseUrl, log } = lending
@@ -51,9 +62,10 @@ async function openDataPlugin(plugin: DataPlugin, lending: Lending): Promise<Ope
   })
   const close = (): Promise<void> => pool.end()
   try {
-    const service = declare(plugin.open({ ...host, database: databaseOn(pool) }))
-    if (service.slug === plugin.slug) return { service, close }
-    throw new Error(`plugin ${plugin.slug}: its service is ${service.slug}`)
+    const sold = declared(plugin.open({ ...host, database: databaseOn(pool) }))
+    const name = isFamily(sold) ? sold.family : sold.slug
+    if (name === plugin.slug) return { sold, close }
+    throw new Error(`plugin ${plugin.slug}: what it sells is ${name}`)
   } catch (error) {
     await close()
     throw error

@@ -775,9 +775,13 @@ CREATE TABLE hub.service (
   state text NOT NULL,
   listed_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  family text,
+  digest text,
   CONSTRAINT service_pkey PRIMARY KEY (slug),
   CONSTRAINT service_category_check CHECK ((category ~ '^[a-z][a-z0-9-]{0,39}$'::text)),
   CONSTRAINT service_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
+  CONSTRAINT service_digest CHECK (((family IS NOT NULL) OR (digest IS NULL))),
+  CONSTRAINT service_family_check CHECK ((family ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text)),
   CONSTRAINT service_free_calls_per_month_check CHECK ((free_calls_per_month >= 0)),
   CONSTRAINT service_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
   CONSTRAINT service_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
@@ -785,6 +789,8 @@ CREATE TABLE hub.service (
   CONSTRAINT service_state_check CHECK ((state = ANY (ARRAY['active'::text, 'unlisted'::text, 'retired'::text]))),
   CONSTRAINT service_summary_check CHECK (((length(summary) >= 1) AND (length(summary) <= 500)))
 );
+CREATE INDEX service_category ON hub.service USING btree (category, slug) WHERE (state = 'active'::text);
+CREATE INDEX service_family ON hub.service USING btree (family, slug) WHERE ((family IS NOT NULL) AND (state = 'active'::text));
 GRANT INSERT, SELECT, UPDATE ON hub.service TO hub_app;
 
 CREATE TABLE hub.session (

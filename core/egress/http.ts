@@ -76,17 +76,21 @@ export function createEgress(options: EgressOptions): Egress {
     maxHeaderSize: HEADERS_MAX,
   })
   return {
-    request: (request) => exchange(agent, request, options),
+    request: (request) => exchange(agent, parseTarget(request.url, options), request, options),
     close: () => agent.close(),
   }
 }
 
-async function exchange(
+/**
+ * One request to a target that whoever asks has checked.
+ * @throws EgressError
+ */
+export async function exchange(
   agent: Agent,
+  url: URL,
   request: EgressRequest,
-  options: EgressOptions,
+  options: Pick<EgressOptions, 'userAgent'>,
 ): Promise<EgressResponse> {
-  const url = parseTarget(request.url, options)
   const method = methodOf(request.method)
   const { headersMs, bodyMs, totalMs } = { ...DEFAULTS, ...request.timeouts }
   const deadline = new Deadline(totalMs)

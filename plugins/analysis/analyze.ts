@@ -10,7 +10,7 @@ import {
   spelled,
   type Thing,
 } from './facts.ts'
-import { readFormat, type Shape } from './format.ts'
+import { type Shape, shapeOf } from './format.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -32,9 +32,9 @@ interface Filling {
  * Throws `Refusal('unsupported_by_engine')` when nothing can be computed.
  */
 export const analyze = (reading: Reading, task: AnalyzeTask): Analysis => {
-  const shape = readFormat(task.outputFormat)
-  const prose =
-    shape === undefined && typeof task.outputFormat === 'string' ? task.outputFormat : ''
+  const { format } = task
+  const shape = format.kind === 'schema' ? shapeOf(format.schema) : undefined
+  const prose = format.kind === 'prose' ? format.prose : ''
   const wanted = `${task.instructions}\n${prose}`
   const choices = choicesIn(wanted)
   const filling: Filling = { reading, choices, unresolved: [], resolved: 0 }

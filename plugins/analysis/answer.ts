@@ -1,148 +1,105 @@
 import { performance } from 'node:perf_hooks'
-import { Refusal } from 'agenthub/plugin'
-import {
-  type Category,
-  type Document,
-  ENTITY_TYPES,
-  type Engine,
-  type Entity,
-  type EntityType,
-  type Sentiment,
+import type {
+  About,
+  Engine,
+  Entity,
+  EntityType,
+  Found,
+  Sentiment,
+  Task,
+  Warning,
 } from './engine.ts'
-import { detectLanguage, type Language } from './language.ts'
-import type { AnalyzeInput, ClassifyInput, EntitiesInput, SentimentInput } from './schemas.ts'
-import { type OffsetUnit, offsetsIn, wellFormed } from './text.ts'
+import type { Language } from './language.ts'
+import { type Asked, type Request, readRequest } from './request.ts'
+import { offsetsIn } from './text.ts'
 
-/** One call, as it is handed to a worker. */
-export type Request = { readonly id: string } & (
-  | { readonly endpoint: 'analyze'; readonly input: AnalyzeInput }
-  | { readonly endpoint: 'classify'; readonly input: ClassifyInput }
-  | { readonly endpoint: 'extract-entities'; readonly input: EntitiesInput }
-  | { readonly endpoint: 'sentiment'; readonly input: SentimentInput }
-)
-
-interface Warning {
-  readonly code: string
-  readonly message: string
+export type Envelope = Readonly<Record<string, unknown>> & {
+  readonly warnings: readonly Warning[]
 }
 
-type Offset = (index: number) => number
+/** What an engine has to say of a call. */
+export interface Told {
+  readonly found: Found
+  readonly about: About
+  /** Whether it reads any language, not English alone. */
+  readonly readsAll: boolean
+  readonly warnings: readonly Warning[]
+  /** Undefined where no model was asked. */
+  readonly tokens?: { readonly input: number; readonly output: number }
+}
 
 /**
- * Answers one call with an engine: the envelope that all endpoints share, and their result.
- * Throws a `Refusal` for what the engine cannot serve.
+ * Answers one call with an engine that computes at once.
+ * @throws Refusal for what the engine cannot serve
  */
-export const answer = (engine: Engine, request: Request): Record<string, unknown> => {
+export const answer = (engine: Engine, request: Request): Envelope => {
   const began = performance.now()
-  const given = request.input.text
-  if (given.trim() === '') throw new Refusal('empty_text', 'The text must not be blank.')
-  const text = wellFormed(given)
-  const document = { text, language: detectLanguage(text) }
-  const unit = request.input.offset_unit ?? 'codepoint'
-  const result = resultOf(engine, request, document, offsetsIn(text, unit))
+  const asked = readRequest(request)
+  const found = foundBy(engine, asked)
+  return envelopeOf(asked, { found, about: engine.about, readsAll: false, warnings: [] }, began)
+}
+
+const foundBy = (engine: Engine, { document, task }: Asked): Found => {
+  switch (task.kind) {
+    case 'entities':
+      return { kind: task.kind, task, value: engine.entities(document, task) }
+    case 'sentiment':
+      return { kind: task.kind, value: engine.sentiment(document) }
+    case 'classify':
+      return { kind: task.kind, task, value: engine.classify(document, task) }
+    case 'analyze':
+      return { kind: task.kind, value: engine.analyze(document, task) }
+  }
+}
+
+/**
+ * The envelope that all endpoints share, around their own result.
+ * @param began when the call did, by `performance.now`
+ */
+export const envelopeOf = (asked: Asked, told: Told, began: number): Envelope => {
+  const { id, endpoint, given, document, unit, offset } = asked
+  const { text } = document
+  const language = told.readsAll ? { ...document.language, supported: true } : document.language
   return {
-    id: request.id,
-    endpoint: request.endpoint,
-    language: document.language,
+    id,
+    endpoint,
+    language,
     input: {
       bytes: Buffer.byteLength(text),
       characters: offsetsIn(text, 'codepoint')(text.length),
       truncated: false,
     },
-    offset_unit: unit satisfies OffsetUnit,
-    engine: engine.about,
-    warnings: warningsOf(given, document.language),
+    offset_unit: unit,
+    engine: told.about,
+    warnings: [...warningsOf(given, language), ...formatWarnings(asked.task), ...told.warnings],
     usage: {
-      input_tokens: null,
-      output_tokens: null,
+      input_tokens: told.tokens?.input ?? null,
+      output_tokens: told.tokens?.output ?? null,
       latency_ms: Math.round(performance.now() - began),
     },
-    result,
+    result: resultOf(told.found, offset),
   }
 }
 
-const resultOf = (
-  engine: Engine,
-  request: Request,
-  document: Document,
-  offset: Offset,
-): unknown => {
-  const { endpoint, input } = request
-  const dated =
-    'reference_date' in input && input.reference_date !== undefined
-      ? { referenceDate: input.reference_date }
-      : {}
-  switch (endpoint) {
-    case 'extract-entities': {
-      const types = typesOf(input.entity_types ?? [])
-      return entitiesResult(engine.entities(document, { types, ...dated }), types, offset)
-    }
+const resultOf = (found: Found, offset: Asked['offset']): unknown => {
+  switch (found.kind) {
+    case 'entities':
+      return entitiesResult(found.value, found.task.types, offset)
     case 'sentiment':
-      return sentimentResult(engine.sentiment(document), offset)
+      return sentimentResult(found.value, offset)
     case 'classify': {
-      const multiLabel = input.multi_label ?? false
-      const categories = categoriesOf(input.categories, multiLabel)
-      const allowNone = input.allow_none ?? false
-      const classified = engine.classify(document, { categories, multiLabel, allowNone })
-      return { ...classified, top: classified.labels[0] ?? null, multi_label: multiLabel }
+      const { value, task } = found
+      return { ...value, top: value.labels[0] ?? null, multi_label: task.multiLabel }
     }
-    case 'analyze': {
-      const { instructions, output_format: outputFormat } = input
-      return engine.analyze(document, { instructions, outputFormat, offset, ...dated })
-    }
+    case 'analyze':
+      return found.value
   }
-}
-
-const PLURALS = new Map<string, EntityType>([
-  ['people', 'person'],
-  ['company', 'organization'],
-  ['companies', 'organization'],
-  ['organisation', 'organization'],
-  ['organisations', 'organization'],
-  ['place', 'location'],
-  ['places', 'location'],
-  ...ENTITY_TYPES.flatMap((type): [string, EntityType][] => [
-    [type, type],
-    [`${type}s`, type],
-  ]),
-])
-
-/** The types that are asked for, in any number and case; all of them for an empty list. */
-const typesOf = (names: readonly string[]): ReadonlySet<EntityType> => {
-  if (names.length === 0) return new Set(ENTITY_TYPES)
-  return new Set(
-    names.map((name) => {
-      const type = PLURALS.get(name.trim().toLowerCase())
-      if (type !== undefined) return type
-      throw new Refusal('unsupported_entity_type', `There are no entities of type '${name}'.`, {
-        allowed: ENTITY_TYPES,
-      })
-    }),
-  )
-}
-
-const categoriesOf = (
-  given: ClassifyInput['categories'],
-  multiLabel: boolean,
-): readonly Category[] => {
-  const categories = given.map((one) => (typeof one === 'string' ? { name: one } : one))
-  const names = categories.map(({ name }) => name.normalize('NFC').trim())
-  const fewest = multiLabel ? 1 : 2
-  if (names.length < fewest) {
-    throw new Refusal('invalid_categories', `Give ${fewest} categories or more.`)
-  }
-  if (names.includes('')) throw new Refusal('invalid_categories', 'A category has no name.')
-  const twice = names.find((name, index) => names.indexOf(name) < index)
-  if (twice !== undefined) {
-    throw new Refusal('invalid_categories', `The category '${twice}' is given twice.`)
-  }
-  return categories
 }
 
 const entitiesResult = (
   entities: readonly Entity[],
   types: ReadonlySet<EntityType>,
-  offset: Offset,
+  offset: Asked['offset'],
 ): unknown => {
   const seen = new Map<string, number>()
   const keyOf = ({ type, text }: Entity): string => `${type} ${text}`
@@ -160,7 +117,10 @@ const entitiesResult = (
   }
 }
 
-const sentimentResult = ({ sentences, aspects, ...rest }: Sentiment, offset: Offset): unknown => {
+const sentimentResult = (
+  { sentences, aspects, ...rest }: Sentiment,
+  offset: Asked['offset'],
+): unknown => {
   const moved = <T extends { start: number; end: number }>(span: T): T => ({
     ...span,
     start: offset(span.start),
@@ -177,25 +137,29 @@ const sentimentResult = ({ sentences, aspects, ...rest }: Sentiment, offset: Off
   }
 }
 
-const warningsOf = (given: string, { code, supported }: Language): Warning[] => [
-  ...(given.isWellFormed()
-    ? []
-    : [
-        {
-          code: 'lone_surrogates_replaced',
-          message: 'Lone surrogates were replaced by U+FFFD; no offset moved.',
-        },
-      ]),
-  ...(supported
-    ? []
-    : [
-        {
-          code: code === 'und' ? 'language_unknown' : 'language_unsupported',
-          message:
-            code === 'und'
-              ? 'The language could not be told; this engine reads English.'
-              : `The text seems to be in '${code}'; this engine reads English. Of entities, only ` +
-                'dates and amounts are given.',
-        },
-      ]),
-]
+const warningsOf = (given: string, { code, supported }: Language): readonly Warning[] => {
+  const warnings: Warning[] = []
+  if (!given.isWellFormed()) {
+    warnings.push({
+      code: 'lone_surrogates_replaced',
+      message: 'Lone surrogates were replaced by U+FFFD; no offset moved.',
+    })
+  }
+  if (supported) return warnings
+  if (code === 'und') {
+    const message = 'The language could not be told; this engine reads English.'
+    return [...warnings, { code: 'language_unknown', message }]
+  }
+  const message =
+    `The text seems to be in '${code}'; this engine reads English. Of entities, only dates and ` +
+    'amounts are given.'
+  return [...warnings, { code: 'language_unsupported', message }]
+}
+
+const formatWarnings = (task: Task): readonly Warning[] => {
+  if (task.kind !== 'analyze' || task.format.kind !== 'schema') return []
+  const { ignored } = task.format
+  if (ignored.length === 0) return []
+  const message = `The output was not held to these parts of output_format: ${ignored.join(', ')}.`
+  return [{ code: 'schema_keywords_ignored', message: message.slice(0, 500) }]
+}

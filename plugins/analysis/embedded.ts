@@ -26,6 +26,7 @@ export const embedded: Engine = {
     model: 'rules-en-1',
     prompt_version: null,
     deterministic: true,
+    confidence_source: 'calibrated',
   },
   entities: (document, task) => extractEntities(document, sentencesOf(document.text), task),
   sentiment: (document) => sentimentOf(document.text, sentencesOf(document.text)),

@@ -1,3 +1,4 @@
+import type { Format } from './format.ts'
 import type { Language } from './language.ts'
 import type { Span } from './text.ts'
 
@@ -5,6 +6,7 @@ import type { Span } from './text.ts'
  * The seam between the service and what reads texts. An engine answers the four tasks; the
  * service checks inputs, tells languages, wraps answers and keeps time. Every span that an
  * engine gives is in UTF-16 units, `document.text.slice(start, end)` being what it names.
+ * This one computes at once, in a thread of the pool; one that asks a model is a `RemoteEngine`.
  */
 export interface Engine {
   readonly about: About
@@ -23,6 +25,14 @@ export interface About {
   readonly prompt_version: string | null
   /** Whether the same input always has the same answer. */
   readonly deterministic: boolean
+  /** What a confidence is: a measured share of right answers, or what the model says of itself. */
+  readonly confidence_source: 'calibrated' | 'model_self_report'
+}
+
+export interface Warning {
+  /** Stable, snake_case. */
+  readonly code: string
+  readonly message: string
 }
 
 export interface Document {
@@ -122,8 +132,7 @@ export interface Sentiment {
 
 export interface AnalyzeTask {
   readonly instructions: string
-  /** As the caller sent it: a JSON Schema, an example, or a string of one or of prose. */
-  readonly outputFormat?: unknown
+  readonly format: Format
   readonly referenceDate?: string
   /** Turns a UTF-16 index into the caller's unit, for offsets inside the output. */
   readonly offset: (index: number) => number
@@ -136,3 +145,17 @@ export interface Analysis {
   /** JSON Pointers to what the engine could not fill in; null stands there. */
   readonly unresolved: readonly string[]
 }
+
+/** One call's task, by its kind. */
+export type Task =
+  | ({ readonly kind: 'entities' } & EntitiesTask)
+  | ({ readonly kind: 'classify' } & ClassifyTask)
+  | { readonly kind: 'sentiment' }
+  | ({ readonly kind: 'analyze' } & AnalyzeTask)
+
+/** What an engine found, with of its task what the form of the answer depends on. */
+export type Found =
+  | { readonly kind: 'entities'; readonly task: EntitiesTask; readonly value: readonly Entity[] }
+  | { readonly kind: 'classify'; readonly task: ClassifyTask; readonly value: Classification }
+  | { readonly kind: 'sentiment'; readonly value: Sentiment }
+  | { readonly kind: 'analyze'; readonly value: Analysis }

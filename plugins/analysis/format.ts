@@ -1,8 +1,32 @@
-import { Refusal } from 'agenthub/plugin'
+import { isRecord, type Json, LIMITS, readSchema, refuse, tooDeep } from './caller-schema.ts'
 
 /**
- * What a caller wants filled in, read from a JSON Schema, an example, or a sketch. Only what
- * the engine acts on is kept: patterns and references of a stranger are never run.
+ * What a caller wants filled in, in the one form that engines read: a JSON Schema of few keywords.
+ * `output_format` is such a schema, an example, a sketch of fields, or prose.
+ */
+export type Format =
+  | { readonly kind: 'schema'; readonly schema: Json; readonly ignored: readonly string[] }
+  | { readonly kind: 'prose'; readonly prose: string }
+
+/** @throws Refusal `invalid_output_format` */
+export const readFormat = (format: unknown): Format => {
+  if (format === undefined) return { kind: 'prose', prose: '' }
+  const value = typeof format === 'string' ? parseLoosely(format) : format
+  if (value === undefined) return { kind: 'prose', prose: String(format) }
+  if (Buffer.byteLength(JSON.stringify(value)) > LIMITS.bytes) {
+    throw refuse(`output_format must have at most ${LIMITS.bytes} bytes.`)
+  }
+  if (!isRecord(value) && !Array.isArray(value)) {
+    throw refuse('output_format must describe an object or an array.')
+  }
+  if (isSchema(value)) return { kind: 'schema', ...readSchema(value) }
+  const schema = schemaOfExample(value, 0, { left: LIMITS.properties })
+  return { kind: 'schema', schema, ignored: [] }
+}
+
+/**
+ * A schema as the embedded engine walks it: of several options the first, of everything else only
+ * what it acts on.
  */
 export interface Shape {
   readonly kind: 'any' | 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'object'
@@ -15,33 +39,8 @@ export interface Shape {
   readonly maximum?: number
 }
 
-const MOST_BYTES = 16_384
-const DEEPEST = 8
-const MOST_PROPERTIES = 200
 const KINDS = ['string', 'number', 'integer', 'boolean', 'array', 'object'] as const
 const KEYWORDS = ['type', 'properties', 'items', 'enum', 'const', 'anyOf', 'oneOf', '$schema']
-
-type Json = Readonly<Record<string, unknown>>
-
-const refuse = (detail: string): Refusal => new Refusal('invalid_output_format', detail)
-
-const isRecord = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** The shape of `output_format`; undefined when it is prose, or absent. */
-export const readFormat = (format: unknown): Shape | undefined => {
-  if (format === undefined) return undefined
-  const value = typeof format === 'string' ? parseLoosely(format) : format
-  if (value === undefined) return undefined
-  if (Buffer.byteLength(JSON.stringify(value)) > MOST_BYTES) {
-    throw refuse(`output_format must have at most ${MOST_BYTES} bytes.`)
-  }
-  if (!isRecord(value) && !Array.isArray(value)) {
-    throw refuse('output_format must describe an object or an array.')
-  }
-  measure(value, 0, { left: MOST_PROPERTIES })
-  return isSchema(value) ? shapeOfSchema(value) : shapeOfExample(value)
-}
 
 /** Strings hold JSON, a sketch such as `{summary: string, tags: [string]}`, or prose. */
 const parseLoosely = (format: string): unknown => {
@@ -59,7 +58,7 @@ const FIELD =
 /** Quotes bare names and types; what still is no JSON gives at least the names of its fields. */
 const sketch = (text: string): unknown => {
   const quoted = text
-    .slice(0, MOST_BYTES)
+    .slice(0, LIMITS.bytes)
     .replace(/'/g, '"')
     .replace(/([{,]\s{0,80})([\p{L}_][\p{L}\p{N}_-]{0,60})\??(?=\s{0,8}:)/gu, '$1"$2"')
     .replace(/([:[]\s{0,80})(\p{L}[\p{L}\p{N}_ |]{0,200}(?:\[\])?)(?=\s{0,80}[,}\]])/gu, '$1"$2"')
@@ -74,7 +73,7 @@ const sketch = (text: string): unknown => {
 
 const fieldsOf = (text: string): unknown => {
   const fields = Array.from(
-    text.slice(0, MOST_BYTES).matchAll(FIELD),
+    text.slice(0, LIMITS.bytes).matchAll(FIELD),
     ([, name = '', type = '']) => {
       const word = type.replace(/["']/g, '').toLowerCase()
       return [name, word === '[' || /^(?:array|list)/.test(word) ? [] : exampleOf(word)] as const
@@ -90,17 +89,6 @@ const exampleOf = (word: string): unknown => {
   return word.startsWith('str') ? '' : null
 }
 
-/** Throws when the value is too deep or has too many properties. */
-const measure = (value: unknown, depth: number, budget: { left: number }): void => {
-  if (typeof value !== 'object' || value === null) return
-  // A schema needs two levels, `properties` and the name, for one of an example.
-  if (depth > DEEPEST * 2) throw refuse(`output_format may be ${DEEPEST} levels deep at most.`)
-  const inner = Object.values(value)
-  budget.left -= inner.length
-  if (budget.left < 0) throw refuse(`output_format may have ${MOST_PROPERTIES} properties at most.`)
-  for (const one of inner) measure(one, depth + 1, budget)
-}
-
 const isSchema = (value: unknown): value is Json => {
   if (!isRecord(value)) return false
   if (Object.hasOwn(value, '$schema')) return true
@@ -111,12 +99,13 @@ const isSchema = (value: unknown): value is Json => {
   return typed && (kind !== 'object' || Object.keys(value).every((key) => KEYWORDS.includes(key)))
 }
 
-const shapeOfSchema = (schema: unknown): Shape => {
+/** The shape of a schema that `readSchema` has read. */
+export const shapeOf = (schema: unknown): Shape => {
   if (!isRecord(schema)) return { kind: 'any' }
-  const options = schema['anyOf'] ?? schema['oneOf']
+  const options = schema['anyOf']
   if (Array.isArray(options)) {
     const option: unknown = options.find((one) => !isRecord(one) || one['type'] !== 'null')
-    return shapeOfSchema(option)
+    return shapeOf(option)
   }
   const kind = kindOf(schema)
   const properties = schema['properties']
@@ -124,12 +113,10 @@ const shapeOfSchema = (schema: unknown): Shape => {
     kind,
     ...(kind === 'object' && isRecord(properties)
       ? {
-          properties: Object.entries(properties).map(
-            ([key, one]) => [key, shapeOfSchema(one)] as const,
-          ),
+          properties: Object.entries(properties).map(([key, one]) => [key, shapeOf(one)] as const),
         }
       : {}),
-    ...(kind === 'array' ? { items: shapeOfSchema(schema['items']) } : {}),
+    ...(kind === 'array' ? { items: shapeOf(schema['items']) } : {}),
     ...choicesOf(schema),
     ...limitsOf(schema),
   }
@@ -147,7 +134,7 @@ const kindOf = (schema: Json): Shape['kind'] => {
 }
 
 const choicesOf = (schema: Json): { choices?: readonly string[] } => {
-  const listed = schema['enum'] ?? (schema['const'] === undefined ? undefined : [schema['const']])
+  const listed = schema['enum']
   if (!Array.isArray(listed)) return {}
   const choices = listed.filter((one): one is string => typeof one === 'string')
   return choices.length > 0 ? { choices } : {}
@@ -162,26 +149,44 @@ const limitsOf = (
       .filter(([, limit]) => typeof limit === 'number'),
   )
 
-/** `"a|b|c"` in an example is a choice; any other string is a place for a string. */
-const shapeOfExample = (example: unknown): Shape => {
-  if (Array.isArray(example)) return { kind: 'array', items: shapeOfExample(example[0]) }
+/** Every property of an example is wanted; a list shows what its items are like. */
+const schemaOfExample = (example: unknown, depth: number, budget: { left: number }): Json => {
+  if (depth > LIMITS.depth) throw tooDeep()
+  if (Array.isArray(example)) {
+    const [first] = example
+    return { type: 'array', items: schemaOfExample(first, depth + 1, budget) }
+  }
   if (isRecord(example)) {
     const entries = Object.entries(example)
-    return { kind: 'object', properties: entries.map(([key, one]) => [key, shapeOfExample(one)]) }
+    budget.left -= entries.length
+    if (budget.left < 0) {
+      throw refuse(`output_format may have ${LIMITS.properties} properties at most.`)
+    }
+    const properties = entries.map(([key, one]) => [key, schemaOfExample(one, depth + 1, budget)])
+    return {
+      type: 'object',
+      properties: Object.fromEntries(properties),
+      required: entries.map(([key]) => key),
+      additionalProperties: false,
+    }
   }
-  if (typeof example === 'number') return { kind: 'number' }
-  if (typeof example === 'boolean') return { kind: 'boolean' }
-  return typeof example === 'string' ? shapeOfWord(example) : { kind: 'any' }
+  if (typeof example === 'number') return { type: 'number' }
+  if (typeof example === 'boolean') return { type: 'boolean' }
+  return typeof example === 'string' ? schemaOfWord(example) : {}
 }
 
-const shapeOfWord = (word: string): Shape => {
+/** `"a|b|c"` in an example is a choice; any other string is a place for a string. */
+const schemaOfWord = (word: string): Json => {
   const choices = word.split('|').map((one) => one.trim())
-  if (choices.length > 1 && choices.every((one) => one !== '')) return { kind: 'string', choices }
+  if (choices.length > 1 && choices.every((one) => one !== '')) {
+    return { type: 'string', enum: [...new Set(choices)] }
+  }
   const type = word.trim().toLowerCase()
-  if (/^(?:number|float|decimal)$/.test(type)) return { kind: 'number' }
-  if (/^(?:integer|int)$/.test(type)) return { kind: 'integer' }
-  if (/^bool(?:ean)?$/.test(type)) return { kind: 'boolean' }
-  return /^(?:string\[\]|array|list)/.test(type)
-    ? { kind: 'array', items: { kind: 'any' } }
-    : { kind: 'string' }
+  if (/^(?:number|float|decimal)$/.test(type)) return { type: 'number' }
+  if (/^(?:integer|int)$/.test(type)) return { type: 'integer' }
+  if (/^bool(?:ean)?$/.test(type)) return { type: 'boolean' }
+  if (/^(?:string\[\]|array|list)/.test(type)) return { type: 'array', items: {} }
+  return /^(?:string|str|text)?$/.test(type)
+    ? { type: 'string' }
+    : { type: 'string', description: word.trim() }
 }

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { type Call, defineService, usd } from 'agenthub/plugin'
-import type { Request } from './answer.ts'
 import { Pool } from './pool.ts'
+import type { Request } from './request.ts'
 import {
   analyzeInput,
   analyzeOutput,

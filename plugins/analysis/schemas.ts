@@ -76,6 +76,7 @@ const envelope = <T>(result: Schema<T>) =>
       model: s.string(),
       prompt_version: s.nullable(s.string()),
       deterministic: s.boolean(),
+      confidence_source: s.oneOf(['calibrated', 'model_self_report']),
     }),
     warnings: s.array(s.object({ code: s.string(), message: s.string() })),
     usage: s.object({

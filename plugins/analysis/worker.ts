@@ -1,8 +1,9 @@
 import { parentPort } from 'node:worker_threads'
 import { Refusal } from 'agenthub/plugin'
-import { answer, type Request } from './answer.ts'
+import { answer } from './answer.ts'
 import { embedded } from './embedded.ts'
 import type { Outcome } from './pool.ts'
+import type { Request } from './request.ts'
 
 /** Answers requests one after another; a refusal travels as its parts, since classes do not. */
 const outcomeOf = (request: Request): Outcome => {

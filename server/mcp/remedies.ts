@@ -32,6 +32,7 @@ const REMEDIES: Partial<Record<FaultCode, Remedy>> = {
   not_payable: 'Fetch the URL directly: it asks for no payment. hub_search_external lists others.',
   rate_limited: 'Wait, and call less often.',
   plugin_failed: `You were not charged. ${AGAIN}`,
+  plugin_unavailable: `You were not charged. ${AGAIN}`,
   timeout: `You were not charged. ${AGAIN}`,
   internal_error: AGAIN,
   service_unavailable: AGAIN,

@@ -1,8 +1,9 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
-import { Fault } from '../../core/errors.ts'
+import { RenderError } from '../../core/browser/errors.ts'
+import { Fault, type FaultCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { type AnyEndpoint, Refusal, Reply } from '../../core/plugin.ts'
+import { type AnyEndpoint, Failure, Refusal, Reply } from '../../core/plugin.ts'
 import { discard } from './discard.ts'
 
 const DEADLINE_SECONDS = 30
@@ -38,11 +39,15 @@ const discardOf = (answer: unknown): void =>
 /** What the caller learns of an error in a provider's code: a refusal in full, else its kind. */
 export function faultOf(error: unknown, slug: string, log: Log): Fault {
   if (error instanceof Fault) return error
+  if (error instanceof RenderError) {
+    return new Fault(error.code, error.message, { cause: error.cause })
+  }
   if (error instanceof Refusal) {
     const { code, status, message, extras } = error
     const known = status === 404 ? 'not_found' : 'refused'
     return new Fault(known, message, { extras: { reason: code, ...extras } })
   }
+  if (error instanceof Failure) return failed(error)
   if (error instanceof DOMException && error.name === 'TimeoutError') {
     return new Fault('timeout', undefined, { extras: { reason: 'deadline' }, cause: error })
   }
@@ -52,6 +57,18 @@ export function faultOf(error: unknown, slug: string, log: Log): Fault {
     cause: error,
   })
 }
+
+const FAILED = {
+  502: 'plugin_failed',
+  503: 'plugin_unavailable',
+  504: 'timeout',
+} as const satisfies Record<Failure['status'], FaultCode>
+
+const failed = ({ status, code, message, extras, retryAfterSeconds: after }: Failure): Fault =>
+  new Fault(FAILED[status], message, {
+    extras: { ...extras, reason: code },
+    ...(after !== undefined && { headers: { 'Retry-After': String(Math.ceil(after)) } }),
+  })
 
 /**
  * An answer is charged only if it can be sent, so that is found out before.

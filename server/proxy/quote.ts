@@ -20,7 +20,7 @@ const QUERY_METHODS: ReadonlySet<string> = new Set(['GET', 'DELETE'])
 /** Finds what is asked for, checks the input, and says what it costs. */
 export const createQuote =
   (
-    catalog: Catalog,
+    catalog: Pick<Catalog, 'find'>,
     standing: Standing,
     clock: Clock,
     log: Log,
@@ -28,7 +28,7 @@ export const createQuote =
     quotes: Pick<Quotes, 'find'>,
   ) =>
   async (caller: Caller | Keyless, request: CallRequest): Promise<Offer> => {
-    const found = find(catalog, request)
+    const found = await find(catalog, request)
     const input = QUERY_METHODS.has(request.method)
       ? typedQuery(found, request.query)
       : request.body
@@ -88,8 +88,11 @@ interface HeldPrice {
   readonly lapsed?: Fault
 }
 
-function find(catalog: Catalog, { slug, method, path }: CallRequest): Offering {
-  const routes = catalog.service(slug)
+async function find(
+  catalog: Pick<Catalog, 'find'>,
+  { slug, method, path }: CallRequest,
+): Promise<Offering> {
+  const routes = await catalog.find(slug)
   if (!routes) throw new Fault('service_not_found', `There is no service "${slug}".`)
   const offering = routes.get(`${method} ${path}`)
   if (offering) return offering

@@ -1,6 +1,5 @@
-import { type Catalog, maxPrice, type Offering } from '../../core/catalog/services.ts'
+import { maxPrice, type Shown } from '../../core/catalog/services.ts'
 import { decimal } from '../../core/money.ts'
-import type { AnyService } from '../../core/plugin.ts'
 
 /** Where the doors are, as callers see them. */
 export interface Site {
@@ -9,22 +8,23 @@ export interface Site {
   readonly mcpUrl: string
 }
 
-const servicesOf = (catalog: Pick<Catalog, 'all'>): readonly AnyService[] => [
-  ...new Set(catalog.all().map(({ service }) => service)),
-]
+const byService = (shown: readonly Shown[]): readonly (readonly [Shown, ...Shown[]])[] => {
+  const services = Map.groupBy(shown, ({ service }) => service.slug)
+  return [...services.values()] as [Shown, ...Shown[]][]
+}
 
 /** `/external` is a service of a single endpoint, without a path below its slug. */
-const urlOf = ({ service, path }: Offering, { proxyUrl }: Site): string =>
+const urlOf = ({ service, path }: Shown, { proxyUrl }: Site): string =>
   `${proxyUrl}/${service.slug}${path === '/' ? '' : path}`
 
-const lineOf = (offering: Offering, site: Site): string =>
+const lineOf = (offering: Shown, site: Site): string =>
   `- [${offering.method} ${offering.path}](${urlOf(offering, site)}): ` +
   `${offering.endpoint.summary} Costs ` +
   (typeof offering.endpoint.price === 'bigint' ? '' : 'at most ') +
   `${decimal(maxPrice(offering.endpoint))} USD.`
 
 /** `/llms.txt`, by the convention of llmstxt.org. */
-export const llmsText = (catalog: Pick<Catalog, 'all'>, site: Site): string => `# AgentHub
+export const llmsText = (shown: readonly Shown[], site: Site): string => `# AgentHub
 
 > A marketplace where software agents find APIs, pay for them per request and call them.
 
@@ -36,18 +36,14 @@ Amounts are whole microdollars (1,000,000 are 1 USD). Free calls pay first, then
 - [OpenAPI](${site.baseUrl}/openapi.json): every operation, machine-readable
 - [Reference](${site.baseUrl}/docs): the same for people
 - [Problems](${site.baseUrl}/docs/problems): every error code, and what to do about it
-${servicesOf(catalog)
+${byService(shown)
   .map(
-    (service) => `
-## ${service.name}
+    (offerings) => `
+## ${offerings[0].service.name}
 
-${service.summary}
+${offerings[0].service.summary}
 
-${catalog
-  .all()
-  .filter((offering) => offering.service === service)
-  .map((offering) => lineOf(offering, site))
-  .join('\n')}
+${offerings.map((offering) => lineOf(offering, site)).join('\n')}
 `,
   )
   .join('')}
@@ -84,15 +80,14 @@ Errors: ${baseUrl}/docs/problems.
 
 /** `/.well-known/x402`: every address that answers 402 with an offer. */
 export const x402Resources = (
-  catalog: Pick<Catalog, 'all'>,
+  shown: readonly Shown[],
   creditsOnly: ReadonlySet<string>,
   site: Site,
 ) => ({
   version: 1,
   resources: [
     ...new Set(
-      catalog
-        .all()
+      shown
         .filter(({ service }) => !creditsOnly.has(service.slug))
         .map((offering) => urlOf(offering, site)),
     ),
@@ -116,7 +111,7 @@ export const apiCatalog = ({ baseUrl }: Site) => ({
 })
 
 /** `/.well-known/agent-card.json`: the hub as others list agents, with a skill for each service. */
-export const agentCard = (catalog: Pick<Catalog, 'all'>, site: Site, version: string) => ({
+export const agentCard = (shown: readonly Shown[], site: Site, version: string) => ({
   name: 'AgentHub',
   description:
     'A marketplace where software agents find APIs, pay for them per request and call them.',
@@ -129,10 +124,10 @@ export const agentCard = (catalog: Pick<Catalog, 'all'>, site: Site, version: st
   security: [{ apiKey: [] }],
   defaultInputModes: ['application/json'],
   defaultOutputModes: ['application/json'],
-  skills: servicesOf(catalog).map(({ slug, name, summary, category }) => ({
-    id: slug,
-    name,
-    description: summary,
-    tags: [category],
+  skills: byService(shown).map(([{ service }]) => ({
+    id: service.slug,
+    name: service.name,
+    description: service.summary,
+    tags: [service.category],
   })),
 })

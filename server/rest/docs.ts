@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Catalog } from '../../core/catalog/services.ts'
+import { type Catalog, type Shown, shown } from '../../core/catalog/services.ts'
 import { elapsedMs } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import {
@@ -14,10 +14,12 @@ import { type ApiDocument, problemPage, problemsPage, referencePage } from './do
 import { type AnyRoute, type RestReply, route } from './route.ts'
 
 export interface DocsPorts {
-  readonly catalog: Pick<Catalog, 'all'>
+  readonly catalog: Pick<Catalog, 'shown' | 'find'>
   readonly site: () => Site
-  /** The OpenAPI document. */
-  readonly openapi: () => Readonly<Record<string, unknown>>
+  /** The OpenAPI document, with these services. */
+  readonly openapi: (shown: readonly Shown[]) => Readonly<Record<string, unknown>>
+  /** The same of one service alone. */
+  readonly describe: (shown: readonly Shown[]) => Readonly<Record<string, unknown>>
   readonly creditsOnly: ReadonlySet<string>
   readonly version: string
 }
@@ -27,14 +29,17 @@ const FRESH_MS = 30_000
 /** What tells people and agents how the hub is used: it follows from routes and catalogue. */
 export function docsRoutes(ports: DocsPorts): readonly AnyRoute[] {
   const { catalog, site, creditsOnly, version } = ports
-  const openapi = sparing(() => ports.openapi() as unknown as ApiDocument)
-  const text = sparing(() => JSON.stringify(openapi()))
-  const reference = sparing(() => referencePage(openapi()))
-  const card = () => agentCard(catalog, site(), version)
+  const services = sparing(() => catalog.shown())
+  const openapi = sparing(async () => ports.openapi(await services()) as unknown as ApiDocument)
+  const text = sparing(async () => JSON.stringify(await openapi()))
+  const reference = sparing(async () => referencePage(await openapi()))
   return [
-    shared('/openapi.json', 'This document: OpenAPI 3.1.', 'application/json', () => text()),
+    shared('/openapi.json', 'This document: OpenAPI 3.1.', 'application/json', text),
+    ofService(ports),
     page('/docs', 'The API reference, for people.', reference),
-    page('/docs/problems', 'Every error code, and what to do about it.', problemsPage),
+    page('/docs/problems', 'Every error code, and what to do about it.', async () =>
+      problemsPage(),
+    ),
     route({
       method: 'GET',
       path: '/docs/problems/{code}',
@@ -44,33 +49,52 @@ export function docsRoutes(ports: DocsPorts): readonly AnyRoute[] {
       answer: { status: 200, type: 'text/html', schema: z.string() },
       faults: ['not_found'],
       handle: async ({ params }) => {
-        const found = problemPage(params['code'] ?? '', openapi())
+        const found = problemPage(params['code'] ?? '', await openapi())
         if (!found) throw new Fault('not_found', 'There is no such code.')
         return found
       },
     }),
-    shared('/llms.txt', 'The hub for language models.', 'text/plain', () =>
-      llmsText(catalog, site()),
+    shared('/llms.txt', 'The hub for language models.', 'text/plain', async () =>
+      llmsText(await services(), site()),
     ),
-    shared('/.well-known/agents.md', 'How an agent begins.', 'text/markdown', () =>
+    shared('/.well-known/agents.md', 'How an agent begins.', 'text/markdown', async () =>
       agentsText(site()),
     ),
-    shared('/.well-known/x402', 'Every address that is paid by x402.', 'application/json', () =>
-      JSON.stringify(x402Resources(catalog, creditsOnly, site())),
+    shared(
+      '/.well-known/x402',
+      'Every address that is paid by x402.',
+      'application/json',
+      async () => JSON.stringify(x402Resources(await services(), creditsOnly, site())),
     ),
     shared(
       '/.well-known/api-catalog',
       'Where the API and its documents are (RFC 9727).',
       'application/linkset+json',
-      () => JSON.stringify(apiCatalog(site())),
+      async () => JSON.stringify(apiCatalog(site())),
     ),
-    shared('/.well-known/agent-card.json', 'The hub as an agent.', 'application/json', () =>
-      JSON.stringify(card()),
+    shared('/.well-known/agent-card.json', 'The hub as an agent.', 'application/json', async () =>
+      JSON.stringify(agentCard(await services(), site(), version)),
     ),
   ]
 }
 
-const page = (path: string, summary: string, show: () => RestReply): AnyRoute =>
+const ofService = ({ catalog, describe }: DocsPorts): AnyRoute =>
+  route({
+    method: 'GET',
+    path: '/v1/services/{slug}/openapi.json',
+    summary: 'OpenAPI 3.1 of one service.',
+    auth: 'none',
+    shared: true,
+    answer: { status: 200, schema: z.looseObject({}) },
+    faults: ['service_not_found'],
+    handle: async ({ params }) => {
+      const routes = await catalog.find(params['slug'] ?? '')
+      if (!routes) throw new Fault('service_not_found')
+      return { body: describe([...routes.values()].map(shown)) }
+    },
+  })
+
+const page = (path: string, summary: string, show: () => Promise<RestReply>): AnyRoute =>
   route({
     method: 'GET',
     path,
@@ -78,10 +102,15 @@ const page = (path: string, summary: string, show: () => RestReply): AnyRoute =>
     auth: 'none',
     shared: true,
     answer: { status: 200, type: 'text/html', schema: z.string() },
-    handle: async () => show(),
+    handle: show,
   })
 
-const shared = (path: string, summary: string, type: string, write: () => string): AnyRoute =>
+const shared = (
+  path: string,
+  summary: string,
+  type: string,
+  write: () => Promise<string>,
+): AnyRoute =>
   route({
     method: 'GET',
     path,
@@ -95,15 +124,20 @@ const shared = (path: string, summary: string, type: string, write: () => string
     },
     handle: async () => ({
       headers: { 'Content-Type': type.startsWith('text/') ? `${type}; charset=utf-8` : type },
-      body: Buffer.from(write()),
+      body: Buffer.from(await write()),
     }),
   })
 
-/** The same for half a minute: large, and asked for by many. */
-function sparing<T>(make: () => T): () => T {
-  let known: { readonly value: T; readonly at: number } | undefined
+/** The same for half a minute: large, and asked for by many. What failed is tried again. */
+function sparing<T>(make: () => Promise<T>): () => Promise<T> {
+  let known: { readonly value: Promise<T>; readonly at: number } | undefined
   return () => {
-    if (!known || elapsedMs() - known.at > FRESH_MS) known = { value: make(), at: elapsedMs() }
-    return known.value
+    if (known && elapsedMs() - known.at <= FRESH_MS) return known.value
+    const value = make().catch((error: unknown) => {
+      known = undefined
+      throw error
+    })
+    known = { value, at: elapsedMs() }
+    return value
   }
 }

@@ -53,7 +53,12 @@ const CALLED: readonly FaultCode[] = [
   'refused',
   'plugin_failed',
   'plugin_contract',
+  'plugin_unavailable',
   'timeout',
+  'content_redirected',
+  'render_failed',
+  'render_unavailable',
+  'render_limit_exceeded',
 ]
 /** Of calls that x402 can pay. */
 export const SOLD: readonly FaultCode[] = [

@@ -1,5 +1,4 @@
-import { maxPrice, type Offering } from '../../core/catalog/services.ts'
-import { EXTERNAL_SELLERS } from '../../core/ledger/postings.ts'
+import { maxPrice, type Shown } from '../../core/catalog/services.ts'
 import { decimal, type Micros } from '../../core/money.ts'
 import { exampleOf } from '../../core/testing/example.ts'
 import { DRY_RUN_TYPE } from '../proxy/foresee.ts'
@@ -58,14 +57,13 @@ const CALL_HEADERS = {
 } as const
 
 /** An endpoint that is sold. */
-export function paidOperation(offering: Offering): Record<string, unknown> {
-  const { endpoint, method, path, service } = offering
+export function paidOperation(shown: Shown): Record<string, unknown> {
+  const { endpoint, method, path, service, outside } = shown
   const { deprecated } = service
   const inQuery = method === 'GET' || method === 'DELETE'
   const input = endpoint.input.json
   const max = maxPrice(endpoint)
   const isFixed = typeof endpoint.price === 'bigint'
-  const outside = offering.payee.code === EXTERNAL_SELLERS
   return {
     operationId: nameOf(method, `/${service.slug}${path}`),
     summary: endpoint.summary,

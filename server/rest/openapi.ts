@@ -1,4 +1,4 @@
-import type { Catalog, Offering } from '../../core/catalog/services.ts'
+import type { Shown } from '../../core/catalog/services.ts'
 import { MCP_PATH } from '../mcp/door.ts'
 import { EVERY_ROUTE, KEYED, SIGNED_IN, WITH_BODY } from './openapi-faults.ts'
 import { mcpOperation } from './openapi-mcp.ts'
@@ -26,24 +26,49 @@ import type { AnyRoute } from './route.ts'
 /** The OpenAPI 3.1 document: REST routes from their schemas, paid ones from the catalogue. */
 export function openapi(
   routes: readonly AnyRoute[],
-  catalog: Catalog,
-  site: { readonly baseUrl: string; readonly proxyPath: string },
+  shown: readonly Shown[],
+  site: Site,
 ): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
     ;(paths[route.path] ??= {})[route.method.toLowerCase()] = restOperation(route)
   }
   paths[MCP_PATH] = { post: mcpOperation(MCP_PATH) }
-  for (const offering of catalog.all()) {
+  return documentOf(paths, shown, site, {
+    title: 'AgentHub',
+    description:
+      'Find APIs, pay for them per request, call them. Services that are not in here have a ' +
+      'document of their own: /v1/services/{slug}/openapi.json.',
+  })
+}
+
+/** The same of one service alone. */
+export const serviceDocument = (shown: readonly Shown[], site: Site): Record<string, unknown> =>
+  documentOf({}, shown, site, {
+    title: shown[0]?.service.name ?? '',
+    description: shown[0]?.service.summary ?? '',
+  })
+
+interface Site {
+  readonly baseUrl: string
+  readonly proxyPath: string
+}
+
+function documentOf(
+  paths: Record<string, Record<string, unknown>>,
+  shown: readonly Shown[],
+  site: Site,
+  about: { readonly title: string; readonly description: string },
+): Record<string, unknown> {
+  for (const offering of shown) {
     const path = pathOf(offering, site.proxyPath)
     ;(paths[path] ??= {})[offering.method.toLowerCase()] = paidOperation(offering)
   }
   return {
     openapi: '3.1.0',
     info: {
-      title: 'AgentHub',
+      ...about,
       version: '1.0.0',
-      description: 'Find APIs, pay for them per request, call them.',
       'x-guidance':
         'Register a wallet (GET /v1/register/challenge, POST /v1/register), then call paid ' +
         'operations with the key: free calls first, then credits. Without a key, pay the 402.',
@@ -58,7 +83,7 @@ export function openapi(
 }
 
 /** `/external` is a service of a single endpoint, without a path below its slug. */
-const pathOf = ({ service, path }: Offering, proxyPath: string): string =>
+const pathOf = ({ service, path }: Shown, proxyPath: string): string =>
   `${proxyPath}/${service.slug}${path === '/' ? '' : path}`
 
 function restOperation(route: AnyRoute): Record<string, unknown> {

@@ -1,14 +1,5 @@
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
-import { analysis } from './analysis.ts'
-import { auth } from './auth.ts'
-import { discovery } from './discovery.ts'
-import { ledger } from './ledger.ts'
-import { ledgerHistory } from './ledger-history.ts'
-import { mcp } from './mcp.ts'
-import { search } from './search.ts'
-import { tenders } from './tenders.ts'
-import { x402 } from './x402.ts'
 
 export interface Target {
   readonly name: string
@@ -31,16 +22,17 @@ export interface Report {
   readonly targets: readonly Target[]
 }
 
+/** Loaded when it is asked for: what others need is no part of its memory. */
 const BENCHMARKS: Readonly<Record<string, () => Promise<Report>>> = {
-  analysis,
-  auth,
-  discovery,
-  ledger,
-  'ledger-history': ledgerHistory,
-  mcp,
-  search,
-  tenders,
-  x402,
+  analysis: async () => (await import('./analysis.ts')).analysis(),
+  auth: async () => (await import('./auth.ts')).auth(),
+  discovery: async () => (await import('./discovery.ts')).discovery(),
+  ledger: async () => (await import('./ledger.ts')).ledger(),
+  'ledger-history': async () => (await import('./ledger-history.ts')).ledgerHistory(),
+  mcp: async () => (await import('./mcp.ts')).mcp(),
+  search: async () => (await import('./search.ts')).search(),
+  tenders: async () => (await import('./tenders.ts')).tenders(),
+  x402: async () => (await import('./x402.ts')).x402(),
 }
 
 const { values, positionals } = parseArgs({

@@ -75,6 +75,8 @@ await startJobs(databaseUrl, {
   ...hub.ports,
   pool: hub.pool,
   services: hub.services,
+  families: hub.families,
+  catalog: hub.catalog,
   signingKey,
   wallets: { treasury, spend: spend.address },
   gas: { wallet: own.gas, ...config.gas },

@@ -43,6 +43,18 @@ describe('the configuration', () => {
     expect(config.secret('mail')).to.equal(undefined)
   })
 
+  it('takes origins of servers of the house, and says which one is none', () => {
+    const hosts = 'http://127.0.0.1:11434, https://models.internal/ignored'
+    expect(readConfig({ HUB_PLUGIN_HOSTS: hosts }).pluginHosts).to.deep.equal([
+      'http://127.0.0.1:11434',
+      'https://models.internal',
+    ])
+    expect(() => readConfig({ HUB_PLUGIN_HOSTS: 'localhost:11434' })).to.throw(
+      ConfigError,
+      'HUB_PLUGIN_HOSTS: not an origin',
+    )
+  })
+
   it('of production has everything that real money needs', () => {
     const { production, baseUrl, signingKey } = readConfig(PRODUCTION)
     expect(signingKey?.equals(privateKey)).to.equal(true)

@@ -9,7 +9,9 @@ describe('the plugin API', () => {
   it('exports these names and no other: adding one is a promise for years', () => {
     expect(Object.keys(api).toSorted()).to.deep.equal([
       'EgressError',
+      'Failure',
       'Refusal',
+      'RenderError',
       'Reply',
       'Taken',
       'Unresolved',

@@ -1,11 +1,12 @@
 import { type AnyService, defineService, type Route, s, usd } from 'agenthub/plugin'
 import { conformance, troubled } from 'agenthub/testing'
 import { expect } from 'chai'
+import { isFamily } from '../../core/catalog/declaration.ts'
 import { plugins } from '../../plugins/index.ts'
 import { serviceOf } from '../support/lent.ts'
 import { useHub } from '../support/suite.ts'
 
-const services = plugins.map(serviceOf)
+const services = plugins.map(serviceOf).flatMap((sold) => (isFamily(sold) ? [] : [sold]))
 
 /** What the plainest input would not show. */
 const EXAMPLES: Readonly<Record<string, Readonly<Partial<Record<Route, unknown>>>>> = {

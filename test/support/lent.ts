@@ -10,6 +10,8 @@ export const lent: Host = {
   secret: () => undefined,
   log: () => undefined,
   http: { request: absent },
+  backends: { request: absent },
+  browser: { render: absent },
   clock: systemClock,
   sandbox: true,
 }

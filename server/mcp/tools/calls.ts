@@ -7,7 +7,7 @@ import { dryRun, idempotencyKey, maxChars, maxPrice, offset, PAID, slug } from '
 
 export interface CallPorts {
   readonly steps: Steps
-  readonly catalog: Catalog
+  readonly catalog: Pick<Catalog, 'find'>
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -41,7 +41,7 @@ export const callTool = ({ steps, catalog }: CallPorts): AnyTool =>
     }),
     output: PAID,
     run: async ({ service, endpoint, input, ...rest }, context) => {
-      const { method, path } = routeOf(endpoint, catalog.service(service))
+      const { method, path } = routeOf(endpoint, await catalog.find(service))
       const given = method === 'GET' || method === 'DELETE' ? { query: queryOf(input) } : {}
       const order = { tool: 'hub_call', slug: service, method, path, body: input ?? {}, ...given }
       return pay(steps, { ...order, ...rest }, context)

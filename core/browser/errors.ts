@@ -1,0 +1,34 @@
+import type { EgressCode } from '../egress/errors.ts'
+
+/** What can go wrong with a page beside what can go wrong with any request to a foreign host. */
+const TEXT = {
+  content_redirected: 'The page leads away from the host that was asked.',
+  render_limit_exceeded: 'The page takes more time or memory than a page may.',
+  render_failed: 'The page could not be rendered.',
+  render_unavailable: 'No browser is free to render the page.',
+  validation_failed: 'The page cannot be asked for as it is.',
+  destination_not_allowed:
+    'The hub does not connect there: only to names that resolve to public addresses alone.',
+  upstream_unreachable: 'The host of the page could not be reached.',
+  upstream_timeout: 'The host of the page did not answer in time.',
+  upstream_tls: 'The host of the page has no valid certificate for its name.',
+  upstream_too_large: 'The page is larger than a page may be.',
+  upstream_error: 'The host of the page did not answer properly.',
+} as const satisfies Partial<Record<EgressCode, string>> & Record<string, string>
+
+/** Codes of the fault catalogue. */
+export type RenderCode = keyof typeof TEXT
+
+/**
+ * A page that was not delivered. The message is safe to show and the same for every instance of a
+ * code; what happened inside is in `cause`, which is for the log alone.
+ */
+export class RenderError extends Error {
+  override readonly name = 'RenderError'
+  readonly code: RenderCode
+
+  constructor(code: RenderCode, cause?: unknown) {
+    super(TEXT[code], { cause })
+    this.code = code
+  }
+}
