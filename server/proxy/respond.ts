@@ -48,7 +48,7 @@ export const createStream =
   (ports: StreamPorts): Steps['stream'] =>
   (started, funds, scope) => {
     const flow = new Flow()
-    void ports.underWay.add(runToEnd(ports, started, funds, scope, flow))
+    void ports.underWay.add(runToEnd(ports, { started, funds, scope, flow }))
     const { outcome, offer } = started
     const headers = {
       ...headersOf(started),
@@ -60,29 +60,42 @@ export const createStream =
     return { status: outcome.status, headers, body: flow }
   }
 
-async function runToEnd(
-  { record, receipts, settle, log }: StreamPorts,
-  started: Started,
-  funds: Funds,
-  scope: AsyncDisposable,
-  flow: Flow,
-): Promise<void> {
-  const { request, offer } = started
+/** Its end is seen when its money has come to rest: what broke off may be asked for at once. */
+async function runToEnd(ports: StreamPorts, running: Running): Promise<void> {
+  const { flow } = running
+  const { call } = running.started.offer
   try {
-    await using _ = scope
-    const flowing = started.outcome.flowing!
-    const ending = await passOn(flowing.source, flow, flowing.deadline, funds.keeps ?? false)
-    const outcome = ended(started.outcome, flowing, ending, flow)
-    const receipt = await settle(funds, outcome, request)
-    const made = { ...started, outcome, receipt }
-    flow.trailers = { ...costOf(outcome, receipt), ...sign(made, ending.hash, record, receipts) }
-    if (request.trace) request.trace.charged = receipt.charged
-    if (ending.failure) log.warn({ err: ending.failure.cause, call: offer.call }, 'a stream broke')
-    flow.finish(ending.failure?.cause ?? null)
+    const failure = await settledAtEnd(ports, running)
+    if (failure) ports.log.warn({ err: failure, call }, 'a stream broke off')
+    flow.finish(failure)
   } catch (error) {
-    log.error({ err: error, call: offer.call }, 'a stream was not settled')
+    ports.log.error({ err: error, call }, 'a stream was not settled')
     flow.finish(error as Error)
   }
+}
+
+interface Running {
+  readonly started: Started
+  readonly funds: Funds
+  /** Gives back what is not settled. */
+  readonly scope: AsyncDisposable
+  readonly flow: Flow
+}
+
+async function settledAtEnd(
+  { record, receipts, settle }: StreamPorts,
+  { started, funds, scope, flow }: Running,
+): Promise<Error | null> {
+  await using _ = scope
+  const { request } = started
+  const flowing = started.outcome.flowing!
+  const ending = await passOn(flowing.source, flow, flowing.deadline, funds.keeps ?? false)
+  const outcome = ended(started.outcome, flowing, ending, flow)
+  const receipt = await settle(funds, outcome, request)
+  const made = { ...started, outcome, receipt }
+  flow.trailers = { ...costOf(outcome, receipt), ...sign(made, ending.hash, record, receipts) }
+  if (request.trace) request.trace.charged = receipt.charged
+  return ending.failure?.cause ?? null
 }
 
 /** What came of it. A body that is not kept is no body that anybody could have again. */
