@@ -84,8 +84,8 @@ export interface Call<Input> {
 
 /**
  * An answer with a status, headers, bytes or a stream of its own. Anything but a 2xx is refunded.
- * A stream is sent as it comes, after the call was charged: for what is large, not for what may
- * fail.
+ * A stream is sent as it comes, and charged at its end if it came whole: before the deadline, in at
+ * most 256 MiB. Its endpoint declares `streams`.
  */
 export class Reply {
   readonly status: number
@@ -167,6 +167,11 @@ export interface Endpoint<Input, Output> {
   readonly output?: Schema<Output>
   /** Seconds until the call is aborted and refunded. Default 30, at most 300. */
   readonly deadlineSeconds?: number
+  /**
+   * Whether it may answer a stream. An x402 payment for it is taken before the work, since what has
+   * been sent cannot be taken back. `charge` may be called until the stream ends.
+   */
+  readonly streams?: boolean
   /** Answer to charge the caller; throw to refund the caller in full. */
   readonly handle: (
     call: Call<Input>,

@@ -5,6 +5,7 @@ import { KeyRing } from '../core/identity/keys.ts'
 import { USDC_BASE } from '../core/payments/asset.ts'
 import type { createOffers } from '../core/payments/offers.ts'
 import type { ResolvePorts } from '../core/payments/resolve.ts'
+import type { UnderWay } from '../core/under-way.ts'
 import { Allowances } from '../core/usage/allowances.ts'
 import type { CallLog } from '../core/usage/calls.ts'
 import { FreeQuota } from '../core/usage/free-quota.ts'
@@ -34,7 +35,7 @@ import { createHandle } from './proxy/handle.ts'
 import { createIdempotent } from './proxy/idempotent.ts'
 import { createQuote } from './proxy/quote.ts'
 import { createRecord } from './proxy/record.ts'
-import { createRespond } from './proxy/respond.ts'
+import { createRespond, createStream } from './proxy/respond.ts'
 import { settle } from './proxy/settle.ts'
 import { traced } from './proxy/traced.ts'
 import { accountRoutes } from './rest/account.ts'
@@ -84,6 +85,7 @@ export type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality
     readonly offers: ReturnType<typeof createOffers>
     readonly catalog: Catalog
     readonly calls: CallLog
+    readonly underWay: UnderWay
     readonly windows: Windows
     readonly discovery: Discovering
     /** What all processes that serve have counted, for Prometheus. */
@@ -105,7 +107,7 @@ function stepsOf(
   options: HubOptions,
   registers: ReturnType<typeof registersOf>,
 ): Steps {
-  const { pool, ledger, claims, offers, catalog, calls, clock, log } = core
+  const { pool, ledger, claims, offers, catalog, calls, underWay, clock, log } = core
   const { standing, limits, keys, answers, receipts, quotes } = registers
   const { holdMarginSeconds } = options
   const quota = new FreeQuota(ledger)
@@ -135,6 +137,7 @@ function stepsOf(
     handle: createHandle(log, record, CREDITS_ONLY),
     settle,
     respond: createRespond(record, receipts),
+    stream: createStream({ record, receipts, settle, underWay, log }),
   })
 }
 

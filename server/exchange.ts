@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { Readable } from 'node:stream'
 import type { Context } from 'koa'
 import { Fault } from '../core/errors.ts'
 import { base62 } from '../core/ids.ts'
+import { viewOf } from './bytes.ts'
 import type { Reply } from './proxy/call.ts'
+import { Flow } from './proxy/stream.ts'
 
 /** A name for a request that came without one. */
 export function newRequestId(): string {
@@ -17,19 +18,17 @@ export const requestIdOf = (ctx: Context): string => ctx.state['requestId'] as s
 /** Answers; JSON unless the headers say otherwise. */
 export function send(ctx: Context, { status, headers, body }: Reply): void {
   ctx.status = status
-  if (body instanceof Readable) ctx.body = breakingOff(body, ctx)
+  if (body instanceof Flow) ctx.body = flowing(body, ctx)
   else ctx.body = body instanceof Uint8Array ? viewOf(body) : jsonOf(body)
   ctx.type = 'application/json'
   ctx.set({ ...headers })
 }
 
 /** A stream that fails breaks the answer off: an end in order would say that it was whole. */
-const breakingOff = (stream: Readable, ctx: Context): Readable =>
-  stream.on('error', () => ctx.res.destroy())
-
-/** The same bytes, as Koa wants them. */
-export const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength)
+const flowing = (flow: Flow, { res }: Context): Flow =>
+  flow
+    .on('error', () => res.destroy())
+    .on('end', () => flow.trailers && res.addTrailers(flow.trailers)) // before Koa ends it
 
 const jsonOf = (body: unknown): string => JSON.stringify(body ?? null)
 

@@ -32,6 +32,7 @@ import type { ResolvePorts } from '../core/payments/resolve.ts'
 import { OutgoingSwitch } from '../core/payments/switch.ts'
 import type { AnyService, Buyer, Family, Host, Plugin } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
+import { UnderWay } from '../core/under-way.ts'
 import { CallLog } from '../core/usage/calls.ts'
 import { openWindows, type RateStore } from '../core/usage/open-windows.ts'
 import { publishKey } from '../core/usage/receipts.ts'
@@ -122,6 +123,8 @@ export interface Hub {
   readonly egress: Egress
   /** Answers HTTP requests. */
   readonly handler: RequestListener
+  /** Until every request is answered, also those whose callers have left. */
+  idle(): Promise<void>
   /** Writes what is still to be written and closes every connection. */
   close(): Promise<void>
 }
@@ -207,7 +210,9 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const calls = new CallLog(pool, log)
   const counted = options.together?.(meters) ?? (() => meters.text())
   const observers = { log, meters, counted, spans: options.spans, draining }
-  const parts = { ...core, ...observers, discovery, windows, offers, catalog, calls, clock }
+  const underWay = new UnderWay()
+  const doors = { discovery, windows, offers, catalog, calls, clock, underWay }
+  const parts = { ...core, ...observers, ...doors }
   const answer = openDoors(parts, options).callback()
   return {
     pool,
@@ -218,7 +223,8 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     services,
     families,
     catalog,
-    handler: (request, response) => void answer(request, response),
+    handler: (request, response) => void underWay.add(answer(request, response)),
+    idle: () => underWay.idle(),
     async close() {
       await calls.flush()
       await Promise.all([egress.close(), backends.close()])

@@ -2,6 +2,7 @@ import type { Context, Middleware } from 'koa'
 import { elapsedMs } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Meters } from './meters.ts'
+import { Flow } from './proxy/stream.ts'
 import type { Spans } from './telemetry.ts'
 import { Trace } from './trace.ts'
 
@@ -24,6 +25,7 @@ export const observe =
     await next()
     if (trace.steps.length > 0) ctx.set('Server-Timing', trace.serverTiming)
     if (observers.draining()) ctx.set('Connection', 'close')
+    if (ctx.body instanceof Flow) ctx.flushHeaders() // its first piece may come late
   }
 
 /** Of a caller that went away before it had its answer, as many servers write it. */

@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import { type Clock, sleep, systemClock } from '../core/clock.ts'
+import { type Clock, sleep, systemClock, within } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
 import { createPool } from '../core/db/pool.ts'
 import type { Egress } from '../core/egress/http.ts'
@@ -126,7 +126,8 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       stops.push(async () => {
         draining = true
         await sleep(config.drain.delay * 1_000)
-        await drain(server, config.drain)
+        const finished = within(config.drain.grace * 1_000, hub.idle())
+        await Promise.all([drain(server, config.drain), finished])
       })
       port = (server.address() as AddressInfo).port
       address = addressOf(config, port)

@@ -75,10 +75,11 @@ const bytesOf = (body: unknown): string | Uint8Array =>
   body instanceof Uint8Array ? body : JSON.stringify(body)
 
 function answerOf(
-  { statusCode: status, headers }: Awaited<ReturnType<typeof request>>,
+  { statusCode: status, headers, trailers }: Awaited<ReturnType<typeof request>>,
   bytes: Buffer,
 ): Answer {
-  const one = (name: string) => headers[name]?.toString()
+  // Of a stream they come at its end.
+  const one = (name: string) => (headers[name] ?? trailers[name])?.toString()
   return {
     status,
     headers,

@@ -26,6 +26,10 @@ export const isRefusal = (error: unknown): boolean =>
   error instanceof TypeError ||
   error instanceof RangeError
 
+/** We have closed our connections: a process that ends need not wait for what it cut off. */
+const isEnded = (error: unknown): boolean =>
+  error instanceof Error && error.message === 'Cannot use a pool after calling end on the pool'
+
 /** The key of the journal has it already. */
 export const isRepeatedId = (error: unknown): boolean => stateOf(error) === '23505'
 
@@ -46,7 +50,7 @@ export async function untilAnswered<T>(
       return await ask()
     } catch (error) {
       if (isRefusal(error)) throw error
-      if (elapsedMs() - start >= forMs) {
+      if (elapsedMs() - start >= forMs || isEnded(error)) {
         throw new LedgerUnavailable('the database does not answer', { cause: error })
       }
       await sleep(RETRY_EVERY_MS)

@@ -60,7 +60,7 @@ export async function acceptPayment(
   const key = paymentKey(payment)
   const [known, upfront] = await Promise.all([
     claims.find(key),
-    purchase.purpose === 'call' && claims.mustPayUpfront(key.payer),
+    terms.upfront || (purchase.purpose === 'call' && claims.mustPayUpfront(key.payer)),
   ])
   if (known && known.state !== 'released') return { repeated: known }
   const match = (how: boolean) =>

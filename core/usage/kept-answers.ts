@@ -9,7 +9,8 @@ export interface KeptAnswer {
 }
 
 const KEPT_HOURS = 24
-const BYTES_MAX = 1_048_576
+/** The longest answer that is kept. */
+export const KEPT_BYTES_MAX = 1_048_576
 const CIPHER = 'aes-256-gcm'
 const IV_BYTES = 12
 const TAG_BYTES = 16
@@ -32,7 +33,7 @@ export class KeptAnswers {
   /** Keeps an answer of at most 1 MiB; larger ones and streams are not kept. */
   async keep(id: string, { status, headers, body }: KeptAnswer): Promise<void> {
     const bytes = bytesOf(body)
-    if (bytes === undefined || bytes.length > BYTES_MAX) return
+    if (bytes === undefined || bytes.length > KEPT_BYTES_MAX) return
     const isRaw = body instanceof Uint8Array
     const head = Buffer.from(JSON.stringify({ status, headers, isRaw }))
     const length = Buffer.alloc(4)

@@ -26,6 +26,7 @@ const EXPOSED = [
   'X-Receipt',
   'X-Refund-Reason',
   'X-Request-Id',
+  'X-Reserved-Microdollars',
 ].join(', ')
 
 const SENT = [

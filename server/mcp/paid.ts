@@ -6,6 +6,7 @@ import { faultOf, problem } from '../problem.ts'
 import { type CallRequest, call, type Reply, type Steps } from '../proxy/call.ts'
 import { DRY_RUN_TYPE } from '../proxy/foresee.ts'
 import { idempotencyKeyOf } from '../proxy/idempotent.ts'
+import { Flow } from '../proxy/stream.ts'
 import { bodyOf, type Slice } from './body.ts'
 import { dollars, inDollars, readDollars } from './dollars.ts'
 import type { Json } from './message.ts'
@@ -95,14 +96,16 @@ const staged = (steps: Steps, { caller, rate, progress, trace }: ToolContext): S
 
 /** What came, and what it cost. Anything but a 2xx is a failure that the model is told. */
 async function show(reply: Reply, key: string, order: Order): Promise<ToolResult> {
-  const { status, headers, body } = reply
-  const type = headers['Content-Type']
+  const { status, body } = reply
+  const type = reply.headers['Content-Type']
   if (type === DRY_RUN_TYPE) return told(inDollars(body) as Json)
   if (type === 'application/problem+json') {
     return problemResult(jsonOf(body), { idempotency_key: key })
   }
+  const shown = await bodyOf(reply, order)
+  const headers: Reply['headers'] = { ...reply.headers, ...atItsEnd(body) }
   const money = {
-    charged_usd: dollarsOf(headers['X-Charged-Microdollars']),
+    ...costOf(headers),
     ...(headers['X-Balance-Microdollars'] !== undefined && {
       balance_usd: dollarsOf(headers['X-Balance-Microdollars']),
     }),
@@ -112,7 +115,11 @@ async function show(reply: Reply, key: string, order: Order): Promise<ToolResult
     ...(headers['Idempotency-Replayed'] !== undefined && { replayed: true }),
     ...upstreamOf(headers),
   }
-  const shown = await bodyOf(reply, order)
+  const reason = headers['X-Refund-Reason']
+  if (status >= 200 && status <= 299 && reason !== undefined) {
+    const next = 'The answer broke off. You were not charged; call again.'
+    return failed({ error: reason, status, next, ...money, ...shown })
+  }
   if (status < 200 || status > 299) {
     const next = 'The service refused: see body. You were not charged.'
     return failed({ error: 'service_refused', status, next, ...money, ...shown })
@@ -121,6 +128,18 @@ async function show(reply: Reply, key: string, order: Order): Promise<ToolResult
   const result = told({ status, ...money, ...shown }, signed && { [RECEIPT]: signed })
   const receipt = headers['PAYMENT-RESPONSE']
   return receipt === undefined ? result : withReceipt(result, receipt)
+}
+
+/** What a stream came to; nothing, if it was left before its end. */
+const atItsEnd = (body: unknown): Reply['headers'] =>
+  body instanceof Flow ? (body.trailers ?? {}) : {}
+
+/** What was charged, or is held until the call is over. */
+const costOf = (headers: Reply['headers']): Json => {
+  const charged = headers['X-Charged-Microdollars']
+  return charged === undefined
+    ? { reserved_usd: dollarsOf(headers['X-Reserved-Microdollars']) }
+    : { charged_usd: dollarsOf(charged) }
 }
 
 /** Our signed receipt (`POST /v1/receipts/verify`): for programs, and no reading for a model. */

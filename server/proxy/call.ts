@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { Offering } from '../../core/catalog/services.ts'
 import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
@@ -68,13 +69,24 @@ export type Outcome = {
   readonly body: unknown
   /** How long the handler took, in milliseconds. */
   readonly latencyMs: number
-} & (
-  | { readonly kind: 'delivered'; readonly charged: Micros }
+  /** Of a body that is a stream. */
+  readonly flowing?: Flowing | undefined
+} /** The reason: why it is charged though it did not come whole. */ & (
+  | { readonly kind: 'delivered'; readonly charged: Micros; readonly reason?: string }
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'unresolved' }
   /** Failed, and charged: a third party has the money. */
   | { readonly kind: 'taken'; readonly charged: Micros; readonly reason: string }
 )
+
+/** An answer that is sent as it comes, and settled at its end. */
+export interface Flowing {
+  readonly source: Readable
+  /** Of the call: when it is over, so is the stream. */
+  readonly deadline: AbortSignal
+  /** What it costs so far: the handler may lower the charge while it sends. */
+  readonly charged: () => Micros
+}
 
 export type FundingSource = 'free' | 'credits' | 'x402' | 'none'
 
@@ -101,6 +113,10 @@ export interface Funds extends AsyncDisposable {
   park?(parked: boolean): void
   /** The answer that this payment had before: nothing is to be done. */
   readonly kept?: KeptAnswer | undefined
+  /** What tells the caller that the money has come already. */
+  readonly paid?: Readonly<Record<string, string>>
+  /** Whether the answer is kept, so that it can be had again. */
+  readonly keeps?: boolean
   /** What a failure is to tell besides, such as what becomes of a payment that has come already. */
   told?(fault: Fault): Fault
   /** Charges what was delivered or taken, refunds what failed, parks what is unresolved. */
@@ -128,16 +144,22 @@ export interface Steps {
   ): Promise<Outcome>
   settle(funds: Funds, outcome: Outcome, request: CallRequest): Promise<Receipt>
   respond(made: Made): Reply | Promise<Reply>
+  /** Begins to answer; from here on the scope of the funds is the stream's. */
+  stream(started: Started, funds: Funds, scope: AsyncDisposable): Reply | Promise<Reply>
 }
 
-/** Everything about a call that was made. */
-export interface Made {
+/** Everything about a call whose handler has answered. */
+export interface Started {
   readonly request: CallRequest
   readonly caller: Caller | Keyless
   readonly rate: RateState
   readonly offer: Offer
   readonly payer: string
   readonly outcome: Outcome
+}
+
+/** Everything about a call that was made. */
+export interface Made extends Started {
   readonly receipt: Receipt
 }
 
@@ -147,9 +169,11 @@ export async function call(steps: Steps, request: CallRequest): Promise<Reply> {
   const rate = await steps.limitRate(caller, request)
   const offer = await steps.quote(caller, request)
   if (request.dryRun) return steps.foresee(caller, offer, request) // nothing moves
-  await using funds = await steps.fund(caller, offer, request) // free, credits, x402, or a 402
+  await using scope = new AsyncDisposableStack()
+  const funds = scope.use(await steps.fund(caller, offer, request)) // free, credits, x402, or a 402
   const outcome = await steps.handle(caller, offer, funds, request) // throws → refund
+  const started = { request, caller, rate, offer, payer: funds.payer, outcome }
+  if (outcome.flowing) return steps.stream(started, funds, scope.move()) // it settles at its end
   const receipt = await steps.settle(funds, outcome, request)
-  const { payer } = funds
-  return steps.respond({ request, caller, rate, offer, payer, outcome, receipt })
+  return steps.respond({ ...started, receipt })
 }

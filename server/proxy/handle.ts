@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { elapsedMs } from '../../core/clock.ts'
 import { Fault, type FaultCode } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
@@ -58,7 +59,10 @@ async function run(
       else throw (breach = tooMuch())
     },
   }
-  const answer = await untilDeadline(endpoint, (signal) => endpoint.handle({ ...call, signal }))
+  let deadline: AbortSignal | undefined
+  const answer = await untilDeadline(endpoint, (signal) =>
+    endpoint.handle({ ...call, signal: (deadline = signal) }),
+  )
   if (breach) throw breach // also when the handler caught it
   if (!trusted && (answer instanceof Unresolved || answer instanceof Taken)) throw presumed()
   if (answer instanceof Unresolved) {
@@ -73,7 +77,13 @@ async function run(
   }
   const reply = answer instanceof Reply ? answer : new Reply(answer)
   try {
-    return judge(reply, charged, offer)
+    const judged = judge(reply, charged, offer)
+    if (!(reply.body instanceof Readable)) return judged
+    if (endpoint.streams !== true) throw undeclared()
+    return {
+      ...judged,
+      flowing: { source: reply.body, deadline: deadline!, charged: () => charged },
+    }
   } catch (error) {
     discard(reply.body)
     throw error
@@ -130,6 +140,15 @@ const isLowered = (amount: unknown, price: Micros): boolean =>
 
 const presumed = (): Fault =>
   new Fault('plugin_contract', 'The service kept the price without an answer.')
+
+const undeclared = (): Fault =>
+  new Fault(
+    'plugin_contract',
+    'The service answered a stream, and does not declare that it does.',
+    {
+      extras: { reason: 'stream_not_declared' },
+    },
+  )
 
 const tooMuch = (): Fault =>
   new Fault('plugin_contract', 'The service tried to charge more than it offered.')

@@ -56,6 +56,7 @@ function payersOf({ clock }: IdempotentPorts, { credits, principal }: Caller, { 
 
 /** Funds whose answer is kept before they are charged. */
 class Once implements Funds {
+  readonly keeps = true
   readonly source: FundingSource
   readonly payer: string
   readonly kept: KeptAnswer | undefined

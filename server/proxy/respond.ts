@@ -1,58 +1,131 @@
 import { createHash } from 'node:crypto'
-import { Readable, Transform } from 'node:stream'
 import { deprecationHeaders } from '../../core/deprecation.ts'
+import type { Log } from '../../core/log.ts'
+import type { UnderWay } from '../../core/under-way.ts'
 import type { Receipts } from '../../core/usage/receipts.ts'
-import { viewOf } from '../exchange.ts'
-import type { Made, Reply } from './call.ts'
+import { viewOf } from '../bytes.ts'
+import type { Flowing, Funds, Made, Outcome, Receipt, Reply, Started, Steps } from './call.ts'
 import { nameOf, type Record } from './record.ts'
+import { type Ending, Flow, passOn } from './stream.ts'
 
 /** Names of headers that a handler may not set: they are the hub's own, or belong to the hop. */
 const OURS = new RegExp(
   `^(?:${[
-    'x-(?:request-id|call-id|receipt|charged-.*|balance-.*|payment-.*|refund-.*|ratelimit.*)',
-    'payment-.*|ratelimit.*|access-control-.*|etag|set-cookie|date|server',
+    'x-(?:request-id|call-id|receipt|charged-.*|reserved-.*|balance-.*|payment-.*|refund-.*)',
+    'x-ratelimit.*|payment-.*|ratelimit.*|access-control-.*|etag|set-cookie|date|server',
     'connection|keep-alive|transfer-encoding|content-length|trailer|upgrade',
   ].join('|')})$`,
   'i',
 )
 
-/**
- * The answer of a call that was made, with what it cost, what is left, and a receipt. What a
- * stream came to is known at its end only: its receipt lies at `/v1/calls/{id}`.
- */
+type Signing = Pick<Receipts, 'sign'>
+
+/** The answer of a call that was made, with what it cost, what is left, and a receipt. */
 export const createRespond =
-  (record: Record, receipts: Pick<Receipts, 'sign'>) =>
+  (record: Record, receipts: Signing) =>
   (made: Made): Reply => {
-    const { outcome, offer } = made
-    if (outcome.body instanceof Readable) {
-      const body = hashed(outcome.body, (hash) => record.made(made, hash))
-      return { status: outcome.status, headers: headersOf(made), body }
-    }
+    const { outcome, receipt } = made
     const body = bytesOf(outcome)
-    const kept = record.made(made, createHash('sha256').update(body).digest())
-    const receipt = receipts.sign(kept, nameOf(offer.offering))
-    return {
-      status: outcome.status,
-      headers: { ...headersOf(made), 'X-Receipt': receipt },
-      body,
-    }
+    const headers = { ...headersOf(made), ...receipt.headers, ...costOf(outcome, receipt) }
+    const signed = sign(made, createHash('sha256').update(body).digest(), record, receipts)
+    return { status: outcome.status, headers: { ...headers, ...signed }, body }
   }
 
-function headersOf({ offer, outcome, receipt, rate }: Made): Reply['headers'] {
+export interface StreamPorts {
+  readonly record: Record
+  readonly receipts: Signing
+  readonly settle: Steps['settle']
+  /** What is waited for before the hub ends: a stream whose caller has left has no connection. */
+  readonly underWay: UnderWay
+  readonly log: Log
+}
+
+/**
+ * The answer of a call that sends a stream. What it comes to is known at its end: then it is
+ * settled, before its caller sees that end, and the rest is told in trailers.
+ */
+export const createStream =
+  (ports: StreamPorts): Steps['stream'] =>
+  (started, funds, scope) => {
+    const flow = new Flow()
+    void ports.underWay.add(runToEnd(ports, started, funds, scope, flow))
+    const { outcome, offer } = started
+    const headers = {
+      ...headersOf(started),
+      ...funds.paid,
+      'X-Payment-Source': funds.source,
+      'X-Reserved-Microdollars': String(funds.source === 'free' ? 0n : offer.price),
+      Trailer: 'X-Charged-Microdollars, X-Balance-Microdollars, X-Refund-Reason, X-Receipt',
+    }
+    return { status: outcome.status, headers, body: flow }
+  }
+
+async function runToEnd(
+  { record, receipts, settle, log }: StreamPorts,
+  started: Started,
+  funds: Funds,
+  scope: AsyncDisposable,
+  flow: Flow,
+): Promise<void> {
+  const { request, offer } = started
+  try {
+    await using _ = scope
+    const flowing = started.outcome.flowing!
+    const ending = await passOn(flowing.source, flow, flowing.deadline, funds.keeps ?? false)
+    const outcome = ended(started.outcome, flowing, ending, flow)
+    const receipt = await settle(funds, outcome, request)
+    const made = { ...started, outcome, receipt }
+    flow.trailers = { ...costOf(outcome, receipt), ...sign(made, ending.hash, record, receipts) }
+    if (request.trace) request.trace.charged = receipt.charged
+    if (ending.failure) log.warn({ err: ending.failure.cause, call: offer.call }, 'a stream broke')
+    flow.finish(ending.failure?.cause ?? null)
+  } catch (error) {
+    log.error({ err: error, call: offer.call }, 'a stream was not settled')
+    flow.finish(error as Error)
+  }
+}
+
+/** What came of it. A body that is not kept is no body that anybody could have again. */
+function ended(begun: Outcome, { charged }: Flowing, ending: Ending, flow: Flow): Outcome {
+  const { failure, byCaller, bytes } = ending
+  const { status, headers, latencyMs } = begun
+  const common = { status, headers, latencyMs, body: bytes ?? flow }
+  if (begun.kind !== 'delivered') return { ...begun, ...common }
+  if (!failure) return { ...common, kind: 'delivered', charged: charged() }
+  if (!byCaller) return { ...common, kind: 'failed', reason: failure.reason }
+  return { ...common, kind: 'delivered', charged: charged(), reason: 'caller_too_slow' }
+}
+
+/** Notes the call, and gives its receipt. */
+function sign(
+  made: Made,
+  hash: Buffer | null,
+  record: Record,
+  receipts: Signing,
+): Readonly<{ 'X-Receipt': string }> {
+  const kept = record.made(made, hash)
+  return { 'X-Receipt': receipts.sign(kept, nameOf(made.offer.offering)) }
+}
+
+function headersOf({ offer, outcome, rate }: Started): Reply['headers'] {
   const own = Object.entries(outcome.headers).filter(([name]) => !OURS.test(name))
   return {
     ...Object.fromEntries(own),
     ...rate.headers,
-    ...receipt.headers,
     ...deprecationHeaders(offer.offering.service.deprecated),
     'Cache-Control': 'no-store',
     'X-Call-Id': offer.call,
-    'X-Charged-Microdollars': String(receipt.charged),
-    'X-Payment-Source': receipt.source,
-    ...(receipt.balance === undefined ? {} : { 'X-Balance-Microdollars': String(receipt.balance) }),
     ...(outcome.kind === 'failed' ? { 'X-Refund-Reason': outcome.reason } : {}),
   }
 }
+
+/** What it cost, who paid, and what is left. */
+const costOf = (outcome: Outcome, { charged, source, balance }: Receipt) => ({
+  'X-Charged-Microdollars': String(charged),
+  'X-Payment-Source': source,
+  ...(balance === undefined ? {} : { 'X-Balance-Microdollars': String(balance) }),
+  ...(outcome.kind === 'failed' ? { 'X-Refund-Reason': outcome.reason } : {}),
+})
 
 /** Statuses whose answer has no body (RFC 9110 §6.4.1). */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
@@ -61,34 +134,4 @@ const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
 function bytesOf({ status, body }: Pick<Reply, 'status' | 'body'>): Buffer {
   if (BODILESS.has(status)) return Buffer.alloc(0)
   return body instanceof Uint8Array ? viewOf(body) : Buffer.from(JSON.stringify(body ?? null))
-}
-
-/**
- * The same stream, and its hash when it is over; null where it was broken off. What came before a
- * failure is passed on before the failure is.
- */
-function hashed(source: Readable, done: (hash: Buffer | null) => void): Readable {
-  const hash = createHash('sha256')
-  let failure: Error | null = null
-  const through = new Transform({
-    transform(chunk: Buffer, _, next) {
-      hash.update(chunk)
-      next(null, chunk)
-    },
-    flush: (next) => next(failure),
-  })
-  source.once('error', (error) => {
-    failure = error
-    through.end()
-  })
-  source.once('close', () => {
-    if (source.readableEnded || failure) return
-    failure = new Error('the stream was closed before its end')
-    through.end()
-  })
-  through.once('close', () => {
-    source.destroy()
-    done(through.readableEnded ? hash.digest() : null)
-  })
-  return source.pipe(through)
 }

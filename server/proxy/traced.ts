@@ -25,6 +25,8 @@ export const traced = (steps: Steps): Steps => ({
   settle: (funds, outcome, request) =>
     timed(request, 'settle', () => steps.settle(funds, outcome, request)),
   respond: (made) => timed(made.request, 'respond', () => steps.respond(made)),
+  stream: (started, funds, scope) =>
+    timed(started.request, 'respond', () => steps.stream(started, funds, scope)),
 })
 
 const timed = async <T>(

@@ -45,6 +45,10 @@ const told = (description: string, schema: object = text) => ({ description, sch
 const CALL_HEADERS = {
   'X-Call-Id': told('Of the call: GET /v1/calls/{id}.'),
   'X-Charged-Microdollars': told('What it cost.', { type: 'integer' }),
+  'X-Reserved-Microdollars': told(
+    'Of a stream: held until its end. Then trailers tell what it cost, and bring the receipt.',
+    { type: 'integer' },
+  ),
   'X-Balance-Microdollars': told('Credits that are left, of a caller with a key.', {
     type: 'integer',
   }),

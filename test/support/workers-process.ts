@@ -36,6 +36,8 @@ const slow = defineService({
     'GET /stream': {
       summary: 'Ten pieces in a second.',
       price: usd('0.001'),
+      streams: true,
+      deadlineSeconds: 2,
       input: s.object({}),
       handle: () =>
         new Reply(Readable.from(pieces()), { headers: { 'content-type': 'text/plain' } }),

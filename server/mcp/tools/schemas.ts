@@ -58,6 +58,10 @@ const string = { type: 'string' } as const
 export const PAID = open({
   status: { type: 'integer' },
   charged_usd: string,
+  reserved_usd: {
+    ...string,
+    description: 'Held until the call is over, which was not waited for.',
+  },
   balance_usd: string,
   paid_from: { ...string, description: 'free, credits, x402 or none' },
   call_id: string,

@@ -60,6 +60,7 @@ export class OnDelivery implements Funds {
 /** A payment that has come already. Work that fails may be tried again with the same one. */
 export class Prepaid implements Funds {
   readonly source = source
+  readonly keeps = true
   readonly payer: string
   readonly #ports: X402Ports
   readonly #claim: Claim
@@ -73,8 +74,12 @@ export class Prepaid implements Funds {
     this.#response = response
   }
 
+  get paid() {
+    return { 'PAYMENT-RESPONSE': this.#response }
+  }
+
   async settle(outcome: Outcome): Promise<Receipt> {
-    const headers = { 'PAYMENT-RESPONSE': this.#response }
+    const headers = this.paid
     if (outcome.kind !== 'delivered' || outcome.charged === 0n) {
       return { source, charged: FREE, balance: undefined, headers } // it pays the next one
     }
@@ -91,7 +96,7 @@ export class Prepaid implements Funds {
     const payment = { state: 'kept', transaction, amount_microdollars: json(amount), next }
     return new Fault(fault.code, `${fault.message} ${next}`, {
       extras: { ...fault.extras, payment },
-      headers: { ...fault.headers, 'PAYMENT-RESPONSE': this.#response },
+      headers: { ...fault.headers, ...this.paid },
       cause: fault,
     })
   }

@@ -21,6 +21,7 @@ const SETTLE_MARGIN_SECONDS = 60
 export const termsOf = ({ offering, price }: Offer, url: string) => ({
   amount: price,
   maxTimeoutSeconds: deadlineOf(offering.endpoint) + SETTLE_MARGIN_SECONDS,
+  upfront: offering.endpoint.streams === true, // what was sent cannot be taken back
   resource: { url, description: offering.endpoint.summary, mimeType: 'application/json' },
 })
 
@@ -39,7 +40,7 @@ export const createX402 =
     const client = clientOf(request)
     const order = { requestHash, client, payee: payee.code, commissionBps }
     const purchase = { purpose: 'call', ...order } as const
-    const refuse = (code: Refusal, reason: string, upfront = false): Fault => {
+    const refuse = (code: Refusal, reason: string, upfront = terms.upfront): Fault => {
       const { header, required } = ports.offers.offer({ ...terms, upfront, error: reason })
       const extras = { ...required, reason, price_microdollars: json(offer.price) }
       return new Fault(code, undefined, { extras, headers: { 'PAYMENT-REQUIRED': header } })
@@ -53,7 +54,7 @@ export const createX402 =
       needSeconds,
     ).catch((error: unknown) => {
       if (!(error instanceof PaymentRefused)) throw error
-      throw refuse('payment_invalid', error.reason, error.upfront)
+      throw refuse('payment_invalid', error.reason, terms.upfront || error.upfront)
     })
     if (!('repeated' in accepted)) {
       return accepted.claim.upfront

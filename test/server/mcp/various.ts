@@ -10,6 +10,7 @@ const endpoint = <T>(input: s.Schema<T>, handle: (call: { input: T }) => unknown
   input,
   handle,
 })
+const streaming = (handle: () => unknown) => ({ ...endpoint(none, handle), streams: true })
 const typed = (body: unknown, type: string, status = 200) =>
   new Reply(body, { status, headers: { 'Content-Type': type } })
 
@@ -36,10 +37,10 @@ export const various = defineService({
     'POST /refusing': endpoint(none, () => typed({ why: 'tea' }, 'application/json', 418)),
     'GET /text': endpoint(none, () => typed(Buffer.from('Grüße'), 'text/plain')),
     'GET /bytes': endpoint(none, () => typed(Buffer.from([0x89, 0xff, 0, 1]), 'image/png')),
-    'GET /stream': endpoint(none, () =>
+    'GET /stream': streaming(() =>
       typed(Readable.from([Buffer.from('{"a"'), Buffer.from(':1}')]), 'application/json'),
     ),
-    'GET /broken': endpoint(none, () => typed(Readable.from(breaking()), 'text/plain')),
+    'GET /broken': streaming(() => typed(Readable.from(breaking()), 'text/plain')),
     'POST /priced': {
       summary: 'Takes its time to find its price.',
       price: { max: PRICE, of: () => priced.before().then(() => ({ amount: PRICE })) },

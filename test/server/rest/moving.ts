@@ -30,6 +30,7 @@ export const moving = defineService({
     'POST /stream': {
       summary: 'Answers piece by piece.',
       price: usd('0.001'),
+      streams: true,
       input: s.object({}),
       handle: () =>
         new Reply(Readable.from([Buffer.from('data: 1\n\n'), Buffer.from('data: 2\n\n')])),

@@ -1,6 +1,9 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
-import { Client } from 'undici'
+import { Client, request } from 'undici'
 import { sleep } from '../../../core/clock.ts'
 import { expireHolds } from '../../../core/ledger/expire.ts'
 import { usd } from '../../../core/money.ts'
@@ -23,6 +26,25 @@ const accepts = (port: number): Promise<boolean> =>
     socket.on('connect', () => socket.destroy())
   })
 
+const openHolds = async ({ database }: ProcessHub): Promise<number> =>
+  (await database.pool.query('SELECT FROM ledger.open_hold')).rows.length
+
+/** A call of ten pieces in a second, once its first piece is there. */
+async function beginStream({ url }: ProcessHub, key: string): Promise<Readable> {
+  const { body } = await request(`${url}/proxy/slow/stream`, {
+    headers: { authorization: `Bearer ${key}` },
+  })
+  body.on('error', () => undefined)
+  await once(body, 'readable')
+  return body
+}
+
+const wasWhole = (stream: Readable): Promise<boolean> =>
+  text(stream).then(
+    () => true,
+    () => false,
+  )
+
 const until = async (condition: () => Promise<boolean>): Promise<void> => {
   while (!(await condition())) await sleep(20)
 }
@@ -42,10 +64,9 @@ describe('A075 SIGTERM to two processes at work', function () {
       path: '/proxy/slow/stream',
       headers: { authorization: `Bearer ${apiKey}` },
     })
-    await until(async () => {
-      const { rows } = await hub.database.pool.query('SELECT FROM ledger.open_hold')
-      return rows.length >= 50
-    })
+    const left = await beginStream(hub, apiKey)
+    left.destroy()
+    await until(async () => (await openHolds(hub)) >= 52)
     const probe = new Client(hub.url)
     const ready = async () => (await probe.request({ path: '/readyz', method: 'GET' })).statusCode
     expect(await ready()).to.equal(200)
@@ -57,18 +78,17 @@ describe('A075 SIGTERM to two processes at work', function () {
       expect(status).to.equal(200)
       expect(headers['connection']).to.equal('close')
     }
-    const { status, text } = await stream
-    expect([status, text.match(/piece \d/g)]).to.deep.equal([
+    const { status, text: pieces } = await stream
+    expect([status, pieces.match(/piece \d/g)]).to.deep.equal([
       200,
       Array.from({ length: 10 }, (_, i) => `piece ${i}`),
     ])
     await probe.destroy()
     expect(await ended).to.deep.equal([0, null])
-    expect(await hub.balance(keyId)).to.equal(PRICE * 49n)
-    const { rows } = await hub.database.pool.query('SELECT FROM ledger.open_hold')
-    expect(rows).to.deep.equal([])
+    expect(await hub.balance(keyId)).to.equal(PRICE * 48n)
+    expect(await openHolds(hub)).to.equal(0)
     const { rows: kept } = await hub.database.pool.query('SELECT FROM hub.call')
-    expect(kept, 'records of calls are written before it ends').to.have.length(51)
+    expect(kept, 'records of calls are written before it ends').to.have.length(52)
   })
 })
 
@@ -77,35 +97,43 @@ describe('A076 what hangs beyond the time that SIGTERM leaves', function () {
   let hub: ProcessHub
   afterEach(() => hub?.close())
 
-  const hanging = async (workers: string) => {
-    hub = await ProcessHub.start({ HUB_WORKERS: workers, HUB_DRAIN_SECONDS: '0.3' })
-    const agent = await hub.agent(PRICE)
+  const hanging = async (workers: string, seconds = '0.3') => {
+    hub = await ProcessHub.start({ HUB_WORKERS: workers, HUB_DRAIN_SECONDS: seconds })
+    const agent = await hub.agent(PRICE * 2n)
+    const stream = await beginStream(hub, agent.apiKey)
     const call = work(hub, agent.apiKey, 1_900).then(
       ({ status }) => status,
       () => 'cut off',
     )
     await until(async () => (await hub.balance(agent.keyId)) === 0n)
-    return { ...agent, call }
+    return { ...agent, call, stream }
   }
   const resolved = async (keyId: string): Promise<void> => {
     await until(async () => {
       await expireHolds(hub.database.pool, hub.ledger) // as another instance does
-      return (await hub.balance(keyId)) > 0n
+      return (await openHolds(hub)) === 0
     })
-    expect(await hub.balance(keyId)).to.equal(PRICE)
-    const { rows } = await hub.database.pool.query('SELECT FROM ledger.open_hold')
-    expect(rows).to.deep.equal([])
+    expect(await hub.balance(keyId)).to.equal(PRICE * 2n)
   }
 
   it('is cut off; its hold is given back once, by another instance if need be', async () => {
-    const { call, keyId } = await hanging('1')
+    const { call, keyId, stream } = await hanging('1')
     expect(await hub.signal('SIGTERM')).to.deep.equal([0, null])
     expect(await call).to.equal('cut off')
+    expect(await wasWhole(stream)).to.equal(false)
+    await resolved(keyId)
+  })
+
+  it('kill -9 in the middle of a call and of a stream: both are given back', async () => {
+    const { call, keyId, stream } = await hanging('1')
+    await hub.signal('SIGKILL')
+    expect(await call).to.equal('cut off')
+    expect(await wasWhole(stream)).to.equal(false)
     await resolved(keyId)
   })
 
   it('ends at once by a second signal, with every process of it', async () => {
-    const { call, keyId } = await hanging('2')
+    const { call, keyId } = await hanging('2', '60')
     const ended = hub.signal('SIGTERM')
     await sleep(50)
     expect(await Promise.race([ended, hub.signal('SIGTERM')])).to.deep.equal([null, 'SIGTERM'])
