@@ -32,6 +32,9 @@ interface Running extends SharedCluster {
   stop(): Promise<void>
 }
 
+/** The variable that names the folder in which all servers of one run of the tests keep their data. */
+export const CLUSTERS_FOLDER = 'HUB_TEST_CLUSTERS'
+
 const TEMPLATE = 'template_hub'
 const LEAK_MS = 1_000
 
@@ -79,12 +82,16 @@ export async function freshDatabase(
   }
 }
 
-/** For the root hook `afterAll`. Throws when a test file left a database behind. */
+/** Stops the server of this process, if it has one. */
 export async function stopSharedCluster(): Promise<void> {
   const cluster = await running
   running = undefined
   template = undefined
   await cluster?.stop()
+}
+
+/** For the root hook `afterAll`. Throws when a test file left a database behind. */
+export function assertAllDropped(): void {
   const left = [...open].map(([name, caller]) => `${name} ${caller}`)
   open.clear()
   if (left.length > 0) {
@@ -93,7 +100,8 @@ export async function stopSharedCluster(): Promise<void> {
 }
 
 async function startCluster(): Promise<Running> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
+  const folder = process.env[CLUSTERS_FOLDER] ?? tmpdir()
+  const dataDir = await mkdtemp(join(folder, 'agenthub-test-'))
   await chmod(dataDir, 0o711) // root runs the server as another user
   const server = await startEmbedded({ dataDir, durable: false })
   const { url } = server

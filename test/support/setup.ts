@@ -1,5 +1,12 @@
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import nock from 'nock'
-import { stopSharedCluster } from './postgres.ts'
+import { elapsedMs, sleep } from '../../core/clock.ts'
+import { assertAllDropped, CLUSTERS_FOLDER, stopSharedCluster } from './postgres.ts'
+
+/** How long a server whose test process has ended may take to stop. */
+const STOP_MS = 15_000
 
 /** No test reaches the network: only loopback is open. */
 export const mochaHooks = {
@@ -12,7 +19,28 @@ export const mochaHooks = {
     nock.cleanAll()
     if (pending.length > 0) throw new Error(`unused mocks: ${pending.join(', ')}`)
   },
-  async afterAll(): Promise<void> {
-    await stopSharedCluster()
+  afterAll(): void {
+    assertAllDropped()
   },
+}
+
+/** Files are tested in several processes, each with a database server of its own in this folder. */
+export async function mochaGlobalSetup(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'agenthub-tests-'))
+  await chmod(folder, 0o711) // root runs the servers as another user
+  process.env[CLUSTERS_FOLDER] = folder
+}
+
+/** The servers of the other processes stop by themselves once these have ended. */
+export async function mochaGlobalTeardown(): Promise<void> {
+  await stopSharedCluster()
+  const folder = process.env[CLUSTERS_FOLDER]!
+  const deadline = elapsedMs() + STOP_MS
+  while (elapsedMs() < deadline && (await anyRuns(folder))) await sleep(100)
+  await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+}
+
+async function anyRuns(folder: string): Promise<boolean> {
+  const files = await readdir(folder, { recursive: true })
+  return files.some((file) => file.endsWith('postmaster.pid'))
 }

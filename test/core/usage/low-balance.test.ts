@@ -154,11 +154,12 @@ describe('credits that run low', function () {
 
   it('are recorded anew byte for byte by a rebuild, which tells nobody again', async () => {
     const traffic = await restless()
-    await traffic.run(200)
-    await catchUp(database.pool, watching)
+    while (told.length === 0) {
+      await traffic.run(200)
+      await catchUp(database.pool, watching)
+    }
     const before = await dump(database, watching)
     const count = told.length
-    expect(count).to.be.greaterThan(0)
     for (const pageMax of [2n, 17n]) {
       await rebuild(database.pool, watching)
       expect((await dump(database, watching)).trim()).to.equal('')
