@@ -11,6 +11,7 @@ import { type OpenedPlugin, openPlugin } from '../core/catalog/plugins.ts'
 import { type Catalog, openCatalog } from '../core/catalog/services.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
+import { openDatabaseClock } from '../core/db/clock.ts'
 import { migrate } from '../core/db/migrate.ts'
 import { createPool } from '../core/db/pool.ts'
 import { createBackends } from '../core/egress/backends.ts'
@@ -104,7 +105,8 @@ export interface HubOptions {
   readonly discovery: DiscoverySettings
   readonly signingKey: SigningKey
   readonly secret: (name: string) => string | undefined
-  readonly clock: Clock
+  /** @defaultValue that of the database */
+  readonly clock?: Clock | undefined
   readonly log: Log
 }
 
@@ -149,11 +151,12 @@ async function openStores(options: HubOptions, meters: Meters) {
 
 /** What every plugin is lent. */
 const hostOf = (
-  options: Pick<HubOptions, 'secret' | 'clock' | 'sandbox' | 'log'>,
+  options: Pick<HubOptions, 'secret' | 'sandbox' | 'log'>,
+  clock: Clock,
 ): Omit<Host, 'http' | 'backends' | 'browser'> => ({
   secret: options.secret,
   log: (message, fields) => options.log.info({ ...fields }, message),
-  clock: options.clock,
+  clock,
   sandbox: options.sandbox,
 })
 
@@ -169,15 +172,17 @@ async function openPlugins(options: HubOptions, host: Host, buyer: Buyer): Promi
 
 /** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
 export async function openHub(options: HubOptions): Promise<Hub> {
-  const { money, clock, log, draining = () => false } = options
+  const { money, log, draining = () => false } = options
   const meters = new Meters()
   const { pool, books, ledger } = await openStores(options, meters)
+  const ticking = await openDatabaseClock(pool)
+  const clock = options.clock ?? ticking
   await publishKey(pool, options.signingKey)
   const windows = await openWindows(options.rateStore, pool, log)
   const userAgent = `AgentHub/${options.version}`
   const egress = createEgress({ ...options.egress, userAgent })
   const backends = createBackends({ origins: options.pluginHosts, userAgent })
-  const discovery = openFinding(options, pool, egress)
+  const discovery = openFinding({ ...options, clock }, pool, egress)
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
   const ports: ResolvePorts = { ...core, ...money, clock, log, asset: USDC_BASE }
   const buyer = createBuyer({
@@ -191,7 +196,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     pins: new Pins(pool),
   })
   const browser = { render: () => Promise.reject(new RenderError('render_unavailable')) }
-  const lent = { ...hostOf(options), http: egress, backends, browser }
+  const lent = { ...hostOf(options, clock), http: egress, backends, browser }
   const opened = await openPlugins(options, lent, buyer)
   const services = opened.flatMap(({ sold }) => (isFamily(sold) ? [] : [sold]))
   const families = opened.flatMap(({ sold }) => (isFamily(sold) ? [sold] : []))
@@ -226,6 +231,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     handler: (request, response) => void underWay.add(answer(request, response)),
     idle: () => underWay.idle(),
     async close() {
+      ticking.close()
       await calls.flush()
       await Promise.all([egress.close(), backends.close()])
       await windows.close()

@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import { type Clock, sleep, systemClock, within } from '../core/clock.ts'
+import { type Clock, sleep, within } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
 import { createPool } from '../core/db/pool.ts'
 import type { Egress } from '../core/egress/http.ts'
@@ -45,7 +45,8 @@ export interface StartOptions {
   readonly config: Config
   readonly parts: Parts
   readonly log: Log
-  readonly clock?: Clock
+  /** @defaultValue that of the database */
+  readonly clock?: Clock | undefined
   /** Shows who started it what no log may show: mails of a sandbox. @defaultValue silence */
   readonly print?: (text: string) => void
   /** Whether to listen; a process for the jobs alone does not. @defaultValue true */
@@ -78,7 +79,7 @@ const BOOKS_OPENED = new Date('2026-11-01T00:00:00Z')
  * @throws ConfigError when the port is taken
  */
 export async function startHub(options: StartOptions): Promise<RunningHub> {
-  const { config, parts, log, clock = systemClock } = options
+  const { config, parts, log, clock } = options
   const stops: (() => Promise<void>)[] = []
   const stop = async (): Promise<void> => {
     for (const each of stops.splice(0).reverse()) await each()
