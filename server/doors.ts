@@ -43,6 +43,7 @@ import { callRoutes } from './rest/calls.ts'
 import { catalogRoutes } from './rest/catalog.ts'
 import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
 import { docsRoutes } from './rest/docs.ts'
+import { domainRoutes } from './rest/domains.ts'
 import { externalRoutes } from './rest/external.ts'
 import { faucetRoutes } from './rest/faucet.ts'
 import { financeRoutes } from './rest/finance.ts'
@@ -175,14 +176,16 @@ function routesOf(
   const signing = { pool, ledger, limits, site, contracts: options.contracts }
   const links = openLinks(pool, options.signingKey)
   const secret = options.signingKey.secretFor('listing-owner')
+  const proxyUrl = () => `${baseUrl()}${PROXY_PATH}`
   return [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
     ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...housekeeping(options) }),
     ...registrationRoutes(signing),
-    ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
+    ...catalogRoutes(pool, proxyUrl),
     ...externalRoutes(pool, clock),
     ...listingRoutes({ ...core.discovery, clock }),
     ...ownershipRoutes({ ...core.discovery, secret }),
+    ...domainRoutes({ ...core, ...core.discovery, secret, proxyUrl }),
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
     ...historyRoutes(pool),

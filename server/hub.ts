@@ -6,6 +6,7 @@ import { isFamily } from '../core/catalog/declaration.ts'
 import type { ChainLogs } from '../core/catalog/discovery/chain-logs.ts'
 import type { Discovering } from '../core/catalog/discovery/discover.ts'
 import type { DiscoverySettings } from '../core/catalog/discovery/settings.ts'
+import { domainsOn } from '../core/catalog/domains/lending.ts'
 import { Pins } from '../core/catalog/pins.ts'
 import { type OpenedPlugin, openPlugin } from '../core/catalog/plugins.ts'
 import { type Catalog, openCatalog } from '../core/catalog/services.ts'
@@ -30,7 +31,7 @@ import { Intents } from '../core/payments/intents.ts'
 import { createOffers } from '../core/payments/offers.ts'
 import type { ResolvePorts } from '../core/payments/resolve.ts'
 import { OutgoingSwitch } from '../core/payments/switch.ts'
-import type { AnyService, Buyer, Family, Host, Plugin } from '../core/plugin.ts'
+import type { AnyService, Family, Host, Plugin } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { UnderWay } from '../core/under-way.ts'
 import { CallLog } from '../core/usage/calls.ts'
@@ -157,12 +158,16 @@ const hostOf = (
   sandbox: options.sandbox,
 })
 
-async function openPlugins(options: HubOptions, host: Host, buyer: Buyer): Promise<OpenedPlugin[]> {
+async function openPlugins(
+  options: HubOptions,
+  host: Host,
+  privileges: Pick<Host, 'buyer' | 'domains'>,
+): Promise<OpenedPlugin[]> {
   const { databaseUrl, databaseDirectUrl, plugins, privileged, log } = options
   const lending = { host, databaseUrl: databaseDirectUrl ?? databaseUrl, log }
   const opened: OpenedPlugin[] = []
   for (const plugin of plugins) opened.push(await openPlugin(plugin, lending))
-  const trusted = { ...lending, host: { ...host, buyer } }
+  const trusted = { ...lending, host: { ...host, ...privileges } }
   for (const plugin of privileged) opened.push(await openPlugin(plugin, trusted, true))
   return opened
 }
@@ -192,7 +197,8 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   })
   const browser = { render: () => Promise.reject(new RenderError('render_unavailable')) }
   const lent = { ...hostOf(options), http: egress, backends, browser }
-  const opened = await openPlugins(options, lent, buyer)
+  const domains = domainsOn(pool, discovery.robots)
+  const opened = await openPlugins(options, lent, { buyer, domains })
   const services = opened.flatMap(({ sold }) => (isFamily(sold) ? [] : [sold]))
   const families = opened.flatMap(({ sold }) => (isFamily(sold) ? [sold] : []))
   const catalog = await openCatalog(pool, ledger, {

@@ -17,6 +17,7 @@ import { type Hub, type HubOptions, type Money, openHub } from './hub.ts'
 import { drain, hostOf, listen } from './listen.ts'
 import { openMailing } from './mail.ts'
 import { openRealMoney } from './real-money.ts'
+import { sellSamplePages } from './sandbox/sell-pages.ts'
 import { joinSandbox, type Sandbox, type SandboxPlace, startSandbox } from './sandbox/start.ts'
 
 /** What jobs need beside what resolves payments. */
@@ -115,6 +116,8 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     if (sandbox && !options.place) {
       await openBooks(hub, sandbox)
       await listSampleSeller(hub.discovery, sandbox.sellerUrl, log)
+      const secret = signingKey.secretFor('listing-owner')
+      await sellSamplePages({ ...hub, secret }, sandbox)
     }
     if (config.jobs) {
       const baseUrl = () => config.baseUrl ?? address

@@ -146,6 +146,72 @@ CREATE TABLE hub.distrusted_payer (
 );
 GRANT INSERT, SELECT, UPDATE ON hub.distrusted_payer TO hub_app;
 
+CREATE TABLE hub.domain (
+  id text NOT NULL,
+  host text NOT NULL,
+  origin text NOT NULL,
+  owner text NOT NULL,
+  provider text NOT NULL,
+  slug text,
+  sold_as text,
+  wanted text,
+  name text NOT NULL,
+  summary text NOT NULL,
+  state text DEFAULT 'pending'::text NOT NULL,
+  selling boolean DEFAULT true NOT NULL,
+  method text,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  tried_at timestamp with time zone,
+  proven_at timestamp with time zone,
+  next_check_at timestamp with time zone,
+  CONSTRAINT domain_pkey PRIMARY KEY (id),
+  CONSTRAINT domain_check CHECK (((origin = ('https://'::text || host)) OR (origin = ('http://'::text || host)))),
+  CONSTRAINT domain_check1 CHECK (((state <> 'verified'::text) OR (num_nulls(slug, sold_as, method, proven_at, next_check_at) = 0))),
+  CONSTRAINT domain_check2 CHECK (((state <> 'pending'::text) OR (slug IS NULL))),
+  CONSTRAINT domain_host_check CHECK (((host = lower(host)) AND (length(host) <= 253))),
+  CONSTRAINT domain_id_check CHECK ((id ~ '^dom_[0-9A-Za-z]{16}$'::text)),
+  CONSTRAINT domain_method_check CHECK ((method = ANY (ARRAY['file'::text, 'meta'::text, 'dns'::text]))),
+  CONSTRAINT domain_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  CONSTRAINT domain_owner_fkey FOREIGN KEY (owner) REFERENCES hub.principal(id),
+  CONSTRAINT domain_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
+  CONSTRAINT domain_slug_fkey FOREIGN KEY (slug) REFERENCES hub.service(slug),
+  CONSTRAINT domain_slug_key UNIQUE (slug),
+  CONSTRAINT domain_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'verified'::text, 'expired'::text, 'transferred'::text, 'deleted'::text]))),
+  CONSTRAINT domain_summary_check CHECK (((length(summary) >= 1) AND (length(summary) <= 500)))
+);
+CREATE UNIQUE INDEX domain_claim ON hub.domain USING btree (owner, host) WHERE (state <> 'deleted'::text);
+CREATE INDEX domain_due ON hub.domain USING btree (next_check_at) WHERE (next_check_at IS NOT NULL);
+CREATE UNIQUE INDEX domain_held ON hub.domain USING btree (host) WHERE (state = 'verified'::text);
+CREATE INDEX domain_host ON hub.domain USING btree (host);
+CREATE INDEX domain_sold ON hub.domain USING btree (slug) WHERE ((state = 'verified'::text) AND selling);
+GRANT INSERT, SELECT, UPDATE ON hub.domain TO hub_app;
+
+CREATE TABLE hub.domain_rule (
+  domain text NOT NULL,
+  pattern text NOT NULL,
+  "position" smallint NOT NULL,
+  allow boolean NOT NULL,
+  price bigint NOT NULL,
+  cached_price bigint NOT NULL,
+  max_age_seconds integer NOT NULL,
+  preview_characters integer NOT NULL,
+  wait_for text,
+  exclude text[] NOT NULL,
+  fast boolean NOT NULL,
+  CONSTRAINT domain_rule_pkey PRIMARY KEY (domain, pattern),
+  CONSTRAINT domain_rule_check CHECK (((cached_price >= 0) AND (cached_price <= price))),
+  CONSTRAINT domain_rule_domain_fkey FOREIGN KEY (domain) REFERENCES hub.domain(id) ON DELETE CASCADE,
+  CONSTRAINT domain_rule_domain_position_key UNIQUE (domain, "position"),
+  CONSTRAINT domain_rule_exclude_check CHECK ((cardinality(exclude) <= 50)),
+  CONSTRAINT domain_rule_max_age_seconds_check CHECK (((max_age_seconds >= 0) AND (max_age_seconds <= 2592000))),
+  CONSTRAINT domain_rule_pattern_check CHECK (((pattern ~ '^/'::text) AND (length(pattern) <= 500))),
+  CONSTRAINT domain_rule_position_check CHECK ((("position" >= 0) AND ("position" <= 199))),
+  CONSTRAINT domain_rule_preview_characters_check CHECK (((preview_characters >= 0) AND (preview_characters <= 5000))),
+  CONSTRAINT domain_rule_price_check CHECK (((price >= 0) AND (price <= 1000000000))),
+  CONSTRAINT domain_rule_wait_for_check CHECK (((length(wait_for) >= 1) AND (length(wait_for) <= 200)))
+);
+GRANT DELETE, INSERT, SELECT ON hub.domain_rule TO hub_app;
+
 CREATE TABLE hub.endpoint (
   id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
   service text NOT NULL,
@@ -433,6 +499,19 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.outgoing_switch FOR EA
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.outgoing_switch FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON hub.outgoing_switch TO hub_app;
 
+CREATE TABLE hub.page_call (
+  call uuid NOT NULL,
+  domain text NOT NULL,
+  url text NOT NULL,
+  cached boolean NOT NULL,
+  at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT page_call_pkey PRIMARY KEY (call),
+  CONSTRAINT page_call_domain_fkey FOREIGN KEY (domain) REFERENCES hub.domain(id),
+  CONSTRAINT page_call_url_check CHECK ((length(url) <= 2048))
+);
+CREATE INDEX page_call_domain ON hub.page_call USING btree (domain, at);
+GRANT INSERT, SELECT ON hub.page_call TO hub_app;
+
 CREATE TABLE hub.payee_day (
   pay_to text NOT NULL,
   day date NOT NULL,
@@ -556,9 +635,12 @@ GRANT INSERT, SELECT ON hub.principal TO hub_app;
 CREATE TABLE hub.provider (
   id text NOT NULL,
   commission_bps smallint,
+  owner text,
   CONSTRAINT provider_pkey PRIMARY KEY (id),
   CONSTRAINT provider_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
-  CONSTRAINT provider_id_check CHECK ((id ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text))
+  CONSTRAINT provider_id_check CHECK ((id ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text)),
+  CONSTRAINT provider_owner_fkey FOREIGN KEY (owner) REFERENCES hub.principal(id),
+  CONSTRAINT provider_owner_key UNIQUE (owner)
 );
 GRANT INSERT, SELECT, UPDATE ON hub.provider TO hub_app;
 
