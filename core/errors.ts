@@ -47,7 +47,11 @@ export const FAULTS = {
     'Ask for a page of the very host that its owner registered.',
   ],
   page_denied: [403, 'The owner does not sell this page', 'Ask for another page.'],
-  robots_disallowed: [403, 'Kept away by robots.txt', 'You were not charged. Ask its owner.'],
+  robots_disallowed: [
+    403,
+    'Robots are kept away from this page',
+    'You were not charged. Ask its owner.',
+  ],
   service_not_allowed: [403, 'Service not allowed', 'This key may call the services listed.'],
   destination_not_allowed: [403, 'Destination not allowed', 'Call a public address.'],
   not_found: [404, 'Not found', 'Check the path; /openapi.json lists every route.'],

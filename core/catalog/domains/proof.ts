@@ -6,12 +6,12 @@ import { isReserved } from '../declaration.ts'
 import { findProof, type OwnershipPorts, type ProofMethod, proofToken } from '../ownership.ts'
 import { DOMAIN, type Domain, findDomain, lockHost } from './store.ts'
 
-/** The family that domains belong to, and what it is called in the catalogue. */
-export const CONTENT = 'content'
+/** The family that domains belong to, and their category. */
+const CONTENT = 'content'
 
 /** A host is asked for its proof no more often than this, whoever wants it. */
 const TRY_SECONDS = 5
-/** A proof is looked for again after a day; one that is gone is looked for each hour, three days. */
+/** A proof is looked for again after a day; one that is gone, each hour for three days. */
 const CHECK_HOURS = 24
 const AGAIN_HOURS = 1
 const GRACE_DAYS = 3
@@ -35,7 +35,8 @@ export async function verifyDomain(
   const domain = await findDomain(pool, manager, id)
   const { rowCount } = await pool.query(
     `UPDATE hub.domain SET tried_at = now() WHERE id = $1 AND NOT EXISTS (
-       SELECT FROM hub.domain WHERE host = $2 AND tried_at > now() - interval '${TRY_SECONDS} seconds')`,
+       SELECT FROM hub.domain
+       WHERE host = $2 AND tried_at > now() - make_interval(secs => ${TRY_SECONDS}))`,
     [id, domain.host],
   )
   if (rowCount !== 1) {
@@ -59,8 +60,8 @@ async function hold(client: PoolClient, domain: Domain, method: ProofMethod): Pr
   )
   const slug = domain.slug ?? before?.slug ?? (await newSlug(client, domain))
   const { rows } = await client.query<Domain>(
-    `UPDATE hub.domain SET state = 'verified', slug = $2, sold_as = $2, method = $3, proven_at = now(),
-       next_check_at = now() + interval '${CHECK_HOURS} hours'
+    `UPDATE hub.domain SET state = 'verified', slug = $2, sold_as = $2, method = $3,
+       proven_at = now(), next_check_at = now() + interval '${CHECK_HOURS} hours'
      WHERE id = $1 AND state <> 'deleted' RETURNING ${DOMAIN}`,
     [id, slug, method],
   )
@@ -68,7 +69,7 @@ async function hold(client: PoolClient, domain: Domain, method: ProofMethod): Pr
   return rows[0]
 }
 
-/** A slug that is nobody's, taken at once. @throws Fault `slug_taken` for one that was wished for */
+/** A slug that is nobody's, taken at once. @throws Fault `slug_taken` */
 async function newSlug(client: PoolClient, domain: Domain): Promise<string> {
   const { rows } = await client.query<{ wanted: string | null }>(
     'SELECT wanted FROM hub.domain WHERE id = $1',
@@ -78,8 +79,8 @@ async function newSlug(client: PoolClient, domain: Domain): Promise<string> {
   const tries = wanted === null ? slugsOf(domain.host) : [wanted]
   for (const slug of tries.filter((each) => !isReserved(each))) {
     const { rowCount } = await client.query(
-      `INSERT INTO hub.service (slug, name, category, summary, provider, free_calls_per_month, state,
-         family) VALUES ($1, $2, $3, $4, $5, 0, 'unlisted', $3) ON CONFLICT DO NOTHING`,
+      `INSERT INTO hub.service (slug, name, category, summary, provider, free_calls_per_month,
+         state, family) VALUES ($1, $2, $3, $4, $5, 0, 'unlisted', $3) ON CONFLICT DO NOTHING`,
       [slug, domain.name, CONTENT, domain.summary, domain.provider],
     )
     if (rowCount === 1) return slug
@@ -103,7 +104,8 @@ function slugsOf(host: string): readonly string[] {
  */
 export async function recheckDomains(ports: OwnershipPorts): Promise<readonly string[]> {
   const { rows } = await ports.pool.query<Domain>(
-    `UPDATE hub.domain SET tried_at = now(), next_check_at = now() + interval '${AGAIN_HOURS} hours'
+    `UPDATE hub.domain SET tried_at = now(),
+       next_check_at = now() + interval '${AGAIN_HOURS} hours'
      WHERE id IN (SELECT id FROM hub.domain WHERE next_check_at <= now()
        ORDER BY next_check_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)
      RETURNING ${DOMAIN}`,

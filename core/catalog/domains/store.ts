@@ -32,8 +32,8 @@ export interface Domain {
   readonly nextCheckAt: Date | null
 }
 
-export const DOMAIN = `id, host, origin, owner, provider, slug, sold_as AS "soldAs", name, summary, state,
-  selling, method,
+export const DOMAIN = `id, host, origin, owner, provider, slug, sold_as AS "soldAs", name, summary,
+  state, selling, method,
   created_at AS "createdAt", proven_at AS "provenAt", next_check_at AS "nextCheckAt"`
 
 export interface NewDomain {
@@ -70,7 +70,8 @@ export function registerDomain(
       `INSERT INTO hub.domain AS d (id, host, origin, owner, provider, wanted, name, summary)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
        ON CONFLICT (owner, host) WHERE state <> 'deleted' DO UPDATE SET
-         wanted = coalesce($6, d.wanted), name = coalesce($9, d.name), summary = coalesce($10, d.summary)
+         wanted = coalesce($6, d.wanted), name = coalesce($9, d.name),
+         summary = coalesce($10, d.summary)
        RETURNING ${DOMAIN}`,
       [
         prefixedId('dom'),

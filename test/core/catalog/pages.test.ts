@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { bySpecificity, type PageRule, pageOf } from '../../../core/catalog/domains/pages.ts'
 import { micros, usd } from '../../../core/money.ts'
 
