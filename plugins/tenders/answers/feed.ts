@@ -67,7 +67,7 @@ async function livePage(
 ): Promise<Found> {
   const [limit, offset] = [`$${values.length + 1}`, `$${values.length + 2}`]
   const rowsOf = (status: Status): string =>
-    `SELECT id, score, number, deadlines FROM tender WHERE ${STATUS[status]} AND ${text}`
+    `SELECT id, score, number FROM tender WHERE ${STATUS[status]} AND ${text}`
   const { rows } = await transaction.query<{ total: bigint; item: Tender | null }>(
     `WITH live AS MATERIALIZED (${statuses.map(rowsOf).join(' UNION ALL ')}
      ), counted AS (
@@ -75,8 +75,8 @@ async function livePage(
      ), last AS (
        SELECT score FROM live ORDER BY score DESC LIMIT 1 OFFSET ${limit}::integer + ${offset} - 1
      ), page AS (
-       SELECT id, score, number, (SELECT min(d) FROM unnest(deadlines) d WHERE d > $1) AS next
-       FROM live WHERE score >= coalesce((SELECT score FROM last), 0)
+       SELECT l.*, (SELECT min(d) FROM unnest(deadlines) d WHERE d > $1) AS next
+       FROM live l JOIN tender USING (id) WHERE l.score >= coalesce((SELECT score FROM last), 0)
        ORDER BY score DESC, next NULLS LAST, number LIMIT ${limit} OFFSET ${offset})
      SELECT total, item FROM counted LEFT JOIN page ON true LEFT JOIN tender_item USING (id)
      ORDER BY score DESC, next NULLS LAST, number`,
