@@ -17,6 +17,8 @@ export interface Doors extends RestPorts, ProxyPorts, Observers {
   readonly routes: readonly AnyRoute[]
   /** The endpoint of MCP. */
   readonly mcp: Middleware
+  /** The pages for people. */
+  readonly web: Middleware
   /** Of the addresses in X-Forwarded-For, so many are believed: the last ones. */
   readonly proxies: number
   readonly log: Log
@@ -35,6 +37,7 @@ export function createApp(doors: Doors): Koa {
   app.use(represent)
   app.use(errors(doors))
   app.use(helmet())
+  app.use(doors.web)
   app.use(proxyDoor(doors))
   app.use(doors.mcp)
   app.use(router.routes())
