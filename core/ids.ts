@@ -1,7 +1,18 @@
-import { createHash, randomBytes, randomFillSync } from 'node:crypto'
+import { createHash, randomFillSync } from 'node:crypto'
 
 const pool = Buffer.alloc(8_192)
 let used = pool.length
+
+/** So many random bytes, out of a stock. They are to be used at once. */
+function randomOf(count: number): Buffer {
+  if (used + count > pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
+  used += count
+  return pool.subarray(used - count, used)
+}
+
 let lastMs = 0
 let counter = 0
 
@@ -24,13 +35,7 @@ function format(bytes: Buffer): string {
  * ascend, so that journal rows arrive at the right edge of their index.
  */
 export function uuidv7(ms: number): string {
-  if (used >= pool.length) {
-    randomFillSync(pool)
-    used = 0
-  }
-  const bytes = Buffer.allocUnsafe(16)
-  pool.copy(bytes, 0, used, used + 16)
-  used += 16
+  const bytes = Buffer.from(randomOf(16))
   counter = ms === lastMs ? (counter + 1) & 0xfff : bytes[7]! & 0x7f
   lastMs = ms
   bytes.writeUIntBE(ms, 0, 6)
@@ -58,6 +63,18 @@ export function base62(value: bigint, width: number): string {
   return text
 }
 
+const EVEN = 256 - (256 % BASE62.length)
+
+/** Random digits in base 62, all of them alike likely. */
+function randomDigits(width: number): string {
+  let text = ''
+  while (text.length < width) {
+    for (const byte of randomOf(width - text.length)) {
+      if (byte < EVEN) text += BASE62[byte % BASE62.length]
+    }
+  }
+  return text
+}
+
 /** A short random identifier with a readable prefix, such as `req_4fJ…` (about 95 random bits). */
-export const prefixedId = (prefix: string): string =>
-  `${prefix}_${base62(BigInt(`0x${randomBytes(12).toString('hex')}`), 16)}`
+export const prefixedId = (prefix: string): string => `${prefix}_${randomDigits(16)}`

@@ -7,6 +7,7 @@ import { newRequestId, send } from './exchange.ts'
 import { assertWellFormed } from './http/broken.ts'
 import { tellMethods } from './http/cross-origin.ts'
 import { represent } from './http/represent.ts'
+import { refuseOAuth } from './mcp/oauth.ts'
 import { type Observers, observe } from './observe.ts'
 import { faultOf, isOurFailure, problem } from './problem.ts'
 import { type ProxyPorts, proxyDoor } from './proxy/door.ts'
@@ -36,10 +37,11 @@ export function createApp(doors: Doors): Koa {
   app.use(observe(doors))
   app.use(represent)
   app.use(errors(doors))
+  app.use(doors.mcp) // read by programs alone: headers for browsers would be most of an answer
   app.use(helmet())
   app.use(doors.web)
+  app.use(refuseOAuth)
   app.use(proxyDoor(doors))
-  app.use(doors.mcp)
   app.use(router.routes())
   app.use((ctx) => {
     const found = router.match(ctx.path, ctx.method).path

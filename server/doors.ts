@@ -115,6 +115,10 @@ function stepsOf(
   const { holdMarginSeconds } = options
   const quota = new FreeQuota(ledger)
   const record = createRecord(calls, clock)
+  const receiptOf = async (call: string) => {
+    const made = await calls.find(call)
+    return made && receipts.sign(made.record, made.name)
+  }
   const idempotency = new Idempotency(pool, answers)
   const ways = {
     offers,
@@ -136,10 +140,10 @@ function stepsOf(
     limitRate: createLimitRate(limits, standing),
     quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY, quotes),
     foresee: createForesee(ways, clock),
-    fund: createIdempotent(fund, { idempotency, standing, clock, holdMarginSeconds }),
+    fund: createIdempotent(fund, { idempotency, standing, receiptOf, clock, holdMarginSeconds }),
     handle: createHandle(log, record, CREDITS_ONLY),
     settle,
-    respond: createRespond(record, receipts),
+    respond: createRespond(record, receipts, receiptOf),
     stream: createStream({ record, receipts, settle, underWay, log }),
   })
 }

@@ -1,16 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import type { Context } from 'koa'
 import { Fault } from '../core/errors.ts'
-import { base62 } from '../core/ids.ts'
+import { prefixedId } from '../core/ids.ts'
 import { viewOf } from './bytes.ts'
 import type { Reply } from './proxy/call.ts'
 import { Flow } from './proxy/stream.ts'
 
 /** A name for a request that came without one. */
-export function newRequestId(): string {
-  const digits = randomUUID().replaceAll('-', '') // a UUID takes its random bits from a stock
-  return `req_${base62(BigInt(`0x${digits.slice(0, 12)}${digits.slice(20)}`), 17)}`
-}
+export const newRequestId = (): string => prefixedId('req')
 
 /** The id that the first middleware gave the request. */
 export const requestIdOf = (ctx: Context): string => ctx.state['requestId'] as string

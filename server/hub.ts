@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import type { Pool } from 'pg'
 import type { LocalAccount } from 'viem'
-import { RenderError } from '../core/browser/errors.ts'
+import { Renderer } from '../core/browser/open.ts'
 import { isFamily } from '../core/catalog/declaration.ts'
 import type { ChainLogs } from '../core/catalog/discovery/chain-logs.ts'
 import type { Discovering } from '../core/catalog/discovery/discover.ts'
@@ -100,6 +100,7 @@ export interface HubOptions {
   readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>
   /** Origins that plugins may ask wherever they are. */
   readonly pluginHosts: readonly string[]
+  readonly browser: Config['browser']
   /** Where listings of others are looked for. */
   readonly discovery: DiscoverySettings
   readonly signingKey: SigningKey
@@ -167,6 +168,15 @@ async function openPlugins(options: HubOptions, host: Host, buyer: Buyer): Promi
   return opened
 }
 
+/** A browser says what it is, and for whom it reads. */
+const openBrowser = ({ browser, egress, log }: HubOptions, hub: string): Renderer =>
+  new Renderer({
+    ...browser,
+    ...egress,
+    userAgent: `Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (compatible; ${hub})`,
+    log: (message, fields) => log.warn({ ...fields }, message),
+  })
+
 /** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
 export async function openHub(options: HubOptions): Promise<Hub> {
   const { money, clock, log, draining = () => false } = options
@@ -190,7 +200,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     outgoing: new OutgoingSwitch(pool),
     pins: new Pins(pool),
   })
-  const browser = { render: () => Promise.reject(new RenderError('render_unavailable')) }
+  const browser = openBrowser(options, userAgent)
   const lent = { ...hostOf(options), http: egress, backends, browser }
   const opened = await openPlugins(options, lent, buyer)
   const services = opened.flatMap(({ sold }) => (isFamily(sold) ? [] : [sold]))
@@ -227,7 +237,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     idle: () => underWay.idle(),
     async close() {
       await calls.flush()
-      await Promise.all([egress.close(), backends.close()])
+      await Promise.all([egress.close(), backends.close(), browser.close()])
       await windows.close()
       await Promise.all([pool.end(), books.end(), ...opened.map((plugin) => plugin.close())])
     },

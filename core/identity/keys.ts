@@ -97,8 +97,8 @@ export class KeyRing {
    */
   async authenticate(authorization: string): Promise<Caller> {
     const key = /^Bearer ([^\s]{1,200})$/i.exec(authorization)?.[1]
-    if (key === undefined || !isWellFormed(key)) throw invalid()
-    const caller = await this.#find(hashOf(key).toString('base64'))
+    if (key === undefined) throw invalid()
+    const caller = await this.#find(key)
     if (!caller) throw invalid()
     if (caller === 'revoked') throw new Fault('revoked_api_key', undefined, CHALLENGE)
     if (caller === 'frozen') throw new Fault('frozen_key')
@@ -116,9 +116,11 @@ export class KeyRing {
       .catch(() => undefined)
   }
 
-  async #find(hash: string): Promise<Found | undefined> {
+  async #find(key: string): Promise<Found | undefined> {
+    const hash = hashOf(key).toString('base64')
     const known = this.#known.get(hash)
-    return known && elapsedMs() - known.at < CACHE_MS ? known.caller : this.#look(hash)
+    if (known && elapsedMs() - known.at < CACHE_MS) return known.caller
+    return isWellFormed(key) ? this.#look(hash) : undefined
   }
 
   /** Asked once for all who come with the key at the same time. */

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Log } from '../log.ts'
+import { findRecord, type Recorded } from './call-records.ts'
 
 /** What happened in one call: an explanation beside the journal's truth. */
 export interface CallRecord {
@@ -59,6 +60,12 @@ export class CallLog {
     this.#timer = undefined
     this.#flushing = this.#flushing.then(() => this.#drain())
     return this.#flushing
+  }
+
+  /** A call of before: of this process, or written by another one. */
+  async find(id: string): Promise<Recorded | undefined> {
+    await this.flush()
+    return findRecord(this.#pool, id)
   }
 
   async #drain(): Promise<void> {

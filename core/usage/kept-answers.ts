@@ -3,6 +3,8 @@ import type { Pool } from 'pg'
 
 /** What a caller got, or would have got if the connection had lasted. */
 export interface KeptAnswer {
+  /** The call that it was made for. */
+  readonly call: string
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: unknown
@@ -31,11 +33,11 @@ export class KeptAnswers {
   }
 
   /** Keeps an answer of at most 1 MiB; larger ones and streams are not kept. */
-  async keep(id: string, { status, headers, body }: KeptAnswer): Promise<void> {
+  async keep(id: string, { call, status, headers, body }: KeptAnswer): Promise<void> {
     const bytes = bytesOf(body)
     if (bytes === undefined || bytes.length > KEPT_BYTES_MAX) return
     const isRaw = body instanceof Uint8Array
-    const head = Buffer.from(JSON.stringify({ status, headers, isRaw }))
+    const head = Buffer.from(JSON.stringify({ call, status, headers, isRaw }))
     const length = Buffer.alloc(4)
     length.writeUInt32BE(head.length)
     await this.#pool.query(

@@ -3,8 +3,8 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib'
 import type { Context, Middleware } from 'koa'
 
-/** Smaller answers gain nothing. */
-const BYTES_MIN = 1_024
+/** Smaller answers gain nothing; of texts, characters are counted. */
+const LENGTH_MIN = 1_024
 /** Texts; never events, which are read as they come. */
 const COMPRESSIBLE =
   /^(?:text\/(?!event-stream)|application\/(?:[\w.+-]+\+)?(?:json|xml|javascript)\b|image\/svg)/i
@@ -25,10 +25,13 @@ const NAMES = Object.keys(CODINGS) as Coding[]
  */
 export const represent: Middleware = async (ctx, next) => {
   await next()
-  const bytes = bytesOf(ctx.body)
-  if (!bytes) return
-  const coding = codingFor(ctx, bytes.length)
-  if (isShared(ctx) && ctx.status === 200) {
+  const { body } = ctx
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) return
+  const coding = codingFor(ctx, body.length)
+  const isTagged = isShared(ctx) && ctx.status === 200
+  if (coding === undefined && !isTagged) return
+  const bytes = bytesOf(body)
+  if (isTagged) {
     const tag = createHash('sha256').update(bytes).digest('base64url').slice(0, 27)
     ctx.set('ETag', coding === undefined ? `"${tag}"` : `"${tag}-${coding}"`)
     if (has(ctx.get('If-None-Match'), tag)) return notModified(ctx)
@@ -45,12 +48,10 @@ export function share(ctx: Context): void {
 
 const isShared = (ctx: Context): boolean => ctx.state['shared'] === true
 
-const bytesOf = (body: unknown): Buffer | undefined =>
+const bytesOf = (body: string | Uint8Array): Buffer =>
   typeof body === 'string'
     ? Buffer.from(body)
-    : body instanceof Uint8Array
-      ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-      : undefined
+    : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 
 /** Each coding is a representation with an ETag of its own; they all say the same. */
 const has = (header: string, tag: string): boolean =>
@@ -66,11 +67,12 @@ function notModified(ctx: Context): void {
 
 function codingFor(ctx: Context, length: number): Coding | undefined {
   const type = ctx.response.get('Content-Type')
-  if (length < BYTES_MIN || !COMPRESSIBLE.test(type)) return undefined
+  if (length < LENGTH_MIN || !COMPRESSIBLE.test(type)) return undefined
   if (ctx.response.get('Content-Encoding') || ctx.status === 206) return undefined
   if (/\bno-transform\b/i.test(ctx.response.get('Cache-Control'))) return undefined
   ctx.vary('Accept-Encoding')
-  return preferred(ctx.get('Accept-Encoding'))
+  const accepted = ctx.get('Accept-Encoding')
+  return accepted === '' ? undefined : preferred(accepted)
 }
 
 /** What a client likes best (RFC 9110 §12.5.3); undefined: the answer as it is. */

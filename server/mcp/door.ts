@@ -1,3 +1,4 @@
+import type { JSONRPCResponse } from 'json-rpc-2.0'
 import type { Context, Middleware } from 'koa'
 import { Fault } from '../../core/errors.ts'
 import type { KeyRing } from '../../core/identity/keys.ts'
@@ -12,7 +13,7 @@ import { type Admission, assertAdmitted } from './admit.ts'
 import { CAPABILITIES, type Era, eraOf } from './era.ts'
 import { codeOfStatus, RPC, RpcError } from './errors.ts'
 import { type Id, idOf, isId, isJson, metaOf, type Request, readMessage } from './message.ts'
-import { refuseOAuth } from './oauth.ts'
+import { remembered } from './recent.ts'
 import { createRpc, type Rpc, type RpcContext } from './rpc.ts'
 import { Progress } from './stream.ts'
 import type { AnyTool } from './tool.ts'
@@ -36,7 +37,6 @@ export interface McpPorts {
 export function mcpDoor(ports: McpPorts): Middleware {
   const rpc = createRpc(ports.tools, ports.version)
   return async (ctx, next) => {
-    refuseOAuth(ctx)
     if (ctx.path !== MCP_PATH) return next()
     traceOf(ctx).route = MCP_PATH
     let id: Id | undefined
@@ -72,9 +72,13 @@ async function admit(ctx: Context, ports: McpPorts): Promise<Known> {
     limits.key(caller, await standing.tier(caller.credits)),
   )
   ctx.set({ ...rate.headers })
-  if (ctx.accepts('application/json') === false) throw new Fault('not_acceptable')
+  if (!readsJson(ctx)) throw new Fault('not_acceptable')
   return { caller, rate, authorization, report: reporter(ctx, log) }
 }
+
+/** What MCP has clients send names it; only others are worth a closer look. */
+const readsJson = (ctx: Context): boolean =>
+  ctx.get('accept').startsWith('application/json,') || ctx.accepts('application/json') !== false
 
 /** An empty answer: there is nothing to be said to a notification. */
 function accepted(ctx: Context): void {
@@ -128,18 +132,27 @@ async function answer(ctx: Context, rpc: Rpc, request: Request, known: Known): P
   const progress = progressOf(ctx, request)
   try {
     const { status, body } = await rpc(request, contextOf(ctx, request, known, era, progress))
-    if (progress?.isOpen) progress.end(body)
-    else reply(ctx, status, body)
+    const text = written(body)
+    if (progress?.isOpen) progress.end(text)
+    else reply(ctx, status, text)
   } finally {
     progress?.close()
   }
 }
 
-function reply(ctx: Context, status: number, body: object): void {
+/** Results that are given out again and again, such as lists, are written once. */
+const textOf = remembered((result: object) => JSON.stringify(result))
+
+const written = ({ result, ...message }: JSONRPCResponse): string =>
+  typeof result === 'object' && result !== null
+    ? `${JSON.stringify(message).slice(0, -1)},"result":${textOf(result)}}`
+    : JSON.stringify({ ...message, result })
+
+function reply(ctx: Context, status: number, text: string): void {
   ctx.status = status
-  ctx.set('Cache-Control', 'no-store')
-  ctx.type = 'application/json'
-  ctx.body = JSON.stringify(body)
+  ctx.set({ 'Cache-Control': 'no-store', 'Content-Type': 'application/json; charset=utf-8' })
+  ctx.set('X-Content-Type-Options', 'nosniff')
+  ctx.body = text
 }
 
 /** A failure of HTTP or of the message, as an error of JSON-RPC; one that knows no id has none. */
@@ -147,7 +160,8 @@ function refuse(ctx: Context, error: unknown, id: Id | undefined, { log }: McpPo
   const { status, headers, body } =
     error instanceof RpcError ? ofMessage(error) : ofHttp(ctx, error, log)
   ctx.set({ ...headers })
-  reply(ctx, status, { jsonrpc: '2.0', ...(id !== undefined && { id }), error: body })
+  const message = { jsonrpc: '2.0', ...(id !== undefined && { id }), error: body }
+  reply(ctx, status, JSON.stringify(message))
 }
 
 const ofMessage = ({ status, code, message, data }: RpcError) => ({

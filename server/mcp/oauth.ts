@@ -1,4 +1,4 @@
-import type { Context } from 'koa'
+import type { Middleware } from 'koa'
 import { Fault } from '../../core/errors.ts'
 
 const DISCOVERY = new RegExp(
@@ -12,8 +12,9 @@ const TOLD = 'This hub uses API keys, and no OAuth. "npx agenthub register" make
  * what to do, in the members that OAuth has for it (RFC 6749 §5.2) beside ours.
  * @throws Fault for a request of that kind
  */
-export function refuseOAuth(ctx: Context): void {
+export const refuseOAuth: Middleware = (ctx, next) => {
   const more = { extras: { error: 'invalid_request', error_description: TOLD } }
   if (DISCOVERY.test(ctx.path)) throw new Fault('not_found', TOLD, more)
   if (ctx.path === '/register') throw new Fault('api_keys_only', TOLD, more)
+  return next()
 }

@@ -1,5 +1,17 @@
 import { elapsedMs } from '../../core/clock.ts'
 
+/** Makes something of an object once, and remembers it as long as the object lives. */
+export function remembered<In extends object, Out>(make: (from: In) => Out): (from: In) => Out {
+  const made = new WeakMap<In, Out>()
+  return (from) => {
+    const known = made.get(from)
+    if (known !== undefined) return known
+    const fresh = make(from)
+    made.set(from, fresh)
+    return fresh
+  }
+}
+
 interface Entry<Value> {
   readonly value: Promise<Value>
   readonly at: number

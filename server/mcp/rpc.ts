@@ -5,6 +5,7 @@ import { complaints, readArguments } from './arguments.ts'
 import { type Era, LEGACY, SERVER_INFO, SUPPORTED } from './era.ts'
 import { RPC, RpcError } from './errors.ts'
 import { isJson, type Json, type Request } from './message.ts'
+import { remembered } from './recent.ts'
 import { badArguments, problemResult } from './results.ts'
 import type { AnyTool, ToolContext, ToolResult } from './tool.ts'
 
@@ -42,13 +43,17 @@ export interface Response {
 export function createRpc(tools: readonly AnyTool[], version: string): Rpc {
   const info = { name: 'agenthub', title: 'AgentHub', version }
   const offer = { capabilities: { tools: {} }, instructions: INSTRUCTIONS }
-  const listed = tools.map(listing)
+  const list = { tools: tools.map(listing) }
+  const cached = { ...list, ...CACHE }
+  const discovery = { supportedVersions: SUPPORTED, ...offer, ...CACHE }
   const call = caller(tools)
-  const modern = ({ _meta: meta, ...result }: Result): Json => ({
-    resultType: 'complete',
-    ...result,
-    _meta: { ...meta, [SERVER_INFO]: info },
-  })
+  const modern = remembered(
+    ({ _meta: meta, ...result }: Result): Json => ({
+      resultType: 'complete',
+      ...result,
+      _meta: { ...meta, [SERVER_INFO]: info },
+    }),
+  )
   const eras: Readonly<Record<Era, Receive>> = {
     legacy: server({
       initialize: async (params) => ({
@@ -57,13 +62,13 @@ export function createRpc(tools: readonly AnyTool[], version: string): Rpc {
         ...offer,
       }),
       ping: async () => ({}),
-      'tools/list': async (params) => ({ tools: onePage(params, listed) }),
+      'tools/list': async (params) => onePage(params, list),
       'tools/call': call,
     }),
     modern: server({
-      'server/discover': async () => modern({ supportedVersions: SUPPORTED, ...offer, ...CACHE }),
-      'tools/list': async (params) => modern({ tools: onePage(params, listed), ...CACHE }),
-      'tools/call': async (params, context) => modern({ ...(await call(params, context)) }),
+      'server/discover': async () => modern(discovery),
+      'tools/list': async (params) => modern(onePage(params, cached)),
+      'tools/call': async (params, context) => modern(await call(params, context)),
     }),
   }
   return async (request, context) => {
@@ -72,7 +77,7 @@ export function createRpc(tools: readonly AnyTool[], version: string): Rpc {
   }
 }
 
-type Result = Json & { readonly _meta?: Json }
+type Result = object & { readonly _meta?: Json }
 type Receive = (request: Request, context: RpcContext) => Promise<JSONRPCResponse>
 type Method = (params: Json, context: RpcContext) => Promise<object>
 
@@ -94,8 +99,8 @@ const negotiated = (asked: unknown): string =>
   LEGACY.find((version) => version === asked) ?? LEGACY[0]
 
 /** All tools are one page, so that no cursor was ever given out. */
-function onePage({ cursor }: Json, tools: readonly Json[]): readonly Json[] {
-  if (cursor === undefined) return tools
+function onePage<List>({ cursor }: Json, list: List): List {
+  if (cursor === undefined) return list
   throw new RpcError(RPC.invalidParams, 'The cursor is not one of this list.')
 }
 

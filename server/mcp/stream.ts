@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import type { Id, Json } from './message.ts'
+import type { Id } from './message.ts'
 
 const KEEP_ALIVE_MS = 15_000
 
@@ -24,11 +24,12 @@ export class Progress {
   tell(progress: number, total: number, message: string): void {
     if (!this.isOpen) this.#open()
     const params = { progressToken: this.#token, progress, total, message }
-    this.#write({ jsonrpc: '2.0', method: 'notifications/progress', params })
+    const told = { jsonrpc: '2.0', method: 'notifications/progress', params }
+    this.#write(JSON.stringify(told))
   }
 
-  /** The last event. */
-  end(answer: object): void {
+  /** The last event: a message, written out. */
+  end(answer: string): void {
     this.#write(answer)
     this.close()
     this.#ctx.res.end()
@@ -50,8 +51,8 @@ export class Progress {
     res.once('close', () => this.close())
   }
 
-  #write(message: Json | object): void {
+  #write(message: string): void {
     const { res } = this.#ctx
-    if (!res.destroyed) res.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
+    if (!res.destroyed) res.write(`event: message\ndata: ${message}\n\n`)
   }
 }

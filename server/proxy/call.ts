@@ -69,6 +69,8 @@ export type Outcome = {
   readonly body: unknown
   /** How long the handler took, in milliseconds. */
   readonly latencyMs: number
+  /** The call that was answered so before. */
+  readonly repeats?: string
   /** Of a body that is a stream. */
   readonly flowing?: Flowing | undefined
 } /** The reason: why it is charged though it did not come whole. */ & (

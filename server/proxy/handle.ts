@@ -5,6 +5,7 @@ import type { Caller } from '../../core/identity/keys.ts'
 import type { Log } from '../../core/log.ts'
 import { json, type Micros, micros } from '../../core/money.ts'
 import { Reply, Taken, Unresolved } from '../../core/plugin.ts'
+import type { KeptAnswer } from '../../core/usage/kept-answers.ts'
 import { problem } from '../problem.ts'
 import type { CallRequest, Funds, Keyless, Offer, Outcome } from './call.ts'
 import { discard } from './discard.ts'
@@ -20,7 +21,7 @@ export const createHandle =
     funds: Funds,
     request: CallRequest,
   ): Promise<Outcome> => {
-    if (funds.kept) return { kind: 'delivered', charged: 0n as Micros, latencyMs: 0, ...funds.kept }
+    if (funds.kept) return repeated(funds.kept)
     if (request.isGone?.()) throw new Fault('caller_gone') // nothing was done for it yet
     const start = elapsedMs()
     const took = (): number => Math.ceil(elapsedMs() - start)
@@ -36,6 +37,12 @@ export const createHandle =
       throw fault
     }
   }
+
+/** An answer of before costs nothing, and is no call of its own. */
+const repeated = ({ call: repeats, ...kept }: KeptAnswer): Outcome => ({
+  ...{ kind: 'delivered', charged: 0n as Micros, latencyMs: 0, repeats },
+  ...kept,
+})
 
 type Judged = Outcome extends infer O ? (O extends unknown ? Omit<O, 'latencyMs'> : never) : never
 

@@ -8,10 +8,12 @@ import type { KeptAnswer } from '../../core/usage/kept-answers.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import type { FundingSource, Funds, Offer, Outcome, Receipt, Steps } from './call.ts'
 import { deadlineOf } from './provided.ts'
+import type { ReceiptOf } from './respond.ts'
 
 export interface IdempotentPorts {
   readonly idempotency: Idempotency
   readonly standing: Standing
+  readonly receiptOf: ReceiptOf
   readonly clock: Clock
   /** Seconds that a hold outlives its call's deadline. */
   readonly holdMarginSeconds: number
@@ -28,8 +30,8 @@ export const createIdempotent =
     if (key === undefined || caller.keyId === null || offer.complaint) {
       return fund(caller, offer, request)
     }
-    const { idempotency } = ports
-    const turn = await idempotency.begin({
+    const { idempotency, receiptOf } = ports
+    const begun = idempotency.begin({
       owner: caller.credits,
       key,
       inputs: offer.requestHash.toString('hex'),
@@ -37,6 +39,7 @@ export const createIdempotent =
       payers: payersOf(ports, caller, offer),
       seconds: deadlineOf(offer.offering.endpoint) + ports.holdMarginSeconds,
     })
+    const turn = await begun.catch((error: unknown) => raiseWithReceipt(error, receiptOf))
     if (turn.kept) return new Repeated(turn.kept, caller, ports.standing)
     try {
       return new Once(await fund(caller, offer, request), turn, offer.call, idempotency)
@@ -45,6 +48,15 @@ export const createIdempotent =
       throw error
     }
   }
+
+/** Whose answer is no longer kept has the receipt of what was paid for it. */
+async function raiseWithReceipt(error: unknown, receiptOf: ReceiptOf): Promise<never> {
+  if (!(error instanceof Fault && error.code === 'answer_expired')) throw error
+  const receipt = await receiptOf(String(error.extras['call_id']))
+  throw new Fault(error.code, undefined, {
+    extras: { ...error.extras, ...(receipt !== undefined && { receipt }) },
+  })
+}
 
 /** The accounts whose holds may pay: free calls of this month and the one before, and credits. */
 function payersOf({ clock }: IdempotentPorts, { credits, principal }: Caller, { offering }: Offer) {
@@ -91,7 +103,8 @@ class Once implements Funds {
   /** An unresolved call keeps its key busy until its hold is resolved. */
   async settle(outcome: Outcome): Promise<Receipt> {
     const isAnswer = outcome.kind === 'delivered' || outcome.kind === 'taken'
-    if (isAnswer) await this.#idempotency.keep(this.#turn, outcome)
+    if (isAnswer)
+      await this.#idempotency.keep(this.#turn, { call: outcome.repeats ?? this.#call, ...outcome })
     const receipt = await this.#funds.settle(outcome)
     if (isAnswer) await this.#idempotency.end(this.#turn, this.#call, true)
     this.#open = !isAnswer && outcome.kind !== 'unresolved'

@@ -20,16 +20,28 @@ const OURS = new RegExp(
 
 type Signing = Pick<Receipts, 'sign'>
 
+/** The receipt of a call of before; undefined: nobody has noted it. */
+export type ReceiptOf = (call: string) => Promise<string | undefined>
+
 /** The answer of a call that was made, with what it cost, what is left, and a receipt. */
 export const createRespond =
-  (record: Record, receipts: Signing) =>
-  (made: Made): Reply => {
+  (record: Record, receipts: Signing, receiptOf: ReceiptOf) =>
+  async (made: Made): Promise<Reply> => {
     const { outcome, receipt } = made
     const body = bytesOf(outcome)
     const headers = { ...headersOf(made), ...receipt.headers, ...costOf(outcome, receipt) }
-    const signed = sign(made, createHash('sha256').update(body).digest(), record, receipts)
+    const signed =
+      outcome.repeats === undefined
+        ? sign(made, createHash('sha256').update(body).digest(), record, receipts)
+        : await signedBefore(outcome.repeats, receiptOf)
     return { status: outcome.status, headers: { ...headers, ...signed }, body }
   }
+
+/** An answer of before has the receipt of before, and is no call of its own. */
+async function signedBefore(call: string, receiptOf: ReceiptOf) {
+  const receipt = await receiptOf(call)
+  return { 'X-Call-Id': call, ...(receipt !== undefined && { 'X-Receipt': receipt }) }
+}
 
 export interface StreamPorts {
   readonly record: Record

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Caller } from '../../core/identity/keys.ts'
+import { endpointName, RECORD, type RecordRow, recordOf } from '../../core/usage/call-records.ts'
 import type { CallRecord } from '../../core/usage/calls.ts'
 
 /** What database and journal know of one call. */
@@ -41,7 +42,8 @@ interface PaymentRow {
   readonly valid_before: string
 }
 
-interface Row {
+/** A record may be missing, and the endpoint of one that is there is not. */
+type Row = { readonly [K in keyof RecordRow]: RecordRow[K] | null } & {
   readonly id: string
   readonly held_at: Date | null
   readonly reserved: bigint | null
@@ -49,42 +51,21 @@ interface Row {
   readonly kind: number | null
   readonly taken: bigint | null
   readonly refunded: bigint
-  readonly service: string | null
-  readonly method: string | null
-  readonly path: string | null
   readonly answer_id: string | null
   readonly payment: PaymentRow | null
-  readonly at: Date | null
-  readonly request_id: string
-  readonly principal: string
-  readonly key_id: string | null
-  readonly endpoint: number
-  readonly price_version: number
-  readonly source: CallRecord['source']
-  readonly charged: bigint
-  readonly outcome: CallRecord['outcome']
-  readonly call_status: number
-  readonly latency_ms: number
-  readonly call_reason: string | null
-  readonly request_hash: Buffer | null
-  readonly response_hash: Buffer | null
-  readonly entry: string | null
 }
 
 const FIND = `SELECT q.id, h.at AS held_at, h.amount AS reserved, h.expires_at,
     r.kind, r.amount AS taken,
     (SELECT coalesce(sum(x.amount), 0)::bigint FROM ledger.posting x WHERE x.id = q.id
       AND x.account_id = $1 AND x.owner = $1 AND x.phase IN (0, 3)) AS refunded,
-    e.service, e.method, e.path,
     CASE WHEN c.source = 'x402' THEN c.entry
       ELSE (SELECT i.id FROM hub.idempotent_call i WHERE i.call = q.id) END AS answer_id,
     (SELECT json_build_object('url', p.url, 'state', p.state, 'pay_to', p.payee,
         'amount', p.amount::text, 'nonce', p.nonce, 'transaction', p.transaction,
         'status', p.status, 'reason', p.reason, 'valid_before', p.valid_before)
       FROM hub.payment_intent p WHERE p.call = q.id) AS payment,
-    c.at, c.request_id, c.principal, c.key_id, c.endpoint, c.price_version, c.source, c.charged,
-    c.outcome, c.status AS call_status, c.latency_ms, c.reason AS call_reason,
-    c.request_hash, c.response_hash, c.entry
+    ${RECORD}
   FROM (SELECT $2::uuid AS id) q
   LEFT JOIN ledger.journal h ON h.owner = $1 AND h.id = q.id AND h.phase = 1
   LEFT JOIN ledger.journal r ON r.owner = $1 AND r.id = q.id AND r.phase = 2
@@ -103,13 +84,13 @@ export async function findCall(
 }
 
 function callOf(row: Row): CallRow {
-  const { service, method, path } = row
+  const { service, method, path, at, call } = row
   return {
     id: row.id,
-    at: (row.held_at ?? row.at)!,
+    at: (row.held_at ?? at)!,
     endpoint: service === null ? null : `${service} ${method} ${path}`,
-    name: `${method} /${service}${path}`,
-    record: row.at === null ? undefined : recordOf(row, row.at),
+    name: endpointName(row as RecordRow),
+    record: call === null ? undefined : recordOf(row as RecordRow),
     hold:
       row.held_at === null
         ? undefined
@@ -124,26 +105,6 @@ function callOf(row: Row): CallRow {
     payment: row.payment,
   }
 }
-
-const recordOf = (row: Row, at: Date): CallRecord => ({
-  id: row.id,
-  at,
-  requestId: row.request_id,
-  principal: row.principal,
-  keyId: row.key_id,
-  service: row.service ?? '',
-  endpoint: row.endpoint,
-  priceVersion: row.price_version,
-  source: row.source,
-  charged: row.charged,
-  outcome: row.outcome,
-  status: row.call_status,
-  latencyMs: row.latency_ms,
-  reason: row.call_reason,
-  requestHash: row.request_hash,
-  responseHash: row.response_hash,
-  entry: row.entry,
-})
 
 /** Whether its money has come to rest: of what is open there is no receipt. */
 export const isOver = ({ record, hold }: CallRow): boolean =>

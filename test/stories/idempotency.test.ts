@@ -39,6 +39,22 @@ describe('the Idempotency-Key of a call', () => {
     expect(await spent()).to.equal(PRICE)
   })
 
+  it('repeats the call, its receipt and all; it is no call of its own', async () => {
+    const first = await call('again')
+    const again = await call('again')
+    expect(again.headers).to.include({
+      'idempotency-replayed': 'true',
+      'x-charged-microdollars': '0',
+      'x-payment-source': 'none',
+      'x-call-id': first.headers['x-call-id'],
+      'x-receipt': first.headers['x-receipt'],
+    })
+    const { rows } = await hub().hub.pool.query('SELECT FROM hub.call WHERE key_id = $1', [
+      ada.keyId,
+    ])
+    expect(rows, 'one call').to.have.length(1)
+  })
+
   it('A061 stands for one request, and for one key of the hub', async () => {
     await call('"quoted"')
     const other = await call('quoted', 'b')
@@ -71,7 +87,7 @@ describe('the Idempotency-Key of a call', () => {
   })
 
   it('is busy while an attempt may be charged; a crash brings no second charge', async () => {
-    await call('crash')
+    const first = await call('crash')
     const { pool } = hub().hub
     const forget = `UPDATE hub.idempotent_call SET done = false,
       busy_until = now() + interval '1 s'`
@@ -83,6 +99,7 @@ describe('the Idempotency-Key of a call', () => {
     const gone = await call('crash')
     expect(gone.status).to.equal(410)
     expect(gone.body).to.include({ code: 'answer_expired', charged_microdollars: 0 })
+    expect(gone.body['receipt'], 'of what was paid for it').to.equal(first.headers['x-receipt'])
     expect(await spent()).to.equal(PRICE)
   })
 })

@@ -41,6 +41,8 @@ describe('calls paid by x402', () => {
     expect(again.headers).to.include({
       'idempotency-replayed': 'true',
       'x-charged-microdollars': '0',
+      'x-call-id': first.headers['x-call-id'],
+      'x-receipt': first.headers['x-receipt'],
     })
     expect(again.headers['payment-response']).to.be.a('string')
     expect(work.done).to.equal(1)

@@ -14,10 +14,9 @@ export async function brief(transaction: Transaction, { day, ojs, stale }: Stand
   const until = new Date(now.getTime() + WEEK)
   const published = await transaction.query<{ item: Tender; total: bigint }>(
     `SELECT i.item, p.total FROM (
-       SELECT t.id, t.score, t.number, count(*) OVER () AS total FROM notice n
-       JOIN tender t ON t.family = n.family AND n.number = ANY (t.numbers)
-       WHERE n.is_new AND n.published_on = $1 AND t.score >= 200
-       ORDER BY t.score DESC, t.number LIMIT $2) p
+       SELECT id, score, number, count(*) OVER () AS total FROM tender
+       WHERE called_on @> ARRAY[$1::date] AND score >= 200
+       ORDER BY score DESC, number LIMIT $2) p
      JOIN tender_item i USING (id) ORDER BY p.score DESC, p.number`,
     [day, MOST],
   )
@@ -35,14 +34,18 @@ export async function brief(transaction: Transaction, { day, ojs, stale }: Stand
     [day, OFFICIAL, MOST],
   )
   const closing = await transaction.query<{ item: Tender; total: bigint }>(
-    `SELECT item, total FROM (
-       SELECT t.*, count(*) OVER () AS total FROM (SELECT id, score, number,
-         (SELECT min(d) FROM unnest(candidates) d WHERE d > $1) AS next
-       FROM tender
+    `WITH near AS MATERIALIZED (
+       SELECT id, score, number, closes_first FROM tender
        WHERE state = 'timed' AND closes_at > $1 AND closes_at < 'infinity' AND score >= 200
-         AND first_on <= $3) t
-       WHERE next <= $2 ORDER BY next, score DESC, number LIMIT $4) page
-     JOIN tender_item USING (id) ORDER BY next, score DESC, number`,
+         AND first_on <= $3 AND closes_first <= $2
+     ), timed AS (
+       SELECT id, score, number, CASE WHEN closes_first > $1 THEN closes_first ELSE
+         (SELECT min(d) FROM tender t, unnest(t.candidates) d WHERE t.id = near.id AND d > $1)
+         END AS next FROM near
+     ), page AS (
+       SELECT *, count(*) OVER () AS total FROM timed WHERE next <= $2
+       ORDER BY next, score DESC, number LIMIT $4)
+     SELECT item, total FROM page JOIN tender_item USING (id) ORDER BY next, score DESC, number`,
     [now, until, now.toISOString().slice(0, 10), MOST],
   )
   const totalOf = (rows: readonly { readonly total: bigint }[]): number =>

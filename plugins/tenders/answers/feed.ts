@@ -9,12 +9,11 @@ import type { FeedQuery } from './query.ts'
 
 /** What belongs to a tender that can still be won, or is to come. */
 const CALLS = ['planning', 'consultation', 'competition'] as const
-const LIVE: ReadonlySet<string> = new Set(['live', 'open', 'planned'])
+/** Where a tender can have a deadline to come. They are few, however many tenders there are. */
+const LIVE: readonly Status[] = ['open', 'planned']
 
-/** Which rows have a status at the instant `$1`; `live` is what is asked for by default. */
-const STATUS: Readonly<Record<Status | 'live', string>> = {
-  // One expression, so that pages are read in the order of an index, and not all of it sorted.
-  live: "CASE state WHEN 'planned' THEN true WHEN 'timed' THEN closes_at > $1 ELSE false END",
+/** Which rows have a status at the instant `$1`. */
+const STATUS: Readonly<Record<Status, string>> = {
   planned: "state = 'planned'",
   open: "state = 'timed' AND closes_at > $1",
   closed: "state = 'timed' AND closes_at <= $1",
@@ -33,41 +32,81 @@ export async function feed(
   { edition }: Standing,
   now: Date,
 ) {
-  const { text, values } = conditionsOf(query, now)
-  const total = await countOf(transaction, { table: 'tender', text, values, edition, now })
-  const status = statusOf(query)
-  const isLive = status !== undefined && LIVE.has(status) // all others have no deadline to come
-  const { rows } = await transaction.query<{ item: Tender }>(
-    isLive ? liveSql(text, values.length) : pageSql(text, values.length),
-    [...values, query.limit, query.offset],
-  )
-  return { total, items: rows.map(({ item }) => itemOf(item, now)) }
+  const { text, values } = filtersOf(query, now)
+  const page = { text, values, limits: [query.limit, query.offset] }
+  const live = LIVE.filter((status) => status === query.status || isLive(query))
+  const { items, total } =
+    live.length > 0
+      ? await livePage(transaction, page, live)
+      : await settledPage(transaction, page, query.status, { edition, now })
+  return { total, items: items.map((item) => itemOf(item, now)) }
 }
 
-const pageSql = (text: string, count: number): string => `
-  SELECT i.item FROM (
-    SELECT id, score, number FROM tender WHERE ${text}
-    ORDER BY score DESC, number LIMIT $${count + 1} OFFSET $${count + 2}) p
-  JOIN tender_item i USING (id) ORDER BY p.score DESC, p.number`
+/** Without a status, calls are asked for that can still be won, or are to come. */
+const isLive = ({ kind, status }: FeedQuery): boolean =>
+  status === undefined && (kind === undefined || CALLS.some((call) => call === kind))
 
-/** Only those that may be on the page are asked for their next deadline, which orders equals. */
-const liveSql = (text: string, count: number): string => `
-  WITH last AS (
-    SELECT score FROM tender WHERE ${text}
-    ORDER BY score DESC LIMIT 1 OFFSET $${count + 1}::integer + $${count + 2}::integer - 1
-  ), best AS MATERIALIZED (
-    SELECT id, score, number FROM tender
-    WHERE ${text} AND score >= coalesce((SELECT score FROM last), 0)
-    ORDER BY score DESC, number
-  ), page AS (
-    SELECT b.*, (SELECT min(d) FROM unnest(t.deadlines) d WHERE d > $1) AS next
-    FROM best b JOIN tender t USING (id)
-    ORDER BY score DESC, next NULLS LAST, number LIMIT $${count + 1} OFFSET $${count + 2})
-  SELECT i.item FROM page p JOIN tender_item i USING (id)
-  ORDER BY p.score DESC, p.next NULLS LAST, p.number`
+interface Asked {
+  /** Conditions, and their values. */
+  readonly text: string
+  readonly values: readonly unknown[]
+  /** Rows of the page, and rows before it. */
+  readonly limits: readonly number[]
+}
+
+interface Found {
+  readonly items: readonly Tender[]
+  readonly total: number
+}
+
+/** Equal scores are ordered by the next deadline, which is asked of those that may be on the page. */
+async function livePage(
+  transaction: Transaction,
+  { text, values, limits }: Asked,
+  statuses: readonly Status[],
+): Promise<Found> {
+  const [limit, offset] = [`$${values.length + 1}`, `$${values.length + 2}`]
+  const rowsOf = (status: Status): string =>
+    `SELECT id, score, number FROM tender WHERE ${STATUS[status]} AND ${text}`
+  const { rows } = await transaction.query<{ total: bigint; item: Tender | null }>(
+    `WITH live AS MATERIALIZED (${statuses.map(rowsOf).join(' UNION ALL ')}
+     ), counted AS (
+       SELECT count(*) AS total FROM live
+     ), last AS (
+       SELECT score FROM live ORDER BY score DESC LIMIT 1 OFFSET ${limit}::integer + ${offset} - 1
+     ), page AS (
+       SELECT l.*, (SELECT min(d) FROM unnest(deadlines) d WHERE d > $1) AS next
+       FROM live l JOIN tender USING (id) WHERE l.score >= coalesce((SELECT score FROM last), 0)
+       ORDER BY score DESC, next NULLS LAST, number LIMIT ${limit} OFFSET ${offset})
+     SELECT total, item FROM counted LEFT JOIN page ON true LEFT JOIN tender_item USING (id)
+     ORDER BY score DESC, next NULLS LAST, number`,
+    [...values, ...limits],
+  )
+  const items = rows.flatMap(({ item }) => item ?? [])
+  return { items, total: Number(rows[0]?.total ?? 0n) }
+}
+
+/** Of those without a deadline to come there are many: a page is read in the order of an index. */
+async function settledPage(
+  transaction: Transaction,
+  { text, values, limits }: Asked,
+  status: Status | undefined,
+  { edition, now }: { readonly edition: string; readonly now: Date },
+): Promise<Found> {
+  const all = status ? `${STATUS[status]} AND ${text}` : text
+  const total = await countOf(transaction, { table: 'tender', text: all, values, edition, now })
+  const { rows } = await transaction.query<{ item: Tender }>(
+    `SELECT i.item FROM (
+       SELECT id, score, number FROM tender WHERE ${all}
+       ORDER BY score DESC, number LIMIT $${values.length + 1} OFFSET $${values.length + 2}) p
+     JOIN tender_item i USING (id) ORDER BY p.score DESC, p.number`,
+    [...values, ...limits],
+  )
+  return { items: rows.map(({ item }) => item), total }
+}
 
 /** Conditions on `tender`; the first value is the instant, the second its day. */
-function conditionsOf(query: FeedQuery, now: Date): { text: string; values: unknown[] } {
+function filtersOf(query: FeedQuery, now: Date): { text: string; values: unknown[] } {
   const values: unknown[] = [now, now.toISOString().slice(0, 10)]
   const parts = ['$1::timestamptz IS NOT NULL', 'first_on <= $2', 'score >= 200']
   const add = (condition: (name: string) => string, value: unknown): void => {
@@ -83,8 +122,6 @@ function conditionsOf(query: FeedQuery, now: Date): { text: string; values: unkn
   if (cpvPrefix) add((value) => `cpv @> ARRAY[${value}::text]`, cpvPrefix)
   if (kind) add((value) => `kind = ${value}`, kind)
   else if (!query.status) add((value) => `kind = ANY (${value})`, CALLS)
-  const status = statusOf(query)
-  if (status) parts.push(STATUS[status])
   return { text: parts.join(' AND '), values }
 }
 
@@ -92,10 +129,4 @@ const ABOVE: Readonly<Record<Label, number | undefined>> = {
   high: undefined,
   medium: LABEL_MIN.high,
   low: LABEL_MIN.medium,
-}
-
-/** Without a status, calls are asked for that can still be won, or are to come. */
-function statusOf({ kind, status }: FeedQuery): Status | 'live' | undefined {
-  if (status) return status
-  return kind === undefined || CALLS.some((call) => call === kind) ? 'live' : undefined
 }

@@ -5,7 +5,8 @@ import { effectiveOf } from '../store/publish.ts'
 
 /** A tender as the feed tells it at an instant. */
 export function itemOf(tender: Tender, now: Date) {
-  const { relevance, state, lapses_at: _, award, estimated_value: estimate, lots, ...told } = tender
+  const { lapses_at: _lapses, called_on: _called, ...kept } = tender
+  const { relevance, state, award, estimated_value: estimate, lots, ...told } = kept
   const status = statusOf(state, tender, now)
   const isLive = status === 'open' || status === 'planned'
   const next = isLive ? nextOf(lots, now) : undefined

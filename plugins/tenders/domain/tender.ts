@@ -70,6 +70,8 @@ export interface Tender {
   readonly documents_url: string | null
   readonly published_at: string
   readonly first_published_at: string
+  /** Days of publication of the calls that change no other notice. */
+  readonly called_on: readonly string[]
   readonly relevance: Relevance
   /** When a call without any deadline ends all the same; null: never. */
   readonly lapses_at: string | null
@@ -126,6 +128,7 @@ export function tenderOf(track: Track, lastChangeId: string | null): Tender | un
     documents_url: lots.find(({ documents_url }) => documents_url !== null)?.documents_url ?? null,
     published_at: head.publishedOn,
     first_published_at: first.notice.publishedOn,
+    called_on: daysOfCalls(notices),
     relevance: relevanceOf(base),
     lapses_at: base.schema.startsWith('R2.') ? OLD_FORMS_END : null,
     last_change_id: lastChangeId,
@@ -134,6 +137,14 @@ export function tenderOf(track: Track, lastChangeId: string | null): Tender | un
     publication_numbers: notices.map(({ notice }) => notice.number),
   }
 }
+
+const daysOfCalls = (notices: readonly Held[]): string[] => [
+  ...new Set(
+    notices.flatMap(({ notice }) =>
+      isCall(notice) && notice.changes === null ? notice.publishedOn : [],
+    ),
+  ),
+]
 
 /** The call with what F14 has corrected since. */
 function corrections(call: Notice, notices: readonly Held[]): Notice {

@@ -1,9 +1,6 @@
 -- Why: what is sold, derived from the notices of closed snapshots and from nothing else; it can be made anew
 -- at any time. What is searched and sorted by is apart from the answers, so that its rows are narrow.
 
-ALTER TABLE notice ADD COLUMN is_new boolean NOT NULL DEFAULT false; -- a call that changes no other
-CREATE INDEX notice_news ON notice (published_on) WHERE is_new;
-
 -- One row, counted up by every snapshot that is closed: what was counted for another edition is old.
 CREATE TABLE edition (
   single boolean PRIMARY KEY DEFAULT true CHECK (single),
@@ -17,6 +14,7 @@ CREATE TABLE tender (
   number text NOT NULL,
   numbers text[] NOT NULL,                              -- of all its notices
   first_on date NOT NULL,
+  called_on date[] NOT NULL,                            -- by notices that change no other
   kind text NOT NULL,
   state text NOT NULL CHECK (state IN
     ('planned', 'timed', 'suspended', 'cancelled', 'awarded', 'unsuccessful')),
@@ -24,14 +22,18 @@ CREATE TABLE tender (
   closes_at timestamptz NOT NULL,                       -- of `timed`: when its last lot closes; or infinity
   deadlines timestamptz[] NOT NULL,                     -- each lot's, as it is told
   candidates timestamptz[] NOT NULL,                    -- each lot's, as early as the source can mean
+  closes_first timestamptz,                             -- the earliest of these
   countries text[] NOT NULL,                            -- of all buyers
   cpv text[] NOT NULL                                   -- all codes, and their prefixes from two digits on
 );
 CREATE INDEX tender_family ON tender (family);
--- Nothing below 20 is in the feed. The first one holds all that most pages and counts need.
-CREATE INDEX tender_best ON tender (score DESC, number)
-  INCLUDE (state, closes_at, kind, first_on, id, countries) WHERE score >= 200;
-CREATE INDEX tender_open ON tender (closes_at) WHERE state = 'timed' AND score >= 200;
+-- Nothing below 20 is in the feed. What can still be won is found by its end, all of it: it is little, and
+-- the index holds what is asked of it.
+CREATE INDEX tender_open ON tender (closes_at)
+  INCLUDE (closes_first, score, number, id, kind, first_on, countries)
+  WHERE state = 'timed' AND score >= 200;
+CREATE INDEX tender_called ON tender USING gin (called_on) WHERE score >= 200;
+-- All others are told in the order of an index, which holds what pages and counts need.
 CREATE INDEX tender_state ON tender (state, score DESC, number)
   INCLUDE (closes_at, kind, first_on, id, countries) WHERE score >= 200;
 CREATE INDEX tender_kind ON tender (kind, score DESC, number)

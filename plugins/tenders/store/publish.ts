@@ -2,7 +2,7 @@ import type { Transaction } from 'agenthub/plugin'
 import type { Change } from '../domain/change.ts'
 import { derive } from '../domain/derive.ts'
 import type { Tender } from '../domain/tender.ts'
-import { isCall, namesOf, refersTo } from '../domain/tracks.ts'
+import { namesOf, refersTo } from '../domain/tracks.ts'
 import type { Deadline, Notice } from '../model.ts'
 import { familiesOf, type Member } from './families.ts'
 
@@ -52,16 +52,16 @@ export async function publish(
 async function writeNotices(transaction: Transaction, members: readonly Member[]): Promise<void> {
   await transaction.query(
     `INSERT INTO notice (number, family, snapshot, published_on, sha256, notice_id, version,
-       procedure_id, refers, is_new, notice)
+       procedure_id, refers, notice)
      SELECT r.number, r.family, r.snapshot, r.published_on, decode(r.sha256, 'hex'), r.notice_id,
-       r.version, r.procedure_id, r.refers, r.is_new, r.notice
+       r.version, r.procedure_id, r.refers, r.notice
      FROM jsonb_to_recordset($1::jsonb) AS r (number text, family bigint, snapshot bigint,
        published_on date, sha256 text, notice_id text, version text, procedure_id text,
-       refers text[], is_new boolean, notice jsonb)
+       refers text[], notice jsonb)
      ON CONFLICT (number) DO UPDATE SET (family, snapshot, published_on, sha256, notice_id, version,
-       procedure_id, refers, is_new, notice) = (excluded.family, excluded.snapshot,
+       procedure_id, refers, notice) = (excluded.family, excluded.snapshot,
        excluded.published_on, excluded.sha256, excluded.notice_id, excluded.version,
-       excluded.procedure_id, excluded.refers, excluded.is_new, excluded.notice)
+       excluded.procedure_id, excluded.refers, excluded.notice)
      WHERE (notice.family, notice.sha256) IS DISTINCT FROM (excluded.family, excluded.sha256)`,
     [JSON.stringify(members.map(noticeRow))],
   )
@@ -77,7 +77,6 @@ const noticeRow = ({ notice, sha256, family, snapshot }: Member) => ({
   version: notice.version,
   procedure_id: notice.procedureId,
   refers: refersTo(notice),
-  is_new: isCall(notice) && notice.changes === null,
   notice,
 })
 
@@ -93,14 +92,14 @@ async function writeAnswers(
   await transaction.query(
     `WITH r AS (
        SELECT * FROM json_to_recordset($1::json) AS r (id text, family bigint, number text,
-         numbers text[], first_on date, kind text, state text, score smallint,
+         numbers text[], first_on date, called_on date[], kind text, state text, score smallint,
          closes_at timestamptz, deadlines timestamptz[], candidates timestamptz[],
          countries text[], cpv text[], item json)
      ), told AS (
-       INSERT INTO tender (id, family, number, numbers, first_on, kind, state, score, closes_at,
-         deadlines, candidates, countries, cpv)
-       SELECT id, family, number, numbers, first_on, kind, state, score, closes_at, deadlines,
-         candidates, countries, cpv FROM r)
+       INSERT INTO tender (id, family, number, numbers, first_on, called_on, kind, state, score,
+         closes_at, deadlines, candidates, closes_first, countries, cpv)
+       SELECT id, family, number, numbers, first_on, called_on, kind, state, score, closes_at,
+         deadlines, candidates, (SELECT min(d) FROM unnest(candidates) d), countries, cpv FROM r)
      INSERT INTO tender_item (id, item) SELECT id, item FROM r`,
     [JSON.stringify(tenders)],
   )
@@ -146,6 +145,7 @@ function tenderRow(tender: Tender, family: bigint) {
     number: tender.publication_number,
     numbers: tender.publication_numbers,
     first_on: tender.first_published_at,
+    called_on: tender.called_on,
     kind: tender.kind,
     state: tender.state,
     score: tenths(tender.relevance.score),

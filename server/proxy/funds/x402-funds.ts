@@ -41,7 +41,7 @@ export class OnDelivery implements Funds {
     }
     this.#open = false
     const { claim } = this.#accepted
-    await this.#ports.answers.keep(claim.id, outcome)
+    await this.#ports.answers.keep(claim.id, { call: this.#offer.call, ...outcome })
     const settled = await settlePayment(this.#ports, this.#accepted)
     if (settled.outcome === 'failed') throw merged(this.#offerUpfront(), settled, this.#offer)
     if (settled.outcome !== 'settled') throw notSettled(settled, this.#offer)
@@ -64,13 +64,15 @@ export class Prepaid implements Funds {
   readonly payer: string
   readonly #ports: X402Ports
   readonly #claim: Claim
+  readonly #call: string
   readonly #response: string
   #open = true
 
-  constructor(ports: X402Ports, claim: Claim, response = responseOf(claim)) {
+  constructor(ports: X402Ports, claim: Claim, call: string, response = responseOf(claim)) {
     this.payer = payerOf(claim)
     this.#ports = ports
     this.#claim = claim
+    this.#call = call
     this.#response = response
   }
 
@@ -83,7 +85,7 @@ export class Prepaid implements Funds {
     if (outcome.kind !== 'delivered' || outcome.charged === 0n) {
       return { source, charged: FREE, balance: undefined, headers } // it pays the next one
     }
-    await this.#ports.answers.keep(this.#claim.id, outcome)
+    await this.#ports.answers.keep(this.#claim.id, { call: this.#call, ...outcome })
     await this.#ports.claims.end(this.#claim.key, true)
     this.#open = false
     const { id: entry, amount } = this.#claim

@@ -90,7 +90,7 @@ async function settledFirst(ports: X402Ports, accepted: Accepted, offer: Offer):
   if (settled.outcome !== 'settled') throw notSettled(settled, offer)
   const { claim } = accepted
   if (!(await ports.claims.begin(claim.key, leaseOf(offer)))) throw new Fault('payment_in_progress')
-  return new Prepaid(ports, claim, settled.responseHeader)
+  return new Prepaid(ports, claim, offer.call, settled.responseHeader)
 }
 
 /** The same payment for the same request: it gets the answer, and is never asked for another. */
@@ -102,7 +102,8 @@ async function again(ports: X402Ports, claim: Claim, offer: Offer): Promise<Fund
   const answer = await ports.answers.find(claim.id)
   if (answer) return new Replayed(claim, answer)
   if (claim.deliveredAt) throw new Fault('answer_expired', undefined, { extras: { transaction } })
-  if (await ports.claims.begin(claim.key, leaseOf(offer))) return new Prepaid(ports, claim)
+  if (await ports.claims.begin(claim.key, leaseOf(offer)))
+    return new Prepaid(ports, claim, offer.call)
   throw new Fault('payment_in_progress', undefined, { extras })
 }
 

@@ -97,13 +97,13 @@ const FILL = `
   ), told_items AS (
     INSERT INTO change_item (id, item) SELECT id, $8::json FROM told
   ), made_tenders AS (
-  INSERT INTO tender (id, family, number, numbers, first_on, kind, state, score, closes_at,
-    deadlines, candidates, countries, cpv)
-  SELECT md5(number || 't'), family, number, ARRAY[number], at::date,
+  INSERT INTO tender (id, family, number, numbers, first_on, called_on, kind, state, score,
+    closes_at, deadlines, candidates, closes_first, countries, cpv)
+  SELECT md5(number || 't'), family, number, ARRAY[number], at::date, ARRAY[at::date],
     CASE WHEN n % 3 = 0 THEN 'result' WHEN n % 20 = 1 THEN 'planning' ELSE 'competition' END,
     CASE WHEN n % 3 = 0 THEN 'awarded' WHEN n % 20 = 1 THEN 'planned' ELSE 'timed' END,
     score, at + interval '35 days', ARRAY[at + interval '30 days', at + interval '35 days'],
-    ARRAY[at + interval '30 days', at + interval '35 days'], ARRAY[country],
+    ARRAY[at + interval '30 days', at + interval '35 days'], at + interval '30 days', ARRAY[country],
     ARRAY(SELECT left(code, l) FROM generate_series(2, 8) l)
   FROM rows RETURNING id)
   INSERT INTO tender_item (id, item) SELECT id, $3::json FROM made_tenders`
