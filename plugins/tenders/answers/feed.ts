@@ -59,7 +59,7 @@ interface Found {
   readonly total: number
 }
 
-/** Equal scores are ordered by the next deadline, which is asked of those that may be on the page. */
+/** Equal scores go by the next deadline, which is asked only of scores that are on the page. */
 async function livePage(
   transaction: Transaction,
   { text, values, limits }: Asked,
@@ -72,12 +72,15 @@ async function livePage(
     `WITH live AS MATERIALIZED (${statuses.map(rowsOf).join(' UNION ALL ')}
      ), counted AS (
        SELECT count(*) AS total FROM live
-     ), last AS (
-       SELECT score FROM live ORDER BY score DESC LIMIT 1 OFFSET ${limit}::integer + ${offset} - 1
+     ), ranked AS (
+       SELECT score FROM live ORDER BY score DESC LIMIT ${limit} OFFSET ${offset}
+     ), bounds AS (
+       SELECT max(score) AS high, min(score) AS low FROM ranked
      ), page AS (
        SELECT l.*, (SELECT min(d) FROM unnest(deadlines) d WHERE d > $1) AS next
-       FROM live l JOIN tender USING (id) WHERE l.score >= coalesce((SELECT score FROM last), 0)
-       ORDER BY score DESC, next NULLS LAST, number LIMIT ${limit} OFFSET ${offset})
+       FROM bounds JOIN live l ON l.score BETWEEN low AND high JOIN tender USING (id)
+       ORDER BY score DESC, next NULLS LAST, number LIMIT ${limit}
+       OFFSET ${offset} - (SELECT count(*) FROM live JOIN bounds ON score > high))
      SELECT total, item FROM counted LEFT JOIN page ON true LEFT JOIN tender_item USING (id)
      ORDER BY score DESC, next NULLS LAST, number`,
     [...values, ...limits],
