@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { type BrowserSettings, browserSettings } from './browser/settings.ts'
 import { type DiscoverySettings, discoverySettings } from './catalog/discovery/settings.ts'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 import { Environment } from './environment.ts'
@@ -86,6 +87,7 @@ export interface Config {
   readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined
   /** `name.test=127.0.0.1:port` pairs that the egress guard lets through, in the sandbox alone. */
   readonly sandboxHosts: SandboxHosts
+  readonly browser: BrowserSettings
   /** Where listings of others are looked for. */
   readonly discovery: DiscoverySettings
   /** Ed25519, signs checkpoints of the ledger; undefined in the sandbox: see `loadSigningKey`. */
@@ -169,6 +171,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     contractWallets: e.HUB_CONTRACT_WALLETS === 'on',
     mail: mailOf(e),
     sandboxHosts,
+    browser: browserSettings(e),
     discovery: discoveryOf(e, production !== undefined),
     signingKey: e.HUB_SIGNING_KEY,
     production,

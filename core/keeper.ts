@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
 import { patience } from './clock.ts'
 
 /** A child process that ends when the hub ends, however the hub ends. */
@@ -11,6 +12,8 @@ export interface Kept {
   readonly exited: Promise<number>
   /** Sends SIGINT and waits; after `graceMs` SIGKILL. */
   stop(graceMs?: number): Promise<void>
+  /** What it reads as file 3 and writes as file 4, where that was asked for. */
+  readonly pipes?: { readonly input: Writable; readonly output: Readable }
 }
 
 export interface KeepOptions {
@@ -18,6 +21,8 @@ export interface KeepOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Unprivileged identity to run as, for a hub started by root. */
   readonly user?: { readonly uid: number; readonly gid: number }
+  /** Whether it is spoken to by the files 3 and 4. @defaultValue false */
+  readonly pipes?: boolean
 }
 
 /**
@@ -26,13 +31,14 @@ export interface KeepOptions {
  * `cat` ends and the child gets SIGINT, which PostgreSQL and anvil take as "stop now, in order".
  */
 const SCRIPT = `
-exec 3<&0 </dev/null
+exec 9<&0 </dev/null
 (
-  cat <&3 >/dev/null
+  exec 3<&- 4>&-
+  cat <&9 >/dev/null
   for second in 1 2 3 4 5 6 7 8 9 10; do kill -INT $$ || exit; sleep 1; done
   kill -KILL $$
 ) >/dev/null 2>&1 &
-exec 3<&-
+exec 9<&-
 exec "$@"
 `
 const TAIL_BYTES = 8_192
@@ -44,10 +50,10 @@ const TAIL_BYTES = 8_192
 export function keep(
   command: string,
   args: readonly string[],
-  { cwd, env, user }: KeepOptions = {},
+  { cwd, env, user, pipes = false }: KeepOptions = {},
 ): Kept {
   const shell: ChildProcess = spawn('/bin/sh', ['-c', SCRIPT, 'keeper', command, ...args], {
-    stdio: ['pipe', 'pipe', 'pipe'],
+    stdio: pipes ? ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'] : ['pipe', 'pipe', 'pipe'],
     detached: true,
     ...(cwd === undefined ? {} : { cwd }),
     ...(env === undefined ? {} : { env }),
@@ -59,7 +65,8 @@ export function keep(
   }
   shell.stdout?.on('data', remember)
   shell.stderr?.on('data', remember)
-  shell.stdin?.on('error', () => {})
+  const [, , , input, output] = shell.stdio
+  for (const stream of [shell.stdin, input, output]) stream?.on('error', () => {})
   const exited = once(shell, 'exit').then(([code]) => {
     endGroup(shell.pid)
     return (code as number | null) ?? -1
@@ -69,6 +76,7 @@ export function keep(
     pid: shell.pid ?? -1,
     tail: () => printed,
     exited,
+    ...(pipes && { pipes: { input: input as Writable, output: output as Readable } }),
     async stop(graceMs = 10_000) {
       shell.stdin?.end()
       await Promise.race([exited, patience(graceMs)])

@@ -18,6 +18,8 @@ export interface Doors extends RestPorts, ProxyPorts, Observers {
   readonly routes: readonly AnyRoute[]
   /** The endpoint of MCP. */
   readonly mcp: Middleware
+  /** The pages for people. */
+  readonly web: Middleware
   /** Of the addresses in X-Forwarded-For, so many are believed: the last ones. */
   readonly proxies: number
   readonly log: Log
@@ -37,6 +39,7 @@ export function createApp(doors: Doors): Koa {
   app.use(errors(doors))
   app.use(doors.mcp) // read by programs alone: headers for browsers would be most of an answer
   app.use(helmet())
+  app.use(doors.web)
   app.use(refuseOAuth)
   app.use(proxyDoor(doors))
   app.use(router.routes())

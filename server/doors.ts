@@ -43,6 +43,8 @@ import { callRoutes } from './rest/calls.ts'
 import { catalogRoutes } from './rest/catalog.ts'
 import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
 import { docsRoutes } from './rest/docs.ts'
+import type { Site } from './rest/docs-agents.ts'
+import { domainRoutes } from './rest/domains.ts'
 import { externalRoutes } from './rest/external.ts'
 import { faucetRoutes } from './rest/faucet.ts'
 import { financeRoutes } from './rest/finance.ts'
@@ -59,9 +61,11 @@ import { receiptRoutes } from './rest/receipts.ts'
 import { registrationRoutes } from './rest/registration.ts'
 import type { AnyRoute } from './rest/route.ts'
 import { sessionRoutes } from './rest/sessions.ts'
+import { topupRoutes } from './rest/topups.ts'
 import { transferRoutes } from './rest/transfers.ts'
 import { walletRoutes } from './rest/wallet.ts'
 import { webhookRoutes } from './rest/webhooks.ts'
+import { web } from './web/index.ts'
 
 /**
  * Sold for credits alone and trusted to hold them, at the price of a seller outside, who gets all
@@ -173,16 +177,20 @@ function routesOf(
   const signing = { pool, ledger, limits, site, contracts: options.contracts }
   const links = openLinks(pool, options.signingKey)
   const secret = options.signingKey.secretFor('listing-owner')
+  const proxyUrl = () => `${baseUrl()}${PROXY_PATH}`
+  const buying = { pool, ledger, standing, claims, offers, clock, log }
   return [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
     ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...housekeeping(options) }),
     ...registrationRoutes(signing),
-    ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
+    ...catalogRoutes(pool, proxyUrl),
     ...externalRoutes(pool, clock),
     ...listingRoutes({ ...core.discovery, clock }),
     ...ownershipRoutes({ ...core.discovery, secret }),
+    ...domainRoutes({ ...core, ...core.discovery, secret, proxyUrl }),
     ...walletRoutes({ pool, standing, clock }),
-    ...creditsRoutes({ pool, ledger, standing, claims, offers, clock, log }),
+    ...creditsRoutes(buying),
+    ...topupRoutes(buying),
     ...historyRoutes(pool),
     ...callRoutes({ pool, calls, answers, receipts }),
     ...quoteRoutes({
@@ -204,6 +212,26 @@ function routesOf(
     }),
     ...financeRoutes({ pool, clock, log, outflow: options.outflow, ...housekeeping(options) }),
   ]
+}
+
+/** What people see in a browser. */
+function webOf(
+  { pool, clock }: Core,
+  { money, sandbox }: HubOptions,
+  { limits }: ReturnType<typeof registersOf>,
+  site: () => Site,
+) {
+  return web({
+    pool,
+    clock,
+    limits,
+    site: { sandbox },
+    baseUrl: () => site().baseUrl,
+    proxyUrl: () => site().proxyUrl,
+    mcpUrl: () => site().mcpUrl,
+    treasury: money.treasury,
+    genesis: async () => (sandbox ? money.chain.genesis() : undefined),
+  })
 }
 
 /** Joins the doors to core. */
@@ -234,6 +262,7 @@ export function openDoors(core: Core, options: HubOptions) {
     ...registers,
     routes,
     mcp: mcpOf(core, options, steps, registers),
+    web: webOf(core, options, registers, site),
     call: (request) => call(steps, request),
     pool,
     admins: options.admins,

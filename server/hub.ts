@@ -1,11 +1,12 @@
 import type { RequestListener } from 'node:http'
 import type { Pool } from 'pg'
 import type { LocalAccount } from 'viem'
-import { RenderError } from '../core/browser/errors.ts'
+import { Renderer } from '../core/browser/open.ts'
 import { isFamily } from '../core/catalog/declaration.ts'
 import type { ChainLogs } from '../core/catalog/discovery/chain-logs.ts'
 import type { Discovering } from '../core/catalog/discovery/discover.ts'
 import type { DiscoverySettings } from '../core/catalog/discovery/settings.ts'
+import { domainsOn } from '../core/catalog/domains/lending.ts'
 import { Pins } from '../core/catalog/pins.ts'
 import { type OpenedPlugin, openPlugin } from '../core/catalog/plugins.ts'
 import { type Catalog, openCatalog } from '../core/catalog/services.ts'
@@ -31,7 +32,7 @@ import { Intents } from '../core/payments/intents.ts'
 import { createOffers } from '../core/payments/offers.ts'
 import type { ResolvePorts } from '../core/payments/resolve.ts'
 import { OutgoingSwitch } from '../core/payments/switch.ts'
-import type { AnyService, Buyer, Family, Host, Plugin } from '../core/plugin.ts'
+import type { AnyService, Family, Host, Plugin } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { UnderWay } from '../core/under-way.ts'
 import { CallLog } from '../core/usage/calls.ts'
@@ -101,6 +102,7 @@ export interface HubOptions {
   readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>
   /** Origins that plugins may ask wherever they are. */
   readonly pluginHosts: readonly string[]
+  readonly browser: Config['browser']
   /** Where listings of others are looked for. */
   readonly discovery: DiscoverySettings
   readonly signingKey: SigningKey
@@ -146,7 +148,7 @@ async function openStores(options: HubOptions, meters: Meters) {
   await pool.query('SELECT ledger.ensure_partitions()')
   const shards = await openShards(pool, options.shards)
   const ledger = new Ledger(books, { shards, onBatch: (operations) => meters.batch(operations) })
-  return { pool, books, ledger }
+  return { pool, books, ledger, ticking: await openDatabaseClock(pool) }
 }
 
 /** What every plugin is lent. */
@@ -160,22 +162,52 @@ const hostOf = (
   sandbox: options.sandbox,
 })
 
-async function openPlugins(options: HubOptions, host: Host, buyer: Buyer): Promise<OpenedPlugin[]> {
+async function openPlugins(
+  options: HubOptions,
+  host: Host,
+  privileges: Pick<Host, 'buyer' | 'domains'>,
+): Promise<OpenedPlugin[]> {
   const { databaseUrl, databaseDirectUrl, plugins, privileged, log } = options
   const lending = { host, databaseUrl: databaseDirectUrl ?? databaseUrl, log }
   const opened: OpenedPlugin[] = []
   for (const plugin of plugins) opened.push(await openPlugin(plugin, lending))
-  const trusted = { ...lending, host: { ...host, buyer } }
+  const trusted = { ...lending, host: { ...host, ...privileges } }
   for (const plugin of privileged) opened.push(await openPlugin(plugin, trusted, true))
   return opened
 }
+
+/** Buys with the wallet that pays sellers, within the caps. */
+const openBuyer = (
+  { money, outflow }: HubOptions,
+  ports: ResolvePorts,
+  egress: Egress,
+  pool: Pool,
+): NonNullable<Host['buyer']> =>
+  createBuyer({
+    ...ports,
+    egress,
+    account: money.spend,
+    ownWallets: [money.treasury, money.spend.address, ...money.others],
+    maxAmount: outflow.call,
+    caps: outflow,
+    outgoing: new OutgoingSwitch(pool),
+    pins: new Pins(pool),
+  })
+
+/** A browser says what it is, and for whom it reads. */
+const openBrowser = ({ browser, egress, log }: HubOptions, hub: string): Renderer =>
+  new Renderer({
+    ...browser,
+    ...egress,
+    userAgent: `Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (compatible; ${hub})`,
+    log: (message, fields) => log.warn({ ...fields }, message),
+  })
 
 /** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
 export async function openHub(options: HubOptions): Promise<Hub> {
   const { money, log, draining = () => false } = options
   const meters = new Meters()
-  const { pool, books, ledger } = await openStores(options, meters)
-  const ticking = await openDatabaseClock(pool)
+  const { pool, books, ledger, ticking } = await openStores(options, meters)
   const clock = options.clock ?? ticking
   await publishKey(pool, options.signingKey)
   const windows = await openWindows(options.rateStore, pool, log)
@@ -185,19 +217,11 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const discovery = openFinding({ ...options, clock }, pool, egress)
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
   const ports: ResolvePorts = { ...core, ...money, clock, log, asset: USDC_BASE }
-  const buyer = createBuyer({
-    ...ports,
-    egress,
-    account: money.spend,
-    ownWallets: [money.treasury, money.spend.address, ...money.others],
-    maxAmount: options.outflow.call,
-    caps: options.outflow,
-    outgoing: new OutgoingSwitch(pool),
-    pins: new Pins(pool),
-  })
-  const browser = { render: () => Promise.reject(new RenderError('render_unavailable')) }
+  const buyer = openBuyer(options, ports, egress, pool)
+  const browser = openBrowser(options, userAgent)
   const lent = { ...hostOf(options, clock), http: egress, backends, browser }
-  const opened = await openPlugins(options, lent, buyer)
+  const domains = domainsOn(pool, discovery.robots)
+  const opened = await openPlugins(options, lent, { buyer, domains })
   const services = opened.flatMap(({ sold }) => (isFamily(sold) ? [] : [sold]))
   const families = opened.flatMap(({ sold }) => (isFamily(sold) ? [sold] : []))
   const catalog = await openCatalog(pool, ledger, {
@@ -233,7 +257,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     async close() {
       ticking.close()
       await calls.flush()
-      await Promise.all([egress.close(), backends.close()])
+      await Promise.all([egress.close(), backends.close(), browser.close()])
       await windows.close()
       await Promise.all([pool.end(), books.end(), ...opened.map((plugin) => plugin.close())])
     },

@@ -1,5 +1,11 @@
 import type { EgressCode } from '../egress/errors.ts'
 
+type OwnCode =
+  | 'content_redirected'
+  | 'render_limit_exceeded'
+  | 'render_failed'
+  | 'render_unavailable'
+
 /** What can go wrong with a page beside what can go wrong with any request to a foreign host. */
 const TEXT = {
   content_redirected: 'The page leads away from the host that was asked.',
@@ -13,8 +19,9 @@ const TEXT = {
   upstream_timeout: 'The host of the page did not answer in time.',
   upstream_tls: 'The host of the page has no valid certificate for its name.',
   upstream_too_large: 'The page is larger than a page may be.',
+  upstream_redirect: 'The host of the page redirects without end.',
   upstream_error: 'The host of the page did not answer properly.',
-} as const satisfies Partial<Record<EgressCode, string>> & Record<string, string>
+} as const satisfies Readonly<Record<EgressCode | OwnCode, string>>
 
 /** Codes of the fault catalogue. */
 export type RenderCode = keyof typeof TEXT

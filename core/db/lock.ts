@@ -43,7 +43,7 @@ const tryLink = (from: string, to: string): Promise<boolean> =>
   )
 
 /** When a process started, which tells it from a later one of the same number; '' when dead. */
-async function startOf(pid: number): Promise<string> {
+export async function startOf(pid: number): Promise<string> {
   if (process.platform !== 'linux') {
     return run('ps', ['-o', 'lstart=', '-p', String(pid)]).then(
       ({ stdout }) => stdout.trim(),

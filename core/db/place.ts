@@ -1,20 +1,10 @@
-import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmod, lstat, mkdir, mkdtemp, readFile, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-
-const run = promisify(execFile)
+import { mayReach, type User } from '../user.ts'
 
 /** What lies here instead when root's data directory is closed to the user of PostgreSQL. */
 export const SHARED_HOME = '/var/lib/agenthub'
-
-/** An unprivileged identity, as `keep` takes it. */
-export interface User {
-  readonly name: string
-  readonly uid: number
-  readonly gid: number
-}
 
 /** Where the cluster of a data directory lies, and who runs it. */
 export interface Place {
@@ -65,13 +55,6 @@ async function existing(entry: string, root: boolean): Promise<Place> {
       'Let others pass through the directories above it (chmod o+x).',
   )
 }
-
-/** Whether `user` can read and enter the directory: asked of the kernel, since ACLs count too. */
-export const mayReach = (user: User, folder: string): Promise<boolean> =>
-  run('/bin/sh', ['-c', 'test -x "$0"', folder], { uid: user.uid, gid: user.gid, cwd: '/' }).then(
-    () => true,
-    () => false,
-  )
 
 /** The user `postgres` where there is one, else `nobody`. */
 async function unprivileged(): Promise<User> {

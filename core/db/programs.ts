@@ -4,7 +4,8 @@ import { access, chmod, cp, lstat, mkdir, readFile, rename, rm, symlink } from '
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import { mayReach, SHARED_HOME, type User } from './place.ts'
+import { mayReach, type User } from '../user.ts'
+import { SHARED_HOME } from './place.ts'
 
 const run = promisify(execFile)
 

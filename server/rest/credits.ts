@@ -3,6 +3,7 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
+import type { KeyCredits } from '../../core/identity/key-credits.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { uuidv7 } from '../../core/ids.ts'
 import { claimKey } from '../../core/ledger/idempotency.ts'
@@ -72,7 +73,7 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
     ],
     handle: (request) => {
       const order = {
-        caller: callerOf(request),
+        buyer: callerOf(request),
         amount: micros(request.body.amount_microdollars),
         name: request.body.purchase_id,
         url: request.url,
@@ -92,7 +93,8 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
 ]
 
 interface Order {
-  readonly caller: Caller
+  /** Whose credits they will be. */
+  readonly buyer: KeyCredits
   readonly amount: Micros
   /** The buyer's own name for the purchase. */
   readonly name: string | undefined
@@ -108,9 +110,9 @@ export const purchaseTerms = (amount: Micros, url: string) => ({
 })
 
 /** Settles first and books once: a repetition of a settled payment is answered, not executed. */
-async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
+export async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
   const { offers } = ports
-  const { caller, amount, url } = order
+  const { buyer, amount, url } = order
   const terms = purchaseTerms(amount, url)
   const refuse = (code: 'payment_required' | 'payment_invalid', error?: string): Fault => {
     const { header, required } = offers.offer({ ...terms, error: error ?? code })
@@ -122,10 +124,10 @@ async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
   if (order.payment === undefined) {
     const known = id === undefined ? undefined : await ports.claims.named(id)
     if (!known || isOver(known)) throw refuse('payment_required')
-    return shown(ports, caller, known, {}) // nobody pays twice for want of an answer
+    return shown(ports, buyer, known, {}) // nobody pays twice for want of an answer
   }
-  const requestHash = createHash('sha256').update(`${caller.keyId}\n${amount}`).digest()
-  const payee = caller.credits.code
+  const requestHash = createHash('sha256').update(`${buyer.keyId}\n${amount}`).digest()
+  const payee = buyer.credits.code
   const accepted = await acceptPayment(ports, order.payment, terms, {
     id,
     purpose: 'credits',
@@ -135,25 +137,25 @@ async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
   }).catch((error: unknown) => {
     throw error instanceof PaymentRefused ? refuse('payment_invalid', error.reason) : error
   })
-  if ('repeated' in accepted) return repeated(ports, caller, accepted.repeated, requestHash)
+  if ('repeated' in accepted) return repeated(ports, buyer, accepted.repeated, requestHash)
   const { claim } = accepted
   const settled = await settlePayment(ports, accepted)
   const { outcome, tx, reason, responseHeader } = settled
   if (outcome === 'failed') throw refuse('payment_invalid', reason ?? 'not_settled')
   const state = settled.booked ? 'settled' : 'pending'
   const done = { ...claim, state, transaction: tx ?? null } as const
-  return shown(ports, caller, done, { 'PAYMENT-RESPONSE': responseHeader })
+  return shown(ports, buyer, done, { 'PAYMENT-RESPONSE': responseHeader })
 }
 
 const isOver = ({ state }: Claim): boolean => state === 'failed' || state === 'released'
 
 /** The id of a purchase that the buyer named; one that was named before keeps it. */
 async function idOf({ pool, clock }: CreditsPorts, order: Order): Promise<string | undefined> {
-  const { caller, name, amount } = order
+  const { buyer, name, amount } = order
   if (name === undefined) return undefined
   const key = `purchase:${name}`
   const id = uuidv7(clock.now().getTime())
-  const claimed = await claimKey(pool, caller.credits, key, `credits ${amount}`, id)
+  const claimed = await claimKey(pool, buyer.credits, key, `credits ${amount}`, id)
   if (claimed) return claimed.id
   throw new Fault('idempotency_key_reused', `Another amount was bought as ${name}.`)
 }
@@ -161,19 +163,19 @@ async function idOf({ pool, clock }: CreditsPorts, order: Order): Promise<string
 /** The same payment again: the same purchase is told once more, any other use is refused. */
 async function repeated(
   ports: CreditsPorts,
-  caller: Caller,
+  buyer: KeyCredits,
   claim: Claim,
   requestHash: Buffer,
 ): Promise<RestReply> {
   if (!claim.requestHash.equals(requestHash) || claim.state === 'failed') {
     throw new Fault('payment_replayed')
   }
-  return shown(ports, caller, claim, {})
+  return shown(ports, buyer, claim, {})
 }
 
 async function shown(
   { standing }: CreditsPorts,
-  caller: Caller,
+  { credits }: KeyCredits,
   claim: Claim,
   headers: Readonly<Record<string, string>>,
 ): Promise<RestReply> {
@@ -185,7 +187,7 @@ async function shown(
       purchase_id: claim.id,
       state: settled ? 'settled' : 'pending',
       credited_microdollars: settled ? json(claim.amount) : 0,
-      balance_microdollars: json(await standing.balance(caller.credits)),
+      balance_microdollars: json(await standing.balance(credits)),
       transaction: claim.transaction,
     },
   }

@@ -1,5 +1,6 @@
 import { FAULTS, type FaultCode } from '../../core/errors.ts'
-import { docsPage, type Html, html } from './docs-html.ts'
+import { type Html, html } from '../web/html.ts'
+import { docsPage } from './docs-html.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -69,7 +70,7 @@ export function referencePage(document: ApiDocument) {
 <code>Authorization: Bearer ahk_…</code>, or <code>X-API-Key</code>.
 Every failure is a problem (RFC 9457) that says what was charged:
 see <a href="/docs/problems">the table</a>.</p>
-<nav aria-label="Operations"><ul>${groups.map(
+<nav aria-label="Operations"><ul class="columns-list">${groups.map(
       ([tag, all]) => html`<li><a href="#tag-${tag}">${tag}</a> (${all.length})</li>`,
     )}</ul></nav>${groups.map(
       ([tag, all]) =>
@@ -82,26 +83,26 @@ const operationOf = ({ method, path, operation }: Named): Html => {
   const { operationId, summary, security, parameters = [], requestBody, responses } = operation
   const price = operation['x-payment-info']?.price
   const bodies = Object.entries(requestBody?.content ?? {})
-  return html`<article id="${operationId}"><h3><code>${method} ${path}</code></h3>
+  return html`<article class="endpoint" id="${operationId}"><h3><code>${method} ${path}</code></h3>
 <p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : undefined}${summary}</p>
 <p>${security.length === 0 ? 'Open to all.' : `Takes ${security.map(schemeOf).join(' or ')}.`}${
     price ? ` Price in USD: ${priceOf(price)}.` : undefined
   }</p>${
     parameters.length === 0
       ? undefined
-      : html`<table><caption>Parameters</caption><tr><th>Name<th>In<th>Meaning</tr>${parameters.map(
+      : html`<div class="wide"><table><caption>Parameters</caption><tr><th>Name<th>In<th>Meaning</tr>${parameters.map(
           (one) =>
             html`<tr><td><code>${one.name}</code>${one.required ? ' (required)' : undefined}<td>${
               one.in
             }<td>${one.description ?? JSON.stringify(one.schema['type'] ?? '')}</tr>`,
-        )}</table>`
+        )}</table></div>`
   }${bodies.map(([type, media]) => mediaOf('Body', type, media))}
-<table><caption>Answers</caption>${Object.entries(responses).map(
+<div class="wide"><table><caption>Answers</caption>${Object.entries(responses).map(
     ([status, { description, 'x-codes': codes }]) =>
       html`<tr><th scope="row">${status}<td>${
         codes ? codes.map((code, i) => html`${i > 0 ? ', ' : ''}${linkTo(code)}`) : description
       }</tr>`,
-  )}</table>${Object.entries(responses).flatMap(([status, { content = {} }]) =>
+  )}</table></div>${Object.entries(responses).flatMap(([status, { content = {} }]) =>
     status < '300'
       ? Object.entries(content).map(([type, media]) => mediaOf(`Answer ${status}`, type, media))
       : [],
@@ -134,12 +135,12 @@ export const problemsPage = () =>
     'Problems',
     html`<p>Every failure has one of these codes, and says in <code>charged_microdollars</code>
 what it cost: nothing, unless a seller outside took the money.</p>
-<table><tr><th>Code<th>Status<th>Meaning<th>What to do</tr>${(
+<div class="wide"><table><tr><th>Code<th>Status<th>Meaning<th>What to do</tr>${(
       Object.keys(FAULTS) as FaultCode[]
     ).map((code) => {
       const [status, title, advice] = FAULTS[code]
       return html`<tr><td>${linkTo(code)}<td>${status}<td>${title}<td>${advice}</tr>`
-    })}</table>`,
+    })}</table></div>`,
   )
 
 /** `/docs/problems/{code}`, which the `type` of a problem names; undefined: there is none. */

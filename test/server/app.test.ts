@@ -51,6 +51,7 @@ describe('the application', () => {
     const app = createApp({
       routes,
       mcp: (_, next) => next(),
+      web: (_, next) => next(),
       call: (request) => {
         asked.push(request)
         return call()

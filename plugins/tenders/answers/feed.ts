@@ -59,7 +59,7 @@ interface Found {
   readonly total: number
 }
 
-/** Equal scores are ordered by the next deadline, which is asked of those that may be on the page. */
+/** Equal scores go by the next deadline, which is asked only of scores that are on the page. */
 async function livePage(
   transaction: Transaction,
   { text, values, limits }: Asked,
@@ -67,17 +67,20 @@ async function livePage(
 ): Promise<Found> {
   const [limit, offset] = [`$${values.length + 1}`, `$${values.length + 2}`]
   const rowsOf = (status: Status): string =>
-    `SELECT id, score, number, deadlines FROM tender WHERE ${STATUS[status]} AND ${text}`
+    `SELECT id, score, number FROM tender WHERE ${STATUS[status]} AND ${text}`
   const { rows } = await transaction.query<{ total: bigint; item: Tender | null }>(
     `WITH live AS MATERIALIZED (${statuses.map(rowsOf).join(' UNION ALL ')}
      ), counted AS (
        SELECT count(*) AS total FROM live
-     ), last AS (
-       SELECT score FROM live ORDER BY score DESC LIMIT 1 OFFSET ${limit}::integer + ${offset} - 1
+     ), ranked AS (
+       SELECT score FROM live ORDER BY score DESC LIMIT ${limit} OFFSET ${offset}
+     ), bounds AS (
+       SELECT max(score) AS high, min(score) AS low FROM ranked
      ), page AS (
-       SELECT id, score, number, (SELECT min(d) FROM unnest(deadlines) d WHERE d > $1) AS next
-       FROM live WHERE score >= coalesce((SELECT score FROM last), 0)
-       ORDER BY score DESC, next NULLS LAST, number LIMIT ${limit} OFFSET ${offset})
+       SELECT l.*, (SELECT min(d) FROM unnest(deadlines) d WHERE d > $1) AS next
+       FROM bounds JOIN live l ON l.score BETWEEN low AND high JOIN tender USING (id)
+       ORDER BY score DESC, next NULLS LAST, number LIMIT ${limit}
+       OFFSET ${offset} - (SELECT count(*) FROM live JOIN bounds ON score > high))
      SELECT total, item FROM counted LEFT JOIN page ON true LEFT JOIN tender_item USING (id)
      ORDER BY score DESC, next NULLS LAST, number`,
     [...values, ...limits],

@@ -104,6 +104,26 @@ describeReal('tenders: the feed and the brief over real notices', () => {
     expect(rest).to.include({ date: '2023-10-27', ojs: '208/2023' })
   })
 
+  it('cuts the same order into pages of every size', async () => {
+    const now = '2023-11-09T08:00:00Z'
+    const { data: all } = await feed({ limit: 100 }, now)
+    expect(all.length).to.be.above(20)
+    const key = (each: Item) => [
+      (100 - each.score).toFixed(1).padStart(5, '0'),
+      each.next_deadline === null ? '9' : new Date(each.next_deadline).toISOString(),
+      each.publication_number,
+    ]
+    const inOrder = all.toSorted((a, b) => (key(a).join() < key(b).join() ? -1 : 1))
+    expect(all.map(key)).to.deep.equal(inOrder.map(key))
+    for (const limit of [1, 3, 7]) {
+      const pages: Item[] = []
+      while (pages.length < all.length) {
+        pages.push(...(await feed({ limit, offset: pages.length }, now)).data)
+      }
+      expect(pages, `pages of ${limit}`).to.deep.equal(all)
+    }
+  })
+
   it('C12 tells who won, for how much, and where', async () => {
     const found = await item('381837-2023', TODAY.toISOString(), { country: 'EST' })
     expect(found).to.include({ status: 'awarded', country: 'EST' })

@@ -43,6 +43,7 @@ export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise
   const app = createApp({
     ...ports,
     mcp: mcpDoor({ ...ports, tools, admission, version: '0.0.0', log }),
+    web: (_, next) => next(),
     pool,
     log,
     routes: [],

@@ -1,0 +1,9 @@
+/** Reads articles out of web pages, PDFs and other documents. */
+export {
+  type Article,
+  type Document,
+  ExtractionError,
+  type ExtractOptions,
+} from './article.ts'
+export { extract } from './extract.ts'
+export { read } from './pool.ts'

@@ -1,0 +1,73 @@
+import { type ChildNode, type Element, isTag, isText } from 'domhandler'
+import { squeeze } from './measure.ts'
+import { absolute } from './metadata.ts'
+import { textOf } from './text.ts'
+
+const MARKS: Readonly<Record<string, string>> = {
+  strong: '**',
+  b: '**',
+  em: '_',
+  i: '_',
+  del: '~~',
+  s: '~~',
+  strike: '~~',
+}
+const CODE: ReadonlySet<string> = new Set(['code', 'kbd', 'samp', 'tt'])
+
+const escaped = (text: string): string =>
+  text
+    .replace(/[\\`*[\]]/g, '\\$&')
+    .replace(/(^|\W)_|_(?=\W|$)/g, (mark) => mark.replace('_', '\\_'))
+    .replace(/<(?=[a-z!/?])/gi, '\\<')
+
+/** A line of text must not begin like a heading, a quote or a list. */
+export const lineSafe = (line: string): string =>
+  line.replace(/^([#>+-])(?=\s|#)/, '\\$1').replace(/^(\d+)([.)])(?=\s)/, '$1\\$2')
+
+/** Marks stand at the words, not at the spaces around them. */
+function within(mark: string, text: string): string {
+  const inner = text.trim()
+  if (inner === '') return text
+  const at = text.indexOf(inner)
+  return `${text.slice(0, at)}${mark}${inner}${mark}${text.slice(at + inner.length)}`
+}
+
+/** Longer than any run of back quotes within. */
+export function fenceFor(text: string, least: number): string {
+  const longest = Math.max(0, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length))
+  return '`'.repeat(Math.max(least, longest + 1))
+}
+
+const addressOf = (href: string | undefined, base: string): string | undefined =>
+  absolute(href, base)?.replace(/[()\s]/g, (mark) => `%${mark.charCodeAt(0).toString(16)}`)
+
+function elementOf(node: Element, base: string): string {
+  if (node.name === 'br') return '\n'
+  if (node.name === 'img') {
+    const source = addressOf(node.attribs['src'], base)
+    return source === undefined
+      ? ''
+      : `![${escaped(squeeze(node.attribs['alt'] ?? ''))}](${source})`
+  }
+  if (CODE.has(node.name)) {
+    const code = squeeze(textOf(node))
+    const fence = fenceFor(code, 1)
+    return code === '' ? '' : `${fence}${code}${fence}`
+  }
+  const text = inlineOf(node.children, base)
+  if (node.name === 'a') {
+    const address = addressOf(node.attribs['href'], base)
+    return address === undefined || text.trim() === '' ? text : `[${text.trim()}](${address})`
+  }
+  const mark = MARKS[node.name]
+  return mark === undefined ? text : within(mark, text)
+}
+
+/** The Markdown of what stands within a line; `br` is an end of line. */
+export const inlineOf = (nodes: readonly ChildNode[], base: string): string =>
+  nodes
+    .map((node) => {
+      if (isText(node)) return escaped(node.data.replace(/\s+/g, ' '))
+      return isTag(node) ? elementOf(node, base) : ''
+    })
+    .join('')

@@ -1,0 +1,115 @@
+import { type ChildNode, type Element, isTag, isText, type ParentNode } from 'domhandler'
+import { fenceFor, inlineOf, lineSafe } from './inline.ts'
+import { INLINE, squeeze } from './measure.ts'
+import { rowsOf } from './tables.ts'
+import { textOf } from './text.ts'
+
+/** Lists and quotes within each other are indented so many times; deeper ones stay there. */
+const INDENT_MAX = 12
+
+/** Where a block stands. */
+interface Place {
+  /** Against which links are resolved. */
+  readonly base: string
+  /** In how many lists and quotes. */
+  readonly depth: number
+}
+
+const inner = ({ base, depth }: Place): Place => ({ base, depth: depth + 1 })
+
+function paragraph(nodes: readonly ChildNode[], { base }: Place): string[] {
+  const lines = inlineOf(nodes, base).split('\n').map(squeeze)
+  const text = lines.filter((line) => line !== '').map(lineSafe)
+  return text.length === 0 ? [] : [text.join('\\\n')]
+}
+
+function list(node: Element, place: Place): string[] {
+  const first = Number.parseInt(node.attribs['start'] ?? '1', 10) || 1
+  const items = node.children
+    .filter((child) => isTag(child))
+    .map((item) => blocks(item.children, inner(place)).join('\n'))
+    .filter((text) => text !== '')
+    .map((text, at) => {
+      const mark = node.name === 'ol' ? `${first + at}. ` : '- '
+      const indent = place.depth < INDENT_MAX ? ' '.repeat(mark.length) : ''
+      return mark + text.replaceAll('\n', `\n${indent}`)
+    })
+  return items.length === 0 ? [] : [items.join('\n')]
+}
+
+function table(node: Element, place: Place): string[] {
+  const rows = rowsOf(node)
+  if (rows === undefined) return blocks(node.children, place)
+  const cells = rows.map((row) =>
+    row.map((cell) => squeeze(inlineOf(cell.children, place.base)).replaceAll('|', '\\|')),
+  )
+  const width = Math.max(...cells.map((row) => row.length))
+  const [head, ...others] = cells.map(
+    (row) => `| ${Array.from({ length: width }, (_, at) => row[at] ?? '').join(' | ')} |`,
+  )
+  return [[head, `|${' --- |'.repeat(width)}`, ...others].join('\n')]
+}
+
+/** The language that highlighters are told by a class. */
+function languageOf(pre: Element): string {
+  const code = pre.children.find((child) => isTag(child))
+  const names = `${pre.attribs['class'] ?? ''} ${code?.attribs['class'] ?? ''}`
+  return /(?:lang|language|highlight-source|brush:)[-: ]?([\w+#-]+)/.exec(names)?.[1] ?? ''
+}
+
+function code(pre: Element): string[] {
+  const text = textOf(pre)
+  const fence = fenceFor(text, 3)
+  return text === '' ? [] : [`${fence}${languageOf(pre)}\n${text}\n${fence}`]
+}
+
+function quote(node: Element, place: Place): string[] {
+  const parts = blocks(node.children, inner(place))
+  if (parts.length === 0 || place.depth >= INDENT_MAX) return parts
+  return [parts.join('\n\n').replace(/^/gm, '> ').replace(/^> $/gm, '>')]
+}
+
+function block(node: Element, place: Place): string[] {
+  const level = /^h([1-6])$/.exec(node.name)?.[1]
+  if (level !== undefined) {
+    const text = squeeze(inlineOf(node.children, place.base))
+    return text === '' ? [] : [`${'#'.repeat(Number(level))} ${text}`]
+  }
+  switch (node.name) {
+    case 'hr':
+      return ['---']
+    case 'ul':
+    case 'ol':
+      return list(node, place)
+    case 'table':
+      return table(node, place)
+    case 'pre':
+      return code(node)
+    case 'blockquote':
+      return quote(node, place)
+    default:
+      return blocks(node.children, place)
+  }
+}
+
+const holdsBlocks = (node: Element): boolean =>
+  node.children.some((child) => isTag(child) && (!INLINE.has(child.name) || holdsBlocks(child)))
+
+/** Stretches of inline content are the paragraphs between the blocks. */
+function blocks(nodes: readonly ChildNode[], place: Place): string[] {
+  const out: string[] = []
+  let run: ChildNode[] = []
+  for (const node of nodes) {
+    if (isText(node) || (isTag(node) && INLINE.has(node.name) && !holdsBlocks(node))) {
+      run.push(node)
+    } else if (isTag(node)) {
+      out.push(...paragraph(run, place), ...block(node, place))
+      run = []
+    }
+  }
+  return [...out, ...paragraph(run, place)]
+}
+
+/** The Markdown of a body: CommonMark, with the tables of GitHub. */
+export const markdownOf = (root: ParentNode, base: string): string =>
+  blocks(root.children, { base, depth: 0 }).join('\n\n')

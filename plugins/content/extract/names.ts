@@ -1,0 +1,103 @@
+import type { Element } from 'domhandler'
+
+/**
+ * What sites call the parts of their pages. A class or id is read as words, `relatedLinks__item` as
+ * `related links item`, and its words, pairs and triples are looked up.
+ */
+type Words = (phrases: readonly string[]) => boolean
+
+/** @param text phrases, separated by commas; with a final `*`, words that begin so */
+function named(text: string): Words {
+  const all = text.split(',').map((phrase) => phrase.trim().replace(/\s+/g, ' '))
+  const whole = new Set(all.filter((phrase) => !phrase.endsWith('*')))
+  const stems = all.filter((phrase) => phrase.endsWith('*')).map((phrase) => phrase.slice(0, -1))
+  const begins = new RegExp(`^(?:${stems.join('|')})`)
+  return (words) => words.some((word) => whole.has(word) || begins.test(word))
+}
+
+/** Never an article, however long it is. */
+const alien = named(`
+  cookie*, consent*, gdpr*, onetrust*, disqus*, newsletter*, taboola*, outbrain*, comments,
+  commentlist, comment list, comments area, comments section, respond, eu cookie law, modal,
+  popup, truste, kommentare, commentaires, comentarios, commenti
+`)
+
+/** Not a part of an article by its name, in whatever language the site's makers write. */
+const foreign = named(`
+  comment*, related*, recommend*, recirc*, newsletter*, advert*, sponsor*, taboola*, outbrain*,
+  breadcrumb*, social*, subscri*, disqus*, zergnet*, addthis*, addtoany*, sharedaddy*, adsby*,
+  jp related*, yarpp*, sidebar*, kommentar*, verwandt*, relacionad*, correlat*, powiazan*,
+  gerelateerd*, compart*, partage*, publicit*, publicid*, pubblicit*, werbung*, anzeige*,
+  reklam*, cookie*, consent*, gdpr*, onetrust*, pagination*, footer*, footnav*, nocomment*,
+  postmeta*, affiliat*, disclos*, disclaim*, rating*, respond, responses, replies, reacties,
+  mostread, mostpopular, most read, most popular, most viewed, similar, you may like, may like,
+  more on, more from, more news, more stories, more articles, more posts, also read, also like,
+  read also, read next, read more, readmore, readnext, up next, nextclick, next up, trending,
+  popular, crp, promoted, promo, promos, teaser list, teasers, mehr zum thema, weitere artikel,
+  siehe auch, lesen sie auch, te puede interesar, leia mais, leia tambem, veja mais, veja
+  tambem, lea mas, lire aussi, a lire, voir aussi, sur le meme sujet, leggi anche, polecane,
+  czytaj tez, czytaj dalej, lees ook, pohozhie, chitayte, share, shares, sharing, sharebar,
+  sharebox, sharetools, sharelinks, sharethis, sharer, follow, follow us, likes, like box,
+  jetpack likes, teilen, condividi, udostepnij, delen, signup, sign up, mailing list, mailchimp,
+  optin, opt in, cta, call to action, donate, donation, ad, ads, adslot, adunit, adbox, ad
+  container, ad wrapper, dfp, gpt, banner, banners, regwall, piano, paywall, pager, page links,
+  nav, navbar, navigation, menu, submenu, skip link, screen reader text, sr only, visually
+  hidden, visuallyhidden, noprint, print only, printonly, print header, toolbar, tools, author
+  bio, author box, author card, author info, author about, author profile, author description,
+  about author, about the author, bio, taglist, tagcloud, tag list, tags list, tag links, tags
+  links, post tags, entry tags, article tags, tags, topics, labels, categories, cat links, filed
+  under, side bar, toc, toc container, table of contents, print button, print buttons, widget
+  text, widget title, textwidget, widget recent entries, widget container, factbox, rail, right
+  rail, widget area, stars, poll, quiz, survey, modal, popup, pop up, overlay, tooltip, toast,
+  snackbar, trust badge, key points, app promo, download app, copyright
+`)
+
+/** A caption, a credit, a date, an author: of the article, and not of its text. */
+const furniture = named(`
+  caption*, byline*, dateline*, timestamp*, thumbnail credit*, jwplayer*, image caption, photo
+  credit, photo credits, image credit, image credits, credit, credits, thumbnail credit, by
+  line, time stamp, publish date, published date, pub date, posted on, post meta, post date,
+  post info, post author, post footer, post labels, entry meta, entry date, entry author, entry
+  footer, entry utility, entry categories, entry published, article meta, article date, article
+  info, article author, article footer, article topics, article about, meta author, meta time,
+  meta date, meta share, meta data, meta info, story meta, story date, story author, story
+  footer, single meta, author, authors, author name, vcard, reading time, read time, estimated
+  read time, video player, video container, video title, video description, video info, video
+  js, video ct, player, gallery, slideshow, carousel, slider, slick, swiper, attribution, dt
+  published, edition
+`)
+
+/** What holds the text of an article and little else. */
+const body = named(`
+  articlebody*, storybody*, storycontent*, articletext*, articlecontent*, postcontent*,
+  entrycontent*, wysiwyg*, richtext*, fulltext*, article body, article content, article text,
+  article copy, article fulltext, article main body, article content body, main article body,
+  story body, story content, story text, post body, post content, post text, entry content,
+  entry body, entry text, news body, news content, news text, blog content, blog body, blog post
+  body, body copy, body content, body text, content body, content text, page content, main
+  content, rich text, full text, field name body, field body, text body, artikeltext, artikel
+  text, artikel inhalt, artikel body, texte article, article texte, corps article, cuerpo,
+  cuerpo noticia, contenido, contenuto, corpo, corpo noticia, conteudo, tresc, e content
+`)
+
+/** Names that say how an article is filed or framed, not what the element is. */
+const FILING = /(?:^| )(?:tag|category|has|no|not|with|without|status|format|is)-[^ ]*/g
+
+function wordsOf(element: Element): string[] {
+  const words = `${element.attribs['class'] ?? ''} ${element.attribs['id'] ?? ''}`
+    .slice(0, 1_000)
+    .replace(FILING, ' ')
+    .replace(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z]+/)
+    .filter((word) => word !== '')
+  return words.flatMap((word, at) => {
+    const pair = `${word} ${words[at + 1]}`
+    return [word, pair, `${pair} ${words[at + 2]}`]
+  })
+}
+
+export const isAlien = (element: Element): boolean => alien(wordsOf(element))
+export const isForeign = (element: Element): boolean => foreign(wordsOf(element))
+export const isFurniture = (element: Element): boolean => furniture(wordsOf(element))
+export const isBody = (element: Element): boolean => body(wordsOf(element))

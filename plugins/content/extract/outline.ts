@@ -1,0 +1,75 @@
+import type { Cheerio, CheerioAPI } from 'cheerio/slim'
+import type { AnyNode } from 'domhandler'
+import type { Heading, Image, Link } from './article.ts'
+import { squeeze } from './measure.ts'
+import { absolute } from './metadata.ts'
+
+const HEADINGS_MAX = 500
+const LINKS_MAX = 1_000
+const IMAGES_MAX = 500
+const TEXT_MAX = 500
+/** Where lazy pages keep the address until the picture comes into sight. */
+const SOURCES = ['src', 'data-src', 'data-original', 'data-lazy-src', 'data-url'] as const
+
+const slugOf = (text: string): string =>
+  text
+    .toLowerCase()
+    .normalize('NFKC')
+    .replace(/[^\p{L}\p{N}]+/gu, '-')
+    .replace(/^-|-$/g, '')
+    .slice(0, 80)
+
+/** The headings in order, each with an id that is unique among them. */
+export function headingsOf($: CheerioAPI, body: Cheerio<AnyNode>): Heading[] {
+  const taken = new Map<string, number>()
+  return body
+    .find('h1, h2, h3, h4, h5, h6')
+    .slice(0, HEADINGS_MAX)
+    .toArray()
+    .flatMap((heading) => {
+      const text = squeeze($(heading).text()).slice(0, TEXT_MAX)
+      if (text === '') return []
+      const own = heading.attribs['id'] ?? $(heading).find('[id]').attr('id')
+      const id = own ?? (slugOf(text) || 'section')
+      const times = (taken.get(id) ?? 0) + 1
+      taken.set(id, times)
+      return [{ level: Number(heading.name[1]), text, id: times === 1 ? id : `${id}-${times}` }]
+    })
+}
+
+export function linksOf($: CheerioAPI, body: Cheerio<AnyNode>, base: string): Link[] {
+  const found = new Map<string, string>()
+  for (const anchor of body.find('a[href]')) {
+    if (found.size >= LINKS_MAX) break
+    const text = squeeze($(anchor).text()).slice(0, TEXT_MAX)
+    const href = absolute(anchor.attribs['href'], base)
+    if (text !== '' && href !== undefined && !found.has(href)) found.set(href, text)
+  }
+  return Array.from(found, ([href, text]) => ({ href, text }))
+}
+
+/** Gives each picture the address that it will have, and takes those without one out. */
+export function settleImages($: CheerioAPI): void {
+  for (const image of $('img')) {
+    const { attribs } = image
+    const set = (attribs['srcset'] ?? attribs['data-srcset'] ?? '').trim().split(/\s+/)[0]
+    const source = [...SOURCES.map((name) => attribs[name]), set].find(
+      (each) => each !== undefined && each !== '' && !each.startsWith('data:'),
+    )
+    const tiny = attribs['width'] === '1' || attribs['height'] === '1'
+    if (source === undefined || tiny) $(image).remove()
+    else attribs['src'] = source
+  }
+}
+
+export function imagesOf(body: Cheerio<AnyNode>, base: string): Image[] {
+  const found = new Map<string, string>()
+  for (const { attribs } of body.find('img[src]')) {
+    if (found.size >= IMAGES_MAX) break
+    const src = absolute(attribs['src'], base)
+    if (src !== undefined && !found.has(src)) {
+      found.set(src, squeeze(attribs['alt'] ?? '').slice(0, TEXT_MAX))
+    }
+  }
+  return Array.from(found, ([src, alt]) => ({ src, alt }))
+}

@@ -1,0 +1,57 @@
+import { availableParallelism } from 'node:os'
+import { Piscina } from 'piscina'
+import { type Article, type Document, ExtractionError, type ExtractOptions } from './article.ts'
+import type { Outcome, Task } from './worker.ts'
+
+/** For one document, waiting included. */
+const DEADLINE_MS = 15_000
+const QUEUE_MAX = 64
+const HEAP_MB = 768
+const IDLE_MS = 60_000
+
+let pool: Piscina<Task, Outcome> | undefined
+
+/** Threads start with the first document, and end when there was none for a while. */
+const open = (): Piscina<Task, Outcome> =>
+  new Piscina({
+    filename: new URL('./worker.ts', import.meta.url).href,
+    minThreads: 0,
+    maxThreads: Math.max(1, availableParallelism() - 1),
+    maxQueue: QUEUE_MAX,
+    idleTimeout: IDLE_MS,
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    env: {},
+  })
+
+/**
+ * Reads the article out of a document, in a worker thread: the event loop does not wait, and a
+ * document that takes too long or too much memory costs a thread, not the process.
+ *
+ * @param signal ends the work
+ * @throws ExtractionError when the document is of no known form, cannot be read, or has no text
+ * @throws Error when too many documents wait
+ */
+export async function read(
+  document: Document,
+  options: ExtractOptions = {},
+  signal?: AbortSignal,
+): Promise<Article> {
+  signal?.throwIfAborted()
+  pool ??= open()
+  const deadline = AbortSignal.timeout(DEADLINE_MS)
+  const ends = signal ? AbortSignal.any([signal, deadline]) : deadline
+  try {
+    const outcome = await pool.run({ document, options }, { signal: ends })
+    if ('article' in outcome) return outcome.article
+    throw new ExtractionError(outcome.code, outcome.detail)
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (deadline.aborted || isOutOfMemory(error)) {
+      throw new ExtractionError('content_unreadable', 'The document takes too long to read.')
+    }
+    throw error
+  }
+}
+
+const isOutOfMemory = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'

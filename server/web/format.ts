@@ -1,0 +1,32 @@
+const MICROS = 1_000_000n
+const CENT = 10_000n
+
+/** Microdollars as people write them: cents, or as many digits as there are. */
+export function usd(amount: bigint): string {
+  const sign = amount < 0n ? '−' : ''
+  const value = amount < 0n ? -amount : amount
+  const whole = (value / MICROS).toLocaleString('en-US')
+  const fraction = String(value % MICROS).padStart(6, '0')
+  const digits = value % CENT === 0n ? fraction.slice(0, 2) : fraction.replace(/0+$/, '')
+  return `${sign}$${whole}.${digits}`
+}
+
+/** A range of prices, or the one that there is. */
+export const priceRange = (low: bigint, high: bigint): string =>
+  low === high ? usd(low) : `${usd(low)} to ${usd(high)}`
+
+export const count = (value: number | bigint): string => value.toLocaleString('en-US')
+
+export const percent = (value: number): string =>
+  `${value === 100 ? '100' : value.toFixed(value > 99 ? 2 : 1)} %`
+
+export const milliseconds = (value: number): string =>
+  value < 1_000 ? `${Math.round(value)} ms` : `${(value / 1_000).toFixed(1)} s`
+
+/** `2026-11-21 12:03 UTC` */
+export const instant = (at: Date): string =>
+  `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+
+/** One and many, with the number. */
+export const counted = (value: number | bigint, one: string, many = `${one}s`): string =>
+  `${count(value)} ${value === 1 || value === 1n ? one : many}`

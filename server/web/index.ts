@@ -1,0 +1,26 @@
+import type { Middleware } from 'koa'
+import { type AnyPage, type WebPorts, webDoor } from './page.ts'
+import { type HomePorts, homePage } from './pages/home.ts'
+import { listingPage } from './pages/listing.ts'
+import { searchPage } from './pages/search.ts'
+import { type ServicePorts, servicePage } from './pages/service.ts'
+import { servicesPage } from './pages/services.ts'
+import { statusPage } from './pages/status.ts'
+import { type TopupPorts, topupPage } from './pages/topup.ts'
+
+export interface WebParts extends WebPorts, HomePorts, ServicePorts, TopupPorts {
+  readonly clock: Parameters<typeof searchPage>[0]['clock']
+}
+
+const pagesOf = (parts: WebParts): readonly AnyPage[] => [
+  homePage(parts),
+  searchPage(parts),
+  servicesPage(parts),
+  servicePage(parts),
+  listingPage(parts),
+  statusPage(parts),
+  topupPage(parts),
+]
+
+/** What people see of the hub in a browser. */
+export const web = (parts: WebParts): Middleware => webDoor(pagesOf(parts), parts)

@@ -1,0 +1,96 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { findService, type ListedEndpoint, type Listing } from '../../../core/catalog/listings.ts'
+import { type ServiceDay, serviceDays } from '../../../core/catalog/service-days.ts'
+import { Fault } from '../../../core/errors.ts'
+import { exampleOf } from '../../../core/testing/example.ts'
+import { latencyChart, uptimeChart } from '../chart.ts'
+import { count, milliseconds, percent, priceRange, usd } from '../format.ts'
+import { type Html, html } from '../html.ts'
+import { type AnyPage, page } from '../page.ts'
+import { snippets } from '../snippets.ts'
+
+export interface ServicePorts {
+  readonly pool: Pool
+  readonly baseUrl: () => string
+  readonly proxyUrl: () => string
+}
+
+/** `/services/{slug}`: what it does, what it costs, how it has done, and how it is called. */
+export const servicePage = ({ pool, baseUrl, proxyUrl }: ServicePorts): AnyPage =>
+  page({
+    path: '/services/{slug}',
+    query: z.object({}),
+    show: async ({ params }) => {
+      const { slug = '' } = params
+      const found = await findService(pool, slug)
+      if (!found) throw new Fault('service_not_found')
+      const { listing, endpoints } = found
+      const days = await serviceDays(pool, slug)
+      return {
+        title: listing.name,
+        section: 'Services',
+        description: listing.summary,
+        main: html`<h1>${listing.name}</h1><p class="lead">${listing.summary}</p>
+${figures(listing)}${charts(days)}<h2>Endpoints</h2>
+<p>With a key of yours in <code>HUB_KEY</code> these calls can be pasted as they are; without one
+they answer 402 with an x402 offer. The same as
+<a href="/v1/services/${slug}/openapi.json">OpenAPI</a>.</p>${endpoints.map((endpoint) =>
+          endpointOf(slug, endpoint, { baseUrl: baseUrl(), proxyUrl: proxyUrl() }),
+        )}`,
+      }
+    },
+  })
+
+const figures = (listing: Listing): Html =>
+  html`<dl class="figures"><div><dt>Price of a call</dt><dd>${priceRange(
+    listing.minPrice,
+    listing.maxPrice,
+  )}</dd></div><div><dt>Free calls a month</dt><dd>${count(listing.freeCallsPerMonth)}</dd></div>
+<div><dt>Uptime, 30 days</dt><dd>${
+    listing.uptimePercentage === null ? 'no calls yet' : percent(listing.uptimePercentage)
+  }</dd></div><div><dt>Average latency</dt><dd>${
+    listing.averageLatencyMs === null ? 'no calls yet' : milliseconds(listing.averageLatencyMs)
+  }</dd></div><div><dt>Provider</dt><dd>${listing.provider}</dd></div>
+<div><dt>Category</dt><dd><a href="/services?category=${listing.category}">${
+    listing.category
+  }</a></dd></div></dl>`
+
+function charts(days: readonly ServiceDay[]): Html | undefined {
+  const known = days.filter(({ calls }) => calls > 0)
+  if (known.length === 0) return undefined
+  const calls = known.reduce((sum, day) => sum + day.calls, 0)
+  const lowest = Math.min(...known.map(({ uptime }) => uptime ?? 0))
+  const slowest = Math.max(...known.map(({ latency }) => latency ?? 0))
+  return html`<div class="columns"><section><h2>Uptime</h2>${uptimeChart(
+    days,
+    `Uptime by day: ${percent(lowest)} on the worst of ${known.length} days with calls`,
+  )}<p class="small muted">${count(calls)} calls in 30 days; the worst day had ${percent(
+    lowest,
+  )}.</p></section><section><h2>Latency</h2>${latencyChart(
+    days,
+    `Median latency by day: at most ${milliseconds(slowest)}`,
+  )}<p class="small muted">The median by day; the slowest had ${milliseconds(slowest)}.</p></section>
+</div>`
+}
+
+function endpointOf(
+  slug: string,
+  endpoint: ListedEndpoint,
+  urls: { readonly baseUrl: string; readonly proxyUrl: string },
+): Html {
+  const { method, path, summary, price, computed, inputSchema, outputSchema } = endpoint
+  const input = exampleOf(inputSchema as Parameters<typeof exampleOf>[0])
+  return html`<article class="endpoint"><h3><code>${method} ${path}</code></h3>
+<p>${summary}</p><p><strong>${computed && 'up to '}${usd(price)}</strong> a call, version ${
+    endpoint.priceVersion
+  } of the price. What fails is not charged.</p>${snippets({ slug, method, path, input, ...urls })}
+<details><summary>Input schema</summary><pre tabindex="0"><code>${written(inputSchema)}</code></pre>
+</details>${
+    outputSchema !== null &&
+    html`<details><summary>Output schema</summary>
+<pre tabindex="0"><code>${written(outputSchema)}</code></pre></details>`
+  }</article>`
+}
+
+const written = (value: unknown): string => JSON.stringify(value, null, 2)

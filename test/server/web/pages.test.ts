@@ -1,0 +1,93 @@
+import { expect } from 'chai'
+import { ask } from '../../support/ask.ts'
+import { useHub } from '../../support/suite.ts'
+
+const NASTY = `<script>alert(1)</script>" onload="x" javascript:alert(2) \u202egnp.exe \u001b[31m`
+
+describe('the pages of the hub', () => {
+  const hub = useHub()
+  const open = (path: string, headers: Readonly<Record<string, string>> = {}) =>
+    ask(hub().url, path, { headers: { accept: 'text/html,*/*;q=0.8', ...headers } })
+
+  const PAGES = {
+    '/': 'APIs for agents',
+    '/search': 'Search',
+    '/search?q=sentiment&type=native&max_price=0.01': 'Why: ',
+    '/services': 'says back what it was told',
+    '/services/analysis': 'POST /sentiment',
+    '/status': 'Status',
+    '/topup': 'Which key?',
+    '/docs': 'API reference',
+  }
+  for (const [path, words] of Object.entries(PAGES)) {
+    it(`${path} is a whole page, which asks nobody but the hub and runs nothing that stands in it`, async () => {
+      const { status, text, headers } = await open(path)
+      expect(status).to.equal(200)
+      expect(text.toLowerCase()).to.include(words.toLowerCase())
+      expect(text)
+        .to.match(/^<!doctype html>\n<html lang="en">/)
+        .and.to.include('href="#main"')
+        .and.not.to.match(/<script(?! src="\/assets\/)|\sstyle=|\son\w+=|undefined|\[object/)
+      expect([...text.matchAll(/<(?:link|script|img|form)[^>]*(?:src|href|action)="([^"]*)"/g)])
+        .to.have.length.greaterThan(1)
+        .and.to.satisfy((all: RegExpMatchArray[]) => all.every(([, url]) => url!.startsWith('/')))
+      expect(headers['content-security-policy'])
+        .to.include("default-src 'none'")
+        .and.not.to.include('unsafe')
+    })
+  }
+
+  it('send their files with an address for ever, and nothing at any other', async () => {
+    const { text } = await open('/')
+    const files = [...text.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, file]) => file!)
+    for (const file of files) {
+      const { status, headers } = await open(file)
+      expect(status, file).to.equal(200)
+      expect(headers['cache-control']).to.include('immutable')
+    }
+    expect((await open('/assets/hub.css')).status).to.equal(404)
+    expect((await open('/assets/..%2fpage.ts')).status).to.equal(404)
+  })
+
+  it('tell what went wrong as a page to a browser, and as a problem to a program', async () => {
+    for (const path of ['/nowhere', '/services/nowhere', '/listings/nowhere']) {
+      const page = await open(path)
+      expect(page.status, path).to.equal(404)
+      expect(page.text).to.include('Nothing was charged').and.to.include('/docs/problems/')
+      const told = await ask(hub().url, path)
+      expect(told.status).to.equal(404)
+      expect(told.headers['content-type']).to.include('application/problem+json')
+    }
+    const { status, text } = await open('/search?max_price=cheap')
+    expect(status).to.equal(422)
+    expect(text).to.include('dollars, such as 0.01')
+    expect((await open('/v1/services/nowhere')).headers['content-type']).to.include('problem+json')
+  })
+
+  it('A099 show what others wrote as text, whatever they wrote', async () => {
+    await hub().database.admin.query(
+      `UPDATE hub.listing SET name = $1, description = $1, provider = $1`,
+      [NASTY],
+    )
+    const { rows } = await hub().database.admin.query<{ id: string }>('SELECT id FROM hub.listing')
+    expect(rows).not.to.have.length(0)
+    for (const path of [
+      `/listings/${rows[0]!.id}`,
+      '/search?type=external',
+      `/search?q=${encodeURIComponent(NASTY)}`,
+    ]) {
+      const { status, text } = await open(path)
+      expect(status, path).to.equal(200)
+      expect(text).to.include('alert(1)').and.not.to.include('<script>alert')
+      expect(text).not.to.match(/\sonload="/)
+      for (const unseen of ['\u202e', '\u001b']) expect(text).not.to.include(unseen)
+      expect(text).not.to.match(/href="javascript:/i)
+    }
+  })
+
+  it('are asked for anew only when they changed', async () => {
+    const first = await open('/services')
+    const tag = String(first.headers['etag'])
+    expect((await open('/services', { 'if-none-match': tag })).status).to.equal(304)
+  })
+})

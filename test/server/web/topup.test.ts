@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { usd } from '../../../core/money.ts'
+import { fund } from '../../../server/sandbox/wallets.ts'
+import { ask, payFor } from '../../support/ask.ts'
+import { useHub } from '../../support/suite.ts'
+
+const FIVE = usd('5')
+
+describe('a top-up by whoever has the address of its page', () => {
+  const hub = useHub()
+  const order = (keyId: string, id = `pur_${randomUUID()}`, amount = FIVE) => ({
+    key_id: keyId,
+    amount_microdollars: Number(amount),
+    purchase_id: id,
+  })
+  const post = (body: object, headers: Readonly<Record<string, string>> = {}) =>
+    ask(hub().url, '/v1/topups', { method: 'POST', body, headers })
+  const payer = async () => {
+    const account = privateKeyToAccount(generatePrivateKey())
+    await fund(hub().sandbox!.rpcUrl, account.address, { usdc: 2n * FIVE })
+    return account
+  }
+  /** Signs the offer of the hub, as the script of the page does. */
+  const signed = async (body: object) => {
+    const value = await payFor(await payer(), hub().url, await post(body))
+    return { 'PAYMENT-SIGNATURE': value }
+  }
+
+  it('credits the key once, however often the payment is sent, and tells nobody its balance', async () => {
+    const { keyId } = await hub().agent()
+    const asked = order(keyId)
+    expect((await post(asked)).status).to.equal(402)
+    const header = await signed(asked)
+    const first = await post(asked, header)
+    expect(first.status, first.text).to.equal(201)
+    expect(first.body).to.have.all.keys(
+      'purchase_id',
+      'state',
+      'credited_microdollars',
+      'transaction',
+    )
+    const again = await post(asked, header)
+    expect([again.status, again.body['purchase_id']]).to.deep.equal([
+      201,
+      first.body['purchase_id'],
+    ])
+    const asking = await post(asked) // nobody is asked to pay for it a second time
+    expect([asking.status, asking.body['state']]).to.deep.equal([201, 'settled'])
+    expect(await hub().balance(keyId)).to.equal(FIVE)
+  })
+
+  it('is one purchase with that of the key itself, by whichever way it was paid', async () => {
+    const { keyId, apiKey } = await hub().agent()
+    const asked = order(keyId)
+    const header = await signed(asked)
+    expect((await post(asked, header)).status).to.equal(201)
+    const { amount_microdollars, purchase_id } = asked
+    const direct = await ask(hub().url, '/v1/credits/purchase', {
+      method: 'POST',
+      key: apiKey,
+      body: { amount_microdollars, purchase_id },
+    })
+    expect([direct.status, direct.body['state']]).to.deep.equal([201, 'settled'])
+    expect(await hub().balance(keyId)).to.equal(FIVE)
+  })
+
+  it('takes no name that the owner of the key might have chosen, and no unknown key', async () => {
+    const { keyId } = await hub().agent()
+    expect((await post(order(keyId, 'top-up-1'))).status).to.equal(422)
+    expect((await post(order('key_nobody'))).status).to.equal(404)
+    const id = `pur_${randomUUID()}`
+    expect((await post(order(keyId, id))).status).to.equal(402)
+    const other = await post(order(keyId, id, usd('6')))
+    expect([other.status, other.body['code']]).to.deep.equal([422, 'idempotency_key_reused'])
+  })
+
+  it('has a page for its amount and its key, which nobody keeps', async () => {
+    const { keyId } = await hub().agent()
+    const open = (query: string) =>
+      ask(hub().url, `/topup?${query}`, { headers: { accept: 'text/html' } })
+    const { status, text, headers } = await open(`key_id=${keyId}&amount_usd=7.50`)
+    expect(status).to.equal(200)
+    expect(headers['cache-control']).to.equal('no-store')
+    expect(text).to.include('data-amount="7500000"').and.to.include('Top up $7.50')
+    expect(text, 'a sandbox says which chain it is').to.match(/data-genesis="0x[\da-f]{64}"/)
+    expect((await open('key_id=key_nobody')).status).to.equal(404)
+    expect((await open(`key_id=${keyId}&amount_usd=0.10`)).status).to.equal(422)
+  })
+})
