@@ -114,7 +114,6 @@ function stepsOf(
   const { pool, ledger, claims, offers, catalog, calls, underWay, clock, log } = core
   const { standing, limits, keys, answers, receipts, quotes } = registers
   const { holdMarginSeconds } = options
-  const quota = new FreeQuota(ledger)
   const record = createRecord(calls, clock)
   const receiptOf = async (call: string) => {
     const made = await calls.find(call)
@@ -128,19 +127,18 @@ function stepsOf(
     minTopUp: MIN_PURCHASE,
     minX402: options.minX402,
   }
-  const fund = createFund(
-    {
-      freeCalls: createFreeCalls(ledger, quota, standing, clock, holdMarginSeconds),
-      credits: createCredits(ledger, standing, new Allowances(ledger), clock, holdMarginSeconds),
-      x402: createX402({ ledger, claims, offers, answers, log }),
-    },
-    ways,
-  )
+  const holding = { ledger, standing, clock, holdMarginSeconds }
+  const sources = {
+    freeCalls: createFreeCalls({ ...holding, quota: new FreeQuota(ledger) }),
+    credits: createCredits({ ...holding, allowances: new Allowances(ledger) }),
+    x402: createX402({ ledger, claims, offers, answers, log }),
+  }
+  const fund = createFund(sources, ways)
   return traced({
     authenticate: createAuthenticate(keys, (slug) => CREDITS_ONLY.has(slug)),
     limitRate: createLimitRate(limits, standing),
     quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY, quotes),
-    foresee: createForesee(ways, clock),
+    foresee: createForesee(sources, ways),
     fund: createIdempotent(fund, { idempotency, standing, receiptOf, clock, holdMarginSeconds }),
     handle: createHandle(log, record, CREDITS_ONLY),
     settle,
