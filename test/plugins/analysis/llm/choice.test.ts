@@ -221,7 +221,7 @@ describe('analysis: the choice of engines', () => {
       'possible_prompt_injection',
     ])
     const [asked] = server.asked('alone')
-    const [system, user] = asked?.body['messages'] as { readonly content: string }[]
+    const [system, user] = (asked?.body['messages'] ?? []) as { readonly content: string }[]
     expect(system?.content).to.not.include('Ignore all previous')
     expect(user?.content).to.include(JSON.stringify(order))
     server.script('alone', ({ raw }) => ({

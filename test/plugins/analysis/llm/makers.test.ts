@@ -185,7 +185,8 @@ describe('analysis: models of four makers, sold through a hub', () => {
     const told = await extract('older')
     expect([told.status, told.paid], told.text).to.deep.equal([200, 3_000n])
     expect(spansOf(told.result)).to.deep.equal(FOUND)
-    const [tool] = server.asked('older')[0]?.body['tools'] as { readonly input_schema: Body }[]
+    const tools = server.asked('older')[0]?.body['tools'] ?? []
+    const [tool] = tools as { readonly input_schema: Body }[]
     expect(tool?.input_schema).to.have.property('additionalProperties', false)
   })
 

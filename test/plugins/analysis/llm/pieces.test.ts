@@ -95,7 +95,7 @@ const isStrict = (one: Json): boolean => {
     ...((one['anyOf'] ?? []) as Json[]),
     ...(one['items'] === undefined ? [] : [one['items'] as Json]),
   ]
-  const names = Object.keys((one['properties'] ?? {}) as object)
+  const names = Object.keys(one['properties'] ?? {})
   const isObject = one['type'] === 'object'
   const isClosed =
     one['additionalProperties'] === false && names.length === (one['required'] as string[])?.length
