@@ -3,7 +3,7 @@ import { ModelError, type Reply } from './model.ts'
 import { Trouble } from './trouble.ts'
 
 const RETRIES = 2
-const FIRST_WAIT_MS = 400
+const FIRST_WAIT_MS = 250
 /** A server that wants to be left alone for longer is; the next engine is asked instead. */
 const LONGEST_WAIT_MS = 8_000
 

@@ -90,6 +90,6 @@ const jsonOf = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Error(`${VARIABLE}: not JSON; see plugins/analysis/README.md`)
+    throw new Error(`${VARIABLE}: not JSON; see plugins/analysis/llm/README.md`)
   }
 }

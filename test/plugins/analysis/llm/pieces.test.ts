@@ -39,8 +39,8 @@ describe('analysis: what models say', () => {
     const busy = errorOfStatus(429, 1_500)
     expect(waitBefore(busy, 1, 0)).to.equal(1_500)
     expect(waitBefore(busy, 3, 0)).to.equal(undefined)
-    expect(waitBefore(errorOfStatus(503, undefined), 1, 1)).to.equal(400)
-    expect(waitBefore(errorOfStatus(503, undefined), 2, 0)).to.equal(400)
+    expect(waitBefore(errorOfStatus(503, undefined), 1, 1)).to.equal(250)
+    expect(waitBefore(errorOfStatus(503, undefined), 2, 0)).to.equal(250)
     expect(waitBefore(errorOfStatus(429, 60_000), 1, 0)).to.equal(undefined)
     for (const status of [400, 401, 403, 404, 422]) {
       expect(waitBefore(errorOfStatus(status, 1), 1, 0), String(status)).to.equal(undefined)
@@ -95,7 +95,7 @@ const isStrict = (one: Json): boolean => {
     ...((one['anyOf'] ?? []) as Json[]),
     ...(one['items'] === undefined ? [] : [one['items'] as Json]),
   ]
-  const names = Object.keys((one['properties'] ?? {}) as object)
+  const names = Object.keys(one['properties'] ?? {})
   const isObject = one['type'] === 'object'
   const isClosed =
     one['additionalProperties'] === false && names.length === (one['required'] as string[])?.length
