@@ -1,4 +1,6 @@
 import type { ParseArgsOptionsConfig } from 'node:util'
+import type { PageRefusal, PricedPage } from './catalog/domains/pages.ts'
+import type { Micros } from './money.ts'
 
 /**
  * What a plugin may have beside its endpoints: work that nobody asked for, commands, a database.
@@ -108,4 +110,39 @@ export interface RenderedPage {
 export interface Browser {
   /** @throws RenderError, whose `code` is one of the fault catalogue */
   render(request: RenderRequest): Promise<RenderedPage>
+}
+
+/** A domain whose pages its owner sells. */
+export interface SellingDomain {
+  readonly id: string
+  /** Of its service. */
+  readonly slug: string
+  readonly host: string
+  readonly name: string
+  readonly summary: string
+  /** Its owner, as a provider. */
+  readonly provider: string
+  /** What its dearest page costs, in microdollars. */
+  readonly maxPrice: Micros
+  /** Which page an address means, and how it is sold; or why it is not. */
+  readonly page: (url: string) => PricedPage | PageRefusal
+}
+
+/** Domains of owners who have proven them. */
+export interface Domains {
+  /** The domain that is sold under a slug, as it is now. */
+  find(slug: string): Promise<SellingDomain | undefined>
+  /** Some of those that are sold, by slug, after this one. */
+  list(after: string): Promise<readonly SellingDomain[]>
+  /** Whether the robots.txt of a site lets the hub read a page; at most a day old. */
+  mayRead(url: string): Promise<boolean>
+  /** Notes which page a call was for: owners see what they earn by page. */
+  note(read: {
+    readonly call: string
+    /** The id of the domain. */
+    readonly domain: string
+    readonly url: string
+    /** Whether it was kept from before. */
+    readonly cached: boolean
+  }): Promise<void>
 }

@@ -24,10 +24,11 @@ import type { Clock } from './clock.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { Egress } from './egress/http.ts'
 import type { Micros } from './money.ts'
-import type { Browser, Command, Database, Schedule } from './plugin-parts.ts'
+import type { Browser, Command, Database, Domains, Schedule } from './plugin-parts.ts'
 import type { Schema } from './schema.ts'
 
 export { RenderError } from './browser/errors.ts'
+export type { PageRefusal, PageRule, PricedPage } from './catalog/domains/pages.ts'
 export type { Clock } from './clock.ts'
 export { EgressError } from './egress/errors.ts'
 export type { EgressRequest, EgressResponse } from './egress/http.ts'
@@ -132,7 +133,8 @@ export class Taken extends Ending {
 }
 
 /**
- * An input that the handler cannot serve, told to the caller as a 4xx and refunded in full.
+ * An input that the handler cannot serve, told to the caller as a 4xx and refunded in full; from a
+ * computed price, before anything is paid.
  * A `Failure` is the service's own, and says why. Anything else that a handler throws is a 502
  * without details, refunded too.
  */
@@ -270,6 +272,8 @@ export interface Host {
   readonly sandbox: boolean
   /** Lent to the house's own `external` plugin alone. */
   readonly buyer?: Buyer
+  /** Lent to the house's own `content` plugin alone. */
+  readonly domains?: Domains
 }
 
 /** A plugin that keeps data: it is lent a database that its own migrations have been applied to. */

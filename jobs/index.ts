@@ -19,6 +19,7 @@ import { attentive } from './attentive.ts'
 import { type DiscoveryPorts, discoveryJobs } from './discover.ts'
 import { accountGas, type Gas } from './gas.ts'
 import { pluginJobs } from './plugin-schedules.ts'
+import { recheckAll } from './recheck-domains.ts'
 import { reconcileChain } from './reconcile-chain.ts'
 import { logLowBalance, type OnLowBalance, subscribersOf, workHandedOn } from './subscribers.ts'
 import { verifyBooks } from './verify-books.ts'
@@ -39,7 +40,7 @@ export interface JobPorts extends ResolvePorts, DiscoveryPorts {
   /** What plugins sell, and the schedules that they declare. */
   readonly services: readonly AnyService[]
   readonly families: readonly Family[]
-  readonly catalog: Pick<Catalog, 'refreshAll'>
+  readonly catalog: Pick<Catalog, 'refresh' | 'refreshAll'>
   /** The wallets of the house. */
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
   /** Left out where somebody else settles, and pays for it. */
@@ -86,6 +87,7 @@ export const jobs = {
     everySeconds: 300,
     run: ({ pool }) => pool.query('SELECT hub.refresh_service_signals()'),
   },
+  'recheck-domains': { everySeconds: 60, run: recheckAll },
   'refresh-catalog': { everySeconds: 60, run: ({ catalog }) => catalog.refreshAll() },
   'prune-answers': {
     everySeconds: 600,

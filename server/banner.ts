@@ -9,6 +9,7 @@ export function banner(facts: {
     readonly apiKey: string
     readonly sellerUrl: string
     readonly rpcUrl: string
+    readonly pageUrl: string
   }
 }): string {
   const { url, dataDir, sandbox } = facts
@@ -45,6 +46,10 @@ export function banner(facts: {
     '',
     'An API of somebody else, bought by x402 from your credits (0.01 USD):',
     ...call('/proxy/external', `{"url":"${sandbox.sellerUrl}/weather?city=Oslo"}`),
+    '',
+    'A page that its owner sells, as clean text and Markdown (0.005 USD, 0.002 when it was kept):',
+    `  curl -s '${url}/proxy/magazine/fetch?url=${sandbox.pageUrl}' \\`,
+    `    -H 'Authorization: Bearer ${sandbox.apiKey}'`,
     '',
   ].join('\n')
 }

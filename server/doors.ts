@@ -44,6 +44,7 @@ import { catalogRoutes } from './rest/catalog.ts'
 import { creditsRoutes, MIN_PURCHASE } from './rest/credits.ts'
 import { docsRoutes } from './rest/docs.ts'
 import type { Site } from './rest/docs-agents.ts'
+import { domainRoutes } from './rest/domains.ts'
 import { externalRoutes } from './rest/external.ts'
 import { faucetRoutes } from './rest/faucet.ts'
 import { financeRoutes } from './rest/finance.ts'
@@ -113,7 +114,6 @@ function stepsOf(
   const { pool, ledger, claims, offers, catalog, calls, underWay, clock, log } = core
   const { standing, limits, keys, answers, receipts, quotes } = registers
   const { holdMarginSeconds } = options
-  const quota = new FreeQuota(ledger)
   const record = createRecord(calls, clock)
   const receiptOf = async (call: string) => {
     const made = await calls.find(call)
@@ -127,19 +127,18 @@ function stepsOf(
     minTopUp: MIN_PURCHASE,
     minX402: options.minX402,
   }
-  const fund = createFund(
-    {
-      freeCalls: createFreeCalls(ledger, quota, standing, clock, holdMarginSeconds),
-      credits: createCredits(ledger, standing, new Allowances(ledger), clock, holdMarginSeconds),
-      x402: createX402({ ledger, claims, offers, answers, log }),
-    },
-    ways,
-  )
+  const holding = { ledger, standing, clock, holdMarginSeconds }
+  const sources = {
+    freeCalls: createFreeCalls({ ...holding, quota: new FreeQuota(ledger) }),
+    credits: createCredits({ ...holding, allowances: new Allowances(ledger) }),
+    x402: createX402({ ledger, claims, offers, answers, log }),
+  }
+  const fund = createFund(sources, ways)
   return traced({
     authenticate: createAuthenticate(keys, (slug) => CREDITS_ONLY.has(slug)),
     limitRate: createLimitRate(limits, standing),
     quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY, quotes),
-    foresee: createForesee(ways, clock),
+    foresee: createForesee(sources, ways),
     fund: createIdempotent(fund, { idempotency, standing, receiptOf, clock, holdMarginSeconds }),
     handle: createHandle(log, record, CREDITS_ONLY),
     settle,
@@ -178,15 +177,17 @@ function routesOf(
   const signing = { pool, ledger, limits, site, contracts: options.contracts }
   const links = openLinks(pool, options.signingKey)
   const secret = options.signingKey.secretFor('listing-owner')
+  const proxyUrl = () => `${baseUrl()}${PROXY_PATH}`
   const buying = { pool, ledger, standing, claims, offers, clock, log }
   return [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
     ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...housekeeping(options) }),
     ...registrationRoutes(signing),
-    ...catalogRoutes(pool, () => `${baseUrl()}${PROXY_PATH}`),
+    ...catalogRoutes(pool, proxyUrl),
     ...externalRoutes(pool, clock),
     ...listingRoutes({ ...core.discovery, clock }),
     ...ownershipRoutes({ ...core.discovery, secret }),
+    ...domainRoutes({ ...core, ...core.discovery, secret, proxyUrl }),
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes(buying),
     ...topupRoutes(buying),

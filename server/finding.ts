@@ -3,13 +3,14 @@ import type { Discovering } from '../core/catalog/discovery/discover.ts'
 import { RANK } from '../core/catalog/externals.ts'
 import { Robots } from '../core/catalog/probe/robots.ts'
 import { submitOrigin } from '../core/catalog/submit.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Egress } from '../core/egress/http.ts'
 import type { Log } from '../core/log.ts'
 import type { HubOptions } from './hub.ts'
 
 /** What finds sellers and looks whether they are up. */
 export const openFinding = (
-  { money, egress: rules, discovery: settings, clock, log }: HubOptions,
+  { money, egress: rules, discovery: settings, clock, log }: HubOptions & { readonly clock: Clock },
   pool: Pool,
   egress: Egress,
 ): Discovering => ({

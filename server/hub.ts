@@ -6,11 +6,13 @@ import { isFamily } from '../core/catalog/declaration.ts'
 import type { ChainLogs } from '../core/catalog/discovery/chain-logs.ts'
 import type { Discovering } from '../core/catalog/discovery/discover.ts'
 import type { DiscoverySettings } from '../core/catalog/discovery/settings.ts'
+import { domainsOn } from '../core/catalog/domains/lending.ts'
 import { Pins } from '../core/catalog/pins.ts'
 import { type OpenedPlugin, openPlugin } from '../core/catalog/plugins.ts'
 import { type Catalog, openCatalog } from '../core/catalog/services.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
+import { openDatabaseClock } from '../core/db/clock.ts'
 import { migrate } from '../core/db/migrate.ts'
 import { createPool } from '../core/db/pool.ts'
 import { createBackends } from '../core/egress/backends.ts'
@@ -30,7 +32,7 @@ import { Intents } from '../core/payments/intents.ts'
 import { createOffers } from '../core/payments/offers.ts'
 import type { ResolvePorts } from '../core/payments/resolve.ts'
 import { OutgoingSwitch } from '../core/payments/switch.ts'
-import type { AnyService, Buyer, Family, Host, Plugin } from '../core/plugin.ts'
+import type { AnyService, Family, Host, Plugin } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { UnderWay } from '../core/under-way.ts'
 import { CallLog } from '../core/usage/calls.ts'
@@ -105,7 +107,8 @@ export interface HubOptions {
   readonly discovery: DiscoverySettings
   readonly signingKey: SigningKey
   readonly secret: (name: string) => string | undefined
-  readonly clock: Clock
+  /** @defaultValue that of the database */
+  readonly clock?: Clock | undefined
   readonly log: Log
 }
 
@@ -145,28 +148,51 @@ async function openStores(options: HubOptions, meters: Meters) {
   await pool.query('SELECT ledger.ensure_partitions()')
   const shards = await openShards(pool, options.shards)
   const ledger = new Ledger(books, { shards, onBatch: (operations) => meters.batch(operations) })
-  return { pool, books, ledger }
+  return { pool, books, ledger, ticking: await openDatabaseClock(pool) }
 }
 
 /** What every plugin is lent. */
 const hostOf = (
-  options: Pick<HubOptions, 'secret' | 'clock' | 'sandbox' | 'log'>,
+  options: Pick<HubOptions, 'secret' | 'sandbox' | 'log'>,
+  clock: Clock,
 ): Omit<Host, 'http' | 'backends' | 'browser'> => ({
   secret: options.secret,
   log: (message, fields) => options.log.info({ ...fields }, message),
-  clock: options.clock,
+  clock,
   sandbox: options.sandbox,
 })
 
-async function openPlugins(options: HubOptions, host: Host, buyer: Buyer): Promise<OpenedPlugin[]> {
+async function openPlugins(
+  options: HubOptions,
+  host: Host,
+  privileges: Pick<Host, 'buyer' | 'domains'>,
+): Promise<OpenedPlugin[]> {
   const { databaseUrl, databaseDirectUrl, plugins, privileged, log } = options
   const lending = { host, databaseUrl: databaseDirectUrl ?? databaseUrl, log }
   const opened: OpenedPlugin[] = []
   for (const plugin of plugins) opened.push(await openPlugin(plugin, lending))
-  const trusted = { ...lending, host: { ...host, buyer } }
+  const trusted = { ...lending, host: { ...host, ...privileges } }
   for (const plugin of privileged) opened.push(await openPlugin(plugin, trusted, true))
   return opened
 }
+
+/** Buys with the wallet that pays sellers, within the caps. */
+const openBuyer = (
+  { money, outflow }: HubOptions,
+  ports: ResolvePorts,
+  egress: Egress,
+  pool: Pool,
+): NonNullable<Host['buyer']> =>
+  createBuyer({
+    ...ports,
+    egress,
+    account: money.spend,
+    ownWallets: [money.treasury, money.spend.address, ...money.others],
+    maxAmount: outflow.call,
+    caps: outflow,
+    outgoing: new OutgoingSwitch(pool),
+    pins: new Pins(pool),
+  })
 
 /** A browser says what it is, and for whom it reads. */
 const openBrowser = ({ browser, egress, log }: HubOptions, hub: string): Renderer =>
@@ -179,30 +205,23 @@ const openBrowser = ({ browser, egress, log }: HubOptions, hub: string): Rendere
 
 /** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
 export async function openHub(options: HubOptions): Promise<Hub> {
-  const { money, clock, log, draining = () => false } = options
+  const { money, log, draining = () => false } = options
   const meters = new Meters()
-  const { pool, books, ledger } = await openStores(options, meters)
+  const { pool, books, ledger, ticking } = await openStores(options, meters)
+  const clock = options.clock ?? ticking
   await publishKey(pool, options.signingKey)
   const windows = await openWindows(options.rateStore, pool, log)
   const userAgent = `AgentHub/${options.version}`
   const egress = createEgress({ ...options.egress, userAgent })
   const backends = createBackends({ origins: options.pluginHosts, userAgent })
-  const discovery = openFinding(options, pool, egress)
+  const discovery = openFinding({ ...options, clock }, pool, egress)
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
   const ports: ResolvePorts = { ...core, ...money, clock, log, asset: USDC_BASE }
-  const buyer = createBuyer({
-    ...ports,
-    egress,
-    account: money.spend,
-    ownWallets: [money.treasury, money.spend.address, ...money.others],
-    maxAmount: options.outflow.call,
-    caps: options.outflow,
-    outgoing: new OutgoingSwitch(pool),
-    pins: new Pins(pool),
-  })
+  const buyer = openBuyer(options, ports, egress, pool)
   const browser = openBrowser(options, userAgent)
-  const lent = { ...hostOf(options), http: egress, backends, browser }
-  const opened = await openPlugins(options, lent, buyer)
+  const lent = { ...hostOf(options, clock), http: egress, backends, browser }
+  const domains = domainsOn(pool, discovery.robots)
+  const opened = await openPlugins(options, lent, { buyer, domains })
   const services = opened.flatMap(({ sold }) => (isFamily(sold) ? [] : [sold]))
   const families = opened.flatMap(({ sold }) => (isFamily(sold) ? [sold] : []))
   const catalog = await openCatalog(pool, ledger, {
@@ -236,6 +255,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     handler: (request, response) => void underWay.add(answer(request, response)),
     idle: () => underWay.idle(),
     async close() {
+      ticking.close()
       await calls.flush()
       await Promise.all([egress.close(), backends.close(), browser.close()])
       await windows.close()

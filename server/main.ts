@@ -65,8 +65,10 @@ async function serve(): Promise<number> {
   const stopped = untilSignal()
   if (sandbox) {
     const apiKey = await firstAgent(dataDir, url, sandbox.wallets.agent)
-    const { sellerUrl, rpcUrl } = sandbox
-    await write(`${banner({ url, mcpUrl, dataDir, sandbox: { apiKey, sellerUrl, rpcUrl } })}\n`)
+    const { sellerUrl, rpcUrl, pageUrl } = sandbox
+    await write(
+      `${banner({ url, mcpUrl, dataDir, sandbox: { apiKey, sellerUrl, rpcUrl, pageUrl } })}\n`,
+    )
   } else await write(`${banner({ url, mcpUrl, dataDir })}\n`)
   await stopped
   await write('\nStopping: requests at work are finished first.\n')

@@ -1,5 +1,6 @@
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Clock, sleep, systemClock, within } from '../core/clock.ts'
+import { type Clock, sleep, within } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
 import { createPool } from '../core/db/pool.ts'
 import type { Egress } from '../core/egress/http.ts'
@@ -17,6 +18,7 @@ import { type Hub, type HubOptions, type Money, openHub } from './hub.ts'
 import { drain, hostOf, listen } from './listen.ts'
 import { openMailing } from './mail.ts'
 import { openRealMoney } from './real-money.ts'
+import { sellSamplePages } from './sandbox/sell-pages.ts'
 import { joinSandbox, type Sandbox, type SandboxPlace, startSandbox } from './sandbox/start.ts'
 
 /** What jobs need beside what resolves payments. */
@@ -45,7 +47,8 @@ export interface StartOptions {
   readonly config: Config
   readonly parts: Parts
   readonly log: Log
-  readonly clock?: Clock
+  /** @defaultValue that of the database */
+  readonly clock?: Clock | undefined
   /** Shows who started it what no log may show: mails of a sandbox. @defaultValue silence */
   readonly print?: (text: string) => void
   /** Whether to listen; a process for the jobs alone does not. @defaultValue true */
@@ -78,7 +81,7 @@ const BOOKS_OPENED = new Date('2026-11-01T00:00:00Z')
  * @throws ConfigError when the port is taken
  */
 export async function startHub(options: StartOptions): Promise<RunningHub> {
-  const { config, parts, log, clock = systemClock } = options
+  const { config, parts, log } = options
   const stops: (() => Promise<void>)[] = []
   const stop = async (): Promise<void> => {
     for (const each of stops.splice(0).reverse()) await each()
@@ -107,14 +110,15 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       spans,
       ...(options.together && { together: options.together }),
       egress: egressOf(config, sandbox),
-      pluginHosts: config.pluginHosts,
-      clock,
+      clock: options.clock,
       log,
     })
     stops.push(() => hub.close())
     if (sandbox && !options.place) {
       await openBooks(hub, sandbox)
       await listSampleSeller(hub.discovery, sandbox.sellerUrl, log)
+      const secret = signingKey.secretFor('listing-owner')
+      await sellSamplePages({ ...hub, secret }, sandbox)
     }
     if (config.jobs) {
       const baseUrl = () => config.baseUrl ?? address
@@ -123,11 +127,9 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     }
     if (options.doors ?? true) {
       const server = await listen(hub.handler, config)
-      stops.push(async () => {
+      stops.push(() => {
         draining = true
-        await sleep(config.drain.delay * 1_000)
-        const finished = within(config.drain.grace * 1_000, hub.idle())
-        await Promise.all([drain(server, config.drain), finished])
+        return close(server, hub, config.drain)
       })
       port = (server.address() as AddressInfo).port
       address = addressOf(config, port)
@@ -137,6 +139,12 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
     await stop()
     throw error
   }
+}
+
+/** Lets load balancers notice, and then callers finish, also those that have hung up. */
+async function close(server: Server, hub: Hub, { delay, grace }: Config['drain']): Promise<void> {
+  await sleep(delay * 1_000)
+  await Promise.all([drain(server, { grace }), within(grace * 1_000, hub.idle())])
 }
 
 interface Surroundings {

@@ -72,6 +72,7 @@ class Crew {
       databaseUrl: sandbox.databaseUrl,
       rpcUrl: sandbox.rpcUrl,
       sellerPort: sandbox.sellerPort,
+      magazinePort: sandbox.magazinePort,
     }
   }
 

@@ -64,7 +64,7 @@ export function declareFamily(family: Family): Family {
 export const isFamily = (sold: AnyService | Family): sold is Family => 'find' in sold
 
 /** Whether a slug means something else on some door. */
-const isReserved = (slug: string): boolean => RESERVED.has(slug)
+export const isReserved = (slug: string): boolean => RESERVED.has(slug)
 
 function check(what: string, { error }: z.ZodSafeParseResult<unknown>): void {
   if (!error) return

@@ -10,6 +10,14 @@ CREATE DOMAIN hub.address AS text
 CREATE DOMAIN hub.hash AS text
   CONSTRAINT hash_check CHECK ((VALUE ~ '^0x[0-9a-f]{64}$'::text));
 
+CREATE TYPE hub.search_filter AS (
+  kind text,
+  category text,
+  tag text,
+  network text,
+  max_price bigint
+);
+
 CREATE DOMAIN hub.wallet AS text
   CONSTRAINT wallet_check CHECK ((VALUE = ANY (ARRAY['treasury'::text, 'spend'::text])));
 
@@ -145,6 +153,72 @@ CREATE TABLE hub.distrusted_payer (
   CONSTRAINT distrusted_payer_payer_check CHECK ((payer ~ '^0x[0-9a-f]{40}$'::text))
 );
 GRANT INSERT, SELECT, UPDATE ON hub.distrusted_payer TO hub_app;
+
+CREATE TABLE hub.domain (
+  id text NOT NULL,
+  host text NOT NULL,
+  origin text NOT NULL,
+  owner text NOT NULL,
+  provider text NOT NULL,
+  slug text,
+  sold_as text,
+  wanted text,
+  name text NOT NULL,
+  summary text NOT NULL,
+  state text DEFAULT 'pending'::text NOT NULL,
+  selling boolean DEFAULT true NOT NULL,
+  method text,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  tried_at timestamp with time zone,
+  proven_at timestamp with time zone,
+  next_check_at timestamp with time zone,
+  CONSTRAINT domain_pkey PRIMARY KEY (id),
+  CONSTRAINT domain_check CHECK (((origin = ('https://'::text || host)) OR (origin = ('http://'::text || host)))),
+  CONSTRAINT domain_check1 CHECK (((state <> 'verified'::text) OR (num_nulls(slug, sold_as, method, proven_at, next_check_at) = 0))),
+  CONSTRAINT domain_check2 CHECK (((state <> 'pending'::text) OR (slug IS NULL))),
+  CONSTRAINT domain_host_check CHECK (((host = lower(host)) AND (length(host) <= 253))),
+  CONSTRAINT domain_id_check CHECK ((id ~ '^dom_[0-9A-Za-z]{16}$'::text)),
+  CONSTRAINT domain_method_check CHECK ((method = ANY (ARRAY['file'::text, 'meta'::text, 'dns'::text]))),
+  CONSTRAINT domain_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  CONSTRAINT domain_owner_fkey FOREIGN KEY (owner) REFERENCES hub.principal(id),
+  CONSTRAINT domain_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
+  CONSTRAINT domain_slug_fkey FOREIGN KEY (slug) REFERENCES hub.service(slug),
+  CONSTRAINT domain_slug_key UNIQUE (slug),
+  CONSTRAINT domain_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'verified'::text, 'expired'::text, 'transferred'::text, 'deleted'::text]))),
+  CONSTRAINT domain_summary_check CHECK (((length(summary) >= 1) AND (length(summary) <= 500)))
+);
+CREATE UNIQUE INDEX domain_claim ON hub.domain USING btree (owner, host) WHERE (state <> 'deleted'::text);
+CREATE INDEX domain_due ON hub.domain USING btree (next_check_at) WHERE (next_check_at IS NOT NULL);
+CREATE UNIQUE INDEX domain_held ON hub.domain USING btree (host) WHERE (state = 'verified'::text);
+CREATE INDEX domain_host ON hub.domain USING btree (host);
+CREATE INDEX domain_sold ON hub.domain USING btree (slug) WHERE ((state = 'verified'::text) AND selling);
+GRANT INSERT, SELECT, UPDATE ON hub.domain TO hub_app;
+
+CREATE TABLE hub.domain_rule (
+  domain text NOT NULL,
+  pattern text NOT NULL,
+  "position" smallint NOT NULL,
+  allow boolean NOT NULL,
+  price bigint NOT NULL,
+  cached_price bigint NOT NULL,
+  max_age_seconds integer NOT NULL,
+  preview_characters integer NOT NULL,
+  wait_for text,
+  exclude text[] NOT NULL,
+  fast boolean NOT NULL,
+  CONSTRAINT domain_rule_pkey PRIMARY KEY (domain, pattern),
+  CONSTRAINT domain_rule_check CHECK (((cached_price >= 0) AND (cached_price <= price))),
+  CONSTRAINT domain_rule_domain_fkey FOREIGN KEY (domain) REFERENCES hub.domain(id) ON DELETE CASCADE,
+  CONSTRAINT domain_rule_domain_position_key UNIQUE (domain, "position"),
+  CONSTRAINT domain_rule_exclude_check CHECK ((cardinality(exclude) <= 50)),
+  CONSTRAINT domain_rule_max_age_seconds_check CHECK (((max_age_seconds >= 0) AND (max_age_seconds <= 2592000))),
+  CONSTRAINT domain_rule_pattern_check CHECK (((pattern ~ '^/'::text) AND (length(pattern) <= 500))),
+  CONSTRAINT domain_rule_position_check CHECK ((("position" >= 0) AND ("position" <= 199))),
+  CONSTRAINT domain_rule_preview_characters_check CHECK (((preview_characters >= 0) AND (preview_characters <= 5000))),
+  CONSTRAINT domain_rule_price_check CHECK (((price >= 0) AND (price <= 1000000000))),
+  CONSTRAINT domain_rule_wait_for_check CHECK (((length(wait_for) >= 1) AND (length(wait_for) <= 200)))
+);
+GRANT DELETE, INSERT, SELECT ON hub.domain_rule TO hub_app;
 
 CREATE TABLE hub.endpoint (
   id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -433,6 +507,19 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.outgoing_switch FOR EA
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.outgoing_switch FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON hub.outgoing_switch TO hub_app;
 
+CREATE TABLE hub.page_call (
+  call uuid NOT NULL,
+  domain text NOT NULL,
+  url text NOT NULL,
+  cached boolean NOT NULL,
+  at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT page_call_pkey PRIMARY KEY (call),
+  CONSTRAINT page_call_domain_fkey FOREIGN KEY (domain) REFERENCES hub.domain(id),
+  CONSTRAINT page_call_url_check CHECK ((length(url) <= 2048))
+);
+CREATE INDEX page_call_domain ON hub.page_call USING btree (domain, at);
+GRANT INSERT, SELECT ON hub.page_call TO hub_app;
+
 CREATE TABLE hub.payee_day (
   pay_to text NOT NULL,
   day date NOT NULL,
@@ -556,9 +643,12 @@ GRANT INSERT, SELECT ON hub.principal TO hub_app;
 CREATE TABLE hub.provider (
   id text NOT NULL,
   commission_bps smallint,
+  owner text,
   CONSTRAINT provider_pkey PRIMARY KEY (id),
   CONSTRAINT provider_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
-  CONSTRAINT provider_id_check CHECK ((id ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text))
+  CONSTRAINT provider_id_check CHECK ((id ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text)),
+  CONSTRAINT provider_owner_fkey FOREIGN KEY (owner) REFERENCES hub.principal(id),
+  CONSTRAINT provider_owner_key UNIQUE (owner)
 );
 GRANT INSERT, SELECT, UPDATE ON hub.provider TO hub_app;
 
@@ -699,19 +789,25 @@ CREATE TABLE hub.search_entry (
   names text[] NOT NULL,
   vector tsvector NOT NULL,
   places smallint NOT NULL,
+  name_words smallint NOT NULL,
   category text NOT NULL,
   tags text[] NOT NULL,
   networks text[] NOT NULL,
   price bigint NOT NULL,
   quality smallint NOT NULL,
-  CONSTRAINT search_entry_pkey PRIMARY KEY (doc),
+  listed_at timestamp with time zone NOT NULL,
+  verified_at timestamp with time zone,
+  latency_ms integer,
+  calls integer NOT NULL,
+  delivered integer NOT NULL,
+  CONSTRAINT search_entry_pkey PRIMARY KEY (doc) INCLUDE (kind, category, price),
   CONSTRAINT search_entry_kind_id_fkey FOREIGN KEY (kind, id) REFERENCES hub.search_document(kind, id) ON DELETE CASCADE,
   CONSTRAINT search_entry_kind_id_key UNIQUE (kind, id)
-) WITH (fillfactor=90);
-CREATE INDEX search_entry_category ON hub.search_entry USING btree (category, price, doc);
+) WITH (fillfactor=80);
+CREATE INDEX search_entry_category ON hub.search_entry USING btree (category, price, doc) INCLUDE (kind);
 CREATE INDEX search_entry_names ON hub.search_entry USING gin (names);
 CREATE INDEX search_entry_networks ON hub.search_entry USING gin (networks);
-CREATE INDEX search_entry_price ON hub.search_entry USING btree (price, doc);
+CREATE INDEX search_entry_price ON hub.search_entry USING btree (price, doc) INCLUDE (kind);
 CREATE INDEX search_entry_quality ON hub.search_entry USING btree (quality, doc);
 CREATE INDEX search_entry_tags ON hub.search_entry USING gin (tags);
 CREATE TRIGGER search_removed BEFORE DELETE ON hub.search_entry FOR EACH ROW EXECUTE FUNCTION hub.search_removed();
@@ -731,7 +827,7 @@ CREATE TABLE hub.search_term (
   CONSTRAINT search_term_pkey PRIMARY KEY (term),
   CONSTRAINT search_term_documents_check CHECK ((documents >= 0))
 ) WITH (fillfactor=80);
-CREATE INDEX search_term_spelling ON hub.search_term USING gin (term public.gin_trgm_ops);
+CREATE INDEX search_term_spelling ON hub.search_term USING gin (term public.gin_trgm_ops) WHERE (term !~ '[0-9]'::text);
 GRANT SELECT ON hub.search_term TO hub_app;
 
 CREATE TABLE hub.sent_payment (
@@ -1227,13 +1323,12 @@ AS $function$
 DECLARE v_docs integer[];
 BEGIN
   WITH entered AS (
-    INSERT INTO search_entry
-        (kind, id, names, vector, places, category, tags, networks, price, quality)
-      SELECT kind, id, hub.search_names(a::search_document), v.vector, v.places, category, tags, networks,
-        price, hub.search_quality(a::search_document)
-      FROM added a CROSS JOIN LATERAL (SELECT vector,
-          (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(vector)) AS places
-        FROM hub.search_vector(a::search_document) vector) v
+    INSERT INTO search_entry (kind, id, names, vector, places, name_words, category, tags, networks, price,
+        quality, listed_at, verified_at, latency_ms, calls, delivered)
+      SELECT kind, id, hub.search_names(a::search_document), v.vector, hub.search_places(v.vector),
+        length(ts_filter(v.vector, '{a}')), category, tags, networks, price,
+        hub.search_quality(a::search_document), listed_at, verified_at, latency_ms, calls, delivered
+      FROM added a CROSS JOIN LATERAL hub.search_vector(a::search_document) v (vector)
       RETURNING doc)
   SELECT array_agg(doc) INTO v_docs FROM entered;
   PERFORM hub.search_post(v_docs, 1);
@@ -1248,26 +1343,30 @@ CREATE OR REPLACE FUNCTION hub.search_changed()
 AS $function$
 DECLARE v_docs integer[];
 BEGIN
-  UPDATE search_entry e SET (category, tags, networks, price, quality) =
-      (n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document))
+  UPDATE search_entry e SET (category, tags, networks, price, quality, listed_at, verified_at, latency_ms,
+        calls, delivered) =
+      (n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document), n.listed_at,
+        n.verified_at, n.latency_ms, n.calls, n.delivered)
     FROM changed n WHERE (e.kind, e.id) = (n.kind, n.id)
-      AND (e.category, e.tags, e.networks, e.price, e.quality) IS DISTINCT FROM
-        (n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document));
+      AND (e.category, e.tags, e.networks, e.price, e.quality, e.listed_at, e.verified_at, e.latency_ms,
+          e.calls, e.delivered) IS DISTINCT FROM
+        (n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document), n.listed_at,
+          n.verified_at, n.latency_ms, n.calls, n.delivered);
   SELECT array_agg(e.doc) INTO v_docs
     FROM changed n JOIN former o USING (kind, id) JOIN search_entry e USING (kind, id)
     WHERE (n.name, n.provider, n.category, n.tags, n.description, n.words)
       IS DISTINCT FROM (o.name, o.provider, o.category, o.tags, o.description, o.words);
   PERFORM hub.search_post(v_docs, -1);
-  UPDATE search_entry e SET (names, vector, places) = (hub.search_names(n::search_document), v.vector,
-      (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(v.vector)))
+  UPDATE search_entry e SET (names, vector, places, name_words) = (hub.search_names(n::search_document),
+      v.vector, hub.search_places(v.vector), length(ts_filter(v.vector, '{a}')))
     FROM changed n CROSS JOIN LATERAL hub.search_vector(n::search_document) v (vector)
     WHERE (e.kind, e.id) = (n.kind, n.id) AND e.doc = ANY (v_docs);
   PERFORM hub.search_post(v_docs, 1);
   RETURN NULL;
 END $function$;
 
-CREATE OR REPLACE FUNCTION hub.search_details(p_docs integer[])
- RETURNS TABLE(doc integer, kind text, id text, price double precision, quality smallint, "listedAt" double precision, "verifiedAt" double precision, "latencyMs" integer, calls integer, delivered integer, words smallint, vector text)
+CREATE OR REPLACE FUNCTION hub.search_found(p_terms text[], p_weights real[], p_reads integer[], p_depth integer, p_name text, p_filter hub.search_filter)
+ RETURNS TABLE(kind text, id text, price double precision, quality smallint, "listedAt" double precision, "verifiedAt" double precision, "latencyMs" integer, calls integer, delivered integer, exact boolean, words smallint, "nameWords" smallint, vector text)
  LANGUAGE plpgsql
  STABLE
  SET search_path TO 'hub', 'pg_catalog'
@@ -1275,15 +1374,26 @@ CREATE OR REPLACE FUNCTION hub.search_details(p_docs integer[])
  SET enable_seqscan TO 'off'
  SET jit TO 'off'
 AS $function$
+DECLARE
+  v_namesakes CONSTANT integer := 50;  -- listings of one host share its name
+  v_exact integer[];
+  v_docs integer[];
 BEGIN
-  RETURN QUERY SELECT e.doc, e.kind, e.id, e.price::double precision, e.quality,
-      (1000 * extract(epoch FROM d.listed_at))::double precision,
-      (1000 * extract(epoch FROM d.verified_at))::double precision,
-      d.latency_ms, d.calls, d.delivered, e.places, e.vector::text
-    FROM search_entry e JOIN search_document d ON d.kind = e.kind AND d.id = e.id
-    WHERE e.doc = ANY (p_docs);
+  v_exact := ARRAY(SELECT e.doc FROM search_entry e
+    WHERE e.names @> ARRAY[p_name] AND search_passes(e, p_filter)
+    ORDER BY e.quality DESC, e.doc LIMIT v_namesakes);
+  IF p_filter IS NULL AND p_terms IS NOT NULL THEN
+    v_docs := search_strongest(p_terms, p_weights, p_reads, p_depth);
+  ELSE
+    v_docs := search_within(p_terms, p_weights, p_reads, p_depth, p_filter);
+  END IF;
+  RETURN QUERY SELECT e.kind, e.id, e.price::double precision, e.quality,
+      (1000 * extract(epoch FROM e.listed_at))::double precision,
+      (1000 * extract(epoch FROM e.verified_at))::double precision,
+      e.latency_ms, e.calls, e.delivered, e.doc = ANY (v_exact), e.places, e.name_words, e.vector::text
+    FROM search_entry e WHERE e.doc = ANY (v_exact || v_docs);
 END $function$;
-GRANT EXECUTE ON FUNCTION hub.search_details(integer[]) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.search_found(text[],real[],integer[],integer,text,hub.search_filter) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.search_impacts(p_vector tsvector)
  RETURNS TABLE(term text, impact smallint)
@@ -1301,13 +1411,7 @@ CREATE OR REPLACE FUNCTION hub.search_names(p_document hub.search_document)
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
- SET search_path TO 'hub', 'pg_catalog'
-AS $function$
-  SELECT array_agg(DISTINCT search_squashed(name)) FILTER (WHERE search_squashed(name) <> '') FROM
-    unnest(ARRAY[p_document.name, p_document.id] || CASE p_document.kind WHEN 'external' THEN ARRAY[
-      substring(p_document.words FROM '^\w+ (\S+)'), substring(p_document.words FROM '://([^/:\s]+)')]
-      END) name
-$function$;
+RETURN (SELECT array_agg(DISTINCT squashed.squashed) FILTER (WHERE (squashed.squashed <> ''::text)) AS array_agg FROM (unnest((ARRAY[(search_names.p_document).name, (search_names.p_document).id] || CASE (search_names.p_document).kind WHEN 'external'::text THEN ARRAY["substring"((search_names.p_document).words, '^\w+ (\S+)'::text), "substring"((search_names.p_document).words, '://([^/:\s]+)'::text)] ELSE NULL::text[] END)) name(name) CROSS JOIN LATERAL hub.search_squashed(name.name) squashed(squashed)));
 GRANT EXECUTE ON FUNCTION hub.search_names(hub.search_document) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.search_near(p_term text)
@@ -1317,10 +1421,24 @@ CREATE OR REPLACE FUNCTION hub.search_near(p_term text)
  SET search_path TO 'hub', 'public', 'pg_catalog'
 AS $function$
   SELECT json_agg(n) FROM (
-    SELECT term, documents FROM search_term WHERE term % p_term AND documents > 0
+    SELECT term, documents FROM search_term WHERE term % p_term AND term !~ '[0-9]' AND documents > 0
     ORDER BY similarity(term, p_term) DESC, term LIMIT 20) n
 $function$;
 GRANT EXECUTE ON FUNCTION hub.search_near(text) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.search_passes(p_entry hub.search_entry, p_filter hub.search_filter)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((((p_filter).kind IS NULL) OR ((p_entry).kind = (p_filter).kind)) AND (((p_filter).category IS NULL) OR ((p_entry).category = (p_filter).category)) AND (((p_filter).tag IS NULL) OR ((p_entry).tags @> ARRAY[(p_filter).tag])) AND (((p_filter).network IS NULL) OR ((p_entry).networks @> ARRAY[(p_filter).network])) AND (((p_filter).max_price IS NULL) OR ((p_entry).price <= (p_filter).max_price)));
+GRANT EXECUTE ON FUNCTION hub.search_passes(hub.search_entry,hub.search_filter) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.search_places(p_vector tsvector)
+ RETURNS smallint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (SELECT (COALESCE(sum(cardinality(unnest.positions)), (0)::bigint))::smallint AS "coalesce" FROM unnest(search_places.p_vector) unnest(lexeme, positions, weights));
+GRANT EXECUTE ON FUNCTION hub.search_places(tsvector) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.search_plain(p_text text)
  RETURNS text
@@ -1380,8 +1498,8 @@ CREATE OR REPLACE FUNCTION hub.search_squashed(p_text text)
 RETURN regexp_replace(lower((regexp_replace(NORMALIZE(p_text, NFKD), '[\u0300-\u036f]'::text, ''::text, 'g'::text) COLLATE pg_c_utf8)), ('[^[:alnum:]]+'::text COLLATE pg_c_utf8), ''::text, 'g'::text);
 GRANT EXECUTE ON FUNCTION hub.search_squashed(text) TO PUBLIC;
 
-CREATE OR REPLACE FUNCTION hub.search_strongest(p_terms text[], p_weights real[], p_read integer, p_depth integer)
- RETURNS SETOF integer
+CREATE OR REPLACE FUNCTION hub.search_strongest(p_terms text[], p_weights real[], p_reads integer[], p_depth integer)
+ RETURNS integer[]
  LANGUAGE plpgsql
  STABLE
  SET search_path TO 'hub', 'pg_catalog'
@@ -1390,27 +1508,70 @@ CREATE OR REPLACE FUNCTION hub.search_strongest(p_terms text[], p_weights real[]
  SET jit TO 'off'
 AS $function$
 BEGIN
-  RETURN QUERY SELECT p.doc FROM unnest(p_terms, p_weights) q (term, weight)
+  RETURN ARRAY(SELECT p.doc FROM unnest(p_terms, p_weights, p_reads) q (term, weight, reads)
     CROSS JOIN LATERAL (SELECT doc, impact FROM search_posting WHERE term = q.term COLLATE "C"
-      ORDER BY term DESC, impact DESC, doc DESC LIMIT p_read) p
-    GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT p_depth;
+      ORDER BY term DESC, impact DESC, doc DESC LIMIT q.reads) p
+    GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT p_depth);
 END $function$;
-GRANT EXECUTE ON FUNCTION hub.search_strongest(text[],real[],integer,integer) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.search_strongest(text[],real[],integer[],integer) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.search_vector(p_document hub.search_document)
  RETURNS tsvector
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
- SET search_path TO 'hub', 'pg_catalog'
-AS $function$
-  SELECT setweight(to_tsvector('english', search_plain(concat_ws(' ', p_document.name,
-      CASE p_document.kind WHEN 'native' THEN p_document.id END))), 'A')
-    || setweight(to_tsvector('english', search_plain(concat_ws(' ', array_to_string(p_document.tags, ' '),
-      p_document.category, p_document.provider))), 'B')
-    || setweight(to_tsvector('english', search_plain(p_document.description)), 'C')
-    || setweight(to_tsvector('english', search_plain(left(p_document.words, 4000))), 'D')
-$function$;
+RETURN (((setweight(to_tsvector('english'::regconfig, hub.search_plain(concat_ws(' '::text, (p_document).name, CASE (p_document).kind WHEN 'native'::text THEN (p_document).id ELSE NULL::text END))), 'A'::"char") || setweight(to_tsvector('english'::regconfig, hub.search_plain(concat_ws(' '::text, array_to_string((p_document).tags, ' '::text), (p_document).category, (p_document).provider))), 'B'::"char")) || setweight(to_tsvector('english'::regconfig, hub.search_plain((p_document).description)), 'C'::"char")) || setweight(to_tsvector('english'::regconfig, hub.search_plain("left"((p_document).words, 4000))), 'D'::"char"));
 GRANT EXECUTE ON FUNCTION hub.search_vector(hub.search_document) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.search_within(p_terms text[], p_weights real[], p_reads integer[], p_depth integer, p_filter hub.search_filter)
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'hub', 'pg_catalog'
+ SET plan_cache_mode TO 'force_custom_plan'
+ SET enable_seqscan TO 'off'
+ SET jit TO 'off'
+AS $function$
+DECLARE
+  v_strongest CONSTANT integer := 500;  -- looked at first
+  v_enough CONSTANT integer := 40;
+  v_few CONSTANT integer := 500;        -- so few can be looked at one by one
+  v_many CONSTANT integer := 6000;      -- of more, enough are among the strongest
+  v_further CONSTANT integer := 6;      -- times as many postings are read then
+  v_docs integer[];
+  v_passing integer[];
+  v_query tsquery;
+BEGIN
+  IF p_terms IS NULL THEN
+    RETURN ARRAY(SELECT e.doc FROM search_entry e WHERE search_passes(e, p_filter)
+      ORDER BY e.quality DESC, e.doc DESC LIMIT p_depth);
+  END IF;
+  v_docs := search_strongest(p_terms, p_weights, p_reads, v_strongest);
+  v_passing := ARRAY(SELECT e.doc FROM unnest(v_docs) WITH ORDINALITY s (doc, place)
+    JOIN search_entry e USING (doc) WHERE search_passes(e, p_filter) ORDER BY s.place LIMIT p_depth);
+  IF cardinality(v_passing) >= v_enough OR cardinality(v_docs) < v_strongest AND NOT EXISTS (
+      SELECT FROM unnest(p_terms, p_reads) q (term, reads)
+      JOIN search_term t ON t.term = q.term COLLATE "C" WHERE t.documents > q.reads) THEN
+    RETURN v_passing;
+  END IF;
+  v_docs := ARRAY(SELECT e.doc FROM search_entry e WHERE search_passes(e, p_filter) LIMIT v_many + 1);
+  IF cardinality(v_docs) <= v_few THEN
+    SELECT string_agg(quote_literal(term), ' | ')::tsquery INTO v_query FROM unnest(p_terms) term;
+    RETURN ARRAY(SELECT e.doc FROM search_entry e WHERE e.doc = ANY (v_docs) AND e.vector @@ v_query
+      ORDER BY ts_rank('{0.27, 0.33, 0.67, 1}', e.vector, v_query) DESC, e.doc LIMIT p_depth);
+  END IF;
+  IF cardinality(v_docs) > v_many THEN
+    v_docs := search_strongest(p_terms, p_weights, ARRAY(SELECT v_further * reads FROM unnest(p_reads) reads),
+      v_further * v_strongest);
+    RETURN ARRAY(SELECT e.doc FROM unnest(v_docs) WITH ORDINALITY s (doc, place)
+      JOIN search_entry e USING (doc) WHERE search_passes(e, p_filter) ORDER BY s.place LIMIT p_depth);
+  END IF;
+  RETURN ARRAY(SELECT p.doc FROM unnest(p_terms, p_weights, p_reads) q (term, weight, reads)
+    CROSS JOIN LATERAL (SELECT doc, impact FROM search_posting WHERE term = q.term COLLATE "C"
+      ORDER BY term DESC, impact DESC, doc DESC LIMIT v_further * q.reads) p
+    JOIN unnest(v_docs) w (doc) USING (doc)
+    GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT p_depth);
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.search_within(text[],real[],integer[],integer,hub.search_filter) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.search_words(p_words text[], p_asked boolean[])
  RETURNS TABLE(word text, term text, documents integer, total integer, near json)

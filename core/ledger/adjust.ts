@@ -23,6 +23,8 @@ export interface Once {
   readonly id: string
   /** A name that its author gave it: the same name again is the same entry. */
   readonly key?: string | undefined
+  /** Who asked for it. */
+  readonly meta?: Readonly<Record<string, string>>
 }
 
 /** The keys of all entries of finance are names in one place. */
@@ -84,7 +86,7 @@ export async function transferCredits(
   }
   const id = await idOf(pool, from, once, event)
   if (id === undefined) return 'id_reused_with_other_terms'
-  return ledger.post(event, { owner: from, id })
+  return ledger.post(event, { owner: from, id, ...(once.meta && { meta: once.meta }) })
 }
 
 /** The account to book under, on the shard where both accounts have a balance. */

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { Account } from './events.ts'
 import { type AccountRef, type Entry } from './ledger.ts'
 import { untilAnswered } from './retry.ts'
 
@@ -36,4 +37,14 @@ export async function claimKey(
   )
   const [{ id: known, outcome }] = rows as [{ id: string; outcome: number }]
   return outcome === OTHER_INPUTS ? undefined : { id: known, replayed: outcome === REPLAYED }
+}
+
+/** Whether an entry of one step, all but those of calls, stands in the journal. */
+export async function isBooked(pool: Pool, owner: Account, id: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `SELECT FROM ledger.journal j JOIN ledger.account a ON a.id = j.owner
+     WHERE a.code = $1 AND j.id = $2 AND j.phase = 0`,
+    [owner, id],
+  )
+  return rowCount === 1
 }

@@ -1,6 +1,7 @@
 import { DatabaseError, type Pool } from 'pg'
 import type { Clock } from '../clock.ts'
 import { uuidv7 } from '../ids.ts'
+import { isBooked } from '../ledger/idempotency.ts'
 import type { PaymentKey } from './offers.ts'
 
 /** What a payment is for, and what booking it will need. */
@@ -215,13 +216,8 @@ export class Claims {
   }
 
   /** Whether the books have it, whatever the claim says. */
-  async isBooked({ id, payee }: Claim): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      `SELECT FROM ledger.journal j JOIN ledger.account a ON a.id = j.owner
-       WHERE a.code = $1 AND j.id = $2 AND j.phase = 0`,
-      [payee, id],
-    )
-    return rowCount === 1
+  isBooked({ id, payee }: Claim): Promise<boolean> {
+    return isBooked(this.#pool, payee, id)
   }
 
   /** Notes what came of a payment. A final state does not change; failed may prove wrong. */

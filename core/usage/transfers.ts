@@ -3,8 +3,9 @@ import { Fault } from '../errors.ts'
 import { type Challenge, createChallenge, findChallenge, type Site } from '../identity/challenge.ts'
 import type { Manager } from '../identity/children.ts'
 import { assertSigned, type ContractWallets } from '../identity/wallet-signature.ts'
-import type { Account } from '../ledger/events.ts'
-import type { AccountRef, Ledger } from '../ledger/ledger.ts'
+import { transferCredits } from '../ledger/adjust.ts'
+import { isBooked } from '../ledger/idempotency.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { creditsOf } from '../ledger/postings.ts'
 import { decimal, type Micros, micros } from '../money.ts'
 
@@ -96,36 +97,20 @@ export async function transfer(
     ledger.account(creditsOf(order.from)),
     ledger.account(creditsOf(order.to)),
   ])
-  const { id } = order
-  if (asked.expired && !(await isBooked(pool, from, id))) throw new Fault('nonce_expired')
-  await book(ledger, { id, owner: from, to: to.code, amount: order.amount, wallet })
-  return { ...order, balance: await ledger.balance(from.code) }
-}
-
-async function isBooked(pool: Pool, { id: owner }: AccountRef, id: string): Promise<boolean> {
-  const { rowCount } = await pool.query(
-    'SELECT FROM ledger.journal WHERE owner = $1 AND id = $2 AND phase = 0',
-    [owner, id],
+  if (asked.expired && !(await isBooked(pool, from.code, order.id)))
+    throw new Fault('nonce_expired')
+  const { id, amount } = order
+  const outcome = await transferCredits(
+    pool,
+    ledger,
+    { from, to, amount },
+    { id, meta: { wallet } },
   )
-  return rowCount === 1
-}
-
-async function book(
-  ledger: Ledger,
-  entry: {
-    readonly id: string
-    readonly owner: AccountRef
-    readonly to: Account
-    readonly amount: Micros
-    readonly wallet: string
-  },
-): Promise<void> {
-  const { id, owner, to, amount, wallet } = entry
-  const event = { type: 'credits.transferred', from: owner.code, to, amount } as const
-  const outcome = await ledger.post(event, { owner, id, meta: { wallet } })
-  if (outcome === 'applied' || outcome === 'replayed') return
-  if (outcome !== 'insufficient_funds') throw new Error(`transfer ${id}: ${outcome}`)
-  throw new Fault('insufficient_credits', 'The first key has not so many credits free to spend.')
+  if (outcome === 'insufficient_funds') {
+    throw new Fault('insufficient_credits', 'The first key has not so many credits free to spend.')
+  }
+  if (outcome !== 'applied' && outcome !== 'replayed') throw new Error(`transfer ${id}: ${outcome}`)
+  return { ...order, balance: await ledger.balance(from.code) }
 }
 
 const orderOf = (terms: unknown): TransferOrder => {

@@ -12,7 +12,7 @@ export type Format =
 export const readFormat = (format: unknown): Format => {
   if (format === undefined) return { kind: 'prose', prose: '' }
   const value = typeof format === 'string' ? parseLoosely(format) : format
-  if (value === undefined) return { kind: 'prose', prose: String(format) }
+  if (value === undefined) return { kind: 'prose', prose: typeof format === 'string' ? format : '' }
   if (Buffer.byteLength(JSON.stringify(value)) > LIMITS.bytes) {
     throw refuse(`output_format must have at most ${LIMITS.bytes} bytes.`)
   }

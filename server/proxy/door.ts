@@ -5,6 +5,7 @@ import { authorizationOf, header, requestIdOf, send } from '../exchange.ts'
 import { openToAll, tellMethods } from '../http/cross-origin.ts'
 import { traceOf } from '../trace.ts'
 import type { CallRequest, Reply } from './call.ts'
+import { asCrawler, crawlerMaxOf, lowerOf } from './crawler.ts'
 import { idempotencyKeyOf } from './idempotent.ts'
 import { maxPriceOf, quoteIdOf } from './quote.ts'
 
@@ -27,7 +28,8 @@ export const proxyDoor =
     trace.route = `${PROXY_PATH}/{slug}`
     const { slug, path } = target(ctx.req.url ?? '/')
     const hasBody = ctx.method !== 'GET' && ctx.method !== 'HEAD' && ctx.method !== 'DELETE'
-    const reply = await call({
+    const crawlerMax = crawlerMaxOf(header(ctx, 'crawler-max-price'))
+    const request: CallRequest = {
       requestId: requestIdOf(ctx),
       slug,
       method: ctx.method,
@@ -38,14 +40,16 @@ export const proxyDoor =
       authorization: authorizationOf(ctx),
       payment: header(ctx, 'payment-signature'),
       idempotencyKey: idempotencyKeyOf(header(ctx, 'idempotency-key')),
-      maxPrice: maxPriceOf(header(ctx, 'x-max-price')),
+      maxPrice: lowerOf(maxPriceOf(header(ctx, 'x-max-price')), crawlerMax),
       quoteId: quoteIdOf(header(ctx, 'x-quote-id')),
       dryRun: isDryRun(header(ctx, 'x-dry-run'), ctx.query[DRY_RUN]),
       isGone: () => ctx.req.socket.destroyed,
       early: (headers) => ctx.set({ ...headers }),
       ip: ctx.ip,
       trace,
-    })
+    }
+    const make = () => call(request)
+    const reply = await (crawlerMax === undefined ? make() : asCrawler(make))
     send(ctx, reply)
   }
 

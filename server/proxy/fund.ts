@@ -4,20 +4,33 @@ import { json, type Micros } from '../../core/money.ts'
 import type { Offers } from '../../core/payments/offers.ts'
 import { assertAllowed } from '../../core/usage/allowances.ts'
 import type { Standing } from '../../core/usage/standing.ts'
-import type { CallRequest, Funds, Keyless, Offer } from './call.ts'
+import type { CallRequest, FundingSource, Funds, Keyless, Offer } from './call.ts'
 import { termsOf } from './funds/x402.ts'
 
+/** One way to pay for a call. */
+export interface Source<Payer> {
+  /** Takes hold of the price; undefined where it cannot pay it. */
+  take(payer: Payer, offer: Offer): Promise<Funds | undefined>
+  /** What `take` would come to. Nothing moves. */
+  foresee(payer: Payer, offer: Offer): Promise<Foreseen | undefined>
+}
+
+/** Who would pay, and what would be left of the free calls. */
+export interface Foreseen {
+  readonly source: FundingSource
+  /** Microdollars of credits, or of a payment. */
+  readonly charged: Micros
+  readonly freeCalls: bigint
+}
+
 export interface Sources {
-  /** The caller's free calls of this month, then its credits: a hold, or undefined. */
-  readonly freeCalls: (caller: Caller, offer: Offer) => Promise<Funds | undefined>
-  readonly credits: (caller: Caller, offer: Offer) => Promise<Funds | undefined>
+  readonly freeCalls: Source<Caller>
+  readonly credits: Source<Caller>
   /** The payment that came with the request, if one did. */
-  readonly x402: (
-    offer: Offer,
-    request: CallRequest,
-    /** Only a payment that came before: it has paid, whatever the caller has besides. */
-    which?: 'repeated',
-  ) => Promise<Funds | undefined>
+  readonly x402: Source<CallRequest> & {
+    /** A payment that came before: it has paid, whatever the caller has besides. */
+    readonly repeated: Source<CallRequest>['take']
+  }
 }
 
 /** Where the hub tells an unpaid caller to go. */
@@ -40,22 +53,46 @@ export interface Ways {
 export const createFund =
   (sources: Sources, ways: Ways) =>
   async (caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Funds> => {
-    if (offer.complaint) throw await refuse(offer.complaint, caller, offer, request, ways)
-    if (offer.lapsed) throw offer.lapsed
-    if (caller.keyId !== null) assertAllowed(caller.limits, request.slug, offer.price)
+    await admit(caller, offer, request, ways)
     if (offer.price === 0n) return GIFT
-    const x402 = takesX402(offer, request, ways) ? sources.x402 : undefined
-    const keyed = caller.keyId === null ? undefined : caller
+    const byX402 = caller.keyId !== null && takesX402(offer, request, ways)
     const funds =
-      (keyed && (await x402?.(offer, request, 'repeated'))) ??
-      (keyed && (await sources.freeCalls(keyed, offer))) ??
-      (keyed && (await sources.credits(keyed, offer))) ??
-      (await x402?.(offer, request))
+      (byX402 ? await sources.x402.repeated(request, offer) : undefined) ??
+      (await inOrder(sources, ways, [caller, offer, request], (source, payer) =>
+        source.take(payer, offer),
+      ))
     return funds ?? raise(await paymentRequired(caller, offer, request, ways))
   }
 
+/** What forbids a call before anybody is asked to pay for it, thrown. */
+export async function admit(
+  caller: Caller | Keyless,
+  offer: Offer,
+  request: CallRequest,
+  ways: Ways,
+): Promise<void> {
+  if (offer.complaint) throw await refuse(offer.complaint, caller, offer, request, ways)
+  if (offer.lapsed) throw offer.lapsed
+  if (caller.keyId !== null) assertAllowed(caller.limits, request.slug, offer.price)
+}
+
+/** Asks those who may pay, in the order of specification §5.3, until one does. */
+export async function inOrder<T>(
+  { freeCalls, credits, x402 }: Sources,
+  ways: Ways,
+  [caller, offer, request]: [caller: Caller | Keyless, offer: Offer, request: CallRequest],
+  ask: <Payer>(source: Source<Payer>, payer: Payer) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const own = caller.keyId === null ? undefined : caller
+  return (
+    (own && (await ask(freeCalls, own))) ??
+    (own && (await ask(credits, own))) ??
+    (takesX402(offer, request, ways) ? ask(x402, request) : undefined)
+  )
+}
+
 /** What is wrong with the input, told to those who could pay; to others the 402. */
-export async function refuse(
+async function refuse(
   complaint: Fault,
   caller: Caller | Keyless,
   offer: Offer,
@@ -105,7 +142,7 @@ export async function paymentRequired(
 }
 
 /** Whether x402 may pay on the spot for it. */
-export const takesX402 = (
+const takesX402 = (
   { price }: Offer,
   { slug }: CallRequest,
   { creditsOnly, minX402 }: Ways,

@@ -40,8 +40,11 @@ export const createHandle =
 
 /** An answer of before costs nothing, and is no call of its own. */
 const repeated = ({ call: repeats, ...kept }: KeptAnswer): Outcome => ({
-  ...{ kind: 'delivered', charged: 0n as Micros, latencyMs: 0, repeats },
   ...kept,
+  kind: 'delivered',
+  charged: 0n as Micros,
+  latencyMs: 0,
+  repeats,
 })
 
 type Judged = Outcome extends infer O ? (O extends unknown ? Omit<O, 'latencyMs'> : never) : never

@@ -44,8 +44,8 @@ export function faultOf(error: unknown, slug: string, log: Log): Fault {
   }
   if (error instanceof Refusal) {
     const { code, status, message, extras } = error
-    const known = status === 404 ? 'not_found' : 'refused'
-    return new Fault(known, message, { extras: { reason: code, ...extras } })
+    const fault = known(code, status === 404 ? 'not_found' : 'refused')
+    return new Fault(fault, message, { extras: { reason: code, ...extras } })
   }
   if (error instanceof Failure) return failed(error)
   if (error instanceof DOMException && error.name === 'TimeoutError') {
@@ -58,6 +58,20 @@ export function faultOf(error: unknown, slug: string, log: Log): Fault {
   })
 }
 
+/** What services that sell pages say; each is a fault of its own. */
+const PAGES: readonly FaultCode[] = [
+  'domain_not_registered',
+  'page_not_for_sale',
+  'page_denied',
+  'robots_disallowed',
+  'content_unavailable',
+  'content_empty',
+  'content_unreadable',
+  'content_type_unsupported',
+]
+const known = (code: string, otherwise: FaultCode): FaultCode =>
+  PAGES.find((each) => each === code) ?? otherwise
+
 const FAILED = {
   502: 'plugin_failed',
   503: 'plugin_unavailable',
@@ -65,7 +79,7 @@ const FAILED = {
 } as const satisfies Record<Failure['status'], FaultCode>
 
 const failed = ({ status, code, message, extras, retryAfterSeconds: after }: Failure): Fault =>
-  new Fault(FAILED[status], message, {
+  new Fault(known(code, FAILED[status]), message, {
     extras: { ...extras, reason: code },
     ...(after !== undefined && { headers: { 'Retry-After': String(Math.ceil(after)) } }),
   })

@@ -29,6 +29,7 @@ const CALL_PARAMETERS = [
     type: 'string',
     pattern: '^[0-9]{1,15}$',
   }),
+  header('crawler-max-price', 'The same in dollars, as crawlers say it: USD 0.01.'),
   header('X-Quote-Id', 'The quote_id of POST /v1/quotes: its price counts.', {
     type: 'string',
     format: 'uuid',

@@ -89,7 +89,7 @@ function originOf(text: string, rules: UrlRules): string {
   })
 }
 
-const waysOf = (origin: string, host: string, token: string) => [
+export const waysOf = (origin: string, host: string, token: string) => [
   { method: 'file', where: `${origin}${PROOF_FILE}`, content: token },
   {
     method: 'meta',

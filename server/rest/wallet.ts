@@ -31,15 +31,15 @@ const Wallet = z.object({
   }),
 })
 
-const Query = z.strictObject({
-  from: z.iso.date().optional().meta({ description: 'First UTC day of the spending.' }),
+export const Days = z.strictObject({
+  from: z.iso.date().optional().meta({ description: 'First UTC day.' }),
   to: z.iso.date().optional().meta({ description: 'Last one; left out: today.' }),
 })
 /** More than a year. */
 const DAYS_MAX = 366
 
 /** Whole UTC days; without `from`, the month of the last one up to it. */
-function rangeOf({ from, to }: z.infer<typeof Query>, now: Date) {
+export function rangeOf({ from, to }: z.infer<typeof Days>, now: Date) {
   const until = dayStart(to === undefined ? now : new Date(to))
   const since = from === undefined ? monthStart(until) : new Date(from)
   if (since <= until && since >= daysBefore(until, DAYS_MAX)) return { since, until }
@@ -62,7 +62,7 @@ export const walletRoutes = (
     path: '/v1/wallet/balance',
     summary: 'Credits, spending by day, service and key, free calls, and the rate limit.',
     auth: 'key',
-    query: Query,
+    query: Days,
     answer: { status: 200, schema: Wallet },
     handle: async (request) => {
       const caller = callerOf(request)

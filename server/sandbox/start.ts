@@ -12,19 +12,23 @@ import { openChain } from '../../core/payments/chain.ts'
 import { localFacilitator } from '../../core/payments/facilitators/local.ts'
 import type { Money } from '../hub.ts'
 import { startChain } from './chain.ts'
+import { type Magazine, startMagazine } from './magazine.ts'
 import { callRpc } from './rpc.ts'
 import { startSeller } from './seller.ts'
 import { fund, openWallets, type Wallets } from './wallets.ts'
 
 /** The name under which the hub's guard lets calls through to the sample seller. */
 const SELLER_HOST = 'seller.test'
+/** The site whose pages are sold from the beginning. */
+export const MAGAZINE_HOST = 'magazine.test'
 
 /** Where a sandbox is: what another process needs to be in it too. */
 export interface SandboxPlace {
   readonly databaseUrl: string
   readonly rpcUrl: string
-  /** On 127.0.0.1. */
+  /** On 127.0.0.1, as the next one. */
   readonly sellerPort: number
+  readonly magazinePort: number
 }
 
 /** Everything that a hub needs around it, made of test money on this machine. */
@@ -33,7 +37,11 @@ export interface Sandbox extends SandboxPlace {
   readonly wallets: Wallets
   /** Where the sample seller is, as `POST /external` takes it. */
   readonly sellerUrl: string
+  /** A page that is sold. */
+  readonly pageUrl: string
   readonly hosts: SandboxHosts
+  /** Undefined where another process has started it. */
+  readonly magazine?: Magazine
   /** What the spend wallet was given at first, in microdollars. */
   readonly spendOpening: Micros
   stop(): Promise<void>
@@ -46,7 +54,7 @@ const GAS_WEI = 10n * ETH
 const SPEND_MICROS = micros(50_000_000)
 const AGENT_MICROS = 100_000_000n
 
-/** Starts database (unless one is given), chain, wallets with test money, and a sample seller. */
+/** Starts database (unless one is given), chain, wallets with test money, and sample sites. */
 export async function startSandbox(options: {
   readonly dataDir: string
   readonly databaseUrl: string | undefined
@@ -80,12 +88,15 @@ export async function startSandbox(options: {
       network: USDC_BASE.network,
     })
     stops.push(() => seller.stop())
+    const magazine = await startMagazine()
+    stops.push(() => magazine.stop())
     const place = {
       databaseUrl: database.url,
       rpcUrl,
       sellerPort: Number(new URL(seller.url).port),
+      magazinePort: magazine.port,
     }
-    return { ...sandboxAt(place, wallets, money), stop }
+    return { ...sandboxAt(place, wallets, money), magazine, stop }
   } catch (error) {
     await stop()
     throw error
@@ -106,7 +117,11 @@ const sandboxAt = (place: SandboxPlace, wallets: Wallets, money: Money) => ({
   wallets,
   spendOpening: SPEND_MICROS,
   sellerUrl: `http://${SELLER_HOST}`,
-  hosts: new Map([[SELLER_HOST, place.sellerPort]]),
+  pageUrl: `http://${MAGAZINE_HOST}/articles/tides`,
+  hosts: new Map([
+    [SELLER_HOST, place.sellerPort],
+    [MAGAZINE_HOST, place.magazinePort],
+  ]),
 })
 
 function moneyOf(wallets: Wallets, rpcUrl: string, pool: Pool): Money {

@@ -23,10 +23,11 @@ export interface Report {
 }
 
 /** Loaded when it is asked for: what others need is no part of its memory. */
-const BENCHMARKS: Readonly<Record<string, () => Promise<Report>>> = {
+const BENCHMARKS: Readonly<Record<string, (data?: string) => Promise<Report>>> = {
   analysis: async () => (await import('./analysis.ts')).analysis(),
   auth: async () => (await import('./auth.ts')).auth(),
   discovery: async () => (await import('./discovery.ts')).discovery(),
+  extraction: async (data) => (await import('./extraction.ts')).extraction(data),
   ledger: async () => (await import('./ledger.ts')).ledger(),
   'ledger-history': async () => (await import('./ledger-history.ts')).ledgerHistory(),
   mcp: async () => (await import('./mcp.ts')).mcp(),
@@ -37,16 +38,16 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<Report>>> = {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: 'boolean', default: false } },
+  options: { json: { type: 'boolean', default: false }, data: { type: 'string' } },
 })
 const run = BENCHMARKS[positionals[0] ?? '']
 if (!run) {
   console.error(
-    `usage: npm run bench -- NAME [--json]\nNAME: ${Object.keys(BENCHMARKS).join(', ')}`,
+    `usage: npm run bench -- NAME [--json] [--data DIR]\nNAME: ${Object.keys(BENCHMARKS).join(', ')}`,
   )
   process.exit(2)
 }
-const report = await run()
+const report = await run(values.data)
 const machine = `${process.platform} ${process.arch}, ${cpus().length} × ${cpus()[0]?.model ?? '?'}`
 if (values.json) console.log(JSON.stringify({ ...report, machine }))
 else print(report, machine)

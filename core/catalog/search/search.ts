@@ -1,9 +1,7 @@
-import type { ClientBase, Pool } from 'pg'
 import { type Clock, dayStart } from '../../clock.ts'
-import { readTogether } from '../../db/transaction.ts'
 import { readQuery } from './query.ts'
-import { type Ranked, rank } from './rank.ts'
-import { type Filters, findCandidates } from './store.ts'
+import { explain, type Ranked, rank, type Scored } from './rank.ts'
+import { type Filters, findCandidates, type Reader } from './store.ts'
 import { findTerms, type Terms } from './terms.ts'
 import { squashed } from './words.ts'
 
@@ -29,8 +27,6 @@ export interface SearchPage {
   readonly next: Position | undefined
 }
 
-/** Compiling takes longer than any search; and a wide filter is read by an index too. */
-const SETTINGS = 'SET LOCAL jit = off; SET LOCAL enable_seqscan = off'
 /** More would not change what is found first. */
 const TERMS_MAX = 24
 
@@ -38,13 +34,10 @@ const TERMS_MAX = 24
  * Searches services and listings: those named so exactly first, then by the words of the query,
  * words for the same things and words spelt alike, weighed with what is known of how well each
  * works, what it costs and how lately it was seen. The best 100 can be paged through.
+ * In a transaction that is under way, what it has written is found too.
  */
-export const search = (pool: Pool, clock: Clock, order: SearchOrder): Promise<SearchPage> =>
-  readTogether(pool, (client) => searchIn(client, clock, order), SETTINGS)
-
-/** Searches in a transaction that is under way: what it has written is found too. */
-export async function searchIn(
-  client: ClientBase,
+export async function search(
+  reader: Reader,
   clock: Clock,
   order: SearchOrder,
 ): Promise<SearchPage> {
@@ -53,12 +46,12 @@ export async function searchIn(
   const asked = readQuery(query)
   const limits = [order.maxPrice, asked.maxPrice].filter((price) => price !== undefined)
   const maxPrice = limits.toSorted((a, b) => (a < b ? -1 : 1))[0]
-  const terms = await findTerms(client, asked)
+  const terms = await findTerms(reader, asked)
   const name = squashed(query)
   const isEmpty = query.trim() === '' || (asked.spans.length === 0 && asked.maxPrice !== undefined)
   const filters = { type, category, tag, network, maxPrice }
   const weights = isEmpty ? undefined : weightsOf(terms)
-  const candidates = await findCandidates(client, weights, name, filters)
+  const candidates = await findCandidates(reader, weights, name, filters)
   const ranked = rank(candidates, { text: query, terms, wishes: asked.wishes, day })
   return pageOf(ranked, limit, after, day)
 }
@@ -77,17 +70,18 @@ function weightsOf({ parts, idf }: Terms): ReadonlyMap<string, number> {
   return new Map([...weights].toSorted(([, a], [, b]) => b - a).slice(0, TERMS_MAX))
 }
 
-const keyOf = ({ candidate }: Ranked): string => `${candidate.kind} ${candidate.id}`
+const keyOf = ({ candidate }: Pick<Scored, 'candidate'>): string =>
+  `${candidate.kind} ${candidate.id}`
 
 function pageOf(
-  ranked: readonly Ranked[],
+  ranked: readonly Scored[],
   limit: number,
   after: Position | undefined,
   day: Date,
 ): SearchPage {
   const last = after ? ranked.findIndex((hit) => keyOf(hit) === after.last) : -1
   const start = last >= 0 ? last + 1 : (after?.rank ?? 0)
-  const hits = ranked.slice(start, start + limit)
+  const hits = ranked.slice(start, start + limit).map(explain)
   const end = start + hits.length
   if (hits.length === 0 || end >= ranked.length) return { hits, next: undefined }
   return { hits, next: { day: day.getTime(), rank: end, last: keyOf(hits.at(-1)!) } }

@@ -1,4 +1,4 @@
-import type { ClientBase } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import type { Micros } from '../../money.ts'
 
 /** What a search is narrowed by; every one that is given must hold. */
@@ -37,31 +37,25 @@ export interface Candidate {
   readonly exact: boolean
   readonly words: number
   /** How many different words its name has. */
-  readonly nameTerms: number
+  readonly nameWords: number
   readonly places: ReadonlyMap<string, Places>
 }
 
+/** What searches ask: a pool, or a transaction that is under way. */
+export type Reader = Pool | ClientBase
+
 /** Hits of one search, the deepest page included. */
 const DEPTH = 100
-/** So many postings are read, shared among the terms: of each from those on where it says most. */
-const POSTINGS = 4_000
-/** With filters more, since many will not pass. */
-const FILTERED_POSTINGS = 12_000
-/** Where filters leave no more than so many, all of them are looked at. */
-const NARROW = 3_000
-/** Listings of one host share its name. */
-const EXACT = 50
+/**
+ * So many postings are read, shared among the terms by what they tell: of each those where it says
+ * most. Twice as many found hits that were better by less than one part in a hundred.
+ */
+const POSTINGS = 2_000
 
-interface Row extends Omit<Candidate, 'places' | 'nameTerms'> {
+const FIND = 'SELECT * FROM hub.search_found($1, $2, $3, $4, $5, ROW($6, $7, $8, $9, $10))'
+
+interface Row extends Omit<Candidate, 'places'> {
   readonly vector: string
-}
-
-const CONDITIONS: Readonly<Record<keyof Filters, (value: string) => string>> = {
-  type: (value) => `e.kind = ${value}`,
-  category: (value) => `e.category = ${value}`,
-  tag: (value) => `e.tags @> ARRAY[${value}::text]`,
-  network: (value) => `e.networks @> ARRAY[${value}::text]`,
-  maxPrice: (value) => `e.price <= ${value}::bigint`,
 }
 
 /**
@@ -71,92 +65,52 @@ const CONDITIONS: Readonly<Record<keyof Filters, (value: string) => string>> = {
  * @param name as `squashed` writes it
  */
 export async function findCandidates(
-  client: ClientBase,
+  reader: Reader,
   terms: ReadonlyMap<string, number> | undefined,
   name: string,
-  filters: Filters,
+  { type, category, tag, network, maxPrice }: Filters,
 ): Promise<Candidate[]> {
-  const given = Object.entries(filters).filter(([, value]) => value !== undefined)
-  const where = conditions(given, 4)
-  const byFilters = terms !== undefined && where !== '' && (await isNarrow(client, given))
-  const docs =
-    terms === undefined ? best(where) : byFilters ? narrow(where) : wide(where, terms.size)
-  const { rows } = await client.query<Row>(statement(docs, where), [
-    [...(terms?.keys() ?? [])],
-    [...(terms?.values() ?? [])],
+  const weights = terms && [...terms.values()]
+  const { rows } = await reader.query<Row>(FIND, [
+    terms && [...terms.keys()],
+    weights,
+    weights && shares(weights),
+    DEPTH,
     name,
-    ...given.map(([, value]) => value),
+    type,
+    category,
+    tag,
+    network,
+    maxPrice,
   ])
-  return rows.map(({ vector, ...row }) => ({ ...row, ...readVector(vector, terms) }))
+  const written = [...(terms?.keys() ?? [])].map((term) => [term, asWritten(term)] as const)
+  return rows.map(({ vector, ...row }) => ({ ...row, places: placesIn(vector, written) }))
 }
 
-const conditions = (given: readonly (readonly [string, unknown])[], first: number): string =>
-  given.map(([key], i) => CONDITIONS[key as keyof Filters](`$${i + first}`)).join(' AND ')
-
-async function isNarrow(client: ClientBase, given: readonly (readonly [string, unknown])[]) {
-  const { rows } = await client.query<{ count: number }>(
-    `SELECT count(*)::integer AS count
-     FROM (SELECT FROM hub.search_entry e WHERE ${conditions(given, 1)} LIMIT ${NARROW + 1}) e`,
-    given.map(([, value]) => value),
-  )
-  return rows[0]!.count <= NARROW
+/** How many postings are read of each term. */
+function shares(weights: readonly number[]): number[] {
+  const all = weights.reduce((sum, weight) => sum + weight, 0)
+  return weights.map((weight) => (all === 0 ? 0 : Math.ceil((POSTINGS * weight) / all)))
 }
 
-/** From the terms: their strongest postings, added up. */
-const wide = (where: string, terms: number): string => {
-  if (where === '') {
-    const read = Math.ceil(POSTINGS / Math.max(terms, 1))
-    return `SELECT hub.search_strongest($1, $2, ${read}, ${DEPTH}) AS doc`
-  }
-  return `
-    SELECT p.doc FROM q CROSS JOIN LATERAL (
-      SELECT doc, impact FROM (
-        SELECT doc, impact FROM hub.search_posting WHERE term = q.term COLLATE "C"
-        ORDER BY term DESC, impact DESC, doc DESC
-        LIMIT ${Math.ceil(FILTERED_POSTINGS / Math.max(terms, 1))}) r
-      JOIN hub.search_entry e USING (doc) WHERE ${where}) p
-    GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT ${DEPTH}`
-}
+/** The beginning of a term's entry in a tsvector as PostgreSQL writes it: `'rain':`. */
+const asWritten = (term: string): string =>
+  `'${term.replaceAll('\\', '\\\\').replaceAll("'", "''")}':`
 
-/** From the filters: whatever they leave, measured one by one. */
-const narrow = (where: string): string => `
-  SELECT e.doc FROM hub.search_entry e CROSS JOIN LATERAL (
-    SELECT sum(i.impact * q.weight) AS score
-    FROM hub.search_impacts(e.vector) i JOIN q USING (term)) s
-  WHERE ${where} AND s.score IS NOT NULL ORDER BY s.score DESC, e.doc LIMIT ${DEPTH}`
-
-const best = (where: string): string => `
-  SELECT e.doc FROM hub.search_entry e ${where === '' ? '' : `WHERE ${where}`}
-  ORDER BY e.quality DESC, e.doc DESC LIMIT ${DEPTH}`
-
-const statement = (docs: string, where: string): string => `
-  WITH q AS (SELECT * FROM unnest($1::text[], $2::real[]) q (term, weight)), exact AS (
-    SELECT e.doc FROM hub.search_entry e
-    WHERE e.names @> ARRAY[$3::text] ${where === '' ? '' : `AND ${where}`}
-    ORDER BY e.quality DESC, e.doc LIMIT ${EXACT}
-  ), exactly AS (SELECT coalesce(array_agg(doc), '{}') AS docs FROM exact)
-  SELECT s.*, s.doc = ANY (x.docs) AS exact
-  FROM exactly x CROSS JOIN LATERAL hub.search_details(
-    x.docs || ARRAY(SELECT f.doc FROM (${docs}) f)) s`
-
-/**
- * Reads a tsvector as PostgreSQL writes it, `'rain':2A,8`: what is said of the given terms, and how
- * many words are in the name. Cheaper here than by `unnest` there.
- */
-function readVector(
+/** Where the terms stand in `'rain':2A,8 'snow':4`. Cheaper here than by `unnest` there. */
+function placesIn(
   vector: string,
-  terms: ReadonlyMap<string, number> | undefined,
-): Pick<Candidate, 'places' | 'nameTerms'> {
+  terms: readonly (readonly [term: string, written: string])[],
+): ReadonlyMap<string, Places> {
   const places = new Map<string, Places>()
-  let nameTerms = 0
-  for (const entry of vector.split(' ')) {
-    const colon = entry.lastIndexOf(':')
-    const at = entry.slice(colon + 1)
-    if (at.includes('A')) nameTerms++
-    const term = entry.slice(1, colon - 1)
-    if (terms?.has(term)) places.set(term, placesOf(at.split(',')))
+  for (const [term, written] of terms) {
+    const at = vector.indexOf(written)
+    if (at < 0) continue
+    const from = at + written.length
+    const end = vector.indexOf(' ', from)
+    places.set(term, placesOf(vector.slice(from, end < 0 ? undefined : end).split(',')))
   }
-  return { places, nameTerms }
+  return places
 }
 
 /** The field D is not written. */

@@ -1,6 +1,6 @@
-import type { ClientBase } from 'pg'
 import type { Query, Span } from './query.ts'
 import { corrections, type Similar } from './spelling.ts'
+import type { Reader } from './store.ts'
 
 /** One way to match: all of its terms, as they are indexed. */
 export interface Way {
@@ -37,11 +37,11 @@ interface Known {
 const LOOK_UP = 'SELECT * FROM hub.search_words($1, $2)'
 
 /** Meets the words of a query with the vocabulary of the catalogue. */
-export async function findTerms(client: ClientBase, { spans }: Query): Promise<Terms> {
+export async function findTerms(reader: Reader, { spans }: Query): Promise<Terms> {
   const asked = new Set(spans.flatMap(({ words }) => words))
   const others = spans.flatMap(({ alternatives }) => alternatives.flatMap(({ words }) => words))
   const words = [...new Set([...asked, ...others])]
-  const { rows } = await client.query<Known>(LOOK_UP, [words, words.map((word) => asked.has(word))])
+  const { rows } = await reader.query<Known>(LOOK_UP, [words, words.map((word) => asked.has(word))])
   const known = Map.groupBy(rows, ({ word }) => word)
   const total = rows[0]?.total ?? 0
   const counts = rows.flatMap((row) => [row, ...(row.near ?? [])])

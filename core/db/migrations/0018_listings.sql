@@ -197,8 +197,84 @@ CREATE TRIGGER listing_changed AFTER UPDATE ON hub.listing FOR EACH ROW
       new.uptime, new.latency_p50_ms, new.calls, new.delivered))
   EXECUTE FUNCTION hub.listing_changed();
 
+-- ── What search reads in a document ─────────────────────────────────────────────────────────
+
+-- Text as it is indexed: without accents, words apart, parts of CamelCase apart too.
+CREATE FUNCTION hub.search_plain(p_text text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+  regexp_replace(regexp_replace(regexp_replace(normalize(p_text, NFKD), '[\u0300-\u036f]', '', 'g'),
+    '([a-z])([A-Z])', '\1 \2', 'g'), '[^[:alnum:]]+' COLLATE "pg_c_utf8", ' ', 'g');
+
+-- A name as it is compared: 'Filler 12', 'filler-12' and 'filler12' are one.
+CREATE FUNCTION hub.search_squashed(p_text text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+  regexp_replace(lower(regexp_replace(normalize(p_text, NFKD), '[\u0300-\u036f]', '', 'g')
+    COLLATE "pg_c_utf8"), '[^[:alnum:]]+' COLLATE "pg_c_utf8", '', 'g');
+
+-- Weights: A name, B tags, category and provider, C description, D endpoints.
+CREATE FUNCTION hub.search_vector(p_document hub.search_document) RETURNS tsvector
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+  setweight(to_tsvector('english', hub.search_plain(concat_ws(' ', p_document.name,
+      CASE p_document.kind WHEN 'native' THEN p_document.id END))), 'A')
+    || setweight(to_tsvector('english', hub.search_plain(concat_ws(' ',
+      array_to_string(p_document.tags, ' '), p_document.category, p_document.provider))), 'B')
+    || setweight(to_tsvector('english', hub.search_plain(p_document.description)), 'C')
+    || setweight(to_tsvector('english', hub.search_plain(left(p_document.words, 4000))), 'D');
+
+-- How many words there are, each as often as it stands there.
+CREATE FUNCTION hub.search_places(p_vector tsvector) RETURNS smallint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+  (SELECT coalesce(sum(cardinality(positions)), 0)::smallint FROM unnest(p_vector));
+
+-- Names that are first when asked for exactly: name, slug, address and host.
+CREATE FUNCTION hub.search_names(p_document hub.search_document) RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN (
+  SELECT array_agg(DISTINCT squashed) FILTER (WHERE squashed <> '')
+  FROM unnest(ARRAY[p_document.name, p_document.id] || CASE p_document.kind WHEN 'external' THEN ARRAY[
+      substring(p_document.words FROM '^\w+ (\S+)'), substring(p_document.words FROM '://([^/:\s]+)')]
+      END) name
+    CROSS JOIN LATERAL hub.search_squashed(name) squashed);
+
+-- The words of a vector, with what each is worth in it, in thousandths: more in a name and in a short text.
+CREATE FUNCTION hub.search_impacts(p_vector tsvector) RETURNS TABLE (term text, impact smallint)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT lexeme, (1000 * weight / (weight + 1.2 * (0.4 + 0.6 * sum(places) OVER () / 40)))::smallint
+  FROM (SELECT lexeme, cardinality(positions) AS places, cardinality(positions)
+      + 2 * cardinality(array_positions(weights, 'A')) + cardinality(array_positions(weights, 'B')) AS weight
+    FROM unnest(p_vector)) word
+$$;
+
+-- How well something works, from 0 to 20: our own calls first (as if ten had gone before, nine of them
+-- well), then probes and speed. In few steps, so that it seldom changes.
+CREATE FUNCTION hub.search_quality(p_document hub.search_document) RETURNS smallint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+  (20 * (p_document.delivered + 9.0) / (p_document.calls + 10.0)
+    * coalesce(p_document.uptime, 95) / 100 / (1 + coalesce(p_document.latency_ms, 800) / 5000.0)
+    * CASE p_document.state WHEN 'degraded' THEN 0.7 ELSE 1 END)::smallint;
+
+-- ── What our own traffic says ───────────────────────────────────────────────────────────────
+
+-- Success and latency of services of the hub, from the calls of 30 days. A refusal of the caller's own
+-- input is no failure of the service.
+CREATE FUNCTION hub.refresh_service_signals() RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
+DECLARE v_changed integer;
+BEGIN
+  UPDATE search_document d SET (calls, delivered, latency_ms, uptime) =
+      (s.calls, s.delivered, s.latency, s.uptime)
+    FROM (SELECT c.service AS id, count(*)::integer AS calls,
+        count(*) FILTER (WHERE c.status < 500)::integer AS delivered,
+        (percentile_cont(0.5) WITHIN GROUP (ORDER BY c.latency_ms))::integer AS latency,
+        (100.0 * count(*) FILTER (WHERE c.status < 500) / count(*))::real AS uptime
+      FROM call c WHERE c.at > now() - interval '30 days' GROUP BY c.service) s
+    WHERE d.kind = 'native' AND d.id = s.id AND (d.calls, d.delivered, d.latency_ms, d.uptime)
+      IS DISTINCT FROM (s.calls, s.delivered, s.latency, s.uptime);
+  GET DIAGNOSTICS v_changed = ROW_COUNT;
+  RETURN v_changed;
+END $$;
+
 GRANT SELECT, INSERT, UPDATE ON hub.listing, hub.listing_owner, hub.listing_day TO hub_app;
 GRANT SELECT, INSERT, DELETE ON hub.listing_probe TO hub_app;
 GRANT SELECT ON hub.listing_change, hub.search_document TO hub_app;
-REVOKE EXECUTE ON FUNCTION hub.index_service FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hub.index_service TO hub_app;
+REVOKE EXECUTE ON FUNCTION hub.index_service, hub.refresh_service_signals FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.index_service, hub.refresh_service_signals TO hub_app;

@@ -1,78 +1,38 @@
--- Why: search. An inverted index, written by triggers in the transaction of the document itself, so that
--- what is listed can be found at once. Lists are read from the strongest posting on and cut off: what a
--- search costs does not grow with how common a word is.
+-- Why: search. An inverted index of hub.search_document, written by triggers in the transaction of the
+-- document itself, so that what is listed can be found at once. Lists are read from the strongest posting
+-- on and cut off: what a search costs does not grow with how common a word is.
 
--- Text as it is indexed: without accents, words apart, parts of CamelCase apart too.
-CREATE FUNCTION hub.search_plain(p_text text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
-  regexp_replace(regexp_replace(regexp_replace(normalize(p_text, NFKD), '[\u0300-\u036f]', '', 'g'),
-    '([a-z])([A-Z])', '\1 \2', 'g'), '[^[:alnum:]]+' COLLATE "pg_c_utf8", ' ', 'g');
-
--- A name as it is compared: 'Filler 12', 'filler-12' and 'filler12' are one.
-CREATE FUNCTION hub.search_squashed(p_text text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
-  regexp_replace(lower(regexp_replace(normalize(p_text, NFKD), '[\u0300-\u036f]', '', 'g')
-    COLLATE "pg_c_utf8"), '[^[:alnum:]]+' COLLATE "pg_c_utf8", '', 'g');
-
--- Weights: A name, B tags, category and provider, C description, D endpoints.
-CREATE FUNCTION hub.search_vector(p_document hub.search_document) RETURNS tsvector
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = hub, pg_catalog AS $$
-  SELECT setweight(to_tsvector('english', search_plain(concat_ws(' ', p_document.name,
-      CASE p_document.kind WHEN 'native' THEN p_document.id END))), 'A')
-    || setweight(to_tsvector('english', search_plain(concat_ws(' ', array_to_string(p_document.tags, ' '),
-      p_document.category, p_document.provider))), 'B')
-    || setweight(to_tsvector('english', search_plain(p_document.description)), 'C')
-    || setweight(to_tsvector('english', search_plain(left(p_document.words, 4000))), 'D')
-$$;
-
--- Names that are first when asked for exactly: name, slug, address and host.
-CREATE FUNCTION hub.search_names(p_document hub.search_document) RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = hub, pg_catalog AS $$
-  SELECT array_agg(DISTINCT search_squashed(name)) FILTER (WHERE search_squashed(name) <> '') FROM
-    unnest(ARRAY[p_document.name, p_document.id] || CASE p_document.kind WHEN 'external' THEN ARRAY[
-      substring(p_document.words FROM '^\w+ (\S+)'), substring(p_document.words FROM '://([^/:\s]+)')]
-      END) name
-$$;
-
--- The words of a vector, with what each is worth in it, in thousandths: more in a name and in a short text.
-CREATE FUNCTION hub.search_impacts(p_vector tsvector) RETURNS TABLE (term text, impact smallint)
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT lexeme, (1000 * weight / (weight + 1.2 * (0.4 + 0.6 * sum(places) OVER () / 40)))::smallint
-  FROM (SELECT lexeme, cardinality(positions) AS places, cardinality(positions)
-      + 2 * cardinality(array_positions(weights, 'A')) + cardinality(array_positions(weights, 'B')) AS weight
-    FROM unnest(p_vector)) word
-$$;
-
--- How well something works, from 0 to 20: our own calls first (as if ten had gone before, nine of them
--- well), then probes and speed. In few steps, so that it seldom changes.
-CREATE FUNCTION hub.search_quality(p_document hub.search_document) RETURNS smallint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
-  (20 * (p_document.delivered + 9.0) / (p_document.calls + 10.0)
-    * coalesce(p_document.uptime, 95) / 100 / (1 + coalesce(p_document.latency_ms, 800) / 5000.0)
-    * CASE p_document.state WHEN 'degraded' THEN 0.7 ELSE 1 END)::smallint;
-
+-- A document as search sees it: all that ranking has to know of it lies in one row.
 CREATE TABLE hub.search_entry (
-  doc integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  doc integer GENERATED ALWAYS AS IDENTITY,
   kind text NOT NULL,
   id text NOT NULL,
   names text[] NOT NULL,
   vector tsvector NOT NULL,
   places smallint NOT NULL,                -- words of the vector, counted with repetitions
+  name_words smallint NOT NULL,            -- different words of the name
   -- What searches are narrowed by, as in the document
   category text NOT NULL,
   tags text[] NOT NULL,
   networks text[] NOT NULL,
   price bigint NOT NULL,
   quality smallint NOT NULL,               -- see hub.search_quality
+  -- What it is ranked by besides, as in the document
+  listed_at timestamptz NOT NULL,
+  verified_at timestamptz,
+  latency_ms integer,
+  calls integer NOT NULL,
+  delivered integer NOT NULL,
+  PRIMARY KEY (doc) INCLUDE (kind, category, price),
   UNIQUE (kind, id),
   FOREIGN KEY (kind, id) REFERENCES hub.search_document ON DELETE CASCADE
-) WITH (fillfactor = 90);
+) WITH (fillfactor = 80);
 CREATE INDEX search_entry_names ON hub.search_entry USING gin (names);
-CREATE INDEX search_entry_category ON hub.search_entry (category, price, doc);
+CREATE INDEX search_entry_category ON hub.search_entry (category, price, doc) INCLUDE (kind);
 CREATE INDEX search_entry_tags ON hub.search_entry USING gin (tags);
 CREATE INDEX search_entry_networks ON hub.search_entry USING gin (networks);
 CREATE INDEX search_entry_quality ON hub.search_entry (quality, doc);
-CREATE INDEX search_entry_price ON hub.search_entry (price, doc);
+CREATE INDEX search_entry_price ON hub.search_entry (price, doc) INCLUDE (kind);
 
 -- No foreign key: an entry that goes takes its postings along, by their full key.
 CREATE TABLE hub.search_posting (
@@ -87,7 +47,8 @@ CREATE TABLE hub.search_term (
   term text COLLATE "C" PRIMARY KEY,
   documents integer NOT NULL CHECK (documents >= 0)
 ) WITH (fillfactor = 80);
-CREATE INDEX search_term_spelling ON hub.search_term USING gin (term gin_trgm_ops);
+-- Numbers and parts of addresses are nobody's misspelling.
+CREATE INDEX search_term_spelling ON hub.search_term USING gin (term gin_trgm_ops) WHERE term !~ '[0-9]';
 INSERT INTO hub.search_term VALUES ('', 0);
 
 -- Words of the vocabulary that look like one that is in no document. A function of its own, lest the
@@ -95,36 +56,109 @@ INSERT INTO hub.search_term VALUES ('', 0);
 CREATE FUNCTION hub.search_near(p_term text) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = hub, public, pg_catalog AS $$
   SELECT json_agg(n) FROM (
-    SELECT term, documents FROM search_term WHERE term % p_term AND documents > 0
+    SELECT term, documents FROM search_term WHERE term % p_term AND term !~ '[0-9]' AND documents > 0
     ORDER BY similarity(term, p_term) DESC, term LIMIT 20) n
 $$;
 
--- The documents whose strongest postings add up to most, p_read of each term: the first, rough measure of
--- every search without narrow filters. A function keeps its plan: making one took longer than running it.
-CREATE FUNCTION hub.search_strongest(p_terms text[], p_weights real[], p_read integer, p_depth integer)
-RETURNS SETOF integer
+-- The documents whose strongest postings add up to most, p_reads of each term: the first, rough measure of
+-- every search. A function keeps its plan: making one took longer than running it.
+CREATE FUNCTION hub.search_strongest(p_terms text[], p_weights real[], p_reads integer[], p_depth integer)
+RETURNS integer[]
 LANGUAGE plpgsql STABLE SET search_path = hub, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off AS $$
 BEGIN
-  RETURN QUERY SELECT p.doc FROM unnest(p_terms, p_weights) q (term, weight)
+  RETURN ARRAY(SELECT p.doc FROM unnest(p_terms, p_weights, p_reads) q (term, weight, reads)
     CROSS JOIN LATERAL (SELECT doc, impact FROM search_posting WHERE term = q.term COLLATE "C"
-      ORDER BY term DESC, impact DESC, doc DESC LIMIT p_read) p
-    GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT p_depth;
+      ORDER BY term DESC, impact DESC, doc DESC LIMIT q.reads) p
+    GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT p_depth);
 END $$;
 
--- What ranking has to know of documents.
-CREATE FUNCTION hub.search_details(p_docs integer[]) RETURNS TABLE (doc integer, kind text, id text,
-  price double precision, quality smallint, "listedAt" double precision, "verifiedAt" double precision,
-  "latencyMs" integer, calls integer, delivered integer, words smallint, vector text)
+-- What a search is narrowed by; what is null is not asked for.
+CREATE TYPE hub.search_filter AS (kind text, category text, tag text, network text, max_price bigint);
+
+CREATE FUNCTION hub.search_passes(p_entry hub.search_entry, p_filter hub.search_filter) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+  ((p_filter).kind IS NULL OR (p_entry).kind = (p_filter).kind)
+  AND ((p_filter).category IS NULL OR (p_entry).category = (p_filter).category)
+  AND ((p_filter).tag IS NULL OR (p_entry).tags @> ARRAY[(p_filter).tag])
+  AND ((p_filter).network IS NULL OR (p_entry).networks @> ARRAY[(p_filter).network])
+  AND ((p_filter).max_price IS NULL OR (p_entry).price <= (p_filter).max_price);
+
+-- The best of those that pass a filter: without words the ones that work best, else first among the
+-- strongest of all, and where few of them pass, among those that pass. The plans are made for the values.
+CREATE FUNCTION hub.search_within(p_terms text[], p_weights real[], p_reads integer[], p_depth integer,
+  p_filter hub.search_filter)
+RETURNS integer[]
+LANGUAGE plpgsql STABLE SET search_path = hub, pg_catalog
+SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  v_strongest CONSTANT integer := 500;  -- looked at first
+  v_enough CONSTANT integer := 40;
+  v_few CONSTANT integer := 500;        -- so few can be looked at one by one
+  v_many CONSTANT integer := 6000;      -- of more, enough are among the strongest
+  v_further CONSTANT integer := 6;      -- times as many postings are read then
+  v_docs integer[];
+  v_passing integer[];
+  v_query tsquery;
+BEGIN
+  IF p_terms IS NULL THEN
+    RETURN ARRAY(SELECT e.doc FROM search_entry e WHERE search_passes(e, p_filter)
+      ORDER BY e.quality DESC, e.doc DESC LIMIT p_depth);
+  END IF;
+  v_docs := search_strongest(p_terms, p_weights, p_reads, v_strongest);
+  v_passing := ARRAY(SELECT e.doc FROM unnest(v_docs) WITH ORDINALITY s (doc, place)
+    JOIN search_entry e USING (doc) WHERE search_passes(e, p_filter) ORDER BY s.place LIMIT p_depth);
+  IF cardinality(v_passing) >= v_enough OR cardinality(v_docs) < v_strongest AND NOT EXISTS (
+      SELECT FROM unnest(p_terms, p_reads) q (term, reads)
+      JOIN search_term t ON t.term = q.term COLLATE "C" WHERE t.documents > q.reads) THEN
+    RETURN v_passing;
+  END IF;
+  v_docs := ARRAY(SELECT e.doc FROM search_entry e WHERE search_passes(e, p_filter) LIMIT v_many + 1);
+  IF cardinality(v_docs) <= v_few THEN
+    SELECT string_agg(quote_literal(term), ' | ')::tsquery INTO v_query FROM unnest(p_terms) term;
+    RETURN ARRAY(SELECT e.doc FROM search_entry e WHERE e.doc = ANY (v_docs) AND e.vector @@ v_query
+      ORDER BY ts_rank('{0.27, 0.33, 0.67, 1}', e.vector, v_query) DESC, e.doc LIMIT p_depth);
+  END IF;
+  IF cardinality(v_docs) > v_many THEN
+    v_docs := search_strongest(p_terms, p_weights, ARRAY(SELECT v_further * reads FROM unnest(p_reads) reads),
+      v_further * v_strongest);
+    RETURN ARRAY(SELECT e.doc FROM unnest(v_docs) WITH ORDINALITY s (doc, place)
+      JOIN search_entry e USING (doc) WHERE search_passes(e, p_filter) ORDER BY s.place LIMIT p_depth);
+  END IF;
+  RETURN ARRAY(SELECT p.doc FROM unnest(p_terms, p_weights, p_reads) q (term, weight, reads)
+    CROSS JOIN LATERAL (SELECT doc, impact FROM search_posting WHERE term = q.term COLLATE "C"
+      ORDER BY term DESC, impact DESC, doc DESC LIMIT v_further * q.reads) p
+    JOIN unnest(v_docs) w (doc) USING (doc)
+    GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT p_depth);
+END $$;
+
+-- Documents that may be hits, with what ranking has to know of each: those named exactly so, and the best
+-- by the terms (null: all there are).
+CREATE FUNCTION hub.search_found(p_terms text[], p_weights real[], p_reads integer[], p_depth integer,
+  p_name text, p_filter hub.search_filter)
+RETURNS TABLE (kind text, id text, price double precision, quality smallint, "listedAt" double precision,
+  "verifiedAt" double precision, "latencyMs" integer, calls integer, delivered integer, exact boolean,
+  words smallint, "nameWords" smallint, vector text)
 LANGUAGE plpgsql STABLE SET search_path = hub, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  v_namesakes CONSTANT integer := 50;  -- listings of one host share its name
+  v_exact integer[];
+  v_docs integer[];
 BEGIN
-  RETURN QUERY SELECT e.doc, e.kind, e.id, e.price::double precision, e.quality,
-      (1000 * extract(epoch FROM d.listed_at))::double precision,
-      (1000 * extract(epoch FROM d.verified_at))::double precision,
-      d.latency_ms, d.calls, d.delivered, e.places, e.vector::text
-    FROM search_entry e JOIN search_document d ON d.kind = e.kind AND d.id = e.id
-    WHERE e.doc = ANY (p_docs);
+  v_exact := ARRAY(SELECT e.doc FROM search_entry e
+    WHERE e.names @> ARRAY[p_name] AND search_passes(e, p_filter)
+    ORDER BY e.quality DESC, e.doc LIMIT v_namesakes);
+  IF p_filter IS NULL AND p_terms IS NOT NULL THEN
+    v_docs := search_strongest(p_terms, p_weights, p_reads, p_depth);
+  ELSE
+    v_docs := search_within(p_terms, p_weights, p_reads, p_depth, p_filter);
+  END IF;
+  RETURN QUERY SELECT e.kind, e.id, e.price::double precision, e.quality,
+      (1000 * extract(epoch FROM e.listed_at))::double precision,
+      (1000 * extract(epoch FROM e.verified_at))::double precision,
+      e.latency_ms, e.calls, e.delivered, e.doc = ANY (v_exact), e.places, e.name_words, e.vector::text
+    FROM search_entry e WHERE e.doc = ANY (v_exact || v_docs);
 END $$;
 
 -- Words as they are indexed, in how many documents each is, and for one that was asked for and is in
@@ -175,13 +209,12 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_catalog AS $$
 DECLARE v_docs integer[];
 BEGIN
   WITH entered AS (
-    INSERT INTO search_entry
-        (kind, id, names, vector, places, category, tags, networks, price, quality)
-      SELECT kind, id, hub.search_names(a::search_document), v.vector, v.places, category, tags, networks,
-        price, hub.search_quality(a::search_document)
-      FROM added a CROSS JOIN LATERAL (SELECT vector,
-          (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(vector)) AS places
-        FROM hub.search_vector(a::search_document) vector) v
+    INSERT INTO search_entry (kind, id, names, vector, places, name_words, category, tags, networks, price,
+        quality, listed_at, verified_at, latency_ms, calls, delivered)
+      SELECT kind, id, hub.search_names(a::search_document), v.vector, hub.search_places(v.vector),
+        length(ts_filter(v.vector, '{a}')), category, tags, networks, price,
+        hub.search_quality(a::search_document), listed_at, verified_at, latency_ms, calls, delivered
+      FROM added a CROSS JOIN LATERAL hub.search_vector(a::search_document) v (vector)
       RETURNING doc)
   SELECT array_agg(doc) INTO v_docs FROM entered;
   PERFORM hub.search_post(v_docs, 1);
@@ -192,18 +225,22 @@ CREATE FUNCTION hub.search_changed() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_catalog AS $$
 DECLARE v_docs integer[];
 BEGIN
-  UPDATE search_entry e SET (category, tags, networks, price, quality) =
-      (n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document))
+  UPDATE search_entry e SET (category, tags, networks, price, quality, listed_at, verified_at, latency_ms,
+        calls, delivered) =
+      (n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document), n.listed_at,
+        n.verified_at, n.latency_ms, n.calls, n.delivered)
     FROM changed n WHERE (e.kind, e.id) = (n.kind, n.id)
-      AND (e.category, e.tags, e.networks, e.price, e.quality) IS DISTINCT FROM
-        (n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document));
+      AND (e.category, e.tags, e.networks, e.price, e.quality, e.listed_at, e.verified_at, e.latency_ms,
+          e.calls, e.delivered) IS DISTINCT FROM
+        (n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document), n.listed_at,
+          n.verified_at, n.latency_ms, n.calls, n.delivered);
   SELECT array_agg(e.doc) INTO v_docs
     FROM changed n JOIN former o USING (kind, id) JOIN search_entry e USING (kind, id)
     WHERE (n.name, n.provider, n.category, n.tags, n.description, n.words)
       IS DISTINCT FROM (o.name, o.provider, o.category, o.tags, o.description, o.words);
   PERFORM hub.search_post(v_docs, -1);
-  UPDATE search_entry e SET (names, vector, places) = (hub.search_names(n::search_document), v.vector,
-      (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(v.vector)))
+  UPDATE search_entry e SET (names, vector, places, name_words) = (hub.search_names(n::search_document),
+      v.vector, hub.search_places(v.vector), length(ts_filter(v.vector, '{a}')))
     FROM changed n CROSS JOIN LATERAL hub.search_vector(n::search_document) v (vector)
     WHERE (e.kind, e.id) = (n.kind, n.id) AND e.doc = ANY (v_docs);
   PERFORM hub.search_post(v_docs, 1);
@@ -226,38 +263,17 @@ CREATE TRIGGER search_changed AFTER UPDATE ON hub.search_document
 CREATE TRIGGER search_removed BEFORE DELETE ON hub.search_entry
   FOR EACH ROW EXECUTE FUNCTION hub.search_removed();
 
-INSERT INTO hub.search_entry
-    (kind, id, names, vector, places, category, tags, networks, price, quality)
-  SELECT kind, id, hub.search_names(d), hub.search_vector(d),
-    (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(hub.search_vector(d))),
-    category, tags, networks, price, hub.search_quality(d) FROM hub.search_document d;
+INSERT INTO hub.search_entry (kind, id, names, vector, places, name_words, category, tags, networks, price,
+    quality, listed_at, verified_at, latency_ms, calls, delivered)
+  SELECT kind, id, hub.search_names(d), v.vector, hub.search_places(v.vector),
+    length(ts_filter(v.vector, '{a}')), category, tags, networks, price, hub.search_quality(d), listed_at,
+    verified_at, latency_ms, calls, delivered
+  FROM hub.search_document d CROSS JOIN LATERAL hub.search_vector(d) v (vector);
 SELECT hub.search_post((SELECT array_agg(doc) FROM hub.search_entry), 1);
-
--- ── What our own traffic says ───────────────────────────────────────────────────────────────
-
--- Success and latency of services of the hub, from the calls of 30 days. A refusal of the caller's own
--- input is no failure of the service.
-CREATE FUNCTION hub.refresh_service_signals() RETURNS integer
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_temp AS $$
-DECLARE v_changed integer;
-BEGIN
-  UPDATE search_document d SET (calls, delivered, latency_ms, uptime) =
-      (s.calls, s.delivered, s.latency, s.uptime)
-    FROM (SELECT c.service AS id, count(*)::integer AS calls,
-        count(*) FILTER (WHERE c.status < 500)::integer AS delivered,
-        (percentile_cont(0.5) WITHIN GROUP (ORDER BY c.latency_ms))::integer AS latency,
-        (100.0 * count(*) FILTER (WHERE c.status < 500) / count(*))::real AS uptime
-      FROM call c WHERE c.at > now() - interval '30 days' GROUP BY c.service) s
-    WHERE d.kind = 'native' AND d.id = s.id AND (d.calls, d.delivered, d.latency_ms, d.uptime)
-      IS DISTINCT FROM (s.calls, s.delivered, s.latency, s.uptime);
-  GET DIAGNOSTICS v_changed = ROW_COUNT;
-  RETURN v_changed;
-END $$;
 
 DROP INDEX hub.service_search, hub.service_name;
 ALTER TABLE hub.service DROP COLUMN search;
 
 GRANT SELECT ON hub.search_entry, hub.search_posting, hub.search_term TO hub_app;
-REVOKE EXECUTE ON FUNCTION hub.search_post, hub.search_added, hub.search_changed, hub.search_removed,
-  hub.refresh_service_signals FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION hub.refresh_service_signals TO hub_app;
+REVOKE EXECUTE ON FUNCTION hub.search_post, hub.search_added, hub.search_changed, hub.search_removed
+  FROM PUBLIC;

@@ -46,7 +46,7 @@ function articleOf(
   const marks = landmarks(root, wanted)
   const proseOf = (element: Element): number => measureOf(measures, element).prose
   const found = marks.filter(wanted)
-  const best = Math.max(0, ...found.map(proseOf))
+  const best = found.reduce((most, each) => Math.max(most, proseOf(each)), 0)
   const first = marks.findIndex(
     (mark) => wanted(mark) && best > 0 && proseOf(mark) >= GOOD_PART * best,
   )

@@ -1,12 +1,12 @@
 import { load } from 'cheerio/slim'
-import type { ParentNode } from 'domhandler'
+import type { AnyNode, ParentNode } from 'domhandler'
 import { type Article, ExtractionError, type ExtractOptions } from './article.ts'
 import { bodyOf } from './body.ts'
-import { removeForeign, removeSilent } from './clean.ts'
-import { parse } from './dom.ts'
+import { removeAll, removeForeign, removeSilent } from './clean.ts'
+import { parse, wrapped } from './dom.ts'
 import { markdownOf } from './markdown.ts'
 import { absolute, metadataOf } from './metadata.ts'
-import { headingsOf, imagesOf, linksOf, settleImages } from './outline.ts'
+import { headingsOf, imagesOf, isHollowImage, linksOf } from './outline.ts'
 import { textOf } from './text.ts'
 import { trim } from './trim.ts'
 import { countWords } from './words.ts'
@@ -36,12 +36,13 @@ export function extract(html: string, url: string, options: ExtractOptions = {})
   const $ = load(parse(html))
   const base = absolute($('base').attr('href'), url) ?? url
   const { told, ...metadata } = metadataOf($, url)
-  for (const selector of options.exclude ?? []) $(selector).remove()
-  settleImages($)
-  const body = bodyFrom($.root()[0]!, metadata.title, told)
+  const root = $.root()[0]!
+  const excluded = new Set<AnyNode>((options.exclude ?? []).flatMap((each) => $(each).toArray()))
+  removeAll(root, (node) => excluded.has(node) || isHollowImage(node))
+  const body = bodyFrom(root, metadata.title, told)
   const text = textOf(body)
   if (text === '') throw new ExtractionError('content_empty', 'The page has no text.')
-  const within = $(body)
+  const within = $(wrapped([...body.children]))
   return {
     url,
     ...metadata,

@@ -34,7 +34,8 @@ function within(mark: string, text: string): string {
 
 /** Longer than any run of back quotes within. */
 export function fenceFor(text: string, least: number): string {
-  const longest = Math.max(0, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length))
+  let longest = 0
+  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length)
   return '`'.repeat(Math.max(least, longest + 1))
 }
 

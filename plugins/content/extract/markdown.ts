@@ -43,7 +43,7 @@ function table(node: Element, place: Place): string[] {
   const cells = rows.map((row) =>
     row.map((cell) => squeeze(inlineOf(cell.children, place.base)).replaceAll('|', '\\|')),
   )
-  const width = Math.max(...cells.map((row) => row.length))
+  const width = cells.reduce((most, row) => Math.max(most, row.length), 0)
   const [head, ...others] = cells.map(
     (row) => `| ${Array.from({ length: width }, (_, at) => row[at] ?? '').join(' | ')} |`,
   )

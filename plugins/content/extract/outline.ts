@@ -1,5 +1,5 @@
 import type { Cheerio, CheerioAPI } from 'cheerio/slim'
-import type { AnyNode } from 'domhandler'
+import { type AnyNode, isTag } from 'domhandler'
 import type { Heading, Image, Link } from './article.ts'
 import { squeeze } from './measure.ts'
 import { absolute } from './metadata.ts'
@@ -48,18 +48,20 @@ export function linksOf($: CheerioAPI, body: Cheerio<AnyNode>, base: string): Li
   return Array.from(found, ([href, text]) => ({ href, text }))
 }
 
-/** Gives each picture the address that it will have, and takes those without one out. */
-export function settleImages($: CheerioAPI): void {
-  for (const image of $('img')) {
-    const { attribs } = image
-    const set = (attribs['srcset'] ?? attribs['data-srcset'] ?? '').trim().split(/\s+/)[0]
-    const source = [...SOURCES.map((name) => attribs[name]), set].find(
-      (each) => each !== undefined && each !== '' && !each.startsWith('data:'),
-    )
-    const tiny = attribs['width'] === '1' || attribs['height'] === '1'
-    if (source === undefined || tiny) $(image).remove()
-    else attribs['src'] = source
-  }
+/**
+ * Whether a node is a picture that shows nothing: a counter, or one without an address. Other
+ * pictures get as `src` the address that they will have.
+ */
+export function isHollowImage(node: AnyNode): boolean {
+  if (!isTag(node) || node.name !== 'img') return false
+  const { attribs } = node
+  const set = (attribs['srcset'] ?? attribs['data-srcset'] ?? '').trim().split(/\s+/)[0]
+  const source = [...SOURCES.map((name) => attribs[name]), set].find(
+    (each) => each !== undefined && each !== '' && !each.startsWith('data:'),
+  )
+  if (source === undefined || attribs['width'] === '1' || attribs['height'] === '1') return true
+  attribs['src'] = source
+  return false
 }
 
 export function imagesOf(body: Cheerio<AnyNode>, base: string): Image[] {

@@ -1,4 +1,4 @@
-import { SaxesParser } from 'saxes'
+import { SaxesParser, type SaxesTagNS } from 'saxes'
 
 /** A document that cannot be read as a notice; `reason` is stable. */
 export class Unreadable extends Error {
@@ -25,6 +25,17 @@ const PREFIXES: Readonly<Record<string, string>> = {
   'http://data.europa.eu/p27/eforms-ubl-extensions/1': 'efext:',
 }
 
+/** Paths stand in our own text: there are few. */
+const paths = new Map<string, readonly string[]>()
+
+function namesOf(path: string): readonly string[] {
+  const known = paths.get(path)
+  if (known) return known
+  const names = path.split('/')
+  paths.set(path, names)
+  return names
+}
+
 /** An element: its name with the usual prefix, and what is inside. */
 export class Node {
   readonly name: string
@@ -41,13 +52,15 @@ export class Node {
 
   /** All elements at a path of names below this one, such as `cac:Party/cac:PartyName`. */
   all(path: string): Node[] {
-    return path
-      .split('/')
-      .reduce<Node[]>(
-        (nodes, name) =>
-          nodes.flatMap(({ children }) => children.filter((child) => child.name === name)),
-        [this],
-      )
+    let nodes: Node[] = [this]
+    for (const name of namesOf(path)) {
+      const found: Node[] = []
+      for (const { children } of nodes) {
+        for (const child of children) if (child.name === name) found.push(child)
+      }
+      nodes = found
+    }
+    return nodes
   }
 
   first(path: string): Node | undefined {
@@ -91,7 +104,7 @@ export function parseXml(xml: Uint8Array | string): Node {
   parser.on('doctype', () => {
     throw new Unreadable('not_xml', 'has a document type')
   })
-  parser.on('opentag', ({ local, uri, attributes }) => builder.open(local, uri, attributes))
+  parser.on('opentag', (tag) => builder.open(tag))
   parser.on('text', (text) => builder.text(text))
   parser.on('cdata', (text) => builder.text(text))
   parser.on('closetag', () => builder.close())
@@ -123,14 +136,12 @@ class Builder {
   readonly #open: Node[] = []
   #count = 0
 
-  open(local: string, uri: string, given: Readonly<Record<string, unknown>>): void {
+  open({ local, uri, attributes: given }: SaxesTagNS): void {
     this.#count += 1
     if (this.#count > ELEMENTS_MAX) throw new Unreadable('too_large', 'too many elements')
     if (this.#open.length >= DEPTH_MAX) throw new Unreadable('too_deep', `${DEPTH_MAX} levels`)
     const attributes: Record<string, string> = {}
-    for (const each of Object.values(given) as { local: string; value: string }[]) {
-      attributes[each.local] = each.value
-    }
+    for (const name in given) attributes[given[name]!.local] = given[name]!.value
     const node = new Node(`${PREFIXES[uri] ?? ''}${local}`, uri, attributes)
     const parent = this.#open.at(-1)
     if (parent) parent.children.push(node)

@@ -11,6 +11,7 @@ import type { Claim } from '../../../core/payments/claims.ts'
 import { BadPayment, paymentKey } from '../../../core/payments/offers.ts'
 import { networkOf } from '../../../core/usage/network.ts'
 import type { CallRequest, Funds, Offer } from '../call.ts'
+import type { Sources } from '../fund.ts'
 import { deadlineOf } from '../provided.ts'
 import { notSettled, OnDelivery, Prepaid, Replayed, type X402Ports } from './x402-funds.ts'
 
@@ -29,47 +30,57 @@ export const termsOf = ({ offering, price }: Offer, url: string) => ({
  * The price by an x402 payment that came with the request: verified now and settled on delivery,
  * or, where an earlier one of its payer failed after the work, settled now.
  */
-export const createX402 =
-  (ports: X402Ports) =>
-  async (offer: Offer, request: CallRequest, which?: 'repeated'): Promise<Funds | undefined> => {
-    if (request.payment === undefined) return undefined
-    if (which && !(await wasClaimed(ports, request.payment))) return undefined
-    const { payee, commissionBps } = offer.offering
-    const terms = termsOf(offer, request.url)
-    const { requestHash } = offer
-    const client = clientOf(request)
-    const order = { requestHash, client, payee: payee.code, commissionBps }
-    const purchase = { purpose: 'call', ...order } as const
-    const refuse = (code: Refusal, reason: string, upfront = terms.upfront): Fault => {
-      const { header, required } = ports.offers.offer({ ...terms, upfront, error: reason })
-      const extras = { ...required, reason, price_microdollars: json(offer.price) }
-      return new Fault(code, undefined, { extras, headers: { 'PAYMENT-REQUIRED': header } })
-    }
-    const needSeconds = deadlineOf(offer.offering.endpoint)
-    const accepted = await acceptPayment(
-      ports,
-      request.payment,
-      terms,
-      purchase,
-      needSeconds,
-    ).catch((error: unknown) => {
+export function createX402(ports: X402Ports): Sources['x402'] {
+  const take: Sources['x402']['take'] = async ({ payment, ...request }, offer) =>
+    payment === undefined ? undefined : accept(ports, offer, { ...request, payment })
+  return {
+    take,
+    repeated: async (request, offer) =>
+      request.payment !== undefined && (await wasClaimed(ports, request.payment))
+        ? take(request, offer)
+        : undefined,
+    foresee: async ({ payment }, { price }) =>
+      payment === undefined ? undefined : { source: 'x402', charged: price, freeCalls: 0n },
+  }
+}
+
+async function accept(
+  ports: X402Ports,
+  offer: Offer,
+  request: CallRequest & { readonly payment: string },
+): Promise<Funds> {
+  const { payee, commissionBps } = offer.offering
+  const terms = termsOf(offer, request.url)
+  const { requestHash } = offer
+  const client = clientOf(request)
+  const order = { requestHash, client, payee: payee.code, commissionBps }
+  const purchase = { purpose: 'call', ...order } as const
+  const refuse = (code: Refusal, reason: string, upfront = terms.upfront): Fault => {
+    const { header, required } = ports.offers.offer({ ...terms, upfront, error: reason })
+    const extras = { ...required, reason, price_microdollars: json(offer.price) }
+    return new Fault(code, undefined, { extras, headers: { 'PAYMENT-REQUIRED': header } })
+  }
+  const needSeconds = deadlineOf(offer.offering.endpoint)
+  const accepted = await acceptPayment(ports, request.payment, terms, purchase, needSeconds).catch(
+    (error: unknown) => {
       if (!(error instanceof PaymentRefused)) throw error
       throw refuse('payment_invalid', error.reason, terms.upfront || error.upfront)
-    })
-    if (!('repeated' in accepted)) {
-      return accepted.claim.upfront
-        ? settledFirst(ports, accepted, offer)
-        : new OnDelivery(ports, accepted, offer, () =>
-            refuse('payment_invalid', 'upfront_required', true),
-          )
-    }
-    const { repeated } = accepted
-    if (!repeated.requestHash.equals(requestHash) || repeated.state === 'failed') {
-      throw refuse('payment_replayed', 'payment_already_claimed')
-    }
-    if (!repeated.client?.equals(client)) throw elsewhere(repeated)
-    return again(ports, repeated, offer)
+    },
+  )
+  if (!('repeated' in accepted)) {
+    return accepted.claim.upfront
+      ? settledFirst(ports, accepted, offer)
+      : new OnDelivery(ports, accepted, offer, () =>
+          refuse('payment_invalid', 'upfront_required', true),
+        )
   }
+  const { repeated } = accepted
+  if (!repeated.requestHash.equals(requestHash) || repeated.state === 'failed') {
+    throw refuse('payment_replayed', 'payment_already_claimed')
+  }
+  if (!repeated.client?.equals(client)) throw elsewhere(repeated)
+  return again(ports, repeated, offer)
+}
 
 /** A payment that cannot be read was not. */
 async function wasClaimed({ claims, offers }: X402Ports, header: string): Promise<boolean> {

@@ -26,7 +26,7 @@ export interface Sites {
   close(): void
 }
 
-const HOSTS = ['index.test', 'shop.test', 'other.test', 'gateway.test', 'agent.test']
+const HOSTS = ['owner.test', 'index.test', 'shop.test', 'other.test', 'gateway.test', 'agent.test']
 
 export async function openSites(): Promise<Sites> {
   const sites = new Map<string, Site>()

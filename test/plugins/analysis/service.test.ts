@@ -1,8 +1,12 @@
-import { micros } from 'agenthub/plugin'
+import { type AnyEndpoint, type AnyService, micros } from 'agenthub/plugin'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
-import service from '../../../plugins/analysis/index.ts'
+import analysis from '../../../plugins/analysis/index.ts'
+import { serviceOf } from '../../support/lent.ts'
 
+const service = serviceOf(analysis) as AnyService
+const endpoints = new Map(Object.entries(service.endpoints) as [string, AnyEndpoint][])
+const endpointOf = (route: string): AnyEndpoint => endpoints.get(route)!
 const ajv = new Ajv2020({ strict: false, formats: { date: true } })
 const PRICES = {
   'POST /analyze': 3_000n,
@@ -37,37 +41,29 @@ describe('analysis: the service', () => {
       freeCallsPerMonth: 15,
     })
     for (const [route, price] of Object.entries(PRICES)) {
-      expect(service.endpoints[route as keyof typeof PRICES].price).to.equal(micros(price))
+      expect(endpointOf(route).price).to.equal(micros(price))
     }
   })
 
   it('takes the text of every endpoint up to 50 KB', () => {
-    for (const { input } of Object.values(service.endpoints)) {
+    for (const { input } of endpoints.values()) {
       expect(input.json).to.have.nested.property('properties.text.x-maxBytes', 51_200)
       expect(input.json['required']).to.include('text')
     }
   })
 
   it('answers from its threads what the declared outputs describe', async () => {
-    const { endpoints } = service
-    const answers = {
-      'POST /analyze': await endpoints['POST /analyze'].handle(call(INPUTS['POST /analyze'])),
-      'POST /classify': await endpoints['POST /classify'].handle(call(INPUTS['POST /classify'])),
-      'POST /extract-entities': await endpoints['POST /extract-entities'].handle(
-        call(INPUTS['POST /extract-entities']),
-      ),
-      'POST /sentiment': await endpoints['POST /sentiment'].handle(call(INPUTS['POST /sentiment'])),
-    }
     for (const route of Object.keys(PRICES) as (keyof typeof PRICES)[]) {
-      const { input, output } = endpoints[route]
+      const { input, output, handle } = endpointOf(route)
+      const answered: unknown = await handle(call(INPUTS[route]))
       expect(ajv.validate(input.json, INPUTS[route]), ajv.errorsText()).to.equal(true)
-      expect(ajv.validate(output?.json ?? false, answers[route]), ajv.errorsText()).to.equal(true)
-      expect(answers[route]).to.include({ id: 'call-1', offset_unit: 'codepoint' })
+      expect(ajv.validate(output?.json ?? false, answered), ajv.errorsText()).to.equal(true)
+      expect(answered).to.include({ id: 'call-1', offset_unit: 'codepoint' })
     }
   })
 
   it('brings a refusal out of its thread', async () => {
-    const answer = service.endpoints['POST /sentiment'].handle(call({ text: '  ' }))
+    const answer = endpointOf('POST /sentiment').handle(call({ text: '  ' }))
     const error: unknown = await Promise.resolve(answer).catch((error: unknown) => error)
     expect(error).to.include({ name: 'Refusal', code: 'empty_text', status: 422 })
   })

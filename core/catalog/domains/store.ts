@@ -1,0 +1,177 @@
+import type { Pool, PoolClient } from 'pg'
+import { inTransaction } from '../../db/transaction.ts'
+import { Fault } from '../../errors.ts'
+import type { Manager } from '../../identity/children.ts'
+import { prefixedId } from '../../ids.ts'
+import type { Ledger } from '../../ledger/ledger.ts'
+import { earningsOf } from '../../ledger/postings.ts'
+import type { ProofMethod } from '../ownership.ts'
+import { providerOf } from '../providers.ts'
+
+export type DomainState = 'pending' | 'verified' | 'expired' | 'transferred' | 'deleted'
+
+/** A host, and somebody who says that it is theirs. */
+export interface Domain {
+  readonly id: string
+  readonly host: string
+  readonly origin: string
+  readonly owner: string
+  readonly provider: string
+  /** Of the service that sells its pages; null before it was proven. */
+  readonly slug: string | null
+  /** Under which its earnings are booked, even after it went to somebody else. */
+  readonly soldAs: string | null
+  readonly name: string
+  readonly summary: string
+  readonly state: DomainState
+  /** False: the owner has opted out. */
+  readonly selling: boolean
+  readonly method: ProofMethod | null
+  readonly createdAt: Date
+  readonly provenAt: Date | null
+  readonly nextCheckAt: Date | null
+}
+
+export const DOMAIN = `id, host, origin, owner, provider, slug, sold_as AS "soldAs", name, summary,
+  state, selling, method,
+  created_at AS "createdAt", proven_at AS "provenAt", next_check_at AS "nextCheckAt"`
+
+export interface NewDomain {
+  readonly origin: string
+  /** @defaultValue the host */
+  readonly name: string | undefined
+  readonly summary: string | undefined
+  /** The slug that it shall be sold under; left out: made of the host. */
+  readonly slug: string | undefined
+}
+
+const DOMAINS_MAX = 200
+
+/**
+ * Notes that somebody wants to sell the pages of a host. Nothing is sold before it is proven, and
+ * whoever registers it again has the same.
+ * @throws Fault `too_many_domains`
+ */
+export function registerDomain(
+  pool: Pool,
+  owner: string,
+  { origin, name, summary, slug }: NewDomain,
+): Promise<Domain> {
+  const { hostname: host } = new URL(origin)
+  return inTransaction(pool, async (client) => {
+    const provider = await providerOf(client, owner)
+    const { rows: counted } = await client.query<{ others: number }>(
+      `SELECT count(*)::integer AS others FROM hub.domain
+       WHERE owner = $1 AND host <> $2 AND state <> 'deleted'`,
+      [owner, host],
+    )
+    if (counted[0]!.others >= DOMAINS_MAX) throw new Fault('too_many_domains')
+    const { rows } = await client.query<Domain>(
+      `INSERT INTO hub.domain AS d (id, host, origin, owner, provider, wanted, name, summary)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+       ON CONFLICT (owner, host) WHERE state <> 'deleted' DO UPDATE SET
+         wanted = coalesce($6, d.wanted), name = coalesce($9, d.name),
+         summary = coalesce($10, d.summary)
+       RETURNING ${DOMAIN}`,
+      [
+        prefixedId('dom'),
+        host,
+        origin,
+        owner,
+        provider,
+        slug ?? null,
+        name ?? host,
+        summary ?? `Pages of ${host}, clean and structured, sold by their owner.`,
+        name ?? null,
+        summary ?? null,
+      ],
+    )
+    return rows[0]!
+  })
+}
+
+/** Domains of an owner by host, with a page before the first. */
+export async function listDomains(
+  pool: Pool,
+  manager: Manager,
+  {
+    limit,
+    after,
+  }: { readonly limit: number; readonly after: readonly [string, string] | undefined },
+): Promise<Domain[]> {
+  const { rows } = await pool.query<Domain>(
+    `SELECT ${DOMAIN} FROM hub.domain WHERE owner = ANY ($1) AND state <> 'deleted'
+       AND (host, id) > ($2, $3) ORDER BY host, id LIMIT $4`,
+    [manager, after?.[0] ?? '', after?.[1] ?? '', limit],
+  )
+  return rows
+}
+
+/** @throws Fault `domain_not_found`, for those of others too */
+export async function findDomain(
+  on: Pick<Pool, 'query'>,
+  manager: Manager,
+  id: string,
+): Promise<Domain> {
+  const { rows } = await on.query<Domain>(
+    `SELECT ${DOMAIN} FROM hub.domain WHERE id = $1 AND owner = ANY ($2) AND state <> 'deleted'`,
+    [id, manager],
+  )
+  if (!rows[0]) throw new Fault('domain_not_found')
+  return rows[0]
+}
+
+export interface DomainChange {
+  readonly name?: string | undefined
+  readonly summary?: string | undefined
+  readonly selling?: boolean | undefined
+}
+
+/**
+ * Changes how a domain is shown, or whether it is sold.
+ * @throws Fault `domain_not_found`
+ */
+export async function changeDomain(
+  pool: Pool,
+  manager: Manager,
+  id: string,
+  { name, summary, selling }: DomainChange,
+): Promise<Domain> {
+  const { rows } = await pool.query<Domain>(
+    `UPDATE hub.domain SET name = coalesce($3, name), summary = coalesce($4, summary),
+       selling = coalesce($5, selling)
+     WHERE id = $1 AND owner = ANY ($2) AND state <> 'deleted' RETURNING ${DOMAIN}`,
+    [id, manager, name ?? null, summary ?? null, selling ?? null],
+  )
+  if (!rows[0]) throw new Fault('domain_not_found')
+  return rows[0]
+}
+
+/**
+ * Ends it: nothing of it is sold any more. What it earned stays earned, and the slug stays the
+ * host's, for whoever proves it next.
+ * @throws Fault `domain_not_found`
+ */
+export async function deleteDomain(pool: Pool, manager: Manager, id: string): Promise<Domain> {
+  const { rows } = await pool.query<Domain>(
+    `UPDATE hub.domain SET state = 'deleted', next_check_at = NULL
+     WHERE id = $1 AND owner = ANY ($2) AND state <> 'deleted' RETURNING ${DOMAIN}`,
+    [id, manager],
+  )
+  if (!rows[0]) throw new Fault('domain_not_found')
+  return rows[0]
+}
+
+/** What a domain has earned and was not paid out yet, in microdollars. */
+export const earnedBy = async (ledger: Ledger, { provider, soldAs }: Domain): Promise<bigint> =>
+  soldAs === null ? 0n : ledger.balance(earningsOf(provider, soldAs, false))
+
+/** Locks all that is known of a host, so that only one at a time can come to hold it. */
+export async function lockHost(client: PoolClient, host: string): Promise<readonly Domain[]> {
+  await client.query(`SELECT pg_advisory_xact_lock(hashtext($1))`, [`domain:${host}`])
+  const { rows } = await client.query<Domain>(
+    `SELECT ${DOMAIN} FROM hub.domain WHERE host = $1 FOR UPDATE`,
+    [host],
+  )
+  return rows
+}

@@ -1,0 +1,122 @@
+import type { LanguageModelV4, LanguageModelV4GenerateResult } from '@ai-sdk/provider'
+import type { Clock } from 'agenthub/plugin'
+import { errorOfStatus, type Model, ModelError, type Prompt, type Reply } from './model.ts'
+import type { ModelSettings } from './settings.ts'
+import { type Post, retryAfterMs } from './transport.ts'
+
+interface Ports {
+  readonly post: Post
+  readonly apiKey: string | undefined
+  readonly clock: Clock
+}
+
+/**
+ * A model behind one of the AI SDK's providers: they know how each maker spells a request, and what
+ * an answer means. Sending, repeating and judging are ours. Loaded when the first call needs it.
+ */
+export const sdkModel = (settings: ModelSettings, ports: Ports): Model => {
+  let opened: Promise<(prompt: Prompt) => LanguageModelV4> | undefined
+  return async (prompt, signal) => {
+    opened ??= open(settings, ports)
+    const model = (await opened)(prompt)
+    try {
+      return replyOf(await model.doGenerate(optionsOf(settings, prompt, signal)))
+    } catch (error) {
+      signal.throwIfAborted()
+      throw errorOf(error, ports.clock.now())
+    }
+  }
+}
+
+const open = async (settings: ModelSettings, { post, apiKey = 'none' }: Ports) => {
+  const { url: baseURL, model: id, dialect, name } = settings
+  const options = { baseURL, apiKey, fetch: fetchBy(post) }
+  if (dialect === 'anthropic') {
+    const { createAnthropic } = await import('@ai-sdk/anthropic')
+    return () => createAnthropic(options)(id)
+  }
+  if (dialect === 'openai-responses') {
+    const { createOpenAI } = await import('@ai-sdk/openai')
+    return () => createOpenAI(options).responses(id)
+  }
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
+  return ({ output }: Prompt) =>
+    createOpenAICompatible({
+      ...options,
+      name,
+      // Without it the schema would be dropped, and the model asked for any JSON.
+      supportsStructuredOutputs: true,
+      ...(output === 'flat-schema' && { transformRequestBody: flattened }),
+    })(id)
+}
+
+/** llama.cpp takes the schema beside its type, not inside `json_schema`. */
+const flattened = (body: Record<string, unknown>): Record<string, unknown> => {
+  const format = body['response_format'] as { json_schema?: { schema?: unknown } } | undefined
+  const schema = format?.json_schema?.schema
+  if (schema === undefined) return body
+  return { ...body, response_format: { type: 'json_schema', schema } }
+}
+
+/** The web's `fetch`, as far as the providers use it, over what the hub lends. */
+const fetchBy =
+  (post: Post) =>
+  async (url: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+    const { status, headers, body } = await post(url instanceof Request ? url.url : String(url), {
+      headers: Object.fromEntries(new Headers(init.headers)),
+      body: typeof init.body === 'string' ? init.body : undefined,
+      signal: init.signal ?? undefined,
+    })
+    const told = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+      typeof value === 'string' ? [[name, value]] : [],
+    )
+    return new Response(status === 204 ? null : new Uint8Array(body), { status, headers: told })
+  }
+
+const optionsOf = (settings: ModelSettings, prompt: Prompt, abortSignal: AbortSignal) => {
+  const { temperature, seed, dialect } = settings
+  const { system, messages, output, schema, maxOutputTokens } = prompt
+  const isEnforced = output === 'schema' || output === 'flat-schema'
+  return {
+    prompt: [
+      { role: 'system' as const, content: system },
+      ...messages.map(({ role, text }) => ({ role, content: [{ type: 'text' as const, text }] })),
+    ],
+    maxOutputTokens,
+    ...(temperature !== null && { temperature }),
+    ...(seed !== null && dialect === 'openai-chat' && { seed }),
+    ...(output !== 'text' && {
+      responseFormat: { type: 'json' as const, ...(isEnforced && { schema, name: 'answer' }) },
+    }),
+    abortSignal,
+  }
+}
+
+const FINISHES = new Map<string, Reply['finish']>([
+  ['length', 'length'],
+  ['content-filter', 'refused'],
+])
+
+const replyOf = ({ content, finishReason, usage }: LanguageModelV4GenerateResult): Reply => {
+  const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('')
+  const input = usage.inputTokens.total
+  const output = usage.outputTokens.total
+  return {
+    text,
+    finish: FINISHES.get(finishReason.unified) ?? 'stop',
+    ...(input !== undefined && output !== undefined && { tokens: { input, output } }),
+  }
+}
+
+/** A provider's error by what its server answered; an answer that is none may be one next time. */
+const errorOf = (error: unknown, now: Date): ModelError => {
+  if (error instanceof ModelError) return error
+  const { statusCode: status, responseHeaders: headers = {} } = error as {
+    readonly statusCode?: number
+    readonly responseHeaders?: Readonly<Record<string, string>>
+  }
+  if (status === undefined || (status >= 200 && status < 300)) {
+    return new ModelError('transient', 'the model server did not answer properly', undefined, error)
+  }
+  return errorOfStatus(status, retryAfterMs(headers, now), error)
+}

@@ -1,0 +1,192 @@
+import type { Aspect, Evidence, SentenceSentiment, Sentiment, SentimentLabel } from '../engine.ts'
+import type { Span } from '../text.ts'
+import { type Finder, finderIn } from './ground.ts'
+import { type Judgement, part, type Question, rounded, versionOf } from './question.ts'
+
+const GUIDE =
+  'You tell what a text feels about what it speaks of. It comes as a list of [number, sentence]. ' +
+  'overall: label, score from -1 to 1, and how sure you are. sentences: only those that are not ' +
+  'neutral, by their number, with label and score. aspects: the things that the text has an opinion ' +
+  'about, such as "battery" or "service", each in its own words, once, with label, score, how sure you ' +
+  'are, every mention of it, and as evidence the words that carry the opinion, with negated true where ' +
+  'a negation turns them round. A positive score goes with positive, a negative one with negative, and ' +
+  'mixed is for praise and blame alike. Report facts without opinion as neutral.'
+
+const ASPECTS_MAX = 100
+const MENTIONS_MAX = 50
+/** As many sentences as the list of an answer has. */
+const SENTENCES_MAX = 500
+
+const feeling = { label: part.label, score: part.score }
+const schemaOf = (sentences: number) =>
+  part.object({
+    overall: part.object({ ...feeling, confidence: part.share }),
+    sentences: part.list(
+      part.object({
+        sentence: { type: 'integer', minimum: 1, maximum: Math.max(1, sentences) },
+        ...feeling,
+      }),
+      Math.max(1, sentences),
+    ),
+    aspects: part.list(
+      part.object({
+        aspect: part.words,
+        ...feeling,
+        confidence: part.share,
+        mentions: part.list(part.words, MENTIONS_MAX),
+        evidence: part.list(
+          part.object({ text: part.words, negated: { type: 'boolean' } }),
+          MENTIONS_MAX,
+        ),
+      }),
+      ASPECTS_MAX,
+    ),
+  })
+
+export const SENTIMENT_VERSION = versionOf(GUIDE, schemaOf(1))
+
+interface Feeling {
+  readonly label: SentimentLabel
+  readonly score: number
+}
+
+interface Answer {
+  readonly overall: Feeling & { readonly confidence: number }
+  readonly sentences: readonly (Feeling & { readonly sentence: number })[]
+  readonly aspects: readonly (Feeling & {
+    readonly aspect: string
+    readonly confidence: number
+    readonly mentions: readonly string[]
+    readonly evidence: readonly { readonly text: string; readonly negated: boolean }[]
+  })[]
+}
+
+/** What is felt in some sentences that follow each other; spans are those of the whole text. */
+export interface Felt {
+  readonly overall: Answer['overall']
+  readonly sentences: readonly SentenceSentiment[]
+  readonly aspects: readonly Aspect[]
+}
+
+export const sentimentQuestion = (text: string, sentences: readonly Span[]): Question<Felt> => {
+  const start = sentences[0]?.start ?? 0
+  const end = sentences.at(-1)?.end ?? 0
+  const piece = { text: text.slice(start, end), start }
+  return {
+    guide: GUIDE,
+    details: { sentences: sentences.length },
+    text: sentences.map((one, index) => [index + 1, text.slice(one.start, one.end)]),
+    schema: schemaOf(sentences.length),
+    expectedTokens: 300 + sentences.length * 8,
+    judge: (value) => judge(value as Answer, sentences, piece),
+  }
+}
+
+interface Piece {
+  readonly text: string
+  /** Where it begins in the whole text. */
+  readonly start: number
+}
+
+const SIGNS = { positive: 1, negative: -1 } as const
+
+const isOdd = ({ label, score }: Feeling): boolean =>
+  (label === 'positive' || label === 'negative') && score * SIGNS[label] <= 0
+
+const judge = (
+  { overall, sentences: told, aspects }: Answer,
+  sentences: readonly Span[],
+  piece: Piece,
+): Judgement<Felt> => {
+  const odd = [overall, ...told, ...aspects].filter(isOdd)
+  if (odd.length > 0) {
+    return { issues: odd.slice(0, 5).map((one) => `${one.label} with a score of ${one.score}`) }
+  }
+  const byNumber = new Map(told.map((one) => [one.sentence, one]))
+  const finder = finderIn(piece.text)
+  const grounded = aspects.map((one) => groundAspect(one, finder, piece))
+  const kept = grounded.filter((one) => one.mentions.length > 0 || one.evidence.length > 0)
+  const value = {
+    overall,
+    sentences: sentences.map(({ start, end }, index): SentenceSentiment => {
+      const { label, score } = byNumber.get(index + 1) ?? { label: 'neutral', score: 0 }
+      return { start, end, label, score: rounded(score) }
+    }),
+    aspects: kept,
+  }
+  return { value, dropped: grounded.length - kept.length }
+}
+
+const groundAspect = (
+  { aspect, label, score, confidence, mentions, evidence }: Answer['aspects'][number],
+  finder: Finder,
+  piece: Piece,
+): Aspect => {
+  const placed = (surface: string): readonly Span[] =>
+    finder
+      .all(surface.trim())
+      .map(({ start, end }) => ({ start: start + piece.start, end: end + piece.start }))
+  const spans = distinct([...new Set([aspect, ...mentions])].flatMap(placed))
+  return {
+    aspect,
+    label,
+    score: rounded(score),
+    confidence: rounded(confidence),
+    mentions: spans.slice(0, MENTIONS_MAX),
+    evidence: distinct(
+      evidence.flatMap(({ text, negated }): Evidence[] => {
+        const [span] = placed(text)
+        if (span === undefined) return []
+        const words = piece.text.slice(span.start - piece.start, span.end - piece.start)
+        return [{ text: words, ...span, negated }]
+      }),
+    ),
+  }
+}
+
+const distinct = <T extends Span>(spans: readonly T[]): readonly T[] => [
+  ...new Map(
+    spans.toSorted((a, b) => a.start - b.start).map((one) => [`${one.start} ${one.end}`, one]),
+  ).values(),
+]
+
+/** What the pieces of a text feel, as of the whole. */
+export const mergeFelt = (pieces: readonly Felt[]): Sentiment => {
+  const sentences = pieces.flatMap((one) => one.sentences)
+  const lengths = pieces.map(({ sentences: own }) => own.length)
+  const overall = mean(pieces.map((one, index) => [one.overall, lengths[index] ?? 0]))
+  const named = Map.groupBy(
+    pieces.flatMap((one) => one.aspects),
+    ({ aspect }) => aspect.normalize('NFKC').trim().toLowerCase(),
+  )
+  return {
+    overall: { ...overall, magnitude: rounded(sum(sentences.map((one) => Math.abs(one.score)))) },
+    sentences: sentences.slice(0, SENTENCES_MAX),
+    sentences_omitted: Math.max(0, sentences.length - SENTENCES_MAX),
+    aspects: [...named.values()].flatMap((same): Aspect[] => {
+      const [first] = same
+      if (first === undefined) return []
+      const felt = mean(same.map((one) => [one, Math.max(1, one.mentions.length)]))
+      const evidence = distinct(same.flatMap((one) => one.evidence))
+      return [{ aspect: first.aspect, ...felt, mentions: mentionsOf(same), evidence }]
+    }),
+  }
+}
+
+const mentionsOf = (same: readonly Aspect[]): readonly Span[] =>
+  distinct(same.flatMap((one) => one.mentions))
+
+const sum = (values: readonly number[]): number => values.reduce((total, one) => total + one, 0)
+
+type Sure = Feeling & { readonly confidence: number }
+
+/** One feeling for several, each by its weight; praise here and blame there is mixed. */
+const mean = (felt: readonly (readonly [Sure, number])[]): Sure => {
+  const whole = sum(felt.map(([, weight]) => weight)) || 1
+  const of = (value: (one: Sure) => number): number =>
+    rounded(sum(felt.map(([one, weight]) => value(one) * weight)) / whole)
+  const labels = new Set(felt.map(([{ label }]) => label).filter((label) => label !== 'neutral'))
+  const [only = 'neutral'] = labels
+  const label = labels.size > 1 ? 'mixed' : only
+  return { label, score: of(({ score }) => score), confidence: of(({ confidence }) => confidence) }
+}

@@ -1,0 +1,63 @@
+import { EgressError, type EgressResponse, type Host } from 'agenthub/plugin'
+import { ModelError } from './model.ts'
+
+/** The largest answer of a model server. */
+const BYTES_MAX = 1_048_576
+
+export type Ways = Pick<Host, 'http' | 'backends'>
+export type Post = (
+  url: string,
+  init: {
+    readonly headers: Readonly<Record<string, string>>
+    readonly body: string | undefined
+    readonly signal: AbortSignal | undefined
+  },
+) => Promise<EgressResponse>
+
+/**
+ * Posts to a model server: to one that the operator named wherever it is, else to a public one.
+ * @throws ModelError for what did not come to an answer; the signal's reason when it aborted
+ */
+export const postBy =
+  ({ http, backends }: Ways, timeoutMs: number): Post =>
+  async (url, { headers, body, signal }) => {
+    const timeouts = { headersMs: timeoutMs, bodyMs: timeoutMs, totalMs: timeoutMs }
+    const request = { url, method: 'POST', headers, body, signal, maxBytes: BYTES_MAX, timeouts }
+    try {
+      return await backends.request(request).catch((error: unknown) => {
+        if (isUnnamed(error)) return http.request(request)
+        throw error
+      })
+    } catch (error) {
+      signal?.throwIfAborted()
+      throw error instanceof EgressError ? errorOfEgress(error) : error
+    }
+  }
+
+const isUnnamed = (error: unknown): boolean =>
+  error instanceof EgressError && error.code === 'destination_not_allowed'
+
+const PASSING = new Set(['upstream_unreachable', 'upstream_error'])
+
+const errorOfEgress = (error: EgressError): ModelError => {
+  if (error.code === 'upstream_timeout') {
+    return new ModelError('timeout', 'the model server took too long', undefined, error)
+  }
+  const kind = PASSING.has(error.code) ? 'transient' : 'denied'
+  return new ModelError(kind, error.message, undefined, error)
+}
+
+/** `Retry-After` in milliseconds: seconds, a date, or the finer header that some servers send. */
+export const retryAfterMs = (
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+  now: Date,
+): number | undefined => {
+  const fine = Number(headers['retry-after-ms'] ?? Number.NaN)
+  if (fine >= 0) return fine
+  const written = headers['retry-after']
+  if (typeof written !== 'string') return undefined
+  const seconds = Number(written)
+  if (seconds >= 0) return seconds * 1_000
+  const date = Date.parse(written)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime())
+}

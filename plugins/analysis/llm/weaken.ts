@@ -1,0 +1,71 @@
+import { isRecord, type Json } from '../caller-schema.ts'
+
+/**
+ * A schema that every maker's structured output takes, for one of the keywords that we keep: all
+ * properties required, null where one may be left out or not be known, no others, no bounds. What
+ * comes back is judged by the full schema.
+ */
+export const weaken = (schema: Json): Json => {
+  const { anyOf, enum: choices, description, type, properties, items } = schema
+  const described = typeof description === 'string' ? { description } : {}
+  if (Array.isArray(anyOf)) {
+    return { ...described, anyOf: anyOf.map((one) => weaken(isRecord(one) ? one : {})) }
+  }
+  if (Array.isArray(choices)) return { ...described, ...typeOfChoices(choices), enum: choices }
+  if (isRecord(properties) && !Array.isArray(type))
+    return { ...described, ...weakObject(properties, schema) }
+  if (type === undefined) return described
+  if (Array.isArray(type)) {
+    const { description: _, ...rest } = schema
+    return { ...described, anyOf: type.map((one: unknown) => weaken({ ...rest, type: one })) }
+  }
+  return {
+    ...described,
+    type,
+    ...(items !== undefined && { items: weaken(isRecord(items) ? items : {}) }),
+  }
+}
+
+const typeOfChoices = (choices: readonly unknown[]): Json => {
+  const [first] = choices
+  if (!choices.every((one) => typeof one === typeof first) || first === null) return {}
+  return { type: typeof first }
+}
+
+const weakObject = (properties: Json, { required }: Json): Json => {
+  const names: readonly unknown[] = Array.isArray(required) ? required : []
+  return {
+    type: 'object',
+    properties: Object.fromEntries(
+      Object.entries(properties).map(([name, one]) => {
+        const weak = weaken(isRecord(one) ? one : {})
+        return [name, names.includes(name) ? weak : nullable(weak)]
+      }),
+    ),
+    required: Object.keys(properties),
+    additionalProperties: false,
+  }
+}
+
+/** The same, or null. */
+export const nullable = (schema: Json): Json => {
+  if (Object.keys(schema).every((keyword) => keyword === 'description')) return schema
+  const { description, ...rest } = schema
+  const described = description === undefined ? {} : { description }
+  return { ...described, anyOf: [rest, { type: 'null' }] }
+}
+
+/**
+ * Whether structured outputs can say it at all: they know no object without named properties and no
+ * value of any kind.
+ */
+export const isPortable = (weak: Json): boolean => {
+  const { anyOf, enum: choices, type, properties, items } = weak
+  if (Array.isArray(anyOf)) return anyOf.every((one) => isRecord(one) && isPortable(one))
+  if (Array.isArray(choices)) return true
+  if (isRecord(properties)) {
+    return Object.values(properties).every((one) => isRecord(one) && isPortable(one))
+  }
+  if (typeof type !== 'string' || type === 'object') return false
+  return type !== 'array' || (isRecord(items) && isPortable(items))
+}

@@ -1,0 +1,145 @@
+import {
+  type Domains,
+  EgressError,
+  type EgressResponse,
+  Failure,
+  type Host,
+  type PricedPage,
+  Refusal,
+  RenderError,
+  type SellingDomain,
+} from 'agenthub/plugin'
+import { type Article, type Document, ExtractionError } from './extract/article.ts'
+import { read } from './extract/index.ts'
+
+/** A page that was read, and how. */
+export interface Read {
+  readonly article: Article
+  readonly way: 'browser' | 'fast'
+}
+
+export interface PagePorts {
+  readonly host: Pick<Host, 'http' | 'browser' | 'log'>
+  readonly domains: Pick<Domains, 'mayRead'>
+}
+
+/** A page that somebody asked for. */
+export interface Wanted {
+  readonly domain: SellingDomain
+  readonly page: PricedPage
+  readonly signal: AbortSignal
+}
+
+const RENDER_MS = 30_000
+const FAST_MS = 10_000
+const BYTES_MAX = 8_388_608
+const HOPS_MAX = 5
+
+/**
+ * Gets a page of an owner's and reads it: fast, where the owner has chosen so and it gives a text,
+ * else in a browser.
+ * @throws Refusal `robots_disallowed`; RenderError, Failure: whatever it is, the caller is refunded
+ */
+export async function readPage(ports: PagePorts, wanted: Wanted): Promise<Read> {
+  const { rule, url } = wanted.page
+  if (!(await ports.domains.mayRead(url))) {
+    throw new Refusal('robots_disallowed', 'The robots.txt of the site keeps the hub away from it.')
+  }
+  if (!rule.fast) return rendered(ports, wanted)
+  try {
+    return await fetched(ports, wanted)
+  } catch (error) {
+    if (!isForBrowser(error)) throw error
+    ports.host.log('a page needs the browser', { url, code: error.code })
+    return rendered(ports, wanted)
+  }
+}
+
+/** Whether a browser may get a text where there was none without. */
+const isForBrowser = (error: unknown): error is Failure =>
+  error instanceof Failure && error.code === 'content_empty'
+
+async function rendered({ host }: PagePorts, wanted: Wanted): Promise<Read> {
+  const { page, signal } = wanted
+  const { url, status, body, contentType } = await host.browser.render({
+    url: page.url,
+    waitFor: page.rule.waitFor ?? undefined,
+    signal,
+    deadlineMs: RENDER_MS,
+    maxBytes: BYTES_MAX,
+  })
+  assertDelivered(status)
+  assertSamePrice(wanted, url)
+  return { article: await articleOf(wanted, { body, contentType, url }), way: 'browser' }
+}
+
+async function fetched({ host }: PagePorts, wanted: Wanted): Promise<Read> {
+  let { url } = wanted.page
+  for (let hops = 0; hops <= HOPS_MAX; hops += 1) {
+    const { status, headers, body } = await request(host, url, wanted.signal)
+    const { location } = headers
+    if (status >= 300 && status < 400 && typeof location === 'string') {
+      url = URL.parse(location, url)?.href ?? ''
+      assertSamePrice(wanted, url)
+      continue
+    }
+    assertDelivered(status)
+    const [contentType] = [headers['content-type']].flat()
+    return { article: await articleOf(wanted, { body, contentType, url }), way: 'fast' }
+  }
+  throw new RenderError('content_redirected')
+}
+
+/** One request; a redirect is an answer here. */
+async function request(
+  host: PagePorts['host'],
+  url: string,
+  signal: AbortSignal,
+): Promise<EgressResponse> {
+  const headers = { accept: 'text/html, application/pdf;q=0.9, text/plain;q=0.8, */*;q=0.1' }
+  const timeouts = { totalMs: FAST_MS }
+  try {
+    return await host.http.request({
+      url,
+      method: 'GET',
+      headers,
+      maxBytes: BYTES_MAX,
+      timeouts,
+      signal,
+    })
+  } catch (error) {
+    if (!(error instanceof EgressError)) throw error
+    if (error.code === 'upstream_redirect' && error.response) return error.response
+    const code = error.code === 'upstream_redirect' ? 'content_redirected' : error.code
+    throw new RenderError(code, error)
+  }
+}
+
+function assertDelivered(status: number): void {
+  if (status >= 200 && status < 300) return
+  throw new Failure(502, 'content_unavailable', `The site answered ${status}.`, {
+    upstream: { status },
+  })
+}
+
+/**
+ * A page may lead to another one of the same domain, but neither to one that is not sold nor to
+ * one that costs more: that one has to be asked for itself.
+ */
+function assertSamePrice({ domain, page }: Wanted, url: string): void {
+  const found = domain.page(url.split('#')[0] ?? '')
+  const isFine = typeof found !== 'string' && found.rule.price <= page.rule.price
+  if (!isFine) throw new RenderError('content_redirected')
+}
+
+/** @throws Failure for a page without a text, and for one that cannot be read */
+async function articleOf({ page, signal }: Wanted, document: Document): Promise<Article> {
+  try {
+    const article = await read(document, { exclude: page.rule.exclude }, signal)
+    if (article.text.trim() !== '') return { ...article, url: page.url }
+  } catch (error) {
+    if (error instanceof ExtractionError) throw new Failure(502, error.code, error.message)
+    throw error
+  }
+  throw new Failure(502, 'content_empty', 'There is no text on the page.')
+}

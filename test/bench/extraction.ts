@@ -1,0 +1,133 @@
+/**
+ * How well articles are read out of real pages, beside two libraries that do the same, by the
+ * metric of the public article-extraction-benchmark.
+ */
+import { fileURLToPath } from 'node:url'
+import {
+  bootstrap,
+  deviationOf,
+  isExact,
+  type Match,
+  matchOf,
+  type Scores,
+  scoresOf,
+} from './extraction/metric.ts'
+import { type Page, readPages } from './extraction/pages.ts'
+import { EXTRACTORS, type Extractor } from './extraction/peers.ts'
+import type { Report, Target } from './main.ts'
+
+const DATA = fileURLToPath(new URL('../../../shared/data/article-extraction/', import.meta.url))
+const ROUNDS = 2_000
+const GOAL = 0.97
+
+interface Result {
+  readonly matches: readonly Match[]
+  readonly exact: number
+  readonly cpuMs: number
+}
+
+const round = (value: number): number => Math.round(value * 10_000) / 10_000
+
+async function run(extractor: Extractor, pages: readonly Page[]): Promise<Result> {
+  const start = process.cpuUsage()
+  const texts: string[] = []
+  for (const { html, url } of pages) texts.push(await extractor(html, url).catch(() => ''))
+  const { user, system } = process.cpuUsage(start)
+  return {
+    matches: pages.map(({ truth }, at) => matchOf(truth, texts[at]!)),
+    exact: pages.filter(({ truth }, at) => isExact(truth, texts[at]!)).length / pages.length,
+    cpuMs: (user + system) / 1_000 / pages.length,
+  }
+}
+
+const drawn = (matches: readonly Match[], indices: readonly number[]): Scores =>
+  scoresOf(indices.map((at) => matches[at]!))
+
+/** How sure it is, over drawings of the same pages for both, that ours is the better one. */
+function lead(ours: readonly Match[], theirs: readonly Match[]) {
+  const differences = bootstrap(
+    ours.length,
+    ROUNDS,
+    (indices) => drawn(ours, indices).f1 - drawn(theirs, indices).f1,
+  )
+  return {
+    f1: scoresOf(ours).f1 - scoresOf(theirs).f1,
+    std: deviationOf(differences),
+    ahead: differences.filter((difference) => difference > 0).length / ROUNDS,
+  }
+}
+
+const cell = (value: number, std?: number): string =>
+  value.toFixed(3) + (std === undefined ? '' : ` ± ${std.toFixed(3)}`)
+
+function rowOf(name: string, half: string, { matches, exact, cpuMs }: Result) {
+  const { f1, precision, recall } = scoresOf(matches)
+  const std = (field: keyof Scores): number =>
+    deviationOf(bootstrap(matches.length, ROUNDS, (at) => drawn(matches, at)[field]))
+  return [
+    name,
+    half,
+    matches.length,
+    cell(f1, std('f1')),
+    cell(precision, std('precision')),
+    cell(recall, std('recall')),
+    cell(exact),
+    `${cpuMs.toFixed(1)} ms`,
+  ]
+}
+
+/** The part of each result that belongs to one half of the pages. */
+const part = (result: Result, wanted: readonly boolean[]): Result => {
+  const matches = result.matches.filter((_, at) => wanted[at])
+  const exact = matches.filter(({ surplus, missed }) => surplus + missed === 0).length
+  return { matches, exact: exact / matches.length, cpuMs: result.cpuMs }
+}
+
+/**
+ * @param data a folder in the form of the benchmark. The project's own pages count by the half
+ *   that no rule was made on; those of another folder count all.
+ */
+export async function extraction(data?: string): Promise<Report> {
+  const pages = readPages(data ?? DATA)
+  const halves = data === undefined ? (['held', 'tune', 'all'] as const) : (['all'] as const)
+  const results: [string, Result][] = []
+  for (const [name, extractor] of Object.entries(EXTRACTORS)) {
+    results.push([name, await run(extractor, pages)])
+  }
+  const figures: Record<string, number> = {}
+  const rows: (string | number)[][] = []
+  const targets: Target[] = []
+  for (const half of halves) {
+    const wanted = pages.map((page) => half === 'all' || page.half === half)
+    const parts = results.map(([name, result]) => [name, part(result, wanted)] as const)
+    for (const [name, result] of parts) {
+      const { f1, precision, recall } = scoresOf(result.matches)
+      const scores = { f1, precision, recall, accuracy: result.exact }
+      for (const [field, value] of Object.entries(scores)) {
+        figures[`${name}_${field}_${half}`] = round(value)
+      }
+      figures[`${name}_cpu_ms_per_page`] = round(result.cpuMs)
+      rows.push(rowOf(name, half, result))
+    }
+    if (half === halves[0]) targets.push(...targetsOf(parts))
+  }
+  const columns = ['extractor', 'pages', 'n', 'F1', 'precision', 'recall', 'accuracy', 'CPU/page']
+  return { name: 'extraction', figures, targets, tables: [{ title: 'Articles', columns, rows }] }
+}
+
+function targetsOf(parts: readonly (readonly [string, Result])[]): Target[] {
+  const [[, ours], ...peers] = parts as [readonly [string, Result], ...typeof parts]
+  const { f1 } = scoresOf(ours.matches)
+  return [
+    { name: 'F1', goal: `>= ${GOAL}`, value: round(f1), met: f1 >= GOAL },
+    ...peers.map(([name, theirs]) => {
+      const { ahead } = lead(ours.matches, theirs.matches)
+      return {
+        name: `ahead of ${name}, share of bootstrap rounds`,
+        goal: '>= 0.95',
+        value: round(ahead),
+        met: ahead >= 0.95,
+      }
+    }),
+  ]
+}

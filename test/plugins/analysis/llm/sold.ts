@@ -1,0 +1,128 @@
+import type { AnyService, DataPlugin } from 'agenthub/plugin'
+import { Client } from 'pg'
+import analysis from '../../../../plugins/analysis/index.ts'
+import { ask, type Told } from '../../../support/ask.ts'
+import type { TestAgent, TestHub } from '../../../support/hub.ts'
+import { type ModelServer, openModelServer } from './model-server.ts'
+
+/** One engine of the list that a twin of the service is configured with. */
+export type Engine = Readonly<Record<string, unknown>> | 'embedded'
+
+const DIALECTS = {
+  chat: ['openai-chat', '/v1'],
+  responses: ['openai-responses', '/v1'],
+  anthropic: ['anthropic', '/v1'],
+  ollama: ['ollama', ''],
+} as const
+
+export type Maker = keyof typeof DIALECTS
+
+/** The AI SDK goes by the name in what it sends to Anthropic. */
+export const MODELS: Readonly<Record<Maker, string>> = {
+  chat: 'stub-1',
+  responses: 'stub-1',
+  anthropic: 'claude-sonnet-4-5',
+  ollama: 'stub-1',
+}
+
+/** An engine of a maker whose server has the engine's own name. */
+export const engineOf = (server: ModelServer, name: string, maker: Maker, more: object = {}) => {
+  const [dialect, base] = DIALECTS[maker]
+  return {
+    name,
+    dialect,
+    url: `${server.origin}/${name}${base}`,
+    model: MODELS[maker],
+    input_price: 100_000,
+    output_price: 400_000,
+    timeout_seconds: 20,
+    ...more,
+  }
+}
+
+/** The service once more, under a slug of its own, with engines of its own and no free calls. */
+export const twin = (slug: string, engines: readonly Engine[]): DataPlugin => ({
+  slug,
+  migrations: analysis.migrations,
+  open(host) {
+    const list = engines.map((one) => (one === 'embedded' ? { dialect: 'embedded' } : one))
+    const secrets = new Map([
+      ['ANALYSIS_ENGINES', JSON.stringify(list)],
+      ['MAKER', 'sk-stub-key-1'],
+    ])
+    const service = analysis.open({ ...host, secret: (name) => secrets.get(name) }) as AnyService
+    const { schedules: _, ...sold } = service
+    return { ...sold, slug, freeCallsPerMonth: 0 }
+  },
+})
+
+export interface Cost {
+  readonly engine: string
+  readonly outcome: string
+  readonly requests: number
+  readonly cost_microdollars: string
+}
+
+/** A caller with credits, who sees what every call does to them. */
+export interface Desk {
+  readonly server: ModelServer
+  /** Calls, and tells what the credits lost beside what was answered. */
+  readonly call: (slug: string, path: string, body: object) => Promise<Called>
+  /** What the last call of a twin cost the house, engine by engine. */
+  readonly costs: (slug: string) => Promise<readonly Cost[]>
+  readonly days: (slug: string) => Promise<readonly { readonly cost_microdollars: string }[]>
+}
+
+export interface Called extends Told {
+  readonly paid: bigint
+  /** `result` of an answer; its type is each test's to know. */
+  readonly result: never
+  readonly warnings: readonly string[]
+}
+
+export async function openDesk(hub: TestHub, server: ModelServer): Promise<Desk> {
+  const agent: TestAgent = await hub.agent()
+  await hub.credit(agent.keyId, 10_000_000n)
+  const table = (slug: string, name: string): string =>
+    `plugin_${slug.replaceAll('-', '_')}.${name}`
+  let lastCall = ''
+  return {
+    server,
+    async call(slug, path, body) {
+      const before = await hub.balance(agent.keyId)
+      const told = await ask(hub.url, `/proxy/${slug}${path}`, { key: agent.apiKey, body })
+      const paid = before - (await hub.balance(agent.keyId))
+      lastCall = String(told.body['id'] ?? told.body['call_id'])
+      const warnings = (told.body['warnings'] ?? []) as { readonly code: string }[]
+      const codes = warnings.map(({ code }) => code)
+      return { ...told, paid, result: told.body['result'] as never, warnings: codes }
+    },
+    async costs(slug) {
+      return queried<Cost>(
+        hub.database.url,
+        `SELECT engine, outcome, requests, cost_microdollars FROM ${table(slug, 'engine_call')}
+         WHERE call_id = $1 ORDER BY at, engine`,
+        [lastCall],
+      )
+    },
+    days: (slug) =>
+      queried(hub.database.url, `SELECT * FROM ${table(slug, 'engine_day')} ORDER BY engine`),
+  }
+}
+
+/** By a connection that is there for this question alone. */
+async function queried<Row extends object>(
+  connectionString: string,
+  sql: string,
+  values: readonly unknown[] = [],
+): Promise<readonly Row[]> {
+  const client = new Client({ connectionString })
+  await client.connect()
+  try {
+    return (await client.query<Row>(sql, [...values])).rows
+  } finally {
+    await client.end()
+  }
+}
+
+export { openModelServer }

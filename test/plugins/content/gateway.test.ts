@@ -1,0 +1,284 @@
+import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { sleep } from '../../../core/clock.ts'
+import { fund } from '../../../server/sandbox/wallets.ts'
+import type { Site } from '../../core/catalog/world.ts'
+import { ask, payFor, type Told } from '../../support/ask.ts'
+import { article, type Body, HOST, html, TEXT, useOwner } from './owner.ts'
+
+const at = (path: string) => `http://${HOST}${path}`
+const COMMISSION = 10n
+
+describe('pages that their owners sell', () => {
+  const world = useOwner()
+  const FAST = { fast: true, max_age_seconds: 0 }
+  const to =
+    (location: string): Site =>
+    (_, response) =>
+      response.writeHead(302, { Location: location }).end()
+  let slug = ''
+  let id = ''
+  before(async () => {
+    const sold = await world.sell(
+      [
+        { path: '/**', price_microdollars: 1_000, ...FAST },
+        { path: '/dear/**', price_microdollars: 50_000, ...FAST },
+        { path: '/kept/**', price_microdollars: 4_000, cached_price_microdollars: 500, fast: true },
+        { path: '/free', price_microdollars: 0, ...FAST },
+        { path: '/taste', price_microdollars: 2_000, preview_characters: 30, fast: true },
+        { path: '/clean', price_microdollars: 1_000, exclude: ['.ad', '#more'], ...FAST },
+        { path: '/members/**', action: 'deny' },
+      ],
+      {
+        '/': html(article('The frozen harbour', TEXT)),
+        '/dear/report': html(article('A dear report', TEXT)),
+        '/kept/story': html(article('A story', TEXT)),
+        '/free': html(article('For nothing', TEXT)),
+        '/taste': html(article('A taste', TEXT)),
+        '/clean': html(`${article('Clean', TEXT)}<p class="ad">Buy now!</p><p id="more">More</p>`),
+        '/members/letter': html(article('Secret', TEXT)),
+        '/away': to('http://other.test/'),
+        '/inside': to('/'),
+        '/upgrade': to('/dear/report'),
+        '/sneak': to('/members/letter'),
+        '/round': to('/round'),
+        '/gone': (_, response) => response.writeHead(410).end(),
+        '/broken': (_, response) => response.writeHead(500).end('<p>Oops</p>'),
+        '/image': (_, response) =>
+          response
+            .writeHead(200, { 'Content-Type': 'image/png' })
+            .end(Buffer.from('89504e47', 'hex')),
+        '/robots.txt': (_, response) =>
+          response.end('User-agent: AgentHub\nDisallow: /quiet\n\nUser-agent: *\nDisallow: /'),
+        '/quiet': html(article('Quiet', TEXT)),
+      },
+    )
+    slug = sold.slug
+    id = sold.id
+  })
+
+  const read = (url: string, headers: Record<string, string> = {}) =>
+    world.read(slug, url, { headers })
+  const anonymous = (url: string, headers: Record<string, string> = {}) =>
+    ask(world.hub.url, `/proxy/${slug}/fetch?url=${encodeURIComponent(url)}`, { headers })
+  const charged = ({ headers }: Told) => BigInt(String(headers['x-charged-microdollars']))
+  const credits = () => world.hub.balance(world.reader.keyId)
+  const holds = () => world.hub.hub.ledger.balance('liabilities:holds')
+  const visits = (path: string) =>
+    world.sites.visits.filter((visit) => visit === `GET ${HOST}${path}`).length
+
+  it('come clean and structured, at the price of their rule, and the owner earns', async () => {
+    const before = await credits()
+    const told = await read(at('/'))
+    expect(told.status, told.text).to.equal(200)
+    expect(told.body).to.include({ url: at('/'), title: 'The frozen harbour', read_by: 'fast' })
+    expect(String(told.body['text'])).to.include('children walked between them to school')
+    expect(told.body['cache']).to.deep.equal({ hit: false, age_seconds: 0 })
+    expect([charged(told), before - (await credits())]).to.deep.equal([1_000n, 1_000n])
+    const { body: domain } = await world.send('GET', `/v1/domains/${id}`)
+    expect(domain['earned_microdollars']).to.equal(900)
+    const { headers } = await read(at('/dear/report'))
+    expect(headers['x-charged-microdollars']).to.equal('50000')
+    expect((await read(at('/free'))).headers).to.include({ 'x-payment-source': 'none' })
+  })
+
+  it('without what the owner leaves out', async () => {
+    const { body } = await read(at('/clean'))
+    expect(String(body['text'])).not.to.match(/Buy now|More/)
+  })
+
+  it('tell their price before they are bought: dry run, 402, quote', async () => {
+    const dry = await read(at('/dear/report'), { 'x-dry-run': 'true' })
+    expect(dry.body).to.include({ dry_run: true, price_microdollars: 50_000, source: 'credits' })
+    expect((await anonymous(at('/'))).body).to.include({ price_microdollars: 1_000 })
+    const bare = await ask(world.hub.url, `/proxy/${slug}/fetch`)
+    expect([bare.status, bare.body['price_microdollars']], 'the most').to.deep.equal([402, 50_000])
+    const quoted = await world.send(
+      'POST',
+      '/v1/quotes',
+      { slug, method: 'GET', path: '/fetch', input: { url: at('/dear/report') } },
+      world.reader,
+    )
+    expect(quoted.body).to.include({ price_microdollars: 50_000 })
+    const told = await read(at('/dear/report'), { 'x-quote-id': String(quoted.body['quote_id']) })
+    expect(charged(told)).to.equal(50_000n)
+  })
+
+  it('are refused where they cost more than the caller allows, said in either way', async () => {
+    const seen = visits('/dear/report')
+    for (const headers of [{ 'x-max-price': '49999' }, { 'crawler-max-price': 'USD 0.049' }]) {
+      const { status, body, headers: told } = await read(at('/dear/report'), headers)
+      expect([status, body['code']]).to.deep.equal([402, 'price_exceeds_max'])
+      if ('crawler-max-price' in headers) expect(told['crawler-price']).to.equal('USD 0.050000')
+    }
+    expect(visits('/dear/report')).to.equal(seen)
+    const fine = await read(at('/dear/report'), { 'crawler-max-price': 'USD 0.05' })
+    expect([fine.status, fine.headers['crawler-charged']]).to.deep.equal([200, 'USD 0.050000'])
+    const odd = await read(at('/'), { 'crawler-max-price': '0.05 EUR' })
+    expect(odd.body['code']).to.equal('validation_failed')
+  })
+
+  it('A095 are of the registered host alone, before anything is asked or paid', async () => {
+    const before = [await credits(), world.sites.visits.length]
+    const others = [
+      'http://owner.test.evil.example/',
+      'http://www.owner.test/',
+      'http://owner.test./',
+      'http://ówner.test/',
+      'http://other.test/',
+      'http://127.0.0.1/',
+    ]
+    for (const url of others) {
+      for (const told of [await read(url), await anonymous(url)]) {
+        expect([told.status, told.body['code']], url).to.deep.equal([403, 'domain_not_registered'])
+      }
+    }
+    expect([await credits(), world.sites.visits.length]).to.deep.equal(before)
+  })
+
+  it('are not sold where the owner says so, or robots.txt does', async () => {
+    const before = await credits()
+    const told = await Promise.all(['/members/letter', '/quiet'].map((path) => read(at(path))))
+    expect(told.map(({ status, body }) => [status, body['code']])).to.deep.equal([
+      [403, 'page_denied'],
+      [403, 'robots_disallowed'],
+    ])
+    expect([visits('/members/letter'), visits('/quiet')]).to.deep.equal([0, 0])
+    expect(await credits()).to.equal(before)
+  })
+
+  describe('and could not be delivered are refunded, with the reason', () => {
+    const cases: Readonly<Record<string, readonly [status: number, code: string]>> = {
+      '/gone': [502, 'content_unavailable'],
+      '/broken': [502, 'content_unavailable'],
+      '/nowhere': [502, 'content_unavailable'],
+      '/image': [502, 'content_type_unsupported'],
+      '/away': [502, 'content_redirected'],
+      '/upgrade': [502, 'content_redirected'],
+      '/sneak': [502, 'content_redirected'],
+      '/round': [502, 'content_redirected'],
+    }
+    for (const [path, [status, code]] of Object.entries(cases)) {
+      it(`${path}: ${code}`, async () => {
+        const before = await credits()
+        const told = await read(at(path))
+        expect([told.status, told.body['code']], told.text).to.deep.equal([status, code])
+        expect(told.body['refund']).to.include({ source: 'credits', amount_microdollars: 1_000 })
+        expect([await credits(), await holds()]).to.deep.equal([before, 0n])
+        if (path === '/gone') expect(told.body['upstream']).to.deep.equal({ status: 410 })
+        if (path === '/sneak') expect(visits('/members/letter')).to.equal(0)
+      })
+    }
+
+    it('… while a redirect within the site, to what costs no more, is followed', async () => {
+      expect((await read(at('/inside'))).body).to.include({ title: 'The frozen harbour' })
+    })
+  })
+
+  it('are kept as long as the owner allows, and cost then what the owner has set', async () => {
+    const first = await read(at('/kept/story'))
+    expect([charged(first), first.body['cache']]).to.deep.equal([
+      4_000n,
+      { hit: false, age_seconds: 0 },
+    ])
+    const dry = await read(at('/kept/story'), { 'x-dry-run': 'true' })
+    expect(dry.body).to.include({ price_microdollars: 500 })
+    const second = await read(at('/kept/story'))
+    expect(charged(second)).to.equal(500n)
+    expect(second.body['cache']).to.include({ hit: true })
+    expect({ ...second.body, cache: 0 }).to.deep.equal({ ...first.body, cache: 0 })
+    expect(visits('/kept/story')).to.equal(1)
+    const fresh = await world.read(slug, at('/kept/story'), {})
+    expect(charged(fresh)).to.equal(500n)
+    const { hub, reader } = world
+    const url = `/proxy/${slug}/fetch?max_age=0&url=${encodeURIComponent(at('/kept/story'))}`
+    expect(charged(await ask(hub.url, url, { key: reader.apiKey }))).to.equal(4_000n)
+    expect(visits('/kept/story')).to.equal(2)
+  })
+
+  it('show a beginning for nothing where the owner wants that, to anybody', async () => {
+    const url = `/proxy/${slug}/fetch?preview=true&url=${encodeURIComponent(at('/taste'))}`
+    const { status, body, headers } = await ask(world.hub.url, url)
+    expect([status, headers['x-charged-microdollars']]).to.deep.equal([200, '0'])
+    expect(Array.from(String(body['text']))).to.have.length(30)
+    expect(body['preview']).to.include({ characters: 30 })
+    expect(JSON.stringify(body)).not.to.include('children walked')
+    const none = await ask(world.hub.url, url.replace('taste', 'free'))
+    expect(none.body['reason']).to.equal('no_preview')
+  })
+
+  it('are sold by x402 without a key; the same payment again is the same page', async () => {
+    const account = privateKeyToAccount(generatePrivateKey())
+    await fund(world.hub.sandbox!.rpcUrl, account.address, { usdc: 100_000n })
+    const offered = await anonymous(at('/dear/report'))
+    expect(offered.status).to.equal(402)
+    const payment = { 'payment-signature': await payFor(account, world.hub.url, offered) }
+    const seen = visits('/dear/report')
+    const told = await anonymous(at('/dear/report'), payment)
+    expect(told.status, told.text).to.equal(200)
+    expect(told.headers['x-payment-source']).to.equal('x402')
+    expect(charged(told)).to.equal(50_000n)
+    const again = await anonymous(at('/dear/report'), payment)
+    expect([again.status, again.body['title']]).to.deep.equal([200, 'A dear report'])
+    expect(visits('/dear/report'), 'and it was read once').to.equal(seen + 1)
+    const other = await anonymous(at('/'), payment)
+    expect([other.status, other.body['code']]).to.deep.equal([402, 'payment_replayed'])
+    const { chain } = world.hub.sandbox!.money
+    expect(await chain.balanceOf(account.address)).to.equal(50_000n)
+  })
+
+  it('are not paid by x402 when they cannot be delivered', async () => {
+    const account = privateKeyToAccount(generatePrivateKey())
+    await fund(world.hub.sandbox!.rpcUrl, account.address, { usdc: 100_000n })
+    const offered = await anonymous(at('/gone'))
+    const payment = { 'payment-signature': await payFor(account, world.hub.url, offered) }
+    const told = await anonymous(at('/gone'), payment)
+    expect([told.status, told.body['code']]).to.deep.equal([502, 'content_unavailable'])
+    const { chain } = world.hub.sandbox!.money
+    expect(await chain.balanceOf(account.address)).to.equal(100_000n)
+  })
+
+  it('are charged once for each Idempotency-Key', async () => {
+    const key = { 'idempotency-key': 'the-story' }
+    const before = await credits()
+    const all = await Promise.all([read(at('/dear/report'), key), read(at('/dear/report'), key)])
+    expect(all.map(({ status }) => status)).to.include(200)
+    expect((await read(at('/dear/report'), key)).headers).to.include({
+      'idempotency-replayed': 'true',
+    })
+    expect(before - (await credits())).to.equal(50_000n)
+  })
+
+  it('earn their owner what the books say, by page, caller and day', async () => {
+    await sleep(400)
+    const rows = async (query: string) => {
+      const { body } = await world.send('GET', `/v1/domains/${id}/earnings?${query}`)
+      return body['data'] as { readonly [name: string]: number | string }[]
+    }
+    const { body: domain } = await world.send('GET', `/v1/domains/${id}`)
+    const account = `liabilities:providers:${String(domain['provider'])}:${slug}` as const
+    const booked = await world.hub.hub.ledger.balance(account)
+    expect(domain['earned_microdollars']).to.equal(Number(booked))
+    for (const by of ['page', 'caller', 'day']) {
+      const earned = await rows(`by=${by}&limit=100`)
+      const sum = earned.reduce((total, row) => total + Number(row['earned_microdollars']), 0)
+      expect(BigInt(sum), by).to.equal(booked)
+    }
+    const pages = await rows('by=page&limit=100')
+    const dear = pages.find(({ page }) => page === at('/dear/report'))!
+    expect(Number(dear['earned_microdollars'])).to.equal(
+      Number(dear['charged_microdollars']) * (1 - 1 / Number(COMMISSION)),
+    )
+    const callers = await rows('by=caller')
+    expect(callers.length).to.be.at.least(2)
+    for (const { caller } of callers) expect(caller).to.match(/^[0-9a-f]{16}$/)
+    const byOne: unknown[] = []
+    let next = `by=page&limit=1`
+    for (let n = 0; n < pages.length; n += 1) {
+      const { body } = await world.send('GET', `/v1/domains/${id}/earnings?${next}`)
+      byOne.push(...(body['data'] as Body[]))
+      next = `by=page&limit=1&cursor=${String(body['next_cursor'])}`
+    }
+    expect(byOne).to.deep.equal(pages)
+  })
+})

@@ -1,0 +1,104 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { expect } from 'chai'
+import nock from 'nock'
+import { usd } from '../../../core/money.ts'
+import { openSites, paths, type Sites } from '../../core/catalog/world.ts'
+import { ask, type Question, type Told } from '../../support/ask.ts'
+import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
+
+export type Body = Readonly<Record<string, unknown>>
+
+export const HOST = 'owner.test'
+const PROOF = '/.well-known/agenthub.txt'
+
+export const html =
+  (body: string, head = '') =>
+  (_: IncomingMessage, response: ServerResponse): void =>
+    void response
+      .writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' })
+      .end(`<!doctype html><html lang="en"><head>${head}</head><body>${body}</body></html>`)
+
+export const article = (title: string, text: string): string =>
+  `<main><article><h1>${title}</h1><p>${text}</p></article></main>`
+
+export const TEXT =
+  'The harbour froze in the second week of January, and nobody alive could remember the like. ' +
+  'Boats that had not left their moorings in a century stood in a white field, and children ' +
+  'walked between them to school.'
+
+/** A hub beside the site of an owner, who may sell its pages, for all tests of a `describe`. */
+export function useOwner() {
+  let hub: TestHub
+  let sites: Sites
+  let owner: TestAgent
+  let reader: TestAgent
+  before(async function () {
+    this.timeout(60_000)
+    nock.restore()
+    sites = await openSites()
+    hub = await startTestHub({ config: { jobs: false, sandboxHosts: sites.sandboxHosts } })
+    owner = await hub.agent()
+    reader = await hub.agent()
+    await hub.credit(reader.keyId, usd('5'))
+  })
+  after(async function () {
+    this.timeout(30_000)
+    sites.close()
+    await hub.close()
+    nock.activate()
+  })
+
+  const send = (method: string, path: string, body?: Body, agent = owner) =>
+    ask(hub.url, path, { method, key: agent.apiKey, ...(body && { body }) })
+  const register = async (body: Body = {}, agent = owner) => {
+    const told = await send('POST', '/v1/domains', { domain: `http://${HOST}`, ...body }, agent)
+    expect(told.status, told.text).to.equal(201)
+    return told.body
+  }
+  /** Has the site show a token, and these pages. */
+  const shows = (token: unknown, pages: Parameters<typeof paths>[0] = {}, host = HOST): void =>
+    sites.at(host, paths({ [PROOF]: (_, response) => response.end(String(token)), ...pages }))
+  /** The site is asked for its proof every five seconds at most; tests do not wait. */
+  const settle = () => hub.database.admin.query('UPDATE hub.domain SET tried_at = NULL')
+  const verify = async (id: unknown, agent = owner) => {
+    await settle()
+    return send('POST', `/v1/domains/${String(id)}/verify`, undefined, agent)
+  }
+  const price = (id: unknown, rules: readonly Body[], agent = owner) =>
+    send('PUT', `/v1/domains/${String(id)}/rules`, { rules }, agent)
+  /** Sells all pages of the site by these rules. */
+  const sell = async (rules: readonly Body[], pages: Parameters<typeof paths>[0]) => {
+    const { domain_id: id, proof } = await register()
+    shows((proof as Body)['token'], pages)
+    const told = await verify(id)
+    expect(told.status, told.text).to.equal(200)
+    expect((await price(id, rules)).status).to.equal(200)
+    return { id: String(id), slug: String(told.body['slug']) }
+  }
+  const read = (slug: string, url: string, question: Question = {}): Promise<Told> =>
+    ask(hub.url, `/proxy/${slug}/fetch?url=${encodeURIComponent(url)}`, {
+      key: reader.apiKey,
+      ...question,
+    })
+  return {
+    send,
+    register,
+    shows,
+    verify,
+    price,
+    sell,
+    read,
+    get hub() {
+      return hub
+    },
+    get sites() {
+      return sites
+    },
+    get owner() {
+      return owner
+    },
+    get reader() {
+      return reader
+    },
+  }
+}
