@@ -25,8 +25,8 @@ try {
       await page.setViewport({ width, height: 900 })
       await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
       await page.goto(`${hub.url}${path}`)
-      const name = `${path.replaceAll(/[^\w]+/g, '-').replaceAll(/^-|-$/g, '') || 'home'}-${look}.png`
-      await page.screenshot({ path: join(FOLDER, name) as `${string}.png`, fullPage: true })
+      const name: `${string}.png` = `${path.replaceAll(/[^\w]+/g, '-').replaceAll(/^-|-$/g, '') || 'home'}-${look}.png`
+      await page.screenshot({ path: join(FOLDER, name), fullPage: true })
       await page.close()
     }
   }

@@ -1,11 +1,11 @@
 import type { TestHub } from '../../support/hub.ts'
 
 /** One path for each kind of page, with something to show. */
-export async function pathsOf({ database, agent }: TestHub): Promise<readonly string[]> {
-  const { rows } = await database.admin.query<{ id: string }>(
+export async function pathsOf(hub: TestHub): Promise<readonly string[]> {
+  const { rows } = await hub.database.admin.query<{ id: string }>(
     'SELECT id FROM hub.listing ORDER BY url LIMIT 1',
   )
-  const { keyId } = await agent()
+  const { keyId } = await hub.agent()
   return [
     '/',
     '/search?q=sentiment',
