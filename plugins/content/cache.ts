@@ -47,8 +47,7 @@ export class PageCache {
 
   /** Keeps a page as long as its owner allows; one that is too large is not. */
   async keep(domain: string, { url, rule }: PricedPage, read: Read): Promise<void> {
-    // PostgreSQL has no text with U+0000, nor with half a surrogate pair.
-    const text = JSON.stringify(read).replace(/\\u(?:0000|d[89a-f][\da-f]{2})/gi, '')
+    const text = JSON.stringify(read)
     const bytes = Buffer.byteLength(text)
     if (rule.maxAgeSeconds === 0 || bytes > ARTICLE_MAX) return
     await this.#database.query(

@@ -42,9 +42,7 @@ const HOPS_MAX = 5
  */
 export async function readPage(ports: PagePorts, wanted: Wanted): Promise<Read> {
   const { rule, url } = wanted.page
-  if (!(await ports.domains.mayRead(url))) {
-    throw new Refusal('robots_disallowed', 'The robots.txt of the site keeps the hub away from it.')
-  }
+  await assertAllowed(ports, url)
   if (!rule.fast) return rendered(ports, wanted)
   try {
     return await fetched(ports, wanted)
@@ -59,9 +57,9 @@ export async function readPage(ports: PagePorts, wanted: Wanted): Promise<Read> 
 const isForBrowser = (error: unknown): error is Failure =>
   error instanceof Failure && error.code === 'content_empty'
 
-async function rendered({ host }: PagePorts, wanted: Wanted): Promise<Read> {
+async function rendered(ports: PagePorts, wanted: Wanted): Promise<Read> {
   const { page, signal } = wanted
-  const { url, status, body, contentType } = await host.browser.render({
+  const { url, status, body, contentType } = await ports.host.browser.render({
     url: page.url,
     waitFor: page.rule.waitFor ?? undefined,
     signal,
@@ -69,18 +67,18 @@ async function rendered({ host }: PagePorts, wanted: Wanted): Promise<Read> {
     maxBytes: BYTES_MAX,
   })
   assertDelivered(status)
-  assertSamePrice(wanted, url)
+  await assertAllowed(ports, follow(wanted, url))
   return { article: await articleOf(wanted, { body, contentType, url }), way: 'browser' }
 }
 
-async function fetched({ host }: PagePorts, wanted: Wanted): Promise<Read> {
+async function fetched(ports: PagePorts, wanted: Wanted): Promise<Read> {
   let { url } = wanted.page
   for (let hops = 0; hops <= HOPS_MAX; hops += 1) {
-    const { status, headers, body } = await request(host, url, wanted.signal)
+    const { status, headers, body } = await request(ports.host, url, wanted.signal)
     const { location } = headers
     if (status >= 300 && status < 400 && typeof location === 'string') {
-      url = URL.parse(location, url)?.href ?? ''
-      assertSamePrice(wanted, url)
+      url = follow(wanted, URL.parse(location, url)?.href ?? '')
+      await assertAllowed(ports, url)
       continue
     }
     assertDelivered(status)
@@ -126,10 +124,15 @@ function assertDelivered(status: number): void {
  * A page may lead to another one of the same domain, but neither to one that is not sold nor to
  * one that costs more: that one has to be asked for itself.
  */
-function assertSamePrice({ domain, page }: Wanted, url: string): void {
+function follow({ domain, page }: Wanted, url: string): string {
   const found = domain.page(url.split('#')[0] ?? '')
-  const isFine = typeof found !== 'string' && found.rule.price <= page.rule.price
-  if (!isFine) throw new RenderError('content_redirected')
+  if (typeof found !== 'string' && found.rule.price <= page.rule.price) return found.url
+  throw new RenderError('content_redirected')
+}
+
+async function assertAllowed({ domains }: PagePorts, url: string): Promise<void> {
+  if (await domains.mayRead(url)) return
+  throw new Refusal('robots_disallowed', 'The robots.txt of the site keeps the hub away from it.')
 }
 
 /** @throws Failure for a page without a text, and for one that cannot be read */

@@ -17,7 +17,7 @@ import { input, output } from './schemas.ts'
 
 export interface GatewayPorts extends PagePorts {
   readonly domains: Pick<Domains, 'note' | 'mayRead'>
-  readonly cache: PageCache
+  readonly cache: Pick<PageCache, 'peek' | 'read' | 'keep'>
 }
 
 type Asked = Infer<typeof input>

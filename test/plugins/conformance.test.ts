@@ -2,14 +2,50 @@ import { type AnyService, defineService, type Route, s, usd } from 'agenthub/plu
 import { conformance, troubled } from 'agenthub/testing'
 import { expect } from 'chai'
 import { isFamily } from '../../core/catalog/declaration.ts'
+import { gatewayOf } from '../../plugins/content/service.ts'
 import { plugins } from '../../plugins/index.ts'
-import { serviceOf } from '../support/lent.ts'
+import { lent, serviceOf } from '../support/lent.ts'
 import { useHub } from '../support/suite.ts'
 
-const services = plugins.map(serviceOf).flatMap((sold) => (isFamily(sold) ? [] : [sold]))
+/** The magazine that every sandbox sells, as its domain would have it. */
+const RULE = {
+  pattern: '/**',
+  allow: true,
+  price: usd('0.005'),
+  cachedPrice: usd('0.005'),
+  maxAgeSeconds: 0,
+  previewCharacters: 0,
+  waitFor: null,
+  exclude: [],
+  fast: true,
+}
+const nothing = async () => undefined
+const magazine = gatewayOf(
+  {
+    host: lent,
+    domains: { note: nothing, mayRead: async () => true },
+    cache: { peek: nothing, read: nothing, keep: nothing },
+  },
+  {
+    id: 'dom_magazine',
+    slug: 'magazine',
+    host: 'magazine.test',
+    name: 'Magazine',
+    summary: 'Articles by the page.',
+    provider: 'example',
+    maxPrice: RULE.price,
+    page: (url) => ({ url, rule: RULE }),
+  },
+)
+
+const services: readonly AnyService[] = [
+  ...plugins.map(serviceOf).flatMap((sold) => (isFamily(sold) ? [] : [sold])),
+  magazine,
+]
 
 /** What the plainest input would not show. */
 const EXAMPLES: Readonly<Record<string, Readonly<Partial<Record<Route, unknown>>>>> = {
+  magazine: { 'GET /fetch': { url: 'http://magazine.test/articles/bread' } },
   analysis: {
     'POST /analyze': { text: 'Maria Silva paid 30 EUR.', instructions: 'Extract the entities.' },
     'POST /classify': { text: 'The invoice is wrong.', categories: ['billing', 'travel'] },

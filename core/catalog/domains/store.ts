@@ -162,6 +162,15 @@ export async function deleteDomain(pool: Pool, manager: Manager, id: string): Pr
   return rows[0]
 }
 
+/** The slug under which the pages of a host are sold, if they are. */
+export async function slugOfHost(pool: Pool, host: string): Promise<string | undefined> {
+  const { rows } = await pool.query<{ slug: string }>(
+    `SELECT slug FROM hub.domain WHERE host = $1 AND state = 'verified' AND selling`,
+    [host],
+  )
+  return rows[0]?.slug
+}
+
 /** What a domain has earned and was not paid out yet, in microdollars. */
 export const earnedBy = async (ledger: Ledger, { provider, soldAs }: Domain): Promise<bigint> =>
   soldAs === null ? 0n : ledger.balance(earningsOf(provider, soldAs, false))

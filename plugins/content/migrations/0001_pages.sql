@@ -3,7 +3,7 @@
 CREATE TABLE page (
   domain text NOT NULL,
   key bytea NOT NULL CHECK (length(key) = 32), -- sha256 of the address and of how it was read
-  article jsonb NOT NULL,
+  article json NOT NULL,
   bytes integer NOT NULL CHECK (bytes BETWEEN 0 AND 2097152),
   fetched_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,

@@ -1,4 +1,7 @@
+import type { Pool } from 'pg'
+import { slugOfHost } from '../../../core/catalog/domains/store.ts'
 import type { Catalog, Offering } from '../../../core/catalog/services.ts'
+import { Fault } from '../../../core/errors.ts'
 import * as s from '../../../core/schema.ts'
 import type { Steps } from '../../proxy/call.ts'
 import { pay } from '../paid.ts'
@@ -6,6 +9,7 @@ import { type AnyTool, PAYS, tool } from '../tool.ts'
 import { dryRun, idempotencyKey, maxChars, maxPrice, offset, PAID, slug } from './schemas.ts'
 
 export interface CallPorts {
+  readonly pool: Pool
   readonly steps: Steps
   readonly catalog: Pick<Catalog, 'find'>
 }
@@ -84,19 +88,20 @@ export const externalCallTool = ({ steps }: CallPorts): AnyTool =>
   })
 
 /** hub_read_content: a page, through the content service of its owner. */
-export const contentTool = ({ steps }: CallPorts): AnyTool =>
+export const contentTool = ({ steps, pool }: CallPorts): AnyTool =>
   tool({
     name: 'hub_read_content',
     title: 'Read a paid page',
     description:
       'Reads a web page through the content gateway of its owner, who is paid for it: title, ' +
-      'text, headings and more. "service" is the slug of the gateway (hub_search with category ' +
-      '"content"), "url" the page. Costs the price that the owner has set, at most ' +
-      'max_price_usd. Pages that are not listed: fetch them yourself.',
+      'text, headings and more. Costs the price that the owner has set, at most max_price_usd; ' +
+      '"preview" shows the beginning for nothing, where the owner allows that. Which sites are ' +
+      'sold: hub_search with category "content". Pages of others: fetch them yourself.',
     annotations: PAYS,
     input: s.object({
-      service: slug('Slug of the content service.'),
+      service: s.optional(slug('Slug of the content service. Left out: found by the host.')),
       url: url('Full URL of the page.'),
+      preview: s.optional(s.boolean({ description: 'Only the beginning, free.' })),
       max_price_usd: s.optional(s.string(maxPrice)),
       idempotency_key: idempotencyKey,
       dry_run: dryRun,
@@ -104,11 +109,20 @@ export const contentTool = ({ steps }: CallPorts): AnyTool =>
       offset,
     }),
     output: PAID,
-    run: ({ service, url: target, ...rest }, context) => {
-      const order = { tool: 'hub_read_content', slug: service, method: 'GET', path: '/fetch' }
-      return pay(steps, { ...order, query: { url: target }, ...rest }, context)
+    run: async ({ service, url: target, preview, ...rest }, context) => {
+      const query = { url: target, ...(preview !== undefined && { preview }) }
+      const named = service ?? (await sellerOf(pool, target))
+      const order = { tool: 'hub_read_content', slug: named, method: 'GET', path: '/fetch' }
+      return pay(steps, { ...order, query, ...rest }, context)
     },
   })
+
+/** @throws Fault `domain_not_registered` for a page that nobody sells here */
+async function sellerOf(pool: Pool, text: string): Promise<string> {
+  const found = await slugOfHost(pool, URL.parse(text)?.hostname ?? '')
+  if (found !== undefined) return found
+  throw new Fault('domain_not_registered', 'Nobody sells the pages of this host here.')
+}
 
 /** What a query is made of; anything else is judged by the schema of the endpoint. */
 const queryOf = (input: unknown): Readonly<Record<string, unknown>> =>

@@ -9,6 +9,13 @@ import { article, type Body, HOST, html, TEXT, useOwner } from './owner.ts'
 const at = (path: string) => `http://${HOST}${path}`
 const COMMISSION = 10n
 
+/** A page that a script writes. */
+const written = (mark: string, afterMs: number): string =>
+  `<div id="app"></div><script>setTimeout(() => {
+    document.getElementById('app').innerHTML =
+      ${JSON.stringify(`<div class="${mark}">${article('Written by a script', TEXT)}</div>`)}
+  }, ${afterMs})</script>`
+
 describe('pages that their owners sell', () => {
   const world = useOwner()
   const FAST = { fast: true, max_age_seconds: 0 }
@@ -27,6 +34,8 @@ describe('pages that their owners sell', () => {
         { path: '/free', price_microdollars: 0, ...FAST },
         { path: '/taste', price_microdollars: 2_000, preview_characters: 30, fast: true },
         { path: '/clean', price_microdollars: 1_000, exclude: ['.ad', '#more'], ...FAST },
+        { path: '/app/**', price_microdollars: 3_000, wait_for: '.ready', max_age_seconds: 0 },
+        { path: '/scripted', price_microdollars: 3_000, ...FAST },
         { path: '/members/**', action: 'deny' },
       ],
       {
@@ -51,6 +60,12 @@ describe('pages that their owners sell', () => {
         '/robots.txt': (_, response) =>
           response.end('User-agent: AgentHub\nDisallow: /quiet\n\nUser-agent: *\nDisallow: /'),
         '/quiet': html(article('Quiet', TEXT)),
+        '/app/page': html(written('ready', 300)),
+        '/app/leaves': html(
+          `${written('ready', 0)}<script>location = 'http://other.test/'</script>`,
+        ),
+        '/app/missing': (_, response) => response.writeHead(404).end('<p>Nothing here</p>'),
+        '/scripted': html(written('late', 0)),
       },
     )
     slug = sold.slug
@@ -172,6 +187,33 @@ describe('pages that their owners sell', () => {
 
     it('… while a redirect within the site, to what costs no more, is followed', async () => {
       expect((await read(at('/inside'))).body).to.include({ title: 'The frozen harbour' })
+    })
+  })
+
+  describe('and need a browser', () => {
+    it('are read when they have what their owner waits for', async () => {
+      const told = await read(at('/app/page'))
+      expect(told.status, told.text).to.equal(200)
+      expect(told.body).to.include({ title: 'Written by a script', read_by: 'browser' })
+      expect([charged(told), String(told.body['text'])]).to.deep.equal([3_000n, TEXT])
+    })
+
+    it('are found out where the fast way finds no text', async () => {
+      const { body } = await read(at('/scripted'))
+      expect(body).to.include({ title: 'Written by a script', read_by: 'browser' })
+    })
+
+    it('A094 and lead elsewhere by themselves are refunded', async () => {
+      const before = await credits()
+      const told = await read(at('/app/leaves'))
+      expect([told.status, told.body['code']], told.text).to.deep.equal([502, 'content_redirected'])
+      expect([await credits(), await holds()]).to.deep.equal([before, 0n])
+    })
+
+    it('are refunded when the site has none', async () => {
+      const { status, body } = await read(at('/app/missing'))
+      expect([status, body['code']]).to.deep.equal([502, 'content_unavailable'])
+      expect(body['upstream']).to.deep.equal({ status: 404 })
     })
   })
 

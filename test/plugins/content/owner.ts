@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import nock from 'nock'
+import { readConfig } from '../../../core/config.ts'
 import { usd } from '../../../core/money.ts'
 import { openSites, paths, type Sites } from '../../core/catalog/world.ts'
 import { ask, type Question, type Told } from '../../support/ask.ts'
@@ -10,6 +12,10 @@ export type Body = Readonly<Record<string, unknown>>
 
 export const HOST = 'owner.test'
 const PROOF = '/.well-known/agenthub.txt'
+/** Chromium is unpacked once for all runs of the tests. */
+const BROWSER_HOME = fileURLToPath(
+  new URL('../../../node_modules/.cache/agenthub/browser', import.meta.url),
+)
 
 export const html =
   (body: string, head = '') =>
@@ -36,7 +42,9 @@ export function useOwner() {
     this.timeout(60_000)
     nock.restore()
     sites = await openSites()
-    hub = await startTestHub({ config: { jobs: false, sandboxHosts: sites.sandboxHosts } })
+    const browser = { ...readConfig({}).browser, browsers: 1, home: BROWSER_HOME }
+    const { sandboxHosts } = sites
+    hub = await startTestHub({ config: { jobs: false, sandboxHosts, browser } })
     owner = await hub.agent()
     reader = await hub.agent()
     await hub.credit(reader.keyId, usd('5'))
