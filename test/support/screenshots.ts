@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathsOf } from '../server/web/paths.ts'
-import { openBrowser } from './browser.ts'
 import { startTestHub } from './hub.ts'
+import { openBrowser } from './own-browser.ts'
 import { stopSharedCluster } from './postgres.ts'
 
 const FOLDER = join(import.meta.dirname, '../../.screenshots')
