@@ -29,6 +29,7 @@ export default ({ buyer }: Host) => {
           ),
         }),
         deadlineSeconds: 90,
+        streams: true,
         handle: (call) => buyer.pay(call),
       },
     },

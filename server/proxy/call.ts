@@ -81,13 +81,15 @@ export type Outcome = {
   | { readonly kind: 'taken'; readonly charged: Micros; readonly reason: string }
 )
 
-/** An answer that is sent as it comes, and settled at its end. */
+/** An answer that is sent as it comes. */
 export interface Flowing {
   readonly source: Readable
   /** Of the call: when it is over, so is the stream. */
   readonly deadline: AbortSignal
   /** What it costs so far: the handler may lower the charge while it sends. */
   readonly charged: () => Micros
+  /** Whether a third party has the money already: then it is settled before it is sent. */
+  readonly isPaid: boolean
 }
 
 export type FundingSource = 'free' | 'credits' | 'x402' | 'none'
@@ -147,7 +149,7 @@ export interface Steps {
   settle(funds: Funds, outcome: Outcome, request: CallRequest): Promise<Receipt>
   respond(made: Made): Reply | Promise<Reply>
   /** Begins to answer; from here on the scope of the funds is the stream's. */
-  stream(started: Started, funds: Funds, scope: AsyncDisposable): Reply | Promise<Reply>
+  stream(started: Started, funds: Funds, scope: AsyncDisposableStack): Promise<Reply>
 }
 
 /** Everything about a call whose handler has answered. */

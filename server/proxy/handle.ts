@@ -92,7 +92,12 @@ async function run(
     if (endpoint.streams !== true) throw undeclared()
     return {
       ...judged,
-      flowing: { source: reply.body, deadline: deadline!, charged: () => charged },
+      flowing: {
+        source: reply.body,
+        deadline: deadline!,
+        charged: () => charged,
+        isPaid: trusted,
+      },
     }
   } catch (error) {
     discard(reply.body)

@@ -58,15 +58,21 @@ export interface StreamPorts {
  */
 export const createStream =
   (ports: StreamPorts): Steps['stream'] =>
-  (started, funds, scope) => {
+  async (started, funds, scope) => {
+    await using _ = scope
+    const { outcome, offer, request } = started
+    const { isPaid } = outcome.flowing!
+    const paid = isPaid ? await ports.settle(funds, outcome, request) : undefined
     const flow = new Flow()
-    void ports.underWay.add(runToEnd(ports, { started, funds, scope, flow }))
-    const { outcome, offer } = started
-    const headers = {
-      ...headersOf(started),
+    void ports.underWay.add(runToEnd(ports, { started, funds, paid, scope: scope.move(), flow }))
+    const held = {
       ...funds.paid,
       'X-Payment-Source': funds.source,
       'X-Reserved-Microdollars': String(funds.source === 'free' ? 0n : offer.price),
+    }
+    const headers = {
+      ...headersOf(started),
+      ...(paid ? { ...paid.headers, ...costOf(outcome, paid) } : held),
       Trailer: 'X-Charged-Microdollars, X-Balance-Microdollars, X-Refund-Reason, X-Receipt',
     }
     return { status: outcome.status, headers, body: flow }
@@ -89,6 +95,8 @@ async function runToEnd(ports: StreamPorts, running: Running): Promise<void> {
 interface Running {
   readonly started: Started
   readonly funds: Funds
+  /** What was settled already. */
+  readonly paid: Receipt | undefined
   /** Gives back what is not settled. */
   readonly scope: AsyncDisposable
   readonly flow: Flow
@@ -96,14 +104,17 @@ interface Running {
 
 async function settledAtEnd(
   { record, receipts, settle }: StreamPorts,
-  { started, funds, scope, flow }: Running,
+  { started, funds, paid, scope, flow }: Running,
 ): Promise<Error | null> {
   await using _ = scope
   const { request } = started
   const flowing = started.outcome.flowing!
-  const ending = await passOn(flowing.source, flow, flowing.deadline, funds.keeps ?? false)
+  const { source, deadline, isPaid } = flowing
+  // Whether it comes whole bears on nothing that is paid: then nobody reads on for who has left.
+  const until = isPaid ? AbortSignal.any([deadline, flow.gone]) : deadline
+  const ending = await passOn(source, flow, until, funds.keeps ?? false)
   const outcome = ended(started.outcome, flowing, ending, flow)
-  const receipt = await settle(funds, outcome, request)
+  const receipt = paid ?? (await settle(funds, outcome, request))
   const made = { ...started, outcome, receipt }
   flow.trailers = { ...costOf(outcome, receipt), ...sign(made, ending.hash, record, receipts) }
   if (request.trace) request.trace.charged = receipt.charged
@@ -111,14 +122,19 @@ async function settledAtEnd(
 }
 
 /** What came of it. A body that is not kept is no body that anybody could have again. */
-function ended(begun: Outcome, { charged }: Flowing, ending: Ending, flow: Flow): Outcome {
+function ended(begun: Outcome, flowing: Flowing, ending: Ending, flow: Flow): Outcome {
   const { failure, byCaller, bytes } = ending
   const { status, headers, latencyMs } = begun
   const common = { status, headers, latencyMs, body: bytes ?? flow }
   if (begun.kind !== 'delivered') return { ...begun, ...common }
-  if (!failure) return { ...common, kind: 'delivered', charged: charged() }
-  if (!byCaller) return { ...common, kind: 'failed', reason: failure.reason }
-  return { ...common, kind: 'delivered', charged: charged(), reason: 'caller_too_slow' }
+  const charged = flowing.isPaid ? begun.charged : flowing.charged()
+  if (!failure) return { ...common, kind: 'delivered', charged }
+  if (flowing.isPaid && flow.destroyed) {
+    return { ...common, kind: 'delivered', charged, reason: 'caller_left' }
+  }
+  if (byCaller) return { ...common, kind: 'delivered', charged, reason: 'caller_too_slow' }
+  if (flowing.isPaid) return { ...common, kind: 'taken', charged, reason: failure.reason }
+  return { ...common, kind: 'failed', reason: failure.reason }
 }
 
 /** Notes the call, and gives its receipt. */

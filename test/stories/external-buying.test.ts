@@ -99,6 +99,8 @@ describe('payments to sellers', () => {
     body.on('error', () => undefined)
     await sleep(50) // closing the hub at the end waits for every connection that is left
     expect(await balance()).to.equal(usd('1') - PRICE)
+    const left = await told(String((await asked).headers['x-call-id']))
+    expect(left, 'the seller has the money').to.include({ state: 'charged', reason: 'caller_left' })
   })
 
   it('to another address than before carry a caution', async () => {

@@ -52,7 +52,8 @@ export function linkedArticleOf(scripts: readonly string[]): LinkedArticle {
   const objects = scripts.flatMap((script) => objectsIn(parsed(script)))
   const article =
     objects.find((each) => hasType(each, ARTICLE)) ?? objects.find((each) => hasType(each, PAGE))
-  const names = new Map(objects.map((each) => [each['@id'], each['name']]))
+  const named = objects.filter((each) => each['name'] !== undefined)
+  const names = new Map(named.map((each) => [each['@id'], each['name']]))
   const authors = listOf(article?.['author'])
     .slice(0, AUTHORS_MAX)
     .map((author) =>

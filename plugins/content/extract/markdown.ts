@@ -54,7 +54,7 @@ function table(node: Element, place: Place): string[] {
 function languageOf(pre: Element): string {
   const code = pre.children.find((child) => isTag(child))
   const names = `${pre.attribs['class'] ?? ''} ${code?.attribs['class'] ?? ''}`
-  return /(?:lang|language|highlight-source|brush:)[-: ]?([\w+#-]+)/.exec(names)?.[1] ?? ''
+  return /(?:language|lang|highlight-source|brush:)[-: ]?([\w+#-]+)/.exec(names)?.[1] ?? ''
 }
 
 function code(pre: Element): string[] {

@@ -2,34 +2,60 @@ import { type AnyNode, hasChildren, isTag, isText, type ParentNode } from 'domha
 import { INLINE } from './measure.ts'
 
 /** Elements whose neighbours stand on the next line, not in a paragraph of their own. */
-const LINES: ReadonlySet<string> = new Set(['li', 'tr', 'dt', 'dd', 'option', 'br'])
+const LINES: ReadonlySet<string> = new Set(['li', 'tr', 'dt', 'dd', 'option'])
 const CELLS: ReadonlySet<string> = new Set(['td', 'th'])
+const SPACE = /[\s\u00a0]+/g
 
-/** The plain text of a tree in reading order. */
-export function textOf(root: ParentNode): string {
-  let out = ''
-  const walk = (node: AnyNode, preformatted: boolean): void => {
-    if (isText(node)) {
-      out += preformatted ? node.data : node.data.replace(/\s+/g, ' ')
+/** Lines as they grow. Those of code keep their spaces, others have one between words. */
+class Lines {
+  readonly #done: string[] = []
+  #line = ''
+  #isCode = false
+
+  add(text: string, isCode: boolean): void {
+    if (!isCode) {
+      this.#line += text
       return
     }
+    const [first = '', ...others] = text.split(/\r\n?|\n/)
+    this.#isCode = true
+    this.#line += first
+    for (const line of others) {
+      this.end(1)
+      this.#isCode = true
+      this.#line = line
+    }
+  }
+
+  /** Ends the line, and leaves at least so many ends of lines before the next. */
+  end(ends: 1 | 2): void {
+    const line = this.#isCode ? this.#line.trimEnd() : this.#line.replace(SPACE, ' ').trim()
+    if (line !== '' || this.#isCode) this.#done.push(line)
+    if (ends === 2 && this.#done.length > 0 && this.#done.at(-1) !== '') this.#done.push('')
+    this.#line = ''
+    this.#isCode = false
+  }
+
+  text(): string {
+    this.end(1)
+    return this.#done.join('\n').replace(/^\n+|\s+$/g, '')
+  }
+}
+
+/** The plain text of a tree in reading order: paragraphs are a blank line apart. */
+export function textOf(root: ParentNode): string {
+  const lines = new Lines()
+  const walk = (node: AnyNode, isCode: boolean): void => {
+    if (isText(node)) lines.add(node.data, isCode)
     if (!hasChildren(node)) return
     const name = isTag(node) ? node.name : ''
-    if (name === 'br') {
-      out += '\n'
-      return
-    }
-    const inline = INLINE.has(name)
-    const edge = inline ? '' : CELLS.has(name) ? '\t' : LINES.has(name) ? '\n' : '\n\n'
-    out += edge
-    for (const child of node.children) walk(child, preformatted || name === 'pre')
-    out += edge
+    const isBlock = !INLINE.has(name) && !CELLS.has(name)
+    if (isBlock) lines.end(LINES.has(name) ? 1 : 2)
+    if (name === 'br') lines.end(1)
+    if (CELLS.has(name)) lines.add(' ', false)
+    for (const child of node.children) walk(child, isCode || name === 'pre')
+    if (isBlock) lines.end(LINES.has(name) ? 1 : 2)
   }
   walk(root, false)
-  return out
-    .split('\n')
-    .map((line) => line.replace(/[ \t\u00a0]+/g, ' ').trim())
-    .join('\n')
-    .replace(/\n{3,}/g, '\n\n')
-    .trim()
+  return lines.text()
 }

@@ -7,6 +7,7 @@ import {
   type ParentNode,
 } from 'domhandler'
 import { removeAll } from './clean.ts'
+import { dateOf } from './dates.ts'
 import { INLINE, type Measures, measure, measureOf, squeeze } from './measure.ts'
 import { isFurniture } from './names.ts'
 import { isAside } from './phrases.ts'
@@ -52,6 +53,7 @@ const linkShare = (measures: Measures, element: Element): number => {
   return text === 0 ? 0 : linked / text
 }
 
+const PARAGRAPHS: ReadonlySet<string> = new Set(['p', 'div'])
 const LISTS: ReadonlySet<string> = new Set(['ul', 'ol', 'dl'])
 /** A teaser says no more than this of the page that it leads to, outside its link. */
 const TEASER_MAX = 240
@@ -86,8 +88,14 @@ function isUnwanted(element: Element, measures: Measures, title: string): boolea
   if (element.name === 'article' && isTeaser(element, measures)) return true
   if (!isLeaf(element)) return false
   if (element.name === 'p' && share > 0.9 && text > 12) return true
-  return isAside(squeeze(textOf(element)), share)
+  const words = squeeze(textOf(element))
+  if (PARAGRAPHS.has(element.name) && dateOf(words) !== undefined) return true
+  return isAside(words, share)
 }
+
+/** Whether an inline element is a line of its own. */
+const stands = ({ parent }: Element): boolean =>
+  parent !== null && isTag(parent) && !INLINE.has(parent.name) && !isLeaf(parent)
 
 const textBefore = (children: readonly ChildNode[], at: number): ChildNode | undefined =>
   children.slice(0, at).findLast((child) => !isText(child) || child.data.trim() !== '')
@@ -121,6 +129,7 @@ export function trim(root: ParentNode, title: string): void {
   removeAll(root, (node) => {
     if (!isTag(node)) return false
     const { prose } = measureOf(measures, node)
+    if (node.name === 'time' && stands(node)) return true
     if (node.name === 'figcaption' && prose < CAPTION_MAX) return true
     if (node.name === 'form' && prose < 0.3 * whole) return true
     if (node.name === 'figure' && prose < CAPTION_MAX && !contains(node, SUBSTANCE)) silence(node)

@@ -1,5 +1,5 @@
 import energy from '../data/energy-cpv.json' with { type: 'json' }
-import { numberOf } from '../parse/values.ts'
+import { issueOf, numberOf } from '../parse/values.ts'
 import { IngestFailure } from './failure.ts'
 
 /** A notice in an answer of the search; only its number is sure to be there. */
@@ -131,12 +131,6 @@ function hitOf(notice: unknown): Hit {
     ojs: issueOf(textIn(fields, 'ojs-number')),
     version: textIn(fields, 'notice-version'),
   }
-}
-
-/** `157/2026`, also out of `OJ S 157/2026` and `0157/2026`. */
-function issueOf(text: string | null): string | null {
-  const [, issue, year] = /(?:^|\s)0*(\d{1,3})\/(\d{4})$/.exec(text ?? '') ?? []
-  return issue === undefined ? null : `${issue}/${year}`
 }
 
 /** A field's text, or the first of its list; null where there is none. */

@@ -1,8 +1,10 @@
 import type { Deadline, DeadlineKind } from '../model.ts'
 import { legalOffsets } from './zones.ts'
 
-const DATE = /^(\d{4})-(\d{2})-(\d{2})(Z|[+-]\d{2}:\d{2})?$/
-const TIME = /^(\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?$/
+/** As XML Schema has it: not beyond 14 hours. */
+const OFFSET = '(Z|[+-](?:(?:0\\d|1[0-3]):[0-5]\\d|14:00))?'
+const DATE = new RegExp(`^((?:19|20|21)\\d{2})-(\\d{2})-(\\d{2})${OFFSET}$`)
+const TIME = new RegExp(`^(\\d{2}):(\\d{2})(?::(\\d{2})(?:\\.\\d{1,9})?)?${OFFSET}$`)
 const MINUTE = 60_000
 const DAY = 86_400_000
 /** The offsets on Earth: a time without one lies somewhere between. */

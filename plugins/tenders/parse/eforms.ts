@@ -5,7 +5,16 @@ import { buyersOf, organisationsOf } from './eforms-parties.ts'
 import { cpvIn, frameworkMaxOf, placeOf, valueOf } from './eforms-project.ts'
 import { resultOf } from './eforms-result.ts'
 import { energyWordsIn } from './energy-words.ts'
-import { distinct, isTrue, numberOf, referenceOf, textsOf } from './values.ts'
+import {
+  dayOf,
+  distinct,
+  issueOf,
+  isTrue,
+  nameOf,
+  numberOf,
+  referenceOf,
+  textsOf,
+} from './values.ts'
 import { type Node, textOf, Unreadable, wholeText } from './xml.ts'
 
 const EXTENSION = 'ext:UBLExtensions/ext:UBLExtension/ext:ExtensionContent/efext:EformsExtension'
@@ -88,18 +97,15 @@ function identityOf(root: Node, extension: Node) {
   const dispatched = root.text('cbc:IssueDate')?.slice(0, 10)
   return {
     number: numberOf(publication?.text('efbc:NoticePublicationID')) ?? null,
-    ojs: publication?.text('efbc:GazetteID')?.replace(/^0+/, '') ?? null,
+    ojs: issueOf(publication?.text('efbc:GazetteID')),
     publishedOn: dayOf(publication?.text('efbc:PublicationDate')),
     dispatchedAt: dayOf(dispatched) && `${dispatched}T${root.text('cbc:IssueTime') ?? ''}`,
     schema: root.text('cbc:CustomizationID') ?? 'eforms',
-    noticeId: root.text('cbc:ID')?.toLowerCase() ?? null,
-    version: root.text('cbc:VersionID') ?? null,
-    procedureId: root.text('cbc:ContractFolderID')?.toLowerCase() ?? null,
+    noticeId: nameOf(root.text('cbc:ID')?.toLowerCase()),
+    version: nameOf(root.text('cbc:VersionID')),
+    procedureId: nameOf(root.text('cbc:ContractFolderID')?.toLowerCase()),
   }
 }
-
-const dayOf = (text: string | undefined): string | null =>
-  /^\d{4}-\d{2}-\d{2}/.exec(text ?? '')?.[0] ?? null
 
 function kindOf(root: Node, extension: Node): Pick<Notice, 'kind' | 'type' | 'subtype'> {
   const code = root.first('cbc:NoticeTypeCode')

@@ -4,7 +4,7 @@ import { deadlineOf } from './deadline.ts'
 import { energyWordsIn } from './energy-words.ts'
 import { correctionsOf } from './legacy-corrections.ts'
 import { legacyResultOf } from './legacy-result.ts'
-import { amountOf, cleanText, cpvOf, distinct, linkOf, numberOf } from './values.ts'
+import { amountOf, cleanText, cpvOf, dayOf, distinct, issueOf, linkOf, numberOf } from './values.ts'
 import { type Node, Unreadable, wholeText } from './xml.ts'
 
 /** Forms of TED XML (R2.0.8, R2.0.9) by the form type that eForms calls them by. */
@@ -113,19 +113,17 @@ const languageOf = (form: Node): string => LANGUAGES[form.attributes['LG'] ?? ''
 
 function publicationOf(coded: Node): Pick<Document, 'ojs' | 'publishedOn' | 'dispatchedAt'> {
   const issue = coded.text('REF_OJS/NO_OJ')
-  const published = dayOf(coded.text('REF_OJS/DATE_PUB'))
+  const published = plainDayOf(coded.text('REF_OJS/DATE_PUB'))
   return {
-    ojs: issue && published ? `${Number(issue)}/${published.slice(0, 4)}` : null,
+    ojs: published && issueOf(`${issue}/${published.slice(0, 4)}`),
     publishedOn: published,
-    dispatchedAt: dayOf(coded.text('CODIF_DATA/DS_DATE_DISPATCH')),
+    dispatchedAt: plainDayOf(coded.text('CODIF_DATA/DS_DATE_DISPATCH')),
   }
 }
 
 /** `20210205` as `2021-02-05`. */
-const dayOf = (text: string | undefined): string | null => {
-  const [, year, month, day] = /^(\d{4})(\d{2})(\d{2})/.exec(text ?? '') ?? []
-  return year === undefined ? null : `${year}-${month}-${day}`
-}
+const plainDayOf = (text: string | undefined): string | null =>
+  dayOf(text?.replace(/^(\d{4})(\d{2})(\d{2}).*$/s, '$1-$2-$3'))
 
 const legalBasisOf = (form: Node): string | null =>
   form.first('LEGAL_BASIS')?.attributes['VALUE'] ?? null
@@ -245,7 +243,7 @@ function deadlinesOf(form: Node, { country, coded }: LotContext): Deadline[] {
   )
   if (own) return [own]
   const [date = '', time] = coded.text('CODIF_DATA/DT_DATE_FOR_SUBMISSION')?.split(' ') ?? []
-  return [deadlineOf('tenders', dayOf(date) ?? undefined, time, country)].filter(
+  return [deadlineOf('tenders', plainDayOf(date) ?? undefined, time, country)].filter(
     (deadline) => deadline !== undefined,
   )
 }

@@ -1,7 +1,7 @@
 import { KINDS, type Notice } from '../model.ts'
 import { deadlineOf } from './deadline.ts'
 import { energyWordsIn } from './energy-words.ts'
-import { amountOf, cleanText, cpvOf, distinct, numberOf } from './values.ts'
+import { amountOf, cleanText, cpvOf, dayOf, distinct, issueOf, numberOf } from './values.ts'
 import { Node, Unreadable } from './xml.ts'
 
 type Hit = Readonly<Record<string, unknown>>
@@ -15,7 +15,9 @@ type Hit = Readonly<Record<string, unknown>>
 export function readHits(json: string): Notice[] {
   let answer: unknown
   try {
-    answer = JSON.parse(json)
+    answer = JSON.parse(json, (_, value: unknown) =>
+      typeof value === 'string' ? plain(value) : value,
+    )
   } catch {
     throw new Unreadable('not_json', 'is neither XML nor an answer of the search')
   }
@@ -27,6 +29,9 @@ export function readHits(json: string): Notice[] {
   })
 }
 
+/** No database keeps U+0000. */
+const plain = (text: string): string => text.replaceAll('\0', '')
+
 const isRecord = (value: unknown): value is Hit => typeof value === 'object' && value !== null
 
 const textsAt = (hit: Hit, name: string): string[] =>
@@ -34,7 +39,7 @@ const textsAt = (hit: Hit, name: string): string[] =>
 
 function noticeOf(hit: Hit): Notice {
   const number = numberOf(textsAt(hit, 'publication-number')[0])
-  const publishedOn = textsAt(hit, 'publication-date')[0]?.slice(0, 10)
+  const publishedOn = dayOf(textsAt(hit, 'publication-date')[0])
   const kind = KINDS.find((each) => each === hit['form-type'])
   if (!number || !publishedOn || !kind) {
     throw new Unreadable('unknown_schema', 'a notice has no number, date or form type')
@@ -49,7 +54,7 @@ function noticeOf(hit: Hit): Notice {
     number,
     publishedOn,
     kind,
-    ojs: textsAt(hit, 'ojs-number')[0] ?? null,
+    ojs: issueOf(textsAt(hit, 'ojs-number')[0]),
     type: textsAt(hit, 'notice-type')[0] ?? kind,
     language: title?.lang ?? 'eng',
     title: title ? [title] : [],

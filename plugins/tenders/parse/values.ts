@@ -65,6 +65,24 @@ export function numberOf(text: string | undefined): string | undefined {
   return year === undefined ? undefined : `${Number(ordinal)}-${year}`
 }
 
+/** The day at the beginning of a text, if there is such a day: `2024-02-30` is none. */
+export function dayOf(text: string | undefined): string | null {
+  const day = /^(?:19|20|21)\d{2}-\d{2}-\d{2}/.exec(text?.trim() ?? '')?.[0] ?? ''
+  const at = Date.parse(day)
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(day) ? day : null
+}
+
+/** The number of an issue: `157/2026`, also out of `OJ S 157/2026` and `0157/2026`. */
+export function issueOf(text: string | null | undefined): string | null {
+  const [, issue, year] = /(?:^|\s)0*(\d{1,3})\/(\d{4})$/.exec(text?.trim() ?? '') ?? []
+  return issue === undefined ? null : `${issue}/${year}`
+}
+
+const NAME_MAX = 100
+/** A name that a program gave, such as a UUID; longer ones are none. */
+export const nameOf = (text: string | undefined): string | null =>
+  text === undefined || text.length > NAME_MAX ? null : text
+
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 const NOTICE_VERSION = new RegExp(`^(${UUID})-(\\d{2})$`, 'i')
 

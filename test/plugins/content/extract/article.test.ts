@@ -1,0 +1,113 @@
+import { expect } from 'chai'
+import { articleIn, PARAGRAPHS, page, TEXT } from './pages.ts'
+
+describe('the text of a page', () => {
+  it('is the article alone: no navigation, consent, share buttons, teasers or comments', () => {
+    expect(articleIn(page(PARAGRAPHS)).text).to.equal(TEXT)
+  })
+
+  it('is found where nothing names it, among links and forms', () => {
+    const menu = '<div><a href="/a">One</a> <a href="/b">Two</a> <a href="/c">Three</a></div>'
+    const html = `<body>${menu}<div><div>${PARAGRAPHS}</div></div><form>Search <input></form>${menu}`
+    expect(articleIn(html).text).to.equal(TEXT)
+  })
+
+  it('leaves out captions, credits, dates, link lists and lines that lead elsewhere', () => {
+    const [first, ...others] = PARAGRAPHS.split('\n')
+    const html = page(`
+      <time datetime="2026-05-04">4 May 2026</time>
+      ${first}
+      <figure><img src="/pillar.jpg" alt="A pillar"><figcaption>A pillar. Photo: Jo Lind</figcaption>
+      </figure>
+      <div class="wp-caption"><img src="/quay.jpg"><p class="wp-caption-text">The quay in May</p></div>
+      <p><strong>Read more: <a href="/c">What the divers saw</a></strong></p>
+      <h3>More on the harbour</h3>
+      <ul><li><a href="/d">The plan of 1893</a></li><li><a href="/e">Oak in salt water</a></li></ul>
+      ${others.join('')}
+      <p>Advertisement</p><h3>Follow us</h3>`)
+    expect(articleIn(html).text).to.equal(TEXT)
+  })
+
+  it('keeps headings, lists, quotes, tables and code, in the order of the page', () => {
+    const [first, second, ...others] = PARAGRAPHS.split('\n')
+    const html = page(`${first}<h2>In short</h2>
+      <ul><li>Closed from Monday</li><li>Open again in <b>September</b></li></ul>${second}
+      <blockquote><p>Nobody looked.</p></blockquote>
+      <table><tr><th>Line</th><th>Lands at</th></tr><tr><td>7</td><td>Fish market</td></tr></table>
+      <pre><code class="language-sh">curl \\
+  ferry.example</code></pre>${others.join('')}`)
+    const { text } = articleIn(html)
+    const parts = [
+      'pillars',
+      'In short',
+      'Nobody looked.',
+      'Fish market',
+      'curl \\\n  ferry.example',
+    ]
+    expect(text).to.include('Closed from Monday\n').and.include('Open again in September')
+    expect(text).to.include('7 Fish market')
+    const order = [
+      'from Monday, the',
+      'In short',
+      'Nobody looked.',
+      'Fish market',
+      'curl',
+      'Repairs',
+    ]
+    expect(order.map((part) => text.indexOf(part))).to.satisfy((at: number[]) =>
+      at.every((each, i) => each >= 0 && (i === 0 || each > at[i - 1]!)),
+    )
+    expect(parts.every((part) => text.includes(part))).to.equal(true)
+  })
+
+  it('is the first of several articles that one page goes on with', () => {
+    const next = PARAGRAPHS.replaceAll('harbour', 'theatre')
+    const html = `<body><h1>Harbour</h1><div itemprop="articleBody">${PARAGRAPHS}</div>
+      <h1>Theatre</h1><div itemprop="articleBody">${next}</div>`
+    expect(articleIn(html).text).to.equal(TEXT)
+  })
+
+  it('holds a first paragraph that stands apart from the others', () => {
+    const [first, ...others] = PARAGRAPHS.split('\n')
+    const long = first!.replace('</p>', ` ${others[2]!.replace(/<.?p>/g, '')}</p>`)
+    const html = page(`<div class="intro">${long}</div><div class="article-body">${others.join('')}
+      </div>`)
+    expect(articleIn(html).text).to.match(/^The harbour of the old town/)
+  })
+
+  it('comes from articleBody (schema.org) where the elements do not hold it', () => {
+    const told = JSON.stringify({ '@type': 'NewsArticle', articleBody: TEXT })
+    const html = page('<p>Loading</p>', `<script type="application/ld+json">${told}</script>`)
+    expect(articleIn(html).text).to.equal(TEXT)
+  })
+
+  it('does not lose an article whose container is called like something else', () => {
+    const html = `<body><div class="page-with-sidebar related"><h1>Harbour</h1>${PARAGRAPHS}</div>`
+    expect(articleIn(html).text).to.equal(TEXT)
+  })
+
+  it('leaves out what the owner excludes', () => {
+    const html = page(`${PARAGRAPHS}<div class="premium"><p>The names of the divers are known.</p>
+      </div>`)
+    expect(articleIn(html).text).to.include('names of the divers')
+    expect(articleIn(html, { exclude: ['.premium', '.absent'] }).text).to.equal(TEXT)
+  })
+
+  for (const [language, sentence] of Object.entries({
+    'Arabic, from right to left':
+      'أعلنت سلطة الميناء إغلاق المرفأ القديم أمام العبارات ابتداء من يوم الاثنين المقبل.',
+    'Japanese, without spaces':
+      '港湾当局は、旧市街の港を月曜日からフェリーに対して閉鎖すると発表した。修理には四か月かかる。',
+    Russian:
+      'Администрация порта сообщила, что старая гавань будет закрыта для паромов с понедельника.',
+    Hindi: 'बंदरगाह प्राधिकरण ने कहा कि पुराने शहर का बंदरगाह सोमवार से नावों के लिए बंद रहेगा।',
+  })) {
+    it(`is found in ${language}`, () => {
+      const html = `<body><ul><li><a href="/">1</a><li><a href="/2">2</a></ul>
+        <div class="x"><p>${sentence}</p><p>${sentence}</p></div><p><a href="/3">${sentence}</a></p>`
+      const { text, word_count } = articleIn(html)
+      expect(text).to.equal(`${sentence}\n\n${sentence}`)
+      expect(word_count).to.be.within(20, 80)
+    })
+  }
+})
