@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type BrowserSettings, browserSettings } from './browser/settings.ts'
 import { type DiscoverySettings, discoverySettings } from './catalog/discovery/settings.ts'
+import { type EmbedderSettings, embedderSettings } from './catalog/search/meaning/settings.ts'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 import { Environment } from './environment.ts'
 import { type Micros, usd } from './money.ts'
@@ -90,6 +91,8 @@ export interface Config {
   readonly browser: BrowserSettings
   /** Where listings of others are looked for. */
   readonly discovery: DiscoverySettings
+  /** The engine that compares meanings in searches; undefined: they go by words alone. */
+  readonly embeddings: EmbedderSettings | undefined
   /** Ed25519, signs checkpoints of the ledger; undefined in the sandbox: see `loadSigningKey`. */
   readonly signingKey: KeyObject | undefined
   /** Undefined: the sandbox, with a chain and wallets of its own. */
@@ -173,6 +176,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     sandboxHosts,
     browser: browserSettings(e),
     discovery: discoveryOf(e, production !== undefined),
+    embeddings: embedderSettings(e),
     signingKey: e.HUB_SIGNING_KEY,
     production,
     secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`] || undefined,
@@ -184,7 +188,7 @@ const SECRET = new RegExp(
   '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|' +
     '(DATABASE|DATABASE_DIRECT|REDIS|RPC|SMTP|X402_FACILITATOR)_URL|' +
     'X402_FACILITATOR_TOKEN|OTEL_EXPORTER_OTLP_(ENDPOINT|HEADERS)|' +
-    '(SPEND_WALLET|GAS_WALLET|HUB_SIGNING)_KEY)$',
+    '(SPEND_WALLET|GAS_WALLET|HUB_SIGNING|HUB_EMBEDDINGS)_KEY)$',
 )
 /** Shorter ones would take harmless words out of every line. */
 const SECRET_MIN = 8

@@ -59,7 +59,7 @@ const backends = z.string().transform((text, context) => {
 const bps = z.coerce.number().int().min(0).max(10_000)
 
 /** Every variable that the hub reads, with its form and default. */
-export const Environment = z.object({
+const Variables = z.object({
   HUB_HOST: z.string().default('127.0.0.1'),
   HUB_PORT: z.coerce.number().int().min(0).max(65_535).default(8402),
   HUB_DATA_DIR: z.string().default('.agenthub'),
@@ -96,6 +96,9 @@ export const Environment = z.object({
   HUB_INDEXES: z.string().max(5_000).optional(),
   HUB_IPFS_GATEWAY: z.url({ protocol: /^https?$/ }).default('https://ipfs.io/ipfs/'),
   HUB_FACILITATORS: addresses.optional(),
+  HUB_EMBEDDINGS_URL: z.url({ protocol: /^https?$/ }).optional(),
+  HUB_EMBEDDINGS_MODEL: z.string().min(1).max(200).optional(),
+  HUB_EMBEDDINGS_KEY: z.string().min(1).max(500).optional(),
   HUB_REGISTRY_FROM_BLOCK: z.coerce.bigint().min(0n).optional(),
   HUB_SIGNING_KEY: signingKey.optional(),
   HUB_CONTRACT_WALLETS: z.enum(['on', 'off']).default('off'),
@@ -113,5 +116,13 @@ export const Environment = z.object({
   SPEND_WALLET_KEY: privateKey.optional(),
   GAS_WALLET_KEY: privateKey.optional(),
 })
+
+export const Environment = Variables.refine(
+  ({ HUB_EMBEDDINGS_URL: url, HUB_EMBEDDINGS_MODEL: model }) => !url === !model,
+  {
+    path: ['HUB_EMBEDDINGS_URL'],
+    error: 'goes together with HUB_EMBEDDINGS_MODEL: set both',
+  },
+)
 
 export type Environment = z.infer<typeof Environment>

@@ -17,6 +17,7 @@ import { Deliveries } from '../core/webhooks/deliver.ts'
 import { WebhookSigner } from '../core/webhooks/sign.ts'
 import { attentive } from './attentive.ts'
 import { type DiscoveryPorts, discoveryJobs } from './discover.ts'
+import { type EmbeddingPorts, embeddingJobs } from './embed.ts'
 import { accountGas, type Gas } from './gas.ts'
 import { pluginJobs } from './plugin-schedules.ts'
 import { recheckAll } from './recheck-domains.ts'
@@ -25,7 +26,7 @@ import { logLowBalance, type OnLowBalance, subscribersOf, workHandedOn } from '.
 import { verifyBooks } from './verify-books.ts'
 
 /** What jobs work with. */
-export interface JobPorts extends ResolvePorts, DiscoveryPorts {
+export interface JobPorts extends ResolvePorts, DiscoveryPorts, EmbeddingPorts {
   readonly pool: Pool
   readonly ledger: Ledger
   readonly log: Log
@@ -88,7 +89,7 @@ export const jobs = {
     run: ({ pool }) => pool.query('SELECT hub.refresh_service_signals()'),
   },
   'recheck-domains': { everySeconds: 60, run: recheckAll },
-  'refresh-catalog': { everySeconds: 60, run: ({ catalog }) => catalog.refreshAll() },
+  'refresh-catalog': { everySeconds: 600, deadlineSeconds: 1_800, run: ({ catalog }) => catalog.refreshAll() },
   'prune-answers': {
     everySeconds: 600,
     run: ({ pool }) => pool.query('DELETE FROM hub.kept_answer WHERE expires_at <= now()'),
@@ -122,6 +123,7 @@ export const jobs = {
       pool.query(`DELETE FROM hub.challenge WHERE expires_at < now() - interval '1 day'`),
   },
   ...discoveryJobs,
+  ...embeddingJobs,
 } as const satisfies Readonly<Record<string, Job>>
 
 /**

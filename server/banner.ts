@@ -15,7 +15,7 @@ export function banner(facts: {
   const { url, dataDir, sandbox } = facts
   const lines = [
     '',
-    `AgentHub is ready at ${url}`,
+    `AgentHub is ready at ${url} (open it in a browser)`,
     `  REST      ${url}/v1/services`,
     `  Proxy     ${url}/proxy/{slug}/{path}`,
     `  MCP       ${facts.mcpUrl}/mcp`,

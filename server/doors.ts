@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Discovering } from '../core/catalog/discovery/discover.ts'
+import type { Meaning } from '../core/catalog/search/meaning/meaning.ts'
 import type { Catalog } from '../core/catalog/services.ts'
 import { KeyRing } from '../core/identity/keys.ts'
 import { USDC_BASE } from '../core/payments/asset.ts'
@@ -92,6 +93,8 @@ export type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality
     readonly underWay: UnderWay
     readonly windows: Windows
     readonly discovery: Discovering
+    /** Left out where searches go by words alone. */
+    readonly meaning?: Meaning | undefined
     /** What all processes that serve have counted, for Prometheus. */
     readonly counted: () => Promise<string>
   }
@@ -183,7 +186,7 @@ function routesOf(
     ...healthRoutes(pool, { version, sandbox }, core.draining),
     ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...housekeeping(options) }),
     ...registrationRoutes(signing),
-    ...catalogRoutes(pool, proxyUrl),
+    ...catalogRoutes(pool, proxyUrl, clock, core.meaning),
     ...externalRoutes(pool, clock),
     ...listingRoutes({ ...core.discovery, clock }),
     ...ownershipRoutes({ ...core.discovery, secret }),

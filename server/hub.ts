@@ -9,6 +9,9 @@ import type { DiscoverySettings } from '../core/catalog/discovery/settings.ts'
 import { domainsOn } from '../core/catalog/domains/lending.ts'
 import { Pins } from '../core/catalog/pins.ts'
 import { type OpenedPlugin, openPlugin } from '../core/catalog/plugins.ts'
+import type { EmbedPorts } from '../core/catalog/search/meaning/embed-documents.ts'
+import { openAiEmbedder } from '../core/catalog/search/meaning/embedder.ts'
+import { Meaning, type MeaningPorts } from '../core/catalog/search/meaning/meaning.ts'
 import { type Catalog, openCatalog } from '../core/catalog/services.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
@@ -105,6 +108,7 @@ export interface HubOptions {
   readonly browser: Config['browser']
   /** Where listings of others are looked for. */
   readonly discovery: DiscoverySettings
+  readonly embeddings: Config['embeddings']
   readonly signingKey: SigningKey
   readonly secret: (name: string) => string | undefined
   /** @defaultValue that of the database */
@@ -125,6 +129,8 @@ export interface Hub {
   readonly catalog: Catalog
   /** The guarded way to foreign hosts. */
   readonly egress: Egress
+  /** What reads documents for searches by meaning, if anything does. */
+  readonly embedding: EmbedPorts | undefined
   /** Answers HTTP requests. */
   readonly handler: RequestListener
   /** Until every request is answered, also those whose callers have left. */
@@ -203,6 +209,19 @@ const openBrowser = ({ browser, egress, log }: HubOptions, hub: string): Rendere
     log: (message, fields) => log.warn({ ...fields }, message),
   })
 
+/** The engine of embeddings is the operator's own choice, wherever it is. */
+function openEmbedding(
+  { embeddings, log }: HubOptions,
+  { pool, clock }: Pick<MeaningPorts, 'pool' | 'clock'>,
+  userAgent: string,
+) {
+  if (!embeddings) return undefined
+  const way = createBackends({ origins: [new URL(embeddings.url).origin], userAgent })
+  const embedder = openAiEmbedder(embeddings, way)
+  const meaning = new Meaning({ pool, embedder, clock, log })
+  return { pool, embedder, meaning, close: () => way.close() }
+}
+
 /** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
 export async function openHub(options: HubOptions): Promise<Hub> {
   const { money, log, draining = () => false } = options
@@ -237,16 +256,27 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     clock,
   })
   const calls = new CallLog(pool, log)
+  const finding = openEmbedding(options, { pool, clock }, userAgent)
   const counted = options.together?.(meters) ?? (() => meters.text())
   const observers = { log, meters, counted, spans: options.spans, draining }
   const underWay = new UnderWay()
-  const doors = { discovery, windows, offers, catalog, calls, clock, underWay }
+  const doors = {
+    meaning: finding?.meaning,
+    discovery,
+    windows,
+    offers,
+    catalog,
+    calls,
+    clock,
+    underWay,
+  }
   const parts = { ...core, ...observers, ...doors }
   const answer = openDoors(parts, options).callback()
   return {
     pool,
     ledger,
     egress,
+    embedding: finding,
     ports,
     discovery,
     services,
@@ -257,7 +287,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     async close() {
       ticking.close()
       await calls.flush()
-      await Promise.all([egress.close(), backends.close(), browser.close()])
+      await Promise.all([egress.close(), backends.close(), browser.close(), finding?.close()])
       await windows.close()
       await Promise.all([pool.end(), books.end(), ...opened.map((plugin) => plugin.close())])
     },

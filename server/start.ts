@@ -193,9 +193,10 @@ async function runJobs(
   const wallets = { treasury: money.treasury, spend: money.spend.address }
   const gas = money.gas && { wallet: money.gas, ...config.gas }
   const mailing = openMailing({ config, pool, signingKey, baseUrl, log, print })
-  const { services, families, catalog, discovery, egress } = hub
+  const { services, families, catalog, discovery, egress, embedding } = hub
   const sold = { services, families, catalog }
-  const extras = { pool, ...sold, discovery, egress, mailing, signingKey, wallets, gas }
+  const found = { discovery, embedding }
+  const extras = { pool, ...sold, ...found, egress, mailing, signingKey, wallets, gas }
   const running = await parts.startJobs(direct ?? url, { ...hub.ports, ...extras })
   return {
     async stop() {

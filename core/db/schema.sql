@@ -800,6 +800,7 @@ CREATE TABLE hub.search_entry (
   latency_ms integer,
   calls integer NOT NULL,
   delivered integer NOT NULL,
+  text_hash bytea NOT NULL,
   CONSTRAINT search_entry_pkey PRIMARY KEY (doc) INCLUDE (kind, category, price),
   CONSTRAINT search_entry_kind_id_fkey FOREIGN KEY (kind, id) REFERENCES hub.search_document(kind, id) ON DELETE CASCADE,
   CONSTRAINT search_entry_kind_id_key UNIQUE (kind, id)
@@ -812,6 +813,15 @@ CREATE INDEX search_entry_quality ON hub.search_entry USING btree (quality, doc)
 CREATE INDEX search_entry_tags ON hub.search_entry USING gin (tags);
 CREATE TRIGGER search_removed BEFORE DELETE ON hub.search_entry FOR EACH ROW EXECUTE FUNCTION hub.search_removed();
 GRANT SELECT ON hub.search_entry TO hub_app;
+
+CREATE TABLE hub.search_meaning (
+  model text NOT NULL,
+  text_hash bytea NOT NULL,
+  vector bytea NOT NULL,
+  CONSTRAINT search_meaning_pkey PRIMARY KEY (model, text_hash),
+  CONSTRAINT search_meaning_vector_check CHECK (((length(vector) >= 1) AND (length(vector) <= 8192)))
+);
+GRANT DELETE, INSERT, SELECT ON hub.search_meaning TO hub_app;
 
 CREATE TABLE hub.search_posting (
   term text COLLATE "C" NOT NULL,
@@ -1324,10 +1334,11 @@ DECLARE v_docs integer[];
 BEGIN
   WITH entered AS (
     INSERT INTO search_entry (kind, id, names, vector, places, name_words, category, tags, networks, price,
-        quality, listed_at, verified_at, latency_ms, calls, delivered)
+        quality, listed_at, verified_at, latency_ms, calls, delivered, text_hash)
       SELECT kind, id, hub.search_names(a::search_document), v.vector, hub.search_places(v.vector),
         length(ts_filter(v.vector, '{a}')), category, tags, networks, price,
-        hub.search_quality(a::search_document), listed_at, verified_at, latency_ms, calls, delivered
+        hub.search_quality(a::search_document), listed_at, verified_at, latency_ms, calls, delivered,
+        sha256(convert_to(hub.search_text(a::search_document), 'UTF8'))
       FROM added a CROSS JOIN LATERAL hub.search_vector(a::search_document) v (vector)
       RETURNING doc)
   SELECT array_agg(doc) INTO v_docs FROM entered;
@@ -1357,8 +1368,9 @@ BEGIN
     WHERE (n.name, n.provider, n.category, n.tags, n.description, n.words)
       IS DISTINCT FROM (o.name, o.provider, o.category, o.tags, o.description, o.words);
   PERFORM hub.search_post(v_docs, -1);
-  UPDATE search_entry e SET (names, vector, places, name_words) = (hub.search_names(n::search_document),
-      v.vector, hub.search_places(v.vector), length(ts_filter(v.vector, '{a}')))
+  UPDATE search_entry e SET (names, vector, places, name_words, text_hash) =
+      (hub.search_names(n::search_document), v.vector, hub.search_places(v.vector),
+       length(ts_filter(v.vector, '{a}')), sha256(convert_to(hub.search_text(n::search_document), 'UTF8')))
     FROM changed n CROSS JOIN LATERAL hub.search_vector(n::search_document) v (vector)
     WHERE (e.kind, e.id) = (n.kind, n.id) AND e.doc = ANY (v_docs);
   PERFORM hub.search_post(v_docs, 1);
@@ -1514,6 +1526,14 @@ BEGIN
     GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT p_depth);
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.search_strongest(text[],real[],integer[],integer) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.search_text(p_document hub.search_document)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN "left"(concat_ws('
+'::text, (p_document).name, (p_document).description, (((p_document).category || ': '::text) || array_to_string((p_document).tags, ', '::text))), 2000);
+GRANT EXECUTE ON FUNCTION hub.search_text(hub.search_document) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.search_vector(p_document hub.search_document)
  RETURNS tsvector

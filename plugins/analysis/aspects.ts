@@ -1,5 +1,7 @@
+import { confidenceAt } from './calibration.ts'
 import type { Aspect, Evidence } from './engine.ts'
 import { words } from './lexicon.ts'
+import { oddsOf, polarity, signsOf } from './polarity.ts'
 import { type ReadSentence, round } from './sentiment.ts'
 import type { Span, Token } from './text.ts'
 import { isOpinion, type Opinion } from './valence.ts'
@@ -23,10 +25,26 @@ const COPULAS = new Set(
   ).split(' '),
 )
 const LONGEST = 3
-const NEAR = 8
-/** An opinion across a clause boundary counts this much. */
+const NEAR = 24
+/** What a boundary of clauses, and what a comma or `and`, leaves of an opinion beyond it. */
 const ACROSS = 0.25
+const BEYOND_COMMA = 0.6
+/** What the mood of its whole clause adds to the opinions near an aspect. */
+const CLAUSE = 0.3
 const NEEDED = 0.35
+/** Things that are mostly mentioned in passing need a clearer word. */
+const NEEDED_IN_PASSING = 0.7
+const IN_PASSING = new Set(
+  (
+    'bar table tables reservation reservations menu dinner lunch meal drink drinks brunch ' +
+    'breakfast dining kitchen chef waiter waitress check bill course courses dish dishes entree ' +
+    'entrees appetizer appetizers dessert desserts windows program programs software cd memory ' +
+    'ram game games warranty internet'
+  ).split(' '),
+)
+/** `Try the curry` recommends it; a wait is no good. */
+const RECOMMENDS = /^(?:try|get|order)$/
+const IMPATIENCE = /^(?:wait|waiting|wait time)$/
 const MOST_ASPECTS = 50
 
 /** The aspects of a text, most mentioned first; at most 50. */
@@ -51,27 +69,67 @@ const summarize = (aspect: string, mentions: readonly Mention[]): Aspect => {
     aspect,
     label: praised && blamed ? 'mixed' : score > 0 ? 'positive' : 'negative',
     score: round(score),
-    confidence: Math.abs(score) > 0.5 ? 0.8 : 0.7,
+    confidence: confidenceAt('aspect', Math.abs(score)),
     mentions: mentions.map(({ start, end }) => ({ start, end })),
     evidence: mentions.flatMap(({ evidence }) => evidence),
   }
 }
 
 /** The mentions of one sentence that an opinion is near enough to. */
-export const mentionsOf = (text: string, { sentence, opinions }: ReadSentence): Mention[] => {
-  const { tokens } = sentence
-  if (opinions.length === 0) return []
+export const mentionsOf = (text: string, read: ReadSentence): Mention[] => {
+  const { tokens } = read.sentence
+  if (read.opinions.length === 0) return []
   return candidates(text, tokens).flatMap(({ from, to }) => {
-    const start = tokens[from]?.start ?? 0
-    const end = tokens[to - 1]?.end ?? 0
-    const near = nearOpinions(tokens, opinions, from, to)
-    const polarity = near.reduce((sum, { valence, weight }) => sum + valence * weight, 0)
-    if (Math.abs(polarity) < NEEDED) return []
-    const evidence = near
-      .filter(({ weight }) => weight >= 0.3)
-      .map(({ text, start, end, negated }) => ({ text, start, end, negated }))
-    return [{ aspect: nameOf(text.slice(start, end)), start, end, polarity, evidence }]
+    const mention = mentionAt(text, read, from, to)
+    return mention.polarity === 0 || mention.evidence.length === 0 ? [] : [mention]
   })
+}
+
+/**
+ * What a sentence says of the tokens `from` (inclusive) to `to` (exclusive): the opinions on
+ * them by distance, and the mood of their clause. A polarity of 0 is neutral.
+ */
+export const mentionAt = (
+  text: string,
+  { sentence: { tokens }, opinions }: ReadSentence,
+  from: number,
+  to: number,
+): Mention => {
+  const start = tokens[from]?.start ?? 0
+  const end = tokens[to - 1]?.end ?? 0
+  const aspect = nameOf(text.slice(start, end))
+  const near = nearOpinions(tokens, opinions, from, to)
+  let direct = near.reduce((sum, { valence, weight }) => sum + valence * weight, 0)
+  if (RECOMMENDS.test(tokens[0]?.lower ?? '') && from < 6) direct += 1
+  if (IMPATIENCE.test(aspect) && Math.abs(direct) < 1) direct -= 1
+  const sum = direct + CLAUSE * clauseOdds(tokens, opinions, from, to)
+  const needed = IN_PASSING.has(aspect) ? NEEDED_IN_PASSING : NEEDED
+  const evidence = near
+    .filter(({ weight }) => weight >= 0.3)
+    .map(({ text, start, end, negated }) => ({ text, start, end, negated }))
+  return { aspect, start, end, polarity: Math.abs(sum) < needed ? 0 : sum, evidence }
+}
+
+const CLAUSE_END = /^(?:[;.:]|but|although|though|however|while)$/
+const SOFT_END = /^(?:[,()—–]|and)$/
+
+const clauseOdds = (
+  tokens: readonly Token[],
+  opinions: readonly Opinion[],
+  from: number,
+  to: number,
+): number => {
+  let first = from
+  while (first > 0 && from - first < NEAR && !CLAUSE_END.test(tokens[first - 1]?.lower ?? '')) {
+    first -= 1
+  }
+  let last = to
+  while (last - to < NEAR && last < tokens.length && !CLAUSE_END.test(tokens[last]?.lower ?? '')) {
+    last += 1
+  }
+  const inside = between(opinions, first, last)
+  const model = polarity()
+  return oddsOf(signsOf(tokens.slice(first, last), inside, model), model)
 }
 
 const nameOf = (surface: string): string => surface.toLowerCase().replace(/\s+/g, ' ')
@@ -82,15 +140,31 @@ const nearOpinions = (
   from: number,
   to: number,
 ): (Opinion & { weight: number })[] =>
-  opinions.flatMap((opinion) => {
-    const distance = opinion.at < from ? from - opinion.at : opinion.at - to + 1
-    if (distance > NEAR) return []
-    const [low, high] = opinion.at < from ? [opinion.at, from] : [to, opinion.at]
-    const split = tokens
-      .slice(low, high)
-      .some(({ text }) => /^(?:[,;:.()—–]|but|while|although|though|however|and)$/iu.test(text))
-    return [{ ...opinion, weight: (split ? ACROSS : 1) / (0.7 + distance * 0.3) }]
+  between(opinions, from - NEAR, to + NEAR).flatMap((opinion) => {
+    const { at } = opinion
+    const distance = at < from ? from - at : at - to + 1
+    if (at >= from && at < to) return []
+    let weight = 1 / (0.7 + distance * 0.3)
+    for (const { lower } of at < from ? tokens.slice(at, from) : tokens.slice(to, at)) {
+      if (CLAUSE_END.test(lower)) weight *= ACROSS
+      else if (SOFT_END.test(lower)) weight *= BEYOND_COMMA
+    }
+    return [{ ...opinion, weight }]
   })
+
+/** The opinions at tokens from `low` (inclusive) to `high` (exclusive), found by halving. */
+const between = (opinions: readonly Opinion[], low: number, high: number): Opinion[] => {
+  const first = (place: number): number => {
+    let [from, to] = [0, opinions.length]
+    while (from < to) {
+      const middle = (from + to) >> 1
+      if ((opinions[middle]?.at ?? 0) < place) from = middle + 1
+      else to = middle
+    }
+    return from
+  }
+  return opinions.slice(first(low), first(high))
+}
 
 const isNounLike = (token: Token | undefined): token is Token =>
   token !== undefined &&

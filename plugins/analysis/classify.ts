@@ -1,6 +1,7 @@
 import type { Category } from './engine.ts'
 import { wordList, words } from './lexicon.ts'
-import { type Sentence, stem, tokenize } from './text.ts'
+import { addWords, likeness, type Meaning, noMeaning } from './meaning.ts'
+import { type Sentence, stem, type Token, tokenize } from './text.ts'
 
 export interface Scored {
   readonly name: string
@@ -14,23 +15,29 @@ const FUNCTION_WORDS = words('function-words.txt')
 /** Beyond so many labels a topic word fits several of them, and only blurs. */
 const MOST_EXPANDED = 20
 const WEIGHTS = { name: 3, description: 1.5, example: 1.2, topic: 1 } as const
-/** Fitted on AG News: divides evidence before it becomes a confidence. */
-const TEMPERATURE = 0.5
+/** What the likeness of meanings weighs beside a word of the name in the text. */
+const LIKENESS = 8
+/** Divides evidence before it becomes a confidence; see README.md. */
+const TEMPERATURE = 1
 /** The evidence at which an independent label is as likely as not. */
 const HALF = 1.2
 
-const stemsOf = (text: string): string[] =>
-  tokenize(text.replace(/[_/]/g, ' ').replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2'))
-    .filter(({ shape, lower }) => shape !== 'mark' && !FUNCTION_WORDS.has(lower))
-    .map(({ lower }) => stem(lower))
+/** The words of a label or a text about one: `card_lost` and `CardLost` are two words. */
+const wordsOf = (text: string): Token[] =>
+  tokenize(text.replace(/[_/]/g, ' ').replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')).filter(
+    ({ shape, lower }) => shape !== 'mark' && !FUNCTION_WORDS.has(lower),
+  )
+
+const stemsOf = (text: string): string[] => wordsOf(text).map(({ lower }) => stem(lower))
 
 /** Topic words by the stem of each of the names of a topic. */
 const TOPICS: ReadonlyMap<string, ReadonlySet<string>> = (() => {
   const topics = new Map<string, Set<string>>()
   for (const line of wordList('topics.txt')) {
     const [names = '', about = ''] = line.split(': ')
+    const told = wordsOf(about).map(({ lower }) => lower)
     for (const name of stemsOf(names)) {
-      topics.set(name, new Set([...(topics.get(name) ?? []), ...stemsOf(about)]))
+      topics.set(name, new Set([...(topics.get(name) ?? []), ...told]))
     }
   }
   return topics
@@ -45,11 +52,28 @@ const profileOf = (category: Category, expands: boolean): Map<string, number> =>
   put(name, WEIGHTS.name)
   put(stemsOf(category.description ?? ''), WEIGHTS.description)
   put(stemsOf(category.examples?.join('\n') ?? ''), WEIGHTS.example)
-  const described = stemsOf(category.description ?? '')
-  for (const word of expands ? [...name, ...described] : []) {
-    put(TOPICS.get(word) ?? [], name.includes(word) ? WEIGHTS.topic : WEIGHTS.topic / 2)
-  }
+  for (const word of expands ? name : []) put(topicStems(word), WEIGHTS.topic)
   return profile
+}
+
+const topicStems = (name: string): string[] => Array.from(TOPICS.get(name) ?? [], stem)
+
+/** What a category is about, as one vector. */
+const meaningOf = ({ name, description, examples }: Category, expands: boolean): Meaning => {
+  const meaning = noMeaning()
+  const put = (text: string, weight: number): void =>
+    addWords(
+      meaning,
+      wordsOf(text).map(({ lower }) => lower),
+      weight,
+    )
+  put(name, WEIGHTS.name)
+  put(description ?? '', WEIGHTS.description)
+  for (const example of examples ?? []) put(example, WEIGHTS.example)
+  for (const word of expands ? stemsOf(name) : []) {
+    addWords(meaning, TOPICS.get(word) ?? [], WEIGHTS.topic / 2)
+  }
+  return meaning
 }
 
 /**
@@ -66,9 +90,20 @@ export const classify = (
   const expands = categories.length <= MOST_EXPANDED
   const profiles = categories.map((category) => profileOf(category, expands))
   const spread = spreadOf(profiles)
+  const meanings = categories.map((category) => meaningOf(category, expands))
+  const read = noMeaning()
+  for (const { tokens } of sentences)
+    addWords(
+      read,
+      tokens.map(({ lower }) => lower),
+    )
   const evidence = profiles.map((profile, index) => {
     const label = categories[index]?.name ?? ''
-    return weigh(counts, profile, spread, categories.length) + moodEvidence(label, mood)
+    return (
+      weigh(counts, profile, spread, categories.length) +
+      LIKENESS * Math.max(0, likeness(read, meanings[index] ?? read)) +
+      moodEvidence(label, mood)
+    )
   })
   const confidences = several ? evidence.map((one) => one / (one + HALF)) : shares(evidence)
   return categories

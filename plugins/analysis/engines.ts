@@ -170,7 +170,9 @@ const later =
   (tried, retryAfterSeconds) =>
     new Failure(503, 'engine_unavailable', detail, { ...tried, retryAfterSeconds })
 
-/** How a failure is told; the first of these that any engine had. What may be over soon comes first. */
+/**
+ * How a failure is told; the first of these that any engine had. What may be over soon comes first.
+ */
 const ENDINGS: readonly (readonly [TroubleReason, Ending])[] = [
   ['unavailable', later('No engine can be reached.')],
   ['busy', later('All engines are busy.')],

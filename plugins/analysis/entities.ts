@@ -1,37 +1,39 @@
 import { type AmountValue, findAmounts } from './amounts.ts'
 import { parseDay } from './calendar.ts'
-import precision from './data/precision.json' with { type: 'json' }
+import { confidenceAt } from './calibration.ts'
 import { findDates } from './dates.ts'
 import type { Document, EntitiesTask, Entity, EntityType } from './engine.ts'
 import { findNames } from './names.ts'
+import type { Weights } from './tagger/decode.ts'
 import type { Sentence, Span } from './text.ts'
-
-const PRECISION = new Map<string, number>(Object.entries(precision.rules))
-/** What is said of a rule that the development texts do not exercise. */
-const UNMEASURED = 0.5
 
 /**
  * The entities of a document, by start, none overlapping another. In a language that the
  * engine does not read, dates and amounts only.
+ * @param tagger another than the shipped one
  */
 export const extractEntities = (
   { text, language }: Document,
   sentences: readonly Sentence[],
   { types, referenceDate }: EntitiesTask,
+  tagger?: Weights,
 ): Entity[] => {
   const reference = referenceDate === undefined ? undefined : parseDay(referenceDate)
   const dates = findDates(text, reference).map(
     ({ start, end, value, rule }): Entity =>
-      entity(text, { start, end }, 'date', rule, { ...value }),
+      entity(text, { start, end }, 'date', confidenceAt(rule, 1), { ...value }),
   )
   const amounts = findAmounts(text).map(
     ({ start, end, subtype, value }): Entity => ({
-      ...entity(text, { start, end }, 'amount', subtype, recordOf(value)),
+      ...entity(text, { start, end }, 'amount', confidenceAt(subtype, 1), recordOf(value)),
       subtype,
     }),
   )
-  const names = language.supported || language.code === 'und' ? findNames(text, sentences) : []
-  const named = names.map(({ start, end, type, rule }) => entity(text, { start, end }, type, rule))
+  const names =
+    language.supported || language.code === 'und' ? findNames(text, sentences, tagger) : []
+  const named = names.map(({ start, end, type, confidence }) =>
+    entity(text, { start, end }, type, confidence),
+  )
   const worded = amounts.filter(({ subtype }) => subtype !== 'number')
   const plain = amounts.filter(({ subtype }) => subtype === 'number')
   return withoutOverlaps([...dates, ...worded, ...named, ...plain], text.length).filter(
@@ -43,14 +45,14 @@ const entity = (
   text: string,
   { start, end }: Span,
   type: EntityType,
-  rule: string,
+  confidence: number,
   value?: Entity['value'],
 ): Entity => ({
   text: text.slice(start, end),
   type,
   start,
   end,
-  confidence: PRECISION.get(rule) ?? UNMEASURED,
+  confidence,
   ...(value === undefined ? {} : { value }),
 })
 

@@ -1,4 +1,7 @@
+import { confidenceAt } from './calibration.ts'
 import type { Overall, SentimentLabel } from './engine.ts'
+import { newsOf } from './finance.ts'
+import { oddsOf, type PolarityModel, polarity, signsOf } from './polarity.ts'
 import type { Sentence } from './text.ts'
 import { type Opinion, opinionsOf } from './valence.ts'
 
@@ -6,29 +9,37 @@ import { type Opinion, opinionsOf } from './valence.ts'
 export interface ReadSentence {
   readonly sentence: Sentence
   readonly opinions: readonly Opinion[]
+  /** The log-odds of praise against blame. */
+  readonly odds: number
   readonly score: number
   readonly label: SentimentLabel
 }
 
-/** Balances the lexicon, whose praise is milder than its blame is frequent. Fitted on dev data. */
-const BIAS = -0.4
-const NEUTRAL_BAND = 0.15
+/** Where opinion words are weak or absent, the odds have to be this clear. */
+const CLEAR = 2
+const STRONG = 1.3
+const NEUTRAL_BAND = 0.25
 
 /** Reads each sentence: opinion words, score -1 to 1, label. */
-export const readSentences = (sentences: readonly Sentence[]): ReadSentence[] =>
+export const readSentences = (
+  sentences: readonly Sentence[],
+  model: PolarityModel = polarity(),
+): ReadSentence[] =>
   sentences.map((sentence) => {
-    const opinions = opinionsOf(sentence)
-    const score = scoreOf(sentence, opinions)
-    return { sentence, opinions, score, label: labelOf(score, massOf(opinions)) }
+    const news = newsOf(sentence)
+    const opinions = news ?? opinionsOf(sentence)
+    const odds =
+      news === undefined
+        ? oddsOf(signsOf(sentence.tokens, opinions, model), model)
+        : massOf(opinions).praise - massOf(opinions).blame
+    const isStrong = opinions.some(({ valence }) => Math.abs(valence) >= STRONG)
+    const isTold = news === undefined ? isStrong || Math.abs(odds) > CLEAR : opinions.length > 0
+    const score = scoreOf(odds)
+    const label = isTold ? labelOf(score, massOf(opinions)) : 'neutral'
+    return { sentence, opinions, odds, score, label }
   })
 
-const scoreOf = ({ tokens }: Sentence, opinions: readonly Opinion[]): number => {
-  if (opinions.length === 0) return 0
-  const sum = opinions.reduce((total, { valence }) => total + valence, BIAS)
-  const cries = Math.min(4, tokens.filter(({ text }) => text === '!').length) * 0.292
-  const total = sum + Math.sign(sum) * cries
-  return total / Math.sqrt(total * total + 15)
-}
+const scoreOf = (odds: number): number => 2 / (1 + Math.exp(-odds)) - 1
 
 interface Mass {
   readonly praise: number
@@ -40,41 +51,30 @@ const massOf = (opinions: readonly { readonly valence: number }[]): Mass => ({
   blame: opinions.reduce((sum, { valence }) => sum + Math.max(0, -valence), 0),
 })
 
-/** Mixed: praise and blame both strong, and neither twice the other. */
+/** Mixed: praise and blame both strong, neither twice the other, and the odds undecided. */
 const labelOf = (score: number, { praise, blame }: Mass): SentimentLabel => {
   const [less, more] = praise < blame ? [praise, blame] : [blame, praise]
-  if (less >= 1.2 && less / more >= 0.5) return 'mixed'
+  if (less >= 1.2 && less / more >= 0.5 && Math.abs(score) < 0.6) return 'mixed'
   return score >= NEUTRAL_BAND ? 'positive' : score <= -NEUTRAL_BAND ? 'negative' : 'neutral'
 }
 
-/** The sentiment of the whole text, from its sentences. */
+/** The sentiment of the whole text: the odds of its sentences add up, ever less. */
 export const overallOf = (read: readonly ReadSentence[]): Overall => {
-  const told = read.filter(({ opinions }) => opinions.length > 0)
-  const magnitude = told.reduce((sum, { score }) => sum + Math.abs(score), 0)
-  const score = told.reduce((sum, one) => sum + one.score, 0) / Math.max(1, told.length)
+  const told = read.filter(({ label }) => label !== 'neutral')
+  const counted = told.length > 0 ? told : read
+  const sum = counted.reduce((total, { odds }) => total + odds, 0)
+  const score = scoreOf(sum / Math.sqrt(Math.max(1, counted.length)))
   const mass =
     told.length === 1
       ? massOf(told[0]?.opinions ?? [])
-      : massOf(told.map(({ score }) => ({ valence: score * 3 })))
-  const label = labelOf(score, mass)
+      : massOf(told.map((one) => ({ valence: one.score * 2 })))
+  const label = told.length === 0 ? 'neutral' : labelOf(score, mass)
   return {
     label,
     score: round(score),
-    confidence: confidenceOf(label, Math.abs(score)),
-    magnitude: round(magnitude),
+    confidence: confidenceAt(label, label === 'neutral' || label === 'mixed' ? 1 : Math.abs(score)),
+    magnitude: round(told.reduce((total, one) => total + Math.abs(one.score), 0)),
   }
-}
-
-/** The share of right labels by fifths of strength, and of right `neutral`s: see README.md. */
-const RIGHT = [0.68, 0.71, 0.88, 0.9, 0.95]
-const RIGHT_NEUTRAL = 0.6
-/** No development text is labelled mixed. */
-const UNMEASURED = 0.5
-
-const confidenceOf = (label: SentimentLabel, strength: number): number => {
-  if (label === 'neutral') return RIGHT_NEUTRAL
-  if (label === 'mixed') return UNMEASURED
-  return RIGHT[Math.min(4, Math.floor(strength * 5))] ?? UNMEASURED
 }
 
 export const round = (value: number): number => Math.round(value * 1_000) / 1_000 + 0

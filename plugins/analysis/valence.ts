@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { wordList, words } from './lexicon.ts'
-import type { Sentence, Span, Token } from './text.ts'
+import { type Sentence, type Span, type Token, tokenize } from './text.ts'
 
 /** A word that carries an opinion, with its valence after negation and emphasis. */
 export interface Opinion extends Span {
@@ -12,6 +12,12 @@ export interface Opinion extends Span {
   readonly negated: boolean
 }
 
+/** Entries of several words are phrases; VADER's single words yield to ours. */
+const OWN = wordList('opinions.txt').map((entry): [string, number] => {
+  const at = entry.lastIndexOf(':')
+  return [entry.slice(0, at), Number(entry.slice(at + 1))]
+})
+
 const readLexicon = (): Map<string, number> => {
   const path = new URL(import.meta.resolve('vader-sentiment/vader_lexicon.txt'))
   const lexicon = new Map<string, number>()
@@ -19,12 +25,31 @@ const readLexicon = (): Map<string, number> => {
     const [word = '', valence = ''] = line.split('\t')
     if (/^[\p{L}'-]+$/u.test(word)) lexicon.set(word, Number(valence))
   }
-  for (const entry of wordList('opinions.txt')) {
-    const [word = '', valence = ''] = entry.split(':')
-    lexicon.set(word, Number(valence))
-  }
+  for (const [word, valence] of OWN) if (!word.includes(' ')) lexicon.set(word, valence)
   return lexicon
 }
+
+/** Phrases of opinion by their first word: the further words, and the valence. */
+const PHRASES = new Map<string, (readonly [readonly string[], number])[]>()
+for (const [phrase, valence] of OWN) {
+  const [first, ...rest] = tokenize(phrase).map(({ lower }) => lower)
+  if (first === undefined || rest.length === 0) continue
+  PHRASES.set(first, [...(PHRASES.get(first) ?? []), [rest, valence]])
+}
+
+interface Phrase {
+  readonly at: number
+  readonly size: number
+  readonly valence: number
+}
+
+/** The phrases of opinion among the tokens. */
+export const phrasesIn = (tokens: readonly Token[]): Phrase[] =>
+  tokens.flatMap(({ lower }, at) =>
+    (PHRASES.get(lower) ?? [])
+      .filter(([rest]) => rest.every((word, next) => tokens[at + 1 + next]?.lower === word))
+      .map(([rest, valence]) => ({ at, size: 1 + rest.length, valence })),
+  )
 
 const LEXICON = readLexicon()
 /** Function words carry no opinion, whatever a lexicon says; these few do. */
@@ -58,14 +83,29 @@ const NEGATED = -0.74
 const WINDOW = 4
 const SHOUTED = 0.733
 
-const isNegation = ({ lower }: Token): boolean =>
+/** Whether a word denies what follows it. */
+export const isNegation = ({ lower }: Token): boolean =>
   NEGATIONS.has(lower) || lower.endsWith("n't") || NEGATIONS.has(lower.replace("'", ''))
 
 /** The opinion words of a sentence, in order. `but` weakens what is before it, lifts the rest. */
 export const opinionsOf = ({ tokens }: Sentence): Opinion[] => {
   const isShouting = tokens.every(({ shape }) => shape !== 'lower')
   const turn = turningPoint(tokens)
+  const phrases = new Map(phrasesIn(tokens).map((phrase) => [phrase.at, phrase]))
+  let until = 0
   return tokens.flatMap((token, at): Opinion[] => {
+    if (at < until) return []
+    const phrase = phrases.get(at)
+    if (phrase !== undefined) {
+      until = at + phrase.size
+      const { start } = token
+      const end = tokens[until - 1]?.end ?? token.end
+      const text = tokens
+        .slice(at, until)
+        .map((one) => one.text)
+        .join(' ')
+      return [{ text, start, end, at, valence: phrase.valence, negated: false }]
+    }
     const base = baseValence(token)
     if (base === 0) return []
     const { negated, push } = context(tokens, at)
@@ -102,6 +142,10 @@ const turningPoint = (tokens: readonly Token[]): number => {
   const at = tokens.findLastIndex(({ lower }) => lower === 'but' || lower === 'however')
   return at > 1 && at < tokens.length - 2 ? at : -1
 }
+
+/** The valences of all words that the lexicon has, for training. */
+export const knownOpinions = (): ReadonlyMap<string, number> => LEXICON
+export const isKnownOpinion = (lower: string): boolean => LEXICON.has(lower)
 
 /** Whether a word is an opinion by itself. */
 export const isOpinion = (token: Token): boolean => Math.abs(baseValence(token)) >= 0.5

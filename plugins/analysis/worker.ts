@@ -23,4 +23,8 @@ const tell = (message: Outcome | 'ready'): void => {
 }
 
 parentPort?.on('message', (request: Request) => tell(outcomeOf(request)))
+// Models are read before the first request, whose time is short.
+for (const endpoint of ['extract-entities', 'sentiment'] as const) {
+  outcomeOf({ id: '', endpoint, input: { text: 'Warm words.' } })
+}
 tell('ready')

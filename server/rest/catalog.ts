@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { findService, type ListedEndpoint, listServices } from '../../core/catalog/listings.ts'
+import type { Meaning } from '../../core/catalog/search/meaning/meaning.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import { json } from '../../core/money.ts'
@@ -25,6 +26,7 @@ export const catalogRoutes = (
   pool: Pool,
   proxyUrl: () => string,
   clock: Clock = systemClock,
+  meaning?: Meaning,
 ): readonly AnyRoute[] => {
   const show = serviceOf(proxyUrl)
   return [
@@ -59,7 +61,7 @@ export const catalogRoutes = (
         return { body: { ...show(found.listing), endpoints } }
       },
     }),
-    searchRoute(pool, clock, show),
+    searchRoute({ pool, clock, meaning }, show),
   ]
 }
 

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type ExternalHit, type Hit, readHits } from '../../core/catalog/search/hits.ts'
+import type { Meaning } from '../../core/catalog/search/meaning/meaning.ts'
 import { search } from '../../core/catalog/search/search.ts'
 import type { Clock } from '../../core/clock.ts'
 import { json, micros } from '../../core/money.ts'
@@ -50,8 +51,18 @@ const SearchOrder = z.strictObject({
 })
 type SearchOrder = z.infer<typeof SearchOrder>
 
+/** What searches ask; ranking knows the day. */
+export interface SearchPorts {
+  readonly pool: Pool
+  readonly clock: Clock
+  readonly meaning?: Meaning | undefined
+}
+
 /** `POST /v1/search`: services of the hub and listings of others, in one ranking. */
-export const searchRoute = (pool: Pool, clock: Clock, showService: ShowService): AnyRoute =>
+export const searchRoute = (
+  { pool, clock, meaning }: SearchPorts,
+  showService: ShowService,
+): AnyRoute =>
   route({
     method: 'POST',
     path: '/v1/search',
@@ -64,7 +75,7 @@ export const searchRoute = (pool: Pool, clock: Clock, showService: ShowService):
       const after = readPosition(cursor)
       const maxPrice = maxPriceOf(filters)
       const order = { query, type, category, network, tag, maxPrice, limit, after }
-      const { hits, next } = await search(pool, clock, order)
+      const { hits, next } = await search(pool, clock, order, meaning)
       const rows = await readHits(pool, hits)
       const body = {
         data: rows.map(showHit(showService)),

@@ -24,7 +24,8 @@ export interface Report {
 
 /** Loaded when it is asked for: what others need is no part of its memory. */
 const BENCHMARKS: Readonly<Record<string, (data?: string) => Promise<Report>>> = {
-  analysis: async () => (await import('./analysis.ts')).analysis(),
+  'analysis-quality': async (data) => (await import('./analysis/quality.ts')).analysisQuality(data),
+  'analysis-speed': async () => (await import('./analysis/speed.ts')).analysisSpeed(),
   auth: async () => (await import('./auth.ts')).auth(),
   discovery: async () => (await import('./discovery.ts')).discovery(),
   extraction: async (data) => (await import('./extraction.ts')).extraction(data),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Match, matcher } from './match.ts'
+import type { Likeness } from './meaning/meaning.ts'
 import type { Wish } from './query.ts'
 import type { Candidate } from './store.ts'
 import type { Terms, Way } from './terms.ts'
@@ -9,6 +10,8 @@ export interface Scored extends Match {
   readonly candidate: Candidate
   /** Whether it is there because it is new. */
   readonly turn: boolean
+  /** How like the query it is in its meaning, −1 to 1, where that is known. */
+  readonly like?: number | undefined
 }
 
 /** A candidate with its rank's reasons. */
@@ -25,6 +28,8 @@ export interface Asked {
   readonly wishes: ReadonlySet<Wish>
   /** What the hits are ranked for: freshness and turns go by days. */
   readonly day: Date
+  /** Left out where no engine of embeddings tells. */
+  readonly like?: Likeness | undefined
 }
 
 const DAY_MS = 86_400_000
@@ -35,6 +40,9 @@ const NEW_CALLS = 20
 const TURN = 4
 const TURN_AMONG = 30
 const TURN_SHARE = 0.5
+/** What means the very same is worth twice what has the words alone. */
+const LIKE = 1
+const LIKE_TOLD = 0.3
 /** Fewer calls say little. */
 const CALLS_TOLD = 10
 
@@ -69,16 +77,19 @@ function judgeOf(asked: Asked): (candidate: Candidate) => Scored {
   return (candidate) => {
     const { score, ways } = match(candidate)
     const shown = candidate.exact ? Math.max(score, 1) : score
-    return { candidate, score: shown * suits(candidate, asked), ways, turn: false }
+    const like = asked.like?.(candidate)
+    const meant = 1 + LIKE * Math.max(like ?? 0, 0)
+    return { candidate, score: shown * meant * suits(candidate, asked), ways, turn: false, like }
   }
 }
 
 /** Says of a hit why it is one, and why there. */
-export function explain({ candidate, score, ways, turn }: Scored): Ranked {
+export function explain({ candidate, score, ways, turn, like = 0 }: Scored): Ranked {
   const { exact, calls, delivered } = candidate
   const why = [
     ...(exact ? ['exact name'] : []),
     ...reasons(ways, candidate),
+    ...(like >= LIKE_TOLD ? [`meaning: ${Math.round(like * 100)} % alike`] : []),
     ...(calls >= CALLS_TOLD ? [`${delivered} of ${calls} calls delivered`] : []),
     ...(turn ? ['new: its turn today'] : []),
   ]

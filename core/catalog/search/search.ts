@@ -1,4 +1,5 @@
 import { type Clock, dayStart } from '../../clock.ts'
+import type { Meaning } from './meaning/meaning.ts'
 import { readQuery } from './query.ts'
 import { explain, type Ranked, rank, type Scored } from './rank.ts'
 import { type Filters, findCandidates, type Reader } from './store.ts'
@@ -34,25 +35,30 @@ const TERMS_MAX = 24
  * Searches services and listings: those named so exactly first, then by the words of the query,
  * words for the same things and words spelt alike, weighed with what is known of how well each
  * works, what it costs and how lately it was seen. The best 100 can be paged through.
- * In a transaction that is under way, what it has written is found too.
+ * With `meaning`, what was found so is ranked by how like the query it is, too. In a transaction
+ * that is under way, what it has written is found too.
  */
 export async function search(
   reader: Reader,
   clock: Clock,
   order: SearchOrder,
+  meaning?: Meaning,
 ): Promise<SearchPage> {
   const { query, limit, after, type, category, tag, network } = order
   const day = after ? new Date(after.day) : dayStart(clock.now())
   const asked = readQuery(query)
   const limits = [order.maxPrice, asked.maxPrice].filter((price) => price !== undefined)
   const maxPrice = limits.toSorted((a, b) => (a < b ? -1 : 1))[0]
+  const vectorSoon = meaning?.of(query)
   const terms = await findTerms(reader, asked)
   const name = squashed(query)
   const isEmpty = query.trim() === '' || (asked.spans.length === 0 && asked.maxPrice !== undefined)
   const filters = { type, category, tag, network, maxPrice }
   const weights = isEmpty ? undefined : weightsOf(terms)
   const candidates = await findCandidates(reader, weights, name, filters)
-  const ranked = rank(candidates, { text: query, terms, wishes: asked.wishes, day })
+  const vector = await vectorSoon
+  const like = vector && (await meaning!.compare(vector, candidates))
+  const ranked = rank(candidates, { text: query, terms, wishes: asked.wishes, day, like })
   return pageOf(ranked, limit, after, day)
 }
 

@@ -221,6 +221,12 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     || setweight(to_tsvector('english', hub.search_plain(p_document.description)), 'C')
     || setweight(to_tsvector('english', hub.search_plain(left(p_document.words, 4000))), 'D');
 
+-- What its meaning is taken from, where an engine of embeddings is configured.
+CREATE FUNCTION hub.search_text(p_document hub.search_document) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+  left(concat_ws(E'\n', p_document.name, p_document.description, p_document.category || ': '
+    || array_to_string(p_document.tags, ', ')), 2000);
+
 -- How many words there are, each as often as it stands there.
 CREATE FUNCTION hub.search_places(p_vector tsvector) RETURNS smallint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN

@@ -23,6 +23,7 @@ CREATE TABLE hub.search_entry (
   latency_ms integer,
   calls integer NOT NULL,
   delivered integer NOT NULL,
+  text_hash bytea NOT NULL,                -- of hub.search_text: see hub.search_meaning
   PRIMARY KEY (doc) INCLUDE (kind, category, price),
   UNIQUE (kind, id),
   FOREIGN KEY (kind, id) REFERENCES hub.search_document ON DELETE CASCADE
@@ -50,6 +51,14 @@ CREATE TABLE hub.search_term (
 -- Numbers and parts of addresses are nobody's misspelling.
 CREATE INDEX search_term_spelling ON hub.search_term USING gin (term gin_trgm_ops) WHERE term !~ '[0-9]';
 INSERT INTO hub.search_term VALUES ('', 0);
+
+-- What an engine of embeddings made of a text, by the text's hash: a text that comes back is known.
+CREATE TABLE hub.search_meaning (
+  model text NOT NULL,
+  text_hash bytea NOT NULL,
+  vector bytea NOT NULL CHECK (length(vector) BETWEEN 1 AND 8192), -- a byte for each dimension
+  PRIMARY KEY (model, text_hash)
+);
 
 -- Words of the vocabulary that look like one that is in no document. A function of its own, lest the
 -- planner takes what seldom runs for the most of the query.
@@ -210,10 +219,11 @@ DECLARE v_docs integer[];
 BEGIN
   WITH entered AS (
     INSERT INTO search_entry (kind, id, names, vector, places, name_words, category, tags, networks, price,
-        quality, listed_at, verified_at, latency_ms, calls, delivered)
+        quality, listed_at, verified_at, latency_ms, calls, delivered, text_hash)
       SELECT kind, id, hub.search_names(a::search_document), v.vector, hub.search_places(v.vector),
         length(ts_filter(v.vector, '{a}')), category, tags, networks, price,
-        hub.search_quality(a::search_document), listed_at, verified_at, latency_ms, calls, delivered
+        hub.search_quality(a::search_document), listed_at, verified_at, latency_ms, calls, delivered,
+        sha256(convert_to(hub.search_text(a::search_document), 'UTF8'))
       FROM added a CROSS JOIN LATERAL hub.search_vector(a::search_document) v (vector)
       RETURNING doc)
   SELECT array_agg(doc) INTO v_docs FROM entered;
@@ -239,8 +249,9 @@ BEGIN
     WHERE (n.name, n.provider, n.category, n.tags, n.description, n.words)
       IS DISTINCT FROM (o.name, o.provider, o.category, o.tags, o.description, o.words);
   PERFORM hub.search_post(v_docs, -1);
-  UPDATE search_entry e SET (names, vector, places, name_words) = (hub.search_names(n::search_document),
-      v.vector, hub.search_places(v.vector), length(ts_filter(v.vector, '{a}')))
+  UPDATE search_entry e SET (names, vector, places, name_words, text_hash) =
+      (hub.search_names(n::search_document), v.vector, hub.search_places(v.vector),
+       length(ts_filter(v.vector, '{a}')), sha256(convert_to(hub.search_text(n::search_document), 'UTF8')))
     FROM changed n CROSS JOIN LATERAL hub.search_vector(n::search_document) v (vector)
     WHERE (e.kind, e.id) = (n.kind, n.id) AND e.doc = ANY (v_docs);
   PERFORM hub.search_post(v_docs, 1);
@@ -264,10 +275,10 @@ CREATE TRIGGER search_removed BEFORE DELETE ON hub.search_entry
   FOR EACH ROW EXECUTE FUNCTION hub.search_removed();
 
 INSERT INTO hub.search_entry (kind, id, names, vector, places, name_words, category, tags, networks, price,
-    quality, listed_at, verified_at, latency_ms, calls, delivered)
+    quality, listed_at, verified_at, latency_ms, calls, delivered, text_hash)
   SELECT kind, id, hub.search_names(d), v.vector, hub.search_places(v.vector),
     length(ts_filter(v.vector, '{a}')), category, tags, networks, price, hub.search_quality(d), listed_at,
-    verified_at, latency_ms, calls, delivered
+    verified_at, latency_ms, calls, delivered, sha256(convert_to(hub.search_text(d), 'UTF8'))
   FROM hub.search_document d CROSS JOIN LATERAL hub.search_vector(d) v (vector);
 SELECT hub.search_post((SELECT array_agg(doc) FROM hub.search_entry), 1);
 
@@ -275,5 +286,6 @@ DROP INDEX hub.service_search, hub.service_name;
 ALTER TABLE hub.service DROP COLUMN search;
 
 GRANT SELECT ON hub.search_entry, hub.search_posting, hub.search_term TO hub_app;
+GRANT SELECT, INSERT, DELETE ON hub.search_meaning TO hub_app;
 REVOKE EXECUTE ON FUNCTION hub.search_post, hub.search_added, hub.search_changed, hub.search_removed
   FROM PUBLIC;

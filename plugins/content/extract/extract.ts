@@ -1,4 +1,4 @@
-import { load } from 'cheerio/slim'
+import { type CheerioAPI, load } from 'cheerio/slim'
 import type { AnyNode, ParentNode } from 'domhandler'
 import { type Article, ExtractionError, type ExtractOptions } from './article.ts'
 import { bodyOf } from './body.ts'
@@ -25,6 +25,14 @@ function bodyFrom(root: ParentNode, title: string, told: string | undefined): Pa
   return parse(paragraphs.join(''))
 }
 
+function selected($: CheerioAPI, selector: string): AnyNode[] {
+  try {
+    return $(selector).toArray()
+  } catch {
+    throw new ExtractionError('content_unreadable', `${selector} is not a selector of CSS.`)
+  }
+}
+
 /**
  * Reads the article out of a page: what it says of itself, and its text without what stands around
  * it. Takes time in proportion to the page: about 0.2 ms for a kilobyte.
@@ -37,7 +45,7 @@ export function extract(html: string, url: string, options: ExtractOptions = {})
   const base = absolute($('base').attr('href'), url) ?? url
   const { told, ...metadata } = metadataOf($, url)
   const root = $.root()[0]!
-  const excluded = new Set<AnyNode>((options.exclude ?? []).flatMap((each) => $(each).toArray()))
+  const excluded = new Set((options.exclude ?? []).flatMap((each) => selected($, each)))
   removeAll(root, (node) => excluded.has(node) || isHollowImage(node))
   const body = bodyFrom(root, metadata.title, told)
   const text = textOf(body)

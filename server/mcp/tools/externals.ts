@@ -1,10 +1,11 @@
 import type { ExternalHit } from '../../../core/catalog/search/hits.ts'
+import type { SearchPorts } from '../../rest/search.ts'
 import { dollars, inDollars } from '../dollars.ts'
 import type { Json } from '../message.ts'
 import { told } from '../results.ts'
 import { type AnyTool, READS, tool } from '../tool.ts'
 import { list } from './schemas.ts'
-import { type SearchPorts, seek, sought } from './seek.ts'
+import { seek, sought } from './seek.ts'
 import { shortened } from './services.ts'
 
 /** hub_search_external: what others sell for x402, as the hub has seen it. */

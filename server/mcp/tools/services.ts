@@ -3,12 +3,13 @@ import { z } from 'zod'
 import { type Listing, listServices } from '../../../core/catalog/listings.ts'
 import * as s from '../../../core/schema.ts'
 import { page, readCursor } from '../../rest/paging.ts'
+import type { SearchPorts } from '../../rest/search.ts'
 import { dollars, inDollars } from '../dollars.ts'
 import type { Json } from '../message.ts'
 import { told } from '../results.ts'
 import { type AnyTool, READS, tool } from '../tool.ts'
 import { category, cursor, format, limit, list } from './schemas.ts'
-import { ROWS, type SearchPorts, seek, sought } from './seek.ts'
+import { ROWS, seek, sought } from './seek.ts'
 
 const SUMMARY_CHARS = 160
 /** Pages need an address to be linked from; a tool has none. */

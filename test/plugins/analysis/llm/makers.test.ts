@@ -95,7 +95,7 @@ describe('analysis: models of four makers, sold through a hub', () => {
 
   for (const maker of MAKERS) {
     describe(maker, () => {
-      it('answers with places that are the hub’s own; charged once, its cost written down', async () => {
+      it('answers with places of the hub’s own; charged once, its cost written down', async () => {
         server.script(maker, { say: NAMED, tokens: [1_000, 100] })
         const told = await extract(`an-${maker}`)
         expect([told.status, told.paid], told.text).to.deep.equal([200, 3_000n])

@@ -1,0 +1,17 @@
+import type { Environment } from '../../../environment.ts'
+
+/** An engine of embeddings. */
+export interface EmbedderSettings {
+  /** The root of the API, such as `https://api.openai.com/v1`. */
+  readonly url: string
+  readonly model: string
+  readonly key: string | undefined
+}
+
+/** @returns undefined where no engine is configured: searches go by words alone */
+export const embedderSettings = ({
+  HUB_EMBEDDINGS_URL: url,
+  HUB_EMBEDDINGS_MODEL: model,
+  HUB_EMBEDDINGS_KEY: key,
+}: Environment): EmbedderSettings | undefined =>
+  url === undefined || model === undefined ? undefined : { url, model, key }

@@ -1,0 +1,41 @@
+import { words as listed } from './lexicon.ts'
+import { DIMENSIONS, vectors, words } from './words.ts'
+
+const FUNCTION_WORDS = listed('function-words.txt')
+/** Frequent words mean less (smooth inverse frequency, Arora 2017; frequencies after Zipf). */
+const SMOOTH = 1e-3
+
+/** How much the word at a frequency rank, from 0, counts. */
+const weightOf = (rank: number): number => SMOOTH / (SMOOTH + 0.1 / (rank + 1))
+
+/** A sum of word vectors. */
+export type Meaning = Float64Array
+
+export const noMeaning = (): Meaning => new Float64Array(DIMENSIONS)
+
+/** Adds the vectors of words, lower-cased, to a meaning; function words have none. */
+export const addWords = (meaning: Meaning, list: Iterable<string>, weight = 1): void => {
+  const { index } = words()
+  const { values, size } = vectors()
+  for (const word of list) {
+    const row = FUNCTION_WORDS.has(word) ? size : (index.get(word) ?? size)
+    if (row >= size) continue
+    const share = weight * weightOf(row)
+    const from = row * DIMENSIONS
+    for (let at = 0; at < DIMENSIONS; at += 1) {
+      meaning[at] = (meaning[at] ?? 0) + share * (values[from + at] ?? 0)
+    }
+  }
+}
+
+/** The cosine between two meanings; 0 when one is nothing. */
+export const likeness = (left: Meaning, right: Meaning): number => {
+  let [product, a, b] = [0, 0, 0]
+  for (let at = 0; at < DIMENSIONS; at += 1) {
+    const [x, y] = [left[at] ?? 0, right[at] ?? 0]
+    product += x * y
+    a += x * x
+    b += y * y
+  }
+  return a > 0 && b > 0 ? product / Math.sqrt(a * b) : 0
+}

@@ -1,0 +1,77 @@
+import { cues, gazetteer, givenNames, notNames, plainWords } from '../gazetteer.ts'
+import { wordList } from '../lexicon.ts'
+import { type Token, tokenize } from '../text.ts'
+import type { Tagged } from './labels.ts'
+
+/** The lines `kind: name,name` of a list, by kind. */
+export const kindsOf = (lines: readonly string[]): ReadonlyMap<string, readonly string[]> =>
+  new Map(
+    lines.map((line) => {
+      const at = line.indexOf(': ')
+      return [line.slice(0, at), line.slice(at + 2).split('|')]
+    }),
+  )
+
+const KNOWN = kindsOf(wordList('known-names.txt'))
+const known = (kind: string): ReadonlySet<string> => new Set(KNOWN.get(kind))
+
+/** Words for the people and things of a country or faith, in lower case. */
+export const demonyms = known('demonym')
+
+/** A bit of `flagsOf` each; their order is part of the model. */
+const FLAGS: readonly ReadonlySet<string>[] = [
+  cues.honorific,
+  cues.role,
+  cues.corporateSuffix,
+  cues.organizationHead,
+  cues.locationHead,
+  cues.locationFirst,
+  cues.said,
+  cues.organizationAfter,
+  cues.organizationBefore,
+  cues.particles,
+  cues.direction,
+  givenNames,
+  notNames,
+  plainWords,
+  known('given'),
+  known('family'),
+  demonyms,
+]
+
+/** One bit for each list that holds the word. */
+export const flagsOf = (lower: string): number =>
+  FLAGS.reduce((bits, list, at) => (list.has(lower) ? bits | (1 << at) : bits), 0)
+
+const TYPES: readonly (Tagged | 'product')[] = ['person', 'organization', 'location', 'product']
+const LONGEST = 5
+
+const lowerKey = (tokens: readonly Token[]): string => tokens.map(({ lower }) => lower).join(' ')
+
+/** The number of the type of each known name, by its lower-cased words. */
+const PHRASES: ReadonlyMap<string, number> = new Map([
+  ...Array.from(gazetteer, ([key, type]): [string, number] => [
+    key.toLowerCase(),
+    TYPES.indexOf(type),
+  ]),
+  ...TYPES.flatMap((type, at) =>
+    (KNOWN.get(type) ?? []).map((name): [string, number] => [lowerKey(tokenize(name)), at]),
+  ),
+])
+const OPENERS = new Set(Array.from(PHRASES.keys(), (key) => key.split(' ', 1)[0]))
+
+/** For each token 0, or 1 + 2 × type (+ 1 after its first word) of the longest known name. */
+export const knownIn = (tokens: readonly Token[]): Uint8Array => {
+  const marks = new Uint8Array(tokens.length)
+  for (const [at, token] of tokens.entries()) {
+    if (marks[at] !== 0 || !OPENERS.has(token.lower)) continue
+    for (let size = Math.min(LONGEST, tokens.length - at); size > 0; size -= 1) {
+      const type = PHRASES.get(lowerKey(tokens.slice(at, at + size)))
+      if (type === undefined) continue
+      marks.fill(2 + type * 2, at, at + size)
+      marks[at] = 1 + type * 2
+      break
+    }
+  }
+  return marks
+}

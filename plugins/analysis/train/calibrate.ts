@@ -1,0 +1,53 @@
+import type { Curve } from '../calibration.ts'
+
+/** One answer: how sure it was, and whether it was right. */
+export interface Judged {
+  readonly margin: number
+  readonly isRight: boolean
+}
+
+interface Bin {
+  readonly margin: number
+  readonly right: number
+  readonly size: number
+}
+
+const MOST_BINS = 12
+const FEWEST = 25
+
+/**
+ * The share of right answers by margin: bins of equal size, smoothed by Laplace's rule, made to
+ * rise (isotonic regression by pooling adjacent violators).
+ */
+export const curveOf = (answers: readonly Judged[]): Curve => {
+  const sorted = [...answers].sort((a, b) => a.margin - b.margin)
+  const bins = Math.max(1, Math.min(MOST_BINS, Math.floor(sorted.length / FEWEST)))
+  const pools: Bin[] = []
+  for (let bin = 0; bin < bins; bin += 1) {
+    const part = sorted.slice(
+      Math.floor((bin * sorted.length) / bins),
+      Math.floor(((bin + 1) * sorted.length) / bins),
+    )
+    let pool: Bin = {
+      margin: part.reduce((sum, { margin }) => sum + margin, 0),
+      right: part.filter(({ isRight }) => isRight).length,
+      size: part.length,
+    }
+    for (let last = pools.at(-1); last !== undefined && shareOf(last) >= shareOf(pool); ) {
+      pools.pop()
+      pool = {
+        margin: pool.margin + last.margin,
+        right: pool.right + last.right,
+        size: pool.size + last.size,
+      }
+      last = pools.at(-1)
+    }
+    pools.push(pool)
+  }
+  return pools.map((pool) => [
+    Math.round((1_000 * pool.margin) / Math.max(1, pool.size)) / 1_000,
+    Math.round(1_000 * shareOf(pool)) / 1_000,
+  ])
+}
+
+const shareOf = ({ right, size }: Bin): number => (right + 1) / (size + 2)

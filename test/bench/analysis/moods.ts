@@ -1,0 +1,84 @@
+import { mentionAt } from '../../../plugins/analysis/aspects.ts'
+import { type PolarityModel, polarity } from '../../../plugins/analysis/polarity.ts'
+import { overallOf, readSentences } from '../../../plugins/analysis/sentiment.ts'
+import { sentencesOf } from '../../../plugins/analysis/text.ts'
+import { foldsOf } from '../../../plugins/analysis/train/sentiment.ts'
+import { vaderMood, winkMood } from './peers.ts'
+import { FOLDS, type Row, SHIPPED, signAccuracy } from './rows.ts'
+import { accuracy, calibrationError } from './score.ts'
+import type { Corpus, Labelled } from './texts.ts'
+
+/** A text and what we say of it. */
+const told = (one: Labelled, model: PolarityModel) => ({
+  ...one,
+  overall: overallOf(readSentences(sentencesOf(one.text), model)),
+})
+
+/** VADER's own thresholds; wink-nlp names none, and gets the same. */
+const THRESHOLD = 0.05
+const threeWay = (mood: number): string =>
+  mood >= THRESHOLD ? 'positive' : mood <= -THRESHOLD ? 'negative' : 'neutral'
+
+/** Sentiment of whole texts: by sign where two labels stand, by label where three do. */
+export const moodRows = (corpora: readonly Corpus[]): Row[] =>
+  corpora.map(({ name, texts, isSeen }) => {
+    const judged = isSeen
+      ? foldsOf(texts).flatMap(({ model, held }) => held.map((one) => told(one, model)))
+      : texts.map((one) => told(one, polarity()))
+    const isThreeWay = texts.some(({ label }) => label === 'neutral')
+    const isRight = ({ label, overall }: (typeof judged)[number]): boolean =>
+      isThreeWay
+        ? label === (overall.label === 'mixed' ? 'neutral' : overall.label)
+        : overall.score > 0 === (label === 'positive')
+    const peer = (mood: (text: string) => number): number =>
+      isThreeWay
+        ? accuracy(texts, ({ text, label }) => threeWay(mood(text)) === label)
+        : signAccuracy(texts, mood)
+    const claims = judged
+      .filter(({ overall }) => overall.label !== 'mixed')
+      .filter(({ overall }) => isThreeWay || overall.label !== 'neutral')
+      .map((one) => ({ confidence: one.overall.confidence, isRight: isRight(one) }))
+    return {
+      name: `${name}${isThreeWay ? ' (3 labels)' : ''}`,
+      ours: accuracy(judged, isRight),
+      peers: { wink: peer(winkMood), vader: peer(vaderMood) },
+      texts: texts.length,
+      error: calibrationError(claims),
+      note: isSeen ? FOLDS : SHIPPED,
+    }
+  })
+
+const LABELS = ['positive', 'negative', 'neutral']
+
+/** Polarity of given aspects among three labels; the libraries read the whole sentence. */
+export const aspectRows = (corpora: readonly Corpus[]): Row[] =>
+  corpora.map(({ name, texts }) => {
+    const aspects = texts.flatMap(({ text, aspects }) =>
+      aspects
+        .filter(([, , label]) => LABELS.includes(label))
+        .map(([start, end, label]) => ({ text, start, end, label })),
+    )
+    const peer = (mood: (text: string) => number): number =>
+      accuracy(aspects, ({ text, label }) => threeWay(mood(text)) === label)
+    return {
+      name: `${name} aspect polarity`,
+      ours: accuracy(
+        aspects,
+        ({ text, start, end, label }) => polarityAt(text, start, end) === label,
+      ),
+      peers: { wink: peer(winkMood), vader: peer(vaderMood) },
+      texts: aspects.length,
+      note: SHIPPED,
+    }
+  })
+
+const polarityAt = (text: string, start: number, end: number): string => {
+  const sentences = readSentences(sentencesOf(text))
+  const read = sentences.find(({ sentence }) => sentence.start <= start && start < sentence.end)
+  if (read === undefined) return 'neutral'
+  const { tokens } = read.sentence
+  const from = tokens.findIndex((token) => token.end > start)
+  const to = tokens.findLastIndex((token) => token.start < end) + 1
+  const { polarity: sum } = mentionAt(text, read, from, Math.max(to, from + 1))
+  return sum > 0 ? 'positive' : sum < 0 ? 'negative' : 'neutral'
+}

@@ -1,0 +1,98 @@
+/** The npm libraries that the engine is measured beside, each through its plainest use. */
+import { createRequire } from 'node:module'
+import nlp from 'compromise'
+import model from 'wink-eng-lite-web-model'
+import winkNLP from 'wink-nlp'
+import type { Found } from './score.ts'
+
+interface Vader {
+  readonly SentimentIntensityAnalyzer: {
+    readonly polarity_scores: (text: string) => { readonly compound: number }
+  }
+}
+const vader = createRequire(import.meta.url)('vader-sentiment') as Vader
+
+const wink = winkNLP(model, ['sbd', 'negation', 'sentiment', 'pos', 'ner'])
+const { its } = wink
+
+interface Piece {
+  readonly text: string
+  readonly offset: { readonly start: number; readonly length: number }
+}
+interface Matches {
+  readonly json: (options: object) => readonly Piece[]
+}
+interface View {
+  readonly people: () => Matches
+  readonly organizations: () => Matches
+  readonly places: () => Matches
+  readonly money: () => Matches
+  readonly match: (pattern: string) => Matches
+}
+
+const read = (text: string): View => nlp(text) as unknown as View
+
+const spansOf = (text: string, matches: Matches, type: string): Found[] =>
+  matches.json({ offset: true, terms: false }).flatMap(({ offset: { start, length } }) => {
+    const name = text.slice(start, start + length)
+    const inner = name.replace(/^[^\p{L}\p{N}$€£]+|(?:['’]s)?[^\p{L}\p{N}%)]*$/gu, '')
+    const from = start + name.indexOf(inner)
+    return inner === '' ? [] : [{ start: from, end: from + inner.length, type }]
+  })
+
+/** People, organizations and places by compromise. */
+export const compromiseNames = (text: string): Found[] => {
+  const doc = read(text)
+  return [
+    ...spansOf(text, doc.people(), 'person'),
+    ...spansOf(text, doc.organizations(), 'organization'),
+    ...spansOf(text, doc.places(), 'location'),
+  ]
+}
+
+/** Dates and amounts of money by compromise. */
+export const compromiseValues = (text: string): Found[] => {
+  const doc = read(text)
+  return [
+    ...spansOf(text, doc.match('#Date+'), 'date'),
+    ...spansOf(text, doc.match('(#Money|#Percent|#Value)+'), 'amount'),
+  ]
+}
+
+const WINK_TYPES = new Map([
+  ['DATE', 'date'],
+  ['TIME', 'date'],
+  ['DURATION', 'date'],
+  ['MONEY', 'amount'],
+  ['PERCENT', 'amount'],
+  ['CARDINAL', 'amount'],
+])
+
+/** Dates and amounts by wink-nlp, which knows no names. */
+export const winkValues = (text: string): Found[] => {
+  const doc = wink.readDoc(text)
+  const words = doc.tokens().out() as string[]
+  const spaces = doc.tokens().out(its.precedingSpaces) as string[]
+  const starts: number[] = []
+  let at = 0
+  for (const [index, word] of words.entries()) {
+    at += spaces[index]?.length ?? 0
+    starts.push(at)
+    at += word.length
+  }
+  const spans = doc.entities().out(its.span) as [number, number][]
+  const types = doc.entities().out(its.type) as string[]
+  return spans.flatMap(([first, last], index) => {
+    const type = WINK_TYPES.get(types[index] ?? '')
+    const end = (starts[last] ?? 0) + (words[last]?.length ?? 0)
+    return type === undefined ? [] : [{ start: starts[first] ?? 0, end, type }]
+  })
+}
+
+/** Sentiment from -1 to 1 by wink-nlp. */
+export const winkMood = (text: string): number =>
+  Number(wink.readDoc(text).out(its.sentiment as never))
+
+/** Sentiment from -1 to 1 by VADER. */
+export const vaderMood = (text: string): number =>
+  vader.SentimentIntensityAnalyzer.polarity_scores(text).compound

@@ -1,0 +1,87 @@
+import { expect } from 'chai'
+import { ExtractionError, extract, read } from '../../../../plugins/content/extract/index.ts'
+import { PARAGRAPHS, page, TEXT, URL_OF_PAGE } from './pages.ts'
+
+const MEGABYTE = 2 ** 20
+const fill = (part: string, bytes = MEGABYTE / 4): string => part.repeat(bytes / part.length)
+
+/** The code of the refusal, or the length of the text. */
+function outcomeOf(html: string): string | number {
+  try {
+    return extract(html, URL_OF_PAGE).text.length
+  } catch (error) {
+    if (error instanceof ExtractionError) return error.code
+    throw error
+  }
+}
+
+// Each of these took minutes, or all of the stack, in some parser or selector.
+describe('a hostile page', () => {
+  for (const [what, html] of Object.entries({
+    'nests without end': fill('<div>'),
+    'nests in links without end': fill('<a href=x>'),
+    'has more nodes than any page': fill('<p>', MEGABYTE),
+    'leaves foreign elements open': fill('<div><svg></div>'),
+    'is longer than any page': fill('x', 9 * MEGABYTE),
+  })) {
+    it(`is refused when it ${what}`, () => {
+      expect(outcomeOf(html)).to.equal('content_unreadable')
+    })
+  }
+
+  const many = Array.from({ length: 20_000 }, (_, at) => `a${at}`).join(' ')
+  for (const [what, html] of Object.entries({
+    'an element of 20,000 attributes': `<p ${many}>x</p>${PARAGRAPHS}`,
+    '5,000 paragraphs side by side': fill(
+      '<p>One sentence, and then another one, that is long.</p>',
+    ),
+    'closing tags of nothing': `${'<b>'.repeat(300)}${fill('</i>')}${PARAGRAPHS}`,
+    'bold within bold within bold': `${'<b>'.repeat(390)}${fill('words, ')}`,
+    'quotes within quotes': `${'<blockquote>'.repeat(390)}${fill('<p>Words, words, words.')}`,
+    'one word of back quotes': `<p>${fill('`')}`,
+    'nothing but spaces': `<p>${fill(' \n')}x`,
+    'a class of a quarter of a megabyte': `<div class="${fill('related-')}"><main>${PARAGRAPHS}</main></div>`,
+    'linked data without end': `<script type="application/ld+json">${fill('[')}</script>${PARAGRAPHS}`,
+  })) {
+    it(`is read in linear time and bounded depth: ${what}`, () => {
+      expect(outcomeOf(html)).to.be.a('number').above(0)
+    })
+  }
+
+  it('does not hold up the event loop: a worker thread reads it', async () => {
+    const reading = read({
+      body: Buffer.from(fill('<p>One sentence, and then another one, that is long.</p>')),
+      contentType: 'text/html',
+      url: URL_OF_PAGE,
+    })
+    let turns = 0
+    let done = false
+    void reading.finally(() => {
+      done = true
+    })
+    while (!done) {
+      turns++
+      await new Promise((resolve) => {
+        setTimeout(resolve, 1)
+      })
+    }
+    expect((await reading).word_count).to.be.above(40_000)
+    expect(turns).to.be.above(5)
+  })
+
+  it('is given up when the caller goes, and the next page is read all the same', async () => {
+    const leaving = new AbortController()
+    const body = Buffer.from(fill('<p>One sentence, and then another one, that is long.</p>'))
+    const reading = read({ body, contentType: 'text/html', url: URL_OF_PAGE }, {}, leaving.signal)
+    leaving.abort(new Error('gone'))
+    expect(await reading.catch((error: Error) => error.message)).to.equal('gone')
+    const next = { body: Buffer.from(page(PARAGRAPHS)), contentType: 'text/html', url: URL_OF_PAGE }
+    expect((await read(next)).text).to.equal(TEXT)
+  })
+
+  it('with a selector of the owner that is none is refused, not answered wrongly', () => {
+    expect(() => extract(page(PARAGRAPHS), URL_OF_PAGE, { exclude: ['div['] })).to.throw(
+      ExtractionError,
+    )
+  })
+})

@@ -1,0 +1,23 @@
+import type { TestHub } from '../../support/hub.ts'
+
+/** One path for each kind of page, with something to show. */
+export async function pathsOf(hub: TestHub): Promise<readonly string[]> {
+  const { rows } = await hub.database.admin.query<{ id: string }>(
+    'SELECT id FROM hub.listing ORDER BY url LIMIT 1',
+  )
+  const { keyId } = await hub.agent()
+  return [
+    '/',
+    '/search?q=sentiment',
+    '/search?q=zzqqxx',
+    '/services',
+    '/services/analysis',
+    `/listings/${rows[0]?.id}`,
+    '/status',
+    '/topup',
+    `/topup?key_id=${keyId}&amount_usd=5`,
+    '/docs',
+    '/docs/problems',
+    '/docs/problems/payment_required',
+  ]
+}
