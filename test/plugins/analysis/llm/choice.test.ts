@@ -39,7 +39,7 @@ describe('analysis: the choice of engines', () => {
     const chat = (name: string, more: object = {}) => engineOf(server, name, 'chat', more)
     const plugins = [
       twin('alone', [chat('alone')]),
-      twin('chain', [chat('first', { timeout_seconds: 0.3 }), chat('second'), 'embedded']),
+      twin('chain', [chat('first', { timeout_seconds: 0.6 }), chat('second'), 'embedded']),
       twin('own-first', ['embedded', chat('after')]),
       twin('thrifty', [
         chat('dear', { max_cost: 200 }),
