@@ -3,6 +3,7 @@ import {
   type Browser,
   type BrowserContext,
   type CDPSession,
+  type Connection,
   connect,
   TargetType,
 } from 'puppeteer-core'
@@ -40,11 +41,12 @@ export class Chromium {
   readonly #kept: Kept
   readonly #browser: Browser
   readonly #profile: string
-  #root: CDPSession | undefined
+  readonly #root: Connection
 
-  private constructor(kept: Kept, browser: Browser, profile: string) {
+  private constructor(kept: Kept, browser: Browser, root: Connection, profile: string) {
     this.#kept = kept
     this.#browser = browser
+    this.#root = root
     this.#profile = profile
   }
 
@@ -69,7 +71,8 @@ export class Chromium {
     })
     const failed = kept.exited.then(() => undefined)
     const browser = await Promise.race([within(START_MS, connected), failed])
-    if (browser) return new Chromium(kept, browser, profile)
+    const root = browser && (await within(START_MS, rootOf(browser)))
+    if (root) return new Chromium(kept, browser, root, profile)
     await kept.stop(0)
     await remove(profile)
     throw new Error(`${program.path} does not start. It said:\n${kept.tail()}`)
@@ -87,7 +90,6 @@ export class Chromium {
   /** Opens an empty page whose every byte goes by `proxyUrl`, with permission for nothing. */
   async open(proxyUrl: string): Promise<Tab> {
     this.opened += 1
-    this.#root ??= await this.#browser.target().createCDPSession()
     const root = this.#root
     const context = await this.#browser.createBrowserContext({
       proxyServer: proxyUrl,
@@ -99,8 +101,8 @@ export class Chromium {
       root.send('Target.createTarget', { url: 'about:blank', browserContextId, ...SCREEN }),
       root.send('Browser.grantPermissions', { permissions: [], browserContextId }),
     ])
-    const { sessionId } = await root.send('Target.attachToTarget', { targetId, flatten: true })
-    return { context, session: root.connection()!.session(sessionId)! }
+    const session = await root.createSession({ ...EMPTY_PAGE, targetId })
+    return { context, session }
   }
 
   /**
@@ -128,6 +130,26 @@ export class Chromium {
     await this.#kept.stop(0)
     await remove(this.#profile)
   }
+}
+
+/** Where all pages are commanded from. What a page opens by itself is closed as soon as it is seen. */
+async function rootOf(browser: Browser): Promise<Connection> {
+  const root = (await browser.target().createCDPSession()).connection()!
+  // Puppeteer would stop every new window until somebody has looked at it.
+  const autoAttach = { autoAttach: false, waitForDebuggerOnStart: false, flatten: true }
+  await root.send('Target.setAutoAttach', autoAttach)
+  root.on('Target.targetCreated', ({ targetInfo: { targetId, openerId } }) => {
+    if (openerId) root.send('Target.closeTarget', { targetId }).catch(() => undefined)
+  })
+  return root
+}
+
+const EMPTY_PAGE = {
+  type: 'page',
+  title: '',
+  url: 'about:blank',
+  attached: false,
+  canAccessOpener: false,
 }
 
 /** Nothing of the hub's environment, with its secrets, reaches a browser. */

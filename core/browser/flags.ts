@@ -34,7 +34,6 @@ const PLAIN = [
   '--blink-settings=imagesEnabled=false',
   '--disable-dev-shm-usage',
   '--disable-gpu',
-  '--disable-threaded-compositing',
   '--disable-webgl',
   '--hide-scrollbars',
 ]

@@ -1,5 +1,5 @@
 import { elapsedMs, patience } from '../clock.ts'
-import { Chromium } from './chromium.ts'
+import type { Chromium } from './chromium.ts'
 import { RenderError } from './errors.ts'
 import { type Caps, overweight, ProcessGroup } from './watchdog.ts'
 

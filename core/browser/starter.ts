@@ -1,5 +1,5 @@
 import { Proxy } from '../egress/proxy.ts'
-import { Chromium } from './chromium.ts'
+import type { Chromium, ChromiumOptions } from './chromium.ts'
 import { findPlace, type Place, sweepProfiles } from './place.ts'
 import type { PoolOptions } from './pool.ts'
 import { bundledProgram, type Program, systemProgram } from './program.ts'
@@ -34,11 +34,11 @@ export class Starter {
     })
     const options = { place, program, proxyUrl: nowhere.url }
     try {
-      return await Chromium.start({ ...options, sandbox: this.#sandbox })
+      return await launch({ ...options, sandbox: this.#sandbox })
     } catch (error) {
       // As an identity that owns nothing, a page may do without; as a user of the machine, never.
       if (!place.user || !this.#sandbox) throw error
-      const chromium = await Chromium.start({ ...options, sandbox: false })
+      const chromium = await launch({ ...options, sandbox: false })
       this.#sandbox = false
       this.#log('the machine lets no sandbox be made for pages', { err: error })
       return chromium
@@ -63,4 +63,10 @@ export class Starter {
     if (path !== undefined) return { path, env: {} }
     return (await bundledProgram(home)) ?? (await systemProgram())
   }
+}
+
+/** Puppeteer takes a third of a second to load: who renders nothing does not wait for it. */
+async function launch(options: ChromiumOptions): Promise<Chromium> {
+  const { Chromium } = await import('./chromium.ts')
+  return Chromium.start(options)
 }

@@ -4,6 +4,7 @@ import { canonicalJson } from '../canonical-json.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
 import type { Micros } from '../money.ts'
 import type { AnyEndpoint, AnyService, Route } from '../plugin.ts'
+import type { Schema } from '../schema.ts'
 import { commissionBps } from '../usage/commission.ts'
 import { type Check, compile } from '../validate.ts'
 
@@ -42,6 +43,14 @@ export const routesOf = ({ endpoints }: AnyService): readonly [Route, AnyEndpoin
 export const stateOf = async ({ isListed }: AnyService): Promise<'active' | 'unlisted'> =>
   isListed === undefined || (await isListed()) ? 'active' : 'unlisted'
 
+/** Services of a family mostly share their schemas. */
+const schemaTexts = new WeakMap<object, string>()
+function schemaText({ json }: Schema<unknown>): string {
+  const text = schemaTexts.get(json) ?? canonicalJson(json)
+  schemaTexts.set(json, text)
+  return text
+}
+
 /** Of all that the catalogue writes of a service: as long as it is the same, nothing is written. */
 export const digestOf = (service: AnyService): string => {
   const { name, category, summary, provider, freeCallsPerMonth = 0 } = service
@@ -50,10 +59,10 @@ export const digestOf = (service: AnyService): string => {
     endpoint.summary,
     String(maxPrice(endpoint)),
     typeof endpoint.price,
-    endpoint.input.json,
-    endpoint.output?.json,
+    schemaText(endpoint.input),
+    endpoint.output && schemaText(endpoint.output),
   ])
-  const written = canonicalJson([name, category, summary, provider, freeCallsPerMonth, routes])
+  const written = JSON.stringify([name, category, summary, provider, freeCallsPerMonth, routes])
   return createHash('sha256').update(written).digest('hex')
 }
 

@@ -129,7 +129,7 @@ export class Proxy {
       const answer = await undiciRequest(url, {
         dispatcher: this.#agent,
         method: request.method as 'GET',
-        headers: passedOn(request.headers),
+        headers: { ...passedOn(request.headers), host: url.host }, // RFC 9112 §3.2.2
         body: hasBody(request) ? request : null,
         headersTimeout: 60_000,
         bodyTimeout: 60_000,

@@ -126,9 +126,13 @@ export class Engines {
   #note(engine: string, error: unknown): Attempt {
     const trouble = error instanceof Trouble ? error : undefined
     const reason = trouble?.reason ?? (error instanceof Refusal ? 'unsupported' : 'unavailable')
-    const told = { engine, reason, error: error instanceof Error ? error.message : 'unknown' }
-    this.#ports.log('an engine did not answer', told)
-    if (reason !== 'unavailable' && reason !== 'timeout') return { engine, reason }
+    const isDown = reason === 'unavailable' || reason === 'timeout'
+    // Of other reasons the message may quote the text, which is the caller's.
+    const message = isDown && error instanceof Error ? { error: error.message } : {}
+    if (reason !== 'unsupported') {
+      this.#ports.log('an engine did not answer', { engine, reason, ...message })
+    }
+    if (!isDown) return { engine, reason }
     const failures = (this.#failures.get(engine) ?? 0) + 1
     this.#failures.set(engine, failures)
     const asked = trouble?.restMs
@@ -170,7 +174,9 @@ const later =
   (tried, retryAfterSeconds) =>
     new Failure(503, 'engine_unavailable', detail, { ...tried, retryAfterSeconds })
 
-/** How a failure is told; the first of these that any engine had. What may be over soon comes first. */
+/**
+ * How a failure is told; the first of these that any engine had. What may be over soon comes first.
+ */
 const ENDINGS: readonly (readonly [TroubleReason, Ending])[] = [
   ['unavailable', later('No engine can be reached.')],
   ['busy', later('All engines are busy.')],

@@ -32,7 +32,9 @@ const DEADLINE_SECONDS = { local: 15, remote: 90 } as const
 const MARGIN_MS = 2_000
 const KEPT_DAYS = 400
 
-/** Text analysis by the engines that the operator configured; without a word, by the embedded one. */
+/**
+ * Text analysis by the engines that the operator configured; without a word, by the embedded one.
+ */
 const analysis: DataPlugin = {
   slug: 'analysis',
   migrations: new URL('./migrations/', import.meta.url),

@@ -45,7 +45,7 @@ const modelOf = (settings: ModelSettings, host: Ports['host']): Model => {
 }
 
 /** An engine in threads: what they refuse is a refusal, what they fail at may be over soon. */
-export const local = (name: string, pool: Pick<Pool, 'run'>): Listed => ({
+const local = (name: string, pool: Pick<Pool, 'run'>): Listed => ({
   name,
   kind: 'local',
   async answer(request, signal) {

@@ -1,3 +1,5 @@
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import {
   type Domains,
   EgressError,
@@ -83,7 +85,8 @@ async function fetched(ports: PagePorts, wanted: Wanted): Promise<Read> {
     }
     assertDelivered(status)
     const [contentType] = [headers['content-type']].flat()
-    return { article: await articleOf(wanted, { body, contentType, url }), way: 'fast' }
+    const document = { body: await inflated(body, headers), contentType, url }
+    return { article: await articleOf(wanted, document), way: 'fast' }
   }
   throw new RenderError('content_redirected')
 }
@@ -110,6 +113,28 @@ async function request(
     if (error.code === 'upstream_redirect' && error.response) return error.response
     const code = error.code === 'upstream_redirect' ? 'content_redirected' : error.code
     throw new RenderError(code, error)
+  }
+}
+
+const INFLATE = {
+  gzip: promisify(gunzip),
+  br: promisify(brotliDecompress),
+  deflate: promisify(inflate),
+}
+
+/** Some sites compress what nobody asked them to. */
+async function inflated(body: Buffer, headers: EgressResponse['headers']): Promise<Buffer> {
+  const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase()
+  if (encoding === 'identity') return body
+  const work = INFLATE[encoding as keyof typeof INFLATE]
+  try {
+    return await work(body, { maxOutputLength: BYTES_MAX })
+  } catch {
+    throw new Failure(
+      502,
+      'content_unreadable',
+      'The page is compressed in a way that is not read.',
+    )
   }
 }
 

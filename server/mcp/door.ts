@@ -71,7 +71,7 @@ async function admit(ctx: Context, ports: McpPorts): Promise<Known> {
   const rate = await trace.step('limit', async () =>
     limits.key(caller, await standing.tier(caller.credits)),
   )
-  ctx.set({ ...rate.headers })
+  tell(ctx, rate.headers)
   if (!readsJson(ctx)) throw new Fault('not_acceptable')
   return { caller, rate, authorization, report: reporter(ctx, log) }
 }
@@ -150,16 +150,26 @@ const written = ({ result, ...message }: JSONRPCResponse): string =>
 
 function reply(ctx: Context, status: number, text: string): void {
   ctx.status = status
-  ctx.set({ 'Cache-Control': 'no-store', 'Content-Type': 'application/json; charset=utf-8' })
-  ctx.set('X-Content-Type-Options', 'nosniff')
+  tell(ctx, HEADERS)
   ctx.body = text
+}
+
+const HEADERS = {
+  'Cache-Control': 'no-store',
+  'Content-Type': 'application/json; charset=utf-8',
+  'X-Content-Type-Options': 'nosniff',
+} as const
+
+/** Sets headers, past all that Koa does for those that are not plain texts. */
+function tell(ctx: Context, headers: Readonly<Record<string, string>>): void {
+  for (const name in headers) ctx.res.setHeader(name, headers[name]!)
 }
 
 /** A failure of HTTP or of the message, as an error of JSON-RPC; one that knows no id has none. */
 function refuse(ctx: Context, error: unknown, id: Id | undefined, { log }: McpPorts): void {
   const { status, headers, body } =
     error instanceof RpcError ? ofMessage(error) : ofHttp(ctx, error, log)
-  ctx.set({ ...headers })
+  tell(ctx, headers)
   const message = { jsonrpc: '2.0', ...(id !== undefined && { id }), error: body }
   reply(ctx, status, JSON.stringify(message))
 }

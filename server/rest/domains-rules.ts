@@ -24,6 +24,12 @@ const isSelector = (text: string): boolean => {
 }
 const selector = z.string().trim().min(1).max(200).refine(isSelector, 'is no CSS selector')
 
+/** jQuery has more than CSS, and cheerio has what jQuery has. */
+const isForBrowsers = (text: string): boolean =>
+  !/:(?:first|last|eq|gt|lt|even|odd|contains|parent|text|input|button|selected)(?![\w-])|!=/.test(
+    text,
+  )
+
 const pattern = z
   .string()
   .min(1)
@@ -51,9 +57,13 @@ const Rule = z.strictObject({
   preview_characters: z.int().min(0).max(5_000).default(0).meta({
     description: 'So much of the text is free (?preview=true).',
   }),
-  wait_for: selector.nullable().default(null).meta({
-    description: 'CSS selector that a page has to have before it is read.',
-  }),
+  wait_for: selector
+    .refine(isForBrowsers, 'is a selector that browsers do not know')
+    .nullable()
+    .default(null)
+    .meta({
+      description: 'CSS selector that a page has to have before it is read.',
+    }),
   exclude: z.array(selector).max(50).default([]).meta({
     description: 'CSS selectors of what is left out.',
   }),

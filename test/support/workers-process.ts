@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { sleep } from '../../core/clock.ts'
 import { readConfig, secretsOf } from '../../core/config.ts'
 import { createLog } from '../../core/log.ts'
@@ -23,6 +25,19 @@ const slow = defineService({
       input: s.object({}),
       handle: () => ({ pid: process.pid }),
     },
+    'GET /memory': {
+      summary: 'What this process holds, rubbish aside.',
+      price: usd('0'),
+      input: s.object({}),
+      handle: async () => {
+        for (let times = 0; times < 3; times++) {
+          await sleep(50)
+          collect()
+        }
+        const { heapUsed, arrayBuffers } = process.memoryUsage()
+        return { bytes: heapUsed + arrayBuffers, resources: process.getActiveResourcesInfo() }
+      },
+    },
     'POST /work': {
       summary: 'Answers after some milliseconds.',
       price: usd('0.001'),
@@ -44,6 +59,9 @@ const slow = defineService({
     },
   },
 })
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
 
 async function* pieces() {
   for (let i = 0; i < 10; i++) {

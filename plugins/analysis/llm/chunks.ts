@@ -6,8 +6,8 @@ const OVERLAP = 200
 const SLACK = 0.25
 
 /**
- * Cuts a text into pieces of at most `size` UTF-16 units: at a blank line, else after a sentence, else
- * at a space, and never inside of a character. They overlap a little, and cover the text.
+ * Cuts a text into pieces of at most `size` UTF-16 units: at a blank line, else after a sentence,
+ * else at a space, and never inside of a character. They overlap a little, and cover the text.
  */
 export const chunksOf = (text: string, size: number): readonly Span[] => {
   const chunks: Span[] = []

@@ -2,10 +2,11 @@ import type { Classification, ClassifyTask } from '../engine.ts'
 import { type Judgement, part, type Question, rounded, versionOf } from './question.ts'
 
 const GUIDE =
-  'You sort a text into categories that the user names, each with a number, and perhaps a description ' +
-  'and examples. For every category that may fit, tell its number and how sure you are that it fits; ' +
-  'leave out those that do not. Judge by what the text is about, not by words that it shares with a name. ' +
-  'If several_may_hold is false, exactly one category is right, and your numbers share 1 among them.'
+  'You sort a text into categories that the user names, each with a number, and perhaps a ' +
+  'description and examples. For every category that may fit, tell its number and how sure ' +
+  'you are that it fits; leave out those that do not. Judge by what the text is about, not by' +
+  ' words that it shares with a name. If several_may_hold is false, exactly one category is ' +
+  'right, and your numbers share 1 among them.'
 
 /** Independent labels at least this likely hold. */
 const LIKELY = 0.5

@@ -50,9 +50,16 @@ export const converse = async <T>(question: Question<T>, desk: Desk): Promise<Un
     { role: 'assistant', text: first.text.slice(0, SHOWN_MAX) || '(nothing)' },
     { role: 'user', text: complaintOf(judged.issues) },
   ]
-  const second = judge(question, await ask(question, weak, again, outputs, desk))
+  const answered = await ask(question, weak, again, outputs, desk).catch(notAgain)
+  const second = judge(question, answered)
   if ('value' in second) return second
   throw new Trouble('bad_output', `twice not as asked: ${second.issues.join('; ')}`.slice(0, 1_000))
+}
+
+/** What is not worth a second question was not worth the first answer. */
+const notAgain = (error: unknown): never => {
+  if (!(error instanceof Trouble) || error.reason !== 'over_budget') throw error
+  throw new Trouble('bad_output', 'not as asked, and no budget to ask again', undefined, error)
 }
 
 const complaintOf = (issues: readonly string[]): string =>
@@ -92,8 +99,9 @@ const ask = async (
   throw new Trouble('unavailable', 'no form of output is left')
 }
 
+/** A request that no form makes good is one for another engine; this one is none the worse. */
 const asTrouble = (error: unknown): unknown =>
-  error instanceof ModelError ? new Trouble('unavailable', error.message, undefined, error) : error
+  error instanceof ModelError ? new Trouble('unsupported', error.message, undefined, error) : error
 
 const send = async (
   prompt: Omit<Prompt, 'maxOutputTokens'>,
@@ -109,10 +117,15 @@ const send = async (
     throw new Trouble('over_budget', 'the call would cost more than this engine may')
   }
   const maxOutputTokens = affordable(room, expected, input, spending)
-  const reply = await gate.through(
-    () => withRetries(() => model({ ...prompt, maxOutputTokens }, signal), signal),
-    signal,
-  )
+  const request = () => model({ ...prompt, maxOutputTokens }, signal)
+  const reply = await gate
+    .through(() => withRetries(request, signal), signal)
+    .catch((error: unknown) => {
+      // Who gives up waiting is billed for what was read.
+      const isLate = error instanceof Trouble && error.reason === 'timeout'
+      if (isLate || signal.aborted) spending.add({ input, output: 0 }, true)
+      throw error
+    })
   const counted = reply.tokens ?? { input, output: tokensOf(reply.text) }
   spending.add(counted, reply.tokens === undefined)
   return reply

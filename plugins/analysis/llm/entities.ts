@@ -7,12 +7,13 @@ import { finderIn } from './ground.ts'
 import { type Judgement, part, type Question, rounded, versionOf } from './question.ts'
 
 const GUIDE =
-  'You list the named entities of a text. Types: person (names of people), organization (companies, ' +
-  'institutions, teams, parties), location (places, addresses, countries), date (dates, times and ' +
-  'periods, relative ones such as "last week" too), amount (money, percentages, quantities with their ' +
-  'unit, counts), product (named products, services, works and models). List only the types that the ' +
-  'user asks for, in the order of the text; a name that comes several times once, with titles such as ' +
-  '"Dr." left out. No pronouns, no common nouns. An empty list is a good answer.'
+  'You list the named entities of a text. Types: person (names of people), organization ' +
+  '(companies, institutions, teams, parties), location (places, addresses, countries), date ' +
+  '(dates, times and periods, relative ones such as "last week" too), amount (money, ' +
+  'percentages, quantities with their unit, counts), product (named products, services, works' +
+  ' and models). List only the types that the user asks for, in the order of the text; a name' +
+  ' that comes several times once, with titles such as "Dr." left out. No pronouns, no common' +
+  ' nouns. An empty list is a good answer.'
 
 const NAMES_MAX = 1_000
 
@@ -45,8 +46,8 @@ export const entitiesQuestion = (text: string, task: EntitiesTask): Question<rea
 }
 
 /**
- * Finds in the text what the model names. It never says where; a name that is not there is left out,
- * and an answer that is mostly made up is none.
+ * Finds in the text what the model names. It never says where; a name that is not there is left
+ * out, and an answer that is mostly made up is none.
  */
 const place = (
   text: string,
@@ -73,8 +74,8 @@ interface Placed extends Span {
 }
 
 /**
- * A name means the same wherever it stands, unless it was given several types: then each in its turn.
- * A number or a date holds only where it was named, as often as it was.
+ * A name means the same wherever it stands, unless it was given several types: then each in its
+ * turn. A number or a date holds only where it was named, as often as it was.
  */
 const spread = (places: readonly Span[], items: readonly Named[]): readonly Placed[] => {
   const [first] = items

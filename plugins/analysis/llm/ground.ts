@@ -3,8 +3,8 @@ import type { Span } from '../text.ts'
 /** Finds where a text says what a model says that it says. */
 export interface Finder {
   /**
-   * Every place of `surface`, in order, as whole words: exactly, or where there is none, whatever the
-   * case, the spaces and the form of quotes and dashes.
+   * Every place of `surface`, in order, as whole words: exactly, or where there is none, whatever
+   * the case, the spaces and the form of quotes and dashes.
    */
   readonly all: (surface: string) => readonly Span[]
 }

@@ -2,7 +2,12 @@ import type { Warning } from '../engine.ts'
 
 /** How orders to a model look in a text. Each is bounded, and none repeats within a repetition. */
 const SIGNS = [
-  /\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:previous|prior|above|earlier|all|your|any|the)\b.{0,40}\b(?:instruction|prompt|rule|direction|guideline|order|context)s?\b/iu,
+  new RegExp(
+    '\\b(?:ignore|disregard|forget|override|bypass)\\b.{0,40}' +
+      '\\b(?:previous|prior|above|earlier|all|your|any|the)\\b.{0,40}' +
+      '\\b(?:instruction|prompt|rule|direction|guideline|order|context)s?\\b',
+    'iu',
+  ),
   /\b(?:system|developer|hidden|initial)[ _-]?(?:prompt|message|instructions?)\b/iu,
   /\byou (?:are|must|will|shall) now\b|\bact as (?:an?|the|if)\b|\bpretend (?:to be|that you)\b/iu,
   /\b(?:new|updated|real|actual) (?:instructions?|task|rules?)\s{0,4}:/iu,

@@ -1,8 +1,8 @@
 import type { Json } from '../caller-schema.ts'
 
 /**
- * How a model is held to JSON, the strictest first: by a schema, by a schema as llama.cpp spells it,
- * to any JSON, or by asking nicely. A model that refuses one is asked by the next.
+ * How a model is held to JSON, the strictest first: by a schema, by a schema as llama.cpp spells
+ * it, to any JSON, or by asking nicely. A model that refuses one is asked by the next.
  */
 export const OUTPUTS = ['schema', 'flat-schema', 'json', 'text'] as const
 export type Output = (typeof OUTPUTS)[number]

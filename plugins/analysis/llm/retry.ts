@@ -22,7 +22,8 @@ export const waitBefore = (error: unknown, attempt: number, jitter: number): num
 
 /**
  * Repeats a request as `waitBefore` allows.
- * @throws Trouble when it never came to an answer, ModelError of kind `format`, or the signal's reason
+ * @throws Trouble when it never came to an answer, ModelError of kind `format`, or the signal's
+ * reason
  */
 export const withRetries = async (
   send: () => Promise<Reply>,

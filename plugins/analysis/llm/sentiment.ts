@@ -4,13 +4,14 @@ import { type Finder, finderIn } from './ground.ts'
 import { type Judgement, part, type Question, rounded, versionOf } from './question.ts'
 
 const GUIDE =
-  'You tell what a text feels about what it speaks of. It comes as a list of [number, sentence]. ' +
-  'overall: label, score from -1 to 1, and how sure you are. sentences: only those that are not ' +
-  'neutral, by their number, with label and score. aspects: the things that the text has an opinion ' +
-  'about, such as "battery" or "service", each in its own words, once, with label, score, how sure you ' +
-  'are, every mention of it, and as evidence the words that carry the opinion, with negated true where ' +
-  'a negation turns them round. A positive score goes with positive, a negative one with negative, and ' +
-  'mixed is for praise and blame alike. Report facts without opinion as neutral.'
+  'You tell what a text feels about what it speaks of. It comes as a list of [number, ' +
+  'sentence]. overall: label, score from -1 to 1, and how sure you are. sentences: only those' +
+  ' that are not neutral, by their number, with label and score. aspects: the things that the' +
+  ' text has an opinion about, such as "battery" or "service", each in its own words, once, ' +
+  'with label, score, how sure you are, every mention of it, and as evidence the words that ' +
+  'carry the opinion, with negated true where a negation turns them round. A positive score ' +
+  'goes with positive, a negative one with negative, and mixed is for praise and blame alike.' +
+  ' Report facts without opinion as neutral.'
 
 const ASPECTS_MAX = 100
 const MENTIONS_MAX = 50

@@ -10,7 +10,9 @@ const amount = z
 const Model = z.strictObject({
   name: z.string().regex(/^[a-z0-9][a-z0-9.-]{0,39}$/, 'not 1 to 40 of a-z, 0-9, inner . and -'),
   dialect: z.enum(['openai-chat', 'openai-responses', 'anthropic', 'ollama']),
-  /** What the paths of the dialect follow: `https://api.openai.com/v1`, `http://127.0.0.1:11434`. */
+  /**
+   * What the paths of the dialect follow: `https://api.openai.com/v1`, `http://127.0.0.1:11434`.
+   */
   url: z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, '')),
   model: z.string().min(1).max(200),
   /** `NAME`: the key is in `HUB_SECRET_NAME`. */

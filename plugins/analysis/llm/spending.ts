@@ -32,7 +32,9 @@ export class Spending {
     return this.#costOf(this)
   }
 
-  /** The part of one piece of so many: it has as large a part of the budget, and counts here too. */
+  /**
+   * The part of one piece of so many: it has as large a part of the budget, and counts here too.
+   */
   share(pieces: number): Spending {
     const { max_cost: most } = this.#prices
     const own = most === undefined ? undefined : most / BigInt(pieces)

@@ -12,18 +12,17 @@ export const weaken = (schema: Json): Json => {
     return { ...described, anyOf: anyOf.map((one) => weaken(isRecord(one) ? one : {})) }
   }
   if (Array.isArray(choices)) return { ...described, ...typeOfChoices(choices), enum: choices }
-  if (isRecord(properties) && !Array.isArray(type))
-    return { ...described, ...weakObject(properties, schema) }
-  if (type === undefined) return described
   if (Array.isArray(type)) {
     const { description: _, ...rest } = schema
     return { ...described, anyOf: type.map((one: unknown) => weaken({ ...rest, type: one })) }
   }
-  return {
-    ...described,
-    type,
-    ...(items !== undefined && { items: weaken(isRecord(items) ? items : {}) }),
+  const kind = type ?? (isRecord(properties) ? 'object' : items === undefined ? type : 'array')
+  if (kind === undefined) return described
+  if (kind === 'object' && isRecord(properties)) {
+    return { ...described, ...weakObject(properties, schema) }
   }
+  if (kind !== 'array') return { ...described, type: kind }
+  return { ...described, type: kind, items: weaken(isRecord(items) ? items : {}) }
 }
 
 const typeOfChoices = (choices: readonly unknown[]): Json => {
@@ -48,9 +47,11 @@ const weakObject = (properties: Json, { required }: Json): Json => {
 }
 
 /** The same, or null. */
-export const nullable = (schema: Json): Json => {
+const nullable = (schema: Json): Json => {
   if (Object.keys(schema).every((keyword) => keyword === 'description')) return schema
   const { description, ...rest } = schema
+  const { anyOf } = rest
+  if (Array.isArray(anyOf) && anyOf.some((one: Json) => one['type'] === 'null')) return schema
   const described = description === undefined ? {} : { description }
   return { ...described, anyOf: [rest, { type: 'null' }] }
 }

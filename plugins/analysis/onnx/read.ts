@@ -19,7 +19,10 @@ import type { Asked } from '../request.ts'
 import { type Sentence, sentencesOf } from '../text.ts'
 import type { Labelled, Pipelines } from './pipelines.ts'
 
-/** Answers with ONNX models what they can do, and leaves the rest of the answer to the house's rules. */
+/**
+ * Answers with ONNX models what they can do, and leaves the rest of the answer to the house's
+ * rules.
+ */
 export const readBy = async (
   pipelines: Pipelines,
   settings: OnnxSettings,

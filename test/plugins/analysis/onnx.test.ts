@@ -58,7 +58,7 @@ describe('analysis: the ONNX engine', () => {
     expect(() => onnxEngine(settings)).to.throw('npm i @huggingface/transformers')
   })
 
-  it('puts pieces of words together and finds them in the text; what it made up is left out', async () => {
+  it('puts pieces of words together and finds them; what it made up is left out', async () => {
     const text = 'Yesterday Maria Silva of Acme, a Portuguese firm, paid 3 EUR.'
     const { value, about } = await found({
       id: 'call',

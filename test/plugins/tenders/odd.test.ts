@@ -21,7 +21,8 @@ const ODD: readonly (readonly [string, RegExp, string, 'stored' | 'refused'])[] 
 
 describe('tenders: one odd notice', () => {
   it('keeps no other from being shown, and is refused or told without what is odd', async () => {
-    const { database, close } = await tendersDatabase()
+    const made = await tendersDatabase()
+    const { database } = made
     try {
       const store = openStore(database, systemClock)
       const snapshot = await store.openSnapshot({ day: DAY, source: 'live' })
@@ -46,7 +47,7 @@ describe('tenders: one odd notice', () => {
         '6-2026',
       ])
     } finally {
-      await close()
+      await made.close()
     }
   })
 })

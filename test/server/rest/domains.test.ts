@@ -92,6 +92,7 @@ describe('owners of domains', () => {
       [{ path: '/a', price_microdollars: 1, cached_price_microdollars: 2 }],
       [{ path: '/a', price_microdollars: 1, exclude: ['p:::x'] }],
       [{ path: '/a', price_microdollars: 1, wait_for: '[' }],
+      [{ path: '/a', price_microdollars: 1, wait_for: 'p:contains(x)' }],
       [{ path: '/%ff', price_microdollars: 1 }],
       [ALL, ALL],
       Array.from({ length: 201 }, (_, n) => ({ path: `/${n}`, price_microdollars: 1 })),

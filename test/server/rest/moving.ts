@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import { defineService, micros, Reply, s, usd } from '../../../core/plugin.ts'
 
-/** What the work below costs now, in microdollars, and how often it was done. */
-export const market = { price: 1_000n, runs: 0 }
+/** What the work below costs now, in microdollars, how often it was done, and what comes in it. */
+export const market = { price: 1_000n, runs: 0, during: async () => {} }
 
 /** Its price moves, and it counts how often it works. */
 export const moving = defineService({
@@ -16,8 +16,9 @@ export const moving = defineService({
       summary: 'Works.',
       price: { max: usd('0.01'), of: () => ({ amount: micros(market.price) }) },
       input: s.object({ n: s.integer() }),
-      handle: ({ input }) => {
+      handle: async ({ input }) => {
         market.runs++
+        await market.during()
         return { n: input.n }
       },
     },

@@ -81,6 +81,22 @@ describe('quotes and dry runs', () => {
     })
   })
 
+  it('A066 a price that rises while a call is at work does not touch that call', async () => {
+    const before = await hub().balance(ada.keyId)
+    market.during = async () => void (market.price = 5_000n)
+    const { status, headers } = await call(WORK, { n: 1 })
+    market.during = async () => {}
+    expect([status, headers['x-charged-microdollars']]).to.deep.equal([200, '1000'])
+    expect(before - (await hub().balance(ada.keyId))).to.equal(1_000n)
+    const told = await ask(hub().url, `/v1/calls/${String(headers['x-call-id'])}`, {
+      key: ada.apiKey,
+    })
+    expect(told.body).to.include({ reserved_microdollars: 1_000, charged_microdollars: 1_000 })
+    const next = await call(WORK, { n: 1 })
+    expect(next.headers['x-charged-microdollars']).to.equal('5000')
+    expect(await hub().hub.ledger.balance('liabilities:holds')).to.equal(0n)
+  })
+
   describe('a dry run', () => {
     it('tells price, payer and what would be left; nothing runs and nothing moves', async () => {
       const before = await hub().balance(ada.keyId)

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
+import { watched, work } from '../../stories/attacks/watched.ts'
 import { useHub } from '../../support/suite.ts'
 
 /** Sends exactly this; what came until the other side closed. */
@@ -36,7 +37,7 @@ const AMBIGUOUS: Readonly<Record<string, string>> = {
 }
 
 describe('a request that can be read in two ways', () => {
-  const hub = useHub({ config: { jobs: false } })
+  const hub = useHub({ plugins: [watched], config: { jobs: false } })
   const port = () => Number(new URL(hub().url).port)
 
   for (const [what, text] of Object.entries(AMBIGUOUS)) {
@@ -44,6 +45,32 @@ describe('a request that can be read in two ways', () => {
       const said = await raw(port(), `${text}${SECOND}`)
       expect(said).to.match(/^HTTP\/1\.1 400 /)
       expect(said.match(/HTTP\/1\.1 \d{3}/g), 'one answer').to.have.length(1)
+    })
+  }
+
+  for (const [path, where] of Object.entries({
+    '/proxy/watched/../../v1/services': 'plain',
+    '/proxy/watched/%2e%2e/%2e%2e/admin': 'encoded',
+    '/proxy/watched/%252e%252e/admin': 'encoded twice',
+    '/proxy/watched/a/./b': 'of one dot',
+    '/proxy/watched//a': 'empty',
+    '/proxy/watched/..%5cadmin': 'with the other slash',
+  })) {
+    it(`A028 a segment that leads elsewhere, ${where}: 400 malformed_path, no work`, async () => {
+      const { apiKey, keyId } = await hub().agent()
+      await hub().credit(keyId, usd('1'))
+      const done = work.calls.length
+      for (const method of ['GET', 'POST']) {
+        const said = await raw(
+          port(),
+          `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${apiKey}\r\n` +
+            'Content-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}',
+        )
+        expect(said).to.match(/^HTTP\/1\.1 400 /)
+        expect(said).to.include('"code":"malformed_path"').and.include('"charged_microdollars":0')
+      }
+      expect(work.calls, 'what the service saw').to.have.length(done)
+      expect(await hub().balance(keyId)).to.equal(usd('1'))
     })
   }
 

@@ -12,6 +12,8 @@ import { useStage } from './stage.ts'
 const FORBIDDEN = [403, 'destination_not_allowed'] as const
 const INVALID = [422, 'validation_failed'] as const
 const CREDITS = usd('1')
+const MIB = 1_048_576
+const PIECE = Buffer.alloc(65_536)
 /** An address of the internet. Nobody connects to it. */
 const PUBLIC = '93.184.216.34'
 
@@ -137,6 +139,32 @@ describe('attacks by where a caller sends the hub', () => {
   })
 
   describe('a seller', () => {
+    const endless: readonly (readonly [number, readonly [number, string]])[] = [
+      [402, [502, 'upstream_too_large']],
+      [200, [422, 'not_payable']], // of one who asks for nothing only the status matters
+    ]
+    for (const [says, refusal] of endless) {
+      it(`A041 that says ${says} and never ends is cut off, and nothing is paid`, () =>
+        cutOff(says, refusal))
+    }
+
+    async function cutOff(says: number, refusal: readonly [number, string]): Promise<void> {
+      let sent = 0
+      const ended = Promise.withResolvers<void>()
+      stage().sellers.at('shop.test', (_, response) => {
+        response.once('close', () => ended.resolve())
+        response.writeHead(says)
+        const more = (): void => {
+          while (!response.destroyed && response.write(PIECE)) sent += PIECE.length
+        }
+        response.on('drain', more)
+        more()
+      })
+      await refused({ url: 'http://shop.test/' }, refusal)
+      await ended.promise
+      expect(sent / MIB, 'MiB, with what the sockets hold').to.be.below(64)
+    }
+
     for (const status of [301, 302, 303, 307, 308]) {
       it(`A015 that sends the hub to itself by ${status} is not followed`, async () => {
         const location = `http://127.0.0.1:${canary.port}/`

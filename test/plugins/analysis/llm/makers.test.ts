@@ -65,7 +65,6 @@ const WRONGS: readonly (readonly [string, readonly Turn[], number, string, numbe
     'engine_unavailable',
     1,
   ],
-  ['a server that is silent', ['hang'], 504, 'engine_timeout', 1],
 ]
 
 type Found = { entities: { text: string; type: string; start: number; end: number }[] }
@@ -95,7 +94,7 @@ describe('analysis: models of four makers, sold through a hub', () => {
 
   for (const maker of MAKERS) {
     describe(maker, () => {
-      it('answers with places that are the hub’s own; charged once, its cost written down', async () => {
+      it('answers with places of the hub’s own; charged once, its cost written down', async () => {
         server.script(maker, { say: NAMED, tokens: [1_000, 100] })
         const told = await extract(`an-${maker}`)
         expect([told.status, told.paid], told.text).to.deep.equal([200, 3_000n])
@@ -145,16 +144,25 @@ describe('analysis: models of four makers, sold through a hub', () => {
 
       for (const [what, turns, status, reason, requests] of WRONGS) {
         it(`gives the money back for ${what}`, async () => {
-          const name = `hasty-${maker}`
-          server.script(name, ...turns)
-          const told = await extract(name)
+          server.script(maker, ...turns)
+          const told = await extract(`an-${maker}`)
           expect([told.status, told.body['reason']], told.text).to.deep.equal([status, reason])
           expect([told.paid, told.body['charged_microdollars']]).to.deep.equal([0n, 0])
           expect(told.headers['content-type']).to.match(/^application\/problem\+json/)
           expect(told.body['attempts']).to.have.length(1)
-          expect(server.asked(name)).to.have.length(requests)
+          expect(server.asked(maker)).to.have.length(requests)
         })
       }
+
+      it('gives the money back for silence, and reckons what was sent', async () => {
+        const name = `hasty-${maker}`
+        server.script(name, 'hang')
+        const told = await extract(name)
+        expect([told.status, told.body['reason']], told.text).to.deep.equal([504, 'engine_timeout'])
+        expect([told.paid, server.asked(name).length]).to.deep.equal([0n, 1])
+        const [cost] = await desk.costs(name)
+        expect(cost).to.include({ engine: name, outcome: 'timeout', requests: 1 })
+      })
 
       it('gives the money back when the model refuses', async () => {
         server.script(maker, { refuse: 'I cannot help with that.' })

@@ -1,7 +1,5 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { type Json, readSchema } from '../../../../plugins/analysis/caller-schema.ts'
-import { issuesOf } from '../../../../plugins/analysis/llm/check.ts'
 import { chunksOf } from '../../../../plugins/analysis/llm/chunks.ts'
 import { Gate } from '../../../../plugins/analysis/llm/gate.ts'
 import { injectionWarnings } from '../../../../plugins/analysis/llm/injection.ts'
@@ -12,7 +10,6 @@ import { waitBefore } from '../../../../plugins/analysis/llm/retry.ts'
 import { readEngines } from '../../../../plugins/analysis/llm/settings.ts'
 import { Spending, tokensOf } from '../../../../plugins/analysis/llm/spending.ts'
 import { retryAfterMs } from '../../../../plugins/analysis/llm/transport.ts'
-import { isPortable, weaken } from '../../../../plugins/analysis/llm/weaken.ts'
 import { wellFormed } from '../../../../plugins/analysis/text.ts'
 import { anyText } from '../support.ts'
 
@@ -57,125 +54,6 @@ describe('analysis: what models say', () => {
     expect(retryAfterMs({ 'retry-after': date }, now)).to.equal(7_000)
     expect(retryAfterMs({ 'retry-after': 'soon' }, now)).to.equal(undefined)
     expect(retryAfterMs({}, now)).to.equal(undefined)
-  })
-})
-
-const leaf = fc.constantFrom<Json>(
-  { type: 'string' },
-  { type: 'number', minimum: 0, maximum: 9 },
-  { type: 'integer' },
-  { type: 'boolean' },
-  { enum: ['a', 'b'] },
-  { type: ['string', 'null'] },
-)
-const schema: fc.Arbitrary<Json> = fc.letrec<{ any: Json }>((tie) => ({
-  any: fc.oneof(
-    { maxDepth: 3, depthIdentifier: 'schema' },
-    leaf,
-    fc.record({ type: fc.constant('array'), items: tie('any'), maxItems: fc.constant(3) }),
-    fc.record({ anyOf: fc.array(tie('any'), { minLength: 1, maxLength: 2 }) }),
-    fc
-      .dictionary(fc.constantFrom('a', 'b', '__proto__', 'constructor'), tie('any'), { minKeys: 1 })
-      .chain((properties) =>
-        fc.record({
-          type: fc.constant('object'),
-          properties: fc.constant(properties),
-          required: fc.subarray(Object.keys(properties)),
-        }),
-      ),
-  ),
-})).any
-
-/** What structured outputs take, as their makers' documents have it. */
-const isStrict = (one: Json): boolean => {
-  const known = ['type', 'properties', 'required', 'additionalProperties', 'items', 'anyOf', 'enum']
-  if (!Object.keys(one).every((keyword) => known.includes(keyword))) return false
-  const inner = [
-    ...Object.values((one['properties'] ?? {}) as Record<string, Json>),
-    ...((one['anyOf'] ?? []) as Json[]),
-    ...(one['items'] === undefined ? [] : [one['items'] as Json]),
-  ]
-  const names = Object.keys(one['properties'] ?? {})
-  const isObject = one['type'] === 'object'
-  const isClosed =
-    one['additionalProperties'] === false && names.length === (one['required'] as string[])?.length
-  return (!isObject || isClosed) && !Array.isArray(one['type']) && inner.every(isStrict)
-}
-
-describe('analysis: schemas', () => {
-  it('are weakened to what every maker takes, whatever the caller wrote', () => {
-    fc.assert(
-      fc.property(schema, (given) => {
-        const { schema: read } = readSchema(given)
-        const weak = weaken(read)
-        expect(isStrict(weak), JSON.stringify(weak)).to.equal(true)
-        expect(isPortable(weak)).to.equal(true)
-      }),
-    )
-  })
-
-  it('keep the whitelisted keywords alone, and tell the others', () => {
-    const { schema: read, ignored } = readSchema({
-      type: 'object',
-      $defs: { item: { type: 'string', pattern: '^(a+)+$' } },
-      properties: {
-        near: { $ref: '#/$defs/item' },
-        far: { $ref: 'https://evil.example/schema.json' },
-        round: { $ref: '#' },
-        one: { const: 'x', title: 'silent' },
-        some: { oneOf: [{ type: 'string', minLength: 3 }, { type: 'null' }] },
-      },
-      patternProperties: { '^(a+)+$': {} },
-      if: {},
-    })
-    expect(read).to.deep.equal({
-      type: 'object',
-      properties: {
-        near: { type: 'string' },
-        far: {},
-        round: {},
-        one: { enum: ['x'] },
-        some: { anyOf: [{ type: 'string' }, { type: 'null' }] },
-      },
-    })
-    expect(ignored).to.deep.equal(['$ref', 'if', 'minLength', 'pattern', 'patternProperties'])
-  })
-
-  it('are refused when they are malformed, too deep, too large, or grow by references', () => {
-    const nested = (levels: number): Json =>
-      levels === 0 ? { type: 'string' } : { type: 'array', items: nested(levels - 1) }
-    const laughs = Object.fromEntries(
-      Array.from({ length: 12 }, (_, nth) => [
-        `d${nth}`,
-        {
-          type: 'object',
-          properties: { a: { $ref: `#/$defs/d${nth + 1}` }, b: { $ref: `#/$defs/d${nth + 1}` } },
-        },
-      ]),
-    )
-    for (const bad of [
-      { type: 'text' },
-      { properties: [] },
-      { enum: [{}] },
-      { required: [1] },
-      { minItems: 'two' },
-      { anyOf: [] },
-      { items: 7 },
-      nested(9),
-      { properties: Object.fromEntries(Array.from({ length: 201 }, (_, nth) => [`p${nth}`, {}])) },
-      { $defs: laughs, $ref: '#/$defs/d0' },
-    ] as Json[]) {
-      expect(() => readSchema(bad), JSON.stringify(bad).slice(0, 80))
-        .to.throw()
-        .that.includes({ code: 'invalid_output_format' })
-    }
-    expect(readSchema(nested(8)).ignored).to.deep.equal([])
-  })
-
-  it('judge in full, by pointers that a model can act on', () => {
-    const full = { type: 'object', properties: { a: { type: 'array', items: { maximum: 1 } } } }
-    expect(issuesOf(full, { a: [0, 2] })).to.deep.equal(['/a/1: 2 is greater than 1.'])
-    expect(issuesOf(full, { a: [1] })).to.deep.equal([])
   })
 })
 
@@ -255,7 +133,7 @@ describe('analysis: what engines may take', () => {
     expect(tokensOf('日本語')).to.equal(3)
   })
 
-  it('lets so many requests through at once, the others in turn, and too many not at all', async () => {
+  it('lets so many requests through at once, others in turn, too many not at all', async () => {
     const gate = new Gate(1)
     const never = new AbortController()
     const open = Promise.withResolvers<number>()
@@ -277,7 +155,7 @@ describe('analysis: what engines may take', () => {
     expect(order).to.deep.equal([1, 2, 3, 4, 5, 6, 7])
   })
 
-  it('is refused at the start when it is not well configured, without a value in the message', () => {
+  it('is refused at the start when it is not well configured, with no value told', () => {
     const engine = { name: 'a', dialect: 'openai-chat', url: 'https://x.example/v1', model: 'm' }
     const priced = { ...engine, input_price: 1, output_price: 1 }
     expect(readEngines(undefined)).to.deep.equal([{ dialect: 'embedded' }])

@@ -1,0 +1,157 @@
+import { createSocket } from 'node:dgram'
+import { connect } from 'node:net'
+import { expect } from 'chai'
+import { RenderError } from '../../../core/browser/errors.ts'
+import type { RenderRequest } from '../../../core/plugin-parts.ts'
+import { useReading } from '../../support/browser.ts'
+import { until } from '../ledger/readers.ts'
+
+const MIB = 1_048_576
+
+describe('a page that means harm', function () {
+  this.timeout(60_000) // only a busy machine needs it
+
+  const reading = useReading()
+  const render = (path: string, more: Partial<RenderRequest> = {}) =>
+    reading().renderer.render({ url: `http://owner.test${path}`, deadlineMs: 20_000, ...more })
+  const codeOf = async (path: string, more: Partial<RenderRequest> = {}): Promise<string> => {
+    const told = await render(path, more).then(
+      ({ body }) => `delivered: ${body.toString().slice(0, 200)}`,
+      (error: unknown) => error,
+    )
+    return told instanceof RenderError ? told.code : String(told)
+  }
+  const pidOf = (): number => reading().renderer.pids[0] ?? 0
+
+  it('reaches nothing of this machine by TCP or UDP, under none of its names (A093)', async () => {
+    const { canary } = reading().site
+    const { body, status } = await render('/evil', { waitFor: '#told.done' })
+    expect(status).to.equal(200)
+    const [told = ''] = /\{.*?\}/.exec(body.toString()) ?? []
+    const all = { fetch: 6, socket: 6, events: 6, worker: 6 }
+    expect(JSON.parse(told), 'what was tried, and failed').to.deep.equal(all)
+    expect(canary.heard).to.deep.equal([])
+    // The canary does hear who comes.
+    connect(canary.port, '127.0.0.1').on('error', () => undefined)
+    const udp = createSocket('udp4').unref()
+    udp.send('x', canary.port, '127.0.0.1')
+    await until(async () => canary.heard.length === 2)
+    udp.close()
+    expect(canary.heard.splice(0).toSorted()).to.deep.equal(['tcp', 'udp'])
+  })
+
+  it('is not followed to this machine, to another host or to nowhere (A094)', async () => {
+    const { canary, asked } = reading().site
+    const ways = ['location', 'late', 'refresh', 'form']
+    const paths = ways.flatMap((way) => [`/lead/${way}/inside`, `/lead/${way}/elsewhere`])
+    paths.push('/lead/late/blank', '/moved/inside', '/moved/elsewhere')
+    const told = await Promise.all(paths.map(async (path) => [path, await codeOf(path)]))
+    expect(told).to.deep.equal(paths.map((path) => [path, 'content_redirected']))
+    expect(canary.heard).to.deep.equal([])
+    expect(asked.filter((each) => each.startsWith('stranger.test /plain'))).to.deep.equal([])
+  })
+
+  it('is not even begun where the host is not public, the port odd, the scheme another', async () => {
+    const { port } = reading().site.canary
+    const cases = [
+      [`http://127.0.0.1:${port}/`, 'destination_not_allowed'],
+      [`http://rebind.test:${port}/`, 'destination_not_allowed'],
+      ['http://owner.test:22/', 'validation_failed'],
+      ['file:///etc/passwd', 'validation_failed'],
+      ['chrome://version', 'validation_failed'],
+      ['http://user:secret@owner.test/', 'validation_failed'],
+    ] as const
+    for (const [url, code] of cases) expect(await codeOf('', { url }), url).to.equal(code)
+    expect(reading().site.canary.heard).to.deep.equal([])
+  })
+
+  it('leaves nothing behind for the next caller (A097)', async () => {
+    for (const caller of ['first', 'second']) {
+      const { body } = await render('/state')
+      expect(body.toString(), caller)
+        .to.include('["",null,null,0,0]')
+        .and.to.include('<p>sent: []</p>')
+    }
+  })
+
+  it('is stopped when it never ends, and takes no process with it (A096)', async () => {
+    const before = pidOf()
+    expect(await codeOf('/bomb/loop', { deadlineMs: 1_500 })).to.equal('render_limit_exceeded')
+    expect(await codeOf('/plain')).to.match(/^delivered/)
+    expect(pidOf()).to.equal(before)
+  })
+
+  it('is stopped when it fills the memory, and others are not (A096)', async () => {
+    const before = pidOf()
+    const more = { waitFor: '#never', deadlineMs: 20_000 }
+    const bombs = ['array', 'buffers', 'dom'].map((bomb) => codeOf(`/bomb/${bomb}`, more))
+    expect(await codeOf('/plain')).to.match(/^delivered/)
+    expect(await Promise.all(bombs)).to.deep.equal(bombs.map(() => 'render_limit_exceeded'))
+    expect(reading().logged.splice(0)).to.have.length.at.least(3)
+    expect(pidOf()).to.equal(before)
+  })
+
+  it('is stopped when it is too large, however it is packed', async () => {
+    expect(await codeOf('/bomb/long')).to.equal('upstream_too_large')
+    expect(await codeOf('/large.pdf')).to.equal('upstream_too_large')
+    expect(await codeOf('/endless')).to.equal('upstream_too_large')
+    expect(await codeOf('/zip', { deadlineMs: 4_000 })).to.be.oneOf([
+      'render_limit_exceeded',
+      'upstream_too_large',
+    ])
+  })
+
+  it('is given up when it does not come', async () => {
+    expect(await codeOf('/silent', { deadlineMs: 800 })).to.equal('upstream_timeout')
+    expect(await codeOf('/slow-body', { deadlineMs: 2_500 })).to.equal('upstream_timeout')
+    expect(await codeOf('/cut')).to.equal('upstream_unreachable')
+    expect(await codeOf('/moved/round')).to.be.oneOf(['upstream_redirect', 'render_limit_exceeded'])
+    expect(await codeOf('/bomb/reload')).to.equal('render_limit_exceeded')
+    const signal = AbortSignal.timeout(300)
+    expect(await codeOf('/silent', { signal })).to.equal('upstream_timeout')
+  })
+
+  it('asks questions to nobody: dialogs are dismissed, windows closed', async () => {
+    const { asked } = reading().site
+    expect(await codeOf('/bomb/alerts')).to.match(/^delivered/)
+    expect(await codeOf('/bomb/popups')).to.match(/^delivered/)
+    expect(await codeOf('/bomb/deep', { maxBytes: MIB })).to.match(/^delivered/)
+    expect(asked.filter((each) => each.endsWith('/plain')).length).to.be.below(60)
+  })
+
+  it('cannot fill the memory of the hub by what it says to its console', async () => {
+    const before = process.memoryUsage().rss
+    expect(await codeOf('/bomb/console')).to.match(/^delivered/)
+    expect(process.memoryUsage().rss - before).to.be.below(100 * MIB)
+  })
+
+  it('costs its caller nothing when its process or its browser is killed (A098)', async () => {
+    const { renderer } = reading()
+    const before = pidOf()
+    const dying = codeOf('/silent')
+    const living = codeOf('/late', { waitFor: '#story' })
+    await until(async () => reading().site.asked.at(-1) === 'owner.test /late')
+    process.kill(before, 'SIGKILL')
+    expect(await Promise.all([dying, living])).to.deep.equal(['render_failed', 'render_failed'])
+    expect(await codeOf('/plain')).to.match(/^delivered/)
+    expect(renderer.pids).to.have.length(1)
+    expect(pidOf()).not.to.equal(before)
+  })
+
+  it('finds no browser when too many wait, and never more than may run', async () => {
+    const { renderer } = reading()
+    const told = await Promise.all(
+      Array.from({ length: 60 }, () => codeOf('/silent', { deadlineMs: 1_000 })),
+    )
+    expect(new Set(told)).to.deep.equal(new Set(['upstream_timeout', 'render_unavailable']))
+    expect(renderer.pids).to.have.length(1)
+    expect(await codeOf('/plain')).to.match(/^delivered/)
+  })
+})
+
+it('a hub that renders nothing starts no browser', async () => {
+  const { openReading } = await import('../../support/browser.ts')
+  const { renderer, close } = await openReading()
+  expect(renderer.pids).to.deep.equal([])
+  await close()
+})

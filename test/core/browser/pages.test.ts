@@ -1,0 +1,84 @@
+import { expect } from 'chai'
+import { type Article, read } from '../../../plugins/content/extract/index.ts'
+import { useReading } from '../../support/browser.ts'
+import { STORIES } from '../../support/site/pages.ts'
+
+const flat = (text: string): string => text.replaceAll(/\s+/g, ' ')
+
+describe('a page in a browser', () => {
+  const reading = useReading()
+  const render = (path: string, more: object = {}) =>
+    reading().renderer.render({ url: `http://owner.test${path}`, deadlineMs: 15_000, ...more })
+  const textOf = async (path: string) => flat((await render(path)).body.toString())
+
+  const articles = new Map<string, Promise<Article>>()
+  before(() => {
+    for (const { path } of STORIES) {
+      const article = render(path).then((page) => read(page))
+      article.catch(() => undefined) // told by its test
+      articles.set(path, article)
+    }
+  })
+
+  for (const { path, about, words, without = [] } of STORIES) {
+    it(`${about} is read as a person reads it`, async () => {
+      const { text } = await articles.get(path)!
+      let from = 0
+      for (const word of words) {
+        const at = flat(text).indexOf(word, from)
+        expect(at, `${word}\nin order in:\n${text}`).to.be.at.least(0)
+        from = at
+      }
+      for (const word of without) expect(text).not.to.include(word)
+    })
+  }
+
+  it('tells of itself what the site said, and is in UTF-8 whatever was sent', async () => {
+    const page = await render('/cyrillic-header')
+    expect(page).to.include({ url: 'http://owner.test/cyrillic-header', status: 200 })
+    expect(page.contentType).to.equal('text/html; charset=utf-8')
+    expect(page.headers['content-type']).to.equal('text/html; charset=windows-1251')
+  })
+
+  it('has no scripts, styles or handlers left, and none of a stranger’s frame', async () => {
+    const html = await textOf('/shadow')
+    expect(html).not.to.match(/<script|<style|customElements/)
+    const framed = await textOf('/frames')
+    expect(framed.match(/<section data-frame="http:\/\/owner\.test\/frame">/g)).to.have.length(1)
+    expect(framed.match(/shown in the town hall/g)).to.have.length(1)
+  })
+
+  it('cannot hide anything by the names of its fields', async () => {
+    const html = await textOf('/bomb/names')
+    expect(html).to.include('<p>Seen</p>').and.to.include('<p>inside the form</p>')
+  })
+
+  it('is given back with its status when it is not there', async () => {
+    const { status, body } = await render('/missing')
+    expect(status).to.equal(404)
+    expect(body.toString()).to.include('No such page.')
+  })
+
+  it('is taken as bytes when no browser shows it', async () => {
+    const { body, contentType } = await render('/paper.pdf')
+    expect(contentType).to.equal('application/pdf')
+    expect(body.subarray(0, 8).toString()).to.equal('%PDF-1.4')
+    const download = await render('/download')
+    expect(download.body.toString()).to.equal('<p>kept</p>')
+    const nothing = await render('/nothing')
+    expect(nothing).to.include({ status: 204 })
+    expect(nothing.body).to.have.length(0)
+  })
+
+  it('is waited for by its selector', async () => {
+    expect((await render('/late')).body.toString()).not.to.include('<article')
+    const { body } = await render('/late', { waitFor: '#story' })
+    expect(body.toString()).to.include('<article id="story">')
+  })
+
+  it('follows redirects within its hosts, and says where it came to', async () => {
+    expect((await render('/moved/here')).url).to.equal('http://owner.test/plain')
+    const { url } = await render('/moved/www', { hosts: ['www.owner.test'] })
+    expect(url).to.equal('http://www.owner.test/plain')
+  })
+})

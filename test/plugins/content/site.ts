@@ -1,0 +1,111 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import type { paths, Site } from '../../core/catalog/world.ts'
+import { article, type Body, html, TEXT } from './owner.ts'
+
+/** A page that a script writes. */
+const written = (mark: string, afterMs: number): string =>
+  `<div id="app"></div><script>setTimeout(() => {
+    document.getElementById('app').innerHTML =
+      ${JSON.stringify(`<div class="${mark}">${article('Written by a script', TEXT)}</div>`)}
+  }, ${afterMs})</script>`
+
+/** What a page finds that an earlier reader may have left. */
+const STATE = `<div id="app"></div><script>
+  const before = [document.cookie, localStorage.getItem('mark')].filter(Boolean).join() || 'nothing'
+  document.cookie = 'mark=1; max-age=3600'
+  localStorage.setItem('mark', '1')
+  document.getElementById('app').innerHTML =
+    '<article class="ready"><h1>State</h1><p>seen before: ' + before + '</p></article>'
+</script>`
+
+/** A page that tries whatever there is to reach a port of the hub's own machine. */
+const spying = (port: number): string => {
+  const inside = ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '0.0.0.0', '[::1]']
+  const urls = JSON.stringify(inside.map((host) => `http://${host}:${port}/`))
+  return `<div class="ready">${article('Spying', TEXT)}</div><script>
+    for (const url of ${urls}) {
+      for (const name of ['img', 'script', 'iframe', 'video', 'embed']) {
+        document.body.append(Object.assign(document.createElement(name), { src: url }))
+      }
+      fetch(url, { mode: 'no-cors' }).catch(() => {})
+      navigator.sendBeacon(url, 'x')
+      new EventSource(url)
+      new WebSocket(url.replace('http', 'ws'))
+    }
+  </script>`
+}
+
+/** A port of this machine that nobody may reach. */
+export function useCanary() {
+  let seen = 0
+  const server = createServer((socket) => {
+    seen += 1
+    socket.destroy()
+  })
+  const canary = { port: 0, visits: () => seen }
+  before(async () => {
+    server.listen(0)
+    await once(server, 'listening')
+    canary.port = (server.address() as AddressInfo).port
+  })
+  after(() => server.close())
+  return canary
+}
+
+const FAST = { fast: true, max_age_seconds: 0 }
+const to =
+  (location: string): Site =>
+  (_, response) =>
+    response.writeHead(302, { Location: location }).end()
+
+/** How the owner sells the pages of the site. */
+export const RULES: readonly Body[] = [
+  { path: '/**', price_microdollars: 1_000, ...FAST },
+  { path: '/dear/**', price_microdollars: 50_000, ...FAST },
+  { path: '/kept/**', price_microdollars: 4_000, cached_price_microdollars: 500, fast: true },
+  { path: '/free', price_microdollars: 0, ...FAST },
+  { path: '/taste', price_microdollars: 2_000, preview_characters: 30, fast: true },
+  { path: '/clean', price_microdollars: 1_000, exclude: ['.ad', '#more'], ...FAST },
+  { path: '/app/**', price_microdollars: 3_000, wait_for: '.ready', max_age_seconds: 0 },
+  { path: '/packed/**', price_microdollars: 1_000, ...FAST },
+  { path: '/scripted', price_microdollars: 3_000, ...FAST },
+  { path: '/members/**', action: 'deny' },
+]
+
+export const pagesBeside = (canary: { readonly port: number }): Parameters<typeof paths>[0] => ({
+  '/': html(article('The frozen harbour', TEXT)),
+  '/dear/report': html(article('A dear report', TEXT)),
+  '/kept/story': html(article('A story', TEXT)),
+  '/free': html(article('For nothing', TEXT)),
+  '/taste': html(article('A taste', TEXT)),
+  '/clean': html(`${article('Clean', TEXT)}<p class="ad">Buy now!</p><p id="more">More</p>`),
+  '/members/letter': html(article('Secret', TEXT)),
+  '/away': to('http://other.test/'),
+  '/inside': to('/'),
+  '/upgrade': to('/dear/report'),
+  '/sneak': to('/members/letter'),
+  '/round': to('/round'),
+  '/gone': (_, response) => response.writeHead(410).end(),
+  '/broken': (_, response) => response.writeHead(500).end('<p>Oops</p>'),
+  '/image': (_, response) =>
+    response.writeHead(200, { 'Content-Type': 'image/png' }).end(Buffer.from('89504e47', 'hex')),
+  '/robots.txt': (_, response) =>
+    response.end('User-agent: AgentHub\nDisallow: /quiet\n\nUser-agent: *\nDisallow: /'),
+  '/quiet': html(article('Quiet', TEXT)),
+  '/app/page': html(written('ready', 300)),
+  '/app/leaves': html(`${written('ready', 0)}<script>location = 'http://other.test/'</script>`),
+  '/app/missing': (_, response) => response.writeHead(404).end('<p>Nothing here</p>'),
+  '/scripted': html(written('late', 0)),
+  '/packed': (_, response) =>
+    response
+      .writeHead(200, { 'Content-Type': 'text/html', 'Content-Encoding': 'gzip' })
+      .end(gzipSync(article('Packed', TEXT))),
+  '/packed/bomb': (_, response) =>
+    response
+      .writeHead(200, { 'Content-Type': 'text/html', 'Content-Encoding': 'gzip' })
+      .end(gzipSync(Buffer.alloc(50_000_000, 'x'))),
+  '/app/state': html(STATE),
+  '/app/spy': html(spying(canary.port)),
+})

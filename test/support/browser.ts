@@ -1,0 +1,62 @@
+import { fileURLToPath } from 'node:url'
+import nock from 'nock'
+import { type BrowserOptions, Renderer } from '../../core/browser/open.ts'
+import { openSite, type Site } from './site/index.ts'
+
+/** Chromium is unpacked once for all runs of the tests. */
+export const BROWSER_HOME = fileURLToPath(
+  new URL('../../node_modules/.cache/agenthub/browser', import.meta.url),
+)
+const MIB = 1_048_576
+
+/** A site, and browsers that may read it. */
+export interface Reading {
+  readonly site: Site
+  readonly renderer: Renderer
+  readonly logged: string[]
+  close(): Promise<void>
+}
+
+export async function openReading(options: Partial<BrowserOptions> = {}): Promise<Reading> {
+  const site = await openSite()
+  const logged: string[] = []
+  const renderer = new Renderer({
+    browsers: 1,
+    path: undefined,
+    sandbox: true,
+    home: BROWSER_HOME,
+    userAgent: 'AgentHub/test',
+    sandboxHosts: site.hosts,
+    allowedPorts: [site.canary.port],
+    resolver: async () => [{ address: '127.0.0.1', family: 4 }],
+    log: (message, fields) => logged.push(`${message} ${JSON.stringify(fields)}`),
+    limits: { caps: { page: 150 * MIB, browser: 3_000 * MIB } },
+    ...options,
+  })
+  return {
+    site,
+    renderer,
+    logged,
+    async close() {
+      await renderer.close()
+      await site.close()
+    },
+  }
+}
+
+/** One browser and one site for all tests of a `describe`, with real sockets. */
+export function useReading(options: Partial<BrowserOptions> = {}): () => Reading {
+  let reading: Reading | undefined
+  before(async function () {
+    this.timeout(60_000) // the first time Chromium is unpacked
+    nock.restore()
+    reading = await openReading(options)
+    await reading.renderer.render({ url: 'http://owner.test/plain', deadlineMs: 60_000 })
+  })
+  after(async function () {
+    this.timeout(30_000)
+    await reading?.close()
+    nock.activate()
+  })
+  return () => reading!
+}
