@@ -93,13 +93,13 @@ export const contentTool = ({ steps, pool }: CallPorts): AnyTool =>
     name: 'hub_read_content',
     title: 'Read a paid page',
     description:
-      'Reads a page that its owner sells here, as clean text. hub_search with category ' +
-      '"content" finds sites. Pages that are not sold: fetch them yourself.',
+      'Reads a page that its owner sells here; a preview is free. hub_search with category ' +
+      '"content" finds sites. Fetch other pages yourself.',
     annotations: PAYS,
     input: s.object({
-      service: s.optional(slug('Left out: found by the host.')),
-      url: url('Full URL of the page.'),
-      preview: s.optional(s.boolean({ description: 'The beginning, free.' })),
+      service: s.optional(slug('Default: by its host.')),
+      url: url('Full URL.'),
+      preview: s.optional(s.boolean()),
       max_price_usd: s.optional(s.string(maxPrice)),
       idempotency_key: idempotencyKey,
       dry_run: dryRun,
