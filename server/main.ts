@@ -3,6 +3,7 @@ import { type Config, ConfigError, readConfig, secretsOf } from '../core/config.
 import { joinDatabase } from '../core/db/open.ts'
 import { createPool } from '../core/db/pool.ts'
 import { createLog, scrub } from '../core/log.ts'
+import { Refusal } from '../core/plugin.ts'
 import { startJobs } from '../jobs/index.ts'
 import { plugins, privileged } from '../plugins/index.ts'
 import { banner } from './banner.ts'
@@ -164,7 +165,9 @@ if (!command) {
 try {
   process.exitCode = await command(args)
 } catch (error) {
-  const text = error instanceof ConfigError ? error.message : ((error as Error).stack ?? error)
+  // A plugin refuses what it cannot be configured with.
+  const isTold = error instanceof ConfigError || error instanceof Refusal
+  const text = isTold ? error.message : ((error as Error).stack ?? error)
   process.stderr.write(`${scrub(String(text), secretsOf())}\n`)
   process.exitCode = 1
 }

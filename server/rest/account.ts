@@ -20,7 +20,7 @@ import {
   signedFaults,
   walletAddress,
 } from './registration.ts'
-import { type AnyRoute, parse, type RestReply, route, sessionOf } from './route.ts'
+import { type AnyRoute, parse, route, sessionOf } from './route.ts'
 import { sessionCookie } from './visitor.ts'
 
 /** Where the link of a mail leads. */
@@ -82,7 +82,7 @@ const signInRoutes = ({ links, site }: AccountPorts): readonly AnyRoute[] => [
     faults: ['link_unknown', 'link_used', 'link_expired'],
     handle: async ({ query }) => {
       const { email: whose } = await links.look(query.token)
-      return html(confirmPage(whose, query.token, CONFIRM_PATH))
+      return confirmPage(whose, query.token, CONFIRM_PATH)
     },
   }),
   route({
@@ -100,17 +100,12 @@ const signInRoutes = ({ links, site }: AccountPorts): readonly AnyRoute[] => [
       const cookie = { 'Set-Cookie': sessionCookie(site.origin(), opened.token) }
       const isPage = header('accept')?.includes('text/html')
       const { headers, ...reply } = isPage
-        ? html(signedInPage())
+        ? signedInPage()
         : { headers: {}, body: { session_id: opened.id } }
       return { ...reply, status: 201, headers: { ...headers, ...cookie } }
     },
   }),
 ]
-
-const html = (text: string): RestReply => ({
-  headers: { 'Content-Type': 'text/html; charset=utf-8', 'Cache-Control': 'no-store' },
-  body: Buffer.from(text),
-})
 
 const ownRoutes = ({ pool }: AccountPorts): readonly AnyRoute[] => [
   route({

@@ -18,7 +18,10 @@ const KNOWN_INDEXES: readonly IndexSource[] = [
   { name: 'payai', url: 'https://facilitator.payai.network/discovery/resources' },
 ]
 
-/** Base was there in December 2025; the registry came to it after that. */
+/**
+ * An estimate on the safe side: Base was there in December 2025, and the registry came to it after
+ * that. What lies before is empty and costs a few hundred questions, once.
+ */
 const REGISTRY_FROM_BLOCK = 40_000_000n
 
 const ENTRY = /^([a-z][a-z0-9-]{0,30})=(https?:\/\/\S{1,500})$/

@@ -111,7 +111,7 @@ function reasons(ways: readonly Way[], { places }: Candidate): string[] {
   for (const way of new Set(ways)) {
     const fields = way.terms.map((term) => places.get(term)!.fields)
     const field = ['A', 'B', 'C', 'D'].find((each) => fields.some((f) => f.includes(each)))!
-    const { asked, as } = way.meant ?? { asked: way.terms[0]!, as: way.terms[0]! }
+    const { asked, as } = way.meant
     const said = asked === as ? `"${asked}"` : `"${asked}" as "${as}"`
     byField.set(field, (byField.get(field) ?? new Set()).add(said))
   }

@@ -7,8 +7,8 @@ export interface Way {
   readonly terms: readonly string[]
   /** How much of a match it is, of 1. */
   readonly weight: number
-  /** What is told of it, where it is not the word that was asked for itself. */
-  readonly meant?: { readonly asked: string; readonly as: string }
+  /** What is told of it: what was asked for, and what that was taken for. */
+  readonly meant: { readonly asked: string; readonly as: string }
 }
 
 /** A span of the query: either each of its words in some way, or all of it in another. */
@@ -33,6 +33,9 @@ interface Known {
   readonly total: number
   readonly near: readonly Similar[] | null
 }
+
+/** Shorter stems are told, since they may be those of other words: `io` of `ios`. */
+const STEM_MIN = 4
 
 const LOOK_UP = 'SELECT * FROM hub.search_words($1, $2)'
 
@@ -80,7 +83,11 @@ function evened(part: Part, idf: Terms['idf']): Part {
 
 /** The word itself; where nothing has it, what was probably meant. */
 function waysOf(word: string, rows: readonly Known[]): Way[] {
-  const own: Way[] = rows.map(({ term }) => ({ terms: [term], weight: 1 }))
+  const own: Way[] = rows.map(({ term }) => ({
+    terms: [term],
+    weight: 1,
+    meant: { asked: word, as: term.length < STEM_MIN ? term : word },
+  }))
   const spelt = rows.flatMap(({ term, near }) =>
     corrections(term, near ?? []).map((correction) => ({
       terms: [correction.term],

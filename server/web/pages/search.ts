@@ -1,9 +1,8 @@
-import type { Pool } from 'pg'
 import { z } from 'zod'
 import { readHits } from '../../../core/catalog/search/hits.ts'
 import { search } from '../../../core/catalog/search/search.ts'
-import type { Clock } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
+import type { SearchPorts } from '../../rest/search.ts'
 import { readPosition, writePosition } from '../../rest/search-position.ts'
 import { hitCard } from '../cards.ts'
 import { type Html, html } from '../html.ts'
@@ -32,18 +31,12 @@ const Query = z.object({
 type Query = z.infer<typeof Query>
 
 /** `/search`: services and listings in one ranking; every hit says why. */
-export const searchPage = ({
-  pool,
-  clock,
-}: {
-  readonly pool: Pool
-  readonly clock: Clock
-}): AnyPage =>
+export const searchPage = ({ pool, clock, meaning }: SearchPorts): AnyPage =>
   page({
     path: '/search',
     query: Query,
     show: async ({ query }) => {
-      const { hits, next } = await search(pool, clock, {
+      const order = {
         query: query.q,
         type: query.type === '' ? undefined : query.type,
         category: query.category || undefined,
@@ -52,7 +45,8 @@ export const searchPage = ({
         maxPrice: query.max_price === '' ? undefined : usd(query.max_price),
         limit: PAGE,
         after: readPosition(query.cursor),
-      })
+      }
+      const { hits, next } = await search(pool, clock, order, meaning)
       const found = await readHits(pool, hits)
       return {
         title: query.q === '' ? 'Search' : `${query.q}: search`,

@@ -1,30 +1,32 @@
 import { Readability } from '@mozilla/readability'
 import { Defuddle } from 'defuddle/node'
-import { JSDOM, VirtualConsole } from 'jsdom'
+import { parseHTML } from 'linkedom'
 import { extract } from '../../../plugins/content/extract/index.ts'
 
 /** Finds the article's plain text in a page, as a program would that uses the library. */
 export type Extractor = (html: string, url: string) => Promise<string>
 
-const pageOf = (html: string, url: string): JSDOM =>
-  new JSDOM(html, { url, virtualConsole: new VirtualConsole() })
+const BLOCKS = `p, div, li, tr, td, th, h1, h2, h3, h4, h5, h6, blockquote, pre, figure, figcaption,
+  section, dt, dd, br`
+
+/** What both libraries ask of a page; linkedom's types lean on those of browsers. */
+type PageDocument = ConstructorParameters<typeof Readability>[0]
+
+const documentOf = (html: string): PageDocument =>
+  (parseHTML(html) as unknown as { readonly document: PageDocument }).document
 
 /** The text of an HTML fragment: a break at each end of a block, so that words do not merge. */
 function textOf(fragment: string): string {
-  const { document } = pageOf(`<body>${fragment}`, 'about:blank').window
-  for (const block of document.querySelectorAll(
-    'p,div,li,tr,td,th,h1,h2,h3,h4,h5,h6,blockquote,pre,figure,figcaption,section,dt,dd,br',
-  )) {
-    block.append('\n')
-  }
-  for (const silent of document.querySelectorAll('script,style,template')) silent.remove()
+  const document = documentOf(`<html><body>${fragment}</body></html>`)
+  for (const silent of document.querySelectorAll('script, style, template')) silent.remove()
+  for (const block of document.querySelectorAll(BLOCKS)) block.after('\n')
   return document.body.textContent ?? ''
 }
 
+/** Both peers run on linkedom, which defuddle's manual names, and readability's users take. */
 export const EXTRACTORS: Readonly<Record<string, Extractor>> = {
   agenthub: async (html, url) => extract(html, url).text,
-  readability: async (html, url) =>
-    textOf(new Readability(pageOf(html, url).window.document).parse()?.content ?? ''),
+  readability: async (html) => textOf(new Readability(documentOf(html)).parse()?.content ?? ''),
   defuddle: async (html, url) =>
-    textOf((await Defuddle(pageOf(html, url).window.document, url, { useAsync: false })).content),
+    textOf((await Defuddle(documentOf(html), url, { useAsync: false })).content),
 }

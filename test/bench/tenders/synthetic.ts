@@ -103,7 +103,8 @@ const FILL = `
     CASE WHEN n % 3 = 0 THEN 'result' WHEN n % 20 = 1 THEN 'planning' ELSE 'competition' END,
     CASE WHEN n % 3 = 0 THEN 'awarded' WHEN n % 20 = 1 THEN 'planned' ELSE 'timed' END,
     score, at + interval '35 days', ARRAY[at + interval '30 days', at + interval '35 days'],
-    ARRAY[at + interval '30 days', at + interval '35 days'], at + interval '30 days', ARRAY[country],
+    ARRAY[at + interval '30 days', at + interval '35 days'], at + interval '30 days',
+    ARRAY[country],
     ARRAY(SELECT left(code, l) FROM generate_series(2, 8) l)
   FROM rows RETURNING id)
   INSERT INTO tender_item (id, item) SELECT id, $3::json FROM made_tenders`

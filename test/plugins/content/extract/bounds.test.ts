@@ -55,16 +55,11 @@ describe('a hostile page', () => {
       url: URL_OF_PAGE,
     })
     let turns = 0
-    let done = false
-    void reading.finally(() => {
-      done = true
-    })
-    while (!done) {
+    const timer = setInterval(() => {
       turns++
-      await new Promise((resolve) => {
-        setTimeout(resolve, 1)
-      })
-    }
+    }, 1)
+    await reading
+    clearInterval(timer)
     expect((await reading).word_count).to.be.above(40_000)
     expect(turns).to.be.above(5)
   })
