@@ -5,7 +5,7 @@ import { remoteEngine } from './llm/engine.ts'
 import type { Model } from './llm/model.ts'
 import { ollamaModel } from './llm/ollama.ts'
 import { sdkModel } from './llm/sdk.ts'
-import type { EngineSettings, ModelSettings } from './llm/settings.ts'
+import { type EngineSettings, type ModelSettings, misconfigured } from './llm/settings.ts'
 import { postBy } from './llm/transport.ts'
 import { Trouble } from './llm/trouble.ts'
 import { onnxEngine } from './onnx/index.ts'
@@ -19,7 +19,7 @@ interface Ports {
 
 /**
  * The engines as they are configured, ready to be asked.
- * @throws Error for a key that is named and not set
+ * @throws Refusal `misconfigured` for a key that is named and not set
  */
 export const listEngines = (
   settings: readonly EngineSettings[],
@@ -38,7 +38,7 @@ const modelOf = (settings: ModelSettings, host: Ports['host']): Model => {
   const { name, secret, dialect, timeout_seconds: seconds } = settings
   const apiKey = secret === undefined ? undefined : host.secret(secret)
   if (secret !== undefined && apiKey === undefined) {
-    throw new Error(`engine ${name}: HUB_SECRET_${secret} is not set`)
+    throw misconfigured(`engine ${name}: HUB_SECRET_${secret} is not set`)
   }
   const ports = { post: postBy(host, seconds * 1_000), apiKey, clock: host.clock }
   return dialect === 'ollama' ? ollamaModel(settings, ports) : sdkModel(settings, ports)

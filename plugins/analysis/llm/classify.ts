@@ -8,7 +8,7 @@ const GUIDE =
   ' words that it shares with a name. If several_may_hold is false, exactly one category is ' +
   'right, and your numbers share 1 among them.'
 
-/** Independent labels at least this likely hold. */
+/** Labels at least this likely hold, where several may, or none. */
 const LIKELY = 0.5
 
 const schemaOf = (count: number) =>
@@ -51,9 +51,26 @@ const judge = (given: Answer['scores'], task: ClassifyTask): Judgement<Scores> =
   const { categories, multiLabel, allowNone } = task
   const scores = categories.map(() => 0)
   for (const { category, confidence } of given) scores[category - 1] = confidence
-  const sum = scores.reduce((total, one) => total + one, 0)
+  const sum = totalOf(scores)
   if (sum === 0 && !allowNone) return { issues: ['/scores: name the likeliest category at least'] }
-  return { value: multiLabel || sum === 0 ? scores : scores.map((one) => one / sum), dropped: 0 }
+  if (multiLabel) return { value: scores, dropped: 0 }
+  if (allowNone) return { value: sum > 1 ? scores.map((one) => one / sum) : scores, dropped: 0 }
+  return { value: shared(scores, sum), dropped: 0 }
+}
+
+const totalOf = (scores: Scores): number => scores.reduce((total, one) => total + one, 0)
+
+/**
+ * One of them is right, so they share 1: what the model was not sure of goes to the categories
+ * that it left out, but to none more than half of the least that it named.
+ */
+const shared = (scores: Scores, sum: number): Scores => {
+  const left = scores.filter((one) => one === 0).length
+  const least = Math.min(...scores.filter((one) => one > 0))
+  const rest = left === 0 ? 0 : Math.min(least / 2, Math.max(0, 1 - sum) / left)
+  const filled = scores.map((one) => one || rest)
+  const whole = totalOf(filled)
+  return filled.map((one) => one / whole)
 }
 
 /** What the pieces of a text say, each by its length. */
@@ -74,7 +91,7 @@ export const choose = (scores: Scores, task: ClassifyTask): Classification => {
     .map(({ name }, index) => ({ name, confidence: rounded(scores[index] ?? 0), index }))
     .toSorted((a, b) => b.confidence - a.confidence || a.index - b.index)
   const likely = ranked.filter(({ confidence }, rank) =>
-    multiLabel ? confidence >= LIKELY : rank === 0 && confidence > 0,
+    multiLabel ? confidence >= LIKELY : rank === 0 && (!allowNone || confidence >= LIKELY),
   )
   const chosen = likely.length > 0 || allowNone ? likely : ranked.slice(0, 1)
   return {

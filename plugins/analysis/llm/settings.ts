@@ -1,3 +1,4 @@
+import { Refusal } from 'agenthub/plugin'
 import { z } from 'zod'
 
 const amount = z
@@ -70,20 +71,23 @@ const VARIABLE = `HUB_SECRET_${ENGINES}`
 
 /**
  * The engines that the operator configured, the preferred one first.
- * @throws Error that names each mistake, and quotes no value
+ * @throws Refusal `misconfigured` that names each mistake, and quotes no value
  */
 export const readEngines = (text: string | undefined): readonly EngineSettings[] => {
   if (text === undefined) return [{ dialect: 'embedded' }]
   const parsed = Engines.safeParse(jsonOf(text))
   if (!parsed.success) {
     const issues = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
-    throw new Error(`${VARIABLE}: ${issues.join('; ')}`)
+    throw misconfigured(`${VARIABLE}: ${issues.join('; ')}`)
   }
   const names = parsed.data.map(nameOf)
   const twice = names.find((name, index) => names.indexOf(name) < index)
-  if (twice !== undefined) throw new Error(`${VARIABLE}: two engines are called '${twice}'`)
+  if (twice !== undefined) throw misconfigured(`${VARIABLE}: two engines are called '${twice}'`)
   return parsed.data
 }
+
+/** Told to the operator, when the hub starts. */
+export const misconfigured = (what: string): Refusal => new Refusal('misconfigured', what)
 
 export const nameOf = (engine: EngineSettings): string =>
   engine.dialect === 'embedded' ? 'embedded' : engine.name
@@ -92,6 +96,6 @@ const jsonOf = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Error(`${VARIABLE}: not JSON; see plugins/analysis/llm/README.md`)
+    throw misconfigured(`${VARIABLE}: not JSON; see plugins/analysis/llm/README.md`)
   }
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Envelope } from '../answer.ts'
 import type { Listed } from '../engines.ts'
-import type { OnnxSettings } from '../llm/settings.ts'
+import { misconfigured, type OnnxSettings } from '../llm/settings.ts'
 import { Trouble } from '../llm/trouble.ts'
 import { Pool } from '../pool.ts'
 import type { Request } from '../request.ts'
@@ -29,7 +29,7 @@ const QUEUE = 16
 
 /**
  * The operator's own ONNX models, from a folder, in a thread of their own. Nothing is downloaded.
- * @throws Error where the package or a model is not there
+ * @throws Refusal `misconfigured` where the package or a model is not there
  */
 export const onnxEngine = (settings: OnnxSettings): Listed => {
   assertInstalled(settings)
@@ -56,12 +56,14 @@ const assertInstalled = (settings: OnnxSettings): void => {
   try {
     import.meta.resolve(PACKAGE)
   } catch {
-    throw new Error(`engine ${name}: it needs a package that is not installed: npm i ${PACKAGE}`)
+    throw misconfigured(
+      `engine ${name}: it needs a package that is not installed: npm i ${PACKAGE}`,
+    )
   }
   for (const task of ['entities', 'sentiment', 'classify'] as const) {
     const model = settings[task]
     if (model !== undefined && !existsSync(join(folder, model, 'config.json'))) {
-      throw new Error(`engine ${name}: there is no config.json in ${join(folder, model)}`)
+      throw misconfigured(`engine ${name}: there is no config.json in ${join(folder, model)}`)
     }
   }
 }

@@ -69,9 +69,9 @@ describe('analysis: the choice of engines', () => {
     expect([sorted.status, sorted.paid]).to.deep.equal([200, 3_000n])
     expect(sorted.result).to.deep.equal({
       categories: [
-        { name: 'food', confidence: 0.75, index: 0 },
-        { name: 'travel', confidence: 0.25, index: 2 },
-        { name: 'sports', confidence: 0, index: 1 },
+        { name: 'food', confidence: 0.667, index: 0 },
+        { name: 'travel', confidence: 0.222, index: 2 },
+        { name: 'sports', confidence: 0.111, index: 1 },
       ],
       labels: ['food'],
       abstained: false,
