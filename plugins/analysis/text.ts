@@ -40,14 +40,24 @@ const ABBREVIATIONS = new Set(
 )
 
 /** Tokens of `text`, in order; `offset` is added to every position. */
-export const tokenize = (text: string, offset = 0): Token[] =>
-  Array.from(text.matchAll(TOKEN), ({ 0: word, index }) => ({
-    text: word,
-    lower: word.toLowerCase().replace('’', "'"),
-    shape: shapeOf(word),
-    start: offset + index,
-    end: offset + index + word.length,
-  }))
+export const tokenize = (text: string, offset = 0): Token[] => {
+  // A single character is a token; texts of nothing else would pay dearly for a search in each.
+  if (text.length === 1 && text.trim() !== '') return [tokenOf(text, offset)]
+  const tokens: Token[] = []
+  TOKEN.lastIndex = 0
+  for (let found = TOKEN.exec(text); found !== null; found = TOKEN.exec(text)) {
+    tokens.push(tokenOf(found[0], offset + found.index))
+  }
+  return tokens
+}
+
+const tokenOf = (word: string, start: number): Token => ({
+  text: word,
+  lower: word.toLowerCase().replace('’', "'"),
+  shape: shapeOf(word),
+  start,
+  end: start + word.length,
+})
 
 const shapeOf = (word: string): Token['shape'] => {
   if (/^\p{N}/u.test(word)) return 'number'
