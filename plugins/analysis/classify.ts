@@ -78,6 +78,8 @@ const meaningOf = ({ name, description, examples }: Category, expands: boolean):
   return meaning
 }
 
+const isWord = ({ shape }: Token): boolean => shape !== 'mark' && shape !== 'number'
+
 /**
  * All categories with confidences, in descending order. One label holds: the confidences sum
  * to 1. Several may hold: each is judged by itself. `mood` is the sentiment score of the text,
@@ -94,7 +96,7 @@ export const classify = (
   const spread = spreadOf(profiles)
   const meanings = categories.map((category) => meaningOf(category, expands))
   const read = noMeaning()
-  const told = sentences.flatMap(({ tokens }) => tokens.map(({ lower }) => lower))
+  const told = sentences.flatMap(({ tokens }) => tokens.filter(isWord).map(({ lower }) => lower))
   const trust = LIKENESS * Math.min(1, Math.sqrt(addWords(read, told) / MANY_WORDS))
   const evidence = profiles.map((profile, index) => {
     const { name } = categories[index] as Category

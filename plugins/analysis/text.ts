@@ -51,13 +51,13 @@ export const tokenize = (text: string, offset = 0): Token[] => {
   return tokens
 }
 
-const tokenOf = (word: string, start: number): Token => ({
-  text: word,
-  lower: word.toLowerCase().replace('’', "'"),
-  shape: shapeOf(word),
-  start,
-  end: start + word.length,
-})
+const tokenOf = (word: string, start: number): Token => {
+  const end = start + word.length
+  // Marks are most of a hostile text: nothing is searched in them.
+  if (/^[!-/:-@[-`{-~]$/.test(word)) return { text: word, lower: word, shape: 'mark', start, end }
+  const lower = word.toLowerCase().replace('’', "'")
+  return { text: word, lower, shape: shapeOf(word), start, end }
+}
 
 const shapeOf = (word: string): Token['shape'] => {
   if (/^\p{N}/u.test(word)) return 'number'
