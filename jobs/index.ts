@@ -89,7 +89,11 @@ export const jobs = {
     run: ({ pool }) => pool.query('SELECT hub.refresh_service_signals()'),
   },
   'recheck-domains': { everySeconds: 60, run: recheckAll },
-  'refresh-catalog': { everySeconds: 600, deadlineSeconds: 1_800, run: ({ catalog }) => catalog.refreshAll() },
+  'refresh-catalog': {
+    everySeconds: 600,
+    deadlineSeconds: 1_800,
+    run: ({ catalog }) => catalog.refreshAll(),
+  },
   'prune-answers': {
     everySeconds: 600,
     run: ({ pool }) => pool.query('DELETE FROM hub.kept_answer WHERE expires_at <= now()'),

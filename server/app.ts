@@ -9,7 +9,7 @@ import { tellMethods } from './http/cross-origin.ts'
 import { represent } from './http/represent.ts'
 import { refuseOAuth } from './mcp/oauth.ts'
 import { type Observers, observe } from './observe.ts'
-import { faultOf, isOurFailure, problem } from './problem.ts'
+import { faultOf, isOurFailure, notAllowed, problem } from './problem.ts'
 import { type ProxyPorts, proxyDoor } from './proxy/door.ts'
 import type { AnyRoute } from './rest/route.ts'
 import { type RestPorts, serveRest } from './rest/serve.ts'
@@ -49,7 +49,7 @@ export function createApp(doors: Doors): Koa {
     if (allowed.length === 0) throw new Fault('not_found', `Nothing is at ${ctx.path}.`)
     const isOpen = found.some(({ path }) => shared.has(String(path).replaceAll(/:(\w+)/g, '{$1}')))
     if (ctx.method === 'OPTIONS') return tellMethods(ctx, allowed, isOpen)
-    throw new Fault('method_not_allowed', undefined, { headers: { Allow: allowed.join(', ') } })
+    throw notAllowed(ctx.path, allowed)
   })
   app.on('error', (error) => doors.log.error({ err: error }, 'unexpected error of the server'))
   return app

@@ -72,3 +72,9 @@ function isDatabaseDown(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   return typeof code === 'string' ? NOT_NOW.test(code) : NO_CONNECTION.test(error.message)
 }
+
+/** Told with the methods that there are. */
+export const notAllowed = (path: string, allowed: readonly string[]): Fault =>
+  new Fault('method_not_allowed', `${path} takes ${allowed.join(', ')}.`, {
+    headers: { Allow: allowed.join(', ') },
+  })

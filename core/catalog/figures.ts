@@ -16,7 +16,8 @@ export interface HubFigures {
 export async function hubFigures(pool: Pool): Promise<HubFigures> {
   const { rows } = await pool.query<HubFigures>(
     `SELECT (SELECT count(*)::integer FROM hub.service WHERE state = 'active') AS services,
-       (SELECT count(*)::integer FROM hub.listing WHERE state IN ('active', 'degraded')) AS listings,
+       (SELECT count(*)::integer FROM hub.listing
+         WHERE state IN ('active', 'degraded')) AS listings,
        c.calls, c.latency, c.refunded
      FROM (SELECT count(*) FILTER (WHERE outcome = 'delivered')::integer AS calls,
          percentile_disc(0.5) WITHIN GROUP (ORDER BY latency_ms)

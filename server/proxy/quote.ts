@@ -10,6 +10,7 @@ import type { Quotes } from '../../core/usage/quotes.ts'
 import { requestHash } from '../../core/usage/receipts.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import type { Issue } from '../../core/validate.ts'
+import { notAllowed } from '../problem.ts'
 import type { CallRequest, Keyless, Offer } from './call.ts'
 import { faultOf, untilDeadline } from './provided.ts'
 import { nameOf } from './record.ts'
@@ -98,7 +99,7 @@ async function find(
   if (offering) return offering
   const allow = [...routes.values()].filter((o) => o.path === path).map((o) => o.method)
   if (allow.length > 0) {
-    throw new Fault('method_not_allowed', undefined, { headers: { Allow: allow.join(', ') } })
+    throw notAllowed(`/${slug}${path}`, allow)
   }
   throw new Fault('not_found', `"${slug}" has no ${method} ${path}.`, {
     extras: { endpoints: [...routes.keys()] },

@@ -90,7 +90,8 @@ const operationOf = ({ method, path, operation }: Named): Html => {
   }</p>${
     parameters.length === 0
       ? undefined
-      : html`<div class="wide"><table><caption>Parameters</caption><tr><th>Name<th>In<th>Meaning</tr>${parameters.map(
+      : html`<div class="wide"><table><caption>Parameters</caption>
+<tr><th>Name<th>In<th>Meaning</tr>${parameters.map(
           (one) =>
             html`<tr><td><code>${one.name}</code>${one.required ? ' (required)' : undefined}<td>${
               one.in

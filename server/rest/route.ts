@@ -6,6 +6,7 @@ import type { Manager } from '../../core/identity/children.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { Session } from '../../core/identity/sessions.ts'
 import type { Micros } from '../../core/money.ts'
+import { complaintsOf } from './complaints.ts'
 
 /** A request to a REST route, with everything that the route declares already checked. */
 export interface RestRequest<Body, Query> {
@@ -110,10 +111,7 @@ export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   if (hasNul(value)) throw new Fault('validation_failed', 'Text may not contain U+0000.', NUL)
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  const issues = parsed.error.issues.slice(0, 20).map(({ path, message }) => ({
-    path: `/${path.join('/')}`,
-    message,
-  }))
+  const issues = complaintsOf(schema, parsed.error)
   throw new Fault('validation_failed', `${issues[0]?.path}: ${issues[0]?.message}.`, {
     extras: { issues },
   })

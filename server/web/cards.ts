@@ -12,7 +12,8 @@ export const serviceCard = (service: Listing, why?: Html): Html =>
   )}</strong> a call</span>${
     service.freeCallsPerMonth > 0 &&
     html`<span>${count(service.freeCallsPerMonth)} free a month</span>`
-  }<span>${counted(service.endpointCount, 'endpoint')}</span><span>${service.category}</span>${measured(
+  }<span>${counted(service.endpointCount, 'endpoint')}</span>
+<span>${service.category}</span>${measured(
     service.uptimePercentage,
     service.averageLatencyMs,
   )}</p>${why}</li>`
@@ -24,7 +25,8 @@ const externalCard = (listing: ExternalHit, why?: Html): Html =>
     listing.state !== 'active' && html` <span class="badge fair">${listing.state}</span>`
   }</h2><p>${listing.summary}</p><p class="facts"><span><strong>${usd(
     listing.price,
-  )}</strong> a call</span><span>${listing.provider}</span><span>${listing.category}</span>${measured(
+  )}</strong> a call</span><span>${listing.provider}</span>
+<span>${listing.category}</span>${measured(
     listing.uptimePercentage,
     listing.latencyMs,
   )}</p>${why}</li>`

@@ -27,7 +27,8 @@ export function uptimeChart(days: readonly ChartDay[], label: string): Html {
     const said = uptime === null ? 'no traffic' : `${uptime} %`
     return html`<rect class="${gradeOf(uptime)}" x="${fixed(i * step)}" y="${fixed(
       HEIGHT - height,
-    )}" width="${fixed(step * (1 - GAP))}" height="${fixed(height)}"><title>${day}: ${said}</title></rect>`
+    )}" width="${fixed(step * (1 - GAP))}" height="${fixed(height)}">
+<title>${day}: ${said}</title></rect>`
   })
   return frame(label, html`${bars}`)
 }

@@ -50,7 +50,8 @@ export function layout({ title, main, description, section, scripts = [] }: Page
 <meta name="color-scheme" content="light dark">${
     description && html`<meta name="description" content="${description}">`
   }
-<link rel="icon" href="${ICON}" type="image/svg+xml"><link rel="stylesheet" href="${STYLE}">${scripts.map(
+<link rel="icon" href="${ICON}" type="image/svg+xml">
+<link rel="stylesheet" href="${STYLE}">${scripts.map(
     (src) => html`<script src="${src}" type="module"></script>`,
   )}</head>
 <body><a class="skip" href="#main">Skip to the content</a>

@@ -46,7 +46,8 @@ const curl = (sample: Sample): string => {
     return `curl -i${method === 'GET' ? '' : ` -X ${method}`} '${url}${search(input)}' \\\n  ${key}`
   }
   const verb = method === 'POST' ? '' : ` -X ${method}`
-  return `curl -i${verb} ${url} \\\n  ${key} -H 'Content-Type: application/json' \\\n  -d '${quoted(input)}'`
+  const type = "-H 'Content-Type: application/json'"
+  return `curl -i${verb} ${url} \\\n  ${key} ${type} \\\n  -d '${quoted(input)}'`
 }
 
 const cli = (sample: Sample): string => {

@@ -32,7 +32,7 @@ interface Running extends SharedCluster {
   stop(): Promise<void>
 }
 
-/** The variable that names the folder in which all servers of one run of the tests keep their data. */
+/** The variable that names the folder in which all servers of a run of tests keep their data. */
 export const CLUSTERS_FOLDER = 'HUB_TEST_CLUSTERS'
 
 const TEMPLATE = 'template_hub'

@@ -25,7 +25,8 @@ try {
       await page.setViewport({ width, height: 900 })
       await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
       await page.goto(`${hub.url}${path}`)
-      const name: `${string}.png` = `${path.replaceAll(/[^\w]+/g, '-').replaceAll(/^-|-$/g, '') || 'home'}-${look}.png`
+      const stem = path.replaceAll(/[^\w]+/g, '-').replaceAll(/^-|-$/g, '') || 'home'
+      const name: `${string}.png` = `${stem}-${look}.png`
       await page.screenshot({ path: join(FOLDER, name), fullPage: true })
       await page.close()
     }

@@ -1,7 +1,6 @@
 /** Reads articles out of web pages, PDFs and other documents. */
 export {
   type Article,
-  type Document,
   ExtractionError,
   type ExtractOptions,
 } from './article.ts'

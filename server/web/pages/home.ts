@@ -39,8 +39,8 @@ ${figures(known)}${start(baseUrl(), mcpUrl())}<h2>Services of this hub</h2>${
           services.length === 0
             ? html`<div class="box"><p>Nothing is on sale here yet.</p></div>`
             : html`<ul class="list columns">${services.map((each) => serviceCard(each))}</ul>`
-        }<p><a href="/services">All services</a> · <a href="/search?type=external">APIs of others</a>
-</p>`,
+        }<p><a href="/services">All services</a> ·
+<a href="/search?type=external">APIs of others</a></p>`,
       }
     },
   })

@@ -105,18 +105,20 @@ function charts(days: readonly ChartDay[]): Html | undefined {
 <section><h2>Latency</h2>${latencyChart(
     days,
     `Median latency by day: at most ${milliseconds(slowest)}`,
-  )}<p class="small muted">The median by day; the slowest had ${milliseconds(slowest)}.</p></section>
-</div>`
+  )}<p class="small muted">The median by day; the slowest had ${milliseconds(slowest)}.</p>
+</section></div>`
 }
 
-const pay = ({ url, method, payable }: External): Html =>
-  html`<h2>Call it</h2><p><code>${method} ${url}</code></p>${
+function pay({ url, method, payable }: External): Html {
+  const verb = method === 'GET' ? '' : `-X ${method} `
+  return html`<h2>Call it</h2><p><code>${method} ${url}</code></p>${
     payable
       ? html`<p>Credits of a key pay the seller, to the microdollar:</p>
-<pre tabindex="0"><code>npx agenthub call ${method === 'GET' ? '' : `-X ${method} `}'${url}'</code></pre>`
+<pre tabindex="0"><code>npx agenthub call ${verb}'${url}'</code></pre>`
       : html`<div class="box fair"><p>It asks for a payment that this hub cannot make: another
 network or another asset. A wallet of your own can pay it.</p></div>`
   }`
+}
 
 function others(endpoints: readonly External[]): Html | undefined {
   if (endpoints.length < 2) return undefined

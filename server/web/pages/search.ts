@@ -65,7 +65,8 @@ const form = ({ q, type, category, max_price: price }: Query): Html =>
 <input type="search" name="q" value="${q}" aria-label="What the API should do"
 placeholder="translate text, energy tenders, weather …">
 <button type="submit">Search</button></div><div class="fields">
-<div><label for="type">Sold by</label><select id="type" name="type">${choice(type, '', 'anybody')}${choice(
+<div><label for="type">Sold by</label>
+<select id="type" name="type">${choice(type, '', 'anybody')}${choice(
     type,
     'native',
     'this hub',

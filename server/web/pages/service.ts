@@ -70,8 +70,8 @@ function charts(days: readonly ServiceDay[]): Html | undefined {
   )}.</p></section><section><h2>Latency</h2>${latencyChart(
     days,
     `Median latency by day: at most ${milliseconds(slowest)}`,
-  )}<p class="small muted">The median by day; the slowest had ${milliseconds(slowest)}.</p></section>
-</div>`
+  )}<p class="small muted">The median by day; the slowest had ${milliseconds(slowest)}.</p>
+</section></div>`
 }
 
 function endpointOf(

@@ -101,7 +101,8 @@ ${qrCode(url, 'The address of this page')}
 }
 
 const form = (keyId: string, amount: string): Html =>
-  html`${keyId === '' && html`<h1>Top up</h1>`}<h2>${keyId === '' ? 'Which key?' : 'Another amount'}</h2>
+  html`${keyId === '' && html`<h1>Top up</h1>`}
+<h2>${keyId === '' ? 'Which key?' : 'Another amount'}</h2>
 <form action="/topup" class="fields"><div><label for="key_id">Key id</label>
 <input id="key_id" name="key_id" value="${keyId}" required size="34" spellcheck="false"></div>
 <div><label for="amount_usd">Dollars</label><input id="amount_usd" name="amount_usd"

@@ -10,7 +10,8 @@ import { injectWallet, type Wallet } from './wallet.ts'
 const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
 
 /** The reference has two hundred sections alike. */
-const ONE_OF_EACH = `for (const more of document.querySelectorAll('article ~ article')) more.remove()`
+const ONE_OF_EACH =
+  "document.querySelectorAll('article ~ article').forEach((more) => more.remove())"
 
 interface Violation {
   readonly id: string

@@ -28,7 +28,7 @@ describe('a top-up by whoever has the address of its page', () => {
     return { 'PAYMENT-SIGNATURE': value }
   }
 
-  it('credits the key once, however often the payment is sent, and tells nobody its balance', async () => {
+  it('credits the key once, however often it is sent, and tells nobody the balance', async () => {
     const { keyId } = await hub().agent()
     const asked = order(keyId)
     expect((await post(asked)).status).to.equal(402)

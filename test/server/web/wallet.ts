@@ -18,7 +18,7 @@ export interface Wallet {
 const CHAIN_ID = 8_453
 const DECLINED = 4_001
 
-/** Puts a wallet (EIP-1193) with a key of its own into a page; it signs, and reads the real chain. */
+/** Puts a wallet (EIP-1193) with a new key into a page; it signs, and reads the local chain. */
 export async function injectWallet(page: Page, rpcUrl: string, wallet: Wallet) {
   const account = privateKeyToAccount(generatePrivateKey())
   if (wallet.usdc > 0n) await fund(rpcUrl, account.address, { usdc: wallet.usdc })

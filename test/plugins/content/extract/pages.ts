@@ -25,8 +25,8 @@ export const page = (article: string, head = ''): string => `<!doctype html>
 <title>Harbour closed for repairs - Coast Daily</title>${head}</head>
 <body class="no-sidebar has-comments">
 <div id="cookie-consent"><p>We and our 214 partners store cookies on your device, to measure how the
- site is used, and to show you advertisements. You may refuse, and come back to this choice.</p></div>
-<header role="banner"><a href="/">Coast Daily</a><p>Independent since 1901, and read by everyone.</p>
+ site is used, and to show you advertisements. You may refuse at any time.</p></div>
+<header role="banner"><a href="/">Coast Daily</a><p>Independent since 1901, and read.</p>
 </header>
 <nav><ul><li><a href="/politics">Politics</a></li><li><a href="/sport">Sport</a></li></ul></nav>
 <main><article>
