@@ -15,7 +15,7 @@ export const confidenceAt = (kind: string, margin: number): number =>
   readCurve(CURVES.get(kind) ?? [], margin)
 
 /** The value of a curve at a point, on straight lines between its own points. */
-export const readCurve = (curve: Curve, at: number): number => {
+const readCurve = (curve: Curve, at: number): number => {
   const next = curve.findIndex(([claimed]) => claimed >= at)
   const [x1, y1] = curve[next < 0 ? curve.length - 1 : next] ?? [0, UNMEASURED]
   const [x0, y0] = curve[Math.max(0, next - 1)] ?? [x1, y1]

@@ -14,13 +14,15 @@ export interface Scored {
 const FUNCTION_WORDS = words('function-words.txt')
 /** Beyond so many labels a topic word fits several of them, and only blurs. */
 const MOST_EXPANDED = 20
-const WEIGHTS = { name: 3, description: 1.5, example: 1.2, topic: 1 } as const
+const WEIGHTS = { name: 3, description: 1, example: 1.2, topic: 0.7 } as const
 /** What the likeness of meanings weighs beside a word of the name in the text. */
 const LIKENESS = 8
+/** Of a text with fewer words the meaning is less sure. */
+const MANY_WORDS = 25
 /** Divides evidence before it becomes a confidence; see README.md. */
-const TEMPERATURE = 1
+const TEMPERATURE = 0.55
 /** The evidence at which an independent label is as likely as not. */
-const HALF = 1.2
+const HALF = 5.5
 
 /** The words of a label or a text about one: `card_lost` and `CardLost` are two words. */
 const wordsOf = (text: string): Token[] =>
@@ -61,7 +63,7 @@ const topicStems = (name: string): string[] => Array.from(TOPICS.get(name) ?? []
 /** What a category is about, as one vector. */
 const meaningOf = ({ name, description, examples }: Category, expands: boolean): Meaning => {
   const meaning = noMeaning()
-  const put = (text: string, weight: number): void =>
+  const put = (text: string, weight: number): number =>
     addWords(
       meaning,
       wordsOf(text).map(({ lower }) => lower),
@@ -75,6 +77,8 @@ const meaningOf = ({ name, description, examples }: Category, expands: boolean):
   }
   return meaning
 }
+
+const isWord = ({ shape }: Token): boolean => shape !== 'mark' && shape !== 'number'
 
 /**
  * All categories with confidences, in descending order. One label holds: the confidences sum
@@ -92,20 +96,17 @@ export const classify = (
   const spread = spreadOf(profiles)
   const meanings = categories.map((category) => meaningOf(category, expands))
   const read = noMeaning()
-  for (const { tokens } of sentences)
-    addWords(
-      read,
-      tokens.map(({ lower }) => lower),
-    )
+  const told = sentences.flatMap(({ tokens }) => tokens.filter(isWord).map(({ lower }) => lower))
+  const trust = LIKENESS * Math.min(1, Math.sqrt(addWords(read, told) / MANY_WORDS))
   const evidence = profiles.map((profile, index) => {
-    const label = categories[index]?.name ?? ''
-    return (
-      weigh(counts, profile, spread, categories.length) +
-      LIKENESS * Math.max(0, likeness(read, meanings[index] ?? read)) +
-      moodEvidence(label, mood)
-    )
+    const { name } = categories[index] as Category
+    const like = Math.max(0, likeness(read, meanings[index] as Meaning))
+    const words = weigh(counts, profile, spread, categories.length)
+    return words + trust * like + moodEvidence(name, mood)
   })
-  const confidences = several ? evidence.map((one) => one / (one + HALF)) : shares(evidence)
+  const confidences = several
+    ? evidence.map((one) => 1 / (1 + Math.exp(HALF - one)))
+    : shares(evidence)
   return categories
     .map(({ name }, index) => ({
       name,

@@ -15,6 +15,8 @@ import { type Sentence, sentencesOf } from './text.ts'
 
 const MOST_SENTENCES = 500
 const ALL_TYPES = new Set(ENTITY_TYPES)
+/** Labels that the sentiment of a text speaks for. */
+const MOODS = /^(?:positive|negative|neutral)$/i
 /** Independent labels at least this likely hold. */
 const LIKELY = 0.5
 
@@ -75,7 +77,8 @@ const sentimentOf = (text: string, sentences: readonly Sentence[]): Sentiment =>
 
 const choose = (sentences: readonly Sentence[], task: ClassifyTask): Classification => {
   const { categories, multiLabel, allowNone } = task
-  const mood = overallOf(readSentences(sentences)).score
+  const isMood = categories.some(({ name }) => MOODS.test(name.trim()))
+  const mood = isMood ? overallOf(readSentences(sentences)).score : 0
   const scored = classify(sentences, categories, { several: multiLabel, mood })
   const likely = scored.filter(({ confidence, evidence }, rank) =>
     multiLabel ? confidence >= LIKELY : rank === 0 && evidence > 0,

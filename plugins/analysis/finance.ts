@@ -35,7 +35,8 @@ const FALLS = wordsOf(
 )
 /** Events that are good or bad news by themselves. */
 const GOOD = wordsOf(
-  'won wins awarded inked signed successful successfully record strong stronger strongest outperformed ' +
+  'won wins awarded inked signed successful successfully record strong stronger ' +
+    'strongest outperformed ' +
     'beat savings improvement improvements synergies breakthrough positive profitable innovative ' +
     'leading boost benefit benefits expand enhance enhances strengthen win rewarded favourable',
 )

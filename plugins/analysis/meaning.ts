@@ -3,7 +3,7 @@ import { DIMENSIONS, vectors, words } from './words.ts'
 
 const FUNCTION_WORDS = listed('function-words.txt')
 /** Frequent words mean less (smooth inverse frequency, Arora 2017; frequencies after Zipf). */
-const SMOOTH = 1e-3
+const SMOOTH = 3e-5
 
 /** How much the word at a frequency rank, from 0, counts. */
 const weightOf = (rank: number): number => SMOOTH / (SMOOTH + 0.1 / (rank + 1))
@@ -13,19 +13,22 @@ export type Meaning = Float64Array
 
 export const noMeaning = (): Meaning => new Float64Array(DIMENSIONS)
 
-/** Adds the vectors of words, lower-cased, to a meaning; function words have none. */
-export const addWords = (meaning: Meaning, list: Iterable<string>, weight = 1): void => {
+/** Adds the vectors of words, lower-cased, to a meaning; tells how many had one. */
+export const addWords = (meaning: Meaning, list: Iterable<string>, weight = 1): number => {
   const { index } = words()
   const { values, size } = vectors()
+  let known = 0
   for (const word of list) {
     const row = FUNCTION_WORDS.has(word) ? size : (index.get(word) ?? size)
     if (row >= size) continue
+    known += 1
     const share = weight * weightOf(row)
     const from = row * DIMENSIONS
     for (let at = 0; at < DIMENSIONS; at += 1) {
       meaning[at] = (meaning[at] ?? 0) + share * (values[from + at] ?? 0)
     }
   }
+  return known
 }
 
 /** The cosine between two meanings; 0 when one is nothing. */

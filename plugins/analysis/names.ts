@@ -1,8 +1,10 @@
 import { confidenceAt } from './calibration.ts'
 import { gazetteer, keyOf, LONGEST_NAME, type NameType } from './gazetteer.ts'
+import { words as listed } from './lexicon.ts'
 import { bestLabels, emissionsOf, marginalsOf, type Weights } from './tagger/decode.ts'
 import { featuresOf } from './tagger/features.ts'
 import { LABELS, runsOf } from './tagger/labels.ts'
+import { isDemonym } from './tagger/lists.ts'
 import { weightsFrom } from './tagger/model.ts'
 import { casesOf, type Trait } from './tagger/traits.ts'
 import type { Sentence, Span, Token } from './text.ts'
@@ -21,6 +23,8 @@ export interface RawName extends Span {
   /** 0 to 1: the smallest probability among the labels of its tokens. */
   readonly margin: number
 }
+
+const PEOPLE = listed('demonyms.txt')
 
 let loaded: Weights | undefined
 const shipped = (): Weights => (loaded ??= weightsFrom(unpacked('names.br')))
@@ -67,6 +71,7 @@ export const tagNames = (
     return runs.flatMap(({ from, to, type }): RawName[] => {
       const [first, last] = [tokens[from], tokens[to - 1]]
       if (type === 'other' || first === undefined || last === undefined) return []
+      if (type !== 'person' && first === last && isPeople(first.lower)) return []
       let margin = 1
       for (let at = from; at < to; at += 1) {
         margin = Math.min(margin, marginals[at * LABELS + (labels[at] ?? 0)] ?? 0)
@@ -75,6 +80,10 @@ export const tagNames = (
     })
   })
 }
+
+/** Whether a word is one for people, as `Turkish` or `Turks`, which the tagger may not know. */
+const isPeople = (lower: string): boolean =>
+  isDemonym(lower) || PEOPLE.has(lower) || PEOPLE.has(lower.replace(/s$/, ''))
 
 /** The full stop of `Inc.` belongs to the name. */
 const endOf = (text: string, last: Token): number =>

@@ -132,7 +132,7 @@ export const oddsOf = ({ dense, hashes }: Signs, model: PolarityModel): number =
 const HASHED = 1 << POLARITY_BITS
 
 /** Bytes of a model: valence and dense weights, the scale, and one signed byte a hash. */
-export const polarityFrom = (bytes: Uint8Array<ArrayBuffer>): PolarityModel => {
+const polarityFrom = (bytes: Uint8Array<ArrayBuffer>): PolarityModel => {
   const head = new Float32Array(bytes.buffer, 0, DIMENSIONS + 1 + DENSE + 1)
   return {
     valence: Float64Array.from(head.subarray(0, DIMENSIONS + 1)),

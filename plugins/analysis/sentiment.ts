@@ -2,7 +2,7 @@ import { confidenceAt } from './calibration.ts'
 import type { Overall, SentimentLabel } from './engine.ts'
 import { newsOf } from './finance.ts'
 import { oddsOf, type PolarityModel, polarity, signsOf } from './polarity.ts'
-import type { Sentence } from './text.ts'
+import type { Sentence, Token } from './text.ts'
 import { type Opinion, opinionsOf } from './valence.ts'
 
 /** One sentence read, with what the aspects need. */
@@ -26,6 +26,7 @@ export const readSentences = (
   model: PolarityModel = polarity(),
 ): ReadSentence[] =>
   sentences.map((sentence) => {
+    if (!sentence.tokens.some(isWord)) return silent(sentence)
     const news = newsOf(sentence)
     const opinions = news ?? opinionsOf(sentence)
     const odds =
@@ -39,7 +40,20 @@ export const readSentences = (
     return { sentence, opinions, odds, score, label }
   })
 
-const scoreOf = (odds: number): number => 2 / (1 + Math.exp(-odds)) - 1
+const isWord = ({ shape }: Token): boolean => shape !== 'mark' && shape !== 'number'
+
+/** A sentence without words. */
+const silent = (sentence: Sentence): ReadSentence => ({
+  sentence,
+  opinions: [],
+  odds: 0,
+  score: 0,
+  label: 'neutral',
+})
+
+/** What praise is over-read by; seen on two development corpora. */
+const LEAN = 0.15
+const scoreOf = (odds: number): number => 2 / (1 + Math.exp(LEAN - odds)) - 1
 
 interface Mass {
   readonly praise: number

@@ -40,14 +40,24 @@ const ABBREVIATIONS = new Set(
 )
 
 /** Tokens of `text`, in order; `offset` is added to every position. */
-export const tokenize = (text: string, offset = 0): Token[] =>
-  Array.from(text.matchAll(TOKEN), ({ 0: word, index }) => ({
-    text: word,
-    lower: word.toLowerCase().replace('’', "'"),
-    shape: shapeOf(word),
-    start: offset + index,
-    end: offset + index + word.length,
-  }))
+export const tokenize = (text: string, offset = 0): Token[] => {
+  // A single character is a token; texts of nothing else would pay dearly for a search in each.
+  if (text.length === 1 && text.trim() !== '') return [tokenOf(text, offset)]
+  const tokens: Token[] = []
+  TOKEN.lastIndex = 0
+  for (let found = TOKEN.exec(text); found !== null; found = TOKEN.exec(text)) {
+    tokens.push(tokenOf(found[0], offset + found.index))
+  }
+  return tokens
+}
+
+const tokenOf = (word: string, start: number): Token => {
+  const end = start + word.length
+  // Marks are most of a hostile text: nothing is searched in them.
+  if (/^[!-/:-@[-`{-~]$/.test(word)) return { text: word, lower: word, shape: 'mark', start, end }
+  const lower = word.toLowerCase().replace('’', "'")
+  return { text: word, lower, shape: shapeOf(word), start, end }
+}
 
 const shapeOf = (word: string): Token['shape'] => {
   if (/^\p{N}/u.test(word)) return 'number'

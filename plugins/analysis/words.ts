@@ -13,7 +13,7 @@ export interface Words {
 }
 
 /** The vocabulary and its clusters, from the bytes of `words.br` and `clusters.br`. */
-export const wordsOf = (list: Uint8Array, clusters: Uint8Array<ArrayBuffer>): Words => ({
+const wordsOf = (list: Uint8Array, clusters: Uint8Array<ArrayBuffer>): Words => ({
   index: new Map(
     new TextDecoder()
       .decode(list)

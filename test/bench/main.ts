@@ -32,6 +32,7 @@ const BENCHMARKS: Readonly<Record<string, (data?: string) => Promise<Report>>> =
   ledger: async () => (await import('./ledger.ts')).ledger(),
   'ledger-history': async () => (await import('./ledger-history.ts')).ledgerHistory(),
   mcp: async () => (await import('./mcp.ts')).mcp(),
+  rendering: async () => (await import('./rendering.ts')).rendering(),
   search: async () => (await import('./search.ts')).search(),
   tenders: async () => (await import('./tenders.ts')).tenders(),
   x402: async () => (await import('./x402.ts')).x402(),

@@ -9,7 +9,8 @@ const SECONDS = 180
 const PER_SECOND = 200
 /** The paid tier lets each through 1,000 times a minute. */
 const AGENTS = 15
-const WARM_UP_SECONDS = 15
+/** What is compiled, and remembered for each key, is there by then. */
+const WARM_UP_SECONDS = 60
 const TICK_MS = 50
 /** On a machine that is too slow for the rate, no more wait than this. */
 const WAITING_MAX = 200
@@ -22,7 +23,7 @@ interface Held {
 }
 
 describe('A078 a hub that is called for minutes', function () {
-  this.timeout((SECONDS + 120) * 1_000)
+  this.timeout((WARM_UP_SECONDS + SECONDS + 120) * 1_000)
   let hub: ProcessHub
   let pool: Pool
   let agents: { readonly apiKey: string; readonly keyId: string }[]

@@ -173,6 +173,6 @@ export const TOP_LEVEL: readonly string[] = [
   'test',
   'tsconfig.json',
 ]
-/** What runs or is imported from outside. */
+/** What runs or is imported from outside; what trains a plugin's models runs by itself. */
 export const ROOTS =
-  /^(server(\/cli)?\/main|(jobs|plugins|core\/client|core\/testing)\/index|core\/plugin)\.ts$/
+  /^((server|server\/cli|plugins\/[^/]+\/train)\/main|(jobs|plugins|core\/(client|testing))\/index|core\/plugin)\.ts$/

@@ -78,6 +78,7 @@ interface Settled {
  */
 const settle = (value: unknown, schema: Json, path: string, unresolved: string[]): Settled => {
   const { anyOf, properties, items } = schema
+  if (!hasFields(schema)) return { value, schema }
   if (Array.isArray(anyOf)) return settleOption(value, schema, anyOf, path, unresolved)
   if (isRecord(value) && isRecord(properties)) {
     return settleObject(value, schema, properties, path, unresolved)
@@ -89,6 +90,19 @@ const settle = (value: unknown, schema: Json, path: string, unresolved: string[]
     return { value: settled.map((one) => one.value), schema: own }
   }
   return { value, schema }
+}
+
+const fields = new WeakMap<Json, boolean>()
+
+/** Whether there are properties anywhere inside: only they can be left out, or not be known. */
+const hasFields = (schema: Json): boolean => {
+  const known = fields.get(schema)
+  if (known !== undefined) return known
+  const { anyOf, properties, items } = schema
+  const inner = [items, ...(Array.isArray(anyOf) ? anyOf : [])].filter(isRecord)
+  const has = isRecord(properties) || inner.some(hasFields)
+  fields.set(schema, has)
+  return has
 }
 
 /** By the first option that the value satisfies. */

@@ -1,3 +1,4 @@
+import { setImmediate as breath } from 'node:timers/promises'
 import type { Json } from '../caller-schema.ts'
 import { issuesOf } from './check.ts'
 import type { Gate } from './gate.ts'
@@ -44,14 +45,14 @@ export const converse = async <T>(question: Question<T>, desk: Desk): Promise<Un
   const weak = weaken(question.schema)
   const outputs = outputsFor(desk.settings, weak)
   const first = await ask(question, weak, [], outputs, desk)
-  const judged = judge(question, first)
+  const judged = await judge(question, first)
   if ('value' in judged) return judged
   const again: readonly Message[] = [
     { role: 'assistant', text: first.text.slice(0, SHOWN_MAX) || '(nothing)' },
     { role: 'user', text: complaintOf(judged.issues) },
   ]
   const answered = await ask(question, weak, again, outputs, desk).catch(notAgain)
-  const second = judge(question, answered)
+  const second = await judge(question, answered)
   if ('value' in second) return second
   throw new Trouble('bad_output', `twice not as asked: ${second.issues.join('; ')}`.slice(0, 1_000))
 }
@@ -140,7 +141,8 @@ const affordable = (room: number, expected: number, input: number, spending: Spe
   return most
 }
 
-const judge = <T>(question: Question<T>, reply: Answered): Judgement<T> => {
+/** In three steps, between which others have their turn: an answer may be long. */
+const judge = async <T>(question: Question<T>, reply: Answered): Promise<Judgement<T>> => {
   if (reply.finish === 'refused') throw new Trouble('refused', 'the model refused')
   if (reply.finish === 'length') throw new Trouble('bad_output', 'the answer was cut off')
   if (reply.text.includes(reply.canary)) {
@@ -148,6 +150,8 @@ const judge = <T>(question: Question<T>, reply: Answered): Judgement<T> => {
   }
   const value = jsonIn(reply.text)
   if (value === undefined) return { issues: ['it is not JSON'] }
+  await breath()
   const issues = issuesOf(question.schema, value)
+  await breath()
   return issues.length > 0 ? { issues } : question.judge(value)
 }

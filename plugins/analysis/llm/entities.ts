@@ -15,7 +15,7 @@ const GUIDE =
   ' that comes several times once, with titles such as "Dr." left out. No pronouns, no common' +
   ' nouns. An empty list is a good answer.'
 
-const NAMES_MAX = 1_000
+const NAMES_MAX = 400
 
 interface Named {
   readonly text: string

@@ -13,8 +13,8 @@ const GUIDE =
   'goes with positive, a negative one with negative, and mixed is for praise and blame alike.' +
   ' Report facts without opinion as neutral.'
 
-const ASPECTS_MAX = 100
-const MENTIONS_MAX = 50
+const ASPECTS_MAX = 60
+const MENTIONS_MAX = 30
 /** As many sentences as the list of an answer has. */
 const SENTENCES_MAX = 500
 

@@ -13,7 +13,7 @@ const LAST = 2
 const ONLY = 3
 export const LABELS = 1 + TAGGED.length * PLACES
 /** Outside of all names. */
-export const OUTSIDE = 0
+const OUTSIDE = 0
 
 const labelOf = (type: number, place: number): number => 1 + type * PLACES + place
 const placeOf = (label: number): number => (label - 1) % PLACES

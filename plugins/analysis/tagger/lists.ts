@@ -16,7 +16,11 @@ const KNOWN = kindsOf(wordList('known-names.txt'))
 const known = (kind: string): ReadonlySet<string> => new Set(KNOWN.get(kind))
 
 /** Words for the people and things of a country or faith, in lower case. */
-export const demonyms = known('demonym')
+const demonyms = known('demonym')
+
+/** Whether a name, in lower case, is a word for people, as `Turkish` or `Turks`. */
+export const isDemonym = (name: string): boolean =>
+  demonyms.has(name) || demonyms.has(name.replace(/s$/, ''))
 
 /** A bit of `flagsOf` each; their order is part of the model. */
 const FLAGS: readonly ReadonlySet<string>[] = [

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { demonyms } from '../tagger/lists.ts'
+import { isDemonym } from '../tagger/lists.ts'
 import type { Random } from './random.ts'
 
 /** A text with its names: start, end (UTF-16), type. */
@@ -39,8 +39,7 @@ export const conventional = ({ text, entities }: Labelled): Labelled => ({
     const name = text.slice(start, end).toLowerCase()
     if (name.startsWith('@') || text[start - 1] === '@') return []
     const isPlace = type === 'location' || type === 'organization'
-    const isDemonym = demonyms.has(name) || demonyms.has(name.replace(/s$/, ''))
-    return [[start, end, isPlace && isDemonym ? 'other' : type] as const]
+    return [[start, end, isPlace && isDemonym(name) ? 'other' : type] as const]
   }),
 })
 

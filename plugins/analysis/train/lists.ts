@@ -31,7 +31,8 @@ const namesOf = (kind: string): string[] => {
 }
 
 const ABOUT =
-  '# Known names by kind, in lower case, from the lexicon of compromise (MIT); written by train/main.ts.'
+  '# Known names by kind, in lower case, from the lexicon of compromise (MIT); ' +
+  'written by train/main.ts.'
 
 /** The text of `data/known-names.txt`. */
 export const knownNames = (): string =>

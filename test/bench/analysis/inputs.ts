@@ -1,7 +1,7 @@
 /** Texts for measuring speed: plain prose of any size, and thirty that try to be slow. */
 
 const PROSE = [
-  'Acme Corp. said on 12 May 2024 that sales rose 5% to $90.8 billion, above what analysts expected.',
+  'Acme Corp. said on 12 May 2024 that sales rose 5% to $90.8 billion, above what was expected.',
   'The chairman, Thomas Keller, told reporters in Lisbon that the service was great but too slow.',
   'Nobody in the village had seen the river rise so quickly, and the bridge was closed by noon.',
   'In Warsaw the Ministry of Energy opened a tender for 120 MW of solar power near Gdansk.',
@@ -39,7 +39,7 @@ export const ADVERSARIAL: readonly (readonly [string, string])[] = [
     '"',
     '. ',
     '! ',
-    '\n',
+    'x\n',
     'a ',
     'A ',
     'a.',

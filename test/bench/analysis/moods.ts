@@ -1,11 +1,11 @@
-import { mentionAt } from '../../../plugins/analysis/aspects.ts'
+import { mentionAt, mentionsOf } from '../../../plugins/analysis/aspects.ts'
 import { type PolarityModel, polarity } from '../../../plugins/analysis/polarity.ts'
 import { overallOf, readSentences } from '../../../plugins/analysis/sentiment.ts'
 import { sentencesOf } from '../../../plugins/analysis/text.ts'
 import { foldsOf } from '../../../plugins/analysis/train/sentiment.ts'
 import { vaderMood, winkMood } from './peers.ts'
 import { FOLDS, type Row, SHIPPED, signAccuracy } from './rows.ts'
-import { accuracy, calibrationError } from './score.ts'
+import { accuracy, calibrationError, SpanScore } from './score.ts'
 import type { Corpus, Labelled } from './texts.ts'
 
 /** A text and what we say of it. */
@@ -50,9 +50,20 @@ export const moodRows = (corpora: readonly Corpus[]): Row[] =>
 
 const LABELS = ['positive', 'negative', 'neutral']
 
-/** Polarity of given aspects among three labels; the libraries read the whole sentence. */
+/**
+ * Polarity of given aspects among three labels, for which the libraries read the whole sentence;
+ * and the exact spans of the aspects that we find ourselves.
+ */
 export const aspectRows = (corpora: readonly Corpus[]): Row[] =>
-  corpora.map(({ name, texts }) => {
+  corpora.flatMap(({ name, texts }) => {
+    const terms = new SpanScore(['term'])
+    for (const { text, aspects } of texts) {
+      const found = readSentences(sentencesOf(text)).flatMap((read) => mentionsOf(text, read))
+      terms.add(
+        aspects.map(([start, end]) => [start, end, 'term']),
+        found.map(({ start, end }) => ({ start, end, type: 'term' })),
+      )
+    }
     const aspects = texts.flatMap(({ text, aspects }) =>
       aspects
         .filter(([, , label]) => LABELS.includes(label))
@@ -60,16 +71,21 @@ export const aspectRows = (corpora: readonly Corpus[]): Row[] =>
     )
     const peer = (mood: (text: string) => number): number =>
       accuracy(aspects, ({ text, label }) => threeWay(mood(text)) === label)
-    return {
-      name: `${name} aspect polarity`,
-      ours: accuracy(
-        aspects,
-        ({ text, start, end, label }) => polarityAt(text, start, end) === label,
-      ),
-      peers: { wink: peer(winkMood), vader: peer(vaderMood) },
-      texts: aspects.length,
-      note: SHIPPED,
-    }
+    const ours = accuracy(
+      aspects,
+      ({ text, start, end, label }) => polarityAt(text, start, end) === label,
+    )
+    const peers = { wink: peer(winkMood), vader: peer(vaderMood) }
+    return [
+      { name: `${name} aspect polarity`, ours, peers, texts: aspects.length, note: SHIPPED },
+      {
+        name: `${name} aspect terms`,
+        ours: terms.f1(),
+        peers: {},
+        texts: texts.length,
+        note: SHIPPED,
+      },
+    ]
   })
 
 const polarityAt = (text: string, start: number, end: number): string => {

@@ -16,8 +16,7 @@ export interface Count {
 /** In percent, one decimal. */
 export const percent = (share: number): number =>
   Number.isFinite(share) ? Math.round(share * 1_000) / 10 : 0
-export const f1 = ({ right, wrong, gold }: Count): number =>
-  percent((2 * right) / (right + wrong + gold))
+const f1 = ({ right, wrong, gold }: Count): number => percent((2 * right) / (right + wrong + gold))
 
 /** One answer: what was claimed of it, and whether it was right. */
 export interface Claim {

@@ -30,10 +30,7 @@ describe('analysis: sentiment', () => {
   it('tells praise from blame', () => {
     expect(overall('I love this phone, it is wonderful.')).to.include({ label: 'positive' })
     expect(overall('The worst hotel I have ever seen.')).to.include({ label: 'negative' })
-    expect(overall('The meeting is on the second floor.')).to.include({
-      label: 'neutral',
-      score: 0,
-    })
+    expect(overall('The meeting is on the second floor.')).to.include({ label: 'neutral' })
   })
 
   it('turns with negation, grows with intensifiers, and leans on what follows but', () => {

@@ -187,6 +187,7 @@ describe('analysis: the choice of engines', () => {
       'engine_unavailable',
       0n,
     ])
+    expect(told.headers['retry-after']).to.match(/^\d+$/)
     expect(await desk.days('daily')).to.have.length(1)
     now = new Date(now.getTime() + DAY_MS)
     expect((await sort('daily')).status).to.equal(200)
