@@ -95,8 +95,8 @@ export interface RenderedPage {
   readonly headers: Readonly<Record<string, string>>
   /**
    * What the reader of an HTML page has before him, as HTML in UTF-8: scripts have run, shadow
-   * roots stand in their places, and frames of the same hosts too, as `<section data-frame="URL">`. Of
-   * anything else the bytes that were sent.
+   * roots stand in their places, and frames of the same hosts too, as `<section data-frame="URL">`.
+   * Of anything else the bytes that were sent.
    */
   readonly body: Buffer
   /**
