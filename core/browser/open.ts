@@ -31,8 +31,8 @@ const LIMITS = {
 }
 
 /**
- * Browsers that render pages. None is started before a page is asked for, none runs on when none was
- * asked for a while, and none survives this process.
+ * Browsers that render pages. None is started before a page is asked for, none runs on when no page
+ * was asked for a while, and none survives this process.
  */
 export class Renderer implements Browser {
   readonly #options: BrowserOptions

@@ -23,6 +23,8 @@ const REMEDIES: Partial<Record<FaultCode, Remedy>> = {
   not_found: LOOK,
   method_not_allowed: LOOK,
   service_not_found: 'hub_search and hub_list_services name the services that there are.',
+  domain_not_registered: 'hub_search with category "content" lists whose pages are sold here.',
+  page_not_for_sale: 'Fetch the page directly, or ask for another one of this site.',
   validation_failed: `Change what the message names. ${LOOK}`,
   text_too_large: 'Send less text in one call: limit_bytes tells how much.',
   idempotency_key_reused: 'Take a new idempotency_key, or repeat the first call unchanged.',

@@ -25,6 +25,10 @@ interface Sold {
   readonly price: string
   /** Left out where the method is GET. */
   readonly input?: unknown
+  /** Of a GET, with its question mark. */
+  readonly query?: string
+  /** The least and the most, where the price depends on the input. */
+  readonly range?: string
   /** Who may not buy it without a key. */
   readonly keyed?: true
 }
@@ -41,6 +45,11 @@ const SOLD: Readonly<Record<string, Sold>> = {
   '/proxy/analysis/extract-entities': { price: '0.003000', input: { text } },
   '/proxy/analysis/sentiment': { price: '0.002000', input: { text } },
   '/proxy/echo/say': { price: '0.000100', input: { words: 'hello' } },
+  '/proxy/magazine/fetch': {
+    price: '0.005000',
+    query: '?max_age=0&url=http://magazine.test/articles/bread',
+    range: '0.000000-0.005000 USD',
+  },
   '/proxy/tenders/v1/changes': { price: '0.050000' },
   '/proxy/tenders/v1/daily-action-brief': { price: '0.050000' },
   '/proxy/tenders/v1/feed': { price: '0.010000' },
@@ -133,7 +142,7 @@ describe('outside readers of our offers', () => {
   })
 
   const shopping = (path: string): Shopping => {
-    const { input, keyed } = SOLD[path]!
+    const { input, keyed, query = '' } = SOLD[path]!
     const headers = {
       'content-type': 'application/json',
       ...(keyed ? { authorization: `Bearer ${apiKey}` } : {}),
@@ -142,7 +151,7 @@ describe('outside readers of our offers', () => {
       input === undefined
         ? { method: 'GET', headers }
         : { method: 'POST', headers, body: JSON.stringify(input) }
-    return { url: `${hub().url}${path}`, init }
+    return { url: `${hub().url}${path}${query}`, init }
   }
   const purse = () => hub().hub.ports.chain.balanceOf(account.address)
 
@@ -163,7 +172,8 @@ describe('outside readers of our offers', () => {
 
   describe('the crawler @agentcash/discovery', () => {
     const price = (path: string) => {
-      const { price, keyed } = SOLD[path]!
+      const { price, keyed, range } = SOLD[path]!
+      if (range !== undefined) return range
       return keyed ? `${price}-10000.000000 USD` : `${price} USD`
     }
 
@@ -177,7 +187,8 @@ describe('outside readers of our offers', () => {
         return [path, mode, price(path), ['x402']]
       })
       const external = ['/proxy/external', 'apiKey+paid', '0.000000-1.000000 USD', ['credits']]
-      expect(read).to.have.deep.members([...sold, external])
+      const topups = ['/v1/topups', 'paid', '1.000000-10000.000000 USD', ['x402']]
+      expect(read).to.have.deep.members([...sold, external, topups])
     })
 
     it('has nothing to say against any route', async () => {
@@ -192,7 +203,7 @@ describe('outside readers of our offers', () => {
       it(`finds the 402 of ${path} valid, and the price that it was told`, async () => {
         const { url, init } = shopping(path)
         const { authorization = '' } = init.headers
-        const { body } = await ask(url, path, {
+        const { body } = await ask(url, url, {
           headers: keyed ? { authorization } : {},
           body: SOLD[path]!.input,
         })

@@ -14,7 +14,7 @@ export interface Reading {
   readonly site: Site
   readonly renderer: Renderer
   readonly logged: string[]
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 export async function openReading(options: Partial<BrowserOptions> = {}): Promise<Reading> {

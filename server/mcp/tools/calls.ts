@@ -93,15 +93,13 @@ export const contentTool = ({ steps, pool }: CallPorts): AnyTool =>
     name: 'hub_read_content',
     title: 'Read a paid page',
     description:
-      'Reads a web page through the content gateway of its owner, who is paid for it: title, ' +
-      'text, headings and more. Costs the price that the owner has set, at most max_price_usd; ' +
-      '"preview" shows the beginning for nothing, where the owner allows that. Which sites are ' +
-      'sold: hub_search with category "content". Pages of others: fetch them yourself.',
+      'Reads a page that its owner sells here; a preview is free. hub_search with category ' +
+      '"content" finds sites. Fetch other pages yourself.',
     annotations: PAYS,
     input: s.object({
-      service: s.optional(slug('Slug of the content service. Left out: found by the host.')),
-      url: url('Full URL of the page.'),
-      preview: s.optional(s.boolean({ description: 'Only the beginning, free.' })),
+      service: s.optional(slug('Default: by its host.')),
+      url: url('Full URL.'),
+      preview: s.optional(s.boolean()),
       max_price_usd: s.optional(s.string(maxPrice)),
       idempotency_key: idempotencyKey,
       dry_run: dryRun,

@@ -156,6 +156,18 @@ describe('the tools of the hub', () => {
       expect(called.told).to.include({ status: 200, charged_usd: '0.00', paid_from: 'free' })
     })
 
+    it('read a page that is sold, found by its host, and its beginning for nothing', async () => {
+      const url = 'http://magazine.test/articles/tides'
+      const preview = await call('hub_read_content', { url, preview: true })
+      expect(preview.told).to.include({ status: 200, charged_usd: '0.00' })
+      const paid = { url, max_price_usd: '0.005' }
+      const { told } = await call('hub_read_content', { ...paid, service: 'magazine' })
+      expect(told['body']).to.include({ url, title: 'Why the tide comes twice a day' })
+      expect((await call('hub_read_content', paid)).told['charged_usd'], 'kept').to.equal('0.002')
+      const other = await call('hub_read_content', { url: 'http://nobody.test/' })
+      expect(other.told['error']).to.equal('domain_not_registered')
+    })
+
     it('filter by category and price, page by page', async () => {
       const slugs = async (name: string, args: Json): Promise<unknown[]> => {
         const { told } = await call(name, args)

@@ -64,7 +64,7 @@ describe('the catalogue', () => {
         expect(link !== undefined).to.equal(has_more)
         path = link
       }
-      expect(seen).to.have.length(33)
+      expect(seen).to.have.length(34)
       expect(seen).to.deep.equal(
         [...new Set(seen)].toSorted((a, b) => (String(a) < String(b) ? -1 : 1)),
       )
