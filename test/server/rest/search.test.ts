@@ -1,6 +1,12 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { expect } from 'chai'
 import nock from 'nock'
 import { embedDocuments } from '../../../core/catalog/search/meaning/embed-documents.ts'
@@ -31,14 +37,13 @@ const LISTINGS = `
       'active', 2, '2026-01-01', '2026-01-01', now() FROM generate_series(1, 30) n`
 
 /** An engine of embeddings to which one listing and one query mean the same, and nothing else. */
-const knowing: RequestListener = async (request, response) => {
-  const { input } = JSON.parse(Buffer.concat(await request.toArray()).toString()) as {
-    readonly input: readonly string[]
-  }
+async function know(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { input } = (await json(request)) as { readonly input: readonly string[] }
   const isNear = (text: string) => /Drizzle 23|^storm precipitation$/.test(text)
   const data = input.map((text, index) => ({ index, embedding: isNear(text) ? [1, 0] : [0, 1] }))
   response.end(JSON.stringify({ data }))
 }
+const knowing: RequestListener = (request, response) => void know(request, response)
 
 const SETTINGS = { model: 'small', key: undefined } as const
 
