@@ -79,7 +79,7 @@ describe('A078 a hub that is called for minutes', function () {
     return count
   }
 
-  it('holds no more memory, handles or timers than before, and charges each call once', async () => {
+  it('holds no more memory, handles or timers than before, and charges each once', async () => {
     const warm = await run(WARM_UP_SECONDS)
     const before = await held()
     const { served, failed } = await run(SECONDS)

@@ -24,8 +24,8 @@ interface Page {
 
 /** Thirty listings: each third of Polygon, each fifth with the tag `radar`, dearer one by one. */
 const LISTINGS = `
-  INSERT INTO hub.listing (id, url, method, origin, host, name, description, category, tags, provider,
-      scheme, network, asset, pay_to, price, payable, offers, state, rank, first_seen_at, listed_at,
+  INSERT INTO hub.listing (id, url, method, origin, host, name, description, category, tags,
+      provider, scheme, network, asset, pay_to, price, payable, offers, state, rank, first_seen_at, listed_at,
       last_verified_at)
     SELECT 'ext_' || lpad(n::text, 22, '0'), 'https://wx' || n || '.acme.com/v1/rain', 'GET',
       'https://wx' || n || '.acme.com', 'wx' || n || '.acme.com', 'Drizzle ' || n,
@@ -33,7 +33,8 @@ const LISTINGS = `
       CASE WHEN n % 5 = 0 THEN '{radar,storm}' ELSE '{storm}' END::text[], 'acme', 'exact',
       'eip155:8453', '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
       '0x000000000000000000000000000000000000dEaD', 1000 * n, true, jsonb_build_array(
-        jsonb_build_object('network', CASE WHEN n % 3 = 0 THEN 'eip155:137' ELSE 'eip155:8453' END)),
+        jsonb_build_object('network',
+          CASE WHEN n % 3 = 0 THEN 'eip155:137' ELSE 'eip155:8453' END)),
       'active', 2, '2026-01-01', '2026-01-01', now() FROM generate_series(1, 30) n`
 
 /** An engine of embeddings to which one listing and one query mean the same, and nothing else. */
