@@ -30,7 +30,10 @@ export async function openReading(options: Partial<BrowserOptions> = {}): Promis
     allowedPorts: [site.canary.port],
     resolver: async () => [{ address: '127.0.0.1', family: 4 }],
     log: (message, fields) => logged.push(`${message} ${JSON.stringify(fields)}`),
-    limits: { caps: { page: 150 * MIB, browser: 3_000 * MIB } },
+    limits: {
+      caps: { page: 150 * MIB, browser: 3_000 * MIB },
+      traffic: { maxBytes: 16 * MIB, maxRequests: 500 },
+    },
     ...options,
   })
   return {

@@ -98,6 +98,7 @@ describe('a page that means harm', function () {
     expect(await codeOf('/zip', { deadlineMs: 4_000 })).to.be.oneOf([
       'render_limit_exceeded',
       'upstream_too_large',
+      'upstream_timeout',
     ])
   })
 
