@@ -85,7 +85,7 @@ export const BANS: readonly Ban[] = [
     pattern: /\bperformance\.now\b|\bhrtime\b/,
     view: 'code',
     files: /^(core|jobs|server)\//,
-    except: /^(core\/clock\.ts$|core\/browser\/inside\/|server\/cli\/)/, // the last but one: in pages
+    except: /^(core\/clock\.ts$|core\/browser\/inside\/|server\/cli\/)/, // inside: of pages
     instead: 'use elapsedMs of core/clock.ts',
   },
   {

@@ -25,8 +25,8 @@ interface Page {
 /** Thirty listings: each third of Polygon, each fifth with the tag `radar`, dearer one by one. */
 const LISTINGS = `
   INSERT INTO hub.listing (id, url, method, origin, host, name, description, category, tags,
-      provider, scheme, network, asset, pay_to, price, payable, offers, state, rank, first_seen_at, listed_at,
-      last_verified_at)
+      provider, scheme, network, asset, pay_to, price, payable, offers, state, rank,
+      first_seen_at, listed_at, last_verified_at)
     SELECT 'ext_' || lpad(n::text, 22, '0'), 'https://wx' || n || '.acme.com/v1/rain', 'GET',
       'https://wx' || n || '.acme.com', 'wx' || n || '.acme.com', 'Drizzle ' || n,
       'Forecasts precipitation, hour by hour.', CASE WHEN n % 2 = 0 THEN 'weather' ELSE 'data' END,
