@@ -94,9 +94,9 @@ export interface RenderedPage {
   /** As the site sent it, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   /**
-   * What the reader of an HTML page has before him, as HTML in UTF-8: scripts have run, shadow roots
-   * stand in their places, and frames of the same hosts too, as `<section data-frame="URL">`. Of
-   * anything else the bytes that were sent.
+   * What the reader of an HTML page has before him, as HTML in UTF-8: scripts have run, shadow
+   * roots stand in their places, and frames of the same hosts too, as `<section data-frame="URL">`.
+   * Of anything else the bytes that were sent.
    */
   readonly body: Buffer
   /**

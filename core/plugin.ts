@@ -261,8 +261,8 @@ export interface Host {
   /** The way to foreign hosts: public addresses alone, no redirects, limits on size and time. */
   readonly http: Pick<Egress, 'request'>
   /**
-   * The way to the origins of `HUB_PLUGIN_HOSTS` alone, on this machine too: for an address that the
-   * operator configured, never for one that a caller gave.
+   * The way to the origins of `HUB_PLUGIN_HOSTS` alone, on this machine too: for an address that
+   * the operator configured, never for one that a caller gave.
    */
   readonly backends: Pick<Egress, 'request'>
   /** Started when the first page is asked for. */

@@ -132,7 +132,7 @@ export class Chromium {
   }
 }
 
-/** Where all pages are commanded from. What a page opens by itself is closed as soon as it is seen. */
+/** Commands all pages. What a page opens by itself is closed as soon as it is seen. */
 async function rootOf(browser: Browser): Promise<Connection> {
   const root = (await browser.target().createCDPSession()).connection()!
   // Puppeteer would stop every new window until somebody has looked at it.

@@ -20,28 +20,30 @@ export interface BrowserOptions extends BrowserSettings, ConnectorOptions, Targe
 
 const DEADLINE_MS = { usual: 20_000, most: 60_000 }
 const PAGE_BYTES = { usual: 8 * 1_048_576, most: 32 * 1_048_576 }
-/** All that a page may load, with its scripts and data. */
-const TRAFFIC = { maxBytes: 64 * 1_048_576, maxRequests: 1_000 }
 const SELECTOR_MAX = 500
 const LIMITS = {
   pages: 4,
   recycleAfter: 200,
   idleMs: 60_000,
   caps: { page: 512 * 1_048_576, browser: 2_048 * 1_048_576 },
+  /** All that a page may load, with its scripts and data. */
+  traffic: { maxBytes: 64 * 1_048_576, maxRequests: 1_000 },
 }
 
 /**
- * Browsers that render pages. None is started before a page is asked for, none runs on when none was
- * asked for a while, and none survives this process.
+ * Browsers that render pages. None is started before a page is asked for, none runs on when no page
+ * was asked for a while, and none survives this process.
  */
 export class Renderer implements Browser {
   readonly #options: BrowserOptions
   readonly #starter: Starter
   readonly #pool: Pool
+  readonly #traffic: typeof LIMITS.traffic
 
   constructor(options: BrowserOptions) {
     const { browsers, limits, log } = options
     this.#options = options
+    this.#traffic = limits?.traffic ?? LIMITS.traffic
     this.#starter = new Starter(options, log)
     const start = () => this.#starter.start()
     this.#pool = new Pool({ ...LIMITS, ...limits, browsers, log, start })
@@ -73,7 +75,7 @@ export class Renderer implements Browser {
   async #visit(seat: Seat, wanted: Wanted, signal: AbortSignal): Promise<RenderedPage> {
     const { chromium } = seat
     const crashed = () => crashOf(seat)
-    const proxy = await Proxy.open({ ...this.#options, ...TRAFFIC })
+    const proxy = await Proxy.open({ ...this.#options, ...this.#traffic })
     let tab: Tab | undefined
     try {
       tab = await chromium.open(proxy.url)

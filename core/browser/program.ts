@@ -39,8 +39,8 @@ const LOADER = '/lib64/ld-linux-x86-64.so.2'
 
 /**
  * The Chromium that comes by npm, with the libraries and fonts that a bare machine lacks. The first
- * time it is unpacked below `home`, which takes seconds and 210 MB. Undefined on a machine for which
- * none comes.
+ * time it is unpacked below `home`, which takes seconds and 210 MB. Undefined on a machine for
+ * which none comes.
  */
 export async function bundledProgram(home: string): Promise<Program | undefined> {
   if (process.arch !== 'x64' || !(await exists(LOADER))) return undefined

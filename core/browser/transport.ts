@@ -8,8 +8,8 @@ import type { ConnectionTransport } from 'puppeteer-core'
 const MESSAGE_BYTES = 16 * 1_048_576
 
 /**
- * Speaks with a browser by two pipes, a NUL after each message. No port is open, so that nobody else
- * on the machine can command the browser, and it ends when the hub does: its pipe is closed.
+ * Speaks with a browser by two pipes, a NUL after each message. No port is open, so that nobody
+ * else on the machine can command the browser, and it ends when the hub does: its pipe is closed.
  */
 export class PipeTransport implements ConnectionTransport {
   onmessage?: (message: string) => void

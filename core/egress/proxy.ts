@@ -18,8 +18,8 @@ export interface ProxyOptions extends ConnectorOptions, TargetRules {
 /** The longest that a tunnel is taken to wait for an answer. */
 const ANSWER_MS = 2_000
 /**
- * The least that a request inside TLS takes. What an HTTP/2 client writes by itself (window updates,
- * pings, settings) is shorter, and nobody answers it.
+ * The least that a request inside TLS takes. What an HTTP/2 client writes by itself (window
+ * updates, pings, settings) is shorter, and nobody answers it.
  */
 const REQUEST_BYTES = 64
 const SOCKETS_MAX = 256

@@ -60,11 +60,15 @@ export const aspectsOf = (text: string, read: readonly ReadSentence[]): Aspect[]
     .slice(0, MOST_ASPECTS)
 }
 
+/** A polarity brought to -1 to 1. */
+export const strengthOf = (polarity: number): number =>
+  polarity / Math.sqrt(polarity * polarity + 2)
+
 const summarize = (aspect: string, mentions: readonly Mention[]): Aspect => {
   const praised = mentions.some(({ polarity }) => polarity > NEEDED)
   const blamed = mentions.some(({ polarity }) => polarity < -NEEDED)
   const mean = mentions.reduce((sum, { polarity }) => sum + polarity, 0) / mentions.length
-  const score = mean / Math.sqrt(mean * mean + 2)
+  const score = strengthOf(mean)
   return {
     aspect,
     label: praised && blamed ? 'mixed' : score > 0 ? 'positive' : 'negative',

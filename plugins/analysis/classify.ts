@@ -14,7 +14,7 @@ export interface Scored {
 const FUNCTION_WORDS = words('function-words.txt')
 /** Beyond so many labels a topic word fits several of them, and only blurs. */
 const MOST_EXPANDED = 20
-const WEIGHTS = { name: 3, description: 1, example: 1.2, topic: 0.7 } as const
+const WEIGHTS = { name: 3, description: 1.5, example: 1.2, topic: 0.7 } as const
 /** What the likeness of meanings weighs beside a word of the name in the text. */
 const LIKENESS = 8
 /** Of a text with fewer words the meaning is less sure. */

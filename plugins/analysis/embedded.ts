@@ -20,12 +20,12 @@ const MOODS = /^(?:positive|negative|neutral)$/i
 /** Independent labels at least this likely hold. */
 const LIKELY = 0.5
 
-/** The engine that needs nothing but the processor: rules and lexicons, English, offline. */
+/** The engine that needs nothing but the processor: small models and rules, English, offline. */
 export const embedded: Engine = {
   about: {
     name: 'embedded',
-    version: '1.0.0',
-    model: 'rules-en-1',
+    version: '2.0.0',
+    model: 'tagger-en-1',
     prompt_version: null,
     deterministic: true,
     confidence_source: 'calibrated',

@@ -55,7 +55,7 @@ export interface Entity extends Span {
   readonly text: string
   readonly type: EntityType
   readonly subtype?: string
-  /** The measured precision of the rule that found it, 0 to 1. */
+  /** The measured share of right ones among those found alike, 0 to 1. */
   readonly confidence: number
   readonly value?: Readonly<Record<string, string | number | boolean>>
 }

@@ -45,7 +45,8 @@ const { values, positionals } = parseArgs({
 const run = BENCHMARKS[positionals[0] ?? '']
 if (!run) {
   console.error(
-    `usage: npm run bench -- NAME [--json] [--data DIR]\nNAME: ${Object.keys(BENCHMARKS).join(', ')}`,
+    'usage: npm run bench -- NAME [--json] [--data DIR]\n%s',
+    `NAME: ${Object.keys(BENCHMARKS).join(', ')}`,
   )
   process.exit(2)
 }

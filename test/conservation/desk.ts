@@ -14,13 +14,16 @@ export interface Want {
   readonly ip: string
 }
 
-/** What the buyer of a call was told about its credits; `open`: it is not known yet. */
+/**
+ * What the buyer of a call was told about its credits; `open`: it is not known yet; `repeated`: the
+ * answer of a call before, which was charged for itself.
+ */
 export interface Charge {
   /** The id of the key. */
   readonly key: string
   readonly call: string | undefined
   readonly charged: bigint
-  readonly state: 'told' | 'open' | 'lost'
+  readonly state: 'told' | 'open' | 'lost' | 'repeated'
 }
 
 /** A payment of x402 that a buyer has sent, and what it was told each time. */
@@ -126,9 +129,10 @@ function chargeOf(told: Told | undefined): Omit<Charge, 'key'> {
   const call = told.headers['x-call-id']
   const { payment } = told.body as { readonly payment?: { readonly state?: unknown } }
   const isOpen = payment?.state === 'unresolved' || told.body['code'] === 'service_unavailable'
+  const isRepeated = told.headers['idempotency-replayed'] === 'true'
   return {
     call: typeof call === 'string' ? call : undefined,
     charged: chargedOf(told),
-    state: isOpen ? 'open' : 'told',
+    state: isRepeated ? 'repeated' : isOpen ? 'open' : 'told',
   }
 }

@@ -12,6 +12,8 @@ const AGENTS = 15
 /** What is compiled, and remembered for each key, is there by then. */
 const WARM_UP_SECONDS = 60
 const TICK_MS = 50
+const LOOKS = 5
+const LOOK_EVERY_MS = 3_000
 /** On a machine that is too slow for the rate, no more wait than this. */
 const WAITING_MAX = 200
 const PRICE = usd('0.001')
@@ -37,9 +39,15 @@ describe('A078 a hub that is called for minutes', function () {
     await hub?.close()
   })
 
+  /** The least of several looks: single ones differ by megabytes, by what is just at work. */
   const held = async (): Promise<Held> => {
-    const { body } = await ask(hub.url, '/proxy/slow/memory', { key: agents[0]!.apiKey })
-    return body as unknown as Held
+    const looks: Held[] = []
+    for (let look = 0; look < LOOKS; look++) {
+      await sleep(LOOK_EVERY_MS)
+      const { body } = await ask(hub.url, '/proxy/slow/memory', { key: agents[0]!.apiKey })
+      looks.push(body as unknown as Held)
+    }
+    return looks.toSorted((a, b) => a.bytes - b.bytes)[0]!
   }
   const call = async (n: number): Promise<boolean> => {
     const { statusCode, body } = await pool.request({
@@ -79,7 +87,7 @@ describe('A078 a hub that is called for minutes', function () {
     return count
   }
 
-  it('holds no more memory, handles or timers than before, and charges each call once', async () => {
+  it('holds no more memory, handles or timers than before, and charges each once', async () => {
     const warm = await run(WARM_UP_SECONDS)
     const before = await held()
     const { served, failed } = await run(SECONDS)

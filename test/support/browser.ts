@@ -14,7 +14,7 @@ export interface Reading {
   readonly site: Site
   readonly renderer: Renderer
   readonly logged: string[]
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 export async function openReading(options: Partial<BrowserOptions> = {}): Promise<Reading> {
@@ -30,7 +30,10 @@ export async function openReading(options: Partial<BrowserOptions> = {}): Promis
     allowedPorts: [site.canary.port],
     resolver: async () => [{ address: '127.0.0.1', family: 4 }],
     log: (message, fields) => logged.push(`${message} ${JSON.stringify(fields)}`),
-    limits: { caps: { page: 150 * MIB, browser: 3_000 * MIB } },
+    limits: {
+      caps: { page: 150 * MIB, browser: 3_000 * MIB },
+      traffic: { maxBytes: 16 * MIB, maxRequests: 500 },
+    },
     ...options,
   })
   return {

@@ -85,7 +85,7 @@ export const BANS: readonly Ban[] = [
     pattern: /\bperformance\.now\b|\bhrtime\b/,
     view: 'code',
     files: /^(core|jobs|server)\//,
-    except: /^(core\/clock\.ts$|server\/cli\/)/,
+    except: /^(core\/clock\.ts$|core\/browser\/inside\/|server\/cli\/)/, // inside: of pages
     instead: 'use elapsedMs of core/clock.ts',
   },
   {
@@ -174,5 +174,9 @@ export const TOP_LEVEL: readonly string[] = [
   'tsconfig.json',
 ]
 /** What runs or is imported from outside; what trains a plugin's models runs by itself. */
-export const ROOTS =
-  /^((server|server\/cli|plugins\/[^/]+\/train)\/main|(jobs|plugins|core\/(client|testing))\/index|core\/plugin)\.ts$/
+export const ROOTS = new RegExp(
+  `^(?:${[
+    '(?:server|server/cli|plugins/[^/]+/train)/main',
+    '(?:jobs|plugins|core/(?:client|testing))/index|core/plugin',
+  ].join('|')})\\.ts$`,
+)

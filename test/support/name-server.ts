@@ -1,7 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 
 /** TXT records by name: each of them a list of strings. A name with none is not there. */
 export type Records = Map<string, readonly (readonly string[])[]>
@@ -44,7 +43,7 @@ export async function openNameServer(): Promise<{
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')
   const resolver = new Resolver({ timeout: 500, tries: 2 })
-  resolver.setServers([`127.0.0.1:${(socket.address() as AddressInfo).port}`])
+  resolver.setServers([`127.0.0.1:${socket.address().port}`])
   return { records, asked, resolver, close: () => socket.close() }
 }
 

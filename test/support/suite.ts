@@ -10,12 +10,12 @@ type Options = NonNullable<Parameters<typeof startTestHub>[0]>
 export function useHub(options?: Options | (() => Promise<Options>)): () => TestHub {
   let hub: TestHub | undefined
   before(async function () {
-    this.timeout(30_000)
+    this.timeout(60_000)
     nock.restore()
     hub = await startTestHub(typeof options === 'function' ? await options() : options)
   })
   after(async function () {
-    this.timeout(30_000)
+    this.timeout(60_000)
     await hub?.close()
     nock.activate()
   })

@@ -12,9 +12,9 @@ export interface Flat {
  * Writes a page down as its reader sees it, as one tree: shadow roots with what is slotted into
  * them, and frames of the page's own hosts. Left out is what no reader sees, metadata apart.
  *
- * It runs inside the page, in a world of its own, so that the page's scripts can change nothing that
- * it calls. A form's fields still shadow its properties by their names (`<input name=firstChild>`),
- * so the tree is read by the getters of the prototypes.
+ * It runs inside the page, in a world of its own, so that the page's scripts can change nothing
+ * that it calls. A form's fields still shadow its properties by their names, as in
+ * `<input name=firstChild>`, so the tree is read by the getters of the prototypes.
  */
 export class Flattener {
   readonly #limit: number

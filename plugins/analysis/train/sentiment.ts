@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { mentionsOf, strengthOf } from '../aspects.ts'
 import { words as listed } from '../lexicon.ts'
 import {
   DENSE,
@@ -55,7 +56,7 @@ export const foldsOf = <T extends Opinionated>(
 
 const CALIBRATED =
   'Share of right labels by strength: of praise and blame in five folds of what was learnt, of ' +
-  'neutral on business news. Written by train/main.ts.'
+  'neutral on business news, of aspects in reviews. Written by train/main.ts.'
 
 const calibration = (texts: readonly Opinionated[], data: string): unknown => {
   const held = foldsOf(texts).flatMap(({ model, held }) => held.map((one) => judge(one, model)))
@@ -65,8 +66,29 @@ const calibration = (texts: readonly Opinionated[], data: string): unknown => {
     (label) => [label, curveOf(held.filter(({ told }) => told === label))] as const,
   )
   const neutral = curveOf(plain.map(({ isRight }) => ({ isRight, margin: 1 })))
-  return { about: CALIBRATED, curves: { ...Object.fromEntries(curves), neutral } }
+  const aspect = curveOf(
+    ASPECTS.flatMap((file) => readTexts<Reviewed>(join(data, file)).flatMap(judgeAspects)),
+  )
+  return { about: CALIBRATED, curves: { ...Object.fromEntries(curves), neutral, aspect } }
 }
+
+/** Reviews whose aspects are labelled; nothing is trained on them. */
+const ASPECTS = ['dev/absa_laptops_trainsample.jsonl', 'dev/absa_restaurants_trainsample.jsonl']
+interface Reviewed {
+  readonly text: string
+  readonly aspects: readonly (readonly [number, number, string])[]
+}
+
+const judgeAspects = ({ text, aspects }: Reviewed): Judged[] =>
+  readSentences(sentencesOf(text))
+    .flatMap((read) => mentionsOf(text, read))
+    .flatMap(({ start, end, polarity: sum }) => {
+      const gold = aspects.find(([from, to]) => from === start && to === end)
+      const told = sum > 0 ? 'positive' : 'negative'
+      return gold === undefined
+        ? []
+        : [{ margin: Math.abs(strengthOf(sum)), isRight: gold[2] === told }]
+    })
 
 const judge = (
   { text, label }: Opinionated,

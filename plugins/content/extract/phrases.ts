@@ -1,25 +1,37 @@
 /** Longer lines are the author's own. */
 const LENGTH_MAX = 220
+const SHORT_MAX = 90
 
 /** How lines begin that lead elsewhere, in several languages. */
 const BEGINNINGS = `
-  read more|read also|also read|read next|read:|see also|also see|also:|more:|related:
-  |related articles?|related stories|don['’]?t miss|recommended|must read|you may also like
-  |you might also like|click here|sign up|subscribe|follow us|follow @|like this story|share this
-  |share on|tell us|get (?:the|our|your) .{0,40}(?:newsletter|delivered|app)|download (?:the|our)
-  |join our|watch:|watch (?:now|video|the video)|listen:|photos?:|image:|picture:|credit:|source:
-  |via:|tags?:|topics?:|filed under|posted in|categories:|published|updated|last updated
-  |first published|last modified|advertise?ment|advert|sponsored|ad$|loading|continue reading
-  |story continues|article continues|this slideshow requires|editor['’]s picks?|print recipe
-  |never miss the latest|copyright|©|all rights reserved|reporting by|comments?$|\\d+ comments?
-  |leave a (?:comment|reply)|lesen sie auch|mehr zum thema|lesetipp|siehe auch|weiterlesen
-  |anzeige$|werbung$|foto:|bild:|quelle:|lire aussi|à lire|a lire|voir aussi|publicité$
-  |lea también|lee también|le puede interesar|te puede interesar|ver también|publicidad$
-  |leia também|leia mais|veja também|saiba mais|leggi anche|guarda anche|pubblicità$|czytaj też
-  |czytaj także|zobacz też|reklama$|lees ook|читайте также|смотрите также|подробнее|реклама$|фото:
-  |источник:|подпис
+  follow (?:\\S+ ){1,4}on (?:twitter|facebook|instagram|youtube|x\\b)|like us on|find us on
+  |join the conversation|we may earn|this post contains affiliate|photo (?:by|courtesy)
+  |\\(?ap photo|in this article:?$|jetzt abonnieren|hier klicken|abonnez-vous|suivez-nous
+  |suscríbete|síguenos|iscriviti|seguici|inscreva-se|siga-nos|zapisz się|obserwuj nas|read more
+  |read also|also read|read next|read:|see also|also see|also:|more:|related:|related articles?
+  |related stories|don['’]?t miss|you may also like|you might also like|follow us|follow @
+  |like this story|share this|get (?:the|our|your) .{0,40}(?:newsletter|delivered|app)|watch:
+  |watch (?:now|video|the video)|listen:|photos?:|image:|picture:|credit:|source:|via:|tags?:
+  |topics?:|categories:|advertise?ment|ad$|continue reading|story continues|article continues
+  |this slideshow requires|editor['’]s picks?|never miss the latest|©|all rights reserved
+  |reporting by|comments?$|\\d+ comments?|leave a (?:comment|reply)|lesen sie auch|mehr zum thema
+  |lesetipp|siehe auch|weiterlesen|anzeige$|werbung$|foto:|bild:|quelle:|lire aussi|à lire|a lire
+  |voir aussi|publicité$|lea también|lee también|le puede interesar|te puede interesar|ver también
+  |publicidad$|leia também|leia mais|veja também|saiba mais|leggi anche|guarda anche|pubblicità$
+  |czytaj też|czytaj także|zobacz też|reklama$|lees ook|читайте также|смотрите также|подробнее
+  |реклама$|фото:|источник:
 `
-const BEGINS = new RegExp(`^[^\\p{L}\\d©@]*(?:${BEGINNINGS.replace(/\s*\n\s*/g, '').trim()})`, 'iu')
+/** So begin sentences too; they lead elsewhere when little follows. */
+const SHORT = `
+  getty images|most read|trending|recommended|must read|click here|sign up|subscribe|share on
+  |tell us|download (?:the|our)|join our|filed under|posted in|published|updated|last updated
+  |first published|last modified|advert|sponsored|loading|print recipe|copyright|подпис|sign in
+  |log in|file photo
+`
+const begins = (phrases: string): RegExp =>
+  new RegExp(`^[^\\p{L}\\d©@]*(?:${phrases.replace(/\s*\n\s*/g, '').trim()})`, 'iu')
+const BEGINS = begins(BEGINNINGS)
+const BEGINS_SHORT = begins(SHORT)
 
 /** A line of up to six capitalized words after a `by`. */
 const NAME = "\\p{Lu}[\\p{L}.'’-]+"
@@ -29,5 +41,8 @@ const BYLINE = new RegExp(
 )
 
 /** Whether a line of a body leads elsewhere, or speaks of the page rather than of its subject. */
-export const isAside = (line: string, linkShare: number): boolean =>
-  (line.length <= LENGTH_MAX || linkShare > 0.5) && (BEGINS.test(line) || BYLINE.test(line))
+export function isAside(line: string, linkShare: number): boolean {
+  if (line.length > LENGTH_MAX && linkShare <= 0.5) return false
+  if (BEGINS.test(line) || BYLINE.test(line)) return true
+  return (line.length <= SHORT_MAX || linkShare > 0.5) && BEGINS_SHORT.test(line)
+}

@@ -27,7 +27,7 @@ const GOALS: readonly (readonly [string, RegExp, number])[] = [
 
 /**
  * How good the embedded engine is on a folder of labelled texts, whose prefixes tell the task
- * (ner_, sent_, absa_, cls_), beside libraries of npm in the same run. A file that the shipped models have
+ * (ner_, sent_, absa_, cls_), beside libraries of npm in the same run. A file that the models have
  * learnt from is judged by models that have not.
  */
 export async function analysisQuality(data = DATA): Promise<Report> {

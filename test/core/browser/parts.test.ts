@@ -31,7 +31,7 @@ describe('the pipes of a browser', () => {
     const [input, output] = [new PassThrough(), new PassThrough()]
     const transport = new PipeTransport({ input, output })
     const messages: string[] = []
-    transport.onmessage = (message) => messages.push(message)
+    Object.assign(transport, { onmessage: (message: string) => messages.push(message) })
     return { transport, input, output, messages }
   }
 
@@ -49,7 +49,7 @@ describe('the pipes of a browser', () => {
   it('are closed by a message that is longer than any that was asked for', async () => {
     const { transport, output, messages } = opened()
     const closed = new Promise<void>((resolve) => {
-      transport.onclose = resolve
+      Object.assign(transport, { onclose: resolve })
     })
     const mib = Buffer.alloc(1_048_576, 'x')
     for (let sent = 0; sent < 17; sent++) output.write(mib)

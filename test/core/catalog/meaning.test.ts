@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { expect } from 'chai'
 import nock from 'nock'
 import {
@@ -68,14 +69,15 @@ describe('searches by meaning', () => {
   before(async () => {
     nock.restore()
     database = await freshDatabase()
-    server = createServer(async (request, response) => {
-      const parts = (await request.toArray()) as Buffer[]
-      const body = JSON.parse(Buffer.concat(parts).toString()) as Asked
+    const receive = async (request: IncomingMessage, response: ServerResponse) => {
+      const body = (await json(request)) as Asked
       asked.push(body)
       authorization = request.headers.authorization
       if (request.url === '/v1/embeddings') answer(body, response)
       else response.writeHead(404).end()
-    }).listen(0, '127.0.0.1')
+    }
+    server = createServer((request, response) => void receive(request, response))
+    server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     Object.assign(way, createBackends({ origins: [origin], userAgent: 'test' }), { origin })

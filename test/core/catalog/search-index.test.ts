@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import type { ClientBase, Pool } from 'pg'
+import type { Pool } from 'pg'
 import { type SearchOrder, search } from '../../../core/catalog/search/search.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'

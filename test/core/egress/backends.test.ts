@@ -31,7 +31,7 @@ describe('the way to servers that the operator named', () => {
     expect(await asked(`http://127.0.0.1:${named.port}/any/path`)).to.have.property('status', 200)
   })
 
-  it('leads nowhere else: no other port, name, scheme or user, and sends nothing there', async () => {
+  it('leads nowhere else: no other port, name or scheme, and sends nothing there', async () => {
     for (const url of [
       `http://127.0.0.1:${other.port}/`,
       `http://localhost:${named.port}/`,

@@ -1,6 +1,12 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { expect } from 'chai'
 import nock from 'nock'
 import { embedDocuments } from '../../../core/catalog/search/meaning/embed-documents.ts'
@@ -18,27 +24,27 @@ interface Page {
 
 /** Thirty listings: each third of Polygon, each fifth with the tag `radar`, dearer one by one. */
 const LISTINGS = `
-  INSERT INTO hub.listing (id, url, method, origin, host, name, description, category, tags, provider,
-      scheme, network, asset, pay_to, price, payable, offers, state, rank, first_seen_at, listed_at,
-      last_verified_at)
+  INSERT INTO hub.listing (id, url, method, origin, host, name, description, category, tags,
+      provider, scheme, network, asset, pay_to, price, payable, offers, state, rank,
+      first_seen_at, listed_at, last_verified_at)
     SELECT 'ext_' || lpad(n::text, 22, '0'), 'https://wx' || n || '.acme.com/v1/rain', 'GET',
       'https://wx' || n || '.acme.com', 'wx' || n || '.acme.com', 'Drizzle ' || n,
       'Forecasts precipitation, hour by hour.', CASE WHEN n % 2 = 0 THEN 'weather' ELSE 'data' END,
       CASE WHEN n % 5 = 0 THEN '{radar,storm}' ELSE '{storm}' END::text[], 'acme', 'exact',
       'eip155:8453', '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
       '0x000000000000000000000000000000000000dEaD', 1000 * n, true, jsonb_build_array(
-        jsonb_build_object('network', CASE WHEN n % 3 = 0 THEN 'eip155:137' ELSE 'eip155:8453' END)),
+        jsonb_build_object('network',
+          CASE WHEN n % 3 = 0 THEN 'eip155:137' ELSE 'eip155:8453' END)),
       'active', 2, '2026-01-01', '2026-01-01', now() FROM generate_series(1, 30) n`
 
 /** An engine of embeddings to which one listing and one query mean the same, and nothing else. */
-const knowing: RequestListener = async (request, response) => {
-  const { input } = JSON.parse(Buffer.concat(await request.toArray()).toString()) as {
-    readonly input: readonly string[]
-  }
+async function know(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { input } = (await json(request)) as { readonly input: readonly string[] }
   const isNear = (text: string) => /Drizzle 23|^storm precipitation$/.test(text)
   const data = input.map((text, index) => ({ index, embedding: isNear(text) ? [1, 0] : [0, 1] }))
   response.end(JSON.stringify({ data }))
 }
+const knowing: RequestListener = (request, response) => void know(request, response)
 
 const SETTINGS = { model: 'small', key: undefined } as const
 

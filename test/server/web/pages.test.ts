@@ -20,7 +20,7 @@ describe('the pages of the hub', () => {
     '/docs': 'API reference',
   }
   for (const [path, words] of Object.entries(PAGES)) {
-    it(`${path} is whole, asks nobody but the hub, and runs nothing that stands in it`, async () => {
+    it(`${path} is whole, asks only the hub, and runs nothing that stands in it`, async () => {
       const { status, text, headers } = await open(path)
       expect(status).to.equal(200)
       expect(text.toLowerCase()).to.include(words.toLowerCase())

@@ -25,7 +25,7 @@ export interface Canary {
   close(): Promise<void>
 }
 
-export async function openCanary(): Promise<Canary> {
+async function openCanary(): Promise<Canary> {
   const heard: string[] = []
   const sockets = new Set<Socket>()
   const tcp = createTcpServer((socket) => {

@@ -54,9 +54,9 @@ const RUSSIAN = [
 ]
 
 /** Letters of windows-1251; the signs of ASCII are the same. */
-export const windows1251 = (text: string): Buffer =>
+const windows1251 = (text: string): Buffer =>
   Buffer.from(
-    [...text].map((letter) => {
+    Array.from(text, (letter) => {
       const code = letter.codePointAt(0)!
       return code >= 0x410 && code <= 0x44f ? code - 0x350 : code
     }),
@@ -157,7 +157,8 @@ export const PAGES: Readonly<Record<string, Page>> = {
     ),
   },
   '/late': html(`<div id="root"></div><script>
-    setTimeout(() => { root.innerHTML = '<article id="story">${TILES}</article>' }, 1500)</script>`),
+    const story = '<article id="story">${TILES}</article>'
+    setTimeout(() => { root.innerHTML = story }, 1500)</script>`),
   '/paper.pdf': { type: 'application/pdf', body: pdf(PDF_LINES) },
   '/notes.txt': { type: 'text/plain; charset=utf-8', body: `${HARBOUR}\n\n${TILES}` },
   '/data.json': { type: 'application/json', body: JSON.stringify({ story: HARBOUR }) },

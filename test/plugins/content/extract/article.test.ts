@@ -28,6 +28,13 @@ describe('the text of a page', () => {
     expect(articleIn(html).text).to.equal(TEXT)
   })
 
+  it('keeps sentences that only begin like a line that leads elsewhere', () => {
+    const sentence = `Published in 1893 by the office of the port, the plan of the pillars shows
+      that their builders knew of the worm.`
+    expect(articleIn(page(`${PARAGRAPHS}<p>${sentence}</p>`)).text).to.include('Published in 1893')
+    expect(articleIn(page(`${PARAGRAPHS}<p>Published 4 May 2026</p>`)).text).to.equal(TEXT)
+  })
+
   it('keeps headings, lists, quotes, tables and code, in the order of the page', () => {
     const [first, second, ...others] = PARAGRAPHS.split('\n')
     const html = page(`${first}<h2>In short</h2>

@@ -1,0 +1,33 @@
+import { expect } from 'chai'
+import { ProcessGroup } from '../../core/browser/watchdog.ts'
+import { sleep } from '../../core/clock.ts'
+import { realSockets } from '../core/egress/world.ts'
+import { openReading } from '../support/browser.ts'
+
+const MIB = 1_048_576
+
+describe('a browser that works all day', () => {
+  realSockets()
+
+  it('renders 200 pages without a leak, an orphan or a process too many', async () => {
+    const { renderer, close } = await openReading()
+    const [counts, bytes]: [number[], number[]] = [[], []]
+    const seen = new Set<number>()
+    for (let round = 0; round < 20; round++) {
+      const paths = ['/plain', '/built', '/frames', '/shadow', '/missing']
+      const urls = [...paths, ...paths].map((path) => `http://owner.test${path}`)
+      await Promise.all(urls.map((url) => renderer.render({ url })))
+      await sleep(300) // for processes that are just ending
+      const [pid = 0] = renderer.pids
+      const processes = await new ProcessGroup(pid).processes()
+      seen.add(pid)
+      counts.push(processes.length)
+      bytes.push(processes.reduce((sum, each) => sum + each.bytes, 0))
+    }
+    await close()
+    const [early, late] = [bytes[4] ?? 0, bytes.at(-1) ?? 0]
+    expect(late - early, 'memory of its own').to.be.below(60 * MIB)
+    expect(Math.max(...counts) - Math.min(...counts), 'processes').to.be.below(6)
+    for (const pid of seen) expect(await new ProcessGroup(pid).processes()).to.deep.equal([])
+  })
+})
