@@ -10,7 +10,7 @@ describe('a browser that works all day', () => {
   realSockets()
 
   it('renders 200 pages without a leak, an orphan or a process too many', async () => {
-    const { renderer, close } = await openReading()
+    const { renderer, close } = await openReading({ limits: { recycleAfter: 1_000 } })
     const [counts, bytes]: [number[], number[]] = [[], []]
     const seen = new Set<number>()
     for (let round = 0; round < 20; round++) {
@@ -28,6 +28,7 @@ describe('a browser that works all day', () => {
     const [early, late] = [bytes[4] ?? 0, bytes.at(-1) ?? 0]
     expect(late - early, 'memory of its own').to.be.below(60 * MIB)
     expect(Math.max(...counts) - Math.min(...counts), 'processes').to.be.below(6)
+    expect(seen.size, 'browsers').to.equal(1)
     for (const pid of seen) expect(await new ProcessGroup(pid).processes()).to.deep.equal([])
   })
 })
