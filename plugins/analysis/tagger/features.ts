@@ -62,6 +62,16 @@ export const featuresOf = (
   return { hashes: hashes.slice(0, size), offsets }
 }
 
+/** A token with its neighbours: the one before, the one before that, the one after, the next. */
+interface Window {
+  readonly token: Placed
+  readonly before: Placed
+  readonly earlier: Placed
+  readonly after: Placed
+  readonly later: Placed
+}
+type Put = (value: number) => void
+
 /** Writes the features of one token at `size`; returns the new size. */
 const describe = (
   placed: readonly Placed[],
@@ -75,12 +85,29 @@ const describe = (
     hashes[size] = mix(size - from + 1, value)
     size += 1
   }
+  const window = {
+    token: placed[at] ?? NOWHERE,
+    before: placed[at - 1] ?? NOWHERE,
+    earlier: placed[at - 2] ?? NOWHERE,
+    after: placed[at + 1] ?? NOWHERE,
+    later: placed[at + 2] ?? NOWHERE,
+  }
+  putSpelling(window, at, loud, put)
+  putKnowledge(window, put)
+  for (const affix of window.token.affixes) {
+    hashes[size] = mix(AFFIX, affix)
+    size += 1
+  }
+  return size
+}
+
+const putSpelling = (
+  { token, before, earlier, after, later }: Window,
+  at: number,
+  loud: number,
+  put: Put,
+): void => {
   const pair = (left: number, right: number): void => put(mix(left, right))
-  const token = placed[at] ?? NOWHERE
-  const before = placed[at - 1] ?? NOWHERE
-  const earlier = placed[at - 2] ?? NOWHERE
-  const after = placed[at + 1] ?? NOWHERE
-  const later = placed[at + 2] ?? NOWHERE
   const { cap } = token
   put(0)
   put(token.lower)
@@ -102,6 +129,11 @@ const describe = (
   pair(cap, after.lower)
   pair(cap * 8 + before.cap, earlier.lower)
   pair(cap * 8 + after.cap, later.lower)
+}
+
+const putKnowledge = ({ token, before, earlier, after, later }: Window, put: Put): void => {
+  const pair = (left: number, right: number): void => put(mix(left, right))
+  const { cap } = token
   pair(token.fine, cap)
   pair(token.middle, cap)
   pair(token.coarse, cap)
@@ -127,9 +159,4 @@ const describe = (
   pair(after.glued, after.lower)
   put(before.suffix)
   put(after.suffix)
-  for (const affix of token.affixes) {
-    hashes[size] = mix(AFFIX, affix)
-    size += 1
-  }
-  return size
 }

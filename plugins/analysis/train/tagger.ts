@@ -106,7 +106,8 @@ export class Perceptron {
       const right = labels[at] ?? 0
       const wrong = told[at] ?? 0
       const end = offsets[at + 1] ?? 0
-      for (let from = offsets[at] ?? 0; right !== wrong && from < end; from += 1) {
+      const first = right === wrong ? end : (offsets[at] ?? 0)
+      for (let from = first; from < end; from += 1) {
         const base = ((hashes[from] ?? 0) & mask) * LABELS
         this.#move(now.emission, late.emission, base + right, 1)
         this.#move(now.emission, late.emission, base + wrong, -1)

@@ -13,7 +13,6 @@ interface Vader {
 const vader = createRequire(import.meta.url)('vader-sentiment') as Vader
 
 const wink = winkNLP(model, ['sbd', 'negation', 'sentiment', 'pos', 'ner'])
-const { its } = wink
 
 interface Piece {
   readonly text: string
@@ -30,7 +29,7 @@ interface View {
   readonly match: (pattern: string) => Matches
 }
 
-const read = (text: string): View => nlp(text) as unknown as View
+const read = (text: string): View => nlp(text) as View
 
 const spansOf = (text: string, matches: Matches, type: string): Found[] =>
   matches.json({ offset: true, terms: false }).flatMap(({ offset: { start, length } }) => {
@@ -68,11 +67,22 @@ const WINK_TYPES = new Map([
   ['CARDINAL', 'amount'],
 ])
 
+/** What we ask of wink-nlp, whose types leave its answers open. */
+interface Things {
+  readonly out: (what?: unknown) => unknown
+}
+interface Doc extends Things {
+  readonly tokens: () => Things
+  readonly entities: () => Things
+}
+const docOf = (text: string): Doc => wink.readDoc(text)
+const asked: Readonly<Record<'precedingSpaces' | 'span' | 'type' | 'sentiment', unknown>> = wink.its
+
 /** Dates and amounts by wink-nlp, which knows no names. */
 export const winkValues = (text: string): Found[] => {
-  const doc = wink.readDoc(text)
+  const doc = docOf(text)
   const words = doc.tokens().out() as string[]
-  const spaces = doc.tokens().out(its.precedingSpaces) as string[]
+  const spaces = doc.tokens().out(asked.precedingSpaces) as string[]
   const starts: number[] = []
   let at = 0
   for (const [index, word] of words.entries()) {
@@ -80,8 +90,8 @@ export const winkValues = (text: string): Found[] => {
     starts.push(at)
     at += word.length
   }
-  const spans = doc.entities().out(its.span) as [number, number][]
-  const types = doc.entities().out(its.type) as string[]
+  const spans = doc.entities().out(asked.span) as [number, number][]
+  const types = doc.entities().out(asked.type) as string[]
   return spans.flatMap(([first, last], index) => {
     const type = WINK_TYPES.get(types[index] ?? '')
     const end = (starts[last] ?? 0) + (words[last]?.length ?? 0)
@@ -90,8 +100,7 @@ export const winkValues = (text: string): Found[] => {
 }
 
 /** Sentiment from -1 to 1 by wink-nlp. */
-export const winkMood = (text: string): number =>
-  Number(wink.readDoc(text).out(its.sentiment as never))
+export const winkMood = (text: string): number => Number(docOf(text).out(asked.sentiment))
 
 /** Sentiment from -1 to 1 by VADER. */
 export const vaderMood = (text: string): number =>
