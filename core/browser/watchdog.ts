@@ -34,7 +34,8 @@ export class ProcessGroup {
     const stat = await textOf(pid, 'stat')
     if (stat === '') return undefined
     // Fields after the name, which is in parentheses: state, parent, group … (proc_pid_stat(5))
-    const [, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    if (state === 'Z' || state === 'X') return undefined // dead, and not yet buried
     if (Number(group) !== this.#group) {
       this.#strangers.add(pid)
       return undefined
