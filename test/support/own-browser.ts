@@ -1,13 +1,10 @@
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { type Browser, launch } from 'puppeteer-core'
 import { bundledProgram, systemProgram } from '../../core/browser/program.ts'
+import { BROWSER_HOME } from './browser.ts'
 
-/** A browser for our own pages: that of the machine, else the one that comes by npm. */
+/** A browser for our own pages: the one that comes by npm, else that of the machine. */
 export async function openBrowser(): Promise<Browser> {
-  const bundled = () => bundledProgram(join(tmpdir(), 'agenthub-test-browser'))
-  const program = await systemProgram().catch(bundled)
-  if (!program) throw new Error('There is no browser here: install Chrome or Chromium.')
+  const program = (await bundledProgram(BROWSER_HOME)) ?? (await systemProgram())
   return launch({
     executablePath: program.path,
     env: { ...process.env, ...program.env },
