@@ -222,6 +222,19 @@ function openEmbedding(
   return { pool, embedder, meaning, close: () => way.close() }
 }
 
+/** What opened plugins sell, and the catalogue that lists it. */
+async function openGoods(
+  { commissionBps }: HubOptions,
+  opened: readonly OpenedPlugin[],
+  { pool, ledger }: Pick<Hub, 'pool' | 'ledger'>,
+) {
+  const services = opened.flatMap(({ sold }) => (isFamily(sold) ? [] : [sold]))
+  const families = opened.flatMap(({ sold }) => (isFamily(sold) ? [sold] : []))
+  const passThrough = CREDITS_ONLY
+  const declared = { services, families, passThrough, defaultCommissionBps: commissionBps }
+  return { services, families, catalog: await openCatalog(pool, ledger, declared) }
+}
+
 /** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
 export async function openHub(options: HubOptions): Promise<Hub> {
   const { money, log, draining = () => false } = options
@@ -241,14 +254,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const lent = { ...hostOf(options, clock), http: egress, backends, browser }
   const domains = domainsOn(pool, discovery.robots)
   const opened = await openPlugins(options, lent, { buyer, domains })
-  const services = opened.flatMap(({ sold }) => (isFamily(sold) ? [] : [sold]))
-  const families = opened.flatMap(({ sold }) => (isFamily(sold) ? [sold] : []))
-  const catalog = await openCatalog(pool, ledger, {
-    services,
-    families,
-    passThrough: CREDITS_ONLY,
-    defaultCommissionBps: options.commissionBps,
-  })
+  const goods = await openGoods(options, opened, core)
   const offers = createOffers({
     ...money,
     payTo: money.treasury,
@@ -260,17 +266,8 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const counted = options.together?.(meters) ?? (() => meters.text())
   const observers = { log, meters, counted, spans: options.spans, draining }
   const underWay = new UnderWay()
-  const doors = {
-    meaning: finding?.meaning,
-    discovery,
-    windows,
-    offers,
-    catalog,
-    calls,
-    clock,
-    underWay,
-  }
-  const parts = { ...core, ...observers, ...doors }
+  const found = { discovery, meaning: finding?.meaning, catalog: goods.catalog }
+  const parts = { ...core, ...observers, ...found, windows, offers, calls, clock, underWay }
   const answer = openDoors(parts, options).callback()
   return {
     pool,
@@ -279,9 +276,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     embedding: finding,
     ports,
     discovery,
-    services,
-    families,
-    catalog,
+    ...goods,
     handler: (request, response) => void underWay.add(answer(request, response)),
     idle: () => underWay.idle(),
     async close() {

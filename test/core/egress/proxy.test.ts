@@ -66,7 +66,7 @@ describe('the filtering proxy', () => {
     const [start] = await Promise.race([once(socket, 'data'), once(socket, 'close')])
     if (!(start instanceof Buffer)) return 'cut off'
     socket.write('GET /in HTTP/1.1\r\nHost: site.test\r\nConnection: close\r\n\r\n')
-    return `${start}${await buffer(socket)}`
+    return Buffer.concat([start, await buffer(socket)]).toString()
   }
 
   it('passes requests on, without what belongs to a connection or leads around it', async () => {
