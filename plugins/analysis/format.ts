@@ -94,8 +94,9 @@ const isSchema = (value: unknown): value is Json => {
   if (Object.hasOwn(value, '$schema')) return true
   const kind = value['type']
   const typed = KINDS.some((name) => name === kind) || Array.isArray(kind)
-  if (Object.hasOwn(value, 'properties'))
-    return isRecord(value['properties']) && (typed || kind === undefined)
+  if (Object.hasOwn(value, 'properties')) {
+    return typed || (kind === undefined && isRecord(value['properties']))
+  }
   return typed && (kind !== 'object' || Object.keys(value).every((key) => KEYWORDS.includes(key)))
 }
 
