@@ -10,6 +10,9 @@ export const systemClock: Clock = { now: () => new Date() }
 /** Milliseconds from an arbitrary start, for durations. */
 export const elapsedMs = (): number => performance.now()
 
+/** What `elapsedMs` gave, in milliseconds since 1970: spans of one process agree on it. */
+export const sinceEpoch = (elapsed: number): number => performance.timeOrigin + elapsed
+
 /** The first instant of a UTC month, `offset` months from the one that holds `date`. */
 export const monthStart = (date: Date, offset = 0): Date =>
   new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + offset, 1))

@@ -1,4 +1,5 @@
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api'
+import { sinceEpoch } from '../core/clock.ts'
 import type { Trace } from './trace.ts'
 
 /** What is known of a request at its end. */
@@ -49,16 +50,17 @@ export async function openSpans(endpoint: string, version: string): Promise<Span
         ...(request.keyId !== undefined && { 'hub.key_id': request.keyId }),
       }
       const parent = parentOf(traceparent)
-      const startTime = request.from
+      const startTime = sinceEpoch(request.from)
       const kind = SpanKind.SERVER
       const name = `${method} ${request.route}`
       const span = tracer.startSpan(name, { kind, startTime, attributes }, parent)
       const inside = trace.setSpan(ROOT_CONTEXT, span)
       for (const step of request.steps) {
-        tracer.startSpan(step.name, { startTime: step.from }, inside).end(step.until)
+        const from = { startTime: sinceEpoch(step.from) }
+        tracer.startSpan(step.name, from, inside).end(sinceEpoch(step.until))
       }
       if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
-      span.end(until)
+      span.end(sinceEpoch(until))
       return span.spanContext().traceId
     },
     close: () => provider.shutdown(),
