@@ -83,11 +83,12 @@ describe('a page that means harm', function () {
 
   it('is stopped when it fills the memory, and others are not (A096)', async () => {
     const before = pidOf()
-    const more = { waitFor: '#never', deadlineMs: 20_000 }
-    const bombs = ['array', 'buffers', 'dom'].map((bomb) => codeOf(`/bomb/${bomb}`, more))
-    expect(await codeOf('/plain')).to.match(/^delivered/)
-    expect(await Promise.all(bombs)).to.deep.equal(bombs.map(() => 'render_limit_exceeded'))
-    expect(reading().logged.splice(0)).to.have.length.at.least(3)
+    for (const kind of ['array', 'buffers', 'dom']) {
+      const bomb = codeOf(`/bomb/${kind}`, { waitFor: '#never', deadlineMs: 20_000 })
+      expect(await codeOf('/plain')).to.match(/^delivered/)
+      expect(await bomb, kind).to.equal('render_limit_exceeded')
+    }
+    expect(reading().logged.splice(0), 'the operator is told').not.to.be.empty
     expect(pidOf()).to.equal(before)
   })
 
