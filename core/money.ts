@@ -26,6 +26,12 @@ export function decimal(amount: bigint): string {
   return `${sign}${absolute / MICROS_PER_USD}.${fraction}`
 }
 
+/** Writes microdollars as dollars with two to six decimals: `dollars(3000n)` is `0.003`. */
+export const dollars = (amount: bigint): string => decimal(amount).replace(/0{1,4}$/, '')
+
+/** The same for people: `$0.003`. */
+export const priceTag = (amount: bigint): string => dollars(amount).replace(/^-?/, '$&$$')
+
 /**
  * Splits a charge between platform and provider: the commission is rounded down, the provider
  * gets all the rest, so that the parts always add up to the whole (specification §1.6).

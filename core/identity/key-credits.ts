@@ -9,7 +9,7 @@ export interface KeyCredits {
 }
 
 /** Of a key that may be used, known by its id alone; undefined when there is none. */
-export async function creditsOf(pool: Pool, keyId: string): Promise<KeyCredits | undefined> {
+export async function findKeyCredits(pool: Pool, keyId: string): Promise<KeyCredits | undefined> {
   const { rows } = await pool.query<{ credits: bigint; code: Account; shard: number }>(
     `SELECT k.credits, a.code, p.shard FROM hub.api_key k
        JOIN hub.principal p ON p.id = k.principal JOIN ledger.account a ON a.id = k.credits

@@ -1,6 +1,10 @@
 import { createInterface } from 'node:readline/promises'
 import { stripVTControlCharacters, styleText } from 'node:util'
-import { decimal } from '../../core/money.ts'
+
+import { priceTag } from '../../core/money.ts'
+
+export { priceTag as dollars } from '../../core/money.ts'
+
 import type { Settings } from './config.ts'
 import { EXIT, type Failure } from './failure.ts'
 
@@ -46,7 +50,7 @@ export class Terminal {
     } else {
       const lines = [`${this.style('red', 'error:')} ${clean(message)}`]
       if (details['charged_microdollars'] !== undefined) {
-        lines.push(`charged: ${dollars(BigInt(Number(details['charged_microdollars'])))}`)
+        lines.push(`charged: ${priceTag(BigInt(Number(details['charged_microdollars'])))}`)
       }
       if (hint) lines.push(`${this.style('cyan', 'hint:')} ${clean(hint)}`)
       process.stderr.write(`${lines.join('\n')}\n`)
@@ -122,12 +126,6 @@ const write = (stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<v
 export const clean = (text: string): string =>
   // oxlint-disable-next-line no-control-regex -- these are what is to go
   stripVTControlCharacters(text).replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, '')
-
-/** `$0.0030`: cents at least, no more digits than there are. */
-export const dollars = (amount: bigint): string => {
-  const text = decimal(amount).replace(/(\.\d\d)(\d*?)0+$/, '$1$2')
-  return text.startsWith('-') ? `-$${text.slice(1)}` : `$${text}`
-}
 
 /** Columns of text, as wide as their widest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -1,9 +1,8 @@
 import type { Micros } from '../../core/money.ts'
-import { decimal, usd } from '../../core/money.ts'
+import { dollars, usd } from '../../core/money.ts'
 import { isJson, type Json } from './message.ts'
 
-/** Microdollars as an agent reads and writes them: dollars with two to six decimals. */
-export const dollars = (amount: bigint): string => decimal(amount).replace(/0{1,4}$/, '')
+export { dollars } from '../../core/money.ts'
 
 /** The same of an amount in JSON, which is a whole number of microdollars. */
 const dollarsOf = (value: unknown): unknown =>

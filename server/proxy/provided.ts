@@ -59,7 +59,7 @@ export function faultOf(error: unknown, slug: string, log: Log): Fault {
 }
 
 /** What services that sell pages say; each is a fault of its own. */
-const PAGES: readonly FaultCode[] = [
+export const PAGE_FAULTS: readonly FaultCode[] = [
   'domain_not_registered',
   'page_not_for_sale',
   'page_denied',
@@ -70,7 +70,7 @@ const PAGES: readonly FaultCode[] = [
   'content_type_unsupported',
 ]
 const known = (code: string, otherwise: FaultCode): FaultCode =>
-  PAGES.find((each) => each === code) ?? otherwise
+  PAGE_FAULTS.find((each) => each === code) ?? otherwise
 
 const FAILED = {
   502: 'plugin_failed',

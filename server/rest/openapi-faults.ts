@@ -1,4 +1,5 @@
 import type { FaultCode } from '../../core/errors.ts'
+import { PAGE_FAULTS } from '../proxy/provided.ts'
 
 /** Of every route. */
 export const EVERY_ROUTE: readonly FaultCode[] = [
@@ -55,14 +56,7 @@ const CALLED: readonly FaultCode[] = [
   'plugin_contract',
   'plugin_unavailable',
   'timeout',
-  'domain_not_registered',
-  'page_not_for_sale',
-  'page_denied',
-  'robots_disallowed',
-  'content_unavailable',
-  'content_empty',
-  'content_unreadable',
-  'content_type_unsupported',
+  ...PAGE_FAULTS,
   'content_redirected',
   'render_failed',
   'render_unavailable',

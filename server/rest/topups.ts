@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
-import { creditsOf } from '../../core/identity/key-credits.ts'
+import { findKeyCredits } from '../../core/identity/key-credits.ts'
 import { micros } from '../../core/money.ts'
 import { type CreditsPorts, MAX_PURCHASE, MIN_PURCHASE, purchase } from './credits.ts'
 import { type AnyRoute, route } from './route.ts'
@@ -46,7 +46,7 @@ export const topupRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
       'facilitator_unavailable',
     ],
     handle: async ({ body, url, header }) => {
-      const buyer = await creditsOf(ports.pool, body.key_id)
+      const buyer = await findKeyCredits(ports.pool, body.key_id)
       if (!buyer) throw new Fault('not_found', 'There is no such key, or it is no longer in use.')
       const reply = await purchase(ports, {
         buyer,

@@ -1,6 +1,7 @@
 import type { Listing } from '../../core/catalog/listings.ts'
 import type { ExternalHit, Hit } from '../../core/catalog/search/hits.ts'
-import { count, counted, milliseconds, percent, priceRange, usd } from './format.ts'
+import { priceTag } from '../../core/money.ts'
+import { count, counted, milliseconds, percent, priceRange } from './format.ts'
 import { type Html, html } from './html.ts'
 
 /** What a list shows of a service of the hub. */
@@ -23,7 +24,7 @@ const externalCard = (listing: ExternalHit, why?: Html): Html =>
   html`<li class="card"><h2><a href="/listings/${listing.id}">${listing.name}</a>
 <span class="badge">external</span>${
     listing.state !== 'active' && html` <span class="badge fair">${listing.state}</span>`
-  }</h2><p>${listing.summary}</p><p class="facts"><span><strong>${usd(
+  }</h2><p>${listing.summary}</p><p class="facts"><span><strong>${priceTag(
     listing.price,
   )}</strong> a call</span><span>${listing.provider}</span>
 <span>${listing.category}</span>${measured(

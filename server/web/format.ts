@@ -1,19 +1,8 @@
-const MICROS = 1_000_000n
-const CENT = 10_000n
-
-/** Microdollars as people write them: cents, or as many digits as there are. */
-export function usd(amount: bigint): string {
-  const sign = amount < 0n ? '−' : ''
-  const value = amount < 0n ? -amount : amount
-  const whole = (value / MICROS).toLocaleString('en-US')
-  const fraction = String(value % MICROS).padStart(6, '0')
-  const digits = value % CENT === 0n ? fraction.slice(0, 2) : fraction.replace(/0+$/, '')
-  return `${sign}$${whole}.${digits}`
-}
+import { priceTag } from '../../core/money.ts'
 
 /** A range of prices, or the one that there is. */
 export const priceRange = (low: bigint, high: bigint): string =>
-  low === high ? usd(low) : `${usd(low)} to ${usd(high)}`
+  low === high ? priceTag(low) : `${priceTag(low)} to ${priceTag(high)}`
 
 export const count = (value: number | bigint): string => value.toLocaleString('en-US')
 

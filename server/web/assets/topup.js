@@ -126,10 +126,11 @@ async function sign(from, accepted, resource) {
 async function follow(payment) {
   for (let i = 0; i < POLLS; i += 1) {
     tell('Paying: waiting for the chain.', 'busy')
-    const answer = await send(i === 0 ? { 'PAYMENT-SIGNATURE': payment } : {}).catch(() => null)
+    const paying = i === 0 && payment ? { 'PAYMENT-SIGNATURE': payment } : {}
+    const answer = await send(paying).catch(() => null)
     const body = await answer?.json().catch(() => null)
     if (answer?.status === 201) return body
-    if (answer?.status === 402 && i === 0) {
+    if (answer?.status === 402 && payment && i === 0) {
       throw new Stop(`The payment was refused (${body?.reason ?? body?.code}). Nothing was charged.`)
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))

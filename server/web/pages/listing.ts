@@ -13,8 +13,9 @@ import {
 import { REASONS } from '../../../core/catalog/reasons.ts'
 import { type Clock, dayName, daysBefore } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
+import { priceTag } from '../../../core/money.ts'
 import { type ChartDay, latencyChart, uptimeChart } from '../chart.ts'
-import { counted, instant, milliseconds, percent, usd } from '../format.ts'
+import { counted, instant, milliseconds, percent } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { type AnyPage, page } from '../page.ts'
 
@@ -68,7 +69,7 @@ const caution = ({ message }: Caution): Html =>
   html`<div class="box fair"><p><strong>Caution:</strong> ${message}</p></div>`
 
 const figures = (listing: External): Html =>
-  html`<dl class="figures"><div><dt>Price of a call</dt><dd>${usd(listing.price)}</dd></div>
+  html`<dl class="figures"><div><dt>Price of a call</dt><dd>${priceTag(listing.price)}</dd></div>
 <div><dt>Uptime</dt><dd>${
     listing.uptime === null ? 'not probed yet' : percent(listing.uptime)
   }</dd></div><div><dt>Latency, median</dt><dd>${
@@ -129,7 +130,7 @@ does<th class="number">Price</tr></thead><tbody>${endpoints
       (each) =>
         html`<tr><td><a href="/listings/${each.id}"><code>${each.method} ${
           new URL(each.url).pathname
-        }</code></a><td>${each.description}<td class="number">${usd(each.price)}</tr>`,
+        }</code></a><td>${each.description}<td class="number">${priceTag(each.price)}</tr>`,
     )}</tbody></table></div>`
 }
 
@@ -148,7 +149,7 @@ function changes({ changes: all }: ExternalHistory): Html | undefined {
 }
 
 const shown = ({ field }: Change, value: string | null): string =>
-  value === null ? '–' : field === 'price' ? usd(BigInt(value)) : value
+  value === null ? '–' : field === 'price' ? priceTag(BigInt(value)) : value
 
 function probes({ probes: all }: ExternalHistory): Html | undefined {
   if (all.length === 0) return undefined
@@ -163,6 +164,6 @@ function probes({ probes: all }: ExternalHistory): Html | undefined {
         probe.outcome === 'up' ? 'good' : 'bad'
       }">${probe.outcome}<td>${probe.status ?? '–'}<td class="number">${
         probe.latencyMs === null ? '–' : milliseconds(probe.latencyMs)
-      }<td class="number">${probe.price === null ? '–' : usd(probe.price)}</tr>`,
+      }<td class="number">${probe.price === null ? '–' : priceTag(probe.price)}</tr>`,
   )}</tbody></table></div>`
 }

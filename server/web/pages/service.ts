@@ -3,9 +3,10 @@ import { z } from 'zod'
 import { findService, type ListedEndpoint, type Listing } from '../../../core/catalog/listings.ts'
 import { type ServiceDay, serviceDays } from '../../../core/catalog/service-days.ts'
 import { Fault } from '../../../core/errors.ts'
+import { priceTag } from '../../../core/money.ts'
 import { exampleOf } from '../../../core/testing/example.ts'
 import { latencyChart, uptimeChart } from '../chart.ts'
-import { count, milliseconds, percent, priceRange, usd } from '../format.ts'
+import { count, milliseconds, percent, priceRange } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { type AnyPage, page } from '../page.ts'
 import { snippets } from '../snippets.ts'
@@ -82,7 +83,7 @@ function endpointOf(
   const { method, path, summary, price, computed, inputSchema, outputSchema } = endpoint
   const input = exampleOf(inputSchema as Parameters<typeof exampleOf>[0])
   return html`<article class="endpoint"><h3><code>${method} ${path}</code></h3>
-<p>${summary}</p><p><strong>${computed && 'up to '}${usd(price)}</strong> a call, version ${
+<p>${summary}</p><p><strong>${computed && 'up to '}${priceTag(price)}</strong> a call, version ${
     endpoint.priceVersion
   } of the price. What fails is not charged.</p>${snippets({ slug, method, path, input, ...urls })}
 <details><summary>Input schema</summary><pre tabindex="0"><code>${written(inputSchema)}</code></pre>

@@ -2,13 +2,12 @@ import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
-import { creditsOf } from '../../../core/identity/key-credits.ts'
-import { usd } from '../../../core/money.ts'
+import { findKeyCredits } from '../../../core/identity/key-credits.ts'
+import { dollars, priceTag, usd } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/asset.ts'
 import { MAX_PURCHASE, MIN_PURCHASE } from '../../rest/credits.ts'
 import { purchaseId } from '../../rest/topups.ts'
 import { TOPUP_SCRIPT } from '../assets.ts'
-import { usd as shown } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { type AnyPage, page } from '../page.ts'
 import { qrCode } from '../qr.ts'
@@ -49,16 +48,16 @@ export const topupPage = (ports: TopupPorts): AnyPage =>
       if (amount < MIN_PURCHASE || amount > MAX_PURCHASE) {
         throw new Fault(
           'validation_failed',
-          `A top-up is ${shown(MIN_PURCHASE)} to ${shown(MAX_PURCHASE)}.`,
+          `A top-up is ${priceTag(MIN_PURCHASE)} to ${priceTag(MAX_PURCHASE)}.`,
         )
       }
-      const known = await creditsOf(ports.pool, keyId)
+      const known = await findKeyCredits(ports.pool, keyId)
       if (!known) throw new Fault('not_found', 'There is no such key, or it is no longer in use.')
       const order = { keyId, amount, purchaseId: given ?? `pur_${randomUUID()}` }
       return {
-        title: `Top up ${shown(amount)}`,
+        title: `Top up ${priceTag(amount)}`,
         scripts: [TOPUP_SCRIPT],
-        main: html`<h1>Top up ${shown(amount)}</h1>
+        main: html`<h1>Top up ${priceTag(amount)}</h1>
 <p class="lead">Credits for the key <code>${keyId}</code>, paid in USDC on Base.</p>
 ${payment(order, ports, await ports.genesis())}${elsewhere(order, ports)}${form(keyId, text)}`,
       }
@@ -81,23 +80,23 @@ data-purchase-id="${purchaseId}" data-chain-id="${USDC_BASE.chainId}"
 data-asset="${USDC_BASE.address}" data-pay-to="${treasury}"${
     genesis !== undefined && html` data-genesis="${genesis}"`
   }><h2>Pay with a wallet in this browser</h2>
-<p>Your wallet signs one authorization, for exactly ${shown(amount)} to <code>${treasury}</code>. It
+<p>Your wallet signs one authorization, for exactly ${priceTag(amount)} to <code>${treasury}</code>. It
 sends no transaction, and needs no ETH. The credits are there when the chain has it, in seconds.</p>
-<p><button type="button" hidden>Pay ${shown(amount)}</button></p>
+<p><button type="button" hidden>Pay ${priceTag(amount)}</button></p>
 <p role="status" aria-live="polite"></p>
 <noscript><p>This needs JavaScript, to ask the wallet. The command line does not.</p></noscript>
 </section>`
 
 function elsewhere({ keyId, amount, purchaseId }: Order, { baseUrl }: TopupPorts): Html {
-  const dollars = shown(amount).slice(1)
-  const order = { amount_usd: dollars, key_id: keyId, purchase_id: purchaseId }
+  const text = dollars(amount)
+  const order = { amount_usd: text, key_id: keyId, purchase_id: purchaseId }
   const url = `${baseUrl()}/topup?${new URLSearchParams(order).toString()}`
   return html`<div class="columns"><section><h2>Wallet on another device</h2>
 <p>Open this page there. It is one purchase, wherever it is paid.</p>
 ${qrCode(url, 'The address of this page')}
 <p><button type="button" class="plain" data-copy="${url}" hidden>Copy the address</button></p>
 </section><section><h2>Command line</h2><p>With the wallet of the command line:</p>
-<pre tabindex="0"><code>npx agenthub topup ${dollars}</code></pre></section></div>`
+<pre tabindex="0"><code>npx agenthub topup ${text}</code></pre></section></div>`
 }
 
 const form = (keyId: string, amount: string): Html =>

@@ -79,19 +79,27 @@ describe('the pages in a browser', function () {
 
   describe('at the page of a top-up', () => {
     /** Opens the page for a new key with a wallet in the browser, and presses the button. */
-    async function pays(wallet: Wallet) {
+    async function pays(wallet: Wallet, address?: string) {
       const { keyId } = await hub().agent()
       const { page, wrong } = await tab()
       const injected = await injectWallet(page, hub().sandbox!.rpcUrl, wallet)
-      await page.goto(`${hub().url}/topup?key_id=${keyId}&amount_usd=5`)
+      await page.goto(address ?? `${hub().url}/topup?key_id=${keyId}&amount_usd=5`)
       await page.click('#pay button')
       await page.waitForFunction(
         `!document.querySelector('#pay [role=status]').matches('.busy, :empty')`,
       )
       const said = await page.$eval('#pay [role=status]', (element) => element.textContent)
       const state = await page.$eval('#pay', (element) => element.getAttribute('data-state'))
+      const again = await page.$eval('button[data-copy]', (each) => each.getAttribute('data-copy')!)
       await page.close()
-      return { said, state, wrong, signed: injected.signed, credits: await hub().balance(keyId) }
+      return {
+        again,
+        said,
+        state,
+        wrong,
+        signed: injected.signed,
+        credits: await hub().balance(keyId),
+      }
     }
 
     it('a wallet pays by one signature, and the key has the credits', async () => {
@@ -99,6 +107,13 @@ describe('the pages in a browser', function () {
       expect(said).to.match(/^Credited\. Transaction 0x[\da-f]{64}/)
       expect([state, signed, credits]).to.deep.equal(['credited', 1, 5_000_000n])
       expect(wrong.filter((text) => !text.includes('402'))).to.deep.equal([])
+    })
+
+    it('its address, opened again after that, signs nothing and says that it was credited', async () => {
+      const { again } = await pays({ usdc: 5_000_000n })
+      const { said, signed } = await pays({ usdc: 5_000_000n }, again)
+      expect(said).to.match(/^Credited\. Transaction 0x/)
+      expect(signed).to.equal(0)
     })
 
     const REFUSED: Readonly<Record<string, readonly [Wallet, RegExp]>> = {
