@@ -80,7 +80,8 @@ data-purchase-id="${purchaseId}" data-chain-id="${USDC_BASE.chainId}"
 data-asset="${USDC_BASE.address}" data-pay-to="${treasury}"${
     genesis !== undefined && html` data-genesis="${genesis}"`
   }><h2>Pay with a wallet in this browser</h2>
-<p>Your wallet signs one authorization, for exactly ${priceTag(amount)} to <code>${treasury}</code>. It
+<p>Your wallet signs one authorization, for exactly
+${priceTag(amount)} to <code>${treasury}</code>. It
 sends no transaction, and needs no ETH. The credits are there when the chain has it, in seconds.</p>
 <p><button type="button" hidden>Pay ${priceTag(amount)}</button></p>
 <p role="status" aria-live="polite"></p>

@@ -109,7 +109,7 @@ describe('the pages in a browser', function () {
       expect(wrong.filter((text) => !text.includes('402'))).to.deep.equal([])
     })
 
-    it('its address, opened again after that, signs nothing and says that it was credited', async () => {
+    it('its address, opened again, signs nothing and says that it was credited', async () => {
       const { again } = await pays({ usdc: 5_000_000n })
       const { said, signed } = await pays({ usdc: 5_000_000n }, again)
       expect(said).to.match(/^Credited\. Transaction 0x/)
