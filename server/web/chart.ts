@@ -1,3 +1,4 @@
+import { milliseconds, percent } from './format.ts'
 import { type Html, html } from './html.ts'
 
 /** A day of a chart; figures are null where nothing was measured. */
@@ -33,24 +34,19 @@ export function uptimeChart(days: readonly ChartDay[], label: string): Html {
   return frame(label, html`${bars}`)
 }
 
-/** A line through the days on which something was measured, from zero up. */
-export function latencyChart(days: readonly ChartDay[], label: string): Html {
+/** A line over the days on which something was measured, from zero up. */
+function latencyChart(days: readonly ChartDay[], label: string): Html {
   const known = days.flatMap(({ latency }, i) => (latency === null ? [] : [{ latency, i }]))
   const top = Math.max(1, ...known.map(({ latency }) => latency))
   const step = WIDTH / Math.max(1, days.length)
-  const points = known.map(
-    ({ latency, i }) =>
-      `${fixed((i + 0.5) * step)},${fixed(HEIGHT - (latency / top) * (HEIGHT - 6))}`,
-  )
-  const [only] = points
-  const drawn =
-    points.length === 1 && only !== undefined
-      ? [`${Number(only.split(',')[0]) - step / 2},${only.split(',')[1]}`, only]
-      : points
+  const points = known.flatMap(({ latency, i }) => {
+    const y = fixed(HEIGHT - (latency / top) * (HEIGHT - 6))
+    return [`${fixed(i * step)},${y}`, `${fixed((i + 1) * step)},${y}`]
+  })
   return frame(
     label,
     html`<line class="axis" x1="0" y1="${HEIGHT}" x2="${WIDTH}" y2="${HEIGHT}"/>
-<polyline class="line" points="${drawn.join(' ')}"/>`,
+<polyline class="line" points="${points.join(' ')}"/>`,
   )
 }
 
@@ -59,3 +55,23 @@ const frame = (label: string, drawing: Html): Html =>
 aria-label="${label}">${drawing}</svg>`
 
 const fixed = (value: number): string => String(Math.round(value * 10) / 10)
+
+/**
+ * Uptime and latency of the last days side by side, each with its worst; nothing where nothing was
+ * measured.
+ * @param by what the figures were measured by, such as `calls`
+ */
+export function charts(days: readonly ChartDay[], by: string, note: string): Html | undefined {
+  const known = days.filter(({ uptime }) => uptime !== null)
+  if (known.length === 0) return undefined
+  const lowest = percent(Math.min(...known.map(({ uptime }) => uptime ?? 0)))
+  const slowest = milliseconds(Math.max(...known.map(({ latency }) => latency ?? 0)))
+  return html`<div class="columns"><section><h2>Uptime</h2>${uptimeChart(
+    days,
+    `Uptime by day: ${lowest} on the worst of ${known.length} days with ${by}`,
+  )}<p class="small muted">${note} The worst day had ${lowest}.</p></section>
+<section><h2>Latency</h2>${latencyChart(
+    days,
+    `Median latency by day: at most ${slowest}`,
+  )}<p class="small muted">The median by day; the slowest had ${slowest}.</p></section></div>`
+}

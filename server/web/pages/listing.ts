@@ -14,7 +14,7 @@ import { REASONS } from '../../../core/catalog/reasons.ts'
 import { type Clock, dayName, daysBefore } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import { priceTag } from '../../../core/money.ts'
-import { type ChartDay, latencyChart, uptimeChart } from '../chart.ts'
+import { type ChartDay, charts } from '../chart.ts'
 import { counted, instant, milliseconds, percent } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { type AnyPage, page } from '../page.ts'
@@ -49,11 +49,11 @@ export const listingPage = ({
           listing,
           history,
           now,
-        ).map(
-          caution,
-        )}${figures(listing)}${charts(daysOf(history.days, now))}${pay(listing)}${others(
-          endpoints,
-        )}${changes(history)}${probes(history)}`,
+        ).map(caution)}${figures(listing)}${charts(
+          daysOf(history.days, now),
+          'probes',
+          'By our own probes, which never pay.',
+        )}${pay(listing)}${others(endpoints)}${changes(history)}${probes(history)}`,
       }
     },
   })
@@ -92,22 +92,6 @@ function daysOf(seen: readonly DaySeen[], now: Date): ChartDay[] {
     const uptime = found ? Math.round((10_000 * found.up) / found.probes) / 100 : null
     return { day, uptime, latency: found?.p50 ?? null }
   })
-}
-
-function charts(days: readonly ChartDay[]): Html | undefined {
-  const known = days.filter(({ uptime }) => uptime !== null)
-  if (known.length === 0) return undefined
-  const lowest = Math.min(...known.map(({ uptime }) => uptime ?? 0))
-  const slowest = Math.max(...known.map(({ latency }) => latency ?? 0))
-  return html`<div class="columns"><section><h2>Uptime</h2>${uptimeChart(
-    days,
-    `Uptime by day: ${percent(lowest)} on the worst of ${known.length} days with probes`,
-  )}<p class="small muted">By our own probes, which never pay.</p></section>
-<section><h2>Latency</h2>${latencyChart(
-    days,
-    `Median latency by day: at most ${milliseconds(slowest)}`,
-  )}<p class="small muted">The median by day; the slowest had ${milliseconds(slowest)}.</p>
-</section></div>`
 }
 
 function pay({ url, method, payable }: External): Html {

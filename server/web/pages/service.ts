@@ -5,8 +5,8 @@ import { type ServiceDay, serviceDays } from '../../../core/catalog/service-days
 import { Fault } from '../../../core/errors.ts'
 import { priceTag } from '../../../core/money.ts'
 import { exampleOf } from '../../../core/testing/example.ts'
-import { latencyChart, uptimeChart } from '../chart.ts'
-import { count, milliseconds, percent, priceRange } from '../format.ts'
+import { charts } from '../chart.ts'
+import { count, counted, milliseconds, percent, priceRange } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { type AnyPage, page } from '../page.ts'
 import { snippets } from '../snippets.ts'
@@ -33,7 +33,7 @@ export const servicePage = ({ pool, baseUrl, proxyUrl }: ServicePorts): AnyPage 
         section: 'Services',
         description: listing.summary,
         main: html`<h1>${listing.name}</h1><p class="lead">${listing.summary}</p>
-${figures(listing)}${charts(days)}<h2>Endpoints</h2>
+${figures(listing)}${charts(days, 'calls', callsOf(days))}<h2>Endpoints</h2>
 <p>With a key of yours in <code>HUB_KEY</code> these calls can be pasted as they are; without one
 they answer 402 with an x402 offer. The same as
 <a href="/v1/services/${slug}/openapi.json">OpenAPI</a>.</p>${endpoints.map((endpoint) =>
@@ -42,6 +42,12 @@ they answer 402 with an x402 offer. The same as
       }
     },
   })
+
+const callsOf = (days: readonly ServiceDay[]): string =>
+  `${counted(
+    days.reduce((sum, { calls }) => sum + calls, 0),
+    'call',
+  )} in ${days.length} days.`
 
 const figures = (listing: Listing): Html =>
   html`<dl class="figures"><div><dt>Price of a call</dt><dd>${priceRange(
@@ -56,24 +62,6 @@ const figures = (listing: Listing): Html =>
 <div><dt>Category</dt><dd><a href="/services?category=${listing.category}">${
     listing.category
   }</a></dd></div></dl>`
-
-function charts(days: readonly ServiceDay[]): Html | undefined {
-  const known = days.filter(({ calls }) => calls > 0)
-  if (known.length === 0) return undefined
-  const calls = known.reduce((sum, day) => sum + day.calls, 0)
-  const lowest = Math.min(...known.map(({ uptime }) => uptime ?? 0))
-  const slowest = Math.max(...known.map(({ latency }) => latency ?? 0))
-  return html`<div class="columns"><section><h2>Uptime</h2>${uptimeChart(
-    days,
-    `Uptime by day: ${percent(lowest)} on the worst of ${known.length} days with calls`,
-  )}<p class="small muted">${count(calls)} calls in 30 days; the worst day had ${percent(
-    lowest,
-  )}.</p></section><section><h2>Latency</h2>${latencyChart(
-    days,
-    `Median latency by day: at most ${milliseconds(slowest)}`,
-  )}<p class="small muted">The median by day; the slowest had ${milliseconds(slowest)}.</p>
-</section></div>`
-}
 
 function endpointOf(
   slug: string,
