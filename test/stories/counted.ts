@@ -2,8 +2,17 @@ import { defineService, s, usd } from 'agenthub/plugin'
 
 export const PRICE = usd('0.001')
 
-/** How often the service below worked, and what comes before its work. */
-export const work = { done: 0, before: async () => {} }
+interface Work {
+  /** How often it came to its end. */
+  done: number
+  /** Done first; may throw, or wait. */
+  before: () => Promise<void>
+}
+
+/** The work of the service below, to be watched and held up. Test files share it: begin `anew`. */
+export const work: Work = { done: 0, before: async () => {} }
+
+export const anew = (): Work => Object.assign(work, { done: 0, before: async () => {} })
 
 /** A provider whose work is counted, and can be watched or made to fail. */
 export const counted = defineService({

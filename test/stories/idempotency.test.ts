@@ -4,13 +4,13 @@ import { sleep } from '../../core/clock.ts'
 import { ask, type Told } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
-import { counted, PRICE, work } from './counted.ts'
+import { anew, counted, PRICE, work } from './counted.ts'
 
 describe('the Idempotency-Key of a call', () => {
   const hub = useHub({ plugins: [counted] })
   let ada: TestAgent
   beforeEach(async () => {
-    Object.assign(work, { done: 0, before: async () => {} })
+    anew()
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
   })

@@ -9,14 +9,14 @@ import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
 import { ask, payFor, type Told } from '../support/ask.ts'
 import { useHub } from '../support/suite.ts'
-import { counted, PRICE, work } from './counted.ts'
+import { anew, counted, PRICE, work } from './counted.ts'
 
 /** What a payer without a key gets for its money, whatever happens on the way. */
 describe('calls paid by x402', () => {
   const hub = useHub({ plugins: [counted] })
   let eve: ReturnType<typeof privateKeyToAccount>
   beforeEach(async () => {
-    Object.assign(work, { done: 0, before: async () => {} })
+    anew()
     eve = privateKeyToAccount(generatePrivateKey())
     await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
   })

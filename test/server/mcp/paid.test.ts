@@ -3,7 +3,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { sleep } from '../../../core/clock.ts'
 import { json, usd } from '../../../core/money.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
-import { counted, PRICE, work } from '../../stories/counted.ts'
+import { anew, counted, PRICE, work } from '../../stories/counted.ts'
 import { payFor } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
@@ -17,7 +17,7 @@ describe('a paid tool', () => {
   const hub = useHub({ plugins: [counted, various] })
   let ada: TestAgent
   beforeEach(async () => {
-    Object.assign(work, { done: 0, before: async () => {} })
+    anew()
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
   })

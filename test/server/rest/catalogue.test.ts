@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { sleep } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
-import { counted, PRICE, work } from '../../stories/counted.ts'
+import { anew, counted, PRICE, work } from '../../stories/counted.ts'
 import { flawed } from '../../stories/flawed.ts'
 import { ask, type Question } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
@@ -79,6 +79,7 @@ describe('the catalogue of attacks, at REST and proxy', () => {
   const hub = useHub({ plugins: [counted, flawed] })
   let ada: TestAgent
   before(async () => {
+    anew()
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('1'))
   })
