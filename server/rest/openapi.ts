@@ -94,7 +94,7 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
     ...(route.auth === 'admin' ? (['admin_only'] as const) : []),
     ...(route.body ? WITH_BODY : []),
     ...(route.query ? (['validation_failed'] as const) : []),
-    ...(route.path.includes('{') ? (['malformed_path'] as const) : []),
+    ...(route.path.includes('{') ? (['malformed_path', 'not_found'] as const) : []),
     ...(route.faults ?? []),
   ]
   const { status, or, type, schema } = route.answer

@@ -31,8 +31,9 @@ export const serveRest =
       openToAll(ctx)
     }
     const params = (ctx['params'] as Record<string, string> | undefined) ?? {}
+    // Nothing has such a name, and PostgreSQL takes no text with U+0000.
     if (Object.values(params).some((value) => /\p{Cc}/u.test(value))) {
-      throw new Fault('malformed_path')
+      throw new Fault('slug' in params ? 'service_not_found' : 'not_found')
     }
     if (!URL.canParse(ctx.url, baseUrl())) throw new Fault('malformed_path')
     const url = new URL(`${ctx.path}${ctx.search}`, baseUrl()) // ours, whatever host was named

@@ -35,7 +35,7 @@ const AMOUNTS = [
 
 /** Cases of the catalogue of attacks that end before any money moves. */
 const FREE: Readonly<Record<string, Case>> = {
-  'A029 NUL in a slug': [400, 'malformed_path', '/v1/services/%00', {}],
+  'A029 NUL in a slug': [404, 'service_not_found', '/v1/services/%00', {}],
   'A030 half a JSON': [400, 'malformed_json', '/v1/search', raw('{"query":')],
   'A031 20,000 deep, outside': [400, 'json_too_deep', '/proxy/external', raw('['.repeat(20_000))],
   'A031 20,000 deep, inside': [400, 'json_too_deep', '/proxy/echo/say', raw('['.repeat(20_000))],

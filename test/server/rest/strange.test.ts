@@ -44,7 +44,7 @@ describe('a strange request', () => {
         'malformed_path',
         () => ['POST /proxy/echo/%2e%2e/v1 HTTP/1.1', key(), ...withBody('{}')],
       ],
-      'a path with NUL': [400, 'malformed_path', () => ['GET /v1/services/a%00 HTTP/1.1']],
+      'a path with NUL': [404, 'service_not_found', () => ['GET /v1/services/a%00 HTTP/1.1']],
       'a path that cannot be decoded': [404, '', () => ['GET /v1/services/%zz HTTP/1.1']],
       'keys that touch a prototype': [
         422,
