@@ -7,26 +7,12 @@ import { type EmbedderSettings, embedderSettings } from './catalog/search/meanin
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 import { Environment } from './environment.ts'
 import { type Micros, usd } from './money.ts'
+import { ConfigError, type ProductionChain, productionOf } from './production.ts'
 import type { RateStore } from './usage/open-windows.ts'
 
 /** The only reader of the environment. Everything else is handed the frozen `Config`. */
 
-/** Wallets and chain of a hub that handles real money. */
-export interface ProductionChain {
-  readonly rpcUrl: string
-  readonly treasury: `0x${string}`
-  readonly spendKey: `0x${string}`
-  /** Either a facilitator of somebody else's, or a wallet of our own that pays the gas. */
-  readonly facilitator: RemoteFacilitator | { readonly gasKey: `0x${string}` }
-}
-
-export interface RemoteFacilitator {
-  readonly url: string
-  /** Sent as a bearer token with each request. */
-  readonly token?: string
-  /** The file of a module whose default export makes the headers of each request. */
-  readonly authModule?: string
-}
+export { ConfigError, type ProductionChain, type RemoteFacilitator } from './production.ts'
 
 export interface Config {
   readonly version: string
@@ -60,6 +46,8 @@ export interface Config {
     readonly host: Micros
     readonly platform: Micros
   }
+  /** Adjustments of the books up to it need one person, larger ones two. */
+  readonly adjustAlone: Micros
   readonly gas: {
     /** What one ETH is worth: what gas costs is booked in dollars too. */
     readonly ethPrice: Micros
@@ -111,13 +99,7 @@ export interface Drain {
   readonly grace: number
 }
 
-/** A configuration that cannot work; the message names every variable and what it lacks. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
-}
-
 const SANDBOX_ETH_PRICE = usd('3000')
-const PRODUCTION = ['RPC_URL', 'TREASURY_ADDRESS', 'SPEND_WALLET_KEY'] as const
 
 /**
  * Reads the environment. Naming any wallet, RPC or facilitator means production, and then all of
@@ -162,6 +144,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
       host: e.HUB_PAY_MAX_HOST_DAY,
       platform: e.HUB_PAY_MAX_DAY,
     },
+    adjustAlone: e.HUB_ADJUST_ALONE,
     gas: { ethPrice: e.HUB_ETH_PRICE ?? SANDBOX_ETH_PRICE, lowGwei: e.HUB_GAS_LOW_GWEI },
     shards: e.HUB_SHARDS,
     jobs: e.HUB_JOBS === 'on',
@@ -207,43 +190,6 @@ function passwordsOf(text: string): readonly string[] {
   } catch {
     return [password] // a percent sign that escapes nothing
   }
-}
-
-function productionOf(e: Environment): ProductionChain | undefined {
-  const any = [...PRODUCTION, 'X402_FACILITATOR_URL', 'GAS_WALLET_KEY'] as const
-  if (any.every((name) => e[name] === undefined)) return undefined
-  const missing: string[] = PRODUCTION.filter((name) => e[name] === undefined)
-  if (!e.DATABASE_URL) missing.push('DATABASE_URL')
-  if (!e.HUB_BASE_URL) missing.push('HUB_BASE_URL')
-  if (!e.HUB_SIGNING_KEY) missing.push('HUB_SIGNING_KEY')
-  if (!e.X402_FACILITATOR_URL && !e.GAS_WALLET_KEY) {
-    missing.push('X402_FACILITATOR_URL or GAS_WALLET_KEY')
-  }
-  if (!e.X402_FACILITATOR_URL && e.GAS_WALLET_KEY && e.HUB_ETH_PRICE === undefined) {
-    missing.push('HUB_ETH_PRICE')
-  }
-  if (missing.length > 0) {
-    throw new ConfigError(
-      `Some variables ask for real money, so these are needed too: ${missing.join(', ')}.\n` +
-        `For the sandbox, unset ${any.filter((name) => e[name] !== undefined).join(', ')}.`,
-    )
-  }
-  return {
-    rpcUrl: e.RPC_URL!,
-    treasury: e.TREASURY_ADDRESS as `0x${string}`,
-    spendKey: e.SPEND_WALLET_KEY as `0x${string}`,
-    facilitator: facilitatorOf(e),
-  }
-}
-
-function facilitatorOf(e: Environment): ProductionChain['facilitator'] {
-  const { X402_FACILITATOR_URL: url, X402_FACILITATOR_TOKEN: token } = e
-  if (!url) return { gasKey: e.GAS_WALLET_KEY as `0x${string}` }
-  const authModule = e.X402_FACILITATOR_AUTH
-  if (token && authModule) {
-    throw new ConfigError('Set X402_FACILITATOR_TOKEN or X402_FACILITATOR_AUTH, not both.')
-  }
-  return { url, ...(token && { token }), ...(authModule && { authModule: resolve(authModule) }) }
 }
 
 /** Receivers want a sender at a host that there is. */
