@@ -24,7 +24,9 @@ import type { Clock } from './clock.ts'
 import type { Deprecation } from './deprecation.ts'
 import type { Egress } from './egress/http.ts'
 import type { Micros } from './money.ts'
+import type { Buyer } from './plugin-buyer.ts'
 import type { Browser, Command, Database, Domains, Schedule } from './plugin-parts.ts'
+import type { Upstreams } from './plugin-upstreams.ts'
 import type { Schema } from './schema.ts'
 
 export { RenderError } from './browser/errors.ts'
@@ -34,11 +36,13 @@ export { EgressError } from './egress/errors.ts'
 export type { EgressRequest, EgressResponse } from './egress/http.ts'
 export { Failure } from './failure.ts'
 export { type Micros, micros, usd } from './money.ts'
+export type * from './plugin-buyer.ts'
 export type * from './plugin-parts.ts'
+export type * from './plugin-upstreams.ts'
 export type { Infer, Schema } from './schema.ts'
 export * as s from './schema.ts'
 
-/** A method, one space, and a path below the service slug: `POST /classify`. */
+/** A method, one space, and a path below the service slug: `POST /classify`, `GET /jobs/{id}`. */
 export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
 
 /** What a computed price came to, with whatever the handler needs to know about how. */
@@ -59,13 +63,18 @@ export type Price<Input> =
 export interface Call<Input> {
   /** The id of the call: unique for ever, the same in the ledger, the receipt and the logs. */
   readonly id: string
-  /** The request body (or, for GET and DELETE, the query), checked against the input schema. */
+  /**
+   * The request body (or, for GET and DELETE, the query), checked against the input schema. What
+   * stands in the path for `{name}` is its member `name`.
+   */
   readonly input: Input
   /**
    * Who pays: the id of a key, or `x402:` and a wallet that was proved; `nobody` where there is
    * nothing to pay. The same payer, the same text.
    */
   readonly payer: string
+  /** What the caller sent that a provider may see, by lower-case name: no key, cookie, address. */
+  readonly headers?: Readonly<Record<string, string>>
   /** What the computed price left for the handler; undefined for a fixed price. */
   readonly terms: unknown
   /** Aborts at the deadline. */
@@ -165,7 +174,11 @@ export interface Endpoint<Input, Output> {
   readonly summary: string
   readonly price: Price<Input>
   readonly input: Schema<Input>
-  /** When declared, an answer that does not satisfy it is refunded. */
+  /** Of a POST, PUT or PATCH: members of the input that stand in the query, not in the body. */
+  readonly query?: readonly string[]
+  /** Headers of callers that it is to see, beside those that every provider may. */
+  readonly headers?: readonly string[]
+  /** When declared, an answer that does not satisfy it is refunded. Bytes are read as JSON. */
   readonly output?: Schema<Output>
   /** Seconds until the call is aborted and refunded. Default 30, at most 300. */
   readonly deadlineSeconds?: number
@@ -222,6 +235,8 @@ export interface Family {
   readonly find: (slug: string) => Promise<AnyService | undefined>
   /** Some of what is sold, by slug, after this one; none: there are no more. */
   readonly list: (after: string) => Promise<readonly AnyService[]>
+  /** The service as it would be sold, before it is: for test calls of its owner. */
+  readonly preview?: (slug: string) => Promise<AnyService | undefined>
   readonly schedules?: Service['schedules']
   readonly commands?: Service['commands']
 }
@@ -229,29 +244,6 @@ export interface Family {
 /** One endpoint whose types are forgotten. */
 // oxlint-disable-next-line typescript/no-explicit-any -- the input is checked at run time
 export type AnyEndpoint = Endpoint<any, unknown>
-
-/** A request to somebody else's API that asks for payment by x402 (specification §2.4). */
-export interface ExternalRequest {
-  readonly url: string
-  readonly method?: string
-  readonly headers?: Readonly<Record<string, string>>
-  /** A string is sent as it is, anything else as JSON. */
-  readonly body?: unknown
-  /** The most that it may cost; left out, what the seller is listed at, if it is. */
-  readonly max_price_microdollars?: number
-}
-
-/** Buys from external sellers with the platform's wallet. */
-export interface Buyer {
-  /** The most that a single purchase may cost, in microdollars. */
-  readonly maxAmount: Micros
-  /** Asks the seller for its price. Nothing is paid. */
-  readonly quote: (request: ExternalRequest) => Promise<Quote>
-  /** Pays, at most once for each call, and answers what the seller answered. */
-  readonly pay: (
-    call: Pick<Call<ExternalRequest>, 'id' | 'input' | 'payer' | 'terms' | 'park'>,
-  ) => Promise<Reply | Unresolved | Taken>
-}
 
 /** What the hub lends a plugin. A plugin that needs none of it is a plain service. */
 export interface Host {
@@ -274,6 +266,8 @@ export interface Host {
   readonly buyer?: Buyer
   /** Lent to the house's own `content` plugin alone. */
   readonly domains?: Domains
+  /** Lent to the house's own `upstream` plugin alone. */
+  readonly upstreams?: Upstreams
 }
 
 /** A plugin that keeps data: it is lent a database that its own migrations have been applied to. */

@@ -15,6 +15,9 @@ const Schedules = z
   )
   .optional()
 
+/** A segment of the path is text, or a parameter: `/jobs/{id}`. */
+const ROUTE = /^(GET|POST|PUT|PATCH|DELETE) (?:\/(?:\{[A-Za-z_]\w*\}|[A-Za-z0-9_.~-]*))+$/
+
 /** What a declaration must look like, beyond what its types say. */
 const Declaration = z.object({
   slug: Slug,
@@ -25,7 +28,7 @@ const Declaration = z.object({
   freeCallsPerMonth: z.int().min(0).max(1_000_000).optional(),
   endpoints: z
     .record(
-      z.string().regex(/^(GET|POST|PUT|PATCH|DELETE) \/[A-Za-z0-9/_.~-]*$/, 'METHOD /path'),
+      z.string().regex(ROUTE, 'METHOD /path'),
       z.looseObject({
         summary: z.string().min(1).max(500),
         price: z.union([z.bigint().min(0n), z.looseObject({ max: z.bigint().min(0n) })]),

@@ -117,8 +117,19 @@ const isDenied = (name: string): boolean =>
  * What of an agent's own request goes on to the provider of a native service: a short list, so
  * that Authorization, Cookie, addresses and payments stay here (security case A018).
  */
-export const relayableHeaders = (headers: HeaderValues): Record<string, string> =>
-  pick(headers, RELAYED)
+export const relayableHeaders = (
+  headers: HeaderValues,
+  also: readonly string[] = [],
+): Record<string, string> =>
+  pick(headers, also.length === 0 ? RELAYED : new Set([...RELAYED, ...also.filter(isRelayable)]))
+
+/** Whether a provider may ask for a header of callers: not for keys, payments or addresses. */
+export const isRelayable = (name: string): boolean =>
+  NAME.test(name) && name === name.toLowerCase() && !isDenied(name) && !TO_THE_HUB.test(name)
+
+/** What callers tell the hub itself. */
+const TO_THE_HUB =
+  /^(?:authorization|x-api-key|idempotency-key|x-(?:max-price|quote-id|dry-run|request-id)|crawler-.*)$/
 
 /** What of a foreign host's answer goes back to the caller. */
 export const answerableHeaders = (headers: HeaderValues): Record<string, string> =>

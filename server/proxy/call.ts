@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Offering } from '../../core/catalog/services.ts'
+import type { HeaderValues } from '../../core/egress/headers.ts'
 import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { Micros } from '../../core/money.ts'
@@ -18,6 +19,8 @@ export interface CallRequest {
   readonly url: string
   readonly query: Readonly<Record<string, unknown>>
   readonly body: unknown
+  /** As they came, where they came by HTTP. */
+  readonly headers?: HeaderValues
   /** Why the body could not be read. It is told to those who could pay, as bad input is. */
   readonly unreadable?: Fault | undefined
   readonly authorization: string | undefined

@@ -37,6 +37,7 @@ export const proxyDoor =
       url: new URL(ctx.path, baseUrl()).href,
       query: queryOf(ctx),
       ...(hasBody ? await readable(ctx) : { body: undefined }),
+      headers: ctx.req.headers,
       authorization: authorizationOf(ctx),
       payment: header(ctx, 'payment-signature'),
       idempotencyKey: idempotencyKeyOf(header(ctx, 'idempotency-key')),

@@ -1,11 +1,13 @@
 import { Readable } from 'node:stream'
 import { elapsedMs } from '../../core/clock.ts'
+import { relayableHeaders } from '../../core/egress/headers.ts'
 import { Fault, type FaultCode } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { Log } from '../../core/log.ts'
 import { json, type Micros, micros } from '../../core/money.ts'
 import { Reply, Taken, Unresolved } from '../../core/plugin.ts'
 import type { KeptAnswer } from '../../core/usage/kept-answers.ts'
+import { viewOf } from '../bytes.ts'
 import { problem } from '../problem.ts'
 import type { CallRequest, Funds, Keyless, Offer, Outcome } from './call.ts'
 import { discard } from './discard.ts'
@@ -62,6 +64,9 @@ async function run(
     id: offer.call,
     input: offer.input,
     payer: funds.payer,
+    get headers() {
+      return relayableHeaders(request.headers ?? {}, endpoint.headers)
+    },
     terms: offer.terms,
     ...(trusted && { park: (parked: boolean) => funds.park?.(parked) }),
     charge: (amount: Micros) => {
@@ -71,7 +76,7 @@ async function run(
   }
   let deadline: AbortSignal | undefined
   const answer = await untilDeadline(endpoint, (signal) =>
-    endpoint.handle({ ...call, signal: (deadline = signal) }),
+    endpoint.handle(Object.assign(call, { signal: (deadline = signal) })),
   )
   if (breach) throw breach // also when the handler caught it
   if (!trusted && (answer instanceof Unresolved || answer instanceof Taken)) throw presumed()
@@ -138,7 +143,7 @@ function judge(reply: Reply, charged: Micros, { offering }: Offer): Judged {
   if (reply.status < 200 || reply.status > 299) {
     return { kind: 'failed', reason: `status_${reply.status}`, ...parts(reply) }
   }
-  const issues = offering.checkOutput?.(reply.body) ?? []
+  const issues = offering.checkOutput?.(valueOf(reply)) ?? []
   if (issues.length > 0) {
     throw new Fault('plugin_failed', 'The answer does not satisfy its declared schema.', {
       extras: { reason: 'output_schema' },
@@ -146,6 +151,19 @@ function judge(reply: Reply, charged: Micros, { offering }: Offer): Judged {
     })
   }
   return { kind: 'delivered', charged, ...parts(reply) }
+}
+
+/** What the schema speaks of: of bytes, the JSON that they are. */
+function valueOf({ body }: Reply): unknown {
+  if (!(body instanceof Uint8Array)) return body
+  try {
+    return JSON.parse(viewOf(body).toString('utf8'))
+  } catch (error) {
+    throw new Fault('plugin_failed', 'The answer is no JSON.', {
+      extras: { reason: 'output_schema' },
+      cause: error,
+    })
+  }
 }
 
 const parts = ({ status, headers, body }: Reply) => ({ status, headers, body })

@@ -1,3 +1,4 @@
+import { methodsOf, routeTo } from '../../core/catalog/routing.ts'
 import { type Catalog, maxPrice, type Offering } from '../../core/catalog/services.ts'
 import { type Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
@@ -12,11 +13,9 @@ import type { Standing } from '../../core/usage/standing.ts'
 import type { Issue } from '../../core/validate.ts'
 import { notAllowed } from '../problem.ts'
 import type { CallRequest, Keyless, Offer } from './call.ts'
+import { inputOf } from './input.ts'
 import { faultOf, untilDeadline } from './provided.ts'
 import { nameOf } from './record.ts'
-
-/** Methods whose input is the query; all others bring a JSON body. */
-const QUERY_METHODS: ReadonlySet<string> = new Set(['GET', 'DELETE'])
 
 /** Finds what is asked for, checks the input, and says what it costs. */
 export const createQuote =
@@ -29,10 +28,8 @@ export const createQuote =
     quotes: Pick<Quotes, 'find'>,
   ) =>
   async (caller: Caller | Keyless, request: CallRequest): Promise<Offer> => {
-    const found = await find(catalog, request)
-    const input = QUERY_METHODS.has(request.method)
-      ? typedQuery(found, request.query)
-      : request.body
+    const { offering: found, params } = await find(catalog, request)
+    const input = inputOf(found.endpoint, params, request)
     const complaint = request.unreadable ?? invalidInput(found.checkInput(input))
     const mayAsk =
       !complaint && (!creditsOnly.has(request.slug) || (await hasCredits(caller, standing)))
@@ -92,12 +89,12 @@ interface HeldPrice {
 async function find(
   catalog: Pick<Catalog, 'find'>,
   { slug, method, path }: CallRequest,
-): Promise<Offering> {
+): Promise<NonNullable<ReturnType<typeof routeTo>>> {
   const routes = await catalog.find(slug)
   if (!routes) throw new Fault('service_not_found', `There is no service "${slug}".`)
-  const offering = routes.get(`${method} ${path}`)
-  if (offering) return offering
-  const allow = [...routes.values()].filter((o) => o.path === path).map((o) => o.method)
+  const found = routeTo(routes, method, path)
+  if (found) return found
+  const allow = methodsOf(routes, path)
   if (allow.length > 0) {
     throw notAllowed(`/${slug}${path}`, allow)
   }
@@ -124,25 +121,6 @@ async function priceOf({ endpoint, service }: Offering, input: unknown, log: Log
     throw new Fault('plugin_contract', 'The computed price exceeds the declared maximum.')
   }
   return quote
-}
-
-/** Query values arrive as text: numbers and booleans are read where the schema expects them. */
-function typedQuery(offering: Offering, query: Readonly<Record<string, unknown>>): unknown {
-  const { properties = {} } = offering.endpoint.input.json as {
-    properties?: Record<string, { type?: string }>
-  }
-  return Object.fromEntries(
-    Object.entries(query).map(([name, value]) => [name, typed(value, properties[name]?.type)]),
-  )
-}
-
-function typed(value: unknown, type: string | undefined): unknown {
-  if (typeof value !== 'string') return value
-  if ((type === 'integer' || type === 'number') && /^-?\d{1,15}(\.\d{1,10})?$/.test(value)) {
-    return Number(value)
-  }
-  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true'
-  return value
 }
 
 /** What is wrong with an input, as a 422 (or a 413, where a text is too long). */

@@ -8,6 +8,7 @@ import {
   BY_X402,
   jsonBody,
   nameOf,
+  type ObjectSchema,
   parametersOf,
   problems,
   range,
@@ -57,12 +58,39 @@ const CALL_HEADERS = {
   'X-Receipt': told('JWS of what was asked, answered and charged; keys at /.well-known/jwks.json.'),
 } as const
 
+/** Where the members of the input stand: in the path, in the query, or in the body. */
+function inputOf({ endpoint, method, path }: Shown) {
+  const input: ObjectSchema = endpoint.input.json
+  const inPath = (name: string) => path.includes(`{${name}}`)
+  const inQuery = (name: string) =>
+    !inPath(name) && (/^(GET|DELETE)$/.test(method) || endpoint.query?.includes(name) === true)
+  const parameters = [
+    ...parametersOf(only(input, inPath), 'path'),
+    ...parametersOf(only(input, inQuery)),
+    ...CALL_PARAMETERS,
+  ]
+  if (method === 'GET' || method === 'DELETE') return { parameters }
+  const body = only(input, (name) => !inPath(name) && !inQuery(name))
+  return { parameters, requestBody: jsonBody(body, exampleOf(body as object)) }
+}
+
+/** An object schema without some of its members; another schema as it is. */
+function only(schema: ObjectSchema, keep: (name: string) => boolean): ObjectSchema {
+  const { properties, required } = schema
+  if (!properties) return schema
+  const kept = Object.entries(properties).filter(([name]) => keep(name))
+  if (kept.length === Object.keys(properties).length) return schema
+  return {
+    ...schema,
+    properties: Object.fromEntries(kept),
+    required: (required ?? []).filter(keep),
+  }
+}
+
 /** An endpoint that is sold. */
 export function paidOperation(shown: Shown): Record<string, unknown> {
   const { endpoint, method, path, service, outside } = shown
   const { deprecated } = service
-  const inQuery = method === 'GET' || method === 'DELETE'
-  const input = endpoint.input.json
   const max = maxPrice(endpoint)
   const isFixed = typeof endpoint.price === 'bigint'
   return {
@@ -71,9 +99,7 @@ export function paidOperation(shown: Shown): Record<string, unknown> {
     tags: [service.slug],
     security: outside ? [{ apiKey: [] }] : [{ credits: [] }, {}],
     ...(deprecated && { deprecated: true }),
-    ...(inQuery
-      ? { parameters: [...parametersOf(input), ...CALL_PARAMETERS] }
-      : { parameters: CALL_PARAMETERS, requestBody: jsonBody(input, exampleOf(input)) }),
+    ...inputOf(shown),
     'x-payment-info': {
       price: isFixed
         ? { mode: 'fixed', currency: 'USD', amount: decimal(max) }

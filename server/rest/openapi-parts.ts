@@ -17,7 +17,7 @@ export const BY_X402 = {
 } as const
 export const BY_CREDITS = { protocols: [{ credits: { topup: '/v1/credits/purchase' } }] } as const
 
-interface ObjectSchema {
+export interface ObjectSchema {
   readonly properties?: Readonly<Record<string, { readonly description?: string }>>
   readonly required?: readonly string[]
 }
@@ -42,11 +42,14 @@ export const pathParameters = (path: string) =>
 export const queryParameters = (query: z.ZodType | undefined) =>
   query === undefined ? [] : parametersOf(jsonSchema(query))
 
-export const parametersOf = ({ properties = {}, required = [] }: ObjectSchema) =>
+export const parametersOf = (
+  { properties = {}, required = [] }: ObjectSchema,
+  place: 'query' | 'path' = 'query',
+) =>
   Object.entries(properties).map(([name, schema]) => ({
     name,
-    in: 'query',
-    required: required.includes(name),
+    in: place,
+    required: place === 'path' || required.includes(name),
     ...(schema.description === undefined ? {} : { description: schema.description }),
     schema,
   }))
