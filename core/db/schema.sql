@@ -102,12 +102,34 @@ CREATE TABLE hub.challenge (
   terms jsonb,
   CONSTRAINT challenge_pkey PRIMARY KEY (nonce),
   CONSTRAINT challenge_nonce_check CHECK ((length(nonce) >= 16)),
-  CONSTRAINT challenge_purpose_check CHECK ((purpose = ANY (ARRAY['register'::text, 'link'::text, 'transfer'::text]))),
+  CONSTRAINT challenge_purpose_check CHECK ((purpose = ANY (ARRAY['register'::text, 'link'::text, 'transfer'::text, 'payout'::text]))),
   CONSTRAINT challenge_terms CHECK (((purpose = 'register'::text) = (terms IS NULL))),
   CONSTRAINT challenge_wallet_address_check CHECK ((wallet_address ~ '^0x[0-9a-f]{40}$'::text))
 );
 CREATE INDEX challenge_expiry ON hub.challenge USING btree (expires_at);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.challenge TO hub_app;
+
+CREATE TABLE hub.commission_rule (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  provider text NOT NULL,
+  service text,
+  bps smallint,
+  effective_from timestamp with time zone NOT NULL,
+  author text NOT NULL,
+  reason text NOT NULL,
+  set_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT commission_rule_pkey PRIMARY KEY (id),
+  CONSTRAINT commission_rule_author_check CHECK (((length(TRIM(BOTH FROM author)) >= 1) AND (length(TRIM(BOTH FROM author)) <= 200))),
+  CONSTRAINT commission_rule_bps_check CHECK (((bps >= 0) AND (bps <= 10000))),
+  CONSTRAINT commission_rule_check CHECK ((effective_from >= set_at)),
+  CONSTRAINT commission_rule_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
+  CONSTRAINT commission_rule_reason_check CHECK (((length(TRIM(BOTH FROM reason)) >= 1) AND (length(TRIM(BOTH FROM reason)) <= 1000))),
+  CONSTRAINT commission_rule_service_fkey FOREIGN KEY (service) REFERENCES hub.service(slug)
+);
+CREATE INDEX commission_rule_order ON hub.commission_rule USING btree (provider, service, effective_from, id);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.commission_rule FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.commission_rule FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT INSERT, SELECT ON hub.commission_rule TO hub_app;
 
 CREATE TABLE hub.credit_watch (
   account bigint NOT NULL,
@@ -470,7 +492,7 @@ CREATE TABLE hub.mail (
   next_at timestamp with time zone DEFAULT now() NOT NULL,
   attempts smallint DEFAULT 0 NOT NULL,
   CONSTRAINT mail_pkey PRIMARY KEY (id),
-  CONSTRAINT mail_template_check CHECK ((template = 'sign-in'::text))
+  CONSTRAINT mail_template_check CHECK ((template = ANY (ARRAY['sign-in'::text, 'payout-sent'::text, 'payout-address'::text])))
 );
 CREATE INDEX mail_due ON hub.mail USING btree (next_at);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.mail TO hub_app;
@@ -600,6 +622,110 @@ CREATE INDEX payment_intent_seller ON hub.payment_intent USING btree (seller, ca
 CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_intent FOR EACH ROW WHEN ((((old.state = 'unresolved'::text) AND (new.state = ANY (ARRAY['paid'::text, 'confirmed'::text, 'unused'::text]))) OR ((old.state = 'signed'::text) AND (new.state = ANY (ARRAY['confirmed'::text, 'unused'::text]))) OR ((old.state = 'paid'::text) AND (new.state = 'unused'::text)))) EXECUTE FUNCTION hub.tell_payment_out();
 GRANT SELECT ON hub.payment_intent TO hub_app;
 GRANT UPDATE ON hub.payment_intent(changed_at) TO hub_app;
+
+CREATE TABLE hub.payout (
+  id uuid NOT NULL,
+  provider text NOT NULL,
+  batch date NOT NULL,
+  attempt smallint NOT NULL,
+  amount bigint NOT NULL,
+  recovered bigint NOT NULL,
+  shard smallint NOT NULL,
+  payer hub.address NOT NULL,
+  payee hub.address NOT NULL,
+  nonce hub.hash NOT NULL,
+  valid_before timestamp with time zone NOT NULL,
+  from_block bigint NOT NULL,
+  state text DEFAULT 'started'::text NOT NULL,
+  transaction hub.hash,
+  reason text,
+  started_at timestamp with time zone DEFAULT now() NOT NULL,
+  tried_at timestamp with time zone DEFAULT now() NOT NULL,
+  ended_at timestamp with time zone,
+  CONSTRAINT payout_pkey PRIMARY KEY (id),
+  CONSTRAINT payout_amount_check CHECK ((amount > 0)),
+  CONSTRAINT payout_attempt_check CHECK (((attempt >= 1) AND (attempt <= 1000))),
+  CONSTRAINT payout_check CHECK (((state = 'started'::text) = (ended_at IS NULL))),
+  CONSTRAINT payout_check1 CHECK (((state <> 'confirmed'::text) OR (transaction IS NOT NULL))),
+  CONSTRAINT payout_nonce_key UNIQUE (nonce),
+  CONSTRAINT payout_provider_batch_attempt_key UNIQUE (provider, batch, attempt),
+  CONSTRAINT payout_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
+  CONSTRAINT payout_recovered_check CHECK ((recovered >= 0)),
+  CONSTRAINT payout_shard_fkey FOREIGN KEY (shard) REFERENCES ledger.head(shard),
+  CONSTRAINT payout_state_check CHECK ((state = ANY (ARRAY['started'::text, 'confirmed'::text, 'failed'::text])))
+);
+CREATE UNIQUE INDEX payout_of_day ON hub.payout USING btree (provider, batch) WHERE (state <> 'failed'::text);
+CREATE INDEX payout_open ON hub.payout USING btree (tried_at) WHERE (state = 'started'::text);
+CREATE INDEX payout_provider ON hub.payout USING btree (provider, id);
+CREATE UNIQUE INDEX payout_under_way ON hub.payout USING btree (provider) WHERE (state = 'started'::text);
+CREATE TRIGGER admit BEFORE INSERT ON hub.payout FOR EACH ROW EXECUTE FUNCTION hub.admit_payout();
+CREATE TRIGGER keep BEFORE DELETE OR UPDATE ON hub.payout FOR EACH ROW EXECUTE FUNCTION hub.keep_payout();
+CREATE CONSTRAINT TRIGGER prove AFTER INSERT ON hub.payout DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION hub.prove_payout();
+GRANT INSERT, SELECT ON hub.payout TO hub_app;
+GRANT UPDATE ON hub.payout(state) TO hub_app;
+GRANT UPDATE ON hub.payout(transaction) TO hub_app;
+GRANT UPDATE ON hub.payout(reason) TO hub_app;
+GRANT UPDATE ON hub.payout(tried_at) TO hub_app;
+GRANT UPDATE ON hub.payout(ended_at) TO hub_app;
+
+CREATE TABLE hub.payout_address (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  provider text NOT NULL,
+  address hub.address NOT NULL,
+  set_by text NOT NULL,
+  nonce text NOT NULL,
+  set_at timestamp with time zone DEFAULT now() NOT NULL,
+  effective_at timestamp with time zone NOT NULL,
+  withdrawn_at timestamp with time zone,
+  CONSTRAINT payout_address_pkey PRIMARY KEY (id),
+  CONSTRAINT payout_address_check CHECK ((effective_at >= set_at)),
+  CONSTRAINT payout_address_check1 CHECK ((withdrawn_at < effective_at)),
+  CONSTRAINT payout_address_nonce_key UNIQUE (nonce),
+  CONSTRAINT payout_address_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
+  CONSTRAINT payout_address_set_by_fkey FOREIGN KEY (set_by) REFERENCES hub.principal(id)
+);
+CREATE INDEX payout_address_provider ON hub.payout_address USING btree (provider, effective_at, id);
+CREATE TRIGGER keep BEFORE DELETE OR UPDATE ON hub.payout_address FOR EACH ROW EXECUTE FUNCTION hub.keep_payout_address();
+GRANT INSERT, SELECT ON hub.payout_address TO hub_app;
+GRANT UPDATE ON hub.payout_address(withdrawn_at) TO hub_app;
+
+CREATE TABLE hub.payout_part (
+  payout uuid NOT NULL,
+  account bigint NOT NULL,
+  shard smallint NOT NULL,
+  amount bigint NOT NULL,
+  entry uuid NOT NULL,
+  phase smallint GENERATED ALWAYS AS (0) STORED,
+  after_seq bigint NOT NULL,
+  upto_seq bigint NOT NULL,
+  calls bigint,
+  gross bigint,
+  commission bigint,
+  refunded bigint,
+  other bigint,
+  CONSTRAINT payout_part_pkey PRIMARY KEY (payout, account, shard),
+  CONSTRAINT payout_part_account_entry_phase_fkey FOREIGN KEY (account, entry, phase) REFERENCES ledger.journal(owner, id, phase),
+  CONSTRAINT payout_part_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id),
+  CONSTRAINT payout_part_account_shard_after_seq_key UNIQUE (account, shard, after_seq),
+  CONSTRAINT payout_part_account_shard_upto_seq_key UNIQUE (account, shard, upto_seq),
+  CONSTRAINT payout_part_after_seq_check CHECK ((after_seq >= 0)),
+  CONSTRAINT payout_part_amount_check CHECK ((amount > 0)),
+  CONSTRAINT payout_part_calls_check CHECK ((calls >= 0)),
+  CONSTRAINT payout_part_check CHECK ((upto_seq > after_seq)),
+  CONSTRAINT payout_part_check1 CHECK (((commission >= 0) AND (commission <= gross))),
+  CONSTRAINT payout_part_gross_check CHECK ((gross >= 0)),
+  CONSTRAINT payout_part_payout_fkey FOREIGN KEY (payout) REFERENCES hub.payout(id),
+  CONSTRAINT payout_part_refunded_check CHECK ((refunded >= 0)),
+  CONSTRAINT payout_part_sums CHECK (((num_nulls(calls, gross, commission, refunded, other) = ANY (ARRAY[0, 5])) AND COALESCE((amount = (((gross - commission) - refunded) + other)), true)))
+);
+CREATE INDEX payout_part_open ON hub.payout_part USING btree (payout) WHERE (calls IS NULL);
+CREATE TRIGGER keep BEFORE DELETE OR UPDATE ON hub.payout_part FOR EACH ROW EXECUTE FUNCTION hub.keep_payout_part();
+GRANT INSERT, SELECT ON hub.payout_part TO hub_app;
+GRANT UPDATE ON hub.payout_part(calls) TO hub_app;
+GRANT UPDATE ON hub.payout_part(gross) TO hub_app;
+GRANT UPDATE ON hub.payout_part(commission) TO hub_app;
+GRANT UPDATE ON hub.payout_part(refunded) TO hub_app;
+GRANT UPDATE ON hub.payout_part(other) TO hub_app;
 
 CREATE TABLE hub.person (
   principal text NOT NULL,
@@ -1117,6 +1243,29 @@ CREATE VIEW hub.seller_record AS
   GROUP BY seller;
 GRANT SELECT ON hub.seller_record TO hub_app;
 
+CREATE OR REPLACE FUNCTION hub.admit_payout()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(hashtext('hub.outgoing_switch'));
+  IF (SELECT paused FROM hub.outgoing_state) THEN
+    RAISE EXCEPTION 'outgoing payments are paused' USING ERRCODE = 'AH010';
+  END IF;
+  IF NEW.state <> 'started' THEN
+    RAISE EXCEPTION 'a payout begins at its beginning' USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.admit_payout() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.commission_of(p_provider text, p_service text, p_at timestamp with time zone DEFAULT now())
+ RETURNS smallint
+ LANGUAGE sql
+ STABLE
+RETURN COALESCE((SELECT r.bps FROM hub.commission_rule r WHERE ((r.provider = commission_of.p_provider) AND (r.service = commission_of.p_service) AND (r.effective_from <= commission_of.p_at)) ORDER BY r.effective_from DESC, r.id DESC LIMIT 1), (SELECT r.bps FROM hub.commission_rule r WHERE ((r.provider = commission_of.p_provider) AND (r.service IS NULL) AND (r.effective_from <= commission_of.p_at)) ORDER BY r.effective_from DESC, r.id DESC LIMIT 1));
+GRANT EXECUTE ON FUNCTION hub.commission_of(text,text,timestamp with time zone) TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.commit_payment(p hub.payment_intent, p_caps bigint[])
  RETURNS void
  LANGUAGE plpgsql
@@ -1246,6 +1395,60 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.keep_exception() TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.keep_payout()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF TG_OP = 'DELETE' OR OLD.state <> 'started' OR
+      (NEW.id, NEW.provider, NEW.batch, NEW.attempt, NEW.amount, NEW.recovered, NEW.shard, NEW.payer,
+        NEW.payee, NEW.nonce, NEW.valid_before, NEW.from_block, NEW.started_at) IS DISTINCT FROM
+      (OLD.id, OLD.provider, OLD.batch, OLD.attempt, OLD.amount, OLD.recovered, OLD.shard, OLD.payer,
+        OLD.payee, OLD.nonce, OLD.valid_before, OLD.from_block, OLD.started_at) THEN
+    RAISE EXCEPTION 'payout % stays as it is', OLD.id USING ERRCODE = 'restrict_violation';
+  END IF;
+  IF NEW.state = 'confirmed' AND NOT EXISTS (SELECT FROM ledger.journal j WHERE j.owner = 7
+      AND j.id = NEW.id AND j.phase = 0 AND j.kind = 22 AND j.amounts[1] = -NEW.amount) THEN
+    RAISE EXCEPTION 'payout % is not booked out of the wallet', NEW.id USING ERRCODE = 'check_violation';
+  END IF;
+  IF NEW.state = 'failed' AND NEW.amount <> (SELECT coalesce(sum(j.amounts[2]), 0)
+      FROM (SELECT DISTINCT p.account FROM hub.payout_part p WHERE p.payout = NEW.id) p
+      JOIN ledger.journal j ON j.owner = p.account AND j.id = NEW.id AND j.phase = 0 AND j.kind = 23) THEN
+    RAISE EXCEPTION 'payout % is not owed again', NEW.id USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.keep_payout() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.keep_payout_address()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF TG_OP = 'DELETE' OR OLD.withdrawn_at IS NOT NULL OR OLD.effective_at <= now() OR
+      (NEW.id, NEW.provider, NEW.address, NEW.set_by, NEW.nonce, NEW.set_at, NEW.effective_at)
+      IS DISTINCT FROM (OLD.id, OLD.provider, OLD.address, OLD.set_by, OLD.nonce, OLD.set_at,
+        OLD.effective_at) THEN
+    RAISE EXCEPTION 'payout address % stays as it is', OLD.id USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.keep_payout_address() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.keep_payout_part()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF TG_OP = 'DELETE' OR OLD.calls IS NOT NULL OR (NEW.payout, NEW.account, NEW.shard, NEW.amount,
+      NEW.entry, NEW.after_seq, NEW.upto_seq) IS DISTINCT FROM (OLD.payout, OLD.account, OLD.shard,
+      OLD.amount, OLD.entry, OLD.after_seq, OLD.upto_seq) THEN
+    RAISE EXCEPTION 'what payout % took stays as it is', OLD.payout USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.keep_payout_part() TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.keep_row()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1301,6 +1504,37 @@ BEGIN
   RETURN NULL;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.listing_changed() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.prove_payout()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  taken bigint;
+  carried bigint;
+BEGIN
+  SELECT coalesce(sum(p.amount), 0), coalesce(sum(p.amount) FILTER (WHERE p.shard <> NEW.shard), 0)
+    INTO taken, carried
+    FROM hub.payout_part p
+    JOIN ledger.journal j ON j.owner = p.account AND j.id = p.entry AND j.phase = 0 AND j.kind = 21
+      AND j.shard = p.shard AND j.seq = p.upto_seq AND j.accounts = ARRAY[p.account, 7]
+      AND j.amounts = ARRAY[-p.amount, p.amount]
+    JOIN ledger.account a ON a.id = p.account AND split_part(a.code, ':', 3) = NEW.provider
+    WHERE p.payout = NEW.id;
+  IF taken <> NEW.amount THEN
+    RAISE EXCEPTION 'payout % is of %, and its entries of %', NEW.id, NEW.amount, taken
+      USING ERRCODE = 'check_violation';
+  END IF;
+  IF carried <> (SELECT coalesce(sum(j.amounts[2]), 0) FROM ledger.journal j
+      WHERE j.owner = 23 AND j.id = NEW.id AND j.phase = 0 AND j.kind = 42 AND j.shard = NEW.shard
+        AND j.accounts = ARRAY[23, 7]::bigint[])
+      OR (SELECT sum(b.balance) FROM ledger.balance b WHERE b.account = 23) <> 0 THEN
+    RAISE EXCEPTION 'payout %: not all of it is on shard %', NEW.id, NEW.shard
+      USING ERRCODE = 'check_violation';
+  END IF;
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.prove_payout() TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.refresh_service_signals()
  RETURNS integer
@@ -1670,6 +1904,7 @@ CREATE TABLE ledger.account (
   CONSTRAINT account_code_check1 CHECK ((split_part(code, ':'::text, 1) = ANY (ARRAY['assets'::text, 'liabilities'::text, 'income'::text, 'expenses'::text, 'equity'::text]))),
   CONSTRAINT account_code_key UNIQUE (code)
 );
+CREATE INDEX account_provider ON ledger.account USING btree (split_part(code, ':'::text, 3)) WHERE (code ~~ 'liabilities:providers:%'::text);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.account FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.account FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.account TO hub_app;
@@ -1798,6 +2033,7 @@ END)
 ) PARTITION BY RANGE (id);
 CREATE INDEX journal_late ON ONLY ledger.journal USING gist (tstzrange(effective_at, at, '[]'::text)) WHERE (effective_at IS NOT NULL);
 CREATE INDEX journal_order ON ONLY ledger.journal USING btree (shard, seq);
+CREATE INDEX journal_receivable ON ONLY ledger.journal USING btree (kind, id) WHERE (kind = ANY (ARRAY[29, 38, 39]));
 CREATE INDEX journal_visits ON ONLY ledger.journal USING gin (accounts) WHERE (kind = ANY (ARRAY[31, 37, 40, 41]));
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.journal FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.journal FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
@@ -2303,6 +2539,17 @@ CREATE OR REPLACE FUNCTION ledger.guards_of(n integer, guard_n integer[], guard 
  LANGUAGE sql
  IMMUTABLE
 RETURN NULLIF((guard)[(width_bucket((n - 1), guard_n) + 1):width_bucket(n, guard_n)], '{}'::bigint[]);
+
+CREATE OR REPLACE FUNCTION ledger.hold_still(p_shards smallint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+AS $function$
+BEGIN
+  PERFORM FROM head WHERE shard = ANY (p_shards) ORDER BY shard FOR UPDATE;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.hold_still(smallint[]) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.holds_account(asset smallint)
  RETURNS bigint

@@ -67,6 +67,8 @@ export type LedgerEvent =
   | { readonly type: 'call.sponsored'; readonly payee: Account; readonly amount: Micros }
   /** A payout to a provider is on its way. */
   | { readonly type: 'payout.started'; readonly earnings: Account; readonly amount: Micros }
+  /** A part of a payout leaves the shard of this entry, or comes to it: each by its own entry. */
+  | { readonly type: 'payout.gathered'; readonly way: 'leaves' | 'comes'; readonly amount: Micros }
   /** A payout was seen on chain, out of this wallet. */
   | { readonly type: 'payout.confirmed'; readonly wallet: Wallet; readonly amount: Micros }
   /** A payout never left: it is owed again. */

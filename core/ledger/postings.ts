@@ -15,7 +15,8 @@ const TREASURY = walletOf('treasury')
 export const IN_TRANSIT = walletOf('in-transit')
 export const SPEND = walletOf('spend')
 export const EXTERNAL_SELLERS = 'liabilities:x402-out:in-transit'
-const PAYOUTS = 'liabilities:payouts:in-transit'
+export const PAYOUTS = 'liabilities:payouts:in-transit'
+export const BETWEEN_SHARDS = 'equity:between-shards'
 const SUSPENSE = 'liabilities:suspense'
 /** What providers owe, after a refund of what they had been paid out. */
 const RECEIVABLE = 'assets:receivable:providers'
@@ -101,6 +102,8 @@ const RULES: {
   'external.lost': (e) => usdc(EXPENSE.x402Loss, SPEND, e.amount),
 
   'payout.started': (e) => usdc(e.earnings, PAYOUTS, e.amount),
+  'payout.gathered': ({ way, amount }) =>
+    way === 'leaves' ? usdc(PAYOUTS, BETWEEN_SHARDS, amount) : usdc(BETWEEN_SHARDS, PAYOUTS, amount),
   'payout.confirmed': (e) => usdc(PAYOUTS, walletOf(e.wallet), e.amount),
   'payout.failed': (e) => usdc(PAYOUTS, e.earnings, e.amount),
   'receivable.recovered': (e) => usdc(e.earnings, RECEIVABLE, e.amount),

@@ -32,6 +32,7 @@ const IN_TRANSIT = 'assets:usdc:base:in-transit'
 const SPEND = 'assets:usdc:base:spend'
 const SELLERS = 'liabilities:x402-out:in-transit'
 const PAYOUTS = 'liabilities:payouts:in-transit'
+const GATHERING = `${PAYOUTS},equity:between-shards`
 const RECEIVABLE = 'assets:receivable:providers'
 const SUSPENSE = 'liabilities:suspense'
 const UNITS = 'liabilities:free-calls:%,liabilities:allowances:%'
@@ -77,6 +78,7 @@ export const RULES: Readonly<Record<number, Rule>> = {
   39: decided('receivable.written-off', 'expenses:bad-debt', RECEIVABLE),
   40: decided('balance.adjusted', ANY, ANY),
   41: single('receipt.vanished', `${AGENT},expenses:x402-loss`, IN_TRANSIT),
+  42: single('payout.gathered', GATHERING, GATHERING),
 }
 
 const patterns = new Map<string, RegExp>()

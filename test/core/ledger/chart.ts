@@ -60,7 +60,11 @@ export function chart({ credits, other, free, earnings }: Parties): readonly {
     ],
     'external.refunded': [{ credits, amount: micros(3n) }, move(sellers, credits, 3n)],
     'external.lost': [{ amount }, move('expenses:x402-loss', wallet('spend'), 9n)],
-    'payout.started': [{ earnings, amount: micros(20n) }, move(earnings, payouts, 20n)],
+    'payout.started': [{ earnings, amount: micros(26n) }, move(earnings, payouts, 26n)],
+    'payout.gathered': [
+      { way: 'leaves', amount: micros(6n) },
+      move(payouts, 'equity:between-shards', 6n),
+    ],
     'payout.confirmed': [
       { wallet: 'spend', amount: micros(12n) },
       move(payouts, wallet('spend'), 12n),

@@ -69,6 +69,9 @@ const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
   'external.refunded': of({ type: 'external.refunded', credits: CREDITS }),
   'external.lost': of({ type: 'external.lost' }),
   'payout.started': of({ type: 'payout.started', earnings: EARNINGS }),
+  'payout.gathered': fc
+    .record({ way: fc.constantFrom('leaves', 'comes'), amount })
+    .map((part) => ({ type: 'payout.gathered', way: part.way, amount: micros(part.amount) })),
   'payout.confirmed': of({ type: 'payout.confirmed', wallet: 'spend' }),
   'payout.failed': of({ type: 'payout.failed', earnings: EARNINGS }),
   'receivable.recovered': of({ type: 'receivable.recovered', earnings: EARNINGS }),
