@@ -4,8 +4,10 @@ import { resolve } from 'node:path'
 import { type BrowserSettings, browserSettings } from './browser/settings.ts'
 import { type DiscoverySettings, discoverySettings } from './catalog/discovery/settings.ts'
 import { type EmbedderSettings, embedderSettings } from './catalog/search/meaning/settings.ts'
+import type { ListingSettings } from './catalog/upstreams/settings.ts'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
 import { Environment } from './environment.ts'
+import { type Hosting, hostingSettings } from './hosting/settings.ts'
 import { type Micros, usd } from './money.ts'
 import { ConfigError, type ProductionChain, productionOf } from './production.ts'
 import type { RateStore } from './usage/open-windows.ts'
@@ -31,10 +33,14 @@ export interface Config {
   /** Who shows it may read `/metrics`; undefined: this machine may. */
   readonly metricsToken: string | undefined
   readonly commissionBps: number
+  /** How owners list APIs without code. */
+  readonly listing: ListingSettings
   /** Ports of foreign hosts that may be asked besides 80 and 443. */
   readonly egressPorts: readonly number[]
   /** Origins that plugins may ask wherever they are, such as a model server on this machine. */
   readonly pluginHosts: readonly string[]
+  /** Plugins that the operator added, and how they run. */
+  readonly hosting: Hosting
   /** Reverse proxies in front, each of which adds an address to X-Forwarded-For. */
   readonly proxies: number
   /** Cheaper calls are sold for credits alone: gas and fees would exceed the sale. */
@@ -134,8 +140,14 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     admins: e.HUB_ADMIN_WALLETS ?? [],
     metricsToken: e.HUB_METRICS_TOKEN,
     commissionBps: e.HUB_COMMISSION_BPS,
+    listing: {
+      approval: e.HUB_APPROVAL === undefined ? production !== undefined : e.HUB_APPROVAL === 'on',
+      noticeDays: e.HUB_PRICE_NOTICE_DAYS,
+      sealingKeys: e.HUB_ENCRYPTION_KEYS,
+    },
     egressPorts: e.HUB_EGRESS_PORTS,
     pluginHosts: e.HUB_PLUGIN_HOSTS,
+    hosting: hostingSettings(e),
     proxies: e.HUB_PROXIES,
     minX402: e.HUB_X402_MIN,
     outflow: {
@@ -171,7 +183,7 @@ const SECRET = new RegExp(
   '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|' +
     '(DATABASE|DATABASE_DIRECT|REDIS|RPC|SMTP|X402_FACILITATOR)_URL|' +
     'X402_FACILITATOR_TOKEN|OTEL_EXPORTER_OTLP_(ENDPOINT|HEADERS)|' +
-    '(SPEND_WALLET|GAS_WALLET|HUB_SIGNING|HUB_EMBEDDINGS)_KEY)$',
+    '(SPEND_WALLET|GAS_WALLET|HUB_SIGNING|HUB_EMBEDDINGS)_KEY|HUB_ENCRYPTION_KEYS)$',
 )
 /** Shorter ones would take harmless words out of every line. */
 const SECRET_MIN = 8

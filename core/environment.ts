@@ -1,6 +1,8 @@
 import { isAddress } from 'viem'
 import { z } from 'zod'
+import { parseEntries } from './hosting/entry.ts'
 import { usd } from './money.ts'
+import { parseSealingKeys } from './sealing.ts'
 import { parseSigningKey } from './signing-key.ts'
 
 const origin = z.url({ protocol: /^https?$/ }).transform((text) => new URL(text).origin)
@@ -11,6 +13,14 @@ const privateKey = z
 const signingKey = z.string().transform((text, context) => {
   try {
     return parseSigningKey(text)
+  } catch (error) {
+    context.addIssue((error as Error).message)
+    return z.NEVER
+  }
+})
+const sealingKeys = z.string().transform((text, context) => {
+  try {
+    return parseSealingKeys(text)
   } catch (error) {
     context.addIssue((error as Error).message)
     return z.NEVER
@@ -56,6 +66,14 @@ const backends = z.string().transform((text, context) => {
   }
   return names.map((name) => URL.parse(name)?.origin ?? name)
 })
+const plugins = z.string().transform((text, context) => {
+  try {
+    return parseEntries(text)
+  } catch (error) {
+    context.addIssue((error as Error).message)
+    return z.NEVER
+  }
+})
 const bps = z.coerce.number().int().min(0).max(10_000)
 
 /** Every variable that the hub reads, with its form and default. */
@@ -73,8 +91,14 @@ const Variables = z.object({
     .regex(/^[!-~]{16,200}$/, 'not 16 to 200 characters')
     .optional(),
   HUB_COMMISSION_BPS: bps.default(1_000),
+  HUB_APPROVAL: z.enum(['on', 'off']).optional(),
+  HUB_PRICE_NOTICE_DAYS: z.coerce.number().int().min(0).max(90).default(7),
+  HUB_ENCRYPTION_KEYS: sealingKeys.prefault(''),
   HUB_SHARDS: z.coerce.number().int().min(1).max(64).default(2),
   HUB_EGRESS_PORTS: ports.prefault(''),
+  HUB_PLUGINS: plugins.prefault(''),
+  HUB_PLUGIN_NODE: z.string().max(4_096).optional(),
+  HUB_PLUGIN_MEMORY: z.coerce.number().int().min(32).max(16_384).default(256),
   HUB_PLUGIN_HOSTS: backends.prefault(''),
   HUB_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
   HUB_X402_MIN: dollars.prefault('0'),

@@ -96,6 +96,9 @@ export const FAULTS = {
     'Show the token in one of the ways of proof.ways, then ask again.',
   ],
   slug_taken: [409, 'Slug taken', 'Register the domain again with another slug.'],
+  service_incomplete: [409, 'Not ready to be sold', 'See missing[]: what it still needs.'],
+  service_state: [409, 'Not in this state', 'See state, and what may follow it in detail.'],
+  too_many_services: [409, 'Too many services', 'Retire some: an account has 50 at most.'],
   too_many_domains: [409, 'Too many domains', 'Delete some: an account has 200 at most.'],
   not_booked: [409, 'Not booked', 'See detail; nothing was changed.'],
   not_closable: [409, 'Not closed', 'See detail; nothing was changed.'],
@@ -123,6 +126,8 @@ export const FAULTS = {
   quote_mismatch: [422, 'Quote for another request', 'Repeat exactly what was quoted.'],
   not_quotable: [422, 'No price to hold', 'The seller sets it: use ?dry_run, and X-Max-Price.'],
   refused: [422, 'Refused by the service', 'See reason and detail.'],
+  openapi_unreadable: [422, 'Not an OpenAPI document', 'Send OpenAPI 3.0 or 3.1, JSON or YAML.'],
+  schema_not_allowed: [422, 'Schema not allowed', 'See issues[]: where it is, and why.'],
   listing_refused: [422, 'Not listed', 'See refused[].lines; nothing was listed.'],
   not_payable: [422, 'Not payable', 'The URL asks for no payment: call it directly.'],
   outflow_cap_reached: [
@@ -131,6 +136,7 @@ export const FAULTS = {
     'Nothing was paid. It ends at 0:00 UTC.',
   ],
   rescan_too_soon: [429, 'Probed just now', 'Wait for the seconds given in Retry-After.', true],
+  test_limit_reached: [429, 'Too many test calls', 'Wait a second; a day has 200.', true],
   proof_too_soon: [429, 'Looked just now', 'Wait for the seconds given in Retry-After.', true],
   registration_rate_limited: [
     429,

@@ -1,5 +1,5 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
+import { seal, unseal } from '../sealing.ts'
 
 /** What a caller got, or would have got if the connection had lasted. */
 export interface KeptAnswer {
@@ -13,9 +13,6 @@ export interface KeptAnswer {
 const KEPT_HOURS = 24
 /** The longest answer that is kept. */
 export const KEPT_BYTES_MAX = 1_048_576
-const CIPHER = 'aes-256-gcm'
-const IV_BYTES = 12
-const TAG_BYTES = 16
 
 /**
  * Answers that were paid for, kept for a day, so that whoever lost one on the way gets it again by
@@ -55,7 +52,7 @@ export class KeptAnswers {
     )
     const [row] = rows
     if (!row) return undefined
-    const plain = open(this.#secret, id, row.sealed)
+    const plain = unseal(this.#secret, id, row.sealed)
     const split = 4 + plain.readUInt32BE()
     const { isRaw, ...head } = JSON.parse(plain.toString('utf8', 4, split))
     const bytes = plain.subarray(split)
@@ -67,19 +64,4 @@ function bytesOf(body: unknown): Buffer | undefined {
   if (body instanceof Uint8Array) return Buffer.from(body)
   const isStream = typeof body === 'object' && body !== null && 'pipe' in body
   return isStream ? undefined : Buffer.from(JSON.stringify(body ?? null))
-}
-
-/** The id is authenticated too: an answer cannot be put in another's place. */
-function seal(secret: Buffer, id: string, plain: Buffer): Buffer {
-  const iv = randomBytes(IV_BYTES)
-  const cipher = createCipheriv(CIPHER, secret, iv).setAAD(Buffer.from(id))
-  return Buffer.concat([iv, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
-}
-
-function open(secret: Buffer, id: string, sealed: Buffer): Buffer {
-  const end = sealed.length - TAG_BYTES
-  const decipher = createDecipheriv(CIPHER, secret, sealed.subarray(0, IV_BYTES))
-    .setAAD(Buffer.from(id))
-    .setAuthTag(sealed.subarray(end))
-  return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES, end)), decipher.final()])
 }
