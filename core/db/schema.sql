@@ -1088,6 +1088,142 @@ GRANT INSERT, SELECT ON hub.transfer TO hub_app;
 GRANT UPDATE ON hub.transfer(entry) TO hub_app;
 GRANT UPDATE ON hub.transfer(gone_at) TO hub_app;
 
+CREATE TABLE hub.upstream (
+  slug text NOT NULL,
+  owner text NOT NULL,
+  provider text NOT NULL,
+  name text NOT NULL,
+  category text NOT NULL,
+  summary text NOT NULL,
+  base_url text NOT NULL,
+  free_calls_per_month integer NOT NULL,
+  request_headers text[] NOT NULL,
+  response_headers text[] NOT NULL,
+  health_path text NOT NULL,
+  state text DEFAULT 'draft'::text NOT NULL,
+  reason text,
+  approved_at timestamp with time zone,
+  activated_at timestamp with time zone,
+  deprecated_on date,
+  sunset_on date,
+  created_at timestamp with time zone DEFAULT now() NOT NULL,
+  updated_at timestamp with time zone DEFAULT now() NOT NULL,
+  tested_at timestamp with time zone,
+  tests smallint DEFAULT 0 NOT NULL,
+  CONSTRAINT upstream_pkey PRIMARY KEY (slug),
+  CONSTRAINT upstream_base_url_check CHECK (((base_url ~ '^https?://[^/?#@\s]+(/[^?#\s]*[^/?#\s])?$'::text) AND (length(base_url) <= 500))),
+  CONSTRAINT upstream_category_check CHECK ((category ~ '^[a-z][a-z0-9-]{0,39}$'::text)),
+  CONSTRAINT upstream_check CHECK ((sunset_on >= deprecated_on)),
+  CONSTRAINT upstream_check1 CHECK (((state = 'suspended'::text) = (reason IS NOT NULL))),
+  CONSTRAINT upstream_check2 CHECK (((deprecated_on IS NULL) = (sunset_on IS NULL))),
+  CONSTRAINT upstream_check3 CHECK (((state <> 'active'::text) OR (activated_at IS NOT NULL))),
+  CONSTRAINT upstream_free_calls_per_month_check CHECK (((free_calls_per_month >= 0) AND (free_calls_per_month <= 1000000))),
+  CONSTRAINT upstream_health_path_check CHECK (((health_path ~ '^/'::text) AND (length(health_path) <= 500))),
+  CONSTRAINT upstream_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  CONSTRAINT upstream_owner_fkey FOREIGN KEY (owner) REFERENCES hub.principal(id),
+  CONSTRAINT upstream_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
+  CONSTRAINT upstream_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 500))),
+  CONSTRAINT upstream_request_headers_check CHECK ((cardinality(request_headers) <= 20)),
+  CONSTRAINT upstream_response_headers_check CHECK ((cardinality(response_headers) <= 20)),
+  CONSTRAINT upstream_slug_fkey FOREIGN KEY (slug) REFERENCES hub.service(slug),
+  CONSTRAINT upstream_state_check CHECK ((state = ANY (ARRAY['draft'::text, 'pending'::text, 'active'::text, 'paused'::text, 'suspended'::text, 'retired'::text]))),
+  CONSTRAINT upstream_summary_check CHECK (((length(summary) >= 1) AND (length(summary) <= 500)))
+);
+CREATE INDEX upstream_owner ON hub.upstream USING btree (owner, slug);
+CREATE INDEX upstream_sold ON hub.upstream USING btree (slug) WHERE (state = 'active'::text);
+CREATE INDEX upstream_sunset ON hub.upstream USING btree (sunset_on) WHERE ((state <> 'retired'::text) AND (sunset_on IS NOT NULL));
+CREATE TRIGGER upstream_step BEFORE UPDATE OF state ON hub.upstream FOR EACH ROW EXECUTE FUNCTION hub.upstream_step();
+GRANT INSERT, SELECT, UPDATE ON hub.upstream TO hub_app;
+
+CREATE TABLE hub.upstream_endpoint (
+  service text NOT NULL,
+  method text NOT NULL,
+  path text NOT NULL,
+  "position" smallint NOT NULL,
+  upstream_path text NOT NULL,
+  summary text NOT NULL,
+  input jsonb NOT NULL,
+  output jsonb,
+  query text[] NOT NULL,
+  body text NOT NULL,
+  success smallint[] NOT NULL,
+  passes smallint[] NOT NULL,
+  deadline_seconds smallint NOT NULL,
+  max_bytes integer NOT NULL,
+  streams boolean NOT NULL,
+  idempotent boolean NOT NULL,
+  retries smallint NOT NULL,
+  listed boolean DEFAULT true NOT NULL,
+  CONSTRAINT upstream_endpoint_pkey PRIMARY KEY (service, method, path),
+  CONSTRAINT upstream_endpoint_body_check CHECK ((body = ANY (ARRAY['none'::text, 'json'::text, 'form'::text]))),
+  CONSTRAINT upstream_endpoint_check CHECK ((((retries >= 0) AND (retries <= 3)) AND (idempotent OR (retries = 0)))),
+  CONSTRAINT upstream_endpoint_deadline_seconds_check CHECK (((deadline_seconds >= 1) AND (deadline_seconds <= 300))),
+  CONSTRAINT upstream_endpoint_input_check CHECK (((input ->> 'type'::text) = 'object'::text)),
+  CONSTRAINT upstream_endpoint_max_bytes_check CHECK (((max_bytes >= 1024) AND (max_bytes <= 33554432))),
+  CONSTRAINT upstream_endpoint_method_check CHECK ((method = ANY (ARRAY['GET'::text, 'POST'::text, 'PUT'::text, 'PATCH'::text, 'DELETE'::text]))),
+  CONSTRAINT upstream_endpoint_passes_check CHECK (((400 <= ALL (passes)) AND (599 >= ALL (passes)))),
+  CONSTRAINT upstream_endpoint_path_check CHECK (((path ~ '^/'::text) AND (length(path) <= 300))),
+  CONSTRAINT upstream_endpoint_position_check CHECK ((("position" >= 0) AND ("position" <= 99))),
+  CONSTRAINT upstream_endpoint_service_fkey FOREIGN KEY (service) REFERENCES hub.upstream(slug),
+  CONSTRAINT upstream_endpoint_success_check CHECK (((cardinality(success) > 0) AND (200 <= ALL (success)) AND (299 >= ALL (success)))),
+  CONSTRAINT upstream_endpoint_summary_check CHECK (((length(summary) >= 1) AND (length(summary) <= 500))),
+  CONSTRAINT upstream_endpoint_upstream_path_check CHECK (((upstream_path ~ '^/'::text) AND (length(upstream_path) <= 300)))
+);
+GRANT INSERT, SELECT, UPDATE ON hub.upstream_endpoint TO hub_app;
+
+CREATE TABLE hub.upstream_health (
+  service text NOT NULL,
+  up boolean,
+  since timestamp with time zone DEFAULT now() NOT NULL,
+  checked_at timestamp with time zone,
+  latency_ms integer,
+  detail text,
+  failures integer DEFAULT 0 NOT NULL,
+  next_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT upstream_health_pkey PRIMARY KEY (service),
+  CONSTRAINT upstream_health_detail_check CHECK ((length(detail) <= 100)),
+  CONSTRAINT upstream_health_service_fkey FOREIGN KEY (service) REFERENCES hub.upstream(slug)
+);
+CREATE INDEX upstream_health_due ON hub.upstream_health USING btree (next_at);
+GRANT INSERT, SELECT, UPDATE ON hub.upstream_health TO hub_app;
+
+CREATE TABLE hub.upstream_price (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  service text NOT NULL,
+  method text NOT NULL,
+  path text NOT NULL,
+  amount bigint NOT NULL,
+  set_at timestamp with time zone DEFAULT now() NOT NULL,
+  effective_at timestamp with time zone NOT NULL,
+  withdrawn_at timestamp with time zone,
+  CONSTRAINT upstream_price_pkey PRIMARY KEY (id),
+  CONSTRAINT upstream_price_amount_check CHECK (((amount >= 0) AND (amount <= 1000000000))),
+  CONSTRAINT upstream_price_check CHECK ((effective_at >= set_at)),
+  CONSTRAINT upstream_price_check1 CHECK ((withdrawn_at < effective_at)),
+  CONSTRAINT upstream_price_service_method_path_fkey FOREIGN KEY (service, method, path) REFERENCES hub.upstream_endpoint(service, method, path)
+);
+CREATE INDEX upstream_price_of ON hub.upstream_price USING btree (service, method, path, effective_at DESC, id DESC) WHERE (withdrawn_at IS NULL);
+CREATE INDEX upstream_price_service ON hub.upstream_price USING btree (service, id);
+GRANT INSERT, SELECT ON hub.upstream_price TO hub_app;
+GRANT UPDATE ON hub.upstream_price(withdrawn_at) TO hub_app;
+
+CREATE TABLE hub.upstream_secret (
+  service text NOT NULL,
+  place text NOT NULL,
+  name text NOT NULL,
+  key_id text NOT NULL,
+  sealed bytea NOT NULL,
+  set_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT upstream_secret_pkey PRIMARY KEY (service, place, name),
+  CONSTRAINT upstream_secret_key_id_check CHECK ((key_id ~ '^[A-Za-z0-9_-]{1,64}$'::text)),
+  CONSTRAINT upstream_secret_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  CONSTRAINT upstream_secret_place_check CHECK ((place = ANY (ARRAY['header'::text, 'query'::text]))),
+  CONSTRAINT upstream_secret_sealed_check CHECK (((length(sealed) >= 28) AND (length(sealed) <= 8300))),
+  CONSTRAINT upstream_secret_service_fkey FOREIGN KEY (service) REFERENCES hub.upstream(slug)
+);
+CREATE INDEX upstream_secret_key ON hub.upstream_secret USING btree (key_id);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.upstream_secret TO hub_app;
+
 CREATE TABLE hub.wallet_entry (
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
   wallet hub.wallet NOT NULL,
@@ -1887,6 +2023,24 @@ BEGIN
   RETURN NULL;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.tell_payment_out() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.upstream_step()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF NEW.state <> OLD.state AND NEW.state <> ALL (CASE OLD.state
+      WHEN 'draft' THEN ARRAY['pending', 'active', 'retired']
+      WHEN 'pending' THEN ARRAY['draft', 'active', 'suspended', 'retired']
+      WHEN 'active' THEN ARRAY['pending', 'paused', 'suspended', 'retired']
+      WHEN 'paused' THEN ARRAY['pending', 'active', 'suspended', 'retired']
+      WHEN 'suspended' THEN ARRAY['paused', 'active', 'pending', 'retired']
+      ELSE ARRAY[]::text[] END) THEN
+    RAISE EXCEPTION 'an upstream that is % does not become %', OLD.state, NEW.state USING ERRCODE = '23514';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.upstream_step() TO PUBLIC;
 
 CREATE SCHEMA ledger;
 GRANT USAGE ON SCHEMA ledger TO hub_app;
