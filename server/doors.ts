@@ -158,11 +158,11 @@ function mcpOf(
   registers: ReturnType<typeof registersOf>,
 ) {
   return mcpDoor({
+    ...core,
     ...registers,
     tools: hubTools({ ...core, ...registers, steps, baseUrl }),
     admission: { origins: () => [baseUrl(), mcpUrl ?? baseUrl()], allowed: mcpOrigins },
     version,
-    log: core.log,
   })
 }
 

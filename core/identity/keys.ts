@@ -84,6 +84,7 @@ const FIND = {
 /** Finds callers by their keys, with a cache of one second. */
 export class KeyRing {
   readonly #pool: Pool
+  /** By what was shown: to hash it anew would be much of the work of a short request. */
   readonly #known = new Map<string, { readonly caller: Found; readonly at: number }>()
   readonly #used = new Set<string>()
 
@@ -96,15 +97,27 @@ export class KeyRing {
    * @throws Fault `invalid_api_key` (malformed, unknown), `revoked_api_key` or `frozen_key`
    */
   async authenticate(authorization: string): Promise<Caller> {
-    const key = /^Bearer ([^\s]{1,200})$/i.exec(authorization)?.[1]
-    if (key === undefined) throw invalid()
-    const caller = await this.#find(key)
+    const caller = this.#recent(authorization) ?? (await this.#find(authorization))
     if (!caller) throw invalid()
     if (caller === 'revoked') throw new Fault('revoked_api_key', undefined, CHALLENGE)
     if (caller === 'frozen') throw new Fault('frozen_key')
     if (this.#used.size === 0) setTimeout(() => void this.#noteUse(), NOTE_MS).unref()
     this.#used.add(caller.keyId)
     return caller
+  }
+
+  /** No secret stays in memory longer than it is of use. */
+  #forget(): void {
+    const since = elapsedMs() - CACHE_MS
+    for (const [authorization, { at }] of this.#known) {
+      if (at <= since) this.#known.delete(authorization)
+    }
+    if (this.#known.size > 0) setTimeout(() => this.#forget(), CACHE_MS).unref()
+  }
+
+  #recent(authorization: string): Found | undefined {
+    const known = this.#known.get(authorization)
+    return known && elapsedMs() - known.at < CACHE_MS ? known.caller : undefined
   }
 
   /** Nobody needs to know by the second when a key was used last. What cannot be noted is lost. */
@@ -116,23 +129,17 @@ export class KeyRing {
       .catch(() => undefined)
   }
 
-  async #find(key: string): Promise<Found | undefined> {
-    const hash = hashOf(key).toString('base64')
-    const known = this.#known.get(hash)
-    if (known && elapsedMs() - known.at < CACHE_MS) return known.caller
-    return isWellFormed(key) ? this.#look(hash) : undefined
-  }
-
   /** Asked once for all who come with the key at the same time. */
-  readonly #look = inFlight(async (hash: string): Promise<Found | undefined> => {
+  readonly #find = inFlight(async (authorization: string): Promise<Found | undefined> => {
+    const key = /^Bearer ([^\s]{1,200})$/i.exec(authorization)?.[1]
+    if (key === undefined || !isWellFormed(key)) return undefined
     const at = elapsedMs()
-    const values = [Buffer.from(hash, 'base64')]
-    const { rows } = await this.#pool.query<KeyRow>({ ...FIND, values })
+    const { rows } = await this.#pool.query<KeyRow>({ ...FIND, values: [hashOf(key)] })
     const [row] = rows
     if (!row) return undefined
     const caller = row.revoked ? 'revoked' : row.frozen ? 'frozen' : callerOf(row)
-    if (this.#known.size >= CACHE_MAX) this.#known.clear()
-    this.#known.set(hash, { caller, at })
+    if (this.#known.size === 0) setTimeout(() => this.#forget(), CACHE_MS).unref()
+    if (this.#known.size < CACHE_MAX) this.#known.set(authorization, { caller, at })
     return caller
   })
 }
