@@ -52,6 +52,12 @@ export interface Config {
     readonly host: Micros
     readonly platform: Micros
   }
+  readonly payouts: {
+    /** What is owed to a provider is paid from so much on. */
+    readonly minimum: Micros
+    /** So long a changed address waits until it is paid. */
+    readonly cooldownHours: number
+  }
   /** Adjustments of the books up to it need one person, larger ones two. */
   readonly adjustAlone: Micros
   readonly gas: {
@@ -156,6 +162,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
       host: e.HUB_PAY_MAX_HOST_DAY,
       platform: e.HUB_PAY_MAX_DAY,
     },
+    payouts: { minimum: e.HUB_PAYOUT_MIN, cooldownHours: e.HUB_PAYOUT_COOLDOWN_HOURS },
     adjustAlone: e.HUB_ADJUST_ALONE,
     gas: { ethPrice: e.HUB_ETH_PRICE ?? SANDBOX_ETH_PRICE, lowGwei: e.HUB_GAS_LOW_GWEI },
     shards: e.HUB_SHARDS,

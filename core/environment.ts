@@ -106,6 +106,8 @@ const Variables = z.object({
   HUB_PAY_MAX_KEY_DAY: dollars.prefault('50'),
   HUB_PAY_MAX_HOST_DAY: dollars.prefault('200'),
   HUB_PAY_MAX_DAY: dollars.prefault('1000'),
+  HUB_PAYOUT_MIN: dollars.prefault('1'),
+  HUB_PAYOUT_COOLDOWN_HOURS: z.coerce.number().int().min(0).max(720).default(24),
   HUB_ADJUST_ALONE: dollars.prefault('100'),
   HUB_ETH_PRICE: dollars.optional(),
   HUB_GAS_LOW_GWEI: z.coerce.bigint().min(0n).default(2_000_000n),

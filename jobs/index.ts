@@ -19,6 +19,7 @@ import { attentive } from './attentive.ts'
 import { type DiscoveryPorts, discoveryJobs } from './discover.ts'
 import { type EmbeddingPorts, embeddingJobs } from './embed.ts'
 import { accountGas, type Gas } from './gas.ts'
+import { type Payouts, payProviders } from './pay-providers.ts'
 import { pluginJobs } from './plugin-schedules.ts'
 import { recheckAll } from './recheck-domains.ts'
 import { reconcileChain } from './reconcile-chain.ts'
@@ -46,6 +47,8 @@ export interface JobPorts extends ResolvePorts, DiscoveryPorts, EmbeddingPorts {
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
   /** Left out where somebody else settles, and pays for it. */
   readonly gas?: Gas | undefined
+  /** Left out where nobody is paid out. */
+  readonly payouts?: Payouts | undefined
 }
 
 export interface Job {
@@ -79,6 +82,7 @@ export const jobs = {
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
   'verify-ledger': { everySeconds: 60, run: verifyBooks },
   'reconcile-chain': { everySeconds: 60, run: reconcileChain },
+  'pay-providers': { everySeconds: 30, deadlineSeconds: 1_800, run: payProviders },
   'account-gas': { everySeconds: 60, run: accountGas },
   'make-partitions': {
     everySeconds: 86_400,

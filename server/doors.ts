@@ -51,6 +51,7 @@ import { faucetRoutes } from './rest/faucet.ts'
 import { financeRoutes } from './rest/finance.ts'
 import { healthRoutes } from './rest/health.ts'
 import { historyRoutes } from './rest/history.ts'
+import { inside } from './rest/inside.ts'
 import { keyRoutes } from './rest/keys.ts'
 import { keyAdminRoutes } from './rest/keys-admin.ts'
 import { listingRoutes } from './rest/listings.ts'
@@ -219,16 +220,23 @@ function routesOf(
 
 /** What people see in a browser. */
 function webOf(
-  { pool, clock }: Core,
-  { money, sandbox }: HubOptions,
-  { limits }: ReturnType<typeof registersOf>,
+  { pool, clock, log, calls }: Core,
+  { money, sandbox, signingKey, mail }: HubOptions,
+  { limits, receipts, answers }: ReturnType<typeof registersOf>,
+  routes: readonly AnyRoute[],
   site: () => Site,
 ) {
   return web({
     pool,
     clock,
+    log,
     limits,
+    calls,
+    receipts,
+    answers,
+    links: canMail(sandbox, mail) ? openLinks(pool, signingKey) : undefined,
     site: { sandbox },
+    inside: inside(routes, () => site().baseUrl),
     baseUrl: () => site().baseUrl,
     proxyUrl: () => site().proxyUrl,
     mcpUrl: () => site().mcpUrl,
@@ -265,7 +273,7 @@ export function openDoors(core: Core, options: HubOptions) {
     ...registers,
     routes,
     mcp: mcpOf(core, options, steps, registers),
-    web: webOf(core, options, registers, site),
+    web: webOf(core, options, registers, routes, site),
     call: (request) => call(steps, request),
     pool,
     admins: options.admins,

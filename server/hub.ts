@@ -45,6 +45,7 @@ import { CREDITS_ONLY, openDoors } from './doors.ts'
 import { openFinding } from './finding.ts'
 import { Meters } from './meters.ts'
 import type { Spans } from './telemetry.ts'
+import { openUpstreams } from './upstreams.ts'
 
 /** Chain, facilitator and wallets: what a sandbox makes for itself and production configures. */
 export interface Money {
@@ -80,6 +81,7 @@ export interface HubOptions {
   /** Who shows it may read `/metrics`; undefined: this machine may. */
   readonly metricsToken: string | undefined
   readonly commissionBps: number
+  readonly listing: Config['listing']
   /** Undefined: a wallet that is a contract cannot sign here. */
   readonly contracts?: ContractWallets | undefined
   readonly mail: Config['mail']
@@ -249,11 +251,14 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const discovery = openFinding({ ...options, clock }, pool, egress)
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
   const ports: ResolvePorts = { ...core, ...money, clock, log, asset: USDC_BASE }
-  const buyer = openBuyer(options, ports, egress, pool)
   const browser = openBrowser(options, userAgent)
   const lent = { ...hostOf(options, clock), http: egress, backends, browser }
-  const domains = domainsOn(pool, discovery.robots)
-  const opened = await openPlugins(options, lent, { buyer, domains })
+  const privileges = {
+    buyer: openBuyer(options, ports, egress, pool),
+    domains: domainsOn(pool, discovery.robots),
+    upstreams: openUpstreams(options, { pool, http: egress, backends }),
+  }
+  const opened = await openPlugins(options, lent, privileges)
   const goods = await openGoods(options, opened, core)
   const offers = createOffers({
     ...money,

@@ -7,7 +7,7 @@ import { folderPostman, smtpPostman } from '../core/mail/postman.ts'
 import type { Mailing } from '../core/mail/queue.ts'
 import { signInMail } from '../core/mail/words.ts'
 import type { SigningKey } from '../core/signing-key.ts'
-import { CONFIRM_PATH } from './rest/account.ts'
+import { CONFIRM_PATH } from './web/pages/sign-in.ts'
 
 /** Under the data directory: the mails of a sandbox that has no mail server. */
 const OUTBOX = 'outbox'

@@ -9,8 +9,10 @@ import { derivedUuid } from '../core/ids.ts'
 import { SPEND } from '../core/ledger/postings.ts'
 import type { Log } from '../core/log.ts'
 import type { Mailing } from '../core/mail/queue.ts'
-import type { Hex } from '../core/payments/asset.ts'
+import { type Hex, USDC_BASE } from '../core/payments/asset.ts'
 import type { GasWallet } from '../core/payments/facilitators/gas-wallet.ts'
+import { createOffers } from '../core/payments/offers.ts'
+import type { PayoutPorts } from '../core/payments/payouts/ports.ts'
 import type { Plugin } from '../core/plugin.ts'
 import { loadSigningKey, type SigningKey } from '../core/signing-key.ts'
 import { listSampleSeller } from './finding.ts'
@@ -29,6 +31,7 @@ interface JobExtras {
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
   /** Undefined where somebody else settles. */
   readonly gas: ({ readonly wallet: GasWallet } & Config['gas']) | undefined
+  readonly payouts: Pick<PayoutPorts, 'account' | 'settle' | 'minimum'>
 }
 
 /** What main.ts hands on, since it alone sees plugins and jobs. */
@@ -192,11 +195,12 @@ async function runJobs(
   const pool = direct === undefined ? hub.pool : createPool(direct, { max: 10, role: 'hub_app' })
   const wallets = { treasury: money.treasury, spend: money.spend.address }
   const gas = money.gas && { wallet: money.gas, ...config.gas }
+  const payouts = payoutsOf(config, hub, money)
   const mailing = openMailing({ config, pool, signingKey, baseUrl, log, print })
   const { services, families, catalog, discovery, egress, embedding } = hub
   const sold = { services, families, catalog }
   const found = { discovery, embedding }
-  const extras = { pool, ...sold, ...found, egress, mailing, signingKey, wallets, gas }
+  const extras = { pool, ...sold, ...found, egress, mailing, signingKey, wallets, gas, payouts }
   const running = await parts.startJobs(direct ?? url, { ...hub.ports, ...extras })
   return {
     async stop() {
@@ -205,6 +209,17 @@ async function runJobs(
       if (pool !== hub.pool) await pool.end()
     },
   }
+}
+
+/** Payouts are paid by the wallet that pays sellers, and settled as what callers pay is. */
+function payoutsOf(
+  { payouts }: Config,
+  { ports: { clock } }: Hub,
+  { facilitator, treasury: payTo, spend: account }: Money,
+): JobExtras['payouts'] {
+  const { network } = USDC_BASE
+  const { settle } = createOffers({ facilitator, payTo, network, clock })
+  return { account, settle, minimum: payouts.minimum }
 }
 
 const addressOf = ({ host }: Config, port: number): string => `http://${hostOf(host)}:${port}`

@@ -36,7 +36,8 @@ export const proofToken = (secret: Buffer, principal: string, host: string): str
   createHmac('sha256', secret).update(`${principal} ${host}`).digest('base64url')
 
 /**
- * Looks for the token: in a file, a meta tag of the front page, or a TXT record of the host.
+ * Looks for the token in a file, in a meta tag of the front page, and in a TXT record of the host,
+ * and waits for no more of them than prove it.
  * @returns how it was shown; undefined when it was nowhere
  */
 export async function findProof(
@@ -45,22 +46,39 @@ export async function findProof(
   token: string,
 ): Promise<ProofMethod | undefined> {
   const { hostname } = new URL(origin)
-  const [file, page, records] = await Promise.all([
-    textAt(egress, `${origin}${PROOF_FILE}`),
-    textAt(egress, `${origin}/`),
-    within(DNS_MS, resolve(`${PROOF_LABEL}.${hostname}`)),
-  ])
-  if (file.split(/\r?\n/).some((line) => line.trim() === token)) return 'file'
-  if (metaTags(page).includes(token)) return 'meta'
-  const wanted = `${PROOF_NAME}=${token}`
-  return records?.some((strings) => strings.join('') === wanted) ? 'dns' : undefined
+  const found = new AbortController()
+  const textAt = (path: string) => fetchText(egress, `${origin}${path}`, found.signal)
+  const ways = [
+    shownBy('file', textAt(PROOF_FILE), (text) => isLine(text, token)),
+    shownBy('meta', textAt('/'), (page) => metaTags(page).includes(token)),
+    shownBy('dns', within(DNS_MS, resolve(`${PROOF_LABEL}.${hostname}`)), (records = []) =>
+      records.some((strings) => strings.join('') === `${PROOF_NAME}=${token}`),
+    ),
+  ]
+  const first = await Promise.any(ways).catch(() => undefined)
+  found.abort()
+  return first
 }
 
-const textAt = (egress: Egress, url: string): Promise<string> =>
-  egress
-    .request({ url, method: 'GET', maxBytes: PAGE_BYTES, timeouts: { totalMs: 10_000 } })
-    .then(({ status, body }) => (status === 200 ? body.toString('utf8') : ''))
-    .catch(() => '')
+/** Rejects where the token is not, so that the first way that shows it counts. */
+async function shownBy<Place>(
+  method: ProofMethod,
+  place: Promise<Place>,
+  shows: (place: Place) => boolean,
+): Promise<ProofMethod> {
+  if (shows(await place)) return method
+  throw new Error(`not shown by ${method}`)
+}
+
+async function fetchText(egress: Egress, url: string, signal: AbortSignal): Promise<string> {
+  const timeouts = { totalMs: 10_000 }
+  const request = { url, method: 'GET', maxBytes: PAGE_BYTES, timeouts, signal }
+  const { status, body } = await egress.request(request)
+  return status === 200 ? body.toString('utf8') : ''
+}
+
+const isLine = (text: string, token: string): boolean =>
+  text.split(/\r?\n/).some((line) => line.trim() === token)
 
 /** Contents of `<meta name="agenthub-verification">` in the head of a page. */
 function metaTags(html: string): string[] {

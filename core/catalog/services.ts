@@ -49,6 +49,11 @@ export class Catalog {
     return [...declared.map(shown), ...(await this.#families.first()).flatMap(shownOf)]
   }
 
+  /** What would be sold under a slug of a family, before it is. */
+  async preview(family: string, slug: string): Promise<AnyService | undefined> {
+    return this.#families.preview(family, slug)
+  }
+
   /** Writes what has become of a service of a family: sold here at once, found by search. */
   async refresh(slug: string): Promise<void> {
     await this.#families.refresh(slug)

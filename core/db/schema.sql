@@ -738,6 +738,29 @@ CREATE TABLE hub.person (
 );
 GRANT INSERT, SELECT ON hub.person TO hub_app;
 
+CREATE TABLE hub.plugin (
+  spec text NOT NULL,
+  entry text NOT NULL,
+  generation integer DEFAULT 1 NOT NULL,
+  removed boolean DEFAULT false NOT NULL,
+  changed_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT plugin_pkey PRIMARY KEY (spec),
+  CONSTRAINT plugin_check CHECK ((starts_with(entry, spec) AND (length(entry) <= 2000))),
+  CONSTRAINT plugin_generation_check CHECK ((generation > 0)),
+  CONSTRAINT plugin_spec_check CHECK (((length(spec) >= 1) AND (length(spec) <= 500)))
+);
+GRANT SELECT ON hub.plugin TO hub_app;
+
+CREATE TABLE hub.plugin_process (
+  process text NOT NULL,
+  plugins jsonb NOT NULL,
+  seen_at timestamp with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT plugin_process_pkey PRIMARY KEY (process),
+  CONSTRAINT plugin_process_plugins_check CHECK ((jsonb_typeof(plugins) = 'object'::text)),
+  CONSTRAINT plugin_process_process_check CHECK ((length(process) <= 300))
+);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.plugin_process TO hub_app;
+
 CREATE TABLE hub.price (
   endpoint integer NOT NULL,
   version integer NOT NULL,
@@ -1367,6 +1390,40 @@ CREATE VIEW hub.outgoing_state AS
           ORDER BY reconciliation.id DESC
          LIMIT 1) r ON (true));
 GRANT SELECT ON hub.outgoing_state TO hub_app;
+
+CREATE VIEW hub.payout_destination AS
+ SELECT p.id AS provider,
+    c.address,
+    c.effective_at AS since,
+    w.id AS next_id,
+    w.address AS next,
+    w.effective_at AS next_at
+   FROM ((hub.provider p
+     LEFT JOIN LATERAL ( SELECT d.id,
+            d.provider,
+            d.address,
+            d.set_by,
+            d.nonce,
+            d.set_at,
+            d.effective_at,
+            d.withdrawn_at
+           FROM hub.payout_address d
+          WHERE ((d.provider = p.id) AND (d.withdrawn_at IS NULL) AND (d.effective_at <= now()))
+          ORDER BY d.effective_at DESC, d.id DESC
+         LIMIT 1) c ON (true))
+     LEFT JOIN LATERAL ( SELECT d.id,
+            d.provider,
+            d.address,
+            d.set_by,
+            d.nonce,
+            d.set_at,
+            d.effective_at,
+            d.withdrawn_at
+           FROM hub.payout_address d
+          WHERE ((d.provider = p.id) AND (d.withdrawn_at IS NULL) AND (d.effective_at > now()))
+          ORDER BY d.id DESC
+         LIMIT 1) w ON (true));
+GRANT SELECT ON hub.payout_destination TO hub_app;
 
 CREATE VIEW hub.seller_record AS
  SELECT seller,

@@ -53,6 +53,16 @@ const FAMILY = `WITH RECURSIVE family AS (
     SELECT k.* FROM family f JOIN hub.api_key k ON k.parent = f.id
   )`
 
+/** Keys of the family as `KeyInfo` has them. */
+const INFO = `SELECT f.id, f.parent, f.name, f.max_call, f.max_day, f.max_total, f.services,
+    f.expires_at, f.created_at, f.used_at, f.revoked_at, f.frozen_at, f.frozen_by,
+    f.frozen_reason, p.wallet_address,
+    CASE WHEN f.parent IS NULL THEN (SELECT b.balance FROM ledger.balance b
+      WHERE b.account = f.credits AND b.shard = p.shard) END AS balance,
+    ARRAY(SELECT s.prefix FROM hub.key_secret s WHERE s.key = f.id
+      AND (s.expires_at IS NULL OR s.expires_at > now()) ORDER BY s.created_at) AS prefixes
+  FROM family f JOIN hub.principal p ON p.id = f.principal`
+
 /** The keys of a manager, oldest first. */
 export async function listKeys(
   pool: Pool,
@@ -61,20 +71,20 @@ export async function listKeys(
   after: string | undefined,
 ): Promise<KeyInfo[]> {
   const { rows } = await pool.query<KeyInfo>(
-    `${FAMILY} SELECT f.id, f.parent, f.name, f.max_call, f.max_day, f.max_total, f.services,
-       f.expires_at, f.created_at, f.used_at, f.revoked_at, f.frozen_at, f.frozen_by,
-       f.frozen_reason, p.wallet_address,
-       CASE WHEN f.parent IS NULL THEN (SELECT b.balance FROM ledger.balance b
-         WHERE b.account = f.credits AND b.shard = p.shard) END AS balance,
-       ARRAY(SELECT s.prefix FROM hub.key_secret s WHERE s.key = f.id
-         AND (s.expires_at IS NULL OR s.expires_at > now()) ORDER BY s.created_at) AS prefixes
-     FROM family f JOIN hub.principal p ON p.id = f.principal
+    `${FAMILY} ${INFO}
      WHERE $3::text IS NULL OR (f.created_at, f.id) >
        (SELECT l.created_at, l.id FROM hub.api_key l WHERE l.id = $3)
      ORDER BY f.created_at, f.id LIMIT $2`,
     [manager, limit, after ?? null],
   )
   return rows
+}
+
+/** @throws Fault `not_found` when the key is not the manager's */
+export async function findKey(pool: Pool, manager: Manager, keyId: string): Promise<KeyInfo> {
+  const { rows } = await pool.query<KeyInfo>(`${FAMILY} ${INFO} WHERE f.id = $2`, [manager, keyId])
+  if (!rows[0]) throw unknown()
+  return rows[0]
 }
 
 /**

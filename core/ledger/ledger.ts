@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import type { Micros } from '../money.ts'
 import {
   Batcher,
@@ -153,25 +153,7 @@ export class Ledger {
   }
 
   async #post(event: SingleStepEvent, entry: Entry): Promise<Outcome> {
-    const legs = postings(event)
-    const accounts = await Promise.all(legs.map(({ account }) => this.account(account)))
-    const values = [
-      entry.owner.shard,
-      entry.owner.id,
-      entry.id,
-      event.type,
-      accounts.map(({ id }) => id),
-      legs.map(({ amount }) => amount),
-      entry.effectiveAt ?? null,
-      entry.meta === undefined ? null : JSON.stringify(entry.meta),
-    ]
-    const { rows } = await untilAnswered(() =>
-      this.#pool.query<{ outcome: number }>(
-        'SELECT ledger.post($1, $2, $3, $4, $5, $6, $7, $8) AS outcome',
-        values,
-      ),
-    )
-    return OUTCOMES[rows[0]!.outcome]!
+    return untilAnswered(() => postEntry(this.#pool, this, event, entry))
   }
 
   /** Opens an account, or finds the one that is open already. */
@@ -240,6 +222,32 @@ export class Ledger {
     this.#accounts.set(account.code, account)
     return account
   }
+}
+
+/** Books an event of a single step, on a connection that may be within a transaction. */
+export async function postEntry(
+  database: Pool | ClientBase,
+  ledger: Pick<Ledger, 'account'>,
+  event: SingleStepEvent,
+  entry: Entry,
+): Promise<Outcome> {
+  const legs = postings(event)
+  const accounts = await Promise.all(legs.map(({ account }) => ledger.account(account)))
+  const values = [
+    entry.owner.shard,
+    entry.owner.id,
+    entry.id,
+    event.type,
+    accounts.map(({ id }) => id),
+    legs.map(({ amount }) => amount),
+    entry.effectiveAt ?? null,
+    entry.meta === undefined ? null : JSON.stringify(entry.meta),
+  ]
+  const { rows } = await database.query<{ outcome: number }>(
+    'SELECT ledger.post($1, $2, $3, $4, $5, $6, $7, $8) AS outcome',
+    values,
+  )
+  return OUTCOMES[rows[0]!.outcome]!
 }
 
 /** Terms are read from the reserve when a hold is resolved. */

@@ -4,10 +4,10 @@ import type { Log } from '../log.ts'
 
 /** A mail that is to be written and sent. */
 export interface MailOrder {
-  readonly template: 'sign-in'
+  readonly template: 'sign-in' | 'payout-sent' | 'payout-address'
   /** One address. */
   readonly recipient: string
-  /** What it is about: of a sign-in, the id of the link. */
+  /** What it is about: of a sign-in, the id of the link; of a payout, its id. */
   readonly subject: string
   /** After it nobody needs the mail. */
   readonly expires: Date

@@ -5,6 +5,7 @@ import { forwardableHeaders } from '../egress/headers.ts'
 import { type Egress, type EgressResponse, type EgressTimeouts, methodOf } from '../egress/http.ts'
 import type { Micros } from '../money.ts'
 import { USDC_BASE } from './asset.ts'
+import { signAuthorization } from './authorization.ts'
 import {
   chooseTerms,
   decodeJson,
@@ -114,26 +115,6 @@ async function unpaid(egress: Egress, message: Parameters<Egress['request']>[0])
   }
 }
 
-/** EIP-3009 as EIP-712 types; the order of the fields is part of the signature. */
-const TRANSFER = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const
-
-/** The domain comes from our own table, never from the seller. */
-const DOMAIN = {
-  name: USDC_BASE.name,
-  version: USDC_BASE.version,
-  chainId: USDC_BASE.chainId,
-  verifyingContract: USDC_BASE.address,
-} as const
-
 /**
  * Signs exactly `terms.amount` to `terms.payTo`, for a minute at most whatever the seller allows.
  * Call it once per call: a second signature is a second payment.
@@ -152,21 +133,8 @@ export async function signPayment(
   const lifetime = allowed < lifetimeMax ? allowed : lifetimeMax
   const validBefore = BigInt(now.getTime()) / MS_PER_SECOND + lifetime
   const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
-  // Valid from the beginning of time, as the clients of x402 do: the seller's clock may be slow.
-  const message = { from, to, value, validAfter: 0n, validBefore, nonce }
-  const signature = await account.signTypedData({
-    domain: DOMAIN,
-    types: TRANSFER,
-    primaryType: 'TransferWithAuthorization',
-    message,
-  })
-  const authorization = {
-    ...message,
-    value: String(value),
-    validAfter: '0',
-    validBefore: String(validBefore),
-  }
-  const header = headerOf(terms, { signature, authorization })
+  const payload = await signAuthorization(account, { from, to, value, validBefore, nonce })
+  const header = headerOf(terms, payload)
   const payloadHash: Hex = `0x${createHash('sha256').update(header.value).digest('hex')}`
   return { header, from, to, value, nonce, validBefore, payloadHash }
 }

@@ -86,3 +86,38 @@ export async function spendingOf(
   )
   return rows
 }
+
+/** What the keys of somebody spent in one service on one UTC day. */
+export interface DaySpent {
+  readonly day: string
+  /** '' for what no service of ours sold. */
+  readonly service: string
+  /** Delivered, for money or free. */
+  readonly calls: bigint
+  readonly failed: bigint
+  /** Microdollars, less what was refunded that day: it may be below zero. */
+  readonly spent: bigint
+}
+
+/**
+ * What principals spent in a range of days, with all their keys, by day and service.
+ * @param range first and last UTC day
+ */
+export async function dailySpending(
+  pool: Pool,
+  principals: readonly string[],
+  { from, to }: Pick<SpendingRange, 'from' | 'to'>,
+): Promise<readonly DaySpent[]> {
+  const { rows } = await pool.query<DaySpent>(
+    `SELECT s.day::text AS day, coalesce(e.service, '') AS service,
+       sum(s.calls + s.free_calls)::bigint AS calls, sum(s.failed)::bigint AS failed,
+       sum(s.charged - s.refunded)::bigint AS spent
+     FROM hub.spending s LEFT JOIN hub.endpoint e ON e.id = s.endpoint
+     WHERE s.payer IN (SELECT unnest($1::text[]) UNION ALL
+         SELECT k.id FROM hub.api_key k WHERE k.principal = ANY ($1) AND k.parent IS NULL)
+       AND s.day BETWEEN $2 AND $3
+     GROUP BY 1, 2 ORDER BY 1, 2`,
+    [principals, from, to],
+  )
+  return rows
+}

@@ -4,7 +4,9 @@ export const EVENTS = {
   'call.refunded': 'What a call held or had charged went back to the credits of its key.',
   'payment.resolved': 'It is known what became of a payment whose outcome was open.',
   'listing.changed': 'A listing of yours changed its state, or was found changed.',
-  'payout.sent': 'A payout to you was sent.',
+  'payout.sent': 'A payout to you was sent, and is final on the chain.',
+  'payout.failed': 'A payout did not leave: it is owed to you again.',
+  'payout.address': 'The address that your payouts go to is changed, or a change was taken back.',
 } as const
 
 export type EventType = keyof typeof EVENTS

@@ -10,7 +10,6 @@ import {
   unlinkWallet,
 } from '../../core/identity/people.ts'
 import { networkOf } from '../../core/usage/network.ts'
-import { confirmPage, signedInPage } from './account-pages.ts'
 import {
   ChallengeBody,
   nonce,
@@ -22,9 +21,6 @@ import {
 } from './registration.ts'
 import { type AnyRoute, parse, route, sessionOf } from './route.ts'
 import { sessionCookie } from './visitor.ts'
-
-/** Where the link of a mail leads. */
-export const CONFIRM_PATH = '/v1/account/confirm'
 
 /** One address: nothing in it that a mail program could read as the border to a second one. */
 const email = z
@@ -44,6 +40,7 @@ const Account = z.object({
   session_id: z.string(),
   wallets: z.array(z.object({ wallet_address: z.string(), linked_at: z.iso.datetime() })),
 })
+export type AccountJson = z.infer<typeof Account>
 const Linked = z.object({ wallet_address: z.string() })
 
 export interface AccountPorts extends SigningPorts {
@@ -73,21 +70,8 @@ const signInRoutes = ({ links, site }: AccountPorts): readonly AnyRoute[] => [
     },
   }),
   route({
-    method: 'GET',
-    path: CONFIRM_PATH,
-    summary: 'The page that the link of a mail leads to. It uses nothing up.',
-    auth: 'none',
-    query: z.strictObject({ token }),
-    answer: { status: 200, type: 'text/html', schema: z.string() },
-    faults: ['link_unknown', 'link_used', 'link_expired'],
-    handle: async ({ query }) => {
-      const { email: whose } = await links.look(query.token)
-      return confirmPage(whose, query.token, CONFIRM_PATH)
-    },
-  }),
-  route({
     method: 'POST',
-    path: CONFIRM_PATH,
+    path: '/v1/account/confirm',
     summary: 'Signs you in by the token of the link, once: the answer sets the session cookie.',
     auth: 'none',
     form: true,
@@ -97,12 +81,8 @@ const signInRoutes = ({ links, site }: AccountPorts): readonly AnyRoute[] => [
     handle: async ({ body, ip, header }) => {
       const place = { agent: header('user-agent') ?? '', network: networkOf(ip) }
       const opened = await links.confirm(body.token, place)
-      const cookie = { 'Set-Cookie': sessionCookie(site.origin(), opened.token) }
-      const isPage = header('accept')?.includes('text/html')
-      const { headers, ...reply } = isPage
-        ? signedInPage()
-        : { headers: {}, body: { session_id: opened.id } }
-      return { ...reply, status: 201, headers: { ...headers, ...cookie } }
+      const headers = { 'Set-Cookie': sessionCookie(site.origin(), opened.token) }
+      return { status: 201, headers, body: { session_id: opened.id } }
     },
   }),
 ]

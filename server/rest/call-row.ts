@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import type { Caller } from '../../core/identity/keys.ts'
 import { endpointName, RECORD, type RecordRow, recordOf } from '../../core/usage/call-records.ts'
 import type { CallRecord } from '../../core/usage/calls.ts'
 
@@ -73,10 +72,16 @@ const FIND = `SELECT q.id, h.at AS held_at, h.amount AS reserved, h.expires_at,
   LEFT JOIN hub.endpoint e ON e.id = coalesce(h.endpoint, c.endpoint)
   WHERE h.id IS NOT NULL OR c.id IS NOT NULL`
 
-/** A call of the caller's key, or one that its credits paid. */
+/** A key, and the account of the credits that it spends. */
+export interface CallKey {
+  readonly keyId: string
+  readonly credits: { readonly id: bigint }
+}
+
+/** A call of a key, or one that its credits paid. */
 export async function findCall(
   pool: Pool,
-  { credits, keyId }: Caller,
+  { credits, keyId }: CallKey,
   id: string,
 ): Promise<CallRow | undefined> {
   const { rows } = await pool.query<Row>(FIND, [credits.id, id, keyId])

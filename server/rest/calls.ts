@@ -1,12 +1,11 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
-import type { Caller } from '../../core/identity/keys.ts'
 import { json } from '../../core/money.ts'
 import type { CallLog } from '../../core/usage/calls.ts'
 import type { KeptAnswer, KeptAnswers } from '../../core/usage/kept-answers.ts'
 import type { Receipts } from '../../core/usage/receipts.ts'
-import { type CallRow, findCall, isOver } from './call-row.ts'
+import { type CallKey, type CallRow, findCall, isOver } from './call-row.ts'
 import { type AnyRoute, callerOf, route } from './route.ts'
 
 const amount = z.int().min(0)
@@ -55,7 +54,10 @@ const Call = z.object({
   payment: Payment.nullable().meta({ description: 'What was signed for a seller outside.' }),
 })
 
-interface CallPorts {
+/** A call as REST shows it. */
+export type CallJson = z.infer<typeof Call>
+
+export interface CallPorts {
   readonly pool: Pool
   readonly calls: Pick<CallLog, 'flush'>
   readonly answers: Pick<KeptAnswers, 'find'>
@@ -73,19 +75,24 @@ export const callRoutes = (ports: CallPorts): readonly AnyRoute[] => [
     faults: ['not_found'],
     handle: async (request) => {
       const { id = '' } = request.params
-      const caller = callerOf(request)
-      await ports.calls.flush() // what this process has just answered
-      const row = z.uuid().safeParse(id).success
-        ? await findCall(ports.pool, caller, id)
-        : undefined
-      if (!row) throw new Fault('not_found', 'This key has made no such call.')
-      return { body: await show(ports, caller, row) }
+      return { body: await readCall(ports, callerOf(request), id) }
     },
   }),
 ]
 
+/**
+ * What became of a call that a key made, or that its credits paid.
+ * @throws Fault `not_found`
+ */
+export async function readCall(ports: CallPorts, key: CallKey, id: string): Promise<CallJson> {
+  await ports.calls.flush() // what this process has just answered
+  const row = z.uuid().safeParse(id).success ? await findCall(ports.pool, key, id) : undefined
+  if (!row) throw new Fault('not_found', 'This key has made no such call.')
+  return show(ports, key, row)
+}
+
 /** By the kinds of the journal, and else by what the record says. */
-const STATES: Readonly<Record<string, z.infer<typeof Call>['state']>> = {
+const STATES: Readonly<Record<string, CallJson['state']>> = {
   2: 'charged',
   3: 'released',
   4: 'expired',
@@ -96,13 +103,13 @@ const STATES: Readonly<Record<string, z.infer<typeof Call>['state']>> = {
 
 async function show(
   { answers, receipts }: CallPorts,
-  caller: Caller,
+  key: CallKey,
   row: CallRow,
-): Promise<z.infer<typeof Call>> {
+): Promise<CallJson> {
   const { record } = row
   const known = record ? STATES[record.outcome] : undefined
   const state = row.hold ? STATES[row.hold.kind ?? 0] : known
-  const mine = record?.keyId === caller.keyId
+  const mine = record?.keyId === key.keyId
   const kept = mine && row.answerId ? await answers.find(row.answerId) : undefined
   return {
     id: row.id,

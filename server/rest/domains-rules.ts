@@ -1,4 +1,3 @@
-import { load } from 'cheerio'
 import { z } from 'zod'
 import { bySpecificity, type PageRule, pageOf } from '../../core/catalog/domains/pages.ts'
 import { readRules, writeRules } from '../../core/catalog/domains/rules.ts'
@@ -7,28 +6,12 @@ import { Fault } from '../../core/errors.ts'
 import { json, micros } from '../../core/money.ts'
 import type { DomainPorts } from './domains.ts'
 import { type AnyRoute, ownerOf, route } from './route.ts'
+import { selector } from './selectors.ts'
 
 const RULES_MAX = 200
 const WILDCARDS_MAX = 10
 const PRICE_MAX = 1_000_000_000
 const HOUR = 3_600
-
-const document = load('')
-const isSelector = (text: string): boolean => {
-  try {
-    document(text)
-    return true
-  } catch {
-    return false
-  }
-}
-const selector = z.string().trim().min(1).max(200).refine(isSelector, 'is no CSS selector')
-
-/** jQuery has more than CSS, and cheerio has what jQuery has. */
-const isForBrowsers = (text: string): boolean =>
-  !/:(?:first|last|eq|gt|lt|even|odd|contains|parent|text|input|button|selected)(?![\w-])|!=/.test(
-    text,
-  )
 
 const pattern = z
   .string()
@@ -57,13 +40,9 @@ const Rule = z.strictObject({
   preview_characters: z.int().min(0).max(5_000).default(0).meta({
     description: 'So much of the text is free (?preview=true).',
   }),
-  wait_for: selector
-    .refine(isForBrowsers, 'is a selector that browsers do not know')
-    .nullable()
-    .default(null)
-    .meta({
-      description: 'CSS selector that a page has to have before it is read.',
-    }),
+  wait_for: selector.nullable().default(null).meta({
+    description: 'CSS selector that a page has to have before it is read.',
+  }),
   exclude: z.array(selector).max(50).default([]).meta({
     description: 'CSS selectors of what is left out.',
   }),

@@ -35,7 +35,7 @@ const Query = z.strictObject({
   to: z.iso.datetime().optional().meta({ description: 'Booked before it.' }),
 })
 
-const PLACE: z.ZodType<HistoryPlace> = z.tuple([
+export const PLACE: z.ZodType<HistoryPlace> = z.tuple([
   z.uuid(),
   z.int().min(0).max(3),
   z.int().min(0).max(1_000),

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import {
   creditsOfKey,
+  findKey,
   type KeyInfo,
   listKeys,
   makeChild,
@@ -58,10 +59,14 @@ const Key = z.object({
   frozen: Frozen,
 })
 
+export type KeyJson = z.infer<typeof Key>
+
 const Secret = z.object({
   key_id: z.string(),
   api_key: z.string().meta({ description: 'Shown this once. Send it as a Bearer token.' }),
 })
+
+export type SecretJson = z.infer<typeof Secret>
 
 const Done = z.object({ key_id: z.string() })
 const OVERLAP_MAX = 604_800
@@ -143,6 +148,18 @@ async function make({ pool, ledger }: KeyPorts, request: RestRequest<Order, unde
 type Order = z.infer<typeof Order>
 
 const managingRoutes = ({ pool }: KeyPorts): readonly AnyRoute[] => [
+  route({
+    method: 'GET',
+    path: '/v1/keys/{id}',
+    summary: 'This key or one below it, or one of the account.',
+    auth: 'owner',
+    answer: { status: 200, schema: Key },
+    faults: ['not_found'],
+    handle: async (request) => {
+      const { id = '' } = request.params
+      return { body: show(await findKey(pool, managerOf(request), id)) }
+    },
+  }),
   route({
     method: 'PATCH',
     path: '/v1/keys/{id}',

@@ -22,6 +22,13 @@ export const pageOf = (item: z.ZodType) =>
     has_more: z.boolean(),
   })
 
+/** A page of a list, as it is answered. */
+export interface Listed<Item> {
+  readonly data: readonly Item[]
+  readonly next_cursor: string | null
+  readonly has_more: boolean
+}
+
 export const writeCursor = (position: readonly unknown[]): string =>
   Buffer.from(JSON.stringify(position)).toString('base64url')
 

@@ -15,6 +15,8 @@ const SessionItem = z.object({
   expires_at: z.iso.datetime(),
 })
 
+export type SessionJson = z.infer<typeof SessionItem>
+
 const Ended = z.object({ ended: z.int().meta({ description: 'How many sessions.' }) })
 
 /** Where somebody is signed in, and the ways out. */

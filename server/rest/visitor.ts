@@ -41,9 +41,19 @@ export async function visitorOf(
     return { caller: await keys.authenticate(authorization ?? '') }
   }
   if (method !== 'GET') assertOwnSite(ctx, baseUrl())
-  const session = cookie === undefined ? undefined : await findSession(pool, cookie)
+  const session = await sessionOn(ctx, pool, baseUrl())
   if (!session) throw new Fault('session_required')
   return { session }
+}
+
+/** Who is signed in in this browser. */
+export async function sessionOn(
+  ctx: Context,
+  pool: Pool,
+  baseUrl: string,
+): Promise<Session | undefined> {
+  const cookie = ctx.cookies.get(cookieName(baseUrl))
+  return cookie === undefined ? undefined : findSession(pool, cookie)
 }
 
 /** A key that another key made is for its holder's calls, and for nothing of the house. */
@@ -54,7 +64,7 @@ export const isAdmin = ({ caller }: Visitor, admins: readonly string[]): boolean
  * A cookie comes along with whatever a browser sends, also on behalf of another site. Browsers say
  * which (Fetch standard); what is no browser keeps no cookies that it did not ask for.
  */
-function assertOwnSite(ctx: Context, baseUrl: string): void {
+export function assertOwnSite(ctx: Context, baseUrl: string): void {
   const origin = header(ctx, 'origin')
   const site = header(ctx, 'sec-fetch-site') ?? 'same-origin'
   const isOwn =

@@ -19,3 +19,13 @@ export const instant = (at: Date): string =>
 /** One and many, with the number. */
 export const counted = (value: number | bigint, one: string, many = `${one}s`): string =>
   `${count(value)} ${value === 1 || value === 1n ? one : many}`
+
+/** The same of an instant as JSON has it; a dash for none. */
+export const instantText = (at: string | null): string =>
+  at === null ? '–' : instant(new Date(at))
+
+/** The UTC day of such an instant. */
+export const day = (at: string): string => at.slice(0, 10)
+
+/** Microdollars as JSON has them, as people read them. */
+export const money = (amount: number): string => priceTag(BigInt(amount))

@@ -6,14 +6,14 @@ export class Html {
   }
 }
 
-export type Part = string | number | Html | undefined | false | readonly Part[]
+export type Part = string | number | Html | undefined | null | false | readonly Part[]
 
 /** Writes HTML; whatever is put in is text, unless it was written by this function itself. */
 export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): Html =>
   new Html(strings.map((text, i) => text + render(parts[i])).join(''))
 
 const render = (part: Part): string => {
-  if (part === undefined || part === false) return ''
+  if (part === undefined || part === null || part === false) return ''
   if (part instanceof Html) return part.text
   if (typeof part === 'object') return part.map(render).join('')
   return escaped(String(part))

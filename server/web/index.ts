@@ -1,14 +1,23 @@
 import type { Middleware } from 'koa'
-import { type AnyPage, type WebPorts, webDoor } from './page.ts'
+import { type WebPorts, webDoor } from './door.ts'
+import type { AnyPage } from './page.ts'
+import { type AccountPorts, accountPages } from './pages/account/index.ts'
 import { type HomePorts, homePage } from './pages/home.ts'
 import { listingPage } from './pages/listing.ts'
 import { searchPage } from './pages/search.ts'
 import { type ServicePorts, servicePage } from './pages/service.ts'
 import { servicesPage } from './pages/services.ts'
+import { type SignInPorts, signInPages } from './pages/sign-in.ts'
 import { statusPage } from './pages/status.ts'
 import { type TopupPorts, topupPage } from './pages/topup.ts'
 
-export interface WebParts extends WebPorts, HomePorts, ServicePorts, TopupPorts {
+export interface WebParts
+  extends WebPorts,
+    HomePorts,
+    ServicePorts,
+    TopupPorts,
+    SignInPorts,
+    AccountPorts {
   readonly clock: Parameters<typeof searchPage>[0]['clock']
 }
 
@@ -20,6 +29,8 @@ const pagesOf = (parts: WebParts): readonly AnyPage[] => [
   listingPage(parts),
   statusPage(parts),
   topupPage(parts),
+  ...signInPages(parts),
+  ...accountPages(parts),
 ]
 
 /** What people see of the hub in a browser. */

@@ -1,5 +1,6 @@
+import type { Area } from './areas.ts'
 import { ICON, STYLE } from './assets.ts'
-import { Html, html, type Part } from './html.ts'
+import { Html, html } from './html.ts'
 
 /** A page, and what its head says of it. */
 export interface PageText {
@@ -9,6 +10,9 @@ export interface PageText {
   readonly description?: string
   /** The part of the site that it belongs to, as the navigation has it. */
   readonly section?: string
+  /** The pages that it belongs to, and which of them it is. */
+  readonly area?: Area
+  readonly tab?: string
   /** Our own scripts, by address. */
   readonly scripts?: readonly string[]
   readonly status?: number
@@ -36,14 +40,24 @@ const SECTIONS = [
   ['Services', '/services'],
   ['Status', '/status'],
   ['Docs', '/docs'],
+  ['Account', '/account'],
 ] as const
 
+/** The navigation of an area: the pages beside this one. */
+const tabsOf = ({ area, tab }: PageText): Html | undefined =>
+  area &&
+  html`<nav class="tabs" aria-label="${area.label}"><ul>${Object.entries(area.pages).map(
+    ([name, path]) => html`<li><a href="${path}"${name === tab && CURRENT}>${name}</a></li>`,
+  )}</ul></nav>`
+
+const CURRENT = new Html(' aria-current="page"')
+
 /** The whole of a page. */
-export function layout({ title, main, description, section, scripts = [] }: PageText, site: Site) {
-  const links = SECTIONS.map(([name, path]) => {
-    const current: Part = name === section && new Html(' aria-current="page"')
-    return html`<li><a href="${path}"${current}>${name}</a></li>`
-  })
+export function layout(text: PageText, site: Site): Html {
+  const { title, main, description, section = text.area && 'Account', scripts = [] } = text
+  const links = SECTIONS.map(
+    ([name, path]) => html`<li><a href="${path}"${name === section && CURRENT}>${name}</a></li>`,
+  )
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${title} · AgentHub</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -61,7 +75,7 @@ export function layout({ title, main, description, section, scripts = [] }: Page
     html`<aside class="note" aria-label="Sandbox"><p>This is a sandbox: money is test money, and
 nothing here can be paid with a real wallet.</p></aside>`
   }
-<main id="main">${main}</main>
+${tabsOf(text)}<main id="main">${main}</main>
 <footer class="foot"><a href="/docs">API reference</a><a href="/docs/problems">Error codes</a>
 <a href="/openapi.json">OpenAPI</a><a href="/llms.txt">llms.txt</a>
 <a href="/.well-known/x402">x402</a></footer></body></html>`

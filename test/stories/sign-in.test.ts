@@ -26,19 +26,19 @@ describe('people sign in by mail', () => {
   it('whoever looks at the link uses nothing up: it signs in once, by POST (A053)', async () => {
     const token = await linkTo(newAddress())
     for (const method of ['GET', 'HEAD', 'GET']) {
-      const { status, headers } = await ask(hub().url, `/v1/account/confirm?token=${token}`, {
+      const { status, headers } = await ask(hub().url, `/sign-in/confirm?token=${token}`, {
         method,
       })
       expect(status, method).to.equal(200)
       expect(headers['content-type']).to.include('text/html')
       expect(headers).to.not.have.property('set-cookie')
-      expect(headers['referrer-policy'], 'the token goes nowhere').to.equal('no-referrer')
+      expect(headers['referrer-policy'], 'the token stays here').to.equal('same-origin')
     }
     const first = await confirm(token)
     expect(first.status, first.text).to.equal(201)
     const account = await personWith(hub().url, '', cookieOf(first)).ask('/v1/account')
     expect(account.status).to.equal(200)
-    for (const again of [confirm(token), ask(hub().url, `/v1/account/confirm?token=${token}`)]) {
+    for (const again of [confirm(token), ask(hub().url, `/sign-in/confirm?token=${token}`)]) {
       const { status, body } = await again
       expect([status, body['code']]).to.deep.equal([410, 'link_used'])
     }
@@ -215,19 +215,26 @@ describe('people sign in by mail', () => {
     expect(await keys()).to.equal(2)
   })
 
-  it('the form of the page works, and shows what is no script', async () => {
+  it('the form of the page works, and says to a browser what went wrong', async () => {
     const token = await linkTo(newAddress())
     const origin = new URL(hub().url).origin
-    const told = await ask(hub().url, '/v1/account/confirm', {
-      body: `token=${token}`,
-      headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html', origin },
+    const told = await ask(hub().url, `/sign-in/confirm?token=${token}`, {
+      body: `act=confirm&token=${token}`,
+      headers: { 'content-type': FORM, accept: 'text/html', origin },
     })
-    expect(told.status).to.equal(201)
-    expect(told.text).to.include('You are signed in')
+    expect([told.status, told.headers['location']]).to.deep.equal([303, '/account'])
     expect(cookieOf(told)).to.match(/^hub_session=[\w-]{43}$/)
+    const again = await ask(hub().url, `/sign-in/confirm?token=${token}`, {
+      headers: { accept: 'text/html' },
+    })
+    expect([again.status, again.headers['content-type']]).to.deep.equal([
+      410,
+      'text/html; charset=utf-8',
+    ])
+    expect(again.text).to.include('Ask for a new mail')
     const twice = await ask(hub().url, '/v1/account/confirm', {
       body: `token=${token}&token=${token}`,
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      headers: { 'content-type': FORM },
     })
     expect(twice.status).to.equal(422)
   })
@@ -254,3 +261,4 @@ describe('people sign in by mail', () => {
 })
 
 const FOREIGN = 'origin_not_allowed'
+const FORM = 'application/x-www-form-urlencoded'

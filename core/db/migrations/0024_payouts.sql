@@ -54,6 +54,18 @@ CREATE TABLE hub.payout_address (
 );
 CREATE INDEX payout_address_provider ON hub.payout_address (provider, effective_at, id);
 
+-- Where a provider is paid, and where from a later instant on.
+CREATE VIEW hub.payout_destination AS
+  SELECT p.id AS provider, c.address, c.effective_at AS since, w.id AS next_id, w.address AS next,
+    w.effective_at AS next_at
+  FROM hub.provider p
+  LEFT JOIN LATERAL (SELECT d.* FROM hub.payout_address d WHERE d.provider = p.id
+    AND d.withdrawn_at IS NULL AND d.effective_at <= now()
+    ORDER BY d.effective_at DESC, d.id DESC LIMIT 1) c ON true
+  LEFT JOIN LATERAL (SELECT d.* FROM hub.payout_address d WHERE d.provider = p.id
+    AND d.withdrawn_at IS NULL AND d.effective_at > now() ORDER BY d.id DESC LIMIT 1) w ON true;
+GRANT SELECT ON hub.payout_destination TO hub_app;
+
 CREATE FUNCTION hub.keep_payout_address() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'DELETE' OR OLD.withdrawn_at IS NOT NULL OR OLD.effective_at <= now() OR

@@ -156,7 +156,10 @@ export async function paymentsAtWork(
          OR state IN ('failed', 'released') AND now() < valid_before + interval '2 minutes')
      UNION ALL
      SELECT call, lower(payee), -amount FROM hub.payment_intent
-       WHERE $1 = 'spend' AND created_at >= $2 AND state IN ('signed', 'unresolved', 'paid')`,
+       WHERE $1 = 'spend' AND created_at >= $2 AND state IN ('signed', 'unresolved', 'paid')
+     UNION ALL
+     SELECT id, payee, -amount FROM hub.payout
+       WHERE $1 = 'spend' AND started_at >= $2 AND state = 'started'`,
     [wallet, since],
   )
   return rows

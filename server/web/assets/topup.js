@@ -167,14 +167,5 @@ async function payOnce() {
   }
 }
 
-async function copyOf(copy) {
-  await navigator.clipboard.writeText(copy.dataset.copy)
-  copy.textContent = 'Copied'
-}
-
 button.addEventListener('click', () => void payOnce())
 button.hidden = false
-for (const copy of document.querySelectorAll('button[data-copy]')) {
-  copy.addEventListener('click', () => void copyOf(copy))
-  copy.hidden = false
-}

@@ -7,7 +7,7 @@ import { dollars, priceTag, usd } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/asset.ts'
 import { MAX_PURCHASE, MIN_PURCHASE } from '../../rest/credits.ts'
 import { purchaseId } from '../../rest/topups.ts'
-import { TOPUP_SCRIPT } from '../assets.ts'
+import { COPY_SCRIPT, TOPUP_SCRIPT } from '../assets.ts'
 import { type Html, html } from '../html.ts'
 import { type AnyPage, page } from '../page.ts'
 import { qrCode } from '../qr.ts'
@@ -56,7 +56,7 @@ export const topupPage = (ports: TopupPorts): AnyPage =>
       const order = { keyId, amount, purchaseId: given ?? `pur_${randomUUID()}` }
       return {
         title: `Top up ${priceTag(amount)}`,
-        scripts: [TOPUP_SCRIPT],
+        scripts: [COPY_SCRIPT, TOPUP_SCRIPT],
         main: html`<h1>Top up ${priceTag(amount)}</h1>
 <p class="lead">Credits for the key <code>${keyId}</code>, paid in USDC on Base.</p>
 ${payment(order, ports, await ports.genesis())}${elsewhere(order, ports)}${form(keyId, text)}`,

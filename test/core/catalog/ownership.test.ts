@@ -1,6 +1,8 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import nock from 'nock'
-import { findProof, proofToken } from '../../../core/catalog/ownership.ts'
+import { findProof, PROOF_FILE, proofToken } from '../../../core/catalog/ownership.ts'
 import { createEgress, type Egress } from '../../../core/egress/http.ts'
 import { openNameServer } from '../../support/name-server.ts'
 import { openSites, type Sites } from './world.ts'
@@ -63,6 +65,21 @@ describe('the proof that a host is somebody’s, by its name server', () => {
       expect(await prove()).to.equal(undefined)
     })
   }
+
+  it('is taken from the first place that shows it; slower ones are not waited for', async () => {
+    const front = Promise.withResolvers<ServerResponse>()
+    sites.at('shop.test', (request, response) => {
+      if (request.url === PROOF_FILE) return void response.end(TOKEN)
+      front.resolve(response) // and is never answered
+    })
+    const resolveTxt = () => new Promise<never>(() => undefined)
+    const ports = { pool: {} as never, egress, secret: SECRET, resolveTxt }
+    const proof = findProof(ports, ORIGIN, TOKEN)
+    const response = await front.promise
+    expect(await proof).to.equal('file')
+    expect(response.closed, 'given up before the answer').to.equal(false)
+    await once(response, 'close')
+  })
 
   it('is none at the host itself, whose records others may write', async () => {
     names.records.set('shop.test', [[RECORD]])

@@ -104,6 +104,13 @@ describe('owners of domains', () => {
         'validation_failed',
       ])
     }
+    const odd = { path: '/a', price_microdollars: 1, exclude: ['p', 'p:eq(1)'] }
+    expect((await price(id, [ALL, odd])).body['issues']).to.deep.equal([
+      {
+        path: '/rules/1/exclude/1',
+        message: 'is no CSS selector: :eq is not known, at character 2',
+      },
+    ])
     const kept = await send('GET', `/v1/domains/${String(id)}/rules`)
     expect(kept.body['rules']).to.have.length(2)
     const trial = (url: string) => send('POST', `/v1/domains/${String(id)}/rules/try`, { url })

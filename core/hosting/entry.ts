@@ -1,0 +1,53 @@
+/** How far a plugin runs from the hub. Each is further away than the one before. */
+export const ISOLATIONS = ['inline', 'worker', 'process'] as const
+export type Isolation = (typeof ISOLATIONS)[number]
+
+/** What a plugin that runs apart may be lent, beside the log and the clock. */
+export type Lent = 'http' | 'backends' | 'browser' | `secret:${string}`
+
+/** A plugin that the operator added, as `HUB_PLUGINS` names it. */
+export interface Entry {
+  /** A package, or a path: one that begins with `.` or `/`. */
+  readonly spec: string
+  /** Undefined: as its package asks, else inline. */
+  readonly isolation: Isolation | undefined
+  readonly lent: readonly Lent[]
+}
+
+const NAME = '(?:@[a-z0-9][\\w.-]*/)?[a-z0-9][\\w.-]*'
+const ENTRY = new RegExp(`^(${NAME}|[./][^,=+]*)(?:=(${ISOLATIONS.join('|')}))?((?:\\+[^,+]+)*)$`)
+const LENT = /^(?:http|backends|browser|secret:[A-Z][A-Z0-9_]{0,60})$/
+
+/**
+ * Reads `SPEC[=ISOLATION][+LENT…]`, such as `acme-weather=process+http+secret:WEATHER_KEY`.
+ * @throws Error that says what is wrong with it
+ */
+export function parseEntry(text: string): Entry {
+  const match = ENTRY.exec(text.trim())
+  if (!match) throw new Error(`not NAME or PATH, =${ISOLATIONS.join('|')}, +what is lent: ${text}`)
+  const [, spec = '', isolation, plus = ''] = match
+  const lent = plus.split('+').filter((name) => name !== '')
+  const odd = lent.find((name) => !LENT.test(name))
+  if (odd !== undefined)
+    throw new Error(`${spec}: lend http, backends, browser, secret:NAME: ${odd}`)
+  return { spec, isolation: isolation as Isolation | undefined, lent: lent as Lent[] }
+}
+
+/** As `parseEntry` reads it. */
+export const writeEntry = ({ spec, isolation, lent }: Entry): string =>
+  [isolation === undefined ? spec : `${spec}=${isolation}`, ...lent].join('+')
+
+/** The entries of a list with commas between them; of one that is there twice, the last. */
+export const parseEntries = (text: string): readonly Entry[] => [
+  ...new Map(
+    text
+      .split(',')
+      .filter((part) => part.trim() !== '')
+      .map(parseEntry)
+      .map((entry) => [entry.spec, entry]),
+  ).values(),
+]
+
+/** Whichever is further away. */
+export const further = (a: Isolation, b: Isolation): Isolation =>
+  ISOLATIONS.indexOf(a) > ISOLATIONS.indexOf(b) ? a : b

@@ -1,0 +1,44 @@
+import type { Pool } from 'pg'
+import { Fault } from '../../errors.ts'
+import type { Manager } from '../../identity/children.ts'
+
+/** A payout as its provider sees it. Amounts in microdollars. */
+export interface PayoutInfo {
+  readonly id: string
+  readonly provider: string
+  /** The UTC day: `2026-11-21`. */
+  readonly batch: string
+  readonly state: 'started' | 'confirmed' | 'failed'
+  readonly amount: bigint
+  /** Of debts, taken out of the earnings before. */
+  readonly recovered: bigint
+  readonly payee: string
+  readonly transaction: string | null
+  readonly startedAt: Date
+  readonly endedAt: Date | null
+}
+
+const SELECT = `SELECT o.id, o.provider, o.batch::text AS batch, o.state, o.amount, o.recovered,
+    o.payee, o.transaction, o.started_at AS "startedAt", o.ended_at AS "endedAt"
+  FROM hub.payout o JOIN hub.provider p ON p.id = o.provider WHERE p.owner = ANY ($1)`
+
+/** Those of an owner's providers, the newest first. */
+export async function listPayouts(
+  pool: Pool,
+  owner: Manager,
+  limit: number,
+  after: string | undefined,
+): Promise<readonly PayoutInfo[]> {
+  const { rows } = await pool.query<PayoutInfo>(
+    `${SELECT} AND ($3::uuid IS NULL OR o.id < $3) ORDER BY o.id DESC LIMIT $2`,
+    [owner, limit, after ?? null],
+  )
+  return rows
+}
+
+/** @throws Fault `not_found` */
+export async function findPayout(pool: Pool, owner: Manager, id: string): Promise<PayoutInfo> {
+  const { rows } = await pool.query<PayoutInfo>(`${SELECT} AND o.id = $2`, [owner, id])
+  if (!rows[0]) throw new Fault('not_found', 'There is no such payout of yours.')
+  return rows[0]
+}

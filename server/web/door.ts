@@ -1,0 +1,195 @@
+import { Router } from '@koa/router'
+import type { Context, Middleware } from 'koa'
+import type { Pool } from 'pg'
+import { Fault } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { RateLimits } from '../../core/usage/rate-limit.ts'
+import { readForm } from '../body.ts'
+import { requestIdOf } from '../exchange.ts'
+import { share } from '../http/represent.ts'
+import { faultOf, isOurFailure } from '../problem.ts'
+import type { Asker, Inside } from '../rest/inside.ts'
+import { parse } from '../rest/route.ts'
+import { assertOwnSite, sessionOn } from '../rest/visitor.ts'
+import { traceOf } from '../trace.ts'
+import { COPY_SCRIPT, findAsset } from './assets.ts'
+import { html } from './html.ts'
+import { CSP, layout, type PageText, type Site } from './layout.ts'
+import { faultPage, notice, refusal, secretBox } from './notices.ts'
+import { handOver, takeOver } from './once.ts'
+import type { AnyPage, FileText, PageRequest, Sent } from './page.ts'
+
+export interface WebPorts {
+  readonly pool: Pool
+  readonly site: Site
+  readonly limits: Pick<RateLimits, 'address'>
+  readonly baseUrl: () => string
+  readonly log: Log
+  /** The routes of REST, as pages ask them. */
+  readonly inside: (asker: Asker) => Inside
+}
+
+/** Where people sign in. */
+export const SIGN_IN = '/sign-in'
+/** Seconds that a page may be shown without asking whether it changed. */
+const KEPT = 'public, max-age=15, stale-while-revalidate=60'
+const FOR_EVER = 'public, max-age=31536000, immutable'
+const SEE_OTHER = 303
+
+/** The pages of the hub. What goes wrong for somebody with a browser is told as a page as well. */
+export function webDoor(pages: readonly AnyPage[], ports: WebPorts): Middleware {
+  const router = new Router({ strict: true, sensitive: true })
+  router.get('/assets/:file', (ctx) => sendAsset(ctx))
+  for (const each of pages) {
+    const path = each.path.replaceAll(/\{(\w+)\}/g, ':$1')
+    router.get(path, (ctx) => showPage(ctx, each, ports))
+    if (each.acts) router.post(path, (ctx) => takeForm(ctx, each, ports))
+  }
+  const serve = router.routes() as unknown as Middleware
+  return async (ctx, next) => {
+    if (!wantsPage(ctx)) return serve(ctx, next)
+    try {
+      await serve(ctx, next)
+    } catch (error) {
+      const fault = faultOf(error)
+      const requestId = requestIdOf(ctx)
+      if (isOurFailure(fault)) {
+        const { method, path } = ctx
+        ports.log.error({ err: fault.cause ?? fault, requestId, method, path }, fault.code)
+      }
+      sendPage(ctx, faultPage(fault, requestId), ports.site)
+      ctx.set({ ...fault.headers, 'Cache-Control': 'no-store' })
+    }
+  }
+}
+
+/** Programs say that they take anything; browsers say that they like pages. */
+const wantsPage = (ctx: Context): boolean =>
+  !/^\/(?:v1|proxy|mcp)(?:\/|$)/.test(ctx.path) && ctx.get('accept').includes('text/html')
+
+async function showPage(ctx: Context, page: AnyPage, ports: WebPorts): Promise<void> {
+  const own = isOwn(page)
+  const request = await admit(ctx, page, ports)
+  if (page.person && !request.session) return ctx.redirect(SIGN_IN)
+  const secret = own ? takeOver(ctx, ports.baseUrl()) : undefined
+  if (!own) share(ctx)
+  const query = parse(page.query, { ...ctx.query })
+  const shown = await page.show({ ...request, query, secret })
+  if ('to' in shown) {
+    ctx.redirect(shown.to)
+    ctx.status = SEE_OTHER
+  } else if ('file' in shown) sendFile(ctx, shown)
+  else sendPage(ctx, told(shown, page, { done: ctx.query['done'], secret }), ports.site)
+  ctx.set('Cache-Control', own ? 'no-store' : KEPT)
+}
+
+/**
+ * A form of a page: what passes leads to another page, what does not is shown again with what was
+ * wrong, and with all that was filled in.
+ */
+async function takeForm(ctx: Context, page: AnyPage, ports: WebPorts): Promise<void> {
+  assertOwnSite(ctx, ports.baseUrl())
+  const request = await admit(ctx, page, ports)
+  ctx.set('Cache-Control', 'no-store')
+  ctx.status = SEE_OTHER
+  if (page.person && !request.session) return ctx.redirect(SIGN_IN)
+  const { act: name = '', ...values } = ((await readForm(ctx.req)) ?? {}) as Record<string, string>
+  const form = Object.hasOwn(page.acts ?? {}, name) ? page.acts?.[name] : undefined
+  if (!form) throw new Fault('validation_failed', 'This page has no such form.')
+  try {
+    const { to, secret, headers = {} } = await form.run(request, parse(form.fields, values))
+    ctx.redirect(to)
+    for (const [header, value] of Object.entries(headers)) ctx.append(header, value)
+    if (secret !== undefined) handOver(ctx, ports.baseUrl(), to, secret)
+  } catch (error) {
+    const fault = faultOf(error)
+    if (fault.status >= 500) throw error
+    const sent = { act: name, values, errors: errorsOf(fault), message: fault.message }
+    await showAgain(ctx, page, request, { fault, sent }, ports)
+  }
+}
+
+async function showAgain(
+  ctx: Context,
+  page: AnyPage,
+  request: PageRequest,
+  { fault, sent }: { readonly fault: Fault; readonly sent: Sent },
+  { site }: WebPorts,
+): Promise<void> {
+  const query = parse(page.query, { ...ctx.query })
+  const shown = await page.show({ ...request, query, sent })
+  if (!('main' in shown)) throw fault
+  const main = html`${refusal(fault, sent)}${shown.main}`
+  sendPage(ctx, { ...shown, main, status: fault.status }, site)
+  ctx.set({ ...fault.headers })
+}
+
+const isOwn = ({ own, person, acts }: AnyPage): boolean =>
+  own === true || person === true || acts !== undefined
+
+/** Counts the caller, and finds out who it is, where the page is not alike for everybody. */
+async function admit(ctx: Context, page: AnyPage, ports: WebPorts): Promise<PageRequest> {
+  const { pool, limits, baseUrl, inside } = ports
+  const trace = traceOf(ctx)
+  trace.route = page.path
+  ctx.set({ ...(await limits.address(ctx.ip)).headers })
+  const session = isOwn(page) ? await sessionOn(ctx, pool, baseUrl()) : undefined
+  return {
+    path: ctx.path,
+    params: (ctx['params'] as Record<string, string> | undefined) ?? {},
+    query: undefined,
+    session,
+    ask: inside({ session, ip: ctx.ip, requestId: requestIdOf(ctx) }),
+    sent: undefined,
+    secret: undefined,
+    ip: ctx.ip,
+    agent: ctx.get('user-agent'),
+  }
+}
+
+/** What every page says by itself: what was done, and what is shown this once. */
+function told(
+  text: PageText,
+  { done = {} }: AnyPage,
+  { done: name, secret }: { readonly done: unknown; readonly secret: string | undefined },
+): PageText {
+  const said = typeof name === 'string' && Object.hasOwn(done, name) ? done[name] : undefined
+  if (said === undefined && secret === undefined) return text
+  const scripts = new Set(text.scripts ?? [])
+  if (secret !== undefined) scripts.add(COPY_SCRIPT)
+  return {
+    ...text,
+    scripts: [...scripts],
+    main: html`${said !== undefined && notice(said)}${
+      secret !== undefined && secretBox(secret)
+    }${text.main}`,
+  }
+}
+
+/** `/max_day` → `max_day`: what was wrong, by the field that it stands in. */
+function errorsOf({ extras }: Fault): Readonly<Record<string, string>> {
+  const issues = (extras['issues'] ?? []) as readonly { path: string; message: string }[]
+  return Object.fromEntries(issues.map(({ path, message }) => [path.slice(1), message]))
+}
+
+function sendPage(ctx: Context, text: PageText, site: Site): void {
+  ctx.status = text.status ?? 200
+  ctx.body = Buffer.from(layout(text, site).text)
+  ctx.type = 'text/html; charset=utf-8'
+  ctx.set('Content-Security-Policy', CSP)
+  // Without a referrer browsers name no origin with a form, which then seems to be of another site.
+  ctx.set('Referrer-Policy', 'same-origin')
+}
+
+function sendFile(ctx: Context, { file, type, text }: FileText): void {
+  ctx.body = Buffer.from(text)
+  ctx.type = type
+  ctx.attachment(file)
+}
+
+function sendAsset(ctx: Context): void {
+  const asset = findAsset(ctx.path)
+  if (!asset) throw new Fault('not_found')
+  ctx.body = asset.bytes
+  ctx.set({ 'Content-Type': asset.type, 'Cache-Control': FOR_EVER })
+}

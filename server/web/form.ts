@@ -1,0 +1,122 @@
+import { Html, html, type Part } from './html.ts'
+import type { Sent } from './page.ts'
+
+/** A form that its page takes by POST. It works without scripts. */
+export interface Form {
+  /** The name of what it does, in `acts` of the page. */
+  readonly act: string
+  readonly submit: string
+  readonly fields?: readonly Part[]
+  /** Beside the name, where a page has several forms that do the same: one for each row. */
+  readonly hidden?: Readonly<Record<string, string>>
+  /** `plain`: of lesser weight; `danger`: it takes something away. */
+  readonly kind?: 'plain' | 'danger'
+  /** For those who hear the page, where the button alone says too little. */
+  readonly label?: string
+  /** A page that takes it; left out: the one that shows it. */
+  readonly to?: string
+}
+
+const flag = (name: string, isSet: boolean | undefined): Part =>
+  isSet === true && new Html(` ${name}`)
+
+/** Fields below each other, and the button. */
+export const form = ({ act, submit, fields = [], hidden = {}, kind, label, to }: Form): Html =>
+  html`<form method="post" class="${fields.length === 0 ? 'inline' : 'form'}"${
+    to !== undefined && html` action="${to}"`
+  }><input type="hidden" name="act" value="${act}">${Object.entries(hidden).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  )}${fields}<button type="submit"${kind !== undefined && html` class="${kind}"`}${
+    label !== undefined && html` aria-label="${label}"`
+  }>${submit}</button></form>`
+
+/** What a field of any kind has. */
+interface Named {
+  readonly name: string
+  readonly label: string
+  readonly hint?: Part
+  readonly value?: string | undefined
+  readonly required?: boolean
+}
+
+export interface TextField extends Named {
+  readonly type?: 'text' | 'email' | 'url' | 'date' | 'datetime-local'
+  readonly placeholder?: string
+  /** For numbers and amounts, which are texts too. */
+  readonly numeric?: boolean
+  readonly max?: number
+  readonly autocomplete?: string
+  /** Lines; more than one is a text of its own. */
+  readonly lines?: number
+  /** So many characters wide; left out: as wide as there is room for. */
+  readonly size?: number
+}
+
+/** The fields of one form: as it was sent, if that did not pass, and otherwise as they are. */
+export function fieldsOf(act: string, sent: Sent | undefined) {
+  const mine = sent?.act === act ? sent : undefined
+  const valueOf = ({ name, value = '' }: Named) => mine?.values[name] ?? value
+  const idOf = ({ name }: Named) => `${act}-${name}`
+  /** Label, hint and what is wrong, around a field that is told of them. */
+  const around = (field: Named, write: (told: Html) => Html): Html => {
+    const id = idOf(field)
+    const error = mine?.errors[field.name]
+    const notes = [field.hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ')
+    const told = html`id="${id}" name="${field.name}"${flag('required', field.required)}${
+      notes !== '' && html` aria-describedby="${notes}"`
+    }${error !== undefined && new Html(' aria-invalid="true"')}`
+    return html`<div class="field"><label for="${id}">${field.label}${
+      field.required !== true && html` <span class="optional">optional</span>`
+    }</label>${write(told)}${field.hint && html`<p class="hint" id="${id}-hint">${field.hint}</p>`}${
+      error !== undefined && html`<p class="error" id="${id}-error">${sentence(error)}</p>`
+    }</div>`
+  }
+  return {
+    text: (field: TextField): Html =>
+      around(field, (told) =>
+        (field.lines ?? 1) > 1
+          ? html`<textarea ${told} rows="${field.lines}" spellcheck="false">
+${valueOf(field)}</textarea>`
+          : html`<input ${told} type="${field.type ?? 'text'}" value="${valueOf(field)}"${
+              field.numeric === true && new Html(' inputmode="decimal"')
+            }${field.size !== undefined && html` size="${field.size}"`}${
+              field.max !== undefined && html` maxlength="${field.max}"`
+            }${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${html` autocomplete="${field.autocomplete ?? 'off'}"`}>`,
+      ),
+    /** @param options value and text of each */
+    select: (field: Named, options: Readonly<Record<string, string>>): Html =>
+      around(field, (told) => html`<select ${told}>${optionsOf(options, valueOf(field))}</select>`),
+    /** Comes as `on`, or not at all. */
+    check: (field: Named & { readonly checked?: boolean }): Html => {
+      const id = idOf(field)
+      const isOn = mine ? mine.values[field.name] === 'on' : field.checked === true
+      const error = mine?.errors[field.name]
+      return html`<div class="check"><input type="checkbox" id="${id}" name="${field.name}"${flag(
+        'checked',
+        isOn,
+      )}${flag('required', field.required)}${
+        field.hint && html` aria-describedby="${id}-hint"`
+      }><label for="${id}">${field.label}</label>${
+        field.hint && html`<p class="hint" id="${id}-hint">${field.hint}</p>`
+      }${error !== undefined && html`<p class="error">${sentence(error)}</p>`}</div>`
+    },
+  }
+}
+
+const sentence = (text: string): string =>
+  `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+
+export const optionsOf = (options: Readonly<Record<string, string>>, chosen: string): Html =>
+  html`${Object.entries(options).map(
+    ([value, text]) =>
+      html`<option value="${value}"${flag('selected', value === chosen)}>${text}</option>`,
+  )}`
+
+/** Fields of a list, which GET sends to the page itself: what it shows can be linked to. */
+export const filters = (path: string, fields: readonly Part[]): Html =>
+  html`<form action="${path}" class="fields" role="search" aria-label="Filter">${fields}
+<button type="submit" class="plain">Show</button></form>`
+
+/** A field of a filter. */
+export const filterField = (name: string, label: string, input: Html): Html =>
+  html`<div><label for="filter-${name}">${label}</label>${input}</div>`

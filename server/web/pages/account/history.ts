@@ -1,0 +1,154 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { dayStart, daysBefore } from '../../../../core/clock.ts'
+import { creditsOfKey } from '../../../../core/identity/children.ts'
+import { priceTag } from '../../../../core/money.ts'
+import { type HistoryRow, readHistory } from '../../../../core/usage/history.ts'
+import { PLACE } from '../../../rest/history.ts'
+import type { KeyJson } from '../../../rest/keys.ts'
+import { type Listed, readCursor, writeCursor } from '../../../rest/paging.ts'
+import { ACCOUNT } from '../../areas.ts'
+import { filterField, filters, optionsOf } from '../../form.ts'
+import { instant } from '../../format.ts'
+import { type Html, html } from '../../html.ts'
+import { empty } from '../../notices.ts'
+import { type AnyPage, type PageRequest, page, personOn } from '../../page.ts'
+import { address, pager, table } from '../../table.ts'
+
+const PAGE = 50
+
+/** What happened to credits, in words for people; other events keep their names. */
+export const EVENT_WORDS: Readonly<Record<string, string>> = {
+  'call.settled': 'call',
+  'call.reserved': 'held for a call',
+  'call.released': 'given back: the call failed',
+  'call.expired': 'given back: the call was lost',
+  'call.reversed': 'refunded',
+  'credits.purchased': 'top-up',
+  'credits.granted': 'gift',
+  'credits.transferred': 'transfer',
+  'credits.lapsed': 'lapsed',
+  'external.refunded': 'refunded: the seller took nothing',
+  'receipt.vanished': 'payment vanished from the chain',
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  '': 'everything',
+  'call.settled': 'calls that were charged',
+  'credits.purchased,credits.granted,credits.transferred': 'top-ups and transfers',
+  'call.released,call.expired,call.reversed,external.refunded': 'what was given back',
+}
+
+const dayText = z.union([z.iso.date(), z.literal('')]).default('')
+
+const Query = z.object({
+  key: z.string().max(40).default(''),
+  kind: z
+    .string()
+    .refine((text) => Object.hasOwn(KINDS, text), 'none of the kinds')
+    .default(''),
+  service: z.string().trim().max(100).default(''),
+  from: dayText,
+  to: dayText,
+  cursor: z.string().max(500).optional(),
+})
+type Query = z.infer<typeof Query>
+
+/** `/account/history`: every movement of the credits of a key. */
+export const historyPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
+  page({
+    path: '/account/history',
+    person: true,
+    query: Query,
+    show: async (request) => {
+      const keys = await request.ask<Listed<KeyJson>>('GET /v1/keys', { query: { limit: '100' } })
+      const roots = keys.data.filter(({ parent }) => parent === null)
+      const query = { ...request.query, key: request.query.key || (roots[0]?.key_id ?? '') }
+      const frame = (main: Html) => ({
+        title: 'History',
+        area: ACCOUNT,
+        tab: 'History',
+        main: html`<h1>History</h1><p class="lead">Every movement of credits, the newest first.</p>
+${main}`,
+      })
+      if (query.key === '') return frame(empty('There are no keys yet, and so no history.'))
+      return frame(html`${filterForm(roots, query)}${await movements(pool, request, query)}`)
+    },
+  })
+
+function filterForm(roots: readonly KeyJson[], query: Query): Html {
+  const names = Object.fromEntries(roots.map((key) => [key.key_id, key.name ?? key.key_id]))
+  const keys = { ...(Object.hasOwn(names, query.key) ? {} : { [query.key]: query.key }), ...names }
+  return filters('/account/history', [
+    filterField(
+      'key',
+      'Key',
+      html`<select id="filter-key" name="key">${optionsOf(keys, query.key)}</select>`,
+    ),
+    filterField(
+      'kind',
+      'What',
+      html`<select id="filter-kind" name="kind">${optionsOf(KINDS, query.kind)}</select>`,
+    ),
+    filterField(
+      'service',
+      'Service',
+      html`<input id="filter-service" name="service" value="${query.service}" size="14">`,
+    ),
+    filterField(
+      'from',
+      'From',
+      html`<input type="date" id="filter-from" name="from" value="${query.from}">`,
+    ),
+    filterField('to', 'To', html`<input type="date" id="filter-to" name="to" value="${query.to}">`),
+  ])
+}
+
+async function movements(pool: Pool, request: PageRequest<Query>, query: Query): Promise<Html> {
+  const { principals } = personOn(request)
+  const { key, kind, service, from, to, cursor } = query
+  const rows = await readHistory(pool, await creditsOfKey(pool, principals, key), {
+    limit: PAGE + 1,
+    after: readCursor(cursor, PLACE),
+    events: kind === '' ? undefined : kind.split(','),
+    service: service || undefined,
+    from: from === '' ? undefined : new Date(from),
+    to: to === '' ? undefined : daysBefore(dayStart(new Date(to)), -1), // to its end
+  })
+  const shown = rows.slice(0, PAGE)
+  const last = rows.length > PAGE ? shown.at(-1) : undefined
+  if (shown.length === 0) return empty('Nothing moved, or nothing of this kind.')
+  const next = last ? writeCursor([last.id, last.phase, last.kind]) : null
+  return html`${historyTable(shown, key)}${pager('/account/history', query, next)}`
+}
+
+const historyTable = (rows: readonly HistoryRow[], key: string): Html =>
+  table(
+    'History',
+    [
+      { head: 'When', cell: ({ at }) => instant(at) },
+      {
+        head: 'What',
+        cell: (row) =>
+          row.endpoint === null
+            ? what(row)
+            : html`<a href="${address(`/account/calls/${row.id}`, { key })}">${what(row)}</a>`,
+      },
+      { head: 'Of', cell: detail },
+      { head: 'Cost', number: true, cell: (row) => row.charged !== null && priceTag(row.charged) },
+      { head: 'Credits', number: true, cell: ({ change }) => signed(change) },
+    ],
+    rows,
+  )
+
+const what = ({ event }: HistoryRow): string => EVENT_WORDS[event] ?? event
+
+const detail = (row: HistoryRow): Html =>
+  html`${row.endpoint !== null && html`<code>${row.endpoint}</code> `}${
+    row.otherKey !== null && html`<code>${row.otherKey}</code> `
+  }${row.transaction !== null && html`<code>${row.transaction}</code> `}${
+    row.reason !== null && html`<span class="muted">${row.reason}</span>`
+  }`
+
+const signed = (change: bigint): string =>
+  change > 0n ? `+${priceTag(change)}` : change === 0n ? '0' : priceTag(change).replace('-', '−')

@@ -1,0 +1,22 @@
+import type { CallPorts } from '../../../rest/calls.ts'
+import type { AnyPage } from '../../page.ts'
+import { callPages } from './call.ts'
+import { historyPage } from './history.ts'
+import { keyPage } from './key.ts'
+import { keysPage } from './keys.ts'
+import { type OverviewPorts, overviewPage } from './overview.ts'
+import { sessionsPage } from './sessions.ts'
+
+export interface AccountPorts extends OverviewPorts, CallPorts {
+  readonly baseUrl: () => string
+}
+
+/** What people have here as buyers: keys, credits, what they spent, and what they are told. */
+export const accountPages = (ports: AccountPorts): readonly AnyPage[] => [
+  overviewPage(ports),
+  keysPage(),
+  keyPage(),
+  historyPage(ports),
+  ...callPages(ports),
+  sessionsPage(ports),
+]

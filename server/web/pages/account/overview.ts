@@ -1,0 +1,117 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
+import { priceTag } from '../../../../core/money.ts'
+import { type DaySpent, dailySpending } from '../../../../core/usage/spending.ts'
+import type { KeyJson } from '../../../rest/keys.ts'
+import type { Listed } from '../../../rest/paging.ts'
+import { ACCOUNT } from '../../areas.ts'
+import { count, counted } from '../../format.ts'
+import { type Html, html } from '../../html.ts'
+import { empty } from '../../notices.ts'
+import { type AnyPage, page, personOn } from '../../page.ts'
+import { stacks } from '../../stacks.ts'
+import { address, table } from '../../table.ts'
+
+export interface OverviewPorts {
+  readonly pool: Pool
+  readonly clock: Clock
+}
+
+const RANGES = { '7': '7 days', '30': '30 days', '90': '90 days', '365': 'a year' } as const
+
+/** `/account`: credits, and what became of them. */
+export const overviewPage = ({ pool, clock }: OverviewPorts): AnyPage =>
+  page({
+    path: '/account',
+    person: true,
+    query: z.object({ days: z.enum(['7', '30', '90', '365']).default('30') }),
+    show: async (request) => {
+      const { principals, email } = personOn(request)
+      const { days: range } = request.query
+      const now = clock.now()
+      const days = Array.from({ length: Number(range) }, (_, i) =>
+        dayName(daysBefore(now, Number(range) - 1 - i)),
+      )
+      const [keys, spent] = await Promise.all([
+        request.ask<Listed<KeyJson>>('GET /v1/keys', { query: { limit: '100' } }),
+        dailySpending(pool, principals, { from: days[0]!, to: days.at(-1)! }),
+      ])
+      const roots = keys.data.filter(({ parent, revoked_at: end }) => parent === null && !end)
+      return {
+        title: 'Account',
+        area: ACCOUNT,
+        tab: 'Overview',
+        main: html`<h1>Account</h1><p class="lead">Signed in as ${email}.</p>${
+          keys.data.length === 0 ? begin() : figures(roots, spent, RANGES[range])
+        }${keys.data.length > 0 && spending(days, spent, range)}`,
+      }
+    },
+  })
+
+const begin = (): Html =>
+  empty(
+    'There are no keys here yet. A key is what an agent calls with; it holds credits.',
+    html`<p><a class="button" href="/account/keys#make">Make the first key</a>
+<a class="button plain" href="/account/wallets">Link a wallet that has keys</a></p>`,
+  )
+
+function figures(roots: readonly KeyJson[], spent: readonly DaySpent[], range: string): Html {
+  const credits = roots.reduce((sum, key) => sum + BigInt(key.balance_microdollars ?? 0), 0n)
+  const total = (of: (each: DaySpent) => bigint) => spent.reduce((sum, each) => sum + of(each), 0n)
+  const [first] = roots
+  return html`<dl class="figures"><div><dt>Credits</dt><dd>${priceTag(credits)}</dd></div>
+<div><dt>Spent in ${range}</dt><dd>${priceTag(total(({ spent }) => spent))}</dd></div>
+<div><dt>Calls</dt><dd>${count(total(({ calls }) => calls))}</dd></div>
+<div><dt>Failed, not charged</dt><dd>${count(total(({ failed }) => failed))}</dd></div>
+<div><dt>Keys with credits</dt><dd>${count(roots.length)}</dd></div></dl>${
+    first &&
+    html`<p class="actions"><a class="button" href="${
+      roots.length === 1 ? address('/topup', { key_id: first.key_id }) : '/account/keys'
+    }">Top up</a><a class="button plain" href="/account/history">History</a></p>`
+  }`
+}
+
+function spending(days: readonly string[], spent: readonly DaySpent[], range: string): Html {
+  const ranges = html`<nav class="choices" aria-label="How far back">${Object.entries(RANGES).map(
+    ([value, text]) =>
+      value === range
+        ? html`<strong aria-current="true">${text}</strong>`
+        : html`<a href="${address('/account', { days: value })}">${text}</a>`,
+  )}</nav>`
+  if (spent.length === 0) {
+    return html`<h2>Spending</h2>${ranges}${empty(
+      'Nothing was called in this time.',
+      html`<p><a href="/services">See what there is</a></p>`,
+    )}`
+  }
+  const amounts = spent.map(({ day, service, spent: amount }) => {
+    return { day, of: service || SELLERS, amount }
+  })
+  const byService = [...Map.groupBy(spent, ({ service }) => service)].map(([service, all]) => ({
+    service,
+    calls: all.reduce((sum, { calls }) => sum + calls, 0n),
+    failed: all.reduce((sum, { failed }) => sum + failed, 0n),
+    amount: all.reduce((sum, { spent }) => sum + spent, 0n),
+  }))
+  const rows = byService.toSorted((a, b) => (a.amount < b.amount ? 1 : -1))
+  return html`<h2>Spending</h2>${ranges}${stacks(days, amounts, {
+    label: `Spending by day and service: ${counted(rows.length, 'service')}`,
+    write: priceTag,
+  })}${table(
+    'Spending by service',
+    [
+      {
+        head: 'Service',
+        cell: ({ service }) =>
+          service === '' ? SELLERS : html`<a href="/services/${service}">${service}</a>`,
+      },
+      { head: 'Calls', number: true, cell: ({ calls }) => count(calls) },
+      { head: 'Failed', number: true, cell: ({ failed }) => count(failed) },
+      { head: 'Spent', number: true, cell: ({ amount }) => priceTag(amount) },
+    ],
+    rows,
+  )}`
+}
+
+const SELLERS = 'sellers outside'
