@@ -23,7 +23,7 @@ export interface PolarityModel {
 /** How many different words and pairs the model can tell apart. */
 export const POLARITY_BITS = 15
 const MASK = (1 << POLARITY_BITS) - 1
-const MEASURES = 12
+const MEASURES = 15
 /** Measures, then the mean of the vectors of the words. */
 export const DENSE = MEASURES + DIMENSIONS
 const FUNCTION_WORDS = listed('function-words.txt')
@@ -34,7 +34,7 @@ const TURNED = -0.7
 const FAINT = 0.3
 
 /** The valence that the vector of a word suggests, about -4 to 4; 0 for an unknown word. */
-const suggested = (row: number, { valence }: PolarityModel): number => {
+const suggestedBy = (row: number, { valence }: PolarityModel): number => {
   const { values } = vectors()
   let sum = 0
   for (let at = 0; at < DIMENSIONS; at += 1) {
@@ -78,7 +78,7 @@ export const signsOf = (
       mean[at] = (mean[at] ?? 0) + (values[row * DIMENSIONS + at] ?? 0) / UNIT
     }
     if (isKnownOpinion(lower)) continue
-    const valence = suggested(row, model) * (turned ? TURNED : 1)
+    const valence = suggestedBy(row, model) * (turned ? TURNED : 1)
     if (valence > FAINT) praise += valence
     if (valence < -FAINT) blame -= valence
   }
@@ -102,6 +102,7 @@ const measuresOf = (
   const praised = opinions.reduce((sum, { valence }) => sum + Math.max(0, valence), 0)
   const blamed = opinions.reduce((sum, { valence }) => sum + Math.max(0, -valence), 0)
   const sum = praised - blamed
+  const suggested = praise - blame
   const phrases = phrasesIn(tokens)
   const cries = tokens.filter(({ text }) => text === '!').length
   return [
@@ -117,6 +118,9 @@ const measuresOf = (
     phrases.filter(({ valence }) => valence < 0).length,
     (opinions.at(-1)?.valence ?? 0) / 4,
     Math.log(1 + praised) - Math.log(1 + blamed),
+    Math.min(tokens.filter(isNegation).length, 3),
+    (opinions[0]?.valence ?? 0) / 4,
+    suggested / Math.sqrt(suggested * suggested + 2),
   ]
 }
 
