@@ -6,6 +6,10 @@ import type { Log } from '../core/log.ts'
 import type { Upstreams } from '../core/plugin-upstreams.ts'
 import { SealingKeys } from '../core/sealing.ts'
 import type { SigningKey } from '../core/signing-key.ts'
+import type { Core } from './doors.ts'
+import type { HubOptions } from './hub.ts'
+import { providerServiceRoutes } from './rest/provider-services.ts'
+import type { AnyRoute } from './rest/route.ts'
 
 interface Options {
   readonly listing: Config['listing']
@@ -39,4 +43,20 @@ export const openUpstreams = (
     keys: sealingKeysOf(options),
     localOrigins: localOriginsOf(options),
     log: options.log,
+  })
+
+/** Where owners list their APIs. */
+export const upstreamRoutes = (
+  core: Core,
+  options: Options & Pick<HubOptions, 'egress'>,
+  proxyUrl: () => string,
+): readonly AnyRoute[] =>
+  providerServiceRoutes({
+    ...core,
+    ...core.discovery,
+    listing: options.listing,
+    keys: sealingKeysOf(options),
+    rules: options.egress,
+    localOrigins: localOriginsOf(options),
+    proxyUrl,
   })
