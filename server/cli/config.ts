@@ -10,6 +10,8 @@ export interface Settings {
   readonly dir: string
   /** The origin of the hub; undefined: the one that was registered with last. */
   readonly hub: string | undefined
+  /** Whether a file of the folder that one is in named it, and not the user. */
+  readonly hubOfProject: boolean
   readonly proxyUrl: string | undefined
   readonly mcpUrl: string | undefined
   readonly apiKey: string | undefined
@@ -51,12 +53,14 @@ export function readSettings(
   const dir = configDir(env)
   const user = readFile(join(dir, 'config.json'))
   const project = readFile(join(cwd, PROJECT_FILE))
-  const hub = flags.hub ?? env['HUB_BASE_URL'] ?? project.hub ?? user.hub
+  const named = flags.hub ?? (env['HUB_BASE_URL'] || undefined)
+  const hub = named ?? project.hub ?? user.hub
   const own = price('max_price_usd', env['HUB_MAX_PRICE'] ?? user.max_price_usd)
   const here = price('max_price_usd', project.max_price_usd ?? undefined, own)
   return {
     dir,
     hub: hub === undefined ? undefined : originOf(hub),
+    hubOfProject: named === undefined && project.hub !== undefined && project.hub !== user.hub,
     proxyUrl: env['HUB_PROXY_URL'] || undefined,
     mcpUrl: env['HUB_MCP_URL'] || undefined,
     apiKey: env['HUB_API_KEY'] || undefined,

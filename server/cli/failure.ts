@@ -48,7 +48,11 @@ const KINDS: Readonly<Record<string, FailureKind>> = {
   price_exceeds_max: 'declined',
   invalid_api_key: 'no_key',
   revoked_api_key: 'no_key',
+  frozen_key: 'no_key',
+  provider_key: 'no_key',
   validation_failed: 'usage',
+  service_unavailable: 'unreachable',
+  internal_error: 'error',
 }
 
 /** Any error as one to tell; undefined: a bug, of which the stack is of use. */

@@ -1,19 +1,12 @@
 import { Command } from 'commander'
+import { assistants } from './assistants.ts'
 import type { CommonFlags, Context } from './context.ts'
+import { examplesOf } from './examples.ts'
 
 /** Runs a command with what it needs, which is loaded only now: help must be quick. */
-type Run = (
+export type Run = (
   work: (context: Context, flags: CommonFlags, ...args: never) => Promise<unknown>,
 ) => (...given: unknown[]) => Promise<void>
-
-const EXAMPLES = `Examples:
-  $ hub register                          make a wallet and get a key
-  $ hub topup 5                           buy 5 dollars of credits with USDC on Base
-  $ hub search translate text             find services by what they do
-  $ hub call analysis/sentiment -d '{"text":"Lovely staff."}'
-  $ hub call https://api.example/weather  buy from somebody else's x402 API
-  $ hub install claude-code               give your assistant all of it
-`
 
 /** The whole command line. @param version of the package */
 export function programOf(version: string, run: Run): Command {
@@ -25,7 +18,8 @@ export function programOf(version: string, run: Run): Command {
     .option('-y, --yes', 'agree to what would be asked')
     .option('--no-color', 'no colours (NO_COLOR)')
     .helpOption('-h, --help', 'show help')
-    .addHelpText('beforeAll', ({ command }) => (command.parent ? '' : EXAMPLES))
+    .addHelpText('beforeAll', ({ command }) => examplesOf(command))
+    .configureHelp({ showGlobalOptions: true })
     .showSuggestionAfterError()
     .showHelpAfterError('(hub --help shows how it is used)')
   money(program, run)
@@ -231,49 +225,4 @@ function wallet(program: Command, run: Run): void {
     .command('export')
     .description('show its private key, at a terminal')
     .action(run(async (context) => (await import('./commands/wallet.ts')).walletExport(context)))
-}
-
-function assistants(program: Command, run: Run): void {
-  program
-    .command('install')
-    .argument('[clients...]', 'such as claude-code cursor; none: those that are found here')
-    .description('give the hub to your assistants, as an MCP server')
-    .option('--scope <scope>', 'user, or project: this folder', 'user')
-    .option('--remove', 'take it out again')
-    .option('--dry-run', 'show what would change')
-    .option('--print', 'print what to enter by hand')
-    .option('--list', 'the assistants that are known, and which are here')
-    .option('--inline-key', 'write the key itself where nothing better is possible')
-    .action(
-      run(async (context, flags: object, clients: readonly string[]) =>
-        (await import('./install/command.ts')).install(context, clients, flags),
-      ),
-    )
-  program
-    .command('mcp')
-    .description('MCP over stdin and stdout, for assistants that start a command')
-    .action(run(async (context) => (await import('./commands/mcp.ts')).bridge(context)))
-  program
-    .command('auth-header')
-    .description('print the header that authorizes, as JSON, for assistants that run a helper')
-    .action(
-      run(async ({ store }) => {
-        const authorization = { Authorization: `Bearer ${await store.apiKey()}` }
-        process.stdout.write(`${JSON.stringify(authorization)}\n`)
-      }),
-    )
-  program
-    .command('doctor')
-    .description('look at everything that a call needs')
-    .action(run(async (context) => (await import('./commands/doctor.ts')).doctor(context)))
-  program
-    .command('completion')
-    .argument('<shell>', 'bash, zsh or fish')
-    .description('print a completion script')
-    .action(
-      run(async (_: Context, __: object, shell: string) => {
-        const { completion } = await import('./commands/completion.ts')
-        process.stdout.write(completion(program, shell))
-      }),
-    )
 }

@@ -57,7 +57,16 @@ export class Store {
   /** The key to use. @throws Failure when there is none */
   async apiKey(): Promise<string> {
     const hub = await this.hub()
-    const key = this.#settings.apiKey ?? (await this.credential(hub))?.api_key
+    const kept = (await this.credential(hub))?.api_key
+    const { apiKey, hubOfProject } = this.#settings
+    if (apiKey !== undefined && hubOfProject && kept === undefined) {
+      throw new Failure(
+        'no_key',
+        `A file of this folder names the hub ${hub}: HUB_API_KEY is not sent there.`,
+        `If you trust it: --hub ${hub}, or HUB_BASE_URL.`,
+      )
+    }
+    const key = apiKey ?? kept
     if (key !== undefined) return key
     throw new Failure(
       'no_key',

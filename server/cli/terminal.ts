@@ -39,8 +39,12 @@ export class Terminal {
     if (!this.json) process.stderr.write(`${text}\n`)
   }
 
+  /** With `--json` a line of JSON, as errors are: a program reads them line by line. */
   warn(text: string): void {
-    process.stderr.write(`${this.style('yellow', 'warning:')} ${text}\n`)
+    const told = this.json
+      ? JSON.stringify({ warning: { message: text } })
+      : `${this.style('yellow', 'warning:')} ${text}`
+    process.stderr.write(`${told}\n`)
   }
 
   fail(failure: Failure): number {

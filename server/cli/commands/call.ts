@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { text as textOf } from 'node:stream/consumers'
 import { type Answer, type CallOptions, newIdempotencyKey } from '../../../core/client/index.ts'
 import type { Context } from '../context.ts'
-import { Failure } from '../failure.ts'
+import { Failure, failureOf } from '../failure.ts'
 import { dollars } from '../terminal.ts'
 import { buyerOf } from './buyer.ts'
 import { pairsOf } from './query.ts'
@@ -36,9 +36,22 @@ export async function callCommand(context: Context, name: string, flags: CallFla
   const buyer = await buyerOf(context, flags)
   const input = target.kind === 'native' ? nativeInput(target, flags.query, body) : body
   const work = buyer({ target, input, query: flags.query ?? [], options })
-  const answer = await terminal.during(`Calling ${name}`, work)
+  const answer = await terminal
+    .during(`Calling ${name}`, work)
+    .catch((error: unknown) => Promise.reject(named(error, idempotencyKey)))
   if (flags.dryRun) return terminal.result(answer.body, () => JSON.stringify(answer.body, null, 2))
   await tell(context, answer, flags, idempotencyKey)
+}
+
+/** Whose answer is lost needs the name of the call, to have it again without paying twice. */
+function named(error: unknown, idempotencyKey: string): unknown {
+  const failure = failureOf(error)
+  if (!failure) return error
+  const { kind, message, code, details, cause } = failure
+  const again = `Call it again with --idempotency-key ${idempotencyKey}: it is charged once.`
+  const hint = kind === 'unreachable' ? again : failure.hint
+  const more = { ...details, idempotency_key: idempotencyKey }
+  return new Failure(kind, message, hint, { code, details: more, cause })
 }
 
 /** A person is asked before a call that costs more than is usual for them. */

@@ -8,37 +8,41 @@ interface Word {
   readonly follow: readonly string[]
 }
 
-const SHELLS: Readonly<Record<string, (name: string, words: readonly Word[]) => string>> = {
+type Write = (name: string, words: readonly Word[]) => string
+
+/** The deepest command first: `keys create` is `keys` too. */
+const cases = (words: readonly Word[], quote: (follow: readonly string[]) => string): string =>
+  words
+    .toReversed()
+    .map(({ path, follow }) => {
+      const pattern = path === '' ? '*' : `"${path}"|"${path} "*`
+      return `    ${pattern}) follow=${quote(follow)} ;;`
+    })
+    .join('\n')
+
+const SHELLS: Readonly<Record<string, Write>> = {
   bash: (name, words) => `# bash completion of ${name}: eval "$(${name} completion bash)"
 _${name}() {
-  local words="\${COMP_WORDS[*]:1:COMP_CWORD-1}" options
-  case "$words" in
-${words
-  .toReversed()
-  .map(
-    ({ path, follow }) =>
-      `    ${path === '' ? '*' : `"${path}"*`}) options="${follow.join(' ')}" ;;`,
-  )
-  .join('\n')}
+  local word line= follow
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    [[ $word == -* ]] || line="\${line:+$line }$word"
+  done
+  case "$line" in
+${cases(words, (follow) => `"${follow.join(' ')}"`)}
   esac
-  COMPREPLY=($(compgen -W "$options" -- "\${COMP_WORDS[COMP_CWORD]}"))
+  COMPREPLY=($(compgen -W "$follow" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _${name} ${name}
 `,
   zsh: (name, words) => `#compdef ${name}
 # zsh completion of ${name}: eval "$(${name} completion zsh)"
 _${name}() {
-  local line="\${words[2,CURRENT-1]}" options
-  case "$line" in
-${words
-  .toReversed()
-  .map(
-    ({ path, follow }) =>
-      `    ${path === '' ? '*' : `"${path}"*`}) options=(${follow.join(' ')}) ;;`,
-  )
-  .join('\n')}
+  local -a before follow
+  before=(\${\${words[2,CURRENT-1]}:#-*})
+  case "$before" in
+${cases(words, (follow) => `(${follow.join(' ')})`)}
   esac
-  compadd -- $options
+  compadd -- $follow || _files
 }
 compdef _${name} ${name}
 `,
@@ -46,10 +50,9 @@ compdef _${name} ${name}
     [
       `# fish completion of ${name}: ${name} completion fish | source`,
       ...words.flatMap(({ path, follow }) => {
-        const given =
-          path === ''
-            ? '__fish_use_subcommand'
-            : `__fish_seen_subcommand_from ${path.split(' ').at(-1)}`
+        const names = path.split(' ')
+        const seen = names.map((each) => `__fish_seen_subcommand_from ${each}`).join('; and ')
+        const given = path === '' ? '__fish_use_subcommand' : seen
         return follow.map((word) =>
           word.startsWith('--')
             ? `complete -c ${name} -n '${given}' -l ${word.slice(2)}`
@@ -60,16 +63,30 @@ compdef _${name} ${name}
     ].join('\n'),
 }
 
-/** A script that completes commands and flags. @throws Failure for another shell */
-export function completion(program: Command, shell: string): string {
-  const write = SHELLS[shell]
-  if (write) return write(program.name(), wordsOf(program, []))
+/**
+ * A script that completes commands, flags, and arguments of which there are few.
+ * @param values by the path of a command, what its arguments may be
+ * @throws Failure for another shell
+ */
+export function completion(
+  program: Command,
+  shell: string,
+  values: Readonly<Record<string, readonly string[]>>,
+): string {
+  const write = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined
+  if (write) return write(program.name(), wordsOf(program, [], values))
   throw new Failure('usage', `Not a shell: ${shell}`, `One of ${Object.keys(SHELLS).join(', ')}`)
 }
 
-function wordsOf(command: Command, path: readonly string[]): Word[] {
+function wordsOf(
+  command: Command,
+  path: readonly string[],
+  values: Readonly<Record<string, readonly string[]>>,
+): Word[] {
+  const own = path.join(' ')
   const flags = command.options.flatMap(({ long }) => (long ? [long] : []))
-  const follow = [...command.commands.map((each) => each.name()), ...flags, '--help']
-  const below = command.commands.flatMap((each) => wordsOf(each, [...path, each.name()]))
-  return [{ path: path.join(' '), follow }, ...below]
+  const names = command.commands.map((each) => each.name())
+  const follow = [...names, ...(values[own] ?? []), ...flags, '--help']
+  const below = command.commands.flatMap((each) => wordsOf(each, [...path, each.name()], values))
+  return [{ path: own, follow }, ...below]
 }

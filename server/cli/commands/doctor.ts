@@ -1,7 +1,8 @@
-import { HubError } from '../../../core/client/index.ts'
+import { existsSync } from 'node:fs'
 import type { Context } from '../context.ts'
-import { Failure } from '../failure.ts'
+import { Failure, failureOf } from '../failure.ts'
 import { isLoose } from '../files.ts'
+import { dollars } from '../terminal.ts'
 import { walletFile } from '../wallet.ts'
 
 interface Check {
@@ -13,8 +14,12 @@ interface Check {
 /** Looks at everything that a call needs, and says what is missing. */
 export async function doctor(context: Context): Promise<void> {
   const { terminal } = context
-  const checks: Check[] = [await hubCheck(context)]
-  if (checks[0]?.ok) checks.push(await keyCheck(context), await mcpCheck(context))
+  const hub = await hubCheck(context)
+  const checks: Check[] = [hub]
+  if (hub.ok) {
+    checks.push(await keyCheck(context), await mcpCheck(context))
+    checks.push(await walletCheck(context))
+  }
   checks.push(await filesCheck(context))
   const bad = checks.filter(({ ok }) => !ok)
   await terminal.result({ ok: bad.length === 0, checks }, () =>
@@ -25,7 +30,10 @@ export async function doctor(context: Context): Promise<void> {
       })
       .join('\n'),
   )
-  if (bad.length > 0) throw new Failure('error', `${bad.length} of ${checks.length} checks failed.`)
+  if (bad.length > 0) {
+    const kind = hub.ok ? 'error' : 'unreachable'
+    throw new Failure(kind, `${bad.length} of ${checks.length} checks failed.`)
+  }
 }
 
 async function hubCheck({ client, hub }: Context): Promise<Check> {
@@ -34,23 +42,40 @@ async function hubCheck({ client, hub }: Context): Promise<Check> {
     const kind = body['sandbox'] === true ? 'a sandbox' : 'real money'
     return { name: 'hub', ok: true, detail: `${hub}, version ${String(body['version'])}, ${kind}` }
   } catch (error) {
-    return { name: 'hub', ok: false, detail: `${hub}: ${(error as Error).message}` }
+    return { name: 'hub', ok: false, detail: reasonOf(error) }
   }
 }
 
 async function keyCheck({ client, store }: Context): Promise<Check> {
   try {
     const { body } = await client({ apiKey: await store.apiKey() }).balance()
-    const credits = Number(body['balance_microdollars']) / 1e6
-    return { name: 'key', ok: true, detail: `works; $${credits.toFixed(2)} of credits` }
+    const credits = dollars(BigInt(Number(body['balance_microdollars'])))
+    return { name: 'key', ok: true, detail: `works; ${credits} of credits` }
   } catch (error) {
-    const told =
-      error instanceof HubError || error instanceof Failure ? error.message : String(error)
-    return { name: 'key', ok: false, detail: told }
+    return { name: 'key', ok: false, detail: reasonOf(error) }
   }
 }
 
-async function mcpCheck({ client, store, settings, hub }: Context): Promise<Check> {
+/** What went wrong, and what to do about it. */
+function reasonOf(error: unknown): string {
+  const { message, hint } = failureOf(error) ?? { message: String(error), hint: undefined }
+  return hint ? `${message} ${hint}` : message
+}
+
+/** Registering and paying need one; calls do not. */
+async function walletCheck({ store, settings, client }: Context): Promise<Check> {
+  const { body } = await client().send('/health')
+  const sandbox = body['sandbox'] === true
+  const file = walletFile(store, sandbox)
+  if (settings.privateKey !== undefined && !sandbox) {
+    return { name: 'wallet', ok: true, detail: 'that of HUB_PRIVATE_KEY' }
+  }
+  const detail = existsSync(file) ? file : 'none yet: `hub register` makes one'
+  return { name: 'wallet', ok: true, detail }
+}
+
+/** Whether an assistant that was given the hub finds its tools. */
+export async function mcpCheck({ client, store, settings, hub }: Context): Promise<Check> {
   const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
   try {
     const apiKey = await store.apiKey()
@@ -63,7 +88,7 @@ async function mcpCheck({ client, store, settings, hub }: Context): Promise<Chec
     const count = result?.tools?.length ?? 0
     return { name: 'mcp', ok: count > 0, detail: `${count} tools at ${settings.mcpUrl ?? hub}/mcp` }
   } catch (error) {
-    return { name: 'mcp', ok: false, detail: (error as Error).message }
+    return { name: 'mcp', ok: false, detail: reasonOf(error) }
   }
 }
 

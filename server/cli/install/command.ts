@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { mcpCheck } from '../commands/doctor.ts'
 import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { readText, replaceFile } from '../files.ts'
@@ -53,6 +54,7 @@ export async function install(
     told.push(await work({ context, manifest, client, file, reach, flags }))
   }
   await terminal.result({ clients: told }, () => text(told))
+  if (told.some(({ done }) => done === 'installed')) await tellWhetherItWorks(context)
   const refused = told.filter(({ done }) => done === 'refused')
   if (refused.length > 0) {
     throw new Failure(
@@ -61,6 +63,13 @@ export async function install(
       'See `hub install --print`.',
     )
   }
+}
+
+/** What an assistant will find, or why it will find nothing. */
+async function tellWhetherItWorks(context: Context): Promise<void> {
+  const { ok, detail } = await mcpCheck(context)
+  if (ok) context.terminal.note(`It works: ${detail}. Restart what is running.`)
+  else context.terminal.warn(`It is in place, but does not work yet: ${detail}`)
 }
 
 const text = (told: readonly Told[]): string =>
