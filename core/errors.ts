@@ -44,6 +44,11 @@ export const FAULTS = {
   root_key_required: [403, 'A root is needed', 'Use a key that no other key made, or sign in.'],
   origin_not_allowed: [403, 'Not from this site', 'Ask from a page of the hub itself.'],
   loopback_only: [403, 'For this machine alone', 'Set HUB_METRICS_TOKEN, and send it.'],
+  provider_key: [
+    403,
+    'The key of a provider',
+    'It manages what is sold, and calls nothing: use a key of an agent.',
+  ],
   frozen_key: [403, 'Frozen key', 'Ask whoever made it, or the operator; nothing is lost.'],
   key_limit_reached: [403, 'Limit of the key reached', 'Use another key; see scope.'],
   ownership_required: [

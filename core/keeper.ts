@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
-import { patience } from './clock.ts'
+import { elapsedMs, patience } from './clock.ts'
 
 /** A child process that ends when the hub ends, however the hub ends. */
 export interface Kept {
@@ -23,6 +23,8 @@ export interface KeepOptions {
   readonly user?: { readonly uid: number; readonly gid: number }
   /** Whether it is spoken to by the files 3 and 4. @defaultValue false */
   readonly pipes?: boolean
+  /** Bytes that it may print in a second; it waits for the next one then. @defaultValue any */
+  readonly printRate?: number
 }
 
 /**
@@ -50,7 +52,7 @@ const TAIL_BYTES = 8_192
 export function keep(
   command: string,
   args: readonly string[],
-  { cwd, env, user, pipes = false }: KeepOptions = {},
+  { cwd, env, user, pipes = false, printRate = Number.POSITIVE_INFINITY }: KeepOptions = {},
 ): Kept {
   const shell: ChildProcess = spawn('/bin/sh', ['-c', SCRIPT, 'keeper', command, ...args], {
     stdio: pipes ? ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'] : ['pipe', 'pipe', 'pipe'],
@@ -63,8 +65,10 @@ export function keep(
   const remember = (chunk: Buffer): void => {
     printed = (printed + chunk.toString()).slice(-TAIL_BYTES)
   }
-  shell.stdout?.on('data', remember)
-  shell.stderr?.on('data', remember)
+  for (const stream of [shell.stdout, shell.stderr]) {
+    stream?.on('data', remember)
+    if (stream) slow(stream, printRate)
+  }
   const [, , , input, output] = shell.stdio
   for (const stream of [shell.stdin, input, output]) stream?.on('error', () => {})
   const exited = once(shell, 'exit').then(([code]) => {
@@ -84,6 +88,24 @@ export function keep(
       await exited
     },
   }
+}
+
+/** Reads no more than so many bytes in a second. */
+function slow(stream: Readable, rate: number): void {
+  if (rate === Number.POSITIVE_INFINITY) return
+  let read = 0
+  let since = elapsedMs()
+  stream.on('data', (chunk: Buffer) => {
+    const passed = elapsedMs() - since
+    if (passed > 1_000) {
+      since += passed
+      read = 0
+    }
+    read += chunk.length
+    if (read <= rate) return
+    stream.pause()
+    void patience(1_000).then(() => stream.resume())
+  })
 }
 
 /** Ends whatever is left of the child's session: its watcher, or a child that will not stop. */

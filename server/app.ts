@@ -1,9 +1,9 @@
 import { Router } from '@koa/router'
-import Koa, { type Context, type Middleware } from 'koa'
+import Koa, { type Middleware } from 'koa'
 import helmet from 'koa-helmet'
 import { Fault } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { newRequestId, send } from './exchange.ts'
+import { identify, namesOf, pathOf, send } from './exchange.ts'
 import { assertWellFormed } from './http/broken.ts'
 import { tellMethods } from './http/cross-origin.ts'
 import { represent } from './http/represent.ts'
@@ -34,10 +34,10 @@ export function createApp(doors: Doors): Koa {
     router.register(path, [route.method.toLowerCase()], serveRest(route, doors))
   }
   const shared = new Set(doors.routes.filter((route) => route.shared).map(({ path }) => path))
+  app.use(doors.mcp) // read by programs alone, it has its own form of errors, and few headers
   app.use(observe(doors))
   app.use(represent)
   app.use(errors(doors))
-  app.use(doors.mcp) // read by programs alone: headers for browsers would be most of an answer
   app.use(helmet())
   app.use(doors.web)
   app.use(refuseOAuth)
@@ -59,12 +59,8 @@ export function createApp(doors: Doors): Koa {
 const errors =
   ({ log }: Doors): Middleware =>
   async (ctx, next) => {
-    const given = ctx.get('x-request-id')
-    const requestId = /^[\w.-]{8,64}$/.test(given) ? given : newRequestId()
-    ctx.state['requestId'] = requestId
-    ctx.set('X-Request-Id', requestId)
-    const traceparent = ctx.get('traceparent')
-    if (TRACEPARENT.test(traceparent)) ctx.set('traceparent', traceparent)
+    const requestId = identify(ctx)
+    ctx.set(namesOf(ctx))
     const path = pathOf(ctx)
     try {
       assertWellFormed(ctx.req)
@@ -79,16 +75,3 @@ const errors =
       send(ctx, problem(fault, requestId, path ?? ctx.url))
     }
   }
-
-/** W3C Trace Context. */
-const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/
-
-/** The path as it was sent. An absolute target may have none, or be no URL: then Koa throws. */
-function pathOf(ctx: Context): string | undefined {
-  try {
-    const path: string | null = ctx.path
-    return path ?? undefined
-  } catch {
-    return undefined
-  }
-}

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { Discovering } from '../core/catalog/discovery/discover.ts'
 import type { Meaning } from '../core/catalog/search/meaning/meaning.ts'
 import type { Catalog } from '../core/catalog/services.ts'
+import type { Egress } from '../core/egress/http.ts'
 import { KeyRing } from '../core/identity/keys.ts'
 import { USDC_BASE } from '../core/payments/asset.ts'
 import type { createOffers } from '../core/payments/offers.ts'
@@ -58,6 +59,7 @@ import { listingRoutes } from './rest/listings.ts'
 import { metricsRoutes } from './rest/metrics.ts'
 import { openapi, serviceDocument } from './rest/openapi.ts'
 import { ownershipRoutes } from './rest/ownership.ts'
+import { providerRoutes } from './rest/provider.ts'
 import { quoteRoutes } from './rest/quotes.ts'
 import { receiptRoutes } from './rest/receipts.ts'
 import { registrationRoutes } from './rest/registration.ts'
@@ -67,6 +69,7 @@ import { topupRoutes } from './rest/topups.ts'
 import { transferRoutes } from './rest/transfers.ts'
 import { walletRoutes } from './rest/wallet.ts'
 import { webhookRoutes } from './rest/webhooks.ts'
+import { upstreamRoutes } from './upstreams.ts'
 import { web } from './web/index.ts'
 
 /**
@@ -84,6 +87,10 @@ const housekeeping = ({ money: { chain, treasury, spend, gas, finality } }: HubO
   finality,
 })
 
+/** Every address of the house, in lower case. */
+const walletsOf = ({ money: { treasury, spend, others } }: HubOptions): readonly string[] =>
+  [treasury, spend.address, ...others].map((address) => address.toLowerCase())
+
 /** What doors stand on. */
 export type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality'> &
   Observers & {
@@ -93,6 +100,9 @@ export type Core = Omit<ResolvePorts, 'chain' | 'asset' | 'treasury' | 'finality
     readonly calls: CallLog
     readonly underWay: UnderWay
     readonly windows: Windows
+    /** The ways out: the guarded one, and that to hosts of the operator's own. */
+    readonly egress: Egress
+    readonly backends: Egress
     readonly discovery: Discovering
     /** Left out where searches go by words alone. */
     readonly meaning?: Meaning | undefined
@@ -159,11 +169,11 @@ function mcpOf(
   registers: ReturnType<typeof registersOf>,
 ) {
   return mcpDoor({
+    ...core,
     ...registers,
     tools: hubTools({ ...core, ...registers, steps, baseUrl }),
     admission: { origins: () => [baseUrl(), mcpUrl ?? baseUrl()], allowed: mcpOrigins },
     version,
-    log: core.log,
   })
 }
 
@@ -192,6 +202,7 @@ function routesOf(
     ...listingRoutes({ ...core.discovery, clock }),
     ...ownershipRoutes({ ...core.discovery, secret }),
     ...domainRoutes({ ...core, ...core.discovery, secret, proxyUrl }),
+    ...upstreamRoutes(core, options, proxyUrl),
     ...walletRoutes({ pool, standing, clock }),
     ...creditsRoutes(buying),
     ...topupRoutes(buying),
@@ -205,6 +216,11 @@ function routesOf(
     ...receiptRoutes(pool, receipts),
     ...keyRoutes({ pool, ledger }),
     ...keyAdminRoutes({ pool, log }),
+    ...providerRoutes({
+      ...signing,
+      ownWallets: walletsOf(options),
+      cooldownHours: options.payouts.cooldownHours,
+    }),
     ...transferRoutes({ ...signing, clock }),
     ...(canMail(sandbox, options.mail) ? accountRoutes({ ...signing, links }) : []),
     ...sessionRoutes({ pool, baseUrl }),

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import { Fault } from '../core/errors.ts'
 import { prefixedId } from '../core/ids.ts'
@@ -8,7 +9,36 @@ import { Flow } from './proxy/stream.ts'
 /** A name for a request that came without one. */
 export const newRequestId = (): string => prefixedId('req')
 
-/** The id that the first middleware gave the request. */
+/** Gives a request the id that it came with, or one of ours. */
+export function identify(ctx: Context): string {
+  const given = ctx.req.headers['x-request-id']
+  const isId = typeof given === 'string' && /^[\w.-]{8,64}$/.test(given)
+  const requestId = isId ? given : newRequestId()
+  ctx.state['requestId'] = requestId
+  return requestId
+}
+
+/** W3C Trace Context. */
+const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/
+
+/** Headers by which caller and operator name the request. */
+export function namesOf(ctx: Context): Record<string, string> {
+  const traceparent = ctx.req.headers['traceparent']?.toString() ?? ''
+  const names = { 'X-Request-Id': requestIdOf(ctx) }
+  return TRACEPARENT.test(traceparent) ? { ...names, traceparent } : names
+}
+
+/** The path as it was sent. An absolute target may have none, or be no URL: then Koa throws. */
+export function pathOf(ctx: Context): string | undefined {
+  try {
+    const path: string | null = ctx.path
+    return path ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The id that `identify` gave the request. */
 export const requestIdOf = (ctx: Context): string => ctx.state['requestId'] as string
 
 /** Answers; JSON unless the headers say otherwise. */
@@ -42,9 +72,20 @@ export function authorizationOf(ctx: Context): string | undefined {
 }
 
 /** A header that may come once only: two of them would mean two things to two readers. */
-export function header(ctx: Context, name: string): string | undefined {
-  const values = ctx.req.headersDistinct[name]
-  if (values === undefined) return undefined
-  if (values.length > 1) throw new Fault('duplicate_header', `${name} came ${values.length} times.`)
-  return values[0]
+export function header({ req }: Context, name: string): string | undefined {
+  const value = req.headers[name]
+  if (value === undefined) return undefined
+  const times = timesOf(req, name)
+  if (times > 1) throw new Fault('duplicate_header', `${name} came ${times} times.`)
+  return String(value)
+}
+
+/** How often a header came. Node joins some of them, and of others keeps the first. */
+export function timesOf({ rawHeaders }: IncomingMessage, name: string): number {
+  let times = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const sent = rawHeaders[i]!
+    if (sent.length === name.length && sent.toLowerCase() === name) times++
+  }
+  return times
 }

@@ -2,17 +2,15 @@ import type { RequestListener } from 'node:http'
 import type { Pool } from 'pg'
 import type { LocalAccount } from 'viem'
 import { Renderer } from '../core/browser/open.ts'
-import { isFamily } from '../core/catalog/declaration.ts'
 import type { ChainLogs } from '../core/catalog/discovery/chain-logs.ts'
 import type { Discovering } from '../core/catalog/discovery/discover.ts'
 import type { DiscoverySettings } from '../core/catalog/discovery/settings.ts'
 import { domainsOn } from '../core/catalog/domains/lending.ts'
 import { Pins } from '../core/catalog/pins.ts'
-import { type OpenedPlugin, openPlugin } from '../core/catalog/plugins.ts'
 import type { EmbedPorts } from '../core/catalog/search/meaning/embed-documents.ts'
 import { openAiEmbedder } from '../core/catalog/search/meaning/embedder.ts'
 import { Meaning, type MeaningPorts } from '../core/catalog/search/meaning/meaning.ts'
-import { type Catalog, openCatalog } from '../core/catalog/services.ts'
+import type { Catalog } from '../core/catalog/services.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Config } from '../core/config.ts'
 import { openDatabaseClock } from '../core/db/clock.ts'
@@ -41,10 +39,12 @@ import { UnderWay } from '../core/under-way.ts'
 import { CallLog } from '../core/usage/calls.ts'
 import { openWindows, type RateStore } from '../core/usage/open-windows.ts'
 import { publishKey } from '../core/usage/receipts.ts'
-import { CREDITS_ONLY, openDoors } from './doors.ts'
+import { openDoors } from './doors.ts'
 import { openFinding } from './finding.ts'
+import { openGoods } from './goods.ts'
 import { Meters } from './meters.ts'
 import type { Spans } from './telemetry.ts'
+import { openUpstreams } from './upstreams.ts'
 
 /** Chain, facilitator and wallets: what a sandbox makes for itself and production configures. */
 export interface Money {
@@ -80,10 +80,12 @@ export interface HubOptions {
   /** Who shows it may read `/metrics`; undefined: this machine may. */
   readonly metricsToken: string | undefined
   readonly commissionBps: number
+  readonly listing: Config['listing']
   /** Undefined: a wallet that is a contract cannot sign here. */
   readonly contracts?: ContractWallets | undefined
   readonly mail: Config['mail']
   readonly outflow: Config['outflow']
+  readonly payouts: Config['payouts']
   readonly minX402: Micros
   readonly rateStore: RateStore
   readonly proxies: number
@@ -106,6 +108,8 @@ export interface HubOptions {
   /** Origins that plugins may ask wherever they are. */
   readonly pluginHosts: readonly string[]
   readonly browser: Config['browser']
+  /** What the operator added, and how it runs. */
+  readonly hosting: Config['hosting']
   /** Where listings of others are looked for. */
   readonly discovery: DiscoverySettings
   readonly embeddings: Config['embeddings']
@@ -127,6 +131,8 @@ export interface Hub {
   readonly services: readonly AnyService[]
   readonly families: readonly Family[]
   readonly catalog: Catalog
+  /** Tells of services that come, or change, while the hub runs. */
+  readonly onSold: (listener: (service: AnyService) => void) => void
   /** The guarded way to foreign hosts. */
   readonly egress: Egress
   /** What reads documents for searches by meaning, if anything does. */
@@ -168,20 +174,6 @@ const hostOf = (
   sandbox: options.sandbox,
 })
 
-async function openPlugins(
-  options: HubOptions,
-  host: Host,
-  privileges: Pick<Host, 'buyer' | 'domains'>,
-): Promise<OpenedPlugin[]> {
-  const { databaseUrl, databaseDirectUrl, plugins, privileged, log } = options
-  const lending = { host, databaseUrl: databaseDirectUrl ?? databaseUrl, log }
-  const opened: OpenedPlugin[] = []
-  for (const plugin of plugins) opened.push(await openPlugin(plugin, lending))
-  const trusted = { ...lending, host: { ...host, ...privileges } }
-  for (const plugin of privileged) opened.push(await openPlugin(plugin, trusted, true))
-  return opened
-}
-
 /** Buys with the wallet that pays sellers, within the caps. */
 const openBuyer = (
   { money, outflow }: HubOptions,
@@ -222,19 +214,6 @@ function openEmbedding(
   return { pool, embedder, meaning, close: () => way.close() }
 }
 
-/** What opened plugins sell, and the catalogue that lists it. */
-async function openGoods(
-  { commissionBps }: HubOptions,
-  opened: readonly OpenedPlugin[],
-  { pool, ledger }: Pick<Hub, 'pool' | 'ledger'>,
-) {
-  const services = opened.flatMap(({ sold }) => (isFamily(sold) ? [] : [sold]))
-  const families = opened.flatMap(({ sold }) => (isFamily(sold) ? [sold] : []))
-  const passThrough = CREDITS_ONLY
-  const declared = { services, families, passThrough, defaultCommissionBps: commissionBps }
-  return { services, families, catalog: await openCatalog(pool, ledger, declared) }
-}
-
 /** Builds a hub on a database: migrates it, opens the catalogue and joins doors to core. */
 export async function openHub(options: HubOptions): Promise<Hub> {
   const { money, log, draining = () => false } = options
@@ -249,12 +228,14 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const discovery = openFinding({ ...options, clock }, pool, egress)
   const core = { pool, ledger, claims: new Claims(pool, clock), intents: new Intents(pool) }
   const ports: ResolvePorts = { ...core, ...money, clock, log, asset: USDC_BASE }
-  const buyer = openBuyer(options, ports, egress, pool)
   const browser = openBrowser(options, userAgent)
   const lent = { ...hostOf(options, clock), http: egress, backends, browser }
-  const domains = domainsOn(pool, discovery.robots)
-  const opened = await openPlugins(options, lent, { buyer, domains })
-  const goods = await openGoods(options, opened, core)
+  const privileges = {
+    buyer: openBuyer(options, ports, egress, pool),
+    domains: domainsOn(pool, discovery.robots),
+    upstreams: openUpstreams(options, { pool, http: egress, backends }),
+  }
+  const goods = await openGoods(options, core, lent, privileges)
   const offers = createOffers({
     ...money,
     payTo: money.treasury,
@@ -266,8 +247,9 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const counted = options.together?.(meters) ?? (() => meters.text())
   const observers = { log, meters, counted, spans: options.spans, draining }
   const underWay = new UnderWay()
-  const found = { discovery, meaning: finding?.meaning, catalog: goods.catalog }
-  const parts = { ...core, ...observers, ...found, windows, offers, calls, clock, underWay }
+  const found = { discovery, meaning: finding?.meaning, catalog: goods.sold.catalog }
+  const ways = { egress, backends }
+  const parts = { ...core, ...observers, ...found, windows, offers, calls, clock, underWay, ...ways }
   const answer = openDoors(parts, options).callback()
   return {
     pool,
@@ -276,15 +258,16 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     embedding: finding,
     ports,
     discovery,
-    ...goods,
+    ...goods.sold,
     handler: (request, response) => void underWay.add(answer(request, response)),
     idle: () => underWay.idle(),
     async close() {
       ticking.close()
       await calls.flush()
+      await goods.close()
       await Promise.all([egress.close(), backends.close(), browser.close(), finding?.close()])
       await windows.close()
-      await Promise.all([pool.end(), books.end(), ...opened.map((plugin) => plugin.close())])
+      await Promise.all([pool.end(), books.end()])
     },
   }
 }

@@ -6,6 +6,7 @@ import type { Log } from '../core/log.ts'
 import { folderPostman, smtpPostman } from '../core/mail/postman.ts'
 import type { Mailing } from '../core/mail/queue.ts'
 import { signInMail } from '../core/mail/words.ts'
+import { payoutMail } from '../core/payments/payouts/mails.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { CONFIRM_PATH } from './web/pages/sign-in.ts'
 
@@ -40,7 +41,8 @@ export function openMailing(options: {
       })
   return {
     postman,
-    async write({ recipient, subject }) {
+    async write({ template, recipient, subject }) {
+      if (template !== 'sign-in') return payoutMail(pool, template, recipient, subject, baseUrl())
       const token = await links.tokenFor(subject)
       if (token === undefined) return undefined
       const link = new URL(CONFIRM_PATH, baseUrl())

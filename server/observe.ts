@@ -19,14 +19,20 @@ export interface Observers {
 export const observe =
   (observers: Observers): Middleware =>
   async (ctx, next) => {
-    const trace = new Trace()
-    ctx.state['trace'] = trace
-    ctx.res.once('close', () => tell(observers, ctx, trace))
+    const trace = watch(observers, ctx)
     await next()
     if (trace.steps.length > 0) ctx.set('Server-Timing', trace.serverTiming)
     if (observers.draining()) ctx.set('Connection', 'close')
     if (ctx.body instanceof Flow) ctx.flushHeaders() // its first piece may come late
   }
+
+/** Begins the trace of a request, and tells of it when its answer is out. */
+export function watch(observers: Observers, ctx: Context): Trace {
+  const trace = new Trace()
+  ctx.state['trace'] = trace
+  ctx.res.once('close', () => tell(observers, ctx, trace))
+  return trace
+}
 
 /** Of a caller that went away before it had its answer, as many servers write it. */
 const GONE = 499
@@ -38,7 +44,7 @@ function tell({ log, meters, spans }: Observers, ctx: Context, trace: Trace): vo
   const { method, res } = ctx
   const status = res.writableFinished ? res.statusCode : GONE
   meters.request(trace, method, status, (until - trace.from) / 1_000)
-  const traceparent = ctx.get('traceparent')
+  const traceparent = ctx.req.headers['traceparent']?.toString()
   log[QUIET.test(trace.route) ? 'debug' : 'info'](
     {
       requestId: ctx.state['requestId'],

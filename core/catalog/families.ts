@@ -77,6 +77,11 @@ export class Families {
     return (await Promise.all(pages)).flat()
   }
 
+  /** What a family would sell under a slug. */
+  async preview(name: string, slug: string): Promise<AnyService | undefined> {
+    return this.#ports.families.find(({ family }) => family === name)?.preview?.(slug)
+  }
+
   /** Writes what has become of a service, which may be new. */
   async refresh(slug: string): Promise<void> {
     await this.#read(slug, this.#ports.families)

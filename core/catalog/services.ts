@@ -13,6 +13,7 @@ import {
   type Written,
   writeService,
 } from './publish.ts'
+import { publish } from './replace.ts'
 
 export { maxPrice, type Offering } from './publish.ts'
 
@@ -22,17 +23,22 @@ export type Shown = Pick<Offering, 'service' | 'endpoint' | 'method' | 'path'> &
   readonly outside: boolean
 }
 
+/** Writes a service into the catalogue, and gives what is sold of it. */
+type Sell = (service: AnyService) => Promise<readonly Offering[]>
+
 /** The endpoints on sale: those that were declared, in memory, and those of families. */
 export class Catalog {
   readonly #declared = new Map<string, Routes>()
   readonly #families: Families
+  readonly #sell: Sell
 
-  constructor(offerings: readonly Offering[], families: Families) {
+  constructor(offerings: readonly Offering[], families: Families, sell: Sell) {
     for (const slug of new Set(offerings.map(({ service }) => service.slug))) {
       const own = offerings.filter(({ service }) => service.slug === slug)
       this.#declared.set(slug, new Map(own.map((o) => [`${o.method} ${o.path}`, o])))
     }
     this.#families = families
+    this.#sell = sell
   }
 
   /**
@@ -47,6 +53,26 @@ export class Catalog {
   async shown(): Promise<readonly Shown[]> {
     const declared = [...this.#declared.values()].flatMap((routes) => [...routes.values()])
     return [...declared.map(shown), ...(await this.#families.first()).flatMap(shownOf)]
+  }
+
+  /**
+   * Sells a service that was declared while the hub runs, instead of what was sold at its slug. Calls
+   * that are under way keep what they began with.
+   * @throws Error when the slug is that of a family's service
+   */
+  async put(service: AnyService): Promise<void> {
+    const offerings = await this.#sell(service)
+    this.#declared.set(service.slug, new Map(offerings.map((o) => [`${o.method} ${o.path}`, o])))
+  }
+
+  /** Sells it no more: its owner has retired it. */
+  drop(slug: string): void {
+    this.#declared.delete(slug)
+  }
+
+  /** What would be sold under a slug of a family, before it is. */
+  async preview(family: string, slug: string): Promise<AnyService | undefined> {
+    return this.#families.preview(family, slug)
   }
 
   /** Writes what has become of a service of a family: sold here at once, found by search. */
@@ -83,6 +109,8 @@ export async function refreshListing(pool: Pool, service: AnyService): Promise<v
 export interface Selling extends Terms {
   readonly services: readonly AnyService[]
   readonly families: readonly Family[]
+  /** Slugs of services that are put on sale right after: they are left as they are. */
+  readonly awaited?: readonly string[]
 }
 
 /**
@@ -94,7 +122,7 @@ export async function openCatalog(pool: Pool, ledger: Ledger, selling: Selling):
   const { services, families } = selling
   const written = await inTransaction(pool, async (client) => {
     await client.query(`SELECT pg_advisory_xact_lock(hashtext('hub.catalog'))`)
-    await retireAbsent(client, services, families)
+    await retireAbsent(client, selling)
     const offerings: Written[] = []
     for (const service of services)
       offerings.push(...(await writeService(client, service, selling)))
@@ -102,10 +130,11 @@ export async function openCatalog(pool: Pool, ledger: Ledger, selling: Selling):
     return offerings
   })
   const payee = (service: AnyService) => payeeOf(ledger, service, selling)
-  const offerings = await Promise.all(
-    written.map(async (each) => ({ ...each, payee: await payee(each.service) })),
-  )
-  return new Catalog(offerings, new Families({ pool, families, terms: selling, payee }))
+  const offered = (each: readonly Written[]) =>
+    Promise.all(each.map(async (one) => ({ ...one, payee: await payee(one.service) })))
+  const sell = async (service: AnyService) => offered(await publish(pool, service, selling))
+  const ofFamilies = new Families({ pool, families, terms: selling, payee })
+  return new Catalog(await offered(written), ofFamilies, sell)
 }
 
 function payeeOf(
@@ -119,8 +148,7 @@ function payeeOf(
 
 async function retireAbsent(
   client: PoolClient,
-  services: readonly AnyService[],
-  families: readonly Family[],
+  { services, families, awaited = [] }: Selling,
 ): Promise<void> {
   const routes = services.flatMap((service) =>
     routesOf(service).map(([route]) => `${service.slug} ${route}`),
@@ -128,15 +156,15 @@ async function retireAbsent(
   await client.query(
     `UPDATE hub.endpoint e SET state = 'retired' FROM hub.service s
      WHERE s.slug = e.service AND s.family IS NULL AND e.state = 'active'
-       AND e.service || ' ' || e.method || ' ' || e.path <> ALL ($1)`,
-    [routes],
+       AND e.service || ' ' || e.method || ' ' || e.path <> ALL ($1) AND e.service <> ALL ($2)`,
+    [routes, awaited],
   )
   const { rows } = await client.query<{ slug: string }>(
     `UPDATE hub.service SET state = 'retired', updated_at = now()
      WHERE state <> 'retired'
        AND CASE WHEN family IS NULL THEN slug <> ALL ($1) ELSE family <> ALL ($2) END
      RETURNING slug`,
-    [services.map(({ slug }) => slug), families.map(({ family }) => family)],
+    [[...services.map(({ slug }) => slug), ...awaited], families.map(({ family }) => family)],
   )
   await client.query('SELECT hub.index_service(slug) FROM unnest($1::text[]) slug', [
     rows.map(({ slug }) => slug),

@@ -26,7 +26,7 @@ CREATE TABLE hub.api_key (
   principal text NOT NULL,
   parent text,
   depth smallint DEFAULT 0 NOT NULL,
-  credits bigint NOT NULL,
+  credits bigint,
   name text,
   max_call bigint,
   max_day bigint,
@@ -40,6 +40,7 @@ CREATE TABLE hub.api_key (
   frozen_at timestamp with time zone,
   frozen_by text,
   frozen_reason text,
+  role text DEFAULT 'agent'::text NOT NULL,
   CONSTRAINT api_key_pkey PRIMARY KEY (id),
   CONSTRAINT api_key_check CHECK ((((depth >= 0) AND (depth <= 4)) AND ((depth = 0) = (parent IS NULL)))),
   CONSTRAINT api_key_credits_fkey FOREIGN KEY (credits) REFERENCES ledger.account(id),
@@ -55,6 +56,8 @@ CREATE TABLE hub.api_key (
   CONSTRAINT api_key_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),
   CONSTRAINT api_key_rate CHECK (((rate_per_minute IS NULL) OR (parent IS NULL))),
   CONSTRAINT api_key_rate_per_minute_check CHECK (((rate_per_minute >= 1) AND (rate_per_minute <= 1000000))),
+  CONSTRAINT api_key_role CHECK ((((role = 'agent'::text) = (credits IS NOT NULL)) AND ((role = 'agent'::text) OR (num_nonnulls(max_call, max_day, max_total, services, rate_per_minute) = 0)))),
+  CONSTRAINT api_key_role_check CHECK ((role = ANY (ARRAY['agent'::text, 'provider'::text]))),
   CONSTRAINT api_key_services_check CHECK (((cardinality(services) >= 1) AND (cardinality(services) <= 100)))
 );
 CREATE INDEX api_key_parent ON hub.api_key USING btree (parent);

@@ -27,8 +27,11 @@ export interface EgressRequest {
   /** Largest body that is taken. Default 1 MiB, at most 32 MiB. */
   readonly maxBytes?: number | undefined
   readonly timeouts?: EgressTimeouts | undefined
-  /** What is larger than `maxBytes` comes as a stream, instead of being refused. */
-  readonly streams?: boolean | undefined
+  /**
+   * What is larger than `maxBytes` comes as a stream, instead of being refused; `at-once`: what
+   * succeeds comes as one from its first byte on.
+   */
+  readonly streams?: boolean | 'at-once' | undefined
 }
 
 export interface EgressResponse {
@@ -112,7 +115,8 @@ export async function exchange(
     answer.body.on('error', ignore)
     response = { status: answer.statusCode, headers: answer.headers, body: Buffer.alloc(0) }
     const maxBytes = Math.min(request.maxBytes ?? MIB, BODY_MAX)
-    const { body, rest } = await read(answer.body, maxBytes)
+    const atOnce = request.streams === 'at-once' && isSuccess(response)
+    const { body, rest } = atOnce ? begun(answer.body) : await read(answer.body, maxBytes)
     if (rest && !(request.streams && isSuccess(response))) {
       await rest.return?.()
       throw new EgressError('upstream_too_large')
@@ -152,6 +156,12 @@ function outgoing(userAgent: string, headers: Readonly<Record<string, string>> =
 
 const isSuccess = ({ status }: EgressResponse): boolean => status >= 200 && status < 300
 
+/** Nothing of a body yet. */
+const begun = (stream: Readable): Awaited<ReturnType<typeof read>> => ({
+  body: Buffer.alloc(0),
+  rest: stream.iterator({ destroyOnReturn: true }),
+})
+
 /** The body, or more than `maxBytes` of it and the rest. */
 async function read(
   stream: Readable,
@@ -177,7 +187,7 @@ function streamOf(
   deadline: Deadline,
 ): Readable {
   const pieces = async function* (): AsyncGenerator<Buffer> {
-    yield start
+    if (start.length > 0) yield start
     let size = start.length
     for await (const piece of rest) {
       size += piece.length

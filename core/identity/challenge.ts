@@ -21,7 +21,7 @@ const LIFETIME_SECONDS = 300
 
 /** What a wallet agrees to by its signature, in words and for the database. */
 export interface Agreement {
-  readonly purpose: 'link' | 'transfer'
+  readonly purpose: 'link' | 'transfer' | 'payout'
   /** Of the message: one line. */
   readonly statement: string
   readonly terms: Readonly<Record<string, string>>

@@ -23,6 +23,8 @@ export interface ChildOrder {
 export interface KeyInfo {
   readonly id: string
   readonly parent: string | null
+  /** A provider's manages what its principal sells, and has no credits. */
+  readonly role: 'agent' | 'provider'
   readonly name: string | null
   /** Of its wallet; null: of a person. */
   readonly wallet_address: string | null
@@ -54,7 +56,7 @@ const FAMILY = `WITH RECURSIVE family AS (
   )`
 
 /** Keys of the family as `KeyInfo` has them. */
-const INFO = `SELECT f.id, f.parent, f.name, f.max_call, f.max_day, f.max_total, f.services,
+const INFO = `SELECT f.id, f.parent, f.role, f.name, f.max_call, f.max_day, f.max_total, f.services,
     f.expires_at, f.created_at, f.used_at, f.revoked_at, f.frozen_at, f.frozen_by,
     f.frozen_reason, p.wallet_address,
     CASE WHEN f.parent IS NULL THEN (SELECT b.balance FROM ledger.balance b
@@ -104,7 +106,8 @@ export async function makeChild(
   await inTransaction(pool, async (client) => {
     // Locked: two at once must not both be the thousandth.
     const managed = await client.query(
-      `SELECT FROM hub.api_key WHERE ${MANAGED} AND revoked_at IS NULL FOR UPDATE`,
+      `SELECT FROM hub.api_key WHERE ${MANAGED} AND revoked_at IS NULL AND role = 'agent'
+       FOR UPDATE`,
       [manager, parent],
     )
     if (managed.rowCount !== 1) throw unknown()
@@ -148,11 +151,11 @@ export async function renameKey(
 
 /**
  * The account of the credits that a key spends, its root's.
- * @throws Fault `not_found` when the key is not the manager's
+ * @throws Fault `not_found` when the key is not the manager's, or has none: it is a provider's
  */
 export async function creditsOfKey(pool: Pool, manager: Manager, keyId: string): Promise<bigint> {
   const { rows } = await pool.query<{ credits: bigint }>(
-    `SELECT credits FROM hub.api_key WHERE ${MANAGED}`,
+    `SELECT credits FROM hub.api_key WHERE ${MANAGED} AND credits IS NOT NULL`,
     [manager, keyId],
   )
   if (!rows[0]) throw unknown()

@@ -35,12 +35,21 @@ export interface KeyLimits {
   readonly services: readonly string[] | null
 }
 
+/** Who shows a key for what its principal sells: it manages that, and spends nothing. */
+export interface Seller {
+  readonly role: 'provider'
+  readonly principal: string
+  readonly keyId: string
+}
+
 interface KeyRow {
   readonly id: string
   readonly principal: string
   readonly wallet_address: string | null
-  readonly credits: bigint
-  readonly code: Account
+  readonly role: 'agent' | 'provider'
+  /** Null: a provider's. */
+  readonly credits: bigint | null
+  readonly code: Account | null
   readonly shard: number
   readonly rate: number | null
   readonly revoked: boolean
@@ -48,7 +57,7 @@ interface KeyRow {
   readonly limits: readonly LimitsRow[]
 }
 
-type Found = Caller | 'revoked' | 'frozen'
+type Found = Caller | Seller | 'revoked' | 'frozen'
 
 /** As JSON: amounts are texts. */
 interface LimitsRow {
@@ -68,7 +77,7 @@ const FIND = {
       UNION ALL
       SELECT k.*, false FROM line l JOIN hub.api_key k ON k.id = l.parent
     )
-    SELECT k.id, k.principal, p.wallet_address, k.credits, a.code, p.shard,
+    SELECT k.id, k.role, k.principal, p.wallet_address, k.credits, a.code, p.shard,
       (SELECT bool_or(coalesce(l.replaced, false) OR l.revoked_at IS NOT NULL
         OR coalesce(l.expires_at <= now(), false)) FROM line l) AS revoked,
       (SELECT bool_or(l.frozen_at IS NOT NULL) FROM line l) AS frozen,
@@ -78,12 +87,13 @@ const FIND = {
         FROM line l WHERE l.parent IS NOT NULL) AS limits
     FROM (SELECT * FROM line ORDER BY depth DESC LIMIT 1) k
     JOIN hub.principal p ON p.id = k.principal
-    JOIN ledger.account a ON a.id = k.credits`,
+    LEFT JOIN ledger.account a ON a.id = k.credits`,
 }
 
 /** Finds callers by their keys, with a cache of one second. */
 export class KeyRing {
   readonly #pool: Pool
+  /** By what was shown: to hash it anew would be much of the work of a short request. */
   readonly #known = new Map<string, { readonly caller: Found; readonly at: number }>()
   readonly #used = new Set<string>()
 
@@ -93,18 +103,41 @@ export class KeyRing {
 
   /**
    * The caller of a request, by its Authorization header (RFC 6750).
-   * @throws Fault `invalid_api_key` (malformed, unknown), `revoked_api_key` or `frozen_key`
+   * @throws Fault `invalid_api_key` (malformed, unknown), `revoked_api_key`, `frozen_key`, or
+   *   `provider_key` for one that calls and pays nothing
    */
   async authenticate(authorization: string): Promise<Caller> {
-    const key = /^Bearer ([^\s]{1,200})$/i.exec(authorization)?.[1]
-    if (key === undefined) throw invalid()
-    const caller = await this.#find(key)
+    const found = await this.identify(authorization)
+    if ('role' in found) throw new Fault('provider_key')
+    return found
+  }
+
+  /**
+   * The same, for what providers manage too.
+   * @throws Fault `invalid_api_key`, `revoked_api_key`, `frozen_key`
+   */
+  async identify(authorization: string): Promise<Caller | Seller> {
+    const caller = this.#recent(authorization) ?? (await this.#find(authorization))
     if (!caller) throw invalid()
     if (caller === 'revoked') throw new Fault('revoked_api_key', undefined, CHALLENGE)
     if (caller === 'frozen') throw new Fault('frozen_key')
     if (this.#used.size === 0) setTimeout(() => void this.#noteUse(), NOTE_MS).unref()
     this.#used.add(caller.keyId)
     return caller
+  }
+
+  /** No secret stays in memory longer than it is of use. */
+  #forget(): void {
+    const since = elapsedMs() - CACHE_MS
+    for (const [authorization, { at }] of this.#known) {
+      if (at <= since) this.#known.delete(authorization)
+    }
+    if (this.#known.size > 0) setTimeout(() => this.#forget(), CACHE_MS).unref()
+  }
+
+  #recent(authorization: string): Found | undefined {
+    const known = this.#known.get(authorization)
+    return known && elapsedMs() - known.at < CACHE_MS ? known.caller : undefined
   }
 
   /** Nobody needs to know by the second when a key was used last. What cannot be noted is lost. */
@@ -116,32 +149,32 @@ export class KeyRing {
       .catch(() => undefined)
   }
 
-  async #find(key: string): Promise<Found | undefined> {
-    const hash = hashOf(key).toString('base64')
-    const known = this.#known.get(hash)
-    if (known && elapsedMs() - known.at < CACHE_MS) return known.caller
-    return isWellFormed(key) ? this.#look(hash) : undefined
-  }
-
   /** Asked once for all who come with the key at the same time. */
-  readonly #look = inFlight(async (hash: string): Promise<Found | undefined> => {
+  readonly #find = inFlight(async (authorization: string): Promise<Found | undefined> => {
+    const key = /^Bearer ([^\s]{1,200})$/i.exec(authorization)?.[1]
+    if (key === undefined || !isWellFormed(key)) return undefined
     const at = elapsedMs()
-    const values = [Buffer.from(hash, 'base64')]
-    const { rows } = await this.#pool.query<KeyRow>({ ...FIND, values })
+    const { rows } = await this.#pool.query<KeyRow>({ ...FIND, values: [hashOf(key)] })
     const [row] = rows
     if (!row) return undefined
-    const caller = row.revoked ? 'revoked' : row.frozen ? 'frozen' : callerOf(row)
-    if (this.#known.size >= CACHE_MAX) this.#known.clear()
-    this.#known.set(hash, { caller, at })
+    const caller = row.revoked ? 'revoked' : row.frozen ? 'frozen' : holderOf(row)
+    if (this.#known.size === 0) setTimeout(() => this.#forget(), CACHE_MS).unref()
+    if (this.#known.size < CACHE_MAX) this.#known.set(authorization, { caller, at })
     return caller
   })
 }
 
-const callerOf = (row: KeyRow): Caller => ({
+function holderOf(row: KeyRow): Caller | Seller {
+  const { id: keyId, principal, credits, code, shard } = row
+  if (credits === null || code === null) return { role: 'provider', principal, keyId }
+  return callerOf(row, { id: credits, code, asset: 'USDC', shard })
+}
+
+const callerOf = (row: KeyRow, credits: AccountRef): Caller => ({
   principal: row.principal,
   keyId: row.id,
   wallet: row.wallet_address,
-  credits: { id: row.credits, code: row.code, asset: 'USDC', shard: row.shard },
+  credits,
   ratePerMinute: row.rate,
   limits: row.limits.map(({ id, call, day, total, services }) => ({
     keyId: id,

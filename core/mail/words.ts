@@ -15,3 +15,52 @@ export const signInMail = (to: string, host: string, link: string, minutes: numb
     '',
   ].join('\n'),
 })
+
+/** A payout as a mail tells of it. */
+export interface PayoutWords {
+  /** `12.50` */
+  readonly dollars: string
+  readonly address: string
+  readonly transaction: string
+  readonly statement: string
+}
+
+export const payoutSentMail = (to: string, host: string, payout: PayoutWords): Mail => ({
+  to,
+  subject: `${host} has paid you ${payout.dollars} USDC`,
+  text: [
+    `${payout.dollars} USDC were sent to ${payout.address}, and are final on Base.`,
+    '',
+    `Transaction: ${payout.transaction}`,
+    `Statement, line by line: ${payout.statement}`,
+    '',
+  ].join('\n'),
+})
+
+/** Where payouts go. Null: nowhere, and no change waits. */
+export interface AddressWords {
+  readonly address: string | null
+  readonly next: string | null
+  readonly nextAt: Date | null
+}
+
+export const payoutAddressMail = (
+  to: string,
+  host: string,
+  { address, next, nextAt }: AddressWords,
+): Mail => ({
+  to,
+  subject: `Where ${host} pays you`,
+  text: [
+    `Payouts go to ${address ?? 'no address yet'}.`,
+    ...(next === null
+      ? ['No change waits.']
+      : [
+          `From ${nextAt?.toISOString()} on they go to ${next}. Until then nothing is paid.`,
+          '',
+          'If that was not you: take the change back (DELETE /v1/provider/payout-address),',
+          'and revoke the key that asked for it.',
+        ]),
+    '',
+  ].join('\n'),
+})

@@ -1,16 +1,24 @@
 #!/usr/bin/env node
-// Starts the command line from its sources: on this Node if it reads TypeScript, else on the one
-// that the package brings along. What is published is compiled, and does without.
+// Starts the command line: compiled, as it is published, or from its sources, on this Node if it
+// reads TypeScript, else on the one that the package brings along.
 import { spawnSync } from 'node:child_process'
-import { createRequire } from 'node:module'
+import { existsSync } from 'node:fs'
+import { createRequire, enableCompileCache } from 'node:module'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 
-const main = new URL('./main.ts', import.meta.url)
-if (process.features.typescript) {
-  process.argv[1] = main.pathname
+// What Node has compiled is kept in the user's own cache: half of the time that a help takes. In
+// the shared folder that is Node's own default others could put something else there.
+const caches = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
+enableCompileCache?.(process.env.NODE_COMPILE_CACHE || join(caches, 'agenthub'))
+
+const compiled = new URL('./main.js', import.meta.url)
+const main = existsSync(compiled) ? compiled : new URL('./main.ts', import.meta.url)
+if (main === compiled || process.features.typescript) {
   await import(main.href)
 } else {
   const node = createRequire(import.meta.url).resolve('node/bin/node')
-  const { status, signal } = spawnSync(node, [main.pathname, ...process.argv.slice(2)], {
+  const { status, signal } = spawnSync(node, [import.meta.filename, ...process.argv.slice(2)], {
     stdio: 'inherit',
   })
   process.exitCode = signal ? 130 : (status ?? 1)

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { type Command, CommanderError } from 'commander'
 import { versionOf } from './package.ts'
 import { programOf } from './program.ts'

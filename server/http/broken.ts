@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Fault, type FaultCode } from '../../core/errors.ts'
-import { newRequestId } from '../exchange.ts'
+import { newRequestId, timesOf } from '../exchange.ts'
 import { problem } from '../problem.ts'
 
 /**
@@ -10,7 +10,7 @@ import { problem } from '../problem.ts'
  */
 export function assertWellFormed(request: IncomingMessage): void {
   if (request.httpVersionMajor < 1) throw new Fault('malformed_request', 'Speak HTTP/1.1.')
-  const hosts = request.headersDistinct['host']?.length ?? 0
+  const hosts = timesOf(request, 'host')
   if (hosts > 1) throw new Fault('duplicate_header', `host came ${hosts} times.`)
 }
 

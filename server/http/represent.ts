@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib'
 import type { Context, Middleware } from 'koa'
@@ -41,6 +42,19 @@ export const represent: Middleware = async (ctx, next) => {
   ctx.set('Content-Encoding', coding)
 }
 
+/** A text that is worth it, compressed for a caller that reads that. */
+export async function compressed(
+  text: string,
+  { headers }: IncomingMessage,
+): Promise<{ readonly body: string | Buffer; readonly headers: Readonly<Record<string, string>> }> {
+  if (text.length < LENGTH_MIN) return { body: text, headers: {} }
+  const vary = { Vary: 'Accept-Encoding' }
+  const coding = preferred(headers['accept-encoding']?.toString() ?? '')
+  if (coding === undefined) return { body: text, headers: vary }
+  const body = await CODINGS[coding](Buffer.from(text))
+  return { body, headers: { ...vary, 'Content-Encoding': coding } }
+}
+
 /** Notes that the answer is alike for everybody: other sites may read it, and caches keep it. */
 export function share(ctx: Context): void {
   ctx.state['shared'] = true
@@ -71,12 +85,12 @@ function codingFor(ctx: Context, length: number): Coding | undefined {
   if (ctx.response.get('Content-Encoding') || ctx.status === 206) return undefined
   if (/\bno-transform\b/i.test(ctx.response.get('Cache-Control'))) return undefined
   ctx.vary('Accept-Encoding')
-  const accepted = ctx.get('Accept-Encoding')
-  return accepted === '' ? undefined : preferred(accepted)
+  return preferred(ctx.get('Accept-Encoding'))
 }
 
 /** What a client likes best (RFC 9110 §12.5.3); undefined: the answer as it is. */
 function preferred(header: string): Coding | undefined {
+  if (header === '') return undefined
   const weights = new Map<string, number>()
   for (const item of header.split(',')) {
     const [, name, q = '1'] =

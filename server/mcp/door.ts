@@ -6,10 +6,13 @@ import type { Log } from '../../core/log.ts'
 import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import { readJson } from '../body.ts'
-import { authorizationOf, header, requestIdOf } from '../exchange.ts'
+import { authorizationOf, header, identify, pathOf, requestIdOf } from '../exchange.ts'
+import { assertWellFormed } from '../http/broken.ts'
+import { type Observers, watch } from '../observe.ts'
 import { faultOf, isOurFailure, problem } from '../problem.ts'
 import { traceOf } from '../trace.ts'
 import { type Admission, assertAdmitted } from './admit.ts'
+import { Answer } from './answer.ts'
 import { CAPABILITIES, type Era, eraOf } from './era.ts'
 import { codeOfStatus, RPC, RpcError } from './errors.ts'
 import { type Id, idOf, isId, isJson, metaOf, type Request, readMessage } from './message.ts'
@@ -20,14 +23,13 @@ import type { AnyTool } from './tool.ts'
 
 export const MCP_PATH = '/mcp'
 
-export interface McpPorts {
+export interface McpPorts extends Observers {
   readonly tools: readonly AnyTool[]
   readonly keys: KeyRing
   readonly limits: RateLimits
   readonly standing: Standing
   readonly admission: Admission
   readonly version: string
-  readonly log: Log
 }
 
 /**
@@ -37,18 +39,21 @@ export interface McpPorts {
 export function mcpDoor(ports: McpPorts): Middleware {
   const rpc = createRpc(ports.tools, ports.version)
   return async (ctx, next) => {
-    if (ctx.path !== MCP_PATH) return next()
-    traceOf(ctx).route = MCP_PATH
+    if (pathOf(ctx) !== MCP_PATH) return next()
+    watch(ports, ctx).route = MCP_PATH
+    identify(ctx)
+    const answer = new Answer(ctx)
+    if (ports.draining()) answer.tell({ Connection: 'close' })
     let id: Id | undefined
     try {
-      const known = await admit(ctx, ports)
+      const known = await admit(ctx, answer, ports)
       const body = await readJson(ctx.req)
       id = idOf(body)
       const message = readMessage(body)
-      if (message.kind === 'request') await answer(ctx, rpc, message, known)
-      else accepted(ctx)
+      if (message.kind === 'request') await respond(ctx, answer, rpc, message, known)
+      else answer.accept()
     } catch (error) {
-      refuse(ctx, error, id, ports)
+      await refuse(ctx, answer, error, id, ports)
     }
   }
 }
@@ -57,8 +62,9 @@ export function mcpDoor(ports: McpPorts): Middleware {
 type Known = Pick<RpcContext, 'caller' | 'rate' | 'authorization' | 'report'>
 
 /** Everything that is judged before the body is read. */
-async function admit(ctx: Context, ports: McpPorts): Promise<Known> {
+async function admit(ctx: Context, answer: Answer, ports: McpPorts): Promise<Known> {
   const { admission, keys, limits, standing, log } = ports
+  assertWellFormed(ctx.req)
   assertAdmitted(ctx, admission)
   if (ctx.method !== 'POST') {
     const headers = { Allow: 'POST' }
@@ -71,21 +77,15 @@ async function admit(ctx: Context, ports: McpPorts): Promise<Known> {
   const rate = await trace.step('limit', async () =>
     limits.key(caller, await standing.tier(caller.credits)),
   )
-  tell(ctx, rate.headers)
+  answer.tell(rate.headers)
   if (!readsJson(ctx)) throw new Fault('not_acceptable')
   return { caller, rate, authorization, report: reporter(ctx, log) }
 }
 
 /** What MCP has clients send names it; only others are worth a closer look. */
 const readsJson = (ctx: Context): boolean =>
-  ctx.get('accept').startsWith('application/json,') || ctx.accepts('application/json') !== false
-
-/** An empty answer: there is nothing to be said to a notification. */
-function accepted(ctx: Context): void {
-  ctx.status = 202
-  ctx.body = Buffer.alloc(0)
-  ctx.remove('Content-Type')
-}
+  ctx.req.headers.accept?.startsWith('application/json,') ||
+  ctx.accepts('application/json') !== false
 
 function contextOf(
   ctx: Context,
@@ -121,20 +121,26 @@ function goneSignal(ctx: Context): AbortSignal {
 }
 
 /** Undefined: the client has not asked for it, or could not read it. */
-function progressOf(ctx: Context, request: Request): Progress | undefined {
+function progressOf(ctx: Context, answer: Answer, request: Request): Progress | undefined {
   const { progressToken: token } = metaOf(request)
   if (request.method !== 'tools/call' || !isId(token)) return undefined
-  return ctx.get('accept').includes('text/event-stream') ? new Progress(ctx, token) : undefined
+  return ctx.get('accept').includes('text/event-stream') ? new Progress(answer, token) : undefined
 }
 
-async function answer(ctx: Context, rpc: Rpc, request: Request, known: Known): Promise<void> {
+async function respond(
+  ctx: Context,
+  answer: Answer,
+  rpc: Rpc,
+  request: Request,
+  known: Known,
+): Promise<void> {
   const era = eraOf(request, (name) => header(ctx, name))
-  const progress = progressOf(ctx, request)
+  const progress = progressOf(ctx, answer, request)
   try {
     const { status, body } = await rpc(request, contextOf(ctx, request, known, era, progress))
     const text = written(body)
     if (progress?.isOpen) progress.end(text)
-    else reply(ctx, status, text)
+    else await answer.send(status, text)
   } finally {
     progress?.close()
   }
@@ -148,30 +154,19 @@ const written = ({ result, ...message }: JSONRPCResponse): string =>
     ? `${JSON.stringify(message).slice(0, -1)},"result":${textOf(result)}}`
     : JSON.stringify({ ...message, result })
 
-function reply(ctx: Context, status: number, text: string): void {
-  ctx.status = status
-  tell(ctx, HEADERS)
-  ctx.body = text
-}
-
-const HEADERS = {
-  'Cache-Control': 'no-store',
-  'Content-Type': 'application/json; charset=utf-8',
-  'X-Content-Type-Options': 'nosniff',
-} as const
-
-/** Sets headers, past all that Koa does for those that are not plain texts. */
-function tell(ctx: Context, headers: Readonly<Record<string, string>>): void {
-  for (const name in headers) ctx.res.setHeader(name, headers[name]!)
-}
-
 /** A failure of HTTP or of the message, as an error of JSON-RPC; one that knows no id has none. */
-function refuse(ctx: Context, error: unknown, id: Id | undefined, { log }: McpPorts): void {
+function refuse(
+  ctx: Context,
+  answer: Answer,
+  error: unknown,
+  id: Id | undefined,
+  { log }: McpPorts,
+): Promise<void> {
   const { status, headers, body } =
     error instanceof RpcError ? ofMessage(error) : ofHttp(ctx, error, log)
-  tell(ctx, headers)
+  answer.tell(headers)
   const message = { jsonrpc: '2.0', ...(id !== undefined && { id }), error: body }
-  reply(ctx, status, JSON.stringify(message))
+  return answer.send(status, JSON.stringify(message))
 }
 
 const ofMessage = ({ status, code, message, data }: RpcError) => ({

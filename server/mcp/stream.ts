@@ -1,4 +1,5 @@
-import type { Context } from 'koa'
+import type { ServerResponse } from 'node:http'
+import type { Answer } from './answer.ts'
 import type { Id } from './message.ts'
 
 const KEEP_ALIVE_MS = 15_000
@@ -8,21 +9,21 @@ const KEEP_ALIVE_MS = 15_000
  * none, from the first word of it on a stream of server-sent events.
  */
 export class Progress {
-  readonly #ctx: Context
+  readonly #answer: Answer
   readonly #token: Id
+  #stream: ServerResponse | undefined
   #alive: NodeJS.Timeout | undefined
 
-  constructor(ctx: Context, token: Id) {
-    this.#ctx = ctx
+  constructor(answer: Answer, token: Id) {
+    this.#answer = answer
     this.#token = token
   }
 
   get isOpen(): boolean {
-    return this.#alive !== undefined
+    return this.#stream !== undefined
   }
 
   tell(progress: number, total: number, message: string): void {
-    if (!this.isOpen) this.#open()
     const params = { progressToken: this.#token, progress, total, message }
     const told = { jsonrpc: '2.0', method: 'notifications/progress', params }
     this.#write(JSON.stringify(told))
@@ -32,27 +33,22 @@ export class Progress {
   end(answer: string): void {
     this.#write(answer)
     this.close()
-    this.#ctx.res.end()
+    this.#stream?.end()
   }
 
   close(): void {
     clearInterval(this.#alive)
   }
 
-  #open(): void {
-    const { res } = this.#ctx
-    this.#ctx.respond = false
-    res.writeHead(200, {
-      'Content-Type': 'text/event-stream',
-      'Cache-Control': 'no-store',
-      'X-Accel-Buffering': 'no',
-    })
-    this.#alive = setInterval(() => res.write(': still at it\n\n'), KEEP_ALIVE_MS).unref()
-    res.once('close', () => this.close())
+  #write(message: string): void {
+    const stream = (this.#stream ??= this.#open())
+    if (!stream.destroyed) stream.write(`event: message\ndata: ${message}\n\n`)
   }
 
-  #write(message: string): void {
-    const { res } = this.#ctx
-    if (!res.destroyed) res.write(`event: message\ndata: ${message}\n\n`)
+  #open(): ServerResponse {
+    const stream = this.#answer.stream()
+    this.#alive = setInterval(() => stream.write(': still at it\n\n'), KEEP_ALIVE_MS).unref()
+    stream.once('close', () => this.close())
+    return stream
   }
 }

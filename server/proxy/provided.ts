@@ -69,8 +69,19 @@ export const PAGE_FAULTS: readonly FaultCode[] = [
   'content_unreadable',
   'content_type_unsupported',
 ]
+
+/** What services say that ask somebody else's API. */
+export const UPSTREAM_FAULTS: readonly FaultCode[] = [
+  'upstream_error',
+  'upstream_redirect',
+  'upstream_timeout',
+  'upstream_tls',
+  'upstream_too_large',
+  'upstream_unreachable',
+]
+
 const known = (code: string, otherwise: FaultCode): FaultCode =>
-  PAGE_FAULTS.find((each) => each === code) ?? otherwise
+  [...PAGE_FAULTS, ...UPSTREAM_FAULTS].find((each) => each === code) ?? otherwise
 
 const FAILED = {
   502: 'plugin_failed',

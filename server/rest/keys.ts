@@ -45,6 +45,9 @@ const Frozen = z
 const Key = z.object({
   key_id: z.string(),
   parent: z.string().nullable().meta({ description: 'null: a root, with credits of its own.' }),
+  role: z.enum(['agent', 'provider']).meta({
+    description: 'provider: it manages what its principal sells, and spends nothing.',
+  }),
   name: z.string().nullable(),
   wallet_address: z.string().nullable().meta({ description: 'null: of an account.' }),
   prefixes: z.array(z.string()).meta({ description: 'Of its secrets that work.' }),
@@ -110,6 +113,18 @@ const makingRoutes = (ports: KeyPorts): readonly AnyRoute[] => [
     },
   }),
   route({
+    method: 'GET',
+    path: '/v1/keys/{id}',
+    summary: 'This key or one below it, or one of the account.',
+    auth: 'owner',
+    answer: { status: 200, schema: Key },
+    faults: ['not_found'],
+    handle: async (request) => {
+      const { id = '' } = request.params
+      return { body: show(await findKey(ports.pool, managerOf(request), id)) }
+    },
+  }),
+  route({
     method: 'POST',
     path: '/v1/keys',
     summary: 'Makes a key below another one with limits of its own, or a root of the account.',
@@ -149,18 +164,6 @@ type Order = z.infer<typeof Order>
 
 const managingRoutes = ({ pool }: KeyPorts): readonly AnyRoute[] => [
   route({
-    method: 'GET',
-    path: '/v1/keys/{id}',
-    summary: 'This key or one below it, or one of the account.',
-    auth: 'owner',
-    answer: { status: 200, schema: Key },
-    faults: ['not_found'],
-    handle: async (request) => {
-      const { id = '' } = request.params
-      return { body: show(await findKey(pool, managerOf(request), id)) }
-    },
-  }),
-  route({
     method: 'PATCH',
     path: '/v1/keys/{id}',
     summary: 'Renames this key or one below it, or says when its credits are low.',
@@ -179,9 +182,10 @@ const managingRoutes = ({ pool }: KeyPorts): readonly AnyRoute[] => [
       const { id = '' } = request.params
       const { name, low_balance_microdollars: low } = request.body
       const manager = managerOf(request)
-      const credits = await creditsOfKey(pool, manager, id)
+      await findKey(pool, manager, id)
+      const credits = low === undefined ? undefined : await creditsOfKey(pool, manager, id)
       if (name !== undefined) await renameKey(pool, manager, id, name)
-      if (low !== undefined) {
+      if (credits !== undefined && low !== undefined) {
         await setLowBalanceThreshold(pool, credits, low === null ? null : micros(low))
       }
       return { body: { key_id: id } }
@@ -257,6 +261,7 @@ const timeOf = (date: Date | null): string | null => date?.toISOString() ?? null
 const show = (key: KeyInfo) => ({
   key_id: key.id,
   parent: key.parent,
+  role: key.role,
   name: key.name,
   wallet_address: key.wallet_address === null ? null : getAddress(key.wallet_address),
   prefixes: key.prefixes,

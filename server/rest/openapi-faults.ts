@@ -1,5 +1,5 @@
 import type { FaultCode } from '../../core/errors.ts'
-import { PAGE_FAULTS } from '../proxy/provided.ts'
+import { PAGE_FAULTS, UPSTREAM_FAULTS } from '../proxy/provided.ts'
 
 /** Of every route. */
 export const EVERY_ROUTE: readonly FaultCode[] = [
@@ -16,6 +16,7 @@ export const KEYED: readonly FaultCode[] = [
   'invalid_api_key',
   'revoked_api_key',
   'frozen_key',
+  'provider_key',
   'rate_limited',
 ]
 export const SIGNED_IN: readonly FaultCode[] = [
@@ -57,6 +58,7 @@ const CALLED: readonly FaultCode[] = [
   'plugin_unavailable',
   'timeout',
   ...PAGE_FAULTS,
+  ...UPSTREAM_FAULTS,
   'content_redirected',
   'render_failed',
   'render_unavailable',

@@ -26,6 +26,7 @@ export const SECURITY = {
   admin: [{ apiKey: [] }],
   session: [{ session: [] }],
   owner: [{ apiKey: [] }, { session: [] }],
+  provider: [{ apiKey: [] }, { session: [] }],
 } as const
 
 export const PROBLEM = {

@@ -90,7 +90,9 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
   const faults = [
     ...EVERY_ROUTE,
     ...(route.auth === 'none' || route.auth === 'session' ? [] : KEYED),
-    ...(route.auth === 'session' || route.auth === 'owner' ? SIGNED_IN : []),
+    ...(route.auth === 'session' || route.auth === 'owner' || route.auth === 'provider'
+      ? SIGNED_IN
+      : []),
     ...(route.auth === 'admin' ? (['admin_only'] as const) : []),
     ...(route.body ? WITH_BODY : []),
     ...(route.query ? (['validation_failed'] as const) : []),

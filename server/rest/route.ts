@@ -3,7 +3,7 @@ import type { Deprecation } from '../../core/deprecation.ts'
 import type { FaultCode } from '../../core/errors.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Manager } from '../../core/identity/children.ts'
-import type { Caller } from '../../core/identity/keys.ts'
+import type { Caller, Seller } from '../../core/identity/keys.ts'
 import type { Session } from '../../core/identity/sessions.ts'
 import type { Micros } from '../../core/money.ts'
 import { complaintsOf } from './complaints.ts'
@@ -18,6 +18,8 @@ export interface RestRequest<Body, Query> {
   readonly query: Query
   /** Who showed a key, where the route takes one. */
   readonly caller: Caller | undefined
+  /** Who showed a key of a provider, where the route takes one. */
+  readonly seller?: Seller | undefined
   /** Who is signed in, where the route takes that and no key was shown. */
   readonly session: Session | undefined
   readonly header: (name: string) => string | undefined
@@ -37,9 +39,10 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly summary: string
   /**
    * `admin`: a key that the wallet of an administrator registered itself; `session`: somebody who
-   * is signed in; `owner`: a key, or somebody who is signed in.
+   * is signed in; `owner`: a key, or somebody who is signed in; `provider`: the same, or a key that
+   * is for what its principal sells.
    */
-  readonly auth: 'none' | 'key' | 'admin' | 'session' | 'owner'
+  readonly auth: 'none' | 'key' | 'admin' | 'session' | 'owner' | 'provider'
   /** Takes a form of a page, beside JSON. */
   readonly form?: boolean
   /** Alike for everybody: read by pages of other sites, kept for half a minute, known by ETag. */
@@ -96,8 +99,11 @@ export const managerOf = (request: {
  * (the first) and of the wallets that are linked to it.
  * @throws Fault `root_key_required` for a key that another key made
  */
-export function ownerOf(request: Parameters<typeof managerOf>[0]): Manager {
-  const { caller } = request
+export function ownerOf(
+  request: Parameters<typeof managerOf>[0] & { readonly seller?: Seller | undefined },
+): Manager {
+  const { caller, seller } = request
+  if (seller) return [seller.principal]
   if (!caller) return sessionOf(request).principals
   if (caller.limits.length > 0) throw new Fault('root_key_required')
   return [caller.principal]

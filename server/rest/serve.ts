@@ -38,8 +38,8 @@ export const serveRest =
     if (!URL.canParse(ctx.url, baseUrl())) throw new Fault('malformed_path')
     const url = new URL(`${ctx.path}${ctx.search}`, baseUrl()) // ours, whatever host was named
     const visitor = await trace.step('authenticate', () => visitorOf(ctx, route, ports))
-    const { caller } = visitor
-    trace.keyId = caller?.keyId
+    const { caller, seller } = visitor
+    trace.keyId = (caller ?? seller)?.keyId
     const rate = await trace.step('limit', async () =>
       caller
         ? limits.key(caller, await standing.tier(caller.credits))
@@ -60,6 +60,7 @@ export const serveRest =
       body,
       query,
       caller,
+      seller,
       session: visitor.session,
       header: (name: string) => header(ctx, name),
     }

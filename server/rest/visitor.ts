@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import type { Pool } from 'pg'
 import { Fault } from '../../core/errors.ts'
-import type { Caller, KeyRing } from '../../core/identity/keys.ts'
+import type { Caller, KeyRing, Seller } from '../../core/identity/keys.ts'
 import { findSession, SESSION_DAYS, type Session } from '../../core/identity/sessions.ts'
 import { authorizationOf, header } from '../exchange.ts'
 import type { AnyRoute } from './route.ts'
@@ -9,6 +9,8 @@ import type { AnyRoute } from './route.ts'
 /** Who asks. A key that is shown counts, and not the cookie beside it. */
 export interface Visitor {
   readonly caller?: Caller
+  /** Who shows a key of a provider. */
+  readonly seller?: Seller
   readonly session?: Session
 }
 
@@ -23,8 +25,8 @@ export interface VisitorPorts {
 
 /**
  * Who asks, as the route wants to know it.
- * @throws Fault `invalid_api_key`, `revoked_api_key`, `frozen_key`, `session_required`,
- *   `origin_not_allowed`
+ * @throws Fault `invalid_api_key`, `revoked_api_key`, `frozen_key`, `provider_key`,
+ *   `session_required`, `origin_not_allowed`
  */
 export async function visitorOf(
   ctx: Context,
@@ -35,10 +37,12 @@ export async function visitorOf(
   if (form) assertOwnSite(ctx, baseUrl())
   if (auth === 'none') return {}
   const takesKey = auth !== 'session'
-  const takesSession = auth === 'session' || auth === 'owner'
+  const takesSession = auth === 'session' || auth === 'owner' || auth === 'provider'
   const cookie = ctx.cookies.get(cookieName(baseUrl()))
   if (takesKey && (authorization !== undefined || !takesSession || cookie === undefined)) {
-    return { caller: await keys.authenticate(authorization ?? '') }
+    if (auth !== 'provider') return { caller: await keys.authenticate(authorization ?? '') }
+    const holder = await keys.identify(authorization ?? '')
+    return 'role' in holder ? { seller: holder } : { caller: holder }
   }
   if (method !== 'GET') assertOwnSite(ctx, baseUrl())
   const session = await sessionOn(ctx, pool, baseUrl())

@@ -1,5 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 
 /**
@@ -17,6 +25,8 @@ const ENTRIES = {
   './testing': 'core/testing/index',
 } as const
 const CLI = 'server/cli/main'
+/** Starts it; the one file that is JavaScript already. */
+const STARTER = 'server/cli/hub.mjs'
 
 interface Manifest {
   readonly version: string
@@ -32,7 +42,7 @@ function pack(): void {
     ...pick(own, ['name', 'version', 'description', 'license', 'type']),
     engines: { node: '>=22.19' },
     files: ['dist'],
-    bin: { hub: `dist/${CLI}.js` },
+    bin: { hub: `dist/${STARTER}` },
     exports: {
       ...Object.fromEntries(
         Object.entries(ENTRIES).map(([name, file]) => [
@@ -70,7 +80,8 @@ function compile(): void {
   writeFileSync(path, JSON.stringify(config))
   execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', path], { stdio: 'inherit' })
   rmSync(path)
-  chmodSync(join(OUT, `${CLI}.js`), 0o755)
+  copyFileSync(join(ROOT, STARTER), join(OUT, STARTER))
+  chmodSync(join(OUT, STARTER), 0o755)
 }
 
 /** Names of the packages that compiled files import. */

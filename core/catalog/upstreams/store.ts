@@ -56,6 +56,11 @@ export type NewUpstream = Pick<
   | 'healthPath'
 >
 
+/** What of it may be changed; what is left out stays. */
+export type UpstreamChange = {
+  readonly [K in Exclude<keyof NewUpstream, 'slug'>]?: NewUpstream[K] | undefined
+}
+
 const SERVICES_MAX = 50
 
 /**
@@ -164,7 +169,7 @@ export function changeUpstream(
   pool: Pool,
   manager: Manager,
   slug: string,
-  change: { readonly [K in keyof NewUpstream]?: NewUpstream[K] | undefined },
+  change: UpstreamChange,
   approval: boolean,
 ): Promise<UpstreamInfo> {
   return inTransaction(pool, async (client) => {
@@ -198,10 +203,9 @@ export function changeUpstream(
   })
 }
 
-const withoutGaps = <T extends object>(change: T): Partial<T> =>
-  Object.fromEntries(
-    Object.entries(change).filter(([, value]) => value !== undefined),
-  ) as Partial<T>
+/** Only what is said. */
+const withoutGaps = (change: object): Partial<NewUpstream> =>
+  Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
 
 const ENDPOINT = `method, path, upstream_path AS "upstreamPath", summary, input, output, query, body,
   success, passes, deadline_seconds AS "deadlineSeconds", max_bytes AS "maxBytes", streams,

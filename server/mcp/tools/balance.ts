@@ -31,9 +31,9 @@ export const balanceTool = (ports: BalancePorts): AnyTool =>
     name: 'hub_balance',
     title: 'Balance and limits',
     description:
-      'Shows the credits of your key, what is reserved by calls in flight, this month’s ' +
-      'spending by service, free calls that are left, rate limits, limits of the key, and the ' +
-      'last movements. Free. Use it before dear calls; hub_topup buys credits.',
+      'Shows the credits of your key, what calls in flight reserve, this month’s spending by ' +
+      'service, free calls left, rate limits, limits of the key, and the last movements. Free. ' +
+      'Use it before dear calls; hub_topup buys credits.',
     annotations: READS,
     input: s.object({
       history_limit: s.optional(

@@ -26,8 +26,8 @@ export const callTool = ({ steps, catalog }: CallPorts): AnyTool =>
       'Calls an endpoint of a native service and pays its listed price: free calls first, then ' +
       'credits. Failed calls are not charged. See hub_get_service for endpoint and input. ' +
       'Example: {"service":"analysis","endpoint":"POST /sentiment","input":{"text":"…"},' +
-      '"max_price_usd":"0.01","idempotency_key":"…"}. The result says what was charged. Errors ' +
-      'say what to change; without credits see hub_topup.',
+      '"max_price_usd":"0.01","idempotency_key":"…"}. Results say what was charged, errors what ' +
+      'to change; without credits see hub_topup.',
     annotations: PAYS,
     input: s.object({
       service: slug('Slug of the service.'),
@@ -58,10 +58,10 @@ export const externalCallTool = ({ steps }: CallPorts): AnyTool =>
     name: 'hub_call_external',
     title: 'Call an external x402 API',
     description:
-      'Calls any URL on the internet that asks for payment by x402; the hub pays the seller in ' +
-      'USDC and takes exactly that amount from your credits. Needs credits (hub_topup). Find ' +
-      'URLs with hub_search_external. If the outcome of a payment is unknown, the money is held ' +
-      'until the chain shows it, and the result says so. For APIs of the hub itself use hub_call.',
+      'Calls any URL that asks for payment by x402; the hub pays the seller in USDC and takes ' +
+      'exactly that from your credits (hub_topup). Find URLs with hub_search_external. If the ' +
+      'outcome of a payment is unknown, the money is held until the chain shows it, and the ' +
+      'result says so. For APIs of the hub itself use hub_call.',
     annotations: { ...PAYS, destructiveHint: true },
     input: s.object({
       url: url('Full URL of the paid resource.'),

@@ -15,9 +15,8 @@ export const externalsTool = (ports: SearchPorts): AnyTool =>
     title: 'Search external APIs',
     description:
       'Finds APIs outside the hub that ask for payment by x402, best first. Free. Prices are as ' +
-      'last seen, and a seller may ask another one: hub_call_external pays none above its ' +
-      'max_price_usd. Only listings with "payable" can be paid through the hub. For APIs of the ' +
-      'hub itself use hub_search.',
+      'last seen and may have changed: hub_call_external pays none above its max_price_usd, and ' +
+      'only listings with "payable". For APIs of the hub itself use hub_search.',
     annotations: { ...READS, openWorldHint: true },
     input: sought,
     output: list('listings'),

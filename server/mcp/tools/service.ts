@@ -24,9 +24,9 @@ export const serviceTool = (pool: Pool): AnyTool => {
     name: 'hub_get_service',
     title: 'Service details',
     description:
-      'Shows one native service: its endpoints with price, input and output schema. Free. Call ' +
-      'it with a slug of hub_search before hub_call. For a service with many endpoints the ' +
-      'schemas are left out: name one as "endpoint", such as "POST /classify", to see its own.',
+      'Shows one native service: endpoints with price, input and output schema. Free. Call it ' +
+      'with a slug of hub_search before hub_call. Of many endpoints the schemas are left out: ' +
+      'name one as "endpoint", such as "POST /classify", to see its own.',
     annotations: READS,
     input: s.object({
       slug: slug('Of the service, as in hub_search.'),

@@ -28,8 +28,8 @@ export const topupTool = (ports: TopupPorts): AnyTool =>
     title: 'Buy credits',
     description:
       'Tells how to buy credits with USDC on Base by x402: in a browser, by command line, or by ' +
-      'signing directly. It pays nothing itself: show the user what it answers, or sign the ' +
-      'offer with a wallet of your own; then check hub_balance. Example: {"amount_usd":"5.00"}.',
+      'signing. It pays nothing itself: show its answer to the user, or sign the offer with a ' +
+      'wallet of yours; then check hub_balance. Example: {"amount_usd":"5.00"}.',
     annotations: READS,
     input: s.object({
       amount_usd: s.optional(

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-const MAIN = new URL('../../../server/cli/main.ts', import.meta.url).pathname
+const MAIN = new URL('../../../server/cli/hub.mjs', import.meta.url).pathname
+/** What has been compiled once serves all users here. */
+const COMPILED = join(tmpdir(), 'agenthub-test-compiled')
 
 const PATIENCE_MS = 20_000
 
@@ -22,7 +24,7 @@ export class User {
 
   constructor(env: Readonly<Record<string, string>> = {}) {
     const { PATH = '' } = process.env
-    this.env = { PATH, HOME: this.home, ...env }
+    this.env = { PATH, HOME: this.home, NODE_COMPILE_CACHE: COMPILED, ...env }
   }
 
   /** Runs `hub` in pipes. */

@@ -40,20 +40,18 @@ export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise
     standing: new Standing(pool),
   }
   const admission = { origins: () => [], allowed: [] }
+  const observers = { log, meters: new Meters(), spans: undefined, draining: () => false }
   const app = createApp({
     ...ports,
-    mcp: mcpDoor({ ...ports, tools, admission, version: '0.0.0', log }),
+    ...observers,
+    mcp: mcpDoor({ ...ports, ...observers, tools, admission, version: '0.0.0' }),
     web: (_, next) => next(),
     pool,
-    log,
     routes: [],
     call: () => Promise.reject(new Error('nobody calls here')),
     admins: [],
     proxies: 0,
     baseUrl: () => 'http://127.0.0.1',
-    meters: new Meters(),
-    spans: undefined,
-    draining: () => false,
   })
   const answer = app.callback()
   return serve(createServer((request, response) => void answer(request, response)))

@@ -46,8 +46,8 @@ describe('the tools of the hub', () => {
       expect(more.body['error']).to.include({ code: -32_602 })
     })
 
-    it('take at most 3,000 tokens of an agent’s context, and 600 characters each', () => {
-      expect(tokens(tools)).to.be.at.most(3_000)
+    it('take at most 2,850 tokens of an agent’s context, and 600 characters each', () => {
+      expect(tokens(tools)).to.be.at.most(2_850)
       for (const { name, description } of tools) {
         expect(description.length, name).to.be.within(100, 600)
       }

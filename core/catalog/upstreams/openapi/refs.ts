@@ -1,0 +1,112 @@
+import { compileError, inner, isObject, type Json, KEYWORDS } from '../schemas.ts'
+
+/** Something of a document that was not understood, and where. */
+export interface Gap {
+  readonly at: string
+  readonly what: string
+}
+
+const HOPS_MAX = 20
+const NODES_MAX = 1_500
+const DEPTH_MAX = 20
+const ANYTHING: Json = {}
+
+/** Reads what a document refers to: places of its own, and nothing else. */
+export class Refs {
+  readonly gaps: Gap[] = []
+  readonly #root: Json
+
+  constructor(root: Json) {
+    this.#root = root
+  }
+
+  gap(at: string, what: string): undefined {
+    this.gaps.push({ at, what })
+    return undefined
+  }
+
+  /** What stands there, or what that refers to; undefined: nothing that could be read. */
+  object(node: unknown, at: string): Json | undefined {
+    let found = node
+    for (let hops = 0; isObject(found) && typeof found['$ref'] === 'string'; hops++) {
+      if (hops === HOPS_MAX) return this.gap(at, 'its $ref leads in a circle')
+      found = this.#at(found['$ref'], at)
+    }
+    return isObject(found) ? found : undefined
+  }
+
+  #at(ref: string, at: string): unknown {
+    if (!ref.startsWith('#/')) return this.gap(at, `a $ref to another document: ${ref}`)
+    let node: unknown = this.#root
+    for (const part of ref.slice(2).split('/')) {
+      const name = decoded(part)
+      if (!isObject(node) || !Object.hasOwn(node, name)) return this.gap(at, `no such $ref: ${ref}`)
+      node = node[name]
+    }
+    return node
+  }
+
+  /**
+   * A schema by itself: without $ref, and with the keywords alone that the hub takes. What would
+   * contain itself, or is too large, becomes a schema of anything.
+   */
+  schema(node: unknown, at: string): Json {
+    let count = 0
+    const copy = (each: unknown, place: string, path: readonly unknown[]): Json | boolean => {
+      if (typeof each === 'boolean') return each
+      const found = this.object(each, place)
+      if (!found) return ANYTHING
+      if (path.includes(found)) {
+        this.gap(place, 'a schema that contains itself: anything is taken there')
+        return ANYTHING
+      }
+      if (++count > NODES_MAX || path.length > DEPTH_MAX) {
+        this.gap(place, 'a schema that is too large: anything is taken there')
+        return ANYTHING
+      }
+      return this.#plain(found, (inside, name) =>
+        copy(inside, `${place}/${name}`, [...path, found]),
+      )
+    }
+    const made = copy(node, at, [])
+    const whole = typeof made === 'boolean' ? ANYTHING : made
+    const wrong = compileError(whole)
+    if (wrong === undefined) return whole
+    this.gap(at, `a schema that cannot be checked: ${wrong}`)
+    return ANYTHING
+  }
+
+  /** One level of a schema, in the words of the hub. */
+  #plain(found: Json, copy: (inside: unknown, name: string) => Json | boolean): Json {
+    const known = Object.entries(found).filter(([key]) => KEYWORDS.has(key))
+    const out: Record<string, unknown> = Object.fromEntries(known)
+    for (const [place, each] of inner(found)) {
+      const [key = '', name] = place.split(/\/(.*)/s)
+      const made = copy(each, place)
+      if (name === undefined) out[key] = made
+      else if (Array.isArray(found[key])) {
+        out[key] = (out[key] as unknown[]).toSpliced(Number(name), 1, made)
+      } else out[key] = { ...(out[key] as Json), [name]: made }
+    }
+    if (out['type'] === undefined && isObject(out['properties'])) out['type'] = 'object'
+    if (out['type'] === undefined && isObject(out['items'])) out['type'] = 'array'
+    if (out['uniqueItems'] === true && !(Number(out['maxItems']) <= 1_000))
+      delete out['uniqueItems']
+    if (Array.isArray(out['required'])) {
+      const { properties } = out
+      const names = out['required'].filter((name) => isObject(properties) && name in properties)
+      if (names.length > 0) out['required'] = names
+      else delete out['required']
+    }
+    return out
+  }
+}
+
+/** A segment of a JSON pointer in a URL (RFC 6901 §6). */
+function decoded(part: string): string {
+  let text = part
+  try {
+    text = decodeURIComponent(part)
+  } catch {} // a percent sign that escapes nothing is one
+  return text.replaceAll('~1', '/').replaceAll('~0', '~')
+}

@@ -1,0 +1,24 @@
+import type { Pool } from 'pg'
+import { Fault } from '../../errors.ts'
+
+const DAY_MAX = 200
+const EVERY_MS = 500
+
+/**
+ * Counts a test call: two a second, and 200 in a UTC day.
+ * @throws Fault `test_limit_reached`
+ */
+export async function takeTest(pool: Pool, slug: string): Promise<void> {
+  const today = `(now() AT TIME ZONE 'UTC')::date`
+  const sameDay = `(tested_at AT TIME ZONE 'UTC')::date = ${today}`
+  const { rowCount } = await pool.query(
+    `UPDATE hub.upstream SET tested_at = now(), tests = CASE WHEN ${sameDay} THEN tests + 1 ELSE 1 END
+     WHERE slug = $1 AND (tested_at IS NULL OR (
+       tested_at <= now() - interval '${EVERY_MS} milliseconds'
+         AND (tests < ${DAY_MAX} OR NOT ${sameDay})))`,
+    [slug],
+  )
+  if (rowCount !== 1) {
+    throw new Fault('test_limit_reached', undefined, { headers: { 'Retry-After': '1' } })
+  }
+}

@@ -1,2 +1,0 @@
--- Placeholder: whoever was given this number replaces this file by the real migration (git rm it, or rename).
-SELECT 1;

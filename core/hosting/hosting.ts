@@ -1,0 +1,123 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { Lending, OpenedPlugin } from '../catalog/plugins.ts'
+import { openPlugin } from '../catalog/plugins.ts'
+import { patience, within } from '../clock.ts'
+import type { Plugin } from '../plugin.ts'
+import { UnderWay } from '../under-way.ts'
+import { Apart } from './apart.ts'
+import { serviceOf } from './apart-service.ts'
+import { counted } from './counted.ts'
+import { type Entry, further, type Isolation, writeEntry } from './entry.ts'
+import { type Located, locate } from './locate.ts'
+import { limitedLog } from './log-limit.ts'
+import { importAnew } from './modules.ts'
+import { NO_NODE, sitInProcess, sitInWorker } from './seat.ts'
+import type { HostingSettings } from './settings.ts'
+
+/** A plugin of the operator's, opened. */
+export interface Hosted extends OpenedPlugin {
+  readonly located: Located
+  readonly isolation: Isolation
+  /** Ends it once what it is at has come to its end. */
+  retire(): Promise<void>
+}
+
+/** A call that has its price, and is not yet at its handler, has this long to come there. */
+const RETIRE_MS = 5_000
+/** A little more than any call takes. */
+const LONGEST_MS = 330_000
+
+/**
+ * Opens a plugin as far from the hub as the operator and its package want it to be. Its code is run
+ * inline only where both trust it.
+ * @throws Error that says why it cannot be sold
+ */
+export async function host(
+  entry: Entry,
+  lending: Lending,
+  settings: HostingSettings,
+): Promise<Hosted> {
+  const located = await locate(entry.spec)
+  const isolation = further(entry.isolation ?? 'inline', located.isolation)
+  const own = { ...lending, host: { ...lending.host, log: limitedLog(lending.host.log) } }
+  const opened = await (isolation === 'inline'
+    ? openInline(located, own)
+    : openApart(entry, located, isolation, { lending: own, settings }))
+  const underWay = new UnderWay()
+  const sold = counted(opened.sold, underWay)
+  return {
+    located,
+    isolation,
+    sold,
+    close: opened.close,
+    async retire() {
+      await within(LONGEST_MS, underWay.idle())
+      await patience(RETIRE_MS)
+      await within(LONGEST_MS, underWay.idle())
+      await opened.close()
+    },
+  }
+}
+
+async function openInline({ spec, entry, folder }: Located, lending: Lending) {
+  const plugin = await importAnew(entry, folder)
+  if (typeof plugin !== 'function' && (typeof plugin !== 'object' || plugin === null)) {
+    throw new Error(`plugin ${spec}: the default export of its module is no plugin`)
+  }
+  return openPlugin(plugin as Plugin, lending)
+}
+
+async function openApart(
+  entry: Entry,
+  located: Located,
+  isolation: Exclude<Isolation, 'inline'>,
+  { lending, settings }: { readonly lending: Lending; readonly settings: HostingSettings },
+): Promise<OpenedPlugin> {
+  assertLent(entry, located, isolation)
+  if (isolation === 'process') await assertSealed(settings.node)
+  const apart = new Apart({
+    located,
+    lent: entry.lent,
+    sit: (onText) =>
+      isolation === 'worker'
+        ? sitInWorker(settings, onText)
+        : sitInProcess(settings, located, onText),
+    host: lending.host,
+    clock: lending.host.clock,
+    backOffMs: settings.backOffMs,
+  })
+  const declared = await apart.open()
+  try {
+    const service = serviceOf(declared, apart)
+    return { ...(await openPlugin(service, lending)), close: () => apart.close() }
+  } catch (error) {
+    await apart.close()
+    throw error
+  }
+}
+
+/** @throws Error that says how to lend what it needs */
+function assertLent(entry: Entry, { spec, needs }: Located, isolation: Isolation): void {
+  const lent: readonly string[] = entry.lent
+  const missing = needs.filter((name) => !lent.includes(name))
+  if (missing.length === 0) return
+  const whole = writeEntry({ spec, isolation, lent: [...entry.lent, ...missing] as Entry['lent'] })
+  throw new Error(`plugin ${spec} needs ${missing.join(', ')}; to lend it: HUB_PLUGINS=${whole}`)
+}
+
+const run = promisify(execFile)
+const SEALS = "process.stdout.write(String(process.allowedNodeEnvironmentFlags.has('--allow-net')))"
+
+/** Whether the permission model of a Node covers sockets: before 26 it does not. */
+export async function isSealed(node: string): Promise<boolean> {
+  const asked = run(node, ['-e', SEALS], { env: {}, timeout: 10_000 })
+  return asked.then(
+    ({ stdout }) => stdout === 'true',
+    () => false,
+  )
+}
+
+async function assertSealed(node: string): Promise<void> {
+  if (!(await isSealed(node))) throw new Error(NO_NODE)
+}

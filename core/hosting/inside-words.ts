@@ -1,0 +1,89 @@
+import { Readable } from 'node:stream'
+import {
+  type AnyEndpoint,
+  type AnyService,
+  Failure,
+  Refusal,
+  Reply,
+  Taken,
+  Unresolved,
+} from '../plugin.ts'
+import type { Answer, Declared, Thrown } from './wire.ts'
+
+/** What a plugin means, in the words that the hub is told. */
+
+export function declaredOf(service: AnyService): Declared {
+  const { slug, name, category, summary, provider, freeCallsPerMonth, deprecated } = service
+  const endpoints = Object.entries(service.endpoints).map(([route, endpoint]) => [
+    route,
+    endpointOf(endpoint as AnyEndpoint),
+  ])
+  const schedules = Object.entries(service.schedules ?? {}).map(
+    ([job, { everySeconds, deadlineSeconds }]) => [
+      job,
+      { everySeconds, ...(deadlineSeconds !== undefined && { deadlineSeconds }) },
+    ],
+  )
+  return {
+    ...{ slug, name, category, summary, provider },
+    ...(freeCallsPerMonth !== undefined && { freeCallsPerMonth }),
+    ...(deprecated && { deprecated: { ...deprecated } }),
+    endpoints: Object.fromEntries(endpoints),
+    schedules: Object.fromEntries(schedules),
+    asksListed: service.isListed !== undefined,
+  }
+}
+
+function endpointOf(endpoint: AnyEndpoint): Declared['endpoints'][string] {
+  const { summary, price, input, output, query, deadlineSeconds, streams } = endpoint
+  return {
+    summary,
+    price: typeof price === 'bigint' ? { fixed: String(price) } : { max: String(price.max) },
+    input: input.json,
+    ...(output && { output: output.json }),
+    ...(query && { query: [...query] }),
+    ...(deadlineSeconds !== undefined && { deadlineSeconds }),
+    ...(streams !== undefined && { streams }),
+  }
+}
+
+/** An answer, and apart from it what is to come. */
+export function answerOf(answer: unknown): { readonly answer: Answer; readonly stream?: Readable } {
+  if (answer instanceof Unresolved || answer instanceof Taken)
+    return { answer: { kind: 'presumed' } }
+  if (!(answer instanceof Reply)) return { answer: { kind: 'value', value: answer ?? null } }
+  const { status, headers, body } = answer
+  const reply = { kind: 'reply', status, headers: { ...headers } } as const
+  if (body instanceof Readable) {
+    return { answer: { ...reply, body: { kind: 'stream' } }, stream: body }
+  }
+  if (body instanceof Uint8Array) {
+    const base64 = Buffer.from(body).toString('base64')
+    return { answer: { ...reply, body: { kind: 'bytes', base64 } } }
+  }
+  return { answer: { ...reply, body: { kind: 'json', value: body ?? null } } }
+}
+
+/** Anything may be thrown. */
+export function thrownOf(error: unknown): Thrown {
+  if (error instanceof Refusal) {
+    const { status, code, message, extras } = error
+    return { kind: 'refusal', status, code, detail: message, extras: { ...extras } }
+  }
+  if (error instanceof Failure) {
+    const { status, code, message, extras, retryAfterSeconds: after } = error
+    const late = after !== undefined && { after }
+    return { kind: 'failure', status, code, detail: message, extras: { ...extras }, ...late }
+  }
+  if (!(error instanceof Error)) return { kind: 'error', detail: `threw ${textOf(error)}` }
+  const { message, stack } = error
+  return { kind: 'error', detail: message, ...(stack !== undefined && { stack }) }
+}
+
+function textOf(value: unknown): string {
+  try {
+    return String(value)
+  } catch {
+    return 'something that has no text'
+  }
+}

@@ -1,0 +1,4 @@
+/** The longest message between hub and plugin, in bytes. */
+export const MESSAGE_MAX = 8 * 1_048_576
+/** The largest piece of a stream, in bytes. */
+export const PIECE_MAX = 65_536

@@ -1,0 +1,106 @@
+import { readFile, realpath, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { z } from 'zod'
+import { ISOLATIONS, type Isolation } from './entry.ts'
+
+/** The version of the plugin API that this hub has. */
+export const API_VERSION = 1
+
+/** Where a plugin is, and what its package says of it. Nothing of it has been run. */
+export interface Located {
+  readonly spec: string
+  /** Its files, and nobody else's. */
+  readonly folder: string
+  /** URL of the module whose default export is the plugin. */
+  readonly entry: string
+  readonly version: string
+  /** How far from the hub it wants to be at least. */
+  readonly isolation: Isolation
+  /** What it cannot do without, where it runs apart. */
+  readonly needs: readonly string[]
+}
+
+const Package = z.object({
+  name: z.string().max(214).optional(),
+  version: z.string().max(100).default('0.0.0'),
+  main: z.string().optional(),
+  exports: z.unknown().optional(),
+  agenthub: z
+    .object({
+      apiVersion: z.int(),
+      isolation: z.enum(ISOLATIONS).default('inline'),
+      needs: z.array(z.string().max(100)).max(50).default([]),
+    })
+    .optional(),
+})
+type Package = z.infer<typeof Package>
+
+/** What a folder without a package.json may begin with. */
+const FIRST_FILES = ['index.ts', 'index.js', 'index.mjs']
+const PACKAGES = fileURLToPath(new URL('../../node_modules', import.meta.url))
+
+/**
+ * Finds a plugin by the name of an installed package, or by the path of a folder or a file.
+ * @throws Error when there is none, or it is for another version of the API
+ */
+export async function locate(spec: string): Promise<Located> {
+  const isPath = /^[./]/.test(spec)
+  const place = isPath ? resolve(spec) : join(PACKAGES, spec)
+  const missing = `${spec}: there is no such ${isPath ? 'path' : `package: npm install ${spec}`}`
+  const path = await realpath(place).catch(() => {
+    throw new Error(missing)
+  })
+  const isFile = (await stat(path)).isFile()
+  const folder = isFile ? dirname(path) : path
+  const about = await packageOf(spec, folder)
+  const { apiVersion = API_VERSION, isolation = 'inline', needs = [] } = about?.agenthub ?? {}
+  if (apiVersion !== API_VERSION) {
+    throw new Error(
+      `${spec} is for version ${apiVersion} of the plugin API; here is ${API_VERSION}`,
+    )
+  }
+  const file = isFile ? path : join(folder, await firstFile(spec, folder, about))
+  const { version = '0.0.0' } = about ?? {}
+  return { spec, folder, entry: pathToFileURL(file).href, version, isolation, needs }
+}
+
+async function packageOf(spec: string, folder: string): Promise<Package | undefined> {
+  const text = await readFile(join(folder, 'package.json'), 'utf8').catch(() => undefined)
+  if (text === undefined) return undefined
+  const { data, error } = Package.safeParse(jsonOf(spec, text))
+  if (data) return data
+  const [issue] = error.issues
+  throw new Error(`${spec}: package.json: ${issue?.path.join('.')}: ${issue?.message}`)
+}
+
+function jsonOf(spec: string, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Error(`${spec}: package.json is not valid JSON`)
+  }
+}
+
+async function firstFile(spec: string, folder: string, about?: Package): Promise<string> {
+  const named = mainOf(about?.exports) ?? about?.main
+  for (const name of named === undefined ? FIRST_FILES : [named]) {
+    if (await isThere(join(folder, name))) return name
+  }
+  throw new Error(`${spec}: there is no ${named ?? FIRST_FILES.join(', ')}: is it built?`)
+}
+
+/** The main entry of `exports`, by the conditions that Node has for `import`. */
+function mainOf(exports: unknown): string | undefined {
+  if (typeof exports === 'string') return exports
+  if (typeof exports !== 'object' || exports === null) return undefined
+  const named = exports as Readonly<Record<string, unknown>>
+  const found = ['.', 'node', 'import', 'default'].find((name) => name in named)
+  return found === undefined ? undefined : mainOf(named[found])
+}
+
+const isThere = async (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  )

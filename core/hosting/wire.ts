@@ -1,0 +1,150 @@
+import { z } from 'zod'
+import type { Call } from '../plugin.ts'
+
+/**
+ * What hub and plugin say to each other where the plugin runs apart: JSON, so that nothing but
+ * values crosses. Amounts are digits, bytes are base64. The hub believes the form of nothing.
+ */
+
+const amount = z.string().regex(/^\d{1,19}$/)
+const id = z.int().min(0)
+const base64 = z.string().regex(/^[A-Za-z0-9+/]*={0,2}$/)
+const headers = z.record(z.string(), z.string())
+const code = z.string().regex(/^[a-z][a-z0-9_]{0,63}$/)
+const detail = z.string().transform((text) => text.slice(0, 2_000))
+const extras = z.record(z.string(), z.unknown())
+const schema = z.record(z.string(), z.unknown())
+
+/** What a handler threw, or what was thrown in its stead. */
+const Thrown = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('refusal'),
+    status: z.literal([404, 422]),
+    code,
+    detail,
+    extras,
+  }),
+  z.object({
+    kind: z.literal('failure'),
+    status: z.literal([502, 503, 504]),
+    code,
+    detail,
+    extras,
+    after: z.number().min(0).max(86_400).optional(),
+  }),
+  z.object({ kind: z.literal('error'), detail, stack: detail.optional() }),
+])
+export type Thrown = z.infer<typeof Thrown>
+
+const Body = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('json'), value: z.unknown() }),
+  z.object({ kind: z.literal('bytes'), base64 }),
+  z.object({ kind: z.literal('stream') }),
+])
+
+const Answer = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('value'), value: z.unknown() }),
+  z.object({ kind: z.literal('reply'), status: z.int(), headers, body: Body }),
+  z.object({ kind: z.literal('presumed') }),
+])
+export type Answer = z.infer<typeof Answer>
+
+/** A service as its plugin declares it; what can be run stays with the plugin. */
+const Declared = z.object({
+  slug: z.string(),
+  name: z.string(),
+  category: z.string(),
+  summary: z.string(),
+  provider: z.string(),
+  freeCallsPerMonth: z.int().optional(),
+  deprecated: z
+    .object({
+      since: z.iso.date(),
+      sunset: z.iso.date().optional(),
+      successor: z.string().optional(),
+    })
+    .optional(),
+  endpoints: z.record(
+    z.string(),
+    z.object({
+      summary: z.string(),
+      price: z.union([z.object({ fixed: amount }), z.object({ max: amount })]),
+      input: schema,
+      output: schema.optional(),
+      query: z.array(z.string()).optional(),
+      deadlineSeconds: z.int().optional(),
+      streams: z.boolean().optional(),
+    }),
+  ),
+  schedules: z.record(
+    z.string(),
+    z.object({ everySeconds: z.int(), deadlineSeconds: z.int().optional() }),
+  ),
+  asksListed: z.boolean(),
+})
+export type Declared = z.infer<typeof Declared>
+
+const FromPlugin = z.discriminatedUnion('is', [
+  z.object({ is: z.literal('opened'), declared: Declared }),
+  z.object({ is: z.literal('refused'), detail }),
+  z.object({ is: z.literal('done'), id, answer: Answer }),
+  z.object({ is: z.literal('priced'), id, amount, terms: z.unknown() }),
+  z.object({ is: z.literal('failed'), id, thrown: Thrown }),
+  z.object({ is: z.literal('charge'), id, amount: z.unknown() }),
+  z.object({ is: z.literal('piece'), id, base64 }),
+  z.object({ is: z.literal('end'), id, broken: detail.optional() }),
+  z.object({
+    is: z.literal('asks'),
+    id,
+    what: z.enum(['http', 'backends', 'browser']),
+    request: z.record(z.string(), z.unknown()),
+  }),
+  z.object({ is: z.literal('gives-up'), id }),
+  z.object({ is: z.literal('log'), message: detail, fields: extras.optional() }),
+  z.object({ is: z.literal('pong'), id }),
+])
+/** What the plugin says. */
+export type FromPlugin = z.infer<typeof FromPlugin>
+
+/** What it is answered when it asks. */
+export type Told =
+  | { readonly value: Readonly<Record<string, unknown>>; readonly base64: string }
+  | {
+      readonly error: 'egress' | 'render'
+      readonly code: string
+      readonly detail: string
+      readonly sent: boolean
+    }
+  | { readonly error: 'denied'; readonly detail: string }
+
+/** What the hub says. */
+export type ToPlugin =
+  | {
+      readonly do: 'open'
+      readonly entry: string
+      readonly folder: string
+      /** Milliseconds since 1970. */
+      readonly now: number
+      readonly sandbox: boolean
+      readonly secrets: Readonly<Record<string, string>>
+      readonly lent: readonly string[]
+    }
+  | {
+      readonly do: 'handle'
+      readonly id: number
+      readonly route: string
+      readonly call: Pick<Call<unknown>, 'id' | 'input' | 'payer' | 'headers' | 'terms'>
+    }
+  | { readonly do: 'price'; readonly id: number; readonly route: string; readonly input: unknown }
+  | { readonly do: 'run'; readonly id: number; readonly schedule: string }
+  | { readonly do: 'listed'; readonly id: number }
+  | { readonly do: 'abort' | 'pull' | 'drop' | 'ping'; readonly id: number }
+  | { readonly do: 'told'; readonly id: number; readonly told: Told }
+
+/** @throws Error for what is no message */
+export function readMessage(text: string): FromPlugin {
+  const { data, error } = FromPlugin.safeParse(JSON.parse(text))
+  if (data) return data
+  const [issue] = error.issues
+  throw new Error(`${issue?.path.join('.')}: ${issue?.message}`)
+}

@@ -1,0 +1,61 @@
+import {
+  type AnyEndpoint,
+  type AnyService,
+  type Call,
+  type Upstream,
+  type UpstreamEndpoint,
+} from 'agenthub/plugin'
+import { failureOf, replyOf } from './answer.ts'
+import { exchange } from './exchange.ts'
+import { requestOf } from './request.ts'
+
+/** What the same upstream is sold as is the same service: its schemas are compiled once. */
+const known = new WeakMap<Upstream, AnyService>()
+
+/** The service that sells an upstream. */
+export function soldOf(upstream: Upstream): AnyService
+export function soldOf(upstream: Upstream | undefined): AnyService | undefined
+export function soldOf(upstream: Upstream | undefined): AnyService | undefined {
+  if (!upstream) return undefined
+  const before = known.get(upstream)
+  if (before) return before
+  const service = serviceOf(upstream)
+  known.set(upstream, service)
+  return service
+}
+
+const serviceOf = (upstream: Upstream): AnyService => ({
+  slug: upstream.slug,
+  name: upstream.name,
+  category: upstream.category,
+  summary: upstream.summary,
+  provider: upstream.provider,
+  freeCallsPerMonth: upstream.freeCallsPerMonth,
+  ...(upstream.deprecated && { deprecated: upstream.deprecated }),
+  endpoints: Object.fromEntries(
+    upstream.endpoints.map((each) => [`${each.method} ${each.path}`, endpointOf(upstream, each)]),
+  ) as AnyService['endpoints'],
+})
+
+const endpointOf = (upstream: Upstream, endpoint: UpstreamEndpoint): AnyEndpoint => ({
+  summary: endpoint.summary,
+  price: endpoint.price,
+  input: { json: endpoint.input },
+  ...(endpoint.output && { output: { json: endpoint.output } }),
+  query: endpoint.query,
+  headers: upstream.requestHeaders,
+  // The hub waits a second longer, so that it is the upstream that was too slow, and not the hub.
+  deadlineSeconds: endpoint.deadlineSeconds + 1,
+  streams: endpoint.streams,
+  handle: (call) => ask(upstream, endpoint, call),
+})
+
+async function ask(upstream: Upstream, endpoint: UpstreamEndpoint, call: Call<unknown>) {
+  const request = requestOf(upstream, endpoint, call)
+  try {
+    const response = await exchange(upstream.way, endpoint, request)
+    return replyOf(upstream, endpoint, response)
+  } catch (error) {
+    throw failureOf(upstream, error)
+  }
+}

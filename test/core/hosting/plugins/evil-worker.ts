@@ -1,0 +1,3 @@
+import { evil } from './evil.ts'
+
+export default evil('evil-worker')
