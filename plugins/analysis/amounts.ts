@@ -1,6 +1,6 @@
 import units from './data/units.json' with { type: 'json' }
 import { DIGITS, LEFT, NUMBER_WORDS, numberOf } from './numbers.ts'
-import type { Span } from './text.ts'
+import type { Span } from './tokens.ts'
 
 /** A normalised amount; `upper` is the other end of a range. */
 export interface AmountValue {

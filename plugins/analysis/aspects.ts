@@ -3,7 +3,7 @@ import type { Aspect, Evidence } from './engine.ts'
 import { words } from './lexicon.ts'
 import { oddsOf, polarity, signsOf } from './polarity.ts'
 import { type ReadSentence, round } from './sentiment.ts'
-import type { Span, Token } from './text.ts'
+import type { Span, Token } from './tokens.ts'
 import { isOpinion, type Opinion } from './valence.ts'
 
 /** One mention of an aspect and the weighted opinion on it. */

@@ -1,7 +1,8 @@
 import type { Category } from './engine.ts'
 import { wordList, words } from './lexicon.ts'
-import { addWords, likeness, type Meaning, noMeaning } from './meaning.ts'
-import { type Sentence, stem, type Token, tokenize } from './text.ts'
+import { addWord, likeness, type Meaning, noMeaning } from './meaning.ts'
+import { type Sentence, stem } from './text.ts'
+import { type Token, tokenize } from './tokens.ts'
 
 export interface Scored {
   readonly name: string
@@ -63,17 +64,14 @@ const topicStems = (name: string): string[] => Array.from(TOPICS.get(name) ?? []
 /** What a category is about, as one vector. */
 const meaningOf = ({ name, description, examples }: Category, expands: boolean): Meaning => {
   const meaning = noMeaning()
-  const put = (text: string, weight: number): number =>
-    addWords(
-      meaning,
-      wordsOf(text).map(({ lower }) => lower),
-      weight,
-    )
+  const put = (text: string, weight: number): void => {
+    for (const { lower } of wordsOf(text)) addWord(meaning, lower, weight)
+  }
   put(name, WEIGHTS.name)
   put(description ?? '', WEIGHTS.description)
   for (const example of examples ?? []) put(example, WEIGHTS.example)
   for (const word of expands ? stemsOf(name) : []) {
-    addWords(meaning, TOPICS.get(word) ?? [], WEIGHTS.topic / 2)
+    for (const one of TOPICS.get(word) ?? []) addWord(meaning, one, WEIGHTS.topic / 2)
   }
   return meaning
 }
@@ -96,8 +94,11 @@ export const classify = (
   const spread = spreadOf(profiles)
   const meanings = categories.map((category) => meaningOf(category, expands))
   const read = noMeaning()
-  const told = sentences.flatMap(({ tokens }) => tokens.filter(isWord).map(({ lower }) => lower))
-  const trust = LIKENESS * Math.min(1, Math.sqrt(addWords(read, told) / MANY_WORDS))
+  let known = 0
+  for (const { tokens } of sentences) {
+    for (const token of tokens) if (isWord(token) && addWord(read, token.lower)) known += 1
+  }
+  const trust = LIKENESS * Math.min(1, Math.sqrt(known / MANY_WORDS))
   const evidence = profiles.map((profile, index) => {
     const { name } = categories[index] as Category
     const like = Math.max(0, likeness(read, meanings[index] as Meaning))
@@ -119,10 +120,12 @@ export const classify = (
 
 const countStems = (sentences: readonly Sentence[]): Map<string, number> => {
   const counts = new Map<string, number>()
-  for (const { lower, shape } of sentences.flatMap(({ tokens }) => tokens)) {
-    if (shape === 'mark' || FUNCTION_WORDS.has(lower)) continue
-    const key = stem(lower)
-    counts.set(key, (counts.get(key) ?? 0) + 1)
+  for (const { tokens } of sentences) {
+    for (const { lower, shape } of tokens) {
+      if (shape === 'mark' || FUNCTION_WORDS.has(lower)) continue
+      const key = stem(lower)
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+    }
   }
   return counts
 }

@@ -1,7 +1,7 @@
 import { type Day, isDay, isoDay, isoMonth } from './calendar.ts'
 import { LEFT, NUMBER_WORDS, numberOf } from './numbers.ts'
 import { type DateValue, relativeUnit, relativeWeekday, relativeWord, shift } from './relative.ts'
-import type { Span } from './text.ts'
+import type { Span } from './tokens.ts'
 
 export type { DateValue } from './relative.ts'
 

@@ -1,5 +1,6 @@
 import { words } from './lexicon.ts'
-import { type Sentence, stem, type Token } from './text.ts'
+import { type Sentence, stem } from './text.ts'
+import type { Token } from './tokens.ts'
 
 const FUNCTION_WORDS = words('function-words.txt')
 const MOST_KEYWORDS = 10
@@ -12,8 +13,12 @@ const isContent = ({ shape, lower }: Token): boolean =>
 /** Weight of each stem: how often it occurs, later occurrences counting less. */
 const stemWeights = (sentences: readonly Sentence[]): Map<string, number> => {
   const counts = new Map<string, number>()
-  for (const token of sentences.flatMap(({ tokens }) => tokens)) {
-    if (isContent(token)) counts.set(stem(token.lower), (counts.get(stem(token.lower)) ?? 0) + 1)
+  for (const { tokens } of sentences) {
+    for (const token of tokens) {
+      if (!isContent(token)) continue
+      const key = stem(token.lower)
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+    }
   }
   return new Map(Array.from(counts, ([key, count]) => [key, 1 + Math.log(count)]))
 }

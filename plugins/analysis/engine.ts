@@ -1,6 +1,6 @@
 import type { Format } from './format.ts'
 import type { Language } from './language.ts'
-import type { Span } from './text.ts'
+import type { Span } from './tokens.ts'
 
 /**
  * The seam between the service and what reads texts. An engine answers the four tasks; the

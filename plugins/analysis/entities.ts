@@ -5,7 +5,8 @@ import { findDates } from './dates.ts'
 import type { Document, EntitiesTask, Entity, EntityType } from './engine.ts'
 import { findNames } from './names.ts'
 import type { Weights } from './tagger/decode.ts'
-import type { Sentence, Span } from './text.ts'
+import type { Sentence } from './text.ts'
+import type { Span } from './tokens.ts'
 
 /**
  * The entities of a document, by start, none overlapping another. In a language that the

@@ -1,4 +1,5 @@
-import type { Sentence, Token } from './text.ts'
+import type { Sentence } from './text.ts'
+import type { Token } from './tokens.ts'
 import type { Opinion } from './valence.ts'
 
 /**
@@ -57,15 +58,18 @@ const PERIOD = wordsOf(
   'quarter year half month period 2005 2006 2007 2008 2009 2010 2011 q1 q2 q3 q4',
 )
 
-const count = (tokens: readonly Token[], list: ReadonlySet<string>): number =>
-  tokens.filter(({ lower }) => list.has(lower)).length
+const count = (tokens: readonly Token[], list: ReadonlySet<string>): number => {
+  let sum = 0
+  for (const { lower } of tokens) if (list.has(lower)) sum += 1
+  return sum
+}
 
 /** Whether a sentence reports on business: figures or measures, and firms or periods. */
 const isReport = (tokens: readonly Token[]): boolean => {
+  const told = count(tokens, MONEY) + count(tokens, COMPANY)
+  if (told === 0) return false
   const measures = count(tokens, GAINS) + count(tokens, LOSSES)
-  const money = count(tokens, MONEY)
-  const firms = count(tokens, COMPANY)
-  return measures + money + firms + Math.min(1, count(tokens, PERIOD)) >= 2 && firms + money > 0
+  return told + measures + Math.min(1, count(tokens, PERIOD)) >= 2
 }
 
 const NEAR = 14

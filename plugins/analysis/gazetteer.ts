@@ -1,6 +1,6 @@
 import cueLists from './data/entity-cues.json' with { type: 'json' }
 import { wordList, words } from './lexicon.ts'
-import { type Token, tokenize } from './text.ts'
+import { type Token, tokenize } from './tokens.ts'
 
 /** The kinds of names that the engine tells apart. */
 export type NameType = 'person' | 'organization' | 'location' | 'product'

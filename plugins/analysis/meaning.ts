@@ -13,22 +13,17 @@ export type Meaning = Float64Array
 
 export const noMeaning = (): Meaning => new Float64Array(DIMENSIONS)
 
-/** Adds the vectors of words, lower-cased, to a meaning; tells how many had one. */
-export const addWords = (meaning: Meaning, list: Iterable<string>, weight = 1): number => {
-  const { index } = words()
+/** Adds the vector of a word, lower-cased, to a meaning; false when it has none. */
+export const addWord = (meaning: Meaning, word: string, weight = 1): boolean => {
   const { values, size } = vectors()
-  let known = 0
-  for (const word of list) {
-    const row = FUNCTION_WORDS.has(word) ? size : (index.get(word) ?? size)
-    if (row >= size) continue
-    known += 1
-    const share = weight * weightOf(row)
-    const from = row * DIMENSIONS
-    for (let at = 0; at < DIMENSIONS; at += 1) {
-      meaning[at] = (meaning[at] ?? 0) + share * (values[from + at] ?? 0)
-    }
+  const row = FUNCTION_WORDS.has(word) ? size : (words().index.get(word) ?? size)
+  if (row >= size) return false
+  const share = weight * weightOf(row)
+  const from = row * DIMENSIONS
+  for (let at = 0; at < DIMENSIONS; at += 1) {
+    meaning[at] = (meaning[at] ?? 0) + share * (values[from + at] ?? 0)
   }
-  return known
+  return true
 }
 
 /** The cosine between two meanings; 0 when one is nothing. */

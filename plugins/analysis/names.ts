@@ -7,7 +7,8 @@ import { LABELS, runsOf } from './tagger/labels.ts'
 import { isDemonym } from './tagger/lists.ts'
 import { weightsFrom } from './tagger/model.ts'
 import { casesOf, type Trait } from './tagger/traits.ts'
-import type { Sentence, Span, Token } from './text.ts'
+import type { Sentence } from './text.ts'
+import type { Span, Token } from './tokens.ts'
 import { unpacked, words } from './words.ts'
 
 /** A name found in a text. */

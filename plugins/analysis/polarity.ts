@@ -1,6 +1,7 @@
 import { words as listed } from './lexicon.ts'
 import { hash, mix } from './tagger/hash.ts'
-import { stem, type Token } from './text.ts'
+import { stem } from './text.ts'
+import type { Token } from './tokens.ts'
 import { isKnownOpinion, isNegation, type Opinion, phrasesIn } from './valence.ts'
 import { DIMENSIONS, UNIT, unpacked, vectors, words } from './words.ts'
 
@@ -52,10 +53,11 @@ export const signsOf = (
   const { index } = words()
   const { values, size } = vectors()
   const hashes: number[] = []
-  const mean = new Float64Array(DIMENSIONS)
+  const dense = new Float64Array(DENSE)
   let counted = 0
   let praise = 0
   let blame = 0
+  let denials = 0
   let reach = 0
   let before = '<'
   for (const token of tokens) {
@@ -65,39 +67,42 @@ export const signsOf = (
       before = lower
       continue
     }
-    if (isNegation(token)) reach = REACH
-    const turned = reach > 0 && !isNegation(token)
-    reach = Math.max(0, reach - 1)
+    const denies = isNegation(token)
+    const turned = reach > 0 && !denies
+    if (denies) denials += 1
+    reach = denies ? REACH - 1 : Math.max(0, reach - 1)
     hashes.push(mix(turned ? 2 : 1, hash(stem(lower))) & MASK)
-    hashes.push(mix(3, hash(`${before} ${lower}`)) & MASK)
+    hashes.push(mix(3, hash(lower, hash(' ', hash(before)))) & MASK)
     before = lower
     const row = FUNCTION_WORDS.has(lower) ? size : (index.get(lower) ?? size)
     if (row >= size) continue
     counted += 1
+    const from = row * DIMENSIONS
     for (let at = 0; at < DIMENSIONS; at += 1) {
-      mean[at] = (mean[at] ?? 0) + (values[row * DIMENSIONS + at] ?? 0) / UNIT
+      dense[MEASURES + at] = (dense[MEASURES + at] ?? 0) + (values[from + at] ?? 0) / UNIT
     }
     if (isKnownOpinion(lower)) continue
     const valence = suggestedBy(row, model) * (turned ? TURNED : 1)
     if (valence > FAINT) praise += valence
     if (valence < -FAINT) blame -= valence
   }
-  const dense = new Float64Array(DENSE)
-  dense.set(measuresOf(tokens, opinions, praise, blame))
+  dense.set(measuresOf(tokens, opinions, { praise, blame, denials }))
   const weight = counted > 0 ? 2 / Math.sqrt(counted) : 0
-  dense.set(
-    mean.map((one) => one * weight),
-    MEASURES,
-  )
+  for (let at = MEASURES; at < DENSE; at += 1) dense[at] = (dense[at] ?? 0) * weight
   return { dense, hashes }
 }
 
-/** @param praise,blame what vectors suggest of words that no lexicon has */
+interface Counts {
+  /** What vectors suggest of words that no lexicon has. */
+  readonly praise: number
+  readonly blame: number
+  readonly denials: number
+}
+
 const measuresOf = (
   tokens: readonly Token[],
   opinions: readonly Opinion[],
-  praise: number,
-  blame: number,
+  { praise, blame, denials }: Counts,
 ): number[] => {
   const praised = opinions.reduce((sum, { valence }) => sum + Math.max(0, valence), 0)
   const blamed = opinions.reduce((sum, { valence }) => sum + Math.max(0, -valence), 0)
@@ -118,7 +123,7 @@ const measuresOf = (
     phrases.filter(({ valence }) => valence < 0).length,
     (opinions.at(-1)?.valence ?? 0) / 4,
     Math.log(1 + praised) - Math.log(1 + blamed),
-    Math.min(tokens.filter(isNegation).length, 3),
+    Math.min(denials, 3),
     (opinions[0]?.valence ?? 0) / 4,
     suggested / Math.sqrt(suggested * suggested + 2),
   ]

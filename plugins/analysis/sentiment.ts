@@ -2,7 +2,8 @@ import { confidenceAt } from './calibration.ts'
 import type { Overall, SentimentLabel } from './engine.ts'
 import { newsOf } from './finance.ts'
 import { oddsOf, type PolarityModel, polarity, signsOf } from './polarity.ts'
-import type { Sentence, Token } from './text.ts'
+import type { Sentence } from './text.ts'
+import type { Token } from './tokens.ts'
 import { type Opinion, opinionsOf } from './valence.ts'
 
 /** One sentence read, with what the aspects need. */

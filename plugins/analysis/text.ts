@@ -2,20 +2,7 @@
  * Text as the engine sees it: well-formed UTF-16 with sentence and token spans. Every pattern
  * here is linear: no repetition can match the same characters in two ways.
  */
-
-/** A half-open range of UTF-16 code units. */
-export interface Span {
-  readonly start: number
-  readonly end: number
-}
-
-/** A word, a number or one punctuation mark. */
-export interface Token extends Span {
-  readonly text: string
-  readonly lower: string
-  /** What the spelling tells; `iPhone` counts as title, any mark or symbol as mark. */
-  readonly shape: 'title' | 'upper' | 'lower' | 'number' | 'mark'
-}
+import { type Span, type Token, tokenize } from './tokens.ts'
 
 export interface Sentence extends Span {
   readonly tokens: readonly Token[]
@@ -25,12 +12,18 @@ export interface Sentence extends Span {
 export const OFFSET_UNITS = ['codepoint', 'utf16', 'utf8'] as const
 export type OffsetUnit = (typeof OFFSET_UNITS)[number]
 
-const DOTTED = '(?:\\p{Lu}\\.){2,12}'
-/** A possessive `'s` is left out of the word, an inner apostrophe is not. */
-const WORD = "\\p{L}[\\p{L}\\p{M}\\p{N}\\u200d]*(?:['’](?!s(?!\\p{L}))\\p{L}[\\p{L}\\p{M}]*)?"
-const TOKEN = new RegExp(`${DOTTED}|${WORD}|\\p{N}+|[^\\s\\p{L}\\p{N}]`, 'gu')
-const END = /[.!?…。！？]/
-const CLOSING = /["'”’)\]»]/
+const END = new Set('.!?…。！？')
+const LINE = '\n'.charCodeAt(0)
+/** By code: whether a sentence may end here. */
+const STOPS = new Uint8Array(0x1_00_00)
+for (const stop of [...END, '\n']) STOPS[stop.charCodeAt(0)] = 1
+const CLOSING = new Set(`"'”’)]»`)
+const LONGEST_END = 200
+const LONGEST_WORD = 12
+const LETTER = /[\p{L}.]/u
+const INITIAL = /^(?:\p{L}\.){0,6}\p{Lu}$/u
+const NEXT_WORD = /\s{1,8}(\p{L}{1,40})/uy
+const NEXT_SMALL = /\s{1,8}\p{Ll}/uy
 const ABBREVIATIONS = new Set(
   (
     'mr mrs ms dr prof sen rep gov gen col lt sgt capt rev hon st jr sr vs etc inc ltd co corp ' +
@@ -39,51 +32,25 @@ const ABBREVIATIONS = new Set(
   ).split(' '),
 )
 
-/** Tokens of `text`, in order; `offset` is added to every position. */
-export const tokenize = (text: string, offset = 0): Token[] => {
-  // A single character is a token; texts of nothing else would pay dearly for a search in each.
-  if (text.length === 1 && text.trim() !== '') return [tokenOf(text, offset)]
-  const tokens: Token[] = []
-  TOKEN.lastIndex = 0
-  for (let found = TOKEN.exec(text); found !== null; found = TOKEN.exec(text)) {
-    tokens.push(tokenOf(found[0], offset + found.index))
-  }
-  return tokens
-}
-
-const tokenOf = (word: string, start: number): Token => {
-  const end = start + word.length
-  // Marks are most of a hostile text: nothing is searched in them.
-  if (/^[!-/:-@[-`{-~]$/.test(word)) return { text: word, lower: word, shape: 'mark', start, end }
-  const lower = word.toLowerCase().replace('’', "'")
-  return { text: word, lower, shape: shapeOf(word), start, end }
-}
-
-const shapeOf = (word: string): Token['shape'] => {
-  if (/^\p{N}/u.test(word)) return 'number'
-  if (!/^\p{L}/u.test(word)) return 'mark'
-  if (/^\p{Ll}\p{Lu}/u.test(word)) return 'title'
-  if (!/^[\p{Lu}\p{Lt}]/u.test(word)) return 'lower'
-  return word.length > 1 && !/\p{Ll}/u.test(word) ? 'upper' : 'title'
-}
-
 /** Sentences of `text` with their tokens; blank stretches belong to none. */
 export const sentencesOf = (text: string): Sentence[] => {
   const sentences: Sentence[] = []
   const close = (from: number, to: number): void => {
-    const raw = text.slice(from, to)
-    const start = from + (raw.length - raw.trimStart().length)
-    const body = raw.trim()
-    if (body === '') return
-    sentences.push({ start, end: start + body.length, tokens: tokenize(body, start) })
+    const body = text.slice(from, to).trimStart()
+    const start = to - body.length
+    const trimmed = body.trimEnd()
+    if (trimmed === '') return
+    sentences.push({ start, end: start + trimmed.length, tokens: tokenize(trimmed, start) })
   }
   let start = 0
-  for (const { index, 0: mark } of text.matchAll(/[.!?…。！？\n]/gu)) {
-    if (index < start) continue
-    const end = mark === '\n' ? lineEnd(text, index) : sentenceEnd(text, start, index)
+  for (let at = 0; at < text.length; at += 1) {
+    const mark = text.charCodeAt(at)
+    if (STOPS[mark] === 0) continue
+    const end = mark === LINE ? lineEnd(text, at) : sentenceEnd(text, start, at)
     if (end === undefined) continue
     close(start, end)
     start = end
+    at = end - 1
   }
   close(start, text.length)
   return sentences
@@ -95,21 +62,29 @@ const lineEnd = (text: string, at: number): number | undefined =>
 
 const sentenceEnd = (text: string, start: number, at: number): number | undefined => {
   let end = at + 1
-  while (end < text.length && end - at < 200 && END.test(text.charAt(end))) end += 1
-  while (end < text.length && end - at < 200 && CLOSING.test(text.charAt(end))) end += 1
+  const last = Math.min(text.length, at + LONGEST_END)
+  while (end < last && END.has(text.charAt(end))) end += 1
+  while (end < last && CLOSING.has(text.charAt(end))) end += 1
   if (text.charAt(at) > '\u2fff') return end
-  if (end < text.length && !/\s/u.test(text.charAt(end))) return undefined
+  if (text.charAt(end).trim() !== '') return undefined
   if (text.charAt(at) === '.' && end === at + 1) {
-    const word = /[\p{L}.]{0,12}$/u.exec(text.slice(Math.max(start, at - 12), at))?.[0] ?? ''
-    const initial = /^(?:\p{L}\.){0,6}\p{Lu}$/u.test(word)
-    if (initial || ABBREVIATIONS.has(word.toLowerCase())) {
-      const next = /^\s{1,8}(\p{L}+)/u.exec(text.slice(end, end + 40))?.[1] ?? ''
+    const word = wordBefore(text, start, at)
+    if (INITIAL.test(word) || ABBREVIATIONS.has(word.toLowerCase())) {
+      NEXT_WORD.lastIndex = end
+      const next = NEXT_WORD.exec(text)?.[1] ?? ''
       return STARTERS.has(next) && word.length > 1 ? end : undefined
     }
   }
-  return /^\s{1,8}\p{Ll}/u.test(text.slice(end, end + 10)) && text.charAt(at) !== '!'
-    ? undefined
-    : end
+  NEXT_SMALL.lastIndex = end
+  return text.charAt(at) !== '!' && NEXT_SMALL.test(text) ? undefined : end
+}
+
+/** The letters and full stops just before `at`, twelve at most. */
+const wordBefore = (text: string, start: number, at: number): string => {
+  let from = at
+  const first = Math.max(start, at - LONGEST_WORD)
+  while (from > first && LETTER.test(text.charAt(from - 1))) from -= 1
+  return text.slice(from, at)
 }
 
 /** Words that begin a sentence even after an abbreviation. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { wordList, words } from './lexicon.ts'
-import { type Sentence, type Span, type Token, tokenize } from './text.ts'
+import type { Sentence } from './text.ts'
+import { type Span, type Token, tokenize } from './tokens.ts'
 
 /** A word that carries an opinion, with its valence after negation and emphasis. */
 export interface Opinion extends Span {
@@ -44,12 +45,17 @@ interface Phrase {
 }
 
 /** The phrases of opinion among the tokens. */
-export const phrasesIn = (tokens: readonly Token[]): Phrase[] =>
-  tokens.flatMap(({ lower }, at) =>
-    (PHRASES.get(lower) ?? [])
-      .filter(([rest]) => rest.every((word, next) => tokens[at + 1 + next]?.lower === word))
-      .map(([rest, valence]) => ({ at, size: 1 + rest.length, valence })),
-  )
+export const phrasesIn = (tokens: readonly Token[]): Phrase[] => {
+  const found: Phrase[] = []
+  for (const [at, { lower }] of tokens.entries()) {
+    for (const [rest, valence] of PHRASES.get(lower) ?? []) {
+      if (rest.every((word, next) => tokens[at + 1 + next]?.lower === word)) {
+        found.push({ at, size: 1 + rest.length, valence })
+      }
+    }
+  }
+  return found
+}
 
 const LEXICON = readLexicon()
 /** Function words carry no opinion, whatever a lexicon says; these few do. */
@@ -85,7 +91,8 @@ const SHOUTED = 0.733
 
 /** Whether a word denies what follows it. */
 export const isNegation = ({ lower }: Token): boolean =>
-  NEGATIONS.has(lower) || lower.endsWith("n't") || NEGATIONS.has(lower.replace("'", ''))
+  NEGATIONS.has(lower) ||
+  (lower.includes("'") && (lower.endsWith("n't") || NEGATIONS.has(lower.replace("'", ''))))
 
 /** The opinion words of a sentence, in order. `but` weakens what is before it, lifts the rest. */
 export const opinionsOf = ({ tokens }: Sentence): Opinion[] => {

@@ -1,5 +1,6 @@
+import { type Known, meet } from './known.ts'
 import type { Query, Span } from './query.ts'
-import { corrections, type Similar } from './spelling.ts'
+import { corrections } from './spelling.ts'
 import type { Reader } from './store.ts'
 
 /** One way to match: all of its terms, as they are indexed. */
@@ -25,26 +26,14 @@ export interface Terms {
   readonly idf: ReadonlyMap<string, number>
 }
 
-interface Known {
-  readonly word: string
-  readonly term: string
-  readonly documents: number
-  /** Documents in all. */
-  readonly total: number
-  readonly near: readonly Similar[] | null
-}
-
 /** Shorter stems are told, since they may be those of other words: `io` of `ios`. */
 const STEM_MIN = 4
-
-const LOOK_UP = 'SELECT * FROM hub.search_words($1, $2)'
 
 /** Meets the words of a query with the vocabulary of the catalogue. */
 export async function findTerms(reader: Reader, { spans }: Query): Promise<Terms> {
   const asked = new Set(spans.flatMap(({ words }) => words))
   const others = spans.flatMap(({ alternatives }) => alternatives.flatMap(({ words }) => words))
-  const words = [...new Set([...asked, ...others])]
-  const { rows } = await reader.query<Known>(LOOK_UP, [words, words.map((word) => asked.has(word))])
+  const rows = await meet(reader, asked, others)
   const known = Map.groupBy(rows, ({ word }) => word)
   const total = rows[0]?.total ?? 0
   const counts = rows.flatMap((row) => [row, ...(row.near ?? [])])

@@ -1,6 +1,6 @@
 import { isRecord, type Json } from '../caller-schema.ts'
 import type { Analysis, AnalyzeTask } from '../engine.ts'
-import type { Span } from '../text.ts'
+import type { Span } from '../tokens.ts'
 import { issuesOf } from './check.ts'
 import { type Finder, finderIn } from './ground.ts'
 import { type Judgement, part, type Question, versionOf } from './question.ts'

@@ -1,4 +1,4 @@
-import type { Span } from '../text.ts'
+import type { Span } from '../tokens.ts'
 
 /** What two neighbouring pieces have in common, so that no name is cut in both. */
 const OVERLAP = 200

@@ -2,7 +2,7 @@ import { findAmounts } from '../amounts.ts'
 import { parseDay } from '../calendar.ts'
 import { findDates } from '../dates.ts'
 import type { EntitiesTask, Entity, EntityType } from '../engine.ts'
-import type { Span } from '../text.ts'
+import type { Span } from '../tokens.ts'
 import { finderIn } from './ground.ts'
 import { type Judgement, part, type Question, rounded, versionOf } from './question.ts'
 

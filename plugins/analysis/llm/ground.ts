@@ -1,4 +1,4 @@
-import type { Span } from '../text.ts'
+import type { Span } from '../tokens.ts'
 
 /** Finds where a text says what a model says that it says. */
 export interface Finder {

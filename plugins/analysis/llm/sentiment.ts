@@ -1,5 +1,5 @@
 import type { Aspect, Evidence, SentenceSentiment, Sentiment, SentimentLabel } from '../engine.ts'
-import type { Span } from '../text.ts'
+import type { Span } from '../tokens.ts'
 import { type Finder, finderIn } from './ground.ts'
 import { type Judgement, part, type Question, rounded, versionOf } from './question.ts'
 

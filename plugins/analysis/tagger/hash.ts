@@ -1,6 +1,6 @@
-/** 32-bit FNV-1a of the UTF-16 units of a text. */
-export const hash = (text: string): number => {
-  let value = 0x81_1c_9d_c5 | 0
+/** 32-bit FNV-1a of the UTF-16 units of a text, or of one that goes on after what `from` hashes. */
+export const hash = (text: string, from = 0x81_1c_9d_c5 | 0): number => {
+  let value = from
   for (let at = 0; at < text.length; at += 1) {
     value = Math.imul(value ^ text.charCodeAt(at), 0x01_00_01_93)
   }

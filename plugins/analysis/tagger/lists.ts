@@ -1,6 +1,6 @@
 import { cues, gazetteer, givenNames, notNames, plainWords } from '../gazetteer.ts'
 import { wordList } from '../lexicon.ts'
-import { type Token, tokenize } from '../text.ts'
+import { type Token, tokenize } from '../tokens.ts'
 import type { Tagged } from './labels.ts'
 
 /** The lines `kind: name,name` of a list, by kind. */

@@ -1,4 +1,5 @@
-import type { Sentence, Token } from '../text.ts'
+import type { Sentence } from '../text.ts'
+import type { Token } from '../tokens.ts'
 import type { Words } from '../words.ts'
 import { hash, mix } from './hash.ts'
 import { flagsOf } from './lists.ts'

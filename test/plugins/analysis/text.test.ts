@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { detectLanguage } from '../../../plugins/analysis/language.ts'
 import { OFFSET_UNITS, offsetsIn, sentencesOf, wellFormed } from '../../../plugins/analysis/text.ts'
+import { tokenize } from '../../../plugins/analysis/tokens.ts'
 import { anyText, sliceIn } from './support.ts'
 
 describe('analysis: text', () => {
@@ -20,6 +21,26 @@ describe('analysis: text', () => {
           last = end
         }
       }),
+    )
+  })
+
+  it('reads plain ASCII as the pattern of all other text would', () => {
+    const pattern =
+      /(?:[A-Z]\.){2,12}|[A-Za-z][A-Za-z0-9]*(?:'(?!s(?![A-Za-z]))[A-Za-z]+)?|[0-9]+|[^\sA-Za-z0-9]/g
+    const some = fc.string({
+      unit: fc.constantFrom(..."a A z Z 0 9 ' . , _ - \n \t s".split(' '), ' '),
+      maxLength: 30,
+    })
+    fc.assert(
+      fc.property(some, (text) => {
+        const words = tokenize(text).map((token) => token.text)
+        expect(words).to.deep.equal(text.match(pattern) ?? [])
+        // A mark beyond ASCII right after it has a word read by the pattern itself.
+        const shapes = tokenize(text).map(({ shape }) => shape)
+        const again = words.map((word) => tokenize(`${word}\u2014`)[0]?.shape)
+        expect(shapes).to.deep.equal(again)
+      }),
+      { numRuns: 300 },
     )
   })
 
