@@ -23,6 +23,7 @@ import { type Payouts, payProviders } from './pay-providers.ts'
 import { pluginJobs } from './plugin-schedules.ts'
 import { recheckAll } from './recheck-domains.ts'
 import { reconcileChain } from './reconcile-chain.ts'
+import { Runner } from './runner.ts'
 import { logLowBalance, type OnLowBalance, subscribersOf, workHandedOn } from './subscribers.ts'
 import { verifyBooks } from './verify-books.ts'
 
@@ -42,6 +43,8 @@ export interface JobPorts extends ResolvePorts, DiscoveryPorts, EmbeddingPorts {
   /** What plugins sell, and the schedules that they declare. */
   readonly services: readonly AnyService[]
   readonly families: readonly Family[]
+  /** Tells of services that come, or change, meanwhile. */
+  readonly onSold?: (listener: (service: AnyService) => void) => void
   readonly catalog: Pick<Catalog, 'refresh' | 'refreshAll'>
   /** The wallets of the house. */
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
@@ -146,22 +149,14 @@ export async function startJobs(url: string, ports: JobPorts): Promise<{ stop():
   boss.on('error', (error) => ports.log.warn({ err: error }, 'the job queue has trouble'))
   await boss.start()
   const stopping = new AbortController()
-  for (const [name, job] of Object.entries<Job>({ ...jobs, ...pluginJobs(ports) })) {
-    const { everySeconds, deadlineSeconds: expireInSeconds = 300 } = job
-    const again = { startAfter: everySeconds, expireInSeconds, retryLimit: 0 }
-    await boss.createQueue(name, { policy: 'stately', expireInSeconds, retryLimit: 0 })
-    await boss.work(name, { pollingIntervalSeconds: 2 }, async () => {
-      try {
-        await job.run(ports, stopping.signal)
-      } catch (error) {
-        ports.log.error({ err: error, job: name }, 'a job failed')
-      } finally {
-        await boss.send(name, {}, again)
-      }
+  const runner = new Runner(boss, ports, stopping.signal)
+  const known = Object.entries<Job>({ ...jobs, ...pluginJobs(ports) })
+  for (const [name, job] of known) await runner.put(name, job)
+  ports.onSold?.((service) => {
+    runner.sold(service).catch((error: unknown) => {
+      ports.log.error({ err: error, service: service.slug }, 'what it does by itself does not run')
     })
-    await boss.send(name, {}, { expireInSeconds, retryLimit: 0 })
-    await boss.schedule(name, '*/5 * * * *', {}) // takes over when a process died in a run
-  }
+  })
   const { pool, log, onLowBalance = logLowBalance(log) } = ports
   await workHandedOn(boss, onLowBalance)
   const readers = await runSubscribers({ pool, subscribers: subscribersOf(boss), log })

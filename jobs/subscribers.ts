@@ -1,6 +1,7 @@
 import type { PgBoss } from 'pg-boss'
 import type { Subscriber } from '../core/ledger/outbox/subscriber.ts'
 import type { Log } from '../core/log.ts'
+import { earnings } from '../core/usage/earnings.ts'
 import { type LowBalance, lowBalance } from '../core/usage/low-balance.ts'
 import { spending } from '../core/usage/spending.ts'
 import { refunds, tellLowBalance } from '../core/webhooks/sources.ts'
@@ -20,6 +21,7 @@ const SECONDS = { expireInSeconds: 60, retryDelay: 10, retryLimit: 8, retryBacko
 /** The readers of the journal; what takes time they hand to the queue, in their own transaction. */
 export const subscribersOf = (boss: PgBoss): readonly Subscriber[] => [
   spending,
+  earnings,
   refunds,
   lowBalance(async (client, fall) => {
     await tellLowBalance(client, fall)

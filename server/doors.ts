@@ -218,8 +218,11 @@ function routesOf(
     ...keyAdminRoutes({ pool, log }),
     ...providerRoutes({
       ...signing,
+      clock,
+      secret,
       ownWallets: walletsOf(options),
       cooldownHours: options.payouts.cooldownHours,
+      commissionBps: options.commissionBps,
     }),
     ...transferRoutes({ ...signing, clock }),
     ...(canMail(sandbox, options.mail) ? accountRoutes({ ...signing, links }) : []),

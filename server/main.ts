@@ -8,10 +8,11 @@ import { startJobs } from '../jobs/index.ts'
 import { plugins, privileged } from '../plugins/index.ts'
 import { banner } from './banner.ts'
 import { demo } from './demo/index.ts'
+import { pluginsCommand } from './hosting/index.ts'
 import { ledgerCommand } from './ledger/index.ts'
 import { listingsCommand } from './listings/index.ts'
 import { paymentsCommand } from './payments/index.ts'
-import { pluginCommand } from './plugin-commands.ts'
+import { absent, hostOf, pluginCommand } from './plugin-commands.ts'
 import { FINALITY_BLOCKS } from './real-money.ts'
 import { firstAgent } from './sandbox/agent.ts'
 import { SANDBOX_FINALITY } from './sandbox/start.ts'
@@ -28,6 +29,7 @@ const USAGE = `usage: node server/main.ts COMMAND
   ledger   verify | balances | export | adjust …: for finance, see \`ledger --help\`
   payments status | list | pause | resume: for operators, see \`payments --help\`
   listings status | discover | probe: for operators, see \`listings --help\`
+  plugins  list | add | reload | remove | test: for operators, see \`plugins --help\`
   SLUG     the commands of a plugin, such as tenders: see \`tenders --help\``
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
@@ -37,6 +39,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
   ledger: (args) => onBooks((connect) => ledgerCommand(connect, args, write, tell)),
   listings: (args) => onBooks((connect) => listingsCommand(connect, args, write, tell)),
   payments,
+  plugins: (args) => pluginsOf(args),
 }
 
 /** Resolves when the reader has room for more: a long export waits for a slow pipe. */
@@ -110,6 +113,14 @@ async function payments(args: readonly string[]): Promise<number> {
   return onBooks((connect) => paymentsCommand(finality, connect, args, write, tell))
 }
 
+function pluginsOf(args: readonly string[]): Promise<number> {
+  const config = readConfig()
+  const host = hostOf({ config, tell }, absent, absent)
+  const run = (connect: () => Promise<Pool>) =>
+    pluginsCommand({ config, host, connect, write, tell }, args)
+  return onBooks(run, 'owner')
+}
+
 /** What a plugin that keeps data has for the operator. */
 function commandOf(slug: string): ((args: readonly string[]) => Promise<number>) | undefined {
   const plugin = plugins.find((each) => 'open' in each && each.slug === slug)
@@ -121,15 +132,18 @@ function commandOf(slug: string): ((args: readonly string[]) => Promise<number>)
   }
 }
 
-/** Runs a command on the database of the hub, which is opened when it is first asked for. */
+/**
+ * Runs a command on the database of the hub, which is opened when it is first asked for.
+ */
 async function onBooks(
   command: (connect: () => Promise<Pool>) => Promise<number>,
+  role: Role = 'hub_app',
 ): Promise<number> {
   const { databaseUrl, databaseDirectUrl, dataDir } = readConfig()
   const url = databaseDirectUrl ?? databaseUrl
   let opened: Promise<{ pool: Pool; close(): Promise<void> }> | undefined
   const connect = async (): Promise<Pool> => {
-    opened ??= openBooks(url ? { url } : { dataDir })
+    opened ??= openBooks(url ? { url } : { dataDir }, role)
     return (await opened).pool
   }
   try {
@@ -139,9 +153,12 @@ async function onBooks(
   }
 }
 
-async function openBooks(place: Parameters<typeof joinDatabase>[0]) {
+type Role = 'hub_app' | 'owner'
+
+async function openBooks(place: Parameters<typeof joinDatabase>[0], role: Role) {
   const database = await joinDatabase(place)
-  const pool = createPool(database.url, { max: 4, role: 'hub_app', statementMs: 3_600_000 })
+  const own = role === 'owner' ? {} : { role }
+  const pool = createPool(database.url, { max: 4, ...own, statementMs: 3_600_000 })
   const close = async (): Promise<void> => {
     await pool.end()
     await database.close()

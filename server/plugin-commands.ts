@@ -33,7 +33,7 @@ export function pluginCommand(
 ): Promise<number> {
   const { write, tell } = surroundings
   const declared =
-    plugin.open({ ...host(surroundings, absent, absent), database: DATABASE }).commands ?? {}
+    plugin.open({ ...hostOf(surroundings, absent, absent), database: DATABASE }).commands ?? {}
   const commands = Object.entries(declared).map(([name, command]) => [
     name,
     {
@@ -73,7 +73,7 @@ async function run(
   })
   const backends = createBackends({ origins: config.pluginHosts, userAgent })
   try {
-    const lent = host(
+    const lent = hostOf(
       surroundings,
       (request) => egress.request(request),
       (request) => backends.request(request),
@@ -95,13 +95,15 @@ async function run(
   }
 }
 
-const absent = (): never => {
+/** What is not lent. */
+export const absent = (): never => {
   throw new Error('a plugin asked for what it is lent before it was asked itself')
 }
 const DATABASE = { query: absent, transaction: absent, reading: absent }
 
-const host = (
-  { config, tell }: Surroundings,
+/** What a plugin is lent where no hub runs. */
+export const hostOf = (
+  { config, tell }: Pick<Surroundings, 'config' | 'tell'>,
   request: Host['http']['request'],
   askBackend: Host['backends']['request'],
 ): Host => ({

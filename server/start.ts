@@ -41,7 +41,7 @@ export interface Parts {
   readonly startJobs: (
     databaseUrl: string,
     ports: Hub['ports'] &
-      Pick<Hub, 'pool' | 'services' | 'families' | 'catalog' | 'discovery'> &
+      Pick<Hub, 'pool' | 'services' | 'families' | 'catalog' | 'onSold' | 'discovery'> &
       JobExtras,
   ) => Promise<{ stop(): Promise<void> }>
 }
@@ -197,8 +197,8 @@ async function runJobs(
   const gas = money.gas && { wallet: money.gas, ...config.gas }
   const payouts = payoutsOf(config, hub, money)
   const mailing = openMailing({ config, pool, signingKey, baseUrl, log, print })
-  const { services, families, catalog, discovery, egress, embedding } = hub
-  const sold = { services, families, catalog }
+  const { services, families, catalog, onSold, discovery, egress, embedding } = hub
+  const sold = { services, families, catalog, onSold }
   const found = { discovery, embedding }
   const extras = { pool, ...sold, ...found, egress, mailing, signingKey, wallets, gas, payouts }
   const running = await parts.startJobs(direct ?? url, { ...hub.ports, ...extras })

@@ -36,20 +36,19 @@ interface ServiceRow {
   readonly family: string
   readonly digest: string | null
   readonly state: 'active' | 'unlisted'
-  readonly own: number | null
-  readonly providers: number | null
+  readonly rule: number | null
   readonly endpoints: Readonly<Record<Route, EndpointRow>>
 }
 
 const FIND = {
   name: 'families.find',
-  text: `SELECT s.family, s.digest, s.state, s.commission_bps AS own, p.commission_bps AS providers,
+  text: `SELECT s.family, s.digest, s.state, hub.commission_of(s.provider, s.slug) AS rule,
       (SELECT coalesce(json_object_agg(e.method || ' ' || e.path,
           json_build_object('id', e.id, 'version', v.version, 'bps', v.commission_bps)), '{}')
         FROM hub.endpoint e JOIN LATERAL (SELECT version, commission_bps FROM hub.price
           WHERE endpoint = e.id ORDER BY version DESC LIMIT 1) v ON true
         WHERE e.service = s.slug AND e.state = 'active') AS endpoints
-    FROM hub.service s JOIN hub.provider p ON p.id = s.provider
+    FROM hub.service s
     WHERE s.slug = $1 AND s.family IS NOT NULL AND s.state <> 'retired'`,
 }
 
@@ -148,8 +147,7 @@ export class Families {
 
   /** Undefined when the commission was changed since. */
   #asWritten(service: AnyService, row: ServiceRow): readonly Written[] | undefined {
-    const rules = { service: row.own, provider: row.providers }
-    const bps = commissionBps(service.provider, rules, this.#ports.terms.defaultCommissionBps)
+    const bps = commissionBps(service.provider, row.rule, this.#ports.terms.defaultCommissionBps)
     const known = routesOf(service).map(([route]) => row.endpoints[route])
     if (known.some((endpoint) => endpoint?.bps !== bps)) return undefined
     return routesOf(service).map(([route, endpoint]) =>

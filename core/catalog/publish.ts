@@ -83,23 +83,19 @@ export async function writeService(
   const outside = passThrough.has(slug)
   const state = outside ? 'unlisted' : await stateOf(service) // a door is no service
   await client.query('INSERT INTO hub.provider (id) VALUES ($1) ON CONFLICT DO NOTHING', [provider])
-  const { rows } = await client.query<{ own: number | null; provider: number | null }>(
+  const { rows } = await client.query<{ rule: number | null }>(
     `INSERT INTO hub.service AS s (slug, name, category, summary, provider,
        free_calls_per_month, state, family, digest)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      ON CONFLICT (slug) DO UPDATE SET name = $2, category = $3, summary = $4, provider = $5,
        free_calls_per_month = $6, state = $7, digest = $9, updated_at = now()
      WHERE s.family IS NOT DISTINCT FROM $8
-     RETURNING s.commission_bps AS own,
-       (SELECT p.commission_bps FROM hub.provider p WHERE p.id = $5) AS provider`,
+     RETURNING hub.commission_of(s.provider, s.slug) AS rule`,
     [slug, name, category, summary, provider, free, state, family, digest],
   )
-  const [rules] = rows
-  if (!rules) throw new Error(`service ${slug}: the slug is taken`)
-  const { own, provider: providers } = rules
-  const bps = outside
-    ? 0
-    : commissionBps(provider, { service: own, provider: providers }, defaultCommissionBps)
+  const [terms] = rows
+  if (!terms) throw new Error(`service ${slug}: the slug is taken`)
+  const bps = outside ? 0 : commissionBps(provider, terms.rule, defaultCommissionBps)
   const written: Written[] = []
   for (const [route, endpoint] of routesOf(service)) {
     written.push(await writeEndpoint(client, service, route, endpoint, bps))

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
+import { inFlight } from '../in-flight.ts'
 import type { AccountRef, Ledger } from '../ledger/ledger.ts'
 import { EXTERNAL_SELLERS, earningsOf } from '../ledger/postings.ts'
 import type { AnyService, Family } from '../plugin.ts'
@@ -13,6 +14,7 @@ import {
   type Written,
   writeService,
 } from './publish.ts'
+import { Rates } from './rates.ts'
 import { publish } from './replace.ts'
 
 export { maxPrice, type Offering } from './publish.ts'
@@ -31,14 +33,16 @@ export class Catalog {
   readonly #declared = new Map<string, Routes>()
   readonly #families: Families
   readonly #sell: Sell
+  readonly #rates: Rates
 
-  constructor(offerings: readonly Offering[], families: Families, sell: Sell) {
+  constructor(offerings: readonly Offering[], families: Families, sell: Sell, rates: Rates) {
     for (const slug of new Set(offerings.map(({ service }) => service.slug))) {
       const own = offerings.filter(({ service }) => service.slug === slug)
       this.#declared.set(slug, new Map(own.map((o) => [`${o.method} ${o.path}`, o])))
     }
     this.#families = families
     this.#sell = sell
+    this.#rates = rates
   }
 
   /**
@@ -46,8 +50,15 @@ export class Catalog {
    * of a family are at most a second old.
    */
   async find(slug: string): Promise<Routes | undefined> {
-    return this.#declared.get(slug) ?? this.#families.find(slug)
+    if (!this.#declared.has(slug)) return this.#families.find(slug)
+    if (this.#rates.isDue()) await this.#follow(this.#declared)
+    return this.#declared.get(slug)
   }
+
+  /** Gives prices a new version where another commission is in force by now. */
+  readonly #follow = inFlight(async (declared: ReadonlyMap<string, Routes>) => {
+    for (const service of await this.#rates.outdated(declared)) await this.put(service)
+  })
 
   /** What was declared, and the first services of each family: there may be very many of them. */
   async shown(): Promise<readonly Shown[]> {
@@ -134,7 +145,7 @@ export async function openCatalog(pool: Pool, ledger: Ledger, selling: Selling):
     Promise.all(each.map(async (one) => ({ ...one, payee: await payee(one.service) })))
   const sell = async (service: AnyService) => offered(await publish(pool, service, selling))
   const ofFamilies = new Families({ pool, families, terms: selling, payee })
-  return new Catalog(await offered(written), ofFamilies, sell)
+  return new Catalog(await offered(written), ofFamilies, sell, new Rates(pool, selling))
 }
 
 function payeeOf(

@@ -245,6 +245,18 @@ CREATE TABLE hub.domain_rule (
 );
 GRANT DELETE, INSERT, SELECT ON hub.domain_rule TO hub_app;
 
+CREATE TABLE hub.earning (
+  account bigint NOT NULL,
+  day date NOT NULL,
+  calls bigint NOT NULL,
+  gross bigint NOT NULL,
+  commission bigint NOT NULL,
+  refunded bigint NOT NULL,
+  CONSTRAINT earning_pkey PRIMARY KEY (account, day),
+  CONSTRAINT earning_account_fkey FOREIGN KEY (account) REFERENCES ledger.account(id)
+) WITH (fillfactor=70);
+GRANT DELETE, INSERT, SELECT, UPDATE ON hub.earning TO hub_app;
+
 CREATE TABLE hub.endpoint (
   id integer GENERATED ALWAYS AS IDENTITY NOT NULL,
   service text NOT NULL,
@@ -794,10 +806,8 @@ GRANT INSERT, SELECT ON hub.principal TO hub_app;
 
 CREATE TABLE hub.provider (
   id text NOT NULL,
-  commission_bps smallint,
   owner text,
   CONSTRAINT provider_pkey PRIMARY KEY (id),
-  CONSTRAINT provider_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
   CONSTRAINT provider_id_check CHECK ((id ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text)),
   CONSTRAINT provider_owner_fkey FOREIGN KEY (owner) REFERENCES hub.principal(id),
   CONSTRAINT provider_owner_key UNIQUE (owner)
@@ -1029,7 +1039,6 @@ CREATE TABLE hub.service (
   summary text NOT NULL,
   provider text NOT NULL,
   free_calls_per_month integer NOT NULL,
-  commission_bps smallint,
   state text NOT NULL,
   listed_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
@@ -1037,7 +1046,6 @@ CREATE TABLE hub.service (
   digest text,
   CONSTRAINT service_pkey PRIMARY KEY (slug),
   CONSTRAINT service_category_check CHECK ((category ~ '^[a-z][a-z0-9-]{0,39}$'::text)),
-  CONSTRAINT service_commission_bps_check CHECK (((commission_bps >= 0) AND (commission_bps <= 10000))),
   CONSTRAINT service_digest CHECK (((family IS NOT NULL) OR (digest IS NULL))),
   CONSTRAINT service_family_check CHECK ((family ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text)),
   CONSTRAINT service_free_calls_per_month_check CHECK ((free_calls_per_month >= 0)),

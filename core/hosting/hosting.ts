@@ -60,12 +60,34 @@ export async function host(
   }
 }
 
-async function openInline({ spec, entry, folder }: Located, lending: Lending) {
-  const plugin = await importAnew(entry, folder)
-  if (typeof plugin !== 'function' && (typeof plugin !== 'object' || plugin === null)) {
-    throw new Error(`plugin ${spec}: the default export of its module is no plugin`)
+/**
+ * Looks at a plugin without selling it, and without its database.
+ * @throws Error that says why it cannot be sold
+ */
+export async function examine(
+  entry: Entry,
+  lending: Lending,
+  settings: HostingSettings,
+): Promise<void> {
+  const located = await locate(entry.spec)
+  const isolation = further(entry.isolation ?? 'inline', located.isolation)
+  if (isolation !== 'inline') {
+    const opened = await openApart(entry, located, isolation, { lending, settings })
+    return opened.close()
   }
-  return openPlugin(plugin as Plugin, lending)
+  const plugin = await importPlugin(located)
+  if (!('open' in plugin)) await openPlugin(plugin, lending)
+}
+
+const openInline = async (located: Located, lending: Lending): Promise<OpenedPlugin> =>
+  openPlugin(await importPlugin(located), lending)
+
+async function importPlugin({ spec, entry, folder }: Located): Promise<Plugin> {
+  const plugin = await importAnew(entry, folder)
+  if (typeof plugin === 'function' || (typeof plugin === 'object' && plugin !== null)) {
+    return plugin as Plugin
+  }
+  throw new Error(`plugin ${spec}: the default export of its module is no plugin`)
 }
 
 async function openApart(

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Entry } from './entry.ts'
 
 /** What plugins that run apart may have, and what runs them. */
@@ -22,8 +23,11 @@ export const hostingSettings = (e: {
   readonly HUB_PLUGIN_NODE?: string | undefined
   readonly HUB_PLUGIN_MEMORY: number
 }): Hosting => ({
-  entries: e.HUB_PLUGINS,
+  entries: e.HUB_PLUGINS.map((entry) => ({ ...entry, spec: placeOf(entry.spec) })),
   memoryMb: e.HUB_PLUGIN_MEMORY,
   node: e.HUB_PLUGIN_NODE ?? process.execPath,
   backOffMs: BACK_OFF_MS,
 })
+
+/** A path means the same wherever it is read. */
+export const placeOf = (spec: string): string => (spec.startsWith('.') ? resolve(spec) : spec)

@@ -19,13 +19,15 @@ const Row = z.object({
   earned_microdollars: amount.meta({ description: 'After commission.' }),
 })
 
+export type EarningJson = z.infer<typeof Row>
+
 /** What a domain earns. */
 export const domainEarnings = (ports: DomainPorts): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/domains/{id}/earnings',
     summary: 'What a domain earned by page, caller or day, the most first.',
-    auth: 'owner',
+    auth: 'provider',
     query: Days.extend({ by: z.enum(['page', 'caller', 'day']).default('page'), ...paging }),
     answer: { status: 200, schema: pageOf(Row) },
     faults: ['root_key_required', 'domain_not_found', 'validation_failed'],

@@ -51,6 +51,8 @@ const Rule = z.strictObject({
   }),
 })
 
+export type RuleJson = z.infer<typeof Rule>
+
 const Rules = z.strictObject({ rules: z.array(Rule).max(RULES_MAX) })
 const Tried = z.object({
   outcome: z.enum([
@@ -69,7 +71,7 @@ export const domainRules = (ports: DomainPorts): readonly AnyRoute[] => [
     method: 'GET',
     path: '/v1/domains/{id}/rules',
     summary: 'How the pages of a domain are sold.',
-    auth: 'owner',
+    auth: 'provider',
     answer: { status: 200, schema: Rules },
     faults: ['root_key_required', 'domain_not_found'],
     handle: async (request) => {
@@ -82,7 +84,7 @@ export const domainRules = (ports: DomainPorts): readonly AnyRoute[] => [
     method: 'PUT',
     path: '/v1/domains/{id}/rules',
     summary: 'Sets prices and rules of a domain, all at once; they count within a second.',
-    auth: 'owner',
+    auth: 'provider',
     body: Rules,
     example: {
       rules: [
@@ -106,7 +108,7 @@ export const domainRules = (ports: DomainPorts): readonly AnyRoute[] => [
     method: 'POST',
     path: '/v1/domains/{id}/rules/try',
     summary: 'Tells which rule a page falls under. Nothing is fetched.',
-    auth: 'owner',
+    auth: 'provider',
     body: z.strictObject({ url: z.string().min(1).max(2_048) }),
     example: { url: 'https://example.com/blog/first' },
     answer: { status: 200, schema: Tried },

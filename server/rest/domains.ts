@@ -81,6 +81,9 @@ const Whole = z.object({
   earned_microdollars: z.int().meta({ description: 'Not paid out yet, after commission.' }),
 })
 
+export type DomainJson = z.infer<typeof View>
+export type WholeDomainJson = z.infer<typeof Whole>
+
 /** Where owners of domains sell their pages. */
 export const domainRoutes = (ports: DomainPorts): readonly AnyRoute[] => [
   ...registering(ports),
@@ -94,7 +97,7 @@ const registering = (ports: DomainPorts): readonly AnyRoute[] => [
     method: 'POST',
     path: '/v1/domains',
     summary: 'Registers a domain whose pages you want to sell, and tells how to prove it is yours.',
-    auth: 'owner',
+    auth: 'provider',
     body: Order,
     example: { domain: 'example.com' },
     answer: { status: 201, schema: View },
@@ -116,7 +119,7 @@ const registering = (ports: DomainPorts): readonly AnyRoute[] => [
     method: 'POST',
     path: '/v1/domains/{id}/verify',
     summary: 'Looks for the proof of a domain. With it the host is yours, and its pages are sold.',
-    auth: 'owner',
+    auth: 'provider',
     answer: { status: 200, schema: View },
     faults: [
       'root_key_required',
@@ -137,7 +140,7 @@ const changing = (ports: DomainPorts): readonly AnyRoute[] => [
     method: 'GET',
     path: '/v1/domains',
     summary: 'Your domains, by host.',
-    auth: 'owner',
+    auth: 'provider',
     query: z.strictObject(paging),
     answer: { status: 200, schema: pageOf(View) },
     faults: ['root_key_required', 'validation_failed'],
@@ -153,7 +156,7 @@ const changing = (ports: DomainPorts): readonly AnyRoute[] => [
     method: 'GET',
     path: '/v1/domains/{id}',
     summary: 'One domain: its state, its proof, and what it earned.',
-    auth: 'owner',
+    auth: 'provider',
     answer: { status: 200, schema: Whole },
     faults: ['root_key_required', 'domain_not_found'],
     handle: async (request) => {
@@ -167,7 +170,7 @@ const changing = (ports: DomainPorts): readonly AnyRoute[] => [
     method: 'PATCH',
     path: '/v1/domains/{id}',
     summary: 'Changes how a domain is shown, or opts it out (selling: false), or in again.',
-    auth: 'owner',
+    auth: 'provider',
     body: Change,
     example: { selling: false },
     answer: { status: 200, schema: View },
@@ -181,7 +184,7 @@ const changing = (ports: DomainPorts): readonly AnyRoute[] => [
     method: 'DELETE',
     path: '/v1/domains/{id}',
     summary: 'Ends the sale of a domain, at once. What it earned stays yours.',
-    auth: 'owner',
+    auth: 'provider',
     answer: { status: 200, schema: View },
     faults: ['root_key_required', 'domain_not_found'],
     handle: async (request) => {

@@ -77,7 +77,7 @@ export const serviceEndpoints = (ports: ServicePorts): readonly AnyRoute[] => [
     method: 'PUT',
     path: '/v1/provider/services/{slug}/endpoints',
     summary: 'Sets the endpoints of a service, all at once. They count within a second.',
-    auth: 'owner',
+    auth: 'provider',
     body: z.strictObject({ endpoints: z.array(Endpoint).min(1).max(100) }),
     example: {
       endpoints: [
@@ -124,7 +124,7 @@ export const serviceEndpoints = (ports: ServicePorts): readonly AnyRoute[] => [
     method: 'GET',
     path: '/v1/provider/services/{slug}/prices',
     summary: 'All prices of a service and from when they count, the newest first.',
-    auth: 'owner',
+    auth: 'provider',
     query: z.strictObject(paging),
     answer: { status: 200, schema: pageOf(Price) },
     faults: ['root_key_required', 'service_not_found', 'validation_failed'],

@@ -54,7 +54,7 @@ export const serviceImport = (ports: ServicePorts): readonly AnyRoute[] => [
     method: 'POST',
     path: '/v1/provider/services/import',
     summary: 'Makes a draft out of an OpenAPI document, and tells what was not understood.',
-    auth: 'owner',
+    auth: 'provider',
     body: Order,
     example: { url: 'https://api.acme.com/openapi.json', slug: 'acme-weather' },
     answer: { status: 201, schema: Imported },

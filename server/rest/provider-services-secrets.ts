@@ -33,7 +33,7 @@ export const serviceSecrets = (ports: ServicePorts): readonly AnyRoute[] => [
     method: 'PUT',
     path: '/v1/provider/services/{slug}/secret',
     summary: 'Sets what the hub adds to each request to your API. Kept encrypted, never shown.',
-    auth: 'owner',
+    auth: 'provider',
     body: z.strictObject({
       secrets: z
         .array(Secret)

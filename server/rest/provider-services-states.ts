@@ -18,7 +18,7 @@ export const serviceStates = (ports: ServicePorts): readonly AnyRoute[] => [
     method: 'POST',
     path: '/v1/provider/services/{slug}/activate',
     summary: 'Sells a service, or asks an administrator to approve of it (state: pending).',
-    auth: 'owner',
+    auth: 'provider',
     answer: { status: 200, schema: ServiceView },
     faults: ['root_key_required', 'service_not_found', 'service_incomplete', 'service_state'],
     handle: async (request) => {
@@ -31,7 +31,7 @@ export const serviceStates = (ports: ServicePorts): readonly AnyRoute[] => [
     method: 'POST',
     path: '/v1/provider/services/{slug}/pause',
     summary: 'Stops the sale of a service at once, until you activate it again.',
-    auth: 'owner',
+    auth: 'provider',
     answer: { status: 200, schema: ServiceView },
     faults: ['root_key_required', 'service_not_found', 'service_state'],
     handle: async (request) => {
@@ -43,7 +43,7 @@ export const serviceStates = (ports: ServicePorts): readonly AnyRoute[] => [
     method: 'POST',
     path: '/v1/provider/services/{slug}/retire',
     summary: 'Announces its end: callers are told by Deprecation and Sunset until it comes.',
-    auth: 'owner',
+    auth: 'provider',
     body: Announcement,
     example: { sunset: '2027-06-30' },
     answer: { status: 200, schema: ServiceView },

@@ -41,7 +41,7 @@ export const serviceTests = (ports: ServicePorts): readonly AnyRoute[] => [
     method: 'POST',
     path: '/v1/provider/services/{slug}/test',
     summary: 'Makes one call of your service, unpaid, and tells how it would have been charged.',
-    auth: 'owner',
+    auth: 'provider',
     body: Order,
     example: { endpoint: 'GET /cities/{city}/weather', input: { city: 'Oslo' } },
     answer: { status: 200, schema: Tried },

@@ -35,6 +35,7 @@ const BENCHMARKS: Readonly<Record<string, (data?: string) => Promise<Report>>> =
   rendering: async () => (await import('./rendering.ts')).rendering(),
   search: async () => (await import('./search.ts')).search(),
   tenders: async () => (await import('./tenders.ts')).tenders(),
+  upstream: async () => (await import('./upstream.ts')).upstream(),
   x402: async () => (await import('./x402.ts')).x402(),
 }
 

@@ -32,6 +32,8 @@ INSERT INTO hub.commission_rule (provider, bps, effective_from, author, reason)
 INSERT INTO hub.commission_rule (provider, service, bps, effective_from, author, reason)
   SELECT provider, slug, commission_bps, now(), 'migration', 'As it was before there were rules.'
   FROM hub.service WHERE commission_bps IS NOT NULL;
+ALTER TABLE hub.provider DROP COLUMN commission_bps;
+ALTER TABLE hub.service DROP COLUMN commission_bps;
 SELECT ledger.protect('hub.commission_rule');
 GRANT SELECT, INSERT ON hub.commission_rule TO hub_app;
 
@@ -246,6 +248,21 @@ CREATE TRIGGER keep BEFORE UPDATE OR DELETE ON hub.payout_part
 
 GRANT SELECT, INSERT, UPDATE (state, transaction, reason, tried_at, ended_at) ON hub.payout TO hub_app;
 GRANT SELECT, INSERT, UPDATE (calls, gross, commission, refunded, other) ON hub.payout_part TO hub_app;
+
+-- ── Earnings by day ─────────────────────────────────────────────────────────────────────────
+
+-- What calls came to for those who earn, by UTC day: a function of the journal, and rebuilt from it. Payouts
+-- and corrections are none of it.
+CREATE TABLE hub.earning (
+  account bigint NOT NULL REFERENCES ledger.account,
+  day date NOT NULL,
+  calls bigint NOT NULL,
+  gross bigint NOT NULL,       -- what callers paid, and what was paid for them
+  commission bigint NOT NULL,
+  refunded bigint NOT NULL,    -- the provider's part of what callers got back on this day
+  PRIMARY KEY (account, day)
+) WITH (fillfactor = 70);
+GRANT SELECT, INSERT, UPDATE, DELETE ON hub.earning TO hub_app;
 
 ALTER TABLE hub.mail DROP CONSTRAINT mail_template_check,
   ADD CONSTRAINT mail_template_check CHECK (template IN ('sign-in', 'payout-sent', 'payout-address'));

@@ -25,8 +25,8 @@ export async function gather(count: number, rpcUrl: string): Promise<PrivateKeyA
 }
 
 /** What the shop asks for. @throws Error when it does not answer with a 402 that can be paid */
-export async function offerOf(shop: string): Promise<Terms> {
-  const { statusCode, headers, body } = await request(new URL(PATH, shop), ASKED)
+export async function offerOf(shop: string, path = PATH): Promise<Terms> {
+  const { statusCode, headers, body } = await request(new URL(path, shop), ASKED)
   const bytes = Buffer.from(await body.arrayBuffer())
   if (statusCode !== 402) throw new Error(`${shop} answered ${statusCode}: ${bytes.toString()}`)
   const policy = { host: new URL(shop).hostname, maxAmount: PURSE, ownWallets: [] }

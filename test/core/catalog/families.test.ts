@@ -15,6 +15,7 @@ import {
   s,
   usd,
 } from '../../../core/plugin.ts'
+import { setCommission } from '../../../core/usage/commission.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 
@@ -197,9 +198,9 @@ describe('services of a family', () => {
   })
 
   it('earn by the commission of now', async () => {
-    const { admin } = hub().database
     const earned = () => hub().hub.ledger.balance('liabilities:providers:example:grocer')
-    await admin.query(`UPDATE hub.service SET commission_bps = 5000 WHERE slug = 'grocer'`)
+    const rule = { provider: 'example', service: 'grocer', bps: 5_000 }
+    await setCommission(hub().hub.pool, { ...rule, author: 'finance', reason: 'agreed' })
     await sleep(1_050)
     const before = await earned()
     expect((await cry('grocer')).status).to.equal(200)

@@ -1,0 +1,82 @@
+import type { Pool } from 'pg'
+import type { Subscriber } from '../ledger/outbox/subscriber.ts'
+
+/**
+ * Kinds: 2 settled, 18 sold, 30 sponsored, 29 reversed. Accounts: 1 the commission, 9 what
+ * providers owe: of a refund after a payout it is their part too.
+ */
+const ADD = `
+  WITH entry AS MATERIALIZED (
+    SELECT j.*, (j.at AT TIME ZONE 'UTC')::date AS day FROM ledger.journal j
+    WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (2, 18, 29, 30)
+  ), part(account, day, calls, gross, commission, refunded) AS (
+    SELECT e.payee, e.day, 1, e.amount, e.fee, 0 FROM entry e WHERE e.kind = 2 AND e.amount > 0
+    UNION ALL
+    SELECT u.account, e.day, 1, u.amount + f.fee, f.fee, 0 FROM entry e
+      CROSS JOIN LATERAL unnest(e.accounts, e.amounts) u(account, amount)
+      CROSS JOIN LATERAL (SELECT coalesce(sum(l.amount), 0)::bigint AS fee
+        FROM unnest(e.accounts, e.amounts) l(account, amount) WHERE l.account = 1) f
+      WHERE e.kind IN (18, 30) AND u.amount > 0 AND u.account <> 1
+    UNION ALL
+    SELECT c.payee, e.day, 0, 0, 0, -u.amount FROM entry e
+      JOIN ledger.journal c ON c.owner = e.owner AND c.id = e.id AND c.phase = 2
+      CROSS JOIN LATERAL unnest(e.accounts, e.amounts) u(account, amount)
+      WHERE e.kind = 29 AND u.account IN (c.payee, 9)
+  )
+  INSERT INTO hub.earning AS s
+  SELECT p.account, p.day, sum(p.calls), sum(p.gross), sum(p.commission), sum(p.refunded)
+  FROM part p JOIN ledger.account a ON a.id = p.account AND a.code LIKE 'liabilities:providers:%'
+  GROUP BY 1, 2 ORDER BY 1, 2
+  ON CONFLICT (account, day) DO UPDATE SET calls = s.calls + excluded.calls,
+    gross = s.gross + excluded.gross, commission = s.commission + excluded.commission,
+    refunded = s.refunded + excluded.refunded`
+
+/** Adds up what providers earned with each service, by UTC day. */
+export const earnings: Subscriber = {
+  name: 'earnings',
+  tables: ['hub.earning'],
+  async handle(client, { shard, from, to }) {
+    await client.query(ADD, [shard, from, to])
+  },
+}
+
+/** What calls came to, by the journal. Microdollars; earned is gross - commission - refunded. */
+export interface Earned {
+  /** A UTC day `2026-11-21`, or the slug of a service; null: all of the range together. */
+  readonly of: string | null
+  readonly calls: bigint
+  readonly gross: bigint
+  readonly commission: bigint
+  readonly refunded: bigint
+}
+
+export interface EarnedRange {
+  /** Ids of providers. */
+  readonly providers: readonly string[]
+  /** One service alone; undefined: all. */
+  readonly service: string | undefined
+  /** First and last UTC day. */
+  readonly from: string
+  readonly to: string
+  readonly by: 'day' | 'service'
+}
+
+/** What providers earned in a range of days, by day or by service, and in all. */
+export async function earnedBy(pool: Pool, range: EarnedRange): Promise<readonly Earned[]> {
+  const { providers, service, from, to, by } = range
+  const { rows } = await pool.query<Earned>(
+    `SELECT e.of, coalesce(sum(e.calls), 0)::bigint AS calls,
+       coalesce(sum(e.gross), 0)::bigint AS gross,
+       coalesce(sum(e.commission), 0)::bigint AS commission,
+       coalesce(sum(e.refunded), 0)::bigint AS refunded
+     FROM (
+       SELECT CASE $5 WHEN 'day' THEN s.day::text ELSE split_part(a.code, ':', 4) END AS of, s.*
+       FROM ledger.account a JOIN hub.earning s ON s.account = a.id
+       WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = ANY ($1)
+         AND ($2::text IS NULL OR split_part(a.code, ':', 4) = $2)
+         AND s.day BETWEEN $3 AND $4) e
+     GROUP BY GROUPING SETS ((e.of), ()) ORDER BY e.of NULLS LAST`,
+    [providers, service ?? null, from, to, by],
+  )
+  return rows
+}

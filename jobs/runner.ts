@@ -1,0 +1,53 @@
+import type { PgBoss } from 'pg-boss'
+import type { AnyService } from '../core/plugin.ts'
+import type { Job, JobPorts } from './index.ts'
+import { pluginJobs } from './plugin-schedules.ts'
+
+/** Of each job one run is waiting or under way at a time; jobs may come and change meanwhile. */
+export class Runner {
+  readonly #boss: PgBoss
+  readonly #ports: JobPorts
+  readonly #stopping: AbortSignal
+  readonly #jobs = new Map<string, Job>()
+
+  constructor(boss: PgBoss, ports: JobPorts, stopping: AbortSignal) {
+    this.#boss = boss
+    this.#ports = ports
+    this.#stopping = stopping
+  }
+
+  /** Runs it from now on; one that runs already, as it is from now on. */
+  async put(name: string, job: Job): Promise<void> {
+    const isKnown = this.#jobs.has(name)
+    this.#jobs.set(name, job)
+    if (isKnown) return
+    const { deadlineSeconds: expireInSeconds = 300 } = job
+    await this.#boss.createQueue(name, { policy: 'stately', expireInSeconds, retryLimit: 0 })
+    await this.#boss.work(name, { pollingIntervalSeconds: 2 }, () => this.#run(name))
+    await this.#boss.send(name, {}, { expireInSeconds, retryLimit: 0 })
+    await this.#boss.schedule(name, '*/5 * * * *', {}) // takes over when a process died in a run
+  }
+
+  /** Runs what a service declares that came, or changed, while the hub runs. */
+  async sold(service: AnyService): Promise<void> {
+    const jobs = pluginJobs({ services: [service], families: [] })
+    for (const name of this.#jobs.keys()) {
+      if (name.startsWith(`${service.slug}/`) && !(name in jobs)) this.#jobs.delete(name)
+    }
+    for (const [name, job] of Object.entries(jobs)) await this.put(name, job)
+  }
+
+  async #run(name: string): Promise<void> {
+    const job = this.#jobs.get(name)
+    if (!job) return void (await this.#boss.unschedule(name))
+    const { everySeconds, deadlineSeconds: expireInSeconds = 300 } = job
+    try {
+      await job.run(this.#ports, this.#stopping)
+    } catch (error) {
+      this.#ports.log.error({ err: error, job: name }, 'a job failed')
+    } finally {
+      const again = { startAfter: everySeconds, expireInSeconds, retryLimit: 0 }
+      await this.#boss.send(name, {}, again)
+    }
+  }
+}

@@ -1,0 +1,139 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sleep } from '../../core/clock.ts'
+import { median, rounded, type Sample, summary } from './load.ts'
+import type { Report, Table, Target } from './main.ts'
+import { drive } from './upstream/drive.ts'
+import {
+  BODY,
+  cpuSeconds,
+  expressSide,
+  fastifySide,
+  hubSide,
+  mppxSide,
+  open,
+  PATH,
+  type Side,
+} from './upstream/sides.ts'
+
+const ROUNDS = 3
+const SECONDS = 4
+const WARM_UP_SECONDS = 3
+const CONNECTIONS = 64
+/** For timers that came due while the process stood still: that is not work of this turn. */
+const CATCH_UP_MS = 300
+
+interface Turn extends Sample {
+  /** CPU of what was measured, with its database, in microseconds a request. */
+  readonly cpu: number
+}
+
+/**
+ * Paid calls through the hub to an API of a provider, charged in the durable ledger, beside three
+ * proxies in front of the same API: one that takes no money, and two that take it from stubs.
+ * While one is measured the others stand still.
+ */
+export async function upstream(): Promise<Report> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
+  const ends: (() => Promise<void>)[] = []
+  try {
+    const api = await open('api')
+    const facilitator = await open('api')
+    ends.push(api.end, facilitator.end)
+    const sides: Side[] = []
+    for (const make of [
+      () => hubSide(dataDir, api.url),
+      () => fastifySide(api.url),
+      () => expressSide(api.url, facilitator.url),
+      () => mppxSide(api.url),
+    ]) {
+      const side = await make()
+      sides.push(side)
+      ends.push(side.shop.end)
+    }
+    for (const { shop } of sides) shop.pause()
+    for (const side of sides) await turn(side, WARM_UP_SECONDS)
+    const rounds: ReadonlyMap<string, Turn>[] = []
+    for (let round = 0; round < ROUNDS; round++) {
+      const order = round % 2 === 0 ? sides : sides.toReversed()
+      const made = new Map<string, Turn>()
+      for (const side of order) made.set(side.name, await turn(side, SECONDS))
+      rounds.push(made)
+    }
+    return report(rounds)
+  } finally {
+    for (const end of ends.reverse()) await end()
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+}
+
+async function turn({ shop, pid, headers }: Side, seconds: number): Promise<Turn> {
+  const { host } = new URL(shop.url)
+  const lines = Object.entries({ host, 'content-type': 'application/json', ...headers })
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  const request = `POST ${PATH} HTTP/1.1\r\n${head}content-length: ${BODY.length}\r\n\r\n${BODY}`
+  shop.resume()
+  try {
+    await sleep(CATCH_UP_MS)
+    const before = cpuSeconds(pid)
+    const sample = await drive(shop.url, request, CONNECTIONS, seconds)
+    const cpu = ((cpuSeconds(pid) - before) * 1e6) / Math.max(1, sample.calls)
+    return { ...sample, cpu }
+  } finally {
+    shop.pause()
+  }
+}
+
+const NAMES = ['hub', 'fastify', 'express', 'mppx'] as const
+const LABELS = {
+  hub: 'hub (paid, durable)',
+  fastify: '@fastify/http-proxy (unpaid)',
+  express: '@x402/express (stub)',
+  mppx: 'mppx/proxy (stub)',
+} as const
+
+function report(rounds: readonly ReadonlyMap<string, Turn>[]): Report {
+  const figures: Record<string, number> = {}
+  const rows: (string | number)[][] = []
+  for (const name of NAMES) {
+    const turns = rounds.map((round) => round.get(name)!)
+    const { p50Ms, p99Ms } = summary(turns)
+    const rate = median(turns.map(({ calls, seconds }) => calls / seconds))
+    const cpu = median(turns.map((each) => each.cpu))
+    figures[`${name}_per_s`] = rounded(rate, 0)
+    figures[`${name}_p50_ms`] = rounded(p50Ms)
+    figures[`${name}_p99_ms`] = rounded(p99Ms)
+    figures[`${name}_cpu_us`] = rounded(cpu, 0)
+    rows.push([LABELS[name], rounded(rate, 0), rounded(p50Ms), rounded(p99Ms), rounded(cpu, 0)])
+  }
+  for (const name of NAMES.slice(1)) figures[`ratio_${name}`] = rounded(ratio(rounds, name), 2)
+  const turns = rounds.flatMap((round) => [...round.values()])
+  figures['errors'] = turns.reduce((sum, { errors }) => sum + errors, 0)
+  for (const { firstError } of turns) if (firstError !== undefined) console.error(firstError)
+  const columns = ['proxy', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs each']
+  const title = `upstream: ${CONNECTIONS} at once, ${ROUNDS} rounds in turns`
+  const table: Table = { title, columns, rows }
+  return { name: 'upstream', figures, tables: [table], targets: targets(figures) }
+}
+
+const ratio = (rounds: readonly ReadonlyMap<string, Turn>[], name: string): number =>
+  median(
+    rounds.map((round) => {
+      const [ours, theirs] = ['hub', name].map((each) => round.get(each)!)
+      return ours!.calls / ours!.seconds / (theirs!.calls / theirs!.seconds)
+    }),
+  )
+
+function targets(figures: Readonly<Record<string, number>>): Target[] {
+  const target = (name: string, figure: string, goal: number): Target => {
+    const value = figures[figure]!
+    return { name, goal: `≥ ${goal}`, value, met: value >= goal }
+  }
+  return [
+    target('durable paid requests per second', 'hub_per_s', 3_000),
+    target('requests per second to @x402/express', 'ratio_express', 4),
+    target('requests per second to mppx/proxy', 'ratio_mppx', 2),
+    target('requests per second to @fastify/http-proxy, unpaid', 'ratio_fastify', 0.3),
+  ]
+}
