@@ -35,3 +35,10 @@ async function between<T>(
     client.release(broken)
   }
 }
+
+/**
+ * In a statement's FROM: its commit does not wait for the disk. For what means nothing without a
+ * commit that comes after it and does wait: the log is written in order, so that a crash, and a
+ * change of server, loses neither, the later one, or both.
+ */
+export const UNHURRIED = `set_config('synchronous_commit', 'off', true)`

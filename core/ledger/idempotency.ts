@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { UNHURRIED } from '../db/transaction.ts'
 import type { Account } from './events.ts'
 import { type AccountRef, type Entry } from './ledger.ts'
 import { untilAnswered } from './retry.ts'
@@ -11,6 +12,9 @@ export interface ClaimedKey {
   readonly id: string
   readonly replayed: boolean
 }
+
+/** The claim is worth nothing without the entry that follows, and is durable with it. */
+const CLAIM = `SELECT k.* FROM ${UNHURRIED}, ledger.claim_key($1, $2, $3, $4) k`
 
 /**
  * Gives what a caller asked under a key of its own an id: a new one the first time, the same one
@@ -28,12 +32,7 @@ export async function claimKey(
   id: Entry['id'],
 ): Promise<ClaimedKey | undefined> {
   const { rows } = await untilAnswered(() =>
-    pool.query<{ id: string; outcome: number }>('SELECT * FROM ledger.claim_key($1, $2, $3, $4)', [
-      owner.id,
-      key,
-      inputs,
-      id,
-    ]),
+    pool.query<{ id: string; outcome: number }>(CLAIM, [owner.id, key, inputs, id]),
   )
   const [{ id: known, outcome }] = rows as [{ id: string; outcome: number }]
   return outcome === OTHER_INPUTS ? undefined : { id: known, replayed: outcome === REPLAYED }

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { UNHURRIED } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import type { Account } from '../ledger/events.ts'
 import { claimKey } from '../ledger/idempotency.ts'
@@ -28,7 +29,8 @@ export interface Turn {
 /**
  * One charge for each key of a caller, whatever is repeated and whatever crashes
  * (draft-ietf-httpapi-idempotency-key-header-07). The key is never forgotten; the answer is after
- * a day, and is then told as gone, never made again.
+ * a day, and is then told as gone, never made again. What is noted here counts only with the hold
+ * or the charge that follows it, which waits for the disk: the notes need not.
  */
 export class Idempotency {
   readonly #pool: Pool
@@ -61,13 +63,13 @@ export class Idempotency {
 
   /** Keeps the answer. Before the charge, so that whoever is charged can have it. */
   keep({ id }: Turn, answer: KeptAnswer): Promise<void> {
-    return this.#answers.keep(id, answer)
+    return this.#answers.keepUnhurried(id, answer)
   }
 
   /** The attempt is over: answered for good, or free to be tried again. */
   async end({ id }: Turn, call: string, done: boolean): Promise<void> {
     await this.#pool.query(
-      `UPDATE hub.idempotent_call SET done = $3, busy_until = now()
+      `UPDATE hub.idempotent_call SET done = $3, busy_until = now() FROM ${UNHURRIED}
        WHERE id = $1 AND call = $2 AND NOT done`,
       [id, call, done],
     )
@@ -76,7 +78,8 @@ export class Idempotency {
   async #insert(id: string, call: string, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `INSERT INTO hub.idempotent_call (id, call, busy_until)
-       VALUES ($1, $2, now() + make_interval(secs => $3)) ON CONFLICT DO NOTHING`,
+       SELECT $1, $2, now() + make_interval(secs => $3) FROM ${UNHURRIED}
+       ON CONFLICT DO NOTHING`,
       [id, call, seconds],
     )
     return rowCount === 1

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { UNHURRIED } from '../db/transaction.ts'
 import { seal, unseal } from '../sealing.ts'
 
 /** What a caller got, or would have got if the connection had lasted. */
@@ -30,7 +31,20 @@ export class KeptAnswers {
   }
 
   /** Keeps an answer of at most 1 MiB; larger ones and streams are not kept. */
-  async keep(id: string, { call, status, headers, body }: KeptAnswer): Promise<void> {
+  keep(id: string, answer: KeptAnswer): Promise<void> {
+    return this.#insert(id, answer, '')
+  }
+
+  /** The same, for one that is durable as soon as the charge that follows is. */
+  keepUnhurried(id: string, answer: KeptAnswer): Promise<void> {
+    return this.#insert(id, answer, `FROM ${UNHURRIED}`)
+  }
+
+  async #insert(
+    id: string,
+    { call, status, headers, body }: KeptAnswer,
+    from: string,
+  ): Promise<void> {
     const bytes = bytesOf(body)
     if (bytes === undefined || bytes.length > KEPT_BYTES_MAX) return
     const isRaw = body instanceof Uint8Array
@@ -38,7 +52,7 @@ export class KeptAnswers {
     const length = Buffer.alloc(4)
     length.writeUInt32BE(head.length)
     await this.#pool.query(
-      `INSERT INTO hub.kept_answer VALUES ($1, $2, now() + make_interval(hours => $3))
+      `INSERT INTO hub.kept_answer SELECT $1, $2, now() + make_interval(hours => $3) ${from}
        ON CONFLICT (id) DO NOTHING`,
       [id, seal(this.#secret, id, Buffer.concat([length, head, bytes])), KEPT_HOURS],
     )

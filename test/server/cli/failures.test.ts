@@ -67,6 +67,26 @@ describe('hub, the command line, when something is wrong', function () {
       expect(await bea.json('balance')).to.include({ balance_microdollars: 5_000_000 })
     })
 
+    it('twice when the answer is lost: the failure names the call', async () => {
+      const bea = user({ HUB_API_KEY: `ahk_${'0'.repeat(49)}` })
+      const gone = ['--json', '--hub', 'http://127.0.0.1:9', 'call', 'https://seller.example/']
+      const { exit, err } = await bea.hub(gone)
+      expect(exit).to.equal(6)
+      const { details, hint } = JSON.parse(err).error
+      expect(hint).to.include(`--idempotency-key ${details.idempotency_key}`)
+    })
+
+    it('a hub that a folder names with the key of another one', async () => {
+      const bea = user({ HUB_API_KEY: `ahk_${'0'.repeat(49)}` })
+      delete bea.env['HUB_BASE_URL']
+      writeFileSync(join(bea.home, '.agenthubrc.json'), JSON.stringify({ hub: hub().url }))
+      const { exit, err } = await bea.hub(['balance'])
+      expect([exit, err]).to.satisfy(
+        ([code, text]: [number, string]) => code === 4 && /is not sent there/.test(text),
+      )
+      expect((await bea.hub(['--hub', hub().url, 'balance'])).err).to.not.match(/not sent/)
+    })
+
     it('with a wallet of real money in a sandbox', async () => {
       const key = `0x${'1'.padStart(64, '0')}`
       const bea = user({ HUB_PRIVATE_KEY: key })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-const MAIN = new URL('../../../server/cli/hub.mjs', import.meta.url).pathname
+export const MAIN = new URL('../../../server/cli/hub.mjs', import.meta.url).pathname
 /** What has been compiled once serves all users here. */
 const COMPILED = join(tmpdir(), 'agenthub-test-compiled')
 

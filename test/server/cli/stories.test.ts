@@ -150,7 +150,7 @@ describe('hub, the command line', function () {
   it('completes commands and flags in bash, zsh and fish', async () => {
     for (const shell of ['bash', 'zsh', 'fish']) {
       const { out } = await user().hub(['completion', shell])
-      expect(out, shell).to.include('topup').and.to.include('max-price')
+      expect(out, shell).to.include('topup').and.to.include('max-price').and.to.include('codex')
     }
     expect((await user().hub(['completion', 'tcsh'])).exit).to.equal(2)
   })
@@ -170,6 +170,16 @@ describe('hub, the command line', function () {
       },
       { jsonrpc: '2.0', method: 'notifications/initialized' },
       { jsonrpc: '2.0', id: 2, method: 'tools/list' },
+      {
+        jsonrpc: '2.0',
+        id: 3,
+        method: 'tools/call',
+        params: {
+          name: 'hub_call',
+          arguments: { service: 'echo', endpoint: '/say', input: { words: 'over a bridge' } },
+          _meta: { progressToken: 'p' },
+        },
+      },
     ]
     const { out } = await gil.hub(
       ['mcp'],
@@ -179,7 +189,12 @@ describe('hub, the command line', function () {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line))
-    expect(answers.map(({ id }) => id).toSorted((a, b) => a - b)).to.deep.equal([1, 2])
+    const told = answers.filter(({ method }) => method === 'notifications/progress')
+    expect(told.map(({ params }) => params.progress)).to.deep.equal([1, 2, 3, 4])
+    expect(answers.flatMap(({ id }) => id ?? []).toSorted()).to.deep.equal([1, 2, 3])
+    expect(answers.at(-1), 'events before the answer').to.have.property('id')
+    const called = answers.find(({ id }) => id === 3).result.structuredContent
+    expect(called).to.deep.include({ charged_usd: '0.0001', body: { words: 'over a bridge' } })
     expect(answers.find(({ id }) => id === 2).result.tools).to.have.length(9)
   })
 })
