@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import type { Account } from './events.ts'
 import { type AccountRef, type Entry } from './ledger.ts'
 import { untilAnswered } from './retry.ts'
@@ -21,7 +21,7 @@ export interface ClaimedKey {
  * @returns undefined when the key was used for something else
  */
 export async function claimKey(
-  pool: Pool,
+  pool: Pool | ClientBase,
   owner: AccountRef,
   key: string,
   inputs: string,
