@@ -2,6 +2,8 @@ import type { Pool } from 'pg'
 import { PgBoss } from 'pg-boss'
 import type { Catalog } from '../core/catalog/services.ts'
 import type { Egress } from '../core/egress/http.ts'
+import { dropExports } from '../core/finance/exports.ts'
+import { writeNextExport } from '../core/finance/write-export.ts'
 import { expireHolds } from '../core/ledger/expire.ts'
 import { takeSnapshots } from '../core/ledger/history/snapshot.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
@@ -101,6 +103,11 @@ export const jobs = {
     deadlineSeconds: 1_800,
     run: ({ catalog }) => catalog.refreshAll(),
   },
+  'write-exports': {
+    everySeconds: 1,
+    run: (ports, stopping) => attentive(stopping, () => writeNextExport(ports, stopping)),
+  },
+  'prune-exports': { everySeconds: 3_600, run: ({ pool }) => dropExports(pool) },
   'prune-answers': {
     everySeconds: 600,
     run: ({ pool }) => pool.query('DELETE FROM hub.kept_answer WHERE expires_at <= now()'),

@@ -5,9 +5,9 @@ import { openCatalog } from '../core/catalog/services.ts'
 import type { PluginSet } from '../core/hosting/plugin-set.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
 import type { AnyService, Host } from '../core/plugin.ts'
-import { CREDITS_ONLY } from './doors.ts'
 import { openHosted, sellHosted } from './hosted.ts'
 import type { Hub, HubOptions } from './hub.ts'
+import { CREDITS_ONLY } from './steps.ts'
 
 /** What the house's own plugins are lent, and nobody else. */
 type Privileges = Pick<Host, 'buyer' | 'domains' | 'upstreams'>

@@ -85,6 +85,7 @@ export interface HubOptions {
   readonly contracts?: ContractWallets | undefined
   readonly mail: Config['mail']
   readonly outflow: Config['outflow']
+  readonly adjustAlone: Micros
   readonly payouts: Config['payouts']
   readonly minX402: Micros
   readonly rateStore: RateStore
@@ -249,7 +250,17 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const underWay = new UnderWay()
   const found = { discovery, meaning: finding?.meaning, catalog: goods.sold.catalog }
   const ways = { egress, backends }
-  const parts = { ...core, ...observers, ...found, windows, offers, calls, clock, underWay, ...ways }
+  const parts = {
+    ...core,
+    ...observers,
+    ...found,
+    windows,
+    offers,
+    calls,
+    clock,
+    underWay,
+    ...ways,
+  }
   const answer = openDoors(parts, options).callback()
   return {
     pool,

@@ -6,10 +6,10 @@ import type { Log } from '../core/log.ts'
 import type { Upstreams } from '../core/plugin-upstreams.ts'
 import { SealingKeys } from '../core/sealing.ts'
 import type { SigningKey } from '../core/signing-key.ts'
-import type { Core } from './doors.ts'
 import type { HubOptions } from './hub.ts'
 import { providerServiceRoutes } from './rest/provider-services.ts'
 import type { AnyRoute } from './rest/route.ts'
+import type { Core } from './steps.ts'
 
 interface Options {
   readonly listing: Config['listing']

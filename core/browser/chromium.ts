@@ -28,6 +28,8 @@ export interface ChromiumOptions {
 export interface Tab {
   readonly context: BrowserContext
   readonly session: CDPSession
+  /** The id of its main frame, which Chromium gives to the page as well. */
+  readonly frame: string
 }
 
 const START_MS = 20_000
@@ -54,7 +56,7 @@ export class Chromium {
   static async start(options: ChromiumOptions): Promise<Chromium> {
     const { program, place } = options
     const profile = await makeProfile(place)
-    const kept = keep(program.path, chromiumFlags({ ...options, profile }), {
+    const kept = keep(program.path, chromiumFlags({ ...options, ...place, profile }), {
       cwd: profile,
       env: { ...ENVIRONMENT, HOME: profile, XDG_CACHE_HOME: profile, ...program.env },
       pipes: true,
@@ -102,7 +104,7 @@ export class Chromium {
       root.send('Browser.grantPermissions', { permissions: [], browserContextId }),
     ])
     const session = await root.createSession({ ...EMPTY_PAGE, targetId })
-    return { context, session }
+    return { context, session, frame: targetId }
   }
 
   /**

@@ -1,6 +1,8 @@
 export interface FlagOptions {
   readonly profile: string
   readonly sandbox: boolean
+  /** False: processes share memory by files in the temporary folder, which is slower. */
+  readonly sharedMemory: boolean
   readonly proxyUrl: string
 }
 
@@ -32,7 +34,6 @@ const SILENT = [
 /** Text is what is sold: no pictures are loaded, nothing is drawn by a graphics card. */
 const PLAIN = [
   '--blink-settings=imagesEnabled=false',
-  '--disable-dev-shm-usage',
   '--disable-gpu',
   '--disable-webgl',
   '--hide-scrollbars',
@@ -50,7 +51,12 @@ const AWAKE = [
  * connects to this machine and to 169.254/16 by itself, without the WebRTC policies it sends UDP,
  * and the resolver rules keep names that it would look up past the proxy from being looked up.
  */
-export const chromiumFlags = ({ profile, sandbox, proxyUrl }: FlagOptions): string[] => [
+export const chromiumFlags = ({
+  profile,
+  sandbox,
+  sharedMemory,
+  proxyUrl,
+}: FlagOptions): string[] => [
   '--headless',
   '--remote-debugging-pipe',
   `--user-data-dir=${profile}`,
@@ -61,6 +67,7 @@ export const chromiumFlags = ({ profile, sandbox, proxyUrl }: FlagOptions): stri
   '--disable-quic',
   '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1',
   ...(sandbox ? [] : ['--no-sandbox']),
+  ...(sharedMemory ? [] : ['--disable-dev-shm-usage']),
   ...SILENT,
   ...PLAIN,
   ...AWAKE,

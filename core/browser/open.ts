@@ -79,7 +79,7 @@ export class Renderer implements Browser {
     let tab: Tab | undefined
     try {
       tab = await chromium.open(proxy.url)
-      const visit = new Visit(tab.session, proxy, wanted, crashed)
+      const visit = new Visit(tab, proxy, wanted, crashed)
       void chromium.gone.then(() => visit.fail(crashed(), 'the browser ended'))
       const onAbort = (): void =>
         visit.fail(visit.isAnswered ? 'render_limit_exceeded' : 'upstream_timeout', signal.reason)

@@ -3,9 +3,11 @@ import { elapsedMs, sleep } from '../clock.ts'
 import type { Proxy } from '../egress/proxy.ts'
 import type { RenderedPage } from '../plugin-parts.ts'
 import { type Answer, answerOf, faultOfNet, isRedirect } from './answer.ts'
+import type { Tab } from './chromium.ts'
 import { RenderError } from './errors.ts'
-import { type Flat, Flattener, flatten, slice } from './inside/flatten.ts'
+import { type Flat, flatten, slice } from './inside/flatten.ts'
 import { type Survey, scrollDown, survey } from './inside/survey.ts'
+import { InnerWorld } from './inside/world.ts'
 
 /** A request whose defaults and limits are settled. */
 export interface Wanted {
@@ -21,7 +23,9 @@ export interface Wanted {
 
 /** A page is quiet when neither its tree nor its network did anything for so long. */
 const QUIET_MS = 300
-const POLL_MS = 100
+/** How long the page is listened to at a time, and how often the network is looked at. */
+const LOOK_MS = 1_000
+const POLL_MS = 50
 /** What never becomes quiet, such as a clock, is taken as it is after so long. */
 const SETTLE_MS = 6_000
 /** What the owner of the page wants to be waited for is waited for longer. */
@@ -38,12 +42,6 @@ const SLICE = 524_288
 /** In CSS pixels; what is no higher is seen without scrolling. */
 export const SCREEN = { width: 1_280, height: 1_024 }
 
-/** Puts our functions into a world, once. */
-const INSIDE = `globalThis.hub ??= (() => {
-  ${[survey, scrollDown, Flattener, flatten, slice].map(String).join('\n')}
-  return { survey, scrollDown, flatten, slice }
-})(), 0`
-
 /** One page on its way: from the first request to what its reader sees. */
 export class Visit {
   readonly #session: CDPSession
@@ -54,18 +52,19 @@ export class Visit {
   /** The answer that the document in sight came with. */
   #answer: Answer | undefined
   #documents = 0
-  #frame = ''
-  /** The world of our functions in the document in sight, where they have been put. */
-  #world: Promise<number> | undefined
+  readonly #frame: string
+  readonly #inside: InnerWorld
 
   /** @param onCrash says why a page crashed, as far as it is known */
   constructor(
-    session: CDPSession,
+    { session, frame }: Tab,
     proxy: Proxy,
     wanted: Wanted,
     onCrash: () => RenderError['code'],
   ) {
     this.#session = session
+    this.#frame = frame
+    this.#inside = new InnerWorld(session, frame)
     this.#proxy = proxy
     this.#wanted = wanted
     session.on('Inspector.targetCrashed', () => this.fail(onCrash(), 'the page crashed'))
@@ -86,7 +85,8 @@ export class Visit {
 
   /** @throws RenderError */
   async run(): Promise<RenderedPage> {
-    await this.#until(this.#prepare())
+    // Chromium takes commands in their order: the page is not asked for before all is prepared.
+    this.#prepare().catch((error) => this.fail('render_failed', error))
     const gone = await this.#until(Promise.race([this.#navigate(), this.#whole.promise]))
     if (gone) return this.#page(gone, this.#answer!.contentType)
     await this.#settle()
@@ -98,8 +98,7 @@ export class Visit {
     session.on('Fetch.requestPaused', (event) => void this.#onRequest(event).catch(ignore))
     session.on('Page.javascriptDialogOpening', () => this.#dismiss())
     session.on('Page.frameNavigated', ({ frame }) => this.#onDocument(frame))
-    const [{ frameTree }] = await Promise.all([
-      session.send('Page.getFrameTree'),
+    await Promise.all([
       session.send('Page.enable'),
       session.send('Inspector.enable'),
       session.send('Emulation.setUserAgentOverride', { userAgent: this.#wanted.userAgent }),
@@ -110,7 +109,6 @@ export class Visit {
         })),
       }),
     ])
-    this.#frame = frameTree.frame.id
   }
 
   /** Comes to an end when the document is there, or what else was sent was read. */
@@ -178,9 +176,12 @@ export class Visit {
 
   #onDocument({ id, url, unreachableUrl }: Protocol.Page.Frame): void {
     if (id !== this.#frame) return
-    this.#world = undefined
+    this.#inside.forget()
     if (this.#mayLead(url)) return
-    if (unreachableUrl === undefined) return this.fail('content_redirected')
+    if (unreachableUrl === undefined) {
+      // Without an answer it is the empty page that was there before.
+      return this.#answer && this.fail('content_redirected')
+    }
     const host = URL.parse(unreachableUrl)?.hostname ?? ''
     this.fail(this.#proxy.faultOf(host)?.code ?? 'upstream_unreachable')
   }
@@ -196,7 +197,7 @@ export class Visit {
     const last = this.#wanted.end - READ_MS
     let height = SCREEN.height
     for (let scrolls = 0; ; ) {
-      const seen = await this.#until(this.#look(waitFor))
+      const seen = await this.#until(this.#look(waitFor, last))
       const now = elapsedMs()
       if (now > last) return seen?.state === 'loading' ? this.fail('upstream_timeout') : undefined
       const isLate = now > start + SETTLE_MS && seen !== undefined && seen.state !== 'loading'
@@ -205,21 +206,32 @@ export class Visit {
         if (isLate || scrolls === SCROLLS_MAX || seen.height <= height) return
         height = seen.height
         scrolls += 1
-        await this.#until(this.#inside(scrollDown, SCREENS_MAX).catch(ignore))
+        await this.#until(this.#inside.call(scrollDown, SCREENS_MAX).catch(ignore))
       }
-      await sleep(POLL_MS)
+      await this.#until(this.#hush())
     }
   }
 
   #isQuiet(seen: Survey | undefined): seen is Survey {
-    if (seen?.state !== 'complete' || seen.quietMs < QUIET_MS) return false
+    return seen?.state === 'complete' && seen.quietMs >= QUIET_MS && this.#isHushed()
+  }
+
+  #isHushed(): boolean {
     return this.#proxy.waiting === 0 && this.#proxy.quietMs >= QUIET_MS
   }
 
+  /** Waits for the network to be quiet; the page need not be asked for that. */
+  async #hush(): Promise<void> {
+    const end = elapsedMs() + LOOK_MS
+    do await sleep(POLL_MS)
+    while (!this.#isHushed() && elapsedMs() < end)
+  }
+
   /** Undefined between two documents. */
-  async #look(selector: string | null): Promise<Survey | undefined> {
+  async #look(selector: string | null, last: number): Promise<Survey | undefined> {
+    const mostMs = Math.min(LOOK_MS, last - elapsedMs())
     try {
-      return await this.#inside(survey, selector)
+      return await this.#inside.call(survey, selector, { quietMs: QUIET_MS, mostMs })
     } catch (error) {
       if (error instanceof RenderError) throw error
       return undefined
@@ -228,11 +240,13 @@ export class Visit {
 
   async #read(): Promise<RenderedPage> {
     const { maxBytes, hosts } = this.#wanted
-    const { length, url } = await this.#until<Flat>(this.#inside(flatten, maxBytes, hosts))
+    const { length, start, url } = await this.#until<Flat>(
+      this.#inside.call(flatten, maxBytes, hosts, SLICE),
+    )
     if (length < 0) throw new RenderError('upstream_too_large')
-    const parts: Buffer[] = []
-    for (let start = 0; start < length; start += SLICE) {
-      const part = await this.#until(this.#inside(slice, start, start + SLICE))
+    const parts = [Buffer.from(start)]
+    for (let from = SLICE; from < length; from += SLICE) {
+      const part = await this.#until(this.#inside.call(slice, from, from + SLICE))
       parts.push(Buffer.from(part))
     }
     const body = Buffer.concat(parts)
@@ -244,42 +258,6 @@ export class Visit {
   #page(body: Buffer, contentType: string | undefined): RenderedPage {
     const { url, status, headers } = this.#answer!
     return { url, status, headers, contentType, body }
-  }
-
-  /** Calls one of our functions inside the page, in a world that the page cannot see. */
-  async #inside<Args extends unknown[], Result>(
-    work: (...args: Args) => Result,
-    ...args: Args
-  ): Promise<Awaited<Result>> {
-    this.#world ??= this.#makeWorld().catch((error) => {
-      this.#world = undefined
-      throw error
-    })
-    const contextId = await this.#world
-    const expression = `hub.${work.name}(${args.map((arg) => JSON.stringify(arg)).join(', ')})`
-    return (await this.#evaluate(expression, contextId)) as Awaited<Result>
-  }
-
-  async #makeWorld(): Promise<number> {
-    const { executionContextId } = await this.#session.send('Page.createIsolatedWorld', {
-      frameId: this.#frame,
-      worldName: 'hub',
-    })
-    await this.#evaluate(INSIDE, executionContextId)
-    return executionContextId
-  }
-
-  async #evaluate(expression: string, contextId: number): Promise<unknown> {
-    const { result, exceptionDetails } = await this.#session.send('Runtime.evaluate', {
-      expression,
-      contextId,
-      returnByValue: true,
-      awaitPromise: true,
-    })
-    if (!exceptionDetails) return result.value
-    const told = exceptionDetails.exception?.description ?? exceptionDetails.text
-    const isSelector = told.includes('SyntaxError')
-    throw new RenderError(isSelector ? 'validation_failed' : 'render_failed', told)
   }
 
   /** What is waited for is waited for no longer than until the visit has failed. */

@@ -16,6 +16,7 @@ import {
 } from './publish.ts'
 import { Rates } from './rates.ts'
 import { publish } from './replace.ts'
+import { Suspensions } from './suspension.ts'
 
 export { maxPrice, type Offering } from './publish.ts'
 
@@ -34,22 +35,31 @@ export class Catalog {
   readonly #families: Families
   readonly #sell: Sell
   readonly #rates: Rates
+  readonly #suspensions: Suspensions
 
-  constructor(offerings: readonly Offering[], families: Families, sell: Sell, rates: Rates) {
+  constructor(
+    offerings: readonly Offering[],
+    families: Families,
+    sell: Sell,
+    looks: { readonly rates: Rates; readonly suspensions: Suspensions },
+  ) {
     for (const slug of new Set(offerings.map(({ service }) => service.slug))) {
       const own = offerings.filter(({ service }) => service.slug === slug)
       this.#declared.set(slug, new Map(own.map((o) => [`${o.method} ${o.path}`, o])))
     }
     this.#families = families
     this.#sell = sell
-    this.#rates = rates
+    this.#rates = looks.rates
+    this.#suspensions = looks.suspensions
   }
 
   /**
    * The endpoints of a service by `METHOD /path`; undefined when there is no such service. Those
    * of a family are at most a second old.
+   * @throws Fault `service_suspended`
    */
   async find(slug: string): Promise<Routes | undefined> {
+    await this.#suspensions.assertOn(slug)
     if (!this.#declared.has(slug)) return this.#families.find(slug)
     if (this.#rates.isDue()) await this.#follow(this.#declared)
     return this.#declared.get(slug)
@@ -145,7 +155,8 @@ export async function openCatalog(pool: Pool, ledger: Ledger, selling: Selling):
     Promise.all(each.map(async (one) => ({ ...one, payee: await payee(one.service) })))
   const sell = async (service: AnyService) => offered(await publish(pool, service, selling))
   const ofFamilies = new Families({ pool, families, terms: selling, payee })
-  return new Catalog(await offered(written), ofFamilies, sell, new Rates(pool, selling))
+  const looks = { rates: new Rates(pool, selling), suspensions: new Suspensions(pool) }
+  return new Catalog(await offered(written), ofFamilies, sell, looks)
 }
 
 function payeeOf(

@@ -21,6 +21,44 @@ CREATE TYPE hub.search_filter AS (
 CREATE DOMAIN hub.wallet AS text
   CONSTRAINT wallet_check CHECK ((VALUE = ANY (ARRAY['treasury'::text, 'spend'::text])));
 
+CREATE TABLE hub.adjustment (
+  id uuid NOT NULL,
+  debit text NOT NULL,
+  credit text NOT NULL,
+  amount bigint NOT NULL,
+  shard smallint,
+  value_date timestamp with time zone,
+  reason text NOT NULL,
+  proposed_by text NOT NULL,
+  proposer text NOT NULL,
+  proposed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  state text DEFAULT 'proposed'::text NOT NULL,
+  decided_by text,
+  decider text,
+  decided_at timestamp with time zone,
+  note text,
+  CONSTRAINT adjustment_pkey PRIMARY KEY (id),
+  CONSTRAINT adjustment_amount_check CHECK ((amount > 0)),
+  CONSTRAINT adjustment_check CHECK (((state = 'proposed'::text) = (decided_at IS NULL))),
+  CONSTRAINT adjustment_check1 CHECK ((num_nulls(decided_by, decider, decided_at, note) = ANY (ARRAY[0, 4]))),
+  CONSTRAINT adjustment_check2 CHECK (((state <> 'booked'::text) OR (decider <> proposer))),
+  CONSTRAINT adjustment_decider_fkey FOREIGN KEY (decider) REFERENCES hub.principal(id),
+  CONSTRAINT adjustment_note_check CHECK (((length(TRIM(BOTH FROM note)) >= 1) AND (length(TRIM(BOTH FROM note)) <= 500))),
+  CONSTRAINT adjustment_proposer_fkey FOREIGN KEY (proposer) REFERENCES hub.principal(id),
+  CONSTRAINT adjustment_reason_check CHECK (((length(TRIM(BOTH FROM reason)) >= 1) AND (length(TRIM(BOTH FROM reason)) <= 500))),
+  CONSTRAINT adjustment_state_check CHECK ((state = ANY (ARRAY['proposed'::text, 'booked'::text, 'declined'::text])))
+);
+CREATE INDEX adjustment_open ON hub.adjustment USING btree (id) WHERE (state = 'proposed'::text);
+CREATE TRIGGER keep BEFORE UPDATE ON hub.adjustment FOR EACH ROW EXECUTE FUNCTION hub.keep_adjustment();
+CREATE TRIGGER keep_row BEFORE DELETE ON hub.adjustment FOR EACH ROW EXECUTE FUNCTION hub.keep_row();
+CREATE TRIGGER keep_table BEFORE TRUNCATE ON hub.adjustment FOR EACH STATEMENT EXECUTE FUNCTION hub.keep_row();
+GRANT INSERT, SELECT ON hub.adjustment TO hub_app;
+GRANT UPDATE ON hub.adjustment(state) TO hub_app;
+GRANT UPDATE ON hub.adjustment(decided_by) TO hub_app;
+GRANT UPDATE ON hub.adjustment(decider) TO hub_app;
+GRANT UPDATE ON hub.adjustment(decided_at) TO hub_app;
+GRANT UPDATE ON hub.adjustment(note) TO hub_app;
+
 CREATE TABLE hub.api_key (
   id text NOT NULL,
   principal text NOT NULL,
@@ -65,6 +103,40 @@ CREATE INDEX api_key_principal ON hub.api_key USING btree (principal, id);
 CREATE UNIQUE INDEX api_key_root ON hub.api_key USING btree (credits) WHERE (parent IS NULL);
 GRANT INSERT, SELECT, UPDATE ON hub.api_key TO hub_app;
 
+CREATE TABLE hub.audit (
+  seq bigint NOT NULL,
+  at timestamp with time zone NOT NULL,
+  name text NOT NULL,
+  principal text,
+  via text,
+  role text NOT NULL,
+  act text NOT NULL,
+  subject text NOT NULL,
+  before jsonb,
+  after jsonb,
+  reason text NOT NULL,
+  request text,
+  network text,
+  prev bytea NOT NULL,
+  hash bytea NOT NULL,
+  CONSTRAINT audit_pkey PRIMARY KEY (seq),
+  CONSTRAINT audit_act_check CHECK ((act ~ '^[a-z]+(_[a-z]+)*\.[a-z]+(_[a-z]+)*$'::text)),
+  CONSTRAINT audit_hash_check CHECK ((length(hash) = 32)),
+  CONSTRAINT audit_name_check CHECK ((name <> ''::text)),
+  CONSTRAINT audit_prev_check CHECK ((length(prev) = 32)),
+  CONSTRAINT audit_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),
+  CONSTRAINT audit_reason_check CHECK (((length(TRIM(BOTH FROM reason)) >= 1) AND (length(TRIM(BOTH FROM reason)) <= 500))),
+  CONSTRAINT audit_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'finance'::text, 'operator'::text]))),
+  CONSTRAINT audit_seq_check CHECK ((seq > 0)),
+  CONSTRAINT audit_subject_check CHECK ((subject <> ''::text))
+);
+CREATE INDEX audit_act ON hub.audit USING btree (act, seq);
+CREATE INDEX audit_name ON hub.audit USING btree (name, seq);
+CREATE INDEX audit_subject ON hub.audit USING btree (subject, seq);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hub.audit FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON hub.audit FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON hub.audit TO hub_app;
+
 CREATE TABLE hub.call (
   id uuid NOT NULL,
   at timestamp with time zone NOT NULL,
@@ -89,6 +161,7 @@ CREATE TABLE hub.call (
   CONSTRAINT call_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'failed'::text, 'unresolved'::text, 'taken'::text]))),
   CONSTRAINT call_source_check CHECK ((source = ANY (ARRAY['free'::text, 'credits'::text, 'x402'::text, 'none'::text])))
 );
+CREATE INDEX call_entry ON hub.call USING btree (entry) WHERE (entry <> id);
 CREATE INDEX call_key ON hub.call USING btree (key_id, at);
 CREATE INDEX call_service ON hub.call USING btree (service, at);
 GRANT INSERT, SELECT ON hub.call TO hub_app;
@@ -274,6 +347,55 @@ CREATE TABLE hub.endpoint (
   CONSTRAINT endpoint_state_check CHECK ((state = ANY (ARRAY['active'::text, 'retired'::text])))
 );
 GRANT INSERT, SELECT, UPDATE ON hub.endpoint TO hub_app;
+
+CREATE TABLE hub.export (
+  id text NOT NULL,
+  format text NOT NULL,
+  title text NOT NULL,
+  plan jsonb NOT NULL,
+  opening jsonb,
+  asked_by text NOT NULL,
+  asked_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  total bigint NOT NULL,
+  entries bigint DEFAULT 0 NOT NULL,
+  bytes bigint DEFAULT 0 NOT NULL,
+  "position" jsonb,
+  declared jsonb,
+  state text DEFAULT 'waiting'::text NOT NULL,
+  sha256 text,
+  failure text,
+  changed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT export_pkey PRIMARY KEY (id),
+  CONSTRAINT export_check CHECK ((((state = 'done'::text) OR (state = 'dropped'::text)) = (sha256 IS NOT NULL))),
+  CONSTRAINT export_check1 CHECK (((state = 'failed'::text) = (failure IS NOT NULL))),
+  CONSTRAINT export_format_check CHECK ((format = ANY (ARRAY['jsonl'::text, 'csv'::text, 'hledger'::text, 'ledger'::text, 'beancount'::text]))),
+  CONSTRAINT export_id_check CHECK ((id ~ '^exp_[0-9A-Za-z]{16}$'::text)),
+  CONSTRAINT export_sha256_check CHECK ((sha256 ~ '^[0-9a-f]{64}$'::text)),
+  CONSTRAINT export_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'writing'::text, 'written'::text, 'done'::text, 'failed'::text, 'dropped'::text]))),
+  CONSTRAINT export_title_check CHECK (((length(title) >= 1) AND (length(title) <= 300))),
+  CONSTRAINT export_total_check CHECK ((total >= 0))
+);
+CREATE INDEX export_asked ON hub.export USING btree (asked_at DESC, id);
+CREATE INDEX export_open ON hub.export USING btree (asked_at) WHERE (state = ANY (ARRAY['waiting'::text, 'writing'::text, 'written'::text]));
+GRANT INSERT, SELECT ON hub.export TO hub_app;
+GRANT UPDATE ON hub.export(entries) TO hub_app;
+GRANT UPDATE ON hub.export(bytes) TO hub_app;
+GRANT UPDATE ON hub.export("position") TO hub_app;
+GRANT UPDATE ON hub.export(declared) TO hub_app;
+GRANT UPDATE ON hub.export(state) TO hub_app;
+GRANT UPDATE ON hub.export(sha256) TO hub_app;
+GRANT UPDATE ON hub.export(failure) TO hub_app;
+GRANT UPDATE ON hub.export(changed_at) TO hub_app;
+
+CREATE TABLE hub.export_part (
+  export text NOT NULL,
+  n integer NOT NULL,
+  data bytea NOT NULL,
+  CONSTRAINT export_part_pkey PRIMARY KEY (export, n),
+  CONSTRAINT export_part_export_fkey FOREIGN KEY (export) REFERENCES hub.export(id),
+  CONSTRAINT export_part_n_check CHECK ((n >= 0))
+);
+GRANT DELETE, INSERT, SELECT ON hub.export_part TO hub_app;
 
 CREATE TABLE hub.gas_wallet (
   chain_id integer NOT NULL,
@@ -807,11 +929,16 @@ GRANT INSERT, SELECT ON hub.principal TO hub_app;
 CREATE TABLE hub.provider (
   id text NOT NULL,
   owner text,
+  suspended_at timestamp with time zone,
+  suspended_reason text,
   CONSTRAINT provider_pkey PRIMARY KEY (id),
+  CONSTRAINT provider_check CHECK ((num_nulls(suspended_at, suspended_reason) = ANY (ARRAY[0, 2]))),
   CONSTRAINT provider_id_check CHECK ((id ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text)),
   CONSTRAINT provider_owner_fkey FOREIGN KEY (owner) REFERENCES hub.principal(id),
-  CONSTRAINT provider_owner_key UNIQUE (owner)
+  CONSTRAINT provider_owner_key UNIQUE (owner),
+  CONSTRAINT provider_suspended_reason_check CHECK (((length(suspended_reason) >= 1) AND (length(suspended_reason) <= 500)))
 );
+CREATE INDEX provider_suspended ON hub.provider USING btree (id) WHERE (suspended_at IS NOT NULL);
 GRANT INSERT, SELECT, UPDATE ON hub.provider TO hub_app;
 
 CREATE TABLE hub.quote (
@@ -917,6 +1044,29 @@ GRANT UPDATE ON hub.reconciliation_exception(author) TO hub_app;
 GRANT UPDATE ON hub.reconciliation_exception(explanation) TO hub_app;
 GRANT UPDATE ON hub.reconciliation_exception(answer) TO hub_app;
 GRANT UPDATE ON hub.reconciliation_exception(answer_id) TO hub_app;
+
+CREATE TABLE hub.role (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  principal text NOT NULL,
+  role text NOT NULL,
+  granted_by text NOT NULL,
+  granted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  revoked_by text,
+  revoked_at timestamp with time zone,
+  CONSTRAINT role_pkey PRIMARY KEY (id),
+  CONSTRAINT role_check CHECK ((num_nulls(revoked_by, revoked_at) = ANY (ARRAY[0, 2]))),
+  CONSTRAINT role_granted_by_check CHECK ((granted_by <> ''::text)),
+  CONSTRAINT role_principal_fkey FOREIGN KEY (principal) REFERENCES hub.principal(id),
+  CONSTRAINT role_revoked_by_check CHECK ((revoked_by <> ''::text)),
+  CONSTRAINT role_role_check CHECK ((role = ANY (ARRAY['admin'::text, 'finance'::text])))
+);
+CREATE UNIQUE INDEX role_held ON hub.role USING btree (principal, role) WHERE (revoked_at IS NULL);
+CREATE TRIGGER keep BEFORE UPDATE ON hub.role FOR EACH ROW EXECUTE FUNCTION hub.keep_role();
+CREATE TRIGGER keep_row BEFORE DELETE ON hub.role FOR EACH ROW EXECUTE FUNCTION hub.keep_row();
+CREATE TRIGGER keep_table BEFORE TRUNCATE ON hub.role FOR EACH STATEMENT EXECUTE FUNCTION hub.keep_row();
+GRANT INSERT, SELECT ON hub.role TO hub_app;
+GRANT UPDATE ON hub.role(revoked_by) TO hub_app;
+GRANT UPDATE ON hub.role(revoked_at) TO hub_app;
 
 CREATE TABLE hub.search_document (
   kind text NOT NULL,
@@ -1044,8 +1194,12 @@ CREATE TABLE hub.service (
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
   family text,
   digest text,
+  suspended_at timestamp with time zone,
+  suspended_reason text,
+  held_back boolean DEFAULT false NOT NULL,
   CONSTRAINT service_pkey PRIMARY KEY (slug),
   CONSTRAINT service_category_check CHECK ((category ~ '^[a-z][a-z0-9-]{0,39}$'::text)),
+  CONSTRAINT service_check CHECK ((num_nulls(suspended_at, suspended_reason) = ANY (ARRAY[0, 2]))),
   CONSTRAINT service_digest CHECK (((family IS NOT NULL) OR (digest IS NULL))),
   CONSTRAINT service_family_check CHECK ((family ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text)),
   CONSTRAINT service_free_calls_per_month_check CHECK ((free_calls_per_month >= 0)),
@@ -1053,10 +1207,14 @@ CREATE TABLE hub.service (
   CONSTRAINT service_provider_fkey FOREIGN KEY (provider) REFERENCES hub.provider(id),
   CONSTRAINT service_slug_check CHECK ((slug ~ '^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$'::text)),
   CONSTRAINT service_state_check CHECK ((state = ANY (ARRAY['active'::text, 'unlisted'::text, 'retired'::text]))),
-  CONSTRAINT service_summary_check CHECK (((length(summary) >= 1) AND (length(summary) <= 500)))
+  CONSTRAINT service_summary_check CHECK (((length(summary) >= 1) AND (length(summary) <= 500))),
+  CONSTRAINT service_suspended_reason_check CHECK (((length(suspended_reason) >= 1) AND (length(suspended_reason) <= 500)))
 );
 CREATE INDEX service_category ON hub.service USING btree (category, slug) WHERE (state = 'active'::text);
 CREATE INDEX service_family ON hub.service USING btree (family, slug) WHERE ((family IS NOT NULL) AND (state = 'active'::text));
+CREATE INDEX service_provider ON hub.service USING btree (provider, slug);
+CREATE INDEX service_suspended ON hub.service USING btree (slug) WHERE (suspended_at IS NOT NULL);
+CREATE TRIGGER hold_back BEFORE INSERT OR UPDATE ON hub.service FOR EACH ROW EXECUTE FUNCTION hub.hold_back();
 GRANT INSERT, SELECT, UPDATE ON hub.service TO hub_app;
 
 CREATE TABLE hub.session (
@@ -1447,6 +1605,27 @@ CREATE VIEW hub.seller_record AS
   GROUP BY seller;
 GRANT SELECT ON hub.seller_record TO hub_app;
 
+CREATE OR REPLACE FUNCTION hub.add_audit(p_name text, p_principal text, p_via text, p_role text, p_act text, p_subject text, p_before jsonb, p_after jsonb, p_reason text, p_request text, p_network text)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+DECLARE
+  line audit;
+  last audit;
+BEGIN
+  PERFORM hub.begin_act();
+  SELECT * INTO last FROM audit ORDER BY seq DESC LIMIT 1;
+  line := ROW(coalesce(last.seq, 0) + 1, greatest(clock_timestamp(), last.at), p_name, p_principal, p_via,
+    p_role, p_act, p_subject, p_before, p_after, p_reason, p_request, p_network,
+    coalesce(last.hash, decode(repeat('00', 32), 'hex')), NULL)::audit;
+  line.hash := audit_hash(line);
+  INSERT INTO audit SELECT line.*;
+  RETURN line.seq;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.add_audit(text,text,text,text,text,text,jsonb,jsonb,text,text,text) TO hub_app;
+
 CREATE OR REPLACE FUNCTION hub.admit_payout()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1462,6 +1641,31 @@ BEGIN
   RETURN NEW;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.admit_payout() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.audit_fault()
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+  SELECT l.seq FROM (SELECT a.*, lag(a.hash, 1, decode(repeat('00', 32), 'hex')) OVER w AS before_it,
+      row_number() OVER w AS place FROM audit a WINDOW w AS (ORDER BY a.seq)) l
+  JOIN audit a ON a.seq = l.seq
+  WHERE l.seq <> l.place OR l.prev <> l.before_it OR l.hash <> audit_hash(a) ORDER BY l.seq LIMIT 1 $function$;
+GRANT EXECUTE ON FUNCTION hub.audit_fault() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.audit_hash(l hub.audit)
+ RETURNS bytea
+ LANGUAGE sql
+ STABLE
+RETURN sha256(((l).prev || convert_to((jsonb_build_array((l).seq, ((EXTRACT(epoch FROM (l).at) * (1000000)::numeric))::bigint, (l).name, (l).principal, (l).via, (l).role, (l).act, (l).subject, (l).before, (l).after, (l).reason, (l).request, (l).network))::text, 'UTF8'::name)));
+GRANT EXECUTE ON FUNCTION hub.audit_hash(hub.audit) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.begin_act()
+ RETURNS void
+ LANGUAGE sql
+AS $function$ SELECT pg_advisory_xact_lock(hashtext('hub.audit')) $function$;
+GRANT EXECUTE ON FUNCTION hub.begin_act() TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.commission_of(p_provider text, p_service text, p_at timestamp with time zone DEFAULT now())
  RETURNS smallint
@@ -1558,6 +1762,25 @@ AS $function$
 $function$;
 GRANT EXECUTE ON FUNCTION hub.emit(text,text,jsonb,text) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.hold_back()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF NEW.suspended_at IS NOT NULL OR EXISTS (SELECT FROM hub.provider p
+      WHERE p.id = NEW.provider AND p.suspended_at IS NOT NULL) THEN
+    IF NEW.state = 'active' THEN
+      NEW.state := 'unlisted';
+      NEW.held_back := true;
+    END IF;
+  ELSIF NEW.held_back THEN
+    IF NEW.state = 'unlisted' THEN NEW.state := 'active'; END IF;
+    NEW.held_back := false;
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.hold_back() TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.index_service(p_slug text)
  RETURNS void
  LANGUAGE sql
@@ -1583,6 +1806,21 @@ AS $function$
        excluded.price)
 $function$;
 GRANT EXECUTE ON FUNCTION hub.index_service(text) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.keep_adjustment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF OLD.state <> 'proposed' OR (NEW.id, NEW.debit, NEW.credit, NEW.amount, NEW.shard, NEW.value_date,
+      NEW.reason, NEW.proposed_by, NEW.proposer, NEW.proposed_at) IS DISTINCT FROM (OLD.id, OLD.debit,
+      OLD.credit, OLD.amount, OLD.shard, OLD.value_date, OLD.reason, OLD.proposed_by, OLD.proposer,
+      OLD.proposed_at) THEN
+    RAISE EXCEPTION 'adjustment % stays as it was proposed', OLD.id USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.keep_adjustment() TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.keep_exception()
  RETURNS trigger
@@ -1652,6 +1890,20 @@ BEGIN
   RETURN NEW;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.keep_payout_part() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.keep_role()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF OLD.revoked_at IS NOT NULL OR (NEW.id, NEW.principal, NEW.role, NEW.granted_by, NEW.granted_at)
+      IS DISTINCT FROM (OLD.id, OLD.principal, OLD.role, OLD.granted_by, OLD.granted_at) THEN
+    RAISE EXCEPTION 'role % stays as it was given', OLD.id USING ERRCODE = 'restrict_violation',
+      HINT = 'It is taken away once; a new one is a new row.';
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.keep_role() TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.keep_row()
  RETURNS trigger
@@ -2968,6 +3220,22 @@ CREATE OR REPLACE FUNCTION ledger.open_since()
  STABLE
 RETURN (SELECT COALESCE(((max(period.month) + '1 mon'::interval) AT TIME ZONE 'UTC'::text), '-infinity'::timestamp with time zone) AS "coalesce" FROM ledger.period);
 GRANT EXECUTE ON FUNCTION ledger.open_since() TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.owners_of(p_id uuid)
+ RETURNS TABLE(owner bigint, shard smallint, seq bigint)
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'ledger', 'pg_temp'
+ SET enable_seqscan TO 'off'
+AS $function$
+  SELECT j.owner, j.shard, j.seq FROM chunk c
+    JOIN journal j ON j.shard = c.shard AND j.seq BETWEEN c.seq_from AND c.seq_to AND j.id = p_id
+    WHERE p_id BETWEEN c.id_first AND c.id_last
+  UNION ALL
+  SELECT j.owner, j.shard, j.seq FROM head h
+    JOIN journal j ON j.shard = h.shard AND j.id = p_id AND j.seq > coalesce((SELECT max(c.seq_to)
+      FROM chunk c WHERE c.shard = h.shard), 0) $function$;
+GRANT EXECUTE ON FUNCTION ledger.owners_of(uuid) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.post(p_shard smallint, p_owner bigint, p_id uuid, p_event text, p_accounts bigint[], p_amounts bigint[], p_effective_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_meta jsonb DEFAULT NULL::jsonb)
  RETURNS smallint

@@ -37,8 +37,8 @@ async function between<T>(
 }
 
 /**
- * In a statement's FROM: its commit does not wait for the disk. For what means nothing without a
- * commit that comes after it and does wait: the log is written in order, so that a crash, and a
- * change of server, loses neither, the later one, or both.
+ * In the FROM of a statement that is a transaction by itself: its commit does not wait for the
+ * disk. For what means nothing without a commit that comes after it and does wait: the log is
+ * written in order, so that a crash, and a change of server, loses neither, the later one, or both.
  */
 export const UNHURRIED = `set_config('synchronous_commit', 'off', true)`

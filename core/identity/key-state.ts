@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { Fault } from '../errors.ts'
 import { MANAGED, type Manager } from './children.ts'
 
@@ -17,7 +17,7 @@ export interface KeyState {
 }
 
 /** @throws Fault `not_found` */
-export async function keyState(pool: Pool, keyId: string): Promise<KeyState> {
+export async function keyState(pool: Pool | ClientBase, keyId: string): Promise<KeyState> {
   const { rows } = await pool.query<KeyState>(
     `SELECT k.id, k.principal, p.wallet_address, k.parent, k.rate_per_minute, k.frozen_at,
        k.frozen_by, k.frozen_reason, k.revoked_at
@@ -33,7 +33,11 @@ export async function keyState(pool: Pool, keyId: string): Promise<KeyState> {
  * The keys below it share it. Takes effect everywhere within a second.
  * @throws Fault `not_found`; `validation_failed` for a key that another one made
  */
-export async function setRate(pool: Pool, keyId: string, perMinute: number | null): Promise<void> {
+export async function setRate(
+  pool: Pool | ClientBase,
+  keyId: string,
+  perMinute: number | null,
+): Promise<void> {
   const { parent } = await keyState(pool, keyId)
   if (parent !== null) {
     throw new Fault('validation_failed', `It shares the rate of its root: set it for ${parent}.`)
@@ -47,7 +51,7 @@ export async function setRate(pool: Pool, keyId: string, perMinute: number | nul
  * @throws Fault `not_found`
  */
 export async function freeze(
-  pool: Pool,
+  pool: Pool | ClientBase,
   keyId: string,
   by: { readonly manager: Manager } | 'administrator',
   reason: string,
@@ -72,7 +76,7 @@ export async function freeze(
  * @throws Fault `not_found`; `frozen_key` to an owner, when an administrator froze it
  */
 export async function thaw(
-  pool: Pool,
+  pool: Pool | ClientBase,
   keyId: string,
   by: { readonly manager: Manager } | 'administrator',
 ): Promise<void> {

@@ -1,9 +1,10 @@
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import type { Micros } from '../money.ts'
 import type { Account, Asset, Outcome, SingleStepEvent } from './events.ts'
 import { claimKey } from './idempotency.ts'
 import type { AccountRef, Ledger } from './ledger.ts'
 import type { Decision } from './reverse.ts'
+import type { Books } from './within.ts'
 
 /** An entry that a person decides on. */
 export interface Adjustment {
@@ -41,16 +42,16 @@ export class NotBookable extends Error {
  * @throws NotBookable for accounts that are unknown, of two assets, or on two shards
  */
 export async function adjust(
-  pool: Pool,
-  ledger: Ledger,
+  pool: Pool | ClientBase,
+  ledger: Books,
   adjustment: Adjustment,
   { author, reason }: Decision,
   once: Once,
 ): Promise<Outcome> {
-  const { debit, credit, amount, valueDate, shard } = adjustment
-  const { owner, asset } = await placeOf(pool, ledger, debit, credit, shard)
+  const { debit, credit, amount, valueDate } = adjustment
+  const { owner, asset } = await placeOf(pool, ledger, adjustment)
   const event: SingleStepEvent = { type: 'balance.adjusted', debit, credit, asset, amount }
-  const id = await idOf(pool, await ledger.account(FINANCE), once, { ...event, valueDate, shard })
+  const id = await adjustmentId(pool, ledger, adjustment, asset, once)
   if (id === undefined) return 'id_reused_with_other_terms'
   return ledger.post(event, {
     owner,
@@ -89,13 +90,26 @@ export async function transferCredits(
   return ledger.post(event, { owner: from, id, ...(once.meta && { meta: once.meta }) })
 }
 
-/** The account to book under, on the shard where both accounts have a balance. */
-async function placeOf(
-  pool: Pool,
-  ledger: Ledger,
-  debit: Account,
-  credit: Account,
-  wanted: number | undefined,
+/** The id of an adjustment; undefined when its key was used for another one. */
+export async function adjustmentId(
+  pool: Pool | ClientBase,
+  ledger: Books,
+  { debit, credit, amount, valueDate, shard }: Adjustment,
+  asset: Asset,
+  once: Once,
+): Promise<string | undefined> {
+  const event: SingleStepEvent = { type: 'balance.adjusted', debit, credit, asset, amount }
+  return idOf(pool, await ledger.account(FINANCE), once, { ...event, valueDate, shard })
+}
+
+/**
+ * The account to book under, on the shard where both accounts have a balance.
+ * @throws NotBookable
+ */
+export async function placeOf(
+  pool: Pool | ClientBase,
+  ledger: Books,
+  { debit, credit, shard: wanted }: Adjustment,
 ): Promise<{ owner: AccountRef; asset: Asset }> {
   const { rows } = await pool.query<{ code: Account; home: number | null }>(
     'SELECT code, home FROM ledger.account WHERE code IN ($1, $2)',
@@ -115,7 +129,7 @@ async function placeOf(
 
 /** The id of an entry; undefined when its key was used for another one. */
 async function idOf(
-  pool: Pool,
+  pool: Pool | ClientBase,
   scope: AccountRef,
   { id, key }: Once,
   inputs: object,

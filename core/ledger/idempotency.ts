@@ -1,5 +1,4 @@
-import type { Pool } from 'pg'
-import { UNHURRIED } from '../db/transaction.ts'
+import type { ClientBase, Pool } from 'pg'
 import type { Account } from './events.ts'
 import { type AccountRef, type Entry } from './ledger.ts'
 import { untilAnswered } from './retry.ts'
@@ -13,9 +12,6 @@ export interface ClaimedKey {
   readonly replayed: boolean
 }
 
-/** The claim is worth nothing without the entry that follows, and is durable with it. */
-const CLAIM = `SELECT k.* FROM ${UNHURRIED}, ledger.claim_key($1, $2, $3, $4) k`
-
 /**
  * Gives what a caller asked under a key of its own an id: a new one the first time, the same one
  * ever after. With that id everything that follows happens once, whoever repeats it and after any
@@ -25,14 +21,19 @@ const CLAIM = `SELECT k.* FROM ${UNHURRIED}, ledger.claim_key($1, $2, $3, $4) k`
  * @returns undefined when the key was used for something else
  */
 export async function claimKey(
-  pool: Pool,
+  pool: Pool | ClientBase,
   owner: AccountRef,
   key: string,
   inputs: string,
   id: Entry['id'],
 ): Promise<ClaimedKey | undefined> {
   const { rows } = await untilAnswered(() =>
-    pool.query<{ id: string; outcome: number }>(CLAIM, [owner.id, key, inputs, id]),
+    pool.query<{ id: string; outcome: number }>('SELECT * FROM ledger.claim_key($1, $2, $3, $4)', [
+      owner.id,
+      key,
+      inputs,
+      id,
+    ]),
   )
   const [{ id: known, outcome }] = rows as [{ id: string; outcome: number }]
   return outcome === OTHER_INPUTS ? undefined : { id: known, replayed: outcome === REPLAYED }

@@ -1,7 +1,8 @@
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import type { Micros } from '../money.ts'
 import type { Account, Outcome } from './events.ts'
-import type { HoldRef, Ledger } from './ledger.ts'
+import type { HoldRef } from './ledger.ts'
+import type { Books } from './within.ts'
 
 /** Who decided something about money, and why. Both are booked with it. */
 export interface Decision {
@@ -21,8 +22,8 @@ const TRIES = 3
  *   more than was charged, `id_reused_with_other_terms` after another refund of the call
  */
 export async function reverseCall(
-  pool: Pool,
-  ledger: Ledger,
+  pool: Pool | ClientBase,
+  ledger: Books,
   hold: HoldRef,
   { author, reason }: Decision,
   refunded?: Micros,
@@ -59,7 +60,10 @@ interface Settlement {
   readonly reversed: bigint | null
 }
 
-async function settlementOf(pool: Pool, { owner, call }: HoldRef): Promise<Settlement | undefined> {
+async function settlementOf(
+  pool: Pool | ClientBase,
+  { owner, call }: HoldRef,
+): Promise<Settlement | undefined> {
   const { rows } = await pool.query<Settlement>(
     `SELECT s.amount AS charged, s.fee AS commission, a.code AS payee,
       b.balance - b.floor AS available,

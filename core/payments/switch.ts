@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { Fault } from '../errors.ts'
 
 /** Who paused payments to sellers, or let them go on, when and why. */
@@ -15,9 +15,9 @@ export interface SwitchState {
  * the chain more than ten minutes ago, as after a restore from a backup.
  */
 export class OutgoingSwitch {
-  readonly #pool: Pool
+  readonly #pool: Pool | ClientBase
 
-  constructor(pool: Pool) {
+  constructor(pool: Pool | ClientBase) {
     this.#pool = pool
   }
 

@@ -1,11 +1,12 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import type { Config } from '../../core/config.ts'
+import { switchOutgoing } from '../../core/finance/decisions.ts'
 import type { Log } from '../../core/log.ts'
 import { json } from '../../core/money.ts'
 import { outflowToday, worstSellers } from '../../core/payments/overview.ts'
 import { OutgoingSwitch } from '../../core/payments/switch.ts'
-import { type AnyRoute, callerOf, route } from './route.ts'
+import { type AnyRoute, route, staffOf } from './route.ts'
 
 const amount = z.int().min(0).meta({ description: 'Microdollars.' })
 const count = z.int().min(0)
@@ -43,6 +44,8 @@ const Outgoing = z.object({
     .meta({ description: 'Those who took money and delivered nothing.' }),
 })
 
+export type OutgoingJson = z.infer<typeof Outgoing>
+
 export interface OutgoingPorts {
   readonly pool: Pool
   readonly outflow: Config['outflow']
@@ -55,7 +58,7 @@ export const outgoingRoutes = (ports: OutgoingPorts): readonly AnyRoute[] => [
     method: 'GET',
     path: '/v1/finance/outgoing',
     summary: 'Whether sellers are paid, what went out today, and who delivered nothing for it.',
-    auth: 'admin',
+    auth: 'finance',
     answer: { status: 200, schema: Outgoing },
     handle: async () => ({ body: await show(ports) }),
   }),
@@ -63,13 +66,14 @@ export const outgoingRoutes = (ports: OutgoingPorts): readonly AnyRoute[] => [
     method: 'POST',
     path: '/v1/finance/outgoing',
     summary: 'Pauses payments to sellers, or lets them go on. All other calls go on meanwhile.',
-    auth: 'admin',
+    auth: 'finance',
     body: z.strictObject({ paused: z.boolean(), reason: z.string().trim().min(1).max(500) }),
     answer: { status: 200, schema: Outgoing },
     handle: async (request) => {
       const { paused, reason } = request.body
-      const author = callerOf(request).wallet! // administrators have one
-      await new OutgoingSwitch(ports.pool).set(paused, author, reason)
+      const by = staffOf(request)
+      await switchOutgoing(ports, by, paused, reason)
+      const author = by.name
       ports.log.warn({ paused, author, reason }, 'the switch of payments to sellers was set')
       return { body: await show(ports) }
     },

@@ -25,6 +25,8 @@ const Payment = z.object({
   next_step: z.string().nullable().meta({ description: 'null: nothing remains to be done.' }),
 })
 
+export type PaymentJson = z.infer<typeof Payment>
+
 export interface PaymentsPorts {
   readonly pool: Pool
   /** Blocks with a small transfer and on top of it before it is final. */
@@ -38,7 +40,7 @@ export const paymentsRoutes = ({ pool, finality }: PaymentsPorts): readonly AnyR
     path: '/v1/finance/payments',
     summary:
       'Payments whose outcome or finality is open, the oldest first; or all, the newest first.',
-    auth: 'admin',
+    auth: 'finance',
     query: z.strictObject({
       ...paging,
       state: z.enum(['open', 'all']).default('open'),

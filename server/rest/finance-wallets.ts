@@ -38,6 +38,8 @@ const Wallets = z.object({
     .meta({ description: 'null: somebody else settles, and pays for it.' }),
 })
 
+export type WalletsJson = z.infer<typeof Wallets>
+
 export type WalletsPorts = HoldingsPorts & { readonly clock: Clock }
 
 /** The wallets of the house, by the chain and by the books. */
@@ -46,7 +48,7 @@ export const walletsRoutes = (ports: WalletsPorts): readonly AnyRoute[] => [
     method: 'GET',
     path: '/v1/finance/wallets',
     summary: 'What the wallets of the house hold, on chain and in the books.',
-    auth: 'admin',
+    auth: 'finance',
     answer: { status: 200, schema: Wallets },
     handle: async () => ({ body: await show(ports) }),
   }),

@@ -50,6 +50,7 @@ export function inside(
         query: route.query && parse(route.query, asked),
         caller: undefined,
         session: asker.session,
+        staff: undefined,
         header: () => undefined,
       })
       return reply.body as T

@@ -1,9 +1,10 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { getAddress } from 'viem'
 import { z } from 'zod'
+import { audited, type Change as Changed } from '../../core/audit/audit.ts'
 import { freeze, keyState, setRate, thaw } from '../../core/identity/key-state.ts'
 import type { Log } from '../../core/log.ts'
-import { type AnyRoute, callerOf, route } from './route.ts'
+import { type AnyRoute, route, staffOf } from './route.ts'
 
 const RATE_MAX = 1_000_000
 
@@ -25,14 +26,25 @@ const Change = z
       .strictObject({ reason: z.string().min(1).max(200) })
       .nullable()
       .meta({ description: 'Stops the key with all that it made. null: thaws it.' }),
+    reason: z.string().trim().min(1).max(500).meta({
+      description: 'For the audit log. Left out where frozen has one.',
+    }),
   })
   .partial()
+  .refine(({ frozen, reason }) => Boolean(frozen) || reason !== undefined, {
+    path: ['reason'],
+    error: 'is needed: say why',
+  })
 
-/** What the operator sets for a key of somebody else's. */
-export const keyAdminRoutes = (ports: {
+export type KeyStateJson = z.infer<typeof KeyState>
+
+export interface KeyAdminPorts {
   readonly pool: Pool
   readonly log: Log
-}): readonly AnyRoute[] => [
+}
+
+/** What the operator sets for a key of somebody else's. */
+export const keyAdminRoutes = (ports: KeyAdminPorts): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/admin/keys/{id}',
@@ -53,16 +65,39 @@ export const keyAdminRoutes = (ports: {
     handle: async (request) => {
       const { pool, log } = ports
       const { id = '' } = request.params
-      const { rate_per_minute: rate, frozen } = request.body
-      await keyState(pool, id)
-      if (rate !== undefined) await setRate(pool, id, rate)
-      if (frozen) await freeze(pool, id, 'administrator', frozen.reason)
-      if (frozen === null) await thaw(pool, id, 'administrator')
-      log.info({ key: id, ...request.body, by: callerOf(request).keyId }, 'a key was changed')
+      const { body } = request
+      const by = staffOf(request)
+      const reason = body.reason ?? body.frozen?.reason ?? ''
+      await audited(pool, by, reason, (client, note) => change(client, id, body, note))
+      log.info({ key: id, ...body, by: by.via }, 'a key was changed')
       return { body: await show(pool, id) }
     },
   }),
 ]
+
+/** Each change that it makes is a line of the audit log; what was so before is none. */
+async function change(
+  client: PoolClient,
+  id: string,
+  { rate_per_minute: rate, frozen }: z.infer<typeof Change>,
+  note: (changed: Changed) => void,
+): Promise<void> {
+  const before = await keyState(client, id)
+  if (rate !== undefined && rate !== before.rate_per_minute) {
+    await setRate(client, id, rate)
+    const was = { rate_per_minute: before.rate_per_minute }
+    note({ act: 'key.rate', subject: id, before: was, after: { rate_per_minute: rate } })
+  }
+  const was = { frozen: before.frozen_reason, by: before.frozen_by }
+  if (frozen && (was.frozen !== frozen.reason || was.by !== 'administrator')) {
+    await freeze(client, id, 'administrator', frozen.reason)
+    note({ act: 'key.freeze', subject: id, before: was, after: { frozen: frozen.reason } })
+  }
+  if (frozen === null && was.frozen !== null) {
+    await thaw(client, id, 'administrator')
+    note({ act: 'key.thaw', subject: id, before: was, after: { frozen: null } })
+  }
+}
 
 async function show(pool: Pool, id: string) {
   const key = await keyState(pool, id)

@@ -23,7 +23,8 @@ export const SECURITY_SCHEMES = {
 export const SECURITY = {
   none: [],
   key: [{ apiKey: [] }],
-  admin: [{ apiKey: [] }],
+  finance: [{ apiKey: [] }, { session: [] }],
+  admin: [{ apiKey: [] }, { session: [] }],
   session: [{ session: [] }],
   owner: [{ apiKey: [] }, { session: [] }],
   provider: [{ apiKey: [] }, { session: [] }],

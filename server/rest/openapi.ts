@@ -90,10 +90,9 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
   const faults = [
     ...EVERY_ROUTE,
     ...(route.auth === 'none' || route.auth === 'session' ? [] : KEYED),
-    ...(route.auth === 'session' || route.auth === 'owner' || route.auth === 'provider'
-      ? SIGNED_IN
-      : []),
+    ...(route.auth === 'none' || route.auth === 'key' ? [] : SIGNED_IN),
     ...(route.auth === 'admin' ? (['admin_only'] as const) : []),
+    ...(route.auth === 'finance' ? (['finance_only'] as const) : []),
     ...(route.body ? WITH_BODY : []),
     ...(route.query ? (['validation_failed'] as const) : []),
     ...(route.path.includes('{') ? (['malformed_path', 'not_found'] as const) : []),

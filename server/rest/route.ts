@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Deprecation } from '../../core/deprecation.ts'
 import type { FaultCode } from '../../core/errors.ts'
 import { Fault } from '../../core/errors.ts'
+import type { Staff } from '../../core/finance/adjustments.ts'
 import type { Manager } from '../../core/identity/children.ts'
 import type { Caller, Seller } from '../../core/identity/keys.ts'
 import type { Session } from '../../core/identity/sessions.ts'
@@ -22,6 +23,8 @@ export interface RestRequest<Body, Query> {
   readonly seller?: Seller | undefined
   /** Who is signed in, where the route takes that and no key was shown. */
   readonly session: Session | undefined
+  /** Who asks, where the route is for people of the house alone. */
+  readonly staff: Staff | undefined
   readonly header: (name: string) => string | undefined
 }
 
@@ -38,11 +41,11 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly path: string
   readonly summary: string
   /**
-   * `admin`: a key that the wallet of an administrator registered itself; `session`: somebody who
-   * is signed in; `owner`: a key, or somebody who is signed in; `provider`: the same, or a key that
-   * is for what its principal sells.
+   * `session`: somebody who is signed in; `owner`: a key, or somebody who is signed in; `provider`:
+   * the same, or a key that is for what its principal sells; `finance` and `admin`: somebody of the
+   * house with that role (an administrator has both), signed in, or by a key that no other made.
    */
-  readonly auth: 'none' | 'key' | 'admin' | 'session' | 'owner' | 'provider'
+  readonly auth: 'none' | 'key' | 'finance' | 'admin' | 'session' | 'owner' | 'provider'
   /** Takes a form of a page, beside JSON. */
   readonly form?: boolean
   /** Alike for everybody: read by pages of other sites, kept for half a minute, known by ETag. */
@@ -86,6 +89,12 @@ export function callerOf({ caller }: { readonly caller: Caller | undefined }): C
 export function sessionOf({ session }: { readonly session: Session | undefined }): Session {
   if (!session) throw new Fault('session_required')
   return session
+}
+
+/** Who acts, on a route for people of the house. */
+export function staffOf({ staff }: { readonly staff: Staff | undefined }): Staff {
+  if (!staff) throw new Fault('finance_only')
+  return staff
 }
 
 /** What the caller of a route for owners manages. */

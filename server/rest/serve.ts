@@ -9,9 +9,10 @@ import { openToAll } from '../http/cross-origin.ts'
 import { share } from '../http/represent.ts'
 import { traceOf } from '../trace.ts'
 import { type AnyRoute, parse } from './route.ts'
-import { isAdmin, type VisitorPorts, visitorOf } from './visitor.ts'
+import { neededRole, type StaffPorts, staffFor } from './staff.ts'
+import { type VisitorPorts, visitorOf } from './visitor.ts'
 
-export interface RestPorts extends VisitorPorts {
+export interface RestPorts extends VisitorPorts, StaffPorts {
   readonly limits: RateLimits
   readonly standing: Standing
 }
@@ -23,7 +24,7 @@ const SHARED = 'public, max-age=30, stale-while-revalidate=300'
 export const serveRest =
   (route: AnyRoute, ports: RestPorts): Middleware =>
   async (ctx) => {
-    const { admins, limits, standing, baseUrl } = ports
+    const { limits, standing, baseUrl } = ports
     const trace = traceOf(ctx)
     trace.route = route.path
     if (route.shared) {
@@ -48,20 +49,22 @@ export const serveRest =
           : limits.address(ctx.ip),
     )
     if (rate) ctx.set({ ...rate.headers }) // also where the request fails later
-    if (route.auth === 'admin' && !isAdmin(visitor, admins)) throw new Fault('admin_only')
+    const origin = { ip: ctx.ip, requestId: requestIdOf(ctx) }
+    const needed = neededRole(route)
+    const staff = needed && (await staffFor(needed, visitor, origin, ports))
     const read = route.form ? readForm : readJson
     const body = route.body ? parse(route.body, (await read(ctx.req)) ?? {}) : undefined
     const query = route.query && parse(route.query, { ...ctx.query })
     const request = {
-      requestId: requestIdOf(ctx),
+      ...origin,
       url: url.href,
-      ip: ctx.ip,
       params,
       body,
       query,
       caller,
       seller,
       session: visitor.session,
+      staff,
       header: (name: string) => header(ctx, name),
     }
     const reply = await trace.step('handle', () => route.handle(request))

@@ -8,17 +8,15 @@ import type { AnyRoute } from './route.ts'
 
 /** Who asks. A key that is shown counts, and not the cookie beside it. */
 export interface Visitor {
-  readonly caller?: Caller
+  readonly caller?: Caller | undefined
   /** Who shows a key of a provider. */
-  readonly seller?: Seller
-  readonly session?: Session
+  readonly seller?: Seller | undefined
+  readonly session?: Session | undefined
 }
 
 export interface VisitorPorts {
   readonly pool: Pool
   readonly keys: KeyRing
-  /** Wallets of administrators, in lower case. */
-  readonly admins: readonly string[]
   /** What callers see as our address. */
   readonly baseUrl: () => string
 }
@@ -37,7 +35,7 @@ export async function visitorOf(
   if (form) assertOwnSite(ctx, baseUrl())
   if (auth === 'none') return {}
   const takesKey = auth !== 'session'
-  const takesSession = auth === 'session' || auth === 'owner' || auth === 'provider'
+  const takesSession = auth !== 'key'
   const cookie = ctx.cookies.get(cookieName(baseUrl()))
   if (takesKey && (authorization !== undefined || !takesSession || cookie === undefined)) {
     if (auth !== 'provider') return { caller: await keys.authenticate(authorization ?? '') }
@@ -59,10 +57,6 @@ export async function sessionOn(
   const cookie = ctx.cookies.get(cookieName(baseUrl))
   return cookie === undefined ? undefined : findSession(pool, cookie)
 }
-
-/** A key that another key made is for its holder's calls, and for nothing of the house. */
-export const isAdmin = ({ caller }: Visitor, admins: readonly string[]): boolean =>
-  caller?.limits.length === 0 && admins.includes(caller.wallet ?? '')
 
 /**
  * A cookie comes along with whatever a browser sends, also on behalf of another site. Browsers say

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import nock from 'nock'
 import { ProcessGroup } from '../../core/browser/watchdog.ts'
 import { elapsedMs } from '../../core/clock.ts'
+import { readConfig } from '../../core/config.ts'
 import { createEgress } from '../../core/egress/http.ts'
 import { read } from '../../plugins/content/extract/index.ts'
 import { openReading } from '../support/browser.ts'
@@ -13,10 +14,14 @@ const CALLERS = 8
 /** As a caller of the gateway is served: each of these pages in turn, and its article. */
 const PATHS = ['/plain', '/arabic', '/japanese', '/consent']
 
-/** Pages per second and their latencies, warm, with a browser and without one. */
+/**
+ * Pages per second and their latencies, warm, with as many browsers as a hub has by itself, and
+ * without one.
+ */
 export async function rendering(): Promise<Report> {
   nock.restore() // comes with the site of the tests
-  const { site, renderer, close } = await openReading()
+  const { browsers } = readConfig({}).browser
+  const { site, renderer, close } = await openReading({ browsers, limits: {} })
   const egress = createEgress({ userAgent: 'bench', sandboxHosts: site.hosts })
   const urlOf = (turn: number): string => `http://owner.test${PATHS[turn % PATHS.length]}`
   const browser = async (turn: number): Promise<void> => {

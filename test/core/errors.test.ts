@@ -27,6 +27,7 @@ describe('the table of faults', () => {
     expect(repeatable, 'right, but early').to.deep.equal([
       'payment_in_progress',
       'idempotency_in_progress',
+      'export_not_ready',
     ])
   })
 

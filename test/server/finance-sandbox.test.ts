@@ -13,6 +13,6 @@ describe('a sandbox that names no administrator', () => {
     const at = (key: string) => ask(hub().url, '/v1/finance/outgoing', { key })
     expect(await at(apiKey)).to.have.property('status', 200)
     const { body } = await at((await hub().agent()).apiKey)
-    expect(body).to.include({ status: 403, code: 'admin_only' })
+    expect(body).to.include({ status: 403, code: 'finance_only' })
   })
 })

@@ -32,10 +32,10 @@ describe('the operator’s view', function () {
     admin.ask(hub(), 'outgoing', { paused, reason: paused ? 'a test' : 'the test is over' })
 
   for (const path of ROUTES) {
-    it(`${path} is for keys of administrators alone`, async () => {
+    it(`${path} is for people of the house alone`, async () => {
       const at = (key?: string) => ask(hub().url, `/v1/finance/${path}`, { key })
       expect((await at()).body).to.include({ status: 401, code: 'invalid_api_key' })
-      expect((await at(ada.apiKey)).body).to.include({ status: 403, code: 'admin_only' })
+      expect((await at(ada.apiKey)).body).to.include({ status: 403, code: 'finance_only' })
       expect(await admin.ask(hub(), path)).to.have.property('status', 200)
     })
   }
@@ -44,7 +44,7 @@ describe('the operator’s view', function () {
     const made = await ask(hub().url, '/v1/keys', { key: await admin.key(hub()), body: {} })
     const key = String(made.body['api_key'])
     const { body } = await ask(hub().url, '/v1/finance/outgoing', { key })
-    expect(body).to.include({ status: 403, code: 'admin_only' })
+    expect(body).to.include({ status: 403, code: 'finance_only' })
   })
 
   it('nobody else pauses payments, and nobody without a reason', async () => {
@@ -53,7 +53,7 @@ describe('the operator’s view', function () {
       key: ada.apiKey,
       body,
     })
-    expect(refused).to.have.property('code', 'admin_only')
+    expect(refused).to.have.property('code', 'finance_only')
     for (const wrong of [{ paused: true }, { ...body, reason: ' ' }, { ...body, paused: 'yes' }]) {
       const { body: told } = await admin.ask(hub(), 'outgoing', wrong)
       expect(told).to.have.property('code', 'validation_failed')

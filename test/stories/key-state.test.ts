@@ -21,7 +21,11 @@ describe('what is set for a key', () => {
     await hub().credit(ada.keyId, usd('1'))
   })
   const set = (keyId: string, body: object, key = admin) =>
-    ask(hub().url, `/v1/admin/keys/${keyId}`, { method: 'PATCH', key, body })
+    ask(hub().url, `/v1/admin/keys/${keyId}`, {
+      method: 'PATCH',
+      key,
+      body: { reason: 'a test', ...body },
+    })
   const say = (key: string) =>
     ask(hub().url, '/proxy/echo/say', { key, body: { words: 'hi' } }).then(({ status }) => status)
   const keys = (path: string, question: Question) => ask(hub().url, `/v1/keys${path}`, question)

@@ -1,6 +1,9 @@
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import nock from 'nock'
 import { type BrowserOptions, Renderer } from '../../core/browser/open.ts'
+import { bundledProgram, systemProgram } from '../../core/browser/program.ts'
 import { openSite, type Site } from './site/index.ts'
 
 /** Chromium is unpacked once for all runs of the tests. */
@@ -47,13 +50,26 @@ export async function openReading(options: Partial<BrowserOptions> = {}): Promis
   }
 }
 
+/** A browser that trusts one authority more: that of this public key, as sha256 in base64. */
+export async function trusting(key: string): Promise<Partial<BrowserOptions>> {
+  const { path, env } = (await bundledProgram(BROWSER_HOME)) ?? (await systemProgram())
+  const script = join(BROWSER_HOME, `trusting-${process.pid}`)
+  const set = Object.entries(env).map(([name, value]) => `export ${name}='${value}'\n`)
+  const flag = `--ignore-certificate-errors-spki-list=${key}`
+  await writeFile(script, `#!/bin/sh\n${set.join('')}exec '${path}' '${flag}' "$@"\n`)
+  await chmod(script, 0o755)
+  return { path: script }
+}
+
 /** One browser and one site for all tests of a `describe`, with real sockets. */
-export function useReading(options: Partial<BrowserOptions> = {}): () => Reading {
+export function useReading(
+  options: () => Promise<Partial<BrowserOptions>> = async () => ({}),
+): () => Reading {
   let reading: Reading | undefined
   before(async function () {
     this.timeout(60_000) // the first time Chromium is unpacked
     nock.restore()
-    reading = await openReading(options)
+    reading = await openReading(await options())
     await reading.renderer.render({ url: 'http://owner.test/plain', deadlineMs: 60_000 })
   })
   after(async function () {

@@ -4,6 +4,8 @@ import type { Element, Page, Text, TreeNode, World } from './dom.ts'
 export interface Flat {
   /** In UTF-16 units; -1: longer than may be. */
   readonly length: number
+  /** The first slice of it. */
+  readonly start: string
   /** Where the page is. */
   readonly url: string
 }
@@ -148,14 +150,16 @@ export class Flattener {
 }
 
 /** Reads the page, and keeps its text to be fetched in slices. */
-export function flatten(limit: number, hosts: readonly string[]): Flat {
+export function flatten(limit: number, hosts: readonly string[], sliceLength: number): Flat {
   const world = globalThis as unknown as World
   const page = world.document
-  world.hubText = new Flattener(limit, hosts).write(page) ?? ''
-  return { length: world.hubText === '' ? -1 : world.hubText.length, url: page.location.href }
+  const text = new Flattener(limit, hosts).write(page)
+  world.hubText = text ?? ''
+  const start = world.hubText.slice(0, sliceLength)
+  return { length: text?.length ?? -1, start, url: page.location.href }
 }
 
-/** A slice of what `flatten` has read. */
+/** A later slice of what `flatten` has read. */
 export function slice(start: number, end: number): string {
   return (globalThis as unknown as World).hubText!.slice(start, end)
 }

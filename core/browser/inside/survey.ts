@@ -11,8 +11,16 @@ export interface Survey {
   readonly found: boolean
 }
 
+/** What a page is waited for. */
+export interface Patience {
+  /** A page that did not change for so long is quiet. */
+  readonly quietMs: number
+  /** What never becomes quiet is told of as it is by then. */
+  readonly mostMs: number
+}
+
 /** Looks whether the page still changes, from the first time on that it is asked. */
-export function survey(selector: string | null): Survey {
+export function look(selector: string | null): Survey {
   const world = globalThis as unknown as World
   const page = world.document
   const now = performance.now()
@@ -31,6 +39,24 @@ export function survey(selector: string | null): Survey {
     quietMs: now - change.at,
     height,
     found: selector === null || page.querySelector(selector) !== null,
+  }
+}
+
+/** Waits until the page is there, quiet, and has what was to be waited for. */
+export async function survey(
+  selector: string | null,
+  { quietMs, mostMs }: Patience,
+): Promise<Survey> {
+  const end = performance.now() + mostMs
+  for (;;) {
+    const seen = look(selector)
+    const left = end - performance.now()
+    const isThere = seen.state === 'complete' && seen.found
+    if (left <= 0 || (isThere && seen.quietMs >= quietMs)) return seen
+    const pauseMs = isThere ? quietMs - seen.quietMs : 100
+    await new Promise((resolve) => {
+      setTimeout(resolve, Math.min(pauseMs, left))
+    })
   }
 }
 

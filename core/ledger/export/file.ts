@@ -2,7 +2,13 @@ import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/
 import type { Pool } from 'pg'
 import { IdSet } from './id-set.ts'
 import { type FormatName, type Position, writeExport } from './index.ts'
-import { type AccountBalance, type ExportOrder, type ExportPlan, planExport } from './plan.ts'
+import {
+  type AccountBalance,
+  type ExportOrder,
+  type ExportPlan,
+  entriesOf,
+  planExport,
+} from './plan.ts'
 
 /** It cannot go on where the file ends; the message says why. */
 export class NotResumable extends Error {
@@ -45,7 +51,7 @@ export async function exportToFile(pool: Pool, file: string, wanted: FileExport)
   const note = `${part}.json`
   const known = resume ? await readSidecar(note, wanted) : undefined
   const plan = known?.plan ?? (await planExport(pool, order))
-  const total = countOf(plan)
+  const total = Number(entriesOf(plan))
   const handle = await open(part, known ? 'r+' : 'w')
   const declared = new IdSet(known?.declared)
   let bytes = known?.bytes ?? 0
@@ -102,6 +108,3 @@ async function readSidecar(note: string, { format, order }: FileExport): Promise
 
 const nameOf = (order: ExportOrder): string =>
   JSON.stringify(order, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
-
-const countOf = ({ spans }: ExportPlan): number =>
-  spans.reduce((sum, { from, to }) => sum + Math.max(0, Number(BigInt(to) - BigInt(from)) + 1), 0)

@@ -55,6 +55,13 @@ export async function planExport(
 export const isWhole = ({ spans, period, accounts }: ExportPlan): boolean =>
   !period && !accounts && spans.every(({ from }) => from === '1')
 
+/** How many entries it looks at. */
+export const entriesOf = ({ spans }: ExportPlan): bigint =>
+  spans.reduce((sum, { from, to }) => {
+    const count = BigInt(to) - BigInt(from) + 1n
+    return count > 0n ? sum + count : sum
+  }, 0n)
+
 const instant = (date: Date): string => date.toISOString()
 
 interface Bounds {

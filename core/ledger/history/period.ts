@@ -1,4 +1,4 @@
-import type { DatabaseError, Pool } from 'pg'
+import type { ClientBase, DatabaseError, Pool } from 'pg'
 
 /** A month whose books are closed. */
 export interface ClosedPeriod {
@@ -23,7 +23,7 @@ const CHECK_VIOLATION = '23514'
  * @throws NotClosable for what is no month, is not over yet, or has no author
  */
 export async function closePeriod(
-  pool: Pool,
+  pool: Pool | ClientBase,
   month: string,
   author: string,
 ): Promise<readonly string[]> {

@@ -36,17 +36,21 @@ export interface ExceptionFilter {
   /** Those that were resolved as well. @defaultValue false */
   readonly resolved?: boolean
   readonly wallet?: WalletName | undefined
+  /** @defaultValue all */
+  readonly limit?: number | undefined
+  /** Goes on after this one. */
+  readonly after?: bigint | undefined
 }
 
 /** The exceptions that are open, the oldest first. */
 export async function listExceptions(
   pool: Pool | ClientBase,
-  { resolved = false, wallet }: ExceptionFilter = {},
+  { resolved = false, wallet, limit, after }: ExceptionFilter = {},
 ): Promise<readonly ReconciliationException[]> {
   const { rows } = await pool.query<ReconciliationException>(
     `${SELECT} WHERE ($1 OR x.resolved_at IS NULL) AND ($2::text IS NULL OR x.wallet = $2)
-     ORDER BY x.id`,
-    [resolved, wallet ?? null],
+       AND x.id > coalesce($3, 0) ORDER BY x.id LIMIT $4`,
+    [resolved, wallet ?? null, after ?? null, limit ?? null],
   )
   return rows
 }

@@ -6,6 +6,7 @@ import type { Account, SingleStepEvent, Wallet } from '../events.ts'
 import type { AccountRef, Ledger } from '../ledger.ts'
 import { walletOf } from '../postings.ts'
 import type { Decision } from '../reverse.ts'
+import type { Books } from '../within.ts'
 import { findException, type ReconciliationException } from './exceptions.ts'
 import { lockReconciliation } from './range.ts'
 
@@ -40,8 +41,17 @@ interface ResolvePorts {
  * @returns `replayed` when it was resolved so before
  * @throws NotResolvable
  */
-export async function resolveException(
-  ports: ResolvePorts,
+export const resolveException = (
+  { pool, ledger }: ResolvePorts,
+  id: bigint,
+  resolution: Resolution,
+  decision: Decision,
+): Promise<'resolved' | 'replayed'> =>
+  inTransaction(pool, (client) => resolveWithin({ ledger, client }, id, resolution, decision))
+
+/** The same in a transaction of the caller's. */
+export async function resolveWithin(
+  ports: Ports,
   id: bigint,
   resolution: Resolution,
   decision: Decision,
@@ -49,20 +59,23 @@ export async function resolveException(
   if (decision.author.trim() === '' || decision.reason.trim() === '') {
     throw new NotResolvable('A resolution needs an author and a reason.')
   }
+  const { client } = ports
   // Nobody reconciles meanwhile: a run must not close what is being booked.
-  return inTransaction(ports.pool, async (client) => {
-    await lockReconciliation(client)
-    const found = await findException(client, id)
-    if (!found) throw new NotResolvable(`There is no exception ${id}.`)
-    if (resolution.decision === 'explained') {
-      return explain(client, [id, ...(resolution.together ?? [])], decision)
-    }
-    return book({ ...ports, client }, found, resolution, decision)
-  })
+  await lockReconciliation(client)
+  const found = await findException(client, id)
+  if (!found) throw new NotResolvable(`There is no exception ${id}.`)
+  if (resolution.decision === 'explained') {
+    return explain(client, [id, ...(resolution.together ?? [])], decision)
+  }
+  return book(ports, found, resolution, decision)
 }
 
 type Booking = Exclude<Resolution, { decision: 'explained' }>
-type Ports = ResolvePorts & { readonly client: PoolClient }
+
+interface Ports {
+  readonly client: PoolClient
+  readonly ledger: Books
+}
 
 async function book(
   ports: Ports,
@@ -125,7 +138,7 @@ async function shardOf(client: PoolClient, id: string): Promise<{ shard: number 
 }
 
 /** @throws NotResolvable when there are no such credits */
-const credit = (ledger: Ledger, credits: Account): Promise<AccountRef> =>
+const credit = (ledger: Books, credits: Account): Promise<AccountRef> =>
   ledger.account(credits).catch((cause: unknown) => {
     throw new NotResolvable(`There is no account ${credits}.`, { cause })
   })

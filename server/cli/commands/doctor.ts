@@ -59,7 +59,7 @@ async function keyCheck({ client, store }: Context): Promise<Check> {
 /** What went wrong, and what to do about it. */
 function reasonOf(error: unknown): string {
   const { message, hint } = failureOf(error) ?? { message: String(error), hint: undefined }
-  return hint ? `${message} ${hint}` : message
+  return hint && !hint.includes('hub doctor') ? `${message} ${hint}` : message
 }
 
 /** Registering and paying need one; calls do not. */

@@ -2,8 +2,10 @@ import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
 import { expect } from 'chai'
 import { RenderError } from '../../../core/browser/errors.ts'
+import { type Process, ProcessGroup } from '../../../core/browser/watchdog.ts'
 import type { RenderRequest } from '../../../core/plugin-parts.ts'
 import { useReading } from '../../support/browser.ts'
+import { HEAVY_BYTES } from '../../support/site/hostile.ts'
 import { until } from '../ledger/readers.ts'
 
 const MIB = 1_048_576
@@ -127,16 +129,32 @@ describe('a page that means harm', function () {
     expect(process.memoryUsage().rss - before).to.be.below(100 * MIB)
   })
 
-  it('costs its caller nothing when its process or its browser is killed (A098)', async () => {
+  it('dies alone when its process is killed: no other page does (A098)', async () => {
+    const before = pidOf()
+    const dying = codeOf('/heavy', { waitFor: '#never' })
+    const living = codeOf('/late', { waitFor: '#story' })
+    const group = new ProcessGroup(before)
+    let heavy: Process | undefined
+    await until(async () => {
+      const pages = (await group.processes()).filter(({ isPage }) => isPage)
+      heavy = pages.find(({ bytes }) => bytes > HEAVY_BYTES)
+      return heavy !== undefined
+    })
+    process.kill(heavy!.pid, 'SIGKILL')
+    expect(await dying).to.equal('render_failed')
+    expect(await living).to.match(/^delivered/)
+    expect(pidOf()).to.equal(before)
+  })
+
+  it('costs its caller nothing when its browser is killed, and another one starts', async () => {
     const { renderer, site } = reading()
     const before = pidOf()
     const from = site.asked.length
-    const dying = codeOf('/silent')
-    const living = codeOf('/late', { waitFor: '#story' })
+    const dying = [codeOf('/silent'), codeOf('/late', { waitFor: '#never' })]
     const both = ['owner.test /silent', 'owner.test /late']
     await until(async () => both.every((each) => site.asked.slice(from).includes(each)))
     process.kill(before, 'SIGKILL')
-    expect(await Promise.all([dying, living])).to.deep.equal(['render_failed', 'render_failed'])
+    expect(await Promise.all(dying)).to.deep.equal(['render_failed', 'render_failed'])
     expect(await codeOf('/plain')).to.match(/^delivered/)
     expect(renderer.pids).to.have.length(1)
     expect(pidOf()).not.to.equal(before)

@@ -1,12 +1,15 @@
 import { expect } from 'chai'
+import type { RenderError } from '../../../core/browser/errors.ts'
 import { type Article, read } from '../../../plugins/content/extract/index.ts'
-import { useReading } from '../../support/browser.ts'
+import { PSEUDO_CLASSES } from '../../../server/rest/selectors.ts'
+import { trusting, useReading } from '../../support/browser.ts'
 import { STORIES } from '../../support/site/pages.ts'
+import { AUTHORITY_KEY } from '../egress/goodtls.ts'
 
 const flat = (text: string): string => text.replaceAll(/\s+/g, ' ')
 
 describe('a page in a browser', () => {
-  const reading = useReading()
+  const reading = useReading(() => trusting(AUTHORITY_KEY))
   const render = (path: string, more: object = {}) =>
     reading().renderer.render({ url: `http://owner.test${path}`, deadlineMs: 15_000, ...more })
   const textOf = async (path: string) => flat((await render(path)).body.toString())
@@ -74,6 +77,27 @@ describe('a page in a browser', () => {
     expect((await render('/late')).body.toString()).not.to.include('<article')
     const { body } = await render('/late', { waitFor: '#story' })
     expect(body.toString()).to.include('<article id="story">')
+  })
+
+  it('may be waited for by whatever selector a rule may have', async () => {
+    const forms = [...PSEUDO_CLASSES].map(([name, argument]) => {
+      const inner = { none: '', selectors: '(b)', nth: '(2n+1)' }[argument]
+      return `p:${name}${inner}`
+    })
+    expect((await render('/plain', { waitFor: forms.join() })).status).to.equal(200)
+    const error = await render('/plain', { waitFor: 'p:eq(1)' }).catch((told: unknown) => told)
+    expect((error as RenderError).code).to.equal('validation_failed')
+  })
+
+  it('comes over TLS from a host whose certificate is good, and from no other', async () => {
+    const { body, url } = await render('', { url: 'https://secure.test/plain' })
+    expect(url).to.equal('https://secure.test/plain')
+    expect(body.toString()).to.include('Ships below the quay')
+    const error = await render('', { url: 'https://badtls.test/plain' }).catch(
+      (told: unknown) => told,
+    )
+    expect((error as RenderError).code).to.equal('upstream_tls')
+    expect(reading().site.asked).not.to.include('badtls.test /plain')
   })
 
   it('follows redirects within its hosts, and says where it came to', async () => {

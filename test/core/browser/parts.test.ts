@@ -103,7 +103,8 @@ describe('the answer to a document', () => {
 
 describe('the flags of a browser', () => {
   it('leave no way out but the proxy (reference on Chromium behind a proxy)', () => {
-    const flags = chromiumFlags({ profile: '/p', sandbox: true, proxyUrl: 'http://127.0.0.1:9' })
+    const options = { profile: '/p', sharedMemory: true, proxyUrl: 'http://127.0.0.1:9' }
+    const flags = chromiumFlags({ ...options, sandbox: true })
     expect(flags).to.include.members([
       '--proxy-server=http://127.0.0.1:9',
       '--proxy-bypass-list=<-loopback>',

@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Pool } from 'pg'
 import { Robots } from '../../../core/catalog/probe/robots.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { createEgress, type Egress } from '../../../core/egress/http.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { GOOD_TLS } from '../egress/goodtls.ts'
 import { offer } from './rows.ts'
 
 /** Answers one request of the hub. */
@@ -26,25 +28,27 @@ export interface Sites {
   close(): void
 }
 
+/** The only one over TLS. */
+export const SECURE = 'secure.test'
 const HOSTS = ['owner.test', 'index.test', 'shop.test', 'other.test', 'gateway.test', 'agent.test']
 
 export async function openSites(): Promise<Sites> {
   const sites = new Map<string, Site>()
   const visits: string[] = []
   const last: Sites['last'] = { headers: {} }
-  const server = createServer((request, response) => {
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const host = request.headers.host ?? ''
     visits.push(`${request.method} ${host}${request.url}`)
     last.headers = request.headers
     const site = sites.get(host)
     if (site) site(request, response)
     else response.writeHead(404).end()
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  }
+  const servers = [createServer(serve), createTlsServer(GOOD_TLS, serve)] as const
+  await Promise.all(servers.map((server) => once(server.listen(0, '127.0.0.1'), 'listening')))
+  const [port, securePort] = servers.map((server) => (server.address() as AddressInfo).port)
   return {
-    sandboxHosts: new Map(HOSTS.map((host) => [host, port])),
+    sandboxHosts: new Map([...HOSTS.map((host) => [host, port!] as const), [SECURE, securePort!]]),
     visits,
     last,
     at: (host, site) => void sites.set(host, site),
@@ -53,8 +57,10 @@ export async function openSites(): Promise<Sites> {
       visits.length = 0
     },
     close() {
-      server.close()
-      server.closeAllConnections()
+      for (const server of servers) {
+        server.close()
+        server.closeAllConnections()
+      }
     },
   }
 }

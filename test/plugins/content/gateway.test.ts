@@ -3,6 +3,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { sleep } from '../../../core/clock.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import { ask, payFor, type Told } from '../../support/ask.ts'
+import { failures } from './failures.ts'
 import { type Body, HOST, TEXT, useOwner } from './owner.ts'
 import { pagesBeside, RULES, useCanary } from './site.ts'
 
@@ -119,33 +120,8 @@ describe('pages that their owners sell', () => {
     expect(await credits()).to.equal(before)
   })
 
-  describe('and could not be delivered are refunded, with the reason', () => {
-    const cases: Readonly<Record<string, readonly [status: number, code: string]>> = {
-      '/gone': [502, 'content_unavailable'],
-      '/broken': [502, 'content_unavailable'],
-      '/nowhere': [502, 'content_unavailable'],
-      '/image': [502, 'content_type_unsupported'],
-      '/away': [502, 'content_redirected'],
-      '/upgrade': [502, 'content_redirected'],
-      '/sneak': [502, 'content_redirected'],
-      '/round': [502, 'content_redirected'],
-      '/packed/bomb': [502, 'content_unreadable'],
-    }
-    for (const [path, [status, code]] of Object.entries(cases)) {
-      it(`${path}: ${code}`, async () => {
-        const before = await credits()
-        const told = await read(at(path))
-        expect([told.status, told.body['code']], told.text).to.deep.equal([status, code])
-        expect(told.body['refund']).to.include({ source: 'credits', amount_microdollars: 1_000 })
-        expect([await credits(), await holds()]).to.deep.equal([before, 0n])
-        if (path === '/gone') expect(told.body['upstream']).to.deep.equal({ status: 410 })
-        if (path === '/sneak') expect(visits('/members/letter')).to.equal(0)
-      })
-    }
-
-    it('… while a redirect within the site, to what costs no more, is followed', async () => {
-      expect((await read(at('/inside'))).body).to.include({ title: 'The frozen harbour' })
-    })
+  describe('and could not be delivered are refunded, with the reason:', () => {
+    failures(world, () => slug)
   })
 
   describe('and need a browser', () => {

@@ -75,9 +75,13 @@ export function useOwner() {
   const price = (id: unknown, rules: readonly Body[], agent = owner) =>
     send('PUT', `/v1/domains/${String(id)}/rules`, { rules }, agent)
   /** Sells all pages of the site by these rules. */
-  const sell = async (rules: readonly Body[], pages: Parameters<typeof paths>[0]) => {
-    const { domain_id: id, proof } = await register()
-    shows((proof as Body)['token'], pages)
+  const sell = async (
+    rules: readonly Body[],
+    pages: Parameters<typeof paths>[0],
+    origin = `http://${HOST}`,
+  ) => {
+    const { domain_id: id, proof } = await register({ domain: origin })
+    shows((proof as Body)['token'], pages, new URL(origin).host)
     const told = await verify(id)
     expect(told.status, told.text).to.equal(200)
     expect((await price(id, rules)).status).to.equal(200)

@@ -20,6 +20,12 @@ const STATE = `<div id="app"></div><script>
     '<article class="ready"><h1>State</h1><p>seen before: ' + before + '</p></article>'
 </script>`
 
+/** A page that takes all memory that there is, and one that holds much of it for ever. */
+const FILLS = `<p>x</p><script>const all = []
+  setInterval(() => { all.push(new Uint8Array(2e7).fill(1)) })</script>`
+export const HEAVY_BYTES = 80_000_000
+const HEAVY = `<p>x</p><script>globalThis.all = new Uint8Array(${HEAVY_BYTES}).fill(1)</script>`
+
 /** A page that tries whatever there is to reach a port of the hub's own machine. */
 const spying = (port: number): string => {
   const inside = ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]', '0.0.0.0', '[::1]']
@@ -96,6 +102,8 @@ export const pagesBeside = (canary: { readonly port: number }): Parameters<typeo
   '/quiet': html(article('Quiet', TEXT)),
   '/app/page': html(written('ready', 300)),
   '/app/leaves': html(`${written('ready', 0)}<script>location = 'http://other.test/'</script>`),
+  '/app/fills': html(FILLS),
+  '/app/heavy': html(HEAVY),
   '/app/missing': (_, response) => response.writeHead(404).end('<p>Nothing here</p>'),
   '/scripted': html(written('late', 0)),
   '/packed': (_, response) =>

@@ -86,6 +86,9 @@ export const leading = (port: number): Readonly<Record<string, Page>> => {
   return Object.fromEntries(pages)
 }
 
+/** What the heaviest page that is allowed holds in memory. */
+export const HEAVY_BYTES = 80_000_000
+
 /** Pages that would take all that there is (security A096, reference on page bombs). */
 export const BOMBS: Readonly<Record<string, Page>> = {
   '/bomb/loop': html('<p>x</p><script>for (;;);</script>'),
@@ -93,6 +96,8 @@ export const BOMBS: Readonly<Record<string, Page>> = {
     setInterval(() => { for (let i = 0; i < 40; i++) all.push(new Array(1e6).fill(i)) })</script>`),
   '/bomb/buffers': html(`<p>x</p><script>const all = []
     setInterval(() => { all.push(new Uint8Array(2e7).fill(1)) })</script>`),
+  '/heavy': html(`<p>x</p><script>
+    globalThis.all = new Uint8Array(${HEAVY_BYTES}).fill(1)</script>`),
   '/bomb/dom': html(`<p hidden id="p">x</p><script>setInterval(() => {
     for (let i = 0; i < 300; i++) {
       const child = p.appendChild(document.createElement('i'))

@@ -1,8 +1,11 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
+import { BAD_TLS } from '../../core/egress/badtls.ts'
+import { GOOD_TLS } from '../../core/egress/goodtls.ts'
 import { BOMBS, evil, leading } from './hostile.ts'
 import { PAGES, type Page } from './pages.ts'
 
@@ -61,25 +64,33 @@ export async function openSite(): Promise<Site> {
     '/evil': evil(canary.port),
   }
   const asked: string[] = []
-  const server = createServer((request, response) => {
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const { pathname } = new URL(request.url ?? '/', 'http://site.test')
     asked.push(`${request.headers.host} ${pathname}`)
     const page = pages[pathname]
     if (!page) return special(pathname, request, response, canary.port)
     response.setHeader('content-type', page.type)
     setTimeout(() => response.end(page.body), page.delayMs ?? 0)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  }
+  const server = createServer(serve).listen(0, '127.0.0.1')
+  const secure = createTlsServer(BAD_TLS, serve).listen(0, '127.0.0.1')
+  secure.addContext('secure.test', GOOD_TLS)
+  await Promise.all([once(server, 'listening'), once(secure, 'listening')])
   const { port } = server.address() as AddressInfo
+  const { port: securePort } = secure.address() as AddressInfo
+  const names = ['owner.test', 'www.owner.test', 'stranger.test'].map(
+    (name) => [name, port] as const,
+  )
   return {
     port,
     canary,
     asked,
-    hosts: new Map(['owner.test', 'www.owner.test', 'stranger.test'].map((name) => [name, port])),
+    hosts: new Map([...names, ['secure.test', securePort], ['badtls.test', securePort]]),
     async close() {
-      server.closeAllConnections()
-      server.close()
+      for (const each of [server, secure]) {
+        each.closeAllConnections()
+        each.close()
+      }
       await canary.close()
     },
   }

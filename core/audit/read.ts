@@ -1,0 +1,62 @@
+import type { Pool } from 'pg'
+import type { ActName, Actor } from './audit.ts'
+
+/** A line of the audit log. */
+export interface AuditLine extends Actor {
+  readonly seq: bigint
+  readonly at: Date
+  readonly act: ActName
+  readonly subject: string
+  readonly before: unknown
+  readonly after: unknown
+  readonly reason: string
+  /** Over this line and the hash of the one before it; hex. */
+  readonly hash: string
+}
+
+export interface AuditFilter {
+  readonly limit: number
+  /** Goes on below this line. */
+  readonly before?: bigint | undefined
+  /** An act, or all of a kind: `key.freeze`, `key`. */
+  readonly act?: string | undefined
+  readonly subject?: string | undefined
+  /** Who did it. */
+  readonly name?: string | undefined
+  /** From the first instant up to the second, which is not in it. */
+  readonly from?: Date | undefined
+  readonly to?: Date | undefined
+}
+
+/** Lines of the audit log, the newest first. */
+export async function listAudit(pool: Pool, filter: AuditFilter): Promise<readonly AuditLine[]> {
+  const { limit, before, act, subject, name, from, to } = filter
+  const { rows } = await pool.query<AuditLine>(
+    `SELECT seq, at, name, principal, via, role, act, subject, before, after, reason,
+       request AS "requestId", network, encode(hash, 'hex') AS hash FROM hub.audit
+     WHERE ($1::bigint IS NULL OR seq < $1)
+       AND ($2::text IS NULL OR act = $2 OR split_part(act, '.', 1) = $2)
+       AND ($3::text IS NULL OR subject = $3) AND ($4::text IS NULL OR name = $4)
+       AND ($5::timestamptz IS NULL OR at >= $5) AND ($6::timestamptz IS NULL OR at < $6)
+     ORDER BY seq DESC LIMIT $7`,
+    [before ?? null, act ?? null, subject ?? null, name ?? null, from ?? null, to ?? null, limit],
+  )
+  return rows
+}
+
+/** Whether the log is as it was written. */
+export interface AuditChain {
+  readonly lines: bigint
+  /** Of the newest line, in hex: who keeps it elsewhere can prove the log; null while it is empty. */
+  readonly head: string | null
+  /** The first line that was changed, taken away or added; null: none. */
+  readonly brokenAt: bigint | null
+}
+
+export async function auditChain(pool: Pool): Promise<AuditChain> {
+  const { rows } = await pool.query<AuditChain>(
+    `SELECT count(*) AS lines, hub.audit_fault() AS "brokenAt",
+       (SELECT encode(hash, 'hex') FROM hub.audit ORDER BY seq DESC LIMIT 1) AS head FROM hub.audit`,
+  )
+  return rows[0]!
+}

@@ -1,0 +1,116 @@
+import { audited } from '../audit/audit.ts'
+import { Fault } from '../errors.ts'
+import { closePeriod, NotClosable } from '../ledger/history/period.ts'
+import { findException } from '../ledger/reconcile/exceptions.ts'
+import { NotResolvable, type Resolution, resolveWithin } from '../ledger/reconcile/resolve.ts'
+import { reverseCall } from '../ledger/reverse.ts'
+import { booksWithin } from '../ledger/within.ts'
+import type { Micros } from '../money.ts'
+import { OutgoingSwitch } from '../payments/switch.ts'
+import { type FinancePorts, isNew, refusing, type Staff } from './adjustments.ts'
+import { ownersOf } from './journal.ts'
+
+/**
+ * Gives back what a settled call was charged, or a part of it, once.
+ * @param refunded left out: all of it
+ * @throws Fault `not_found`, `not_booked`
+ */
+export const refundCall = (
+  { pool, ledger }: FinancePorts,
+  by: Staff,
+  call: string,
+  reason: string,
+  refunded?: Micros,
+): Promise<void> =>
+  audited(pool, by, reason, async (client, note) => {
+    const { rows } = await client.query<{ code: string; amount: Micros }>(
+      `SELECT a.code, j.amount FROM ledger.journal j JOIN ledger.account a ON a.id = j.owner
+       WHERE j.owner = ANY ($1) AND j.id = $2 AND j.phase = 2 AND j.kind = 2`,
+      [await ownersOf(client, call), call],
+    )
+    const [settled] = rows
+    if (!settled) throw new Fault('not_found', 'No such call was charged.')
+    const books = booksWithin(ledger, client)
+    const hold = { call, owner: await books.account(settled.code) }
+    const decision = { author: by.name, reason }
+    const outcome = await refusing(() => reverseCall(client, books, hold, decision, refunded))
+    if (!isNew(outcome)) return
+    note({
+      act: 'call.refund',
+      subject: call,
+      before: { charged: settled.amount },
+      after: { refunded: refunded ?? settled.amount },
+    })
+  })
+
+/**
+ * Closes a month and all before it, for good.
+ * @returns the months that it closed; none when they were closed already
+ * @throws Fault `not_closable`
+ */
+export const closeMonth = (
+  { pool }: Pick<FinancePorts, 'pool'>,
+  by: Staff,
+  month: string,
+  reason: string,
+): Promise<readonly string[]> =>
+  audited(pool, by, reason, async (client, note) => {
+    try {
+      const closed = await closePeriod(client, month, by.name)
+      if (closed.length > 0) note({ act: 'period.close', subject: month, after: { closed } })
+      return closed
+    } catch (error) {
+      if (!(error instanceof NotClosable)) throw error
+      throw new Fault('not_closable', `${error.message}.`, { cause: error })
+    }
+  })
+
+/**
+ * Accounts for a difference between chain and books.
+ * @throws Fault `not_found`, `not_resolvable`
+ */
+export const decideException = (
+  { pool, ledger }: FinancePorts,
+  by: Staff,
+  id: bigint,
+  resolution: Resolution,
+  reason: string,
+): Promise<void> =>
+  audited(pool, by, reason, async (client, note) => {
+    const before = await findException(client, id)
+    if (!before) throw new Fault('not_found', 'There is no such exception.')
+    const ports = { client, ledger: booksWithin(ledger, client) }
+    const decision = { author: by.name, reason }
+    try {
+      if ((await resolveWithin(ports, id, resolution, decision)) === 'replayed') return
+    } catch (error) {
+      if (!(error instanceof NotResolvable)) throw error
+      throw new Fault('not_resolvable', error.message, { cause: error })
+    }
+    const { wallet, kind, amount, tx } = before
+    note({
+      act: 'exception.resolve',
+      subject: String(id),
+      before: { wallet, kind, amount, tx },
+      after: resolution,
+    })
+  })
+
+/** Stops payments to sellers on every process at once, or lets them go on. */
+export const switchOutgoing = (
+  { pool }: Pick<FinancePorts, 'pool'>,
+  by: Staff,
+  paused: boolean,
+  reason: string,
+): Promise<void> =>
+  audited(pool, by, reason, async (client, note) => {
+    const outgoing = new OutgoingSwitch(client)
+    const before = await outgoing.state()
+    await outgoing.set(paused, by.name, reason)
+    note({
+      act: paused ? 'outgoing.pause' : 'outgoing.resume',
+      subject: 'outgoing',
+      before: { paused: before?.paused ?? false },
+      after: { paused },
+    })
+  })

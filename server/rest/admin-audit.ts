@@ -1,0 +1,112 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { type AuditLine, auditChain, listAudit } from '../../core/audit/read.ts'
+import { json } from '../../core/money.ts'
+import { page, pageOf, paging, readCursor } from './paging.ts'
+import { type AnyRoute, route } from './route.ts'
+
+const Line = z.object({
+  seq: z.int(),
+  at: z.iso.datetime(),
+  name: z.string().meta({ description: 'Who: an address of mail, a wallet; else a name.' }),
+  via: z.string().nullable().meta({ description: 'The key or the session.' }),
+  role: z.enum(['admin', 'finance', 'operator']).meta({
+    description: 'operator: whoever runs the hub, at the command line.',
+  }),
+  act: z.string(),
+  subject: z.string().meta({ description: 'What it was done to.' }),
+  before: z.unknown(),
+  after: z.unknown(),
+  reason: z.string(),
+  request_id: z.string().nullable(),
+  network: z.string().nullable().meta({ description: 'An IPv4 /24 or an IPv6 /64.' }),
+  hash: z.string().meta({ description: 'sha256 over this line and the hash of the one before.' }),
+})
+
+const Chain = z.object({
+  lines: z.int(),
+  head: z.string().nullable().meta({
+    description: 'The hash of the newest line: kept elsewhere, it proves the log.',
+  }),
+  broken_at: z.int().nullable().meta({
+    description: 'The first line that was changed, taken away or added; null: none.',
+  }),
+})
+
+export type AuditLineJson = z.infer<typeof Line>
+export type AuditChainJson = z.infer<typeof Chain>
+
+/** The audit log: every privileged act, for ever. */
+export const auditRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
+  route({
+    method: 'GET',
+    path: '/v1/admin/audit',
+    summary: 'Every privileged act: who, what, why, before and after; the newest first.',
+    auth: 'finance',
+    query: z.strictObject({
+      ...paging,
+      act: z
+        .string()
+        .regex(/^[a-z_]+(?:\.[a-z_]+)?$/, 'an act such as key.freeze, or all of key')
+        .optional(),
+      subject: z.string().max(300).optional(),
+      name: z.string().max(254).optional().meta({ description: 'Who did it.' }),
+      from: z.iso.date().optional().meta({ description: 'The first UTC day.' }),
+      to: z.iso.date().optional().meta({ description: 'The last UTC day.' }),
+    }),
+    answer: { status: 200, schema: pageOf(Line) },
+    handle: async ({ query, url }) => {
+      const { limit, cursor, act, subject, name } = query
+      const [before] = readCursor(cursor, z.tuple([z.int().min(1)])) ?? []
+      const lines = await listAudit(pool, {
+        act,
+        subject,
+        name,
+        limit: limit + 1,
+        before: before === undefined ? undefined : BigInt(before),
+        ...daysOf(query),
+      })
+      return page(lines, limit, url, ({ seq }) => [json(seq)], show)
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/admin/audit/chain',
+    summary: 'Whether the audit log is as it was written: every line has the hash of the last.',
+    auth: 'finance',
+    answer: { status: 200, schema: Chain },
+    handle: async () => {
+      const { lines, head, brokenAt } = await auditChain(pool)
+      return {
+        body: { lines: json(lines), head, broken_at: brokenAt === null ? null : json(brokenAt) },
+      }
+    },
+  }),
+]
+
+const DAY_MS = 86_400_000
+
+/** Whole UTC days, the last one included, as instants. */
+export const daysOf = (days: {
+  readonly from?: string | undefined
+  readonly to?: string | undefined
+}): { readonly from: Date | undefined; readonly to: Date | undefined } => ({
+  from: days.from === undefined ? undefined : new Date(`${days.from}T00:00:00Z`),
+  to: days.to === undefined ? undefined : new Date(Date.parse(`${days.to}T00:00:00Z`) + DAY_MS),
+})
+
+const show = (line: AuditLine): z.infer<typeof Line> => ({
+  seq: json(line.seq),
+  at: line.at.toISOString(),
+  name: line.name,
+  via: line.via,
+  role: line.role,
+  act: line.act,
+  subject: line.subject,
+  before: line.before,
+  after: line.after,
+  reason: line.reason,
+  request_id: line.requestId,
+  network: line.network,
+  hash: line.hash,
+})

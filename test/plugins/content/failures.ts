@@ -1,0 +1,144 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { expect } from 'chai'
+import { type Process, ProcessGroup } from '../../../core/browser/watchdog.ts'
+import { SECURE } from '../../core/catalog/world.ts'
+import { AUTHORITY } from '../../core/egress/goodtls.ts'
+import { until } from '../../core/ledger/readers.ts'
+import type { Told } from '../../support/ask.ts'
+import { article, type Body, HOST, html, TEXT, type useOwner } from './owner.ts'
+import { HEAVY_BYTES } from './site.ts'
+
+const PRICE = 3_000
+
+/** The browser of this process; 0: none runs. */
+async function browserPid(): Promise<number> {
+  for (const name of await readdir('/proc')) {
+    const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '')
+    const [, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    if (Number(parent) !== process.pid) continue
+    const command = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '')
+    if (command.includes('--remote-debugging-pipe')) return Number(name)
+  }
+  return 0
+}
+
+/** What is not delivered, for tests of a `describe` whose hub and browser they share. */
+export function failures(world: ReturnType<typeof useOwner>, slugOf: () => string): void {
+  const read = (path: string) => world.read(slugOf(), `http://${HOST}${path}`)
+  const credits = () => world.hub.balance(world.reader.keyId)
+  const holds = () => world.hub.hub.ledger.balance('liabilities:holds')
+
+  /** What the books have of a call, in order. */
+  async function booked({ body }: Told) {
+    const { rows } = await world.hub.hub.pool.query<Body>(
+      `SELECT k.event, j.amount, j.rest FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind
+       WHERE j.id = $1 ORDER BY j.phase`,
+      [body['call_id']],
+    )
+    return rows
+  }
+
+  /** Held, given back whole, and said so: nobody paid and nobody earned. */
+  async function expectRefunded(
+    told: Told,
+    [status, code]: readonly [number, string],
+    before: bigint,
+    price = PRICE,
+  ) {
+    expect([told.status, told.body['code']], told.text).to.deep.equal([status, code])
+    expect(told.body['refund']).to.include({ source: 'credits', amount_microdollars: price })
+    expect(told.headers['x-charged-microdollars']).to.equal('0')
+    expect(await booked(told)).to.deep.equal([
+      { event: 'call.reserved', amount: BigInt(price), rest: 0n },
+      { event: 'call.released', amount: 0n, rest: BigInt(price) },
+    ])
+    expect([await credits(), await holds()]).to.deep.equal([before, 0n])
+  }
+
+  const cases: Readonly<Record<string, readonly [status: number, code: string]>> = {
+    '/gone': [502, 'content_unavailable'],
+    '/broken': [502, 'content_unavailable'],
+    '/nowhere': [502, 'content_unavailable'],
+    '/image': [502, 'content_type_unsupported'],
+    '/away': [502, 'content_redirected'],
+    '/upgrade': [502, 'content_redirected'],
+    '/sneak': [502, 'content_redirected'],
+    '/round': [502, 'content_redirected'],
+    '/packed/bomb': [502, 'content_unreadable'],
+  }
+  for (const [path, fault] of Object.entries(cases)) {
+    it(`${path}: ${fault[1]}`, async () => {
+      const before = await credits()
+      const told = await read(path)
+      await expectRefunded(told, fault, before, 1_000)
+      if (path === '/gone') expect(told.body['upstream']).to.deep.equal({ status: 410 })
+      const secret = `GET ${HOST}/members/letter`
+      if (path === '/sneak') expect(world.sites.visits).not.to.include(secret)
+    })
+  }
+
+  it('… while a redirect within the site, to what costs no more, is followed', async () => {
+    expect((await read('/inside')).body).to.include({ title: 'The frozen harbour' })
+  })
+
+  it('A098 its process was killed, while the other page is sold', async () => {
+    const before = await credits()
+    const dying = read('/app/heavy')
+    let heavy: Process | undefined
+    await until(async () => {
+      const processes = await new ProcessGroup(await browserPid()).processes()
+      heavy = processes.find(({ isPage, bytes }) => isPage && bytes > HEAVY_BYTES)
+      return heavy !== undefined
+    })
+    const pid = await browserPid()
+    expect(await holds(), 'held while it is at work').to.equal(BigInt(PRICE))
+    const living = read('/app/page')
+    process.kill(heavy!.pid, 'SIGKILL')
+    expect((await living).body).to.include({ title: 'Written by a script', read_by: 'browser' })
+    await expectRefunded(await dying, [502, 'render_failed'], before - BigInt(PRICE))
+    expect(await browserPid(), 'the browser is the same').to.equal(pid)
+  })
+
+  it('A098 its browser was killed; the next page has another one', async () => {
+    const before = await credits()
+    const dying = read('/app/heavy')
+    await until(async () => (await holds()) > 0n && (await browserPid()) > 0)
+    const pid = await browserPid()
+    process.kill(pid, 'SIGKILL')
+    await expectRefunded(await dying, [502, 'render_failed'], before)
+    expect((await read('/app/page')).status).to.equal(200)
+    expect(await browserPid()).not.to.be.oneOf([0, pid])
+  })
+
+  it('A096 it took more memory than a page may', async () => {
+    const before = await credits()
+    await expectRefunded(await read('/app/fills'), [504, 'render_limit_exceeded'], before)
+    expect((await read('/app/page')).status).to.equal(200)
+  })
+
+  describe('over TLS', () => {
+    const trusted = getCACertificates('default')
+    before(() => setDefaultCACertificates([...trusted, AUTHORITY]))
+    after(() => setDefaultCACertificates(trusted))
+
+    it('its host has no good certificate for the browser, as it has for this process', async () => {
+      const rules: readonly Body[] = [
+        { path: '/fast', price_microdollars: PRICE, fast: true },
+        { path: '/app', price_microdollars: PRICE },
+      ]
+      const page = html(article('Over TLS', TEXT))
+      const origin = `https://${SECURE}`
+      const { slug } = await world.sell(rules, { '/fast': page, '/app': page }, origin)
+      // This process trusts the authority that signed for the host.
+      const told = await world.read(slug, `${origin}/fast`)
+      expect(told.status, told.text).to.equal(200)
+      expect(told.body).to.include({ title: 'Over TLS', url: `${origin}/fast`, read_by: 'fast' })
+      // The browser does not, and looks for itself.
+      const before = await credits()
+      const refused = await world.read(slug, `${origin}/app`)
+      await expectRefunded(refused, [502, 'upstream_tls'], before)
+      expect(world.sites.visits).not.to.include(`GET ${SECURE}/app`)
+    })
+  })
+}
