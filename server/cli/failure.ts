@@ -81,10 +81,19 @@ function kindOf(status: number, code: string): FailureKind {
   return status >= 500 ? 'upstream' : 'error'
 }
 
-const hintOf = (code: string, advice: string | undefined): string | undefined => {
-  if (code === 'invalid_api_key' || code === 'revoked_api_key') return 'Get a key: `hub register`.'
-  if (code === 'insufficient_credits' || code === 'payment_required') {
-    return 'Buy credits: `hub topup 5`. Or pay this call from your wallet: --pay x402.'
-  }
-  return advice
+const UNPAID = 'Buy credits: `hub topup 5`. Or pay this call from your wallet: --pay x402.'
+
+/** What to do, in the words of the command line, where the hub's are those of its routes. */
+const HINTS: Readonly<Record<string, string>> = {
+  invalid_api_key: 'Get a key: `hub register`.',
+  revoked_api_key: 'Get a key: `hub register`.',
+  insufficient_credits: UNPAID,
+  payment_required: UNPAID,
+  service_not_found: '`hub search` finds what there is.',
+  not_found: 'Look at the name, or the id, again.',
+  price_exceeds_max: 'Call again with a higher --max-price.',
+  validation_failed: '`hub show SLUG` tells what a service takes; --json tells all that is wrong.',
 }
+
+const hintOf = (code: string, advice: string | undefined): string | undefined =>
+  HINTS[code] ?? advice

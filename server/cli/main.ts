@@ -22,12 +22,19 @@ throwing(program)
 try {
   await program.parseAsync()
 } catch (error) {
-  process.exitCode = error instanceof CommanderError ? codeOf(error) : await tell(error)
+  process.exitCode = error instanceof CommanderError ? await misused(error) : await tell(error)
 }
 
-/** Help and version are no errors; what commander refuses is wrongly used. */
-function codeOf({ exitCode, code }: CommanderError): number {
-  return exitCode === 0 || code === 'commander.help' ? exitCode : 2
+/**
+ * What commander refuses is wrongly used; help and version are no errors. It has told a person
+ * why, and a program is told here.
+ */
+async function misused({ exitCode, code, message }: CommanderError): Promise<number> {
+  if (exitCode === 0) return 0
+  const { EXIT, Failure } = await import('./failure.ts')
+  if (!process.argv.includes('--json')) return EXIT.usage
+  const why = code === 'commander.help' ? 'a command is missing' : message.replace(/^error: /, '')
+  return tell(new Failure('usage', why, 'See hub --help.'))
 }
 
 /** What the packages that it needs ask for. */
@@ -41,6 +48,7 @@ function assertNode(): void {
 /** Instead of ending the process: that is done here alone. */
 function throwing(command: Command): void {
   command.exitOverride()
+  if (process.argv.includes('--json')) command.configureOutput({ writeErr: () => {} })
   command.commands.forEach(throwing)
 }
 
@@ -48,7 +56,7 @@ async function tell(error: unknown): Promise<number> {
   const { failureOf, Failure } = await import('./failure.ts')
   const { Terminal } = await import('./terminal.ts')
   const { errorsInColor } = await import('./config.ts')
-  const { json = false } = program.opts<{ json?: boolean }>()
+  const json = process.argv.includes('--json')
   const known = failureOf(error)
   if (!known && !json) process.stderr.write(`${(error as Error).stack ?? String(error)}\n`)
   const failure = known ?? new Failure('error', (error as Error).message)

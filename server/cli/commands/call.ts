@@ -23,6 +23,8 @@ export interface CallFlags {
   readonly include?: boolean
 }
 
+const LINE_END = 0x0a
+
 /** Calls a native service, an external API, or a tool that was added by name. */
 export async function callCommand(context: Context, name: string, flags: CallFlags): Promise<void> {
   const { terminal } = context
@@ -103,10 +105,12 @@ async function tell(
   )
 }
 
-/** JSON for people, indented; anything else as it came. */
+/** For people, JSON is indented and a line has its end; for programs all is as it came. */
 function shown({ bytes, headers, body }: Answer): Uint8Array {
+  if (!process.stdout.isTTY) return bytes
   const isJson = /json/.test(String(headers['content-type']))
-  if (!isJson || !process.stdout.isTTY) return bytes
+  if (!isJson)
+    return bytes.at(-1) === LINE_END ? bytes : Buffer.concat([bytes, Buffer.of(LINE_END)])
   return Buffer.from(`${JSON.stringify('value' in body ? body['value'] : body, null, 2)}\n`)
 }
 

@@ -39,6 +39,7 @@ function text(service: ServiceInfo): string {
     each.method,
     `${service.slug}${each.path}`,
     `${each.price_is_maximum ? '≤ ' : ''}${dollars(BigInt(each.price_microdollars))}`,
+    inputOf(each),
     each.summary,
   ])
   const facts = [
@@ -54,7 +55,41 @@ function text(service: ServiceInfo): string {
     clean(service.summary),
     facts.map(clean).join(' · '),
     '',
-    table(['', 'endpoint', 'price', ''], rows),
-    ...(example ? ['', `Call it: hub call ${service.slug}${example.path} -d '{…}'`] : []),
+    table(['', 'endpoint', 'price', 'input', ''], rows),
+    ...(example ? ['', `Call it: ${callOf(service.slug, example)}`] : []),
+    'Input in full: --json shows the schemas.',
   ].join('\n')
+}
+
+interface ObjectSchema {
+  readonly required?: readonly string[]
+  readonly properties?: Readonly<Record<string, { readonly type?: string }>>
+}
+
+const fieldsOf = ({ request_schema: schema }: Endpoint) => {
+  const { properties = {}, required = [] } = (schema ?? {}) as ObjectSchema
+  return Object.entries(properties).map(([name, { type }]) => {
+    return { name, type, isRequired: required.includes(name) }
+  })
+}
+
+/** Names of what it takes; a question mark after what may be left out. */
+const inputOf = (endpoint: Endpoint): string =>
+  fieldsOf(endpoint)
+    .map(({ name, isRequired }) => (isRequired ? name : `${name}?`))
+    .join(' ')
+
+const SAMPLES: Readonly<Record<string, unknown>> = { number: 1, integer: 1, boolean: true }
+
+/** A command with a value for all that has to be there. */
+function callOf(slug: string, endpoint: Endpoint): string {
+  const needed = fieldsOf(endpoint).filter(({ isRequired }) => isRequired)
+  const command = `hub call ${slug}${endpoint.path}`
+  if (endpoint.method === 'GET' || endpoint.method === 'DELETE') {
+    return [command, ...needed.map(({ name }) => `-q ${name}=…`)].join(' ')
+  }
+  const sample = needed.map(({ name, type = '' }) => {
+    return [name, SAMPLES[type] ?? (type === 'array' ? ['…'] : '…')]
+  })
+  return `${command} -d '${JSON.stringify(Object.fromEntries(sample))}'`
 }

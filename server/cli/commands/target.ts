@@ -55,7 +55,7 @@ async function native(
   const known = service.endpoints.map((each) => `${each.method} ${slug}${each.path}`)
   throw new Failure(
     'usage',
-    `${slug} has no ${method ?? ''} ${path}.`,
+    `${slug} has no ${method ? `${method} ` : ''}${path}.`,
     `It has: ${known.join(', ')}`,
   )
 }

@@ -96,11 +96,13 @@ async function spent({ pool, clock }: BalancePorts, { credits }: Caller): Promis
   const total = services.reduce((sum, { charged, refunded }) => sum + charged - refunded, 0n)
   return {
     total_microdollars: json(total),
-    by_service: dearest.slice(0, SERVICES_MAX).map(({ of, calls, freeCalls: free, ...money }) => ({
-      service: of === '' ? 'external' : of,
-      calls: json(calls),
-      free_calls: json(free),
-      charged_microdollars: json(money.charged - money.refunded),
-    })),
+    by_service: dearest
+      .slice(0, SERVICES_MAX)
+      .map(({ of, calls, freeCalls: free, failed: none, ...money }) => ({
+        service: of === '' ? 'external' : of,
+        calls: json(calls + free + none),
+        free_calls: json(free),
+        charged_microdollars: json(money.charged - money.refunded),
+      })),
   }
 }

@@ -105,6 +105,7 @@ describe('hub, the command line, when something is wrong', function () {
       expect(await exits('topup', '4.99'), 'too little').to.equal(2)
       expect(await exits('serve'), 'no command').to.equal(2)
       expect(await exits('call'), 'no argument').to.equal(2)
+      expect(await exits('keys'), 'half a command').to.equal(2)
       expect(await exits('--hub', 'http://127.0.0.1:9', 'search'), 'no hub').to.equal(4)
       expect(await exits('--hub', 'http://127.0.0.1:9', 'show', 'x'), 'no hub').to.equal(6)
       expect(await exits('--hub', 'ftp://hub.example', 'balance'), 'no address').to.equal(2)
@@ -116,6 +117,10 @@ describe('hub, the command line, when something is wrong', function () {
       const { out, err } = await user().hub(['--json', 'show', 'nothing-there'])
       expect(out).to.equal('')
       expect(JSON.parse(err).error).to.include({ code: 'service_not_found' })
+      for (const wrong of [['typo'], ['call'], ['keys']]) {
+        const used = await user().hub(['--json', ...wrong])
+        expect(used.out + JSON.parse(used.err).error.code, wrong[0]).to.equal('usage')
+      }
     })
 
     it('and shows no key, in no message', async () => {
