@@ -16,7 +16,7 @@ export interface Entry {
 
 const NAME = '(?:@[a-z0-9][\\w.-]*/)?[a-z0-9][\\w.-]*'
 const ENTRY = new RegExp(
-  `^(${NAME}|[./\\w][^,=+]*)(?:=(${ISOLATIONS.join('|')}))?((?:\\+[^,+]+)*)$`,
+  `^(${NAME}|(?:[./]|[\\w.-]+/)[^,=+]*)(?:=(${ISOLATIONS.join('|')}))?((?:\\+[^,+]+)*)$`,
 )
 const LENT = /^(?:http|backends|browser|secret:[A-Z][A-Z0-9_]{0,60})$/
 

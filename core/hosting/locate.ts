@@ -36,18 +36,23 @@ const Package = z.object({
 })
 type Package = z.infer<typeof Package>
 
-const PACKAGES = fileURLToPath(new URL('../../node_modules', import.meta.url))
+/** Where packages are: those of the folder that the hub was started in, and its own. */
+const PLACES = [
+  join(process.cwd(), 'node_modules'),
+  fileURLToPath(new URL('../../node_modules', import.meta.url)),
+]
 
 /**
  * Finds a plugin by the name of an installed package, or by the path of a folder or a file.
+ * @param places folders of packages
  * @throws Error when there is none, or it is for another version of the API
  */
-export async function locate(spec: string): Promise<Located> {
-  const place = isPath(spec) ? resolve(spec) : join(PACKAGES, spec)
-  const missing = `${spec}: there is no such ${isPath(spec) ? 'path' : `package: npm install ${spec}`}`
-  const path = await realpath(place).catch(() => {
-    throw new Error(missing)
-  })
+export async function locate(spec: string, places = PLACES): Promise<Located> {
+  const path = await firstThere(isPath(spec) ? [resolve(spec)] : places.map((p) => join(p, spec)))
+  if (path === undefined) {
+    const missing = isPath(spec) ? 'path' : `package: npm install ${spec}`
+    throw new Error(`${spec}: there is no such ${missing}`)
+  }
   const isFile = (await stat(path)).isFile()
   const folder = isFile ? dirname(path) : path
   const about = await packageOf(spec, folder)
@@ -62,6 +67,14 @@ export async function locate(spec: string): Promise<Located> {
   const { version = '0.0.0' } = about ?? {}
   const entry = pathToFileURL(file).href
   return { spec, folder, entry, version, isolation, needs }
+}
+
+async function firstThere(paths: readonly string[]): Promise<string | undefined> {
+  for (const path of paths) {
+    const found = await realpath(path).catch(() => undefined)
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 async function packageOf(spec: string, folder: string): Promise<Package | undefined> {

@@ -9,7 +9,8 @@ import { filesOf } from './template.ts'
 interface Asked {
   readonly name: string
   readonly folder: string | undefined
-  readonly provider: string
+  /** Who earns. @defaultValue me */
+  readonly provider?: string
 }
 
 /** As slugs and providers are written. */
@@ -21,7 +22,7 @@ const NAME = /^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$/
  */
 export async function newPlugin(
   { terminal }: Pick<Context, 'terminal'>,
-  { name, folder = name, provider }: Asked,
+  { name, folder = name, provider = 'me' }: Asked,
 ): Promise<void> {
   for (const each of [name, provider]) {
     if (NAME.test(each)) continue

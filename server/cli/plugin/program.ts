@@ -13,12 +13,8 @@ export function pluginCommands(program: Command, run: Run): void {
     .option('--provider <id>', 'who earns', 'me')
     .description('make a folder with a service, its test and all that it needs')
     .action(
-      run(async (context, flags: { provider?: string }, name: string, folder?: string) =>
-        (await import('./new.ts')).newPlugin(context, {
-          name,
-          folder,
-          provider: flags.provider ?? 'me',
-        }),
+      run(async (context, flags: object, name: string, folder?: string) =>
+        (await import('./new.ts')).newPlugin(context, { name, folder, ...flags }),
       ),
     )
   group
@@ -28,7 +24,7 @@ export function pluginCommands(program: Command, run: Run): void {
     .option('--home <folder>', 'a clone of the hub with its packages (HUB_HOME)')
     .description('try it in a sandbox of its own: does it what every plugin must?')
     .action(
-      run(async (context, flags: { runs?: string; home?: string }, plugin: string) =>
+      run(async (context, flags: object, plugin: string) =>
         (await import('./test.ts')).testPlugin(context, plugin, flags),
       ),
     )
