@@ -27,6 +27,8 @@ interface Described {
 }
 
 interface StringLimits extends Described {
+  /** Shown to callers; the conformance suite calls with the first one. */
+  readonly examples?: readonly string[]
   readonly minLength?: number
   readonly maxLength?: number
   /** The most UTF-8 bytes that the string may have; more is answered with 413, uncharged. */
@@ -35,6 +37,8 @@ interface StringLimits extends Described {
 }
 
 interface NumberLimits extends Described {
+  /** As those of a string. */
+  readonly examples?: readonly number[]
   readonly minimum?: number
   readonly maximum?: number
 }

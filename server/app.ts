@@ -38,10 +38,10 @@ export function createApp(doors: Doors): Koa {
   app.use(observe(doors))
   app.use(represent)
   app.use(errors(doors))
+  app.use(proxyDoor(doors)) // neither is this: it has the few that contain what others wrote
   app.use(helmet())
   app.use(doors.web)
   app.use(refuseOAuth)
-  app.use(proxyDoor(doors))
   app.use(router.routes())
   app.use((ctx) => {
     const found = router.match(ctx.path, ctx.method).path

@@ -117,7 +117,7 @@ function pluginsOf(args: readonly string[]): Promise<number> {
   const config = readConfig()
   const host = hostOf({ config, tell }, absent, absent)
   const run = (connect: () => Promise<Pool>) =>
-    pluginsCommand({ config, host, connect, write, tell }, args)
+    pluginsCommand({ config, parts, host, connect, write, tell }, args)
   return onBooks(run, 'owner')
 }
 

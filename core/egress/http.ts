@@ -96,10 +96,8 @@ export async function exchange(
 ): Promise<EgressResponse> {
   const method = methodOf(request.method)
   const { headersMs, bodyMs, totalMs } = { ...DEFAULTS, ...request.timeouts }
-  const deadline = new Deadline(totalMs)
-  const signal = request.signal
-    ? AbortSignal.any([request.signal, deadline.signal])
-    : deadline.signal
+  const deadline = new Deadline(totalMs, request.signal)
+  const { signal } = deadline
   let response: EgressResponse | undefined
   try {
     const answer = await undiciRequest(url, {
@@ -116,7 +114,8 @@ export async function exchange(
     response = { status: answer.statusCode, headers: answer.headers, body: Buffer.alloc(0) }
     const maxBytes = Math.min(request.maxBytes ?? MIB, BODY_MAX)
     const atOnce = request.streams === 'at-once' && isSuccess(response)
-    const { body, rest } = atOnce ? begun(answer.body) : await read(answer.body, maxBytes)
+    const reading = request.streams ? read : readWhole
+    const { body, rest } = atOnce ? begun(answer.body) : await reading(answer.body, maxBytes)
     if (rest && !(request.streams && isSuccess(response))) {
       await rest.return?.()
       throw new EgressError('upstream_too_large')
@@ -179,6 +178,25 @@ async function read(
   }
 }
 
+/** All of the body, by its events: an iterator over a stream costs more than the rest of it. */
+function readWhole(stream: Readable, maxBytes: number): ReturnType<typeof read> {
+  const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<typeof read>>>()
+  const chunks: Buffer[] = []
+  let size = 0
+  stream.on('data', (chunk: Buffer) => {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size <= maxBytes) return
+    reject(new EgressError('upstream_too_large'))
+    stream.destroy()
+  })
+  stream.once('end', () =>
+    resolve({ body: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks) }),
+  )
+  stream.once('error', reject)
+  return promise
+}
+
 /** What was read and what is to come; whoever stops reading ends the connection. */
 function streamOf(
   start: Buffer,
@@ -202,13 +220,18 @@ function streamOf(
   })
 }
 
-/** A time-out that may be put off. */
+/** A time-out that may be put off, and comes at once when whoever asks gives up. */
 class Deadline {
   readonly #controller = new AbortController()
+  readonly #asker: AbortSignal | undefined
+  readonly #giveUp = (): void => this.#controller.abort(this.#asker?.reason)
   #timer: NodeJS.Timeout
 
-  constructor(ms: number) {
+  constructor(ms: number, asker: AbortSignal | undefined) {
     this.#timer = this.#start(ms)
+    this.#asker = asker
+    if (asker?.aborted) this.#giveUp()
+    else asker?.addEventListener('abort', this.#giveUp, { once: true })
   }
 
   get signal(): AbortSignal {
@@ -222,6 +245,7 @@ class Deadline {
 
   end(): void {
     clearTimeout(this.#timer)
+    this.#asker?.removeEventListener('abort', this.#giveUp)
   }
 
   #start(ms: number): NodeJS.Timeout {

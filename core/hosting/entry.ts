@@ -7,7 +7,7 @@ export type Lent = 'http' | 'backends' | 'browser' | `secret:${string}`
 
 /** A plugin that the operator added, as `HUB_PLUGINS` names it. */
 export interface Entry {
-  /** A package, or a path: one that begins with `.` or `/`. */
+  /** A package, or a path. */
   readonly spec: string
   /** Undefined: as its package asks, else inline. */
   readonly isolation: Isolation | undefined
@@ -15,7 +15,9 @@ export interface Entry {
 }
 
 const NAME = '(?:@[a-z0-9][\\w.-]*/)?[a-z0-9][\\w.-]*'
-const ENTRY = new RegExp(`^(${NAME}|[./][^,=+]*)(?:=(${ISOLATIONS.join('|')}))?((?:\\+[^,+]+)*)$`)
+const ENTRY = new RegExp(
+  `^(${NAME}|(?:[./]|[\\w.-]+/)[^,=+]*)(?:=(${ISOLATIONS.join('|')}))?((?:\\+[^,+]+)*)$`,
+)
 const LENT = /^(?:http|backends|browser|secret:[A-Z][A-Z0-9_]{0,60})$/
 
 /**
@@ -47,6 +49,9 @@ export const parseEntries = (text: string): readonly Entry[] => [
       .map((entry) => [entry.spec, entry]),
   ).values(),
 ]
+
+/** Whether it is a path: names have no slash but that of a scope. */
+export const isPath = (spec: string): boolean => /^[./]|^[^@]*\//.test(spec)
 
 /** Whichever is further away. */
 export const further = (a: Isolation, b: Isolation): Isolation =>

@@ -1,8 +1,8 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { z } from 'zod'
-import { ISOLATIONS, type Isolation } from './entry.ts'
+import { ISOLATIONS, type Isolation, isPath } from './entry.ts'
 
 /** The version of the plugin API that this hub has. */
 export const API_VERSION = 1
@@ -36,25 +36,28 @@ const Package = z.object({
 })
 type Package = z.infer<typeof Package>
 
-/** What a folder without a package.json may begin with. */
-const FIRST_FILES = ['index.ts', 'index.js', 'index.mjs']
-const PACKAGES = fileURLToPath(new URL('../../node_modules', import.meta.url))
+/** Where packages are: those of the folder that the hub was started in, and its own. */
+const PLACES = [
+  join(process.cwd(), 'node_modules'),
+  fileURLToPath(new URL('../../node_modules', import.meta.url)),
+]
 
 /**
  * Finds a plugin by the name of an installed package, or by the path of a folder or a file.
+ * @param places folders of packages
  * @throws Error when there is none, or it is for another version of the API
  */
-export async function locate(spec: string): Promise<Located> {
-  const isPath = /^[./]/.test(spec)
-  const place = isPath ? resolve(spec) : join(PACKAGES, spec)
-  const missing = `${spec}: there is no such ${isPath ? 'path' : `package: npm install ${spec}`}`
-  const path = await realpath(place).catch(() => {
-    throw new Error(missing)
-  })
+export async function locate(spec: string, places = PLACES): Promise<Located> {
+  const path = await firstThere(isPath(spec) ? [resolve(spec)] : places.map((p) => join(p, spec)))
+  if (path === undefined) {
+    const missing = isPath(spec) ? 'path' : `package: npm install ${spec}`
+    throw new Error(`${spec}: there is no such ${missing}`)
+  }
   const isFile = (await stat(path)).isFile()
   const folder = isFile ? dirname(path) : path
   const about = await packageOf(spec, folder)
-  const { apiVersion = API_VERSION, isolation = 'inline', needs = [] } = about?.agenthub ?? {}
+  const asked = about?.agenthub
+  const { apiVersion = API_VERSION, isolation = 'inline', needs = [] } = asked ?? {}
   if (apiVersion !== API_VERSION) {
     throw new Error(
       `${spec} is for version ${apiVersion} of the plugin API; here is ${API_VERSION}`,
@@ -62,7 +65,16 @@ export async function locate(spec: string): Promise<Located> {
   }
   const file = isFile ? path : join(folder, await firstFile(spec, folder, about))
   const { version = '0.0.0' } = about ?? {}
-  return { spec, folder, entry: pathToFileURL(file).href, version, isolation, needs }
+  const entry = pathToFileURL(file).href
+  return { spec, folder, entry, version, isolation, needs }
+}
+
+async function firstThere(paths: readonly string[]): Promise<string | undefined> {
+  for (const path of paths) {
+    const found = await realpath(path).catch(() => undefined)
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 async function packageOf(spec: string, folder: string): Promise<Package | undefined> {
@@ -82,12 +94,13 @@ function jsonOf(spec: string, text: string): unknown {
   }
 }
 
+/** Of a folder the source first, which is newer than what was built of it; a package has none. */
 async function firstFile(spec: string, folder: string, about?: Package): Promise<string> {
-  const named = mainOf(about?.exports) ?? about?.main
-  for (const name of named === undefined ? FIRST_FILES : [named]) {
-    if (await isThere(join(folder, name))) return name
-  }
-  throw new Error(`${spec}: there is no ${named ?? FIRST_FILES.join(', ')}: is it built?`)
+  const named = mainOf(about?.exports) ?? about?.main ?? 'index.js'
+  const isInstalled = folder.includes(`${sep}node_modules${sep}`)
+  const names = isInstalled ? [named] : ['index.ts', named]
+  for (const name of names) if (await isThere(join(folder, name))) return name
+  throw new Error(`${spec}: there is no ${names.join(', ')}: is it built?`)
 }
 
 /** The main entry of `exports`, by the conditions that Node has for `import`. */

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { Entry } from './entry.ts'
+import { type Entry, isPath } from './entry.ts'
 
 /** What plugins that run apart may have, and what runs them. */
 export interface HostingSettings {
@@ -30,4 +30,4 @@ export const hostingSettings = (e: {
 })
 
 /** A path means the same wherever it is read. */
-export const placeOf = (spec: string): string => (spec.startsWith('.') ? resolve(spec) : spec)
+export const placeOf = (spec: string): string => (isPath(spec) ? resolve(spec) : spec)

@@ -173,7 +173,7 @@ export interface WalletBooks {
   /** The part of it that is not final. */
   readonly received: bigint
   readonly spend: bigint
-  /** Signed for sellers, and not booked out of the spend wallet: taken or not. */
+  /** Signed for sellers and providers, and not booked out of the spend wallet: taken or not. */
   readonly signed: bigint
   readonly gas: bigint
   /** Differences that reconciliation found, and nobody has accounted for. */
@@ -190,8 +190,9 @@ export async function booksOfWallets(pool: Pool): Promise<WalletBooks> {
        (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code = $3) AS received,
        (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code = $4) AS spend,
        (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code = $5) AS gas,
-       (SELECT coalesce(sum(amount), 0)::bigint FROM hub.payment_intent
-        WHERE state IN (${OPEN_OUT})) AS signed,
+       (SELECT coalesce(sum(amount), 0)::bigint FROM (
+          SELECT amount FROM hub.payment_intent WHERE state IN (${OPEN_OUT})
+          UNION ALL SELECT amount FROM hub.payout WHERE state = 'started') o) AS signed,
        count(*) FILTER (WHERE x.wallet = 'treasury') AS "ofTreasury",
        count(*) FILTER (WHERE x.wallet = 'spend') AS "ofSpend"
      FROM hub.reconciliation_exception x WHERE x.resolved_at IS NULL`,

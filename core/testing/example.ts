@@ -1,5 +1,6 @@
 interface Described {
   readonly type?: string
+  readonly examples?: readonly unknown[]
   readonly enum?: readonly unknown[]
   readonly const?: unknown
   readonly anyOf?: readonly Described[]
@@ -19,8 +20,9 @@ const FORMATS: Readonly<Record<string, string>> = {
   'date-time': '2026-11-21T12:00:00Z',
 }
 
-/** The plainest value that a schema of `agenthub/plugin` describes: only what is required. */
+/** What a schema gives as an example; else the plainest value that it describes. */
 export function exampleOf(schema: Described): unknown {
+  if (schema.examples && schema.examples.length > 0) return schema.examples[0]
   if (schema.const !== undefined) return schema.const
   if (schema.enum) return schema.enum[0]
   if (schema.anyOf) return schema.anyOf[0] && exampleOf(schema.anyOf[0])

@@ -5,6 +5,8 @@ import type { AnyEndpoint, AnyService, Route } from '../plugin.ts'
 import { compile } from '../validate.ts'
 import { exampleOf, nearMisses } from './example.ts'
 
+export { type Sandbox, type SandboxOptions, startSandbox } from './sandbox.ts'
+
 /** One thing that is demanded of every service; `meet` rejects with what is wrong. */
 export interface Demand {
   readonly name: string

@@ -61,14 +61,14 @@ const isForBrowser = (error: unknown): error is Failure =>
 
 async function rendered(ports: PagePorts, wanted: Wanted): Promise<Read> {
   const { page, signal } = wanted
-  const { url, status, body, contentType } = await ports.host.browser.render({
+  const { url, status, headers, body, contentType } = await ports.host.browser.render({
     url: page.url,
     waitFor: page.rule.waitFor ?? undefined,
     signal,
     deadlineMs: RENDER_MS,
     maxBytes: BYTES_MAX,
   })
-  assertDelivered(status)
+  assertDelivered(status, headers)
   await assertAllowed(ports, follow(wanted, url))
   return { article: await articleOf(wanted, { body, contentType, url }), way: 'browser' }
 }
@@ -83,7 +83,7 @@ async function fetched(ports: PagePorts, wanted: Wanted): Promise<Read> {
       await assertAllowed(ports, url)
       continue
     }
-    assertDelivered(status)
+    assertDelivered(status, headers)
     const [contentType] = [headers['content-type']].flat()
     const document = { body: await inflated(body, headers), contentType, url }
     return { article: await articleOf(wanted, document), way: 'fast' }
@@ -138,12 +138,29 @@ async function inflated(body: Buffer, headers: EgressResponse['headers']): Promi
   }
 }
 
-function assertDelivered(status: number): void {
+type Headers = Readonly<Record<string, string | string[] | undefined>>
+
+function assertDelivered(status: number, headers: Headers): void {
   if (status >= 200 && status < 300) return
+  const retryAfterSeconds = retryAfter(headers)
   throw new Failure(502, 'content_unavailable', `The site answered ${status}.`, {
     upstream: { status },
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   })
 }
+
+const RETRY_MAX_SECONDS = 86_400
+
+/** `Retry-After` in seconds; one that names a date is taken by the clock of the site itself. */
+function retryAfter({ 'retry-after': after, date }: Headers): number | undefined {
+  const text = String(after)
+  const seconds = /^\d+$/.test(text) ? Number(text) : untilDate(text, String(date))
+  return seconds >= 0 ? Math.min(seconds, RETRY_MAX_SECONDS) : undefined
+}
+
+/** NaN where one of them is no date. */
+const untilDate = (date: string, now: string): number =>
+  (Date.parse(date) - Date.parse(now)) / 1_000
 
 /**
  * A page may lead to another one of the same domain, but neither to one that is not sold nor to

@@ -6,7 +6,8 @@ import {
   type UpstreamEndpoint,
 } from 'agenthub/plugin'
 
-type Values = Readonly<Record<string, unknown>>
+type Values = Record<string, unknown>
+type Asking = Pick<Call<unknown>, 'id' | 'input' | 'headers' | 'signal'>
 
 /** Headers of a caller that go on by themselves; its owner may ask for more. */
 const RELAYED: readonly string[] = [
@@ -16,38 +17,53 @@ const RELAYED: readonly string[] = [
   'traceparent',
   'tracestate',
 ]
+const IN_QUERY: ReadonlySet<string> = new Set(['GET', 'DELETE'])
+const TYPES = {
+  json: { 'content-type': 'application/json' },
+  form: { 'content-type': 'application/x-www-form-urlencoded' },
+  none: {},
+} as const
 
 /**
- * What is asked of the upstream for a call.
- * @throws Refusal for a value that no path can carry
+ * What is asked of an upstream for a call. What all calls of the endpoint have in common is made
+ * out once.
+ * @throws Refusal, when it is called, for a value that no path can carry
  */
-export function requestOf(
+export function requestsOf(
   upstream: Upstream,
   endpoint: UpstreamEndpoint,
-  { id, input, headers = {}, signal }: Pick<Call<unknown>, 'id' | 'input' | 'headers' | 'signal'>,
-): EgressRequest {
-  const { method, streams, maxBytes, deadlineSeconds } = endpoint
-  const values = { ...(input as Values) }
-  const path = takePath(endpoint.upstreamPath, values)
-  const query = takeQuery(upstream, endpoint, values)
-  const body = bodyOf(endpoint, values)
-  const totalMs = deadlineSeconds * 1_000
-  return {
-    url: urlOf(upstream.baseUrl, path, query),
+): (call: Asking) => EgressRequest {
+  const { method, streams, maxBytes, idempotent } = endpoint
+  const relayed = [...RELAYED, ...upstream.requestHeaders]
+  const kind = IN_QUERY.has(method) ? 'none' : endpoint.body
+  const injected = injectedOf(upstream, 'header')
+  const added = Object.entries(injectedOf(upstream, 'query'))
+  const urlOf = urlsOf(upstream.baseUrl, endpoint.upstreamPath)
+  const totalMs = endpoint.deadlineSeconds * 1_000
+  const common = {
     method,
-    headers: {
-      accept: '*/*',
-      ...only(headers, [...RELAYED, ...upstream.requestHeaders]),
-      ...(body && { 'content-type': body.type }),
-      'x-agenthub-call': id,
-      ...(endpoint.idempotent && body && { 'idempotency-key': id }),
-      ...injectedOf(upstream, 'header'),
-    },
-    body: body?.text,
-    signal,
     maxBytes,
-    streams: streams ? 'at-once' : false,
+    streams: streams ? ('at-once' as const) : false,
     timeouts: { headersMs: totalMs, bodyMs: totalMs, totalMs },
+  }
+  return ({ id, input, headers = {}, signal }) => {
+    const values = { ...(input as Values) }
+    const url = urlOf(values)
+    const query = takeQuery(endpoint, values, added)
+    return {
+      ...common,
+      url: query === undefined ? url : `${url}?${query.toString()}`,
+      headers: {
+        accept: '*/*',
+        ...only(headers, relayed),
+        ...TYPES[kind],
+        'x-agenthub-call': id,
+        ...(idempotent && kind !== 'none' && { 'idempotency-key': id }),
+        ...injected,
+      },
+      body: bodyOf(kind, values),
+      signal,
+    }
   }
 }
 
@@ -55,60 +71,68 @@ export function requestOf(
 const UNSAFE = /[/\\\p{Cc}]|^\.{0,2}$|%(?:2e|2f|5c|00)/iu
 
 /** Fills in a path, and takes out of the values what stands in it. */
-function takePath(template: string, values: Record<string, unknown>): string {
-  return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-    const value = values[name]
-    delete values[name]
-    const text = typeof value === 'object' || value === undefined ? '' : String(value)
-    if (!UNSAFE.test(text) && text.isWellFormed()) return encodeURIComponent(text)
-    throw new Refusal('path_parameter_not_allowed', `${name}: cannot stand in a path.`)
-  })
-}
-
-const IN_QUERY: ReadonlySet<string> = new Set(['GET', 'DELETE'])
-
-/** Takes out of the values what stands in the query; what the owner adds cannot be replaced. */
-function takeQuery(
-  upstream: Upstream,
-  { method, query: named }: UpstreamEndpoint,
-  values: Record<string, unknown>,
-): URLSearchParams {
-  const names = IN_QUERY.has(method) ? Object.keys(values) : named
-  const query = new URLSearchParams()
-  for (const name of names) {
-    for (const value of [values[name] ?? []].flat()) query.append(name, textOf(value))
-    delete values[name]
+function urlsOf(base: string, template: string): (values: Values) => string {
+  if (!template.includes('{')) {
+    const url = checked(`${base}${template}`)
+    return () => url
   }
-  for (const [name, value] of Object.entries(injectedOf(upstream, 'query'))) query.set(name, value)
-  return query
-}
-
-const textOf = (value: unknown): string =>
-  typeof value === 'object' ? JSON.stringify(value) : String(value)
-
-function bodyOf({ method, body }: UpstreamEndpoint, values: Values) {
-  if (body === 'none' || IN_QUERY.has(method)) return undefined
-  if (body === 'json') return { type: 'application/json', text: JSON.stringify(values) }
-  const form = new URLSearchParams()
-  for (const [name, value] of Object.entries(values)) {
-    for (const each of [value ?? []].flat()) form.append(name, textOf(each))
+  return (values) => {
+    const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+      const value = values[name]
+      delete values[name]
+      const text = typeof value === 'object' || value === undefined ? '' : String(value)
+      if (!UNSAFE.test(text) && text.isWellFormed()) return encodeURIComponent(text)
+      throw new Refusal('path_parameter_not_allowed', `${name}: cannot stand in a path.`)
+    })
+    return checked(`${base}${path}`)
   }
-  return { type: 'application/x-www-form-urlencoded', text: form.toString() }
 }
 
 /** @throws Refusal for what is read as another path than it is written */
-function urlOf(base: string, path: string, query: URLSearchParams): string {
-  const text = `${base}${path}`
-  if (new URL(text).href !== text) {
-    throw new Refusal('path_parameter_not_allowed', 'The path would not be what it says.')
-  }
-  return query.size === 0 ? text : `${text}?${query.toString()}`
+function checked(text: string): string {
+  if (new URL(text).href === text || new URL(text).href === `${text}/`) return text
+  throw new Refusal('path_parameter_not_allowed', 'The path would not be what it says.')
 }
+
+/** Takes out of the values what stands in the query; what the owner adds cannot be replaced. */
+function takeQuery(
+  { method, query: named }: UpstreamEndpoint,
+  values: Values,
+  added: readonly (readonly [name: string, value: string])[],
+): URLSearchParams | undefined {
+  const names = IN_QUERY.has(method) ? Object.keys(values) : named
+  if (names.length + added.length === 0) return undefined
+  const query = new URLSearchParams()
+  for (const name of names) {
+    for (const value of listOf(values[name])) query.append(name, textOf(value))
+    delete values[name]
+  }
+  for (const [name, value] of added) query.set(name, value)
+  return query.size === 0 ? undefined : query
+}
+
+function bodyOf(kind: UpstreamEndpoint['body'], values: Values): string | undefined {
+  if (kind === 'none') return undefined
+  if (kind === 'json') return JSON.stringify(values)
+  const form = new URLSearchParams()
+  for (const [name, value] of Object.entries(values)) {
+    for (const each of listOf(value)) form.append(name, textOf(each))
+  }
+  return form.toString()
+}
+
+const listOf = (value: unknown): readonly unknown[] => [value ?? []].flat()
+
+const textOf = (value: unknown): string =>
+  typeof value === 'object' ? JSON.stringify(value) : String(value)
 
 const injectedOf = ({ injected }: Upstream, place: 'header' | 'query') =>
   Object.fromEntries(
     injected.filter((each) => each.place === place).map(({ name, value }) => [name, value]),
   )
 
-const only = (headers: Readonly<Record<string, string>>, names: readonly string[]) =>
-  Object.fromEntries(names.flatMap((name) => (headers[name] ? [[name, headers[name]]] : [])))
+function only(headers: Readonly<Record<string, string>>, names: readonly string[]) {
+  const out: Record<string, string> = {}
+  for (const name of names) if (headers[name]) out[name] = headers[name]
+  return out
+}

@@ -1,13 +1,13 @@
 import {
   type AnyEndpoint,
   type AnyService,
-  type Call,
+  type EgressRequest,
   type Upstream,
   type UpstreamEndpoint,
 } from 'agenthub/plugin'
 import { failureOf, replyOf } from './answer.ts'
 import { exchange } from './exchange.ts'
-import { requestOf } from './request.ts'
+import { requestsOf } from './request.ts'
 
 /** What the same upstream is sold as is the same service: its schemas are compiled once. */
 const known = new WeakMap<Upstream, AnyService>()
@@ -37,21 +37,23 @@ const serviceOf = (upstream: Upstream): AnyService => ({
   ) as AnyService['endpoints'],
 })
 
-const endpointOf = (upstream: Upstream, endpoint: UpstreamEndpoint): AnyEndpoint => ({
-  summary: endpoint.summary,
-  price: endpoint.price,
-  input: { json: endpoint.input },
-  ...(endpoint.output && { output: { json: endpoint.output } }),
-  query: endpoint.query,
-  headers: upstream.requestHeaders,
-  // The hub waits a second longer, so that it is the upstream that was too slow, and not the hub.
-  deadlineSeconds: endpoint.deadlineSeconds + 1,
-  streams: endpoint.streams,
-  handle: (call) => ask(upstream, endpoint, call),
-})
+function endpointOf(upstream: Upstream, endpoint: UpstreamEndpoint): AnyEndpoint {
+  const requestOf = requestsOf(upstream, endpoint)
+  return {
+    summary: endpoint.summary,
+    price: endpoint.price,
+    input: { json: endpoint.input },
+    ...(endpoint.output && { output: { json: endpoint.output } }),
+    query: endpoint.query,
+    headers: upstream.requestHeaders,
+    // The hub waits a second longer, so that it is the upstream that was too slow, and not the hub.
+    deadlineSeconds: endpoint.deadlineSeconds + 1,
+    streams: endpoint.streams,
+    handle: (call) => ask(upstream, endpoint, requestOf(call)),
+  }
+}
 
-async function ask(upstream: Upstream, endpoint: UpstreamEndpoint, call: Call<unknown>) {
-  const request = requestOf(upstream, endpoint, call)
+async function ask(upstream: Upstream, endpoint: UpstreamEndpoint, request: EgressRequest) {
   try {
     const response = await exchange(upstream.way, endpoint, request)
     return replyOf(upstream, endpoint, response)

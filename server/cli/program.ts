@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { assistants } from './assistants.ts'
 import type { CommonFlags, Context } from './context.ts'
 import { examplesOf } from './examples.ts'
+import { pluginCommands } from './plugin/program.ts'
 
 /** Runs a command with what it needs, which is loaded only now: help must be quick. */
 export type Run = (
@@ -28,6 +29,7 @@ export function programOf(version: string, run: Run): Command {
   keys(program, run)
   wallet(program, run)
   assistants(program, run)
+  pluginCommands(program, run)
   return program
 }
 

@@ -7,10 +7,14 @@ import { createLog } from '../../core/log.ts'
 import type { Host } from '../../core/plugin.ts'
 import { type Program, runProgram } from '../command-line.ts'
 import { type Command, FAILED, Misuse, needed, toJson, type Write } from '../ledger/command.ts'
+import type { Parts } from '../start.ts'
 import { announce, announced, type Standing, settled, standings } from './change.ts'
+import { keepOpen, tryOut } from './try.ts'
 
-interface Surroundings {
+export interface Surroundings {
   readonly config: Config
+  /** The house, for a sandbox. */
+  readonly parts: Parts
   /** What a plugin is lent while it is looked at. */
   readonly host: Host
   /** Gives connections of the owner: what runs code is written by nobody else. */
@@ -52,6 +56,20 @@ const programOf = (around: Surroundings): Program => ({
         const entry = await known(around, await pool(), entryOf(text).spec)
         return change(around, await pool(), entry, { write, json: json === true })
       },
+    },
+    test: {
+      usage: 'SPEC[=ISOLATION][+LENT…] [--json]',
+      about: 'try it in a sandbox of its own: does it what every plugin must?',
+      options: JSON_OPTION,
+      words: 1,
+      run: (_, { json }, [text]) => tryOut(around, entryOf(text), json === true),
+    },
+    sandbox: {
+      usage: 'SPEC[=ISOLATION][+LENT…]',
+      about: 'sell it in a sandbox, told by a line of JSON, until standard input ends',
+      options: {},
+      words: 1,
+      run: (_, __, [text]) => keepOpen(around, entryOf(text)),
     },
     remove: {
       usage: 'SPEC [--json]',

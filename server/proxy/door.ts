@@ -23,6 +23,7 @@ export const proxyDoor =
   async (ctx, next) => {
     if (!ctx.path.startsWith(`${PROXY_PATH}/`)) return next()
     openToAll(ctx)
+    ctx.set(CONTAINED)
     if (ctx.method === 'OPTIONS') return tellMethods(ctx, METHODS, true)
     const trace = traceOf(ctx)
     trace.route = `${PROXY_PATH}/{slug}`
@@ -34,7 +35,9 @@ export const proxyDoor =
       slug,
       method: ctx.method,
       path,
-      url: new URL(ctx.path, baseUrl()).href,
+      get url() {
+        return new URL(ctx.path, baseUrl()).href
+      },
       query: queryOf(ctx),
       ...(hasBody ? await readable(ctx) : { body: undefined }),
       headers: ctx.req.headers,
@@ -53,6 +56,15 @@ export const proxyDoor =
     const reply = await (crawlerMax === undefined ? make() : asCrawler(make))
     send(ctx, reply)
   }
+
+/**
+ * What somebody else wrote, at an address of the hub: a browser takes it for what it is called, and
+ * runs nothing of it, so that no provider can act for who is signed in here.
+ */
+const CONTAINED = {
+  'Content-Security-Policy': "default-src 'none'; sandbox",
+  'X-Content-Type-Options': 'nosniff',
+} as const
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 

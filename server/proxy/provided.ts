@@ -40,7 +40,8 @@ const discardOf = (answer: unknown): void =>
 export function faultOf(error: unknown, slug: string, log: Log): Fault {
   if (error instanceof Fault) return error
   if (error instanceof RenderError) {
-    return new Fault(error.code, error.message, { cause: error.cause })
+    const headers = error.code === 'render_unavailable' ? RETRY : {}
+    return new Fault(error.code, error.message, { headers, cause: error.cause })
   }
   if (error instanceof Refusal) {
     const { code, status, message, extras } = error
@@ -57,6 +58,9 @@ export function faultOf(error: unknown, slug: string, log: Log): Fault {
     cause: error,
   })
 }
+
+/** Seconds until a place in a browser is free, as a rule. */
+const RETRY = { 'Retry-After': '5' }
 
 /** What services that sell pages say; each is a fault of its own. */
 export const PAGE_FAULTS: readonly FaultCode[] = [

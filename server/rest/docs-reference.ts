@@ -1,5 +1,6 @@
 import { FAULTS, type FaultCode } from '../../core/errors.ts'
 import { type Html, html } from '../web/html.ts'
+import { guideLinks } from './docs-guides.ts'
 import { docsPage } from './docs-html.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -66,7 +67,7 @@ export function referencePage(document: ApiDocument) {
   const groups = [...byTag].toSorted(([a], [b]) => a.localeCompare(b))
   return docsPage(
     'API reference',
-    html`<p>Amounts are whole microdollars: 1,000,000 are one dollar. Keys go into
+    html`${guideLinks()}<p>Amounts are whole microdollars: 1,000,000 are one dollar. Keys go into
 <code>Authorization: Bearer ahk_…</code>, or <code>X-API-Key</code>.
 Every failure is a problem (RFC 9457) that says what was charged:
 see <a href="/docs/problems">the table</a>.</p>

@@ -10,6 +10,7 @@ import {
   type Site,
   x402Resources,
 } from './docs-agents.ts'
+import { agentsGuide, providersGuide } from './docs-guides.ts'
 import { type ApiDocument, problemPage, problemsPage, referencePage } from './docs-reference.ts'
 import { type AnyRoute, type RestReply, route } from './route.ts'
 
@@ -37,6 +38,10 @@ export function docsRoutes(ports: DocsPorts): readonly AnyRoute[] {
     shared('/openapi.json', 'This document: OpenAPI 3.1.', 'application/json', text),
     ofService(ports),
     page('/docs', 'The API reference, for people.', reference),
+    page('/docs/agents', 'From nothing to a paid call, for people.', async () =>
+      agentsGuide(site()),
+    ),
+    page('/docs/providers', 'How one sells here, for people.', async () => providersGuide(site())),
     page('/docs/problems', 'Every error code, and what to do about it.', async () =>
       problemsPage(),
     ),

@@ -23,8 +23,8 @@ export type Inside = <T>(route: string, asked?: Asked) => Promise<T>
 
 /**
  * The routes of REST, for the pages of the hub: what a page shows and does is what a program would
- * be shown and may do, by the same checks. Who may ask is the affair of the page; routes for keys
- * or administrators are not asked in this way.
+ * be shown and may do, by the same checks. Routes for keys alone, or for
+ * administrators, are not asked in this way.
  */
 export function inside(
   routes: readonly AnyRoute[],
@@ -35,7 +35,7 @@ export function inside(
     async <T>(name: string, { params = {}, query = {}, body = {} }: Asked = {}) => {
       const route = known.get(name)
       if (!route) throw new TypeError(`no such route: ${name}`)
-      if (route.auth === 'key' || route.auth === 'admin') throw new TypeError(`takes keys: ${name}`)
+      if (!ASKED.has(route.auth)) throw new TypeError(`not for pages of people: ${name}`)
       const asked = Object.fromEntries(
         Object.entries(query).filter(([, value]) => value !== undefined && value !== ''),
       ) as Record<string, string>
@@ -56,6 +56,9 @@ export function inside(
       return reply.body as T
     }
 }
+
+/** What whoever is signed in may ask, and everybody. */
+const ASKED: ReadonlySet<AnyRoute['auth']> = new Set(['none', 'session', 'owner', 'provider'])
 
 const filled = (path: string, params: Readonly<Record<string, string>>): string =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))

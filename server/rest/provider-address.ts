@@ -38,6 +38,8 @@ const Shown = z.object({
   asset: z.literal('USDC'),
 })
 
+export type PayoutAddressJson = z.infer<typeof Shown>
+
 export const provider = z
   .string()
   .max(40)

@@ -53,6 +53,10 @@ const Line = z.object({
   amount_microdollars: amount.meta({ description: 'All lines add up to the transfer.' }),
 })
 
+export type PayoutJson = z.infer<typeof Payout>
+export type PayoutSumsJson = z.infer<typeof Sums>
+export type PayoutLineJson = z.infer<typeof Line>
+
 const STATES = { started: 'under_way', confirmed: 'sent', failed: 'failed' } as const
 
 const show = (payout: PayoutInfo) => ({

@@ -120,7 +120,8 @@ async function draft(
       responseHeaders: [],
       healthPath: '/',
     })
-    await writeEndpoints(client, name, found.endpoints)
+    const endpoints = found.endpoints.map(({ price: _, headers: __, ...each }) => each)
+    await writeEndpoints(client, name, endpoints)
     for (const { method, path, price: own } of found.endpoints) {
       const amount: Micros | undefined =
         own ?? (price === undefined ? undefined : micros(BigInt(price)))

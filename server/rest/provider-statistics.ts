@@ -57,6 +57,8 @@ const Statistics = z.object({
   data: z.array(Row),
 })
 
+export type StatisticsJson = z.infer<typeof Statistics>
+
 const showFigures = (figures: CallFigures | undefined) => {
   const { calls = 0n, delivered = 0n, refused = 0n } = figures ?? {}
   const tried = calls - refused
@@ -132,6 +134,8 @@ const ShownCustomer = z.object({
   first_at: z.iso.datetime(),
   last_at: z.iso.datetime(),
 })
+
+export type CustomerJson = z.infer<typeof ShownCustomer>
 
 const showCustomer = (row: Customer) => ({
   customer: row.customer,

@@ -21,6 +21,8 @@ const Shown = z.object({
     .nullable(),
 })
 
+export type DeliveryJson = z.infer<typeof Shown>
+
 /** What webhooks were sent: kept for 30 days. */
 export const deliveryRoutes = (pool: Pool): readonly AnyRoute[] => [
   route({

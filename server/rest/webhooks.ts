@@ -54,10 +54,12 @@ const Shown = {
     .meta({ description: 'gone: it answered 410. failing: no success for three days.' }),
 }
 const Webhook = z.object(Shown)
+export type WebhookJson = z.infer<typeof Webhook>
 const WithSecret = z.object({
   ...Shown,
   secret: z.string().meta({ description: 'Checks signatures (Standard Webhooks). Keep it.' }),
 })
+export type WebhookSecretJson = z.infer<typeof WithSecret>
 const Id = z.object({ webhook_id: z.string() })
 
 /** Webhooks by the specification "Standard Webhooks": what happens is told, signed, and retried. */

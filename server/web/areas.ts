@@ -14,5 +14,19 @@ export const ACCOUNT: Area = {
     Webhooks: '/account/webhooks',
     Wallets: '/account/wallets',
     Sessions: '/account/sessions',
+    Selling: '/provider',
+  },
+}
+
+/** What they have here as sellers. */
+export const SELLING: Area = {
+  label: 'Selling',
+  pages: {
+    Overview: '/provider',
+    APIs: '/provider/services',
+    Domains: '/provider/domains',
+    Statistics: '/provider/statistics',
+    Payouts: '/provider/payouts',
+    Buying: '/account',
   },
 }

@@ -30,5 +30,6 @@ export const STYLE = keep(new URL('./assets/hub.css', import.meta.url))
 export const ICON = keep(new URL('./assets/icon.svg', import.meta.url))
 export const COPY_SCRIPT = keep(new URL('./assets/copy.js', import.meta.url))
 export const TOPUP_SCRIPT = keep(new URL('./assets/topup.js', import.meta.url))
+export const WALLET_SCRIPT = keep(new URL('./assets/wallet.js', import.meta.url))
 
 export const findAsset = (path: string): Asset | undefined => assets.get(path)

@@ -13,7 +13,7 @@ import { parse } from '../rest/route.ts'
 import { assertOwnSite, sessionOn } from '../rest/visitor.ts'
 import { traceOf } from '../trace.ts'
 import { COPY_SCRIPT, findAsset } from './assets.ts'
-import { html } from './html.ts'
+import { type Html, html } from './html.ts'
 import { CSP, layout, type PageText, type Site } from './layout.ts'
 import { faultPage, notice, refusal, secretBox } from './notices.ts'
 import { handOver, takeOver } from './once.ts'
@@ -97,7 +97,12 @@ async function takeForm(ctx: Context, page: AnyPage, ports: WebPorts): Promise<v
   const form = Object.hasOwn(page.acts ?? {}, name) ? page.acts?.[name] : undefined
   if (!form) throw new Fault('validation_failed', 'This page has no such form.')
   try {
-    const { to, secret, headers = {} } = await form.run(request, parse(form.fields, values))
+    const done = await form.run(request, parse(form.fields, values))
+    if ('told' in done) {
+      const sent = { act: name, values, errors: {}, message: '' }
+      return await showAgain(ctx, page, request, { on: done.told, status: 200, sent }, ports)
+    }
+    const { to, secret, headers = {} } = done
     ctx.redirect(to)
     for (const [header, value] of Object.entries(headers)) ctx.append(header, value)
     if (secret !== undefined) handOver(ctx, ports.baseUrl(), to, secret)
@@ -105,23 +110,23 @@ async function takeForm(ctx: Context, page: AnyPage, ports: WebPorts): Promise<v
     const fault = faultOf(error)
     if (fault.status >= 500) throw error
     const sent = { act: name, values, errors: errorsOf(fault), message: fault.message }
-    await showAgain(ctx, page, request, { fault, sent }, ports)
+    const again = { on: refusal(fault, sent), status: fault.status, sent }
+    await showAgain(ctx, page, request, again, ports)
+    ctx.set({ ...fault.headers })
   }
 }
 
+/** The page with the form as it was sent, and something on top of it. */
 async function showAgain(
   ctx: Context,
   page: AnyPage,
   request: PageRequest,
-  { fault, sent }: { readonly fault: Fault; readonly sent: Sent },
+  { on, status, sent }: { readonly on: Html; readonly status: number; readonly sent: Sent },
   { site }: WebPorts,
 ): Promise<void> {
-  const query = parse(page.query, { ...ctx.query })
-  const shown = await page.show({ ...request, query, sent })
-  if (!('main' in shown)) throw fault
-  const main = html`${refusal(fault, sent)}${shown.main}`
-  sendPage(ctx, { ...shown, main, status: fault.status }, site)
-  ctx.set({ ...fault.headers })
+  const shown = await page.show({ ...request, query: parse(page.query, { ...ctx.query }), sent })
+  if (!('main' in shown)) throw new TypeError(`${page.path} has forms, and is no page`)
+  sendPage(ctx, { ...shown, main: html`${on}${shown.main}`, status }, site)
 }
 
 const isOwn = ({ own, person, acts }: AnyPage): boolean =>
@@ -166,10 +171,18 @@ function told(
   }
 }
 
-/** `/max_day` → `max_day`: what was wrong, by the field that it stands in. */
+/**
+ * What was wrong, by the field that it stands in: those of forms are called as in REST, where
+ * amounts are microdollars. `/rules/2/price_microdollars` → `price`.
+ */
 function errorsOf({ extras }: Fault): Readonly<Record<string, string>> {
   const issues = (extras['issues'] ?? []) as readonly { path: string; message: string }[]
-  return Object.fromEntries(issues.map(({ path, message }) => [path.slice(1), message]))
+  return Object.fromEntries(
+    issues.map(({ path, message }) => {
+      const name = path.split('/').findLast((segment) => !/^\d*$/.test(segment)) ?? ''
+      return [name.replace(/_microdollars$/, ''), message]
+    }),
+  )
 }
 
 function sendPage(ctx: Context, text: PageText, site: Site): void {

@@ -4,6 +4,7 @@ import type { AnyPage } from './page.ts'
 import { type AccountPorts, accountPages } from './pages/account/index.ts'
 import { type HomePorts, homePage } from './pages/home.ts'
 import { listingPage } from './pages/listing.ts'
+import { type ProviderPorts, providerPages } from './pages/provider/index.ts'
 import { searchPage } from './pages/search.ts'
 import { type ServicePorts, servicePage } from './pages/service.ts'
 import { servicesPage } from './pages/services.ts'
@@ -17,7 +18,8 @@ export interface WebParts
     ServicePorts,
     TopupPorts,
     SignInPorts,
-    AccountPorts {
+    AccountPorts,
+    ProviderPorts {
   readonly clock: Parameters<typeof searchPage>[0]['clock']
 }
 
@@ -31,6 +33,7 @@ const pagesOf = (parts: WebParts): readonly AnyPage[] => [
   topupPage(parts),
   ...signInPages(parts),
   ...accountPages(parts),
+  ...providerPages(parts),
 ]
 
 /** What people see of the hub in a browser. */

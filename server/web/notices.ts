@@ -50,6 +50,10 @@ export function faultPage(fault: Fault, requestId: string): PageText {
 <p>Nothing was charged. The code of this problem is
 <a href="/docs/problems/${fault.code}"><code>${fault.code}</code></a>${
       fault.status >= 500 && html`, and that of the request <code>${requestId}</code>`
-    }.</p><p><a class="button" href="/search">Search for an API</a></p>`,
+    }.</p><p>${
+      fault.code.startsWith('link_') || fault.code === 'session_required'
+        ? html`<a class="button" href="/sign-in">Ask for a new mail</a>`
+        : html`<a class="button" href="/search">Search for an API</a>`
+    }</p>`,
   }
 }

@@ -42,12 +42,17 @@ export interface Done {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** What a form that changes nothing has to tell: it stands at the top of the page. */
+export interface Told {
+  readonly told: Html
+}
+
 /** What a form of a page does. */
 export interface Act<Fields = unknown> {
   /** What its fields have to be; all come as texts. */
   readonly fields: z.ZodType<Fields>
   /** @throws Fault, which is shown on the page, with the form as it was sent */
-  readonly run: (request: PageRequest, fields: Fields) => Promise<Done>
+  readonly run: (request: PageRequest, fields: Fields) => Promise<Done | Told>
 }
 
 /** Declares what a form does. The type of `fields` follows from its schema. */

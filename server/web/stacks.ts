@@ -31,7 +31,7 @@ export function stacks(
   const totals = days.map((day) => sum(byDay.get(day) ?? []))
   const top = totals.reduce((most, total) => (total > most ? total : most), 1n)
   const step = WIDTH / Math.max(1, days.length)
-  const names = up.length > 0 && up.some((each) => nameOf(each) === REST) ? [...named, REST] : named
+  const names = up.some((each) => nameOf(each) === REST) ? [...named, REST] : named
   const bars = days.flatMap((day, i) => {
     const parts = Map.groupBy(byDay.get(day) ?? [], nameOf)
     let from = HEIGHT

@@ -36,6 +36,7 @@ const BENCHMARKS: Readonly<Record<string, (data?: string) => Promise<Report>>> =
   search: async () => (await import('./search.ts')).search(),
   tenders: async () => (await import('./tenders.ts')).tenders(),
   upstream: async () => (await import('./upstream.ts')).upstream(),
+  web: async () => (await import('./web.ts')).web(),
   x402: async () => (await import('./x402.ts')).x402(),
 }
 

@@ -1,9 +1,16 @@
-import { type AnyService, defineService, type Route, s, usd } from 'agenthub/plugin'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type AnyService, defineService, type Plugin, type Route, s, usd } from 'agenthub/plugin'
 import { conformance, troubled } from 'agenthub/testing'
 import { expect } from 'chai'
 import { isFamily } from '../../core/catalog/declaration.ts'
+import { parseSandboxHosts } from '../../core/egress/sandbox.ts'
 import { gatewayOf } from '../../plugins/content/service.ts'
+import forecast from '../../plugins/forecast/index.ts'
+import iban from '../../plugins/iban/index.ts'
 import { plugins } from '../../plugins/index.ts'
+import primes from '../../plugins/primes/index.ts'
 import { lent, serviceOf } from '../support/lent.ts'
 import { useHub } from '../support/suite.ts'
 
@@ -38,8 +45,10 @@ const magazine = gatewayOf(
   },
 )
 
+/** Sold by nobody, unless HUB_PLUGINS names them. */
+const examples: readonly Plugin[] = [forecast, iban, primes]
 const services: readonly AnyService[] = [
-  ...plugins.map(serviceOf).flatMap((sold) => (isFamily(sold) ? [] : [sold])),
+  ...[...plugins, ...examples].map(serviceOf).flatMap((sold) => (isFamily(sold) ? [] : [sold])),
   magazine,
 ]
 
@@ -82,8 +91,29 @@ const bad = defineService({
   },
 })
 
+/** What the example of a wrapper asks. */
+const weather = createServer((request, response) => {
+  const { searchParams } = new URL(request.url ?? '', 'http://weather.test')
+  const isKnown = searchParams.get('appid') === SECRETS.FORECAST_KEY
+  const now = { name: 'Oslo', weather: [{ description: 'snow' }], main: { temp: -3.5 } }
+  response.writeHead(isKnown ? 200 : 401).end(JSON.stringify(now))
+})
+const SECRETS = { FORECAST_KEY: 'the key of the operator', FORECAST_URL: 'http://weather.test' }
+
 describe('conformance', () => {
-  const hub = useHub({ plugins: [bad, ...[...services, bad].flatMap(troubled)] })
+  const hub = useHub(async () => {
+    weather.listen(0, '127.0.0.1')
+    await once(weather, 'listening')
+    const { port } = weather.address() as AddressInfo
+    return {
+      plugins: [...examples, bad, ...[...services, bad].flatMap(troubled)],
+      config: {
+        sandboxHosts: parseSandboxHosts(`weather.test=127.0.0.1:${port}`),
+        secret: (name) => (SECRETS as Record<string, string>)[name],
+      },
+    }
+  })
+  after(() => weather.close())
   let client: Awaited<ReturnType<ReturnType<typeof hub>['agent']>>['client']
   before(async () => {
     const agent = await hub().agent()

@@ -53,7 +53,7 @@ export async function openReading(options: Partial<BrowserOptions> = {}): Promis
 /** A browser that trusts one authority more: that of this public key, as sha256 in base64. */
 export async function trusting(key: string): Promise<Partial<BrowserOptions>> {
   const { path, env } = (await bundledProgram(BROWSER_HOME)) ?? (await systemProgram())
-  const script = join(BROWSER_HOME, `trusting-${process.pid}`)
+  const script = join(BROWSER_HOME, 'trusting')
   const set = Object.entries(env).map(([name, value]) => `export ${name}='${value}'\n`)
   const flag = `--ignore-certificate-errors-spki-list=${key}`
   await writeFile(script, `#!/bin/sh\n${set.join('')}exec '${path}' '${flag}' "$@"\n`)

@@ -1,5 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { openSites } from '../core/catalog/world.ts'
+import { openAccount } from '../server/web/account.ts'
 import { pathsOf } from '../server/web/paths.ts'
 import { startTestHub } from './hub.ts'
 import { openBrowser } from './own-browser.ts'
@@ -11,29 +13,47 @@ const LOOKS = {
   dark: { width: 1_200, scheme: 'dark' },
   phone: { width: 390, scheme: 'light' },
 }
+/** Parts of their names, if not all pages are wanted: `npm run screenshots -- account`. */
+const wanted = process.argv.slice(2)
 
 /** Takes a picture of every page, in light, dark and phone width: `npm run screenshots`. */
-const hub = await startTestHub()
+const sites = await openSites()
+const hub = await startTestHub({ config: { sandboxHosts: sites.sandboxHosts } })
 const browser = await openBrowser()
 try {
   await mkdir(FOLDER, { recursive: true })
   const { client } = await hub.agent()
   for (let i = 0; i < 5; i++) await client.call('analysis', '/sentiment', { text: 'Lovely staff.' })
-  for (const path of await pathsOf(hub)) {
+  const account = await openAccount(hub, sites)
+  const signedOut = [...(await pathsOf(hub)), '/sign-in', '/nowhere']
+  const pages = [...signedOut, ...account.paths].map((path) => ({
+    path,
+    stem:
+      path
+        .split('?key')[0]!
+        .replaceAll(/[^\w]+/g, '-')
+        .replaceAll(/^-|-$/g, '') || 'home',
+    cookie: signedOut.includes(path) ? undefined : account.person.cookie,
+  }))
+  for (const { path, stem, cookie } of pages) {
+    if (wanted.length > 0 && !wanted.some((part) => stem.includes(part))) continue
     for (const [look, { width, scheme }] of Object.entries(LOOKS)) {
-      const page = await browser.newPage()
+      const context = await browser.createBrowserContext()
+      const page = await context.newPage()
+      const [name = '', value = ''] = cookie?.split('=') ?? []
+      if (cookie) await context.setCookie({ name, value, domain: '127.0.0.1' })
       await page.setViewport({ width, height: 900 })
       await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
       await page.goto(`${hub.url}${path}`)
-      const stem = path.replaceAll(/[^\w]+/g, '-').replaceAll(/^-|-$/g, '') || 'home'
-      const name: `${string}.png` = `${stem}-${look}.png`
-      await page.screenshot({ path: join(FOLDER, name), fullPage: true })
-      await page.close()
+      const file: `${string}.png` = `${stem}-${look}.png`
+      await page.screenshot({ path: join(FOLDER, file), fullPage: true })
+      await context.close()
     }
   }
 } finally {
   await browser.close()
   await hub.close()
+  sites.close()
   await stopSharedCluster()
 }
 process.stdout.write(`${FOLDER}\n`)

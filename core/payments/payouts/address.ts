@@ -39,13 +39,15 @@ export async function destinationOf(
   owner: Manager,
   provider?: string,
 ): Promise<Destination> {
-  const id = provider ?? (await inTransaction(pool, (client) => providerOf(client, owner[0] ?? '')))
+  const [first = ''] = owner
   const { rows } = await pool.query<Destination>(
-    `${SELECT} WHERE d.provider = $1 AND p.owner = ANY ($2)`,
-    [id, owner],
+    `${SELECT} WHERE CASE WHEN $1::text IS NULL THEN p.owner = $3
+       ELSE d.provider = $1 AND p.owner = ANY ($2) END`,
+    [provider ?? null, owner, first],
   )
-  if (!rows[0]) throw new Fault('not_found', 'There is no such provider of yours.')
-  return rows[0]
+  if (rows[0]) return rows[0]
+  if (provider !== undefined) throw new Fault('not_found', 'There is no such provider of yours.')
+  return inTransaction(pool, async (client) => read(client, await providerOf(client, first)))
 }
 
 /**

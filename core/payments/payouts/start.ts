@@ -45,8 +45,12 @@ export async function startPayouts(ports: PayoutPorts, stopping?: AbortSignal): 
       continue
     }
     const order = { provider, owes: owing.has(provider), fromBlock, chainTime: time }
-    const amount = await startPayout(ports, order).catch(unlessPaused)
-    if (amount === 'paused') break
+    const amount = await startPayout(ports, order).catch((error: unknown) => {
+      if (error instanceof DatabaseError && error.code === PAUSED) return PAUSED
+      log.error({ err: error, provider }, 'a payout could not be started')
+      return 0n
+    })
+    if (amount === PAUSED) break
     free -= amount
     if (amount > 0n) started++
   }
@@ -57,11 +61,6 @@ export async function startPayouts(ports: PayoutPorts, stopping?: AbortSignal): 
   return started
 }
 
-function unlessPaused(error: unknown): 'paused' {
-  if (error instanceof DatabaseError && error.code === PAUSED) return 'paused'
-  throw error
-}
-
 const OWED = `(SELECT coalesce(sum(b.balance), 0)::bigint FROM ledger.account a
   JOIN ledger.balance b ON b.account = a.id
   WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = p.id)`
@@ -69,7 +68,7 @@ const OWED = `(SELECT coalesce(sum(b.balance), 0)::bigint FROM ledger.account a
 /** While a change of the address waits, nobody knows whose wish it is. */
 const PAYABLE = `FROM hub.provider p JOIN hub.payout_destination d ON d.provider = p.id
   CROSS JOIN (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS day) t
-  WHERE d.address IS NOT NULL AND d.next IS NULL
+  WHERE d.address IS NOT NULL AND d.next IS NULL AND p.suspended_at IS NULL
     AND NOT EXISTS (SELECT FROM hub.payout o WHERE o.provider = p.id
       AND (o.state = 'started' OR o.batch = t.day AND o.state <> 'failed'))`
 

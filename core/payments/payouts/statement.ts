@@ -66,7 +66,7 @@ export async function sumUp(pool: Pool, payout?: string): Promise<void> {
          SELECT p.payout, p.account, p.shard, t.*
          FROM (SELECT * FROM hub.payout_part WHERE calls IS NULL
            AND ($1::uuid IS NULL OR payout = $1)
-           ORDER BY payout, account, shard FOR UPDATE SKIP LOCKED) p
+           ORDER BY payout, account, shard FOR UPDATE) p
          CROSS JOIN LATERAL (
            SELECT count(*) FILTER (WHERE j.kind IN (2, 18, 30)) AS calls,
              coalesce(sum(${GROSS}), 0)::bigint AS gross,

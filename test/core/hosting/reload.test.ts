@@ -7,6 +7,7 @@ import { readConfig } from '../../../core/config.ts'
 import { createPool } from '../../../core/db/pool.ts'
 import { parseEntries } from '../../../core/hosting/entry.ts'
 import { usd } from '../../../core/money.ts'
+import { startJobs } from '../../../jobs/index.ts'
 import { pluginsCommand } from '../../../server/hosting/index.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { lent } from '../../support/lent.ts'
@@ -58,7 +59,8 @@ describe('a plugin that changes while the hub runs', function () {
     const texts: string[] = []
     const write = (text: string) => void texts.push(text)
     const config = { ...readConfig({ HUB_PLUGINS: '/nowhere/at/all' }) }
-    const around = { config, host: lent, connect: async () => pool, write, tell: write }
+    const parts = { plugins: [], privileged: [], startJobs }
+    const around = { config, parts, host: lent, connect: async () => pool, write, tell: write }
     try {
       return { code: await pluginsCommand(around, args), text: texts.join('') }
     } finally {

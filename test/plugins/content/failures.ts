@@ -78,6 +78,17 @@ export function failures(world: ReturnType<typeof useOwner>, slugOf: () => strin
     })
   }
 
+  it('and the caller is told when to come again, where the site says so', async () => {
+    const before = await credits()
+    const told = await Promise.all([read('/busy'), read('/app/busy')])
+    expect(told.map(({ headers }) => headers['retry-after'])).to.deep.equal(['120', '90'])
+    expect(told.map(({ body }) => body['upstream'])).to.deep.equal([
+      { status: 503 },
+      { status: 429 },
+    ])
+    expect([await credits(), await holds()]).to.deep.equal([before, 0n])
+  })
+
   it('… while a redirect within the site, to what costs no more, is followed', async () => {
     expect((await read('/inside')).body).to.include({ title: 'The frozen harbour' })
   })

@@ -94,6 +94,11 @@ export const pagesBeside = (canary: { readonly port: number }): Parameters<typeo
   '/sneak': to('/members/letter'),
   '/round': to('/round'),
   '/gone': (_, response) => response.writeHead(410).end(),
+  '/busy': (_, response) => response.writeHead(503, { 'Retry-After': '120' }).end(),
+  '/app/busy': (_, response) => {
+    const dates = ['Sat, 21 Nov 2026 10:00:00 GMT', 'Sat, 21 Nov 2026 09:58:30 GMT'] as const
+    response.writeHead(429, { 'Retry-After': dates[0], Date: dates[1] }).end()
+  },
   '/broken': (_, response) => response.writeHead(500).end('<p>Oops</p>'),
   '/image': (_, response) =>
     response.writeHead(200, { 'Content-Type': 'image/png' }).end(Buffer.from('89504e47', 'hex')),

@@ -1,87 +1,54 @@
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
-import type { Browser, Page } from 'puppeteer-core'
-import { openBrowser } from '../../support/own-browser.ts'
+import { openSites, type Sites } from '../../core/catalog/world.ts'
 import { useHub } from '../../support/suite.ts'
+import { openAccount } from './account.ts'
 import { pathsOf } from './paths.ts'
+import { peopleTests } from './people.ts'
+import { sellerTests } from './sellers.ts'
+import { useTabs } from './tabs.ts'
 import { injectWallet, type Wallet } from './wallet.ts'
-
-const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
-
-/** The reference has two hundred sections alike. */
-const ONE_OF_EACH =
-  "document.querySelectorAll('article ~ article').forEach((more) => more.remove())"
-
-interface Violation {
-  readonly id: string
-  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
-}
 
 describe('the pages in a browser', function () {
   this.timeout(120_000) // the first start of a browser, and axe, want their time
-  let browser: Browser
-  let axe: string
+  let sites: Sites
+  let account: Awaited<ReturnType<typeof openAccount>>
+  const tabs = useTabs(() => hub().url)
+  const hub = useHub(async () => {
+    sites = await openSites()
+    return { config: { sandboxHosts: sites.sandboxHosts } }
+  })
   before(async () => {
-    axe = await readFile(AXE, 'utf8')
-    browser = await openBrowser()
+    account = await openAccount(hub(), sites)
   })
-  after(() => browser.close()) // before the hub, which waits for its connections
-  const hub = useHub()
+  after(() => sites.close())
 
-  /** A tab; what its pages complain of, and whom they ask, is kept. */
-  async function tab(scheme = 'light', width = 1_200) {
-    const page = await browser.newPage()
-    const wrong: string[] = []
-    await page.setViewport({ width, height: 800 })
-    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
-    page.on('console', (message) => {
-      if (message.type() === 'error') wrong.push(message.text())
-    })
-    page.on('pageerror', (error) => wrong.push(String(error)))
-    page.on('request', (request) => {
-      if (!request.url().startsWith(hub().url)) wrong.push(`asked ${request.url()}`)
-    })
-    return { page, wrong }
-  }
+  const allPaths = async () => [...(await pathsOf(hub())), ...account.paths]
 
-  /** @param rules all of them, or those alone that depend on the colours */
-  const violations = async (page: Page, rules: string): Promise<string[]> => {
-    await page.evaluate(axe)
-    await page.evaluate(ONE_OF_EACH)
-    const found = (await page.evaluate(`axe.run(${rules})`)) as { violations: Violation[] }
-    return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`))
-  }
-
-  const SCHEMES = { light: '', dark: `{ runOnly: ['color-contrast'] }` }
-  for (const [scheme, rules] of Object.entries(SCHEMES)) {
-    it(`are without fault for assistive software, and ask nobody else: ${scheme}`, async () => {
-      const { page, wrong } = await tab(scheme)
-      await page.setBypassCSP(true) // for axe alone
-      for (const path of await pathsOf(hub())) {
-        await page.goto(`${hub().url}${path}`)
-        expect(await violations(page, rules), path).to.deep.equal([])
-        expect(wrong, path).to.deep.equal([])
-      }
-      await page.close()
-    })
-  }
-
-  it('fit a phone: nothing has to be scrolled sideways', async () => {
-    const { page } = await tab('light', 360)
-    for (const path of await pathsOf(hub())) {
-      await page.goto(`${hub().url}${path}`)
+  it('are without fault for assistive software, fit a phone, and ask nobody else', async () => {
+    const { page, wrong, go, look, close } = await tabs.open({ cookie: account.person.cookie })
+    await page.setBypassCSP(true) // for axe alone
+    for (const path of await allPaths()) {
+      await look({ scheme: 'light', width: 1_200 })
+      expect((await go(path))?.status(), path).to.equal(200)
+      expect(await tabs.violations(page, ''), path).to.deep.equal([])
+      await look({ scheme: 'dark', width: 1_200 })
+      expect(await tabs.violations(page, CONTRAST), `${path}, dark`).to.deep.equal([])
+      await look({ width: 360 })
       const over = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-      expect(over, path).to.be.at.most(0)
+      expect(over, `${path} is scrolled sideways`).to.be.at.most(0)
+      expect(wrong, path).to.deep.equal([])
     }
-    await page.close()
+    await close()
   })
+
+  peopleTests(hub, tabs)
+  sellerTests(hub, tabs, () => sites)
 
   describe('at the page of a top-up', () => {
     /** Opens the page for a new key with a wallet in the browser, and presses the button. */
     async function pays(wallet: Wallet, address?: string) {
       const { keyId } = await hub().agent()
-      const { page, wrong } = await tab()
+      const { page, wrong, close } = await tabs.open()
       const injected = await injectWallet(page, hub().sandbox!.rpcUrl, wallet)
       await page.goto(address ?? `${hub().url}/topup?key_id=${keyId}&amount_usd=5`)
       await page.click('#pay button')
@@ -91,7 +58,7 @@ describe('the pages in a browser', function () {
       const said = await page.$eval('#pay [role=status]', (element) => element.textContent)
       const state = await page.$eval('#pay', (element) => element.getAttribute('data-state'))
       const again = await page.$eval('button[data-copy]', (each) => each.getAttribute('data-copy')!)
-      await page.close()
+      await close()
       return {
         again,
         said,
@@ -142,23 +109,23 @@ describe('the pages in a browser', function () {
 
     it('without JavaScript it says so, and names another way', async () => {
       const { keyId } = await hub().agent()
-      const { page } = await tab()
-      await page.setJavaScriptEnabled(false)
+      const { page, close } = await tabs.open({ scripts: false })
       await page.goto(`${hub().url}/topup?key_id=${keyId}`)
       const text = await page.$eval('main', (element) => element.textContent)
       expect(text).to.include('needs JavaScript').and.to.include('npx agenthub topup 5.00')
-      await page.close()
+      await close()
     })
   })
 
   it('without JavaScript one finds a service, and all of its page', async () => {
-    const { page } = await tab()
-    await page.setJavaScriptEnabled(false)
+    const { page, close } = await tabs.open({ scripts: false })
     await page.goto(hub().url)
     await page.type('input[name=q]', 'sentiment')
     await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
     await Promise.all([page.waitForNavigation(), page.click('.list a')])
     expect(page.url()).to.equal(`${hub().url}/services/analysis`)
-    await page.close()
+    await close()
   })
 })
+
+const CONTRAST = `{ runOnly: ['color-contrast'] }`

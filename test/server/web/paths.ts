@@ -17,6 +17,8 @@ export async function pathsOf(hub: TestHub): Promise<readonly string[]> {
     '/topup',
     `/topup?key_id=${keyId}&amount_usd=5`,
     '/docs',
+    '/docs/agents',
+    '/docs/providers',
     '/docs/problems',
     '/docs/problems/payment_required',
   ]

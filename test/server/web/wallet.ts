@@ -22,7 +22,7 @@ const DECLINED = 4_001
 export async function injectWallet(page: Page, rpcUrl: string, wallet: Wallet) {
   const account = privateKeyToAccount(generatePrivateKey())
   if (wallet.usdc > 0n) await fund(rpcUrl, account.address, { usdc: wallet.usdc })
-  const counts = { signed: 0 }
+  const counts = { signed: 0, address: account.address }
   const chain = async (method: string, params: unknown) => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
     const headers = { 'content-type': 'application/json' }
@@ -36,6 +36,11 @@ export async function injectWallet(page: Page, rpcUrl: string, wallet: Wallet) {
     eth_getBlockByNumber: (params) =>
       wallet.genesis ? { hash: wallet.genesis } : chain('eth_getBlockByNumber', params),
     eth_call: (params) => chain('eth_call', params),
+    personal_sign: async ([message]) => {
+      if (wallet.declines) return { code: DECLINED }
+      counts.signed++
+      return account.signMessage({ message: { raw: message as `0x${string}` } })
+    },
     eth_signTypedData_v4: async ([, typed]) => {
       if (wallet.declines) return { code: DECLINED }
       const signature = await account.signTypedData(JSON.parse(String(typed)))

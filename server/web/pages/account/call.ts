@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Fault } from '../../../../core/errors.ts'
 import { creditsOfKey } from '../../../../core/identity/children.ts'
 import { type CallJson, type CallPorts, readCall } from '../../../rest/calls.ts'
 import { ACCOUNT } from '../../areas.ts'
@@ -49,6 +50,7 @@ async function callOf(
 ): Promise<CallJson> {
   const { key } = request.query
   const credits = await creditsOfKey(ports.pool, personOn(request).principals, key)
+  if (credits === null) throw new Fault('not_found', 'This key makes no calls.')
   return readCall(ports, { keyId: key, credits: { id: credits } }, request.params['id'] ?? '')
 }
 

@@ -107,7 +107,9 @@ function filterForm(roots: readonly KeyJson[], query: Query): Html {
 async function movements(pool: Pool, request: PageRequest<Query>, query: Query): Promise<Html> {
   const { principals } = personOn(request)
   const { key, kind, service, from, to, cursor } = query
-  const rows = await readHistory(pool, await creditsOfKey(pool, principals, key), {
+  const credits = await creditsOfKey(pool, principals, key)
+  if (credits === null) return empty('This key manages what you sell: it holds no credits.')
+  const rows = await readHistory(pool, credits, {
     limit: PAGE + 1,
     after: readCursor(cursor, PLACE),
     events: kind === '' ? undefined : kind.split(','),

@@ -6,6 +6,9 @@ import { keyPage } from './key.ts'
 import { keysPage } from './keys.ts'
 import { type OverviewPorts, overviewPage } from './overview.ts'
 import { sessionsPage } from './sessions.ts'
+import { walletsPage } from './wallets.ts'
+import { webhookPage } from './webhook.ts'
+import { webhooksPage } from './webhooks.ts'
 
 export interface AccountPorts extends OverviewPorts, CallPorts {
   readonly baseUrl: () => string
@@ -18,5 +21,8 @@ export const accountPages = (ports: AccountPorts): readonly AnyPage[] => [
   keyPage(),
   historyPage(ports),
   ...callPages(ports),
+  webhooksPage(),
+  webhookPage(),
+  walletsPage(ports),
   sessionsPage(ports),
 ]

@@ -4,7 +4,7 @@ import { sessionCookie } from '../../../rest/visitor.ts'
 import { ACCOUNT } from '../../areas.ts'
 import { form } from '../../form.ts'
 import { day, instantText } from '../../format.ts'
-import { html } from '../../html.ts'
+import { type Html, html } from '../../html.ts'
 import { type AnyPage, act, page, personOn } from '../../page.ts'
 import { table } from '../../table.ts'
 
@@ -41,38 +41,41 @@ export const sessionsPage = ({ baseUrl }: { readonly baseUrl: () => string }): A
         title: 'Sessions',
         area: ACCOUNT,
         tab: 'Sessions',
-        main: html`<h1>Sessions</h1><p class="lead">Where ${email} is signed in.</p>${table(
-          'Sessions',
-          [
-            {
-              head: 'Browser',
-              cell: ({ user_agent: agent, current }) =>
-                html`${browserOf(agent)}${current && html` <span class="badge good">this one</span>`}`,
-            },
-            { head: 'Network', cell: ({ network }) => html`<code>${network}</code>` },
-            { head: 'Signed in', cell: (each) => instantText(each.created_at) },
-            { head: 'Last used', cell: (each) => instantText(each.used_at) },
-            { head: 'Ends', cell: (each) => day(each.expires_at) },
-            {
-              head: 'Sign out',
-              cell: ({ session_id: id, current, user_agent: agent }) =>
-                form({
-                  act: 'end',
-                  submit: current ? 'Sign out' : 'End',
-                  hidden: { id },
-                  kind: 'plain',
-                  label: `Sign out of ${browserOf(agent)}`,
-                }),
-            },
-          ],
-          data,
-        )}<h2>All of them</h2><p>Somebody else may have had your mail or this browser? End every
+        main: html`<h1>Sessions</h1><p class="lead">Where ${email} is signed in.</p>${sessionTable(data)}<h2>All of them</h2><p>Somebody else may have had your mail or this browser? End every
 session, this one too. Your keys work on; see <a href="/account/keys">Keys</a> to revoke them.</p>
 ${form({ act: 'all', submit: 'Sign out everywhere', kind: 'danger' })}`,
       }
     },
   })
 }
+
+const sessionTable = (sessions: readonly SessionJson[]): Html =>
+  table(
+    'Sessions',
+    [
+      {
+        head: 'Browser',
+        cell: ({ user_agent: agent, current }) =>
+          html`${browserOf(agent)}${current && html` <span class="badge good">this one</span>`}`,
+      },
+      { head: 'Network', cell: ({ network }) => html`<code>${network}</code>` },
+      { head: 'Signed in', cell: (each) => instantText(each.created_at) },
+      { head: 'Last used', cell: (each) => instantText(each.used_at) },
+      { head: 'Ends', cell: (each) => day(each.expires_at) },
+      {
+        head: 'Sign out',
+        cell: ({ session_id: id, current, user_agent: agent }) =>
+          form({
+            act: 'end',
+            submit: current ? 'Sign out' : 'End',
+            hidden: { id },
+            kind: 'plain',
+            label: `Sign out of ${browserOf(agent)}`,
+          }),
+      },
+    ],
+    sessions,
+  )
 
 /** What browsers call themselves is long; name and system are enough to know one again. */
 function browserOf(agent: string): string {

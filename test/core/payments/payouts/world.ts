@@ -64,6 +64,7 @@ export async function startPayWorld({ opening = 1_000_000_000n, shards = 2 } = {
     minimum: micros(1_000_000n),
   }
   const children: ChildProcess[] = []
+  let agents = 0
   return {
     ...database,
     stack,
@@ -75,6 +76,14 @@ export async function startPayWorld({ opening = 1_000_000_000n, shards = 2 } = {
     /** Gives a provider earnings, on one shard. */
     earn: (account: AccountRef, amount: bigint) =>
       post({ type: 'call.sponsored', payee: account.code, amount: micros(amount) }, account),
+    /** Credits of an agent whose home is a shard. */
+    async agent(home: number, credits: bigint): Promise<AccountRef> {
+      const code = `liabilities:agents:key_${home}x${++agents}:credits`
+      const owner = await ledger.open(code, 'USDC', { home })
+      await post({ type: 'credits.granted', credits: code, amount: micros(credits) }, owner)
+      return owner
+    },
+    post,
     /** A provider with an address of its own, and nothing earned. */
     async provider(id: string, services = ['svc']): Promise<Provider> {
       const wallet = privateKeyToAddress(generatePrivateKey()).toLowerCase() as Hex

@@ -1,0 +1,63 @@
+import { defineService, Refusal, s, usd } from 'agenthub/plugin'
+
+/** An example of a pure function: what it answers follows from what it is asked, and nothing else. */
+export default defineService({
+  slug: 'iban',
+  name: 'IBAN check',
+  category: 'finance',
+  summary: 'Tells whether an IBAN can be right, by its length and its check digits (ISO 13616).',
+  provider: 'example',
+  freeCallsPerMonth: 10,
+  endpoints: {
+    'POST /check': {
+      summary: 'Checks one IBAN, and takes it apart.',
+      price: usd('0.0005'),
+      input: s.object({
+        iban: s.string({
+          minLength: 5,
+          maxLength: 50,
+          description: 'Spaces do not matter.',
+          examples: ['DE89 3704 0044 0532 0130 00'],
+        }),
+      }),
+      output: s.object({
+        valid: s.boolean(),
+        reason: s.nullable(s.oneOf(['length', 'check_digits'])),
+        country: s.string(),
+        formatted: s.string(),
+      }),
+      handle: ({ input }) => {
+        const iban = input.iban.replaceAll(/[\s-]/g, '').toUpperCase()
+        if (!/^[A-Z]{2}\d{2}[A-Z0-9]+$/.test(iban)) {
+          throw new Refusal('not_an_iban', 'Two letters, two digits, then letters and digits.')
+        }
+        const country = iban.slice(0, 2)
+        const reason = reasonAgainst(iban, country)
+        return { valid: reason === null, reason, country, formatted: inFours(iban) }
+      },
+    },
+  },
+})
+
+/** Of the IBANs of some countries; of others, what the standard allows. */
+const LENGTHS: Readonly<Record<string, number>> = {
+  ...{ AT: 20, BE: 16, CH: 21, CZ: 24, DE: 22, DK: 18, EE: 20, ES: 24, FI: 18, FR: 27, GB: 22 },
+  ...{ GR: 27, HU: 28, IE: 22, IT: 27, LT: 20, LU: 20, LV: 21, NL: 18, NO: 15, PL: 28, PT: 25 },
+  ...{ RO: 24, SE: 24, SI: 19, SK: 24 },
+}
+
+function reasonAgainst(iban: string, country: string): 'length' | 'check_digits' | null {
+  const length = LENGTHS[country]
+  const fits =
+    length === undefined ? iban.length >= 15 && iban.length <= 34 : iban.length === length
+  if (!fits) return 'length'
+  return remainder(iban) === 1n ? null : 'check_digits'
+}
+
+/** The country and check digits go last, letters count from A = 10 on, and all of it modulo 97. */
+function remainder(iban: string): bigint {
+  const turned = iban.slice(4) + iban.slice(0, 4)
+  return BigInt(turned.replaceAll(/[A-Z]/g, (letter) => String(letter.charCodeAt(0) - 55))) % 97n
+}
+
+const inFours = (iban: string): string => iban.replaceAll(/(.{4})(?=.)/g, '$1 ')

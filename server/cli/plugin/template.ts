@@ -1,0 +1,135 @@
+/** What a new plugin is made of. */
+interface About {
+  readonly name: string
+  readonly provider: string
+  /** Where npm finds the hub's package. */
+  readonly agenthub: string
+}
+
+/** The files of a new plugin, by name. */
+export const filesOf = (about: About): Readonly<Record<string, string>> => ({
+  'package.json': json(packageOf(about)),
+  'tsconfig.json': json(TSCONFIG),
+  'index.ts': serviceOf(about),
+  'index.test.ts': testOf(about),
+  'README.md': readmeOf(about),
+  '.gitignore': 'node_modules/\ndist/\n',
+})
+
+const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
+
+const packageOf = ({ name, agenthub }: About) => ({
+  name,
+  version: '0.1.0',
+  type: 'module',
+  exports: './dist/index.js',
+  files: ['dist'],
+  agenthub: { apiVersion: 1, isolation: 'worker', needs: [] },
+  scripts: {
+    test: 'node --test',
+    check: 'tsc --noEmit',
+    build: 'tsc',
+    prepack: 'npm run build',
+  },
+  devDependencies: { agenthub, '@types/node': '^24.0.0', typescript: '>=5.9' },
+  engines: { node: '>=22.19' },
+})
+
+/** `preserveSymlinks`: a hub that is linked is a package like any other, and none of our sources. */
+const TSCONFIG = {
+  compilerOptions: {
+    target: 'es2024',
+    module: 'nodenext',
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    erasableSyntaxOnly: true,
+    verbatimModuleSyntax: true,
+    rewriteRelativeImportExtensions: true,
+    skipLibCheck: true,
+    preserveSymlinks: true,
+    types: ['node'],
+    rootDir: '.',
+    outDir: 'dist',
+  },
+  include: ['*.ts'],
+  exclude: ['*.test.ts', 'dist'],
+}
+
+const serviceOf = ({ name, provider }: About): string => `\
+import { defineService, Refusal, s, usd } from 'agenthub/plugin'
+
+export default defineService({
+  slug: '${name}',
+  name: '${titleOf(name)}',
+  category: 'data',
+  summary: 'Counts the words of a text.',
+  provider: '${provider}',
+  endpoints: {
+    'POST /count': {
+      summary: 'How many words there are, and how many different ones.',
+      price: usd('0.0005'),
+      input: s.object({ text: s.string({ maxBytes: 51_200, examples: ['to be or not to be'] }) }),
+      output: s.object({ words: s.integer(), different: s.integer() }),
+      handle: ({ input }) => {
+        const words = input.text.toLowerCase().match(/[\\p{L}\\p{N}]+/gu) ?? []
+        // What is thrown is refunded; a Refusal says what the caller can change.
+        if (words.length === 0) throw new Refusal('no_words', 'Send a text that has words.')
+        return { words: words.length, different: new Set(words).size }
+      },
+    },
+  },
+})
+`
+
+const testOf = ({ name }: About): string => `\
+import { deepEqual, equal } from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { HubError } from 'agenthub/client'
+import { type Sandbox, startSandbox } from 'agenthub/testing'
+
+// A hub of your own, with test money. HUB_HOME: a clone of it, where the package is not in one.
+let sandbox: Sandbox
+before(async () => {
+  const plugin = new URL('./index.ts', import.meta.url)
+  sandbox = await startSandbox({ plugin, home: process.env['HUB_HOME'] })
+})
+after(() => sandbox?.stop())
+
+test('a call is answered and charged', async () => {
+  const text = 'To be, or not to be'
+  const { body, charged } = await sandbox.client.call('${name}', '/count', { text })
+  deepEqual(body, { words: 6, different: 4 })
+  equal(charged, 500n) // microdollars
+})
+
+test('what is refused costs nothing', async () => {
+  const { body: before } = await sandbox.client.balance()
+  const refused = sandbox.client.call('${name}', '/count', { text: '?!' })
+  const error = await refused.catch((thrown: unknown) => thrown)
+  equal(error instanceof HubError && error.body['reason'], 'no_words')
+  const { body: later } = await sandbox.client.balance()
+  equal(later['balance_microdollars'], before['balance_microdollars'])
+})
+`
+
+const readmeOf = ({ name }: About): string => `\
+# ${titleOf(name)}
+
+A service for AgentHub: \`index.ts\` declares what it sells, and for how much.
+
+\`\`\`sh
+npm install
+npm test                # a paid call, in a sandbox with test money
+npx hub plugin test     # all that a plugin must do
+npm run check           # types
+npm publish             # compiles it first; an operator then adds it by its name
+\`\`\`
+
+The manual is \`agenthub/plugin\` itself; the hub's \`plugins/README.md\` walks through it. An operator
+sells it by \`HUB_PLUGINS=${name}\`. What runs apart from the hub is lent what \`needs\` in package.json
+asks for, such as \`"http"\` or \`"secret:${name.toUpperCase().replaceAll('-', '_')}_KEY"\`.
+`
+
+const titleOf = (name: string): string =>
+  name[0]!.toUpperCase() + name.slice(1).replaceAll('-', ' ')

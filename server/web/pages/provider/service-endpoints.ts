@@ -1,0 +1,134 @@
+import { dollarText } from '../../fields.ts'
+import { fieldsOf, form } from '../../form.ts'
+import { day, money } from '../../format.ts'
+import { type Html, html } from '../../html.ts'
+import { empty } from '../../notices.ts'
+import type { PageRequest } from '../../page.ts'
+import { address, table } from '../../table.ts'
+import type { ServiceJson } from './services.ts'
+
+type Endpoint = ServiceJson['endpoints'][number]
+type Request = PageRequest<{ readonly endpoint?: string | undefined }>
+
+const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
+
+/** What is sold, each with its price, and the form that makes or changes one. */
+export function endpointsPart(service: ServiceJson, request: Request): Html {
+  const editing = service.endpoints.find((each) => nameOf(each) === request.query.endpoint)
+  return html`<h2 id="endpoints">Endpoints</h2>${
+    service.endpoints.length === 0
+      ? empty('There is no endpoint yet.')
+      : endpointTable(service.endpoints, request)
+  }${service.state !== 'retired' && endpointForm(editing, request)}`
+}
+
+const endpointTable = (endpoints: readonly Endpoint[], { path }: Request): Html =>
+  table(
+    'Endpoints',
+    [
+      {
+        head: 'Endpoint',
+        cell: (each) =>
+          html`<code>${nameOf(each)}</code><br><span class="muted small">${each.summary}</span>`,
+      },
+      {
+        head: 'Price',
+        number: true,
+        cell: ({ price_microdollars: price, coming_price: coming }) =>
+          html`${price === null ? html`<span class="bad">none</span>` : money(price)}${
+            coming &&
+            html`<br><span class="muted small">${money(coming.price_microdollars)} from ${day(
+              coming.effective_at,
+            )}</span>`
+          }`,
+      },
+      {
+        head: 'New price, in dollars',
+        cell: (each) =>
+          html`<form method="post" class="small-form"><input type="hidden" name="act" value="price">
+<input type="hidden" name="endpoint" value="${nameOf(each)}"><input name="price" size="8"
+inputmode="decimal" autocomplete="off" required aria-label="New price of ${nameOf(each)}, in dollars">
+<button type="submit" class="plain">Set</button></form>`,
+      },
+      {
+        head: 'Change',
+        cell: (each) =>
+          html`<a href="${address(path, { endpoint: nameOf(each) })}#endpoint"
+aria-label="Change ${nameOf(each)}">Change</a> ${
+            endpoints.length > 1 &&
+            form({
+              act: 'drop',
+              submit: 'Remove',
+              hidden: { endpoint: nameOf(each) },
+              kind: 'plain',
+              label: `Remove ${nameOf(each)}`,
+            })
+          }`,
+      },
+    ],
+    endpoints,
+  )
+
+const METHODS = { GET: 'GET', POST: 'POST', PUT: 'PUT', PATCH: 'PATCH', DELETE: 'DELETE' }
+
+const written = (schema: unknown): string =>
+  schema === null || schema === undefined ? '' : JSON.stringify(schema, null, 2)
+
+function endpointForm(endpoint: Endpoint | undefined, { sent, path }: Request): Html {
+  const { text, select } = fieldsOf('endpoint', sent)
+  const was = endpoint ? nameOf(endpoint) : ''
+  return html`<h3 id="endpoint">${
+    endpoint ? html`Change <code>${was}</code>` : 'Add an endpoint'
+  }</h3>${form({
+    act: 'endpoint',
+    submit: endpoint ? 'Save the endpoint' : 'Add the endpoint',
+    kind: 'plain',
+    to: path,
+    hidden: { was: sent?.act === 'endpoint' ? (sent.values['was'] ?? '') : was },
+    fields: [
+      html`<div class="row">${[
+        select(
+          { name: 'method', label: 'Method', value: endpoint?.method ?? 'GET', required: true },
+          METHODS,
+        ),
+        text({
+          name: 'path',
+          label: 'Path',
+          required: true,
+          max: 300,
+          size: 28,
+          value: endpoint?.path ?? '',
+          placeholder: '/cities/{city}/weather',
+        }),
+        text({
+          name: 'price',
+          label: 'Price, in dollars',
+          numeric: true,
+          size: 8,
+          value: endpoint ? '' : dollarText(null),
+        }),
+      ]}</div>`,
+      text({
+        name: 'summary',
+        label: 'Summary',
+        required: true,
+        max: 500,
+        value: endpoint?.summary ?? '',
+      }),
+      text({
+        name: 'input_schema',
+        label: 'Schema of the input',
+        lines: 6,
+        value: written(endpoint?.input_schema),
+        hint: 'JSON Schema of an object: path, query and body in one. Left empty: anything.',
+      }),
+      text({
+        name: 'output_schema',
+        label: 'Schema of the answer',
+        lines: 6,
+        value: written(endpoint?.output_schema),
+        hint: 'An answer that does not satisfy it is refunded.',
+      }),
+    ],
+  })}${endpoint && html`<p><a href="${path}#endpoints">Leave it as it is</a></p>`}`
+}

@@ -1,0 +1,192 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { brotliDecompressSync } from 'node:zlib'
+import { request } from 'undici'
+import { systemClock } from '../../core/clock.ts'
+import { readConfig } from '../../core/config.ts'
+import { createLog } from '../../core/log.ts'
+import { startJobs } from '../../jobs/index.ts'
+import { plugins, privileged } from '../../plugins/index.ts'
+import { startHub } from '../../server/start.ts'
+import { openBrowser } from '../support/own-browser.ts'
+import { freshDatabase, stopSharedCluster } from '../support/postgres.ts'
+import { load, rounded } from './load.ts'
+import type { Report, Table } from './main.ts'
+import { type Planted, plant } from './web/plant.ts'
+
+const SECONDS = 2
+const CONCURRENCY = 2
+const P99_GOAL = 60
+const WEIGHT_GOAL = 100
+const KIB = 1_024
+
+/** A page, and what was measured of it. */
+interface Seen {
+  readonly page: string
+  readonly p50: number
+  readonly p99: number
+  readonly kib: number
+  readonly shift: number
+}
+
+/**
+ * Every kind of page over 100,000 listings and a million entries of the journal: how long the hub
+ * takes for it, what a first visit loads, and whether anything moves while it is shown.
+ */
+export async function web(): Promise<Report> {
+  const database = await freshDatabase()
+  const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-bench-'))
+  try {
+    const planted = await plant(database.admin)
+    const hub = await startHub({
+      // callers are counted by network: each request here comes from another one
+      config: {
+        ...readConfig({}),
+        ...{ dataDir, port: 0, databaseUrl: database.url, jobs: false, proxies: 1 },
+      },
+      parts: { plugins, privileged, startJobs },
+      log: createLog('silent'),
+      clock: systemClock,
+    })
+    try {
+      return report(await look(hub.url, planted, await pathsOf(database.admin, planted)))
+    } finally {
+      await hub.stop()
+    }
+  } finally {
+    await database.drop()
+    await rm(dataDir, { recursive: true, force: true })
+    await stopSharedCluster()
+  }
+}
+
+async function pathsOf(
+  admin: Awaited<ReturnType<typeof freshDatabase>>['admin'],
+  { keyId, queries }: Planted,
+): Promise<Readonly<Record<string, readonly string[]>>> {
+  const { rows } = await admin.query<{ id: string }>('SELECT id FROM hub.listing LIMIT 50')
+  const alone = [
+    ...['/', '/services', '/services/analysis', '/status', '/docs', '/docs/problems', '/sign-in'],
+    ...[`/topup?key_id=${keyId}&amount_usd=5`, '/account', '/account?days=365', '/account/keys'],
+    ...[`/account/keys/${keyId}`, `/account/history?key=${keyId}`, '/account/webhooks'],
+    ...['/account/wallets', '/account/sessions', '/provider', '/provider/services'],
+    ...['/provider/domains', '/provider/statistics', '/provider/payouts'],
+  ]
+  return {
+    ...Object.fromEntries(alone.map((path) => [path, [path]])),
+    '/search': queries.map((query) => `/search?${new URLSearchParams({ q: query }).toString()}`),
+    '/listings/{id}': rows.map(({ id }) => `/listings/${id}`),
+  }
+}
+
+let networks = 0
+
+async function get(url: string, token: string) {
+  const n = ++networks
+  const headers = {
+    accept: 'text/html',
+    'accept-encoding': 'br',
+    cookie: `hub_session=${token}`,
+    'x-forwarded-for': `10.${(n >> 16) & 255}.${(n >> 8) & 255}.1`,
+  }
+  const { statusCode, body, headers: told } = await request(url, { headers })
+  const bytes = Buffer.from(await body.arrayBuffer())
+  if (statusCode !== 200) throw new Error(`${url}: ${statusCode} ${bytes.toString().slice(0, 300)}`)
+  return { bytes, text: told['content-encoding'] === 'br' ? brotliDecompressSync(bytes) : bytes }
+}
+
+async function look(
+  url: string,
+  { token }: Planted,
+  paths: Readonly<Record<string, readonly string[]>>,
+): Promise<readonly Seen[]> {
+  const browser = await openBrowser()
+  try {
+    const seen: Seen[] = []
+    for (const [page, each] of Object.entries(paths)) {
+      const first = `${url}${each[0]}`
+      await get(first, token)
+      let next = 0
+      const once = async () => {
+        await get(`${url}${each[next++ % each.length]}`, token)
+      }
+      const { p50Ms, p99Ms } = await load(CONCURRENCY, SECONDS, once)
+      seen.push({
+        page,
+        p50: rounded(p50Ms),
+        p99: rounded(p99Ms),
+        kib: rounded((await weightOf(url, first, token)) / KIB),
+        shift: await shiftOf(browser, first, token),
+      })
+    }
+    return seen
+  } finally {
+    await browser.close()
+  }
+}
+
+/** What a first visit loads, as it is sent: the page, and all files that it names. */
+async function weightOf(origin: string, page: string, token: string): Promise<number> {
+  const { bytes, text } = await get(page, token)
+  const files = new Set(
+    [...text.toString().matchAll(/"(\/assets\/[^"]+)"/g)].map(([, file]) => file),
+  )
+  const sizes = [...files].map(async (file) => (await get(`${origin}${file}`, token)).bytes.length)
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, bytes.length)
+}
+
+const SHIFTS = `new Promise((resolve) => {
+  let sum = 0
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) sum += entry.value
+  }).observe({ type: 'layout-shift', buffered: true })
+  setTimeout(() => resolve(sum), 300)
+})`
+
+/** The cumulative layout shift of a page. */
+async function shiftOf(
+  browser: Awaited<ReturnType<typeof openBrowser>>,
+  url: string,
+  token: string,
+): Promise<number> {
+  const tab = await browser.newPage()
+  await tab.setExtraHTTPHeaders({ 'x-forwarded-for': `10.200.${networks++ & 255}.1` })
+  await browser.setCookie({ name: 'hub_session', value: token, domain: '127.0.0.1' })
+  await tab.goto(url)
+  const shift = (await tab.evaluate(SHIFTS)) as number
+  await tab.close()
+  return rounded(shift, 4)
+}
+
+function report(seen: readonly Seen[]): Report {
+  const worst = Math.max(...seen.map(({ p99 }) => p99))
+  const heaviest = Math.max(...seen.map(({ kib }) => kib))
+  const shift = Math.max(...seen.map((each) => each.shift))
+  const table: Table = {
+    title: 'pages over 100,000 listings and a million entries of the journal',
+    columns: ['page', 'p50 ms', 'p99 ms', 'KiB', 'layout shift'],
+    rows: seen.map(({ page, p50, p99, kib, shift: moved }) => [page, p50, p99, kib, moved]),
+  }
+  const figures = Object.fromEntries(seen.map(({ page, p99 }) => [`p99_ms ${page}`, p99]))
+  return {
+    name: 'web',
+    figures,
+    tables: [table],
+    targets: [
+      {
+        name: `p99 of the slowest page, ${CONCURRENCY} at once, ms`,
+        goal: `< ${P99_GOAL}`,
+        value: worst,
+        met: worst < P99_GOAL,
+      },
+      {
+        name: 'weight of the heaviest first view, KiB',
+        goal: `< ${WEIGHT_GOAL}`,
+        value: heaviest,
+        met: heaviest < WEIGHT_GOAL,
+      },
+      { name: 'largest layout shift', goal: '0', value: shift, met: shift === 0 },
+    ],
+  }
+}

@@ -1,0 +1,169 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import { parseEntries, parseEntry, writeEntry } from '../../../core/hosting/entry.ts'
+import { type Hosted, host } from '../../../core/hosting/hosting.ts'
+import { locate } from '../../../core/hosting/locate.ts'
+import { limitedLog } from '../../../core/hosting/log-limit.ts'
+import { createLog } from '../../../core/log.ts'
+import { type AnyEndpoint, type AnyService, Failure } from '../../../core/plugin.ts'
+import { lent } from '../../support/lent.ts'
+
+const clock = { now: () => new Date('2031-05-01T00:00:00Z') }
+const lending = { host: { ...lent, clock }, databaseUrl: '', log: createLog('silent') }
+const settings = { memoryMb: 128, node: '/bin/false', backOffMs: [0, 60_000] }
+const TIDY = fileURLToPath(new URL('./plugins/tidy.ts', import.meta.url))
+
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => 'nothing failed',
+    (error: Error) => error.message,
+  )
+
+describe('what HUB_PLUGINS says', () => {
+  it('names packages and paths, how they run, and what they are lent', () => {
+    const text = '@acme/weather=process+http+secret:WEATHER_KEY, ./joke ,plugins/iban=worker'
+    expect(parseEntries(text)).to.deep.equal([
+      { spec: '@acme/weather', isolation: 'process', lent: ['http', 'secret:WEATHER_KEY'] },
+      { spec: './joke', isolation: undefined, lent: [] },
+      { spec: 'plugins/iban', isolation: 'worker', lent: [] },
+    ])
+    for (const entry of parseEntries(text)) {
+      expect(parseEntry(writeEntry(entry))).to.deep.equal(entry)
+    }
+    expect(parseEntries('a-b,a-b=worker')).to.have.length(1)
+  })
+
+  it('is refused where it could mean something else', () => {
+    for (const text of [
+      'x=else',
+      'x+wallet',
+      'x=worker+secret:lower',
+      'X Y',
+      '=worker',
+      'x==worker',
+    ]) {
+      expect(() => parseEntries(text), text).to.throw()
+    }
+  })
+})
+
+describe('where a plugin is', () => {
+  let home: string
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'agenthub-locate-'))
+  })
+  after(() => rm(home, { recursive: true, force: true }))
+
+  const made = async (name: string, about: object, files: Readonly<Record<string, string>>) => {
+    const folder = join(home, 'node_modules', name)
+    await mkdir(join(folder, 'dist'), { recursive: true })
+    await writeFile(join(folder, 'package.json'), JSON.stringify(about))
+    for (const [file, text] of Object.entries(files)) await writeFile(join(folder, file), text)
+    return folder
+  }
+  const find = (spec: string) => locate(spec, [join(home, 'node_modules')])
+
+  it('is found by the name of its package, compiled, and asks for how it wants to run', async () => {
+    const agenthub = { apiVersion: 1, isolation: 'worker', needs: ['http'] }
+    const exports = { '.': { types: './dist/index.d.ts', default: './dist/index.js' } }
+    const about = { name: '@me/shout', version: '1.2.3', type: 'module', exports, agenthub }
+    const code = `import { defineService, s, usd } from 'agenthub/plugin'
+export default defineService({ slug: 'shout', name: 'Shout', category: 'test', summary: 'Shouts.',
+  provider: 'me', endpoints: { 'POST /say': { summary: 'Shouts.', price: usd('0.001'),
+    input: s.object({ words: s.string() }), handle: ({ input }) => input.words.toUpperCase() } } })`
+    const folder = await made('@me/shout', about, { 'dist/index.js': code, 'index.ts': 'no code' })
+    const located = await find('@me/shout')
+    expect(located).to.include({ folder, version: '1.2.3', isolation: 'worker' })
+    expect(located.entry).to.match(/dist\/index\.js$/)
+    const unlent = failure(host(parseEntry(folder), lending, settings))
+    expect(await unlent).to.match(/needs http; to lend it: HUB_PLUGINS=.*shout=worker\+http/)
+    const hosted = await host(parseEntry(`${folder}=worker+http`), lending, settings)
+    try {
+      const { endpoints } = hosted.sold as AnyService
+      const { handle } = (endpoints as Record<string, AnyEndpoint>)['POST /say']!
+      const call = { id: '1', input: { words: 'hey' }, payer: 'x', terms: null, charge: () => {} }
+      expect(await handle({ ...call, signal: AbortSignal.timeout(5_000) })).to.equal('HEY')
+    } finally {
+      await hosted.close()
+    }
+  })
+
+  it('is told by what is missing, or for another version of the API', async () => {
+    expect(await failure(find('nobody'))).to.include('npm install nobody')
+    expect(await failure(find('./nowhere'))).to.include('no such path')
+    await made('later', { agenthub: { apiVersion: 2 } }, {})
+    expect(await failure(find('later'))).to.include('for version 2 of the plugin API; here is 1')
+    await made('unbuilt', { exports: './dist/index.js' }, { 'index.ts': '' })
+    expect(await failure(find('unbuilt'))).to.include('is it built?')
+    await made('odd', { agenthub: { apiVersion: 'one' } }, {})
+    expect(await failure(find('odd'))).to.include('agenthub.apiVersion')
+  })
+
+  it('is not run where it could not be kept from the network', async () => {
+    const refused = failure(host(parseEntry(`${TIDY}=process`), lending, settings))
+    expect(await refused).to.include('needs a Node 26')
+    const old = { ...settings, node: process.execPath }
+    if (!process.allowedNodeEnvironmentFlags.has('--allow-net')) {
+      expect(await failure(host(parseEntry(`${TIDY}=process`), lending, old))).to.include('Node 26')
+    }
+  })
+})
+
+describe('a plugin in a worker', () => {
+  let hosted: Hosted
+  before(async () => {
+    hosted = await host(parseEntry(`${TIDY}=worker`), lending, settings)
+  })
+  after(() => hosted.close())
+  const service = () => hosted.sold as AnyService
+  const ask = (route: string) => {
+    const { handle } = (service().endpoints as Record<string, AnyEndpoint>)[route]!
+    const signal = AbortSignal.timeout(5_000)
+    const call = { id: '1', input: {}, payer: 'x', terms: null, charge: () => {}, signal }
+    return Promise.resolve(handle(call))
+  }
+
+  it('runs its schedules, is listed when it says so, and goes by the clock of the hub', async () => {
+    expect(service().deprecated).to.deep.equal({ since: '2027-01-01' })
+    expect(await service().isListed?.()).to.equal(false)
+    await service().schedules?.['tidy-up']?.run(AbortSignal.timeout(5_000))
+    expect(await service().isListed?.()).to.equal(true)
+    expect(await ask('GET /runs')).to.deep.equal({ runs: 1, year: 2031, sandbox: true })
+  })
+
+  it('is told when the time of a run is over', async () => {
+    const run = service().schedules?.['never-ends']?.run(AbortSignal.timeout(50))
+    expect(await failure(run!)).to.match(/timeout/i)
+  })
+
+  it('is started again at once, and less often when it keeps ending', async () => {
+    expect(await failure(ask('POST /exit'))).to.include('ended with 3')
+    expect(await ask('GET /runs')).to.deep.include({ runs: 0 })
+    expect(await failure(ask('POST /exit'))).to.include('ended with 3')
+    const refused = await ask('GET /runs').catch((error: unknown) => error)
+    expect(refused).to.be.instanceOf(Failure).and.include({ code: 'plugin_restarting' })
+    expect((refused as Failure).retryAfterSeconds).to.be.within(1, 60)
+  })
+})
+
+describe('the log of a plugin', () => {
+  it('drops what is too much, says how much it was, and cuts what is long', async () => {
+    const told: [string, object | undefined][] = []
+    const log = limitedLog((message, fields) => told.push([message, fields]))
+    for (let n = 0; n < 1_000; n++) log('x'.repeat(10_000), { n, text: 'y'.repeat(10_000) })
+    expect(told.length).to.be.within(200, 260)
+    expect(told[0]![0]).to.have.length(2_000)
+    expect(JSON.stringify(told[0]![1]).length).to.be.below(4_100)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    log('again', {
+      loop: (() => {
+        const own: { own?: object } = {}
+        return (own.own = own)
+      })(),
+    })
+    expect(told.at(-1)![1]).to.have.property('dropped_before').that.is.within(700, 800)
+  })
+})

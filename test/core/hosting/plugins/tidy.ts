@@ -1,0 +1,39 @@
+import { defineService, type Host, s, usd } from 'agenthub/plugin'
+
+/** Works by itself, says when it is listed, and knows how to die. */
+let runs = 0
+
+export default (host: Host) =>
+  defineService({
+    slug: 'tidy',
+    name: 'Tidy',
+    category: 'test',
+    summary: 'Works by itself.',
+    provider: 'example',
+    deprecated: { since: '2027-01-01' },
+    isListed: async () => runs > 0,
+    schedules: {
+      'tidy-up': {
+        everySeconds: 60,
+        run: async (signal) => {
+          signal.throwIfAborted()
+          runs += 1
+        },
+      },
+      'never-ends': { everySeconds: 60, run: () => new Promise(() => {}) },
+    },
+    endpoints: {
+      'GET /runs': {
+        summary: 'How often, and since when.',
+        price: usd('0.001'),
+        input: s.object({}),
+        handle: () => ({ runs, year: host.clock.now().getUTCFullYear(), sandbox: host.sandbox }),
+      },
+      'POST /exit': {
+        summary: 'Ends.',
+        price: usd('0.001'),
+        input: s.object({}),
+        handle: () => process.exit(3),
+      },
+    },
+  })

@@ -1,0 +1,187 @@
+import { expect } from 'chai'
+import { readOpenApi } from '../../../core/catalog/upstreams/openapi/read.ts'
+import { Fault } from '../../../core/errors.ts'
+import { type Body, json, useUpstream } from './world.ts'
+
+const document = (origin: string): string => `
+openapi: 3.0.3
+info: { title: Acme Weather, description: Weather by city., version: '1' }
+servers: [{ url: '${origin}/{v}', variables: { v: { default: v2 } } }]
+components:
+  parameters:
+    Days: { name: days, in: query, schema: { type: integer, minimum: 1, maximum: 7 } }
+  schemas:
+    Node: { type: object, properties: { next: { $ref: '#/components/schemas/Node' } } }
+    Report:
+      required: [city, gone]
+      properties:
+        city: { type: string, nullable: true, example: Oslo }
+        degrees: { type: number, exclusiveMinimum: true, minimum: -300 }
+  securitySchemes:
+    key: { type: apiKey, in: header, name: X-Token }
+    login: { type: openIdConnect, openIdConnectUrl: https://login.example/ }
+paths:
+  /cities/{city}/weather:
+    parameters: [{ name: city, in: path, required: true, schema: { type: string } }]
+    get:
+      summary: The weather of a city.
+      parameters: [{ $ref: '#/components/parameters/Days' }, { name: X-Lang, in: header }]
+      x-payment-info: { price: { mode: fixed, currency: USD, amount: '0.003' } }
+      responses:
+        '200':
+          content: { application/json: { schema: { $ref: '#/components/schemas/Report' } } }
+  /reports:
+    post:
+      operationId: report
+      requestBody:
+        required: true
+        content:
+          application/json:
+            schema: { type: object, required: [text], properties: { text: { type: string },
+              tree: { $ref: '#/components/schemas/Node' } } }
+      responses: { '201': { description: Made. } }
+  /files:
+    post:
+      requestBody: { content: { multipart/form-data: { schema: { type: object } } } }
+      responses: { '200': { description: Kept. } }
+  /bad/{a}.{b}: { get: { responses: {} } }
+  /away: { get: { parameters: [{ $ref: 'other.yaml#/x' }], responses: {} } }
+`
+
+describe('an OpenAPI document', () => {
+  const world = useUpstream()
+  const { send, act, call, answers, seen } = world
+  const clear = () => world.hub.database.admin.query('UPDATE hub.upstream SET tested_at = NULL')
+
+  it('becomes a draft, a test call, and a paid call', async () => {
+    answers((request, response) => {
+      if (request.url === '/openapi.yaml') return void response.end(document(world.origin))
+      json({ city: null, degrees: 3 })(request, response)
+    })
+    const told = await send('POST', '/v1/provider/services/import', {
+      url: `${world.origin}/openapi.yaml`,
+      slug: 'acme-weather',
+      price_microdollars: 500,
+    })
+    expect(told.status, told.text).to.equal(201)
+    const { service, understood, not_understood: gaps } = told.body as Record<string, Body>
+    expect(service).to.include({
+      name: 'Acme Weather',
+      state: 'draft',
+      summary: 'Weather by city.',
+    })
+    expect(service?.['base_url']).to.equal(`${world.origin}/v2`)
+    expect(service?.['request_headers']).to.deep.equal(['x-lang'])
+    expect(understood).to.deep.equal({
+      endpoints: 3,
+      unpriced: [],
+      secrets: [{ in: 'header', name: 'X-Token', prefix: '' }],
+    })
+    const [weather, report] = service?.['endpoints'] as Body[]
+    expect(weather).to.deep.include({ path: '/cities/{city}/weather', price_microdollars: 3_000 })
+    expect(weather?.['input_schema']).to.deep.equal({
+      type: 'object',
+      properties: {
+        city: { type: 'string' },
+        days: { type: 'integer', minimum: 1, maximum: 7 },
+      },
+      required: ['city'],
+      additionalProperties: false,
+    })
+    expect(weather?.['output_schema']).to.deep.equal({
+      type: 'object',
+      required: ['city'],
+      properties: {
+        city: { type: ['string', 'null'], examples: ['Oslo'] },
+        degrees: { type: 'number', exclusiveMinimum: -300 },
+      },
+    })
+    expect(report).to.deep.include({ path: '/reports', price_microdollars: 500, success: [201] })
+    const places = (gaps as unknown as Body[]).map(({ at }) => String(at))
+    expect(places).to.include.members([
+      'POST /files/requestBody',
+      'GET /bad/{a}.{b}',
+      'GET /away/parameters/0',
+      'securitySchemes/login',
+    ])
+    expect(places.some((at) => at.startsWith('POST /reports/requestBody'))).to.equal(true)
+    await clear()
+    const endpoint = 'GET /cities/{city}/weather'
+    const tried = await act('acme-weather', 'test', { endpoint, input: { city: 'Oslo', days: 2 } })
+    expect(tried.body, tried.text).to.deep.include({ delivered: true })
+    expect(seen.at(-1)?.url).to.equal('/v2/cities/Oslo/weather?days=2')
+    expect((await act('acme-weather', 'activate')).body['state']).to.equal('active')
+    const paid = await call('acme-weather', '/cities/Oslo/weather?days=3')
+    expect([paid.status, paid.headers['x-charged-microdollars']]).to.deep.equal([200, '3000'])
+    const { body: openapi } = await send('GET', '/openapi.json')
+    const operation = (openapi['paths'] as Record<string, Record<string, Body>>)[
+      '/proxy/acme-weather/cities/{city}/weather'
+    ]?.['get']
+    const parameters = (operation?.['parameters'] as Body[]).map(
+      (each) => `${String(each['in'])} ${String(each['name'])}`,
+    )
+    expect(parameters).to.include.members(['path city', 'query days'])
+  })
+
+  it('that is none, or leads elsewhere, makes nothing', async () => {
+    const send_ = (body: Body) =>
+      send('POST', '/v1/provider/services/import', { slug: 'none-such', ...body })
+    const bad: readonly [Body, number, string][] = [
+      [{ openapi: '{' }, 422, 'openapi_unreadable'],
+      [{ openapi: 'swagger: "2.0"' }, 422, 'openapi_unreadable'],
+      [{ openapi: 'openapi: 3.1.0\npaths: {}' }, 422, 'openapi_unreadable'],
+      [{ openapi: 'openapi: 2.9' }, 422, 'openapi_unreadable'],
+      [{ url: 'http://127.0.0.1:1/x' }, 422, 'validation_failed'],
+      [{ url: 'http://169.254.169.254/latest' }, 422, 'validation_failed'],
+      [{}, 422, 'validation_failed'],
+    ]
+    for (const [body, status, code] of bad) {
+      const told = await send_(body)
+      expect([told.status, told.body['code']], JSON.stringify(body)).to.deep.equal([status, code])
+    }
+    answers(json({}, 404))
+    const absent = await send_({ url: `${world.origin}/openapi.json` })
+    expect([absent.status, absent.body['code']]).to.deep.equal([502, 'upstream_error'])
+    expect((await send('GET', '/v1/provider/services/none-such')).status).to.equal(404)
+  })
+
+  it('cannot take more time or memory than it is worth', () => {
+    const bomb = ['openapi: 3.1.0', 'a: &a [x, x, x, x, x, x, x, x, x, x]']
+    for (const [i, name] of [...'bcdefgh'].entries()) {
+      const before = 'abcdefgh'[i]
+      bomb.push(`${name}: &${name} [${Array(10).fill(`*${before}`).join(', ')}]`)
+    }
+    const wide = Object.fromEntries(
+      Array.from({ length: 15 }, (_, n) => [
+        `S${n}`,
+        {
+          properties: Object.fromEntries(
+            [1, 2, 3].map((p) => [`p${p}`, { $ref: `#/c/S${n + 1}` }]),
+          ),
+        },
+      ]),
+    )
+    const chain = { ...wide, S15: { type: 'string' } }
+    const nested = `{"openapi":"3.1.0","x":${'['.repeat(500)}${']'.repeat(500)}}`
+    for (const text of [bomb.join('\n'), nested, ' '.repeat(2_097_153)]) {
+      expect(() => readOpenApi(text)).to.throw(Fault)
+    }
+    const body = { content: { 'application/json': { schema: { $ref: '#/c/S0' } } } }
+    const circle = { L: { $ref: '#/d/M' }, M: { $ref: '#/d/L' } }
+    const { endpoints, gaps } = readOpenApi(
+      JSON.stringify({
+        openapi: '3.1.0',
+        c: chain,
+        d: circle,
+        paths: {
+          '/x': { post: { requestBody: body } },
+          '/y': { get: { parameters: [{ $ref: '#/d/L' }] } },
+        },
+      }),
+    )
+    expect(JSON.stringify(endpoints).length).to.be.below(200_000)
+    const said = gaps.map(({ what }) => what)
+    expect(said).to.include('a schema that is too large: anything is taken there')
+    expect(said).to.include('its $ref leads in a circle')
+  })
+})

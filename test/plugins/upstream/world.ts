@@ -1,0 +1,139 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import nock from 'nock'
+import { usd } from '../../../core/money.ts'
+import { ask, type Question, type Told } from '../../support/ask.ts'
+import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
+
+export type Body = Readonly<Record<string, unknown>>
+
+/** What the API of the provider was asked. */
+export interface Seen {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+type Handler = (request: Seen, response: ServerResponse) => void
+
+export const ADMIN_KEYS = {
+  old: `old:${Buffer.alloc(32, 1).toString('base64')}`,
+  young: `young:${Buffer.alloc(32, 2).toString('base64')}`,
+}
+
+/** A hub, an API on this machine, its owner and somebody who pays; for a whole `describe`. */
+export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
+  let hub: TestHub
+  let owner: TestAgent
+  let payer: TestAgent
+  let origin = ''
+  let count = 0
+  const seen: Seen[] = []
+  let handler: Handler = (_, response) => void response.end('{}')
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const { method = '', url = '', headers } = request
+      const told = { method, url, headers, body: Buffer.concat(chunks).toString() }
+      seen.push(told)
+      handler(told, response)
+    })
+  })
+  before(async function () {
+    this.timeout(60_000)
+    nock.restore()
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const own = { jobs: false, pluginHosts: [origin], ...config.config }
+    hub = await startTestHub({ ...config, config: own })
+    owner = await hub.agent()
+    payer = await hub.agent()
+    await hub.credit(payer.keyId, usd('5'))
+  })
+  after(async function () {
+    this.timeout(30_000)
+    server.closeAllConnections()
+    server.close()
+    await hub.close()
+    nock.activate()
+  })
+
+  const send = (method: string, path: string, body?: unknown, agent = owner): Promise<Told> =>
+    ask(hub.url, path, { method, key: agent.apiKey, ...(body !== undefined && { body }) })
+  const draft = async (about: Body = {}): Promise<string> => {
+    const slug = `acme-${++count}`
+    const told = await send('POST', '/v1/provider/services', {
+      slug,
+      name: 'Acme',
+      category: 'data',
+      summary: 'Made by a test.',
+      base_url: `${origin}/base`,
+      ...about,
+    })
+    expect(told.status, told.text).to.equal(201)
+    return slug
+  }
+  const put = (slug: string, endpoints: readonly Body[]) =>
+    send('PUT', `/v1/provider/services/${slug}/endpoints`, { endpoints })
+  /** Sells these endpoints, at 1,000 microdollars where nothing is said. */
+  const sell = async (endpoints: readonly Body[], about: Body = {}): Promise<string> => {
+    const slug = await draft(about)
+    const priced = endpoints.map((each) => ({
+      method: 'POST',
+      path: '/do',
+      summary: 'Does it.',
+      price_microdollars: 1_000,
+      ...each,
+    }))
+    const told = await put(slug, priced)
+    expect(told.status, told.text).to.equal(200)
+    const active = await send('POST', `/v1/provider/services/${slug}/activate`)
+    expect(active.status, active.text).to.equal(200)
+    return slug
+  }
+  const call = (slug: string, path: string, question: Question = {}): Promise<Told> =>
+    ask(hub.url, `/proxy/${slug}${path}`, { key: payer.apiKey, ...question })
+  const act = (slug: string, what: string, body?: Body) =>
+    send('POST', `/v1/provider/services/${slug}/${what}`, body)
+  const view = async (slug: string) => (await send('GET', `/v1/provider/services/${slug}`)).body
+  return {
+    send,
+    draft,
+    put,
+    sell,
+    call,
+    act,
+    view,
+    seen,
+    /** What the API answers from now on. */
+    answers: (next: Handler) => {
+      handler = next
+      seen.length = 0
+    },
+    get hub() {
+      return hub
+    },
+    get owner() {
+      return owner
+    },
+    get payer() {
+      return payer
+    },
+    get origin() {
+      return origin
+    },
+  }
+}
+
+/** Answers with this JSON. */
+export const json =
+  (body: unknown, status = 200): Handler =>
+  (_, response) =>
+    void response
+      .writeHead(status, { 'content-type': 'application/json' })
+      .end(JSON.stringify(body))

@@ -1,0 +1,131 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sleep } from '../../../core/clock.ts'
+import { usd } from '../../../core/money.ts'
+import { paths, type Sites } from '../../core/catalog/world.ts'
+import { ask } from '../../support/ask.ts'
+import type { TestHub } from '../../support/hub.ts'
+import { cookieOf, type Person, personWith, tokenIn } from '../../support/person.ts'
+
+export const PROOF = '/.well-known/agenthub.txt'
+const WAIT_MS = 15_000
+
+/** The link of the newest mail to an address, in the outbox of the sandbox. */
+export async function linkInOutbox(hub: TestHub, email: string): Promise<string> {
+  const folder = join(hub.dataDir, 'outbox')
+  for (let waited = 0; waited < WAIT_MS; waited += 50) {
+    for (const name of await readdir(folder).catch(() => [])) {
+      const text = name.endsWith('.txt') ? await readFile(join(folder, name), 'utf8') : ''
+      const [link] = /^http\S+/m.exec(text) ?? []
+      if (text.startsWith(`To: ${email}\n`) && link) return link
+    }
+    await sleep(50)
+  }
+  throw new Error(`no mail to ${email}`)
+}
+
+export async function signInByOutbox(hub: TestHub, email: string): Promise<Person> {
+  await ask(hub.url, '/v1/account/sign-in', { body: { email } })
+  const token = tokenIn(await linkInOutbox(hub, email))
+  const told = await ask(hub.url, '/v1/account/confirm', { body: { token } })
+  return personWith(hub.url, email, cookieOf(told))
+}
+
+/** Somebody with something on every page of the account, and where those pages are. */
+export async function openAccount(hub: TestHub, sites: Sites) {
+  const person = await signInByOutbox(hub, 'ada@example.test')
+  const root = await made(person, '/v1/keys', { name: 'Research agents' })
+  const keyId = String(root['key_id'])
+  await hub.credit(keyId, usd('20'))
+  const child = await made(person, '/v1/keys', {
+    parent: keyId,
+    name: 'Press review',
+    max_day_microdollars: 2_000_000,
+    services: ['analysis', 'echo'],
+  })
+  await made(person, '/v1/keys', { parent: String(child['key_id']), name: 'Night shift' })
+  const webhook = await made(person, '/v1/webhooks', {
+    url: 'http://agent.test/hub-events',
+    events: ['balance.low', 'call.refunded'],
+  })
+  await person.ask(`/v1/webhooks/${String(webhook['webhook_id'])}/test`, { method: 'POST' })
+  const call = await someCalls(hub, String(root['api_key']))
+  const domain = await aDomain(hub, person, sites)
+  const pending = await made(person, '/v1/domains', { domain: 'http://index.test' })
+  const api = await anApi(person)
+  const own = [
+    '/account',
+    '/account/keys',
+    `/account/keys/${keyId}`,
+    `/account/history?key=${keyId}`,
+    `/account/history?key=${keyId}&service=nothing`,
+    `/account/calls/${call}?key=${keyId}`,
+    '/account/webhooks',
+    `/account/webhooks/${String(webhook['webhook_id'])}`,
+    '/account/wallets',
+    '/account/sessions',
+    '/provider/domains',
+    `/provider/domains/${domain}`,
+    `/provider/domains/${String(pending['domain_id'])}`,
+    '/provider',
+    '/provider/services',
+    `/provider/services/${api}`,
+    '/provider/statistics',
+    '/provider/payouts',
+  ]
+  return { person, keyId, paths: own }
+}
+
+async function made(person: Person, path: string, body: object) {
+  const told = await person.ask(path, { body })
+  if (told.status !== 201) throw new Error(`${path}: ${told.text}`)
+  return told.body
+}
+
+async function someCalls(hub: TestHub, key: string): Promise<string> {
+  let call = ''
+  for (let i = 0; i < 4; i++) {
+    const text = { body: { text: 'Lovely staff, noisy room.' }, key }
+    await ask(hub.url, '/proxy/analysis/sentiment', text)
+    const told = await ask(hub.url, '/proxy/echo/say', { body: { words: 'hello' }, key })
+    call = String(told.headers['x-call-id'])
+  }
+  return call
+}
+
+/** An API that is listed without code, a draft. */
+async function anApi(person: Person): Promise<string> {
+  const slug = 'harbour-tides'
+  await made(person, '/v1/provider/services', {
+    slug,
+    name: 'Harbour Tides',
+    category: 'data',
+    summary: 'Tides by harbour and day, for agents that plan.',
+    base_url: 'http://gateway.test/v2',
+  })
+  const endpoint = { method: 'GET', path: '/tides/{harbour}', summary: 'The tides of a harbour.' }
+  const unpriced = { method: 'GET', path: '/harbours', summary: 'All harbours.' }
+  await person.ask(`/v1/provider/services/${slug}/endpoints`, {
+    method: 'PUT',
+    body: { endpoints: [{ ...endpoint, price_microdollars: 3_000 }, unpriced] },
+  })
+  return slug
+}
+
+/** A domain that is proven, with prices. */
+async function aDomain(hub: TestHub, person: Person, sites: Sites): Promise<string> {
+  const { domain_id: id, proof } = await made(person, '/v1/domains', {
+    domain: 'http://owner.test',
+    name: 'The Harbour Post',
+  })
+  const { token } = proof as { token: string }
+  sites.at('owner.test', paths({ [PROOF]: (_, response) => response.end(token) }))
+  await person.ask(`/v1/domains/${String(id)}/verify`, { method: 'POST' })
+  const rules = [
+    { path: '/**', price_microdollars: 5_000, cached_price_microdollars: 2_000 },
+    { path: '/members/**', action: 'deny' },
+  ]
+  await person.ask(`/v1/domains/${String(id)}/rules`, { method: 'PUT', body: { rules } })
+  await hub.database.admin.query('UPDATE hub.domain SET tried_at = NULL')
+  return String(id)
+}

@@ -1,0 +1,199 @@
+import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { usd } from '../../../core/money.ts'
+import { until } from '../../core/ledger/readers.ts'
+import { ask } from '../../support/ask.ts'
+import type { TestHub } from '../../support/hub.ts'
+import { linkInOutbox, signInByOutbox } from './account.ts'
+import type { useTabs } from './tabs.ts'
+import { injectWallet } from './wallet.ts'
+
+type Tabs = ReturnType<typeof useTabs>
+type Tab = Awaited<ReturnType<Tabs['open']>>
+
+const secretOn = ({ page }: Tab) => page.$eval('#secret', (element) => element.textContent ?? '')
+const noticeOn = ({ page }: Tab) => page.$eval('[role=status]', (each) => each.textContent)
+
+/** What people do with their account; all of it without scripts too, but for what a wallet signs. */
+export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
+  for (const scripts of [true, false]) {
+    describe(`of a person, ${scripts ? 'with scripts' : 'without scripts'}`, () => {
+      it('sign up by the link in the outbox, once, and sign out', async () => {
+        const email = `new-${scripts}@example.test`
+        const tab = await tabs.open({ scripts })
+        await tab.go('/account')
+        expect(tab.page.url(), 'who is not signed in is led there').to.match(/\/sign-in$/)
+        await tab.send('ask', { email })
+        expect(await noticeOn(tab)).to.include('Look into your mail')
+        const link = await linkInOutbox(hub(), email)
+        await tab.page.goto(link)
+        expect(await tab.text()).to.include(email)
+        await tab.send('confirm')
+        expect(tab.page.url()).to.equal(`${hub().url}/account`)
+        expect(await tab.text())
+          .to.include(email)
+          .and.to.include('There are no keys here yet')
+        const again = await tab.page.goto(link)
+        expect(again?.status()).to.equal(410)
+        expect(await tab.text()).to.include('Ask for a new mail')
+        await tab.go('/account/sessions')
+        await tab.send('all')
+        await tab.go('/account/keys')
+        expect(tab.page.url()).to.match(/\/sign-in$/)
+        expect(tab.wrong.filter((text) => !text.includes('410'))).to.deep.equal([])
+        await tab.close()
+      })
+
+      it('make a key, one below it and a new secret, each shown once', async () => {
+        const { cookie } = await signInByOutbox(hub(), `keys-${scripts}@example.test`)
+        const tab = await tabs.open({ scripts, cookie })
+        await tab.go('/account/keys')
+        await tab.send('make', { name: 'First' })
+        const first = await secretOn(tab)
+        expect(await works(first)).to.equal(200)
+        await tab.page.reload()
+        expect(await tab.page.$('#secret'), 'no reload shows or makes it again').to.equal(null)
+        const root = tab.page.url()
+
+        await tab.send('child', { name: 'Second', max_day: '1.5x', services: 'echo' })
+        expect(await tab.text()).to.include('Dollars, such as 2.50')
+        const kept = await tab.page.$eval('#child-name', (field) => field.getAttribute('value'))
+        expect(kept, 'what was filled in is kept').to.equal('Second')
+        await tab.send('child', { max_day: '1.5' })
+        expect(await works(await secretOn(tab))).to.equal(200)
+        expect(await tab.text()).to.include('$1.50 a day; echo')
+
+        await tab.page.goto(root)
+        await tab.send('rotate', { overlap: '0' })
+        const second = await secretOn(tab)
+        expect(await works(second)).to.equal(200)
+        await until(async () => (await works(first)) === 401) // everywhere within a second
+        await tab.send('revoke', { sure: 'on' })
+        expect(await noticeOn(tab)).to.include('revoked')
+        await until(async () => (await works(second)) === 401)
+        await tab.close()
+      })
+
+      it('freeze a key below, say why, and thaw it', async () => {
+        const person = await signInByOutbox(hub(), `freeze-${scripts}@example.test`)
+        const { body: root } = await person.ask('/v1/keys', { body: {} })
+        const { body: made } = await person.ask('/v1/keys', { body: { parent: root['key_id'] } })
+        const tab = await tabs.open({ scripts, cookie: person.cookie })
+        await tab.go(`/account/keys/${String(made['key_id'])}`)
+        await tab.send('freeze', { reason: 'It talks too much.' })
+        await until(async () => (await works(String(made['api_key']))) === 403)
+        expect(await tab.text()).to.include('It talks too much.')
+        await tab.send('thaw')
+        await until(async () => (await works(String(made['api_key']))) === 200)
+        await tab.close()
+      })
+
+      it('follow a charge from the history to its receipt, which proves itself', async () => {
+        const person = await signInByOutbox(hub(), `history-${scripts}@example.test`)
+        const { body: made } = await person.ask('/v1/keys', { body: {} })
+        await hub().credit(String(made['key_id']), usd('5'))
+        const key = String(made['api_key'])
+        await ask(hub().url, '/proxy/echo/say', { key, body: { words: 'hello' } })
+        const tab = await tabs.open({ scripts, cookie: person.cookie })
+        await tab.go('/account/history')
+        expect(await tab.text())
+          .to.include('+$5.00')
+          .and.to.include('echo POST /say')
+        const { page } = tab
+        await Promise.all([page.waitForNavigation(), page.click('tbody a[href*="/calls/"]')])
+        expect(await tab.text())
+          .to.include('charged')
+          .and.to.include('$0.0001')
+        const href = await page.$eval('a[href*="/receipt"]', (link) => link.getAttribute('href'))
+        const file = await person.ask(String(href))
+        expect(file.headers['content-disposition']).to.match(/attachment; filename="receipt-.*jws"/)
+        const { body } = await ask(hub().url, '/v1/receipts/verify', {
+          body: { receipt: file.text.trim() },
+        })
+        expect(body).to.include({ valid: true, books: 'agree' })
+        await tab.close()
+      })
+
+      it('add a webhook, test it, see what came of it, and give it a new secret', async () => {
+        const { cookie } = await signInByOutbox(hub(), `hooks-${scripts}@example.test`)
+        const tab = await tabs.open({ scripts, cookie })
+        await tab.go('/account/webhooks')
+        await tab.send('make', { url: 'http://agent.test/events' })
+        expect(await tab.text(), 'no event was ticked').to.include('Tick at least one')
+        await tab.send('make', { 'on:balance.low': 'on' })
+        const first = await secretOn(tab)
+        expect(first).to.match(/^whsec_/)
+        await tab.send('test')
+        expect(await tab.text()).to.include('webhook.test')
+        await tab.send('rotate')
+        expect(await secretOn(tab))
+          .to.match(/^whsec_/)
+          .and.not.to.equal(first)
+        await tab.send('change', { 'on:call.refunded': 'on' })
+        expect(await tab.text()).to.include('balance.low, call.refunded')
+        await tab.send('delete', { sure: 'on' })
+        expect(await tab.text()).to.include('Nothing is told to anybody yet')
+        await tab.close()
+      })
+    })
+  }
+
+  it('a wallet of the browser is linked by one signature, and let go', async () => {
+    const { cookie } = await signInByOutbox(hub(), 'wallet@example.test')
+    const tab = await tabs.open({ cookie })
+    const injected = await injectWallet(tab.page, hub().sandbox!.rpcUrl, { usdc: 0n })
+    await tab.go('/account/wallets')
+    for (let step = 0; step < 2; step++) {
+      await Promise.all([tab.page.waitForNavigation(), tab.page.click('[data-wallet] button')])
+    }
+    expect(await noticeOn(tab)).to.include('linked')
+    expect(await tab.text()).to.include(injected.address)
+    expect(injected.signed).to.equal(1)
+    await tab.send('unlink')
+    expect(await tab.text()).to.include('No wallet is linked')
+    expect(tab.wrong).to.deep.equal([])
+    await tab.close()
+  })
+
+  it('a wallet is linked without scripts, by a signature that is put in by hand', async () => {
+    const account = privateKeyToAccount(generatePrivateKey())
+    const { cookie } = await signInByOutbox(hub(), 'by-hand@example.test')
+    const tab = await tabs.open({ cookie, scripts: false })
+    await tab.go('/account/wallets')
+    await tab.send('ask', { wallet_address: 'somewhere' })
+    expect(await tab.text()).to.include('Not a wallet address')
+    await tab.send('ask', { wallet_address: account.address })
+    const message = await tab.page.$eval('main pre', (element) => element.textContent ?? '')
+    const other = privateKeyToAccount(generatePrivateKey())
+    await tab.send('sign', { signature: await other.signMessage({ message }) })
+    expect(await tab.text()).to.include('Invalid signature.')
+    await tab.send('sign', { signature: await account.signMessage({ message }) })
+    expect(await tab.text()).to.include(account.address)
+    await tab.close()
+  })
+
+  it('nothing of somebody else is shown or changed', async () => {
+    const [mine, theirs] = [
+      await signInByOutbox(hub(), 'mine@example.test'),
+      await signInByOutbox(hub(), 'theirs@example.test'),
+    ]
+    const { body: key } = await theirs.ask('/v1/keys', { body: {} })
+    const id = String(key['key_id'])
+    const headers = { accept: 'text/html', 'content-type': FORM }
+    for (const path of [`/account/keys/${id}`, `/account/history?key=${id}`]) {
+      expect((await mine.ask(path, { headers })).status, path).to.equal(404)
+    }
+    const send = (origin: string) =>
+      mine.ask(`/account/keys/${id}`, {
+        body: 'act=revoke&sure=on',
+        headers: { ...headers, origin },
+      })
+    expect((await send(new URL(hub().url).origin)).status).to.equal(404)
+    expect((await send('https://evil.example')).status, 'of another site').to.equal(403)
+    expect(await works(String(key['api_key']))).to.equal(200)
+  })
+
+  const works = async (key: string) => (await ask(hub().url, '/v1/credits/balance', { key })).status
+}
+
+const FORM = 'application/x-www-form-urlencoded'

@@ -1,0 +1,93 @@
+import type { ServerResponse } from 'node:http'
+import { expect } from 'chai'
+import { paths, type Sites } from '../../core/catalog/world.ts'
+import { ask } from '../../support/ask.ts'
+import type { TestHub } from '../../support/hub.ts'
+import { PROOF, signInByOutbox } from './account.ts'
+import type { useTabs } from './tabs.ts'
+
+const OPENAPI = {
+  openapi: '3.1.0',
+  info: { title: 'Tides', version: '1' },
+  servers: [{ url: 'http://gateway.test/v2' }],
+  paths: { '/tides': { get: { summary: 'Tides.', responses: { 200: { description: 'ok' } } } } },
+}
+
+/** What people do who sell; all of it works without scripts. */
+export function sellerTests(
+  hub: () => TestHub,
+  tabs: ReturnType<typeof useTabs>,
+  sites: () => Sites,
+): void {
+  for (const scripts of [true, false]) {
+    it(`a domain is proven and priced, ${scripts ? 'with' : 'without'} scripts`, async () => {
+      const host = scripts ? 'shop.test' : 'other.test'
+      const { cookie } = await signInByOutbox(hub(), `seller-${scripts}@example.test`)
+      const tab = await tabs.open({ scripts, cookie })
+      await tab.go('/provider/domains')
+      await tab.send('add', { domain: `http://${host}`, slug: `sold-${scripts}` })
+      const token = await tab.page.$eval('.steps li p:last-child code', (code) => code.textContent)
+      await tab.send('verify')
+      expect(await tab.text()).to.include('Not proven')
+      sites().at(host, paths({ [PROOF]: (_, response) => response.end(String(token)) }))
+      await hub().database.admin.query('UPDATE hub.domain SET tried_at = NULL')
+      await tab.send('verify')
+      expect(await tab.text()).to.include('Proven by file')
+
+      await tab.send('rule', { path: '/blog/**' })
+      expect(await tab.text(), 'a price is needed').to.include('Is required')
+      await tab.send('rule', { price: '0.004' })
+      const page = `http://${host}/blog/one`
+      const priceOf = async () => {
+        const path = `/proxy/sold-${scripts}/fetch?url=${encodeURIComponent(page)}&dry_run`
+        return (await ask(hub().url, path)).body['price_microdollars']
+      }
+      expect(await priceOf()).to.equal(4_000)
+      const change = 'a[aria-label="Change the price of /blog/**"]'
+      await Promise.all([tab.page.waitForNavigation(), tab.page.click(change)])
+      await tab.send('rule', { price: '0.007', cached_price: '0.007' })
+      expect(await priceOf()).to.equal(7_000)
+      expect(await tab.text()).to.include('$0.007')
+      await tab.send('sell')
+      expect(await priceOf(), 'opted out').to.equal(undefined)
+      await tab.close()
+    })
+  }
+  for (const scripts of [true, false]) {
+    it(`an API is imported, priced, tried and sold, ${scripts ? 'with' : 'without'} scripts`, async () => {
+      const slug = `tides-${scripts}`
+      const { cookie } = await signInByOutbox(hub(), `${slug}@example.test`)
+      const answer = {
+        '/v2/tides': (_: unknown, out: ServerResponse) => out.end('{"high":"6:12"}'),
+      }
+      sites().at('gateway.test', (request, response) => {
+        response.setHeader('Content-Type', 'application/json')
+        paths(answer)(request, response)
+      })
+      const tab = await tabs.open({ scripts, cookie })
+      await tab.go('/provider/services')
+      await tab.send('import', { slug, openapi: '{' })
+      expect(await tab.page.$('#refused'), 'no document').not.to.equal(null)
+      await tab.send('import', { slug, openapi: JSON.stringify(OPENAPI) })
+      expect(await tab.text())
+        .to.include('GET /tides')
+        .and.to.include('Before it can be sold')
+      await tab.send('price', { price: '0.01' })
+      expect(await tab.text()).to.include('$0.01')
+      await tab.send('test')
+      expect(await tab.text())
+        .to.include('A caller would have been charged')
+        .and.to.include('6:12')
+      await tab.send('activate')
+      expect(await tab.text()).to.include('It is on sale')
+      const { body } = await ask(hub().url, `/proxy/${slug}/tides?dry_run`, { method: 'GET' })
+      expect(body).to.include({ price_microdollars: 10_000 })
+      await tab.send('price', { price: '0.004' })
+      const { body: cheaper } = await ask(hub().url, `/v1/services/${slug}`)
+      expect(JSON.stringify(cheaper)).to.include('4000')
+      await tab.send('pause')
+      expect(await tab.text()).to.include('not sold any more')
+      await tab.close()
+    })
+  }
+}

@@ -1,0 +1,99 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import type { Browser, Page } from 'puppeteer-core'
+import { openBrowser } from '../../support/own-browser.ts'
+
+const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
+
+/** The reference has two hundred sections alike. */
+const ONE_OF_EACH =
+  "document.querySelectorAll('article ~ article').forEach((more) => more.remove())"
+
+interface Violation {
+  readonly id: string
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
+}
+
+export interface Look {
+  readonly scheme?: string
+  readonly width?: number
+  /** @defaultValue true */
+  readonly scripts?: boolean
+  /** A cookie, `name=value`. */
+  readonly cookie?: string
+}
+
+/** One browser for all tests of a `describe`; each tab has cookies of its own. */
+export function useTabs(url: () => string) {
+  let browser: Browser
+  let axe: string
+  before(async function () {
+    this.timeout(120_000)
+    axe = await readFile(AXE, 'utf8')
+    browser = await openBrowser()
+  })
+  after(() => browser.close()) // before the hub, which waits for its connections
+
+  /** A tab; what its pages complain of, and whom they ask, is kept. */
+  async function open({ scripts = true, cookie, ...first }: Look = {}) {
+    const context = await browser.createBrowserContext()
+    const page = await context.newPage()
+    const wrong: string[] = []
+    const look = async ({ scheme = 'light', width = 1_200 }: Look) => {
+      await page.setViewport({ width, height: 800 })
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
+    }
+    await look(first)
+    await page.setJavaScriptEnabled(scripts)
+    const [name = '', value = ''] = cookie?.split('=') ?? []
+    if (cookie) await context.setCookie({ name, value, domain: '127.0.0.1', httpOnly: true })
+    page.on('console', (message) => {
+      if (message.type() === 'error') wrong.push(message.text())
+    })
+    page.on('pageerror', (error) => wrong.push(String(error)))
+    page.on('request', (request) => {
+      const isHere = request.url().startsWith(url()) || request.url().startsWith('data:')
+      if (!isHere) wrong.push(`asked ${request.url()}`)
+    })
+    return {
+      page,
+      wrong,
+      look,
+      go: (path: string) => page.goto(`${url()}${path}`),
+      text: () => page.$eval('main', (element) => element.textContent),
+      /** Fills fields in, by the name of each, and sends their form. */
+      send: (act: string, fields: Readonly<Record<string, string>> = {}) => send(page, act, fields),
+      close: () => context.close(),
+    }
+  }
+
+  /** @param rules all of them, or those alone that depend on the colours */
+  async function violations(page: Page, rules: string): Promise<string[]> {
+    await page.evaluate(`globalThis.axe || (() => { ${axe} })()`)
+    await page.evaluate(ONE_OF_EACH)
+    const found = (await page.evaluate(`axe.run(${rules})`)) as { violations: Violation[] }
+    return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`))
+  }
+
+  return { open, violations }
+}
+
+async function send(page: Page, act: string, fields: Readonly<Record<string, string>>) {
+  const form = `form:has(> input[name=act][value=${act}])`
+  for (const [name, value] of Object.entries(fields)) {
+    const field = await page.$(`${form} [name="${name}"]`)
+    expect(field, `${act} has ${name}`).not.to.equal(null)
+    const tag = await field!.evaluate(
+      (element) => `${element.tagName} ${element.getAttribute('type')}`,
+    )
+    if (tag.startsWith('SELECT')) await field!.select(value)
+    else if (tag === 'INPUT checkbox') await field!.click()
+    else {
+      await field!.click({ count: 3 })
+      await field!.press('Backspace')
+      await field!.type(value)
+    }
+  }
+  await Promise.all([page.waitForNavigation(), page.click(`${form} button[type=submit]`)])
+}

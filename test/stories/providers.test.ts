@@ -1,0 +1,277 @@
+import { defineService, s, usd } from 'agenthub/plugin'
+import { expect } from 'chai'
+import type { Pool } from 'pg'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { sleep } from '../../core/clock.ts'
+import { micros } from '../../core/money.ts'
+import { USDC_BASE } from '../../core/payments/asset.ts'
+import { createOffers } from '../../core/payments/offers.ts'
+import { setCommission } from '../../core/usage/commission.ts'
+import { callFigures, customersOf } from '../../core/usage/provider-statistics.ts'
+import { payProviders } from '../../jobs/pay-providers.ts'
+import { until } from '../core/ledger/readers.ts'
+import { ask, type Question, type Told } from '../support/ask.ts'
+import { type Json, refused } from '../support/hooks.ts'
+import type { TestAgent } from '../support/hub.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { useHub } from '../support/suite.ts'
+
+const vendor = defineService({
+  slug: 'vendor',
+  name: 'Vendor',
+  category: 'test',
+  summary: 'Sells.',
+  provider: 'vendor-co',
+  endpoints: {
+    'POST /good': { summary: 'Sells.', price: usd('0.4'), input: s.object({}), handle: () => ({}) },
+    'POST /bad': {
+      summary: 'Fails.',
+      price: usd('0.4'),
+      input: s.object({}),
+      handle: () => {
+        throw new Error('down')
+      },
+    },
+  },
+})
+
+describe('a provider', () => {
+  let receiver: Receiver
+  const hub = useHub(async () => {
+    receiver = await openReceiver()
+    const hosts = new Map([['receiver.test', receiver.port]])
+    return { plugins: [vendor], config: { sandboxHosts: hosts } }
+  })
+  let owner: TestAgent
+  let buyer: TestAgent
+  before(async () => {
+    owner = await hub().agent()
+    buyer = await hub().agent()
+    await hub().credit(buyer.keyId, usd('20'))
+    await hub().database.admin.query(
+      `UPDATE hub.provider SET owner = (SELECT principal FROM hub.api_key WHERE id = $1)
+       WHERE id = 'vendor-co'`,
+      [owner.keyId],
+    )
+  })
+  after(() => receiver.close())
+
+  const as = (key: string, path: string, question: Question = {}): Promise<Told> =>
+    ask(hub().url, path, { key, ...question })
+  const call = (path = 'good') => as(buyer.apiKey, `/proxy/vendor/${path}`, { body: {} })
+  const calls = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) expect((await call()).status).to.equal(200)
+  }
+  /** Waits until the database counts so many. */
+  const count = (sql: string, expected: number) =>
+    until(async () => Number((await hub().hub.pool.query(sql)).rows[0].n) >= expected)
+  const ADDRESS = '/v1/provider/payout-address'
+  const challenge = (wallet: PrivateKeyAccount, key = owner.apiKey) =>
+    as(key, `${ADDRESS}/challenge`, { body: { wallet_address: wallet.address } })
+  const put = async (wallet: PrivateKeyAccount, by = wallet, key = owner.apiKey): Promise<Told> => {
+    const { body } = await challenge(wallet, key)
+    const signature = await by.signMessage({ message: String(body['message']) })
+    return as(key, ADDRESS, { method: 'PUT', body: { nonce: body['nonce'], signature } })
+  }
+  const newWallet = () => privateKeyToAccount(generatePrivateKey())
+  const wallet = newWallet()
+  const listOf = ({ body }: Told) => body['data'] as Json[]
+
+  it('has keys that manage what is sold, and never spend', async () => {
+    const made = await as(owner.apiKey, '/v1/provider/keys', { body: { name: 'the shop' } })
+    expect([made.status, made.body['role']]).to.deep.equal([201, 'provider'])
+    const key = String(made.body['api_key'])
+    const shown = await as(key, ADDRESS)
+    expect([shown.status, shown.body['provider_id']]).to.deep.equal([200, 'vendor-co'])
+    expect((await as(key, '/v1/provider/services')).status).to.equal(200)
+    expect((await as(key, '/v1/domains')).status).to.equal(200)
+    refused(await as(key, '/proxy/vendor/good', { body: {} }), 403, 'provider_key')
+    refused(await as(key, '/v1/keys'), 403, 'provider_key')
+    refused(await as(key, '/v1/credits/balance'), 403, 'provider_key')
+    refused(await as(key, '/v1/provider/keys', { body: {} }), 403, 'provider_key')
+    refused(await as(key, ADDRESS, { method: 'DELETE' }), 403, 'provider_key')
+    const mcp = await as(key, '/mcp', {
+      headers: { accept: 'application/json, text/event-stream' },
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+    })
+    expect(mcp.status).to.equal(403)
+    const child = await as(owner.apiKey, '/v1/keys', { body: {} })
+    const childKey = String(child.body['api_key'])
+    refused(await as(childKey, '/v1/provider/keys', { body: {} }), 403, 'root_key_required')
+    refused(await as(childKey, '/v1/provider/payouts'), 403, 'root_key_required')
+    const all = listOf(await as(owner.apiKey, '/v1/keys'))
+    const listed = all.find(({ key_id }) => key_id === made.body['key_id'])
+    expect(listed).to.include({ role: 'provider', name: 'the shop', balance_microdollars: null })
+    const below = { body: { parent: made.body['key_id'] } }
+    refused(await as(owner.apiKey, '/v1/keys', below), 404, 'not_found')
+    const gone = `/v1/keys/${String(made.body['key_id'])}`
+    await as(owner.apiKey, gone, { method: 'DELETE' })
+    await sleep(1_050)
+    refused(await as(key, ADDRESS), 401, 'revoked_api_key')
+  })
+
+  it('is paid at the wallet that signs for it; a change waits, and can be taken back', async () => {
+    refused(await put(wallet, newWallet()), 401, 'invalid_signature')
+    const house = hub().sandbox!.wallets.treasury.account
+    refused(await challenge(house), 422, 'validation_failed')
+    const set = await put(wallet)
+    expect(set.body).to.include({ address: wallet.address, next_address: null })
+    const next = newWallet()
+    const changed = await put(next)
+    expect(changed.body).to.include({ address: wallet.address, next_address: next.address })
+    const wait = Date.parse(String(changed.body['next_at'])) - Date.parse(String(set.body['since']))
+    expect(Math.round(wait / 3_600_000)).to.equal(24)
+    const taken = await as(owner.apiKey, ADDRESS, { method: 'DELETE' })
+    expect(taken.body).to.include({ address: wallet.address, next_address: null })
+    const { body } = await challenge(next)
+    const signature = await next.signMessage({ message: String(body['message']) })
+    const stolen = { method: 'PUT', body: { nonce: body['nonce'], signature } }
+    refused(await as(buyer.apiKey, ADDRESS, stolen), 400, 'nonce_unknown')
+  })
+
+  it('is paid on chain, and sees each call that it was paid for', async () => {
+    await calls(3)
+    const hook = await as(owner.apiKey, '/v1/webhooks', {
+      body: { url: `http://receiver.test:${receiver.port}/paid`, events: ['payout.sent'] },
+    })
+    expect(hook.status, hook.text).to.equal(201)
+    const { sandbox, hub: running } = hub()
+    const { facilitator, treasury: payTo, spend: account } = sandbox!.money
+    const { settle } = createOffers({ facilitator, payTo, network: USDC_BASE.network })
+    const payouts = { account, settle, minimum: micros(1_000_000n) }
+    const never = new AbortController().signal
+    await payProviders({ ...running.ports, pool: running.pool, payouts }, never)
+    // By the job of the hub, if that was first.
+    await count(`SELECT count(*) AS n FROM hub.payout WHERE state = 'confirmed'`, 1)
+    expect(await sandbox!.money.chain.balanceOf(wallet.address)).to.equal(1_080_000n)
+    const [payout] = listOf(await as(owner.apiKey, '/v1/provider/payouts'))
+    expect(payout).to.include({ state: 'sent', amount_microdollars: 1_080_000 })
+    const path = `/v1/provider/payouts/${String(payout?.['payout_id'])}`
+    const { body } = await as(owner.apiKey, path)
+    expect(body['services']).to.deep.equal([
+      {
+        service: 'vendor',
+        calls: 3,
+        gross_microdollars: 1_200_000,
+        commission_microdollars: 120_000,
+        refunded_microdollars: 0,
+        other_microdollars: 0,
+        earned_microdollars: 1_080_000,
+      },
+    ])
+    const first = await as(owner.apiKey, `${path}/statement?limit=2`)
+    const cursor = encodeURIComponent(String(first.body['next_cursor']))
+    const second = await as(owner.apiKey, `${path}/statement?limit=2&cursor=${cursor}`)
+    const lines = [...listOf(first), ...listOf(second)]
+    expect(lines.map((line) => line['amount_microdollars'])).to.deep.equal(Array(3).fill(360_000))
+    const paid = await as(buyer.apiKey, `/v1/calls/${String(lines[0]?.['entry_id'])}`)
+    expect(paid.status, 'the entry is the call').to.equal(200)
+    const csv = await as(owner.apiKey, `${path}/statement.csv`)
+    expect(csv.headers['content-type']).to.match(/^text\/csv/)
+    const rows = csv.text.trim().split('\r\n')
+    expect(rows.map((row) => row.split(',').at(-1))).to.deep.equal([
+      'amount_usd',
+      ...Array(3).fill('0.360000'),
+    ])
+    refused(await as(buyer.apiKey, path), 404, 'not_found')
+    const [notice] = await receiver.next('/paid')
+    expect(JSON.parse(notice!.body)).to.deep.include({ type: 'payout.sent' })
+    expect(JSON.parse(notice!.body).data).to.include({ amount_microdollars: 1_080_000 })
+  })
+
+  it('earns by the commission of the time of each call, and sees what was agreed on', async () => {
+    const earned = () => hub().hub.ledger.balance('liabilities:providers:vendor-co:vendor')
+    const agree = (bps: number | null, effectiveFrom?: Date) =>
+      setCommission(hub().hub.pool, {
+        provider: 'vendor-co',
+        service: 'vendor',
+        bps,
+        effectiveFrom,
+        author: 'finance',
+        reason: 'agreed',
+      })
+    await agree(2_500)
+    await sleep(1_050)
+    const before = await earned()
+    await calls(1)
+    expect((await earned()) - before).to.equal(300_000n)
+    await agree(5_000, new Date(Date.now() + 86_400_000))
+    await agree(null)
+    await sleep(1_050)
+    await calls(1)
+    expect((await earned()) - before).to.equal(660_000n)
+    const { body } = await as(owner.apiKey, '/v1/provider/commission')
+    expect(body['default_bps']).to.equal(1_000)
+    expect(body['rates']).to.deep.equal([
+      { provider_id: 'vendor-co', service: 'vendor', commission_bps: 1_000 },
+    ])
+    const rules = (body['rules'] as Json[]).map((rule) => rule['commission_bps'])
+    expect(rules).to.deep.equal([5_000, null, 2_500])
+  })
+
+  it('sees calls, latencies and earnings that tie to the ledger', async () => {
+    expect((await call('bad')).status).to.equal(502)
+    refused(await as(buyer.apiKey, '/proxy/vendor/good', { body: [] }), 422, 'validation_failed')
+    const ask = (by: string) => as(owner.apiKey, `/v1/provider/statistics?by=${by}&service=vendor`)
+    await count('SELECT sum(calls) AS n FROM hub.earning', 5)
+    await count('SELECT count(*) AS n FROM hub.call', 6)
+    const { body } = await ask('day')
+    const totals = body['totals'] as Json
+    const left = await hub().hub.ledger.balance('liabilities:providers:vendor-co:vendor')
+    expect(totals).to.include({ gross_microdollars: 2_000_000, refunded_microdollars: 0 })
+    expect(totals['earned_microdollars']).to.equal(Number(left) + 1_080_000)
+    expect(totals['delivered']).to.equal(5)
+    expect(Object.values(totals['latency_ms'] as Json)).to.not.include(null)
+    const outcomes = listOf(await ask('outcome')).map((row) => [row['outcome'], row['calls']])
+    expect(outcomes).to.deep.include.members([
+      ['delivered', 5],
+      ['plugin_failed', 1],
+    ])
+    const endpoints = listOf(await ask('endpoint')).map((row) => row['endpoint'])
+    expect(endpoints).to.deep.equal(['vendor POST /bad', 'vendor POST /good'])
+    const [customer, ...others] = listOf(await as(owner.apiKey, '/v1/provider/customers'))
+    expect(others).to.deep.equal([])
+    expect(customer).to.include({ charged_microdollars: 2_000_000, delivered: 5 })
+    expect(JSON.stringify(customer)).to.not.include(buyer.keyId)
+    const theirs = await as(buyer.apiKey, '/v1/provider/statistics?service=vendor')
+    refused(theirs, 404, 'service_not_found')
+  })
+
+  it('costs indexed reads, however many calls others have', async () => {
+    const asked: [text: string, values: unknown[]][] = []
+    const listening = {
+      query: async (text: string, values: unknown[]) => {
+        asked.push([text, values])
+        return { rows: [] }
+      },
+    } as unknown as Pool
+    const sales = { providers: ['vendor-co'], services: ['vendor'] }
+    const range = { sales, from: new Date(Date.now() - 86_400_000), until: new Date() }
+    for (const by of ['day', 'service', 'endpoint', 'outcome'] as const) {
+      await callFigures(listening, { ...range, by })
+    }
+    const secret = Buffer.alloc(32)
+    await customersOf(listening, { ...range, limit: 21, after: undefined, secret })
+    const client = await hub().database.admin.connect()
+    await client.query('BEGIN')
+    await client.query(
+      `INSERT INTO hub.call (id, at, request_id, principal, service, endpoint, price_version, source,
+         charged, outcome, status, latency_ms)
+       SELECT gen_random_uuid(), now() - n * interval '1 minute', 'req', 'prn', 's' || n % 50, 1, 1,
+         'credits', 1, 'delivered', 200, n % 900 FROM generate_series(1, 30000) n`,
+    )
+    await client.query('ANALYZE hub.call')
+    const plans: string[] = []
+    for (const [text, values] of asked) {
+      const { rows } = await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text}`, values)
+      plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'))
+    }
+    await client.query('ROLLBACK')
+    client.release()
+    expect(plans).to.have.length(5)
+    for (const plan of plans)
+      expect(plan)
+        .to.match(/call_service/)
+        .and.not.match(/Seq Scan on call/)
+  })
+})

@@ -1,0 +1,68 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+
+/**
+ * Everything that a plugin is written against, as TypeScript declares it: `agenthub/plugin` and what
+ * its types are made of, without comments. Run by itself, it writes the report that is kept.
+ */
+const ROOT = new URL('../..', import.meta.url).pathname
+const KEPT = new URL('../core/plugin-api.txt', import.meta.url)
+/** Where what plugins see is declared; types of their inside are not theirs. */
+const FILES = [
+  'core/plugin',
+  'core/plugin-parts',
+  'core/schema',
+  'core/failure',
+  'core/deprecation',
+  'core/money',
+  'core/clock',
+  'core/egress/http',
+  'core/egress/errors',
+  'core/browser/errors',
+]
+/** Of shared files, what plugins can name. */
+const OURS: Readonly<Record<string, RegExp>> = {
+  'core/deprecation': /^export interface Deprecation /,
+  'core/money': /^export (type Micros|declare const micros|declare function usd)/,
+  'core/clock': /^export interface Clock /,
+  'core/egress/http': /^export interface Egress(Request|Response|Timeouts|) /,
+  'core/egress/errors': /^(export )?declare (const TEXT|class EgressError)/,
+  'core/browser/errors': /^(export )?declare (const TEXT|class RenderError)/,
+}
+
+export function apiReport(): string {
+  const out = mkdtempSync(join(tmpdir(), 'agenthub-api-'))
+  try {
+    const config = join(out, 'tsconfig.json')
+    const compilerOptions = {
+      ...{ noEmit: false, declaration: true, emitDeclarationOnly: true, removeComments: true },
+      ...{ rootDir: ROOT, outDir: join(out, 'types'), types: ['node'] },
+      typeRoots: [join(ROOT, 'node_modules/@types')],
+    }
+    const files = [join(ROOT, 'core/plugin.ts')]
+    writeFileSync(
+      config,
+      JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: [], files }),
+    )
+    execFileSync(join(dirname(process.execPath), 'node'), [tsc(), '-p', config], { stdio: 'pipe' })
+    return FILES.map((name) => {
+      const text = readFileSync(join(out, 'types', `${name}.d.ts`), 'utf8')
+      return `=== ${name}\n${partsOf(text, OURS[name]).join('\n')}\n`
+    }).join('\n')
+  } finally {
+    rmSync(out, { recursive: true })
+  }
+}
+
+const tsc = (): string => join(ROOT, 'node_modules/typescript/bin/tsc')
+
+/** Its declarations, each from a line that begins at the margin to the next such line. */
+function partsOf(text: string, ours: RegExp | undefined): readonly string[] {
+  const parts = text.split(/\n(?=[a-z])/).map((part) => part.trim())
+  const told = parts.filter((part) => !/^import |^export \{\};?$/.test(part))
+  return ours ? told.filter((part) => ours.test(part)) : told
+}
+
+if (process.argv[1] === new URL(import.meta.url).pathname) writeFileSync(KEPT, apiReport())
