@@ -1,15 +1,11 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import nock from 'nock'
 import { type BrowserOptions, Renderer } from '../../core/browser/open.ts'
 import { bundledProgram, systemProgram } from '../../core/browser/program.ts'
+import { BROWSER_HOME } from './own-browser.ts'
 import { openSite, type Site } from './site/index.ts'
 
-/** Chromium is unpacked once for all runs of the tests. */
-export const BROWSER_HOME = fileURLToPath(
-  new URL('../../node_modules/.cache/agenthub/browser', import.meta.url),
-)
 const MIB = 1_048_576
 
 /** A site, and browsers that may read it. */

@@ -1,6 +1,11 @@
+import { fileURLToPath } from 'node:url'
 import { type Browser, launch } from 'puppeteer-core'
 import { bundledProgram, systemProgram } from '../../core/browser/program.ts'
-import { BROWSER_HOME } from './browser.ts'
+
+/** Chromium is unpacked once for all runs of the tests. */
+export const BROWSER_HOME = fileURLToPath(
+  new URL('../../node_modules/.cache/agenthub/browser', import.meta.url),
+)
 
 /** A browser for our own pages: the one that comes by npm, else that of the machine. */
 export async function openBrowser(): Promise<Browser> {

@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { ProcessGroup } from '../../../core/browser/watchdog.ts'
 import { sleep } from '../../../core/clock.ts'
-import { BROWSER_HOME, openReading } from '../../support/browser.ts'
+import { openReading } from '../../support/browser.ts'
+import { BROWSER_HOME } from '../../support/own-browser.ts'
 import { realSockets } from '../egress/world.ts'
 
 const CHILD = fileURLToPath(new URL('../../support/render-process.ts', import.meta.url))
