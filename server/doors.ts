@@ -132,13 +132,14 @@ function routesOf(
 /** What people see in a browser. */
 function webOf(
   { pool, clock, log, calls }: Core,
-  { money, sandbox, signingKey, mail }: HubOptions,
+  { money, sandbox, signingKey, mail, admins }: HubOptions,
   { limits, receipts, answers }: Registers,
   routes: readonly AnyRoute[],
   site: () => Site,
 ) {
   return web({
     pool,
+    admins,
     clock,
     log,
     limits,
@@ -147,7 +148,7 @@ function webOf(
     answers,
     links: canMail(sandbox, mail) ? openLinks(pool, signingKey) : undefined,
     site: { sandbox },
-    inside: inside(routes, () => site().baseUrl),
+    inside: inside(routes, () => site().baseUrl, { pool, admins }),
     baseUrl: () => site().baseUrl,
     proxyUrl: () => site().proxyUrl,
     mcpUrl: () => site().mcpUrl,

@@ -6,6 +6,7 @@ import { docsPage } from './docs-html.ts'
 const GUIDES = {
   '/docs/agents': 'For agents',
   '/docs/providers': 'For providers',
+  '/docs/finance': 'For finance',
 } as const
 
 /** Links to the guides. */

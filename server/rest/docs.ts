@@ -10,6 +10,7 @@ import {
   type Site,
   x402Resources,
 } from './docs-agents.ts'
+import { financeGuide } from './docs-finance.ts'
 import { agentsGuide, providersGuide } from './docs-guides.ts'
 import { type ApiDocument, problemPage, problemsPage, referencePage } from './docs-reference.ts'
 import { type AnyRoute, type RestReply, route } from './route.ts'
@@ -42,6 +43,7 @@ export function docsRoutes(ports: DocsPorts): readonly AnyRoute[] {
       agentsGuide(site()),
     ),
     page('/docs/providers', 'How one sells here, for people.', async () => providersGuide(site())),
+    page('/docs/finance', 'How the books are read and closed.', async () => financeGuide(site())),
     page('/docs/problems', 'Every error code, and what to do about it.', async () =>
       problemsPage(),
     ),

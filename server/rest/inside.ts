@@ -1,5 +1,6 @@
 import type { Session } from '../../core/identity/sessions.ts'
 import { type AnyRoute, parse, type RestReply } from './route.ts'
+import { neededRole, type StaffPorts, staffFor } from './staff.ts'
 
 /** Somebody for whom a page of the hub asks. */
 export interface Asker {
@@ -23,19 +24,22 @@ export type Inside = <T>(route: string, asked?: Asked) => Promise<T>
 
 /**
  * The routes of REST, for the pages of the hub: what a page shows and does is what a program would
- * be shown and may do, by the same checks. Routes for keys alone, or for
- * administrators, are not asked in this way.
+ * be shown and may do, by the same checks, and by the role of whoever is signed in. Routes for keys
+ * alone are not asked in this way.
  */
 export function inside(
   routes: readonly AnyRoute[],
   baseUrl: () => string,
+  ports: StaffPorts,
 ): (asker: Asker) => Inside {
   const known = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]))
   return (asker) =>
     async <T>(name: string, { params = {}, query = {}, body = {} }: Asked = {}) => {
       const route = known.get(name)
       if (!route) throw new TypeError(`no such route: ${name}`)
-      if (!ASKED.has(route.auth)) throw new TypeError(`not for pages of people: ${name}`)
+      if (route.auth === 'key') throw new TypeError(`not for pages of people: ${name}`)
+      const needed = neededRole(route)
+      const staff = needed && (await staffFor(needed, asker, asker, ports))
       const asked = Object.fromEntries(
         Object.entries(query).filter(([, value]) => value !== undefined && value !== ''),
       ) as Record<string, string>
@@ -50,15 +54,12 @@ export function inside(
         query: route.query && parse(route.query, asked),
         caller: undefined,
         session: asker.session,
-        staff: undefined,
+        staff,
         header: () => undefined,
       })
       return reply.body as T
     }
 }
-
-/** What whoever is signed in may ask, and everybody. */
-const ASKED: ReadonlySet<AnyRoute['auth']> = new Set(['none', 'session', 'owner', 'provider'])
 
 const filled = (path: string, params: Readonly<Record<string, string>>): string =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))

@@ -30,3 +30,31 @@ export const SELLING: Area = {
     Buying: '/account',
   },
 }
+
+/** What people of finance see and decide. */
+export const FINANCE: Area = {
+  label: 'Finance',
+  pages: {
+    Overview: '/finance',
+    'Trial balance': '/finance/trial-balance',
+    Journal: '/finance/journal',
+    Adjustments: '/finance/adjustments',
+    Exceptions: '/finance/exceptions',
+    Payments: '/finance/payments',
+    Periods: '/finance/periods',
+    Exports: '/finance/exports',
+    'Audit log': '/finance/audit',
+    Administration: '/admin',
+  },
+}
+
+/** What administrators decide besides. */
+export const ADMIN: Area = {
+  label: 'Administration',
+  pages: {
+    Services: '/admin',
+    Keys: '/admin/keys',
+    Roles: '/admin/roles',
+    Finance: '/finance',
+  },
+}

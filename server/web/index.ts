@@ -2,6 +2,8 @@ import type { Middleware } from 'koa'
 import { type WebPorts, webDoor } from './door.ts'
 import type { AnyPage } from './page.ts'
 import { type AccountPorts, accountPages } from './pages/account/index.ts'
+import { adminPages } from './pages/admin/index.ts'
+import { financePages } from './pages/finance/index.ts'
 import { type HomePorts, homePage } from './pages/home.ts'
 import { listingPage } from './pages/listing.ts'
 import { type ProviderPorts, providerPages } from './pages/provider/index.ts'
@@ -34,6 +36,8 @@ const pagesOf = (parts: WebParts): readonly AnyPage[] => [
   ...signInPages(parts),
   ...accountPages(parts),
   ...providerPages(parts),
+  ...financePages(parts),
+  ...adminPages(),
 ]
 
 /** What people see of the hub in a browser. */

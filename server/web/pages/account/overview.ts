@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
+import { type Role, roleOf } from '../../../../core/identity/roles.ts'
 import { priceTag } from '../../../../core/money.ts'
 import { type DaySpent, dailySpending } from '../../../../core/usage/spending.ts'
 import type { KeyJson } from '../../../rest/keys.ts'
@@ -16,12 +17,14 @@ import { address, table } from '../../table.ts'
 export interface OverviewPorts {
   readonly pool: Pool
   readonly clock: Clock
+  /** Wallets of administrators by configuration, in lower case. */
+  readonly admins: readonly string[]
 }
 
 const RANGES = { '7': '7 days', '30': '30 days', '90': '90 days', '365': 'a year' } as const
 
 /** `/account`: credits, and what became of them. */
-export const overviewPage = ({ pool, clock }: OverviewPorts): AnyPage =>
+export const overviewPage = ({ pool, clock, admins }: OverviewPorts): AnyPage =>
   page({
     path: '/account',
     person: true,
@@ -33,9 +36,10 @@ export const overviewPage = ({ pool, clock }: OverviewPorts): AnyPage =>
       const days = Array.from({ length: Number(range) }, (_, i) =>
         dayName(daysBefore(now, Number(range) - 1 - i)),
       )
-      const [keys, spent] = await Promise.all([
+      const [keys, spent, role] = await Promise.all([
         request.ask<Listed<KeyJson>>('GET /v1/keys', { query: { limit: '100' } }),
         dailySpending(pool, principals, { from: days[0]!, to: days.at(-1)! }),
+        roleOf(pool, principals, admins),
       ])
       const roots = keys.data.filter(({ parent, revoked_at: end }) => parent === null && !end)
       return {
@@ -43,11 +47,19 @@ export const overviewPage = ({ pool, clock }: OverviewPorts): AnyPage =>
         area: ACCOUNT,
         tab: 'Overview',
         main: html`<h1>Account</h1><p class="lead">Signed in as ${email}.</p>${
+          role !== undefined && staffLinks(role)
+        }${
           keys.data.length === 0 ? begin() : figures(roots, spent, RANGES[range])
         }${keys.data.length > 0 && spending(days, spent, range)}`,
       }
     },
   })
+
+/** Where people of the house go. */
+const staffLinks = (role: Role): Html =>
+  html`<p class="actions"><a class="button plain" href="/finance">Finance</a>${
+    role === 'admin' && html`<a class="button plain" href="/admin">Administration</a>`
+  }</p>`
 
 const begin = (): Html =>
   empty(

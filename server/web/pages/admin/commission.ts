@@ -1,0 +1,107 @@
+import { z } from 'zod'
+import type { CommissionRuleJson } from '../../../rest/admin-commission.ts'
+import type { ServiceOfHouseJson } from '../../../rest/admin-services.ts'
+import { fieldsOf, form } from '../../form.ts'
+import { instantText } from '../../format.ts'
+import { type Html, html } from '../../html.ts'
+import { empty } from '../../notices.ts'
+import { type Act, act, type PageRequest } from '../../page.ts'
+import { address, table } from '../../table.ts'
+import { optionalDay, reason, reasonField } from '../finance/parts.ts'
+
+const SCOPES = { service: 'this service', provider: 'all of its provider’s services' }
+
+/** `1000` basis points are `10 %`. */
+export const rate = (bps: number | null): string => (bps === null ? '–' : `${bps / 100} %`)
+
+/** Per cent with at most two decimals, as basis points; null for none. */
+const percentage = z
+  .string()
+  .trim()
+  .regex(/^(?:(?:100|\d{1,2}(?:\.\d{1,2})?) ?%?)?$/, 'per cent, such as 7.5')
+  .transform((text) => {
+    const [whole = '', fraction = ''] = text.replace(/ ?%$/, '').split('.')
+    return whole === '' ? null : Number(whole) * 100 + Number(fraction.padEnd(2, '0'))
+  })
+
+/** What the form of the commission does. @param path of its page */
+export const setCommission = (path: string): Act =>
+  act({
+    fields: z.object({
+      slug: z.string().max(40),
+      id: z.string().max(40),
+      scope: z.enum(['service', 'provider']),
+      percent: percentage,
+      from: optionalDay,
+      reason,
+    }),
+    run: async ({ ask }, { slug, id, scope, percent, from, reason: why }) => {
+      await ask('POST /v1/admin/providers/{id}/commission', {
+        params: { id },
+        body: {
+          service: scope === 'service' ? slug : null,
+          bps: percent,
+          reason: why,
+          ...(from !== undefined && { effective_from: `${from}T00:00:00Z` }),
+        },
+      })
+      return { to: address(path, { slug, done: 'commission' }) }
+    },
+  })
+
+export function commissionForm(
+  { sent, path }: PageRequest,
+  { slug, provider }: ServiceOfHouseJson,
+): Html {
+  const fields = fieldsOf('commission', sent)
+  return html`<section><h3>Set the commission</h3>${form({
+    act: 'commission',
+    submit: 'Set it',
+    to: address(path, { slug }),
+    hidden: { slug, id: provider },
+    fields: [
+      fields.text({
+        name: 'percent',
+        label: 'Per cent of each sale',
+        hint: 'Left out: no rule of its own, so that the next one counts.',
+        numeric: true,
+        size: 6,
+        max: 7,
+      }),
+      fields.select({ name: 'scope', label: 'Of', required: true }, SCOPES),
+      fields.text({
+        name: 'from',
+        label: 'From',
+        type: 'date',
+        hint: 'From 0:00 UTC on. Left out: from now on.',
+      }),
+      reasonField(fields),
+    ],
+  })}</section>`
+}
+
+/** What was agreed on with the provider of a service so far. */
+export async function commissionOf(
+  { ask }: PageRequest,
+  { provider }: ServiceOfHouseJson,
+): Promise<Html> {
+  const { data } = await ask<{ data: readonly CommissionRuleJson[] }>(
+    'GET /v1/admin/providers/{id}/commission',
+    { params: { id: provider } },
+  )
+  return html`<h2>Agreed on with ${provider}</h2>${
+    data.length === 0
+      ? empty('Nothing of its own: the default of the platform counts.')
+      : table(
+          'Commission',
+          [
+            { head: 'From', cell: (each) => instantText(each.effective_from) },
+            { head: 'Of', cell: ({ service }) => service ?? 'all its services' },
+            { head: 'Commission', number: true, cell: ({ bps }) => rate(bps) },
+            { head: 'By', cell: ({ author }) => author },
+            { head: 'Reason', cell: (each) => each.reason },
+          ],
+          data,
+        )
+  }`
+}

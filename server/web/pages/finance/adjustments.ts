@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import type { AdjustmentJson, DecidedJson } from '../../../rest/finance-adjustments.ts'
+import type { Listed } from '../../../rest/paging.ts'
+import { FINANCE } from '../../areas.ts'
+import { someDollars } from '../../fields.ts'
+import { fieldsOf, form } from '../../form.ts'
+import { instantText } from '../../format.ts'
+import { type Html, html } from '../../html.ts'
+import { empty } from '../../notices.ts'
+import { type AnyPage, act, type PageRequest, page, personOn } from '../../page.ts'
+import { pager, table } from '../../table.ts'
+import { accountLink, entryPath, optionalDay, reason, reasonField, units } from './parts.ts'
+
+const PATH = '/finance/adjustments'
+const PAGE = '30'
+const account = z.string().trim().min(1, 'name an account').max(300)
+
+const decide = (what: 'confirm' | 'decline') =>
+  act({
+    fields: z.object({ id: z.uuid(), reason }),
+    run: async ({ ask }, { id, reason: why }) => {
+      await ask(`POST /v1/finance/adjustments/{id}/${what}`, {
+        params: { id },
+        body: { reason: why },
+      })
+      return { to: `${PATH}?done=${what}` }
+    },
+  })
+
+/** `/finance/adjustments`: corrections by hand, and those that wait for a second person. */
+export const adjustmentsPage = (): AnyPage =>
+  page({
+    path: PATH,
+    person: true,
+    query: z.object({ cursor: z.string().max(500).optional() }),
+    acts: {
+      adjust: act({
+        fields: z.object({
+          debit: account,
+          credit: account,
+          amount: someDollars,
+          value_date: optionalDay,
+          key: z.string().max(100),
+          reason,
+        }),
+        run: async ({ ask }, body) => {
+          const made = await ask<DecidedJson>('POST /v1/finance/adjustments', { body })
+          return { to: `${PATH}?done=${made.state}` }
+        },
+      }),
+      confirm: decide('confirm'),
+      decline: decide('decline'),
+    },
+    done: {
+      booked: 'The adjustment is booked.',
+      proposed: 'The amount needs a second person: somebody else has to confirm it.',
+      confirm: 'The adjustment is confirmed and booked.',
+      decline: 'The adjustment is declined; nothing was booked.',
+    },
+    show: async (request) => {
+      const { cursor } = request.query
+      const found = await request.ask<Listed<AdjustmentJson>>('GET /v1/finance/adjustments', {
+        query: { limit: PAGE, cursor },
+      })
+      const open = found.data.filter(({ state }) => state === 'proposed')
+      return {
+        title: 'Adjustments',
+        area: FINANCE,
+        tab: 'Adjustments',
+        main: html`<h1>Adjustments</h1><p class="lead">Nothing in the journal is ever changed: what
+is wrong is corrected by another entry, with author and reason.</p>${open.map((each) =>
+          proposal(request, each),
+        )}${adjustForm(request)}<h2>Proposed so far</h2>${
+          found.data.length === 0
+            ? empty('Nothing was large enough to need two people.')
+            : proposals(found.data)
+        }${pager(PATH, { cursor }, found.next_cursor)}`,
+      }
+    },
+  })
+
+/** All that a person has to see who is to decide it. */
+function proposal(request: PageRequest, each: AdjustmentJson): Html {
+  const { session, sent } = request
+  const isOwn = each.proposed_by === personOn({ session }).email
+  const mine = sent?.values['id'] === each.id ? sent : undefined
+  const fields = (what: string) => [reasonField(fieldsOf(what, mine))]
+  const hidden = { id: each.id }
+  return html`<section class="card"><h2>Waits for a second person: ${units(
+    each.amount,
+    'USDC',
+  )}</h2><p>Debit ${accountLink(each.debit)}, credit ${accountLink(each.credit)}.
+Proposed by ${each.proposed_by}, ${instantText(each.proposed_at)}: ${each.reason}</p>${
+    isOwn
+      ? html`<p class="muted">Somebody else has to confirm it.</p>`
+      : form({ act: 'confirm', submit: 'Confirm and book', hidden, fields: fields('confirm') })
+  }<details><summary>${isOwn ? 'Withdraw it' : 'Decline it'}</summary>${form({
+    act: 'decline',
+    submit: isOwn ? 'Withdraw' : 'Decline',
+    kind: 'danger',
+    hidden,
+    fields: fields('decline'),
+  })}</details></section>`
+}
+
+function adjustForm({ sent }: PageRequest): Html {
+  const fields = fieldsOf('adjust', sent)
+  const key = sent?.act === 'adjust' ? sent.values['key'] : undefined
+  return html`<h2 id="new">Book a correction</h2>${form({
+    act: 'adjust',
+    submit: 'Book it',
+    hidden: { key: key ?? `form-${randomUUID()}` },
+    fields: [
+      fields.text({
+        name: 'debit',
+        label: 'Debit',
+        hint: 'An account, such as expenses:bad-debt.',
+        max: 300,
+        required: true,
+      }),
+      fields.text({
+        name: 'credit',
+        label: 'Credit',
+        hint: 'An account of the same asset.',
+        max: 300,
+        required: true,
+      }),
+      fields.text({
+        name: 'amount',
+        label: 'Amount in dollars',
+        numeric: true,
+        size: 12,
+        required: true,
+      }),
+      fields.text({
+        name: 'value_date',
+        label: 'Value date',
+        type: 'date',
+        hint: 'The day to which it belongs, if not today. A closed month takes nothing more.',
+      }),
+      reasonField(fields),
+    ],
+  })}`
+}
+
+const BADGES = { proposed: 'fair', booked: 'good', declined: '' } as const
+
+const proposals = (rows: readonly AdjustmentJson[]): Html =>
+  table(
+    'Proposals',
+    [
+      { head: 'Proposed', cell: (each) => instantText(each.proposed_at) },
+      {
+        head: 'State',
+        cell: ({ state, id }) =>
+          state === 'booked'
+            ? html`<a href="${entryPath(id)}">booked</a>`
+            : html`<span class="badge ${BADGES[state]}">${state}</span>`,
+      },
+      { head: 'Debit', cell: ({ debit }) => accountLink(debit) },
+      { head: 'Credit', cell: ({ credit }) => accountLink(credit) },
+      { head: 'Amount', number: true, cell: ({ amount }) => units(amount, 'USDC') },
+      {
+        head: 'By',
+        cell: (each) =>
+          html`${each.proposed_by}${each.decided_by !== null && html`; ${each.decided_by}`}`,
+      },
+      { head: 'Reason', cell: (each) => each.reason },
+    ],
+    rows,
+  )

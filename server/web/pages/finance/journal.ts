@@ -1,0 +1,221 @@
+import { z } from 'zod'
+import type { EntryJson, TrailJson } from '../../../rest/finance-journal.ts'
+import type { Listed } from '../../../rest/paging.ts'
+import { FINANCE } from '../../areas.ts'
+import { someDollars } from '../../fields.ts'
+import { fieldsOf, filterField, filters, form, optionsOf } from '../../form.ts'
+import { instantText, milliseconds, money } from '../../format.ts'
+import { type Html, html } from '../../html.ts'
+import { empty } from '../../notices.ts'
+import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
+import { facts, pager, table } from '../../table.ts'
+import {
+  accountLink,
+  entryPath,
+  optionalDay,
+  postingTable,
+  precise,
+  reason,
+  reasonField,
+  units,
+} from './parts.ts'
+
+const PATH = '/finance/journal'
+const PAGE = '30'
+const EVENTS = [
+  'call.reserved',
+  'call.settled',
+  'call.released',
+  'call.expired',
+  'call.sold',
+  'call.sponsored',
+  'call.reversed',
+  'credits.purchased',
+  'credits.transferred',
+  'credits.granted',
+  'receipt.confirmed',
+  'receipt.vanished',
+  'external.confirmed',
+  'external.refunded',
+  'external.lost',
+  'payout.started',
+  'payout.confirmed',
+  'payout.failed',
+  'receivable.recovered',
+  'receivable.written-off',
+  'gas.paid',
+  'facilitator.charged',
+  'wallet.moved',
+  'surplus.found',
+  'shortfall.found',
+  'deposit.identified',
+  'balance.adjusted',
+  'balance.opened',
+]
+const CHOICES = Object.fromEntries([['', 'every event'], ...EVENTS.map((name) => [name, name])])
+
+/** `/finance/journal`: the entries, the newest first. */
+export const journalPage = (): AnyPage =>
+  page({
+    path: PATH,
+    person: true,
+    query: z.object({
+      id: z.string().trim().max(40).default(''),
+      event: z.string().max(40).default(''),
+      from: optionalDay,
+      to: optionalDay,
+      cursor: z.string().max(2_000).optional(),
+    }),
+    show: async ({ ask, query }) => {
+      const { id, event, from, to, cursor } = query
+      if (id !== '') return { to: entryPath(encodeURIComponent(id)) }
+      const found = await ask<Listed<EntryJson>>('GET /v1/finance/journal', {
+        query: { limit: PAGE, event, from, to, cursor },
+      })
+      return {
+        title: 'Journal',
+        area: FINANCE,
+        tab: 'Journal',
+        main: html`<h1>Journal</h1><p class="lead">Every entry, the newest first; each leads to its
+call, and each account to its statement.</p>${filters(PATH, [
+          filterField(
+            'id',
+            'Call or entry',
+            html`<input id="filter-id" name="id" size="20" placeholder="019…" autocomplete="off">`,
+          ),
+          filterField(
+            'event',
+            'Event',
+            html`<select id="filter-event" name="event">${optionsOf(CHOICES, event)}</select>`,
+          ),
+          dayFilter('from', 'From', from),
+          dayFilter('to', 'To', to),
+        ])}${
+          found.data.length === 0
+            ? empty(found.has_more ? 'None among those that were looked at.' : 'No such entries.')
+            : entryTable(found.data)
+        }${pager(PATH, { event, from, to, cursor }, found.next_cursor)}`,
+      }
+    },
+  })
+
+const dayFilter = (name: string, label: string, value: string | undefined): Html =>
+  filterField(
+    name,
+    label,
+    html`<input type="date" id="filter-${name}" name="${name}" value="${value ?? ''}">`,
+  )
+
+const entryTable = (entries: readonly EntryJson[]): Html =>
+  table(
+    'Journal',
+    [
+      {
+        head: 'Booked (UTC)',
+        cell: (entry) => html`<a href="${entryPath(entry.id)}">${precise(entry.booked_at)}</a>`,
+      },
+      { head: 'Event', cell: ({ event }) => event },
+      {
+        head: 'Accounts',
+        cell: ({ postings }) =>
+          postings.map(({ account }, i) => html`${i > 0 && html`<br>`}${accountLink(account)}`),
+      },
+      {
+        head: 'Amount, credit-positive',
+        number: true,
+        cell: ({ postings }) =>
+          postings.map(
+            ({ amount, asset }, i) => html`${i > 0 && html`<br>`}${units(amount, asset)} ${asset}`,
+          ),
+      },
+    ],
+    entries,
+  )
+
+/** `/finance/entries/{id}`: all that is known of a call, purchase, payment or correction. */
+export const entryPage = (): AnyPage =>
+  page({
+    path: '/finance/entries/{id}',
+    person: true,
+    query: z.object({}),
+    acts: {
+      refund: act({
+        fields: z.object({ amount: someDollars.or(z.literal('')).default(''), reason }),
+        run: async ({ ask, params, path }, { amount, reason: why }) => {
+          await ask('POST /v1/finance/calls/{id}/refund', {
+            params,
+            body: { ...(amount !== '' && { amount_microdollars: amount }), reason: why },
+          })
+          return { to: `${path}?done=refunded` }
+        },
+      }),
+    },
+    done: { refunded: 'The call is refunded.' },
+    show: async (request) => {
+      const { ask, params } = request
+      const trail = await ask<TrailJson>('GET /v1/finance/entries/{id}', { params })
+      const [first] = trail.entries
+      return {
+        title: `Entry ${params['id']}`,
+        area: FINANCE,
+        tab: 'Journal',
+        main: html`<p class="crumbs"><a href="${PATH}">Journal</a></p>
+<h1>${first?.event ?? 'A call'}</h1><p class="lead"><code>${params['id']}</code></p>
+${trail.entries.map(entryOf)}${callOf(trail)}${refundForm(request, trail)}`,
+      }
+    },
+  })
+
+const entryOf = (entry: EntryJson): Html =>
+  html`<section><h2>${entry.event}</h2>${facts({
+    Booked: `${precise(entry.booked_at)} UTC`,
+    'Value date': entry.value_at !== entry.booked_at && `${precise(entry.value_at)} UTC`,
+    Place: `shard ${entry.shard}, number ${entry.seq}`,
+    ...Object.fromEntries(
+      Object.entries(entry.meta ?? {}).map(([name, value]) => [name, textOf(value)]),
+    ),
+  })}${postingTable(entry)}</section>`
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value)
+
+function callOf({ call, entries }: TrailJson): Html | undefined {
+  if (!call) return undefined
+  const others = entries.filter(({ id }) => id !== call.id)
+  return html`<section id="call"><h2>The call</h2>${facts({
+    Call: html`<a href="${entryPath(call.id)}"><code>${call.id}</code></a>`,
+    At: instantText(call.at),
+    Endpoint: html`<code>${call.endpoint}</code>`,
+    Key: call.key_id !== null && html`<code>${call.key_id}</code>`,
+    'Paid by': call.source,
+    Charged: money(call.charged_microdollars),
+    Outcome: `${call.outcome}, ${call.status}${call.reason === null ? '' : `, ${call.reason}`}`,
+    Took: milliseconds(call.latency_ms),
+    'Price version': call.price_version,
+    Request: html`<code>${call.request_id}</code>`,
+    'Other entries':
+      others.length > 0 &&
+      others.map(({ id, event }) => html`<a href="${entryPath(id)}">${event}</a> `),
+  })}</section>`
+}
+
+function refundForm({ sent }: PageRequest, { entries }: TrailJson): Html | undefined {
+  const settled = entries.find(({ event }) => event === 'call.settled')
+  if (!settled || entries.some(({ event }) => event === 'call.reversed')) return undefined
+  const fields = fieldsOf('refund', sent)
+  return html`<h2>Refund the call</h2>${form({
+    act: 'refund',
+    submit: 'Refund',
+    kind: 'danger',
+    fields: [
+      fields.text({
+        name: 'amount',
+        label: 'Amount in dollars',
+        hint: 'Left out: all that was charged.',
+        numeric: true,
+        size: 12,
+      }),
+      reasonField(fields),
+    ],
+  })}`
+}
