@@ -35,11 +35,11 @@ describe('hub mcp', function () {
     const child = spawn(process.execPath, [MAIN, 'mcp'], { env })
     const say = (message: object): void =>
       void child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
-    const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' }
-    say({ id: 7, method: 'tools/call', params: { name: 'hub_call', arguments: {}, _meta } })
+    const meta = { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } }
+    say({ id: 7, method: 'tools/call', params: { name: 'hub_call', arguments: {}, ...meta } })
     const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
     expect(JSON.parse(line)).to.deep.equal(EVENT)
-    say({ method: 'notifications/cancelled', params: { requestId: 7, _meta } })
+    say({ method: 'notifications/cancelled', params: { requestId: 7, ...meta } })
     await hungUp
     child.stdin.end()
     expect((await once(child, 'exit'))[0]).to.equal(0)
