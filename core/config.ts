@@ -155,16 +155,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     pluginHosts: e.HUB_PLUGIN_HOSTS,
     hosting: hostingSettings(e),
     proxies: e.HUB_PROXIES,
-    minX402: e.HUB_X402_MIN,
-    outflow: {
-      call: e.HUB_PAY_MAX_CALL,
-      key: e.HUB_PAY_MAX_KEY_DAY,
-      host: e.HUB_PAY_MAX_HOST_DAY,
-      platform: e.HUB_PAY_MAX_DAY,
-    },
-    payouts: { minimum: e.HUB_PAYOUT_MIN, cooldownHours: e.HUB_PAYOUT_COOLDOWN_HOURS },
-    adjustAlone: e.HUB_ADJUST_ALONE,
-    gas: { ethPrice: e.HUB_ETH_PRICE ?? SANDBOX_ETH_PRICE, lowGwei: e.HUB_GAS_LOW_GWEI },
+    ...limitsOf(e),
     shards: e.HUB_SHARDS,
     jobs: e.HUB_JOBS === 'on',
     workers: e.HUB_WORKERS,
@@ -185,6 +176,20 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     secrets: secretsOf(env),
   })
 }
+
+/** From how much, and up to how much, money moves. */
+const limitsOf = (e: Environment) => ({
+  minX402: e.HUB_X402_MIN,
+  outflow: {
+    call: e.HUB_PAY_MAX_CALL,
+    key: e.HUB_PAY_MAX_KEY_DAY,
+    host: e.HUB_PAY_MAX_HOST_DAY,
+    platform: e.HUB_PAY_MAX_DAY,
+  },
+  payouts: { minimum: e.HUB_PAYOUT_MIN, cooldownHours: e.HUB_PAYOUT_COOLDOWN_HOURS },
+  adjustAlone: e.HUB_ADJUST_ALONE,
+  gas: { ethPrice: e.HUB_ETH_PRICE ?? SANDBOX_ETH_PRICE, lowGwei: e.HUB_GAS_LOW_GWEI },
+})
 
 const SECRET = new RegExp(
   '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|' +

@@ -11,7 +11,7 @@ import type { Log } from '../core/log.ts'
 import type { Mailing } from '../core/mail/queue.ts'
 import { type Hex, USDC_BASE } from '../core/payments/asset.ts'
 import type { GasWallet } from '../core/payments/facilitators/gas-wallet.ts'
-import { createOffers } from '../core/payments/offers.ts'
+import { createOffers, type Offers } from '../core/payments/offers.ts'
 import type { PayoutPorts } from '../core/payments/payouts/ports.ts'
 import type { Plugin } from '../core/plugin.ts'
 import { loadSigningKey, type SigningKey } from '../core/signing-key.ts'
@@ -218,7 +218,8 @@ function payoutsOf(
   { facilitator, treasury: payTo, spend: account }: Money,
 ): JobExtras['payouts'] {
   const { network } = USDC_BASE
-  const { settle } = createOffers({ facilitator, payTo, network, clock })
+  const offers = createOffers({ facilitator, payTo, network, clock })
+  const settle: Offers['settle'] = (...payment) => offers.settle(...payment)
   return { account, settle, minimum: payouts.minimum }
 }
 

@@ -128,8 +128,10 @@ export const isRelayable = (name: string): boolean =>
   NAME.test(name) && name === name.toLowerCase() && !isDenied(name) && !TO_THE_HUB.test(name)
 
 /** What callers tell the hub itself. */
-const TO_THE_HUB =
-  /^(?:authorization|x-api-key|idempotency-key|x-(?:max-price|quote-id|dry-run|request-id)|crawler-.*)$/
+const TO_THE_HUB = new RegExp(
+  '^(?:authorization|idempotency-key|crawler-.*|' +
+    'x-(?:api-key|max-price|quote-id|dry-run|request-id))$',
+)
 
 /** What of a foreign host's answer goes back to the caller. */
 export const answerableHeaders = (headers: HeaderValues): Record<string, string> =>

@@ -67,3 +67,24 @@ export async function principalOf(pool: Pool, wallet: string): Promise<Principal
   )
   return rows[0]!
 }
+
+export interface RootSums {
+  readonly roots: number
+  /** Microdollars that all of them have. */
+  readonly credits: bigint
+  /** One of them; null: there is none. */
+  readonly keyId: string | null
+}
+
+/** The roots of principals that are not revoked, and what they have in all. */
+export async function sumsOfRoots(pool: Pool, principals: readonly string[]): Promise<RootSums> {
+  const { rows } = await pool.query<RootSums>(
+    `SELECT count(*)::integer AS roots, coalesce(sum(b.balance), 0)::bigint AS credits,
+       min(k.id) AS "keyId"
+     FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
+       JOIN ledger.balance b ON b.account = k.credits AND b.shard = p.shard
+     WHERE k.principal = ANY ($1) AND k.parent IS NULL AND k.revoked_at IS NULL`,
+    [principals],
+  )
+  return rows[0]!
+}

@@ -103,7 +103,9 @@ const RULES: {
 
   'payout.started': (e) => usdc(e.earnings, PAYOUTS, e.amount),
   'payout.gathered': ({ way, amount }) =>
-    way === 'leaves' ? usdc(PAYOUTS, BETWEEN_SHARDS, amount) : usdc(BETWEEN_SHARDS, PAYOUTS, amount),
+    way === 'leaves'
+      ? usdc(PAYOUTS, BETWEEN_SHARDS, amount)
+      : usdc(BETWEEN_SHARDS, PAYOUTS, amount),
   'payout.confirmed': (e) => usdc(PAYOUTS, walletOf(e.wallet), e.amount),
   'payout.failed': (e) => usdc(PAYOUTS, e.earnings, e.amount),
   'receivable.recovered': (e) => usdc(e.earnings, RECEIVABLE, e.amount),

@@ -35,7 +35,8 @@ const DOMAIN = {
 
 /**
  * Signs an authorization, as the payload of x402 has it. The same one gives the same signature. It
- * is valid from the beginning of time, as the clients of x402 do: the other side's clock may be slow.
+ * is valid from the beginning of time, as the clients of x402 do: the other side's clock may be
+ * slow.
  */
 export async function signAuthorization(
   account: Pick<LocalAccount, 'signTypedData'>,

@@ -13,3 +13,12 @@ export const wordList = (file: string): string[] =>
 
 /** As `wordList`, for membership. */
 export const words = (file: string): ReadonlySet<string> => new Set(wordList(file))
+
+/** The lines `kind: name|name` of a list, by kind. */
+export const kindsOf = (lines: readonly string[]): ReadonlyMap<string, readonly string[]> =>
+  new Map(
+    lines.map((line) => {
+      const at = line.indexOf(': ')
+      return [line.slice(0, at), line.slice(at + 2).split('|')]
+    }),
+  )

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { findService, type ListedEndpoint, listServices } from '../../core/catalog/listings.ts'
 import type { Meaning } from '../../core/catalog/search/meaning/meaning.ts'
+import { type Coming, pricesNow } from '../../core/catalog/upstreams/prices.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import { json } from '../../core/money.ts'
@@ -17,6 +18,10 @@ const Endpoint = z.object({
   price_microdollars: z.int(),
   price_is_maximum: z.boolean(),
   price_version: z.int(),
+  coming_price: z
+    .object({ price_microdollars: z.int(), effective_at: z.iso.datetime() })
+    .optional()
+    .meta({ description: 'That its owner has announced.' }),
   request_schema: z.unknown(),
   response_schema: z.unknown(),
 })
@@ -57,7 +62,8 @@ export const catalogRoutes = (
       handle: async ({ params }) => {
         const found = await findService(pool, params['slug'] ?? '')
         if (!found) throw new Fault('service_not_found')
-        const endpoints = found.endpoints.map(endpointOf)
+        const coming = await pricesNow(pool, found.listing.slug)
+        const endpoints = found.endpoints.map((each) => endpointOf(each, coming))
         return { body: { ...show(found.listing), endpoints } }
       },
     }),
@@ -65,13 +71,27 @@ export const catalogRoutes = (
   ]
 }
 
-const endpointOf = (endpoint: ListedEndpoint) => ({
+const endpointOf = (
+  endpoint: ListedEndpoint,
+  announced: Awaited<ReturnType<typeof pricesNow>>,
+) => ({
   method: endpoint.method,
   path: endpoint.path,
   summary: endpoint.summary,
   price_microdollars: json(endpoint.price),
   price_is_maximum: endpoint.computed,
   price_version: endpoint.priceVersion,
+  ...comingOf(
+    announced.find(({ method, path }) => method === endpoint.method && path === endpoint.path),
+  ),
   request_schema: endpoint.inputSchema,
   response_schema: endpoint.outputSchema,
 })
+
+const comingOf = ({ coming }: { readonly coming: Coming | null } = { coming: null }) =>
+  coming && {
+    coming_price: {
+      price_microdollars: json(coming.amount),
+      effective_at: coming.at.toISOString(),
+    },
+  }

@@ -10,7 +10,7 @@ const Wallet = z.object({
   chain_microdollars: microdollars.nullable().meta({ description: 'null: the node is silent.' }),
   books_microdollars: microdollars.meta({ description: 'What is in transit included.' }),
   in_transit_microdollars: microdollars.meta({
-    description: 'Received and not final; or signed for sellers, and not final either.',
+    description: 'Received, or signed for sellers and providers; and not final yet.',
   }),
   difference_microdollars: microdollars.nullable().meta({
     description: 'chain less books. Payments that are under way account for some of it.',

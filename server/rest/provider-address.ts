@@ -40,7 +40,7 @@ const Shown = z.object({
 
 export type PayoutAddressJson = z.infer<typeof Shown>
 
-export const provider = z
+const provider = z
   .string()
   .max(40)
   .optional()

@@ -86,6 +86,8 @@ const showMoney = (earned: Earned | undefined) => {
   }
 }
 
+const inOrder = (a: string, b: string): number => (a < b ? -1 : 1)
+
 const service = z.string().max(40).optional()
 const by = z.enum(['day', 'service', 'endpoint', 'outcome']).default('day')
 
@@ -112,9 +114,9 @@ export const statisticsRoutes = (ports: StatisticsPorts): readonly AnyRoute[] =>
       ])
       const figuresOf = new Map(figures.map((row) => [row.of, row]))
       const earnedOf = new Map(earned.map((row) => [row.of, row]))
-      const names = new Set([...figuresOf.keys(), ...(hasMoney ? earnedOf.keys() : [])])
-      names.delete(null)
-      const data = [...names].sort().map((name) => ({
+      const all = [...figuresOf.keys(), ...(hasMoney ? earnedOf.keys() : [])]
+      const names = new Set(all.filter((name) => name !== null))
+      const data = [...names].sort(inOrder).map((name) => ({
         [by]: name,
         ...showFigures(figuresOf.get(name)),
         ...(hasMoney ? showMoney(earnedOf.get(name)) : {}),

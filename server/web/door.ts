@@ -1,6 +1,7 @@
 import { Router } from '@koa/router'
 import type { Context, Middleware } from 'koa'
 import type { Pool } from 'pg'
+import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { RateLimits } from '../../core/usage/rate-limit.ts'
@@ -83,6 +84,8 @@ async function showPage(ctx: Context, page: AnyPage, ports: WebPorts): Promise<v
   ctx.set('Cache-Control', own ? 'no-store' : KEPT)
 }
 
+const Fields = z.record(z.string(), z.string())
+
 /**
  * A form of a page: what passes leads to another page, what does not is shown again with what was
  * wrong, and with all that was filled in.
@@ -93,7 +96,7 @@ async function takeForm(ctx: Context, page: AnyPage, ports: WebPorts): Promise<v
   ctx.set('Cache-Control', 'no-store')
   ctx.status = SEE_OTHER
   if (page.person && !request.session) return ctx.redirect(SIGN_IN)
-  const { act: name = '', ...values } = ((await readForm(ctx.req)) ?? {}) as Record<string, string>
+  const { act: name = '', ...values } = parse(Fields, (await readForm(ctx.req)) ?? {})
   const form = Object.hasOwn(page.acts ?? {}, name) ? page.acts?.[name] : undefined
   if (!form) throw new Fault('validation_failed', 'This page has no such form.')
   try {

@@ -32,6 +32,8 @@ const BENCHMARKS: Readonly<Record<string, (data?: string) => Promise<Report>>> =
   ledger: async () => (await import('./ledger.ts')).ledger(),
   'ledger-history': async () => (await import('./ledger-history.ts')).ledgerHistory(),
   mcp: async () => (await import('./mcp.ts')).mcp(),
+  'provider-statistics': async () =>
+    (await import('./provider-statistics.ts')).providerStatistics(),
   rendering: async () => (await import('./rendering.ts')).rendering(),
   search: async () => (await import('./search.ts')).search(),
   tenders: async () => (await import('./tenders.ts')).tenders(),

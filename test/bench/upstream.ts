@@ -19,7 +19,7 @@ import {
 
 const ROUNDS = 3
 const SECONDS = 4
-const WARM_UP_SECONDS = 3
+const WARM_UP_SECONDS = 15
 const CONNECTIONS = 64
 /** For timers that came due while the process stood still: that is not work of this turn. */
 const CATCH_UP_MS = 300

@@ -8,7 +8,7 @@ import { USDC_BASE } from '../../core/payments/asset.ts'
 import { createOffers } from '../../core/payments/offers.ts'
 import { setCommission } from '../../core/usage/commission.ts'
 import { callFigures, customersOf } from '../../core/usage/provider-statistics.ts'
-import { payProviders } from '../../jobs/pay-providers.ts'
+import { type Payouts, payProviders } from '../../jobs/pay-providers.ts'
 import { until } from '../core/ledger/readers.ts'
 import { ask, type Question, type Told } from '../support/ask.ts'
 import { type Json, refused } from '../support/hooks.ts'
@@ -137,8 +137,12 @@ describe('a provider', () => {
     expect(hook.status, hook.text).to.equal(201)
     const { sandbox, hub: running } = hub()
     const { facilitator, treasury: payTo, spend: account } = sandbox!.money
-    const { settle } = createOffers({ facilitator, payTo, network: USDC_BASE.network })
-    const payouts = { account, settle, minimum: micros(1_000_000n) }
+    const offers = createOffers({ facilitator, payTo, network: USDC_BASE.network })
+    const payouts: Payouts = {
+      account,
+      settle: (...payment) => offers.settle(...payment),
+      minimum: micros(1_000_000n),
+    }
     const never = new AbortController().signal
     await payProviders({ ...running.ports, pool: running.pool, payouts }, never)
     // By the job of the hub, if that was first.
@@ -255,8 +259,8 @@ describe('a provider', () => {
     const client = await hub().database.admin.connect()
     await client.query('BEGIN')
     await client.query(
-      `INSERT INTO hub.call (id, at, request_id, principal, service, endpoint, price_version, source,
-         charged, outcome, status, latency_ms)
+      `INSERT INTO hub.call (id, at, request_id, principal, service, endpoint, price_version,
+         source, charged, outcome, status, latency_ms)
        SELECT gen_random_uuid(), now() - n * interval '1 minute', 'req', 'prn', 's' || n % 50, 1, 1,
          'credits', 1, 'delivered', 200, n % 900 FROM generate_series(1, 30000) n`,
     )

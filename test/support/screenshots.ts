@@ -7,6 +7,8 @@ import { startTestHub } from './hub.ts'
 import { openBrowser } from './own-browser.ts'
 import { stopSharedCluster } from './postgres.ts'
 
+/** A longer page is no picture that a browser can make. */
+const HEIGHT_MAX = 8_000
 const FOLDER = join(import.meta.dirname, '../../.screenshots')
 const LOOKS = {
   light: { width: 1_200, scheme: 'light' },
@@ -46,7 +48,9 @@ try {
       await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
       await page.goto(`${hub.url}${path}`)
       const file: `${string}.png` = `${stem}-${look}.png`
-      await page.screenshot({ path: join(FOLDER, file), fullPage: true })
+      const height = Number(await page.evaluate('document.documentElement.scrollHeight'))
+      const clip = { x: 0, y: 0, width, height: Math.min(height, HEIGHT_MAX) }
+      await page.screenshot({ path: join(FOLDER, file), clip, captureBeyondViewport: true })
       await context.close()
     }
   }

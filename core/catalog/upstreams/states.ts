@@ -39,7 +39,10 @@ export const activate = (
     return findUpstream(client, manager, slug)
   })
 
-/** Stops its sale, until it is activated again. @throws Fault `service_not_found`, `service_state` */
+/**
+ * Stops its sale, until it is activated again.
+ * @throws Fault `service_not_found`, `service_state`
+ */
 export const pause = (pool: Pool, manager: Manager, slug: string): Promise<UpstreamInfo> =>
   inTransaction(pool, async (client) => {
     const { state } = await findUpstream(client, manager, slug, true)

@@ -207,8 +207,8 @@ export function changeUpstream(
 const withoutGaps = (change: object): Partial<NewUpstream> =>
   Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
 
-const ENDPOINT = `method, path, upstream_path AS "upstreamPath", summary, input, output, query, body,
-  success, passes, deadline_seconds AS "deadlineSeconds", max_bytes AS "maxBytes", streams,
+const ENDPOINT = `method, path, upstream_path AS "upstreamPath", summary, input, output, query,
+  body, success, passes, deadline_seconds AS "deadlineSeconds", max_bytes AS "maxBytes", streams,
   idempotent, retries`
 
 export type EndpointInfo = Omit<UpstreamEndpoint, 'price'>

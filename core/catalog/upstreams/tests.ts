@@ -12,7 +12,8 @@ export async function takeTest(pool: Pool, slug: string): Promise<void> {
   const today = `(now() AT TIME ZONE 'UTC')::date`
   const sameDay = `(tested_at AT TIME ZONE 'UTC')::date = ${today}`
   const { rowCount } = await pool.query(
-    `UPDATE hub.upstream SET tested_at = now(), tests = CASE WHEN ${sameDay} THEN tests + 1 ELSE 1 END
+    `UPDATE hub.upstream SET tested_at = now(),
+       tests = CASE WHEN ${sameDay} THEN tests + 1 ELSE 1 END
      WHERE slug = $1 AND (tested_at IS NULL OR (
        tested_at <= now() - interval '${EVERY_MS} milliseconds'
          AND (tests < ${DAY_MAX} OR NOT ${sameDay})))`,

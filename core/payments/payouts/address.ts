@@ -91,7 +91,7 @@ export async function setAddress(
   if (wallet === null || !known) throw new Fault('nonce_unknown')
   await assertSigned({ wallet, message, signature: signed.signature }, contracts)
   return inTransaction(pool, async (client) => {
-    await client.query('SELECT FROM hub.provider WHERE id = $1 FOR UPDATE', [provider])
+    await client.query('SELECT FROM hub.provider WHERE id = $1 FOR NO KEY UPDATE', [provider])
     const used = await client.query(USE_CHALLENGE, [signed.nonce])
     if (used.rowCount !== 1) throw new Fault('nonce_used')
     const before = await read(client, provider)
@@ -116,7 +116,7 @@ interface Rules {
 /** Takes back a change that waits. Without one, nothing happens. */
 export const withdrawAddress = (pool: Pool, { provider }: Destination): Promise<Destination> =>
   inTransaction(pool, async (client) => {
-    await client.query('SELECT FROM hub.provider WHERE id = $1 FOR UPDATE', [provider])
+    await client.query('SELECT FROM hub.provider WHERE id = $1 FOR NO KEY UPDATE', [provider])
     const before = await read(client, provider)
     await withdraw(client, provider)
     return tell(client, before)

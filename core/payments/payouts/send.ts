@@ -34,7 +34,8 @@ export async function sendPayouts(
   const since = rows[0]!.now
   const sending = !(await new OutgoingSwitch(pool).state())?.paused
   let open = 0
-  while (!stopping?.aborted) {
+  for (;;) {
+    if (stopping?.aborted) break
     const batch = await takeOpen(pool, since, againSeconds)
     if (batch.length === 0) break
     const ends = batch.map((payout) =>
@@ -74,8 +75,23 @@ async function advance(ports: PayoutPorts, payout: Payout, sending: boolean): Pr
   const known = found.is === 'open' ? await look(ports, payout, transaction) : found
   if (known.is === 'open') return false
   if (known.is === 'paid') await confirm(ports, payout, known.tx)
-  else await fail(ports, payout)
+  else {
+    await stopIfUsed(ports, payout)
+    await fail(ports, payout)
+  }
   return true
+}
+
+/**
+ * An authorization that was used by another transfer than this payout: the books have forgotten one
+ * that they made, as after a restore. Nothing goes out any more until somebody has looked.
+ */
+async function stopIfUsed({ pool, chain, log }: PayoutPorts, payout: Payout): Promise<void> {
+  const { id, payer, nonce } = payout
+  if (!(await chain.authorizationState(payer, nonce))) return
+  const reason = `The chain has another transfer by the authorization of payout ${id}.`
+  await new OutgoingSwitch(pool).set(true, 'pay-providers', reason)
+  log.error({ reason }, 'outgoing payments are paused: `npm run payments -- resume`')
 }
 
 const look = async (ports: PayoutPorts, payout: Payout, tx: Hex | null): Promise<Verdict> => {

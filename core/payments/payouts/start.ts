@@ -11,6 +11,8 @@ import type { PayoutPorts } from './ports.ts'
 /** How long an authorization may wait for a block. What was not taken by then is owed again. */
 const LIFETIME_MS = 1_800_000
 const MS_PER_SECOND = 1_000n
+/** Before the day began, in case a backup that was restored has forgotten a payout of the day. */
+const LOOK_BACK_BLOCKS = 1_000n
 /** Of one run; the next one goes on. */
 const PAYEES_MAX = 5_000
 const PAUSED = 'AH010'
@@ -24,8 +26,8 @@ interface Due {
 
 /**
  * Starts a payout for every provider who is owed the minimum, has an address, and was not paid on
- * this UTC day: takes what was earned out of the books and keeps the authorization that will pay it,
- * in one transaction each. Debts are recovered first. Nothing is sent.
+ * this UTC day: takes what was earned out of the books and keeps the authorization that will pay
+ * it, in one transaction each. Debts are recovered first. Nothing is sent.
  * @returns how many were started
  */
 export async function startPayouts(ports: PayoutPorts, stopping?: AbortSignal): Promise<number> {
@@ -34,7 +36,7 @@ export async function startPayouts(ports: PayoutPorts, stopping?: AbortSignal): 
   const due = paused ? [] : await duePayees(pool, minimum)
   if (due.length === 0) return 0
   const owing = await debts(pool)
-  const { number: fromBlock, time } = await chain.head()
+  const { number: head, time: chainTime } = await chain.head()
   let free = await freeToSpend(ports)
   let started = 0
   let missing = 0n
@@ -44,7 +46,7 @@ export async function startPayouts(ports: PayoutPorts, stopping?: AbortSignal): 
       missing += owed
       continue
     }
-    const order = { provider, owes: owing.has(provider), fromBlock, chainTime: time }
+    const order = { provider, owes: owing.has(provider), head, chainTime }
     const amount = await startPayout(ports, order).catch((error: unknown) => {
       if (error instanceof DatabaseError && error.code === PAUSED) return PAUSED
       log.error({ err: error, provider }, 'a payout could not be started')
@@ -85,9 +87,9 @@ async function duePayees(pool: Pool, minimum: Micros): Promise<readonly Due[]> {
 async function freeToSpend({ pool, chain, account }: PayoutPorts): Promise<bigint> {
   const held = await chain.balanceOf(account.address)
   const { rows } = await pool.query<{ signed: bigint }>(
-    `SELECT (coalesce((SELECT sum(amount) FROM hub.payment_intent
-        WHERE state IN ('signed', 'unresolved', 'paid')), 0)
-      + coalesce((SELECT sum(amount) FROM hub.payout WHERE state = 'started'), 0))::bigint AS signed`,
+    `SELECT coalesce(sum(amount), 0)::bigint AS signed FROM (
+       SELECT amount FROM hub.payment_intent WHERE state IN ('signed', 'unresolved', 'paid')
+       UNION ALL SELECT amount FROM hub.payout WHERE state = 'started') o`,
   )
   return held - rows[0]!.signed
 }
@@ -95,7 +97,8 @@ async function freeToSpend({ pool, chain, account }: PayoutPorts): Promise<bigin
 interface Order {
   readonly provider: string
   readonly owes: boolean
-  readonly fromBlock: bigint
+  /** The newest block of the chain, and its time. */
+  readonly head: bigint
   readonly chainTime: Date
 }
 
@@ -104,7 +107,7 @@ function startPayout(ports: PayoutPorts, order: Order): Promise<bigint> {
   const { provider, owes } = order
   return inTransaction(ports.pool, async (client) => {
     const locked = await client.query(
-      'SELECT FROM hub.provider WHERE id = $1 FOR UPDATE SKIP LOCKED',
+      'SELECT FROM hub.provider WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED',
       [provider],
     )
     const terms = locked.rowCount === 1 ? await termsOf(client, provider) : undefined
@@ -141,7 +144,7 @@ async function termsOf(client: PoolClient, provider: string): Promise<Terms | un
   return rows[0]
 }
 
-/** All that a provider has, in the order of shards. Nobody changes it until the transaction ends. */
+/** All that a provider has, by shard. Nobody changes it until the transaction ends. */
 async function holdStill(client: PoolClient, provider: string): Promise<readonly Part[]> {
   const earned = `FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
     WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = $1
@@ -176,12 +179,15 @@ interface Made extends Terms {
   readonly shard: number
 }
 
-const keep = (
-  client: PoolClient,
-  { account, clock }: PayoutPorts,
-  { provider, fromBlock, chainTime }: Order,
-  made: Made,
-) => {
+/** A block before the day began, taking a block a second as the quickest pace. */
+function firstBlock({ head, chainTime }: Order, { batch }: Terms): bigint {
+  const ms = chainTime.getTime() - new Date(`${batch}T00:00:00Z`).getTime()
+  const block = head - BigInt(Math.max(0, ms)) / MS_PER_SECOND - LOOK_BACK_BLOCKS
+  return block > 0n ? block : 0n
+}
+
+const keep = (client: PoolClient, { account, clock }: PayoutPorts, order: Order, made: Made) => {
+  const { provider, chainTime } = order
   const now = Math.max(chainTime.getTime(), clock.now().getTime())
   const validBefore = (BigInt(now + LIFETIME_MS) / MS_PER_SECOND) * MS_PER_SECOND
   return client.query(
@@ -200,7 +206,7 @@ const keep = (
       made.payee,
       nonceOf(provider, made),
       new Date(Number(validBefore)),
-      fromBlock,
+      firstBlock(order, made),
     ],
   )
 }

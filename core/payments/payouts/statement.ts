@@ -103,7 +103,7 @@ interface Place {
 }
 
 /**
- * The entries that a payout paid for: by account, shard and sequence, which is the order of booking.
+ * The entries that a payout paid for: by account, shard and sequence.
  * @returns at most `limit` of them, and their accounts for the cursor of the next page
  */
 export function statementLines(

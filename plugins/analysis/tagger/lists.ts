@@ -1,16 +1,7 @@
 import { cues, gazetteer, givenNames, notNames, plainWords } from '../gazetteer.ts'
-import { wordList } from '../lexicon.ts'
+import { kindsOf, wordList } from '../lexicon.ts'
 import { type Token, tokenize } from '../tokens.ts'
 import type { Tagged } from './labels.ts'
-
-/** The lines `kind: name,name` of a list, by kind. */
-export const kindsOf = (lines: readonly string[]): ReadonlyMap<string, readonly string[]> =>
-  new Map(
-    lines.map((line) => {
-      const at = line.indexOf(': ')
-      return [line.slice(0, at), line.slice(at + 2).split('|')]
-    }),
-  )
 
 const KNOWN = kindsOf(wordList('known-names.txt'))
 const known = (kind: string): ReadonlySet<string> => new Set(KNOWN.get(kind))

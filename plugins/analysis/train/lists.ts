@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import nlp from 'compromise'
-import { kindsOf } from '../tagger/lists.ts'
+import { kindsOf } from '../lexicon.ts'
 import type { Fillers } from './templates.ts'
 
 interface Lexicon {

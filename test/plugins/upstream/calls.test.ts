@@ -61,7 +61,7 @@ describe('an API that is listed without code', () => {
     expect(seen.at(-1)?.url).to.equal('/base/v3/1/of/Oslo')
   })
 
-  it('sees no key, cookie, payment or address of a caller (A018), and what its owner adds', async () => {
+  it('sees no key, cookie, payment or address (A018), and what its owner adds', async () => {
     answers((_, response) => {
       response.setHeader('Set-Cookie', 'a=b').setHeader('X-Own', '1').setHeader('X-Kept', '2')
       response.setHeader('X-Charged-Microdollars', '0').end('{}')
@@ -175,7 +175,7 @@ describe('an API that is listed without code', () => {
     }
   })
 
-  it('that does not answer ends the call in its deadline (A042); one without end in its limit (A041)', async () => {
+  it('is given its deadline (A042) and its limit of bytes (A041), and no more', async () => {
     const slug = await sell([{ path: '/do', deadline_seconds: 1, max_bytes: 2_048 }])
     const before = await balance()
     answers(() => undefined)

@@ -99,6 +99,11 @@ describe('owners of APIs', () => {
     expect(await cost()).to.equal('400')
     const { body } = await put(slug, [endpoint({ price_microdollars: 900 })])
     expect(body).to.have.nested.property('endpoints[0].coming_price.price_microdollars', 900)
+    const { body: listed } = await send('GET', `/v1/services/${slug}`)
+    expect(listed, 'callers are told').to.have.nested.property(
+      'endpoints[0].coming_price.price_microdollars',
+      900,
+    )
     await put(slug, [endpoint({ path: '/other' })])
     await put(slug, [endpoint({ price_microdollars: 950 })])
     expect(await cost(), 'taken off and put back').to.equal('400')
@@ -183,7 +188,7 @@ describe('owners of APIs', () => {
     expect(moved.body, moved.text).to.deep.include({ state: 'pending', secrets: [] })
   })
 
-  it('list nothing that the hub would not ask, nor a schema that would hang it (A040)', async () => {
+  it('list nothing that the hub would not ask, nor a schema that hangs it (A040)', async () => {
     const bad = [
       'http://127.0.0.1:1/',
       'http://169.254.169.254/latest',

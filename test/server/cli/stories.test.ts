@@ -191,7 +191,7 @@ describe('hub, the command line', function () {
       .map((line) => JSON.parse(line))
     const told = answers.filter(({ method }) => method === 'notifications/progress')
     expect(told.map(({ params }) => params.progress)).to.deep.equal([1, 2, 3, 4])
-    expect(answers.flatMap(({ id }) => id ?? []).toSorted()).to.deep.equal([1, 2, 3])
+    expect(answers.flatMap(({ id }) => id ?? []).toSorted((a, b) => a - b)).to.deep.equal([1, 2, 3])
     expect(answers.at(-1), 'events before the answer').to.have.property('id')
     const called = answers.find(({ id }) => id === 3).result.structuredContent
     expect(called).to.deep.include({ charged_usd: '0.0001', body: { words: 'over a bridge' } })

@@ -18,7 +18,7 @@ import { address, pager, table } from '../../table.ts'
 const PAGE = 50
 
 /** What happened to credits, in words for people; other events keep their names. */
-export const EVENT_WORDS: Readonly<Record<string, string>> = {
+const EVENT_WORDS: Readonly<Record<string, string>> = {
   'call.settled': 'call',
   'call.reserved': 'held for a call',
   'call.released': 'given back: the call failed',

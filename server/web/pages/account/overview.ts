@@ -2,10 +2,9 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
 import { type Role, roleOf } from '../../../../core/identity/roles.ts'
+import { type RootSums, sumsOfRoots } from '../../../../core/identity/roots.ts'
 import { priceTag } from '../../../../core/money.ts'
 import { type DaySpent, dailySpending } from '../../../../core/usage/spending.ts'
-import type { KeyJson } from '../../../rest/keys.ts'
-import type { Listed } from '../../../rest/paging.ts'
 import { ACCOUNT } from '../../areas.ts'
 import { count, counted } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
@@ -36,12 +35,11 @@ export const overviewPage = ({ pool, clock, admins }: OverviewPorts): AnyPage =>
       const days = Array.from({ length: Number(range) }, (_, i) =>
         dayName(daysBefore(now, Number(range) - 1 - i)),
       )
-      const [keys, spent, role] = await Promise.all([
-        request.ask<Listed<KeyJson>>('GET /v1/keys', { query: { limit: '100' } }),
+      const [roots, spent, role] = await Promise.all([
+        sumsOfRoots(pool, principals),
         dailySpending(pool, principals, { from: days[0]!, to: days.at(-1)! }),
         roleOf(pool, principals, admins),
       ])
-      const roots = keys.data.filter(({ parent, revoked_at: end }) => parent === null && !end)
       return {
         title: 'Account',
         area: ACCOUNT,
@@ -49,8 +47,8 @@ export const overviewPage = ({ pool, clock, admins }: OverviewPorts): AnyPage =>
         main: html`<h1>Account</h1><p class="lead">Signed in as ${email}.</p>${
           role !== undefined && staffLinks(role)
         }${
-          keys.data.length === 0 ? begin() : figures(roots, spent, RANGES[range])
-        }${keys.data.length > 0 && spending(days, spent, range)}`,
+          roots.roots === 0 ? begin() : figures(roots, spent, RANGES[range])
+        }${(roots.roots > 0 || spent.length > 0) && spending(days, spent, range)}`,
       }
     },
   })
@@ -68,20 +66,19 @@ const begin = (): Html =>
 <a class="button plain" href="/account/wallets">Link a wallet that has keys</a></p>`,
   )
 
-function figures(roots: readonly KeyJson[], spent: readonly DaySpent[], range: string): Html {
-  const credits = roots.reduce((sum, key) => sum + BigInt(key.balance_microdollars ?? 0), 0n)
+function figures(
+  { roots, credits, keyId }: RootSums,
+  spent: readonly DaySpent[],
+  range: string,
+): Html {
   const total = (of: (each: DaySpent) => bigint) => spent.reduce((sum, each) => sum + of(each), 0n)
-  const [first] = roots
   return html`<dl class="figures"><div><dt>Credits</dt><dd>${priceTag(credits)}</dd></div>
 <div><dt>Spent in ${range}</dt><dd>${priceTag(total(({ spent }) => spent))}</dd></div>
 <div><dt>Calls</dt><dd>${count(total(({ calls }) => calls))}</dd></div>
 <div><dt>Failed, not charged</dt><dd>${count(total(({ failed }) => failed))}</dd></div>
-<div><dt>Keys with credits</dt><dd>${count(roots.length)}</dd></div></dl>${
-    first &&
-    html`<p class="actions"><a class="button" href="${
-      roots.length === 1 ? address('/topup', { key_id: first.key_id }) : '/account/keys'
-    }">Top up</a><a class="button plain" href="/account/history">History</a></p>`
-  }`
+<div><dt>Keys with credits</dt><dd>${count(roots)}</dd></div></dl>${html`<p class="actions"><a class="button" href="${
+    roots === 1 ? address('/topup', { key_id: keyId ?? '' }) : '/account/keys'
+  }">Top up</a><a class="button plain" href="/account/history">History</a></p>`}`
 }
 
 function spending(days: readonly string[], spent: readonly DaySpent[], range: string): Html {

@@ -7,7 +7,7 @@ import { micros } from '../../../../core/money.ts'
 import { USDC_BASE } from '../../../../core/payments/asset.ts'
 import { openChain } from '../../../../core/payments/chain.ts'
 import { localFacilitator } from '../../../../core/payments/facilitators/local.ts'
-import { createOffers } from '../../../../core/payments/offers.ts'
+import { createOffers, type Offers } from '../../../../core/payments/offers.ts'
 import { sendPayouts } from '../../../../core/payments/payouts/send.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
 
@@ -24,6 +24,7 @@ const facilitator = localFacilitator({
   pollMs: 20,
 })
 const account = privateKeyToAccount(spendKey as `0x${string}`)
+const offers = createOffers({ facilitator, payTo: account.address, network })
 const ports = {
   pool,
   ledger: new Ledger(createPool(databaseUrl, { role: 'hub_app', max: 4 }), {
@@ -35,7 +36,7 @@ const ports = {
   asset: USDC_BASE,
   finality: 1n,
   account,
-  settle: createOffers({ facilitator, payTo: account.address, network }).settle,
+  settle: (...payment: Parameters<Offers['settle']>) => offers.settle(...payment),
   minimum: micros(1n),
 }
 process.stdout.write('ready\n')

@@ -186,8 +186,8 @@ describe('payouts', function () {
         (error: Error) => error.message,
       )
     const copy = (change: string) =>
-      attempt(`INSERT INTO hub.payout (id, provider, batch, attempt, amount, recovered, shard, payer,
-          payee, nonce, valid_before, from_block)
+      attempt(`INSERT INTO hub.payout (id, provider, batch, attempt, amount, recovered, shard,
+          payer, payee, nonce, valid_before, from_block)
         SELECT gen_random_uuid(), ${change}, recovered, shard, payer, payee,
           '0x' || md5(random()::text) || md5(random()::text), valid_before, from_block
         FROM hub.payout WHERE id = '${id}'`)
@@ -214,7 +214,7 @@ describe('payouts', function () {
     expect(runs[1]!.chain).to.equal(runs[1]!.ledger)
   })
 
-  it('that a restored backup has forgotten are found on the chain, and not made again', async () => {
+  it('that a restored backup has forgotten are found on the chain, not made again', async () => {
     const [same, other] = [await world.provider('p-same'), await world.provider('p-other')]
     for (const { accounts } of [same, other]) await world.earn(accounts[0]!, USD)
     await pay()
@@ -235,5 +235,8 @@ describe('payouts', function () {
     ])
     expect([await held(same), await held(other)]).to.deep.equal([USD, USD])
     expect(await owed(other)).to.equal(2n * USD)
+    const outgoing = await new OutgoingSwitch(world.pool).state()
+    expect(outgoing, 'until somebody has looked').to.include({ paused: true })
+    expect(outgoing?.author).to.equal('pay-providers')
   })
 })

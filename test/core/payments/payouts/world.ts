@@ -49,7 +49,7 @@ export async function startPayWorld({ opening = 1_000_000_000n, shards = 2 } = {
   const opened = { type: 'balance.opened', account: SPEND, amount: opening } as const
   await post(opened, owner, { block: String(number) })
   const facilitator = stack.facilitatorWith({ pool, confirmationTimeoutMs: 5_000 })
-  const { settle } = createOffers({ facilitator, payTo: stack.payTo, network: NETWORK })
+  const offers = createOffers({ facilitator, payTo: stack.payTo, network: NETWORK })
   const lines: string[] = []
   const ports: PayoutPorts = {
     pool,
@@ -60,7 +60,7 @@ export async function startPayWorld({ opening = 1_000_000_000n, shards = 2 } = {
     asset: USDC_BASE,
     finality: 1n,
     account: wallets.spend.account,
-    settle,
+    settle: (...payment) => offers.settle(...payment),
     minimum: micros(1_000_000n),
   }
   const children: ChildProcess[] = []

@@ -78,7 +78,7 @@ describe('analysis: models of four makers, sold through a hub', () => {
     server = await openModelServer()
     const plugins = MAKERS.flatMap((maker) => [
       twin(`an-${maker}`, [engineOf(server, maker, maker, { secret: 'MAKER' })]),
-      twin(`hasty-${maker}`, [engineOf(server, `hasty-${maker}`, maker, { timeout_seconds: 0.3 })]),
+      twin(`hasty-${maker}`, [engineOf(server, `hasty-${maker}`, maker, { timeout_seconds: 0.1 })]),
     ])
     const model = 'claude-3-5-haiku-20241022'
     const older = twin('older', [engineOf(server, 'older', 'anthropic', { model })])
