@@ -20,7 +20,7 @@ interface Options {
 }
 
 /** The keys that seal secrets of owners; that of the signing key opens what it sealed before. */
-export function sealingKeysOf({ listing, signingKey }: Options): SealingKeys {
+function sealingKeysOf({ listing, signingKey }: Options): SealingKeys {
   const derived = {
     id: `signing-${signingKey.id.slice(0, 16)}`,
     secret: signingKey.secretFor('upstream-secrets'),
@@ -30,7 +30,7 @@ export function sealingKeysOf({ listing, signingKey }: Options): SealingKeys {
 }
 
 /** Where owners may have their APIs besides the internet: nowhere, where money is real. */
-export const localOriginsOf = ({ sandbox, pluginHosts }: Options): readonly string[] =>
+const localOriginsOf = ({ sandbox, pluginHosts }: Options): readonly string[] =>
   sandbox ? pluginHosts : []
 
 /** What the plugin of upstreams is lent. */

@@ -16,6 +16,16 @@ export interface Actor {
   readonly network: string | null
 }
 
+/** Whoever runs the hub, at the command line, by the name that they give. */
+export const operator = (name: string): Actor => ({
+  name,
+  principal: null,
+  via: null,
+  role: 'operator',
+  requestId: null,
+  network: null,
+})
+
 /** Privileged acts, all of them. A line of the log has one. */
 export const ACTS = [
   'role.grant',

@@ -26,7 +26,7 @@ export interface ServiceOfHouse {
   readonly stage: string | null
   readonly suspended: 'no' | 'service' | 'provider'
   readonly reason: string | null
-  /** Of its newest prices, in basis points; null: it has none. */
+  /** By the rule in force, else of its newest prices, in basis points; null: it has none. */
   readonly commissionBps: number | null
 }
 
@@ -51,8 +51,9 @@ export async function listServicesOfHouse(
        CASE WHEN s.suspended_at IS NOT NULL OR u.state = 'suspended' THEN 'service'
          WHEN p.suspended_at IS NOT NULL THEN 'provider' ELSE 'no' END AS suspended,
        coalesce(s.suspended_reason, u.reason, p.suspended_reason) AS reason,
-       (SELECT v.commission_bps FROM hub.endpoint e JOIN hub.price v ON v.endpoint = e.id
-        WHERE e.service = s.slug AND e.state = 'active' ORDER BY v.since DESC LIMIT 1)
+       coalesce(hub.commission_of(p.id, s.slug),
+         (SELECT v.commission_bps FROM hub.endpoint e JOIN hub.price v ON v.endpoint = e.id
+          WHERE e.service = s.slug AND e.state = 'active' ORDER BY v.since DESC LIMIT 1))
          AS "commissionBps"
      FROM hub.service s JOIN hub.provider p ON p.id = s.provider
      LEFT JOIN hub.upstream u ON u.slug = s.slug

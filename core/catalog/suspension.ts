@@ -103,13 +103,13 @@ export class Suspensions {
 
   /** @throws Fault `service_suspended` */
   async assertOn(slug: string): Promise<void> {
-    if (elapsedMs() - this.#at >= CACHE_MS) await this.#look('all')
+    if (elapsedMs() - this.#at >= CACHE_MS) await this.#look(FIND)
     if (this.#known.has(slug)) throw new Fault('service_suspended')
   }
 
-  readonly #look = inFlight(async (_: 'all') => {
+  readonly #look = inFlight(async (query: typeof FIND) => {
     const at = elapsedMs()
-    const { rows } = await this.#pool.query<{ slug: string }>(FIND)
+    const { rows } = await this.#pool.query<{ slug: string }>(query)
     this.#known = new Set(rows.map(({ slug }) => slug))
     this.#at = at
   })

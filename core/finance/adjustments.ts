@@ -22,6 +22,7 @@ export interface FinancePorts {
 /** An adjustment that was proposed, and perhaps decided. */
 export interface Proposal extends Adjustment {
   readonly id: string
+  readonly asset: Asset
   readonly reason: string
   readonly proposedBy: string
   readonly proposer: string
@@ -32,7 +33,8 @@ export interface Proposal extends Adjustment {
   readonly note: string | null
 }
 
-const SELECT = `SELECT id, debit, credit, amount, shard, value_date AS "valueDate", reason,
+const SELECT = `SELECT id, debit, credit, amount, (SELECT s.code FROM ledger.account a
+    JOIN ledger.asset s ON s.id = a.asset WHERE a.code = debit) AS asset, shard, value_date AS "valueDate", reason,
   proposed_by AS "proposedBy", proposer, proposed_at AS "proposedAt", state,
   decided_by AS "decidedBy", decided_at AS "decidedAt", note FROM hub.adjustment`
 

@@ -1,8 +1,8 @@
-import { audited } from '../audit/audit.ts'
+import { type Actor, audited } from '../audit/audit.ts'
 import { Fault } from '../errors.ts'
 import { closePeriod, NotClosable } from '../ledger/history/period.ts'
 import { findException } from '../ledger/reconcile/exceptions.ts'
-import { NotResolvable, type Resolution, resolveWithin } from '../ledger/reconcile/resolve.ts'
+import { NotResolvable, type Resolution, resolveException } from '../ledger/reconcile/resolve.ts'
 import { reverseCall } from '../ledger/reverse.ts'
 import { booksWithin } from '../ledger/within.ts'
 import type { Micros } from '../money.ts'
@@ -82,7 +82,7 @@ export const decideException = (
     const ports = { client, ledger: booksWithin(ledger, client) }
     const decision = { author: by.name, reason }
     try {
-      if ((await resolveWithin(ports, id, resolution, decision)) === 'replayed') return
+      if ((await resolveException(ports, id, resolution, decision)) === 'replayed') return
     } catch (error) {
       if (!(error instanceof NotResolvable)) throw error
       throw new Fault('not_resolvable', error.message, { cause: error })
@@ -99,7 +99,7 @@ export const decideException = (
 /** Stops payments to sellers on every process at once, or lets them go on. */
 export const switchOutgoing = (
   { pool }: Pick<FinancePorts, 'pool'>,
-  by: Staff,
+  by: Actor,
   paused: boolean,
   reason: string,
 ): Promise<void> =>

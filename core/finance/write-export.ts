@@ -56,7 +56,7 @@ const isLost = (error: unknown): boolean => {
 
 /** @returns whether it came to its end */
 async function writeParts(pool: Pool, work: ExportWork, stopping: AbortSignal): Promise<boolean> {
-  const { id, format, plan, position: resume = null } = work
+  const { id, format, plan, position: resume } = work
   const declared = new IdSet(work.declared ?? undefined)
   const opening = work.opening?.map((each) => ({ ...each, amount: BigInt(each.amount) }))
   let n = await partCount(pool, id)

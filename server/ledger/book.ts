@@ -1,9 +1,12 @@
+import type { PoolClient } from 'pg'
+import { audited, type Change, operator } from '../../core/audit/audit.ts'
 import { systemClock } from '../../core/clock.ts'
 import { uuidv7 } from '../../core/ids.ts'
 import { adjust, NotBookable, type Once, transferCredits } from '../../core/ledger/adjust.ts'
 import type { Outcome } from '../../core/ledger/events.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { type Decision, reverseCall } from '../../core/ledger/reverse.ts'
+import { type Books, booksWithin } from '../../core/ledger/within.ts'
 import { type Micros, usd } from '../../core/money.ts'
 import {
   type Command,
@@ -47,8 +50,12 @@ export const adjustCommand: Command = {
       shard: shard === undefined ? undefined : Number(shard),
     }
     const decision = decisionOf(values)
-    return book(context, async () =>
-      adjust(await context.pool(), await context.ledger(), adjustment, decision, onceOf(values)),
+    const once = onceOf(values)
+    const change = { act: 'entry.adjust', subject: once.id, after: adjustment } as const
+    return book(context, () =>
+      decided(context, decision, change, (client, books) =>
+        adjust(client, books, adjustment, decision, once),
+      ),
     )
   },
 }
@@ -71,7 +78,13 @@ export const refundCommand: Command = {
     if (!owner) throw new Misuse(`no call ${call} was resolved`)
     const ledger = await context.ledger()
     const hold = { call, owner: await ledger.account(owner.code) }
-    return book(context, () => reverseCall(pool, ledger, hold, decision, amount))
+    const after = { refunded: amount ?? 'all of it' }
+    const change = { act: 'call.refund', subject: call, after } as const
+    return book(context, () =>
+      decided(context, decision, change, (client, books) =>
+        reverseCall(client, books, hold, decision, amount),
+      ),
+    )
   },
 }
 
@@ -96,6 +109,21 @@ export const transferCommand: Command = {
       return transferCredits(await context.pool(), ledger, { from, to, amount }, onceOf(values))
     })
   },
+}
+
+/** Books what somebody decided, in the transaction that tells the audit log of it. */
+const decided = async (
+  context: Context,
+  { author, reason }: Decision,
+  change: Change,
+  work: (client: PoolClient, books: Books) => Promise<Outcome>,
+): Promise<Outcome> => {
+  const ledger = await context.ledger()
+  return audited(await context.pool(), operator(author), reason, async (client, note) => {
+    const outcome = await work(client, booksWithin(ledger, client))
+    if (outcome === 'applied') note(change)
+    return outcome
+  })
 }
 
 const ANSWERS: Readonly<Record<Outcome, string>> = {

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { audited, operator } from '../../core/audit/audit.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import {
   listExceptions,
@@ -9,6 +10,7 @@ import {
   type Resolution,
   resolveException,
 } from '../../core/ledger/reconcile/resolve.ts'
+import { booksWithin } from '../../core/ledger/within.ts'
 import { decimal } from '../../core/money.ts'
 import { decisionOf } from './book.ts'
 import { type Command, FAILED, Misuse, needed, optional, toJson, type Values } from './command.ts'
@@ -47,9 +49,22 @@ expense), or as credits of a key [--key KEY_ID]; or say which others it cancels 
     const id = idOf(needed(word, 'ID'))
     const resolution = resolutionOf(values)
     const decision = decisionOf(values)
-    const ports = { pool: await context.pool(), ledger: await context.ledger() }
+    const ledger = await context.ledger()
+    const { author, reason } = decision
     try {
-      const outcome = await resolveException(ports, id, resolution, decision)
+      const outcome = await audited(
+        await context.pool(),
+        operator(author),
+        reason,
+        async (client, note) => {
+          const ports = { client, ledger: booksWithin(ledger, client) }
+          const ended = await resolveException(ports, id, resolution, decision)
+          if (ended === 'resolved') {
+            note({ act: 'exception.resolve', subject: String(id), after: resolution })
+          }
+          return ended
+        },
+      )
       await context.write(outcome === 'resolved' ? 'Resolved.\n' : 'It was resolved so before.\n')
       return 0
     } catch (error) {

@@ -1,3 +1,4 @@
+import { audited, operator } from '../../core/audit/audit.ts'
 import { csvLine } from '../../core/ledger/export/csv.ts'
 import { decimalsOf, formatUnits } from '../../core/ledger/export/format.ts'
 import { balancesAt } from '../../core/ledger/history/balance.ts'
@@ -140,16 +141,22 @@ const JSON_LINES: Form = {
 }
 
 export const closeCommand: Command = {
-  usage: '2026-11 --author WHO',
+  usage: '2026-11 --author WHO [--reason WHY]',
   about: `close the books of a month, and of all before it, for good; without a month, list those
 that are closed`,
-  options: { author: { type: 'string' } },
+  options: { author: { type: 'string' }, reason: { type: 'string' } },
   words: 1,
   async run(context, values, [wanted]) {
     const pool = await context.pool()
     if (wanted === undefined) return listClosed(context)
     try {
-      const closed = await closePeriod(pool, wanted, needed(values['author'], '--author'))
+      const author = needed(values['author'], '--author')
+      const reason = optional(values['reason']) ?? 'Closed at the command line.'
+      const closed = await audited(pool, operator(author), reason, async (client, note) => {
+        const months = await closePeriod(client, wanted, author)
+        if (months.length > 0) note({ act: 'period.close', subject: wanted, after: { months } })
+        return months
+      })
       const said = closed.length > 0 ? `Closed: ${closed.join(', ')}.` : 'It was closed already.'
       await context.write(`${said}\n`)
       return 0

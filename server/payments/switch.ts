@@ -1,4 +1,6 @@
 import { userInfo } from 'node:os'
+import { operator } from '../../core/audit/audit.ts'
+import { switchOutgoing } from '../../core/finance/decisions.ts'
 import { OutgoingSwitch } from '../../core/payments/switch.ts'
 import {
   type Command,
@@ -34,8 +36,8 @@ export const resumeCommand: Command = {
 async function set({ pool, write }: Context, values: Values, paused: boolean, said: string) {
   const reason = needed(values['reason'], '--reason')
   const author = optional(values['author'])?.trim() || whoAmI()
+  await switchOutgoing({ pool: await pool() }, operator(author), paused, reason)
   const outgoing = new OutgoingSwitch(await pool())
-  await outgoing.set(paused, author, reason)
   await write(values['json'] === true ? toJson(await outgoing.state()) : `${said}\n`)
   return 0
 }

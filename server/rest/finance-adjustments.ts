@@ -23,7 +23,8 @@ const Decided = z.object({
 const Adjustment = Decided.extend({
   debit: z.string(),
   credit: z.string(),
-  amount: z.int(),
+  amount: z.int().meta({ description: 'In units of the asset.' }),
+  asset: z.string(),
   value_date: z.iso.datetime().nullable(),
   reason: z.string(),
   proposed_by: z.string(),
@@ -141,6 +142,7 @@ const show = (proposal: Proposal): z.infer<typeof Adjustment> => ({
   debit: proposal.debit,
   credit: proposal.credit,
   amount: json(proposal.amount),
+  asset: proposal.asset,
   value_date: proposal.valueDate?.toISOString() ?? null,
   reason: proposal.reason,
   proposed_by: proposal.proposedBy,

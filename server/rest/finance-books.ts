@@ -37,6 +37,11 @@ const ACCOUNTS_MAX = 2_000
 
 /** The books as a whole: what all accounts hold, and which months are closed. */
 export const booksRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
+  balanceRoute(pool),
+  ...periodRoutes(pool),
+]
+
+const balanceRoute = (pool: Pool): AnyRoute =>
   route({
     method: 'GET',
     path: '/v1/finance/trial-balance',
@@ -72,7 +77,9 @@ export const booksRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRout
         },
       }
     },
-  }),
+  })
+
+const periodRoutes = (pool: Pool): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/finance/periods',

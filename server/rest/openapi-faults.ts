@@ -42,6 +42,7 @@ const CALLED: readonly FaultCode[] = [
   'insufficient_credits',
   'key_limit_reached',
   'service_not_allowed',
+  'service_suspended',
   'quote_not_found',
   'quote_expired',
   'quote_mismatch',

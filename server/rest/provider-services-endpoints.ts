@@ -59,7 +59,7 @@ const Endpoint = z.strictObject({
     description: 'Of what is idempotent, when you cannot be reached. Default 1 of GET, else 0.',
   }),
 })
-export type EndpointOrder = z.infer<typeof Endpoint>
+type EndpointOrder = z.infer<typeof Endpoint>
 
 const Price = z.object({
   method: z.string(),
@@ -155,7 +155,7 @@ export const serviceEndpoints = (ports: ServicePorts): readonly AnyRoute[] => [
  * What is meant, with the defaults.
  * @throws Fault `validation_failed`, `schema_not_allowed`
  */
-export function readEndpointOrders(orders: readonly EndpointOrder[]): readonly EndpointInfo[] {
+function readEndpointOrders(orders: readonly EndpointOrder[]): readonly EndpointInfo[] {
   const read = orders.map(endpointOf)
   const shapes = new Set<string>()
   for (const [i, { method, path: text }] of read.entries()) {

@@ -35,7 +35,7 @@ const Shown = {
 /** A service of an owner, in lists. */
 export const ServiceRow = z.object(Shown)
 
-export const EndpointView = z.object({
+const EndpointView = z.object({
   method: z.string(),
   path: z.string(),
   upstream_path: z.string(),
@@ -133,7 +133,7 @@ export async function secretsOf(pool: ServicePorts['pool'], slug: string) {
   }))
 }
 
-export async function endpointsOf(pool: ServicePorts['pool'], slug: string) {
+async function endpointsOf(pool: ServicePorts['pool'], slug: string) {
   const [endpoints, prices] = await Promise.all([readEndpoints(pool, slug), pricesNow(pool, slug)])
   return endpoints.map((each) => {
     const price = prices.find(({ method, path }) => method === each.method && path === each.path)

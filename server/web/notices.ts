@@ -46,7 +46,11 @@ export function faultPage(fault: Fault, requestId: string): PageText {
   return {
     status: fault.status,
     title,
-    main: html`<h1>${title}</h1><p class="lead">${fault.message}</p>
+    main: html`<h1>${title}</h1><p class="lead">${
+      fault.status >= 500
+        ? 'It is our fault, and it is noted. Try again in a moment.'
+        : fault.message
+    }</p>
 <p>Nothing was charged. The code of this problem is
 <a href="/docs/problems/${fault.code}"><code>${fault.code}</code></a>${
       fault.status >= 500 && html`, and that of the request <code>${requestId}</code>`

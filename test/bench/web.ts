@@ -67,7 +67,7 @@ async function pathsOf(
 ): Promise<Readonly<Record<string, readonly string[]>>> {
   const { rows } = await admin.query<{ id: string }>('SELECT id FROM hub.listing LIMIT 50')
   const alone = [
-    ...['/', '/services', '/services/analysis', '/status', '/docs', '/docs/problems', '/sign-in'],
+    ...['/', '/services', '/services/analysis', '/status', '/docs', '/docs/problems'],
     ...[`/topup?key_id=${keyId}&amount_usd=5`, '/account', '/account?days=365', '/account/keys'],
     ...[`/account/keys/${keyId}`, `/account/history?key=${keyId}`, '/account/webhooks'],
     ...['/account/wallets', '/account/sessions', '/provider', '/provider/services'],

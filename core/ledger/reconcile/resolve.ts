@@ -1,9 +1,8 @@
-import type { Pool, PoolClient } from 'pg'
-import { inTransaction } from '../../db/transaction.ts'
+import type { PoolClient } from 'pg'
 import { derivedUuid } from '../../ids.ts'
 import type { Micros } from '../../money.ts'
 import type { Account, SingleStepEvent, Wallet } from '../events.ts'
-import type { AccountRef, Ledger } from '../ledger.ts'
+import type { AccountRef } from '../ledger.ts'
 import { walletOf } from '../postings.ts'
 import type { Decision } from '../reverse.ts'
 import type { Books } from '../within.ts'
@@ -29,28 +28,15 @@ export class NotResolvable extends Error {
   override readonly name = 'NotResolvable'
 }
 
-interface ResolvePorts {
-  readonly pool: Pool
-  readonly ledger: Ledger
-}
-
 /**
  * Accounts for an exception, with author and reason: books an entry that makes chain and books
- * agree, and then closes it. The entry's id follows from the exception, so that after a crash in
+ * agree, and then closes it. Where `ledger` books within the transaction of `client`, both happen or
+ * neither. Where it does not, the entry's id follows from the exception, so that after a crash in
  * between the same decision goes on where it stopped, and the next run closes what is booked.
  * @returns `replayed` when it was resolved so before
  * @throws NotResolvable
  */
-export const resolveException = (
-  { pool, ledger }: ResolvePorts,
-  id: bigint,
-  resolution: Resolution,
-  decision: Decision,
-): Promise<'resolved' | 'replayed'> =>
-  inTransaction(pool, (client) => resolveWithin({ ledger, client }, id, resolution, decision))
-
-/** The same in a transaction of the caller's. */
-export async function resolveWithin(
+export async function resolveException(
   ports: Ports,
   id: bigint,
   resolution: Resolution,

@@ -35,15 +35,13 @@ export async function brief(transaction: Transaction, { day, ojs, stale }: Stand
   )
   const closing = await transaction.query<{ item: Tender; total: bigint }>(
     `WITH near AS MATERIALIZED (
-       SELECT id, score, number, closes_first FROM tender
+       SELECT id, score, number, CASE WHEN closes_first > $1 THEN closes_first
+         ELSE (SELECT min(d) FROM unnest(candidates) d WHERE d > $1) END AS next
+       FROM tender
        WHERE state = 'timed' AND closes_at > $1 AND closes_at < 'infinity' AND score >= 200
          AND first_on <= $3 AND closes_first <= $2
-     ), timed AS (
-       SELECT id, score, number, CASE WHEN closes_first > $1 THEN closes_first ELSE
-         (SELECT min(d) FROM tender t, unnest(t.candidates) d WHERE t.id = near.id AND d > $1)
-         END AS next FROM near
      ), page AS (
-       SELECT *, count(*) OVER () AS total FROM timed WHERE next <= $2
+       SELECT *, count(*) OVER () AS total FROM near WHERE next <= $2
        ORDER BY next, score DESC, number LIMIT $4)
      SELECT item, total FROM page JOIN tender_item USING (id) ORDER BY next, score DESC, number`,
     [now, until, now.toISOString().slice(0, 10), MOST],

@@ -30,7 +30,7 @@ CREATE INDEX tender_family ON tender (family);
 -- Nothing below 20 is in the feed. What can still be won is found by its end, all of it: it is little, and
 -- the index holds what is asked of it.
 CREATE INDEX tender_open ON tender (closes_at)
-  INCLUDE (closes_first, score, number, id, kind, first_on, countries)
+  INCLUDE (closes_first, candidates, score, number, id, kind, first_on, countries)
   WHERE state = 'timed' AND score >= 200;
 CREATE INDEX tender_called ON tender USING gin (called_on) WHERE score >= 200;
 -- All others are told in the order of an index, which holds what pages and counts need.

@@ -26,14 +26,19 @@ export interface Side {
 export const PATH = '/proxy/bench/say'
 export const BODY = JSON.stringify({ words: 'hello', n: 42 })
 const READY = /ready at (\S+)/
-const fileOf = (name: string): string => new URL(`./${name}.ts`, import.meta.url).pathname
+const PROGRAMS = {
+  api: new URL('./api.ts', import.meta.url),
+  express: new URL('./express.ts', import.meta.url),
+  fastify: new URL('./fastify.ts', import.meta.url),
+  mppx: new URL('./mppx.ts', import.meta.url),
+} as const
 
 /** Starts a program of this folder. */
 export async function open(
-  name: string,
+  name: keyof typeof PROGRAMS,
   ...args: string[]
 ): Promise<Shop & { readonly kept: Kept }> {
-  const { kept, found } = await start([fileOf(name), ...args], {}, READY)
+  const { kept, found } = await start([PROGRAMS[name].pathname, ...args], {}, READY)
   return { ...shopOf(kept, found[1]!), kept }
 }
 

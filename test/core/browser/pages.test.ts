@@ -44,9 +44,8 @@ describe('a page in a browser', () => {
   })
 
   it('has no scripts, styles or handlers left, and none of a stranger’s frame', async () => {
-    const html = await textOf('/shadow')
+    const [html = '', framed = ''] = await Promise.all(['/shadow', '/frames'].map(textOf))
     expect(html).not.to.match(/<script|<style|customElements/)
-    const framed = await textOf('/frames')
     expect(framed.match(/<section data-frame="http:\/\/owner\.test\/frame">/g)).to.have.length(1)
     expect(framed.match(/shown in the town hall/g)).to.have.length(1)
   })
@@ -74,9 +73,10 @@ describe('a page in a browser', () => {
   })
 
   it('is waited for by its selector', async () => {
-    expect((await render('/late')).body.toString()).not.to.include('<article')
-    const { body } = await render('/late', { waitFor: '#story' })
-    expect(body.toString()).to.include('<article id="story">')
+    const pages = await Promise.all([render('/late'), render('/late', { waitFor: '#story' })])
+    const [early, late] = pages.map(({ body }) => body.toString())
+    expect(early).not.to.include('<article')
+    expect(late).to.include('<article id="story">')
   })
 
   it('may be waited for by whatever selector a rule may have', async () => {
@@ -101,8 +101,11 @@ describe('a page in a browser', () => {
   })
 
   it('follows redirects within its hosts, and says where it came to', async () => {
-    expect((await render('/moved/here')).url).to.equal('http://owner.test/plain')
-    const { url } = await render('/moved/www', { hosts: ['www.owner.test'] })
-    expect(url).to.equal('http://www.owner.test/plain')
+    const pages = await Promise.all([
+      render('/moved/here'),
+      render('/moved/www', { hosts: ['www.owner.test'] }),
+    ])
+    const urls = ['http://owner.test/plain', 'http://www.owner.test/plain']
+    expect(pages.map(({ url }) => url)).to.deep.equal(urls)
   })
 })

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { inTransaction } from '../../../core/db/transaction.ts'
 import { Ledger } from '../../../core/ledger/ledger.ts'
 import { findException } from '../../../core/ledger/reconcile/exceptions.ts'
 import type { Resolution } from '../../../core/ledger/reconcile/resolve.ts'
@@ -22,7 +23,9 @@ describe('resolving an exception', function () {
     await world.stop()
   })
   const resolve = (id: bigint, resolution: Resolution, by = BY) =>
-    resolveException(world, id, resolution, by)
+    resolveWith(world.ledger, id, resolution, by)
+  const resolveWith = (ledger: Ledger, id: bigint, resolution: Resolution, by = BY) =>
+    inTransaction(world.pool, (client) => resolveException({ client, ledger }, id, resolution, by))
   const refused = async (id: bigint, resolution: Resolution, by = BY) =>
     expect(await resolve(id, resolution, by).catch((error: unknown) => error)).to.be.instanceOf(
       NotResolvable,
@@ -149,8 +152,7 @@ describe('resolving an exception', function () {
         throw new Error('killed')
       },
     })
-    const ports = { pool: world.pool, ledger: cut }
-    const error = await resolveException(ports, found!.id, { decision: 'surplus' }, BY).catch(
+    const error = await resolveWith(cut, found!.id, { decision: 'surplus' }).catch(
       (cause: unknown) => cause,
     )
     expect(error).to.have.property('message', 'killed')

@@ -19,11 +19,6 @@ export interface Seen {
 
 type Handler = (request: Seen, response: ServerResponse) => void
 
-export const ADMIN_KEYS = {
-  old: `old:${Buffer.alloc(32, 1).toString('base64')}`,
-  young: `young:${Buffer.alloc(32, 2).toString('base64')}`,
-}
-
 /** A hub, an API on this machine, its owner and somebody who pays; for a whole `describe`. */
 export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
   let hub: TestHub

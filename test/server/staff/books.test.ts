@@ -86,14 +86,16 @@ describe('the books, by REST', function () {
       do {
         const told = await get(`journal?limit=2${query}${cursor && `&cursor=${cursor}`}`)
         seen.push(...data(told))
-        cursor = String(told.body['next_cursor'] ?? '')
+        cursor = (told.body['next_cursor'] as string | null) ?? ''
       } while (cursor !== '')
       return seen
     }
     const all = await walk('')
     const { rows } = await hub().database.admin.query('SELECT FROM ledger.journal')
     expect(all).to.have.length(rows.length)
-    expect(new Set(all.map(({ shard, seq }) => `${shard} ${seq}`)).size).to.equal(rows.length)
+    expect(new Set(all.map(({ shard, seq }) => JSON.stringify([shard, seq]))).size).to.equal(
+      rows.length,
+    )
     const times = all.map(({ booked_at: at }) => String(at))
     expect(times).to.deep.equal(times.toSorted().toReversed())
     const settled = await walk('&event=call.settled')

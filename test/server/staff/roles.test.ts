@@ -8,7 +8,7 @@ import type { TestAgent } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
 import { makeAdmin } from '../finance-world.ts'
-import { colleague, data, type Json, refused, visitor } from './world.ts'
+import { colleague, data, type Json, refused } from './world.ts'
 
 const reason = 'a test'
 

@@ -104,9 +104,14 @@ export class Refs {
 
 /** A segment of a JSON pointer in a URL (RFC 6901 §6). */
 function decoded(part: string): string {
-  let text = part
-  try {
-    text = decodeURIComponent(part)
-  } catch {} // a percent sign that escapes nothing is one
+  const text = plain(part)
   return text.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
+function plain(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part // not UTF-8
+  }
 }

@@ -89,8 +89,8 @@ function proposal(request: PageRequest, each: AdjustmentJson): Html {
   const hidden = { id: each.id }
   return html`<section class="card"><h2>Waits for a second person: ${units(
     each.amount,
-    'USDC',
-  )}</h2><p>Debit ${accountLink(each.debit)}, credit ${accountLink(each.credit)}.
+    each.asset,
+  )} ${each.asset}</h2><p>Debit ${accountLink(each.debit)}, credit ${accountLink(each.credit)}.
 Proposed by ${each.proposed_by}, ${instantText(each.proposed_at)}: ${each.reason}</p>${
     isOwn
       ? html`<p class="muted">Somebody else has to confirm it.</p>`
@@ -129,6 +129,7 @@ function adjustForm({ sent }: PageRequest): Html {
       fields.text({
         name: 'amount',
         label: 'Amount in dollars',
+        hint: 'Of other assets, such as gas, in millions of their units.',
         numeric: true,
         size: 12,
         required: true,
@@ -160,7 +161,11 @@ const proposals = (rows: readonly AdjustmentJson[]): Html =>
       },
       { head: 'Debit', cell: ({ debit }) => accountLink(debit) },
       { head: 'Credit', cell: ({ credit }) => accountLink(credit) },
-      { head: 'Amount', number: true, cell: ({ amount }) => units(amount, 'USDC') },
+      {
+        head: 'Amount',
+        number: true,
+        cell: ({ amount, asset }) => `${units(amount, asset)} ${asset}`,
+      },
       {
         head: 'By',
         cell: (each) =>

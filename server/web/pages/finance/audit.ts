@@ -90,7 +90,7 @@ const lines = (rows: readonly AuditLineJson[]): Html =>
       {
         head: 'Who',
         cell: ({ name, role, network }) =>
-          html`${name}<br><span class="small muted">${role}${
+          html`<code>${name}</code><br><span class="small muted">${role}${
             network !== null && `, ${network}`
           }</span>`,
       },
@@ -109,10 +109,10 @@ const lines = (rows: readonly AuditLineJson[]): Html =>
 function change(value: unknown): Html | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const members = Object.entries(value).filter(([, inner]) => inner !== undefined)
-  return html`<ul class="plainlist small">${members.map(
-    ([name, inner]) =>
-      html`<li>${name.replaceAll('_', ' ')}: ${
+  return html`<span class="small">${members.map(
+    ([name, inner], i) =>
+      html`${i > 0 && html`<br>`}${name.replaceAll('_', ' ')}: ${
         typeof inner === 'string' ? inner : JSON.stringify(inner)
-      }</li>`,
-  )}</ul>`
+      }`,
+  )}</span>`
 }

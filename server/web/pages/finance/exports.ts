@@ -92,9 +92,9 @@ const exportTable = (rows: readonly ExportJson[]): Html =>
 function progress(each: ExportJson): Html {
   const { state, file, entries, entries_total: total, bytes } = each
   if (file !== null) {
-    return html`<a class="button" download href="${file}">Download<span class="unseen"> ${
-      each.title
-    }, ${each.format}</span></a> <span class="small muted">${count(bytes)} bytes, packed</span>`
+    return html`<a class="button" download href="${file}" aria-label="Download: ${each.title}, ${
+      each.format
+    }">Download</a> <span class="small muted">${count(bytes)} bytes, packed</span>`
   }
   if (state === 'failed') return html`<span class="badge bad">failed</span> ${each.failure ?? ''}`
   if (state === 'dropped') return html`<span class="muted">no longer kept</span>`

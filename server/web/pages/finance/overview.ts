@@ -7,9 +7,9 @@ import type { ExceptionJson } from '../../../rest/finance-reconciliation.ts'
 import type { WalletsJson } from '../../../rest/finance-wallets.ts'
 import type { Listed } from '../../../rest/paging.ts'
 import { FINANCE } from '../../areas.ts'
-import { money } from '../../format.ts'
+import { count, money } from '../../format.ts'
 import { type Html, html, type Part } from '../../html.ts'
-import { type AnyPage, page } from '../../page.ts'
+import { type AnyPage, type PageRequest, page } from '../../page.ts'
 import { table } from '../../table.ts'
 
 const MANY = '100'
@@ -21,46 +21,10 @@ export const financePage = (): AnyPage =>
     person: true,
     query: z.object({}),
     show: async ({ ask }) => {
-      const [books, exceptions, payments, proposals, outgoing, wallets] = await Promise.all([
-        ask<TrialBalanceJson>('GET /v1/finance/trial-balance'),
-        ask<Listed<ExceptionJson>>('GET /v1/finance/exceptions', { query: { limit: MANY } }),
-        ask<Listed<PaymentJson>>('GET /v1/finance/payments', { query: { limit: MANY } }),
-        ask<Listed<AdjustmentJson>>('GET /v1/finance/adjustments', {
-          query: { limit: MANY, state: 'open' },
-        }),
-        ask<OutgoingJson>('GET /v1/finance/outgoing'),
+      const [looks, wallets] = await Promise.all([
+        lookedAt(ask),
         ask<WalletsJson>('GET /v1/finance/wallets'),
       ])
-      const isSound = books.totals.every(({ total }) => total === 0)
-      const overdue = payments.data.filter((payment) => payment.overdue)
-      const rows = [
-        row('The trial balance is zero', isSound ? 'yes' : 'no', isSound, '/finance/trial-balance'),
-        row(
-          'Exceptions between chain and books',
-          many(exceptions),
-          none(exceptions),
-          '/finance/exceptions',
-        ),
-        row(
-          'Payments that are overdue',
-          `${overdue.length}`,
-          overdue.length === 0,
-          '/finance/payments',
-        ),
-        row('Payments under way', many(payments), true, '/finance/payments'),
-        row(
-          'Adjustments that wait for a second person',
-          many(proposals),
-          none(proposals),
-          '/finance/adjustments',
-        ),
-        row(
-          'Payments to sellers',
-          outgoing.paused ? 'paused' : 'on',
-          !outgoing.paused,
-          '/finance/payments#switch',
-        ),
-      ]
       return {
         title: 'Finance',
         area: FINANCE,
@@ -76,11 +40,35 @@ journal; every figure here follows from it.</p>${table(
                 html`<span class="badge ${isGood ? 'good' : 'bad'}">${said}</span>`,
             },
           ],
-          rows,
+          looks,
         )}${walletTable(wallets)}`,
       }
     },
   })
+
+/** What may wait for somebody, and whether it does. */
+async function lookedAt(ask: PageRequest['ask']) {
+  const limit = MANY
+  const [books, exceptions, payments, proposals, outgoing] = await Promise.all([
+    ask<TrialBalanceJson>('GET /v1/finance/trial-balance'),
+    ask<Listed<ExceptionJson>>('GET /v1/finance/exceptions', { query: { limit } }),
+    ask<Listed<PaymentJson>>('GET /v1/finance/payments', { query: { limit } }),
+    ask<Listed<AdjustmentJson>>('GET /v1/finance/adjustments', { query: { limit, state: 'open' } }),
+    ask<OutgoingJson>('GET /v1/finance/outgoing'),
+  ])
+  const isSound = books.totals.every(({ total }) => total === 0)
+  const overdue = payments.data.filter((payment) => payment.overdue).length
+  return [
+    row('The trial balance is zero', isSound ? 'yes' : 'no', isSound, '/finance/trial-balance'),
+    row('Exceptions of chain and books', many(exceptions), none(exceptions), '/finance/exceptions'),
+    row('Payments that are overdue', `${overdue}`, overdue === 0, '/finance/payments'),
+    row('Payments under way', many(payments), true, '/finance/payments'),
+    row('Adjustments to confirm', many(proposals), none(proposals), '/finance/adjustments'),
+    row('Payments to sellers', on(outgoing), !outgoing.paused, '/finance/payments#switch'),
+  ]
+}
+
+const on = ({ paused }: OutgoingJson): string => (paused ? 'paused' : 'on')
 
 const row = (name: string, said: string, isGood: boolean, path: string) => ({
   name,
@@ -127,7 +115,7 @@ function walletTable({ treasury, spend, gas, chain }: WalletsJson): Html {
     ],
   )}${
     gas !== null &&
-    html`<p class="small muted">Gas: ${gas.books_gwei} gwei in the books${
+    html`<p class="small muted">Gas: ${count(gas.books_gwei)} gwei in the books${
       gas.low === true && html` <span class="badge bad">low</span>`
     }.</p>`
   }`

@@ -36,7 +36,9 @@ export const overviewPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
         tab: 'Overview',
         main: html`<h1>Selling</h1>${
           sells
-            ? html`${unpaid(place, figures)}${totalsPart(figures.totals)}${
+            ? html`${unpaid(place, figures)}${totalsPart(
+                figures.totals,
+              )}<p class="small muted">In 30 days.</p>${
                 figures.totals.calls > 0 && earnedChart(figures)
               }${goods(services.data, domains.data)}`
             : begin()
