@@ -17,7 +17,8 @@ const FEWEST = 25
 
 /**
  * The share of right answers by margin: bins of equal size, smoothed by Laplace's rule, made to
- * rise (isotonic regression by pooling adjacent violators).
+ * rise (isotonic regression by pooling adjacent violators). Margins that are told alike share a
+ * bin: the first of several would stand for all of them.
  */
 export const curveOf = (answers: readonly Judged[]): Curve => {
   const sorted = [...answers].sort((a, b) => a.margin - b.margin)
@@ -33,7 +34,7 @@ export const curveOf = (answers: readonly Judged[]): Curve => {
       right: part.filter(({ isRight }) => isRight).length,
       size: part.length,
     }
-    for (let last = pools.at(-1); last !== undefined && shareOf(last) >= shareOf(pool); ) {
+    for (let last = pools.at(-1); last !== undefined && !rises(last, pool); ) {
       pools.pop()
       pool = {
         margin: pool.margin + last.margin,
@@ -44,10 +45,13 @@ export const curveOf = (answers: readonly Judged[]): Curve => {
     }
     pools.push(pool)
   }
-  return pools.map((pool) => [
-    Math.round((1_000 * pool.margin) / Math.max(1, pool.size)) / 1_000,
-    Math.round(1_000 * shareOf(pool)) / 1_000,
-  ])
+  return pools.map((pool) => [marginOf(pool), thousandths(shareOf(pool))])
 }
+
+const rises = (before: Bin, after: Bin): boolean =>
+  shareOf(before) < shareOf(after) && marginOf(before) < marginOf(after)
+
+const thousandths = (value: number): number => Math.round(1_000 * value) / 1_000
+const marginOf = ({ margin, size }: Bin): number => thousandths(margin / Math.max(1, size))
 
 const shareOf = ({ right, size }: Bin): number => (right + 1) / (size + 2)
