@@ -39,7 +39,7 @@ export class Runner {
 
   async #run(name: string): Promise<void> {
     const job = this.#jobs.get(name)
-    if (!job) return void (await this.#boss.unschedule(name))
+    if (!job) return this.#boss.unschedule(name)
     const { everySeconds, deadlineSeconds: expireInSeconds = 300 } = job
     try {
       await job.run(this.#ports, this.#stopping)

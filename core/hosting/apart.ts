@@ -99,7 +99,7 @@ export class Apart {
     try {
       return await new Promise<Outcome>((resolve, reject) => {
         this.#waiting.set(id, { resolve, reject, charge })
-        seat.send(say({ ...task, id } as ToPlugin))
+        seat.send(say({ ...task, id }))
       })
     } finally {
       this.#waiting.delete(id)
@@ -132,10 +132,7 @@ export class Apart {
     const { located, lent, host, clock } = this.#options
     const opened = Promise.withResolvers<Declared>()
     const seat = this.#options.sit((text) => this.#take(seat, text, opened))
-    void seat.ended.then((why) => {
-      opened.reject(new Error(`it ${why}`))
-      this.#bury(why)
-    })
+    void this.#whenEnded(seat, opened)
     const { spec, entry, folder } = located
     const secrets = secretsOf(lent, host)
     const now = clock.now().getTime()
@@ -154,6 +151,12 @@ export class Apart {
       await seat.end()
       throw new Error(`plugin ${spec}: ${(error as Error).message}`, { cause: error })
     }
+  }
+
+  async #whenEnded(seat: Seat, opened: PromiseWithResolvers<Declared>): Promise<void> {
+    const why = await seat.ended
+    opened.reject(new Error(`it ${why}`))
+    this.#bury(why)
   }
 
   #take(seat: Seat, text: string, opened: PromiseWithResolvers<Declared>): void {

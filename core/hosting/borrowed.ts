@@ -56,7 +56,7 @@ export class Borrowed {
   async #request(
     what: 'http' | 'backends',
     lent: readonly string[],
-    { signal, body, streams: _, ...request }: EgressRequest,
+    { signal, body, ...request }: EgressRequest,
   ): Promise<EgressResponse> {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body
     const sent = bytes && { base64: Buffer.from(bytes).toString('base64') }

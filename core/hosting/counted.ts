@@ -31,7 +31,7 @@ async function answered(
 ): Promise<unknown> {
   const answer = await endpoint.handle(call)
   if (answer instanceof Reply && answer.body instanceof Readable) {
-    underWay.add(finished(answer.body).catch(() => undefined))
+    void underWay.add(finished(answer.body).catch(() => undefined))
   }
   return answer
 }

@@ -50,7 +50,7 @@ export async function host(
     located,
     isolation,
     sold,
-    close: opened.close,
+    close: () => opened.close(),
     async retire() {
       await within(LONGEST_MS, underWay.idle())
       await patience(RETIRE_MS)

@@ -25,7 +25,11 @@ export function declaredOf(service: AnyService): Declared {
     ],
   )
   return {
-    ...{ slug, name, category, summary, provider },
+    slug,
+    name,
+    category,
+    summary,
+    provider,
     ...(freeCallsPerMonth !== undefined && { freeCallsPerMonth }),
     ...(deprecated && { deprecated: { ...deprecated } }),
     endpoints: Object.fromEntries(endpoints),
@@ -53,7 +57,9 @@ export function answerOf(answer: unknown): { readonly answer: Answer; readonly s
     return { answer: { kind: 'presumed' } }
   if (!(answer instanceof Reply)) return { answer: { kind: 'value', value: answer ?? null } }
   const { status, headers, body } = answer
-  const reply = { kind: 'reply', status, headers: { ...headers } } as const
+  const texts = Object.entries(headers).map(([name, value]) => [name, wordsOf(value)])
+  const sent = Number.isInteger(status) ? status : 0 // which the hub refuses
+  const reply = { kind: 'reply', status: sent, headers: Object.fromEntries(texts) } as const
   if (body instanceof Readable) {
     return { answer: { ...reply, body: { kind: 'stream' } }, stream: body }
   }
@@ -63,6 +69,8 @@ export function answerOf(answer: unknown): { readonly answer: Answer; readonly s
   }
   return { answer: { ...reply, body: { kind: 'json', value: body ?? null } } }
 }
+
+export const messageOf = (error: unknown): string => thrownOf(error).detail
 
 /** Anything may be thrown. */
 export function thrownOf(error: unknown): Thrown {
@@ -75,12 +83,13 @@ export function thrownOf(error: unknown): Thrown {
     const late = after !== undefined && { after }
     return { kind: 'failure', status, code, detail: message, extras: { ...extras }, ...late }
   }
-  if (!(error instanceof Error)) return { kind: 'error', detail: `threw ${textOf(error)}` }
+  if (!(error instanceof Error)) return { kind: 'error', detail: `threw ${wordsOf(error)}` }
   const { message, stack } = error
   return { kind: 'error', detail: message, ...(stack !== undefined && { stack }) }
 }
 
-function textOf(value: unknown): string {
+/** Whatever its type says, it may be anything. */
+export function wordsOf(value: unknown): string {
   try {
     return String(value)
   } catch {

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { systemClock } from '../clock.ts'
 import { type AnyEndpoint, type AnyService, type Call, type Host, micros } from '../plugin.ts'
 import { Borrowed } from './borrowed.ts'
-import { answerOf, declaredOf, thrownOf } from './inside-words.ts'
+import { answerOf, declaredOf, messageOf, thrownOf, wordsOf } from './inside-words.ts'
 import { MESSAGE_MAX, PIECE_MAX } from './limits.ts'
 import { importAnew } from './modules.ts'
 import type { FromPlugin, ToPlugin } from './wire.ts'
@@ -57,7 +57,7 @@ export class Inside {
       this.#service = service
       this.#say({ is: 'opened', declared: declaredOf(service) })
     } catch (error) {
-      this.#say({ is: 'refused', detail: String((error as Error)?.message ?? error) })
+      this.#say({ is: 'refused', detail: messageOf(error) })
     }
   }
 
@@ -76,7 +76,7 @@ export class Inside {
       log: (message, fields) =>
         this.#say({
           is: 'log',
-          message: String(message),
+          message: wordsOf(message),
           ...(fields && { fields: { ...fields } }),
         }),
       clock: { now: () => new Date(systemClock.now().getTime() + ahead) },
@@ -149,7 +149,7 @@ export class Inside {
       }
       this.#say({ is: 'end', id })
     } catch (error) {
-      this.#say({ is: 'end', id, broken: String((error as Error)?.message ?? error) })
+      this.#say({ is: 'end', id, broken: messageOf(error) })
     }
     this.#streams.delete(id)
   }

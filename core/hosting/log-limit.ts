@@ -7,8 +7,8 @@ const TEXT_MAX = 2_000
 const FIELDS_MAX = 4_000
 
 /**
- * A log that cannot be flooded: lines beyond 20 a second (200 at once) are counted, not written, and
- * long ones are cut.
+ * A log that cannot be flooded: lines beyond 20 a second (200 at once) are counted, not written,
+ * and long ones are cut.
  */
 export function limitedLog(log: Host['log']): Host['log'] {
   let room = BURST
@@ -25,12 +25,15 @@ export function limitedLog(log: Host['log']): Host['log'] {
     room -= 1
     const kept = fields && fieldsOf(fields)
     log(
-      String(message).slice(0, TEXT_MAX),
+      textOf(message).slice(0, TEXT_MAX),
       dropped > 0 ? { ...kept, dropped_before: dropped } : kept,
     )
     dropped = 0
   }
 }
+
+/** Whatever its type says, a plugin may have given anything. */
+const textOf = (message: unknown): string => String(message)
 
 function fieldsOf(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   try {

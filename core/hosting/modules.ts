@@ -28,9 +28,9 @@ export async function importAnew(entry: string, folder: string): Promise<unknown
 }
 
 const numbered = (url: string, number: string): string => {
-  const with_ = new URL(url)
-  with_.searchParams.set('hub', number)
-  return with_.href
+  const found = new URL(url)
+  found.searchParams.set('hub', number)
+  return found.href
 }
 
 function hook(): void {

@@ -48,7 +48,7 @@ const LOOK_MS = 1_000
 const LOOKS_PER_SIGN = 10
 
 /**
- * The plugins of the operator in one process: those of HUB_PLUGINS, and what `hub.plugin` says since.
+ * The operator's plugins in one process: those of HUB_PLUGINS, and what `hub.plugin` says since.
  * A new version takes new calls, while the old one finishes what it is at. What cannot be opened is
  * told, and changes nothing: neither the rest of the hub, nor the version that runs.
  */
@@ -181,7 +181,7 @@ export class PluginSet {
 
   /** What ran before runs on. */
   #refuse(spec: string, generation: number, error: unknown): void {
-    const problem = String((error as Error)?.message ?? error).slice(0, 1_000)
+    const problem = (error as Error).message.slice(0, 1_000)
     this.#reports.set(spec, { ...this.#reports.get(spec), generation, problem })
     this.#ports.log.error({ err: error, plugin: spec }, 'a plugin was refused')
   }

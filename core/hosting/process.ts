@@ -10,7 +10,7 @@ const input = new Socket({ fd: 3, readable: true, writable: false })
 const output = new Socket({ fd: 4, readable: false, writable: true })
 const inside = new Inside((text) => void output.write(frame(text)))
 
-/** Node's permission model leaves these open: by them it could end, slow or debug other processes. */
+/** Node's permission model leaves these open: they could end, slow or debug other processes. */
 const OPEN = [
   'kill',
   '_kill',

@@ -52,9 +52,7 @@ export function sitInWorker({ memoryMb }: HostingSettings, onText: OnText): Seat
     void worker.terminate()
   })
   const watch = setInterval(() => {
-    void heapOf(worker).then((bytes) => {
-      if (bytes > memoryMb * 1_048_576) void end(TOO_LARGE)
-    })
+    void endAbove(memoryMb, heapOf(worker), end)
   }, WATCH_MS).unref()
   const ended = new Promise<string>((resolve) => {
     worker.once('exit', (code) => {
@@ -66,10 +64,13 @@ export function sitInWorker({ memoryMb }: HostingSettings, onText: OnText): Seat
     why ||= reason
     await worker.terminate()
   }
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- that is of windows
   return { send: (text) => worker.postMessage(text), ended, end }
 }
 
-const TOO_LARGE = 'took too much memory'
+async function endAbove(mb: number, taken: Promise<number>, end: Seat['end']): Promise<void> {
+  if ((await taken) > mb * 1_048_576) await end('took too much memory')
+}
 
 /** Heap and buffers; 0 once it has ended. */
 const heapOf = (worker: Worker): Promise<number> =>
@@ -114,9 +115,7 @@ export function sitInProcess(
   }
   readFrames(output, onText).catch((error: Error) => end(error.message))
   const watch = setInterval(() => {
-    void bytesOf(kept.pid).then((bytes) => {
-      if (bytes > memoryMb * 1_048_576 * 1.5) void end(TOO_LARGE)
-    })
+    void endAbove(memoryMb * 1.5, bytesOf(kept.pid), end)
   }, WATCH_MS).unref()
   const ended = kept.exited.then((code) => {
     clearInterval(watch)

@@ -10,7 +10,7 @@ const amount = z.string().regex(/^\d{1,19}$/)
 const id = z.int().min(0)
 const base64 = z.string().regex(/^[A-Za-z0-9+/]*={0,2}$/)
 const headers = z.record(z.string(), z.string())
-const code = z.string().regex(/^[a-z][a-z0-9_]{0,63}$/)
+const code = z.string().transform((text) => text.slice(0, 64))
 const detail = z.string().transform((text) => text.slice(0, 2_000))
 const extras = z.record(z.string(), z.unknown())
 const schema = z.record(z.string(), z.unknown())
@@ -30,7 +30,7 @@ const Thrown = z.discriminatedUnion('kind', [
     code,
     detail,
     extras,
-    after: z.number().min(0).max(86_400).optional(),
+    after: z.number().min(0).max(86_400).optional().catch(undefined),
   }),
   z.object({ kind: z.literal('error'), detail, stack: detail.optional() }),
 ])

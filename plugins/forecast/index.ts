@@ -36,7 +36,7 @@ export default (host: Host) =>
     },
   })
 
-/** What goes wrong is told by its kind; what is in the address, which has the key, is told nobody. */
+/** What goes wrong is told by its kind; the address, which has the key, is told nobody. */
 async function ask(host: Host, url: string, signal: AbortSignal) {
   try {
     return await host.http.request({ url, method: 'GET', signal, maxBytes: 65_536 })

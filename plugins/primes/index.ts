@@ -4,8 +4,8 @@ import { defineService, micros, Reply, s, usd } from 'agenthub/plugin'
 const EACH = 10
 
 /**
- * An example of an answer that streams: a line for each prime, as it is found. The price follows from
- * the input, and what breaks off is not charged.
+ * An example of an answer that streams: a line for each prime, as it is found. The price follows
+ * from the input, and what breaks off is not charged.
  */
 export default defineService({
   slug: 'primes',
@@ -27,7 +27,7 @@ export default defineService({
   },
 })
 
-/** Asked for the next one when the caller has room for it: however many they are, it takes no memory. */
+/** The next one is found when the caller has room for it: a long answer takes no memory. */
 async function* lines(count: number, signal: AbortSignal): AsyncGenerator<string> {
   let nth = 0
   for (const prime of primes()) {

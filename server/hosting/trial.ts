@@ -22,8 +22,8 @@ export interface TrialHub {
 }
 
 /**
- * Starts a sandbox on a free port and a database of its own. Of the operator's settings it has those
- * that bear on plugins alone: never a real wallet.
+ * Starts a sandbox on a free port and a database of its own. Of the operator's settings it has
+ * those that bear on plugins alone: never a real wallet.
  * @param out takes what it logs
  * @throws Error when the plugin cannot be sold
  */

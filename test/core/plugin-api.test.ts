@@ -6,9 +6,9 @@ import { apiReport } from '../support/api-report.ts'
 const KEPT = new URL('./plugin-api.txt', import.meta.url)
 
 /**
- * Version 1 is a promise to whoever sells. When this fails, something that plugins are written against
- * has changed: what is added may be optional, and nothing that is there may go or mean something else.
- * `node test/support/api-report.ts` writes the report anew; what it changes is to be looked at.
+ * Version 1 is a promise to whoever sells. When this fails, something that plugins are written
+ * against has changed: what is added has to be optional, and nothing that is there may go or mean
+ * something else. `node test/support/api-report.ts` writes the report anew: look at its changes.
  */
 describe('the plugin API, version 1', () => {
   it('is what it was when it was frozen', () => {

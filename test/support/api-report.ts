@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
 /**
- * Everything that a plugin is written against, as TypeScript declares it: `agenthub/plugin` and what
- * its types are made of, without comments. Run by itself, it writes the report that is kept.
+ * What a plugin is written against, as TypeScript declares it: `agenthub/plugin`, and what its
+ * types are made of, without comments. Run by itself, it writes the report that is kept.
  */
 const ROOT = new URL('../..', import.meta.url).pathname
 const KEPT = new URL('../core/plugin-api.txt', import.meta.url)
@@ -37,8 +37,13 @@ export function apiReport(): string {
   try {
     const config = join(out, 'tsconfig.json')
     const compilerOptions = {
-      ...{ noEmit: false, declaration: true, emitDeclarationOnly: true, removeComments: true },
-      ...{ rootDir: ROOT, outDir: join(out, 'types'), types: ['node'] },
+      noEmit: false,
+      declaration: true,
+      emitDeclarationOnly: true,
+      removeComments: true,
+      rootDir: ROOT,
+      outDir: join(out, 'types'),
+      types: ['node'],
       typeRoots: [join(ROOT, 'node_modules/@types')],
     }
     const files = [join(ROOT, 'core/plugin.ts')]

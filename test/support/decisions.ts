@@ -173,10 +173,14 @@ export const TOP_LEVEL: readonly string[] = [
   'test',
   'tsconfig.json',
 ]
-/** What runs or is imported from outside; what trains a plugin's models runs by itself. */
+/**
+ * What runs or is imported from outside; what trains a plugin's models runs by itself, and examples
+ * are sold where HUB_PLUGINS names them.
+ */
 export const ROOTS = new RegExp(
   `^(?:${[
     '(?:server|server/cli|plugins/[^/]+/train)/main',
     '(?:jobs|plugins|core/(?:client|testing))/index|core/plugin',
+    'plugins/(?:forecast|iban|primes)/index',
   ].join('|')})\\.ts$`,
 )

@@ -1,15 +1,13 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Failure } from '../failure.ts'
 
 /** Where the command line lies, if it lies in a clone of the hub. */
-const OWN = fileURLToPath(new URL('../../../', import.meta.url))
+const OWN = join(import.meta.dirname, '../../..')
 const PROGRAM = 'server/main.ts'
 
 /** A clone of the hub that this command line belongs to; undefined for what was published. */
-export const ownHome = (): string | undefined =>
-  existsSync(join(OWN, PROGRAM)) ? OWN.replace(/\/$/, '') : undefined
+export const ownHome = (): string | undefined => (existsSync(join(OWN, PROGRAM)) ? OWN : undefined)
 
 /**
  * A clone of the hub, which has what a sandbox needs.

@@ -35,7 +35,7 @@ const packageOf = ({ name, agenthub }: About) => ({
   engines: { node: '>=22.19' },
 })
 
-/** `preserveSymlinks`: a hub that is linked is a package like any other, and none of our sources. */
+/** `preserveSymlinks`: a hub that is linked is a package, and none of our sources. */
 const TSCONFIG = {
   compilerOptions: {
     target: 'es2024',
@@ -126,8 +126,8 @@ npm run check           # types
 npm publish             # compiles it first; an operator then adds it by its name
 \`\`\`
 
-The manual is \`agenthub/plugin\` itself; the hub's \`plugins/README.md\` walks through it. An operator
-sells it by \`HUB_PLUGINS=${name}\`. What runs apart from the hub is lent what \`needs\` in package.json
+The manual is \`agenthub/plugin\` itself; the hub's \`plugins/README.md\` walks through it. An
+operator sells it by \`HUB_PLUGINS=${name}\`. What runs apart is lent what \`needs\` in package.json
 asks for, such as \`"http"\` or \`"secret:${name.toUpperCase().replaceAll('-', '_')}_KEY"\`.
 `
 

@@ -66,7 +66,7 @@ describe('where a plugin is', () => {
   }
   const find = (spec: string) => locate(spec, [join(home, 'node_modules')])
 
-  it('is found by the name of its package, compiled, and asks for how it wants to run', async () => {
+  it('is found by the name of its package, compiled, which says how it wants to run', async () => {
     const agenthub = { apiVersion: 1, isolation: 'worker', needs: ['http'] }
     const exports = { '.': { types: './dist/index.d.ts', default: './dist/index.js' } }
     const about = { name: '@me/shout', version: '1.2.3', type: 'module', exports, agenthub }
@@ -126,7 +126,7 @@ describe('a plugin in a worker', () => {
     return Promise.resolve(handle(call))
   }
 
-  it('runs its schedules, is listed when it says so, and goes by the clock of the hub', async () => {
+  it("runs its schedules, is listed when it says so, and goes by the hub's clock", async () => {
     expect(service().deprecated).to.deep.equal({ since: '2027-01-01' })
     expect(await service().isListed?.()).to.equal(false)
     await service().schedules?.['tidy-up']?.run(AbortSignal.timeout(5_000))

@@ -62,7 +62,7 @@ const tries = async () => ({
   child: await caught(() => execFileSync('true')),
   kill: await caught(() => process.kill(process.ppid, 0)),
   debug: await caught(() =>
-    (process as unknown as { _debugProcess(n: number): void })._debugProcess(1),
+    (process as unknown as Record<string, (pid: number) => void>)['_debugProcess']?.(1),
   ),
   environment: Object.keys(process.env),
 })
