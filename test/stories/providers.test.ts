@@ -243,12 +243,14 @@ describe('a provider', () => {
 
   it('costs indexed reads, however many calls others have', async () => {
     const asked: [text: string, values: unknown[]][] = []
-    const listening = {
-      query: async (text: string, values: unknown[]) => {
-        asked.push([text, values])
+    const client = {
+      query: async (text: string, values?: unknown[]) => {
+        if (values) asked.push([text, values])
         return { rows: [] }
       },
-    } as unknown as Pool
+      release: () => undefined,
+    }
+    const listening = { connect: async () => client } as unknown as Pool
     const sales = { providers: ['vendor-co'], services: ['vendor'] }
     const range = { sales, from: new Date(Date.now() - 86_400_000), until: new Date() }
     for (const by of ['day', 'service', 'endpoint', 'outcome'] as const) {
@@ -256,22 +258,22 @@ describe('a provider', () => {
     }
     const secret = Buffer.alloc(32)
     await customersOf(listening, { ...range, limit: 21, after: undefined, secret })
-    const client = await hub().database.admin.connect()
-    await client.query('BEGIN')
-    await client.query(
+    const admin = await hub().database.admin.connect()
+    await admin.query('BEGIN')
+    await admin.query(
       `INSERT INTO hub.call (id, at, request_id, principal, service, endpoint, price_version,
          source, charged, outcome, status, latency_ms)
        SELECT gen_random_uuid(), now() - n * interval '1 minute', 'req', 'prn', 's' || n % 50, 1, 1,
          'credits', 1, 'delivered', 200, n % 900 FROM generate_series(1, 30000) n`,
     )
-    await client.query('ANALYZE hub.call')
+    await admin.query('ANALYZE hub.call')
     const plans: string[] = []
     for (const [text, values] of asked) {
-      const { rows } = await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text}`, values)
+      const { rows } = await admin.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text}`, values)
       plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'))
     }
-    await client.query('ROLLBACK')
-    client.release()
+    await admin.query('ROLLBACK')
+    admin.release()
     expect(plans).to.have.length(5)
     for (const plan of plans)
       expect(plan)
