@@ -80,7 +80,7 @@ function urlsOf(base: string, template: string): (values: Values) => string {
     const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
       const value = values[name]
       delete values[name]
-      const text = typeof value === 'object' || value === undefined ? '' : String(value)
+      const text = isScalar(value) ? String(value) : ''
       if (!UNSAFE.test(text) && text.isWellFormed()) return encodeURIComponent(text)
       throw new Refusal('path_parameter_not_allowed', `${name}: cannot stand in a path.`)
     })
@@ -123,8 +123,10 @@ function bodyOf(kind: UpstreamEndpoint['body'], values: Values): string | undefi
 
 const listOf = (value: unknown): readonly unknown[] => [value ?? []].flat()
 
-const textOf = (value: unknown): string =>
-  typeof value === 'object' ? JSON.stringify(value) : String(value)
+const textOf = (value: unknown): string => (isScalar(value) ? String(value) : JSON.stringify(value))
+
+const isScalar = (value: unknown): value is string | number | boolean =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 
 const injectedOf = ({ injected }: Upstream, place: 'header' | 'query') =>
   Object.fromEntries(

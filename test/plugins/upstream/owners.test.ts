@@ -84,7 +84,11 @@ describe('owners of APIs', () => {
     const list = await send('GET', '/v1/provider/services', undefined, other)
     expect(list.body['data']).to.deep.equal([])
     const taken = await send('POST', '/v1/provider/services', {
-      ...{ slug, name: 'X', category: 'data', summary: 'X.', base_url: world.origin },
+      slug,
+      name: 'X',
+      category: 'data',
+      summary: 'X.',
+      base_url: world.origin,
     })
     expect([taken.status, taken.body['code']]).to.deep.equal([409, 'slug_taken'])
     expect((await send('GET', '/v1/provider/services')).body['data']).to.be.an('array').not.empty
