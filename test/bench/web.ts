@@ -16,6 +16,7 @@ import type { Report, Table } from './main.ts'
 import { type Planted, plant } from './web/plant.ts'
 
 const SECONDS = 2
+const WARM_SECONDS = 1
 const CONCURRENCY = 2
 const P99_GOAL = 60
 const WEIGHT_GOAL = 100
@@ -111,6 +112,7 @@ async function look(
       const once = async () => {
         await get(`${url}${each[next++ % each.length]}`, token)
       }
+      await load(CONCURRENCY, WARM_SECONDS, once)
       const { p50Ms, p99Ms } = await load(CONCURRENCY, SECONDS, once)
       seen.push({
         page,

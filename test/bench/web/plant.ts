@@ -25,7 +25,7 @@ export interface Planted {
   readonly rows: number
 }
 
-/** 100,000 listings, a million entries of the journal, and somebody whose keys made many of them. */
+/** 100,000 listings, a million entries of the journal, and somebody who made many of them. */
 export async function plant(admin: Pool): Promise<Planted> {
   const relevance = readRelevance()
   await plantListings(admin, relevance.catalogue, LISTINGS)
