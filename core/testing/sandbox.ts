@@ -65,7 +65,7 @@ export async function startSandbox({ plugin, runs, env, home }: SandboxOptions):
   }
 }
 
-const OWN_HOME = fileURLToPath(new URL('../../', import.meta.url))
+const OWN_HOME = join(import.meta.dirname, '../..')
 
 /** @throws Error that says how to come to one */
 function homeOf(home: string | undefined): string {

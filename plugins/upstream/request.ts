@@ -55,7 +55,7 @@ export function requestsOf(
       url: query === undefined ? url : `${url}?${query.toString()}`,
       headers: {
         accept: '*/*',
-        ...only(headers, relayed),
+        ...picked(headers, relayed),
         ...TYPES[kind],
         'x-agenthub-call': id,
         ...(idempotent && kind !== 'none' && { 'idempotency-key': id }),
@@ -133,7 +133,7 @@ const injectedOf = ({ injected }: Upstream, place: 'header' | 'query') =>
     injected.filter((each) => each.place === place).map(({ name, value }) => [name, value]),
   )
 
-function only(headers: Readonly<Record<string, string>>, names: readonly string[]) {
+function picked(headers: Readonly<Record<string, string>>, names: readonly string[]) {
   const out: Record<string, string> = {}
   for (const name of names) if (headers[name]) out[name] = headers[name]
   return out
