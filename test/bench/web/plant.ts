@@ -32,8 +32,12 @@ export async function plant(admin: Pool): Promise<Planted> {
   const start = new Date(systemClock.now().getTime() - DAYS * 86_400_000)
   await admin.query(`SELECT ledger.ensure_partitions()`)
   const books = await bulkBooks(admin, {
-    ...{ shards: SHARDS, agents: AGENTS, providers: 100, batch: BATCH },
-    ...{ start, stepMs: STEP_MS },
+    shards: SHARDS,
+    agents: AGENTS,
+    providers: 100,
+    batch: BATCH,
+    start,
+    stepMs: STEP_MS,
   })
   const rows = 1_000_000
   await books.load(rows / SHARDS / BATCH)
