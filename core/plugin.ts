@@ -6,12 +6,13 @@
  * declaration; the hub authenticates, takes the money, checks the input, calls `handle`, and
  * settles or refunds.
  *
- * This is version 1 (`agenthub.apiVersion` in the package.json of a plugin), and frozen: what is here
- * stays and means the same, what is added is optional; `test/core/plugin-api.txt` pins it. What the
- * house alone is lent (`buyer`, `domains`, `upstreams`, `park`, `Unresolved`, `Taken`) is not promised.
+ * This is version 1 (`agenthub.apiVersion` in the package.json of a plugin), and frozen: what is
+ * here stays and means the same, what is added is optional; `test/core/plugin-api.txt` pins it.
+ * What the house alone is lent (`buyer`, `domains`, `upstreams`, `park`, `Unresolved`, `Taken`) is
+ * not promised.
  *
- * A plugin may be run in a worker, or in a process that reaches nothing: it then has of its `Host` what
- * the operator lends by name, all that it says and is told is JSON, and it keeps no data.
+ * A plugin may be run in a worker, or in a process that reaches nothing: it then has of its `Host`
+ * what the operator lends by name, all that it says and is told is JSON, and it keeps no data.
  *
  * @example
  * export default defineService({

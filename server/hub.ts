@@ -249,19 +249,8 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const observers = { log, meters, counted, spans: options.spans, draining }
   const underWay = new UnderWay()
   const found = { discovery, meaning: finding?.meaning, catalog: goods.sold.catalog }
-  const ways = { egress, backends }
-  const parts = {
-    ...core,
-    ...observers,
-    ...found,
-    windows,
-    offers,
-    calls,
-    clock,
-    underWay,
-    ...ways,
-  }
-  const answer = openDoors(parts, options).callback()
+  const own = { windows, offers, calls, clock, underWay, egress, backends }
+  const answer = openDoors({ ...core, ...observers, ...found, ...own }, options).callback()
   return {
     pool,
     ledger,

@@ -49,7 +49,6 @@ export const ACTS = [
   'outgoing.pause',
   'outgoing.resume',
   'export.start',
-  'plugins.reload',
 ] as const
 export type ActName = (typeof ACTS)[number]
 

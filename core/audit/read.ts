@@ -47,7 +47,7 @@ export async function listAudit(pool: Pool, filter: AuditFilter): Promise<readon
 /** Whether the log is as it was written. */
 export interface AuditChain {
   readonly lines: bigint
-  /** Of the newest line, in hex: who keeps it elsewhere can prove the log; null while it is empty. */
+  /** Of the newest line, in hex: who keeps it elsewhere can prove the log; null: it is empty. */
   readonly head: string | null
   /** The first line that was changed, taken away or added; null: none. */
   readonly brokenAt: bigint | null
@@ -56,7 +56,8 @@ export interface AuditChain {
 export async function auditChain(pool: Pool): Promise<AuditChain> {
   const { rows } = await pool.query<AuditChain>(
     `SELECT count(*) AS lines, hub.audit_fault() AS "brokenAt",
-       (SELECT encode(hash, 'hex') FROM hub.audit ORDER BY seq DESC LIMIT 1) AS head FROM hub.audit`,
+       (SELECT encode(hash, 'hex') FROM hub.audit ORDER BY seq DESC LIMIT 1) AS head
+     FROM hub.audit`,
   )
   return rows[0]!
 }

@@ -77,8 +77,8 @@ export class Catalog {
   }
 
   /**
-   * Sells a service that was declared while the hub runs, instead of what was sold at its slug. Calls
-   * that are under way keep what they began with.
+   * Sells a service that was declared while the hub runs, instead of what was sold at its slug.
+   * Calls that are under way keep what they began with.
    * @throws Error when the slug is that of a family's service
    */
   async put(service: AnyService): Promise<void> {

@@ -52,7 +52,8 @@ export async function suspend(
   )
   if (rowCount !== 1) return false
   const of = kind === 'service' ? 'slug' : 'provider'
-  await client.query(`UPDATE hub.service SET updated_at = now() WHERE ${of} = $1`, [id]) // hold_back
+  // Its trigger hold_back takes it off the lists.
+  await client.query(`UPDATE hub.service SET updated_at = now() WHERE ${of} = $1`, [id])
   await client.query(`SELECT hub.index_service(slug) FROM hub.service WHERE ${of} = $1`, [id])
   return true
 }

@@ -34,7 +34,8 @@ export interface Proposal extends Adjustment {
 }
 
 const SELECT = `SELECT id, debit, credit, amount, (SELECT s.code FROM ledger.account a
-    JOIN ledger.asset s ON s.id = a.asset WHERE a.code = debit) AS asset, shard, value_date AS "valueDate", reason,
+    JOIN ledger.asset s ON s.id = a.asset WHERE a.code = debit) AS asset, shard,
+  value_date AS "valueDate", reason,
   proposed_by AS "proposedBy", proposer, proposed_at AS "proposedAt", state,
   decided_by AS "decidedBy", decided_at AS "decidedAt", note FROM hub.adjustment`
 

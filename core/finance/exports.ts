@@ -60,7 +60,8 @@ const UNDER_WAY_MAX = 20
 
 /**
  * Asks for an export. What it covers is fixed now, whatever is booked later.
- * @throws Fault `validation_failed` where an opening has no place; `rate_limited` when too many wait
+ * @throws Fault `validation_failed` where an opening has no place; `rate_limited` while too many
+ *   wait
  */
 export async function startExport(
   { pool }: Pick<FinancePorts, 'pool'>,

@@ -1,6 +1,6 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { ISOLATIONS, type Isolation, isPath } from './entry.ts'
 
@@ -37,9 +37,8 @@ const Package = z.object({
 type Package = z.infer<typeof Package>
 
 /** Where packages are: those of the folder that the hub was started in, and its own. */
-const PLACES = [process.cwd(), join(import.meta.dirname, '../..')].map((place) =>
-  join(place, 'node_modules'),
-)
+const CORE = fileURLToPath(new URL('../', import.meta.url))
+const PLACES = [process.cwd(), join(CORE, '..')].map((place) => join(place, 'node_modules'))
 
 /**
  * Finds a plugin by the name of an installed package, or by the path of a folder or a file.

@@ -86,7 +86,7 @@ export async function grantRole(
 
 /**
  * Takes a role away; at once, on every process.
- * @param admins as of `roleOf`: as long as there is one, it is no loss when nobody else has the role
+ * @param admins as of `roleOf`: while there is one, it is no loss when nobody else has the role
  * @throws Fault `not_found`; `last_administrator`
  */
 export async function revokeRole(

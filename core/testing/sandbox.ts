@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { HubClient } from '../client/index.ts'
@@ -65,7 +65,7 @@ export async function startSandbox({ plugin, runs, env, home }: SandboxOptions):
   }
 }
 
-const OWN_HOME = fileURLToPath(new URL('../../', import.meta.url))
+const OWN_HOME = dirname(fileURLToPath(new URL('../../package.json', import.meta.url)))
 
 /** @throws Error that says how to come to one */
 function homeOf(home: string | undefined): string {

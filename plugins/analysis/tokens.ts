@@ -28,7 +28,7 @@ const KINDS = Uint8Array.from({ length: 0x80 }, (_, code) => {
 })
 /** The kind of a character; `BEYOND` ASCII, or beyond the end. */
 const kindAt = (text: string, at: number): number => KINDS[text.charCodeAt(at)] ?? BEYOND
-/** Whether what began as one kind goes on with another: words may hold digits, numbers no letters. */
+/** Whether one kind goes on with another: words may hold digits, numbers no letters. */
 const goesOn = (kind: number, next: number): boolean =>
   next === DIGIT || (kind !== DIGIT && (next === SMALL || next === CAPITAL))
 

@@ -55,7 +55,7 @@ export function requestsOf(
       url: query === undefined ? url : `${url}?${query.toString()}`,
       headers: {
         accept: '*/*',
-        ...only(headers, relayed),
+        ...picked(headers, relayed),
         ...TYPES[kind],
         'x-agenthub-call': id,
         ...(idempotent && kind !== 'none' && { 'idempotency-key': id }),
@@ -80,7 +80,7 @@ function urlsOf(base: string, template: string): (values: Values) => string {
     const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
       const value = values[name]
       delete values[name]
-      const text = typeof value === 'object' || value === undefined ? '' : String(value)
+      const text = isScalar(value) ? String(value) : ''
       if (!UNSAFE.test(text) && text.isWellFormed()) return encodeURIComponent(text)
       throw new Refusal('path_parameter_not_allowed', `${name}: cannot stand in a path.`)
     })
@@ -123,15 +123,17 @@ function bodyOf(kind: UpstreamEndpoint['body'], values: Values): string | undefi
 
 const listOf = (value: unknown): readonly unknown[] => [value ?? []].flat()
 
-const textOf = (value: unknown): string =>
-  typeof value === 'object' ? JSON.stringify(value) : String(value)
+const textOf = (value: unknown): string => (isScalar(value) ? String(value) : JSON.stringify(value))
+
+const isScalar = (value: unknown): value is string | number | boolean =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 
 const injectedOf = ({ injected }: Upstream, place: 'header' | 'query') =>
   Object.fromEntries(
     injected.filter((each) => each.place === place).map(({ name, value }) => [name, value]),
   )
 
-function only(headers: Readonly<Record<string, string>>, names: readonly string[]) {
+function picked(headers: Readonly<Record<string, string>>, names: readonly string[]) {
   const out: Record<string, string> = {}
   for (const name of names) if (headers[name]) out[name] = headers[name]
   return out

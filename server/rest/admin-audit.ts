@@ -85,6 +85,8 @@ export const auditRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRout
 ]
 
 const DAY_MS = 86_400_000
+/** The last instant that is written with four digits of a year. */
+const LAST = Date.parse('9999-12-31T00:00:00Z')
 
 /** Whole UTC days, the last one included, as instants. */
 export const daysOf = (days: {
@@ -92,7 +94,10 @@ export const daysOf = (days: {
   readonly to?: string | undefined
 }): { readonly from: Date | undefined; readonly to: Date | undefined } => ({
   from: days.from === undefined ? undefined : new Date(`${days.from}T00:00:00Z`),
-  to: days.to === undefined ? undefined : new Date(Date.parse(`${days.to}T00:00:00Z`) + DAY_MS),
+  to:
+    days.to === undefined
+      ? undefined
+      : new Date(Math.min(LAST, Date.parse(`${days.to}T00:00:00Z`) + DAY_MS)),
 })
 
 const show = (line: AuditLine): z.infer<typeof Line> => ({

@@ -4,7 +4,7 @@ import { Fault } from '../../core/errors.ts'
 import { closeMonth } from '../../core/finance/decisions.ts'
 import { balancesAt } from '../../core/ledger/history/balance.ts'
 import { closedPeriods } from '../../core/ledger/history/period.ts'
-import { totals, trialBalance } from '../../core/ledger/trial-balance.ts'
+import { type BalanceFilter, balancesNow, totals } from '../../core/ledger/trial-balance.ts'
 import { json } from '../../core/money.ts'
 import { daysOf } from './admin-audit.ts'
 import { reason } from './reason.ts'
@@ -32,7 +32,7 @@ const Period = z.object({
 export type TrialBalanceJson = z.infer<typeof TrialBalance>
 export type PeriodJson = z.infer<typeof Period>
 
-const month = z.string().regex(/^\d{4}-(?:0[1-9]|1[0-2])$/, 'a month, such as 2026-11')
+const month = z.string().regex(/^20\d\d-(?:0[1-9]|1[0-2])$/, 'a month, such as 2026-11')
 const ACCOUNTS_MAX = 2_000
 
 /** The books as a whole: what all accounts hold, and which months are closed. */
@@ -59,25 +59,31 @@ const balanceRoute = (pool: Pool): AnyRoute =>
       }),
     }),
     answer: { status: 200, schema: TrialBalance },
-    handle: async ({ query: { day, prefix, zero } }) => {
+    handle: async ({ query: { day, prefix = '', zero } }) => {
+      const asked = { prefix, zero: zero === 'show', limit: ACCOUNTS_MAX + 1 }
       const { to: end } = daysOf({ to: day })
-      const all = end ? await balancesAt(pool, end) : await trialBalance(pool)
-      const shown = all.filter(
-        ({ account, balance }) =>
-          (zero === 'show' || balance !== 0n) && account.startsWith(prefix ?? ''),
-      )
+      const found = end ? await asOf(pool, end, asked) : await balancesNow(pool, asked)
+      const { accounts } = found
       return {
         body: {
           day: day ?? null,
-          accounts: shown
+          accounts: accounts
             .slice(0, ACCOUNTS_MAX)
             .map((row) => ({ ...row, balance: json(row.balance) })),
-          totals: [...totals(all)].map(([asset, total]) => ({ asset, total: json(total) })),
-          more: shown.length > ACCOUNTS_MAX,
+          totals: [...found.totals].map(([asset, total]) => ({ asset, total: json(total) })),
+          more: accounts.length > ACCOUNTS_MAX,
         },
       }
     },
   })
+
+async function asOf(pool: Pool, end: Date, { prefix, zero, limit }: BalanceFilter) {
+  const all = await balancesAt(pool, end)
+  const accounts = all
+    .filter(({ account, balance }) => (zero || balance !== 0n) && account.startsWith(prefix))
+    .slice(0, limit)
+  return { accounts, totals: totals(all) }
+}
 
 const periodRoutes = (pool: Pool): readonly AnyRoute[] => [
   route({

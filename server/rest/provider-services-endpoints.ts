@@ -73,6 +73,11 @@ const Price = z.object({
 
 /** What of a service is sold, and at which prices. */
 export const serviceEndpoints = (ports: ServicePorts): readonly AnyRoute[] => [
+  ...setting(ports),
+  ...pricing(ports),
+]
+
+const setting = (ports: ServicePorts): readonly AnyRoute[] => [
   route({
     method: 'PUT',
     path: '/v1/provider/services/{slug}/endpoints',
@@ -120,6 +125,9 @@ export const serviceEndpoints = (ports: ServicePorts): readonly AnyRoute[] => [
       return changed(ports, info)
     },
   }),
+]
+
+const pricing = (ports: ServicePorts): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/provider/services/{slug}/prices',

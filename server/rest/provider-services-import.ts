@@ -120,8 +120,7 @@ async function draft(
       responseHeaders: [],
       healthPath: '/',
     })
-    const endpoints = found.endpoints.map(({ price: _, headers: __, ...each }) => each)
-    await writeEndpoints(client, name, endpoints)
+    await writeEndpoints(client, name, found.endpoints)
     for (const { method, path, price: own } of found.endpoints) {
       const amount: Micros | undefined =
         own ?? (price === undefined ? undefined : micros(BigInt(price)))

@@ -91,9 +91,14 @@ async function tried(ports: ServicePorts, slug: string, endpoint: AnyEndpoint, i
     const fault = faultOf(error, slug, ports.log)
     const reason = typeof fault.extras['reason'] === 'string' ? fault.extras['reason'] : fault.code
     return {
-      ...{ delivered: false, reason, detail: fault.message, issues: [] },
+      delivered: false,
+      reason,
+      detail: fault.message,
+      issues: [],
       latency_ms: Math.ceil(elapsedMs() - start),
-      ...{ status: fault.status, headers: {}, body: fault.extras['upstream'] ?? null },
+      status: fault.status,
+      headers: {},
+      body: fault.extras['upstream'] ?? null,
     }
   }
 }

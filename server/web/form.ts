@@ -67,9 +67,10 @@ export function fieldsOf(act: string, sent: Sent | undefined) {
     }${error !== undefined && new Html(' aria-invalid="true"')}`
     return html`<div class="field"><label for="${id}">${field.label}${
       field.required !== true && html` <span class="optional">optional</span>`
-    }</label>${write(told)}${field.hint && html`<p class="hint" id="${id}-hint">${field.hint}</p>`}${
-      error !== undefined && html`<p class="error" id="${id}-error">${sentence(error)}</p>`
-    }</div>`
+    }</label>
+${write(told)}${field.hint && html`<p class="hint" id="${id}-hint">${field.hint}</p>`}${
+  error !== undefined && html`<p class="error" id="${id}-error">${sentence(error)}</p>`
+}</div>`
   }
   return {
     text: (field: TextField): Html =>
@@ -81,7 +82,8 @@ ${valueOf(field)}</textarea>`
               field.numeric === true && new Html(' inputmode="decimal"')
             }${field.size !== undefined && html` size="${field.size}"`}${
               field.max !== undefined && html` maxlength="${field.max}"`
-            }${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${html` autocomplete="${field.autocomplete ?? 'off'}"`}>`,
+            }${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}
+${html`autocomplete="${field.autocomplete ?? 'off'}"`}>`,
       ),
     /** @param options value and text of each */
     select: (field: Named, options: Readonly<Record<string, string>>): Html =>

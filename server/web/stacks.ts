@@ -10,6 +10,13 @@ export interface Amount {
 const WIDTH = 600
 const HEIGHT = 100
 const GAP = 0.2
+interface StackWords {
+  readonly label: string
+  readonly write: (amount: bigint) => string
+  /** What a bar stands for. @defaultValue a day */
+  readonly each?: string
+}
+
 /** So many have a colour of their own; the rest share one. */
 const COLOURS = 5
 const REST = 'others'
@@ -22,7 +29,7 @@ const REST = 'others'
 export function stacks(
   days: readonly string[],
   amounts: readonly Amount[],
-  { label, write }: { readonly label: string; readonly write: (amount: bigint) => string },
+  { label, write, each = 'a day' }: StackWords,
 ): Html {
   const up = amounts.filter(({ amount }) => amount > 0n)
   const named = largest(up)
@@ -40,7 +47,8 @@ export function stacks(
       if (amount === 0n) return []
       const height = (Number(amount) / Number(top)) * HEIGHT
       from -= height
-      return html`<rect class="s${colour + 1}" x="${fixed(i * step)}" y="${fixed(from)}" width="${fixed(
+      return html`<rect class="s${colour + 1}" x="${fixed(i * step)}" y="${fixed(from)}"
+width="${fixed(
         step * (1 - GAP),
       )}" height="${fixed(height)}"><title>${day}, ${name}: ${write(amount)}</title></rect>`
     })
@@ -48,7 +56,7 @@ export function stacks(
   return html`<figure class="stacks"><svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}"
 preserveAspectRatio="none" role="img" aria-label="${label}">${bars}<line class="axis" x1="0"
 y1="${HEIGHT}" x2="${WIDTH}" y2="${HEIGHT}"/></svg><figcaption><span>${days[0]}</span>
-<span>at most ${write(top)} a day</span><span>${days.at(-1)}</span></figcaption>${
+<span>at most ${write(top)} ${each}</span><span>${days.at(-1)}</span></figcaption>${
     names.length > 0 &&
     html`<ul class="legend">${names.map(
       (name, colour) => html`<li><i class="s${colour + 1}"></i>${name}</li>`,

@@ -40,7 +40,10 @@ export async function upstream(): Promise<Report> {
   try {
     const api = await open('api')
     const facilitator = await open('api')
-    ends.push(api.end, facilitator.end)
+    ends.push(
+      () => api.end(),
+      () => facilitator.end(),
+    )
     const sides: Side[] = []
     for (const make of [
       () => hubSide(dataDir, api.url),
@@ -50,7 +53,7 @@ export async function upstream(): Promise<Report> {
     ]) {
       const side = await make()
       sides.push(side)
-      ends.push(side.shop.end)
+      ends.push(() => side.shop.end())
     }
     for (const { shop } of sides) shop.pause()
     for (const side of sides) await turn(side, WARM_UP_SECONDS)

@@ -16,6 +16,7 @@ import type { Report, Table } from './main.ts'
 import { type Planted, plant } from './web/plant.ts'
 
 const SECONDS = 2
+const WARM_SECONDS = 1
 const CONCURRENCY = 2
 const P99_GOAL = 60
 const WEIGHT_GOAL = 100
@@ -43,7 +44,11 @@ export async function web(): Promise<Report> {
       // callers are counted by network: each request here comes from another one
       config: {
         ...readConfig({}),
-        ...{ dataDir, port: 0, databaseUrl: database.url, jobs: false, proxies: 1 },
+        dataDir,
+        port: 0,
+        databaseUrl: database.url,
+        jobs: false,
+        proxies: 1,
       },
       parts: { plugins, privileged, startJobs },
       log: createLog('silent'),
@@ -67,11 +72,26 @@ async function pathsOf(
 ): Promise<Readonly<Record<string, readonly string[]>>> {
   const { rows } = await admin.query<{ id: string }>('SELECT id FROM hub.listing LIMIT 50')
   const alone = [
-    ...['/', '/services', '/services/analysis', '/status', '/docs', '/docs/problems'],
-    ...[`/topup?key_id=${keyId}&amount_usd=5`, '/account', '/account?days=365', '/account/keys'],
-    ...[`/account/keys/${keyId}`, `/account/history?key=${keyId}`, '/account/webhooks'],
-    ...['/account/wallets', '/account/sessions', '/provider', '/provider/services'],
-    ...['/provider/domains', '/provider/statistics', '/provider/payouts'],
+    '/',
+    '/services',
+    '/services/analysis',
+    '/status',
+    '/docs',
+    '/docs/problems',
+    `/topup?key_id=${keyId}&amount_usd=5`,
+    '/account',
+    '/account?days=365',
+    '/account/keys',
+    `/account/keys/${keyId}`,
+    `/account/history?key=${keyId}`,
+    '/account/webhooks',
+    '/account/wallets',
+    '/account/sessions',
+    '/provider',
+    '/provider/services',
+    '/provider/domains',
+    '/provider/statistics',
+    '/provider/payouts',
   ]
   return {
     ...Object.fromEntries(alone.map((path) => [path, [path]])),
@@ -111,6 +131,7 @@ async function look(
       const once = async () => {
         await get(`${url}${each[next++ % each.length]}`, token)
       }
+      await load(CONCURRENCY, WARM_SECONDS, once)
       const { p50Ms, p99Ms } = await load(CONCURRENCY, SECONDS, once)
       seen.push({
         page,

@@ -13,12 +13,12 @@ const UNIQUE_MAX = 1_000
 const ONE = ['items', 'additionalProperties', 'not', 'contains', 'propertyNames'] as const
 const LIST = ['anyOf', 'oneOf', 'allOf', 'prefixItems'] as const
 const MAP = ['properties', 'patternProperties'] as const
-const PLAIN = [
-  ...['type', 'enum', 'const', 'title', 'description', 'default', 'examples', 'deprecated'],
-  ...['readOnly', 'writeOnly', 'format', 'pattern', 'minLength', 'maxLength', 'minimum'],
-  ...['maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minItems', 'maxItems'],
-  ...['uniqueItems', 'minProperties', 'maxProperties', 'required', 'contentMediaType'],
-] as const
+const PLAIN = (
+  'type enum const title description default examples deprecated readOnly writeOnly ' +
+  'format pattern minLength maxLength minimum maximum exclusiveMinimum ' +
+  'exclusiveMaximum multipleOf minItems maxItems uniqueItems minProperties ' +
+  'maxProperties required contentMediaType'
+).split(' ')
 
 export const KEYWORDS: ReadonlySet<string> = new Set([...ONE, ...LIST, ...MAP, ...PLAIN])
 

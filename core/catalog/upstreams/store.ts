@@ -255,7 +255,10 @@ export async function writeEndpoints(
        deadline_seconds = excluded.deadline_seconds, max_bytes = excluded.max_bytes,
        streams = excluded.streams, idempotent = excluded.idempotent, retries = excluded.retries,
        listed = true`,
-    [slug, JSON.stringify(endpoints)],
+    [
+      slug,
+      JSON.stringify(endpoints, (_, value: unknown) => (typeof value === 'bigint' ? null : value)),
+    ],
   )
   await client.query('UPDATE hub.upstream SET updated_at = now() WHERE slug = $1', [slug])
 }

@@ -19,7 +19,7 @@ CREATE TABLE hub.upstream (
     CHECK (state IN ('draft', 'pending', 'active', 'paused', 'suspended', 'retired')),
   reason text CHECK (length(reason) BETWEEN 1 AND 500),   -- why it is suspended
   approved_at timestamptz,                                -- by an administrator, for this very host
-  activated_at timestamptz,                               -- for the first time; from then on rises have notice
+  activated_at timestamptz,                               -- the first time; from then on rises have notice
   deprecated_on date,
   sunset_on date CHECK (sunset_on >= deprecated_on),      -- UTC; the last day
   created_at timestamptz NOT NULL DEFAULT now(),

@@ -30,9 +30,9 @@ export class NotResolvable extends Error {
 
 /**
  * Accounts for an exception, with author and reason: books an entry that makes chain and books
- * agree, and then closes it. Where `ledger` books within the transaction of `client`, both happen or
- * neither. Where it does not, the entry's id follows from the exception, so that after a crash in
- * between the same decision goes on where it stopped, and the next run closes what is booked.
+ * agree, and then closes it. Where `ledger` books within the transaction of `client`, both happen
+ * or neither. Where it does not, the entry's id follows from the exception, so that after a crash
+ * in between the same decision goes on where it stopped, and the next run closes what is booked.
  * @returns `replayed` when it was resolved so before
  * @throws NotResolvable
  */

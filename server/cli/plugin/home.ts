@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Failure } from '../failure.ts'
 
 /** Where the command line lies, if it lies in a clone of the hub. */
-const OWN = join(import.meta.dirname, '../../..')
+const CLI = fileURLToPath(new URL('../', import.meta.url))
+const OWN = join(CLI, '../..')
 const PROGRAM = 'server/main.ts'
 
 /** A clone of the hub that this command line belongs to; undefined for what was published. */

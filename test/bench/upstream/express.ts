@@ -26,12 +26,11 @@ const dispatcher = new Agent()
 const app = express()
 app.use(paymentMiddleware({ 'POST /proxy/bench/say': { accepts, description: 'Says.' } }, server))
 app.use(express.json())
-app.post('/proxy/bench/say', (incoming, response, next) => {
+app.post('/proxy/bench/say', async (incoming, response) => {
   const headers = { 'content-type': 'application/json' }
   const body = JSON.stringify(incoming.body)
-  ask(`${upstream}/say`, { dispatcher, method: 'POST', headers, body })
-    .then(async (answer) => response.type('json').send(await answer.body.text()))
-    .catch(next)
+  const answer = await ask(`${upstream}/say`, { dispatcher, method: 'POST', headers, body })
+  response.type('json').send(await answer.body.text())
 })
 const listening = app.listen(0, '127.0.0.1')
 await once(listening, 'listening')

@@ -25,15 +25,19 @@ export interface Planted {
   readonly rows: number
 }
 
-/** 100,000 listings, a million entries of the journal, and somebody whose keys made many of them. */
+/** 100,000 listings, a million entries of the journal, and somebody who made many of them. */
 export async function plant(admin: Pool): Promise<Planted> {
   const relevance = readRelevance()
   await plantListings(admin, relevance.catalogue, LISTINGS)
   const start = new Date(systemClock.now().getTime() - DAYS * 86_400_000)
   await admin.query(`SELECT ledger.ensure_partitions()`)
   const books = await bulkBooks(admin, {
-    ...{ shards: SHARDS, agents: AGENTS, providers: 100, batch: BATCH },
-    ...{ start, stepMs: STEP_MS },
+    shards: SHARDS,
+    agents: AGENTS,
+    providers: 100,
+    batch: BATCH,
+    start,
+    stepMs: STEP_MS,
   })
   const rows = 1_000_000
   await books.load(rows / SHARDS / BATCH)

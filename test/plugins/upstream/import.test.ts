@@ -77,7 +77,7 @@ describe('an OpenAPI document', () => {
       unpriced: [],
       secrets: [{ in: 'header', name: 'X-Token', prefix: '' }],
     })
-    const [weather, report] = service?.['endpoints'] as Body[]
+    const [weather, report] = (service?.['endpoints'] ?? []) as Body[]
     expect(weather).to.deep.include({ path: '/cities/{city}/weather', price_microdollars: 3_000 })
     expect(weather?.['input_schema']).to.deep.equal({
       type: 'object',
@@ -117,14 +117,14 @@ describe('an OpenAPI document', () => {
     const operation = (openapi['paths'] as Record<string, Record<string, Body>>)[
       '/proxy/acme-weather/cities/{city}/weather'
     ]?.['get']
-    const parameters = (operation?.['parameters'] as Body[]).map(
+    const parameters = ((operation?.['parameters'] ?? []) as Body[]).map(
       (each) => `${String(each['in'])} ${String(each['name'])}`,
     )
     expect(parameters).to.include.members(['path city', 'query days'])
   })
 
   it('that is none, or leads elsewhere, makes nothing', async () => {
-    const send_ = (body: Body) =>
+    const draft = (body: Body) =>
       send('POST', '/v1/provider/services/import', { slug: 'none-such', ...body })
     const bad: readonly [Body, number, string][] = [
       [{ openapi: '{' }, 422, 'openapi_unreadable'],
@@ -136,11 +136,11 @@ describe('an OpenAPI document', () => {
       [{}, 422, 'validation_failed'],
     ]
     for (const [body, status, code] of bad) {
-      const told = await send_(body)
+      const told = await draft(body)
       expect([told.status, told.body['code']], JSON.stringify(body)).to.deep.equal([status, code])
     }
     answers(json({}, 404))
-    const absent = await send_({ url: `${world.origin}/openapi.json` })
+    const absent = await draft({ url: `${world.origin}/openapi.json` })
     expect([absent.status, absent.body['code']]).to.deep.equal([502, 'upstream_error'])
     expect((await send('GET', '/v1/provider/services/none-such')).status).to.equal(404)
   })

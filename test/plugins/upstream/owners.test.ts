@@ -3,6 +3,7 @@ import { reseal } from '../../../core/catalog/upstreams/secrets.ts'
 import { approve, suspend } from '../../../core/catalog/upstreams/states.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
 import { parseSealingKeys, type SealingKey, SealingKeys } from '../../../core/sealing.ts'
+import { CONTRADICTORY, UNASKED } from './bad.ts'
 import { type Body, json, useUpstream } from './world.ts'
 
 const KEYS = parseSealingKeys(
@@ -84,7 +85,11 @@ describe('owners of APIs', () => {
     const list = await send('GET', '/v1/provider/services', undefined, other)
     expect(list.body['data']).to.deep.equal([])
     const taken = await send('POST', '/v1/provider/services', {
-      ...{ slug, name: 'X', category: 'data', summary: 'X.', base_url: world.origin },
+      slug,
+      name: 'X',
+      category: 'data',
+      summary: 'X.',
+      base_url: world.origin,
     })
     expect([taken.status, taken.body['code']]).to.deep.equal([409, 'slug_taken'])
     expect((await send('GET', '/v1/provider/services')).body['data']).to.be.an('array').not.empty
@@ -195,16 +200,7 @@ describe('owners of APIs', () => {
   })
 
   it('list nothing that the hub would not ask, nor a schema that hangs it (A040)', async () => {
-    const bad = [
-      'http://127.0.0.1:1/',
-      'http://169.254.169.254/latest',
-      'http://localhost/',
-      'ftp://api.agenthub-test.com',
-      'https://user:pw@api.agenthub-test.com',
-      'https://api.agenthub-test.com/?a=1',
-      'https://api.agenthub-test.com:22/',
-    ]
-    for (const [i, url] of bad.entries()) {
+    for (const [i, url] of UNASKED.entries()) {
       const about = { name: 'X', category: 'data', summary: 'X.', base_url: url }
       const told = await send('POST', '/v1/provider/services', { slug: `bad-${i}`, ...about })
       expect([told.status, told.body['code']], url).to.deep.equal([422, 'validation_failed'])
@@ -234,15 +230,7 @@ describe('owners of APIs', () => {
     const told = await act(slug, 'test', { endpoint: 'POST /do', input })
     expect([told.status, told.body['code']]).to.deep.equal([422, 'validation_failed'])
     expect(performance.now() - start, 'a backtracking engine would take years').to.be.below(5_000)
-    for (const wrong of [
-      { path: '/a/../b' },
-      { path: '/{x}', upstream_path: '/y' },
-      { upstream_path: '/{y}' },
-      { query: ['q'] },
-      { success: [404] },
-      { retries: 1 },
-      { streams: true, output_schema: { type: 'object' } },
-    ]) {
+    for (const wrong of CONTRADICTORY) {
       const refused = await put(slug, [endpoint(wrong)])
       expect([refused.status, refused.body['code']], JSON.stringify(wrong)).to.deep.equal([
         422,

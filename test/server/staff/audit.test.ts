@@ -1,13 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import { systemClock } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
 import { ask, type Question, type Told } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
 import { makeAdmin } from '../finance-world.ts'
-import { auditOf, colleague, data, type Json, refused, visitor } from './world.ts'
+import {
+  auditOf,
+  colleague,
+  data,
+  type Json,
+  lastMonth,
+  refused,
+  unexplained,
+  visitor,
+  waitingService,
+} from './world.ts'
 
 /** A privileged act that succeeds, one that fails, and the line that the first one leaves. */
 interface Walk {
@@ -51,14 +60,7 @@ describe('the audit log', function () {
     expect(told.status, told.text).to.equal(202)
     return String(told.body['id'])
   }
-  const exception = async (): Promise<string> => {
-    const { rows } = await hub().database.admin.query<{ id: bigint }>(
-      `INSERT INTO hub.reconciliation_exception (wallet, kind, fact, amount, reason)
-       VALUES ('treasury', 'unknown_deposit', $1, 700, 'Nobody knows.') RETURNING id`,
-      [randomUUID()],
-    )
-    return String(rows[0]!.id)
-  }
+  const exception = () => unexplained(hub())
   const paidCall = async (): Promise<string> => {
     const said = await as({ key: ada.apiKey, body: { words: 'hi' } }, '/proxy/echo/say')
     expect(said.headers['x-charged-microdollars']).to.equal('100')
@@ -69,30 +71,7 @@ describe('the audit log', function () {
   const stopped = async (kind: string, id: string): Promise<void> => {
     await as({ body: { reason } }, `/v1/admin/${kind}/${id}/suspend`)
   }
-  /** A service that waits for an administrator. */
-  const waiting = async (): Promise<string> => {
-    const { admin: owner } = hub().database
-    const values = [`w-${randomUUID().slice(0, 8)}`, ada.keyId]
-    await owner.query(
-      `INSERT INTO hub.service (slug, name, category, summary, provider, free_calls_per_month, state,
-         family) VALUES ($1, 'Waits', 'test', 'Waits.', 'example', 0, 'unlisted', 'upstream')`,
-      values.slice(0, 1),
-    )
-    await owner.query(
-      `INSERT INTO hub.upstream (slug, owner, provider, name, category, summary, base_url,
-         free_calls_per_month, request_headers, response_headers, health_path, state)
-       SELECT $1, principal, 'example', 'Waits', 'test', 'Waits.', 'https://waits.example', 0, '{}',
-         '{}', '/', 'pending' FROM hub.api_key WHERE id = $2`,
-      values,
-    )
-    return values[0]!
-  }
-  const lastMonth = (): string => {
-    const date = systemClock.now()
-    date.setUTCDate(0)
-    return date.toISOString().slice(0, 7)
-  }
-
+  const waiting = () => waitingService(hub(), ada.keyId)
   const none = async (body: Json): Promise<readonly [string, Json]> => ['', body]
   const WALKS: Readonly<Record<string, Walk>> = {
     'PATCH /v1/admin/keys/{id}': {
@@ -270,7 +249,7 @@ describe('the audit log', function () {
     expect(rows).to.have.length(0)
   })
 
-  it('shows what was there before and after, by act, subject, person and day, in pages', async () => {
+  it('shows what was before and after, by act, subject, person and day, in pages', async () => {
     const all = data(await as({}, '/v1/admin/audit?limit=100'))
     expect(all.map(({ seq }) => seq)).to.deep.equal(all.map((_, i) => all.length - i))
     const rate = data(await as({}, `/v1/admin/audit?act=key&subject=${ada.keyId}`))
@@ -288,7 +267,7 @@ describe('the audit log', function () {
     expect(data(next).map(({ seq }) => seq)).to.deep.equal([all.length - 2, all.length - 3])
   })
 
-  it('is kept by the database: nobody changes it, and what its owner changes is named', async () => {
+  it('is kept by the database: nobody changes it; what its owner changes is named', async () => {
     const { pool } = hub().hub
     for (const act of [
       `UPDATE hub.audit SET reason = 'another'`,

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
+import { systemClock } from '../../../core/clock.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
 import { makePerson } from '../../../core/identity/people.ts'
 import { openSession } from '../../../core/identity/sessions.ts'
@@ -50,4 +52,40 @@ export const refused = ({ status, body, text }: Told, expected: number, code: st
 export const data = ({ body, text }: Told): Json[] => {
   expect(body['data'], text).to.be.an('array')
   return body['data'] as Json[]
+}
+
+/** A difference that reconciliation could not explain. @returns its id */
+export async function unexplained(hub: TestHub): Promise<string> {
+  const { rows } = await hub.database.admin.query<{ id: bigint }>(
+    `INSERT INTO hub.reconciliation_exception (wallet, kind, fact, amount, reason)
+     VALUES ('treasury', 'unknown_deposit', $1, 700, 'Nobody knows.') RETURNING id`,
+    [randomUUID()],
+  )
+  return String(rows[0]!.id)
+}
+
+/** A service of the owner of a key that waits for an administrator. @returns its slug */
+export async function waitingService(hub: TestHub, keyId: string): Promise<string> {
+  const slug = `w-${randomUUID().slice(0, 8)}`
+  await hub.database.admin.query(
+    `INSERT INTO hub.service (slug, name, category, summary, provider, free_calls_per_month,
+       state, family)
+     VALUES ($1, 'Waits', 'test', 'Waits.', 'example', 0, 'unlisted', 'upstream')`,
+    [slug],
+  )
+  await hub.database.admin.query(
+    `INSERT INTO hub.upstream (slug, owner, provider, name, category, summary, base_url,
+       free_calls_per_month, request_headers, response_headers, health_path, state)
+     SELECT $1, principal, 'example', 'Waits', 'test', 'Waits.', 'https://waits.example', 0, '{}',
+       '{}', '/', 'pending' FROM hub.api_key WHERE id = $2`,
+    [slug, keyId],
+  )
+  return slug
+}
+
+/** `2026-10` */
+export function lastMonth(): string {
+  const date = systemClock.now()
+  date.setUTCDate(0)
+  return date.toISOString().slice(0, 7)
 }

@@ -15,7 +15,7 @@ describe('the pages in a browser', function () {
   const tabs = useTabs(() => hub().url)
   const hub = useHub(async () => {
     sites = await openSites()
-    return { config: { sandboxHosts: sites.sandboxHosts } }
+    return { config: { sandboxHosts: sites.sandboxHosts, proxies: 1 } }
   })
   before(async () => {
     account = await openAccount(hub(), sites)

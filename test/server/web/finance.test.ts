@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import type { Browser, Page } from 'puppeteer-core'
+import type { Browser } from 'puppeteer-core'
 import { request } from 'undici'
 import { systemClock } from '../../../core/clock.ts'
 import { writeNextExport } from '../../../core/finance/write-export.ts'
@@ -15,6 +15,7 @@ import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
 import { makeAdmin } from '../finance-world.ts'
 import { colleague, data, type Json, visitor } from '../staff/world.ts'
+import { send } from './acts.ts'
 
 const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
 
@@ -80,27 +81,6 @@ describe('the pages of finance and administrators, in a browser', function () {
     return { page, wrong, open, close: () => context.close() }
   }
   type Tab = Awaited<ReturnType<typeof tab>>
-
-  /** Fills a form in and sends it; gives what the page then says. */
-  async function send(page: Page, act: string, fields: Readonly<Record<string, string>>) {
-    const named = `:has(input[name=act][value="${act}"])`
-    const form = `form${named}`
-    const at = await page.$(`details:not([open])${named} > summary`)
-    await at?.click()
-    for (const [name, value] of Object.entries(fields)) {
-      const field = (await page.$(`${form} [name="${name}"]`))!
-      const kind = String(await (await field.getProperty('type')).jsonValue())
-      if (kind === 'select-one') await field.select(value)
-      else if (kind === 'checkbox') await field.click()
-      else {
-        await field.click({ count: 3 })
-        await page.keyboard.press('Backspace')
-        if (kind !== 'date') await field.type(value)
-      }
-    }
-    await Promise.all([page.waitForNavigation(), page.click(`${form} button`)])
-    return page.$eval('main', (element) => element.textContent)
-  }
 
   const paths = (): readonly string[] => [
     '/finance',

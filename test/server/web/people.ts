@@ -14,7 +14,7 @@ type Tab = Awaited<ReturnType<Tabs['open']>>
 const secretOn = ({ page }: Tab) => page.$eval('#secret', (element) => element.textContent ?? '')
 const noticeOn = ({ page }: Tab) => page.$eval('[role=status]', (each) => each.textContent)
 
-/** What people do with their account; all of it without scripts too, but for what a wallet signs. */
+/** What people do with their account, without scripts too, but for what a wallet signs. */
 export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
   for (const scripts of [true, false]) {
     describe(`of a person, ${scripts ? 'with scripts' : 'without scripts'}`, () => {
@@ -172,6 +172,22 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
     await tab.close()
   })
 
+  it('every page says something sensible where there is nothing yet', async () => {
+    const person = await signInByOutbox(hub(), 'nobody-yet@example.test')
+    const account = ['', '/keys', '/history', '/webhooks', '/wallets', '/sessions']
+    const provider = ['', '/services', '/domains', '/statistics', '/payouts']
+    const all = [
+      ...account.map((path) => `/account${path}`),
+      ...provider.map((path) => `/provider${path}`),
+    ]
+    for (const path of all) {
+      const { status, text, headers } = await person.ask(path, { headers: { accept: 'text/html' } })
+      expect(status, path).to.equal(200)
+      expect(text, path).not.to.match(/undefined|NaN|\[object/)
+      expect(headers['cache-control'], path).to.equal('no-store')
+    }
+  })
+
   it('nothing of somebody else is shown or changed', async () => {
     const [mine, theirs] = [
       await signInByOutbox(hub(), 'mine@example.test'),
@@ -190,6 +206,11 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
       })
     expect((await send(new URL(hub().url).origin)).status).to.equal(404)
     expect((await send('https://evil.example')).status, 'of another site').to.equal(403)
+    const odd = await mine.ask(`/account/keys/${id}`, {
+      body: { act: 'revoke', sure: { on: true } },
+      headers: { accept: 'text/html' },
+    })
+    expect(odd.status, 'no form sends such a thing').to.equal(422)
     expect(await works(String(key['api_key']))).to.equal(200)
   })
 

@@ -5,6 +5,7 @@ import { ask } from '../../support/ask.ts'
 import type { TestHub } from '../../support/hub.ts'
 import { PROOF, signInByOutbox } from './account.ts'
 import type { useTabs } from './tabs.ts'
+import { injectWallet } from './wallet.ts'
 
 const OPENAPI = {
   openapi: '3.1.0',
@@ -53,8 +54,23 @@ export function sellerTests(
       await tab.close()
     })
   }
+  it('payouts go to the wallet that has signed for them', async () => {
+    const { cookie } = await signInByOutbox(hub(), 'paid-out@example.test')
+    const tab = await tabs.open({ cookie })
+    const injected = await injectWallet(tab.page, hub().sandbox!.rpcUrl, { usdc: 0n })
+    await tab.go('/provider/payouts')
+    for (let step = 0; step < 2; step++) {
+      await Promise.all([tab.page.waitForNavigation(), tab.page.click('[data-wallet] button')])
+    }
+    expect(await tab.text())
+      .to.include('The wallet has signed')
+      .and.to.include(injected.address)
+    expect(injected.signed).to.equal(1)
+    await tab.close()
+  })
+
   for (const scripts of [true, false]) {
-    it(`an API is imported, priced, tried and sold, ${scripts ? 'with' : 'without'} scripts`, async () => {
+    it(`an API is imported, tried and sold, ${scripts ? 'with' : 'without'} scripts`, async () => {
       const slug = `tides-${scripts}`
       const { cookie } = await signInByOutbox(hub(), `${slug}@example.test`)
       const answer = {

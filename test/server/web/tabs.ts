@@ -28,6 +28,7 @@ export interface Look {
 export function useTabs(url: () => string) {
   let browser: Browser
   let axe: string
+  let networks = 0 // callers without a key are counted by network: each tab is of its own
   before(async function () {
     this.timeout(120_000)
     axe = await readFile(AXE, 'utf8')
@@ -46,6 +47,7 @@ export function useTabs(url: () => string) {
     }
     await look(first)
     await page.setJavaScriptEnabled(scripts)
+    await page.setExtraHTTPHeaders({ 'x-forwarded-for': `10.0.${++networks}.1` })
     const [name = '', value = ''] = cookie?.split('=') ?? []
     if (cookie) await context.setCookie({ name, value, domain: '127.0.0.1', httpOnly: true })
     page.on('console', (message) => {
@@ -89,11 +91,7 @@ async function send(page: Page, act: string, fields: Readonly<Record<string, str
     )
     if (tag.startsWith('SELECT')) await field!.select(value)
     else if (tag === 'INPUT checkbox') await field!.click()
-    else {
-      await field!.click({ count: 3 })
-      await field!.press('Backspace')
-      await field!.type(value)
-    }
+    else await field!.evaluate((input, text) => Object.assign(input, { value: text }), value)
   }
   await Promise.all([page.waitForNavigation(), page.click(`${form} button[type=submit]`)])
 }

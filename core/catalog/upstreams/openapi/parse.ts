@@ -32,7 +32,7 @@ function read(text: string): unknown {
     if (/^\s*\{/.test(text)) return JSON.parse(text)
     return parseYaml(text, { maxAliasCount: ALIASES_MAX, prettyErrors: false })
   } catch (error) {
-    throw unreadable(`${(error as Error).message.slice(0, 200)}`, error)
+    throw unreadable((error as Error).message.slice(0, 200), error)
   }
 }
 

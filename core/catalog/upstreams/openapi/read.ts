@@ -78,7 +78,8 @@ function serversOf({ servers }: Json): readonly string[] {
     const named = isObject(variables) ? variables : {}
     return url.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
       const variable = named[name]
-      return isObject(variable) ? String(variable['default'] ?? whole) : whole
+      const value = isObject(variable) ? variable['default'] : undefined
+      return typeof value === 'string' ? value : whole
     })
   })
 }

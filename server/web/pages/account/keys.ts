@@ -110,13 +110,12 @@ function tree(keys: readonly KeyJson[]): readonly Placed[] {
 function makeForm({ sent }: PageRequest): Html {
   const fields = fieldsOf('make', sent)
   return html`<h2 id="make">Make a key</h2><p>It starts without credits: top it up, then call with
-it. To give an agent a part of your credits, make a key below one of yours: open that key.</p>${form(
-    {
-      act: 'make',
-      submit: 'Make a key',
-      fields: [
-        fields.text({ name: 'name', label: 'Name', hint: 'For you, to know it again.', max: 100 }),
-      ],
-    },
-  )}`
+it. To give an agent a part of your credits, make a key below one of yours: open that
+key.</p>${form({
+    act: 'make',
+    submit: 'Make a key',
+    fields: [
+      fields.text({ name: 'name', label: 'Name', hint: 'For you, to know it again.', max: 100 }),
+    ],
+  })}`
 }

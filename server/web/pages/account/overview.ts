@@ -20,6 +20,8 @@ export interface OverviewPorts {
   readonly admins: readonly string[]
 }
 
+/** More days than these are summed up by weeks. */
+const DAYS_EACH = 100
 const RANGES = { '7': '7 days', '30': '30 days', '90': '90 days', '365': 'a year' } as const
 
 /** `/account`: credits, and what became of them. */
@@ -76,9 +78,10 @@ function figures(
 <div><dt>Spent in ${range}</dt><dd>${priceTag(total(({ spent }) => spent))}</dd></div>
 <div><dt>Calls</dt><dd>${count(total(({ calls }) => calls))}</dd></div>
 <div><dt>Failed, not charged</dt><dd>${count(total(({ failed }) => failed))}</dd></div>
-<div><dt>Keys with credits</dt><dd>${count(roots)}</dd></div></dl>${html`<p class="actions"><a class="button" href="${
-    roots === 1 ? address('/topup', { key_id: keyId ?? '' }) : '/account/keys'
-  }">Top up</a><a class="button plain" href="/account/history">History</a></p>`}`
+<div><dt>Keys with credits</dt><dd>${count(roots)}</dd></div></dl>
+${html`<p class="actions"><a class="button" href="${
+  roots === 1 ? address('/topup', { key_id: keyId ?? '' }) : '/account/keys'
+}">Top up</a><a class="button plain" href="/account/history">History</a></p>`}`
 }
 
 function spending(days: readonly string[], spent: readonly DaySpent[], range: string): Html {
@@ -94,8 +97,11 @@ function spending(days: readonly string[], spent: readonly DaySpent[], range: st
       html`<p><a href="/services">See what there is</a></p>`,
     )}`
   }
+  const step = days.length > DAYS_EACH ? 7 : 1
+  const starts = days.filter((_, i) => i % step === 0)
+  const startOf = new Map(days.map((day, i) => [day, starts[(i - (i % step)) / step] ?? day]))
   const amounts = spent.map(({ day, service, spent: amount }) => {
-    return { day, of: service || SELLERS, amount }
+    return { day: startOf.get(day) ?? day, of: service || SELLERS, amount }
   })
   const byService = [...Map.groupBy(spent, ({ service }) => service)].map(([service, all]) => ({
     service,
@@ -104,9 +110,10 @@ function spending(days: readonly string[], spent: readonly DaySpent[], range: st
     amount: all.reduce((sum, { spent }) => sum + spent, 0n),
   }))
   const rows = byService.toSorted((a, b) => (a.amount < b.amount ? 1 : -1))
-  return html`<h2>Spending</h2>${ranges}${stacks(days, amounts, {
-    label: `Spending by day and service: ${counted(rows.length, 'service')}`,
+  return html`<h2>Spending</h2>${ranges}${stacks(starts, amounts, {
+    label: `Spending by service over time: ${counted(rows.length, 'service')}`,
     write: priceTag,
+    each: step === 1 ? 'a day' : 'a week',
   })}${table(
     'Spending by service',
     [

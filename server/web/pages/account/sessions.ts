@@ -41,8 +41,10 @@ export const sessionsPage = ({ baseUrl }: { readonly baseUrl: () => string }): A
         title: 'Sessions',
         area: ACCOUNT,
         tab: 'Sessions',
-        main: html`<h1>Sessions</h1><p class="lead">Where ${email} is signed in.</p>${sessionTable(data)}<h2>All of them</h2><p>Somebody else may have had your mail or this browser? End every
-session, this one too. Your keys work on; see <a href="/account/keys">Keys</a> to revoke them.</p>
+        main: html`<h1>Sessions</h1><p class="lead">Where ${email} is signed in.</p>
+${sessionTable(data)}<h2>All of them</h2><p>Somebody else may have had your mail
+or this browser? End every session, this one too. Your keys
+work on; see <a href="/account/keys">Keys</a> to revoke them.</p>
 ${form({ act: 'all', submit: 'Sign out everywhere', kind: 'danger' })}`,
       }
     },

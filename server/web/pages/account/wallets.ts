@@ -91,9 +91,8 @@ const walletTable = (wallets: AccountJson['wallets']): Html =>
   )
 
 const askForm = ({ sent }: PageRequest<unknown>): Html =>
-  html`<h2>Link a wallet</h2><p>It signs a message; nothing is paid, and no key changes.</p>${askWallet(
-    sent,
-  )}`
+  html`<h2>Link a wallet</h2><p>It signs a message; nothing is paid, and no key
+changes.</p>${askWallet(sent)}`
 
 /** @throws Fault `nonce_unknown`, `nonce_used`, `nonce_expired` */
 async function signForm(pool: Pool, request: PageRequest<unknown>, asked: string): Promise<Html> {

@@ -114,19 +114,18 @@ async function oneOf(request: PageRequest, slug: string): Promise<Html> {
   if (!service) return empty('There is no such service.')
   const { suspended, stage } = service
   const isHouse = service.provider === 'agenthub'
-  return html`<p class="crumbs"><a href="${PATH}">All services</a></p><h2>${service.name}</h2>${facts(
-    {
-      Slug: html`<code>${slug}</code>`,
-      State: stateBadge(service),
-      Why: service.suspended_reason,
-      Provider: service.provider,
-      Owner: service.owner,
-      Commission: rate(service.commission_bps),
-      Account: accountLink(
-        isHouse ? `income:services:${slug}` : `liabilities:providers:${service.provider}:${slug}`,
-      ),
-    },
-  )}<div class="columns">${
+  return html`<p class="crumbs"><a href="${PATH}">All services</a></p>
+<h2>${service.name}</h2>${facts({
+    Slug: html`<code>${slug}</code>`,
+    State: stateBadge(service),
+    Why: service.suspended_reason,
+    Provider: service.provider,
+    Owner: service.owner,
+    Commission: rate(service.commission_bps),
+    Account: accountLink(
+      isHouse ? `income:services:${slug}` : `liabilities:providers:${service.provider}:${slug}`,
+    ),
+  })}<div class="columns">${
     stage === 'pending' && deciding(request, service, 'approve', 'Let it be sold', 'Approve')
   }${
     suspended === 'service'

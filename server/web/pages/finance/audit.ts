@@ -48,11 +48,12 @@ database lets nobody change a line.</p>${proof(chain)}${filters(PATH, [
           textFilter('subject', 'Of what', query.subject),
           dayFilter('from', 'From', query.from),
           dayFilter('to', 'To', query.to),
-        ])}${found.data.length === 0 ? empty('Nothing of this kind was done.') : lines(found.data)}${pager(
-          PATH,
-          query,
-          found.next_cursor,
-        )}`,
+        ])}
+${found.data.length === 0 ? empty('Nothing of this kind was done.') : lines(found.data)}${pager(
+  PATH,
+  query,
+  found.next_cursor,
+)}`,
       }
     },
   })
@@ -73,7 +74,8 @@ const dayFilter = (name: string, label: string, value: string | undefined): Html
 
 const proof = ({ lines: count, head, broken_at: broken }: AuditChainJson): Html =>
   broken === null
-    ? html`<div class="box good"><p>${counted(count, 'line')}, each with the hash of the one before.${
+    ? html`<div class="box good"><p>${counted(count, 'line')}, each with the hash of the one
+before.${
         head !== null &&
         html` The last is <code>${head}</code>: keep it elsewhere, and nobody can rewrite them
 unnoticed.`

@@ -59,7 +59,8 @@ export const exportsPage = (): AnyPage =>
         main: html`<h1>Exports</h1><p class="lead">The journal as a file. What it covers is fixed
 when it is asked for, so that the same export has the same bytes for ever.</p>${
           isBusy &&
-          html`<p class="actions"><a class="button plain" href="${PATH}">See how far they are</a></p>`
+          html`<p class="actions"><a class="button plain" href="${PATH}">See how far
+they are</a></p>`
         }${
           found.data.length === 0 ? empty('Nothing was exported yet.') : exportTable(found.data)
         }${pager(PATH, { cursor }, found.next_cursor)}${startForm(request)}`,

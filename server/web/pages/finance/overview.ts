@@ -50,7 +50,7 @@ journal; every figure here follows from it.</p>${table(
 async function lookedAt(ask: PageRequest['ask']) {
   const limit = MANY
   const [books, exceptions, payments, proposals, outgoing] = await Promise.all([
-    ask<TrialBalanceJson>('GET /v1/finance/trial-balance'),
+    ask<TrialBalanceJson>('GET /v1/finance/trial-balance', { query: { prefix: 'equity:' } }),
     ask<Listed<ExceptionJson>>('GET /v1/finance/exceptions', { query: { limit } }),
     ask<Listed<PaymentJson>>('GET /v1/finance/payments', { query: { limit } }),
     ask<Listed<AdjustmentJson>>('GET /v1/finance/adjustments', { query: { limit, state: 'open' } }),

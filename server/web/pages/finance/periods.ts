@@ -43,7 +43,7 @@ export const periodsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
       const { ask } = request
       const [periods, books, exceptions] = await Promise.all([
         ask<{ data: readonly PeriodJson[] }>('GET /v1/finance/periods'),
-        ask<TrialBalanceJson>('GET /v1/finance/trial-balance'),
+        ask<TrialBalanceJson>('GET /v1/finance/trial-balance', { query: { prefix: 'equity:' } }),
         ask<Listed<ExceptionJson>>('GET /v1/finance/exceptions', { query: { limit: '100' } }),
       ])
       return {

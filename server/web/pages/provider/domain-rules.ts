@@ -146,46 +146,45 @@ const kept = (seconds: number): string =>
 
 function ruleForm(rule: RuleJson | undefined, { sent, path }: Request): Html {
   const { text, select } = fieldsOf('rule', sent)
-  return html`<h3 id="rule">${rule ? html`Change <code>${rule.path}</code>` : 'Add a price'}</h3>${form(
-    {
-      act: 'rule',
-      submit: rule ? 'Save the price' : 'Add the price',
-      to: path,
-      hidden: { was: sent?.act === 'rule' ? (sent.values['was'] ?? '') : (rule?.path ?? '') },
-      fields: [
-        text({
-          name: 'path',
-          label: 'Pages',
-          required: true,
-          max: 500,
-          value: rule?.path ?? '/**',
-          hint: html`<code>*</code> stands for anything within a segment, <code>**</code> over
+  return html`<h3 id="rule">
+${rule ? html`Change <code>${rule.path}</code>` : 'Add a price'}</h3>${form({
+    act: 'rule',
+    submit: rule ? 'Save the price' : 'Add the price',
+    to: path,
+    hidden: { was: sent?.act === 'rule' ? (sent.values['was'] ?? '') : (rule?.path ?? '') },
+    fields: [
+      text({
+        name: 'path',
+        label: 'Pages',
+        required: true,
+        max: 500,
+        value: rule?.path ?? '/**',
+        hint: html`<code>*</code> stands for anything within a segment, <code>**</code> over
 segments: <code>/blog/**</code>, <code>/archive/2024-*</code>.`,
+      }),
+      select(
+        { name: 'action', label: 'They are', value: rule?.action ?? 'sell', required: true },
+        { sell: 'sold', deny: 'not sold' },
+      ),
+      html`<div class="row">${[
+        text({
+          name: 'price',
+          label: 'Price of a page, in dollars',
+          numeric: true,
+          size: 10,
+          value: dollarText(rule?.price_microdollars ?? null),
         }),
-        select(
-          { name: 'action', label: 'They are', value: rule?.action ?? 'sell', required: true },
-          { sell: 'sold', deny: 'not sold' },
-        ),
-        html`<div class="row">${[
-          text({
-            name: 'price',
-            label: 'Price of a page, in dollars',
-            numeric: true,
-            size: 10,
-            value: dollarText(rule?.price_microdollars ?? null),
-          }),
-          text({
-            name: 'cached_price',
-            label: 'Of a kept page',
-            numeric: true,
-            size: 10,
-            value: dollarText(rule?.cached_price_microdollars ?? null),
-          }),
-        ]}</div>`,
-        reading(rule, sent),
-      ],
-    },
-  )}${rule && html`<p><a href="${path}#rules">Leave it as it is</a></p>`}`
+        text({
+          name: 'cached_price',
+          label: 'Of a kept page',
+          numeric: true,
+          size: 10,
+          value: dollarText(rule?.cached_price_microdollars ?? null),
+        }),
+      ]}</div>`,
+      reading(rule, sent),
+    ],
+  })}${rule && html`<p><a href="${path}#rules">Leave it as it is</a></p>`}`
 }
 
 /** How the pages of a rule are read, kept, and shown before they are bought. */

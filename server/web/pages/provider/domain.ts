@@ -116,7 +116,8 @@ for again ${instantText(next)}.</p>`
   return html`<h2>Prove that it is yours</h2>${
     state !== 'pending' &&
     html`<p>The proof was not found any more, or somebody else has proven the host since.</p>`
-  }<p>One of these is enough. It stays there: it is looked for every day.</p><ol class="steps">${ways.map(
+  }<p>One of these is enough. It stays there: it is looked for every day.</p>
+<ol class="steps">${ways.map(
     (way) =>
       html`<li><p><strong>${STEPS[way.method] ?? way.method}</strong></p>
 <p class="secret"><code>${way.where}</code></p><p class="secret"><code>${way.content}</code>

@@ -23,19 +23,21 @@ export const overviewPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
     query: z.object({}),
     show: async ({ ask }) => {
       const from = dayName(daysBefore(clock.now(), DAYS - 1))
-      const [services, domains, figures, place] = await Promise.all([
+      const [services, domains, figures] = await Promise.all([
         ask<Listed<ServiceRowJson>>('GET /v1/provider/services', { query: { limit: SHOWN } }),
         ask<Listed<DomainJson>>('GET /v1/domains', { query: { limit: SHOWN } }),
         ask<StatisticsJson>('GET /v1/provider/statistics', { query: { from } }),
-        ask<PayoutAddressJson>('GET /v1/provider/payout-address'),
       ])
       const sells = services.data.length + domains.data.length > 0
+      const place = sells
+        ? await ask<PayoutAddressJson>('GET /v1/provider/payout-address')
+        : undefined
       return {
         title: 'Selling',
         area: SELLING,
         tab: 'Overview',
         main: html`<h1>Selling</h1>${
-          sells
+          place
             ? html`${unpaid(place, figures)}${totalsPart(
                 figures.totals,
               )}<p class="small muted">In 30 days.</p>${
@@ -66,7 +68,8 @@ const unpaid = ({ address }: PayoutAddressJson, { totals }: StatisticsJson): Htm
 const goods = (services: readonly ServiceRowJson[], domains: readonly DomainJson[]): Html =>
   html`<div class="columns"><section><h2>APIs</h2><ul class="plain-list">${services.map(
     (each) =>
-      html`<li><a href="/provider/services/${each.slug}">${each.name}</a> ${serviceBadge(each)}</li>`,
+      html`<li><a href="/provider/services/${each.slug}">${each.name}</a>
+${serviceBadge(each)}</li>`,
   )}</ul><p><a href="/provider/services">${
     services.length > 0 ? 'All APIs' : 'List an API'
   }</a></p></section><section><h2>Domains</h2><ul class="plain-list">${domains.map(

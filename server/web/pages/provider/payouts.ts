@@ -94,7 +94,7 @@ const payoutTable = (payouts: readonly PayoutJson[]): Html =>
       { head: 'State', cell: payoutBadge },
       { head: 'Amount', number: true, cell: (each) => money(each.amount_microdollars) },
       { head: 'To', cell: ({ address: to }) => html`<code>${to}</code>` },
-      { head: 'Transaction', cell: ({ transaction }) => html`<code>${transaction ?? '–'}</code>` },
+      { head: 'Transaction', cell: ({ transaction: tx }) => html`<code>${tx ?? '–'}</code>` },
     ],
     payouts,
   )

@@ -140,7 +140,8 @@ const test = act({
     return {
       told: html`<div class="box ${delivered ? 'good' : 'bad'}" role="status"><p><strong>${
         delivered ? 'A caller would have been charged.' : 'A caller would have paid nothing.'
-      }</strong> Status ${status}, ${latency} ms${reason !== null && html`, <code>${reason}</code>`}.
+      }</strong> Status ${status}, ${latency}
+ms${reason !== null && html`, <code>${reason}</code>`}.
 ${detail}</p><pre tabindex="0"><code>${JSON.stringify(tried.body, null, 2)}</code></pre></div>`,
     }
   },

@@ -47,7 +47,8 @@ const endpointTable = (endpoints: readonly Endpoint[], { path }: Request): Html 
         cell: (each) =>
           html`<form method="post" class="small-form"><input type="hidden" name="act" value="price">
 <input type="hidden" name="endpoint" value="${nameOf(each)}"><input name="price" size="8"
-inputmode="decimal" autocomplete="off" required aria-label="New price of ${nameOf(each)}, in dollars">
+inputmode="decimal" autocomplete="off" required
+aria-label="New price of ${nameOf(each)}, in dollars">
 <button type="submit" class="plain">Set</button></form>`,
       },
       {

@@ -65,9 +65,8 @@ export const servicePage = (): AnyPage =>
 const missing = (service: ServiceJson): Html | undefined =>
   service.missing.length === 0
     ? undefined
-    : html`<div class="box fair"><p><strong>Before it can be sold:</strong></p><ul>${service.missing.map(
-        (what) => html`<li>${what}</li>`,
-      )}</ul></div>`
+    : html`<div class="box fair"><p><strong>Before it can be sold:</strong></p>
+<ul>${service.missing.map((what) => html`<li>${what}</li>`)}</ul></div>`
 
 const about = (service: ServiceJson): Html =>
   facts({
@@ -91,7 +90,7 @@ const healthOf = ({ up, since, latency_ms: latency, detail }: NonNullable<Servic
 /** What may come next, by the state. */
 const states = ({ state }: ServiceJson): Html | undefined =>
   state === 'draft' || state === 'paused'
-    ? html`<p>${form({ act: 'activate', submit: state === 'draft' ? 'Activate' : 'Sell again' })}</p>`
+    ? form({ act: 'activate', submit: state === 'draft' ? 'Activate' : 'Sell again' })
     : state === 'active'
       ? html`<p>${form({ act: 'pause', submit: 'Pause the sale', kind: 'plain' })}</p>`
       : undefined
@@ -121,26 +120,25 @@ function testPart({ endpoints }: ServiceJson, { sent }: PageRequest<unknown>): H
   if (endpoints.length === 0) return undefined
   const { text, select } = fieldsOf('test', sent)
   const names = endpoints.map(({ method, path }) => `${method} ${path}`)
-  return html`<h2>Try it</h2><p>One call, unpaid; it tells how it would have been charged.</p>${form(
-    {
-      act: 'test',
-      submit: 'Call it',
-      kind: 'plain',
-      fields: [
-        select(
-          { name: 'endpoint', label: 'Endpoint', required: true, value: names[0] },
-          Object.fromEntries(names.map((name) => [name, name])),
-        ),
-        text({ name: 'input', label: 'Input, as JSON', lines: 3, placeholder: '{}' }),
-      ],
-    },
-  )}`
+  return html`<h2>Try it</h2><p>One call, unpaid; it tells how it would have been
+charged.</p>${form({
+    act: 'test',
+    submit: 'Call it',
+    kind: 'plain',
+    fields: [
+      select(
+        { name: 'endpoint', label: 'Endpoint', required: true, value: names[0] },
+        Object.fromEntries(names.map((name) => [name, name])),
+      ),
+      text({ name: 'input', label: 'Input, as JSON', lines: 3, placeholder: '{}' }),
+    ],
+  })}`
 }
 
 function secretPart({ secrets }: ServiceJson, { sent }: PageRequest<unknown>): Html {
   const { text } = fieldsOf('secret', sent)
-  return html`<h2>Secret</h2><p>A header that the hub adds to each request, so that your server knows
-it. It is kept encrypted, and never shown.${
+  return html`<h2>Secret</h2><p>A header that the hub adds to each request, so that your server
+knows it. It is kept encrypted, and never shown.${
     secrets.length > 0 &&
     html` Now: ${secrets.map(
       (each) => html`<code>${each.name}</code>, set ${instantText(each.set_at)}. `,

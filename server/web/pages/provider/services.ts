@@ -71,8 +71,8 @@ export const servicesPage = (): AnyPage =>
         title: 'APIs',
         area: SELLING,
         tab: 'APIs',
-        main: html`<h1>APIs</h1><p class="lead">Sell an HTTP API that you have, without code: the hub
-takes the money, checks the input, and asks your server.</p>${
+        main: html`<h1>APIs</h1><p class="lead">Sell an HTTP API that you have, without code: the
+hub takes the money, checks the input, and asks your server.</p>${
           services.data.length === 0
             ? empty('No API is listed yet. An OpenAPI document is the quickest way.')
             : html`${serviceTable(services.data)}${pager(PATH, query, services.next_cursor)}`

@@ -55,9 +55,8 @@ export const statisticsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
             : html`${totalsPart(figures.totals)}${by === 'day' && earnedChart(figures)}${rowTable(
                 figures.data,
                 by,
-              )}<h2>Callers</h2><p>Under pseudonyms: the same for the same caller.</p>${customerTable(
-                customers.data,
-              )}${pager(PATH, query, customers.next_cursor)}`
+              )}<h2>Callers</h2><p>Under pseudonyms: the same for the same
+caller.</p>${customerTable(customers.data)}${pager(PATH, query, customers.next_cursor)}`
         }`,
       }
     },

@@ -78,7 +78,7 @@ async function* broken(): AsyncGenerator<string> {
 }
 
 const endpointsOf = (host: Host): Record<string, AnyEndpoint> => ({
-  'POST /say': endpoint(({ input }) => ({ words: input.words })),
+  'POST /say': endpoint(({ input }) => ({ words: input.words }), { deadlineSeconds: 20 }),
   'POST /throws': endpoint(() => {
     throw new Error('as asked')
   }),
