@@ -91,9 +91,11 @@ describe('an account', () => {
   })
 
   it('its session is no key: it calls nothing, and is no administrator', async () => {
-    for (const path of ['/v1/credits/balance', '/v1/wallet/balance', '/v1/finance/wallets']) {
+    for (const path of ['/v1/credits/balance', '/v1/wallet/balance']) {
       refused(await ada.ask(path), 401, 'invalid_api_key')
     }
+    refused(await ada.ask('/v1/finance/wallets'), 403, 'finance_only')
+    refused(await ada.ask('/v1/admin/roles'), 403, 'admin_only')
   })
 
   it('manages the keys of a wallet that agreed, and no row of them moves', async () => {
