@@ -42,6 +42,7 @@ export class Lender {
   /** @returns what it is told; nothing is thrown */
   async answer({ id, what, request }: Asks): Promise<Told> {
     if (!this.#lent.includes(what)) return denied(`${what} is not lent to this plugin`)
+    if (this.#asked.has(id)) return denied('this question is asked already')
     if (this.#asked.size >= ASKED_MAX) return denied(`more than ${ASKED_MAX} questions at once`)
     const controller = new AbortController()
     this.#asked.set(id, controller)
