@@ -1,7 +1,12 @@
 import { z } from 'zod'
 import { parametersOf } from '../../core/catalog/routing.ts'
 import { listPrices, setPrice } from '../../core/catalog/upstreams/prices.ts'
-import { isObject, type Json, schemaIssues } from '../../core/catalog/upstreams/schemas.ts'
+import {
+  isObject,
+  type Json,
+  SERVICE_MAX,
+  schemaIssues,
+} from '../../core/catalog/upstreams/schemas.ts'
 import { missingOf } from '../../core/catalog/upstreams/states.ts'
 import {
   type EndpointInfo,
@@ -164,7 +169,8 @@ const pricing = (ports: ServicePorts): readonly AnyRoute[] => [
  * @throws Fault `validation_failed`, `schema_not_allowed`
  */
 function readEndpointOrders(orders: readonly EndpointOrder[]): readonly EndpointInfo[] {
-  const read = orders.map(endpointOf)
+  const left = { schemas: SERVICE_MAX }
+  const read = orders.map((order, i) => endpointOf(order, i, left))
   const shapes = new Set<string>()
   for (const [i, { method, path: text }] of read.entries()) {
     const shape = `${method} ${text.replaceAll(/\{\w+\}/g, '{}')}`
@@ -174,16 +180,17 @@ function readEndpointOrders(orders: readonly EndpointOrder[]): readonly Endpoint
   return read
 }
 
-function endpointOf(order: EndpointOrder, i: number): EndpointInfo {
+function endpointOf(order: EndpointOrder, i: number, left: Left): EndpointInfo {
   const inQuery = order.method === 'GET' || order.method === 'DELETE'
   const idempotent = order.idempotent ?? !/^(?:POST|PATCH)$/.test(order.method)
-  const input = inputOf(order, i)
+  const input = inputOf(order, i, left)
   const names = isObject(input['properties']) ? input['properties'] : {}
   const unknown = order.query.find((name) => !Object.hasOwn(names, name))
   if (unknown !== undefined) throw bad(i, 'query', `"${unknown}" is no member of input_schema`)
   const upstreamPath = order.upstream_path ?? order.path
   const [asked, sent] = [order.path, upstreamPath].map((each) => parametersOf(each))
   if (new Set(asked).size < asked!.length) throw bad(i, 'path', 'has a parameter twice')
+  if (new Set(sent).size < sent!.length) throw bad(i, 'upstream_path', 'has a parameter twice')
   const strange = sent!.find((name) => !Object.hasOwn(names, name))
   if (strange !== undefined) throw bad(i, 'upstream_path', `{${strange}} is no member of the input`)
   const unused = asked!.find((name) => !sent!.includes(name))
@@ -192,7 +199,7 @@ function endpointOf(order: EndpointOrder, i: number): EndpointInfo {
   if (retries > 0 && !idempotent) throw bad(i, 'retries', 'are for what is idempotent')
   const output = order.output_schema ?? null
   if (output && order.streams) throw bad(i, 'output_schema', 'a stream is not checked')
-  if (output) assertAllowed(output, `/endpoints/${i}/output_schema`)
+  if (output) assertAllowed(output, `/endpoints/${i}/output_schema`, left)
   return {
     method: order.method,
     path: order.path,
@@ -212,10 +219,15 @@ function endpointOf(order: EndpointOrder, i: number): EndpointInfo {
   }
 }
 
+/** Schemas that the service may still have. */
+interface Left {
+  schemas: number
+}
+
 const SCALAR: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean', undefined])
 
 /** The schema of the input, in which parameters of the path are required, and no lists. */
-function inputOf({ path: text, input_schema: given }: EndpointOrder, i: number): Json {
+function inputOf({ path: text, input_schema: given }: EndpointOrder, i: number, left: Left): Json {
   const at = `/endpoints/${i}/input_schema`
   const names = parametersOf(text)
   const schema = given ?? { type: 'object', additionalProperties: true }
@@ -229,12 +241,12 @@ function inputOf({ path: text, input_schema: given }: EndpointOrder, i: number):
   }
   const required = Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : []
   const whole = { ...schema, properties, required: [...new Set([...required, ...names])] }
-  assertAllowed(whole, at)
+  assertAllowed(whole, at, left)
   return whole
 }
 
-function assertAllowed(schema: Json, at: string): void {
-  const issues = schemaIssues(schema, at)
+function assertAllowed(schema: Json, at: string, left: Left): void {
+  const issues = schemaIssues(schema, at, left)
   if (issues.length > 0) throw refused(issues)
 }
 

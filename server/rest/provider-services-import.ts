@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { readApart } from '../../core/catalog/upstreams/openapi/apart.ts'
 import { DOCUMENT_MAX } from '../../core/catalog/upstreams/openapi/parse.ts'
-import { readOpenApi, type Understood } from '../../core/catalog/upstreams/openapi/read.ts'
+import type { Understood } from '../../core/catalog/upstreams/openapi/read.ts'
 import { setPrice } from '../../core/catalog/upstreams/prices.ts'
 import { createUpstream, writeEndpoints } from '../../core/catalog/upstreams/store.ts'
 import { inTransaction } from '../../core/db/transaction.ts'
@@ -75,7 +76,7 @@ export const serviceImport = (ports: ServicePorts): readonly AnyRoute[] => [
       const [owner = ''] = ownerOf(request)
       const { body } = request
       const text = body.openapi ?? (await fetchDocument(ports, body.url ?? ''))
-      const found = readOpenApi(text)
+      const found = await readApart(text)
       const made = await draft(ports, owner, body, found)
       const priced = body.price_microdollars !== undefined
       const unpriced = found.endpoints.filter(({ price }) => price === null && !priced)

@@ -3,9 +3,11 @@ import { compile, type Issue } from '../../validate.ts'
 /** A JSON Schema of somebody's: it costs the hub memory and time, so it has limits. */
 export type Json = Readonly<Record<string, unknown>>
 
-const BYTES_MAX = 65_536
+export const BYTES_MAX = 65_536
 const DEPTH_MAX = 24
 const NODES_MAX = 2_000
+/** Schemas in all of a service: to compile one takes up to a millisecond, in which all wait. */
+export const SERVICE_MAX = 2_500
 /** Two of so many are compared each with each. */
 const UNIQUE_MAX = 1_000
 
@@ -43,8 +45,13 @@ export const inner = (schema: Json): readonly (readonly [place: string, schema: 
 /**
  * What is wrong with a schema that somebody publishes. It refers to nothing, so that it is as large
  * as it looks; its patterns run in linear time (RE2), and no list is compared with itself.
+ * @param left how many schemas its service may still have; what it has is taken off
  */
-export function schemaIssues(schema: unknown, at: string): readonly Issue[] {
+export function schemaIssues(
+  schema: unknown,
+  at: string,
+  left: { schemas: number },
+): readonly Issue[] {
   if (!isObject(schema)) return [{ path: at, message: 'is no JSON Schema: an object' }]
   if (Buffer.byteLength(JSON.stringify(schema)) > BYTES_MAX) {
     return [{ path: at, message: `has more than ${BYTES_MAX} bytes` }]
@@ -56,6 +63,7 @@ export function schemaIssues(schema: unknown, at: string): readonly Issue[] {
     const complain = (message: string): void => void issues.push({ path, message })
     if (!isObject(node)) return complain('is no schema')
     if (++nodes > NODES_MAX) return complain(`more than ${NODES_MAX} schemas in one`)
+    if (--left.schemas < 0) return complain(`more than ${SERVICE_MAX} schemas in one service`)
     if (depth > DEPTH_MAX) return complain(`is nested more than ${DEPTH_MAX} deep`)
     const unknown = Object.keys(node).find((key) => !KEYWORDS.has(key))
     if (unknown !== undefined) return complain(`${unknown} is not taken here`)

@@ -145,6 +145,26 @@ describe('an OpenAPI document', () => {
     expect((await send('GET', '/v1/provider/services/none-such')).status).to.equal(404)
   })
 
+  it('has no more schemas than a service may have, however often it repeats one', () => {
+    const members = Array.from({ length: 400 }, (_, i) => [`m${i}`, { type: 'string' }])
+    const schema = { $ref: '#/c' }
+    const answer = { 200: { content: { 'application/json': { schema } } } }
+    const paths = Array.from({ length: 30 }, (_, i) => [`/p${i}`, { get: { responses: answer } }])
+    const parameters = Array.from({ length: 101 }, (_, i) => ({ name: `q${i}`, in: 'query' }))
+    const { endpoints, gaps } = readOpenApi(
+      JSON.stringify({
+        openapi: '3.1.0',
+        c: { type: 'object', properties: Object.fromEntries(members) },
+        paths: { '/many': { get: { parameters } }, ...Object.fromEntries(paths) },
+      }),
+    )
+    expect(endpoints).to.have.length(30)
+    expect(JSON.stringify(endpoints).match(/"type":"string"/g)?.length).to.be.within(2_000, 2_500)
+    const said = gaps.map(({ what }) => what)
+    expect(said).to.include('a schema that is too large: anything is taken there')
+    expect(said).to.include('more than 100 parameters')
+  })
+
   it('cannot take more time or memory than it is worth', () => {
     const bomb = ['openapi: 3.1.0', 'a: &a [x, x, x, x, x, x, x, x, x, x]']
     for (const [i, name] of 'bcdefgh'.split('').entries()) {

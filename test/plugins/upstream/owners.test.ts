@@ -222,6 +222,11 @@ describe('owners of APIs', () => {
       const shown = JSON.stringify(input_schema).slice(0, 60)
       expect([told.status, told.body['code']], shown).to.deep.equal([422, 'schema_not_allowed'])
     }
+    const members = Array.from({ length: 1_300 }, (_, i) => [`m${i}`, {}])
+    const large = { type: 'object', properties: Object.fromEntries(members) }
+    const both = [endpoint({ input_schema: large }), endpoint({ path: '/b', input_schema: large })]
+    const refused = await put(slug, both)
+    expect([refused.status, refused.body['code']]).to.deep.equal([422, 'schema_not_allowed'])
     const slow = text({ type: 'string', pattern: '^(a+)+$' })
     expect((await put(slug, [endpoint({ input_schema: slow })])).status).to.equal(200)
     answers(json({}))

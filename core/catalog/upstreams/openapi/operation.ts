@@ -24,6 +24,7 @@ const SUMMARY_MAX = 500
 const SUCCESS = [200, 201, 202, 203, 204] as const
 const DEADLINE_SECONDS = 30
 const MAX_BYTES = 1_048_576
+const PARAMETERS_MAX = 100
 const NAME = /^[A-Za-z_][\w.[\]-]{0,63}$/
 /** Said by the hub, or by what its owner has it add. */
 const OWN_HEADERS = /^(?:authorization|accept|content-type|cookie|x-api-key)$/
@@ -79,6 +80,9 @@ function parametersIn(refs: Refs, { path, item, spec, at }: Operation): Inputs |
   const listed = [item['parameters'], spec['parameters']].flatMap((list) =>
     Array.isArray(list) ? (list as unknown[]) : [],
   )
+  if (listed.length > PARAMETERS_MAX) {
+    return refs.gap(at, `more than ${PARAMETERS_MAX} parameters`)
+  }
   const byName = new Map<string, Json>()
   for (const [i, each] of listed.entries()) {
     const found = refs.object(each, `${at}/parameters/${i}`)

@@ -26,7 +26,9 @@ interface Wanted {
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 const ENDPOINTS_MAX = 100
-const GAPS_MAX = 200
+/** Operations that are looked at, and kinds of secrets that are told. */
+const OPERATIONS_MAX = 1_000
+const WANTS_MAX = 20
 
 /**
  * Reads an OpenAPI document.
@@ -37,8 +39,9 @@ export function readOpenApi(text: string): Understood {
   const refs = new Refs(root)
   const info = isObject(root['info']) ? root['info'] : {}
   const endpoints: Proposed[] = []
+  let looked = 0
   for (const operation of operationsOf(root, refs)) {
-    if (endpoints.length === ENDPOINTS_MAX) {
+    if (endpoints.length === ENDPOINTS_MAX || ++looked > OPERATIONS_MAX) {
       refs.gap(operation.at, `more than ${ENDPOINTS_MAX} endpoints: the first are taken`)
       break
     }
@@ -50,8 +53,8 @@ export function readOpenApi(text: string): Understood {
     summary: textOf(info['summary'] ?? info['description'], 500),
     servers: serversOf(root),
     endpoints,
-    wants: wantsOf(root, refs),
-    gaps: refs.gaps.slice(0, GAPS_MAX),
+    wants: wantsOf(root, refs).slice(0, WANTS_MAX),
+    gaps: refs.gaps,
   }
 }
 

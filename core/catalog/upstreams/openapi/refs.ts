@@ -1,4 +1,12 @@
-import { compileError, inner, isObject, type Json, KEYWORDS } from '../schemas.ts'
+import {
+  BYTES_MAX,
+  compileError,
+  inner,
+  isObject,
+  type Json,
+  KEYWORDS,
+  SERVICE_MAX,
+} from '../schemas.ts'
 
 /** Something of a document that was not understood, and where. */
 export interface Gap {
@@ -9,19 +17,25 @@ export interface Gap {
 const HOPS_MAX = 20
 const NODES_MAX = 1_500
 const DEPTH_MAX = 20
+const GAPS_MAX = 200
+/** Characters of all schemas of a document together, a $ref counted each time. */
+const TEXT_MAX = 2_097_152
 const ANYTHING: Json = {}
 
 /** Reads what a document refers to: places of its own, and nothing else. */
 export class Refs {
   readonly gaps: Gap[] = []
   readonly #root: Json
+  /** What its schemas may still have together: whoever checks by them compiles them. */
+  #schemasLeft = SERVICE_MAX
+  #textLeft = TEXT_MAX
 
   constructor(root: Json) {
     this.#root = root
   }
 
   gap(at: string, what: string): undefined {
-    this.gaps.push({ at, what })
+    if (this.gaps.length < GAPS_MAX) this.gaps.push({ at, what })
     return undefined
   }
 
@@ -51,6 +65,7 @@ export class Refs {
    * contain itself, or is too large, becomes a schema of anything.
    */
   schema(node: unknown, at: string): Json {
+    if (this.#textLeft <= 0) return this.#tooLarge(at)
     let count = 0
     const copy = (each: unknown, place: string, path: readonly unknown[]): Json | boolean => {
       if (typeof each === 'boolean') return each
@@ -60,9 +75,8 @@ export class Refs {
         this.gap(place, 'a schema that contains itself: anything is taken there')
         return ANYTHING
       }
-      if (++count > NODES_MAX || path.length > DEPTH_MAX) {
-        this.gap(place, 'a schema that is too large: anything is taken there')
-        return ANYTHING
+      if (++count > NODES_MAX || path.length > DEPTH_MAX || --this.#schemasLeft < 0) {
+        return this.#tooLarge(place)
       }
       return this.#plain(found, (inside, name) =>
         copy(inside, `${place}/${name}`, [...path, found]),
@@ -70,9 +84,17 @@ export class Refs {
     }
     const made = copy(node, at, [])
     const whole = typeof made === 'boolean' ? ANYTHING : made
+    const { length } = JSON.stringify(whole)
+    this.#textLeft -= length
+    if (length > BYTES_MAX) return this.#tooLarge(at)
     const wrong = compileError(whole)
     if (wrong === undefined) return whole
     this.gap(at, `a schema that cannot be checked: ${wrong}`)
+    return ANYTHING
+  }
+
+  #tooLarge(at: string): Json {
+    this.gap(at, 'a schema that is too large: anything is taken there')
     return ANYTHING
   }
 
