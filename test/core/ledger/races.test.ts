@@ -5,7 +5,7 @@ import { systemClock } from '../../../core/clock.ts'
 import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger/ledger.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { agent, micros, newId, order, provider } from './world.ts'
+import { agent, inTime, micros, newId, order, provider } from './world.ts'
 
 const seed = systemClock.now().getTime() % 2 ** 31
 const RUNS = 60
@@ -72,7 +72,7 @@ describe('races for the same calls', function () {
     const story = fc.asyncProperty(
       fc.scheduler(),
       fc.array(step, { minLength: 4, maxLength: 14, size: 'max' }),
-      async (scheduler, steps) => {
+      inTime(async (scheduler, steps) => {
         const setup = new Ledger(database.pool)
         const owner = await agent(setup, 25n)
         const calls = [0, 1, 2].map(() =>
@@ -89,9 +89,9 @@ describe('races for the same calls', function () {
           ),
         )
         await expectAgreement(owner, calls, told)
-      },
+      }),
     )
-    await fc.assert(story, { numRuns: RUNS, seed, interruptAfterTimeLimit: 40_000 })
+    await fc.assert(story, { numRuns: RUNS, seed })
     const { checks } = await verifyLedger(database.pool)
     expect(checks.filter(({ bad }) => bad > 0n)).to.deep.equal([])
   })

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { systemClock } from '../../../core/clock.ts'
+import { elapsedMs, systemClock } from '../../../core/clock.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import type { Asset, Outcome } from '../../../core/ledger/events.ts'
 import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger/ledger.ts'
@@ -82,4 +82,19 @@ export async function smallBooks(pool: Pool): Promise<{
     books.settle(freeCall, 1n),
   ])
   return { books, owner, payee }
+}
+
+const PROPERTY_MS = 60_000
+
+/**
+ * On a slow machine a property is held against fewer samples. None is cut off in the middle: its
+ * operations would go on beside the next test.
+ */
+export function inTime<Sample extends unknown[]>(
+  hold: (...sample: Sample) => Promise<void>,
+): (...sample: Sample) => Promise<void> {
+  const until = elapsedMs() + PROPERTY_MS
+  return async (...sample) => {
+    if (elapsedMs() < until) await hold(...sample)
+  }
 }
