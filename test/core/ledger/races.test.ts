@@ -24,7 +24,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
  * answers are lost on the way: every order must end in sound books that agree with what was said.
  */
 describe('races for the same calls', function () {
-  this.timeout(60_000)
+  this.timeout(100_000)
   let database: FreshDatabase
   let payee: AccountRef
 
