@@ -92,10 +92,29 @@ const encodingOf = ({ headers }: EgressResponse): boolean =>
 /** Whether an answer tells what its owner has the hub add: then nobody else may see it. */
 function repeatsSecret({ injected }: Upstream, { headers, body }: EgressResponse): boolean {
   if (injected.length === 0) return false
-  const head = JSON.stringify(headers)
-  return injected
-    .flatMap(({ value }) => [value, value.replace(/^\S+ +/, '')])
-    .some((text) => text.length >= SECRET_MIN && (body.includes(text) || head.includes(text)))
+  const head = Object.values(headers).flat().join('\n')
+  return spellingsOf(injected).some((text) => body.includes(text) || head.includes(text))
+}
+
+const spelt = new WeakMap<Upstream['injected'], readonly string[]>()
+
+/** How secrets may stand in an answer: as they are, in a URL, a form or JSON, and decoded. */
+function spellingsOf(injected: Upstream['injected']): readonly string[] {
+  const before = spelt.get(injected)
+  if (before) return before
+  const texts = injected.flatMap(({ value }) => {
+    const [, scheme = '', bare = value] = /^(\S+) +(.*)$/.exec(value) ?? []
+    const decoded = /^basic$/i.test(scheme) ? [Buffer.from(bare, 'base64').toString()] : []
+    return [value, bare, ...decoded].flatMap((text) => [
+      text,
+      encodeURIComponent(text.toWellFormed()),
+      String(new URLSearchParams([['', text]])).slice(1),
+      JSON.stringify(text).slice(1, -1),
+    ])
+  })
+  const found = [...new Set(texts)].filter(({ length }) => length >= SECRET_MIN)
+  spelt.set(injected, found)
+  return found
 }
 
 function isJson(body: Buffer): boolean {

@@ -13,6 +13,8 @@ const OURS = new RegExp(
   `^(?:${[
     'x-(?:request-id|call-id|receipt|charged-.*|reserved-.*|balance-.*|payment-.*|refund-.*)',
     'x-ratelimit.*|payment-.*|ratelimit.*|access-control-.*|etag|set-cookie|date|server',
+    'content-security-policy.*|x-content-type-options|x-frame-options|strict-transport-security',
+    'clear-site-data|alt-svc|service-worker-allowed|refresh',
     'connection|keep-alive|transfer-encoding|content-length|trailer|upgrade',
   ].join('|')})$`,
   'i',

@@ -64,11 +64,12 @@ describe('an API that is listed without code', () => {
   it('sees no key, cookie, payment or address (A018), and what its owner adds', async () => {
     answers((_, response) => {
       response.setHeader('Set-Cookie', 'a=b').setHeader('X-Own', '1').setHeader('X-Kept', '2')
+      response.setHeader('Content-Security-Policy', '*').setHeader('Clear-Site-Data', '"*"')
       response.setHeader('X-Charged-Microdollars', '0').end('{}')
     })
     const slug = await sell([{ method: 'GET', path: '/x' }], {
       request_headers: ['X-Lang'],
-      response_headers: ['X-Own'],
+      response_headers: ['X-Own', 'Content-Security-Policy', 'Clear-Site-Data'],
     })
     const value = 'Bearer top-secret-value'
     const told = await world.send('PUT', `/v1/provider/services/${slug}/secret`, {
@@ -91,7 +92,8 @@ describe('an API that is listed without code', () => {
     const answer = await call(slug, '/x?key=forged&q=1', { headers })
     expect(answer.status, answer.text).to.equal(200)
     expect(answer.headers).to.include({ 'x-own': '1', 'x-charged-microdollars': '1000' })
-    expect(answer.headers).not.to.have.any.keys('set-cookie', 'x-kept')
+    expect(answer.headers).not.to.have.any.keys('set-cookie', 'x-kept', 'clear-site-data')
+    expect(answer.headers['content-security-policy']).to.equal("default-src 'none'; sandbox")
     const [asked] = seen
     expect(asked?.headers).to.include({
       authorization: value,
@@ -259,6 +261,23 @@ describe('an API that is listed without code', () => {
       expect([told.status, told.body['code']], told.text).to.deep.equal([502, 'upstream_error'])
       expect(told.text).not.to.include('token-of-acme-9')
     }
+    const other = [
+      { in: 'header', name: 'Authorization', value: `Basic ${btoa('acme:secret "9"')}` },
+      { in: 'query', name: 'key', value: 'a+b/c=d&e "9"' },
+    ]
+    await world.send('PUT', `/v1/provider/services/${slug}/secret`, { secrets: other })
+    const spelt = [
+      ...['a+b/c=d&e "9"', 'a%2Bb%2Fc%3Dd%26e+%229%22', 'a%2Bb%2Fc%3Dd%26e%20%229%22'],
+      ...['{"key":"a+b/c=d&e \\"9\\""}', 'acme:secret "9"', btoa('acme:secret "9"')],
+    ]
+    for (const text of spelt) {
+      answers((_, response) => void response.writeHead(200).end(text))
+      expect((await call(slug, '/do', { body: {} })).status, text).to.equal(502)
+    }
+    answers((_, response) => void response.setHeader('Link', '</?k=a+b/c=d&e "9">').end('{}'))
+    expect((await call(slug, '/do', { body: {} })).status).to.equal(502)
+    answers((_, response) => void response.end('{"a":"b"}'))
+    expect((await call(slug, '/do', { body: {} })).status).to.equal(200)
   })
 
   it('sends forms where its body is one', async () => {
