@@ -5,6 +5,7 @@ import {
   askForAddress,
   type Destination,
   destinationOf,
+  findDestination,
   setAddress,
   withdrawAddress,
 } from '../../core/payments/payouts/address.ts'
@@ -26,7 +27,7 @@ export interface AddressPorts extends Pick<SigningPorts, 'pool' | 'site' | 'cont
 }
 
 const Shown = z.object({
-  provider_id: z.string(),
+  provider_id: z.string().nullable().meta({ description: 'null: you have sold nothing yet.' }),
   address: z.string().nullable().meta({ description: 'null: payouts wait until there is one.' }),
   since: z.iso.datetime().nullable(),
   next_address: z
@@ -46,7 +47,11 @@ const provider = z
   .optional()
   .meta({ description: 'Of several of an account; left out: that of the account itself.' })
 
-const show = ({ provider, address, since, next, nextAt }: Destination) => ({
+type Shows = Omit<Destination, 'provider' | 'owner'> & { readonly provider: string | null }
+
+const NONE = { provider: null, address: null, since: null, next: null, nextAt: null } as const
+
+const show = ({ provider, address, since, next, nextAt }: Shows = NONE) => ({
   provider_id: provider,
   address: address && getAddress(address),
   since: since?.toISOString() ?? null,
@@ -67,7 +72,7 @@ export const addressRoutes = (ports: AddressPorts): readonly AnyRoute[] => [
     answer: { status: 200, schema: Shown },
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => ({
-      body: show(await destinationOf(ports.pool, ownerOf(request), request.query.provider)),
+      body: show(await findDestination(ports.pool, ownerOf(request), request.query.provider)),
     }),
   }),
   route({
@@ -113,8 +118,8 @@ const changingRoutes = (ports: AddressPorts): readonly AnyRoute[] => [
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => {
       const { pool } = ports
-      const place = await destinationOf(pool, ownerOf(request), request.query.provider)
-      return { body: show(await withdrawAddress(pool, place)) }
+      const place = await findDestination(pool, ownerOf(request), request.query.provider)
+      return { body: show(place && (await withdrawAddress(pool, place))) }
     },
   }),
 ]

@@ -83,6 +83,13 @@ describe('a provider', () => {
     const key = String(made.body['api_key'])
     const shown = await as(key, ADDRESS)
     expect([shown.status, shown.body['provider_id']]).to.deep.equal([200, 'vendor-co'])
+    for (const method of ['GET', 'DELETE']) {
+      const { status, body } = await as(buyer.apiKey, ADDRESS, { method })
+      expect([status, body['provider_id']], 'a buyer becomes no provider').to.deep.equal([
+        200,
+        null,
+      ])
+    }
     expect((await as(key, '/v1/provider/services')).status).to.equal(200)
     expect((await as(key, '/v1/domains')).status).to.equal(200)
     refused(await as(key, '/proxy/vendor/good', { body: {} }), 403, 'provider_key')

@@ -31,7 +31,29 @@ const SELECT = `SELECT d.provider, p.owner, d.address, d.since, d.next, d.next_a
 
 /**
  * Where a provider of an owner is paid.
- * @param provider left out: the one that the first of the principals is, made when it is new
+ * @param provider left out: the one that the first of the principals is
+ * @returns undefined when that has never sold anything
+ * @throws Fault `not_found` for somebody else's
+ */
+export async function findDestination(
+  pool: Pool,
+  owner: Manager,
+  provider?: string,
+): Promise<Destination | undefined> {
+  const [first = ''] = owner
+  const { rows } = await pool.query<Destination>(
+    `${SELECT} WHERE CASE WHEN $1::text IS NULL THEN p.owner = $3
+       ELSE d.provider = $1 AND p.owner = ANY ($2) END`,
+    [provider ?? null, owner, first],
+  )
+  if (!rows[0] && provider !== undefined) {
+    throw new Fault('not_found', 'There is no such provider of yours.')
+  }
+  return rows[0]
+}
+
+/**
+ * The same, for whoever is about to set it: the provider is made when it is new.
  * @throws Fault `not_found` for somebody else's
  */
 export async function destinationOf(
@@ -39,15 +61,11 @@ export async function destinationOf(
   owner: Manager,
   provider?: string,
 ): Promise<Destination> {
+  const found = await findDestination(pool, owner, provider)
   const [first = ''] = owner
-  const { rows } = await pool.query<Destination>(
-    `${SELECT} WHERE CASE WHEN $1::text IS NULL THEN p.owner = $3
-       ELSE d.provider = $1 AND p.owner = ANY ($2) END`,
-    [provider ?? null, owner, first],
+  return (
+    found ?? inTransaction(pool, async (client) => read(client, await providerOf(client, first)))
   )
-  if (rows[0]) return rows[0]
-  if (provider !== undefined) throw new Fault('not_found', 'There is no such provider of yours.')
-  return inTransaction(pool, async (client) => read(client, await providerOf(client, first)))
 }
 
 /**
