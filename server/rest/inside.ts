@@ -1,5 +1,5 @@
 import type { Session } from '../../core/identity/sessions.ts'
-import { type AnyRoute, parse, type RestReply } from './route.ts'
+import { type AnyRoute, assertNames, parse, type RestReply } from './route.ts'
 import { neededRole, type StaffPorts, staffFor } from './staff.ts'
 
 /** Somebody for whom a page of the hub asks. */
@@ -38,6 +38,7 @@ export function inside(
       const route = known.get(name)
       if (!route) throw new TypeError(`no such route: ${name}`)
       if (route.auth === 'key') throw new TypeError(`not for pages of people: ${name}`)
+      assertNames(params)
       const needed = neededRole(route)
       const staff = needed && (await staffFor(needed, asker, asker, ports))
       const asked = Object.fromEntries(

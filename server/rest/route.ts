@@ -132,6 +132,15 @@ export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   })
 }
 
+/**
+ * Nothing has a name with a control character, and PostgreSQL takes no text with U+0000.
+ * @throws Fault `service_not_found`, `not_found`
+ */
+export function assertNames(params: Readonly<Record<string, string>>): void {
+  if (!Object.values(params).some((value) => /\p{Cc}/u.test(value))) return
+  throw new Fault('slug' in params ? 'service_not_found' : 'not_found')
+}
+
 /** No text with U+0000 is one that PostgreSQL can hold or look for. */
 function hasNul(value: unknown): boolean {
   if (typeof value === 'string') return value.includes('\0')

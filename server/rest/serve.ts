@@ -8,7 +8,7 @@ import { header, requestIdOf, send } from '../exchange.ts'
 import { openToAll } from '../http/cross-origin.ts'
 import { share } from '../http/represent.ts'
 import { traceOf } from '../trace.ts'
-import { type AnyRoute, parse } from './route.ts'
+import { type AnyRoute, assertNames, parse } from './route.ts'
 import { neededRole, type StaffPorts, staffFor } from './staff.ts'
 import { type VisitorPorts, visitorOf } from './visitor.ts'
 
@@ -32,10 +32,7 @@ export const serveRest =
       openToAll(ctx)
     }
     const params = (ctx['params'] as Record<string, string> | undefined) ?? {}
-    // Nothing has such a name, and PostgreSQL takes no text with U+0000.
-    if (Object.values(params).some((value) => /\p{Cc}/u.test(value))) {
-      throw new Fault('slug' in params ? 'service_not_found' : 'not_found')
-    }
+    assertNames(params)
     if (!URL.canParse(ctx.url, baseUrl())) throw new Fault('malformed_path')
     const url = new URL(`${ctx.path}${ctx.search}`, baseUrl()) // ours, whatever host was named
     const visitor = await trace.step('authenticate', () => visitorOf(ctx, route, ports))

@@ -10,7 +10,7 @@ import { requestIdOf } from '../exchange.ts'
 import { share } from '../http/represent.ts'
 import { faultOf, isOurFailure } from '../problem.ts'
 import type { Asker, Inside } from '../rest/inside.ts'
-import { parse } from '../rest/route.ts'
+import { assertNames, parse } from '../rest/route.ts'
 import { assertOwnSite, sessionOn } from '../rest/visitor.ts'
 import { traceOf } from '../trace.ts'
 import { COPY_SCRIPT, findAsset } from './assets.ts'
@@ -141,10 +141,12 @@ async function admit(ctx: Context, page: AnyPage, ports: WebPorts): Promise<Page
   const trace = traceOf(ctx)
   trace.route = page.path
   ctx.set({ ...(await limits.address(ctx.ip)).headers })
+  const params = (ctx['params'] as Record<string, string> | undefined) ?? {}
+  assertNames(params)
   const session = isOwn(page) ? await sessionOn(ctx, pool, baseUrl()) : undefined
   return {
     path: ctx.path,
-    params: (ctx['params'] as Record<string, string> | undefined) ?? {},
+    params,
     query: undefined,
     session,
     ask: inside({ session, ip: ctx.ip, requestId: requestIdOf(ctx) }),

@@ -115,6 +115,11 @@ describe('a strange request', () => {
     })
   }
 
+  it('a page with NUL in its path is not there', async () => {
+    const text = await askRaw(hub().url, ['GET /services/a%00 HTTP/1.1', 'Accept: text/html'])
+    expect(text).to.match(/^HTTP\/1\.1 404 /)
+  })
+
   it('a body that is far too large, in pieces, gets its answer', async () => {
     const piece = `10000\r\n${'x'.repeat(65_536)}`
     const pieces = Array.from({ length: 9 }, () => piece)
