@@ -36,7 +36,7 @@ export function stacks(
   const nameOf = ({ of }: Amount) => (named.includes(of) ? of : REST)
   const byDay = Map.groupBy(up, ({ day }) => day)
   const totals = days.map((day) => sum(byDay.get(day) ?? []))
-  const top = totals.reduce((most, total) => (total > most ? total : most), 1n)
+  const top = totals.reduce((most, total) => (total > most ? total : most), 0n)
   const step = WIDTH / Math.max(1, days.length)
   const names = up.some((each) => nameOf(each) === REST) ? [...named, REST] : named
   const bars = days.flatMap((day, i) => {

@@ -5,6 +5,8 @@ export interface Column<Row> {
   readonly cell: (row: Row) => Part
   /** Numbers stand below each other, at the right. */
   readonly number?: boolean
+  /** What stands on one line, such as an instant. */
+  readonly whole?: boolean
 }
 
 /**
@@ -22,11 +24,12 @@ export const table = <Row>(
   )}</tr></thead><tbody>${rows.map(
     (row) =>
       html`<tr>${columns.map(
-        ({ cell, number }) => html`<td${number && NUMBER}>${cell(row)}</td>`,
+        ({ cell, number, whole }) => html`<td${number ? NUMBER : whole && WHOLE}>${cell(row)}</td>`,
       )}</tr>`,
   )}</tbody></table></div>`
 
 const NUMBER = html` class="number"`
+const WHOLE = html` class="whole"`
 
 /**
  * Leads on in a list, and back to its beginning.

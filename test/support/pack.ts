@@ -42,7 +42,7 @@ function pack(): void {
     ...pick(own, ['name', 'version', 'description', 'license', 'type']),
     engines: { node: '>=22.19' },
     files: ['dist'],
-    bin: { hub: `dist/${STARTER}` },
+    bin: { agenthub: `dist/${STARTER}`, hub: `dist/${STARTER}` },
     exports: {
       ...Object.fromEntries(
         Object.entries(ENTRIES).map(([name, file]) => [

@@ -1,6 +1,9 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ADMIN, FINANCE } from '../../server/web/areas.ts'
 import { openSites } from '../core/catalog/world.ts'
+import { makeAdmin } from '../server/finance-world.ts'
+import { colleague } from '../server/staff/world.ts'
 import { openAccount } from '../server/web/account.ts'
 import { pathsOf } from '../server/web/paths.ts'
 import { startTestHub } from './hub.ts'
@@ -20,7 +23,9 @@ const wanted = process.argv.slice(2)
 
 /** Takes a picture of every page, in light, dark and phone width: `npm run screenshots`. */
 const sites = await openSites()
-const hub = await startTestHub({ config: { sandboxHosts: sites.sandboxHosts } })
+const admin = makeAdmin()
+const config = { sandboxHosts: sites.sandboxHosts, admins: [admin.wallet] }
+const hub = await startTestHub({ config })
 const browser = await openBrowser()
 try {
   await mkdir(FOLDER, { recursive: true })
@@ -28,14 +33,21 @@ try {
   for (let i = 0; i < 5; i++) await client.call('analysis', '/sentiment', { text: 'Lovely staff.' })
   const account = await openAccount(hub, sites)
   const signedOut = [...(await pathsOf(hub)), '/sign-in', '/nowhere']
-  const pages = [...signedOut, ...account.paths].map((path) => ({
+  const staff = await colleague(hub, admin, 'ann@house.example', 'admin')
+  const house = [...new Set([FINANCE, ADMIN].flatMap((area) => Object.values(area.pages)))]
+  house.push('/finance/accounts/liabilities:holds', '/admin?slug=echo')
+  const cookieFor = (path: string) => {
+    if (signedOut.includes(path)) return undefined
+    return house.includes(path) ? staff.cookie : account.person.cookie
+  }
+  const pages = [...signedOut, ...account.paths, ...house].map((path) => ({
     path,
     stem:
       path
         .split('?key')[0]!
         .replaceAll(/[^\w]+/g, '-')
         .replaceAll(/^-|-$/g, '') || 'home',
-    cookie: signedOut.includes(path) ? undefined : account.person.cookie,
+    cookie: cookieFor(path),
   }))
   for (const { path, stem, cookie } of pages) {
     if (wanted.length > 0 && !wanted.some((part) => stem.includes(part))) continue

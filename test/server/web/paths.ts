@@ -19,6 +19,7 @@ export async function pathsOf(hub: TestHub): Promise<readonly string[]> {
     '/docs',
     '/docs/agents',
     '/docs/providers',
+    '/docs/finance',
     '/docs/problems',
     '/docs/problems/payment_required',
   ]

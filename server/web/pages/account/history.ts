@@ -128,7 +128,7 @@ const historyTable = (rows: readonly HistoryRow[], key: string): Html =>
   table(
     'History',
     [
-      { head: 'When', cell: ({ at }) => instant(at) },
+      { head: 'When', whole: true, cell: ({ at }) => instant(at) },
       {
         head: 'What',
         cell: (row) =>

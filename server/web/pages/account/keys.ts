@@ -65,7 +65,7 @@ const keyTable = (keys: readonly KeyJson[]): Html =>
           key.balance_microdollars === null ? 'its root’s' : money(key.balance_microdollars),
       },
       { head: 'Limits', cell: ({ key }) => limitsOf(key) },
-      { head: 'Last used', cell: ({ key }) => instantText(key.used_at) },
+      { head: 'Last used', whole: true, cell: ({ key }) => instantText(key.used_at) },
     ],
     tree(keys),
   )

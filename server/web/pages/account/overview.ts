@@ -78,7 +78,7 @@ function figures(
 <div><dt>Spent in ${range}</dt><dd>${priceTag(total(({ spent }) => spent))}</dd></div>
 <div><dt>Calls</dt><dd>${count(total(({ calls }) => calls))}</dd></div>
 <div><dt>Failed, not charged</dt><dd>${count(total(({ failed }) => failed))}</dd></div>
-<div><dt>Keys with credits</dt><dd>${count(roots)}</dd></div></dl>
+<div><dt>Root keys</dt><dd>${count(roots)}</dd></div></dl>
 ${html`<p class="actions"><a class="button" href="${
   roots === 1 ? address('/topup', { key_id: keyId ?? '' }) : '/account/keys'
 }">Top up</a><a class="button plain" href="/account/history">History</a></p>`}`

@@ -61,9 +61,9 @@ const sessionTable = (sessions: readonly SessionJson[]): Html =>
           html`${browserOf(agent)}${current && html` <span class="badge good">this one</span>`}`,
       },
       { head: 'Network', cell: ({ network }) => html`<code>${network}</code>` },
-      { head: 'Signed in', cell: (each) => instantText(each.created_at) },
-      { head: 'Last used', cell: (each) => instantText(each.used_at) },
-      { head: 'Ends', cell: (each) => day(each.expires_at) },
+      { head: 'Signed in', whole: true, cell: (each) => instantText(each.created_at) },
+      { head: 'Last used', whole: true, cell: (each) => instantText(each.used_at) },
+      { head: 'Ends', whole: true, cell: (each) => day(each.expires_at) },
       {
         head: 'Sign out',
         cell: ({ session_id: id, current, user_agent: agent }) =>

@@ -74,7 +74,7 @@ const walletTable = (wallets: AccountJson['wallets']): Html =>
     'Wallets',
     [
       { head: 'Wallet', cell: (each) => html`<code>${each.wallet_address}</code>` },
-      { head: 'Linked', cell: (each) => instantText(each.linked_at) },
+      { head: 'Linked', whole: true, cell: (each) => instantText(each.linked_at) },
       {
         head: 'Let go',
         cell: ({ wallet_address: wallet }) =>

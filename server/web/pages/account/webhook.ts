@@ -122,12 +122,12 @@ const logTable = (log: readonly DeliveryJson[]): Html =>
   table(
     'Deliveries',
     [
-      { head: 'When', cell: ({ at }) => instantText(at) },
+      { head: 'When', whole: true, cell: ({ at }) => instantText(at) },
       { head: 'Event', cell: ({ type }) => type },
       { head: 'State', cell: ({ state }) => html`<span class="${GRADES[state]}">${state}</span>` },
       { head: 'Attempts', number: true, cell: ({ attempts }) => attempts },
       { head: 'Last answer', cell: lastOf },
-      { head: 'Next attempt', cell: ({ next_attempt_at: at }) => instantText(at) },
+      { head: 'Next attempt', whole: true, cell: ({ next_attempt_at: at }) => instantText(at) },
       { head: 'Id', cell: ({ event_id: id }) => html`<code>${id}</code>` },
     ],
     log,

@@ -53,7 +53,7 @@ const webhookTable = (webhooks: readonly WebhookJson[]): Html =>
           html`<a href="/account/webhooks/${each.webhook_id}">${each.url}</a> ${stateOf(each)}`,
       },
       { head: 'Hears of', cell: ({ events }) => events.join(', ') },
-      { head: 'Since', cell: ({ created_at: at }) => day(at) },
+      { head: 'Since', whole: true, cell: ({ created_at: at }) => day(at) },
     ],
     webhooks,
   )

@@ -95,7 +95,7 @@ export async function commissionOf(
       : table(
           'Commission',
           [
-            { head: 'From', cell: (each) => instantText(each.effective_from) },
+            { head: 'From', whole: true, cell: (each) => instantText(each.effective_from) },
             { head: 'Of', cell: ({ service }) => service ?? 'all its services' },
             { head: 'Commission', number: true, cell: ({ bps }) => rate(bps) },
             { head: 'By', cell: ({ author }) => author },

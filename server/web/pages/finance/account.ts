@@ -80,6 +80,7 @@ function movements({ data, asset }: StatementJson): Html {
     [
       {
         head: 'Value date (UTC)',
+        whole: true,
         cell: (line) => html`<a href="${entryPath(line.id)}">${precise(line.value_at)}</a>`,
       },
       {

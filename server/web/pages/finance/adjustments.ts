@@ -151,7 +151,7 @@ const proposals = (rows: readonly AdjustmentJson[]): Html =>
   table(
     'Proposals',
     [
-      { head: 'Proposed', cell: (each) => instantText(each.proposed_at) },
+      { head: 'Proposed', whole: true, cell: (each) => instantText(each.proposed_at) },
       {
         head: 'State',
         cell: ({ state, id }) =>

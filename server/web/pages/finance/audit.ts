@@ -88,7 +88,7 @@ const lines = (rows: readonly AuditLineJson[]): Html =>
     'Audit log',
     [
       { head: 'Line', number: true, cell: ({ seq }) => seq },
-      { head: 'When (UTC)', cell: ({ at }) => precise(at) },
+      { head: 'When (UTC)', whole: true, cell: ({ at }) => precise(at) },
       {
         head: 'Who',
         cell: ({ name, role, network }) =>

@@ -139,7 +139,7 @@ const all = (rows: readonly ExceptionJson[]): Html =>
     'Exceptions',
     [
       { head: 'Number', number: true, cell: (each) => each.exception_id },
-      { head: 'Found', cell: (each) => instantText(each.found_at) },
+      { head: 'Found', whole: true, cell: (each) => instantText(each.found_at) },
       { head: 'Kind', cell: ({ kind }) => kind.replaceAll('_', ' ') },
       { head: 'Wallet', cell: ({ wallet }) => wallet },
       { head: 'Difference', number: true, cell: (each) => money(each.amount_microdollars) },

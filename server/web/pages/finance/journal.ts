@@ -112,21 +112,24 @@ const entryTable = (entries: readonly EntryJson[]): Html =>
     [
       {
         head: 'Booked (UTC)',
+        whole: true,
         cell: (entry) => html`<a href="${entryPath(entry.id)}">${precise(entry.booked_at)}</a>`,
       },
       { head: 'Event', cell: ({ event }) => event },
       {
         head: 'Accounts',
         cell: ({ postings }) =>
-          postings.map(({ account }, i) => html`${i > 0 && html`<br>`}${accountLink(account)}`),
+          html`<span class="whole">${postings.map(
+            ({ account }, i) => html`${i > 0 && html`<br>`}${accountLink(account)}`,
+          )}</span>`,
       },
       {
         head: 'Amount, credit-positive',
         number: true,
         cell: ({ postings }) =>
-          postings.map(
+          html`<span class="whole">${postings.map(
             ({ amount, asset }, i) => html`${i > 0 && html`<br>`}${units(amount, asset)} ${asset}`,
-          ),
+          )}</span>`,
       },
     ],
     entries,

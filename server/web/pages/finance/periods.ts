@@ -114,7 +114,7 @@ const closed = (rows: readonly PeriodJson[]): Html =>
         cell: ({ month }) =>
           html`<a href="/finance/trial-balance?day=${lastDayOf(month)}">${month}</a>`,
       },
-      { head: 'Closed', cell: ({ closed_at: at }) => instantText(at) },
+      { head: 'Closed', whole: true, cell: ({ closed_at: at }) => instantText(at) },
       { head: 'By', cell: ({ author }) => author },
     ],
     rows,

@@ -81,7 +81,7 @@ const domainTable = (domains: readonly DomainJson[]): Html =>
       },
       { head: 'State', cell: domainBadge },
       { head: 'Service', cell: ({ slug }) => slug !== null && html`<code>${slug}</code>` },
-      { head: 'Added', cell: ({ created_at: at }) => day(at) },
+      { head: 'Added', whole: true, cell: ({ created_at: at }) => day(at) },
     ],
     domains,
   )

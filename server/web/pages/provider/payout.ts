@@ -69,13 +69,13 @@ const lineTable = (lines: readonly PayoutLineJson[]): Html =>
   table(
     'Statement',
     [
-      { head: 'When', cell: ({ at }) => instantText(at) },
+      { head: 'When', whole: true, cell: ({ at }) => instantText(at) },
       { head: 'Event', cell: ({ event }) => event },
       { head: 'Service', cell: ({ service }) => service },
       { head: 'Caller paid', number: true, cell: (each) => money(each.gross_microdollars) },
       { head: 'Commission', number: true, cell: (each) => money(each.commission_microdollars) },
       { head: 'Amount', number: true, cell: (each) => money(each.amount_microdollars) },
-      { head: 'Entry', cell: (each) => html`<code>${each.entry_id}</code>` },
+      { head: 'Entry', whole: true, cell: (each) => html`<code>${each.entry_id}</code>` },
     ],
     lines,
   )

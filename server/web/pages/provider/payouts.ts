@@ -89,6 +89,7 @@ const payoutTable = (payouts: readonly PayoutJson[]): Html =>
     [
       {
         head: 'Day',
+        whole: true,
         cell: ({ payout_id: id, day }) => html`<a href="${PATH}/${id}">${day}</a>`,
       },
       { head: 'State', cell: payoutBadge },

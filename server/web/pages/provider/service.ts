@@ -103,8 +103,8 @@ const pricesPart = (prices: readonly PriceJson[]): Html | undefined =>
         [
           { head: 'Endpoint', cell: ({ method, path }) => html`<code>${method} ${path}</code>` },
           { head: 'Price', number: true, cell: (each) => money(each.price_microdollars) },
-          { head: 'Set', cell: ({ set_at: at }) => instantText(at) },
-          { head: 'Counts from', cell: ({ effective_at: at }) => instantText(at) },
+          { head: 'Set', whole: true, cell: ({ set_at: at }) => instantText(at) },
+          { head: 'Counts from', whole: true, cell: ({ effective_at: at }) => instantText(at) },
           { head: 'State', cell: stateOfPrice },
         ],
         prices,

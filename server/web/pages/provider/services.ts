@@ -92,7 +92,7 @@ const serviceTable = (services: readonly ServiceRowJson[]): Html =>
       { head: 'State', cell: serviceBadge },
       { head: 'Slug', cell: ({ slug }) => html`<code>${slug}</code>` },
       { head: 'Asked at', cell: (each) => html`<code>${each.base_url}</code>` },
-      { head: 'Since', cell: (each) => day(each.created_at) },
+      { head: 'Since', whole: true, cell: (each) => day(each.created_at) },
     ],
     services,
   )

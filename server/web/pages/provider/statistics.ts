@@ -85,7 +85,7 @@ const latency = (value: number | null): string => (value === null ? '–' : mill
 export const totalsPart = (totals: StatisticsJson['totals']): Html =>
   html`<dl class="figures"><div><dt>Calls</dt><dd>${count(totals.calls)}</dd></div>
 <div><dt>Delivered</dt><dd>${rate(totals.success_rate)}</dd></div>
-<div><dt>Latency, 95 of 100</dt><dd>${latency(totals.latency_ms.p95)}</dd></div>
+<div><dt>Latency, p95</dt><dd>${latency(totals.latency_ms.p95)}</dd></div>
 <div><dt>Callers paid</dt><dd>${money(totals.gross_microdollars)}</dd></div>
 <div><dt>Earned</dt><dd>${money(totals.earned_microdollars)}</dd></div></dl>`
 
@@ -104,11 +104,18 @@ export function earnedChart({ from, to, data }: StatisticsJson): Html {
 
 const DAY_MS = 86_400_000
 
+const HEADS: Readonly<Record<Query['by'], string>> = {
+  day: 'Day',
+  service: 'Service',
+  endpoint: 'Endpoint',
+  outcome: 'Outcome',
+}
+
 const rowTable = (rows: readonly StatisticsRow[], by: Query['by']): Html =>
   table(
     `By ${by}`,
     [
-      { head: by, cell: (row) => row[by] },
+      { head: HEADS[by], whole: by === 'day', cell: (row) => row[by] },
       { head: 'Calls', number: true, cell: ({ calls }) => count(calls) },
       { head: 'Delivered', number: true, cell: (row) => rate(row.success_rate) },
       { head: 'Refused', number: true, cell: ({ refused }) => count(refused) },
@@ -146,8 +153,8 @@ const customerTable = (customers: readonly CustomerJson[]): Html =>
       { head: 'Calls', number: true, cell: ({ calls }) => count(calls) },
       { head: 'Delivered', number: true, cell: ({ delivered }) => count(delivered) },
       { head: 'Paid', number: true, cell: (each) => money(each.charged_microdollars) },
-      { head: 'First', cell: ({ first_at: at }) => instantText(at) },
-      { head: 'Last', cell: ({ last_at: at }) => instantText(at) },
+      { head: 'First', whole: true, cell: ({ first_at: at }) => instantText(at) },
+      { head: 'Last', whole: true, cell: ({ last_at: at }) => instantText(at) },
     ],
     customers,
   )
