@@ -271,13 +271,11 @@ describe('an API that is listed without code', () => {
       ...['{"key":"a+b/c=d&e \\"9\\""}', 'acme:secret "9"', btoa('acme:secret "9"')],
     ]
     for (const text of spelt) {
-      answers((_, response) => void response.writeHead(200).end(text))
+      answers((_, response) => void response.setHeader('Link', `<${text}>`).end('{}'))
+      expect((await call(slug, '/do', { body: {} })).status, text).to.equal(502)
+      answers((_, response) => void response.end(text))
       expect((await call(slug, '/do', { body: {} })).status, text).to.equal(502)
     }
-    answers((_, response) => void response.setHeader('Link', '</?k=a+b/c=d&e "9">').end('{}'))
-    expect((await call(slug, '/do', { body: {} })).status).to.equal(502)
-    answers((_, response) => void response.end('{"a":"b"}'))
-    expect((await call(slug, '/do', { body: {} })).status).to.equal(200)
   })
 
   it('sends forms where its body is one', async () => {
