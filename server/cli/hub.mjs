@@ -3,21 +3,21 @@
 // reads TypeScript, else on the one that the package brings along.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { createRequire, enableCompileCache } from 'node:module'
+import module from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
 // What Node has compiled is kept in the user's own cache: half of the time that a help takes. In
 // the shared folder that is Node's own default others could put something else there.
 const caches = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
-enableCompileCache?.(process.env.NODE_COMPILE_CACHE || join(caches, 'agenthub'))
+module.enableCompileCache?.(process.env.NODE_COMPILE_CACHE || join(caches, 'agenthub'))
 
 const compiled = new URL('./main.js', import.meta.url)
 const main = existsSync(compiled) ? compiled : new URL('./main.ts', import.meta.url)
 if (main === compiled || process.features.typescript) {
   await import(main.href)
 } else {
-  const node = createRequire(import.meta.url).resolve('node/bin/node')
+  const node = module.createRequire(import.meta.url).resolve('node/bin/node')
   const { status, signal } = spawnSync(node, [import.meta.filename, ...process.argv.slice(2)], {
     stdio: 'inherit',
   })
