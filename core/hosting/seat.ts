@@ -81,6 +81,8 @@ const heapOf = (worker: Worker): Promise<number> =>
 
 const CORE = fileURLToPath(new URL('../', import.meta.url))
 const HOME = dirname(CORE.replace(/\/$/, ''))
+/** Bytes of messages that a process has not read: more than all calls and answers at once. */
+const UNREAD_MAX = 256 * 1_048_576
 const PRINTED_A_SECOND = 65_536
 
 /**
@@ -121,7 +123,12 @@ export function sitInProcess(
     clearInterval(watch)
     return why || `ended with ${code}: ${kept.tail().trim().slice(-500)}`
   })
-  return { send: (text) => void input.write(frame(text)), ended, end }
+  const send = (text: string): void => {
+    input.write(frame(text))
+    // What it does not read waits here: nobody has to keep all that it asked for.
+    if (input.writableLength > UNREAD_MAX) void end('did not read what it was told')
+  }
+  return { send, ended, end }
 }
 
 export const NO_NODE =
