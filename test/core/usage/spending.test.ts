@@ -80,7 +80,9 @@ describe('the spending of keys', function () {
     const [, , principal] = free.code.split(':')
     await database.admin.query(
       `INSERT INTO hub.provider VALUES ('acme');
-       INSERT INTO hub.service VALUES ('tea', 'Tea', 'food', 'Tea.', 'acme', 5, NULL, 'active');
+       INSERT INTO hub.service
+         (slug, name, category, summary, provider, free_calls_per_month, state)
+         VALUES ('tea', 'Tea', 'food', 'Tea.', 'acme', 5, 'active');
        INSERT INTO hub.endpoint (service, method, path, summary, input_schema)
          VALUES ('tea', 'POST', '/brew', 'Brews.', '{}');
        ALTER TABLE hub.principal DROP CONSTRAINT principal_id_check;
