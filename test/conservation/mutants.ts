@@ -46,17 +46,22 @@ const holdings =
     return { ...facts, holdings: changed }
   }
 
-const charge = (charged: bigint) => (facts: Facts) => ({
+/** Whether a buyer was told of a charge, of a call that paid nobody outside. */
+const isTold =
+  ({ books: { intents } }: Facts) =>
+  ({ call, state, charged }: Facts['charges'][number]): boolean =>
+    state === 'told' && charged > 0n && intents.every((intent) => intent.call !== call)
+
+const toldMore = (facts: Facts): Facts => ({
   ...facts,
-  charges: first(
-    facts.charges,
-    ({ call, ...one }) =>
-      one.state === 'told' &&
-      one.charged > 0n &&
-      facts.books.intents.every((intent) => intent.call !== call),
-    (one) => (charged === 0n ? [] : [{ ...one, charged: one.charged + charged }]),
-  ),
+  charges: first(facts.charges, isTold(facts), (one) => [{ ...one, charged: one.charged + 1n }]),
 })
+
+/** Nothing at all: an answer that was lost would excuse one charge that nobody was told of. */
+const toldNothing = (facts: Facts): Facts => {
+  const buyer = facts.charges.find(isTold(facts))!.key
+  return { ...facts, charges: facts.charges.filter(({ key }) => key !== buyer) }
+}
 
 const attempt =
   (change: Partial<Facts['attempts'][number]>) =>
@@ -179,11 +184,11 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   'a buyer that has more': { mutate: purse, finds: /^sold to/m },
   'a buyer whose money is held': { mutate: reserved, finds: /^reserved of/m },
   'a buyer who was told another charge': {
-    mutate: charge(1n),
+    mutate: toldMore,
     finds: /^call \S+ was told/m,
   },
   'a buyer who was not told of a charge': {
-    mutate: charge(0n),
+    mutate: toldNothing,
     finds: /^charged, and nobody was told/m,
   },
   'a payment that was charged twice': {
