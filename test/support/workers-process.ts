@@ -41,7 +41,7 @@ const slow = defineService({
     'POST /work': {
       summary: 'Answers after some milliseconds.',
       price: usd('0.001'),
-      deadlineSeconds: 2,
+      deadlineSeconds: 5,
       input: s.object({ ms: s.integer() }),
       handle: async ({ input }) => {
         await sleep(input.ms)
