@@ -1,5 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Account, Asset, LedgerEvent } from '../ledger/events.ts'
+import { ENTRY_COLUMNS } from '../ledger/history/lines.ts'
 
 /** One side of an entry, in units of its asset, credit-positive. */
 export interface EntryPosting {
@@ -24,12 +25,8 @@ export interface SeenEntry {
   readonly call: string | null
 }
 
-const ISO = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`
-
 /** Of `ledger.journal j`. */
-const ENTRY = `j.shard, j.seq, j.id, k.event, j.meta,
-  to_char(j.at AT TIME ZONE 'UTC', ${ISO}) AS "bookedAt",
-  to_char(coalesce(j.effective_at, j.at) AT TIME ZONE 'UTC', ${ISO}) AS "valueAt",
+const ENTRY = `j.shard, j.seq, ${ENTRY_COLUMNS},
   (SELECT json_agg(json_build_object('account', a.code, 'asset', s.code, 'amount', l.amount::text)
       ORDER BY l.n)
     FROM ledger.legs(j) l JOIN ledger.account a ON a.id = l.account

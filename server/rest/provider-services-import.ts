@@ -9,6 +9,7 @@ import { EgressError } from '../../core/egress/errors.ts'
 import { isRelayable } from '../../core/egress/headers.ts'
 import { FAULTS, Fault, type FaultCode } from '../../core/errors.ts'
 import { type Micros, micros } from '../../core/money.ts'
+import { UPSTREAM_FAULTS } from '../proxy/provided.ts'
 import { baseOf, baseUrl, type ServicePorts, slug, urlOf } from './provider-services-parts.ts'
 import { ServiceView, viewOf } from './provider-services-view.ts'
 import { type AnyRoute, ownerOf, route } from './route.ts'
@@ -65,12 +66,7 @@ export const serviceImport = (ports: ServicePorts): readonly AnyRoute[] => [
       'too_many_services',
       'openapi_unreadable',
       'destination_not_allowed',
-      'upstream_error',
-      'upstream_redirect',
-      'upstream_timeout',
-      'upstream_tls',
-      'upstream_too_large',
-      'upstream_unreachable',
+      ...UPSTREAM_FAULTS,
     ],
     handle: async (request) => {
       const [owner = ''] = ownerOf(request)

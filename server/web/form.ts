@@ -72,6 +72,20 @@ ${write(told)}${field.hint && html`<p class="hint" id="${id}-hint">${field.hint}
   error !== undefined && html`<p class="error" id="${id}-error">${sentence(error)}</p>`
 }</div>`
   }
+  /** Comes as `on`, or not at all. */
+  const check = (field: Named & { readonly checked?: boolean }): Html => {
+    const id = idOf(field)
+    const isOn = mine ? mine.values[field.name] === 'on' : field.checked === true
+    const error = mine?.errors[field.name]
+    return html`<div class="check"><input type="checkbox" id="${id}" name="${field.name}"${flag(
+      'checked',
+      isOn,
+    )}${flag('required', field.required)}${
+      field.hint && html` aria-describedby="${id}-hint"`
+    }><label for="${id}">${field.label}</label>${
+      field.hint && html`<p class="hint" id="${id}-hint">${field.hint}</p>`
+    }${error !== undefined && html`<p class="error">${sentence(error)}</p>`}</div>`
+  }
   return {
     text: (field: TextField): Html =>
       around(field, (told) =>
@@ -88,20 +102,10 @@ ${html`autocomplete="${field.autocomplete ?? 'off'}"`}>`,
     /** @param options value and text of each */
     select: (field: Named, options: Readonly<Record<string, string>>): Html =>
       around(field, (told) => html`<select ${told}>${optionsOf(options, valueOf(field))}</select>`),
-    /** Comes as `on`, or not at all. */
-    check: (field: Named & { readonly checked?: boolean }): Html => {
-      const id = idOf(field)
-      const isOn = mine ? mine.values[field.name] === 'on' : field.checked === true
-      const error = mine?.errors[field.name]
-      return html`<div class="check"><input type="checkbox" id="${id}" name="${field.name}"${flag(
-        'checked',
-        isOn,
-      )}${flag('required', field.required)}${
-        field.hint && html` aria-describedby="${id}-hint"`
-      }><label for="${id}">${field.label}</label>${
-        field.hint && html`<p class="hint" id="${id}-hint">${field.hint}</p>`
-      }${error !== undefined && html`<p class="error">${sentence(error)}</p>`}</div>`
-    },
+    check,
+    /** Ticked by who means it: for what cannot be taken back. */
+    sure: (hint?: Part): Html =>
+      check({ name: 'sure', label: 'I am sure', required: true, ...(hint && { hint }) }),
   }
 }
 

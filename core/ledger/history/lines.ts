@@ -32,10 +32,13 @@ export interface LineRange {
 
 const ISO = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`
 
-/** What the journal tells of the entry (shard, seq) of `e`. */
-const COLUMNS = `e.shard, e.seq, e.amount, j.id, k.event, j.meta,
+/** Which entry it is, when it was booked and when it counts: of `journal j` and `kind k`. */
+export const ENTRY_COLUMNS = `j.id, k.event, j.meta,
   to_char(j.at AT TIME ZONE 'UTC', ${ISO}) AS "bookedAt",
-  to_char(coalesce(j.effective_at, j.at) AT TIME ZONE 'UTC', ${ISO}) AS "valueAt",
+  to_char(coalesce(j.effective_at, j.at) AT TIME ZONE 'UTC', ${ISO}) AS "valueAt"`
+
+/** What the journal tells of the entry (shard, seq) of `e`. */
+const COLUMNS = `e.shard, e.seq, e.amount, ${ENTRY_COLUMNS},
   ARRAY(SELECT a.code FROM ledger.legs(j) l JOIN ledger.account a ON a.id = l.account
     WHERE l.account <> $1 ORDER BY l.n) AS contra`
 const JOURNAL = `CROSS JOIN LATERAL (SELECT * FROM ledger.journal j

@@ -211,11 +211,11 @@ const freezeForm = (key: KeyJson, { text }: Fields): Html =>
           : html`<p>An administrator froze it: ask the operator.</p>`
       }`
 
-const revokeForm = ({ check }: Fields): Html =>
+const revokeForm = ({ sure }: Fields): Html =>
   html`<h2>Revoke</h2><p>Ends this key and all below it, within a second and for good. Credits that
 are left cannot be spent any more.</p>${form({
     act: 'revoke',
     submit: 'Revoke',
     kind: 'danger',
-    fields: [check({ name: 'sure', label: 'I am sure', required: true })],
+    fields: [sure()],
   })}`

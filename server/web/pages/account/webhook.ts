@@ -148,12 +148,5 @@ const forms = (webhook: WebhookJson, { sent }: PageRequest<unknown>): Html =>
     act: 'delete',
     submit: 'Delete',
     kind: 'danger',
-    fields: [
-      fieldsOf('delete', sent).check({
-        name: 'sure',
-        label: 'I am sure',
-        required: true,
-        hint: 'Its log goes with it.',
-      }),
-    ],
+    fields: [fieldsOf('delete', sent).sure('Its log goes with it.')],
   })}`

@@ -156,13 +156,6 @@ const settings = (domain: WholeDomainJson, { sent }: PageRequest<unknown>): Html
     act: 'delete',
     submit: 'Delete',
     kind: 'danger',
-    fields: [
-      fieldsOf('delete', sent).check({
-        name: 'sure',
-        label: 'I am sure',
-        required: true,
-        hint: 'Ends the sale. What it earned stays yours.',
-      }),
-    ],
+    fields: [fieldsOf('delete', sent).sure('Ends the sale. What it earned stays yours.')],
   })}`
 }

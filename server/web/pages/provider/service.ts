@@ -190,7 +190,7 @@ function settings(service: ServiceJson, { sent }: PageRequest<unknown>): Html {
 
 function ending({ state }: ServiceJson, { sent }: PageRequest<unknown>): Html | undefined {
   if (state !== 'active' && state !== 'paused') return undefined
-  const { text, check } = fieldsOf('retire', sent)
+  const { text, sure } = fieldsOf('retire', sent)
   return html`<h2>Retire</h2><p>Announces its end. Callers are told until the day comes.</p>${form({
     act: 'retire',
     submit: 'Retire',
@@ -202,7 +202,7 @@ function ending({ state }: ServiceJson, { sent }: PageRequest<unknown>): Html | 
         type: 'date',
         hint: 'Left empty: the first that the notice allows.',
       }),
-      check({ name: 'sure', label: 'I am sure', required: true }),
+      sure(),
     ],
   })}`
 }
