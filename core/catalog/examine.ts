@@ -55,7 +55,8 @@ export async function examine(ports: ExaminePorts, target: Target): Promise<Exam
     return { ...none, url, reason, lines: [...lines, errorOf(check, reason)] }
   }
   if (await hasOptedOut(ports.pool, url)) return refused('owner', 'opted_out')
-  if (!(await ports.robots.allows(url))) return refused('robots', 'robots')
+  const refusal = await ports.robots.refusal(url)
+  if (refusal !== undefined) return refused('robots', refusal)
   lines.push({ check: 'robots', level: 'ok', message: 'Nothing asks the hub to stay away.' })
   const { method, probed } = await probeEither(ports.egress, url, target.method)
   lines.push(...linesOf(probed))

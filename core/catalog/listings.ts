@@ -35,7 +35,7 @@ const LISTING = `
   p.endpoints AS "endpointCount", p.low AS "minPrice", p.high AS "maxPrice",
   t.uptime AS "uptimePercentage", t.latency AS "averageLatencyMs"`
 
-/** Prices of the newest versions, and figures of the last 30 days. */
+/** Prices of the newest versions, and figures of the last 30 UTC days. */
 const FROM = `
   FROM hub.service s
   JOIN LATERAL (
@@ -45,10 +45,11 @@ const FROM = `
       ORDER BY version DESC LIMIT 1) v ON true
     WHERE e.service = s.slug AND e.state = 'active') p ON true
   LEFT JOIN LATERAL (
-    SELECT round(100.0 * count(*) FILTER (WHERE c.status < 500) / count(*), 2)::float8 AS uptime,
-      round(avg(c.latency_ms))::integer AS latency
-    FROM hub.call c WHERE c.service = s.slug AND c.at > now() - interval '30 days'
-    HAVING count(*) > 0) t ON true`
+    SELECT round(100 * sum(d.up) / sum(d.calls), 2)::float8 AS uptime,
+      round(sum(d.latency_ms) / sum(d.calls))::integer AS latency
+    FROM hub.service_day d
+    WHERE d.service = s.slug AND d.day > (now() AT TIME ZONE 'UTC')::date - 30
+    HAVING sum(d.calls) > 0) t ON true`
 
 export interface ListOrder {
   readonly limit: number

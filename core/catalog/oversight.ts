@@ -24,6 +24,9 @@ export interface ServiceOfHouse {
   readonly state: 'active' | 'unlisted' | 'retired'
   /** Of a service that was listed without code: what its owner, and the operator, made of it. */
   readonly stage: string | null
+  /** Of the same: where its API is, and what an administrator approves of. */
+  readonly baseUrl: string | null
+  readonly revision: number | null
   readonly suspended: 'no' | 'service' | 'provider'
   readonly reason: string | null
   /** By the rule in force, else of its newest prices, in basis points; null: it has none. */
@@ -47,7 +50,7 @@ export async function listServicesOfHouse(
 ): Promise<readonly ServiceOfHouse[]> {
   const { rows } = await pool.query<ServiceOfHouse>(
     `SELECT s.slug, s.name, s.provider, coalesce(h.email, o.wallet_address) AS owner, s.state,
-       u.state AS stage,
+       u.state AS stage, u.base_url AS "baseUrl", u.revision,
        CASE WHEN s.suspended_at IS NOT NULL OR u.state = 'suspended' THEN 'service'
          WHEN p.suspended_at IS NOT NULL THEN 'provider' ELSE 'no' END AS suspended,
        coalesce(s.suspended_reason, u.reason, p.suspended_reason) AS reason,

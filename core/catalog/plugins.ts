@@ -73,7 +73,7 @@ async function openDataPlugin(plugin: DataPlugin, lending: Lending): Promise<Ope
 }
 
 /** @throws Error for what is no slug, since it becomes the name of a role */
-function schemaOf(slug: string): string {
+export function schemaOf(slug: string): string {
   if (/^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$/.test(slug)) return `plugin_${slug.replaceAll('-', '_')}`
   throw new Error(`plugin ${slug}: the slug is not 2 to 40 of a-z, 0-9, inner hyphens`)
 }

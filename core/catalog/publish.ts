@@ -98,6 +98,7 @@ export async function writeService(
   const bps = outside ? 0 : commissionBps(provider, terms.rule, defaultCommissionBps)
   const written: Written[] = []
   for (const [route, endpoint] of routesOf(service)) {
+    if (family === null) for (const schema of schemasOf(endpoint)) compile(schema) // wrong: refused
     written.push(await writeEndpoint(client, service, route, endpoint, bps))
   }
   return written
@@ -137,6 +138,8 @@ async function writeEndpoint(
   return writtenOf(service, route, endpoint, { id, version, bps: commission })
 }
 
+const schemasOf = ({ input, output }: AnyEndpoint) => (output ? [input, output] : [input])
+
 /** What the catalogue knows of an endpoint. */
 export interface EndpointRow {
   readonly id: number
@@ -161,7 +164,13 @@ export function writtenOf(
     path,
     priceVersion: version,
     commissionBps: bps,
-    checkInput: compile(endpoint.input),
-    checkOutput: endpoint.output && compile(endpoint.output),
+    checkInput: compiledWhenAsked(endpoint.input),
+    checkOutput: endpoint.output && compiledWhenAsked(endpoint.output),
   }
 }
+
+/** An owner may list a hundred endpoints, with two thousand schemas: each waits for a call. */
+const compiledWhenAsked =
+  (schema: Schema<unknown>): Check =>
+  (value) =>
+    compile(schema)(value)

@@ -29,6 +29,7 @@ export const REASONS = {
   // What a probe found.
   unverified: 'No probe has seen a valid offer yet.',
   robots: 'The robots.txt of its host asks the hub to stay away.',
+  robots_unreadable: 'Its robots.txt answers an error (5xx): the hub stays away until it is read.',
   not_asked: 'It answers without asking for a payment.',
   wrong_method: 'It does not take the method.',
   not_found: 'It answers that there is nothing.',

@@ -60,14 +60,16 @@ export async function suspend(
 
 /**
  * The same of a service that was listed without code, where its owner sees it too. An administrator
- * who lets it go on approves of it.
+ * who lets it go on approves of it, as it was seen.
+ * @param seen its revision then
  * @returns undefined where it is no such service
- * @throws Fault `service_state`
+ * @throws Fault `service_state`, `service_changed`; `validation_failed` without a revision
  */
 export async function suspendListed(
   client: PoolClient,
   slug: string,
   reason: string | null,
+  seen: number | undefined,
 ): Promise<{ readonly before: string; readonly after: string } | undefined> {
   const { rows } = await client.query<{ state: string }>(
     'SELECT state FROM hub.upstream WHERE slug = $1 FOR UPDATE',
@@ -77,8 +79,17 @@ export async function suspendListed(
   const { state: before } = rows[0]
   const isStopped = before === 'suspended'
   if (reason === null && !isStopped && before !== 'pending') return { before, after: before }
-  const { state: after } =
-    reason === null ? await approve(client, slug) : await suspendUpstream(client, slug, reason)
+  if (reason !== null) {
+    const { state: after } = await suspendUpstream(client, slug, reason)
+    return { before, after }
+  }
+  if (seen === undefined) {
+    const issues = [{ path: '/revision', message: 'which one you have seen: GET …/services' }]
+    throw new Fault('validation_failed', '/revision: which one have you seen?', {
+      extras: { issues },
+    })
+  }
+  const { state: after } = await approve(client, slug, seen)
   return { before, after }
 }
 

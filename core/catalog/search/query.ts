@@ -59,7 +59,7 @@ export function readQuery(text: string): Query {
   const price = PRICE.exec(text)
   const rest = price ? text.replace(price[0], ' ') : text
   const all = plainWords(rest).slice(0, WORDS_MAX)
-  const asked = all.filter((word) => !(word in WISHES))
+  const asked = all.filter((word) => !Object.hasOwn(WISHES, word))
   const words = asked.length > 0 ? asked : all
   const wishes = new Set(all.flatMap((word) => (Object.hasOwn(WISHES, word) ? WISHES[word]! : [])))
   return { text, spans: spansOf(words), wishes, maxPrice: price ? priceOf(price) : undefined }

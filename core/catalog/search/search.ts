@@ -1,9 +1,9 @@
 import { type Clock, dayStart } from '../../clock.ts'
+import { findCandidates } from './candidates.ts'
 import type { Meaning } from './meaning/meaning.ts'
 import { readQuery } from './query.ts'
 import { explain, type Ranked, rank, type Scored } from './rank.ts'
-import { type Filters, findCandidates, type Reader } from './store.ts'
-import { findTerms, type Terms } from './terms.ts'
+import type { Filters, Reader } from './store.ts'
 import { squashed } from './words.ts'
 
 export interface SearchOrder extends Filters {
@@ -28,9 +28,6 @@ export interface SearchPage {
   readonly next: Position | undefined
 }
 
-/** More would not change what is found first. */
-const TERMS_MAX = 24
-
 /**
  * Searches services and listings: those named so exactly first, then by the words of the query,
  * words for the same things and words spelt alike, weighed with what is known of how well each
@@ -50,30 +47,19 @@ export async function search(
   const limits = [order.maxPrice, asked.maxPrice].filter((price) => price !== undefined)
   const maxPrice = limits.toSorted((a, b) => (a < b ? -1 : 1))[0]
   const vectorSoon = meaning?.of(query)
-  const terms = await findTerms(reader, asked)
   const name = squashed(query)
   const isEmpty = query.trim() === '' || (asked.spans.length === 0 && asked.maxPrice !== undefined)
   const filters = { type, category, tag, network, maxPrice }
-  const weights = isEmpty ? undefined : weightsOf(terms)
-  const candidates = await findCandidates(reader, weights, name, filters)
+  const { terms, candidates } = await findCandidates(reader, {
+    query: asked,
+    name,
+    filters,
+    isEmpty,
+  })
   const vector = await vectorSoon
   const like = vector && (await meaning!.compare(vector, candidates))
   const ranked = rank(candidates, { text: query, terms, wishes: asked.wishes, day, like })
   return pageOf(ranked, limit, after, day)
-}
-
-/** The terms that tell most, each with what its postings are multiplied with. */
-function weightsOf({ parts, idf }: Terms): ReadonlyMap<string, number> {
-  const weights = new Map<string, number>()
-  for (const { weight, words, whole } of parts) {
-    for (const way of [...words.flat(), ...whole]) {
-      for (const term of way.terms) {
-        const worth = weight * way.weight * (idf.get(term) ?? 0)
-        if (worth > (weights.get(term) ?? 0)) weights.set(term, worth)
-      }
-    }
-  }
-  return new Map([...weights].toSorted(([, a], [, b]) => b - a).slice(0, TERMS_MAX))
 }
 
 const keyOf = ({ candidate }: Pick<Scored, 'candidate'>): string =>

@@ -1,5 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Micros } from '../../money.ts'
+import { type Memory, NO_POSTINGS } from './memory.ts'
+import type { Places } from './places.ts'
 
 /** What a search is narrowed by; every one that is given must hold. */
 export interface Filters {
@@ -12,15 +14,11 @@ export interface Filters {
   readonly maxPrice?: Micros | undefined
 }
 
-/** Where a term stands in a document. */
-export interface Places {
-  readonly positions: readonly number[]
-  /** A name, B tags, category and provider, C description, D endpoints; one for each position. */
-  readonly fields: string
-}
-
-/** A document that may be a hit, with what ranking needs to know. */
-export interface Candidate {
+/** A document, with what ranking needs to know of it. */
+export interface Entry {
+  readonly doc: number
+  /** Of this state of it. */
+  readonly version: string
   readonly kind: 'native' | 'external'
   readonly id: string
   /** Microdollars, of the cheapest endpoint. */
@@ -33,94 +31,103 @@ export interface Candidate {
   readonly latencyMs: number | null
   readonly calls: number
   readonly delivered: number
-  /** Whether its name, slug, address or host is what was asked for, to the letter. */
-  readonly exact: boolean
   readonly words: number
   /** How many different words its name has. */
   readonly nameWords: number
+  /** Its words, as PostgreSQL writes a tsvector. */
+  readonly vector: string
+}
+
+/** A document that may be a hit. */
+export interface Candidate extends Entry {
+  /** Whether its name, slug, address or host is what was asked for, to the letter. */
+  readonly exact: boolean
   readonly places: ReadonlyMap<string, Places>
 }
 
 /** What searches ask: a pool, or a transaction that is under way. */
 export type Reader = Pool | ClientBase
 
-/** Hits of one search, the deepest page included. */
-const DEPTH = 100
-/**
- * So many postings are read, shared among the terms by what they tell: of each those where it says
- * most. With 60,000 the ten best hits were better by three parts in a hundred.
- */
-const POSTINGS = 1_500
+/** What a search was made of. */
+export interface Draft {
+  /** The terms of its words, with the versions by which they were reckoned. */
+  readonly versions: ReadonlyMap<string, string>
+  /** The best by the terms. */
+  readonly docs: readonly number[]
+  /** So many of them, of those that pass the filters. */
+  readonly depth: number
+  /** As `squashed` writes it. */
+  readonly name: string
+  readonly filters: Filters
+}
 
-const FIND = 'SELECT * FROM hub.search_found($1, $2, $3, $4, $5, ROW($6, $7, $8, $9, $10))'
+/** A draft, as the index has it. */
+export interface Checked {
+  /** Whether all terms are still those of the draft. */
+  readonly isCurrent: boolean
+  /** How many of its documents passed. */
+  readonly passed: number
+  /** Those that passed, and those of that name. */
+  readonly entries: readonly Entry[]
+  readonly exact: ReadonlySet<number>
+}
 
-interface Row extends Omit<Candidate, 'places'> {
-  readonly vector: string
+interface Answer {
+  readonly stale: readonly { term: string; version: string; documents: number }[] | null
+  readonly exact: string | null
+  readonly docs: string | null
+  readonly entries: readonly Entry[] | null
+}
+
+/** Under a name: a session parses and plans it once. */
+const CHECK = {
+  name: 'search.check',
+  text: 'SELECT * FROM hub.search_checked($1, $2, $3, $4, $5, $6, ROW($7, $8, $9, $10, $11))',
 }
 
 /**
- * The documents that match the terms best, by a first, rough measure, and those of that name.
- * @param terms with their weights: what BM25 multiplies a posting with; undefined: all documents,
- *   those that work best first
- * @param name as `squashed` writes it
+ * Has the database compare what a search was made of with what is there now, all at one moment:
+ * what changed since it was read, and what was never read, comes with the answer.
  */
-export async function findCandidates(
-  reader: Reader,
-  terms: ReadonlyMap<string, number> | undefined,
-  name: string,
-  { type, category, tag, network, maxPrice }: Filters,
-): Promise<Candidate[]> {
-  const weights = terms && [...terms.values()]
-  const { rows } = await reader.query<Row>(FIND, [
-    terms && [...terms.keys()],
-    weights,
-    weights && shares(weights),
-    DEPTH,
-    name,
-    type,
-    category,
-    tag,
-    network,
-    maxPrice,
-  ])
-  const written = [...(terms?.keys() ?? [])].map((term) => [term, asWritten(term)] as const)
-  return rows.map(({ vector, ...row }) => ({ ...row, places: placesIn(vector, written) }))
-}
-
-/** How many postings are read of each term. */
-function shares(weights: readonly number[]): number[] {
-  const all = weights.reduce((sum, weight) => sum + weight, 0)
-  return weights.map((weight) => (all === 0 ? 0 : Math.ceil((POSTINGS * weight) / all)))
-}
-
-/** The beginning of a term's entry in a tsvector as PostgreSQL writes it: `'rain':`. */
-const asWritten = (term: string): string =>
-  `'${term.replaceAll('\\', '\\\\').replaceAll("'", "''")}':`
-
-/** Where the terms stand in `'rain':2A,8 'snow':4`. Cheaper here than by `unnest` there. */
-function placesIn(
-  vector: string,
-  terms: readonly (readonly [term: string, written: string])[],
-): ReadonlyMap<string, Places> {
-  const places = new Map<string, Places>()
-  for (const [term, written] of terms) {
-    const at = vector.indexOf(written)
-    if (at < 0) continue
-    places.set(term, placesAt(vector, at + written.length))
+export async function check(reader: Reader, memory: Memory, draft: Draft): Promise<Checked> {
+  const entries = new Map(draft.docs.map((doc) => [doc, memory.entries.get(doc)]))
+  const values = [
+    [...draft.versions.keys()],
+    numbers([...draft.versions.values()]),
+    numbers(draft.docs),
+    numbers(draft.docs.map((doc) => entries.get(doc)?.version ?? '0')),
+    draft.depth,
+    draft.name,
+    ...filterValues(draft.filters),
+  ]
+  const { rows } = await reader.query<Answer>({ ...CHECK, values })
+  const { stale, exact, docs, entries: told } = rows[0]!
+  for (const { term, ...state } of stale ?? []) memory.learn(term, { ...state, head: NO_POSTINGS })
+  for (const entry of told ?? []) {
+    entries.set(entry.doc, entry)
+    memory.entries.set(entry.doc, entry)
   }
-  return places
-}
-
-const PLACE = /(\d+)([ABC]?),?/y
-
-/** Reads `2A,8`. The field D is not written. */
-function placesAt(vector: string, from: number): Places {
-  const positions: number[] = []
-  let fields = ''
-  PLACE.lastIndex = from
-  for (let place = PLACE.exec(vector); place; place = PLACE.exec(vector)) {
-    positions.push(Number(place[1]))
-    fields += place[2] || 'D'
+  const passed = integers(docs)
+  const namesakes = new Set(integers(exact))
+  return {
+    isCurrent: stale === null,
+    passed: passed.length,
+    entries: [...new Set([...passed, ...namesakes])].map((doc) => entries.get(doc)!),
+    exact: namesakes,
   }
-  return { positions, fields }
 }
+
+/** Writes `{1,2}`; pg would look for quotes in each. */
+const numbers = (all: readonly (number | string)[]): string => `{${all.join(',')}}`
+
+/** Reads `{1,2}`: JSON but for the braces. */
+export const integers = (text: string | null): readonly number[] =>
+  text === null ? [] : (JSON.parse(`[${text.slice(1, -1)}]`) as number[])
+
+export const filterValues = ({ type, category, tag, network, maxPrice }: Filters) => [
+  type,
+  category,
+  tag,
+  network,
+  maxPrice,
+]

@@ -1,4 +1,5 @@
 import { type Known, meet } from './known.ts'
+import { ALL, type Memory } from './memory.ts'
 import type { Query, Span } from './query.ts'
 import { corrections } from './spelling.ts'
 import type { Reader } from './store.ts'
@@ -24,21 +25,44 @@ export interface Terms {
   readonly parts: readonly Part[]
   /** How telling a term is: much where it is rare; 0 where it is nowhere. */
   readonly idf: ReadonlyMap<string, number>
+  /** Of the terms of the words that were asked for, and of the whole vocabulary. */
+  readonly versions: ReadonlyMap<string, string>
 }
+
+const NOTHING: Terms = { parts: [], idf: new Map(), versions: new Map() }
 
 /** Shorter stems are told, since they may be those of other words: `io` of `ios`. */
 const STEM_MIN = 4
 
+/** More would not change what is found first. */
+const TERMS_MAX = 24
+
 /** Meets the words of a query with the vocabulary of the catalogue. */
-export async function findTerms(reader: Reader, { spans }: Query): Promise<Terms> {
+export async function findTerms(reader: Reader, memory: Memory, { spans }: Query): Promise<Terms> {
+  if (spans.length === 0) return NOTHING
   const asked = new Set(spans.flatMap(({ words }) => words))
   const others = spans.flatMap(({ alternatives }) => alternatives.flatMap(({ words }) => words))
-  const rows = await meet(reader, asked, others)
+  const rows = await meet(reader, memory, asked, others)
   const known = Map.groupBy(rows, ({ word }) => word)
-  const total = rows[0]?.total ?? 0
+  const total = known.get(ALL)![0]!.documents
   const counts = rows.flatMap((row) => [row, ...(row.near ?? [])])
   const idf = new Map(counts.map((row) => [row.term, idfOf(row.documents, total)]))
-  return { parts: spans.map((span) => evened(partOf(span, known), idf)), idf }
+  const versions = new Map(rows.map(({ term, version }) => [term, version]))
+  return { parts: spans.map((span) => evened(partOf(span, known), idf)), idf, versions }
+}
+
+/** The terms that tell most, each with what its postings are multiplied with. */
+export function weightsOf({ parts, idf }: Terms): ReadonlyMap<string, number> {
+  const weights = new Map<string, number>()
+  for (const { weight, words, whole } of parts) {
+    for (const way of [...words.flat(), ...whole]) {
+      for (const term of way.terms) {
+        const worth = weight * way.weight * (idf.get(term) ?? 0)
+        if (worth > (weights.get(term) ?? 0)) weights.set(term, worth)
+      }
+    }
+  }
+  return new Map([...weights].toSorted(([, a], [, b]) => b - a).slice(0, TERMS_MAX))
 }
 
 /** Of BM25. */

@@ -188,7 +188,7 @@ describe('a probe', () => {
     let up = true
     world.at('shop.test', (request, response) => {
       if (request.url === '/rain' && up) sells()(request, response)
-      else response.writeHead(500).end()
+      else response.writeHead(request.url === '/rain' ? 500 : 404).end()
     })
     await claim({})
     await probe()

@@ -1,26 +1,17 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { type SearchOrder, search } from '../../../core/catalog/search/search.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
 import { micros } from '../../../core/money.ts'
 import { plant } from '../../bench/search/engines.ts'
-import { readRelevance, type Sample } from '../../bench/search/relevance.ts'
+import { readRelevance } from '../../bench/search/relevance.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { sampleOf } from './samples.ts'
 
 const { catalogue } = readRelevance()
 const DAY_MS = 86_400_000
-
-const sampleOf = (id: string, words: string): Sample => ({
-  id,
-  name: id,
-  category: 'data',
-  price: 100,
-  tags: ['thing'],
-  summary: words,
-  endpoints: 'GET /things Things',
-})
 
 describe('the index of search', function () {
   this.timeout(60_000)
@@ -151,7 +142,9 @@ describe('the index of search', function () {
       await client.query(EXPLAINING)
       for (const [order, most] of ORDERS) {
         plans.length = 0
-        const { hits } = await search(client, systemClock, { limit: 20, ...order })
+        // What is remembered belongs to who asks: each of these remembers nothing.
+        const reader = { query: client.query.bind(client) } as unknown as ClientBase
+        const { hits } = await search(reader, systemClock, { limit: 20, ...order })
         const title = JSON.stringify({ ...order, maxPrice: String(order.maxPrice) })
         expect(hits, title).to.not.be.empty
         const scans = plans.flatMap(scansOf)
@@ -191,18 +184,18 @@ const EXPLAINING = `
   SET auto_explain.log_analyze = on; SET auto_explain.log_timing = off;
   SET auto_explain.log_format = json; SET client_min_messages = log`
 
-/** Searches, with how many postings each may read: a few more than 2,000, or six times as many. */
+/** Searches, with how many postings each may read: up to twice 1,500, or six times as many. */
 const ORDERS: readonly (readonly [Omit<SearchOrder, 'limit'>, number])[] = [
-  [{ query: 'common word with weather of type7 and misspeled forcast' }, 2_030],
-  [{ query: 'common' }, 2_030],
-  [{ query: 'Service 77' }, 2_030],
-  [{ query: 'common', category: 'cat2' }, 2_030],
-  [{ query: 'common weather', maxPrice: micros(1_500) }, 2_030],
-  [{ query: 'common weather', type: 'external', network: 'eip155:8453' }, 2_030],
+  [{ query: 'common word with weather of type7 and misspeled forcast' }, 3_100],
+  [{ query: 'common' }, 3_100],
+  [{ query: 'Service 77' }, 3_100],
+  [{ query: 'common', category: 'cat2' }, 3_100],
+  [{ query: 'common weather', maxPrice: micros(1_500) }, 3_100],
+  [{ query: 'common weather', type: 'external', network: 'eip155:8453' }, 3_100],
   // Few of the strongest pass, of some hundreds that do.
-  [{ query: 'common', tag: 'tag17' }, 2_030],
+  [{ query: 'common', tag: 'tag17' }, 3_100],
   // Few of the strongest pass, of some thousands.
-  [{ query: 'word', category: 'late' }, 14_100],
+  [{ query: 'word', category: 'late' }, 18_500],
   [{ query: '', category: 'cat2' }, 0],
   [{ query: '' }, 0],
 ]

@@ -6,6 +6,7 @@ import { micros } from '../../../core/money.ts'
 import { ours, plant } from '../../bench/search/engines.ts'
 import { measure, passes, readRelevance } from '../../bench/search/relevance.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { sampleOf } from './samples.ts'
 
 const { catalogue, development } = readRelevance()
 
@@ -176,6 +177,13 @@ describe('search over the sample catalogue', function () {
       }),
       { numRuns: 60 },
     )
+  })
+
+  it('takes a name of all objects for the word that it is', async () => {
+    await plant(database.admin, [sampleOf('podium', 'Constructor championships.')])
+    expect(await ids('constructor')).to.deep.equal(['podium'])
+    expect((await ids('constructor weather'))[0]).to.equal('podium')
+    await database.admin.query(`DELETE FROM hub.search_document WHERE id = 'podium'`)
   })
 
   it('finds nothing rather than anything for words that nobody has', async () => {
