@@ -57,7 +57,11 @@ export interface Transaction {
 
 /**
  * A schema of the plugin's own, `plugin_<slug>`, in a role that sees no other: names need no
- * schema before them. Statements have 30 seconds.
+ * schema before them. Statements have 30 seconds. What is refused is thrown with the SQLSTATE as
+ * its `code`.
+ *
+ * Apart from the hub a transaction has 30 seconds in all, an answer 4 MiB (`54000`), four run at a
+ * time (others wait), and nothing is left in a connection but what was committed.
  */
 export interface Database extends Transaction {
   /** All of `work` is committed, or none. */
@@ -122,6 +126,8 @@ export interface SellingDomain {
   readonly summary: string
   /** Its owner, as a provider. */
   readonly provider: string
+  /** The address of a page that is sold, or how the addresses of some begin. */
+  readonly example: string
   /** What its dearest page costs, in microdollars. */
   readonly maxPrice: Micros
   /** Which page an address means, and how it is sold; or why it is not. */

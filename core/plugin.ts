@@ -12,7 +12,7 @@
  * not promised.
  *
  * A plugin may be run in a worker, or in a process that reaches nothing: it then has of its `Host`
- * what the operator lends by name, all that it says and is told is JSON, and it keeps no data.
+ * what the operator lends by name, and all that it says and is told is JSON.
  *
  * @example
  * export default defineService({
@@ -278,7 +278,10 @@ export interface Host {
   readonly upstreams?: Upstreams
 }
 
-/** A plugin that keeps data: it is lent a database that its own migrations have been applied to. */
+/**
+ * A plugin that keeps data: it is lent a database that its own migrations have been applied to,
+ * apart from the hub too (`+database:SLUG`). A family runs inline alone (`needs_inline`).
+ */
 export interface DataPlugin {
   /** Of its service, or the name of its family. */
   readonly slug: string

@@ -34,7 +34,7 @@ export function serviceOf(declared: Declared, apart: Apart): AnyService {
 }
 
 function endpointOf(route: string, declared: DeclaredEndpoint, apart: Apart): AnyEndpoint {
-  const { summary, price, input, output, query, deadlineSeconds, streams } = declared
+  const { summary, price, input, output, query, headers, deadlineSeconds, streams } = declared
   const seconds = deadlineSeconds ?? DEADLINE_SECONDS
   const of = async (asked: unknown): Promise<Quote> => {
     const signal = AbortSignal.timeout(seconds * 1_000)
@@ -48,10 +48,11 @@ function endpointOf(route: string, declared: DeclaredEndpoint, apart: Apart): An
     input: { json: input },
     ...(output && { output: { json: output } }),
     ...(query && { query }),
+    ...(headers && { headers }),
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
     ...(streams !== undefined && { streams }),
-    handle: async ({ signal, charge, id, input: asked, payer, headers, terms }) => {
-      const call = { id, input: asked, payer, terms, ...(headers && { headers }) }
+    handle: async ({ signal, charge, id, input: asked, payer, headers: sent, terms }) => {
+      const call = { id, input: asked, payer, terms, ...(sent && { headers: sent }) }
       const outcome = await rethrowing(
         apart.do({ do: 'handle', route, call }, signal, (amount) => charge(amountOf(amount))),
       )

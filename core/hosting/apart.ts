@@ -3,6 +3,7 @@ import { type Clock, elapsedMs, patience } from '../clock.ts'
 import { Failure, type Host } from '../plugin.ts'
 import type { Lent } from './entry.ts'
 import { Lender } from './lender.ts'
+import type { LentDatabase } from './lent-database.ts'
 import type { Located } from './locate.ts'
 import type { Seat } from './seat.ts'
 import { type Declared, type FromPlugin, readMessage, type ToPlugin } from './wire.ts'
@@ -10,6 +11,8 @@ import { type Declared, type FromPlugin, readMessage, type ToPlugin } from './wi
 export interface ApartOptions {
   readonly located: Located
   readonly lent: readonly Lent[]
+  /** Undefined: it is lent none, or only looked at. */
+  readonly database?: LentDatabase | undefined
   /** Takes what the plugin says, and gives it a place to run. */
   readonly sit: (onText: (text: string) => void) => Seat
   readonly host: Pick<Host, 'http' | 'backends' | 'browser' | 'secret' | 'log' | 'sandbox'>
@@ -34,8 +37,8 @@ interface Waiting {
   readonly charge: ((amount: unknown) => void) | undefined
 }
 
-/** Importing and declaring. */
-const OPEN_MS = 15_000
+/** Importing and declaring; migrations have a minute of their own. */
+const OPEN_MS = { plain: 15_000, withDatabase: 75_000 } as const
 /** To answer a ping, once it was to stop. */
 const STOP_MS = 1_000
 const LOOK_MS = 5_000
@@ -63,7 +66,7 @@ export class Apart {
 
   constructor(options: ApartOptions) {
     this.#options = options
-    this.#lender = new Lender(options.host, options.lent)
+    this.#lender = new Lender(options.host, options.lent, options.database)
     this.#look = setInterval(() => void this.#lookAfter(), LOOK_MS).unref()
   }
 
@@ -113,6 +116,7 @@ export class Apart {
     clearInterval(this.#look)
     const seat = await this.#seat?.catch(() => undefined)
     await seat?.end()
+    await this.#options.database?.close()
   }
 
   #ready(): Promise<Seat> {
@@ -138,7 +142,8 @@ export class Apart {
     const now = clock.now().getTime()
     const { sandbox } = host
     seat.send(say({ do: 'open', entry, folder, now, sandbox, secrets, lent }))
-    const late = patience(OPEN_MS).then(() => {
+    const { database } = this.#options
+    const late = patience(database ? OPEN_MS.withDatabase : OPEN_MS.plain).then(() => {
       throw new Error('it took too long to open')
     })
     try {
@@ -149,7 +154,8 @@ export class Apart {
       return seat
     } catch (error) {
       await seat.end()
-      throw new Error(`plugin ${spec}: ${(error as Error).message}`, { cause: error })
+      const { message } = database?.problem ?? (error as Error)
+      throw new Error(`plugin ${spec}: ${message}`, { cause: error })
     }
   }
 

@@ -1,6 +1,7 @@
 import type { RenderCode } from '../browser/errors.ts'
 import type { EgressCode } from '../egress/errors.ts'
 import {
+  type Database,
   EgressError,
   type EgressRequest,
   type EgressResponse,
@@ -8,6 +9,8 @@ import {
   RenderError,
   type RenderedPage,
 } from '../plugin.ts'
+import { borrowedDatabase } from './borrowed-database.ts'
+import { isLent } from './entry.ts'
 import type { FromPlugin, Told } from './wire.ts'
 
 type What = Extract<FromPlugin, { readonly is: 'asks' }>['what']
@@ -45,6 +48,14 @@ export class Borrowed {
     }
   }
 
+  /** What keeps the data of a plugin, once its migrations are applied. */
+  async database(lent: readonly string[], migrations: URL): Promise<Database> {
+    const ask = async (request: Readonly<Record<string, unknown>>): Promise<string> =>
+      (await this.#ask('database', lent, request, undefined)).base64
+    await ask({ do: 'migrate', folder: migrations.href })
+    return borrowedDatabase(ask)
+  }
+
   /** Takes the answer to a question. */
   told(id: number, told: Told): void {
     const waiting = this.#waiting.get(id)
@@ -70,7 +81,7 @@ export class Borrowed {
     request: Readonly<Record<string, unknown>>,
     signal: AbortSignal | undefined,
   ): Promise<Value> {
-    if (!lent.includes(what)) throw new Error(`${what} is not lent to this plugin`)
+    if (!isLent(lent, what)) throw new Error(`${what} is not lent to this plugin`)
     signal?.throwIfAborted()
     const id = this.#asked++
     const onAbort = (): void => this.#say({ is: 'gives-up', id })
@@ -88,6 +99,9 @@ export class Borrowed {
 
 function errorOf(told: Extract<Told, { readonly error: string }>): Error {
   if (told.error === 'denied') return new Error(told.detail)
+  if (told.error === 'database') {
+    return Object.assign(new Error(told.detail), { code: told.code, ...told.more })
+  }
   if (told.error === 'render') return new RenderError(told.code as RenderCode)
   return new EgressError(told.code as EgressCode, { message: told.detail, sent: told.sent })
 }

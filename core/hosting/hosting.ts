@@ -1,14 +1,15 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Lending, OpenedPlugin } from '../catalog/plugins.ts'
-import { openPlugin } from '../catalog/plugins.ts'
+import { openPlugin, schemaOf } from '../catalog/plugins.ts'
 import { patience, within } from '../clock.ts'
 import type { Plugin } from '../plugin.ts'
 import { UnderWay } from '../under-way.ts'
 import { Apart } from './apart.ts'
 import { serviceOf } from './apart-service.ts'
 import { counted } from './counted.ts'
-import { type Entry, further, type Isolation, writeEntry } from './entry.ts'
+import { databaseOf, type Entry, further, type Isolation, writeEntry } from './entry.ts'
+import { LentDatabase } from './lent-database.ts'
 import { type Located, locate } from './locate.ts'
 import { limitedLog } from './log-limit.ts'
 import { importAnew } from './modules.ts'
@@ -23,6 +24,12 @@ export interface Hosted extends OpenedPlugin {
   retire(): Promise<void>
 }
 
+/** What plugins that run apart are lent besides. */
+export interface HostLending extends Lending {
+  /** The password of a role that logs in by itself: every process of the hub says the same one. */
+  readonly passwordOf: (role: string) => string
+}
+
 /** A call that has its price, and is not yet at its handler, has this long to come there. */
 const RETIRE_MS = 5_000
 /** A little more than any call takes. */
@@ -35,7 +42,7 @@ const LONGEST_MS = 330_000
  */
 export async function host(
   entry: Entry,
-  lending: Lending,
+  lending: HostLending,
   settings: HostingSettings,
 ): Promise<Hosted> {
   const located = await locate(entry.spec)
@@ -43,7 +50,11 @@ export async function host(
   const own = { ...lending, host: { ...lending.host, log: limitedLog(lending.host.log) } }
   const opened = await (isolation === 'inline'
     ? openInline(located, own)
-    : openApart(entry, located, isolation, { lending: own, settings }))
+    : openApart(entry, located, isolation, {
+        lending: own,
+        settings,
+        lendDatabase: () => lendDatabase(entry, located, own),
+      }))
   const underWay = new UnderWay()
   const sold = counted(opened.sold, underWay)
   return {
@@ -90,17 +101,25 @@ async function importPlugin({ spec, entry, folder }: Located): Promise<Plugin> {
   throw new Error(`plugin ${spec}: the default export of its module is no plugin`)
 }
 
+interface ApartPorts {
+  readonly lending: Lending
+  readonly settings: HostingSettings
+  /** Left out where the plugin is only looked at. */
+  readonly lendDatabase?: () => Promise<LentDatabase | undefined>
+}
+
 async function openApart(
   entry: Entry,
   located: Located,
   isolation: Exclude<Isolation, 'inline'>,
-  { lending, settings }: { readonly lending: Lending; readonly settings: HostingSettings },
+  { lending, settings, lendDatabase }: ApartPorts,
 ): Promise<OpenedPlugin> {
   assertLent(entry, located, isolation)
   if (isolation === 'process') await assertSealed(settings.node)
   const apart = new Apart({
     located,
     lent: entry.lent,
+    database: await lendDatabase?.(),
     sit: (onText) =>
       isolation === 'worker'
         ? sitInWorker(settings, onText)
@@ -117,6 +136,18 @@ async function openApart(
     await apart.close()
     throw error
   }
+}
+
+/** The database that the operator named; the plugin can come by no other one. */
+async function lendDatabase(
+  { lent }: Entry,
+  { folder }: Located,
+  { databaseUrl: url, log, passwordOf }: HostLending,
+): Promise<LentDatabase | undefined> {
+  const slug = databaseOf(lent)
+  if (slug === undefined) return undefined
+  const role = schemaOf(slug)
+  return LentDatabase.open({ url, role, password: passwordOf(role), folder, log })
 }
 
 /** @throws Error that says how to lend what it needs */

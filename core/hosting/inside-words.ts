@@ -39,13 +39,14 @@ export function declaredOf(service: AnyService): Declared {
 }
 
 function endpointOf(endpoint: AnyEndpoint): Declared['endpoints'][string] {
-  const { summary, price, input, output, query, deadlineSeconds, streams } = endpoint
+  const { summary, price, input, output, query, headers, deadlineSeconds, streams } = endpoint
   return {
     summary,
     price: typeof price === 'bigint' ? { fixed: String(price) } : { max: String(price.max) },
     input: input.json,
     ...(output && { output: output.json }),
     ...(query && { query: [...query] }),
+    ...(headers && { headers: [...headers] }),
     ...(deadlineSeconds !== undefined && { deadlineSeconds }),
     ...(streams !== undefined && { streams }),
   }

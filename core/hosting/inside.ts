@@ -1,7 +1,15 @@
 import { Readable } from 'node:stream'
 import { systemClock } from '../clock.ts'
-import { type AnyEndpoint, type AnyService, type Call, type Host, micros } from '../plugin.ts'
+import {
+  type AnyEndpoint,
+  type AnyService,
+  type Call,
+  type Host,
+  micros,
+  type Plugin,
+} from '../plugin.ts'
 import { Borrowed } from './borrowed.ts'
+import { databaseOf } from './entry.ts'
 import { answerOf, declaredOf, messageOf, thrownOf, wordsOf } from './inside-words.ts'
 import { MESSAGE_MAX, PIECE_MAX } from './limits.ts'
 import { importAnew } from './modules.ts'
@@ -53,7 +61,7 @@ export class Inside {
   async #open({ entry, folder, ...lent }: Of<'open'>): Promise<void> {
     try {
       const plugin = await importAnew(entry, folder)
-      const service = this.#serviceOf(plugin, lent)
+      const service = await this.#serviceOf(plugin, lent)
       this.#service = service
       this.#say({ is: 'opened', declared: declaredOf(service) })
     } catch (error) {
@@ -61,14 +69,13 @@ export class Inside {
     }
   }
 
-  #serviceOf(
+  async #serviceOf(
     plugin: unknown,
     { now, sandbox, secrets, lent }: Omit<Of<'open'>, 'entry' | 'folder'>,
-  ) {
+  ): Promise<AnyService> {
     if (typeof plugin !== 'function' && (typeof plugin !== 'object' || plugin === null)) {
       throw new Error('the default export of its module is no plugin')
     }
-    if ('open' in plugin) throw new Error('it keeps data: only inline is it lent a database')
     const ahead = now - systemClock.now().getTime()
     const host: Host = {
       ...this.#borrowed.host(lent),
@@ -82,9 +89,20 @@ export class Inside {
       clock: { now: () => new Date(systemClock.now().getTime() + ahead) },
       sandbox,
     }
-    const sold = typeof plugin === 'function' ? plugin(host) : plugin
-    if ('find' in sold) throw new Error('it is a family of services: those run inline alone')
-    return sold as AnyService
+    const sold = await this.#opened(plugin as Plugin, host, lent)
+    if ('find' in sold)
+      throw inlineOnly('it is a family, which says itself at which addresses it sells')
+    return sold
+  }
+
+  async #opened(plugin: Plugin, host: Host, lent: readonly string[]) {
+    if (!('open' in plugin)) return typeof plugin === 'function' ? plugin(host) : plugin
+    const { slug } = plugin
+    if (databaseOf(lent) !== slug) throw needsDatabase(slug)
+    const database = await this.#borrowed.database(lent, plugin.migrations)
+    const sold = plugin.open({ ...host, database })
+    if ('find' in sold || sold.slug === slug) return sold
+    throw new Error(`what ${slug} sells is ${sold.slug}`)
   }
 
   /** Whatever comes of the work is told, and nothing else: nothing is thrown here. */
@@ -168,6 +186,16 @@ export class Inside {
       this.#say({ is: 'failed', id: message.id, thrown: { kind: 'error', detail } })
   }
 }
+
+const needsDatabase = (slug: string): Error =>
+  new Error(`it keeps data: to lend it its database, name it with +database:${slug}`)
+
+/** Why it cannot run apart, and what whoever runs the hub may do. */
+const inlineOnly = (why: string): Error =>
+  new Error(
+    `needs_inline: ${why}. If you trust it, name it with =inline, and let its package.json ask \
+for no isolation; else it has to do without.`,
+  )
 
 /** What a message cannot say is the plugin's fault: an answer is then none. */
 function textOf(message: FromPlugin): string {

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { EgressError, type Host, RenderError } from '../plugin.ts'
-import type { Lent } from './entry.ts'
+import { isLent, type Lent } from './entry.ts'
+import type { LentDatabase } from './lent-database.ts'
+import { DatabaseRefusal } from './session.ts'
 import type { FromPlugin, Told } from './wire.ts'
 
 type Asks = Extract<FromPlugin, { readonly is: 'asks' }>
@@ -32,28 +34,35 @@ const RenderRequest = z.object({
 export class Lender {
   readonly #host: Pick<Host, 'http' | 'backends' | 'browser'>
   readonly #lent: readonly Lent[]
+  readonly #database: LentDatabase | undefined
   readonly #asked = new Map<number, AbortController>()
 
-  constructor(host: Pick<Host, 'http' | 'backends' | 'browser'>, lent: readonly Lent[]) {
+  /** @param database undefined: it is lent none, or only looked at */
+  constructor(
+    host: Pick<Host, 'http' | 'backends' | 'browser'>,
+    lent: readonly Lent[],
+    database?: LentDatabase,
+  ) {
     this.#host = host
     this.#lent = lent
+    this.#database = database
   }
 
   /** @returns what it is told; nothing is thrown */
   async answer({ id, what, request }: Asks): Promise<Told> {
-    if (!this.#lent.includes(what)) return denied(`${what} is not lent to this plugin`)
+    if (!isLent(this.#lent, what)) return denied(`${what} is not lent to this plugin`)
     if (this.#asked.has(id)) return denied('this question is asked already')
     if (this.#asked.size >= ASKED_MAX) return denied(`more than ${ASKED_MAX} questions at once`)
     const controller = new AbortController()
     this.#asked.set(id, controller)
     try {
-      return await (what === 'browser'
-        ? this.#render(request, controller.signal)
-        : this.#request(what, request, controller.signal))
+      if (what === 'database') return await this.#ask(request, controller.signal)
+      if (what === 'browser') return await this.#render(request, controller.signal)
+      return await this.#request(what, request, controller.signal)
     } catch (error) {
       return toldOf(error)
     } finally {
-      this.#asked.delete(id)
+      if (this.#asked.get(id) === controller) this.#asked.delete(id)
     }
   }
 
@@ -62,8 +71,11 @@ export class Lender {
     this.#asked.get(id)?.abort()
   }
 
+  /** Nobody waits for any; whoever asks next begins anew. */
   giveUpAll(): void {
     for (const controller of this.#asked.values()) controller.abort()
+    this.#asked.clear()
+    this.#database?.giveUpAll()
   }
 
   async #request(what: 'http' | 'backends', asked: unknown, signal: AbortSignal): Promise<Told> {
@@ -80,6 +92,14 @@ export class Lender {
       signal,
     })
     return { value: { status, headers: got }, base64: body.toString('base64') }
+  }
+
+  async #ask(asked: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Told> {
+    if (this.#database) {
+      return { value: {}, base64: await this.#database.answer(asked, signal) }
+    }
+    if (asked['do'] === 'migrate') return { value: {}, base64: '' }
+    return denied('there is no database while the plugin is looked at')
   }
 
   async #render(asked: unknown, signal: AbortSignal): Promise<Told> {
@@ -99,6 +119,10 @@ function toldOf(error: unknown): Told {
   }
   if (error instanceof RenderError) {
     return { error: 'render', code: error.code, detail: error.message, sent: true }
+  }
+  if (error instanceof DatabaseRefusal) {
+    const { code, message, more } = error
+    return { error: 'database', code, detail: message, more }
   }
   return denied(error instanceof z.ZodError ? 'this is no request' : 'it cannot be done')
 }

@@ -2,3 +2,5 @@
 export const MESSAGE_MAX = 8 * 1_048_576
 /** The largest piece of a stream, in bytes. */
 export const PIECE_MAX = 65_536
+/** Connections to its database that a plugin which runs apart may have at a time. */
+export const SESSIONS_MAX = 4

@@ -3,7 +3,7 @@ import { isFamily } from '../catalog/declaration.ts'
 import { pause } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { AnyService } from '../plugin.ts'
-import { type Entry, type Isolation, parseEntry } from './entry.ts'
+import { databaseOf, type Entry, type Isolation, parseEntry } from './entry.ts'
 import type { Hosted } from './hosting.ts'
 
 export interface PluginSetPorts {
@@ -156,6 +156,10 @@ export class PluginSet {
 
   async #tryOpen(entry: Entry, generation: number): Promise<Hosted | undefined> {
     try {
+      const keeps = databaseOf(entry.lent)
+      if (keeps !== undefined && !this.#isFree(keeps, entry.spec)) {
+        throw new Error(`the database of ${keeps} is that of another plugin`)
+      }
       const opened = await this.#ports.open(entry)
       if (this.#isFree(slugOf(opened), entry.spec)) return opened
       await opened.close()

@@ -45,11 +45,13 @@ export function sitInWorker({ memoryMb }: HostingSettings, onText: OnText): Seat
   })
   for (const stream of [worker.stdout, worker.stderr]) discard(stream)
   let why = ''
+  let ending: Promise<unknown> | undefined
+  const terminate = () => (ending ??= worker.terminate())
   worker.on('error', (error) => (why = error.message))
   worker.on('message', (text: unknown) => {
     if (typeof text === 'string' && text.length <= MESSAGE_MAX) return onText(text)
     why = 'said more than a message may have'
-    void worker.terminate()
+    void terminate()
   })
   const watch = setInterval(() => {
     void endAbove(memoryMb, heapOf(worker), end)
@@ -62,7 +64,7 @@ export function sitInWorker({ memoryMb }: HostingSettings, onText: OnText): Seat
   })
   const end = async (reason = 'was told to end'): Promise<void> => {
     why ||= reason
-    await worker.terminate()
+    await terminate()
   }
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- that is of windows
   return { send: (text) => worker.postMessage(text), ended, end }

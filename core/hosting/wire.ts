@@ -72,6 +72,7 @@ const Declared = z.object({
       input: schema,
       output: schema.optional(),
       query: z.array(z.string()).optional(),
+      headers: z.array(z.string()).optional(),
       deadlineSeconds: z.int().optional(),
       streams: z.boolean().optional(),
     }),
@@ -96,7 +97,7 @@ const FromPlugin = z.discriminatedUnion('is', [
   z.object({
     is: z.literal('asks'),
     id,
-    what: z.enum(['http', 'backends', 'browser']),
+    what: z.enum(['http', 'backends', 'browser', 'database']),
     request: z.record(z.string(), z.unknown()),
   }),
   z.object({ is: z.literal('gives-up'), id }),
@@ -114,6 +115,12 @@ export type Told =
       readonly code: string
       readonly detail: string
       readonly sent: boolean
+    }
+  | {
+      readonly error: 'database'
+      readonly code: string
+      readonly detail: string
+      readonly more: Readonly<Record<string, string>>
     }
   | { readonly error: 'denied'; readonly detail: string }
 

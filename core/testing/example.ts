@@ -20,27 +20,39 @@ const FORMATS: Readonly<Record<string, string>> = {
   'date-time': '2026-11-21T12:00:00Z',
 }
 
-/** What a schema gives as an example; else the plainest value that it describes. */
-export function exampleOf(schema: Described): unknown {
+/** Schemas are written by others: an example is no longer than this, whatever they demand. */
+const LONGEST = 10_000
+const ITEMS = 100
+
+/**
+ * What a schema gives as an example; else the plainest value that it describes.
+ * @param room how many values lists may have in all
+ */
+export function exampleOf(schema: Described, room: number = ITEMS): unknown {
   if (schema.examples && schema.examples.length > 0) return schema.examples[0]
   if (schema.const !== undefined) return schema.const
   if (schema.enum) return schema.enum[0]
-  if (schema.anyOf) return schema.anyOf[0] && exampleOf(schema.anyOf[0])
+  if (schema.anyOf) return schema.anyOf[0] && exampleOf(schema.anyOf[0], room)
   switch (schema.type) {
     case 'string':
-      return FORMATS[schema.format ?? ''] ?? TEXT.padEnd(schema.minLength ?? 0, '.')
+      return (
+        FORMATS[schema.format ?? ''] ?? TEXT.padEnd(Math.min(schema.minLength ?? 0, LONGEST), '.')
+      )
     case 'number':
     case 'integer':
       return schema.minimum ?? 0
     case 'boolean':
       return false
-    case 'array':
-      return Array.from({ length: Math.max(1, schema.minItems ?? 0) }, () =>
-        exampleOf(schema.items ?? {}),
-      )
+    case 'array': {
+      const length = Math.max(1, Math.min(schema.minItems ?? 0, room))
+      return Array.from({ length }, () => exampleOf(schema.items ?? {}, room / length))
+    }
     case 'object': {
-      const { properties = {}, required = [] } = schema
-      return Object.fromEntries(required.map((name) => [name, exampleOf(properties[name] ?? {})]))
+      const { properties = {}, required } = schema
+      const names = Array.isArray(required) ? (required as readonly string[]) : []
+      return Object.fromEntries(
+        names.map((name) => [name, exampleOf(properties[name] ?? {}, room / names.length)]),
+      )
     }
     case undefined:
     default:

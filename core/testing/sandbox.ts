@@ -21,7 +21,10 @@ export interface Sandbox {
 export interface SandboxOptions {
   /** The folder or file of the plugin, or the name of its package. */
   readonly plugin: URL | string
-  /** `worker`, or `process+http+secret:NAME`: how it runs. @defaultValue as its package says */
+  /**
+   * `worker`, or `process+http+secret:NAME+database:SLUG`: how it runs.
+   * @defaultValue as its package says
+   */
   readonly runs?: string
   /** Variables of the hub, such as `HUB_SECRET_NAME`. */
   readonly env?: Readonly<Record<string, string>>

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { Micros } from '../../money.ts'
 import type { Domains, SellingDomain } from '../../plugin-parts.ts'
 import type { Robots } from '../probe/robots.ts'
-import { bySpecificity, pageOf } from './pages.ts'
+import { bySpecificity, type PageRule, pageOf } from './pages.ts'
 import { RULES_JSON, type RuleJson, ruleOf } from './rules.ts'
 
 const PAGE = 100
@@ -55,7 +55,15 @@ function sellingOf({ rules: written, ...row }: SellingRow): SellingDomain {
   const prices = rules.flatMap(({ allow, price }) => (allow ? [price] : []))
   return {
     ...row,
+    example: `${row.origin}${exampleOf(rules)}`,
     maxPrice: prices.reduce((most, price) => (price > most ? price : most), 0n as Micros),
     page: (text) => pageOf({ ...row, rules }, text),
   }
+}
+
+/** Of what is sold, rather what is named by itself than what a wildcard stands for. */
+function exampleOf(rules: readonly PageRule[]): string {
+  const sold = rules.flatMap(({ allow, pattern }) => (allow ? [pattern] : []))
+  const pattern = sold.find((each) => !each.includes('*')) ?? sold[0] ?? '/'
+  return pattern.replace(/\*.*$/, '')
 }

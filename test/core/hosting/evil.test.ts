@@ -79,7 +79,7 @@ describe('plugins that do what they should not', function () {
   }
 
   const endures = (slug: string): void => {
-    it('is refunded whatever it throws, and whatever it would like to be paid', async () => {
+    it('is refunded whatever it throws (A103), or asks to be paid (A104)', async () => {
       const before = await balance(slug)
       const fates = Object.entries(FATE)
       const got = await Promise.all(fates.map(([name]) => told(slug, name)))
@@ -168,7 +168,7 @@ describe('plugins that do what they should not', function () {
 
   describe('apart', () => {
     for (const [name, [status, code]] of Object.entries(DEADLY)) {
-      it(`${name}: its call is refunded, others are served, and so is the next`, async () => {
+      it(`A103 ${name}: its call is refunded, others are served, and so is the next`, async () => {
         const ends = kinds().map(async (slug) => {
           const before = await balance(slug)
           expect(await told(slug, name), slug).to.include({ status, code })

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { HubError } from '../../../core/client/index.ts'
+import { sleep } from '../../../core/clock.ts'
 import { readConfig } from '../../../core/config.ts'
 import { createPool } from '../../../core/db/pool.ts'
 import { parseEntries } from '../../../core/hosting/entry.ts'
@@ -97,6 +98,7 @@ describe('a plugin that changes while the hub runs', function () {
       await write('2', source('2', '0.002'))
       expect((await command('reload', folder)).text).to.include('changing 2.0.0')
       const { body, charged } = await ask()
+      while (!seen.includes('2')) await sleep(5)
       over.abort()
       await stream
       expect(body).to.deep.equal({ version: '2', says: '2' })

@@ -23,10 +23,13 @@ const endpoint = (handle: AnyEndpoint['handle'], more: Partial<AnyEndpoint> = {}
   summary: 'Evil.',
   price,
   input,
-  deadlineSeconds: 1,
+  deadlineSeconds: 20,
   handle,
   ...more,
 })
+
+/** Of what takes all the time that it is given. */
+const SHORT = { deadlineSeconds: 1 } as const
 
 const forEver = (): never => {
   for (;;);
@@ -78,7 +81,7 @@ async function* broken(): AsyncGenerator<string> {
 }
 
 const endpointsOf = (host: Host): Record<string, AnyEndpoint> => ({
-  'POST /say': endpoint(({ input }) => ({ words: input.words }), { deadlineSeconds: 20 }),
+  'POST /say': endpoint(({ input }) => ({ words: input.words })),
   'POST /throws': endpoint(() => {
     throw new Error('as asked')
   }),
@@ -94,18 +97,18 @@ const endpointsOf = (host: Host): Record<string, AnyEndpoint> => ({
   'POST /fails': endpoint(() => {
     throw new Failure(503, 'no_mood', 'Not today.', { retryAfterSeconds: 7 })
   }),
-  'POST /hangs': endpoint(() => new Promise(() => {})),
+  'POST /hangs': endpoint(() => new Promise(() => {}), SHORT),
   'POST /rejects-late': endpoint(async () => {
     await new Promise((resolve) => setTimeout(resolve, 1_100))
     throw new Error('too late')
-  }),
+  }, SHORT),
   'POST /forgets': endpoint(() => {
     void Promise.reject(new Error('forgotten'))
     return { ok: true }
   }),
-  'POST /loops': endpoint(forEver),
-  'POST /leaks': endpoint(leak, { deadlineSeconds: 20 }),
-  'POST /leaks-bytes': endpoint(leakBytes, { deadlineSeconds: 20 }),
+  'POST /loops': endpoint(forEver, SHORT),
+  'POST /leaks': endpoint(leak),
+  'POST /leaks-bytes': endpoint(leakBytes),
   'POST /exits': endpoint(() => process.exit(0)),
   'POST /dies': endpoint(() => {
     setTimeout(() => {
@@ -113,21 +116,16 @@ const endpointsOf = (host: Host): Record<string, AnyEndpoint> => ({
     })
     return new Promise(() => {})
   }),
-  'POST /floods': endpoint(
-    () => {
-      for (let n = 0; n < 5_000; n++) host.log(`flood ${n}`, { n })
-      return { ok: true }
-    },
-    { deadlineSeconds: 10 },
-  ),
+  'POST /floods': endpoint(() => {
+    for (let n = 0; n < 5_000; n++) host.log(`flood ${n}`, { n })
+    return { ok: true }
+  }),
   'POST /prints': endpoint(() => {
     for (let n = 0; n < 10_000; n++) writeSync(2, `${'print '.repeat(20)}\n`)
     return { ok: true }
-  }),
-  'POST /large': endpoint(() => ({ text: 'x'.repeat(100 * 1_048_576) }), { deadlineSeconds: 10 }),
-  'POST /large-bytes': endpoint(() => new Reply(Buffer.alloc(100 * 1_048_576)), {
-    deadlineSeconds: 10,
-  }),
+  }, SHORT),
+  'POST /large': endpoint(() => ({ text: 'x'.repeat(100 * 1_048_576) })),
+  'POST /large-bytes': endpoint(() => new Reply(Buffer.alloc(100 * 1_048_576))),
   'POST /cheaper': endpoint(({ charge }) => charge(usd('0.0002'))),
   'POST /dearer': endpoint(({ charge }) => {
     try {
@@ -150,7 +148,7 @@ const endpointsOf = (host: Host): Record<string, AnyEndpoint> => ({
   'POST /streams-broken': endpoint(() => new Reply(Readable.from(broken())), { streams: true }),
   'POST /streams-for-ever': endpoint(
     () => new Reply(Readable.from(slowly(Number.POSITIVE_INFINITY))),
-    { streams: true },
+    { streams: true, ...SHORT },
   ),
   'POST /tries': endpoint(tries),
   'POST /secret': endpoint(() => ({

@@ -25,9 +25,15 @@ export default (host: Host) =>
     endpoints: {
       'GET /runs': {
         summary: 'How often, and since when.',
+        headers: ['x-colour'],
         price: usd('0.001'),
         input: s.object({}),
-        handle: () => ({ runs, year: host.clock.now().getUTCFullYear(), sandbox: host.sandbox }),
+        handle: ({ headers }) => ({
+          runs,
+          year: host.clock.now().getUTCFullYear(),
+          sandbox: host.sandbox,
+          colour: headers?.['x-colour'] ?? null,
+        }),
       },
       'POST /exit': {
         summary: 'Ends.',

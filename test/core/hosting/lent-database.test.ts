@@ -1,0 +1,127 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { expect } from 'chai'
+import { sleep } from '../../../core/clock.ts'
+import { createPool } from '../../../core/db/pool.ts'
+import { LentDatabase } from '../../../core/hosting/lent-database.ts'
+import { createLog } from '../../../core/log.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { eventually } from '../../support/eventually.ts'
+
+const NOTES = fileURLToPath(new URL('./plugins/notes', import.meta.url))
+const log = createLog('silent')
+
+describe('a database that is lent', function () {
+  this.timeout(30_000)
+  let fresh: FreshDatabase
+  let lentOut: LentDatabase
+  const loan = () => ({ url: fresh.url, role: 'plugin_notes', password: 'x', folder: NOTES, log })
+  before(async () => {
+    fresh = await freshDatabase()
+    lentOut = await LentDatabase.open({ ...loan(), leaseMs: 400 })
+  })
+  after(async () => {
+    await lentOut.close()
+    await fresh.drop()
+  })
+
+  const { signal } = new AbortController()
+  const answer = (request: object) =>
+    lentOut.answer(request, signal).then(
+      () => 'done',
+      (error: Error & { code?: string }) => error.code ?? error.message,
+    )
+  const query = (text: string, transaction?: number, values: readonly unknown[] = []) =>
+    answer({ do: 'query', text, values, transaction })
+  const begin = (transaction: number) => answer({ do: 'begin', transaction, reading: false })
+  const end = (transaction: number, commit = true) => answer({ do: 'end', transaction, commit })
+  const busy = async () => {
+    const { rowCount } = await fresh.admin.query(
+      `SELECT FROM pg_stat_activity WHERE usename = 'plugin_notes' AND state <> 'idle'`,
+    )
+    return rowCount
+  }
+
+  it('ends what takes too long, also what catches that it is cancelled', async () => {
+    const stubborn = `DO $$ BEGIN LOOP
+      BEGIN PERFORM pg_sleep(60); EXCEPTION WHEN query_canceled THEN NULL; END;
+    END LOOP; END $$`
+    for (const text of ['SELECT pg_sleep(60)', stubborn]) {
+      expect(await query(text), text).to.equal('57014')
+    }
+    expect(await query('SET statement_timeout = 0; SELECT pg_sleep(60)')).to.equal('57014')
+    expect(await begin(1)).to.equal('done')
+    expect(await query('SET statement_timeout = 0', 1)).to.equal('done')
+    expect(await query('SELECT pg_sleep(60)', 1)).to.equal('57014')
+    expect(await end(1)).to.equal('57014')
+    await eventually(async () => (await busy()) === 0)
+  })
+
+  it('ends a transaction that nobody ends', async () => {
+    expect(await begin(3)).to.equal('done')
+    const others = [4, 5, 6, 7].map((n) => begin(n)) // the last one waits for a connection
+    expect(await Promise.all(others)).to.deep.equal(['done', 'done', 'done', 'done'])
+    expect(await end(3)).to.equal('57014')
+    expect(await begin(4)).to.equal('25P01')
+    lentOut.giveUpAll()
+    expect(await end(4)).to.equal('25P01')
+    expect(await query('SELECT 1')).to.equal('done')
+  })
+
+  it('counts what each statement answers, however many are asked at once', async () => {
+    const patient = await LentDatabase.open(loan())
+    const ask = (request: object) => patient.answer({ ...request, transaction: 8 }, signal)
+    await ask({ do: 'begin', reading: false })
+    const say = (text: string) =>
+      ask({ do: 'query', text, values: [] }).catch((error: { readonly code: string }) => error.code)
+    const large = say(`SELECT repeat('x', 100000000)`)
+    const told = [large]
+    const isUnderWay = () => Promise.race([large.then(() => false), sleep(1).then(() => true)])
+    while (await isUnderWay()) told.push(say('SELECT 1'))
+    expect(new Set(await Promise.all(told))).to.deep.equal(new Set(['54000']))
+    await patient.close()
+  })
+
+  it('takes nothing that is no statement, value or file of the plugin', async () => {
+    for (const request of [
+      { do: 'query', text: 'SELECT 1\0', values: [] },
+      { do: 'query', text: 'SELECT $1', values: [{}] },
+      { do: 'query', text: 'SELECT $1', values: [[[[[[[['deep']]]]]]]] },
+      { do: 'query', text: 'SELECT 1', values: Array.from({ length: 65_536 }, () => null) },
+      { do: 'begin', transaction: -1, reading: false },
+      { do: 'drop' },
+    ]) {
+      expect(await answer(request), JSON.stringify(request).slice(0, 80)).to.not.equal('done')
+    }
+    const elsewhere = await mkdtemp(join(tmpdir(), 'agenthub-elsewhere-'))
+    await writeFile(join(elsewhere, '0001_x.sql'), 'CREATE TABLE x ()')
+    for (const folder of [pathToFileURL(elsewhere).href, `file://${NOTES}/../notes`, 'x']) {
+      expect(await answer({ do: 'migrate', folder }), folder).to.equal('55000')
+    }
+    await rm(elsewhere, { recursive: true })
+  })
+
+  it('is asked by its own login alone, whose password no statement has told', async () => {
+    const url = new URL(fresh.url)
+    url.username = 'plugin_notes'
+    for (const [password, works] of [
+      ['x', true],
+      ['y', false],
+    ] as const) {
+      url.password = password
+      const pool = createPool(url.href, { role: 'plugin_notes', asItself: true })
+      const who = pool.query('SELECT session_user::text AS who').then(
+        ({ rows }) => rows[0].who,
+        () => undefined,
+      )
+      expect(await who).to.equal(works ? 'plugin_notes' : undefined)
+      await pool.end()
+    }
+    const owner = createPool(fresh.url, { role: 'plugin_notes', asItself: true })
+    const refused = await owner.query('SELECT 1').catch(({ message }: Error) => message)
+    expect(refused).to.include('instead of plugin_notes')
+    await owner.end()
+  })
+})
