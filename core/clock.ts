@@ -25,6 +25,10 @@ export const dayName = (date: Date): string => date.toISOString().slice(0, 10)
 
 export const dayStart = (date: Date): Date => new Date(`${dayName(date)}T00:00:00Z`)
 
+/** The first instant of the UTC week, from Monday on. */
+export const weekStart = (date: Date): Date =>
+  dayStart(daysBefore(date, (date.getUTCDay() + 6) % 7))
+
 /** So many times 24 hours earlier. */
 export const daysBefore = (date: Date, days: number): Date =>
   new Date(date.getTime() - days * 86_400_000)

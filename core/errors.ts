@@ -103,6 +103,12 @@ export const FAULTS = {
   slug_taken: [409, 'Slug taken', 'Register the domain again with another slug.'],
   service_incomplete: [409, 'Not ready to be sold', 'See missing[]: what it still needs.'],
   service_state: [409, 'Not in this state', 'See state, and what may follow it in detail.'],
+  owner_not_possible: [409, 'Cannot be its owner', 'See detail; nothing was changed.'],
+  service_changed: [
+    409,
+    'Changed since you looked',
+    'Look at it again, and decide with its revision of now.',
+  ],
   too_many_services: [409, 'Too many services', 'Retire some: an account has 50 at most.'],
   too_many_domains: [409, 'Too many domains', 'Delete some: an account has 200 at most.'],
   not_booked: [409, 'Not booked', 'See detail; nothing was changed.'],

@@ -2,14 +2,16 @@ import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { ConfigError } from '../production.ts'
 
 const run = promisify(execFile)
 
 /**
- * Claims `file` for this process. Throws when a living process has it; the claim of a dead one is
- * taken over. Two processes that take over at the same instant could both succeed: whoever uses
- * the lock needs a second guard against that, as PostgreSQL has in its own `postmaster.pid`.
+ * Claims `file` for this process; the claim of a dead one is taken over. Two processes that take
+ * over at the same instant could both succeed: whoever uses the lock needs a second guard against
+ * that, as PostgreSQL has in its own `postmaster.pid`.
  * @returns gives the claim up.
+ * @throws ConfigError when a living process has it
  */
 export async function lockFile(file: string, what: string): Promise<() => Promise<void>> {
   const claim = `${file}.${randomUUID()}`
@@ -28,7 +30,7 @@ export async function lockFile(file: string, what: string): Promise<() => Promis
 }
 
 const held = (file: string, what: string, pid: string): Error =>
-  new Error(
+  new ConfigError(
     `${what} is in use by process ${pid}. Stop that process (kill ${pid}), or choose another ` +
       `data directory. (The lock is ${file}.)`,
   )

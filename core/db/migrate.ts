@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, type DatabaseError } from 'pg'
+import { requireLogin } from './pool.ts'
+import { scramVerifier } from './scram.ts'
 
 export interface MigrateOptions {
   /** Folder of `NNNN_name.sql` files. @defaultValue `core/db/migrations` */
@@ -11,6 +13,11 @@ export interface MigrateOptions {
    * nothing else; both are made when absent. @defaultValue the hub's own, in the role of the login
    */
   readonly schema?: string
+  /**
+   * Whether `url` logs in as that role (`makeLogin`). Files of a plugin that is not trusted: of the
+   * owner's login they could take whatever role it has.
+   */
+  readonly asItself?: boolean
   /** Longest to wait for another instance that migrates, in ms. @defaultValue 60000 */
   readonly waitMs?: number
   /** Longest that a migration may wait for a lock on a table in use, in ms. @defaultValue 10000 */
@@ -26,7 +33,7 @@ interface Migration {
 }
 
 const FOLDER = join(import.meta.dirname, 'migrations')
-const LOCK = 8_402_001
+const LOCK = 8_402_001n
 const LOCK_NOT_AVAILABLE = '55P03'
 
 /**
@@ -44,9 +51,9 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   client.on('error', () => {})
   await client.connect()
   try {
-    await lock(client, waitMs)
+    await lock(client, waitMs, options.asItself ? await ownLock(client) : LOCK)
     await client.query(`SET lock_timeout = ${lockMs}`)
-    const list = await enter(client, options.schema)
+    const list = await enter(client, options)
     const pending = compare(files, await readApplied(client, list))
     for (const file of pending) {
       await apply(client, file, list)
@@ -76,9 +83,9 @@ async function readMigrations(folder: string): Promise<Migration[]> {
   return Promise.all(files)
 }
 
-async function lock(client: Client, waitMs: number): Promise<void> {
+async function lock(client: Client, waitMs: number, key = LOCK): Promise<void> {
   await client.query(`SET lock_timeout = ${waitMs}`)
-  await client.query('SELECT pg_advisory_lock($1)', [LOCK]).catch((cause) => {
+  await client.query('SELECT pg_advisory_lock($1)', [key]).catch((cause) => {
     if (cause.code !== LOCK_NOT_AVAILABLE) throw cause
     throw new Error(
       `Another instance has been migrating the database for more than ${waitMs / 1000} s. Wait ` +
@@ -88,27 +95,35 @@ async function lock(client: Client, waitMs: number): Promise<void> {
   })
 }
 
+/** What is not trusted waits for its own kind, and nobody else for it. @returns the key */
+async function ownLock(client: Client): Promise<bigint> {
+  const { rows } = await client.query('SELECT hashtextextended(session_user, 8402)::text AS key')
+  return BigInt(rows[0].key)
+}
+
 /**
  * Makes the schema; a plugin's is entered in its role.
  * @returns the table that keeps the list of what was applied
  */
-async function enter(client: Client, schema?: string): Promise<string> {
+async function enter(client: Client, { schema, asItself }: MigrateOptions): Promise<string> {
   if (schema === undefined) {
     await client.query('CREATE SCHEMA IF NOT EXISTS hub')
     return 'hub.migration'
   }
   const name = client.escapeIdentifier(schema)
-  await client.query(`
-    DO $$ BEGIN
-      CREATE ROLE ${name} NOLOGIN;
-      GRANT ${name} TO CURRENT_USER;
-    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; -- another database's did
-    END $$;
-    CREATE SCHEMA IF NOT EXISTS ${name} AUTHORIZATION ${name};
-    SET ROLE ${name};
-    SET search_path = ${name}`)
+  if (asItself) await requireLogin(client, schema)
+  else await client.query(`${makeRole(name)}; SET ROLE ${name}`)
+  await client.query(`SET search_path = ${name}`)
   return `${name}.migration`
 }
+
+const makeRole = (name: string): string => `
+  DO $$ BEGIN
+    CREATE ROLE ${name} NOLOGIN;
+    GRANT ${name} TO CURRENT_USER;
+  EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; -- another database's did
+  END $$;
+  CREATE SCHEMA IF NOT EXISTS ${name} AUTHORIZATION ${name}`
 
 async function readApplied(client: Client, list: string): Promise<Omit<Migration, 'sql'>[]> {
   await client.query(`
@@ -120,6 +135,33 @@ async function readApplied(client: Client, list: string): Promise<Omit<Migration
     )`)
   const { rows } = await client.query(`SELECT number, name, sha256 FROM ${list} ORDER BY 1`)
   return rows
+}
+
+/**
+ * Makes a plugin's role and schema where they are absent, and lets the role log in. Whoever is
+ * connected as it cannot come by another role: SET ROLE and SET SESSION AUTHORIZATION ask what the
+ * login may. The server is told no password, but what it verifies one by.
+ * @param url the owner's
+ * @returns `url` for that login
+ */
+export async function makeLogin(url: string, schema: string, password: string): Promise<string> {
+  const client = new Client({ connectionString: url, application_name: 'agenthub migrate' })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    await lock(client, 60_000)
+    const name = client.escapeIdentifier(schema)
+    await client.query(makeRole(name))
+    const verifier = client.escapeLiteral(scramVerifier(password))
+    await client.query(`ALTER ROLE ${name} LOGIN PASSWORD ${verifier}`)
+  } finally {
+    await client.end()
+  }
+  const login = new URL(url)
+  for (const name of ['user', 'password']) login.searchParams.delete(name)
+  login.username = schema
+  login.password = password
+  return login.href
 }
 
 /** What is still to be applied. */

@@ -16,6 +16,8 @@ export interface PoolOptions {
   readonly role?: string
   /** The schema in which names are looked up first. @defaultValue that of the login */
   readonly schema?: string
+  /** Whether `url` logs in as the role: then nothing that is asked of it can take another one. */
+  readonly asItself?: boolean
   /**
    * Whether `url` is a pooler's that gives connections out by the transaction (PgBouncer): then
    * nothing is left in a session. The login has the role by itself, and its own time limits.
@@ -73,7 +75,7 @@ function int8Array(text: string): unknown {
  * startup options), since it would have the rights of the login.
  */
 export function createPool(url: string, options: PoolOptions = {}): Pool {
-  const { max = 10, role, schema, applicationName = 'agenthub', onError = () => {} } = options
+  const { max = 10, role, applicationName = 'agenthub', onError = () => {} } = options
   const { statementMs = 30_000, lockMs = 10_000, answerMs = 0, pooled = false } = options
   const pool = new Pool({
     connectionString: url,
@@ -84,7 +86,7 @@ export function createPool(url: string, options: PoolOptions = {}): Pool {
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     types,
-    ...(role === undefined ? {} : takeRole(role, pooled, schema)),
+    ...(role === undefined ? {} : takeRole(role, options)),
   })
   pool.on('error', onError)
   // An idle connection reports to the pool; one that is checked out only to its own listeners.
@@ -93,12 +95,20 @@ export function createPool(url: string, options: PoolOptions = {}): Pool {
 }
 
 /** The role is taken at connect, and a connection is not lent out before it was seen to have it. */
-const takeRole = (role: string, pooled: boolean, schema?: string): PoolConfig => ({
+const takeRole = (role: string, { pooled, schema, asItself }: PoolOptions): PoolConfig => ({
   ...(pooled ? {} : { options: `-c role=${role}${schema ? ` -c search_path=${schema}` : ''}` }),
   verify: (client, done) => {
-    callbackify(requireRole)(client, role, (error) => done(error ?? undefined))
+    const seen = asItself ? requireLogin : requireRole
+    callbackify(seen)(client, role, (error) => done(error ?? undefined))
   },
 })
+
+/** @throws Error unless whoever is connected is this role, and has never been another one */
+export async function requireLogin(client: ClientBase, role: string): Promise<void> {
+  const { rows } = await client.query<{ name: string }>('SELECT session_user AS name')
+  if (rows[0]?.name === role) return
+  throw new Error(`The database connection is that of ${rows[0]?.name} instead of ${role}.`)
+}
 
 async function requireRole(client: ClientBase, role: string): Promise<void> {
   const { rows } = await client.query<{ name: string }>('SELECT current_user AS name')

@@ -164,9 +164,38 @@ CREATE TABLE hub.call (
 CREATE INDEX call_entry ON hub.call USING btree (entry) WHERE (entry <> id);
 CREATE INDEX call_key ON hub.call USING btree (key_id, at);
 CREATE INDEX call_service ON hub.call USING btree (service, at);
+CREATE TRIGGER calls_added AFTER INSERT ON hub.call REFERENCING NEW TABLE AS new_calls FOR EACH STATEMENT EXECUTE FUNCTION hub.calls_added();
+CREATE TRIGGER calls_changed AFTER UPDATE ON hub.call REFERENCING OLD TABLE AS old_calls NEW TABLE AS new_calls FOR EACH STATEMENT EXECUTE FUNCTION hub.calls_changed();
 GRANT INSERT, SELECT ON hub.call TO hub_app;
 GRANT UPDATE ON hub.call(charged) TO hub_app;
 GRANT UPDATE ON hub.call(outcome) TO hub_app;
+
+CREATE TABLE hub.caller_day (
+  service text NOT NULL,
+  day date NOT NULL,
+  principal text NOT NULL,
+  calls integer NOT NULL,
+  delivered integer NOT NULL,
+  charged bigint NOT NULL,
+  first_at timestamp with time zone NOT NULL,
+  last_at timestamp with time zone NOT NULL,
+  CONSTRAINT caller_day_pkey PRIMARY KEY (service, day, principal)
+);
+GRANT SELECT ON hub.caller_day TO hub_app;
+
+CREATE TABLE hub.caller_week (
+  service text NOT NULL,
+  week date NOT NULL,
+  principal text NOT NULL,
+  calls integer NOT NULL,
+  delivered integer NOT NULL,
+  charged bigint NOT NULL,
+  first_at timestamp with time zone NOT NULL,
+  last_at timestamp with time zone NOT NULL,
+  CONSTRAINT caller_week_pkey PRIMARY KEY (service, week, principal),
+  CONSTRAINT caller_week_week_check CHECK ((EXTRACT(isodow FROM week) = (1)::numeric))
+);
+GRANT SELECT ON hub.caller_week TO hub_app;
 
 CREATE TABLE hub.challenge (
   nonce text NOT NULL,
@@ -421,7 +450,6 @@ CREATE TABLE hub.idempotent_call (
   busy_until timestamp with time zone NOT NULL,
   CONSTRAINT idempotent_call_pkey PRIMARY KEY (id)
 );
-CREATE INDEX idempotent_call_attempt ON hub.idempotent_call USING btree (call);
 GRANT INSERT, SELECT, UPDATE ON hub.idempotent_call TO hub_app;
 
 CREATE TABLE hub.kept_answer (
@@ -641,6 +669,19 @@ CREATE TABLE hub.migration (
   applied_at timestamp with time zone DEFAULT now() NOT NULL,
   CONSTRAINT migration_pkey PRIMARY KEY (number)
 );
+
+CREATE TABLE hub.outcome_day (
+  service text NOT NULL,
+  day date NOT NULL,
+  endpoint integer NOT NULL,
+  outcome text NOT NULL,
+  refused boolean NOT NULL,
+  ms integer[] NOT NULL,
+  calls integer[] NOT NULL,
+  CONSTRAINT outcome_day_pkey PRIMARY KEY (service, day, endpoint, outcome, refused),
+  CONSTRAINT outcome_day_check CHECK ((cardinality(ms) = cardinality(calls)))
+) WITH (fillfactor=50);
+GRANT SELECT ON hub.outcome_day TO hub_app;
 
 CREATE TABLE hub.outflow (
   day date NOT NULL,
@@ -1096,6 +1137,7 @@ GRANT SELECT ON hub.search_document TO hub_app;
 
 CREATE TABLE hub.search_entry (
   doc integer GENERATED ALWAYS AS IDENTITY NOT NULL,
+  version bigint DEFAULT hub.search_version() NOT NULL,
   kind text NOT NULL,
   id text NOT NULL,
   names text[] NOT NULL,
@@ -1145,6 +1187,7 @@ GRANT SELECT ON hub.search_posting TO hub_app;
 
 CREATE TABLE hub.search_term (
   term text COLLATE "C" NOT NULL,
+  version bigint DEFAULT hub.search_version() NOT NULL,
   documents integer NOT NULL,
   CONSTRAINT search_term_pkey PRIMARY KEY (term),
   CONSTRAINT search_term_documents_check CHECK ((documents >= 0))
@@ -1216,6 +1259,19 @@ CREATE INDEX service_provider ON hub.service USING btree (provider, slug);
 CREATE INDEX service_suspended ON hub.service USING btree (slug) WHERE (suspended_at IS NOT NULL);
 CREATE TRIGGER hold_back BEFORE INSERT OR UPDATE ON hub.service FOR EACH ROW EXECUTE FUNCTION hub.hold_back();
 GRANT INSERT, SELECT, UPDATE ON hub.service TO hub_app;
+
+CREATE TABLE hub.service_day (
+  service text NOT NULL,
+  day date NOT NULL,
+  calls bigint NOT NULL,
+  up bigint NOT NULL,
+  delivered bigint NOT NULL,
+  failed bigint NOT NULL,
+  latency_ms bigint NOT NULL,
+  CONSTRAINT service_day_pkey PRIMARY KEY (service, day)
+);
+CREATE INDEX service_day_day ON hub.service_day USING btree (day);
+GRANT SELECT ON hub.service_day TO hub_app;
 
 CREATE TABLE hub.session (
   id text NOT NULL,
@@ -1302,6 +1358,7 @@ CREATE TABLE hub.upstream (
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
   tested_at timestamp with time zone,
   tests smallint DEFAULT 0 NOT NULL,
+  revision integer DEFAULT 1 NOT NULL,
   CONSTRAINT upstream_pkey PRIMARY KEY (slug),
   CONSTRAINT upstream_base_url_check CHECK (((base_url ~ '^https?://[^/?#@\s]+(/[^?#\s]*[^/?#\s])?$'::text) AND (length(base_url) <= 500))),
   CONSTRAINT upstream_category_check CHECK ((category ~ '^[a-z][a-z0-9-]{0,39}$'::text)),
@@ -1324,6 +1381,7 @@ CREATE TABLE hub.upstream (
 CREATE INDEX upstream_owner ON hub.upstream USING btree (owner, slug);
 CREATE INDEX upstream_sold ON hub.upstream USING btree (slug) WHERE (state = 'active'::text);
 CREATE INDEX upstream_sunset ON hub.upstream USING btree (sunset_on) WHERE ((state <> 'retired'::text) AND (sunset_on IS NOT NULL));
+CREATE TRIGGER upstream_revise BEFORE UPDATE ON hub.upstream FOR EACH ROW EXECUTE FUNCTION hub.upstream_revise();
 CREATE TRIGGER upstream_step BEFORE UPDATE OF state ON hub.upstream FOR EACH ROW EXECUTE FUNCTION hub.upstream_step();
 GRANT INSERT, SELECT, UPDATE ON hub.upstream TO hub_app;
 
@@ -1361,6 +1419,8 @@ CREATE TABLE hub.upstream_endpoint (
   CONSTRAINT upstream_endpoint_summary_check CHECK (((length(summary) >= 1) AND (length(summary) <= 500))),
   CONSTRAINT upstream_endpoint_upstream_path_check CHECK (((upstream_path ~ '^/'::text) AND (length(upstream_path) <= 300)))
 );
+CREATE TRIGGER revise_changed AFTER UPDATE ON hub.upstream_endpoint REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION hub.upstream_revise_endpoints();
+CREATE TRIGGER revise_new AFTER INSERT ON hub.upstream_endpoint REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION hub.upstream_revise_endpoints();
 GRANT INSERT, SELECT, UPDATE ON hub.upstream_endpoint TO hub_app;
 
 CREATE TABLE hub.upstream_health (
@@ -1378,6 +1438,16 @@ CREATE TABLE hub.upstream_health (
 );
 CREATE INDEX upstream_health_due ON hub.upstream_health USING btree (next_at);
 GRANT INSERT, SELECT, UPDATE ON hub.upstream_health TO hub_app;
+
+CREATE TABLE hub.upstream_import (
+  service text NOT NULL,
+  at timestamp with time zone DEFAULT now() NOT NULL,
+  report jsonb NOT NULL,
+  CONSTRAINT upstream_import_pkey PRIMARY KEY (service),
+  CONSTRAINT upstream_import_report_check CHECK (((jsonb_typeof(report) = 'object'::text) AND (length((report)::text) <= 300000))),
+  CONSTRAINT upstream_import_service_fkey FOREIGN KEY (service) REFERENCES hub.upstream(slug) ON DELETE CASCADE
+);
+GRANT INSERT, SELECT ON hub.upstream_import TO hub_app;
 
 CREATE TABLE hub.upstream_price (
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -1529,6 +1599,18 @@ CREATE TABLE hub.webhook_event (
 CREATE INDEX webhook_event_age ON hub.webhook_event USING btree (at);
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.webhook_event TO hub_app;
 
+CREATE VIEW hub.call_day AS
+ SELECT o.service,
+    o.day,
+    o.endpoint,
+    o.outcome,
+    o.refused,
+    l.ms,
+    l.calls
+   FROM (hub.outcome_day o
+     CROSS JOIN LATERAL UNNEST(o.ms, o.calls) l(ms, calls));
+GRANT SELECT ON hub.call_day TO hub_app;
+
 CREATE VIEW hub.outgoing_state AS
  SELECT (COALESCE(s.paused, false) OR COALESCE(r.overdue, false)) AS paused,
         CASE
@@ -1577,7 +1659,7 @@ CREATE VIEW hub.payout_destination AS
             d.effective_at,
             d.withdrawn_at
            FROM hub.payout_address d
-          WHERE ((d.provider = p.id) AND (d.withdrawn_at IS NULL) AND (d.effective_at <= now()))
+          WHERE ((d.provider = p.id) AND (d.set_by = p.owner) AND (d.withdrawn_at IS NULL) AND (d.effective_at <= now()))
           ORDER BY d.effective_at DESC, d.id DESC
          LIMIT 1) c ON (true))
      LEFT JOIN LATERAL ( SELECT d.id,
@@ -1589,7 +1671,7 @@ CREATE VIEW hub.payout_destination AS
             d.effective_at,
             d.withdrawn_at
            FROM hub.payout_address d
-          WHERE ((d.provider = p.id) AND (d.withdrawn_at IS NULL) AND (d.effective_at > now()))
+          WHERE ((d.provider = p.id) AND (d.set_by = p.owner) AND (d.withdrawn_at IS NULL) AND (d.effective_at > now()))
           ORDER BY d.id DESC
          LIMIT 1) w ON (true));
 GRANT SELECT ON hub.payout_destination TO hub_app;
@@ -1604,6 +1686,13 @@ CREATE VIEW hub.seller_record AS
    FROM hub.payment_intent
   GROUP BY seller;
 GRANT SELECT ON hub.seller_record TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.about_ms(ms integer)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN (ms < 64) THEN ms ELSE ((((ms >> (27 - POSITION(('1'::"bit") IN ((ms)::bit(32))))) + 1) << (27 - POSITION(('1'::"bit") IN ((ms)::bit(32))))) - 1) END;
+GRANT EXECUTE ON FUNCTION hub.about_ms(integer) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.add_audit(p_name text, p_principal text, p_via text, p_role text, p_act text, p_subject text, p_before jsonb, p_after jsonb, p_reason text, p_request text, p_network text)
  RETURNS bigint
@@ -1667,6 +1756,31 @@ CREATE OR REPLACE FUNCTION hub.begin_act()
 AS $function$ SELECT pg_advisory_xact_lock(hashtext('hub.audit')) $function$;
 GRANT EXECUTE ON FUNCTION hub.begin_act() TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.calls_added()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  PERFORM count_calls((SELECT array_agg(n::call) FROM new_calls n), NULL);
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.calls_added() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.calls_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  PERFORM count_calls((SELECT array_agg(n::call) FROM new_calls n),
+    (SELECT array_agg(o::call) FROM old_calls o));
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.calls_changed() TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.commission_of(p_provider text, p_service text, p_at timestamp with time zone DEFAULT now())
  RETURNS smallint
  LANGUAGE sql
@@ -1724,6 +1838,79 @@ BEGIN
   END LOOP;
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.conclude_payment(uuid,text,text,smallint,text) TO hub_app;
+
+CREATE OR REPLACE FUNCTION hub.count_calls(added hub.call[], gone hub.call[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  INSERT INTO outcome_day AS t
+    SELECT l.service, l.day, l.endpoint, l.outcome, l.refused, array_agg(l.ms ORDER BY l.ms),
+      array_agg(l.calls ORDER BY l.ms)
+    FROM (SELECT c.service, (c.at AT TIME ZONE 'UTC')::date AS day, c.endpoint,
+        CASE c.outcome WHEN 'failed' THEN coalesce(c.reason, 'failed') ELSE c.outcome END AS outcome,
+        c.outcome = 'failed' AND c.status < 500 AS refused,
+        CASE c.outcome WHEN 'delivered' THEN about_ms(c.latency_ms) ELSE -1 END AS ms,
+        sum(c.n)::integer AS calls
+      FROM (SELECT 1 AS n, a.* FROM unnest(added) a UNION ALL SELECT -1, g.* FROM unnest(gone) g) c
+      GROUP BY 1, 2, 3, 4, 5, 6 HAVING sum(c.n) <> 0) l
+    GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+    ON CONFLICT (service, day, endpoint, outcome, refused) DO UPDATE SET (ms, calls) = (
+      SELECT coalesce(array_agg(l.ms ORDER BY l.ms), '{}'), coalesce(array_agg(l.calls ORDER BY l.ms), '{}')
+      FROM (SELECT u.ms, sum(u.calls)::integer AS calls
+        FROM (SELECT * FROM unnest(t.ms, t.calls) UNION ALL SELECT * FROM unnest(excluded.ms, excluded.calls))
+          u(ms, calls)
+        GROUP BY u.ms HAVING sum(u.calls) <> 0) l);
+  INSERT INTO service_day AS t
+    SELECT c.service, (c.at AT TIME ZONE 'UTC')::date, sum(c.n),
+      coalesce(sum(c.n) FILTER (WHERE c.status < 500), 0),
+      coalesce(sum(c.n) FILTER (WHERE c.outcome = 'delivered'), 0),
+      coalesce(sum(c.n) FILTER (WHERE c.outcome = 'failed'), 0), sum(c.n * c.latency_ms)
+    FROM (SELECT 1 AS n, a.* FROM unnest(added) a UNION ALL SELECT -1, g.* FROM unnest(gone) g) c
+    GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (service, day) DO UPDATE SET calls = t.calls + excluded.calls, up = t.up + excluded.up,
+      delivered = t.delivered + excluded.delivered, failed = t.failed + excluded.failed,
+      latency_ms = t.latency_ms + excluded.latency_ms;
+  INSERT INTO caller_day AS t
+    SELECT c.service, (c.at AT TIME ZONE 'UTC')::date, c.principal, sum(c.n),
+      coalesce(sum(c.n) FILTER (WHERE c.outcome = 'delivered'), 0), sum(c.n * c.charged), min(c.at), max(c.at)
+    FROM (SELECT 1 AS n, a.* FROM unnest(added) a UNION ALL SELECT -1, g.* FROM unnest(gone) g) c
+    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (service, day, principal) DO UPDATE SET calls = t.calls + excluded.calls,
+      delivered = t.delivered + excluded.delivered, charged = t.charged + excluded.charged,
+      first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at);
+  INSERT INTO caller_week AS t
+    SELECT c.service, date_trunc('week', c.at AT TIME ZONE 'UTC')::date, c.principal, sum(c.n),
+      coalesce(sum(c.n) FILTER (WHERE c.outcome = 'delivered'), 0), sum(c.n * c.charged), min(c.at), max(c.at)
+    FROM (SELECT 1 AS n, a.* FROM unnest(added) a UNION ALL SELECT -1, g.* FROM unnest(gone) g) c
+    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (service, week, principal) DO UPDATE SET calls = t.calls + excluded.calls,
+      delivered = t.delivered + excluded.delivered, charged = t.charged + excluded.charged,
+      first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at);
+END $function$;
+
+CREATE OR REPLACE FUNCTION hub.discard_upstream(p_slug text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'hub', 'pg_temp'
+AS $function$
+BEGIN
+  PERFORM FROM upstream WHERE slug = p_slug AND state = 'retired' AND activated_at IS NULL FOR UPDATE;
+  IF NOT FOUND THEN RETURN false; END IF;
+  DELETE FROM upstream_price WHERE service = p_slug;
+  DELETE FROM upstream_endpoint WHERE service = p_slug;
+  DELETE FROM upstream_secret WHERE service = p_slug;
+  DELETE FROM upstream_health WHERE service = p_slug;
+  DELETE FROM upstream WHERE slug = p_slug;
+  DELETE FROM service WHERE slug = p_slug;
+  RETURN true;
+EXCEPTION WHEN foreign_key_violation THEN
+  RETURN false;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.discard_upstream(text) TO hub_app;
 
 CREATE OR REPLACE FUNCTION hub.document_of(l hub.listing)
  RETURNS hub.search_document
@@ -2044,10 +2231,10 @@ CREATE OR REPLACE FUNCTION hub.search_changed()
 AS $function$
 DECLARE v_docs integer[];
 BEGIN
-  UPDATE search_entry e SET (category, tags, networks, price, quality, listed_at, verified_at, latency_ms,
-        calls, delivered) =
-      (n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document), n.listed_at,
-        n.verified_at, n.latency_ms, n.calls, n.delivered)
+  UPDATE search_entry e SET (version, category, tags, networks, price, quality, listed_at, verified_at,
+        latency_ms, calls, delivered) =
+      (search_version(), n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document),
+        n.listed_at, n.verified_at, n.latency_ms, n.calls, n.delivered)
     FROM changed n WHERE (e.kind, e.id) = (n.kind, n.id)
       AND (e.category, e.tags, e.networks, e.price, e.quality, e.listed_at, e.verified_at, e.latency_ms,
           e.calls, e.delivered) IS DISTINCT FROM
@@ -2058,8 +2245,8 @@ BEGIN
     WHERE (n.name, n.provider, n.category, n.tags, n.description, n.words)
       IS DISTINCT FROM (o.name, o.provider, o.category, o.tags, o.description, o.words);
   PERFORM hub.search_post(v_docs, -1);
-  UPDATE search_entry e SET (names, vector, places, name_words, text_hash) =
-      (hub.search_names(n::search_document), v.vector, hub.search_places(v.vector),
+  UPDATE search_entry e SET (version, names, vector, places, name_words, text_hash) =
+      (search_version(), hub.search_names(n::search_document), v.vector, hub.search_places(v.vector),
        length(ts_filter(v.vector, '{a}')), sha256(convert_to(hub.search_text(n::search_document), 'UTF8')))
     FROM changed n CROSS JOIN LATERAL hub.search_vector(n::search_document) v (vector)
     WHERE (e.kind, e.id) = (n.kind, n.id) AND e.doc = ANY (v_docs);
@@ -2067,8 +2254,8 @@ BEGIN
   RETURN NULL;
 END $function$;
 
-CREATE OR REPLACE FUNCTION hub.search_found(p_terms text[], p_weights real[], p_reads integer[], p_depth integer, p_name text, p_filter hub.search_filter)
- RETURNS TABLE(kind text, id text, price double precision, quality smallint, "listedAt" double precision, "verifiedAt" double precision, "latencyMs" integer, calls integer, delivered integer, exact boolean, words smallint, "nameWords" smallint, vector text)
+CREATE OR REPLACE FUNCTION hub.search_checked(p_terms text[], p_term_versions bigint[], p_docs integer[], p_versions bigint[], p_depth integer, p_name text, p_filter hub.search_filter)
+ RETURNS TABLE(stale json, exact text, docs text, entries json)
  LANGUAGE plpgsql
  STABLE
  SET search_path TO 'hub', 'pg_catalog'
@@ -2080,22 +2267,55 @@ DECLARE
   v_namesakes CONSTANT integer := 50;  -- listings of one host share its name
   v_exact integer[];
   v_docs integer[];
+  v_unknown integer[];
 BEGIN
+  SELECT json_agg(json_build_object('term', k.term, 'version', coalesce(t.version, 0)::text,
+      'documents', coalesce(t.documents, 0))) INTO stale
+    FROM unnest(p_terms, p_term_versions) k (term, version)
+    LEFT JOIN search_term t ON t.term = k.term COLLATE "C"
+    WHERE coalesce(t.version, 0) <> k.version;
+  SELECT array_agg(s.doc), array_agg(s.doc) FILTER (WHERE s.version <> s.known)
+    INTO v_docs, v_unknown
+    FROM (SELECT e.doc, e.version, k.version AS known
+      FROM unnest(p_docs, p_versions) WITH ORDINALITY k (doc, version, place)
+      JOIN search_entry e ON e.doc = k.doc WHERE search_passes(e, p_filter)
+      ORDER BY k.place LIMIT p_depth) s;
   v_exact := ARRAY(SELECT e.doc FROM search_entry e
     WHERE e.names @> ARRAY[p_name] AND search_passes(e, p_filter)
     ORDER BY e.quality DESC, e.doc LIMIT v_namesakes);
-  IF p_filter IS NULL AND p_terms IS NOT NULL THEN
-    v_docs := search_strongest(p_terms, p_weights, p_reads, p_depth);
-  ELSE
-    v_docs := search_within(p_terms, p_weights, p_reads, p_depth, p_filter);
+  v_unknown := v_unknown || ARRAY(SELECT unnest(v_exact) EXCEPT SELECT unnest(v_docs));
+  IF cardinality(v_unknown) > 0 THEN
+    SELECT json_agg(json_build_object('doc', e.doc, 'version', e.version::text, 'kind', e.kind, 'id', e.id,
+        'price', e.price, 'quality', e.quality, 'listedAt', 1000 * extract(epoch FROM e.listed_at),
+        'verifiedAt', 1000 * extract(epoch FROM e.verified_at), 'latencyMs', e.latency_ms,
+        'calls', e.calls, 'delivered', e.delivered, 'words', e.places, 'nameWords', e.name_words,
+        'vector', e.vector::text)) INTO entries
+      FROM search_entry e WHERE e.doc = ANY (v_unknown);
   END IF;
-  RETURN QUERY SELECT e.kind, e.id, e.price::double precision, e.quality,
-      (1000 * extract(epoch FROM e.listed_at))::double precision,
-      (1000 * extract(epoch FROM e.verified_at))::double precision,
-      e.latency_ms, e.calls, e.delivered, e.doc = ANY (v_exact), e.places, e.name_words, e.vector::text
-    FROM search_entry e WHERE e.doc = ANY (v_exact || v_docs);
+  exact := v_exact;
+  docs := v_docs;
+  RETURN NEXT;
 END $function$;
-GRANT EXECUTE ON FUNCTION hub.search_found(text[],real[],integer[],integer,text,hub.search_filter) TO PUBLIC;
+GRANT EXECUTE ON FUNCTION hub.search_checked(text[],bigint[],integer[],bigint[],integer,text,hub.search_filter) TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.search_heads(p_terms text[], p_reads integer[])
+ RETURNS TABLE(term text, version text, documents integer, docs text, impacts text)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'hub', 'pg_catalog'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET jit TO 'off'
+AS $function$
+BEGIN
+  RETURN QUERY SELECT t.term, t.version::text, t.documents, h.docs, h.impacts
+    FROM unnest(p_terms, p_reads) q (term, reads)
+    JOIN search_term t ON t.term = q.term COLLATE "C"
+    CROSS JOIN LATERAL (SELECT array_agg(p.doc)::text, array_agg(p.impact)::text
+      FROM (SELECT doc, impact FROM search_posting WHERE search_posting.term = q.term COLLATE "C"
+        ORDER BY search_posting.term DESC, impact DESC, doc DESC LIMIT q.reads) p) h (docs, impacts);
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.search_heads(text[],integer[]) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.search_impacts(p_vector tsvector)
  RETURNS TABLE(term text, impact smallint)
@@ -2135,6 +2355,38 @@ CREATE OR REPLACE FUNCTION hub.search_passes(p_entry hub.search_entry, p_filter 
 RETURN ((((p_filter).kind IS NULL) OR ((p_entry).kind = (p_filter).kind)) AND (((p_filter).category IS NULL) OR ((p_entry).category = (p_filter).category)) AND (((p_filter).tag IS NULL) OR ((p_entry).tags @> ARRAY[(p_filter).tag])) AND (((p_filter).network IS NULL) OR ((p_entry).networks @> ARRAY[(p_filter).network])) AND (((p_filter).max_price IS NULL) OR ((p_entry).price <= (p_filter).max_price)));
 GRANT EXECUTE ON FUNCTION hub.search_passes(hub.search_entry,hub.search_filter) TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.search_passing(p_terms text[], p_depth integer, p_filter hub.search_filter)
+ RETURNS TABLE(best text, passing text)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'hub', 'pg_catalog'
+ SET plan_cache_mode TO 'force_custom_plan'
+ SET enable_seqscan TO 'off'
+ SET jit TO 'off'
+AS $function$
+DECLARE
+  v_few CONSTANT integer := 500;        -- so few can be looked at one by one
+  v_many CONSTANT integer := 6000;      -- of more, enough are among the strongest
+  v_docs integer[];
+  v_query tsquery;
+BEGIN
+  IF p_terms IS NULL THEN
+    best := ARRAY(SELECT e.doc FROM search_entry e WHERE search_passes(e, p_filter)
+      ORDER BY e.quality DESC, e.doc DESC LIMIT p_depth);
+    RETURN NEXT; RETURN;
+  END IF;
+  v_docs := ARRAY(SELECT e.doc FROM search_entry e WHERE search_passes(e, p_filter) LIMIT v_many + 1);
+  IF cardinality(v_docs) > v_few THEN
+    passing := v_docs;
+  ELSE
+    SELECT string_agg(quote_literal(term), ' | ')::tsquery INTO v_query FROM unnest(p_terms) term;
+    best := ARRAY(SELECT e.doc FROM search_entry e WHERE e.doc = ANY (v_docs) AND e.vector @@ v_query
+      ORDER BY ts_rank('{0.27, 0.33, 0.67, 1}', e.vector, v_query) DESC, e.doc LIMIT p_depth);
+  END IF;
+  RETURN NEXT;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.search_passing(text[],integer,hub.search_filter) TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.search_places(p_vector tsvector)
  RETURNS smallint
  LANGUAGE sql
@@ -2167,7 +2419,7 @@ BEGIN
     SELECT term, 0 FROM (SELECT unnest(tsvector_to_array(vector)) COLLATE "C" AS term
       FROM search_entry WHERE doc = ANY (p_docs)) word GROUP BY term ORDER BY term
     ON CONFLICT (term) DO NOTHING;
-  UPDATE search_term t SET documents = t.documents + p_sign * c.documents
+  UPDATE search_term t SET documents = t.documents + p_sign * c.documents, version = search_version()
     FROM (SELECT l.term, n.documents FROM (SELECT term, count(*)::integer AS documents FROM (
           SELECT unnest(tsvector_to_array(vector) || ''::text) COLLATE "C" AS term
           FROM search_entry WHERE doc = ANY (p_docs)) word GROUP BY term) n
@@ -2200,23 +2452,6 @@ CREATE OR REPLACE FUNCTION hub.search_squashed(p_text text)
 RETURN regexp_replace(lower((regexp_replace(NORMALIZE(p_text, NFKD), '[\u0300-\u036f]'::text, ''::text, 'g'::text) COLLATE pg_c_utf8)), ('[^[:alnum:]]+'::text COLLATE pg_c_utf8), ''::text, 'g'::text);
 GRANT EXECUTE ON FUNCTION hub.search_squashed(text) TO PUBLIC;
 
-CREATE OR REPLACE FUNCTION hub.search_strongest(p_terms text[], p_weights real[], p_reads integer[], p_depth integer)
- RETURNS integer[]
- LANGUAGE plpgsql
- STABLE
- SET search_path TO 'hub', 'pg_catalog'
- SET plan_cache_mode TO 'force_generic_plan'
- SET enable_seqscan TO 'off'
- SET jit TO 'off'
-AS $function$
-BEGIN
-  RETURN ARRAY(SELECT p.doc FROM unnest(p_terms, p_weights, p_reads) q (term, weight, reads)
-    CROSS JOIN LATERAL (SELECT doc, impact FROM search_posting WHERE term = q.term COLLATE "C"
-      ORDER BY term DESC, impact DESC, doc DESC LIMIT q.reads) p
-    GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT p_depth);
-END $function$;
-GRANT EXECUTE ON FUNCTION hub.search_strongest(text[],real[],integer[],integer) TO PUBLIC;
-
 CREATE OR REPLACE FUNCTION hub.search_text(p_document hub.search_document)
  RETURNS text
  LANGUAGE sql
@@ -2232,59 +2467,14 @@ CREATE OR REPLACE FUNCTION hub.search_vector(p_document hub.search_document)
 RETURN (((setweight(to_tsvector('english'::regconfig, hub.search_plain(concat_ws(' '::text, (p_document).name, CASE (p_document).kind WHEN 'native'::text THEN (p_document).id ELSE NULL::text END))), 'A'::"char") || setweight(to_tsvector('english'::regconfig, hub.search_plain(concat_ws(' '::text, array_to_string((p_document).tags, ' '::text), (p_document).category, (p_document).provider))), 'B'::"char")) || setweight(to_tsvector('english'::regconfig, hub.search_plain((p_document).description)), 'C'::"char")) || setweight(to_tsvector('english'::regconfig, hub.search_plain("left"((p_document).words, 4000))), 'D'::"char"));
 GRANT EXECUTE ON FUNCTION hub.search_vector(hub.search_document) TO PUBLIC;
 
-CREATE OR REPLACE FUNCTION hub.search_within(p_terms text[], p_weights real[], p_reads integer[], p_depth integer, p_filter hub.search_filter)
- RETURNS integer[]
- LANGUAGE plpgsql
- STABLE
- SET search_path TO 'hub', 'pg_catalog'
- SET plan_cache_mode TO 'force_custom_plan'
- SET enable_seqscan TO 'off'
- SET jit TO 'off'
-AS $function$
-DECLARE
-  v_strongest CONSTANT integer := 500;  -- looked at first
-  v_enough CONSTANT integer := 40;
-  v_few CONSTANT integer := 500;        -- so few can be looked at one by one
-  v_many CONSTANT integer := 6000;      -- of more, enough are among the strongest
-  v_further CONSTANT integer := 6;      -- times as many postings are read then
-  v_docs integer[];
-  v_passing integer[];
-  v_query tsquery;
-BEGIN
-  IF p_terms IS NULL THEN
-    RETURN ARRAY(SELECT e.doc FROM search_entry e WHERE search_passes(e, p_filter)
-      ORDER BY e.quality DESC, e.doc DESC LIMIT p_depth);
-  END IF;
-  v_docs := search_strongest(p_terms, p_weights, p_reads, v_strongest);
-  v_passing := ARRAY(SELECT e.doc FROM unnest(v_docs) WITH ORDINALITY s (doc, place)
-    JOIN search_entry e USING (doc) WHERE search_passes(e, p_filter) ORDER BY s.place LIMIT p_depth);
-  IF cardinality(v_passing) >= v_enough OR cardinality(v_docs) < v_strongest AND NOT EXISTS (
-      SELECT FROM unnest(p_terms, p_reads) q (term, reads)
-      JOIN search_term t ON t.term = q.term COLLATE "C" WHERE t.documents > q.reads) THEN
-    RETURN v_passing;
-  END IF;
-  v_docs := ARRAY(SELECT e.doc FROM search_entry e WHERE search_passes(e, p_filter) LIMIT v_many + 1);
-  IF cardinality(v_docs) <= v_few THEN
-    SELECT string_agg(quote_literal(term), ' | ')::tsquery INTO v_query FROM unnest(p_terms) term;
-    RETURN ARRAY(SELECT e.doc FROM search_entry e WHERE e.doc = ANY (v_docs) AND e.vector @@ v_query
-      ORDER BY ts_rank('{0.27, 0.33, 0.67, 1}', e.vector, v_query) DESC, e.doc LIMIT p_depth);
-  END IF;
-  IF cardinality(v_docs) > v_many THEN
-    v_docs := search_strongest(p_terms, p_weights, ARRAY(SELECT v_further * reads FROM unnest(p_reads) reads),
-      v_further * v_strongest);
-    RETURN ARRAY(SELECT e.doc FROM unnest(v_docs) WITH ORDINALITY s (doc, place)
-      JOIN search_entry e USING (doc) WHERE search_passes(e, p_filter) ORDER BY s.place LIMIT p_depth);
-  END IF;
-  RETURN ARRAY(SELECT p.doc FROM unnest(p_terms, p_weights, p_reads) q (term, weight, reads)
-    CROSS JOIN LATERAL (SELECT doc, impact FROM search_posting WHERE term = q.term COLLATE "C"
-      ORDER BY term DESC, impact DESC, doc DESC LIMIT v_further * q.reads) p
-    JOIN unnest(v_docs) w (doc) USING (doc)
-    GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT p_depth);
-END $function$;
-GRANT EXECUTE ON FUNCTION hub.search_within(text[],real[],integer[],integer,hub.search_filter) TO PUBLIC;
+CREATE OR REPLACE FUNCTION hub.search_version()
+ RETURNS bigint
+ LANGUAGE sql
+RETURN (1 + (floor((random() * ('4503599627370496'::bigint)::double precision)))::bigint);
+GRANT EXECUTE ON FUNCTION hub.search_version() TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.search_words(p_words text[], p_asked boolean[])
- RETURNS TABLE(word text, term text, documents integer, total integer, near json)
+ RETURNS TABLE(word text, term text, version text, documents integer, near json)
  LANGUAGE plpgsql
  STABLE
  SET search_path TO 'hub', 'pg_catalog'
@@ -2293,13 +2483,13 @@ CREATE OR REPLACE FUNCTION hub.search_words(p_words text[], p_asked boolean[])
  SET jit TO 'off'
 AS $function$
 BEGIN
-  RETURN QUERY SELECT w.word, l.term, coalesce(t.documents, 0), n.documents,
+  RETURN QUERY SELECT w.word, l.term, coalesce(t.version, 0)::text, coalesce(t.documents, 0),
       CASE WHEN w.asked AND coalesce(t.documents, 0) = 0 AND length(l.term) > 3
         THEN hub.search_near(l.term) END
     FROM unnest(p_words, p_asked) w (word, asked)
     CROSS JOIN LATERAL unnest(tsvector_to_array(to_tsvector('english', w.word))) l (term)
     LEFT JOIN search_term t ON t.term = l.term COLLATE "C"
-    CROSS JOIN (SELECT s.documents FROM search_term s WHERE s.term = '') n;
+    UNION ALL SELECT '', s.term, s.version::text, s.documents, NULL FROM search_term s WHERE s.term = '';
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.search_words(text[],boolean[]) TO PUBLIC;
 
@@ -2344,6 +2534,32 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.tell_payment_out() TO PUBLIC;
 
+CREATE OR REPLACE FUNCTION hub.upstream_revise()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  NEW.revision := greatest(NEW.revision, OLD.revision);
+  IF (NEW.name, NEW.category, NEW.summary, NEW.base_url, NEW.request_headers, NEW.response_headers,
+      NEW.health_path, NEW.free_calls_per_month) IS DISTINCT FROM (OLD.name, OLD.category, OLD.summary,
+      OLD.base_url, OLD.request_headers, OLD.response_headers, OLD.health_path,
+      OLD.free_calls_per_month) THEN
+    NEW.revision := greatest(NEW.revision, OLD.revision + 1);
+  END IF;
+  RETURN NEW;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.upstream_revise() TO PUBLIC;
+
+CREATE OR REPLACE FUNCTION hub.upstream_revise_endpoints()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  UPDATE hub.upstream SET revision = revision + 1 WHERE slug IN (SELECT service FROM changed);
+  RETURN NULL;
+END $function$;
+GRANT EXECUTE ON FUNCTION hub.upstream_revise_endpoints() TO PUBLIC;
+
 CREATE OR REPLACE FUNCTION hub.upstream_step()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2378,6 +2594,7 @@ CREATE TABLE ledger.account (
   CONSTRAINT account_code_check1 CHECK ((split_part(code, ':'::text, 1) = ANY (ARRAY['assets'::text, 'liabilities'::text, 'income'::text, 'expenses'::text, 'equity'::text]))),
   CONSTRAINT account_code_key UNIQUE (code)
 );
+CREATE INDEX account_in_order ON ledger.account USING btree (code COLLATE "C");
 CREATE INDEX account_provider ON ledger.account USING btree (split_part(code, ':'::text, 3)) WHERE (code ~~ 'liabilities:providers:%'::text);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.account FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.account FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
@@ -2438,6 +2655,21 @@ CREATE TABLE ledger.chunk (
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.chunk FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.chunk FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
 GRANT SELECT ON ledger.chunk TO hub_app;
+
+CREATE TABLE ledger.day_end (
+  day date NOT NULL,
+  seqs bigint[] NOT NULL,
+  codes text[] NOT NULL,
+  assets smallint[] NOT NULL,
+  accounts bigint[] NOT NULL,
+  debits numeric[] NOT NULL,
+  credits numeric[] NOT NULL,
+  CONSTRAINT day_end_pkey PRIMARY KEY (day),
+  CONSTRAINT day_end_check CHECK ((cardinality(codes) = ALL (ARRAY[cardinality(assets), cardinality(accounts), cardinality(debits), cardinality(credits)])))
+);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.day_end FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON ledger.day_end FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change();
+GRANT SELECT ON ledger.day_end TO hub_app;
 
 CREATE TABLE ledger.head (
   shard smallint NOT NULL,
@@ -2501,12 +2733,13 @@ CREATE TABLE ledger.journal (
   CONSTRAINT journal_step CHECK (
 CASE phase
     WHEN 1 THEN ((kind = 1) AND (amount > 0) AND (rest = 0) AND (fee = 0) AND (expires_at IS NOT NULL))
-    WHEN 2 THEN ((kind = ANY (ARRAY[2, 3, 4])) AND ((amount + rest) > 0) AND ((kind = 2) OR (amount = 0)) AND (fee = ((amount * bps) / 10000)))
+    WHEN 2 THEN ((kind = ANY (ARRAY[2, 3, 4])) AND ((amount + rest) > 0) AND ((kind = 2) OR (amount = 0)) AND (fee = (((amount / 10000) * bps) + (((amount % (10000)::bigint) * bps) / 10000))))
     ELSE ((kind >= 16) AND ledger.is_balanced(accounts, amounts) AND ((effective_at IS NULL) OR (effective_at <= at)))
 END)
 ) PARTITION BY RANGE (id);
 CREATE INDEX journal_late ON ONLY ledger.journal USING gist (tstzrange(effective_at, at, '[]'::text)) WHERE (effective_at IS NOT NULL);
 CREATE INDEX journal_order ON ONLY ledger.journal USING btree (shard, seq);
+CREATE INDEX journal_rare ON ONLY ledger.journal USING btree (shard, kind, seq) WHERE (kind > 3);
 CREATE INDEX journal_receivable ON ONLY ledger.journal USING btree (kind, id) WHERE (kind = ANY (ARRAY[29, 38, 39]));
 CREATE INDEX journal_visits ON ONLY ledger.journal USING gin (accounts) WHERE (kind = ANY (ARRAY[31, 37, 40, 41]));
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger.journal FOR EACH ROW EXECUTE FUNCTION ledger.refuse_change();
@@ -2646,6 +2879,13 @@ CREATE VIEW ledger.posting AS
      JOIN ledger.asset s ON ((s.id = a.asset)));
 GRANT SELECT ON ledger.posting TO hub_app;
 
+CREATE OR REPLACE FUNCTION ledger.account_group(code text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN ((split_part(code, ':'::text, 3) <> ''::text) AND ((((((split_part(code, ':'::text, 1) = 'liabilities'::text) AND (split_part(code, ':'::text, 2) = 'agents'::text)) OR ((split_part(code, ':'::text, 1) = 'liabilities'::text) AND (split_part(code, ':'::text, 2) = 'providers'::text))) OR ((split_part(code, ':'::text, 1) = 'liabilities'::text) AND (split_part(code, ':'::text, 2) = 'free-calls'::text))) OR ((split_part(code, ':'::text, 1) = 'liabilities'::text) AND (split_part(code, ':'::text, 2) = 'allowances'::text))) OR ((split_part(code, ':'::text, 1) = 'income'::text) AND (split_part(code, ':'::text, 2) = 'services'::text)))) THEN (((split_part(code, ':'::text, 1) || ':'::text) || split_part(code, ':'::text, 2)) || ':'::text) ELSE code END;
+GRANT EXECUTE ON FUNCTION ledger.account_group(text) TO hub_app;
+
 CREATE OR REPLACE FUNCTION ledger.add_checkpoint(p_shard smallint, p_seq bigint, p_hash bytea, p_at timestamp with time zone, p_key text, p_note text)
  RETURNS void
  LANGUAGE plpgsql
@@ -2745,7 +2985,7 @@ BEGIN
     SELECT o.id, o.owner, base + row_number() OVER () AS seq, instant AS at,
       CASE WHEN o.k > 2 THEN 0 ELSE o.amount END AS amount,
       CASE o.k WHEN 1 THEN 0 WHEN 2 THEN h.amount - o.amount ELSE h.amount END AS rest,
-      CASE o.k WHEN 2 THEN o.amount * h.bps / 10000 ELSE 0 END AS fee,
+      CASE o.k WHEN 2 THEN o.amount / 10000 * h.bps + o.amount % 10000 * h.bps / 10000 ELSE 0 END AS fee,
       coalesce(h.payee, o.payee) AS payee,
       CASE o.k WHEN 1 THEN instant + make_interval(secs => o.ttl) END AS expires_at,
       coalesce(h.endpoint, o.endpoint) AS endpoint,
@@ -2828,6 +3068,17 @@ AS $function$
   FROM ledger.verified_at(p_shard, p_after, p_upto) v
   LEFT JOIN ledger.account a ON a.id = v.account LEFT JOIN ledger.asset s ON s.id = a.asset $function$;
 GRANT EXECUTE ON FUNCTION ledger.balances_hash(smallint,bigint,bigint) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.by_group(p_accounts bigint[], p_balances numeric[])
+ RETURNS TABLE(code text, asset smallint, accounts bigint, debits numeric, credits numeric)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT ledger.account_group(a.code), a.asset, count(*), sum(greatest(-b.balance, 0)),
+    sum(greatest(b.balance, 0))
+  FROM unnest(p_accounts, p_balances) b(account, balance) JOIN ledger.account a ON a.id = b.account
+  WHERE b.balance <> 0 GROUP BY 1, 2 $function$;
+GRANT EXECUTE ON FUNCTION ledger.by_group(bigint[],numeric[]) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.check_entry(p_kind ledger.kind, p_accounts bigint[], p_amounts bigint[], p_meta jsonb)
  RETURNS void
@@ -2941,13 +3192,49 @@ CREATE OR REPLACE FUNCTION ledger.drop_snapshots()
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+  name regclass;
 BEGIN
-  ALTER TABLE ledger.chunk DISABLE TRIGGER append_only_truncate;
-  ALTER TABLE ledger.snapshot DISABLE TRIGGER append_only_truncate;
-  TRUNCATE ledger.chunk, ledger.snapshot;
-  ALTER TABLE ledger.chunk ENABLE TRIGGER append_only_truncate;
-  ALTER TABLE ledger.snapshot ENABLE TRIGGER append_only_truncate;
+  FOREACH name IN ARRAY ARRAY['ledger.chunk', 'ledger.snapshot', 'ledger.day_end']::regclass[] LOOP
+    EXECUTE format('ALTER TABLE %s DISABLE TRIGGER append_only_truncate', name);
+    EXECUTE format('TRUNCATE %s', name);
+    EXECUTE format('ALTER TABLE %s ENABLE TRIGGER append_only_truncate', name);
+  END LOOP;
 END $function$;
+
+CREATE OR REPLACE FUNCTION ledger.end_days(p_limit integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'ledger', 'pg_temp'
+ SET jit TO 'off'
+AS $function$
+DECLARE
+  today date := ((now() - interval '5 minutes') AT TIME ZONE 'UTC')::date;
+  first date := (SELECT (min((SELECT s.at FROM seal s WHERE s.shard = h.shard ORDER BY s.at LIMIT 1))
+    AT TIME ZONE 'UTC')::date FROM head h);
+  next date;
+  made integer := 0;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtext('ledger.end_days'), 0);
+  FOR next IN SELECT today - n FROM generate_series(1, today - first) n
+      WHERE NOT EXISTS (SELECT FROM day_end e WHERE e.day = today - n) ORDER BY n LIMIT p_limit LOOP
+    INSERT INTO day_end SELECT next, ARRAY(SELECT c.seq FROM cut(o.midnight) c ORDER BY c.shard), g.*
+      FROM (SELECT (next + 1)::timestamp AT TIME ZONE 'UTC' AS midnight) o
+      CROSS JOIN LATERAL (SELECT array_agg(h.account) AS accounts,
+          array_agg(h.balance - coalesce(l.amount, 0)) AS balances
+        FROM held_at(ARRAY(SELECT id FROM account), o.midnight) h
+        LEFT JOIN (SELECT l.account, sum(l.amount) AS amount FROM late(o.midnight) l GROUP BY 1) l
+          ON l.account = h.account) h
+      CROSS JOIN LATERAL (SELECT coalesce(array_agg(g.code), '{}'), coalesce(array_agg(g.asset), '{}'),
+          coalesce(array_agg(g.accounts), '{}'), coalesce(array_agg(g.debits), '{}'),
+          coalesce(array_agg(g.credits), '{}')
+        FROM (SELECT * FROM by_group(h.accounts, h.balances) b ORDER BY b.code COLLATE "C", b.asset) g) g;
+    made := made + 1;
+  END LOOP;
+  RETURN made;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.end_days(integer) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.ensure_partitions(ahead integer DEFAULT 3)
  RETURNS integer
@@ -3008,11 +3295,69 @@ CREATE OR REPLACE FUNCTION ledger.first_id(instant timestamp with time zone)
 RETURN (rpad(lpad(to_hex(((EXTRACT(epoch FROM instant) * (1000)::numeric))::bigint), 12, '0'::text), 32, '0'::text))::uuid;
 GRANT EXECUTE ON FUNCTION ledger.first_id(timestamp with time zone) TO hub_app;
 
+CREATE OR REPLACE FUNCTION ledger.groups_at(p_at timestamp with time zone, p_prefix text DEFAULT ''::text)
+ RETURNS TABLE(code text, asset smallint, accounts bigint, debits numeric, credits numeric)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'ledger', 'pg_temp'
+ SET jit TO 'off'
+AS $function$
+#variable_conflict use_column
+DECLARE
+  kept day_end;
+  touched bigint[]; -- accounts that were booked late, with what they held …
+  held numeric[];
+  before numeric[]; -- … and without
+BEGIN
+  IF p_prefix = '' THEN
+    SELECT * INTO kept FROM day_end e
+      WHERE e.day = (p_at AT TIME ZONE 'UTC')::date - 1 AND (e.day + 1)::timestamp AT TIME ZONE 'UTC' = p_at
+        AND e.seqs = ARRAY(SELECT c.seq FROM cut(p_at) c ORDER BY c.shard);
+  END IF;
+  IF kept.day IS NULL THEN
+    RETURN QUERY SELECT g.* FROM (SELECT array_agg(h.account) AS accounts, array_agg(h.balance) AS balances
+        FROM held_at(ARRAY(SELECT a.id FROM account a WHERE starts_with(a.code, p_prefix)), p_at) h) h
+      CROSS JOIN LATERAL by_group(h.accounts, h.balances) g;
+    RETURN;
+  END IF;
+  WITH moved AS MATERIALIZED (
+    SELECT l.account, sum(l.amount) AS amount FROM late(p_at) l GROUP BY 1
+  )
+  SELECT array_agg(h.account), array_agg(h.balance), array_agg(h.balance - m.amount)
+    INTO touched, held, before
+    FROM held_at(ARRAY(SELECT account FROM moved), p_at) h JOIN moved m ON m.account = h.account;
+  RETURN QUERY
+  SELECT l.code, l.asset, sum(l.accounts)::bigint, sum(l.debits), sum(l.credits) FROM (
+    SELECT * FROM unnest(kept.codes, kept.assets, kept.accounts, kept.debits, kept.credits)
+    UNION ALL SELECT * FROM by_group(touched, held)
+    UNION ALL SELECT b.code, b.asset, -b.accounts, -b.debits, -b.credits FROM by_group(touched, before) b
+  ) l(code, asset, accounts, debits, credits) GROUP BY 1, 2 HAVING sum(l.accounts) > 0;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.groups_at(timestamp with time zone,text) TO hub_app;
+
 CREATE OR REPLACE FUNCTION ledger.guards_of(n integer, guard_n integer[], guard bigint[])
  RETURNS bigint[]
  LANGUAGE sql
  IMMUTABLE
 RETURN NULLIF((guard)[(width_bucket((n - 1), guard_n) + 1):width_bucket(n, guard_n)], '{}'::bigint[]);
+
+CREATE OR REPLACE FUNCTION ledger.held_at(p_accounts bigint[], p_at timestamp with time zone)
+ RETURNS TABLE(account bigint, balance numeric)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'ledger', 'pg_temp'
+ SET jit TO 'off'
+AS $function$
+#variable_conflict use_column
+BEGIN
+  IF EXISTS (SELECT FROM cut(p_at) c JOIN head h ON h.shard = c.shard WHERE c.seq < h.seq) THEN
+    RETURN QUERY SELECT t.account, t.credits - t.debits FROM totals_at(p_accounts, p_at) t;
+  ELSE -- nothing was booked since
+    RETURN QUERY SELECT w.id, coalesce(sum(b.balance), 0)
+      FROM unnest(p_accounts) w(id) LEFT JOIN balance b ON b.account = w.id GROUP BY w.id;
+  END IF;
+END $function$;
+GRANT EXECUTE ON FUNCTION ledger.held_at(bigint[],timestamp with time zone) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.hold_still(p_shards smallint[])
  RETURNS void
@@ -3353,7 +3698,8 @@ BEGIN
     LEFT JOIN balance b ON b.account = s.account AND b.shard = p_shard;
   FOR op IN
     SELECT o.n, o.k, o.owner, o.asset, o.amount, h.amount AS held,
-      h.payee, o.amount - o.amount * h.bps / 10000 AS share, h.expires_at, o.owner || g.guards AS parties
+      h.payee, o.amount - (o.amount / 10000 * h.bps + o.amount % 10000 * h.bps / 10000) AS share,
+      h.expires_at, o.owner || g.guards AS parties
     FROM unnest(k, owner, id, amount, asset) WITH ORDINALITY o(k, owner, id, amount, asset, n)
     LEFT JOIN journal h ON o.k > 1 AND h.owner = o.owner AND h.id = o.id AND h.phase = 1
       AND h.id BETWEEN first AND final
@@ -3476,9 +3822,11 @@ BEGIN
         AND c.shard = coalesce((SELECT a.home FROM account a WHERE a.id = single), c.shard);
   END IF;
   RETURN QUERY
-  WITH place AS MATERIALIZED (
+  WITH once AS MATERIALIZED (
+    SELECT * FROM cut(p_at, p_shard, p_seq)
+  ), place AS MATERIALIZED (
     SELECT a.id AS account, c.* FROM unnest(p_accounts) w(id) JOIN account a ON a.id = w.id
-      JOIN cut(p_at, p_shard, p_seq) c ON c.shard = a.home OR a.home IS NULL
+      JOIN once c ON c.shard = a.home OR a.home IS NULL
   ), total(account, debits, credits) AS (
     SELECT p.account, s.debits - coalesce(o.debits, 0), s.credits - coalesce(o.credits, 0)
       FROM place p
@@ -3511,6 +3859,43 @@ AS $function$
       WHERE j.shard = p_shard AND j.seq > p_after AND j.seq <= p_upto) s
   GROUP BY s.account $function$;
 GRANT EXECUTE ON FUNCTION ledger.verified_at(smallint,bigint,bigint) TO hub_app;
+
+CREATE OR REPLACE FUNCTION ledger.wrong_day_ends()
+ RETURNS TABLE(day date, example text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  WITH place AS (
+    SELECT e.day, h.shard, s.seq, lag(s.seq, 1, 0::bigint) OVER (PARTITION BY s.n ORDER BY e.day) AS after
+    FROM ledger.day_end e CROSS JOIN LATERAL unnest(e.seqs) WITH ORDINALITY s(seq, n)
+    JOIN (SELECT h.shard, row_number() OVER (ORDER BY h.shard) AS n FROM ledger.head h) h ON h.n = s.n
+  ), change AS (
+    SELECT p.day, m.account, sum(m.amount) AS amount
+    FROM place p CROSS JOIN LATERAL ledger.movements(p.shard, p.after, p.seq) m GROUP BY 1, 2
+  ), held AS (
+    SELECT c.day, c.account, sum(c.amount) OVER w AS balance, sum(c.amount) OVER w - c.amount AS before
+    FROM change c WINDOW w AS (PARTITION BY c.account ORDER BY c.day)
+  ), step AS (
+    SELECT h.day, ledger.account_group(a.code) AS code, a.asset,
+      sum((h.balance <> 0)::integer - (h.before <> 0)::integer) AS accounts,
+      sum(greatest(-h.balance, 0) - greatest(-h.before, 0)) AS debits,
+      sum(greatest(h.balance, 0) - greatest(h.before, 0)) AS credits
+    FROM held h JOIN ledger.account a ON a.id = h.account GROUP BY 1, 2, 3
+  ), line AS (
+    SELECT e.day, g.code, g.asset, coalesce(sum(s.accounts) OVER w, 0) AS accounts,
+      coalesce(sum(s.debits) OVER w, 0) AS debits, coalesce(sum(s.credits) OVER w, 0) AS credits
+    FROM ledger.day_end e CROSS JOIN (SELECT DISTINCT code, asset FROM step) g
+    LEFT JOIN step s ON s.day = e.day AND s.code = g.code AND s.asset = g.asset
+    WINDOW w AS (PARTITION BY g.code, g.asset ORDER BY e.day)
+  )
+  SELECT coalesce(l.day, k.day), format('day %s: %s', coalesce(l.day, k.day), coalesce(l.code, k.code))
+  FROM (SELECT * FROM line WHERE accounts <> 0) l
+  FULL JOIN (SELECT e.day, u.* FROM ledger.day_end e
+      CROSS JOIN LATERAL unnest(e.codes, e.assets, e.accounts, e.debits, e.credits)
+        u(code, asset, accounts, debits, credits)) k
+    ON k.day = l.day AND k.code = l.code AND k.asset = l.asset
+  WHERE (l.accounts, l.debits, l.credits) IS DISTINCT FROM (k.accounts::numeric, k.debits, k.credits) $function$;
+GRANT EXECUTE ON FUNCTION ledger.wrong_day_ends() TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.wrong_snapshots(p_shard smallint, p_after bigint, p_upto bigint)
  RETURNS TABLE(seq bigint, example text)

@@ -25,12 +25,16 @@ export interface SeenEntry {
   readonly call: string | null
 }
 
-/** Of `ledger.journal j`. */
+/**
+ * Of `ledger.journal j`. An entry has few legs, which no planner knows: each account is looked up
+ * by itself, so that none reads all accounts for every entry.
+ */
 const ENTRY = `j.shard, j.seq, ${ENTRY_COLUMNS},
-  (SELECT json_agg(json_build_object('account', a.code, 'asset', s.code, 'amount', l.amount::text)
-      ORDER BY l.n)
-    FROM ledger.legs(j) l JOIN ledger.account a ON a.id = l.account
-    JOIN ledger.asset s ON s.id = a.asset) AS postings,
+  (SELECT json_agg(json_build_object('account', a.code, 'asset', a.asset,
+      'amount', l.amount::text) ORDER BY l.n)
+    FROM ledger.legs(j) l CROSS JOIN LATERAL (SELECT c.code, s.code AS asset
+      FROM ledger.account c JOIN ledger.asset s ON s.id = c.asset
+      WHERE c.id = l.account LIMIT 1) a) AS postings,
   coalesce((SELECT c.id FROM hub.call c WHERE c.id = j.id),
     (SELECT c.id FROM hub.call c WHERE c.entry = j.id AND c.entry <> c.id LIMIT 1)) AS call`
 
@@ -53,8 +57,13 @@ export interface JournalPage {
   readonly next: JournalPlace | undefined
 }
 
-/** So many entries of a shard are looked at for one page: a page costs the same for rare events. */
-const LOOK_MAX = 20_000n
+/**
+ * So many entries of a shard are looked at for one page, where an event has no index: those of the
+ * steps of calls, of which there are many.
+ */
+const LOOK_MAX = 10_000n
+/** Kinds above it have one: `journal_rare`. */
+const KIND_COMMON_MAX = 3
 
 const BOUNDS = `
   SELECT h.shard,
@@ -66,28 +75,33 @@ const BOUNDS = `
       ORDER BY s.at DESC, s.seq_to DESC LIMIT 1), 0) END AS first
   FROM ledger.head h ORDER BY h.shard`
 
-const PAGE = `
+const pageOf = (condition: string): string => `
   SELECT ${ENTRY} FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind
-  WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND ($4::text IS NULL OR k.event = $4)
+  WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND ${condition}
   ORDER BY j.seq DESC LIMIT $5`
+const PAGE = pageOf('($4::smallint IS NULL OR j.kind = $4)')
+const RARE = pageOf(`j.kind = $4 AND j.kind > ${KIND_COMMON_MAX}`)
 
 /**
- * Entries by the time of booking. Where few entries are of the event that is asked for, a page may
+ * Entries by the time of booking. Where few calls went as the event that is asked for, a page may
  * be short, or empty, and say where to go on.
  */
 export async function listEntries(pool: Pool, filter: JournalFilter): Promise<JournalPage> {
   const { event, from, to, limit, before } = filter
-  const { rows: bounds } = await pool.query<{ shard: number; first: bigint; last: bigint }>(
-    BOUNDS,
-    [from ?? null, to ?? null],
-  )
+  const values = [from ?? null, to ?? null]
+  const [{ rows: bounds }, kind] = await Promise.all([
+    pool.query<{ shard: number; first: bigint; last: bigint }>(BOUNDS, values),
+    event === undefined ? null : kindOf(pool, event),
+  ])
+  if (kind === undefined) return { entries: [], next: undefined }
+  const isRare = kind !== null && kind > KIND_COMMON_MAX
   const looks = await Promise.all(
     bounds.map(async ({ shard, first, last }) => {
       const top = before?.[shard] === undefined ? last : lower(last, before[shard])
-      const bottom = top - LOOK_MAX > first ? top - LOOK_MAX : first
+      const bottom = !isRare && top - LOOK_MAX > first ? top - LOOK_MAX : first
       if (top <= bottom) return { first, reached: bottom, rows: [] as SeenEntry[] }
-      const values = [shard, bottom, top, event ?? null, limit]
-      const { rows } = await pool.query<SeenEntry>(PAGE, values)
+      const asked = [shard, bottom, top, kind, limit]
+      const { rows } = await pool.query<SeenEntry>(isRare ? RARE : PAGE, asked)
       const reached = rows.length === limit ? rows.at(-1)!.seq - 1n : bottom
       return { first, reached, rows }
     }),
@@ -102,6 +116,14 @@ export async function listEntries(pool: Pool, filter: JournalFilter): Promise<Jo
   })
   const more = looks.some(({ first }, shard) => next[shard]! > first)
   return { entries, next: more ? next : undefined }
+}
+
+/** Undefined: there is no such event. */
+async function kindOf(pool: Pool, event: string): Promise<number | undefined> {
+  const { rows } = await pool.query<{ id: number }>('SELECT id FROM ledger.kind WHERE event = $1', [
+    event,
+  ])
+  return rows[0]?.id
 }
 
 const lower = (a: bigint, b: bigint): bigint => (a < b ? a : b)

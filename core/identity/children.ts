@@ -48,7 +48,7 @@ const DEPTH_MAX = 4
 const CHILDREN_MAX = 1_000
 
 /** All that a manager manages; $1 are its ids. */
-const FAMILY = `WITH RECURSIVE family AS (
+export const FAMILY = `WITH RECURSIVE family AS (
     SELECT * FROM hub.api_key
       WHERE id = ANY ($1) OR (principal = ANY ($1) AND parent IS NULL)
     UNION ALL

@@ -68,6 +68,35 @@ export async function principalOf(pool: Pool, wallet: string): Promise<Principal
   return rows[0]!
 }
 
+/** A key that holds credits. */
+export interface Root {
+  readonly id: string
+  readonly name: string | null
+  /** Null: of a person. */
+  readonly wallet: string | null
+  /** Credits, in microdollars. */
+  readonly balance: bigint
+  readonly revoked: boolean
+  readonly frozen: boolean
+}
+
+/** The roots of principals, those that are revoked too, by wallet and age. */
+export async function listRoots(
+  pool: Pool,
+  principals: readonly string[],
+): Promise<readonly Root[]> {
+  const { rows } = await pool.query<Root>(
+    `SELECT k.id, k.name, p.wallet_address AS wallet, b.balance,
+       k.revoked_at IS NOT NULL AS revoked, k.frozen_at IS NOT NULL AS frozen
+     FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
+       JOIN ledger.balance b ON b.account = k.credits AND b.shard = p.shard
+     WHERE k.principal = ANY ($1) AND k.parent IS NULL
+     ORDER BY p.wallet_address, k.created_at, k.id LIMIT $2`,
+    [principals, ROOTS_MAX],
+  )
+  return rows
+}
+
 export interface RootSums {
   readonly roots: number
   /** Microdollars that all of them have. */

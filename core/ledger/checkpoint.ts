@@ -43,14 +43,14 @@ const originOf = ({ ledger, shard }: Pick<Checkpoint, 'ledger' | 'shard'>): stri
   `${ORIGIN}/${ledger}/${shard}`
 
 /** The signed note of a checkpoint. */
-export function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): string {
+export async function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): Promise<string> {
   const origin = originOf(checkpoint)
   const hash = checkpoint.hash.toString('base64')
   const balances = checkpoint.balances.toString('base64')
   const text = `${origin}\n${checkpoint.seq}\n${hash}\nat ${checkpoint.at}\nbalances ${balances}\n`
   const signature = Buffer.concat([
     keyHash(origin, key.publicKey),
-    key.sign(Buffer.from(text, 'utf8')),
+    await key.sign(Buffer.from(text, 'utf8')),
   ])
   return `${text}\n— ${origin} ${signature.toString('base64')}\n`
 }

@@ -36,7 +36,7 @@ export const earnings: Subscriber = {
   name: 'earnings',
   tables: ['hub.earning'],
   async handle(client, { shard, from, to }) {
-    await client.query(ADD, [shard, from, to])
+    await client.query({ name: 'earnings.add', text: ADD, values: [shard, from, to] })
   },
 }
 

@@ -53,7 +53,7 @@ export class Idempotency {
     if (await this.#insert(id, call, seconds)) return { id }
     const { attempt, done, busy } = await this.#read(id)
     if (done || (!busy && (await this.#wasCharged(attempt, payers)))) {
-      const kept = await this.#answers.find(id)
+      const kept = await this.#answers.find(attempt)
       if (!kept) throw new Fault('answer_expired', undefined, { extras: { call_id: attempt } })
       return { id, kept }
     }
@@ -61,9 +61,12 @@ export class Idempotency {
     throw new Fault('idempotency_in_progress', undefined, { extras: { call_id: attempt } })
   }
 
-  /** Keeps the answer. Before the charge, so that whoever is charged can have it. */
-  keep({ id }: Turn, answer: KeptAnswer): Promise<void> {
-    return this.#answers.keepUnhurried(id, answer)
+  /**
+   * Keeps the answer of an attempt. Before the charge, so that whoever is charged can have it;
+   * where no charge follows, the next attempt has an answer of its own.
+   */
+  keep(call: string, answer: KeptAnswer): Promise<void> {
+    return this.#answers.keepUnhurried(call, answer)
   }
 
   /** The attempt is over: answered for good, or free to be tried again. */

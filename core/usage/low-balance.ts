@@ -72,7 +72,11 @@ export const lowBalance = (handOn: HandOn): Subscriber => ({
   name: 'low-balance',
   tables: ['hub.credit_watch', 'hub.low_balance'],
   async handle(client, { shard, from, to, replay }) {
-    const { rows } = await client.query<LowBalance>(HANDLE, [shard, from, to, LOW_BALANCE])
+    const { rows } = await client.query<LowBalance>({
+      name: 'low-balance.handle',
+      text: HANDLE,
+      values: [shard, from, to, LOW_BALANCE],
+    })
     if (replay) return
     for (const fall of rows) await handOn(client, fall)
   },

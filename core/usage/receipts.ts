@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto'
 import type { Pool } from 'pg'
 import { canonicalJson } from '../canonical-json.ts'
 import { elapsedMs } from '../clock.ts'
@@ -51,9 +51,7 @@ const FRESH_MS = 10_000
 
 /** The hash of a request, as callers can reckon it too. */
 export const requestHash = (endpoint: string, input: unknown): Buffer =>
-  createHash('sha256')
-    .update(`${endpoint}\n${canonicalJson(input)}`)
-    .digest()
+  hash('sha256', `${endpoint}\n${canonicalJson(input)}`, 'buffer')
 
 /**
  * Receipts: compact JWS (RFC 7515, Ed25519 by RFC 8037) of what a call came to. The same record
@@ -73,10 +71,11 @@ export class Receipts {
   }
 
   /** @param endpoint `POST /echo/say` */
-  sign(record: CallRecord, endpoint: string): string {
+  async sign(record: CallRecord, endpoint: string): Promise<string> {
     const head = { alg: 'EdDSA', kid: this.#key.id, typ: TYPE }
     const signed = `${part(head)}.${part(claimsOf(record, endpoint, this.#issuer()))}`
-    return `${signed}.${this.#key.sign(Buffer.from(signed)).toString('base64url')}`
+    const signature = await this.#key.sign(Buffer.from(signed))
+    return `${signed}.${signature.toString('base64url')}`
   }
 
   /** Every key that has ever signed for this hub, the oldest first. */

@@ -51,7 +51,7 @@ export const spending: Subscriber = {
   name: 'spending',
   tables: ['hub.spending'],
   async handle(client, { shard, from, to }) {
-    await client.query(ADD, [shard, from, to])
+    await client.query({ name: 'spending.add', text: ADD, values: [shard, from, to] })
   },
 }
 
@@ -87,7 +87,7 @@ export async function spendingOf(
   return rows
 }
 
-/** What the keys of somebody spent in one service on one UTC day. */
+/** What the keys of somebody spent in one service on one UTC day, or in some that begin with it. */
 export interface DaySpent {
   readonly day: string
   /** '' for what no service of ours sold. */
@@ -101,23 +101,24 @@ export interface DaySpent {
 
 /**
  * What principals spent in a range of days, with all their keys, by day and service.
- * @param range first and last UTC day
+ * @param range first and last UTC day, and how many days from the first on are one
  */
 export async function dailySpending(
   pool: Pool,
   principals: readonly string[],
-  { from, to }: Pick<SpendingRange, 'from' | 'to'>,
+  { from, to, step = 1 }: Pick<SpendingRange, 'from' | 'to'> & { readonly step?: number },
 ): Promise<readonly DaySpent[]> {
   const { rows } = await pool.query<DaySpent>(
-    `SELECT s.day::text AS day, coalesce(e.service, '') AS service,
+    `SELECT ($2::date + s.n * $4::integer)::text AS day, s.service, s.calls, s.failed, s.spent
+     FROM (SELECT (s.day - $2::date) / $4::integer AS n, coalesce(e.service, '') AS service,
        sum(s.calls + s.free_calls)::bigint AS calls, sum(s.failed)::bigint AS failed,
        sum(s.charged - s.refunded)::bigint AS spent
      FROM hub.spending s LEFT JOIN hub.endpoint e ON e.id = s.endpoint
      WHERE s.payer IN (SELECT unnest($1::text[]) UNION ALL
          SELECT k.id FROM hub.api_key k WHERE k.principal = ANY ($1) AND k.parent IS NULL)
        AND s.day BETWEEN $2 AND $3
-     GROUP BY 1, 2 ORDER BY 1, 2`,
-    [principals, from, to],
+     GROUP BY 1, 2) s ORDER BY s.n, s.service`,
+    [principals, from, to, step],
   )
   return rows
 }

@@ -81,7 +81,8 @@ async function walletOf(pool: Pool, manager: Manager, from: string, to: string) 
 /**
  * Moves credits as a wallet has signed. The challenge has the entry's id, so that the same
  * signature moves them once, however often it comes; then the first outcome is told again.
- * @throws Fault `nonce_unknown`, `nonce_expired`, `invalid_signature`, `insufficient_credits`
+ * @throws Fault `nonce_unknown`, `nonce_expired`, `invalid_signature`, `insufficient_credits`,
+ *   `frozen_key` for a key that was frozen since
  */
 export async function transfer(
   { pool, ledger }: { readonly pool: Pool; readonly ledger: Ledger },
@@ -97,8 +98,10 @@ export async function transfer(
     ledger.account(creditsOf(order.from)),
     ledger.account(creditsOf(order.to)),
   ])
-  if (asked.expired && !(await isBooked(pool, from.code, order.id)))
-    throw new Fault('nonce_expired')
+  if (!(await isBooked(pool, from.code, order.id))) {
+    if (asked.expired) throw new Fault('nonce_expired')
+    await assertNotFrozen(pool, order)
+  }
   const { id, amount } = order
   const outcome = await transferCredits(
     pool,
@@ -111,6 +114,14 @@ export async function transfer(
   }
   if (outcome !== 'applied' && outcome !== 'replayed') throw new Error(`transfer ${id}: ${outcome}`)
   return { ...order, balance: await ledger.balance(from.code) }
+}
+
+async function assertNotFrozen(pool: Pool, { from, to }: TransferOrder): Promise<void> {
+  const { rowCount } = await pool.query(
+    'SELECT FROM hub.api_key WHERE id IN ($1, $2) AND frozen_at IS NOT NULL',
+    [from, to],
+  )
+  if (rowCount !== 0) throw new Fault('frozen_key')
 }
 
 const orderOf = (terms: unknown): TransferOrder => {

@@ -45,6 +45,7 @@ export const refunds: Subscriber = {
   name: 'webhook-refunds',
   tables: [],
   async handle(client, { shard, from, to, replay }) {
-    if (!replay) await client.query(TELL, [shard, from, to])
+    if (replay) return
+    await client.query({ name: 'webhook-refunds.tell', text: TELL, values: [shard, from, to] })
   },
 }

@@ -27,6 +27,6 @@ describe('the clock', () => {
   it('measures durations that never run backwards', async () => {
     const start = elapsedMs()
     await sleep(20)
-    expect(elapsedMs() - start).to.be.within(15, 2_000)
+    expect(elapsedMs() - start).to.be.at.least(15)
   })
 })

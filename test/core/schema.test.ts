@@ -119,7 +119,7 @@ describe('a check', () => {
     const start = elapsedMs()
     expect(evil(`${'a'.repeat(40)}!`)).to.have.length(1)
     expect(evil('a'.repeat(40))).to.deep.equal([])
-    expect(elapsedMs() - start).to.be.lessThan(1_000)
+    expect(elapsedMs() - start, 'a backtracking engine would take hours').to.be.lessThan(15_000)
   })
 
   it('enforces each pattern, and not that of another schema', () => {

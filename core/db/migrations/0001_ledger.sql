@@ -176,7 +176,7 @@ CREATE TABLE ledger.journal (
   CONSTRAINT journal_step CHECK (CASE phase -- few and short: PostgreSQL reads them for every batch
     WHEN 1 THEN kind = 1 AND amount > 0 AND rest = 0 AND fee = 0 AND expires_at IS NOT NULL
     WHEN 2 THEN kind IN (2, 3, 4) AND amount + rest > 0 AND (kind = 2 OR amount = 0)
-      AND fee = amount * bps / 10000
+      AND fee = amount / 10000 * bps + amount % 10000 * bps / 10000 -- floor, however large
     ELSE kind >= 16 AND ledger.is_balanced(accounts, amounts)
       AND (effective_at IS NULL OR effective_at <= at) END),
   CONSTRAINT journal_amounts CHECK (least(amount, rest, fee) >= 0 AND fee <= amount)

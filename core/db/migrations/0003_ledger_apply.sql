@@ -77,7 +77,7 @@ BEGIN
     SELECT o.id, o.owner, base + row_number() OVER () AS seq, instant AS at,
       CASE WHEN o.k > 2 THEN 0 ELSE o.amount END AS amount,
       CASE o.k WHEN 1 THEN 0 WHEN 2 THEN h.amount - o.amount ELSE h.amount END AS rest,
-      CASE o.k WHEN 2 THEN o.amount * h.bps / 10000 ELSE 0 END AS fee,
+      CASE o.k WHEN 2 THEN o.amount / 10000 * h.bps + o.amount % 10000 * h.bps / 10000 ELSE 0 END AS fee,
       coalesce(h.payee, o.payee) AS payee,
       CASE o.k WHEN 1 THEN instant + make_interval(secs => o.ttl) END AS expires_at,
       coalesce(h.endpoint, o.endpoint) AS endpoint,
@@ -188,7 +188,8 @@ BEGIN
     LEFT JOIN balance b ON b.account = s.account AND b.shard = p_shard;
   FOR op IN
     SELECT o.n, o.k, o.owner, o.asset, o.amount, h.amount AS held,
-      h.payee, o.amount - o.amount * h.bps / 10000 AS share, h.expires_at, o.owner || g.guards AS parties
+      h.payee, o.amount - (o.amount / 10000 * h.bps + o.amount % 10000 * h.bps / 10000) AS share,
+      h.expires_at, o.owner || g.guards AS parties
     FROM unnest(k, owner, id, amount, asset) WITH ORDINALITY o(k, owner, id, amount, asset, n)
     LEFT JOIN journal h ON o.k > 1 AND h.owner = o.owner AND h.id = o.id AND h.phase = 1
       AND h.id BETWEEN first AND final

@@ -5,8 +5,6 @@ ALTER TABLE hub.call
   ADD COLUMN response_hash bytea, -- sha256 of the body; null: it was not sent whole
   ADD COLUMN entry uuid;          -- of the journal's rows; null: no money was asked for
 
-CREATE INDEX idempotent_call_attempt ON hub.idempotent_call (call);
-
 -- A price that was told to a key, and counts for it until then, though it may have risen since.
 CREATE TABLE hub.quote (
   id uuid PRIMARY KEY,

@@ -2,9 +2,15 @@
 -- document itself, so that what is listed can be found at once. Lists are read from the strongest posting
 -- on and cut off: what a search costs does not grow with how common a word is.
 
+-- What tells two states of a row apart, for processes that remember rows. By chance, not counted: a counter
+-- is set back by a restore, and would give a number again that somebody still knows. 0 is of no row.
+CREATE FUNCTION hub.search_version() RETURNS bigint
+LANGUAGE sql VOLATILE RETURN 1 + floor(random() * 4503599627370496)::bigint;
+
 -- A document as search sees it: all that ranking has to know of it lies in one row.
 CREATE TABLE hub.search_entry (
   doc integer GENERATED ALWAYS AS IDENTITY,
+  version bigint NOT NULL DEFAULT hub.search_version(),
   kind text NOT NULL,
   id text NOT NULL,
   names text[] NOT NULL,
@@ -43,14 +49,17 @@ CREATE TABLE hub.search_posting (
   PRIMARY KEY (term, impact, doc)
 );
 
--- The vocabulary, and in how many documents each word is; the empty word counts all documents.
+-- The vocabulary, and in how many documents each word is; the empty word counts all documents. Who posts or
+-- takes away a word holds its row until the end, so that a version stands for one state of its postings,
+-- and the version of the empty word for the state of all.
 CREATE TABLE hub.search_term (
   term text COLLATE "C" PRIMARY KEY,
+  version bigint NOT NULL DEFAULT hub.search_version(),
   documents integer NOT NULL CHECK (documents >= 0)
 ) WITH (fillfactor = 80);
 -- Numbers and parts of addresses are nobody's misspelling.
 CREATE INDEX search_term_spelling ON hub.search_term USING gin (term gin_trgm_ops) WHERE term !~ '[0-9]';
-INSERT INTO hub.search_term VALUES ('', 0);
+INSERT INTO hub.search_term (term, documents) VALUES ('', 0);
 
 -- What an engine of embeddings made of a text, by the text's hash: a text that comes back is known.
 CREATE TABLE hub.search_meaning (
@@ -69,17 +78,18 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = hub, public, pg_catalog AS $
     ORDER BY similarity(term, p_term) DESC, term LIMIT 20) n
 $$;
 
--- The documents whose strongest postings add up to most, p_reads of each term: the first, rough measure of
--- every search. A function keeps its plan: making one took longer than running it.
-CREATE FUNCTION hub.search_strongest(p_terms text[], p_weights real[], p_reads integer[], p_depth integer)
-RETURNS integer[]
+-- Words with the strongest p_reads of their postings.
+CREATE FUNCTION hub.search_heads(p_terms text[], p_reads integer[])
+RETURNS TABLE (term text, version text, documents integer, docs text, impacts text)
 LANGUAGE plpgsql STABLE SET search_path = hub, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off AS $$
 BEGIN
-  RETURN ARRAY(SELECT p.doc FROM unnest(p_terms, p_weights, p_reads) q (term, weight, reads)
-    CROSS JOIN LATERAL (SELECT doc, impact FROM search_posting WHERE term = q.term COLLATE "C"
-      ORDER BY term DESC, impact DESC, doc DESC LIMIT q.reads) p
-    GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT p_depth);
+  RETURN QUERY SELECT t.term, t.version::text, t.documents, h.docs, h.impacts
+    FROM unnest(p_terms, p_reads) q (term, reads)
+    JOIN search_term t ON t.term = q.term COLLATE "C"
+    CROSS JOIN LATERAL (SELECT array_agg(p.doc)::text, array_agg(p.impact)::text
+      FROM (SELECT doc, impact FROM search_posting WHERE search_posting.term = q.term COLLATE "C"
+        ORDER BY search_posting.term DESC, impact DESC, doc DESC LIMIT q.reads) p) h (docs, impacts);
 END $$;
 
 -- What a search is narrowed by; what is null is not asked for.
@@ -93,97 +103,90 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
   AND ((p_filter).network IS NULL OR (p_entry).networks @> ARRAY[(p_filter).network])
   AND ((p_filter).max_price IS NULL OR (p_entry).price <= (p_filter).max_price);
 
--- The best of those that pass a filter: without words the ones that work best, else first among the
--- strongest of all, and where few of them pass, among those that pass. The plans are made for the values.
-CREATE FUNCTION hub.search_within(p_terms text[], p_weights real[], p_reads integer[], p_depth integer,
-  p_filter hub.search_filter)
-RETURNS integer[]
+-- What passes a filter: without words those that work best; else the best of all that pass, or all that pass,
+-- up to 6,001, if they are too many to look at. The plans are made for the values.
+CREATE FUNCTION hub.search_passing(p_terms text[], p_depth integer, p_filter hub.search_filter)
+RETURNS TABLE (best text, passing text)
 LANGUAGE plpgsql STABLE SET search_path = hub, pg_catalog
 SET plan_cache_mode = force_custom_plan SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-  v_strongest CONSTANT integer := 500;  -- looked at first
-  v_enough CONSTANT integer := 40;
   v_few CONSTANT integer := 500;        -- so few can be looked at one by one
   v_many CONSTANT integer := 6000;      -- of more, enough are among the strongest
-  v_further CONSTANT integer := 6;      -- times as many postings are read then
   v_docs integer[];
-  v_passing integer[];
   v_query tsquery;
 BEGIN
   IF p_terms IS NULL THEN
-    RETURN ARRAY(SELECT e.doc FROM search_entry e WHERE search_passes(e, p_filter)
+    best := ARRAY(SELECT e.doc FROM search_entry e WHERE search_passes(e, p_filter)
       ORDER BY e.quality DESC, e.doc DESC LIMIT p_depth);
-  END IF;
-  v_docs := search_strongest(p_terms, p_weights, p_reads, v_strongest);
-  v_passing := ARRAY(SELECT e.doc FROM unnest(v_docs) WITH ORDINALITY s (doc, place)
-    JOIN search_entry e USING (doc) WHERE search_passes(e, p_filter) ORDER BY s.place LIMIT p_depth);
-  IF cardinality(v_passing) >= v_enough OR cardinality(v_docs) < v_strongest AND NOT EXISTS (
-      SELECT FROM unnest(p_terms, p_reads) q (term, reads)
-      JOIN search_term t ON t.term = q.term COLLATE "C" WHERE t.documents > q.reads) THEN
-    RETURN v_passing;
+    RETURN NEXT; RETURN;
   END IF;
   v_docs := ARRAY(SELECT e.doc FROM search_entry e WHERE search_passes(e, p_filter) LIMIT v_many + 1);
-  IF cardinality(v_docs) <= v_few THEN
+  IF cardinality(v_docs) > v_few THEN
+    passing := v_docs;
+  ELSE
     SELECT string_agg(quote_literal(term), ' | ')::tsquery INTO v_query FROM unnest(p_terms) term;
-    RETURN ARRAY(SELECT e.doc FROM search_entry e WHERE e.doc = ANY (v_docs) AND e.vector @@ v_query
+    best := ARRAY(SELECT e.doc FROM search_entry e WHERE e.doc = ANY (v_docs) AND e.vector @@ v_query
       ORDER BY ts_rank('{0.27, 0.33, 0.67, 1}', e.vector, v_query) DESC, e.doc LIMIT p_depth);
   END IF;
-  IF cardinality(v_docs) > v_many THEN
-    v_docs := search_strongest(p_terms, p_weights, ARRAY(SELECT v_further * reads FROM unnest(p_reads) reads),
-      v_further * v_strongest);
-    RETURN ARRAY(SELECT e.doc FROM unnest(v_docs) WITH ORDINALITY s (doc, place)
-      JOIN search_entry e USING (doc) WHERE search_passes(e, p_filter) ORDER BY s.place LIMIT p_depth);
-  END IF;
-  RETURN ARRAY(SELECT p.doc FROM unnest(p_terms, p_weights, p_reads) q (term, weight, reads)
-    CROSS JOIN LATERAL (SELECT doc, impact FROM search_posting WHERE term = q.term COLLATE "C"
-      ORDER BY term DESC, impact DESC, doc DESC LIMIT v_further * q.reads) p
-    JOIN unnest(v_docs) w (doc) USING (doc)
-    GROUP BY p.doc ORDER BY sum(p.impact * q.weight) DESC, p.doc LIMIT p_depth);
+  RETURN NEXT;
 END $$;
 
--- Documents that may be hits, with what ranking has to know of each: those named exactly so, and the best
--- by the terms (null: all there are).
-CREATE FUNCTION hub.search_found(p_terms text[], p_weights real[], p_reads integer[], p_depth integer,
-  p_name text, p_filter hub.search_filter)
-RETURNS TABLE (kind text, id text, price double precision, quality smallint, "listedAt" double precision,
-  "verifiedAt" double precision, "latencyMs" integer, calls integer, delivered integer, exact boolean,
-  words smallint, "nameWords" smallint, vector text)
+-- Tells a process what it does not know of a search, all of it as it is at one moment: which words have other
+-- versions than p_term_versions, which documents are named exactly so, which of p_docs are there and pass
+-- (the first p_depth), and what ranking has to know of those that have other versions than p_versions.
+CREATE FUNCTION hub.search_checked(p_terms text[], p_term_versions bigint[], p_docs integer[],
+  p_versions bigint[], p_depth integer, p_name text, p_filter hub.search_filter)
+RETURNS TABLE (stale json, exact text, docs text, entries json)
 LANGUAGE plpgsql STABLE SET search_path = hub, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   v_namesakes CONSTANT integer := 50;  -- listings of one host share its name
   v_exact integer[];
   v_docs integer[];
+  v_unknown integer[];
 BEGIN
+  SELECT json_agg(json_build_object('term', k.term, 'version', coalesce(t.version, 0)::text,
+      'documents', coalesce(t.documents, 0))) INTO stale
+    FROM unnest(p_terms, p_term_versions) k (term, version)
+    LEFT JOIN search_term t ON t.term = k.term COLLATE "C"
+    WHERE coalesce(t.version, 0) <> k.version;
+  SELECT array_agg(s.doc), array_agg(s.doc) FILTER (WHERE s.version <> s.known)
+    INTO v_docs, v_unknown
+    FROM (SELECT e.doc, e.version, k.version AS known
+      FROM unnest(p_docs, p_versions) WITH ORDINALITY k (doc, version, place)
+      JOIN search_entry e ON e.doc = k.doc WHERE search_passes(e, p_filter)
+      ORDER BY k.place LIMIT p_depth) s;
   v_exact := ARRAY(SELECT e.doc FROM search_entry e
     WHERE e.names @> ARRAY[p_name] AND search_passes(e, p_filter)
     ORDER BY e.quality DESC, e.doc LIMIT v_namesakes);
-  IF p_filter IS NULL AND p_terms IS NOT NULL THEN
-    v_docs := search_strongest(p_terms, p_weights, p_reads, p_depth);
-  ELSE
-    v_docs := search_within(p_terms, p_weights, p_reads, p_depth, p_filter);
+  v_unknown := v_unknown || ARRAY(SELECT unnest(v_exact) EXCEPT SELECT unnest(v_docs));
+  IF cardinality(v_unknown) > 0 THEN
+    SELECT json_agg(json_build_object('doc', e.doc, 'version', e.version::text, 'kind', e.kind, 'id', e.id,
+        'price', e.price, 'quality', e.quality, 'listedAt', 1000 * extract(epoch FROM e.listed_at),
+        'verifiedAt', 1000 * extract(epoch FROM e.verified_at), 'latencyMs', e.latency_ms,
+        'calls', e.calls, 'delivered', e.delivered, 'words', e.places, 'nameWords', e.name_words,
+        'vector', e.vector::text)) INTO entries
+      FROM search_entry e WHERE e.doc = ANY (v_unknown);
   END IF;
-  RETURN QUERY SELECT e.kind, e.id, e.price::double precision, e.quality,
-      (1000 * extract(epoch FROM e.listed_at))::double precision,
-      (1000 * extract(epoch FROM e.verified_at))::double precision,
-      e.latency_ms, e.calls, e.delivered, e.doc = ANY (v_exact), e.places, e.name_words, e.vector::text
-    FROM search_entry e WHERE e.doc = ANY (v_exact || v_docs);
+  exact := v_exact;
+  docs := v_docs;
+  RETURN NEXT;
 END $$;
 
 -- Words as they are indexed, in how many documents each is, and for one that was asked for and is in
--- none, similar ones.
+-- none, similar ones; and the empty word.
 CREATE FUNCTION hub.search_words(p_words text[], p_asked boolean[])
-RETURNS TABLE (word text, term text, documents integer, total integer, near json)
+RETURNS TABLE (word text, term text, version text, documents integer, near json)
 LANGUAGE plpgsql STABLE SET search_path = hub, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off AS $$
 BEGIN
-  RETURN QUERY SELECT w.word, l.term, coalesce(t.documents, 0), n.documents,
+  RETURN QUERY SELECT w.word, l.term, coalesce(t.version, 0)::text, coalesce(t.documents, 0),
       CASE WHEN w.asked AND coalesce(t.documents, 0) = 0 AND length(l.term) > 3
         THEN hub.search_near(l.term) END
     FROM unnest(p_words, p_asked) w (word, asked)
     CROSS JOIN LATERAL unnest(tsvector_to_array(to_tsvector('english', w.word))) l (term)
     LEFT JOIN search_term t ON t.term = l.term COLLATE "C"
-    CROSS JOIN (SELECT s.documents FROM search_term s WHERE s.term = '') n;
+    UNION ALL SELECT '', s.term, s.version::text, s.documents, NULL FROM search_term s WHERE s.term = '';
 END $$;
 
 -- ── Written with the document ───────────────────────────────────────────────────────────────
@@ -205,7 +208,7 @@ BEGIN
     SELECT term, 0 FROM (SELECT unnest(tsvector_to_array(vector)) COLLATE "C" AS term
       FROM search_entry WHERE doc = ANY (p_docs)) word GROUP BY term ORDER BY term
     ON CONFLICT (term) DO NOTHING;
-  UPDATE search_term t SET documents = t.documents + p_sign * c.documents
+  UPDATE search_term t SET documents = t.documents + p_sign * c.documents, version = search_version()
     FROM (SELECT l.term, n.documents FROM (SELECT term, count(*)::integer AS documents FROM (
           SELECT unnest(tsvector_to_array(vector) || ''::text) COLLATE "C" AS term
           FROM search_entry WHERE doc = ANY (p_docs)) word GROUP BY term) n
@@ -235,10 +238,10 @@ CREATE FUNCTION hub.search_changed() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = hub, pg_catalog AS $$
 DECLARE v_docs integer[];
 BEGIN
-  UPDATE search_entry e SET (category, tags, networks, price, quality, listed_at, verified_at, latency_ms,
-        calls, delivered) =
-      (n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document), n.listed_at,
-        n.verified_at, n.latency_ms, n.calls, n.delivered)
+  UPDATE search_entry e SET (version, category, tags, networks, price, quality, listed_at, verified_at,
+        latency_ms, calls, delivered) =
+      (search_version(), n.category, n.tags, n.networks, n.price, hub.search_quality(n::search_document),
+        n.listed_at, n.verified_at, n.latency_ms, n.calls, n.delivered)
     FROM changed n WHERE (e.kind, e.id) = (n.kind, n.id)
       AND (e.category, e.tags, e.networks, e.price, e.quality, e.listed_at, e.verified_at, e.latency_ms,
           e.calls, e.delivered) IS DISTINCT FROM
@@ -249,8 +252,8 @@ BEGIN
     WHERE (n.name, n.provider, n.category, n.tags, n.description, n.words)
       IS DISTINCT FROM (o.name, o.provider, o.category, o.tags, o.description, o.words);
   PERFORM hub.search_post(v_docs, -1);
-  UPDATE search_entry e SET (names, vector, places, name_words, text_hash) =
-      (hub.search_names(n::search_document), v.vector, hub.search_places(v.vector),
+  UPDATE search_entry e SET (version, names, vector, places, name_words, text_hash) =
+      (search_version(), hub.search_names(n::search_document), v.vector, hub.search_places(v.vector),
        length(ts_filter(v.vector, '{a}')), sha256(convert_to(hub.search_text(n::search_document), 'UTF8')))
     FROM changed n CROSS JOIN LATERAL hub.search_vector(n::search_document) v (vector)
     WHERE (e.kind, e.id) = (n.kind, n.id) AND e.doc = ANY (v_docs);

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { inTransaction } from '../../db/transaction.ts'
 
 /** Chunks in one transaction: each takes some 10 ms. */
 const CHUNKS_AT_ONCE = 50
@@ -26,6 +27,33 @@ async function ofShard(pool: Pool, shard: number): Promise<number> {
     made = rows[0]!.made
   }
   return taken
+}
+
+/** Days in one transaction. */
+const DAYS_AT_ONCE = 10
+
+/**
+ * Sums up the days that are over, the latest first, so that the trial balance of one need not
+ * be added up account by account: that is done here once, and takes as long as `balancesAt`. It may
+ * run beside bookings and beside itself. Trial balances are right without it.
+ * @returns how many days it summed up
+ */
+export async function endDays(pool: Pool): Promise<number> {
+  for (let days = 0; ; ) {
+    const made = await inTransaction(
+      pool,
+      async (client) => {
+        const { rows } = await client.query<{ made: number }>(
+          'SELECT ledger.end_days($1) AS made',
+          [DAYS_AT_ONCE],
+        )
+        return rows[0]!.made
+      },
+      'SET LOCAL statement_timeout = 0',
+    )
+    days += made
+    if (made < DAYS_AT_ONCE) return days
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Pool, PoolClient } from 'pg'
-import { pause } from '../../clock.ts'
+import { elapsedMs, pause } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import { advance, enrol, PAGE_MAX, PageFailed, type Subscriber } from './subscriber.ts'
 
@@ -15,8 +15,12 @@ export interface RunOptions {
 }
 
 const POLL_MS = 5_000
-/** Before the next look at entries that come one by one: they are cheaper together. */
-const GATHER_MS = 100
+/**
+ * Before the next look at entries that come one by one, which are cheaper together: so many times
+ * as long as it took to handle the last ones, within bounds.
+ */
+const REST = 10
+const REST_MS = { least: 100, most: 1_000 } as const
 const BACK_OFF_MS = [100, 1_000, 5_000, 30_000] as const
 
 /**
@@ -56,12 +60,15 @@ async function follow(
   let size = pageMax
   let failures = 0
   while (!signal.aborted) {
+    const start = elapsedMs()
     try {
       const handled = await advance(pool, subscriber, shard, { pageMax: size })
+      const isFull = handled === size // and there may be more
       failures = 0
       size = size * 2n < pageMax ? size * 2n : pageMax
+      const rest = Math.min(REST * (elapsedMs() - start), REST_MS.most)
       if (handled === 0n) await bell.wait(pollMs, signal)
-      if (handled < size) await pause(GATHER_MS, signal)
+      if (!isFull) await pause(Math.max(rest, REST_MS.least), signal)
     } catch (error) {
       // Whatever stands before the entry that it cannot handle is done, in ever smaller pages.
       const failed = error instanceof PageFailed ? error.page.to - error.page.from + 1n : 1n

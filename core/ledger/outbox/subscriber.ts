@@ -36,8 +36,12 @@ export class PageFailed extends Error {
 
 export const PAGE_MAX = 1_000n
 
-/** The statistics of a young journal make a scan of all of it look cheap. */
-const PLANS = 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off'
+/**
+ * The statistics of a young journal make a scan of all of it look cheap; and what subscribers ask
+ * is the same for every page, and takes longer to plan than to do.
+ */
+const PLANS = `SET LOCAL enable_seqscan = off; SET LOCAL jit = off;
+  SET LOCAL plan_cache_mode = force_generic_plan`
 
 /**
  * Gives a new subscriber its place, before the first entry of every shard. What is booked already
@@ -73,7 +77,7 @@ export function advance(
   shard: number,
   { pageMax = PAGE_MAX, wait = false }: AdvanceOptions = {},
 ): Promise<bigint> {
-  return inTransaction(pool, async (client) => {
+  const handleNext = async (client: PoolClient): Promise<bigint> => {
     const { rows } = await client.query<Place>(
       `SELECT c.seq, c.replay_to AS "replayTo", h.seq AS head
        FROM hub.cursor c JOIN ledger.head h ON h.shard = c.shard
@@ -83,7 +87,6 @@ export function advance(
     const [place] = rows
     if (!place || place.seq >= place.head) return 0n
     const page = { shard, ...nextPage(place, pageMax) }
-    await client.query(PLANS)
     await subscriber.handle(client, page).catch((cause) => {
       throw new PageFailed(subscriber.name, page, cause)
     })
@@ -93,7 +96,8 @@ export function advance(
       page.to,
     ])
     return page.to - place.seq
-  })
+  }
+  return inTransaction(pool, handleNext, PLANS)
 }
 
 interface Place {

@@ -112,7 +112,7 @@ async function standingRun(pool: Pool, chain: Chain, place: Place): Promise<Run 
  * or where it had nothing to open with, that of another wallet. After the first run, where that
  * began.
  */
-async function beginOf(pool: Pool, place: Place, otherwise: bigint): Promise<bigint> {
+export async function beginOf(pool: Pool, place: Place, otherwise: bigint): Promise<bigint> {
   const first = await pool.query<Run>(`${RUNS} ORDER BY id LIMIT 1`, [place.wallet, place.address])
   if (first.rows[0]) return first.rows[0].fromBlock - 1n
   const { rows } = await pool.query<{ block: bigint | null }>(

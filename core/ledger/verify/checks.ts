@@ -205,6 +205,9 @@ export const ONLY_WHOLE: Checks = {
   'each snapshot is what the journal says': `
     SELECT h.shard, w.seq, w.example
     FROM ledger.head h CROSS JOIN LATERAL ledger.wrong_snapshots(h.shard, 0, h.seq) w`,
+
+  'each end of a day is what the journal says': `
+    SELECT NULL::smallint AS shard, NULL::bigint AS seq, w.example FROM ledger.wrong_day_ends() w`,
 }
 
 /** The same, for the rows of a part. */

@@ -139,7 +139,7 @@ async function sign(
     [shard, from, to],
   )
   const { hash, balances, at } = rows[0]!
-  const note = signCheckpoint({ ledger, shard, seq: to, hash, at, balances }, key)
+  const note = await signCheckpoint({ ledger, shard, seq: to, hash, at, balances }, key)
   await client.query('SELECT ledger.add_checkpoint($1, $2, $3, $4, $5, $6)', [
     shard,
     to,

@@ -139,7 +139,7 @@ describe('the embedded PostgreSQL', function () {
       '\n',
     )
     process.kill(Number(postmaster), 'SIGKILL')
-    const deadline = elapsedMs() + 5_000
+    const deadline = elapsedMs() + 15_000
     while (said.length === 0 && elapsedMs() < deadline) await sleep(10)
     expect(said[0]).to.match(/^PostgreSQL ended unexpectedly \(-1\)/)
     await server.stop()

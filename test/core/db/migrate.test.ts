@@ -52,7 +52,7 @@ describe('migrate', () => {
     await other.query('SELECT pg_advisory_lock(8402001)')
     const start = elapsedMs()
     expect(await failure({ waitMs: 200 })).to.match(/^Another instance has been migrating .* 0.2 s/)
-    expect(elapsedMs() - start).to.be.within(150, 3_000)
+    expect(elapsedMs() - start).to.be.at.least(150)
     other.release(true)
   })
 

@@ -179,7 +179,7 @@ describe('the limits of an answer', () => {
     it(`time ${title}`, async () => {
       const started = performance.now()
       expect(await fault(answer, { timeouts })).to.have.property('code', 'upstream_timeout')
-      expect(performance.now() - started).to.be.lessThan(2_000)
+      expect(performance.now() - started, 'no default came before it').to.be.lessThan(9_000)
     })
   }
 

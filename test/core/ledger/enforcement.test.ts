@@ -14,6 +14,7 @@ const APPEND_ONLY = [
   'idempotency',
   'chunk',
   'snapshot',
+  'day_end',
   'identity',
   'signing_key',
   'checkpoint',
@@ -77,16 +78,21 @@ describe('the database', () => {
        AND has_function_privilege('hub_app', oid, 'EXECUTE') ORDER BY 1`,
     )
     expect(rows.map(({ name }) => name)).to.deep.equal([
+      'account_group',
       'add_checkpoint',
       'add_signing_key',
       'apply',
       'balances_hash',
+      'by_group',
       'chunk_ids',
       'claim_key',
       'close_period',
       'cut',
+      'end_days',
       'ensure_partitions',
       'first_id',
+      'groups_at',
+      'held_at',
       'hold_still',
       'holds_account',
       'ids_between',
@@ -104,6 +110,7 @@ describe('the database', () => {
       'take_snapshots',
       'totals_at',
       'verified_at',
+      'wrong_day_ends',
       'wrong_snapshots',
     ])
   })

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { Pool } from 'pg'
 import { sleep } from '../../../core/clock.ts'
 import { createPool } from '../../../core/db/pool.ts'
 import type { Ledger } from '../../../core/ledger/ledger.ts'
@@ -14,8 +15,9 @@ import {
   type Subscriber,
 } from '../../../core/ledger/outbox/subscriber.ts'
 import { createLog } from '../../../core/log.ts'
+import { eventually } from '../../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { journal, noting, twoShards, until } from './readers.ts'
+import { journal, noting, twoShards } from './readers.ts'
 import { Traffic } from './traffic.ts'
 
 const NEVER = 3_600_000
@@ -36,8 +38,11 @@ describe('the readers of the journal', function () {
   })
   afterEach(() => database.drop())
 
-  const run = (subscribers: readonly Subscriber[], pollMs = NEVER, pool = database.pool) =>
-    runSubscribers({ pool, subscribers, log: silent, pollMs })
+  const run = (
+    subscribers: readonly Subscriber[],
+    pollMs = NEVER,
+    { pool, pageMax }: { pool: Pool; pageMax?: bigint } = database,
+  ) => runSubscribers({ pool, subscribers, log: silent, pollMs, ...(pageMax && { pageMax }) })
 
   const failure = async (work: Promise<unknown>): Promise<string> =>
     work.then(
@@ -77,10 +82,13 @@ describe('the readers of the journal', function () {
       pages.push(page)
       await sleep(3)
     })
-    const processes = [await run([subscriber], 50, one), await run([subscriber], 50, other)]
+    // Small pages: there are many turns to share, however quick the traffic is.
+    const processes = await Promise.all(
+      [one!, other!].map((pool) => run([subscriber], 50, { pool, pageMax: 8n })),
+    )
     try {
       await Promise.all([traffic.run(200), traffic.run(200)])
-      await until(async () => (await noted()).length === (await journal(database)).length)
+      await eventually(async () => (await noted()).length === (await journal(database)).length)
     } finally {
       await Promise.all(processes.map((each) => each.stop()))
       await Promise.all([one!.end(), other!.end()])
@@ -99,7 +107,7 @@ describe('the readers of the journal', function () {
     const { length } = (await journal(database)).filter((entry) => entry.startsWith('0/'))
     await enrol(database.pool, subscriber)
     const working = advance(database.pool, subscriber, 0)
-    await until(async () => {
+    await eventually(async () => {
       const { rows } = await database.admin.query(
         `SELECT FROM pg_stat_activity WHERE datname = current_database()
            AND state = 'idle in transaction' AND query LIKE '%hub.slow%'`,
@@ -125,19 +133,19 @@ describe('the readers of the journal', function () {
     }
     const running = await run([subscriber])
     try {
-      await until(async () => (await listeners()).length === 1)
-      await until(caughtUp)
+      await eventually(async () => (await listeners()).length === 1)
+      await eventually(caughtUp)
       for (const _ of [1, 2, 3]) {
         await traffic.run(3)
-        await until(caughtUp)
+        await eventually(caughtUp)
       }
       const [lost] = await listeners()
       await database.admin.query('SELECT pg_terminate_backend($1)', [lost!.pid])
       await traffic.run(3) // told of by nobody: looked for when it listens again
-      await until(caughtUp)
-      await until(async () => (await listeners()).some(({ pid }) => pid !== lost!.pid))
+      await eventually(caughtUp)
+      await eventually(async () => (await listeners()).some(({ pid }) => pid !== lost!.pid))
       await traffic.run(3)
-      await until(caughtUp)
+      await eventually(caughtUp)
     } finally {
       await running.stop()
     }
@@ -160,13 +168,13 @@ describe('the readers of the journal', function () {
       const possible = all.filter(
         (entry) => entry.startsWith('1/') || Number(entry.slice(2)) < Number(poison),
       )
-      await until(async () => (await good.noted()).length === all.length)
-      await until(async () => (await bad.noted()).length === possible.length)
+      await eventually(async () => (await good.noted()).length === all.length)
+      await eventually(async () => (await bad.noted()).length === possible.length)
       expect(await bad.noted()).to.deep.equal(possible)
-      await until(async () => lines.length > 0)
+      await eventually(async () => lines.length > 0)
       expect(lines[0]).to.include('bad failed on shard 0, entries 7 to 7')
       poisoned = false
-      await until(async () => (await bad.noted()).length === all.length)
+      await eventually(async () => (await bad.noted()).length === all.length)
       expect(await bad.given()).to.deep.equal(all)
     } finally {
       await running.stop()
@@ -218,7 +226,7 @@ describe('the readers of the journal', function () {
       log: silent,
       pageMax: 5n,
     })
-    await until(async () => stopped !== undefined)
+    await eventually(async () => stopped !== undefined)
     await stopped
     const all = await journal(database)
     const onShard = (entry: string): boolean => entry.startsWith('0/')

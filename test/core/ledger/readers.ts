@@ -1,4 +1,3 @@
-import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { Ledger } from '../../../core/ledger/ledger.ts'
 import type { Page, Subscriber } from '../../../core/ledger/outbox/subscriber.ts'
 import type { FreshDatabase } from '../../support/postgres.ts'
@@ -53,12 +52,6 @@ async function entries(pool: FreshDatabase['pool'], table: string, by: string): 
     `SELECT shard || '/' || seq AS entry FROM ${table} ORDER BY ${by}`,
   )
   return rows.map(({ entry }) => entry)
-}
-
-export async function until(what: () => Promise<boolean>): Promise<void> {
-  for (const end = elapsedMs() + 15_000; !(await what()); await sleep(10)) {
-    if (elapsedMs() > end) throw new Error('it never came to be')
-  }
 }
 
 /** All that a subscriber keeps, as text. */

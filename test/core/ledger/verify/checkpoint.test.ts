@@ -19,7 +19,7 @@ const checkpoint: Checkpoint = {
   at: '2026-11-21T06:04:32.123456Z',
   balances: Buffer.alloc(32, 9),
 }
-const note = signCheckpoint(checkpoint, key)
+const note = await signCheckpoint(checkpoint, key)
 
 describe('a checkpoint', () => {
   it('is a C2SP signed note of the form tlog-checkpoint', () => {

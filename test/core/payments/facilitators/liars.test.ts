@@ -16,7 +16,7 @@ const OTHER_TOKEN = '0x00000000000000000000000000000000000000b0'
 const abi = contracts.DevUSDC.abi
 
 describe('a facilitator served over HTTP that tells lies', function () {
-  this.timeout(10_000)
+  this.timeout(40_000)
   let services: Services
   let stack: Stack
   let sender: ReturnType<typeof createSender>

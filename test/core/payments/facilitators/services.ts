@@ -28,7 +28,8 @@ export interface Services {
   readonly stop: () => Promise<void>
 }
 
-export async function startServices(): Promise<Services> {
+/** @param timeoutMs how long the hub waits for an answer: short where none is to come */
+export async function startServices(timeoutMs = 15_000): Promise<Services> {
   const stack = await startStack()
   const closers: (() => void)[] = []
   const lines: Services['lines'] = []
@@ -50,7 +51,7 @@ export async function startServices(): Promise<Services> {
   const watched: Services['watched'] = (url, chain = stack.chain) => {
     const look = { patienceMs: 200, pollMs: 20 }
     const witness = { chain, asset: USDC_BASE, name: 'liar.test', log, ...look }
-    return witnessed(httpFacilitator({ url, timeoutMs: 1_000 }), witness)
+    return witnessed(httpFacilitator({ url, timeoutMs }), witness)
   }
   return {
     stack,

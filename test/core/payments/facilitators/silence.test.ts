@@ -12,11 +12,11 @@ import { prepare, shop } from './world.ts'
 const OTHER_TOKEN = '0x00000000000000000000000000000000000000b0'
 
 describe('a facilitator served over HTTP', function () {
-  this.timeout(10_000)
+  this.timeout(40_000)
   let services: Services
   let stack: Stack
   before(async () => {
-    services = await startServices()
+    services = await startServices(1_000)
     ;({ stack } = services)
   })
   after(() => services.stop())

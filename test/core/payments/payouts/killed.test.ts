@@ -12,7 +12,7 @@ describe('payouts by two workers that are killed', function () {
   })
   after(() => world.stop())
 
-  it('are made once, to each provider what it is owed; books and chain agree', async () => {
+  it('A105 are made once, to each provider what it is owed; books and chain agree', async () => {
     const owed = await owedProviders(world, PROVIDERS)
     await payWithKills(world, PROVIDERS)
     await judgeRound(world, owed)

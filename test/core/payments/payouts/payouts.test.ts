@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { reconcile } from '../../../../core/ledger/reconcile/reconcile.ts'
 import { reverseCall } from '../../../../core/ledger/reverse.ts'
 import { micros } from '../../../../core/money.ts'
+import { holdingsOf } from '../../../../core/payments/payouts/holdings.ts'
 import type { PayoutPorts } from '../../../../core/payments/payouts/ports.ts'
 import { sendPayouts } from '../../../../core/payments/payouts/send.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
@@ -78,9 +79,18 @@ describe('payouts', function () {
   it('are made once a day, from the minimum on, to who has an address that is sure', async () => {
     const provider = await world.provider('p-daily')
     const [account] = provider.accounts
+    /** What its owner is told. */
+    const holding = async () => {
+      const { waitsFor, owed, underWay, paid } = (
+        await holdingsOf(world.pool, [provider.owner], USD)
+      )[0]!
+      return [waitsFor, owed, underWay, paid]
+    }
+    expect(await holding()).to.deep.equal(['minimum', 0n, 0n, 0n])
     await world.earn(account!, USD - 1n)
     await pay()
     expect(await payoutsOf(provider), 'below the minimum').to.deep.equal([])
+    expect(await holding()).to.deep.equal(['minimum', USD - 1n, 0n, 0n])
     await world.earn(account!, 1n)
     await world.admin.query(
       `INSERT INTO hub.payout_address (provider, address, set_by, nonce, effective_at)
@@ -89,6 +99,7 @@ describe('payouts', function () {
     )
     await pay()
     expect(await payoutsOf(provider), 'while a change waits').to.deep.equal([])
+    expect(await holding()).to.deep.equal(['address_change', USD, 0n, 0n])
     await world.admin.query(
       `UPDATE hub.payout_address SET withdrawn_at = now() WHERE nonce = 'change'`,
     )
@@ -96,10 +107,15 @@ describe('payouts', function () {
     await outgoing.set(true, 'finance', 'a test')
     await pay()
     expect(await payoutsOf(provider), 'while payments are paused').to.deep.equal([])
+    expect(await holding()).to.deep.equal(['pause', USD, 0n, 0n])
     await outgoing.set(false, 'finance', 'a test')
+    expect(await holding()).to.deep.equal(['run', USD, 0n, 0n])
+    await startPayouts(world.ports)
+    expect(await holding()).to.deep.equal(['payout', 0n, USD, 0n])
     await pay()
     await world.earn(account!, 2n * USD)
     await pay()
+    expect(await holding()).to.deep.equal(['tomorrow', 2n * USD, 0n, USD])
     expect((await payoutsOf(provider)).map(({ amount }) => amount)).to.deep.equal([USD])
     await nextDay(provider)
     await pay()

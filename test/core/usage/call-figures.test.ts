@@ -1,0 +1,232 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { serviceDays } from '../../../core/catalog/service-days.ts'
+import { dayName, daysBefore, systemClock } from '../../../core/clock.ts'
+import { uuidv7 } from '../../../core/ids.ts'
+import { callFigures, customersOf } from '../../../core/usage/provider-statistics.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+
+/** What the figures have to be, by reading all calls. */
+const COUNTED = {
+  'hub.service_day': `SELECT service, (at AT TIME ZONE 'UTC')::date AS day, count(*) AS calls,
+      count(*) FILTER (WHERE status < 500) AS up,
+      count(*) FILTER (WHERE outcome = 'delivered') AS delivered,
+      count(*) FILTER (WHERE outcome = 'failed') AS failed, sum(latency_ms)::bigint AS latency_ms
+    FROM hub.call GROUP BY 1, 2`,
+  'hub.call_day': `SELECT service, (at AT TIME ZONE 'UTC')::date AS day, endpoint,
+      CASE outcome WHEN 'failed' THEN coalesce(reason, 'failed') ELSE outcome END AS outcome,
+      outcome = 'failed' AND status < 500 AS refused,
+      CASE outcome WHEN 'delivered' THEN hub.about_ms(latency_ms) ELSE -1 END AS ms,
+      count(*)::integer AS calls FROM hub.call GROUP BY 1, 2, 3, 4, 5, 6`,
+  'hub.caller_day': `SELECT service, (at AT TIME ZONE 'UTC')::date AS day, principal,
+      count(*)::integer AS calls, (count(*) FILTER (WHERE outcome = 'delivered'))::integer,
+      sum(charged)::bigint AS charged, min(at), max(at) FROM hub.call GROUP BY 1, 2, 3`,
+  'hub.caller_week': `SELECT service, date_trunc('week', at AT TIME ZONE 'UTC')::date, principal,
+      count(*)::integer AS calls, (count(*) FILTER (WHERE outcome = 'delivered'))::integer,
+      sum(charged)::bigint AS charged, min(at), max(at) FROM hub.call GROUP BY 1, 2, 3`,
+}
+
+interface Call {
+  readonly service: string
+  readonly daysAgo: number
+  readonly endpoint: number
+  readonly outcome: 'delivered' | 'failed' | 'unresolved'
+  readonly status: number
+  readonly ms: number
+}
+
+const call: fc.Arbitrary<Call> = fc.record({
+  service: fc.constantFrom('tides', 'maps'),
+  daysAgo: fc.integer({ min: 0, max: 3 }),
+  endpoint: fc.integer({ min: 1, max: 2 }),
+  outcome: fc.constantFrom('delivered', 'failed', 'unresolved'),
+  status: fc.constantFrom(200, 404, 502),
+  ms: fc.integer({ min: 0, max: 63 }), // exact
+})
+
+describe('the figures of calls', function () {
+  this.timeout(60_000)
+  let database: FreshDatabase
+  before(async () => {
+    database = await freshDatabase()
+  })
+  after(() => database.drop())
+  const forget = () =>
+    database.admin.query(
+      'TRUNCATE hub.call, hub.outcome_day, hub.service_day, hub.caller_day, hub.caller_week',
+    )
+  beforeEach(forget)
+
+  const now = systemClock.now()
+  const add = (calls: readonly Call[]) =>
+    database.pool.query(
+      `INSERT INTO hub.call SELECT * FROM json_populate_recordset(NULL::hub.call, $1)
+       ON CONFLICT (id) DO NOTHING`,
+      [JSON.stringify(calls.map(rowOf))],
+    )
+  const rowOf = (each: Call) => ({
+    id: uuidv7(now.getTime()),
+    at: daysBefore(now, each.daysAgo),
+    request_id: 'req',
+    principal: `prn_${each.ms % 3}`,
+    service: each.service,
+    endpoint: each.endpoint,
+    price_version: 1,
+    source: 'credits',
+    charged: 1,
+    outcome: each.outcome,
+    status: each.status,
+    latency_ms: each.ms,
+    reason: each.outcome === 'failed' && each.status === 502 ? 'plugin_failed' : null,
+  })
+  /** Nothing is in the tables that is not in the calls, and the other way round. */
+  const agree = async () => {
+    for (const [table, counted] of Object.entries(COUNTED)) {
+      const { rows } = await database.admin.query(
+        `WITH kept AS (SELECT * FROM ${table} WHERE calls <> 0), counted AS (${counted})
+         (SELECT 'kept', * FROM (TABLE kept EXCEPT TABLE counted) k)
+         UNION ALL (SELECT 'counted', * FROM (TABLE counted EXCEPT TABLE kept) c)`,
+      )
+      expect(rows, table).to.deep.equal([])
+    }
+    const { rows } = await database.admin.query(
+      `SELECT * FROM hub.outcome_day WHERE 0 = ANY (calls)
+         OR ms <> ARRAY(SELECT DISTINCT each FROM unnest(ms) each ORDER BY each)`,
+    )
+    expect(rows, 'each latency once, the lowest first').to.deep.equal([])
+  }
+
+  it('are those of all calls, whatever comes in batches at once, and changes later', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(call, { maxLength: 20 }), { maxLength: 6 }),
+        async (all) => {
+          await Promise.all([
+            ...all.map(add),
+            database.pool.query(
+              `UPDATE hub.call SET charged = 2, outcome = 'taken' WHERE outcome = 'unresolved'`,
+            ),
+          ])
+          await database.pool.query(
+            `UPDATE hub.call SET charged = 0, outcome = 'failed' WHERE outcome = 'taken'`,
+          )
+          await agree()
+        },
+      ),
+      { numRuns: 25 },
+    )
+  })
+
+  /** What has something in common, of `hub.call`. */
+  const GROUPS = {
+    day: `(at AT TIME ZONE 'UTC')::date::text`,
+    service: 'service',
+    endpoint: 'endpoint::text', // none of them is in the catalogue
+    outcome: `CASE outcome WHEN 'failed' THEN coalesce(reason, 'failed') ELSE outcome END`,
+  } as const
+
+  it('give shares of latencies, and the sums of a range of days, as reading would', async () => {
+    const by = fc.constantFrom('day', 'service', 'endpoint', 'outcome')
+    const some = fc.array(call, { minLength: 1, maxLength: 40 })
+    await fc.assert(
+      fc.asyncProperty(some, by, async (calls, each) => {
+        await forget()
+        await add(calls)
+        const sales = { providers: ['p'], services: ['tides', 'maps'] }
+        const range = { sales, from: daysBefore(now, 2), until: daysBefore(now, -1) }
+        const { rows } = await database.admin.query(
+          `SELECT * FROM (SELECT ${GROUPS[each]} AS of, count(*) AS calls,
+             count(*) FILTER (WHERE outcome = 'delivered') AS delivered,
+             count(*) FILTER (WHERE outcome = 'failed' AND status < 500) AS refused,
+             ${[50, 95, 99]
+               .map(
+                 (share) => `percentile_disc(${share / 100}) WITHIN GROUP (ORDER BY latency_ms)
+                 FILTER (WHERE outcome = 'delivered') AS p${share}`,
+               )
+               .join(', ')}
+           FROM hub.call
+           WHERE (at AT TIME ZONE 'UTC')::date > (now() AT TIME ZONE 'UTC')::date - 3
+           GROUP BY GROUPING SETS (1, ()) HAVING count(*) > 0) g
+           ORDER BY g.of COLLATE "C" NULLS LAST`,
+        )
+        expect(await callFigures(database.pool, { ...range, by: each })).to.deep.equal(rows)
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  it('give the median of each of the last days of a service', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(call, { minLength: 1, maxLength: 40 }), async (calls) => {
+        await forget()
+        await add(calls)
+        const { rows } = await database.admin.query(
+          `SELECT d.day::text, count(c.id)::integer AS calls,
+             percentile_disc(0.5) WITHIN GROUP (ORDER BY latency_ms)
+               FILTER (WHERE outcome = 'delivered') AS latency
+           FROM (SELECT (now() AT TIME ZONE 'UTC')::date - n AS day FROM generate_series(0, 2) n) d
+           LEFT JOIN hub.call c ON c.service = 'tides' AND (at AT TIME ZONE 'UTC')::date = d.day
+           GROUP BY 1 ORDER BY 1`,
+        )
+        const days = await serviceDays(database.pool, 'tides', 3)
+        expect(
+          days.map(({ day, calls: count, latency }) => ({ day, calls: count, latency })),
+        ).to.deep.equal(rows)
+      }),
+      { numRuns: 15 },
+    )
+  })
+
+  it('of many endpoints and days are added up whole', async () => {
+    await database.admin.query(
+      `INSERT INTO hub.outcome_day SELECT 'tides', ($1::date - n % 3), n, 'delivered', false,
+         ARRAY[n % 7, 100], ARRAY[1, 2] FROM generate_series(1, 1300) n`,
+      [now],
+    )
+    const sales = { providers: ['p'], services: ['tides'] }
+    const range = { sales, from: daysBefore(now, 2), until: daysBefore(now, -1) }
+    const figures = await callFigures(database.pool, { ...range, by: 'day' })
+    expect(figures.at(-1)).to.deep.include({ calls: 3_900n, p50: 100, p99: 100 })
+    const endpoints = await callFigures(database.pool, { ...range, by: 'endpoint' })
+    expect(endpoints, 'the first thousand, and all together').to.have.length(1_001)
+    expect(endpoints.at(-1)).to.deep.equal(figures.at(-1))
+  })
+
+  it('know who called in a range of days, however weeks lie in it', async () => {
+    const far = fc.record({ call, daysAgo: fc.nat(40) })
+    const days = fc.tuple(fc.nat(40), fc.nat(40))
+    await fc.assert(
+      fc.asyncProperty(fc.array(far, { maxLength: 60 }), days, async (calls, [a, b]) => {
+        await forget()
+        await add(calls.map(({ call: each, daysAgo }) => ({ ...each, daysAgo })))
+        const [from, until] = [daysBefore(now, Math.max(a, b)), daysBefore(now, Math.min(a, b) - 1)]
+        const { rows } = await database.admin.query(
+          `SELECT '' AS customer, count(*) AS calls,
+             count(*) FILTER (WHERE outcome = 'delivered') AS delivered,
+             sum(charged)::bigint AS charged, min(at) AS "firstAt", max(at) AS "lastAt"
+           FROM hub.call WHERE service = 'tides' AND (at AT TIME ZONE 'UTC')::date >= $1
+             AND (at AT TIME ZONE 'UTC')::date < $2 GROUP BY principal`,
+          [dayName(from), dayName(until)],
+        )
+        const sales = { providers: ['p'], services: ['tides'] }
+        const order = { sales, from, until, limit: 9, secret: Buffer.alloc(32) }
+        const found = await customersOf(database.pool, { ...order, after: undefined })
+        const ids = new Set(found.map(({ customer }) => customer))
+        expect(ids.size).to.equal(rows.length)
+        expect(found.map((each) => ({ ...each, customer: '' }))).to.have.deep.members(rows)
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  it('keep latencies to 3.2 per cent, and never say less than it was', async () => {
+    const { rows } = await database.pool.query<{ ms: number; about: number }>(
+      `SELECT ms, hub.about_ms(ms) AS about FROM (SELECT generate_series(0, 20000) AS ms
+         UNION ALL SELECT (2 ^ n)::integer + d FROM generate_series(6, 29) n,
+           generate_series(-1, 1) d) m`,
+    )
+    for (const { ms, about } of rows) {
+      expect(about, String(ms)).to.be.within(ms, ms < 64 ? ms : ms * 1.032)
+    }
+  })
+})
