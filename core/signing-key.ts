@@ -6,10 +6,10 @@ import {
   hkdfSync,
   type KeyObject,
   randomUUID,
-  sign,
 } from 'node:crypto'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Signer } from './signer.ts'
 
 /** The hub's own Ed25519 key. What it signed can be held against the hub. */
 export interface SigningKey {
@@ -17,8 +17,8 @@ export interface SigningKey {
   readonly id: string
   /** The 32 bytes of the public key (RFC 8032). */
   readonly publicKey: Buffer
-  /** The 64 bytes of a signature. */
-  sign(bytes: Uint8Array): Buffer
+  /** The 64 bytes of a signature. Many at once are made in a thread. */
+  sign(bytes: Uint8Array): Promise<Buffer>
   /** 32 secret bytes that follow from the key, other ones for each purpose (HKDF, RFC 5869). */
   secretFor(purpose: string): Buffer
 }
@@ -54,11 +54,12 @@ export async function loadSigningKey(config: {
 /** Wraps an Ed25519 private key. */
 export function signingKeyOf(key: KeyObject): SigningKey {
   const { x = '' } = createPublicKey(key).export({ format: 'jwk' })
+  const signer = new Signer(key)
   const thumbprint = JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x })
   return Object.freeze({
     id: createHash('sha256').update(thumbprint).digest('base64url'),
     publicKey: Buffer.from(x, 'base64url'),
-    sign: (bytes: Uint8Array) => sign(null, bytes, key),
+    sign: (bytes: Uint8Array) => signer.sign(bytes),
     secretFor: (purpose: string) =>
       Buffer.from(
         hkdfSync('sha256', key.export({ format: 'der', type: 'pkcs8' }), '', purpose, 32),

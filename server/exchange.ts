@@ -6,11 +6,14 @@ import { viewOf } from './bytes.ts'
 import type { Reply } from './proxy/call.ts'
 import { Flow } from './proxy/stream.ts'
 
+/** A request and its answer, and what is found out about it on the way. Koa's contexts are such. */
+export type Exchange = Pick<Context, 'req' | 'res' | 'state'>
+
 /** A name for a request that came without one. */
 export const newRequestId = (): string => prefixedId('req')
 
 /** Gives a request the id that it came with, or one of ours. */
-export function identify(ctx: Context): string {
+export function identify(ctx: Exchange): string {
   const given = ctx.req.headers['x-request-id']
   const isId = typeof given === 'string' && /^[\w.-]{8,64}$/.test(given)
   const requestId = isId ? given : newRequestId()
@@ -22,7 +25,7 @@ export function identify(ctx: Context): string {
 const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/
 
 /** Headers by which caller and operator name the request. */
-export function namesOf(ctx: Context): Record<string, string> {
+export function namesOf(ctx: Exchange): Record<string, string> {
   const traceparent = ctx.req.headers['traceparent']?.toString() ?? ''
   const names = { 'X-Request-Id': requestIdOf(ctx) }
   return TRACEPARENT.test(traceparent) ? { ...names, traceparent } : names
@@ -39,13 +42,12 @@ export function pathOf(ctx: Context): string | undefined {
 }
 
 /** The id that `identify` gave the request. */
-export const requestIdOf = (ctx: Context): string => ctx.state['requestId'] as string
+export const requestIdOf = (ctx: Exchange): string => ctx.state['requestId'] as string
 
 /** Answers; JSON unless the headers say otherwise. */
 export function send(ctx: Context, { status, headers, body }: Reply): void {
   ctx.status = status
-  if (body instanceof Flow) ctx.body = flowing(body, ctx)
-  else ctx.body = body instanceof Uint8Array ? viewOf(body) : jsonOf(body)
+  ctx.body = body instanceof Flow ? flowing(body, ctx) : writtenOf(body)
   ctx.type = 'application/json'
   ctx.set({ ...headers })
 }
@@ -56,14 +58,16 @@ const flowing = (flow: Flow, { res }: Context): Flow =>
     .on('error', () => res.destroy())
     .on('end', () => flow.trailers && res.addTrailers(flow.trailers)) // before Koa ends it
 
-const jsonOf = (body: unknown): string => JSON.stringify(body ?? null)
+/** A body as it is sent: bytes, or JSON. */
+export const writtenOf = (body: unknown): string | Buffer =>
+  body instanceof Uint8Array ? viewOf(body) : JSON.stringify(body ?? null)
 
 /**
  * The Authorization header; a key may come as `X-API-Key` too, for callers whose client keeps
  * Authorization for something else.
  * @throws Fault `duplicate_header` when both came
  */
-export function authorizationOf(ctx: Context): string | undefined {
+export function authorizationOf(ctx: Exchange): string | undefined {
   const authorization = header(ctx, 'authorization')
   const key = header(ctx, 'x-api-key')
   if (key === undefined) return authorization
@@ -72,7 +76,7 @@ export function authorizationOf(ctx: Context): string | undefined {
 }
 
 /** A header that may come once only: two of them would mean two things to two readers. */
-export function header({ req }: Context, name: string): string | undefined {
+export function header({ req }: Exchange, name: string): string | undefined {
   const value = req.headers[name]
   if (value === undefined) return undefined
   const times = timesOf(req, name)

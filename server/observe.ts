@@ -1,8 +1,8 @@
-import type { Context, Middleware } from 'koa'
+import type { Middleware } from 'koa'
 import { elapsedMs } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import type { Exchange } from './exchange.ts'
 import type { Meters } from './meters.ts'
-import { Flow } from './proxy/stream.ts'
 import type { Spans } from './telemetry.ts'
 import { Trace } from './trace.ts'
 
@@ -23,11 +23,10 @@ export const observe =
     await next()
     if (trace.steps.length > 0) ctx.set('Server-Timing', trace.serverTiming)
     if (observers.draining()) ctx.set('Connection', 'close')
-    if (ctx.body instanceof Flow) ctx.flushHeaders() // its first piece may come late
   }
 
 /** Begins the trace of a request, and tells of it when its answer is out. */
-export function watch(observers: Observers, ctx: Context): Trace {
+export function watch(observers: Observers, ctx: Exchange): Trace {
   const trace = new Trace()
   ctx.state['trace'] = trace
   ctx.res.once('close', () => tell(observers, ctx, trace))
@@ -39,15 +38,21 @@ const GONE = 499
 /** Asked every few seconds by machines: their lines would hide all others. */
 const QUIET = /^\/(?:health|livez|readyz|metrics)$/
 
-function tell({ log, meters, spans }: Observers, ctx: Context, trace: Trace): void {
+function tell(
+  { log, meters, spans }: Observers,
+  { req, res, state }: Exchange,
+  trace: Trace,
+): void {
   const until = elapsedMs()
-  const { method, res } = ctx
+  const { method = '' } = req
   const status = res.writableFinished ? res.statusCode : GONE
   meters.request(trace, method, status, (until - trace.from) / 1_000)
-  const traceparent = ctx.req.headers['traceparent']?.toString()
-  log[QUIET.test(trace.route) ? 'debug' : 'info'](
+  const level = QUIET.test(trace.route) ? 'debug' : 'info'
+  if (!spans && !log.isLevelEnabled(level)) return // what nobody reads is not written
+  const traceparent = req.headers['traceparent']?.toString()
+  log[level](
     {
-      requestId: ctx.state['requestId'],
+      requestId: state['requestId'],
       method,
       route: trace.route,
       status,

@@ -1,5 +1,6 @@
 import { FAULTS, Fault, type FaultCode } from '../core/errors.ts'
 import { LedgerUnavailable } from '../core/ledger/retry.ts'
+import type { Log } from '../core/log.ts'
 import type { Reply } from './proxy/call.ts'
 
 /**
@@ -71,6 +72,13 @@ function isDatabaseDown(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code } = error as { code?: unknown }
   return typeof code === 'string' ? NOT_NOW.test(code) : NO_CONNECTION.test(error.message)
+}
+
+/** What went wrong, as a fault. The operator is told of those of the hub, and where they were. */
+export function reported(error: unknown, log: Log, at: Readonly<Record<string, unknown>>): Fault {
+  const fault = faultOf(error)
+  if (isOurFailure(fault)) log.error({ err: fault.cause ?? fault, ...at }, fault.code)
+  return fault
 }
 
 /** Told with the methods that there are. */

@@ -1,5 +1,5 @@
-import type { Context } from 'koa'
 import { elapsedMs } from '../core/clock.ts'
+import type { Exchange } from './exchange.ts'
 
 /** One step of a request, from and until in milliseconds of `elapsedMs`. */
 export interface TracedStep {
@@ -17,7 +17,7 @@ export class Trace {
   keyId: string | undefined
   /** The service that was called, once it was found. */
   service: string | undefined
-  /** Microdollars, where the answer has no header that says it. */
+  /** Microdollars, where a call was made or refused. */
   charged: bigint | undefined
 
   /** Does the work, and notes how long it took, whatever comes of it. */
@@ -39,4 +39,4 @@ export class Trace {
 }
 
 /** The trace that the outermost middleware gave the request. */
-export const traceOf = (ctx: Context): Trace => ctx.state['trace'] as Trace
+export const traceOf = (ctx: Exchange): Trace => ctx.state['trace'] as Trace

@@ -1,5 +1,3 @@
-import type { Context } from 'koa'
-
 /**
  * Who may read an answer of the hub on a page of another site. Two kinds of answers only: what is
  * alike for everybody, and calls through the proxy, which know no cookies, so that nobody's browser
@@ -45,22 +43,23 @@ const SENT = [
 
 const DAY_SECONDS = 86_400
 
-/** Lets pages of any site read this answer, without the cookies of whoever looks at them. */
-export function openToAll(ctx: Context): void {
-  ctx.set('Access-Control-Allow-Origin', '*')
-  ctx.set('Access-Control-Expose-Headers', EXPOSED)
-  ctx.set('Cross-Origin-Resource-Policy', 'cross-origin')
-}
+/** By which pages of any site may read an answer, without the cookies of whoever looks at them. */
+export const OPEN_TO_ALL = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers': EXPOSED,
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+} as const
 
-/** Answers OPTIONS: what a resource can do, and to a browser, what another site may ask of it. */
-export function tellMethods(ctx: Context, methods: readonly string[], isOpen: boolean): void {
+/** What OPTIONS is told: what a resource can do, and a browser, what another site may ask of it. */
+export function optionsOf(methods: readonly string[], isOpen: boolean): Record<string, string> {
   const allow = [...new Set([...methods, 'OPTIONS'])].join(', ')
-  ctx.status = 204
-  ctx.set('Allow', allow)
-  if (!isOpen) return
-  openToAll(ctx)
-  ctx.vary('Access-Control-Request-Method')
-  ctx.set('Access-Control-Allow-Methods', allow)
-  ctx.set('Access-Control-Allow-Headers', SENT)
-  ctx.set('Access-Control-Max-Age', String(DAY_SECONDS))
+  if (!isOpen) return { Allow: allow }
+  return {
+    ...OPEN_TO_ALL,
+    Allow: allow,
+    Vary: 'Access-Control-Request-Method',
+    'Access-Control-Allow-Methods': allow,
+    'Access-Control-Allow-Headers': SENT,
+    'Access-Control-Max-Age': String(DAY_SECONDS),
+  }
 }

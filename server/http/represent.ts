@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib'
 import type { Context, Middleware } from 'koa'
+import { LRUCache } from 'lru-cache'
 
 /** Smaller answers gain nothing; of texts, characters are counted. */
 const LENGTH_MIN = 1_024
@@ -38,21 +39,32 @@ export const represent: Middleware = async (ctx, next) => {
     if (has(ctx.get('If-None-Match'), tag)) return notModified(ctx)
   }
   if (coding === undefined) return
-  ctx.body = await CODINGS[coding](bytes)
+  ctx.body = await (isTagged ? keptCoding(ctx, coding, bytes) : CODINGS[coding](bytes))
   ctx.set('Content-Encoding', coding)
 }
 
-/** A text that is worth it, compressed for a caller that reads that. */
+/** What is alike for everybody is compressed once, by its ETag; the answers used last are kept. */
+const kept = new LRUCache<string, Promise<Buffer>>({ max: 100 })
+const KEPT_LENGTH_MAX = 2_000_000
+
+function keptCoding(ctx: Context, coding: Coding, bytes: Buffer): Promise<Buffer> {
+  if (bytes.length > KEPT_LENGTH_MAX) return CODINGS[coding](bytes)
+  const tag = ctx.response.get('ETag')
+  const known = kept.get(tag) ?? CODINGS[coding](bytes)
+  kept.set(tag, known)
+  return known
+}
+
+/** A body that is worth it (see `isCompressible`), compressed for a caller that reads that. */
 export async function compressed(
-  text: string,
+  body: string | Buffer,
   { headers }: IncomingMessage,
 ): Promise<{ readonly body: string | Buffer; readonly headers: Readonly<Record<string, string>> }> {
-  if (text.length < LENGTH_MIN) return { body: text, headers: {} }
   const vary = { Vary: 'Accept-Encoding' }
   const coding = preferred(headers['accept-encoding']?.toString() ?? '')
-  if (coding === undefined) return { body: text, headers: vary }
-  const body = await CODINGS[coding](Buffer.from(text))
-  return { body, headers: { ...vary, 'Content-Encoding': coding } }
+  if (coding === undefined) return { body, headers: vary }
+  const smaller = await CODINGS[coding](bytesOf(body))
+  return { body: smaller, headers: { ...vary, 'Content-Encoding': coding } }
 }
 
 /** Notes that the answer is alike for everybody: other sites may read it, and caches keep it. */
@@ -80,13 +92,25 @@ function notModified(ctx: Context): void {
 }
 
 function codingFor(ctx: Context, length: number): Coding | undefined {
-  const type = ctx.response.get('Content-Type')
-  if (length < LENGTH_MIN || !COMPRESSIBLE.test(type)) return undefined
-  if (ctx.response.get('Content-Encoding') || ctx.status === 206) return undefined
-  if (/\bno-transform\b/i.test(ctx.response.get('Cache-Control'))) return undefined
+  if (!isCompressible(ctx.status, length, (name) => ctx.response.get(name))) return undefined
   ctx.vary('Accept-Encoding')
   return preferred(ctx.get('Accept-Encoding'))
 }
+
+/**
+ * Whether a body may be compressed, and gains by it.
+ * @param header the value of one by its lower-case name
+ */
+export const isCompressible = (
+  status: number,
+  length: number,
+  header: (name: string) => string | undefined,
+): boolean =>
+  length >= LENGTH_MIN &&
+  status !== 206 &&
+  COMPRESSIBLE.test(header('content-type') ?? '') &&
+  !header('content-encoding') &&
+  !/\bno-transform\b/i.test(header('cache-control') ?? '')
 
 /** What a client likes best (RFC 9110 §12.5.3); undefined: the answer as it is. */
 function preferred(header: string): Coding | undefined {

@@ -1,4 +1,4 @@
-import type { Context } from 'koa'
+import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../core/errors.ts'
 
 /** Who may ask at all, before it is known who it is. */
@@ -17,17 +17,52 @@ const LOOPBACK_ADDRESS = /^(?:127\.|::1$|::ffff:127\.)/
  * address or by a name that the page has bound to it (DNS rebinding). MCP demands a 403.
  * @throws Fault `origin_not_allowed`
  */
-export function assertAdmitted(ctx: Context, { origins, allowed }: Admission): void {
-  const { origin, host } = ctx.req.headers
+export function assertAdmitted(request: IncomingMessage, { origins, allowed }: Admission): void {
+  const { origin, host } = request.headers
   if (origin !== undefined && !mayAsk(origin, [...origins(), ...allowed])) {
     throw new Fault('origin_not_allowed', 'Pages of this origin may not use the MCP endpoint.')
   }
-  if (!LOOPBACK_ADDRESS.test(ctx.req.socket.localAddress ?? '')) return
+  if (!LOOPBACK_ADDRESS.test(request.socket.localAddress ?? '')) return
   if (host === undefined || LOOPBACK.test(host.replace(/:\d+$/, ''))) return
   if (!origins().some((each) => new URL(each).host === host)) {
     throw new Fault('origin_not_allowed', `This hub is not called ${host}.`)
   }
 }
+
+const EXPOSED = [
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
+  'Server-Timing',
+  'WWW-Authenticate',
+  'X-Request-Id',
+].join(', ')
+
+const SENT = [
+  'Accept',
+  'Authorization',
+  'Content-Type',
+  'MCP-Protocol-Version',
+  'Mcp-Method',
+  'Mcp-Name',
+  'traceparent',
+  'X-API-Key',
+  'X-Request-Id',
+].join(', ')
+
+/** By which a browser lets a page that was admitted read the answer; nothing for who is no page. */
+export const readableBy = ({ headers: { origin } }: IncomingMessage): Record<string, string> =>
+  origin === undefined
+    ? {}
+    : { 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': EXPOSED }
+
+/** What a browser asks for such a page before each message: none is without a key. */
+export const PREFLIGHT = {
+  Allow: 'POST, OPTIONS',
+  'Access-Control-Allow-Methods': 'POST',
+  'Access-Control-Allow-Headers': SENT,
+  'Access-Control-Max-Age': '7200',
+} as const
 
 const mayAsk = (origin: string, known: readonly string[]): boolean =>
   known.includes(origin) || (/^https?:/.test(origin) && isLoopback(origin))

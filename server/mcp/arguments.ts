@@ -5,15 +5,14 @@ import type { Json } from './message.ts'
 /** Arguments are what a model wrote: read with patience, and judged with reasons. */
 
 /** Amounts in dollars may come as numbers, since that is how models like to write them. */
-export const readArguments = (given: Json): Json =>
-  Object.fromEntries(
-    Object.entries(given)
-      .filter(([, value]) => value !== null)
-      .map(([name, value]) => [
-        name,
-        isAmount(name) && typeof value === 'number' ? String(value) : value,
-      ]),
-  )
+export function readArguments(given: Json): Json {
+  const args: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(given)) {
+    if (value !== null)
+      args[name] = isAmount(name) && typeof value === 'number' ? `${value}` : value
+  }
+  return args
+}
 
 /** What is wrong with arguments that were read. */
 export function complaints(args: Json, check: Check): readonly Issue[] {

@@ -49,7 +49,7 @@ export async function pay(steps: Steps, order: Order, context: ToolContext): Pro
 
 function requestOf(order: Order, key: string, context: ToolContext): CallRequest {
   const { tool, slug, method, path, max_price_usd: max } = order
-  const { requestId, authorization, ip, trace, meta, signal } = context
+  const { requestId, authorization, address, trace, meta, signal } = context
   return {
     requestId,
     slug,
@@ -64,7 +64,7 @@ function requestOf(order: Order, key: string, context: ToolContext): CallRequest
     maxPrice: max === undefined ? undefined : readDollars(max),
     dryRun: order.dry_run ?? false,
     isGone: () => signal.aborted,
-    ip,
+    ip: address(),
     trace,
   }
 }

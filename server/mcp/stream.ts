@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Answer } from './answer.ts'
+import type { Answer } from '../http/answer.ts'
 import type { Id } from './message.ts'
 
 const KEEP_ALIVE_MS = 15_000
@@ -46,7 +46,7 @@ export class Progress {
   }
 
   #open(): ServerResponse {
-    const stream = this.#answer.stream()
+    const stream = this.#answer.events()
     this.#alive = setInterval(() => stream.write(': still at it\n\n'), KEEP_ALIVE_MS).unref()
     stream.once('close', () => this.close())
     return stream

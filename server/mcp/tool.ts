@@ -10,7 +10,8 @@ export interface ToolContext {
   readonly caller: Caller
   readonly rate: RateState
   readonly authorization: string
-  readonly ip: string
+  /** The caller's network address. */
+  readonly address: () => string
   readonly requestId: string
   readonly trace: Trace
   /** `_meta` of the request. */

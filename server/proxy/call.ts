@@ -150,7 +150,7 @@ export interface Steps {
     request: CallRequest,
   ): Promise<Outcome>
   settle(funds: Funds, outcome: Outcome, request: CallRequest): Promise<Receipt>
-  respond(made: Made): Reply | Promise<Reply>
+  respond(made: Made): Promise<Reply>
   /** Begins to answer; from here on the scope of the funds is the stream's. */
   stream(started: Started, funds: Funds, scope: AsyncDisposableStack): Promise<Reply>
 }

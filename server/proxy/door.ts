@@ -1,61 +1,99 @@
-import type { Context, Middleware } from 'koa'
+import { parse } from 'node:querystring'
 import { Fault } from '../../core/errors.ts'
 import { readJson } from '../body.ts'
-import { authorizationOf, header, requestIdOf, send } from '../exchange.ts'
-import { openToAll, tellMethods } from '../http/cross-origin.ts'
+import { authorizationOf, header, requestIdOf, writtenOf } from '../exchange.ts'
+import type { Answer } from '../http/answer.ts'
+import { assertWellFormed } from '../http/broken.ts'
+import { OPEN_TO_ALL, optionsOf } from '../http/cross-origin.ts'
+import { type Asked, type EarlyDoor, earlyDoor } from '../http/early.ts'
+import type { Observers } from '../observe.ts'
+import { problem, reported } from '../problem.ts'
 import { traceOf } from '../trace.ts'
 import type { CallRequest, Reply } from './call.ts'
 import { asCrawler, crawlerMaxOf, lowerOf } from './crawler.ts'
 import { idempotencyKeyOf } from './idempotent.ts'
 import { maxPriceOf, quoteIdOf } from './quote.ts'
+import { Flow } from './stream.ts'
 
 export const PROXY_PATH = '/proxy'
 
-export interface ProxyPorts {
+export interface ProxyPorts extends Observers {
   readonly call: (request: CallRequest) => Promise<Reply>
   /** What callers see as our address. */
   readonly baseUrl: () => string
 }
 
 /** Everything below `/proxy/` is a call of a service. */
-export const proxyDoor =
-  ({ call, baseUrl }: ProxyPorts): Middleware =>
-  async (ctx, next) => {
-    if (!ctx.path.startsWith(`${PROXY_PATH}/`)) return next()
-    openToAll(ctx)
-    ctx.set(CONTAINED)
-    if (ctx.method === 'OPTIONS') return tellMethods(ctx, METHODS, true)
-    const trace = traceOf(ctx)
-    trace.route = `${PROXY_PATH}/{slug}`
-    const { slug, path } = target(ctx.req.url ?? '/')
-    const hasBody = ctx.method !== 'GET' && ctx.method !== 'HEAD' && ctx.method !== 'DELETE'
-    const crawlerMax = crawlerMaxOf(header(ctx, 'crawler-max-price'))
-    const request: CallRequest = {
-      requestId: requestIdOf(ctx),
-      slug,
-      method: ctx.method,
-      path,
-      get url() {
-        return new URL(ctx.path, baseUrl()).href
-      },
-      query: queryOf(ctx),
-      ...(hasBody ? await readable(ctx) : { body: undefined }),
-      headers: ctx.req.headers,
-      authorization: authorizationOf(ctx),
-      payment: header(ctx, 'payment-signature'),
-      idempotencyKey: idempotencyKeyOf(header(ctx, 'idempotency-key')),
-      maxPrice: lowerOf(maxPriceOf(header(ctx, 'x-max-price')), crawlerMax),
-      quoteId: quoteIdOf(header(ctx, 'x-quote-id')),
-      dryRun: isDryRun(header(ctx, 'x-dry-run'), ctx.query[DRY_RUN]),
-      isGone: () => ctx.req.socket.destroyed,
-      early: (headers) => ctx.set({ ...headers }),
-      ip: ctx.ip,
-      trace,
-    }
-    const make = () => call(request)
-    const reply = await (crawlerMax === undefined ? make() : asCrawler(make))
-    send(ctx, reply)
+export const proxyDoor = (ports: ProxyPorts): EarlyDoor =>
+  earlyDoor(
+    (path) => path.startsWith(`${PROXY_PATH}/`),
+    ports,
+    (asked, answer) => serve(asked, answer, ports),
+  )
+
+async function serve(asked: Asked, answer: Answer, ports: ProxyPorts): Promise<void> {
+  answer.tell(OPEN_TO_ALL)
+  answer.tell(CONTAINED)
+  try {
+    assertWellFormed(asked.req)
+    if (asked.req.method === 'OPTIONS') return answer.permit(OPTIONS)
+    await send(asked, answer, await made(asked, answer, ports))
+  } catch (error) {
+    const { path, req } = asked
+    const at = { requestId: requestIdOf(asked), method: req.method, path }
+    const fault = reported(error, ports.log, at)
+    await send(asked, answer, problem(fault, at.requestId, path))
   }
+}
+
+/** Makes the call that is asked for. */
+async function made(asked: Asked, answer: Answer, { call, baseUrl }: ProxyPorts): Promise<Reply> {
+  const { req } = asked
+  const trace = traceOf(asked)
+  trace.route = `${PROXY_PATH}/{slug}`
+  const { method = 'GET' } = req
+  const { slug, path } = target(asked.path)
+  const hasBody = method !== 'GET' && method !== 'HEAD' && method !== 'DELETE'
+  const crawlerMax = crawlerMaxOf(header(asked, 'crawler-max-price'))
+  const { [DRY_RUN]: dryRun, ...query } = queryOf(req.url)
+  const request: CallRequest = {
+    requestId: requestIdOf(asked),
+    slug,
+    method,
+    path,
+    get url() {
+      return new URL(asked.path, baseUrl()).href
+    },
+    query,
+    ...(hasBody ? await readable(asked) : { body: undefined }),
+    headers: req.headers,
+    authorization: authorizationOf(asked),
+    payment: header(asked, 'payment-signature'),
+    idempotencyKey: idempotencyKeyOf(header(asked, 'idempotency-key')),
+    maxPrice: lowerOf(maxPriceOf(header(asked, 'x-max-price')), crawlerMax),
+    quoteId: quoteIdOf(header(asked, 'x-quote-id')),
+    dryRun: isDryRun(header(asked, 'x-dry-run'), dryRun),
+    isGone: () => req.socket.destroyed,
+    early: (headers) => answer.tell(headers),
+    get ip() {
+      return asked.koa().ip
+    },
+    trace,
+  }
+  return crawlerMax === undefined ? call(request) : asCrawler(() => call(request))
+}
+
+/** Answers; JSON unless the headers say otherwise. */
+async function send(asked: Asked, answer: Answer, reply: Reply): Promise<void> {
+  const { status, headers, body } = reply
+  answer.tell(JSON_TYPE)
+  answer.tell(headers)
+  traceOf(asked).charged ??= BigInt(headers['X-Charged-Microdollars'] ?? 0)
+  if (body instanceof Flow) answer.flow(status, body)
+  else await answer.send(status, writtenOf(body))
+}
+
+const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' } as const
 
 /**
  * What somebody else wrote, at an address of the hub: a browser takes it for what it is called, and
@@ -66,7 +104,7 @@ const CONTAINED = {
   'X-Content-Type-Options': 'nosniff',
 } as const
 
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+const OPTIONS = optionsOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], true)
 
 /** The query member that asks for a dry run; endpoints do not see it. */
 const DRY_RUN = 'dry_run'
@@ -83,26 +121,25 @@ function isDryRun(header: string | undefined, member: string | string[] | undefi
 const YES_OR_NO = /^(?:|true|1|false|0)$/
 
 /** The body, or why it cannot be read: whether that matters depends on who is to pay. */
-async function readable(ctx: Context): Promise<Pick<CallRequest, 'body' | 'unreadable'>> {
+async function readable({ req }: Asked): Promise<Pick<CallRequest, 'body' | 'unreadable'>> {
   try {
-    return { body: await readJson(ctx.req) }
+    return { body: await readJson(req) }
   } catch (error) {
     if (error instanceof Fault) return { body: undefined, unreadable: error }
     throw error
   }
 }
 
-function queryOf({ query }: Context): CallRequest['query'] {
-  const { [DRY_RUN]: _, ...rest } = query
-  return rest
+function queryOf(url = ''): ReturnType<typeof parse> {
+  const start = url.indexOf('?')
+  return start < 0 ? {} : parse(url.slice(start + 1))
 }
 
 /** Dot segments, empty ones, separators and control characters; and any of them encoded twice. */
 const AMBIGUOUS = /[\\\p{Cc}]|\/\.{1,2}(\/|$)|\/\/|%(2e|2f|5c)/iu
 
 /** Splits `/proxy/{slug}/{path}`, and refuses what some server behind us could read otherwise. */
-function target(url: string): { readonly slug: string; readonly path: string } {
-  const [raw = ''] = url.split('?')
+function target(raw: string): { readonly slug: string; readonly path: string } {
   let decoded: string
   try {
     decoded = decodeURIComponent(raw)

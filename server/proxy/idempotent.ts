@@ -104,7 +104,7 @@ class Once implements Funds {
   async settle(outcome: Outcome): Promise<Receipt> {
     const isAnswer = outcome.kind === 'delivered' || outcome.kind === 'taken'
     if (isAnswer)
-      await this.#idempotency.keep(this.#turn, { call: outcome.repeats ?? this.#call, ...outcome })
+      await this.#idempotency.keep(this.#call, { call: outcome.repeats ?? this.#call, ...outcome })
     const receipt = await this.#funds.settle(outcome)
     if (isAnswer) await this.#idempotency.end(this.#turn, this.#call, true)
     this.#open = !isAnswer && outcome.kind !== 'unresolved'

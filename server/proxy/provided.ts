@@ -20,16 +20,24 @@ export async function untilDeadline<T>(
   endpoint: AnyEndpoint,
   work: (signal: AbortSignal) => T | Promise<T>,
 ): Promise<T> {
-  const signal = AbortSignal.timeout(deadlineOf(endpoint) * 1_000)
-  const aborted = Promise.withResolvers<never>()
-  const onAbort = (): void => aborted.reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
+  const deadline = new AbortController()
+  const { signal } = deadline
+  const late = Promise.withResolvers<never>()
+  const giveUp = (): void => {
+    deadline.abort(new DOMException('The deadline has passed.', 'TimeoutError'))
+    late.reject(signal.reason)
+  }
+  // Not AbortSignal.timeout: its timer stays until it fires, however early the answer came.
+  const timer = setTimeout(giveUp, deadlineOf(endpoint) * 1_000).unref()
+  let flows = false
   try {
     const result = (async () => work(signal))()
-    result.then((late) => signal.aborted && discardOf(late)).catch(() => undefined)
-    return await Promise.race([result, aborted.promise])
+    result.then((answer) => signal.aborted && discardOf(answer)).catch(() => undefined)
+    const answer = await Promise.race([result, late.promise])
+    flows = answer instanceof Reply && answer.body instanceof Readable
+    return answer
   } finally {
-    signal.removeEventListener('abort', onAbort)
+    if (!flows) clearTimeout(timer) // a stream has until then to end
   }
 }
 

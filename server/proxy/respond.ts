@@ -1,9 +1,10 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { deprecationHeaders } from '../../core/deprecation.ts'
 import type { Log } from '../../core/log.ts'
 import type { UnderWay } from '../../core/under-way.ts'
 import type { Receipts } from '../../core/usage/receipts.ts'
 import { viewOf } from '../bytes.ts'
+import { BODILESS } from '../http/answer.ts'
 import type { Flowing, Funds, Made, Outcome, Receipt, Reply, Started, Steps } from './call.ts'
 import { nameOf, type Record } from './record.ts'
 import { type Ending, Flow, passOn } from './stream.ts'
@@ -34,7 +35,7 @@ export const createRespond =
     const headers = { ...headersOf(made), ...receipt.headers, ...costOf(outcome, receipt) }
     const signed =
       outcome.repeats === undefined
-        ? sign(made, createHash('sha256').update(body).digest(), record, receipts)
+        ? await sign(made, hash('sha256', body, 'buffer'), record, receipts)
         : await signedBefore(outcome.repeats, receiptOf)
     return { status: outcome.status, headers: { ...headers, ...signed }, body }
   }
@@ -118,7 +119,8 @@ async function settledAtEnd(
   const outcome = ended(started.outcome, flowing, ending, flow)
   const receipt = paid ?? (await settle(funds, outcome, request))
   const made = { ...started, outcome, receipt }
-  flow.trailers = { ...costOf(outcome, receipt), ...sign(made, ending.hash, record, receipts) }
+  const signed = await sign(made, ending.hash, record, receipts)
+  flow.trailers = { ...costOf(outcome, receipt), ...signed }
   if (request.trace) request.trace.charged = receipt.charged
   return ending.failure?.cause ?? null
 }
@@ -140,14 +142,14 @@ function ended(begun: Outcome, flowing: Flowing, ending: Ending, flow: Flow): Ou
 }
 
 /** Notes the call, and gives its receipt. */
-function sign(
+async function sign(
   made: Made,
   hash: Buffer | null,
   record: Record,
   receipts: Signing,
-): Readonly<{ 'X-Receipt': string }> {
+): Promise<Readonly<{ 'X-Receipt': string }>> {
   const kept = record.made(made, hash)
-  return { 'X-Receipt': receipts.sign(kept, nameOf(made.offer.offering)) }
+  return { 'X-Receipt': await receipts.sign(kept, nameOf(made.offer.offering)) }
 }
 
 function headersOf({ offer, outcome, rate }: Started): Reply['headers'] {
@@ -169,9 +171,6 @@ const costOf = (outcome: Outcome, { charged, source, balance }: Receipt) => ({
   ...(balance === undefined ? {} : { 'X-Balance-Microdollars': String(balance) }),
   ...(outcome.kind === 'failed' ? { 'X-Refund-Reason': outcome.reason } : {}),
 })
-
-/** Statuses whose answer has no body (RFC 9110 §6.4.1). */
-const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
 
 /** Exactly what is sent. */
 function bytesOf({ status, body }: Pick<Reply, 'status' | 'body'>): Buffer {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { addAbortSignal, type Readable, Transform } from 'node:stream'
 import { elapsedMs } from '../../core/clock.ts'
+import { Failure } from '../../core/plugin.ts'
 import { KEPT_BYTES_MAX } from '../../core/usage/kept-answers.ts'
 import { viewOf } from '../bytes.ts'
 
@@ -88,7 +89,8 @@ export async function passOn(
   } catch (cause) {
     lap('source')
     const late = deadline.aborted
-    const broken = size > STREAM_BYTES_MAX ? 'stream_too_large' : 'stream_broken'
+    const told = cause instanceof Failure ? cause.code : 'stream_broken'
+    const broken = size > STREAM_BYTES_MAX ? 'stream_too_large' : told
     const failure = { reason: late ? 'deadline' : broken, cause: cause as Error }
     return { failure, byCaller: late && waited.caller > waited.source, hash: null }
   }

@@ -29,8 +29,8 @@ export const traced = (steps: Steps): Steps => ({
     timed(started.request, 'respond', () => steps.stream(started, funds, scope)),
 })
 
-const timed = async <T>(
+const timed = <T>(
   { trace }: CallRequest,
   name: string,
-  work: (trace: Trace | undefined) => T | Promise<T>,
+  work: (trace: Trace | undefined) => Promise<T>,
 ): Promise<T> => (trace ? trace.step(name, () => work(trace)) : work(undefined))

@@ -4,6 +4,7 @@ import { json, type Micros } from '../../../core/money.ts'
 import { type Accepted, type AcceptPorts, settlePayment } from '../../../core/payments/accept.ts'
 import type { Claim } from '../../../core/payments/claims.ts'
 import type { Settlement } from '../../../core/payments/offers.ts'
+import { reasonInWords } from '../../../core/payments/reasons.ts'
 import type { KeptAnswer, KeptAnswers } from '../../../core/usage/kept-answers.ts'
 import type { Funds, Offer, Outcome, Receipt } from '../call.ts'
 
@@ -156,7 +157,8 @@ export function notSettled(
   const headers = { 'PAYMENT-RESPONSE': responseHeader }
   const extras = { reason, price_microdollars: json(price), transaction: tx }
   if (outcome === 'pending') return new Fault('payment_pending', undefined, { extras, headers })
-  return new Fault('payment_invalid', 'The payment was not settled.', { extras, headers })
+  const why = reasonInWords(reason ?? '') ?? 'The payment was not settled.'
+  return new Fault('payment_invalid', why, { extras, headers })
 }
 
 /** The 402 of a settlement that failed, with the offer by which the next payment may come. */

@@ -9,6 +9,7 @@ import {
 } from '../../../core/payments/accept.ts'
 import type { Claim } from '../../../core/payments/claims.ts'
 import { BadPayment, paymentKey } from '../../../core/payments/offers.ts'
+import { reasonInWords } from '../../../core/payments/reasons.ts'
 import { networkOf } from '../../../core/usage/network.ts'
 import type { CallRequest, Funds, Offer } from '../call.ts'
 import type { Sources } from '../fund.ts'
@@ -58,7 +59,10 @@ async function accept(
   const refuse = (code: Refusal, reason: string, upfront = terms.upfront): Fault => {
     const { header, required } = ports.offers.offer({ ...terms, upfront, error: reason })
     const extras = { ...required, reason, price_microdollars: json(offer.price) }
-    return new Fault(code, undefined, { extras, headers: { 'PAYMENT-REQUIRED': header } })
+    return new Fault(code, reasonInWords(reason), {
+      extras,
+      headers: { 'PAYMENT-REQUIRED': header },
+    })
   }
   const needSeconds = deadlineOf(offer.offering.endpoint)
   const accepted = await acceptPayment(ports, request.payment, terms, purchase, needSeconds).catch(

@@ -41,7 +41,7 @@ export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise
   }
   const admission = { origins: () => [], allowed: [] }
   const observers = { log, meters: new Meters(), spans: undefined, draining: () => false }
-  const app = createApp({
+  const answer = createApp({
     ...ports,
     ...observers,
     mcp: mcpDoor({ ...ports, ...observers, tools, admission, version: '0.0.0' }),
@@ -53,7 +53,6 @@ export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise
     proxies: 0,
     baseUrl: () => 'http://127.0.0.1',
   })
-  const answer = app.callback()
   return serve(createServer((request, response) => void answer(request, response)))
 }
 

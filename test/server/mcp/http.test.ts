@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { expect } from 'chai'
 import { ask, type Told } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
@@ -25,6 +27,7 @@ describe('POST /mcp', () => {
         expect(told.status, origin).to.equal(403)
         expect(codeOf(told)).to.equal(-31_403)
         expect(told.body).not.to.have.property('id')
+        expect(told.headers).not.to.have.property('access-control-allow-origin')
         expect(dataOf(told)).to.include({ code: 'origin_not_allowed', charged_microdollars: 0 })
       }
       const own = [hub().url, 'https://mcp.hub.example', 'app://desk', 'http://localhost:6274']
@@ -32,6 +35,20 @@ describe('POST /mcp', () => {
         expect(await post(hub(), PING, { key, headers: { origin } }), origin).to.include({
           status: 200,
         })
+      }
+    })
+
+    it('lets a browser show its answers to pages of those origins', async () => {
+      const headers = { origin: 'app://desk', 'access-control-request-method': 'POST' }
+      const asked = await ask(hub().url, '/mcp', { method: 'OPTIONS', headers })
+      expect(asked.status).to.equal(204)
+      expect(asked.headers['access-control-allow-headers']).to.match(/Authorization.*Mcp-Method/)
+      for (const by of [key, 'ahk_wrong']) {
+        const told = await post(hub(), PING, { key: by, headers })
+        for (const one of [asked, told]) {
+          expect(one.headers['access-control-allow-origin']).to.equal('app://desk')
+        }
+        expect(told.headers['access-control-expose-headers']).to.include('WWW-Authenticate')
       }
     })
 
@@ -48,6 +65,20 @@ describe('POST /mcp', () => {
         headers: { host: 'mcp.hub.example' },
       })
       expect(own.status).to.equal(200)
+    })
+
+    it('is at /mcp, with a query too and as a whole URL, and nowhere else', async () => {
+      const said = async (path: string) => {
+        const told = await ask(hub().url, path, { key, body: PING })
+        return [told.status, 'result' in told.body]
+      }
+      expect(await said('/mcp?tenant=1')).to.deep.equal([200, true])
+      const whole = request(hub().url, { method: 'POST', path: `${hub().url}/mcp` }).end()
+      const [{ statusCode }] = (await once(whole, 'response')) as [IncomingMessage]
+      expect(statusCode).to.equal(401) // it is there, and wants a key
+      for (const path of ['/mcp/', '/mcps', '/v1/mcp', '/nothing?/mcp']) {
+        expect(await said(path), path).to.deep.equal([404, false])
+      }
     })
 
     it('answers other methods with 405 and the one that there is', async () => {
