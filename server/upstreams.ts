@@ -20,7 +20,10 @@ interface Options {
 }
 
 /** The keys that seal secrets of owners; that of the signing key opens what it sealed before. */
-function sealingKeysOf({ listing, signingKey }: Options): SealingKeys {
+export function sealingKeysOf({
+  listing,
+  signingKey,
+}: Pick<Options, 'listing' | 'signingKey'>): SealingKeys {
   const derived = {
     id: `signing-${signingKey.id.slice(0, 16)}`,
     secret: signingKey.secretFor('upstream-secrets'),

@@ -1,18 +1,25 @@
 import { s } from 'agenthub/plugin'
 
-export const input = s.object({
-  url: s.string({ minLength: 1, maxLength: 2_048, description: 'Of a page of this domain.' }),
-  preview: s.optional(
-    s.boolean({ description: 'Only the beginning, for nothing, where the owner allows that.' }),
-  ),
-  max_age: s.optional(
-    s.integer({
-      minimum: 0,
-      maximum: 2_592_000,
-      description: 'Seconds: how old the page may be; the owner may allow less.',
+/** @param example the address of a page of the domain */
+export const inputOf = (example: string) =>
+  s.object({
+    url: s.string({
+      minLength: 1,
+      maxLength: 2_048,
+      description: 'Of a page of this domain.',
+      examples: [example],
     }),
-  ),
-})
+    preview: s.optional(
+      s.boolean({ description: 'Only the beginning, for nothing, where the owner allows that.' }),
+    ),
+    max_age: s.optional(
+      s.integer({
+        minimum: 0,
+        maximum: 2_592_000,
+        description: 'Seconds: how old the page may be; the owner may allow less.',
+      }),
+    ),
+  })
 
 const text = s.nullable(s.string())
 

@@ -13,14 +13,14 @@ import {
 } from 'agenthub/plugin'
 import type { Kept, PageCache } from './cache.ts'
 import { type PagePorts, type Read, readPage } from './page.ts'
-import { input, output } from './schemas.ts'
+import { inputOf, output } from './schemas.ts'
 
 export interface GatewayPorts extends PagePorts {
   readonly domains: Pick<Domains, 'note' | 'mayRead'>
   readonly cache: Pick<PageCache, 'peek' | 'read' | 'keep'>
 }
 
-type Asked = Infer<typeof input>
+type Asked = Infer<ReturnType<typeof inputOf>>
 
 /** What was found out when the price was made. */
 interface Terms {
@@ -43,7 +43,7 @@ export const gatewayOf = (ports: GatewayPorts, domain: SellingDomain): AnyServic
       'GET /fetch': {
         summary: `A page of ${domain.host}: title, text, headings, Markdown and more.`,
         price: { max: domain.maxPrice, of: (asked: Asked) => quote(ports, domain, asked) },
-        input,
+        input: inputOf(domain.example),
         output,
         deadlineSeconds: DEADLINE_SECONDS,
         handle: (call) => deliver(ports, domain, call),

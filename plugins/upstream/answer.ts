@@ -7,6 +7,7 @@ import {
   type Upstream,
   type UpstreamEndpoint,
 } from 'agenthub/plugin'
+import { tells, watched } from './secrets.ts'
 
 /** Headers of an answer that come back by themselves; its owner may name more. */
 const ANSWERED: readonly string[] = [
@@ -23,8 +24,6 @@ const ANSWERED: readonly string[] = [
 const BODILESS: ReadonlySet<number> = new Set([204, 205])
 /** How much of an answer that is refused callers are shown, in bytes. */
 const SHOWN_BYTES = 2_048
-/** Shorter ones would be found where they are not. */
-const SECRET_MIN = 8
 
 /**
  * The answer of an upstream, by the charge policy of its endpoint: a status that is a success is
@@ -46,7 +45,8 @@ export function replyOf(
     if (isSuccess && body.length === 0) throw broken(response, 'It is empty.')
     if (isSuccess && endpoint.output && !isJson(body)) throw broken(response, 'It is no JSON.')
     const shown = pick(headers, [...ANSWERED, ...upstream.responseHeaders])
-    return new Reply(stream ?? body, { status, headers: shown })
+    const sent = stream ? watched(stream, upstream.injected) : body
+    return new Reply(sent, { status, headers: shown })
   } catch (error) {
     stream?.destroy()
     throw error
@@ -89,33 +89,9 @@ function shownOf(upstream: Upstream, response: EgressResponse) {
 const encodingOf = ({ headers }: EgressResponse): boolean =>
   ![undefined, '', 'identity'].includes(headers['content-encoding']?.toString().toLowerCase())
 
-/** Whether an answer tells what its owner has the hub add: then nobody else may see it. */
-function repeatsSecret({ injected }: Upstream, { headers, body }: EgressResponse): boolean {
-  if (injected.length === 0) return false
-  const head = Object.values(headers).flat().join('\n')
-  return spellingsOf(injected).some((text) => body.includes(text) || head.includes(text))
-}
-
-const spelt = new WeakMap<Upstream['injected'], readonly string[]>()
-
-/** How secrets may stand in an answer: as they are, in a URL, a form or JSON, and decoded. */
-function spellingsOf(injected: Upstream['injected']): readonly string[] {
-  const before = spelt.get(injected)
-  if (before) return before
-  const texts = injected.flatMap(({ value }) => {
-    const [, scheme = '', bare = value] = /^(\S+) +(.*)$/.exec(value) ?? []
-    const decoded = /^basic$/i.test(scheme) ? [Buffer.from(bare, 'base64').toString()] : []
-    return [value, bare, ...decoded].flatMap((text) => [
-      text,
-      encodeURIComponent(text.toWellFormed()),
-      String(new URLSearchParams([['', text]])).slice(1),
-      JSON.stringify(text).slice(1, -1),
-    ])
-  })
-  const found = [...new Set(texts)].filter(({ length }) => length >= SECRET_MIN)
-  spelt.set(injected, found)
-  return found
-}
+const repeatsSecret = ({ injected }: Upstream, { headers, body }: EgressResponse): boolean =>
+  injected.length > 0 &&
+  (tells(injected, body) || tells(injected, Object.values(headers).flat().join('\n')))
 
 function isJson(body: Buffer): boolean {
   try {

@@ -10,12 +10,18 @@ import type { Reason } from '../reasons.ts'
 import type { Probed } from './ask.ts'
 import { type Next, nextState, type Standing } from './state.ts'
 
-/** What a probe makes of a listing; `robots` stands for a probe that was not made. */
+/** What a probe makes of a listing; what robots.txt refuses was not made. */
 export type Outcome = Pick<Probed, 'status' | 'offers' | 'described' | 'retryAfter'> & {
   readonly outcome: 'up' | Reason
   readonly latencyMs?: number
 }
 
+/** Say nothing about the resource. */
+const NOT_MADE: ReadonlySet<Outcome['outcome']> = new Set([
+  'rate_limited',
+  'robots',
+  'robots_unreadable',
+])
 /** Every that many days of figures count. */
 const WINDOW = "interval '30 days'"
 const LATENCIES_MAX = 100
@@ -42,9 +48,7 @@ export function recordProbe(
        VALUES ($1, $2, $3, $4, $5, $6)`,
       [id, probed.outcome, probed.status, probed.latencyMs, offer?.price, offer?.payTo],
     )
-    if (probed.outcome !== 'rate_limited' && probed.outcome !== 'robots') {
-      await rollUp(client, id, probed)
-    }
+    if (!NOT_MADE.has(probed.outcome)) await rollUp(client, id, probed)
     const { retryAfter = 0, outcome } = probed
     const next = nextState(before, outcome, { chance, retryAfter })
     if (probed.offers) await takeOver(client, id, probed.offers, probed.described)

@@ -74,10 +74,9 @@ export async function probeOne(
   { pool, egress, robots }: ProberPorts,
   listing: Pick<Due, 'id' | 'url' | 'method'>,
 ): Promise<boolean> {
-  const allowed = await robots.allows(listing.url)
-  const outcome = allowed
-    ? await probe(egress, listing)
-    : { outcome: 'robots' as const, status: undefined }
+  const refusal = await robots.refusal(listing.url)
+  const outcome =
+    refusal === undefined ? await probe(egress, listing) : { outcome: refusal, status: undefined }
   await recordProbe(pool, listing.id, outcome, Math.random())
   return outcome.outcome === 'up'
 }

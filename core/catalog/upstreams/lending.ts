@@ -6,7 +6,7 @@ import type { Injected, Upstream, UpstreamEndpoint, Upstreams } from '../../plug
 import type { SealingKeys } from '../../sealing.ts'
 import { noteHealth, takeDue } from './health.ts'
 import { CURRENT } from './prices.ts'
-import { purposeOf, reseal } from './secrets.ts'
+import { opened, reseal } from './secrets.ts'
 import { retireDue } from './states.ts'
 
 const PAGE = 50
@@ -55,9 +55,10 @@ type Written = Omit<Upstream, 'injected' | 'way' | 'deprecated' | 'endpoints'> &
 
 /** What the plugin of upstreams is lent: those that are on sale, with their secrets. */
 export function upstreamsOn(ports: LendingPorts): Upstreams {
-  const { pool, keys } = ports
-  const kept = new Map<string, { readonly text: string; readonly upstream: Upstream }>()
-  const read = (slug: string, text: string): Upstream => {
+  const { pool, keys, log } = ports
+  const kept = new Map<string, { readonly text: string; readonly upstream: Upstream | undefined }>()
+  /** Undefined: a secret of it cannot be read. That is told once. */
+  const read = (slug: string, text: string): Upstream | undefined => {
     const before = kept.get(slug)
     kept.delete(slug)
     const known = before?.text === text ? before : { text, upstream: upstreamOf(ports, text) }
@@ -78,12 +79,17 @@ export function upstreamsOn(ports: LendingPorts): Upstreams {
     find: (slug) => one(slug, SOLD),
     preview: (slug) => one(slug, `u.state <> 'retired'`),
     async list(after) {
-      const { rows } = await pool.query<{ slug: string; text: string }>(
-        `SELECT u.slug, ${TEXT} FROM hub.upstream u WHERE ${SOLD} AND u.slug > $1
-         ORDER BY u.slug LIMIT ${PAGE}`,
-        [after],
-      )
-      return rows.map(({ slug, text }) => read(slug, text))
+      for (let last: string | undefined = after; last !== undefined; ) {
+        const { rows }: { rows: { slug: string; text: string }[] } = await pool.query(
+          `SELECT u.slug, ${TEXT} FROM hub.upstream u WHERE ${SOLD} AND u.slug > $1
+           ORDER BY u.slug LIMIT ${PAGE}`,
+          [last],
+        )
+        const readable = rows.flatMap(({ slug, text }) => read(slug, text) ?? [])
+        if (readable.length > 0) return readable
+        last = rows.at(-1)?.slug // an empty page would be the end
+      }
+      return []
     },
     async due() {
       const slugs = await takeDue(pool)
@@ -100,23 +106,38 @@ export function upstreamsOn(ports: LendingPorts): Upstreams {
     },
     noteHealth: (slug, health) => noteHealth(pool, slug, health),
     retireDue: () => retireDue(pool),
-    reseal: () => reseal(pool, keys),
+    reseal: async () => {
+      const { count, unreadable } = await reseal(pool, keys)
+      if (unreadable > 0) log.error({ unreadable }, 'secrets of upstreams that no key opens')
+      return count
+    },
   }
 }
 
 const wayOf = ({ http, backends, localOrigins }: LendingPorts, baseUrl: string) =>
   localOrigins.includes(new URL(baseUrl).origin) ? backends : http
 
-function upstreamOf(ports: LendingPorts, text: string): Upstream {
+function upstreamOf(ports: LendingPorts, text: string): Upstream | undefined {
   const { since, sunset, sealed, endpoints, ...rest }: Written = JSON.parse(text)
+  const secrets = sealed.map(({ keyId, sealed: bytes, ...where }) => {
+    const secret = { ...where, service: rest.slug, keyId, sealed: Buffer.from(bytes, 'base64') }
+    return { ...where, value: opened(ports.keys, secret) }
+  })
+  const injected = secrets.filter(isReadable)
+  const lost = secrets.find((each) => !isReadable(each))
+  if (lost) {
+    const { place, name } = lost
+    ports.log.error({ service: rest.slug, place, name }, 'not sold: no key opens its secret')
+    return undefined
+  }
   return {
     ...rest,
     deprecated: since === null || sunset === null ? undefined : { since, sunset },
     endpoints: endpoints.map((each) => ({ ...each, price: BigInt(each.price) as Micros })),
-    injected: sealed.map(({ keyId, sealed: bytes, ...where }) => ({
-      ...where,
-      value: ports.keys.open(purposeOf(rest.slug, where), keyId, Buffer.from(bytes, 'base64')),
-    })),
+    injected,
     way: wayOf(ports, rest.baseUrl),
   }
 }
+
+const isReadable = (secret: { readonly value: string | undefined }): secret is Injected =>
+  secret.value !== undefined

@@ -53,7 +53,7 @@ export const pause = (pool: Pool, manager: Manager, slug: string): Promise<Upstr
 
 /**
  * Announces its end: callers are told by headers, and after the day it is sold no more. What was
- * never sold ends at once.
+ * never sold ends at once, and its slug is free again.
  * @param sunset `2027-06-30`, the last day, UTC
  * @throws Fault `service_not_found`, `service_state`
  */
@@ -66,26 +66,39 @@ export const retire = (
   inTransaction(pool, async (client) => {
     const { state, activatedAt } = await findUpstream(client, manager, slug, true)
     assertIn(state, ['draft', 'pending', 'active', 'paused'], 'retire')
-    if (activatedAt === null) await step(client, slug, 'retired')
-    else {
-      await client.query(
-        `UPDATE hub.upstream SET sunset_on = $2, updated_at = now(), deprecated_on =
-           least(coalesce(deprecated_on, (now() AT TIME ZONE 'UTC')::date), $2::date)
-         WHERE slug = $1`,
-        [slug, sunset],
-      )
+    if (activatedAt === null) {
+      await step(client, slug, 'retired')
+      const ended = await findUpstream(client, manager, slug)
+      await client.query('SELECT hub.discard_upstream($1)', [slug])
+      return ended
     }
+    await client.query(
+      `UPDATE hub.upstream SET sunset_on = $2, updated_at = now(), deprecated_on =
+         least(coalesce(deprecated_on, (now() AT TIME ZONE 'UTC')::date), $2::date)
+       WHERE slug = $1`,
+      [slug, sunset],
+    )
     return findUpstream(client, manager, slug)
   })
 
 /**
  * An administrator lets it be sold: what waits for it, and what was suspended. In a transaction of
  * the caller's, where its act is written down.
- * @throws Fault `service_not_found`, `service_state`
+ * @param seen the revision that the administrator has seen
+ * @throws Fault `service_not_found`, `service_state`, `service_changed`
  */
-export async function approve(client: PoolClient, slug: string): Promise<UpstreamInfo> {
-  const { state, activatedAt } = await lockUpstream(client, slug)
+export async function approve(
+  client: PoolClient,
+  slug: string,
+  seen: number,
+): Promise<UpstreamInfo> {
+  const { state, activatedAt, revision, baseUrl } = await lockUpstream(client, slug)
   assertIn(state, ['pending', 'suspended'], 'approve')
+  if (revision !== seen) {
+    throw new Fault('service_changed', `It was changed since revision ${seen}.`, {
+      extras: { revision, base_url: baseUrl },
+    })
+  }
   await client.query('UPDATE hub.upstream SET approved_at = now() WHERE slug = $1', [slug])
   const isComplete = (await missingOf(client, slug)).length === 0
   await step(client, slug, state === 'pending' || (activatedAt && isComplete) ? 'active' : 'paused')

@@ -27,6 +27,8 @@ export interface UpstreamInfo {
   readonly state: UpstreamState
   /** Why it is suspended. */
   readonly reason: string | null
+  /** Rises with each change of what it is, where it is and what it sells. */
+  readonly revision: number
   readonly approvedAt: Date | null
   readonly activatedAt: Date | null
   /** Days in UTC. */
@@ -38,7 +40,7 @@ export interface UpstreamInfo {
 
 const COLUMNS = `slug, owner, provider, name, category, summary, base_url AS "baseUrl",
   free_calls_per_month AS "freeCallsPerMonth", request_headers AS "requestHeaders",
-  response_headers AS "responseHeaders", health_path AS "healthPath", state, reason,
+  response_headers AS "responseHeaders", health_path AS "healthPath", state, reason, revision,
   approved_at AS "approvedAt", activated_at AS "activatedAt",
   deprecated_on::text AS "deprecatedOn", sunset_on::text AS "sunsetOn",
   created_at AS "createdAt", updated_at AS "updatedAt"`
@@ -62,6 +64,8 @@ export type UpstreamChange = {
 }
 
 const SERVICES_MAX = 50
+/** With those that have ended: whoever sold something keeps its slug. */
+const SLUGS_MAX = 500
 
 /**
  * Makes a draft. Its slug is taken from now on.
@@ -73,11 +77,7 @@ export async function createUpstream(
   draft: NewUpstream,
 ): Promise<UpstreamInfo> {
   const provider = await providerOf(client, owner)
-  const { rows: counted } = await client.query<{ others: number }>(
-    `SELECT count(*)::integer AS others FROM hub.upstream WHERE owner = $1 AND state <> 'retired'`,
-    [owner],
-  )
-  if (counted[0]!.others >= SERVICES_MAX) throw new Fault('too_many_services')
+  await assertRoom(client, owner)
   const { slug, name, category, summary } = draft
   const taken = await client.query(
     `INSERT INTO hub.service (slug, name, category, summary, provider, free_calls_per_month, state,
@@ -107,6 +107,19 @@ export async function createUpstream(
   )
   await client.query('INSERT INTO hub.upstream_health (service) VALUES ($1)', [slug])
   return rows[0]!
+}
+
+/** Counted while nobody else makes one for the same owner: `providerOf` has locked its row. */
+async function assertRoom(client: PoolClient, owner: string): Promise<void> {
+  const { rows } = await client.query<{ living: number; all: number }>(
+    `SELECT count(*) FILTER (WHERE state <> 'retired')::integer AS living, count(*)::integer AS all
+     FROM hub.upstream WHERE owner = $1`,
+    [owner],
+  )
+  const { living, all } = rows[0]!
+  if (living >= SERVICES_MAX) throw new Fault('too_many_services')
+  if (all < SLUGS_MAX) return
+  throw new Fault('too_many_services', `${all} slugs are yours, with those that have ended.`)
 }
 
 /** Those of an owner, by slug. */

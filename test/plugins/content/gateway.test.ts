@@ -1,19 +1,14 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { sleep } from '../../../core/clock.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import { ask, payFor, type Told } from '../../support/ask.ts'
+import { eventually } from '../../support/eventually.ts'
 import { failures } from './failures.ts'
 import { type Body, HOST, TEXT, useOwner } from './owner.ts'
 import { pagesBeside, RULES, useCanary } from './site.ts'
 
 const at = (path: string) => `http://${HOST}${path}`
 const COMMISSION = 10n
-
-/** Waits until it is so, or some seconds. */
-async function eventually(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 100 && !(await isSo()); tries += 1) await sleep(50)
-}
 
 describe('pages that their owners sell', () => {
   const world = useOwner()

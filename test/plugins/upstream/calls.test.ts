@@ -2,8 +2,6 @@ import { expect } from 'chai'
 import { askRaw } from '../../support/ask.ts'
 import { json, useUpstream } from './world.ts'
 
-const OBJECT = { type: 'object', additionalProperties: true }
-
 describe('an API that is listed without code', () => {
   const world = useUpstream()
   const { answers, seen, sell, call, act } = world
@@ -247,35 +245,6 @@ describe('an API that is listed without code', () => {
     const cut = await call(slug, '/events', { body: {} }).catch((error: Error) => error)
     expect(cut).to.be.instanceOf(Error)
     expect(before - (await balance()), 'what breaks off costs nothing').to.equal(1_000n)
-  })
-
-  it('does not show its secret, whatever it answers', async () => {
-    const slug = await sell([{ path: '/do', passes: [400], input_schema: OBJECT }])
-    const secrets = [{ in: 'header', name: 'X-Token', value: 'token-of-acme-9' }]
-    await world.send('PUT', `/v1/provider/services/${slug}/secret`, { secrets })
-    for (const status of [200, 400, 500]) {
-      answers(
-        (request, response) => void response.writeHead(status).end(JSON.stringify(request.headers)),
-      )
-      const told = await call(slug, '/do', { body: {} })
-      expect([told.status, told.body['code']], told.text).to.deep.equal([502, 'upstream_error'])
-      expect(told.text).not.to.include('token-of-acme-9')
-    }
-    const [plain, basic] = ['a+b/c=d&e "9"', 'acme:secret "9"']
-    const other = [
-      { in: 'header', name: 'Authorization', value: `Basic ${btoa(basic)}` },
-      { in: 'query', name: 'key', value: plain },
-    ]
-    await world.send('PUT', `/v1/provider/services/${slug}/secret`, { secrets: other })
-    const form = new URLSearchParams({ a: plain }).toString()
-    const json = JSON.stringify({ a: plain })
-    const spelt = [plain, form, encodeURIComponent(plain), json, basic, btoa(basic)]
-    for (const text of spelt) {
-      answers((_, response) => void response.setHeader('Link', `<${text}>`).end('{}'))
-      expect((await call(slug, '/do', { body: {} })).status, text).to.equal(502)
-      answers((_, response) => void response.end(text))
-      expect((await call(slug, '/do', { body: {} })).status, text).to.equal(502)
-    }
   })
 
   it('sends forms where its body is one', async () => {

@@ -48,6 +48,8 @@ paths:
   /away: { get: { parameters: [{ $ref: 'other.yaml#/x' }], responses: {} } }
 `
 
+const UNREADABLE = 'openapi_unreadable'
+
 describe('an OpenAPI document', () => {
   const world = useUpstream()
   const { send, act, call, answers, seen } = world
@@ -105,6 +107,11 @@ describe('an OpenAPI document', () => {
       'securitySchemes/login',
     ])
     expect(places.some((at) => at.startsWith('POST /reports/requestBody'))).to.equal(true)
+    const { body: later } = await send('GET', '/v1/provider/services/acme-weather')
+    expect(later['imported'], 'the same is told later').to.deep.include({
+      not_understood: gaps,
+      secrets: [{ in: 'header', name: 'X-Token', prefix: '' }],
+    })
     await clear()
     const endpoint = 'GET /cities/{city}/weather'
     const tried = await act('acme-weather', 'test', { endpoint, input: { city: 'Oslo', days: 2 } })
@@ -123,14 +130,74 @@ describe('an OpenAPI document', () => {
     expect(parameters).to.include.members(['path city', 'query days'])
   })
 
+  it('of Swagger 2.0 becomes the same: schemas, secrets, address, body and form', async () => {
+    answers(json({ name: 'Rex' }))
+    const pet = { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }
+    const schema = { $ref: '#/definitions/Pet' }
+    const form = (type: string) => ({ in: 'formData', name: 'a', type, required: true })
+    const document = {
+      swagger: 2,
+      info: { title: 'Pets', version: '1' },
+      host: new URL(world.origin).host,
+      basePath: '/v2',
+      schemes: ['http'],
+      consumes: ['application/json'],
+      produces: ['application/json'],
+      securityDefinitions: { key: { type: 'apiKey', in: 'header', name: 'X-Key' } },
+      definitions: { Pet: pet },
+      paths: {
+        '/pets/{id}': {
+          get: {
+            parameters: [{ name: 'id', in: 'path', required: true, type: 'integer' }],
+            responses: { 200: { description: 'One.', schema } },
+          },
+        },
+        '/pets': {
+          post: {
+            parameters: [{ in: 'body', name: 'pet', required: true, schema }],
+            responses: { 201: { description: 'Made.' } },
+          },
+        },
+        '/form': {
+          post: { consumes: ['application/x-www-form-urlencoded'], parameters: [form('string')] },
+        },
+        '/ticks': { get: { produces: ['text/event-stream'], responses: { 200: {} } } },
+        '/file': { post: { consumes: ['multipart/form-data'], parameters: [form('file')] } },
+      },
+    }
+    const told = await send('POST', '/v1/provider/services/import', {
+      openapi: JSON.stringify(document),
+      slug: 'pets',
+      price_microdollars: 500,
+    })
+    expect(told.status, told.text).to.equal(201)
+    const { service, understood, not_understood: gaps } = told.body as Record<string, Body>
+    expect(service?.['base_url']).to.equal(`${world.origin}/v2`)
+    expect(understood?.['secrets']).to.deep.equal([{ in: 'header', name: 'X-Key', prefix: '' }])
+    const [one, made, sent, ticks] = (service?.['endpoints'] ?? []) as Body[]
+    expect(one).to.have.nested.property('input_schema.properties.id.type', 'integer')
+    expect(one?.['output_schema']).to.deep.equal(pet)
+    expect(made).to.deep.include({ body: 'json', success: [201] })
+    expect(made).to.have.deep.nested.property('input_schema.required', ['name'])
+    expect(sent).to.include({ path: '/form', body: 'form' })
+    expect(ticks).to.include({ path: '/ticks', streams: true, output_schema: null })
+    expect([one, made, sent].every((each) => each?.['streams'] === false)).to.equal(true)
+    expect(JSON.stringify(gaps)).to.include('POST /file').and.include('multipart')
+    expect((await act('pets', 'activate')).body['state']).to.equal('active')
+    const paid = await call('pets', '/pets/7')
+    expect([paid.status, seen.at(-1)?.url], paid.text).to.deep.equal([200, '/v2/pets/7'])
+  })
+
   it('that is none, or leads elsewhere, makes nothing', async () => {
     const draft = (body: Body) =>
       send('POST', '/v1/provider/services/import', { slug: 'none-such', ...body })
     const bad: readonly [Body, number, string][] = [
-      [{ openapi: '{' }, 422, 'openapi_unreadable'],
-      [{ openapi: 'swagger: "2.0"' }, 422, 'openapi_unreadable'],
-      [{ openapi: 'openapi: 3.1.0\npaths: {}' }, 422, 'openapi_unreadable'],
-      [{ openapi: 'openapi: 2.9' }, 422, 'openapi_unreadable'],
+      [{ openapi: '{' }, 422, UNREADABLE],
+      [{ openapi: 'swagger: "2.0"' }, 422, UNREADABLE],
+      [{ openapi: '{"swagger":"2.0","paths":{"/x":{"get":{"parameters":5}}}}' }, 422, UNREADABLE],
+      [{ openapi: 'swagger: "1.2"' }, 422, UNREADABLE],
+      [{ openapi: 'openapi: 3.1.0\npaths: {}' }, 422, UNREADABLE],
+      [{ openapi: 'openapi: 2.9' }, 422, UNREADABLE],
       [{ url: 'http://127.0.0.1:1/x' }, 422, 'validation_failed'],
       [{ url: 'http://169.254.169.254/latest' }, 422, 'validation_failed'],
       [{}, 422, 'validation_failed'],

@@ -145,8 +145,13 @@ function bodyOf(refs: Refs, { method, spec, at }: Operation, inputs: Inputs) {
   const types = Object.keys(content)
   const type = types.find((each) => /^application\/(?:[\w.+-]+\+)?json\b/.test(each))
   const found = type ?? types.find((each) => each.startsWith(FORM))
-  if (found === undefined)
-    return refs.gap(`${at}/requestBody`, 'its body is neither JSON nor a form')
+  if (found === undefined) {
+    const isMultipart = types.some((each) => each.startsWith('multipart/'))
+    const what = isMultipart
+      ? 'its body is multipart, which the hub does not send: take it as JSON or as a form'
+      : 'its body is neither JSON nor a form'
+    return refs.gap(`${at}/requestBody`, what)
+  }
   const media = content[found]
   const where = `${at}/requestBody`
   const schema = refs.schema(isObject(media) ? (media['schema'] ?? {}) : {}, where)

@@ -1,3 +1,4 @@
+import { upgradeFromTwoToThree } from '@scalar/openapi-upgrader/2.0-to-3.0'
 import { upgradeFromThreeToThreeOne } from '@scalar/openapi-upgrader/3.0-to-3.1'
 import { parse as parseYaml } from 'yaml'
 import { Fault } from '../../../errors.ts'
@@ -10,7 +11,7 @@ const NODES_MAX = 200_000
 const ALIASES_MAX = 100
 
 /**
- * Reads an OpenAPI document, JSON or YAML, and brings it to version 3.1.
+ * Reads an OpenAPI document, or one of Swagger 2.0, JSON or YAML, and brings it to version 3.1.
  * @throws Fault `openapi_unreadable`
  */
 export function parseOpenApi(text: string): Json {
@@ -20,12 +21,39 @@ export function parseOpenApi(text: string): Json {
   const document = read(text)
   if (!isObject(document)) throw unreadable('It is no object.')
   const { openapi, swagger } = document
-  if (swagger !== undefined) throw unreadable('It is Swagger 2: convert it to OpenAPI 3 first.')
-  if (!/^3\.[01](\.|$)/.test(String(openapi))) throw unreadable('It is not OpenAPI 3.0 or 3.1.')
+  const isSwagger = String(swagger) === '2' || String(swagger) === '2.0'
+  if (!isSwagger && !/^3\.[01](\.|$)/.test(String(openapi))) {
+    throw unreadable('It is not OpenAPI 3.0 or 3.1, nor Swagger 2.0.')
+  }
   const size = sizeOf(document)
   if (size === undefined) throw unreadable('It is nested too deep, or has too many parts.')
-  return upgradeFromThreeToThreeOne(structuredClone(document)) as Json
+  try {
+    const own = structuredClone(document)
+    // Some write the version as a number, which the conversion does not know.
+    if (isSwagger) nameStreams(own)
+    const three = isSwagger ? upgradeFromTwoToThree({ ...own, swagger: '2.0' }) : own
+    return upgradeFromThreeToThreeOne({ ...three }) as Json
+  } catch (error) {
+    throw unreadable('It is not built as its version says.', error)
+  }
 }
+
+/**
+ * Swagger says at the operation, or for all of them, what is answered; the conversion drops that
+ * of a response without a schema. Of one that streams it is all that is said.
+ */
+function nameStreams({ paths, produces }: Json): void {
+  const operations = membersOf(paths).flatMap(membersOf)
+  for (const { produces: own = produces, responses } of operations) {
+    if (!Array.isArray(own) || !own.some((type) => String(type).startsWith(STREAM))) continue
+    for (const response of membersOf(responses)) {
+      if (!('$ref' in response)) Object.assign(response, { schema: response['schema'] ?? {} })
+    }
+  }
+}
+const STREAM = 'text/event-stream'
+const membersOf = (of: unknown): readonly Json[] =>
+  isObject(of) ? Object.values(of).filter(isObject) : []
 
 function read(text: string): unknown {
   try {

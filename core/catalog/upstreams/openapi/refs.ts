@@ -1,11 +1,12 @@
 import {
   BYTES_MAX,
+  budget,
   compileError,
   inner,
   isObject,
   type Json,
   KEYWORDS,
-  SERVICE_MAX,
+  takePatterns,
 } from '../schemas.ts'
 
 /** Something of a document that was not understood, and where. */
@@ -27,7 +28,7 @@ export class Refs {
   readonly gaps: Gap[] = []
   readonly #root: Json
   /** What its schemas may still have together: whoever checks by them compiles them. */
-  #schemasLeft = SERVICE_MAX
+  readonly #left = budget()
   #textLeft = TEXT_MAX
 
   constructor(root: Json) {
@@ -75,9 +76,10 @@ export class Refs {
         this.gap(place, 'a schema that contains itself: anything is taken there')
         return ANYTHING
       }
-      if (++count > NODES_MAX || path.length > DEPTH_MAX || --this.#schemasLeft < 0) {
+      if (++count > NODES_MAX || path.length > DEPTH_MAX || --this.#left.schemas < 0) {
         return this.#tooLarge(place)
       }
+      if (takePatterns(found, this.#left) !== undefined) return this.#tooLarge(place)
       return this.#plain(found, (inside, name) =>
         copy(inside, `${place}/${name}`, [...path, found]),
       )

@@ -1,0 +1,2 @@
+/** What never comes to an end by itself. */
+for (;;);
