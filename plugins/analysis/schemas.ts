@@ -9,7 +9,7 @@ const reference_date = s.optional(
   s.string({ format: 'date', description: 'The day that relative dates are told from.' }),
 )
 const category = s.anyOf(
-  s.string({ maxLength: 200 }),
+  s.string({ maxLength: 200, examples: ['delivery'] }),
   s.object({
     name: s.string({ maxLength: 200 }),
     description: s.optional(s.string({ maxBytes: 2_000 })),
@@ -23,6 +23,7 @@ export const analyzeInput = s.object({
     minLength: 1,
     maxBytes: 4_096,
     description: 'What to analyze and how to structure the output.',
+    examples: ['Give a one-line summary, the people, and the places.'],
   }),
   output_format: s.optional(
     s.anyOf(

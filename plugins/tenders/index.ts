@@ -49,7 +49,9 @@ const tenders: DataPlugin = {
           handle: (call) => ask('changes', call),
         },
         'GET /v1/daily-action-brief': {
-          summary: 'Newly published, officially changed, and closing within seven days.',
+          summary:
+            'Newly published, officially changed, and closing within seven days: ' +
+            'at most 100 of each, and how many there are.',
           price: usd('0.0500'),
           input: briefInput,
           output: briefOutput,

@@ -9,7 +9,8 @@ import type { ChangesQuery } from './query.ts'
 /** What is told when nobody asks for something else: what the official journal itself says. */
 export const OFFICIAL: readonly Verification[] = ['verified', 'declared']
 
-interface Row {
+/** A change as it is kept. */
+export interface ChangeRow {
   readonly item: Change
   readonly detected_at: Date
   readonly score: number
@@ -35,7 +36,7 @@ export async function changes(
   add((value) => `verification = ANY (${value})`, verification ? [verification] : OFFICIAL)
   const text = parts.join(' AND ')
   const total = await countOf(transaction, { table: 'change', text, values, edition, now })
-  const { rows } = await transaction.query<Row>(
+  const { rows } = await transaction.query<ChangeRow>(
     `SELECT i.item, p.detected_at, p.score FROM (
        SELECT id, published_on, detected_at, score FROM change WHERE ${text}
        ORDER BY published_on DESC, id LIMIT $${values.length + 1} OFFSET $${values.length + 2}) p
@@ -47,7 +48,7 @@ export async function changes(
 
 const TENTHS = 10
 
-export const changeOf = ({ item, detected_at: detectedAt, score }: Row) => ({
+export const changeOf = ({ item, detected_at: detectedAt, score }: ChangeRow) => ({
   ...item,
   detected_at: detectedAt.toISOString(),
   score: score / TENTHS,

@@ -1,0 +1,60 @@
+import type { Transaction } from 'agenthub/plugin'
+import type { Tender } from '../domain/tender.ts'
+import { type ChangeRow, changeOf, OFFICIAL } from './changes.ts'
+import type { Standing } from './envelope.ts'
+
+/** Of each list of the brief; `counts` tells how many there are. */
+export const MOST = 100
+
+/** What a day of the journal brought, best first. */
+interface Issue {
+  readonly published: readonly Tender[]
+  readonly changed: readonly ReturnType<typeof changeOf>[]
+  readonly counts: { readonly newly_published: number; readonly verified_changes: number }
+}
+
+let kept: { readonly of: string; readonly issue: Issue } | undefined
+
+/**
+ * What the latest day brought. It is the same at any instant until another snapshot is closed, and
+ * is kept as long: to find and to read it takes longer than all the rest of a brief.
+ */
+export async function issueOf(
+  transaction: Transaction,
+  { edition, day }: Pick<Standing, 'edition' | 'day'>,
+): Promise<Issue> {
+  const of = `${edition} ${day}`
+  if (kept?.of !== of) kept = { of, issue: await readIssue(transaction, day) }
+  return kept.issue
+}
+
+async function readIssue(transaction: Transaction, day: string): Promise<Issue> {
+  const published = await transaction.query<{ item: Tender; total: bigint }>(
+    `SELECT i.item, p.total FROM (
+       SELECT id, score, number, count(*) OVER () AS total FROM tender
+       WHERE called_on @> ARRAY[$1::date] AND score >= 200
+       ORDER BY score DESC, number LIMIT $2) p
+     JOIN tender_item i USING (id) ORDER BY p.score DESC, p.number`,
+    [day, MOST],
+  )
+  const changed = await transaction.query<ChangeRow & { total: bigint }>(
+    `SELECT i.item, p.detected_at, p.score, p.total FROM (
+       SELECT id, detected_at, score, count(*) OVER () AS total FROM change
+       WHERE published_on = $1 AND score >= 200 AND verification = ANY ($2)
+       ORDER BY score DESC, id LIMIT $3) p
+     JOIN change_item i USING (id) ORDER BY p.score DESC, id`,
+    [day, OFFICIAL, MOST],
+  )
+  return {
+    published: published.rows.map(({ item }) => item),
+    changed: changed.rows.map(changeOf),
+    counts: {
+      newly_published: totalOf(published.rows),
+      verified_changes: totalOf(changed.rows),
+    },
+  }
+}
+
+/** How many rows there are, of which these are the first. */
+export const totalOf = ([first]: readonly { readonly total: bigint }[]): number =>
+  Number(first?.total ?? 0n)

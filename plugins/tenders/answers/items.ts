@@ -1,0 +1,29 @@
+import type { Transaction } from 'agenthub/plugin'
+import type { Tender } from '../domain/tender.ts'
+import type { Standing } from './envelope.ts'
+
+const MOST = 1_000
+
+let kept = { edition: '', items: new Map<string, Tender>() }
+
+/**
+ * Tenders by their ids, in that order. They stay as they are until another snapshot is closed, and
+ * what closes soon is asked for again and again: most are not read twice.
+ */
+export async function tendersOf(
+  transaction: Transaction,
+  { edition }: Pick<Standing, 'edition'>,
+  ids: readonly string[],
+): Promise<Tender[]> {
+  if (kept.edition !== edition || kept.items.size > MOST) kept = { edition, items: new Map() }
+  const { items } = kept // another edition may come meanwhile, for others
+  const missing = ids.filter((id) => !items.has(id))
+  if (missing.length > 0) {
+    const { rows } = await transaction.query<{ id: string; item: Tender }>(
+      'SELECT id, item FROM tender_item WHERE id = ANY ($1)',
+      [missing],
+    )
+    for (const { id, item } of rows) items.set(id, item)
+  }
+  return ids.map((id) => items.get(id)!)
+}

@@ -1,0 +1,67 @@
+import { expect } from 'chai'
+import { systemClock } from '../../../core/clock.ts'
+import { answer } from '../../../plugins/tenders/answers/answer.ts'
+import { openStore } from '../../../plugins/tenders/store/store.ts'
+import { eformsNotice } from '../../support/eforms.ts'
+import { tendersDatabase } from './support.ts'
+
+const DAY = '2026-03-02'
+const MOST = 100
+
+interface Item {
+  readonly publication_number: string
+  readonly status: string
+  readonly next_deadline: string | null
+}
+
+interface Brief {
+  readonly newly_published: readonly Item[]
+  readonly counts: Readonly<Record<string, number>>
+}
+
+describe('tenders: what the brief keeps of a day', () => {
+  let made: Awaited<ReturnType<typeof tendersDatabase>>
+  before(async () => {
+    made = await tendersDatabase()
+  })
+  after(() => made.close())
+
+  const briefAt = async (now: string): Promise<Brief> =>
+    ((await answer(made.database, 'brief', {}, new Date(now))) as unknown as { data: Brief }).data
+
+  /** Closes the snapshot of the day with further notices in it. */
+  const publish = async (from: number, until: number): Promise<void> => {
+    const store = openStore(made.database, systemClock)
+    const snapshot = await store.openSnapshot({ day: DAY, source: 'live' })
+    for (let n = from; n <= until; n += 1) {
+      const xml = eformsNotice({ number: `${n}-2026`, day: DAY, ojs: '41/2026' })
+      await store.accept({ xml, snapshot })
+    }
+    await store.closeSnapshot(snapshot)
+  }
+
+  it('tells at once what came late to a day that was closed already', async () => {
+    await publish(1, 2)
+    const numbers = async () =>
+      (await briefAt(`${DAY}T12:00:00Z`)).newly_published.map((item) => item.publication_number)
+    expect(await numbers()).to.have.members(['1-2026', '2-2026'])
+    await publish(3, 3)
+    expect(await numbers()).to.have.members(['1-2026', '2-2026', '3-2026'])
+  })
+
+  it('judges what it keeps by the time of each request', async () => {
+    const early = (await briefAt(`${DAY}T12:00:00Z`)).newly_published
+    expect(early.map(({ status }) => status)).to.deep.equal(['open', 'open', 'open'])
+    const after = new Date(Date.parse(early[0]!.next_deadline!) + 1).toISOString()
+    const late = (await briefAt(after)).newly_published
+    expect(late.map(({ status }) => status)).to.deep.equal(['closed', 'closed', 'closed'])
+    expect(await briefAt(`${DAY}T12:00:00Z`)).to.have.deep.property('newly_published', early)
+  })
+
+  it('lists at most a hundred, and counts all', async () => {
+    await publish(4, MOST + 1)
+    const { newly_published: listed, counts } = await briefAt(`${DAY}T12:00:00Z`)
+    expect(listed).to.have.length(MOST)
+    expect(counts).to.include({ newly_published: MOST + 1 })
+  })
+})
