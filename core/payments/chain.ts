@@ -13,6 +13,7 @@ import {
 import { base } from 'viem/chains'
 import { inFlight } from '../in-flight.ts'
 import { type Asset, assetOf, type Hex } from './asset.ts'
+import { lower, type Mined, movesIn } from './mined.ts'
 import { type Evidence, evidence, type Transfer } from './transfer-evidence.ts'
 import { type BlockRange, type TransferLog, transfersOf } from './transfers.ts'
 
@@ -53,6 +54,8 @@ export class ChainUnavailable extends Error {
  */
 export interface Chain {
   transferEvidence(transfer: Transfer): Promise<Evidence>
+  /** What a transaction did; undefined: no block has it, or it failed. */
+  mined(tx: Hex): Promise<Mined | undefined>
   /** Whether the authorization is used up: spent or canceled. */
   authorizationState(from: Hex, nonce: Hex): Promise<boolean>
   /**
@@ -100,6 +103,7 @@ export function openChain(options: ChainOptions): Chain {
         const found = await receiptOf(transfer.tx)
         return found ? evidence(found, transfer, (await head()).number) : { found: 'missing' }
       }),
+    mined: (tx) => ask(() => minedOf(client, asset, tx, head)),
     authorizationState: (from, nonce) => ask(() => isUsed(from, nonce)),
     authorizationOutcome: (from, nonce, fromBlock) =>
       ask(async () => {
@@ -206,6 +210,32 @@ const receipt = (client: Client, hash: Hex): Promise<TransactionReceipt | undefi
     if (error instanceof TransactionReceiptNotFoundError) return undefined
     throw error
   })
+
+async function minedOf(
+  client: Client,
+  { address }: Asset,
+  hash: Hex,
+  head: () => Promise<{ readonly number: bigint }>,
+): Promise<Mined | undefined> {
+  const found = await receipt(client, hash)
+  if (found?.status !== 'success') return undefined
+  const { blockNumber: block, from, to } = found
+  const [{ value: wei }, placed, { number }] = await Promise.all([
+    client.getTransaction({ hash }),
+    blockAt(client, block),
+    head(),
+  ])
+  if (!placed) return undefined
+  return {
+    block,
+    confirmations: number < block ? 1n : number - block + 1n,
+    time: placed.time,
+    from: lower(from),
+    to: to && lower(to),
+    wei,
+    moves: movesIn(found, address),
+  }
+}
 
 interface Search {
   readonly asset: Asset

@@ -40,6 +40,7 @@ const magazine = gatewayOf(
     name: 'Magazine',
     summary: 'Articles by the page.',
     provider: 'example',
+    example: 'http://magazine.test/articles/bread',
     maxPrice: RULE.price,
     page: (url) => ({ url, rule: RULE }),
   },

@@ -1,5 +1,6 @@
-import type { Pool, PoolClient } from 'pg'
+import type { ClientBase, Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
+import { Fault } from '../../errors.ts'
 import { derivedUuid } from '../../ids.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { GAS } from '../../ledger/postings.ts'
@@ -48,6 +49,38 @@ export async function bookGas(ports: GasBooksPorts): Promise<number> {
 export function wholeGwei(wei: bigint, rest: bigint): { gwei: bigint; rest: bigint } {
   const gwei = wei <= rest ? 0n : (wei - rest + WEI_PER_GWEI - 1n) / WEI_PER_GWEI
   return { gwei, rest: rest - wei + gwei * WEI_PER_GWEI }
+}
+
+/**
+ * What ETH that comes to a wallet is in whole gwei; what is left over is carried on.
+ * @throws Fault `not_booked` where the books of the wallet do not begin before it
+ */
+export async function takeWhole(
+  client: ClientBase,
+  wallet: GasWallet,
+  wei: bigint,
+  block: bigint,
+): Promise<bigint> {
+  const key = keyOf(wallet)
+  const { rows } = await client.query<Opening & { readonly rest: bigint }>(
+    `SELECT opening, opened_at, booked, rest FROM hub.gas_wallet
+     WHERE chain_id = $1 AND address = $2 FOR UPDATE`,
+    key,
+  )
+  const [books] = rows
+  if (!books?.booked || block <= books.opened_at) {
+    const detail = books?.booked
+      ? `The opening of the gas wallet, of block ${books.opened_at}, has it already.`
+      : 'The gas wallet has no opening balance yet, which will have it.'
+    throw new Fault('not_booked', detail)
+  }
+  const whole = (books.rest + wei) / WEI_PER_GWEI
+  if (whole === 0n) throw new Fault('not_booked', 'It is less than a gwei.')
+  await client.query('UPDATE hub.gas_wallet SET rest = $3 WHERE chain_id = $1 AND address = $2', [
+    ...key,
+    books.rest + wei - whole * WEI_PER_GWEI,
+  ])
+  return whole
 }
 
 /** Before the first transaction that was kept, it held what it holds, and the fees since. */

@@ -15,7 +15,7 @@ parentPort.postMessage('ready')
 `
 const scriptOf = (source: string): URL =>
   new URL(`data:text/javascript,${encodeURIComponent(source)}`)
-const patient = (): AbortSignal => AbortSignal.timeout(9_000)
+const patient = (): AbortSignal => AbortSignal.timeout(30_000)
 const reasonOf = async (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => 'it succeeded',

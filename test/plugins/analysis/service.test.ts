@@ -26,7 +26,7 @@ const call = <Input>(input: Input) => ({
   id: 'call-1',
   input,
   terms: undefined,
-  signal: AbortSignal.timeout(8_000),
+  signal: AbortSignal.timeout(60_000),
   charge: () => undefined,
   payer: 'agent-1',
 })

@@ -1,0 +1,40 @@
+import { isAddressEqual, parseAbi, parseEventLogs, type TransactionReceipt } from 'viem'
+import type { Hex } from './asset.ts'
+
+/** A transaction that succeeded, by the hub's own node; addresses in lower case. */
+export interface Mined {
+  readonly block: bigint
+  /** 1 in the newest block. */
+  readonly confirmations: bigint
+  readonly time: Date
+  readonly from: Hex
+  /** Whom it gives ETH, and how many wei. Null: it makes a contract. */
+  readonly to: Hex | null
+  readonly wei: bigint
+  /** Transfers of the token, in their order; those of nothing are left out. */
+  readonly moves: readonly Move[]
+}
+
+export interface Move {
+  /** The place of the log in its block. */
+  readonly logIndex: number
+  readonly from: Hex
+  readonly to: Hex
+  /** Microdollars. */
+  readonly value: bigint
+}
+
+const ABI = parseAbi(['event Transfer(address indexed from, address indexed to, uint256 value)'])
+
+/** The transfers of a token that a receipt tells of. */
+export const movesIn = ({ logs }: Pick<TransactionReceipt, 'logs'>, token: Hex): readonly Move[] =>
+  parseEventLogs({ abi: ABI, logs: logs.filter((log) => isAddressEqual(log.address, token)) })
+    .filter(({ args }) => args.value > 0n)
+    .map(({ logIndex, args: { from, to, value } }) => ({
+      logIndex,
+      from: lower(from),
+      to: lower(to),
+      value,
+    }))
+
+export const lower = (hex: Hex): Hex => hex.toLowerCase() as Hex
