@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Router } from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import helmet from 'koa-helmet'
@@ -5,19 +6,19 @@ import { Fault } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { identify, namesOf, pathOf, send } from './exchange.ts'
 import { assertWellFormed } from './http/broken.ts'
-import { tellMethods } from './http/cross-origin.ts'
+import { optionsOf } from './http/cross-origin.ts'
+import type { EarlyDoor } from './http/early.ts'
 import { represent } from './http/represent.ts'
 import { refuseOAuth } from './mcp/oauth.ts'
 import { type Observers, observe } from './observe.ts'
-import { faultOf, isOurFailure, notAllowed, problem } from './problem.ts'
+import { notAllowed, problem, reported } from './problem.ts'
 import { type ProxyPorts, proxyDoor } from './proxy/door.ts'
 import type { AnyRoute } from './rest/route.ts'
 import { type RestPorts, serveRest } from './rest/serve.ts'
 
 export interface Doors extends RestPorts, ProxyPorts, Observers {
   readonly routes: readonly AnyRoute[]
-  /** The endpoint of MCP. */
-  readonly mcp: Middleware
+  readonly mcp: EarlyDoor
   /** The pages for people. */
   readonly web: Middleware
   /** Of the addresses in X-Forwarded-For, so many are believed: the last ones. */
@@ -25,8 +26,14 @@ export interface Doors extends RestPorts, ProxyPorts, Observers {
   readonly log: Log
 }
 
-/** The HTTP application: REST, the proxy, MCP, and one form of errors everywhere. */
-export function createApp(doors: Doors): Koa {
+/** Answers a request. */
+export type Answering = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+/**
+ * The HTTP application: REST, the proxy, MCP, and one form of errors everywhere. The proxy and MCP
+ * come before Koa: programs alone read them, and nothing is asked as often.
+ */
+export function createApp(doors: Doors): Answering {
   const app = new Koa({ proxy: doors.proxies > 0, maxIpsCount: doors.proxies })
   const router = new Router({ strict: true, sensitive: true })
   for (const route of doors.routes) {
@@ -34,12 +41,10 @@ export function createApp(doors: Doors): Koa {
     router.register(path, [route.method.toLowerCase()], serveRest(route, doors))
   }
   const shared = new Set(doors.routes.filter((route) => route.shared).map(({ path }) => path))
-  app.use(doors.mcp) // read by programs alone, it has its own form of errors, and few headers
   app.use(observe(doors))
   app.use(represent)
   app.use(errors(doors))
-  app.use(proxyDoor(doors)) // neither is this: it has the few that contain what others wrote
-  app.use(helmet())
+  app.use(helmet()) // for what browsers read
   app.use(doors.web)
   app.use(refuseOAuth)
   app.use(router.routes())
@@ -48,11 +53,21 @@ export function createApp(doors: Doors): Koa {
     const allowed = found.flatMap(({ methods }) => methods)
     if (allowed.length === 0) throw new Fault('not_found', `Nothing is at ${ctx.path}.`)
     const isOpen = found.some(({ path }) => shared.has(String(path).replaceAll(/:(\w+)/g, '{$1}')))
-    if (ctx.method === 'OPTIONS') return tellMethods(ctx, allowed, isOpen)
-    throw notAllowed(ctx.path, allowed)
+    if (ctx.method !== 'OPTIONS') throw notAllowed(ctx.path, allowed)
+    ctx.status = 204
+    ctx.set(optionsOf(allowed, isOpen))
   })
   app.on('error', (error) => doors.log.error({ err: error }, 'unexpected error of the server'))
-  return app
+  const answer = app.callback()
+  const proxy = proxyDoor(doors)
+  return (request, response) => {
+    const koa = () => app.createContext(request, response)
+    return (
+      proxy(request, response, koa) ??
+      doors.mcp(request, response, koa) ??
+      answer(request, response)
+    )
+  }
 }
 
 /** Gives every request an id and every failure its problem body. */
@@ -67,11 +82,7 @@ const errors =
       if (path === undefined) throw new Fault('malformed_path')
       await next()
     } catch (error) {
-      const fault = faultOf(error)
-      const { method } = ctx
-      if (isOurFailure(fault)) {
-        log.error({ err: fault.cause ?? fault, requestId, method, path }, fault.code)
-      }
+      const fault = reported(error, log, { requestId, method: ctx.method, path })
       send(ctx, problem(fault, requestId, path ?? ctx.url))
     }
   }

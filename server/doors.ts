@@ -37,7 +37,7 @@ import { transferRoutes } from './rest/transfers.ts'
 import { walletRoutes } from './rest/wallet.ts'
 import { webhookRoutes } from './rest/webhooks.ts'
 import { type Core, CREDITS_ONLY, type Registers, registersOf, stepsOf } from './steps.ts'
-import { upstreamRoutes } from './upstreams.ts'
+import { sealingKeysOf, upstreamRoutes } from './upstreams.ts'
 import { web } from './web/index.ts'
 
 /** What there is to see of the wallets of the house. */
@@ -107,13 +107,14 @@ function routesOf(
     }),
     ...receiptRoutes(pool, receipts),
     ...keyRoutes({ pool, ledger }),
-    ...adminRoutes({ pool, log, admins: options.admins }),
+    ...adminRoutes({ pool, log, admins: options.admins, keys: sealingKeysOf(options) }),
     ...providerRoutes({
       ...signing,
       clock,
       secret,
       ownWallets: walletsOf(options),
       cooldownHours: options.payouts.cooldownHours,
+      minimumPayout: options.payouts.minimum,
       commissionBps: options.commissionBps,
     }),
     ...transferRoutes({ ...signing, clock }),

@@ -11,12 +11,17 @@ import type { HubOptions } from './hub.ts'
 
 /** Opens the plugins that the operator added to those of the house. */
 export async function openHosted(
-  { hosting, databaseUrl, databaseDirectUrl, log }: HubOptions,
+  { hosting, databaseUrl, databaseDirectUrl, signingKey, log }: HubOptions,
   lent: Host,
   house: readonly OpenedPlugin[],
   pool: Pool,
 ): Promise<PluginSet> {
-  const lending = { host: lent, databaseUrl: databaseDirectUrl ?? databaseUrl, log }
+  const lending = {
+    host: lent,
+    databaseUrl: databaseDirectUrl ?? databaseUrl,
+    passwordOf: (role: string) => signingKey.secretFor(`database role ${role}`).toString('hex'),
+    log,
+  }
   const set = new PluginSet({
     pool,
     entries: hosting.entries,

@@ -250,7 +250,7 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const underWay = new UnderWay()
   const found = { discovery, meaning: finding?.meaning, catalog: goods.sold.catalog }
   const own = { windows, offers, calls, clock, underWay, egress, backends }
-  const answer = openDoors({ ...core, ...observers, ...found, ...own }, options).callback()
+  const answer = openDoors({ ...core, ...observers, ...found, ...own }, options)
   return {
     pool,
     ledger,

@@ -32,9 +32,17 @@ try {
 async function misused({ exitCode, code, message }: CommanderError): Promise<number> {
   if (exitCode === 0) return 0
   const { EXIT, Failure } = await import('./failure.ts')
-  if (!process.argv.includes('--json')) return EXIT.usage
+  if (!asksJson()) return EXIT.usage
   const why = code === 'commander.help' ? 'a command is missing' : message.replace(/^error: /, '')
   return tell(new Failure('usage', why, 'See hub --help.'))
+}
+
+/** Read from the words themselves: what is asked may be what cannot be understood. */
+function asksJson(): boolean {
+  const words = process.argv.slice(2)
+  const format = words.indexOf('--format')
+  const isNamed = format >= 0 && words[format + 1] === 'json'
+  return isNamed || words.includes('--json') || words.includes('--format=json')
 }
 
 /** What the packages that it needs ask for. */
@@ -48,7 +56,7 @@ function assertNode(): void {
 /** Instead of ending the process: that is done here alone. */
 function throwing(command: Command): void {
   command.exitOverride()
-  if (process.argv.includes('--json')) command.configureOutput({ writeErr: () => {} })
+  if (asksJson()) command.configureOutput({ writeErr: () => {} })
   command.commands.forEach(throwing)
 }
 
@@ -56,7 +64,7 @@ async function tell(error: unknown): Promise<number> {
   const { failureOf, Failure } = await import('./failure.ts')
   const { Terminal } = await import('./terminal.ts')
   const { errorsInColor } = await import('./config.ts')
-  const json = process.argv.includes('--json')
+  const json = asksJson()
   const known = failureOf(error)
   if (!known && !json) process.stderr.write(`${(error as Error).stack ?? String(error)}\n`)
   const failure = known ?? new Failure('error', (error as Error).message)

@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { assistants } from './assistants.ts'
 import type { CommonFlags, Context } from './context.ts'
 import { examplesOf } from './examples.ts'
@@ -16,6 +16,10 @@ export function programOf(version: string, run: Run): Command {
     .version(version, '-V, --version', 'print the version')
     .option('--hub <url>', 'the hub to talk to (HUB_BASE_URL)')
     .option('--json', 'print one JSON object, money in microdollars')
+    .addOption(
+      new Option('--format <how>', 'json is the same as --json').choices(['pretty', 'json']),
+    )
+    .on('option:format', (how: string) => program.setOptionValue('json', how === 'json'))
     .option('-y, --yes', 'agree to what would be asked')
     .option('--no-color', 'no colours (NO_COLOR)')
     .helpOption('-h, --help', 'show help')

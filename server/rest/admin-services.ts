@@ -8,7 +8,9 @@ import {
   suspend,
   suspendListed,
 } from '../../core/catalog/suspension.ts'
-import { Fault } from '../../core/errors.ts'
+import { unreadableSecrets } from '../../core/catalog/upstreams/secrets.ts'
+import { Fault, type FaultCode } from '../../core/errors.ts'
+import type { SealingKeys } from '../../core/sealing.ts'
 import { page, pageOf, paging, readCursor } from './paging.ts'
 import { reason } from './reason.ts'
 import { type AnyRoute, route, staffOf } from './route.ts'
@@ -21,6 +23,14 @@ const Service = z.object({
   state: z.enum(['active', 'unlisted', 'retired']),
   stage: z.string().nullable().meta({
     description: 'Of one that was listed without code; pending: it waits for an administrator.',
+  }),
+  base_url: z.string().nullable().meta({ description: 'Of the same: where its API is.' }),
+  revision: z.int().nullable().meta({
+    description: 'Of the same: what is approved of. It rises when its owner changes anything.',
+  }),
+  unreadable_secrets: z.array(z.string()).meta({
+    description:
+      'Of the same: no key opens them, so it is not sold. HUB_ENCRYPTION_KEYS lacks one.',
   }),
   suspended: z.enum(['no', 'service', 'provider']).meta({
     description: 'Whether the operator has stopped it, by itself or with its provider.',
@@ -38,8 +48,14 @@ const Moved = z.object({
   after: z.string(),
 })
 
+export interface ServiceAdminPorts {
+  readonly pool: Pool
+  /** Of secrets of owners. */
+  readonly keys: SealingKeys
+}
+
 /** What the operator sees of everything that is sold, lets be sold, and stops. */
-export const serviceAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
+export const serviceAdminRoutes = ({ pool, keys }: ServiceAdminPorts): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/admin/services',
@@ -55,7 +71,15 @@ export const serviceAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly 
     handle: async ({ query: { limit, cursor, ...filter }, url }) => {
       const [after] = readCursor(cursor, z.tuple([z.string().max(40)])) ?? []
       const rows = await listServicesOfHouse(pool, { limit: limit + 1, after, ...filter })
-      return page(rows, limit, url, ({ slug }) => [slug], show)
+      const slugs = rows.map(({ slug }) => slug)
+      const lost = await unreadableSecrets(pool, keys, slugs)
+      return page(
+        rows,
+        limit,
+        url,
+        ({ slug }) => [slug],
+        (row) => show(row, lost.get(row.slug)),
+      )
     },
   }),
   moveRoute(pool, 'service', 'approve', 'Lets a service be sold that waits for it.'),
@@ -65,6 +89,19 @@ export const serviceAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly 
   moveRoute(pool, 'provider', 'resume', 'Lets a provider go on that was stopped.'),
 ]
 
+interface Said {
+  readonly reason: string
+  readonly revision?: number | undefined
+}
+const Reason: z.ZodType<Said> = z.strictObject({ reason })
+const Seen: z.ZodType<Said> = z.strictObject({
+  reason,
+  revision: z.int().min(1).optional().meta({
+    description: 'Of a service that was listed without code: the one that you have seen.',
+  }),
+})
+const CHANGED: readonly FaultCode[] = ['service_changed', 'validation_failed']
+
 type Move = 'approve' | 'suspend' | 'resume'
 
 const moveRoute = (pool: Pool, kind: Stoppable, what: Move, summary: string): AnyRoute =>
@@ -73,15 +110,15 @@ const moveRoute = (pool: Pool, kind: Stoppable, what: Move, summary: string): An
     path: `/v1/admin/${kind}s/{id}/${what}`,
     summary,
     auth: 'admin',
-    body: z.strictObject({ reason }),
+    body: what === 'suspend' || kind === 'provider' ? Reason : Seen,
     answer: { status: 200, schema: Moved },
-    faults: ['not_found', 'service_state'],
+    faults: ['not_found', 'service_state', ...(what === 'suspend' ? [] : CHANGED)],
     handle: async (request) => {
       const { id = '' } = request.params
-      const why = request.body.reason
+      const { reason: why, revision: seen } = request.body
       const by = staffOf(request)
       const moved = await audited(pool, by, why, async (client, note) => {
-        const made = await move(client, { kind, id, what, why })
+        const made = await move(client, { kind, id, what, why, seen })
         if (made.before !== made.after) note(changeOf(kind, id, what, made))
         return made
       })
@@ -101,11 +138,11 @@ function changeOf(kind: Stoppable, id: string, what: Move, { before, after }: Mo
 
 async function move(
   client: PoolClient,
-  order: { kind: Stoppable; id: string; what: Move; why: string },
+  order: { kind: Stoppable; id: string; what: Move; why: string; seen: number | undefined },
 ): Promise<Moving> {
-  const { kind, id, what, why } = order
+  const { kind, id, what, why, seen } = order
   const wanted = what === 'suspend' ? why : null
-  const listed = kind === 'service' ? await suspendListed(client, id, wanted) : undefined
+  const listed = kind === 'service' ? await suspendListed(client, id, wanted, seen) : undefined
   if (listed) return listed
   if (what === 'approve') throw new Fault('not_found', 'No such service waits for it.')
   const { reason: was } = await standingOf(client, kind, id)
@@ -115,13 +152,16 @@ async function move(
 
 const said = (reason: string | null): string => (reason === null ? 'on' : `suspended: ${reason}`)
 
-const show = (service: ServiceOfHouse): ServiceOfHouseJson => ({
+const show = (service: ServiceOfHouse, lost: readonly string[] = []): ServiceOfHouseJson => ({
   slug: service.slug,
   name: service.name,
   provider: service.provider,
   owner: service.owner,
   state: service.state,
   stage: service.stage,
+  base_url: service.baseUrl,
+  revision: service.revision,
+  unreadable_secrets: [...lost],
   suspended: service.suspended,
   suspended_reason: service.reason,
   commission_bps: service.commissionBps,

@@ -1,15 +1,19 @@
 import { auditRoutes } from './admin-audit.ts'
 import { commissionAdminRoutes } from './admin-commission.ts'
+import { providerAdminRoutes } from './admin-providers.ts'
 import { type RolePorts, roleRoutes } from './admin-roles.ts'
-import { serviceAdminRoutes } from './admin-services.ts'
+import { type ServiceAdminPorts, serviceAdminRoutes } from './admin-services.ts'
 import { type KeyAdminPorts, keyAdminRoutes } from './keys-admin.ts'
 import type { AnyRoute } from './route.ts'
 
 /** What administrators see and decide. */
-export const adminRoutes = (ports: RolePorts & KeyAdminPorts): readonly AnyRoute[] => [
+export const adminRoutes = (
+  ports: RolePorts & KeyAdminPorts & ServiceAdminPorts,
+): readonly AnyRoute[] => [
   ...keyAdminRoutes(ports),
   ...roleRoutes(ports),
   ...serviceAdminRoutes(ports),
   ...commissionAdminRoutes(ports),
+  ...providerAdminRoutes(ports),
   ...auditRoutes(ports),
 ]

@@ -58,8 +58,7 @@ const FIND = `SELECT q.id, h.at AS held_at, h.amount AS reserved, h.expires_at,
     r.kind, r.amount AS taken,
     (SELECT coalesce(sum(x.amount), 0)::bigint FROM ledger.posting x WHERE x.id = q.id
       AND x.account_id = $1 AND x.owner = $1 AND x.phase IN (0, 3)) AS refunded,
-    CASE WHEN c.source = 'x402' THEN c.entry
-      ELSE (SELECT i.id FROM hub.idempotent_call i WHERE i.call = q.id) END AS answer_id,
+    CASE WHEN c.source = 'x402' THEN c.entry ELSE q.id END AS answer_id,
     (SELECT json_build_object('url', p.url, 'state', p.state, 'pay_to', p.payee,
         'amount', p.amount::text, 'nonce', p.nonce, 'transaction', p.transaction,
         'status', p.status, 'reason', p.reason, 'valid_before', p.valid_before)

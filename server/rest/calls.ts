@@ -123,7 +123,7 @@ async function show(
     endpoint: row.endpoint,
     status: record?.status ?? null,
     reason: record?.reason ?? null,
-    receipt: record && isOver(row) ? receipts.sign(record, row.name) : null,
+    receipt: record && isOver(row) ? await receipts.sign(record, row.name) : null,
     answer: kept ? shown(kept) : null,
     payment: row.payment && paymentOf(row.payment),
   }

@@ -15,6 +15,7 @@ import {
   settlePayment,
 } from '../../core/payments/accept.ts'
 import type { Claim } from '../../core/payments/claims.ts'
+import { reasonInWords } from '../../core/payments/reasons.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import { type AnyRoute, callerOf, type RestReply, route } from './route.ts'
 
@@ -118,7 +119,8 @@ export async function purchase(ports: CreditsPorts, order: Order): Promise<RestR
     const { header, required } = offers.offer({ ...terms, error: error ?? code })
     const reason = error ? { reason: error } : {}
     const extras = { ...required, amount_microdollars: json(amount), ...reason }
-    return new Fault(code, undefined, { extras, headers: { 'PAYMENT-REQUIRED': header } })
+    const detail = reasonInWords(error ?? '')
+    return new Fault(code, detail, { extras, headers: { 'PAYMENT-REQUIRED': header } })
   }
   const id = await idOf(ports, order)
   if (order.payment === undefined) {

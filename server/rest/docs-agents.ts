@@ -131,3 +131,46 @@ export const agentCard = (shown: readonly Shown[], site: Site, version: string) 
     tags: [service.category],
   })),
 })
+
+/**
+ * `/server.json`: the hub in the form of the registry of MCP, for the owner of its domain to
+ * publish there: a name begins with the domain, backwards, and the registry asks for a proof.
+ */
+export const registryEntry = ({ baseUrl, mcpUrl }: Site, version: string) => ({
+  $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
+  name: `${namespaceOf(mcpUrl)}/agenthub`,
+  title: 'AgentHub',
+  description: 'Finds APIs, pays for them per request and calls them, with one key.',
+  version,
+  websiteUrl: `${baseUrl}/docs/agents`,
+  remotes: [
+    {
+      type: 'streamable-http',
+      url: mcpUrl,
+      headers: [
+        {
+          name: 'Authorization',
+          description: 'The key of the hub.',
+          value: 'Bearer {api_key}',
+          isRequired: true,
+          isSecret: true,
+          variables: {
+            api_key: {
+              description: `A key: ${baseUrl}/.well-known/agents.md says how to get one.`,
+              placeholder: 'ahk_…',
+              isRequired: true,
+              isSecret: true,
+            },
+          },
+        },
+      ],
+    },
+  ],
+})
+
+const namespaceOf = (url: string): string =>
+  new URL(url).hostname
+    .replaceAll(/[^\w.-]/g, '-')
+    .split('.')
+    .toReversed()
+    .join('.')

@@ -8,17 +8,19 @@ const code = (text: string): Html => html`<pre tabindex="0"><code>${text}</code>
 export const financeGuide = ({ baseUrl }: Site) =>
   docsPage(
     'Guide for finance',
+    'For finance',
     html`<p class="lead">Every movement of money is an entry of the journal, balanced and never
 changed. Every figure follows from it, and every entry leads to its call.</p>
 ${roles(baseUrl)}
 <h2>The books</h2>
 <p>The <a href="/finance/trial-balance">trial balance</a> shows what every account held at the end
-of any day, by value date; debits and credits are equal for each asset. An account leads to its
+of any day, by value date; debits and credits are equal for each asset. Accounts of which there are
+many, such as those of keys, are one line that leads to each of them. An account leads to its
 statement: opening, movements, what was left after each, closing; as CSV too. Assets and expenses
 are debits, liabilities, income and equity are credits. By REST, amounts are whole units of the
 asset (USDC: microdollars), credit-positive.</p>
 ${code(`curl '${baseUrl}/v1/finance/trial-balance?day=2026-11-30' \\
-  -H "Authorization: Bearer $HUB_KEY"`)}
+  -H "Authorization: Bearer $HUB_API_KEY"`)}
 <h2>From a posting to its call, and back</h2>
 <p>The <a href="/finance/journal">journal</a> lists entries by event and day. Each leads to all that
 is known under its id: the hold, the charge and the refund of a call, what it was for, who paid, and
@@ -29,7 +31,9 @@ ${corrections()}
 <p>Every minute the hub reads the USDC transfers of its wallets and matches each with the entry that
 booked it. What nothing explains is an <a href="/finance/exceptions">exception</a>, with a reason.
 It is booked (as a surplus, a shortfall, or credits of a key), or explained by others that it
-cancels out; never absorbed. <a href="/finance/payments">Payments</a> that are not final yet resolve
+cancels out; never absorbed. What you move between the wallets of the house is a <a
+href="/finance/transfers">transfer</a>: you name the transaction, see what the chain says of it, and
+book that. <a href="/finance/payments">Payments</a> that are not final yet resolve
 themselves by the evidence of the chain; one that is long overdue says so. Payments to sellers can
 be paused on every process at once.</p>
 <h2>The end of a month</h2>

@@ -2,40 +2,30 @@ import { type Html, html } from '../web/html.ts'
 import type { Site } from './docs-agents.ts'
 import { docsPage } from './docs-html.ts'
 
-/** Guides for people: how one begins here, by what one wants. */
-const GUIDES = {
-  '/docs/agents': 'For agents',
-  '/docs/providers': 'For providers',
-  '/docs/finance': 'For finance',
-} as const
-
-/** Links to the guides. */
-export const guideLinks = (): Html =>
-  html`<nav aria-label="Guides"><ul class="guides">${Object.entries(GUIDES).map(
-    ([path, title]) => html`<li><a href="${path}">${title}</a></li>`,
-  )}</ul></nav>`
-
 const code = (text: string): Html => html`<pre tabindex="0"><code>${text}</code></pre>`
 
 /** `/docs/agents`: from nothing to a paid call. */
 export const agentsGuide = ({ baseUrl, proxyUrl, mcpUrl }: Site) =>
   docsPage(
     'Guide for agents',
+    'For agents',
     html`<p class="lead">From nothing to a paid call in five steps. Nothing needs a person, and
 nothing is charged that fails.</p>
 <h2>1. Get a key</h2><p>A wallet signs a message, and the key is there at once. The command line
-makes a wallet, if there is none:</p>${code('npx agenthub register')}<p>Without it:
+makes a wallet, if there is none, and keeps the key. The calls below expect it in
+<code>HUB_API_KEY</code>:</p>${code(`npx agenthub register --hub ${baseUrl} --show-key
+export HUB_API_KEY=ahk_…   # the key that it shows`)}<p>Without it:
 <code>GET ${baseUrl}/v1/register/challenge</code>, sign <code>message</code> by
 <code>personal_sign</code>, send it to <code>POST ${baseUrl}/v1/register</code>. Whoever has a
 person behind it can <a href="/sign-in">sign in by mail</a> and make keys in the account.</p>
-<h2>2. Find an API</h2>${code(`curl ${baseUrl}/v1/search -H "Authorization: Bearer $HUB_KEY" \\
+<h2>2. Find an API</h2>${code(`curl ${baseUrl}/v1/search -H "Authorization: Bearer $HUB_API_KEY" \\
   -H 'Content-Type: application/json' -d '{"query":"sentiment of reviews"}'`)}<p>Each hit says why
 it was found, what it costs, and how it has done. People use the <a href="/search">search</a>.</p>
 <h2>3. Know the price</h2><p>Add <code>?dry_run</code> to any call: it tells the price and who would
 pay, and nothing moves. <code>X-Max-Price</code> refuses what is dearer; <code>POST
 ${baseUrl}/v1/quotes</code> holds a price for five minutes.</p>
 <h2>4. Call</h2>${code(`curl -i ${proxyUrl}/analysis/sentiment \\
-  -H "Authorization: Bearer $HUB_KEY" \\
+  -H "Authorization: Bearer $HUB_API_KEY" \\
   -H 'Content-Type: application/json' -H 'Idempotency-Key: review-17' \\
   -d '{"text":"Lovely staff, noisy room."}'`)}<p>This month’s free calls pay first, then credits,
 then x402 on the spot; if none can, the 402 says how to pay. With an <code>Idempotency-Key</code>
@@ -58,16 +48,17 @@ machine.</p>`,
 export const providersGuide = ({ baseUrl, proxyUrl }: Site) =>
   docsPage(
     'Guide for providers',
+    'For providers',
     html`<p class="lead">You set the price of a request. The hub takes the money, checks the input,
 refunds what failed, and pays you out in USDC.</p>
 <h2>An HTTP API that you have</h2><p>Nothing has to be written. <a href="/provider/services">Import
 its OpenAPI document</a> or name its endpoints, set prices, try a call, activate. By
 REST:</p>${code(
-      `curl ${baseUrl}/v1/provider/services/import -H "Authorization: Bearer $HUB_KEY" \\
+      `curl ${baseUrl}/v1/provider/services/import -H "Authorization: Bearer $HUB_API_KEY" \\
   -H 'Content-Type: application/json' \\
   -d '{"slug":"acme-weather","url":"https://api.acme.com/openapi.json","price_microdollars":3000}'
 curl -X POST ${baseUrl}/v1/provider/services/acme-weather/activate \\
-  -H "Authorization: Bearer $HUB_KEY"`,
+  -H "Authorization: Bearer $HUB_API_KEY"`,
     )}<p>Agents then call <code>${proxyUrl}/acme-weather/…</code>. Your server sees the request
 with a secret header that you set, and never who pays. An answer of yours that is no success, or
 that breaks the schema you declared, costs its caller nothing.</p>

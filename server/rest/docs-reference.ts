@@ -1,6 +1,7 @@
 import { FAULTS, type FaultCode } from '../../core/errors.ts'
 import { type Html, html } from '../web/html.ts'
-import { guideLinks } from './docs-guides.ts'
+import { fieldList, typeOf } from '../web/schema.ts'
+import { cardTable, facts } from '../web/table.ts'
 import { docsPage } from './docs-html.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -67,10 +68,11 @@ export function referencePage(document: ApiDocument) {
   const groups = [...byTag].toSorted(([a], [b]) => a.localeCompare(b))
   return docsPage(
     'API reference',
-    html`${guideLinks()}<p>Amounts are whole microdollars: 1,000,000 are one dollar. Keys go into
+    'API reference',
+    html`<p>Amounts are whole microdollars: 1,000,000 are one dollar. Keys go into
 <code>Authorization: Bearer ahk_…</code>, or <code>X-API-Key</code>.
 Every failure is a problem (RFC 9457) that says what was charged:
-see <a href="/docs/problems">the table</a>.</p>
+see <a href="/docs/problems">the table</a>. The same as <a href="/openapi.json">OpenAPI</a>.</p>
 <nav aria-label="Operations"><ul class="columns-list">${groups.map(
       ([tag, all]) => html`<li><a href="#tag-${tag}">${tag}</a> (${all.length})</li>`,
     )}</ul></nav>${groups.map(
@@ -91,24 +93,32 @@ const operationOf = ({ method, path, operation }: Named): Html => {
   }</p>${
     parameters.length === 0
       ? undefined
-      : html`<div class="wide"><table><caption>Parameters</caption>
-<tr><th>Name<th>In<th>Meaning</tr>${parameters.map(
-          (one) =>
-            html`<tr><td><code>${one.name}</code>${one.required ? ' (required)' : undefined}<td>${
-              one.in
-            }<td>${one.description ?? JSON.stringify(one.schema['type'] ?? '')}</tr>`,
-        )}</table></div>`
-  }${bodies.map(([type, media]) => mediaOf('Body', type, media))}
-<div class="wide"><table><caption>Answers</caption>${Object.entries(responses).map(
-    ([status, { description, 'x-codes': codes }]) =>
-      html`<tr><th scope="row">${status}<td>${
-        codes ? codes.map((code, i) => html`${i > 0 ? ', ' : ''}${linkTo(code)}`) : description
-      }</tr>`,
-  )}</table></div>${Object.entries(responses).flatMap(([status, { content = {} }]) =>
+      : html`<h4>Parameters</h4><dl class="pairs fields-of">${parameters.map(parameterOf)}</dl>`
+  }${bodies.map(([type, media]) => mediaOf('Body', type, media))}${Object.entries(
+    responses,
+  ).flatMap(([status, { content = {} }]) =>
     status < '300'
       ? Object.entries(content).map(([type, media]) => mediaOf(`Answer ${status}`, type, media))
       : [],
-  )}</article>`
+  )}${errorsOf(responses)}</article>`
+}
+
+const parameterOf = (one: NonNullable<Operation['parameters']>[number]): Html =>
+  html`<div><dt><code>${one.name}</code><span class="small">${one.in}, ${typeOf(
+    one.schema,
+  )}${one.required && ', required'}</span></dt><dd>${one.description}</dd></div>`
+
+function errorsOf(responses: Operation['responses']): Html | undefined {
+  const failing = Object.entries(responses).filter(([, { 'x-codes': codes }]) => codes)
+  if (failing.length === 0) return undefined
+  return html`<details><summary>Errors: ${failing
+    .map(([status]) => status)
+    .join(', ')}</summary><dl class="pairs">${failing.map(
+    ([status, { 'x-codes': codes = [] }]) =>
+      html`<div><dt>${status}</dt><dd>${codes.map(
+        (code, i) => html`${i > 0 && ', '}${linkTo(code)}`,
+      )}</dd></div>`,
+  )}</dl></details>`
 }
 
 const mediaOf = (what: string, type: string, { schema, example }: Media): Html =>
@@ -116,7 +126,7 @@ const mediaOf = (what: string, type: string, { schema, example }: Media): Html =
     example === undefined
       ? undefined
       : html`<p>Example</p><pre tabindex="0"><code>${written(example)}</code></pre>`
-  }<pre tabindex="0"><code>${written(schema ?? {})}</code></pre></details>`
+  }${fieldList(schema)}<pre tabindex="0"><code>${written(schema ?? {})}</code></pre></details>`
 
 const written = (value: unknown): string => JSON.stringify(value, null, 2)
 
@@ -134,15 +144,19 @@ const linkTo = (code: FaultCode): Html =>
 /** `/docs/problems`: every way in which a request can fail. */
 export const problemsPage = () =>
   docsPage(
-    'Problems',
+    'Error codes',
+    'Error codes',
     html`<p>Every failure has one of these codes, and says in <code>charged_microdollars</code>
-what it cost: nothing, unless a seller outside took the money.</p>
-<div class="wide"><table><tr><th>Code<th>Status<th>Meaning<th>What to do</tr>${(
-      Object.keys(FAULTS) as FaultCode[]
-    ).map((code) => {
-      const [status, title, advice] = FAULTS[code]
-      return html`<tr><td>${linkTo(code)}<td>${status}<td>${title}<td>${advice}</tr>`
-    })}</table></div>`,
+what it cost: nothing, unless a seller outside took the money.</p>${cardTable(
+      'Error codes',
+      [
+        { head: 'Code', whole: true, cell: linkTo },
+        { head: 'Status', cell: (code) => FAULTS[code][0] },
+        { head: 'Meaning', cell: (code) => FAULTS[code][1] },
+        { head: 'What to do', cell: (code) => FAULTS[code][2] },
+      ],
+      Object.keys(FAULTS) as FaultCode[],
+    )}`,
   )
 
 /** `/docs/problems/{code}`, which the `type` of a problem names; undefined: there is none. */
@@ -156,12 +170,12 @@ export function problemPage(code: string, document: ApiDocument) {
   )
   return docsPage(
     title,
-    html`<p>Code <code>${code}</code>, status ${status}.</p><p><strong>What to do:</strong>
-${advice}</p><p>${
-      retryable
-        ? 'The same request may succeed later.'
-        : 'The same request, unchanged, will fail again.'
-    }</p>${
+    'Error codes',
+    html`<p class="lead">${advice}</p>${facts({
+      Code: html`<code>${code}</code>`,
+      'HTTP status': status,
+      'Same request again': retryable ? 'may succeed later' : 'will fail again',
+    })}${
       meets.length === 0
         ? undefined
         : html`<h2>Where it occurs</h2><ul>${meets.map(

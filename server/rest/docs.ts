@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { type Catalog, type Shown, shown } from '../../core/catalog/services.ts'
-import { elapsedMs } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
+import { sparing } from '../sparing.ts'
 import {
   agentCard,
   agentsText,
   apiCatalog,
   llmsText,
+  registryEntry,
   type Site,
   x402Resources,
 } from './docs-agents.ts'
@@ -25,8 +26,6 @@ export interface DocsPorts {
   readonly creditsOnly: ReadonlySet<string>
   readonly version: string
 }
-
-const FRESH_MS = 30_000
 
 /** What tells people and agents how the hub is used: it follows from routes and catalogue. */
 export function docsRoutes(ports: DocsPorts): readonly AnyRoute[] {
@@ -82,6 +81,9 @@ export function docsRoutes(ports: DocsPorts): readonly AnyRoute[] {
     shared('/.well-known/agent-card.json', 'The hub as an agent.', 'application/json', async () =>
       JSON.stringify(agentCard(await services(), site(), version)),
     ),
+    shared('/server.json', 'The hub for the registry of MCP.', 'application/json', async () =>
+      JSON.stringify(registryEntry(site(), version)),
+    ),
   ]
 }
 
@@ -134,17 +136,3 @@ const shared = (
       body: Buffer.from(await write()),
     }),
   })
-
-/** The same for half a minute: large, and asked for by many. What failed is tried again. */
-function sparing<T>(make: () => Promise<T>): () => Promise<T> {
-  let known: { readonly value: Promise<T>; readonly at: number } | undefined
-  return () => {
-    if (known && elapsedMs() - known.at <= FRESH_MS) return known.value
-    const value = make().catch((error: unknown) => {
-      known = undefined
-      throw error
-    })
-    known = { value, at: elapsedMs() }
-    return value
-  }
-}

@@ -2,9 +2,9 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import { closeMonth } from '../../core/finance/decisions.ts'
-import { balancesAt } from '../../core/ledger/history/balance.ts'
+import type { Asset } from '../../core/ledger/events.ts'
 import { closedPeriods } from '../../core/ledger/history/period.ts'
-import { type BalanceFilter, balancesNow, totals } from '../../core/ledger/trial-balance.ts'
+import { trialLines } from '../../core/ledger/history/trial-lines.ts'
 import { json } from '../../core/money.ts'
 import { daysOf } from './admin-audit.ts'
 import { reason } from './reason.ts'
@@ -14,11 +14,23 @@ const units = z.int().meta({
   description: 'In units of the asset (USDC: microdollars), credit-positive.',
 })
 
+const side = z.int().min(0).meta({ description: 'In units of the asset.' })
+
 const TrialBalance = z.object({
   day: z.iso.date().nullable().meta({ description: 'Up to its end, by value date; null: now.' }),
-  accounts: z.array(z.object({ account: z.string(), asset: z.string(), balance: units })),
+  accounts: z.array(
+    z.object({
+      account: z.string(),
+      asset: z.string(),
+      balance: units,
+      accounts: z.int().meta({ description: 'How many it stands for.' }),
+    }),
+  ),
+  sums: z.array(z.object({ asset: z.string(), debits: side, credits: side })).meta({
+    description: 'Of all that was asked for, what further pages show too.',
+  }),
   totals: z.array(z.object({ asset: z.string(), total: units })).meta({
-    description: 'Zero for each asset, in sound books.',
+    description: 'Of all accounts that there are: zero for each asset, in sound books.',
   }),
   more: z.boolean().meta({ description: 'There are more accounts: name how theirs begin.' }),
 })
@@ -34,6 +46,7 @@ export type PeriodJson = z.infer<typeof Period>
 
 const month = z.string().regex(/^20\d\d-(?:0[1-9]|1[0-2])$/, 'a month, such as 2026-11')
 const ACCOUNTS_MAX = 2_000
+const prefix = z.string().regex(/^[\w:.-]{1,300}$/, 'the beginning of an account')
 
 /** The books as a whole: what all accounts hold, and which months are closed. */
 export const booksRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
@@ -49,41 +62,45 @@ const balanceRoute = (pool: Pool): AnyRoute =>
     auth: 'finance',
     query: z.strictObject({
       day: z.iso.date().optional(),
-      prefix: z
-        .string()
-        .regex(/^[\w:.-]{1,200}$/, 'the beginning of an account')
-        .optional()
-        .meta({ description: 'Those accounts alone that begin so.' }),
+      prefix: prefix.optional().meta({ description: 'Those accounts alone that begin so.' }),
       zero: z.enum(['show', 'hide']).default('hide').meta({
         description: 'Whether accounts are shown that hold nothing.',
       }),
+      by: z.enum(['account', 'group']).default('account').meta({
+        description: 'group: all accounts of keys are one line, as those of providers, services.',
+      }),
+      limit: z
+        .string()
+        .regex(/^\d{1,4}$/, 'a whole number')
+        .transform(Number)
+        .pipe(z.int().min(1).max(ACCOUNTS_MAX))
+        .default(ACCOUNTS_MAX),
+      after: prefix.optional().meta({ description: 'The account before the first one.' }),
     }),
     answer: { status: 200, schema: TrialBalance },
-    handle: async ({ query: { day, prefix = '', zero } }) => {
-      const asked = { prefix, zero: zero === 'show', limit: ACCOUNTS_MAX + 1 }
-      const { to: end } = daysOf({ to: day })
-      const found = end ? await asOf(pool, end, asked) : await balancesNow(pool, asked)
-      const { accounts } = found
+    handle: async ({ query: { day, prefix: begin = '', zero, by, limit, after = '' } }) => {
+      const asked = { prefix: begin, zero: zero === 'show', grouped: by === 'group', after }
+      const found = await trialLines(pool, { ...asked, limit: limit + 1 }, daysOf({ to: day }).to)
       return {
         body: {
           day: day ?? null,
-          accounts: accounts
-            .slice(0, ACCOUNTS_MAX)
-            .map((row) => ({ ...row, balance: json(row.balance) })),
-          totals: [...found.totals].map(([asset, total]) => ({ asset, total: json(total) })),
-          more: accounts.length > ACCOUNTS_MAX,
+          accounts: found.lines
+            .slice(0, limit)
+            .map((line) => ({ ...line, balance: json(line.balance) })),
+          sums: byAsset(found.sums).map(([asset, { debits, credits }]) => ({
+            asset,
+            debits: json(debits),
+            credits: json(credits),
+          })),
+          totals: byAsset(found.totals).map(([asset, total]) => ({ asset, total: json(total) })),
+          more: found.lines.length > limit,
         },
       }
     },
   })
 
-async function asOf(pool: Pool, end: Date, { prefix, zero, limit }: BalanceFilter) {
-  const all = await balancesAt(pool, end)
-  const accounts = all
-    .filter(({ account, balance }) => (zero || balance !== 0n) && account.startsWith(prefix))
-    .slice(0, limit)
-  return { accounts, totals: totals(all) }
-}
+const byAsset = <Of>(sums: ReadonlyMap<Asset, Of>): [Asset, Of][] =>
+  [...sums].sort(([a], [b]) => (a < b ? -1 : 1))
 
 const periodRoutes = (pool: Pool): readonly AnyRoute[] => [
   route({

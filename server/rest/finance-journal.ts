@@ -93,7 +93,7 @@ export const journalRoutes = ({ pool, calls }: JournalPorts): readonly AnyRoute[
     summary: 'All entries of a call, purchase, payment or correction, and its call.',
     auth: 'finance',
     answer: { status: 200, schema: Trail },
-    faults: ['not_found'],
+    faults: ['not_found', 'validation_failed'],
     handle: async ({ params }) => {
       await calls.flush() // what this process has just answered
       const { entries, call } = await trailOf(pool, parse(z.uuid(), params['id']).toLowerCase())

@@ -7,6 +7,7 @@ import { type OutgoingPorts, outgoingRoutes } from './finance-outgoing.ts'
 import { type PaymentsPorts, paymentsRoutes } from './finance-payments.ts'
 import { reconciliationRoutes } from './finance-reconciliation.ts'
 import { statementRoutes } from './finance-statements.ts'
+import { transferBookingRoutes } from './finance-transfers.ts'
 import { type WalletsPorts, walletsRoutes } from './finance-wallets.ts'
 import type { AnyRoute } from './route.ts'
 
@@ -22,5 +23,6 @@ export const financeRoutes = (ports: Ports): readonly AnyRoute[] => [
   ...statementRoutes(ports),
   ...adjustmentRoutes(ports),
   ...reconciliationRoutes(ports),
+  ...transferBookingRoutes(ports),
   ...exportRoutes(ports),
 ]

@@ -1,16 +1,13 @@
 import { z } from 'zod'
 import { parametersOf } from '../../core/catalog/routing.ts'
+import { issuesOf } from '../../core/catalog/upstreams/compiling.ts'
 import { listPrices, setPrice } from '../../core/catalog/upstreams/prices.ts'
-import {
-  isObject,
-  type Json,
-  SERVICE_MAX,
-  schemaIssues,
-} from '../../core/catalog/upstreams/schemas.ts'
+import { isObject, type Json } from '../../core/catalog/upstreams/schemas.ts'
 import { missingOf } from '../../core/catalog/upstreams/states.ts'
 import {
   type EndpointInfo,
   findUpstream,
+  type UpstreamInfo,
   writeEndpoints,
 } from '../../core/catalog/upstreams/store.ts'
 import { inTransaction } from '../../core/db/transaction.ts'
@@ -111,10 +108,11 @@ const setting = (ports: ServicePorts): readonly AnyRoute[] => [
       const { slug = '' } = request.params
       const { endpoints } = request.body
       const manager = ownerOf(request)
+      assertLiving(await findUpstream(ports.pool, manager, slug))
+      const read = await readEndpointOrders(endpoints)
       const info = await inTransaction(ports.pool, async (client) => {
         const before = await findUpstream(client, manager, slug, true)
-        if (before.state === 'retired') throw new Fault('service_state', 'It is retired.')
-        const read = readEndpointOrders(endpoints)
+        assertLiving(before)
         await writeEndpoints(client, slug, read)
         for (const { method, path: at, price_microdollars: price } of endpoints) {
           if (price === undefined) continue
@@ -168,22 +166,33 @@ const pricing = (ports: ServicePorts): readonly AnyRoute[] => [
  * What is meant, with the defaults.
  * @throws Fault `validation_failed`, `schema_not_allowed`
  */
-function readEndpointOrders(orders: readonly EndpointOrder[]): readonly EndpointInfo[] {
-  const left = { schemas: SERVICE_MAX }
-  const read = orders.map((order, i) => endpointOf(order, i, left))
+async function readEndpointOrders(
+  orders: readonly EndpointOrder[],
+): Promise<readonly EndpointInfo[]> {
+  const read = orders.map((order, i) => endpointOf(order, i))
   const shapes = new Set<string>()
   for (const [i, { method, path: text }] of read.entries()) {
     const shape = `${method} ${text.replaceAll(/\{\w+\}/g, '{}')}`
     if (shapes.has(shape)) throw bad(i, 'path', 'leads where another one does')
     shapes.add(shape)
   }
+  const schemas = read.flatMap(({ input, output }, i) => [
+    { at: `/endpoints/${i}/input_schema`, schema: input },
+    ...(output ? [{ at: `/endpoints/${i}/output_schema`, schema: output }] : []),
+  ])
+  const issues = await issuesOf(schemas)
+  if (issues.length > 0) throw refused(issues)
   return read
 }
 
-function endpointOf(order: EndpointOrder, i: number, left: Left): EndpointInfo {
+const assertLiving = ({ state }: UpstreamInfo): void => {
+  if (state === 'retired') throw new Fault('service_state', 'It is retired.')
+}
+
+function endpointOf(order: EndpointOrder, i: number): EndpointInfo {
   const inQuery = order.method === 'GET' || order.method === 'DELETE'
   const idempotent = order.idempotent ?? !/^(?:POST|PATCH)$/.test(order.method)
-  const input = inputOf(order, i, left)
+  const input = inputOf(order, i)
   const names = isObject(input['properties']) ? input['properties'] : {}
   const unknown = order.query.find((name) => !Object.hasOwn(names, name))
   if (unknown !== undefined) throw bad(i, 'query', `"${unknown}" is no member of input_schema`)
@@ -199,7 +208,6 @@ function endpointOf(order: EndpointOrder, i: number, left: Left): EndpointInfo {
   if (retries > 0 && !idempotent) throw bad(i, 'retries', 'are for what is idempotent')
   const output = order.output_schema ?? null
   if (output && order.streams) throw bad(i, 'output_schema', 'a stream is not checked')
-  if (output) assertAllowed(output, `/endpoints/${i}/output_schema`, left)
   return {
     method: order.method,
     path: order.path,
@@ -219,15 +227,10 @@ function endpointOf(order: EndpointOrder, i: number, left: Left): EndpointInfo {
   }
 }
 
-/** Schemas that the service may still have. */
-interface Left {
-  schemas: number
-}
-
 const SCALAR: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean', undefined])
 
 /** The schema of the input, in which parameters of the path are required, and no lists. */
-function inputOf({ path: text, input_schema: given }: EndpointOrder, i: number, left: Left): Json {
+function inputOf({ path: text, input_schema: given }: EndpointOrder, i: number): Json {
   const at = `/endpoints/${i}/input_schema`
   const names = parametersOf(text)
   const schema = given ?? { type: 'object', additionalProperties: true }
@@ -240,14 +243,7 @@ function inputOf({ path: text, input_schema: given }: EndpointOrder, i: number, 
     }
   }
   const required = Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : []
-  const whole = { ...schema, properties, required: [...new Set([...required, ...names])] }
-  assertAllowed(whole, at, left)
-  return whole
-}
-
-function assertAllowed(schema: Json, at: string, left: Left): void {
-  const issues = schemaIssues(schema, at, left)
-  if (issues.length > 0) throw refused(issues)
+  return { ...schema, properties, required: [...new Set([...required, ...names])] }
 }
 
 const refused = (issues: readonly Issue[]): Fault =>

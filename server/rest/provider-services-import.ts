@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { keepReport } from '../../core/catalog/upstreams/imports.ts'
 import { readApart } from '../../core/catalog/upstreams/openapi/apart.ts'
 import { DOCUMENT_MAX } from '../../core/catalog/upstreams/openapi/parse.ts'
 import type { Understood } from '../../core/catalog/upstreams/openapi/read.ts'
@@ -11,7 +12,7 @@ import { FAULTS, Fault, type FaultCode } from '../../core/errors.ts'
 import { type Micros, micros } from '../../core/money.ts'
 import { UPSTREAM_FAULTS } from '../proxy/provided.ts'
 import { baseOf, baseUrl, type ServicePorts, slug, urlOf } from './provider-services-parts.ts'
-import { ServiceView, viewOf } from './provider-services-view.ts'
+import { ImportView, ServiceView, viewOf } from './provider-services-view.ts'
 import { type AnyRoute, ownerOf, route } from './route.ts'
 
 const Order = z
@@ -41,13 +42,9 @@ const Imported = z.object({
   understood: z.object({
     endpoints: z.int(),
     unpriced: z.array(z.string()).meta({ description: 'Endpoints whose price is to be set.' }),
-    secrets: z
-      .array(z.object({ in: z.enum(['header', 'query']), name: z.string(), prefix: z.string() }))
-      .meta({ description: 'What it says that requests have to carry: PUT …/secret.' }),
+    secrets: ImportView.shape.secrets,
   }),
-  not_understood: z
-    .array(z.object({ at: z.string(), what: z.string() }))
-    .meta({ description: 'What was left out or taken loosely, and why.' }),
+  not_understood: ImportView.shape.not_understood,
 })
 
 /** A draft out of an OpenAPI document. */
@@ -118,6 +115,7 @@ async function draft(
       healthPath: '/',
     })
     await writeEndpoints(client, name, found.endpoints)
+    await keepReport(client, name, found)
     for (const { method, path, price: own } of found.endpoints) {
       const amount: Micros | undefined =
         own ?? (price === undefined ? undefined : micros(BigInt(price)))

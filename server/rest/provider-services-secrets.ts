@@ -58,7 +58,7 @@ export const serviceSecrets = (ports: ServicePorts): readonly AnyRoute[] => [
       }))
       await setSecrets(ports.pool, ports.keys, ownerOf(request), slug, secrets)
       await ports.catalog.refresh(slug)
-      return { body: { secrets: await secretsOf(ports.pool, slug) } }
+      return { body: { secrets: await secretsOf(ports, slug) } }
     },
   }),
 ]

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
 import { z } from 'zod'
 import { routesOf } from '../../core/catalog/publish.ts'
-import { findUpstream, UPSTREAM } from '../../core/catalog/upstreams/store.ts'
+import { standingOf } from '../../core/catalog/suspension.ts'
+import { findUpstream, UPSTREAM, type UpstreamInfo } from '../../core/catalog/upstreams/store.ts'
 import { takeTest } from '../../core/catalog/upstreams/tests.ts'
 import { elapsedMs } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
@@ -49,13 +50,14 @@ export const serviceTests = (ports: ServicePorts): readonly AnyRoute[] => [
       'root_key_required',
       'service_not_found',
       'service_incomplete',
+      'service_suspended',
       'not_found',
       'test_limit_reached',
     ],
     handle: async (request) => {
       const { slug = '' } = request.params
       const { endpoint: asked, input } = request.body
-      await findUpstream(ports.pool, ownerOf(request), slug)
+      await assertTestable(ports, await findUpstream(ports.pool, ownerOf(request), slug))
       const service = await ports.catalog.preview(UPSTREAM, slug)
       if (!service) throw new Fault('service_incomplete', 'It has no endpoint with a price.')
       const endpoint = routesOf(service).find(([name]) => name === asked)?.[1]
@@ -75,6 +77,16 @@ export const serviceTests = (ports: ServicePorts): readonly AnyRoute[] => [
     },
   }),
 ]
+
+/** What the operator has stopped asks nobody, unpaid either. @throws Fault `service_suspended` */
+async function assertTestable({ pool }: ServicePorts, { slug, state, provider }: UpstreamInfo) {
+  if (state === 'suspended') throw new Fault('service_suspended')
+  const [service, seller] = await Promise.all([
+    standingOf(pool, 'service', slug),
+    standingOf(pool, 'provider', provider),
+  ])
+  if (service.suspendedAt || seller.suspendedAt) throw new Fault('service_suspended')
+}
 
 async function tried(ports: ServicePorts, slug: string, endpoint: AnyEndpoint, input: unknown) {
   const start = elapsedMs()

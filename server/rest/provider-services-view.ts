@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { healthOf } from '../../core/catalog/upstreams/health.ts'
+import { readReport } from '../../core/catalog/upstreams/imports.ts'
 import { pricesNow } from '../../core/catalog/upstreams/prices.ts'
-import { listSecrets } from '../../core/catalog/upstreams/secrets.ts'
+import { listSecrets, unreadableSecrets } from '../../core/catalog/upstreams/secrets.ts'
 import { missingOf } from '../../core/catalog/upstreams/states.ts'
 import { readEndpoints, type UpstreamInfo } from '../../core/catalog/upstreams/store.ts'
 import { json } from '../../core/money.ts'
@@ -60,6 +61,19 @@ export const SecretView = z.object({
   name: z.string(),
   key_id: z.string().meta({ description: 'Of the key that it is encrypted under.' }),
   set_at: time,
+  readable: z.boolean().meta({
+    description: 'false: the hub cannot read it any more, and does not sell; set it again.',
+  }),
+})
+
+export const ImportView = z.object({
+  at: time,
+  secrets: z
+    .array(z.object({ in: z.enum(['header', 'query']), name: z.string(), prefix: z.string() }))
+    .meta({ description: 'What it says that requests have to carry: PUT …/secret.' }),
+  not_understood: z
+    .array(z.object({ at: z.string(), what: z.string() }))
+    .meta({ description: 'What was left out or taken loosely, and why.' }),
 })
 
 export const ServiceView = z.object({
@@ -76,6 +90,7 @@ export const ServiceView = z.object({
       detail: z.string().nullable(),
     })
     .nullable(),
+  imported: ImportView.nullable().meta({ description: 'Of its OpenAPI document; null: none.' }),
 })
 
 export const rowOf = (info: UpstreamInfo, proxyUrl: () => string) => ({
@@ -99,17 +114,18 @@ export const rowOf = (info: UpstreamInfo, proxyUrl: () => string) => ({
 })
 
 /** All that its owner may see of it. */
-export async function viewOf({ pool, proxyUrl }: ServicePorts, info: UpstreamInfo) {
+export async function viewOf({ pool, keys, proxyUrl }: ServicePorts, info: UpstreamInfo) {
   const { slug } = info
-  const [missing, endpoints, secrets, health] = await Promise.all([
+  const [missing, endpoints, secrets, health, imported] = await Promise.all([
     missingOf(pool, slug),
     endpointsOf(pool, slug),
-    secretsOf(pool, slug),
+    secretsOf({ pool, keys }, slug),
     healthOf(pool, slug),
+    readReport(pool, slug),
   ])
   return {
     ...rowOf(info, proxyUrl),
-    missing,
+    missing: [...missing, ...secrets.flatMap(lostOf)],
     endpoints,
     secrets,
     health: health
@@ -121,17 +137,28 @@ export async function viewOf({ pool, proxyUrl }: ServicePorts, info: UpstreamInf
           detail: health.detail,
         }
       : null,
+    imported: imported
+      ? { at: imported.at.toISOString(), secrets: imported.wants, not_understood: imported.gaps }
+      : null,
   }
 }
 
-export async function secretsOf(pool: ServicePorts['pool'], slug: string) {
-  return (await listSecrets(pool, slug)).map(({ place, name, keyId, setAt }) => ({
+export async function secretsOf({ pool, keys }: Pick<ServicePorts, 'pool' | 'keys'>, slug: string) {
+  const [secrets, lost] = await Promise.all([
+    listSecrets(pool, slug),
+    unreadableSecrets(pool, keys, [slug]),
+  ])
+  return secrets.map(({ place, name, keyId, setAt }) => ({
     in: place,
     name,
     key_id: keyId,
     set_at: setAt.toISOString(),
+    readable: !lost.get(slug)?.includes(`${place} ${name}`),
   }))
 }
+
+const lostOf = (secret: z.infer<typeof SecretView>): readonly string[] =>
+  secret.readable ? [] : [`the secret ${secret.in} ${secret.name}: set it again`]
 
 async function endpointsOf(pool: ServicePorts['pool'], slug: string) {
   const [endpoints, prices] = await Promise.all([readEndpoints(pool, slug), pricesNow(pool, slug)])

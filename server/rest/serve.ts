@@ -5,7 +5,7 @@ import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import { readForm, readJson } from '../body.ts'
 import { header, requestIdOf, send } from '../exchange.ts'
-import { openToAll } from '../http/cross-origin.ts'
+import { OPEN_TO_ALL } from '../http/cross-origin.ts'
 import { share } from '../http/represent.ts'
 import { traceOf } from '../trace.ts'
 import { type AnyRoute, assertNames, parse } from './route.ts'
@@ -29,7 +29,7 @@ export const serveRest =
     trace.route = route.path
     if (route.shared) {
       share(ctx)
-      openToAll(ctx)
+      ctx.set(OPEN_TO_ALL)
     }
     const params = (ctx['params'] as Record<string, string> | undefined) ?? {}
     assertNames(params)

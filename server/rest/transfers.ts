@@ -58,7 +58,7 @@ export const transferRoutes = ({
     auth: 'owner',
     body: z.strictObject({ nonce, signature }),
     answer: { status: 201, schema: Transferred },
-    faults: [...signedFaults(contracts), 'insufficient_credits'],
+    faults: [...signedFaults(contracts), 'insufficient_credits', 'frozen_key'],
     handle: async ({ body }) => {
       const done = await transfer({ pool, ledger }, body, contracts)
       return {

@@ -17,8 +17,10 @@ const SOLD = {
   fast: true,
 } as const
 
+const PRICES = { price: usd('0.005'), cachedPrice: usd('0.002') }
 const RULES: readonly PageRule[] = [
-  { ...SOLD, pattern: '/articles/**', price: usd('0.005'), cachedPrice: usd('0.002') },
+  { ...SOLD, ...PRICES, pattern: '/articles/tides' }, // named, so that it is the example
+  { ...SOLD, ...PRICES, pattern: '/articles/**' },
   { ...SOLD, pattern: '/members/**', allow: false, price: usd('0'), cachedPrice: usd('0') },
 ]
 

@@ -68,15 +68,15 @@ export async function startSandbox(options: {
     for (const each of stops.splice(0).reverse()) await each()
   }
   try {
-    const [database, chain, wallets] = await Promise.all([
+    const opening = [
       openDatabase(options.databaseUrl ? { url: options.databaseUrl } : { dataDir, log }),
       startChain({ dataDir: join(dataDir, 'chain'), port: 0, log }),
       openWallets(dataDir),
-    ])
-    stops.push(
-      () => database.close(),
-      () => chain.stop(),
-    )
+    ] as const
+    const [opened, started] = await Promise.allSettled(opening) // what fails leaves none behind
+    if (opened.status === 'fulfilled') stops.push(() => opened.value.close())
+    if (started.status === 'fulfilled') stops.push(() => started.value.stop())
+    const [database, chain, wallets] = await Promise.all(opening)
     await endow(chain.rpcUrl, wallets)
     const { rpcUrl } = chain
     const pool = createPool(database.url, { max: 4, role: 'hub_app' }) // used after the migration

@@ -4,6 +4,18 @@ export interface Area {
   readonly pages: Readonly<Record<string, string>>
 }
 
+/** What is written for people about the hub. */
+export const DOCS: Area = {
+  label: 'Docs',
+  pages: {
+    'API reference': '/docs',
+    'For agents': '/docs/agents',
+    'For providers': '/docs/providers',
+    'For finance': '/docs/finance',
+    'Error codes': '/docs/problems',
+  },
+}
+
 /** What people have here as buyers. */
 export const ACCOUNT: Area = {
   label: 'Account',
@@ -39,6 +51,7 @@ export const FINANCE: Area = {
     'Trial balance': '/finance/trial-balance',
     Journal: '/finance/journal',
     Adjustments: '/finance/adjustments',
+    Transfers: '/finance/transfers',
     Exceptions: '/finance/exceptions',
     Payments: '/finance/payments',
     Periods: '/finance/periods',
@@ -55,6 +68,7 @@ export const ADMIN: Area = {
     Services: '/admin',
     Keys: '/admin/keys',
     Roles: '/admin/roles',
+    'Audit log': '/finance/audit',
     Finance: '/finance',
   },
 }

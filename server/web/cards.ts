@@ -1,7 +1,6 @@
 import type { Listing } from '../../core/catalog/listings.ts'
 import type { ExternalHit, Hit } from '../../core/catalog/search/hits.ts'
-import { priceTag } from '../../core/money.ts'
-import { count, counted, milliseconds, percent, priceRange } from './format.ts'
+import { count, counted, inDollars, milliseconds, percent, priceRange } from './format.ts'
 import { type Html, html } from './html.ts'
 
 /** What a list shows of a service of the hub. */
@@ -24,7 +23,7 @@ const externalCard = (listing: ExternalHit, why?: Html): Html =>
   html`<li class="card"><h2><a href="/listings/${listing.id}">${listing.name}</a>
 <span class="badge">external</span>${
     listing.state !== 'active' && html` <span class="badge fair">${listing.state}</span>`
-  }</h2><p>${listing.summary}</p><p class="facts"><span><strong>${priceTag(
+  }</h2><p>${listing.summary}</p><p class="facts"><span><strong>${inDollars(
     listing.price,
   )}</strong> a call</span><span>${listing.provider}</span>
 <span>${listing.category}</span>${measured(
@@ -39,5 +38,5 @@ export const hitCard = (hit: Hit): Html => {
 
 const measured = (uptime: number | null, latency: number | null): Html =>
   html`${uptime !== null && html`<span>${percent(uptime)} up</span>`}${
-    latency !== null && html`<span>${milliseconds(latency)}</span>`
+    latency !== null && html`<span>answers in ${milliseconds(latency)}</span>`
   }`

@@ -1,5 +1,6 @@
-import { milliseconds, percent } from './format.ts'
+import { milliseconds, percent, roundAbove } from './format.ts'
 import { type Html, html } from './html.ts'
+import { bar, HEIGHT, plot, WIDTH } from './plot.ts'
 
 /** A day of a chart; figures are null where nothing was measured. */
 export interface ChartDay {
@@ -8,53 +9,57 @@ export interface ChartDay {
   readonly latency: number | null
 }
 
-const WIDTH = 600
-const HEIGHT = 100
-const GAP = 0.2
-/** A day without a figure, or without an hour of work, is seen all the same. */
-const LOWEST = 4
-
 const FULL = 99.5
 const FAIR = 95
 
-const gradeOf = (uptime: number | null): string =>
+/** What is seen of a day by its uptime: not by the colour alone. */
+const GRADES = { up: HEIGHT, part: 0.6 * HEIGHT, down: 0.3 * HEIGHT, none: 0.1 * HEIGHT } as const
+
+const gradeOf = (uptime: number | null): keyof typeof GRADES =>
   uptime === null ? 'none' : uptime >= FULL ? 'up' : uptime >= FAIR ? 'part' : 'down'
 
-/** A bar for each day, as high as its uptime; the words that go with it are in the label. */
-export function uptimeChart(days: readonly ChartDay[], label: string): Html {
-  const step = WIDTH / Math.max(1, days.length)
-  const bars = days.map(({ day, uptime }, i) => {
-    const height = Math.max(LOWEST, uptime ?? 0)
-    const said = uptime === null ? 'no traffic' : `${uptime} %`
-    return html`<rect class="${gradeOf(uptime)}" x="${fixed(i * step)}" y="${fixed(
-      HEIGHT - height,
-    )}" width="${fixed(step * (1 - GAP))}" height="${fixed(height)}">
-<title>${day}: ${said}</title></rect>`
-  })
-  return frame(label, html`${bars}`)
-}
+const uptimeTitle = ({ day, uptime }: ChartDay): string =>
+  `${day}: ${uptime === null ? 'no traffic' : percent(uptime)}`
 
-/** A line over the days on which something was measured, from zero up. */
-function latencyChart(days: readonly ChartDay[], label: string): Html {
-  const known = days.flatMap(({ latency }, i) => (latency === null ? [] : [{ latency, i }]))
-  const top = Math.max(1, ...known.map(({ latency }) => latency))
-  const step = WIDTH / Math.max(1, days.length)
-  const points = known.flatMap(({ latency, i }) => {
-    const y = fixed(HEIGHT - (latency / top) * (HEIGHT - 6))
-    return [`${fixed(i * step)},${y}`, `${fixed((i + 1) * step)},${y}`]
-  })
-  return frame(
-    label,
-    html`<line class="axis" x1="0" y1="${HEIGHT}" x2="${WIDTH}" y2="${HEIGHT}"/>
-<polyline class="line" points="${points.join(' ')}"/>`,
+/** A small bar for each day, that tells by colour and height how it went. */
+export const uptimeStrip = (days: readonly ChartDay[], label: string): Html =>
+  html`<svg class="strip" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img"
+aria-label="${label}">${days.map((each, at) => {
+    const kind = gradeOf(each.uptime)
+    return bar({ kind, at, of: days.length, height: GRADES[kind], title: uptimeTitle(each) })
+  })}</svg>`
+
+/** A bar for each day, as high as its uptime. */
+const uptimeChart = (days: readonly ChartDay[], label: string): Html =>
+  plot(
+    { label, scale: ['100 %', '50 %', '0 %'], below: rangeOf(days) },
+    html`${days.map((each, at) => {
+      const [kind, height] = [gradeOf(each.uptime), Math.max(LOWEST, each.uptime ?? 0)]
+      return bar({ kind, at, of: days.length, height, title: uptimeTitle(each) })
+    })}`,
+  )
+
+/** A day without a figure, or without an hour of work, is seen all the same. */
+const LOWEST = 2
+
+/** A bar for each day on which something was measured. */
+function latencyChart(days: readonly ChartDay[], slowest: number): Html {
+  const top = roundAbove(BigInt(Math.ceil(Math.max(1, slowest))))
+  const scale = [milliseconds(Number(top)), milliseconds(Number(top) / 2), '0']
+  const label = `Median latency by day: at most ${milliseconds(slowest)}`
+  return plot(
+    { label, scale, below: rangeOf(days) },
+    html`${days.map(({ day, latency }, at) => {
+      if (latency === null) return undefined
+      const height = Math.max(LOWEST, (latency / Number(top)) * HEIGHT)
+      const title = `${day}: ${milliseconds(latency)}`
+      return bar({ kind: 's1', at, of: days.length, height, title })
+    })}`,
   )
 }
 
-const frame = (label: string, drawing: Html): Html =>
-  html`<svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img"
-aria-label="${label}">${drawing}</svg>`
-
-const fixed = (value: number): string => String(Math.round(value * 10) / 10)
+const rangeOf = (days: readonly ChartDay[]): readonly string[] =>
+  [days[0], days.at(-1)].map((each) => each?.day ?? '')
 
 /**
  * Uptime and latency of the last days side by side, each with its worst; nothing where nothing was
@@ -65,13 +70,11 @@ export function charts(days: readonly ChartDay[], by: string, note: string): Htm
   const known = days.filter(({ uptime }) => uptime !== null)
   if (known.length === 0) return undefined
   const lowest = percent(Math.min(...known.map(({ uptime }) => uptime ?? 0)))
-  const slowest = milliseconds(Math.max(...known.map(({ latency }) => latency ?? 0)))
-  return html`<div class="columns"><section><h2>Uptime</h2>${uptimeChart(
+  const slowest = Math.max(...known.map(({ latency }) => latency ?? 0))
+  return html`<div class="columns"><section><h2>Uptime by day</h2>${uptimeChart(
     days,
     `Uptime by day: ${lowest} on the worst of ${known.length} days with ${by}`,
   )}<p class="small muted">${note} The worst day had ${lowest}.</p></section>
-<section><h2>Latency</h2>${latencyChart(
-    days,
-    `Median latency by day: at most ${slowest}`,
-  )}<p class="small muted">The median by day; the slowest had ${slowest}.</p></section></div>`
+<section><h2>Latency by day</h2>${latencyChart(days, slowest)}<p class="small muted">The median of
+each day; the slowest had ${milliseconds(slowest)}.</p></section></div>`
 }

@@ -52,11 +52,15 @@ export interface TextField extends Named {
   readonly size?: number
 }
 
-/** The fields of one form: as it was sent, if that did not pass, and otherwise as they are. */
-export function fieldsOf(act: string, sent: Sent | undefined) {
+/**
+ * The fields of one form: as it was sent, if that did not pass, and otherwise as they are.
+ * @param place which of several forms of the page that do the same
+ */
+export function fieldsOf(act: string, sent: Sent | undefined, place?: string) {
   const mine = sent?.act === act ? sent : undefined
   const valueOf = ({ name, value = '' }: Named) => mine?.values[name] ?? value
-  const idOf = ({ name }: Named) => `${act}-${name}`
+  const form = place === undefined || mine ? act : `${act}-${place}`
+  const idOf = ({ name }: Named) => `${form}-${name}`
   /** Label, hint and what is wrong, around a field that is told of them. */
   const around = (field: Named, write: (told: Html) => Html): Html => {
     const id = idOf(field)
@@ -99,8 +103,8 @@ ${valueOf(field)}</textarea>`
             }${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}
 ${html`autocomplete="${field.autocomplete ?? 'off'}"`}>`,
       ),
-    /** @param options value and text of each */
-    select: (field: Named, options: Readonly<Record<string, string>>): Html =>
+    /** @param options value and text of each, or the groups in which they are */
+    select: (field: Named, options: Options): Html =>
       around(field, (told) => html`<select ${told}>${optionsOf(options, valueOf(field))}</select>`),
     check,
     /** Ticked by who means it: for what cannot be taken back. */
@@ -112,11 +116,19 @@ ${html`autocomplete="${field.autocomplete ?? 'off'}"`}>`,
 const sentence = (text: string): string =>
   `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 
-export const optionsOf = (options: Readonly<Record<string, string>>, chosen: string): Html =>
-  html`${Object.entries(options).map(
-    ([value, text]) =>
-      html`<option value="${value}"${flag('selected', value === chosen)}>${text}</option>`,
+type Options = Readonly<Record<string, string | Readonly<Record<string, string>>>>
+
+export const optionsOf = (options: Options, chosen: string): Html =>
+  html`${Object.entries(options).map(([value, text]) =>
+    typeof text === 'string'
+      ? html`<option value="${value}"${flag('selected', value === chosen)}>${text}</option>`
+      : html`<optgroup label="${value}">${optionsOf(text, chosen)}</optgroup>`,
   )}`
+
+/** A part of a page that is opened by who wants it. It works without scripts. */
+export const fold = (title: Part, content: Part, open = false): Html =>
+  html`<details class="fold"${flag('open', open)}><summary><h2>${title}</h2></summary>${content}
+</details>`
 
 /** Fields of a list, which GET sends to the page itself: what it shows can be linked to. */
 export const filters = (path: string, fields: readonly Part[]): Html =>

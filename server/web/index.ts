@@ -25,7 +25,8 @@ export interface WebParts
   readonly clock: Parameters<typeof searchPage>[0]['clock']
 }
 
-const pagesOf = (parts: WebParts): readonly AnyPage[] => [
+/** All pages. */
+export const pagesOf = (parts: WebParts): readonly AnyPage[] => [
   homePage(parts),
   searchPage(parts),
   servicesPage(parts),

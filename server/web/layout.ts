@@ -77,7 +77,8 @@ nothing here can be paid with a real wallet.</p></aside>`
   }
 ${tabsOf(text)}<main id="main">${main}</main>
 <footer class="foot"><a href="/docs/agents">For agents</a>
-<a href="/docs/providers">For providers</a><a href="/docs">API reference</a>
+<a href="/docs/providers">For providers</a><a href="/docs/finance">For finance</a>
+<a href="/docs">API reference</a>
 <a href="/docs/problems">Error codes</a>
 <a href="/openapi.json">OpenAPI</a><a href="/llms.txt">llms.txt</a>
 <a href="/.well-known/x402">x402</a></footer></body></html>`

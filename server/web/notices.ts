@@ -19,16 +19,20 @@ this once; the hub keeps only a fingerprint of it.</p>
 <button type="button" class="plain" data-copy="${secret}" hidden>Copy</button></p></div>`
 
 /** Says why a form did not pass. What is wrong with a field stands at the field. */
-export function refusal(fault: Fault, { errors, values }: Sent): Html {
+export function refusal(fault: Fault, { act, errors, values }: Sent): Html {
   const wrong = Object.keys(errors).filter((name) => Object.hasOwn(values, name))
   const text =
     wrong.length > 0
-      ? 'Nothing was changed: see what is marked below.'
+      ? html`Nothing was changed: see <a href="#${act}-${wrong[0]}">what is marked below</a>.`
       : `${fault.message}${fault.message === FAULTS[fault.code][2] ? '' : ` ${adviceOf(fault)}`}`
   return html`<div class="box bad" role="alert" id="refused"><p><strong>${
     FAULTS[fault.code][1]
-  }.</strong> ${text}</p></div>`
+  }.</strong> ${text}</p><p class="small muted">Code ${codeLink(fault)}</p></div>`
 }
+
+/** Where it is told what the code means, and what to do. */
+const codeLink = ({ code }: Fault): Html =>
+  html`<a href="/docs/problems/${code}"><code>${code}</code></a>`
 
 /** The table speaks to programs; of fields the forms speak themselves. */
 const adviceOf = ({ code }: Fault): string => (code === 'validation_failed' ? '' : FAULTS[code][2])
@@ -42,7 +46,7 @@ const TITLES: Readonly<Record<number, string>> = {
 
 /** A failure as a page. */
 export function faultPage(fault: Fault, requestId: string): PageText {
-  const title = TITLES[fault.status] ?? 'This did not work'
+  const title = TITLES[fault.status] ?? FAULTS[fault.code][1]
   return {
     status: fault.status,
     title,
@@ -51,13 +55,14 @@ export function faultPage(fault: Fault, requestId: string): PageText {
         ? 'It is our fault, and it is noted. Try again in a moment.'
         : fault.message
     }</p>
-<p>Nothing was charged. The code of this problem is
-<a href="/docs/problems/${fault.code}"><code>${fault.code}</code></a>${
+<p>Nothing was charged. The code of this problem is ${codeLink(fault)}${
       fault.status >= 500 && html`, and that of the request <code>${requestId}</code>`
     }.</p><p>${
       fault.code.startsWith('link_') || fault.code === 'session_required'
         ? html`<a class="button" href="/sign-in">Ask for a new mail</a>`
-        : html`<a class="button" href="/search">Search for an API</a>`
+        : fault.status >= 500
+          ? html`<a class="button" href="">Try again</a>`
+          : html`<a class="button" href="/search">Search for an API</a>`
     }</p>`,
   }
 }

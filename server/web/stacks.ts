@@ -1,4 +1,6 @@
+import { roundAbove } from './format.ts'
 import { type Html, html } from './html.ts'
+import { bar, HEIGHT, plot } from './plot.ts'
 
 /** Something that came to an amount on a day. */
 export interface Amount {
@@ -7,14 +9,13 @@ export interface Amount {
   readonly amount: bigint
 }
 
-const WIDTH = 600
-const HEIGHT = 100
-const GAP = 0.2
 interface StackWords {
   readonly label: string
   readonly write: (amount: bigint) => string
   /** What a bar stands for. @defaultValue a day */
   readonly each?: string
+  /** Whether it says what each colour is. @defaultValue true */
+  readonly legend?: boolean
 }
 
 /** So many have a colour of their own; the rest share one. */
@@ -29,39 +30,40 @@ const REST = 'others'
 export function stacks(
   days: readonly string[],
   amounts: readonly Amount[],
-  { label, write, each = 'a day' }: StackWords,
+  { label, write, each = 'a day', legend = true }: StackWords,
 ): Html {
   const up = amounts.filter(({ amount }) => amount > 0n)
   const named = largest(up)
   const nameOf = ({ of }: Amount) => (named.includes(of) ? of : REST)
   const byDay = Map.groupBy(up, ({ day }) => day)
   const totals = days.map((day) => sum(byDay.get(day) ?? []))
-  const top = totals.reduce((most, total) => (total > most ? total : most), 0n)
-  const step = WIDTH / Math.max(1, days.length)
+  const top = roundAbove(totals.reduce((most, total) => (total > most ? total : most), 1n))
   const names = up.some((each) => nameOf(each) === REST) ? [...named, REST] : named
-  const bars = days.flatMap((day, i) => {
+  const bars = days.flatMap((day, at) => {
     const parts = Map.groupBy(byDay.get(day) ?? [], nameOf)
-    let from = HEIGHT
+    let from = 0
     return names.flatMap((name, colour) => {
       const amount = sum(parts.get(name) ?? [])
       if (amount === 0n) return []
       const height = (Number(amount) / Number(top)) * HEIGHT
-      from -= height
-      return html`<rect class="s${colour + 1}" x="${fixed(i * step)}" y="${fixed(from)}"
-width="${fixed(
-        step * (1 - GAP),
-      )}" height="${fixed(height)}"><title>${day}, ${name}: ${write(amount)}</title></rect>`
+      const title = `${day}, ${name}: ${write(amount)}`
+      const drawn = bar({ kind: `s${colour + 1}`, at, of: days.length, from, height, title })
+      from += height
+      return drawn
     })
   })
-  return html`<figure class="stacks"><svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}"
-preserveAspectRatio="none" role="img" aria-label="${label}">${bars}<line class="axis" x1="0"
-y1="${HEIGHT}" x2="${WIDTH}" y2="${HEIGHT}"/></svg><figcaption><span>${days[0]}</span>
-<span>at most ${write(top)} ${each}</span><span>${days.at(-1)}</span></figcaption>${
+  const axes = {
+    label,
+    scale: [write(top), write(top / 2n), '0'],
+    below: [days[0] ?? '', `one bar ${each}`, days.at(-1) ?? ''],
+  }
+  return html`<div class="stacks">${plot(axes, html`${bars}`)}${
+    legend &&
     names.length > 0 &&
     html`<ul class="legend">${names.map(
       (name, colour) => html`<li><i class="s${colour + 1}"></i>${name}</li>`,
     )}</ul>`
-  }</figure>`
+  }</div>`
 }
 
 /** The names with the largest sums, the largest first. */
@@ -75,5 +77,3 @@ function largest(amounts: readonly Amount[]): readonly string[] {
 
 const sum = (amounts: readonly Amount[]): bigint =>
   amounts.reduce((total, { amount }) => total + amount, 0n)
-
-const fixed = (value: number): string => String(Math.round(value * 10) / 10)

@@ -12,21 +12,63 @@ export interface Column<Row> {
 /**
  * A table that scrolls sideways where it is too wide, with the keyboard too.
  * @param label what it has, for those who hear it
+ * @param totals rows at its foot, a cell for each column
  */
 export const table = <Row>(
   label: string,
   columns: readonly Column<Row>[],
   rows: readonly Row[],
+  totals: readonly (readonly Part[])[] = [],
+): Html => html`<div class="wide${isNarrow(columns) && ' narrow'}" role="region"
+aria-label="${label}" tabindex="0">${tableOf(columns, rows, totals)}</div>`
+
+/** A table whose rows are cards on a phone: there each cell says what it is. */
+export const cardTable = <Row>(
+  label: string,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+): Html => {
+  const named = columns.map((column) => ({ ...column, named: html` data-head="${column.head}"` }))
+  return html`<div class="wide cards" role="region" aria-label="${label}" tabindex="0">${tableOf(
+    named,
+    rows,
+  )}</div>`
+}
+
+const tableOf = <Row>(
+  columns: readonly (Column<Row> & { readonly named?: Html })[],
+  rows: readonly Row[],
+  totals: readonly (readonly Part[])[] = [],
 ): Html =>
-  html`<div class="wide" role="region" aria-label="${label}" tabindex="0"><table>
+  html`<table>
 <thead><tr>${columns.map(
     ({ head, number }) => html`<th scope="col"${number && NUMBER}>${head}</th>`,
   )}</tr></thead><tbody>${rows.map(
     (row) =>
       html`<tr>${columns.map(
-        ({ cell, number, whole }) => html`<td${number ? NUMBER : whole && WHOLE}>${cell(row)}</td>`,
+        ({ cell, number, whole, named }) =>
+          html`<td${named}${number ? NUMBER : whole && WHOLE}>${
+            named ? boxed(cell(row)) : cell(row)
+          }</td>`,
       )}</tr>`,
-  )}</tbody></table></div>`
+  )}</tbody>${totals.length > 0 && html`<tfoot>${totals.map(totalOf(columns))}</tfoot>`}</table>`
+
+/** A cell of a card is one thing beside its name, whatever it is made of. */
+const boxed = (content: Part): Html | false =>
+  isShown(content) && content !== '' && html`<div>${content}</div>`
+
+const totalOf =
+  (columns: readonly Column<never>[]) =>
+  (cells: readonly Part[]): Html =>
+    html`<tr>${columns.map(({ number }, i) =>
+      i === 0
+        ? html`<th scope="row">${cells[i]}</th>`
+        : html`<td${number && NUMBER}>${cells[i]}</td>`,
+    )}</tr>`
+
+/** Few enough columns for a phone, if their texts wrap. */
+const isNarrow = (columns: readonly Column<never>[]): boolean =>
+  columns.length <= 2 || (columns.length <= 4 && columns.slice(1).every(({ number }) => number))
 
 const NUMBER = html` class="number"`
 const WHOLE = html` class="whole"`
@@ -65,3 +107,11 @@ export const facts = (pairs: Readonly<Record<string, Part>>): Html =>
   )}</dl>`
 
 const isShown = (value: Part): boolean => value !== undefined && value !== null && value !== false
+
+/** A hash or an address: whole, and in two or three lines where one is too long. */
+export const hex = (text: string): Html =>
+  html`<code class="unbroken">${text
+    .split(/(?<=^(?:.{22})+)/)
+    .map((part, i) => html`${i > 0 && BREAK}${part}`)}</code>`
+
+const BREAK = html`<wbr>`

@@ -48,9 +48,9 @@ describe('the application', () => {
     const nowhere = `postgres://nobody@127.0.0.1:${await freePort()}/none`
     const pool = createPool(nowhere, { applicationName: 'app' })
     end = () => pool.end()
-    const app = createApp({
+    const answer = createApp({
       routes,
-      mcp: (_, next) => next(),
+      mcp: () => undefined,
       web: (_, next) => next(),
       call: (request) => {
         asked.push(request)
@@ -68,7 +68,7 @@ describe('the application', () => {
       spans: undefined,
       draining: () => false,
     })
-    server = await listen(app.callback())
+    server = await listen(answer)
   })
   beforeEach(() => {
     asked = []

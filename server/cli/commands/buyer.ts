@@ -1,11 +1,13 @@
 import { payDirect } from '../../../core/client/direct.ts'
 import { type Answer, type CallOptions, HubError } from '../../../core/client/index.ts'
+import type { Micros } from '../../../core/money.ts'
 import { type Context, isSandbox, keyed } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
 import { openWallet } from '../wallet.ts'
 import { pairsOf } from './query.ts'
 import type { Target } from './target.ts'
+import { testMoney } from './test-money.ts'
 
 interface Call {
   readonly target: Target
@@ -73,7 +75,8 @@ async function agrees({ terminal }: Context, { body }: HubError): Promise<boolea
 
 async function byWallet(context: Context, call: Call, { keystore }: BuyerFlags): Promise<Answer> {
   const { target, input, query, options } = call
-  const wallet = await openWallet(context, await isSandbox(context), keystore)
+  const sandbox = await isSandbox(context)
+  const wallet = await openWallet(context, sandbox, keystore)
   if (!wallet) {
     throw new Failure('error', 'There is no wallet to pay with.', 'Make one with `hub register`.')
   }
@@ -82,5 +85,21 @@ async function byWallet(context: Context, call: Call, { keystore }: BuyerFlags):
     return payDirect(wallet, orderOf(target, input, query, options), payUpTo)
   const { idempotencyKey: _, ...keyless } = options // the payment itself is what is not repeated
   const payer = context.client({ wallet })
-  return payer.call(target.slug, target.path, input, { ...keyless, method: target.method, payUpTo })
+  const paid = { ...keyless, method: target.method, payUpTo }
+  const pay = () => payer.call(target.slug, target.path, input, paid)
+  if (!sandbox) return pay()
+  return pay().catch(async (error: unknown) => {
+    if (!isPoor(error)) throw error // nothing was paid: another payment may be signed
+    await testMoney(
+      context,
+      await context.store.apiKey(),
+      payUpTo as Micros,
+      wallet.account.address,
+    )
+    return pay()
+  })
 }
+
+/** Whether the wallet has too little, as facilitators say it. */
+const isPoor = (error: unknown): boolean =>
+  error instanceof HubError && /insufficient_(?:balance|funds)$/.test(String(error.body['reason']))

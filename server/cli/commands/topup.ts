@@ -4,6 +4,7 @@ import { type Context, isSandbox } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
 import { openWallet } from '../wallet.ts'
+import { testMoney } from './test-money.ts'
 
 /** Less costs more in gas and patience than it is worth. */
 const MIN = usd('5')
@@ -61,15 +62,6 @@ export async function agree({ terminal }: Context, question: string): Promise<vo
   if (answer === true) return
   if (answer === false) throw new Failure('declined', 'Nothing was paid.')
   throw new Failure('declined', `${question} Nobody is there to ask.`, 'Agree with --yes.')
-}
-
-/** A sandbox gives its test dollars away. */
-async function testMoney(context: Context, apiKey: string, amount: Micros, address: string) {
-  const body = { wallet_address: address, amount_microdollars: Number(amount) }
-  const asked = context.client({ apiKey }).send('/v1/sandbox/faucet', { method: 'POST', body })
-  await asked.catch((error: unknown) => {
-    if (!(error instanceof HubError && error.status === 404)) throw error
-  })
 }
 
 type Buyer = ReturnType<Context['client']>

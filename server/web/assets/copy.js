@@ -1,10 +1,12 @@
-/** Buttons that copy a text; without scripts they are not seen. */
+/** Buttons that copy a text: theirs, or what stands beside them. Without scripts they are not seen. */
 async function copyOf(button) {
-  await navigator.clipboard.writeText(button.dataset.copy)
+  const text = button.dataset.copy || button.parentElement.querySelector('code').textContent
+  await navigator.clipboard.writeText(text)
   button.textContent = 'Copied'
+  if (button.ariaLabel) button.ariaLabel = button.ariaLabel.replace(/^Copy\b/, 'Copied')
 }
 
-for (const button of document.querySelectorAll('button[data-copy]')) {
+for (const button of navigator.clipboard ? document.querySelectorAll('button[data-copy]') : []) {
   button.addEventListener('click', () => void copyOf(button))
   button.hidden = false
 }

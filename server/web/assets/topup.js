@@ -155,15 +155,26 @@ function failed(error) {
   tell('The wallet could not do this. Nothing was paid.', 'bad')
 }
 
+/** In place of the button: to the key, where it is of whoever pays. */
+function goOn() {
+  const next = section.querySelector('a[hidden]')
+  if (!next) return
+  next.hidden = false
+  button.remove()
+  next.focus()
+}
+
 async function payOnce() {
-  button.disabled = true
+  if (button.ariaDisabled === 'true') return
+  button.ariaDisabled = 'true' // unlike a disabled one it keeps the focus
   try {
     const body = await pay()
     tell(`Credited. Transaction ${body.transaction ?? 'is being looked up'}.`, 'good')
     section.dataset.state = 'credited'
+    goOn()
   } catch (error) {
     failed(error)
-    button.disabled = false
+    button.ariaDisabled = 'false'
   }
 }
 

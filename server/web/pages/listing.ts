@@ -1,4 +1,3 @@
-import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Caution, cautionsOf } from '../../../core/catalog/cautions.ts'
 import {
@@ -13,22 +12,28 @@ import {
 import { REASONS } from '../../../core/catalog/reasons.ts'
 import { type Clock, dayName, daysBefore } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
-import { priceTag } from '../../../core/money.ts'
+import { dollars } from '../../../core/money.ts'
+import { COPY_SCRIPT } from '../assets.ts'
 import { type ChartDay, charts } from '../chart.ts'
-import { counted, instant, milliseconds, percent } from '../format.ts'
+import { externalSnippets } from '../external-snippets.ts'
+import { inDollars, instant, milliseconds, percent } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { type AnyPage, page } from '../page.ts'
+import { fieldList } from '../schema.ts'
+import type { Doors } from '../snippets.ts'
+import { cardTable } from '../table.ts'
+import type { ServicePorts } from './service.ts'
 
 const DAYS = 30
+/** Of the newest changes and probes, each. */
+const ROWS = 20
+
+export interface ListingPorts extends ServicePorts {
+  readonly clock: Clock
+}
 
 /** `/listings/{id}`: what somebody else sells by x402, as the hub's own probes know it. */
-export const listingPage = ({
-  pool,
-  clock,
-}: {
-  readonly pool: Pool
-  readonly clock: Clock
-}): AnyPage =>
+export const listingPage = ({ pool, clock, baseUrl, proxyUrl, mcpUrl }: ListingPorts): AnyPage =>
   page({
     path: '/listings/{id}',
     query: z.object({}),
@@ -40,12 +45,14 @@ export const listingPage = ({
         historyOf(pool, listing.id),
       ])
       const now = clock.now()
+      const doors = { baseUrl: baseUrl(), proxyUrl: proxyUrl(), mcpUrl: mcpUrl() }
       return {
         title: listing.name,
         section: 'Search',
         description: listing.description,
+        scripts: [COPY_SCRIPT],
         main: html`<h1>${listing.name} <span class="badge">external</span></h1>
-<p class="lead">${listing.description}</p>${stateOf(listing)}${cautionsOf(
+<p class="lead">${listing.description}</p>${soldBy(listing)}${stateOf(listing)}${cautionsOf(
           listing,
           history,
           now,
@@ -53,7 +60,7 @@ export const listingPage = ({
           daysOf(history.days, now),
           'probes',
           'By our own probes, which never pay.',
-        )}${pay(listing)}${others(endpoints)}${changes(history)}${probes(history)}`,
+        )}${pay(listing, doors)}${others(endpoints)}${changes(history)}${probes(history)}`,
       }
     },
   })
@@ -69,15 +76,18 @@ const caution = ({ message }: Caution): Html =>
   html`<div class="box fair"><p><strong>Caution:</strong> ${message}</p></div>`
 
 const figures = (listing: External): Html =>
-  html`<dl class="figures"><div><dt>Price of a call</dt><dd>${priceTag(listing.price)}</dd></div>
+  html`<dl class="figures"><div><dt>Price of a call</dt><dd>${inDollars(listing.price)}</dd></div>
 <div><dt>Uptime</dt><dd>${
     listing.uptime === null ? 'not probed yet' : percent(listing.uptime)
   }</dd></div><div><dt>Latency, median</dt><dd>${
     listing.latencyP50 === null ? 'not probed yet' : milliseconds(listing.latencyP50)
   }</dd></div><div><dt>Paid through this hub, 30 days</dt><dd>${
     listing.calls === 0 ? 'nothing yet' : `${listing.delivered} of ${listing.calls} delivered`
-  }</dd></div></dl><p class="facts"><span>Sold by <strong>${listing.provider}</strong>, not by this
-hub</span><span>Seen working: ${
+  }</dd></div></dl>`
+
+const soldBy = (listing: External): Html =>
+  html`<p class="facts"><span>Sold by <strong>${listing.provider}</strong>, not by this
+hub</span><span>Category ${listing.category}</span><span>Seen working ${
     listing.lastVerifiedAt ? instant(listing.lastVerifiedAt) : 'never'
   }</span><span>Network <code>${listing.network}</code></span><span>Paid to <code>${
     listing.payTo
@@ -94,60 +104,80 @@ function daysOf(seen: readonly DaySeen[], now: Date): ChartDay[] {
   })
 }
 
-function pay({ url, method, payable }: External): Html {
-  const verb = method === 'GET' ? '' : `-X ${method} `
+function pay({ url, method, payable, inputSchema, price }: External, doors: Doors): Html {
+  const input = fieldList(inputSchema)
   return html`<h2>Call it</h2><p><code>${method} ${url}</code></p>${
     payable
-      ? html`<p>Credits of a key pay the seller, to the microdollar:</p>
-<pre tabindex="0"><code>npx agenthub call ${verb}'${url}'</code></pre>`
+      ? html`<p>Credits of a key pay the seller, to the microdollar. With the key in
+<code>HUB_API_KEY</code>:</p>${externalSnippets(
+          { url, method, inputSchema, price: dollars(price) },
+          doors,
+        )}`
       : html`<div class="box fair"><p>It asks for a payment that this hub cannot make: another
 network or another asset. A wallet of your own can pay it.</p></div>`
-  }`
+  }${input && html`<h3>What its seller says it takes</h3>${input}`}`
 }
 
 function others(endpoints: readonly External[]): Html | undefined {
   if (endpoints.length < 2) return undefined
-  return html`<h2>On the same host</h2><div class="wide"><table><thead><tr><th>Endpoint<th>What it
-does<th class="number">Price</tr></thead><tbody>${endpoints
-    .slice(1)
-    .map(
-      (each) =>
-        html`<tr><td><a href="/listings/${each.id}"><code>${each.method} ${
-          new URL(each.url).pathname
-        }</code></a><td>${each.description}<td class="number">${priceTag(each.price)}</tr>`,
-    )}</tbody></table></div>`
+  return html`<h2>On the same host</h2>${cardTable(
+    'On the same host',
+    [
+      {
+        head: 'Endpoint',
+        cell: (each) =>
+          html`<a href="/listings/${each.id}"><code>${each.method} ${
+            new URL(each.url).pathname
+          }</code></a>`,
+      },
+      { head: 'What it does', cell: ({ description }) => description },
+      { head: 'Price of a call', number: true, cell: ({ price }) => inDollars(price) },
+    ],
+    endpoints.slice(1),
+  )}`
 }
 
 function changes({ changes: all }: ExternalHistory): Html | undefined {
   if (all.length === 0) return undefined
-  return html`<h2>What changed</h2><div class="wide"><table><thead><tr><th>When<th>What<th>Before
-<th>After<th>Known from</tr></thead><tbody>${all
-    .slice(0, 20)
-    .map(
-      (each) =>
-        html`<tr><td>${instant(each.at)}<td>${each.field}<td>${shown(each, each.before)}<td>${shown(
-          each,
-          each.after,
-        )}<td>${each.verified ? 'a probe' : 'a claim'}</tr>`,
-    )}</tbody></table></div>`
+  return html`<h2>What changed</h2>${cardTable(
+    'What changed',
+    [
+      { head: 'When', whole: true, cell: ({ at }) => instant(at) },
+      { head: 'What', cell: ({ field }) => field },
+      { head: 'Before', cell: (each) => shown(each, each.before) },
+      { head: 'After', cell: (each) => shown(each, each.after) },
+      { head: 'Known from', cell: ({ verified }) => (verified ? 'a probe' : 'a claim') },
+    ],
+    all.slice(0, ROWS),
+  )}`
 }
 
 const shown = ({ field }: Change, value: string | null): string =>
-  value === null ? '–' : field === 'price' ? priceTag(BigInt(value)) : value
+  value === null ? '–' : field === 'price' ? inDollars(BigInt(value)) : value
 
 function probes({ probes: all }: ExternalHistory): Html | undefined {
   if (all.length === 0) return undefined
-  const shownProbes = all.slice(0, 20)
-  return html`<h2>Probes</h2><div class="wide"><table><caption>The last ${counted(
-    shownProbes.length,
-    'probe',
-  )}</caption><thead><tr><th>When<th>Outcome<th>Status<th class="number">Latency
-<th class="number">Price</tr></thead><tbody>${shownProbes.map(
-    (probe) =>
-      html`<tr><td>${instant(probe.at)}<td class="${
-        probe.outcome === 'up' ? 'good' : 'bad'
-      }">${probe.outcome}<td>${probe.status ?? '–'}<td class="number">${
-        probe.latencyMs === null ? '–' : milliseconds(probe.latencyMs)
-      }<td class="number">${probe.price === null ? '–' : priceTag(probe.price)}</tr>`,
-  )}</tbody></table></div>`
+  return html`<h2>Probes</h2>${cardTable(
+    'Probes',
+    [
+      { head: 'When', whole: true, cell: ({ at }) => instant(at) },
+      {
+        head: 'Outcome',
+        cell: ({ outcome }) =>
+          html`<span class="${outcome === 'up' ? 'good' : 'bad'}">${outcome}</span>`,
+      },
+      { head: 'Status', cell: ({ status }) => status ?? '–' },
+      {
+        head: 'Latency',
+        number: true,
+        cell: ({ latencyMs }) => (latencyMs === null ? '–' : milliseconds(latencyMs)),
+      },
+      {
+        head: 'Price',
+        number: true,
+        cell: ({ price }) => (price === null ? '–' : inDollars(price)),
+      },
+    ],
+    all.slice(0, ROWS),
+  )}`
 }

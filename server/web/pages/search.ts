@@ -1,12 +1,18 @@
 import { z } from 'zod'
+import { listedCategories } from '../../../core/catalog/search/categories.ts'
 import { readHits } from '../../../core/catalog/search/hits.ts'
 import { search } from '../../../core/catalog/search/search.ts'
 import { usd } from '../../../core/money.ts'
 import type { SearchPorts } from '../../rest/search.ts'
 import { readPosition, writePosition } from '../../rest/search-position.ts'
+import { sparing } from '../../sparing.ts'
 import { hitCard } from '../cards.ts'
+import { optionsOf } from '../form.ts'
 import { type Html, html } from '../html.ts'
+import type { PageText } from '../layout.ts'
+import { empty } from '../notices.ts'
 import { type AnyPage, page } from '../page.ts'
+import { pager } from '../table.ts'
 
 const PAGE = 20
 
@@ -22,20 +28,19 @@ const Query = z.object({
   q: field(500),
   type: z.enum(['', 'native', 'external']).default(''),
   category: field(40),
-  max_price: z
-    .string()
-    .regex(/^(?:\d{1,6}(?:\.\d{1,6})?)?$/, 'dollars, such as 0.01')
-    .default(''),
+  max_price: field(20),
   cursor: z.string().max(500).optional(),
 })
 type Query = z.infer<typeof Query>
 
 /** `/search`: services and listings in one ranking; every hit says why. */
-export const searchPage = ({ pool, clock, meaning }: SearchPorts): AnyPage =>
-  page({
+export const searchPage = ({ pool, clock, meaning }: SearchPorts): AnyPage => {
+  const categories = sparing(() => listedCategories(pool))
+  return page({
     path: '/search',
     query: Query,
     show: async ({ query }) => {
+      if (!DOLLARS.test(query.max_price)) return refused(query, await categories())
       const order = {
         query: query.q,
         type: query.type === '' ? undefined : query.type,
@@ -47,51 +52,68 @@ export const searchPage = ({ pool, clock, meaning }: SearchPorts): AnyPage =>
         after: readPosition(query.cursor),
       }
       const { hits, next } = await search(pool, clock, order, meaning)
-      const found = await readHits(pool, hits)
+      const [found, known] = await Promise.all([readHits(pool, hits), categories()])
       return {
         title: query.q === '' ? 'Search' : `${query.q}: search`,
         section: 'Search',
-        main: html`<h1>Search</h1>${form(query)}${
+        main: html`<h1>Search</h1>${form(query, known)}${
           found.length === 0
             ? nothing(query)
-            : html`<ul class="list">${found.map(hitCard)}</ul>${pager(query, writePosition(next))}`
+            : html`<ul class="list">${found.map(hitCard)}</ul>${pager(
+                '/search',
+                query,
+                writePosition(next),
+              )}`
         }`,
       }
     },
   })
+}
 
-const form = ({ q, type, category, max_price: price }: Query): Html =>
+const DOLLARS = /^(?:\d{1,6}(?:\.\d{1,6})?)?$/
+
+/** The form as it was filled in, with what is wrong. */
+const refused = (query: Query, known: readonly string[]): PageText => ({
+  title: 'Search',
+  section: 'Search',
+  status: 422,
+  main: html`<h1>Search</h1>${form(query, known, 'Dollars, such as 0.01.')}`,
+})
+
+const form = (
+  { q, type, category, max_price: price }: Query,
+  categories: readonly string[],
+  wrong?: string,
+): Html =>
   html`<form action="/search" role="search"><div class="find">
 <input type="search" name="q" value="${q}" aria-label="What the API should do"
 placeholder="translate text, energy tenders, weather …">
 <button type="submit">Search</button></div><div class="fields">
 <div><label for="type">Sold by</label>
-<select id="type" name="type">${choice(type, '', 'anybody')}${choice(
-    type,
-    'native',
-    'this hub',
-  )}${choice(type, 'external', 'others, by x402')}</select></div>
+<select id="type" name="type">${optionsOf(SELLERS, type)}</select></div>
 <div><label for="category">Category</label>
-<input id="category" name="category" value="${category}" size="12"></div>
-<div><label for="max_price">At most, in dollars</label>
+<select id="category" name="category">${optionsOf(
+    namesOf(categories, category),
+    category,
+  )}</select></div>
+<div><label for="max_price">At most, in dollars a call</label>
 <input id="max_price" name="max_price" value="${price}" inputmode="decimal" size="8"
-placeholder="0.01"></div></div></form>`
+placeholder="0.01"${
+    wrong !== undefined && html` aria-invalid="true" aria-describedby="price-error" autofocus`
+  }>${wrong !== undefined && html`<p class="error" id="price-error">${wrong}</p>`}</div></div>
+</form>`
 
-const choice = (chosen: string, value: string, text: string): Html =>
-  chosen === value
-    ? html`<option value="${value}" selected>${text}</option>`
-    : html`<option value="${value}">${text}</option>`
+const SELLERS = { '': 'anybody', native: 'this hub', external: 'others, by x402' }
+
+/** What can be chosen: what there is, and what somebody has put into the address. */
+const namesOf = (known: readonly string[], chosen: string) => ({
+  '': 'any',
+  ...Object.fromEntries([...known, chosen].filter(Boolean).map((name) => [name, name])),
+})
 
 const nothing = ({ q }: Query): Html =>
-  html`<div class="box"><p>${
-    q === '' ? 'Nothing is listed with these filters.' : `Nothing was found for “${q}”.`
-  }</p><p>Use fewer or other words, or a higher price; or <a href="/services">see all services</a>.
-</p></div>`
-
-function pager(query: Query, cursor: string | null): Html | undefined {
-  if (cursor === null) return undefined
-  const { q, type, category, max_price: price } = query
-  const next = new URLSearchParams({ q, type, category, max_price: price, cursor })
-  return html`<nav class="pager" aria-label="Pages">
-<a class="button plain" rel="next" href="/search?${next.toString()}">More</a></nav>`
-}
+  empty(
+    q === '' ? 'Nothing is listed with these filters.' : `Nothing was found for “${q}”.`,
+    html`<p>Use fewer or other words, or a higher price; or
+<a href="/services">see all services</a>.</p>`,
+  )

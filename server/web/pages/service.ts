@@ -3,22 +3,25 @@ import { z } from 'zod'
 import { findService, type ListedEndpoint, type Listing } from '../../../core/catalog/listings.ts'
 import { type ServiceDay, serviceDays } from '../../../core/catalog/service-days.ts'
 import { Fault } from '../../../core/errors.ts'
-import { priceTag } from '../../../core/money.ts'
 import { exampleOf } from '../../../core/testing/example.ts'
+import { COPY_SCRIPT } from '../assets.ts'
 import { charts } from '../chart.ts'
-import { count, counted, milliseconds, percent, priceRange } from '../format.ts'
+import { count, counted, inDollars, milliseconds, percent, priceRange } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { type AnyPage, page } from '../page.ts'
-import { snippets } from '../snippets.ts'
+import { fieldList } from '../schema.ts'
+import { type Doors, snippets } from '../snippets.ts'
+import { cardTable } from '../table.ts'
 
 export interface ServicePorts {
   readonly pool: Pool
   readonly baseUrl: () => string
   readonly proxyUrl: () => string
+  readonly mcpUrl: () => string
 }
 
 /** `/services/{slug}`: what it does, what it costs, how it has done, and how it is called. */
-export const servicePage = ({ pool, baseUrl, proxyUrl }: ServicePorts): AnyPage =>
+export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl }: ServicePorts): AnyPage =>
   page({
     path: '/services/{slug}',
     query: z.object({}),
@@ -32,16 +35,52 @@ export const servicePage = ({ pool, baseUrl, proxyUrl }: ServicePorts): AnyPage 
         title: listing.name,
         section: 'Services',
         description: listing.summary,
-        main: html`<h1>${listing.name}</h1><p class="lead">${listing.summary}</p>
-${figures(listing)}${charts(days, 'calls', callsOf(days))}<h2>Endpoints</h2>
-<p>With a key of yours in <code>HUB_KEY</code> these calls can be pasted as they are; without one
-they answer 402 with an x402 offer. The same as
-<a href="/v1/services/${slug}/openapi.json">OpenAPI</a>.</p>${endpoints.map((endpoint) =>
-          endpointOf(slug, endpoint, { baseUrl: baseUrl(), proxyUrl: proxyUrl() }),
+        scripts: [COPY_SCRIPT],
+        main: html`<p class="crumbs"><a href="/services">Services</a></p><h1>${listing.name}</h1>
+<p class="lead">${listing.summary}</p><p class="facts"><span>By
+<strong>${listing.provider}</strong></span><span>Category
+<a href="/services?category=${listing.category}">${listing.category}</a></span>
+<span><a href="/v1/services/${slug}/openapi.json">OpenAPI</a></span></p>${figures(listing)}${charts(
+          days,
+          'calls',
+          callsOf(days),
+        )}${introduction(slug, endpoints)}${endpoints.map((endpoint) =>
+          endpointOf(slug, endpoint, {
+            baseUrl: baseUrl(),
+            proxyUrl: proxyUrl(),
+            mcpUrl: mcpUrl(),
+          }),
         )}`,
       }
     },
   })
+
+/** What all endpoints have in common, and where each of them is. */
+const introduction = (slug: string, endpoints: readonly ListedEndpoint[]): Html =>
+  html`<h2>Endpoints</h2><p>With a key of yours in <code>HUB_API_KEY</code> each call can be pasted
+as it is (<a href="/account/keys">make one</a>). Without the header <code>Authorization</code> it
+answers 402 with an offer that a wallet can pay by x402. A call that fails is not charged.</p>${
+    endpoints.length > 1 &&
+    cardTable(
+      'Endpoints',
+      [
+        {
+          head: 'Endpoint',
+          cell: (each) =>
+            html`<a href="#${idOf(each)}"><code>${each.method} ${each.path}</code></a>`,
+        },
+        { head: 'What it does', cell: ({ summary }) => summary },
+        { head: 'Price of a call', number: true, cell: (each) => priceOf(each) },
+      ],
+      endpoints,
+    )
+  }`
+
+const idOf = ({ method, path }: ListedEndpoint): string =>
+  `${method}${path.replaceAll(/[^\w]+/g, '-')}`.toLowerCase()
+
+const priceOf = ({ price, computed }: ListedEndpoint): string =>
+  `${computed ? 'up to ' : ''}${inDollars(price)}`
 
 const callsOf = (days: readonly ServiceDay[]): string =>
   `${counted(
@@ -55,25 +94,22 @@ const figures = (listing: Listing): Html =>
     listing.maxPrice,
   )}</dd></div><div><dt>Free calls a month</dt><dd>${count(listing.freeCallsPerMonth)}</dd></div>
 <div><dt>Uptime, 30 days</dt><dd>${
-    listing.uptimePercentage === null ? 'no calls yet' : percent(listing.uptimePercentage)
-  }</dd></div><div><dt>Average latency</dt><dd>${
-    listing.averageLatencyMs === null ? 'no calls yet' : milliseconds(listing.averageLatencyMs)
-  }</dd></div><div><dt>Provider</dt><dd>${listing.provider}</dd></div>
-<div><dt>Category</dt><dd><a href="/services?category=${listing.category}">${
-    listing.category
-  }</a></dd></div></dl>`
+    listing.uptimePercentage === null ? '–' : percent(listing.uptimePercentage)
+  }</dd></div><div><dt>Average latency, 30 days</dt><dd>${
+    listing.averageLatencyMs === null ? '–' : milliseconds(listing.averageLatencyMs)
+  }</dd></div></dl>`
 
-function endpointOf(
-  slug: string,
-  endpoint: ListedEndpoint,
-  urls: { readonly baseUrl: string; readonly proxyUrl: string },
-): Html {
-  const { method, path, summary, price, computed, inputSchema, outputSchema } = endpoint
+function endpointOf(slug: string, endpoint: ListedEndpoint, doors: Doors): Html {
+  const { method, path, summary, priceVersion, inputSchema, outputSchema } = endpoint
   const input = exampleOf(inputSchema as Parameters<typeof exampleOf>[0])
-  return html`<article class="endpoint"><h3><code>${method} ${path}</code></h3>
-<p>${summary}</p><p><strong>${computed && 'up to '}${priceTag(price)}</strong> a call, version ${
-    endpoint.priceVersion
-  } of the price. What fails is not charged.</p>${snippets({ slug, method, path, input, ...urls })}
+  return html`<article class="endpoint" id="${idOf(endpoint)}">
+<h3><code>${method} ${path}</code></h3>
+<p>${summary}</p><p class="facts"><span><strong>${priceOf(endpoint)}</strong> a call</span><span>
+Version ${priceVersion} of the price</span></p>${
+    fieldList(inputSchema) ??
+    html`<p>It takes no
+input.</p>`
+  }${snippets({ slug, method, path, input }, doors)}
 <details><summary>Input schema</summary><pre tabindex="0"><code>${written(inputSchema)}</code></pre>
 </details>${
     outputSchema !== null &&

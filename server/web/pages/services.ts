@@ -2,7 +2,8 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { listServices } from '../../../core/catalog/listings.ts'
 import { serviceCard } from '../cards.ts'
-import { html } from '../html.ts'
+import { type Html, html } from '../html.ts'
+import { empty } from '../notices.ts'
 import { type AnyPage, page } from '../page.ts'
 
 const PAGE = 50
@@ -26,8 +27,12 @@ export const servicesPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
         description: 'APIs that this hub runs, sold by the request.',
         main: html`<h1>Services</h1><p class="lead">APIs that run here, sold by the request. What
 others sell by x402 is in the <a href="/search?type=external">search</a>.</p>${
+          category !== undefined &&
+          html`<p class="choices"><span>Category <strong>${category}</strong></span>
+<a href="/services">All categories</a></p>`
+        }${
           shown.length === 0
-            ? html`<div class="box"><p>Nothing is on sale here yet.</p></div>`
+            ? none(category)
             : html`<ul class="list">${shown.map((each) => serviceCard(each))}</ul>`
         }${
           last !== undefined &&
@@ -37,3 +42,11 @@ href="/services?${next.toString()}">More</a></nav>`
       }
     },
   })
+
+const none = (category: string | undefined): Html =>
+  empty(
+    category === undefined
+      ? 'Nothing is on sale here yet.'
+      : `Nothing of the category “${category}” is on sale here.`,
+    html`<p><a href="/search">Search among the APIs of others, too</a></p>`,
+  )

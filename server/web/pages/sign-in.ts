@@ -42,7 +42,7 @@ const askPage = ({ site }: SignInPorts): AnyPage =>
     },
     done: {
       sent: html`<strong>Look into your mail.</strong> The link in it signs you in; it works once,
-for ${MINUTES} minutes. Nothing came? Look among what was sorted out, or ask again below.`,
+for ${MINUTES} minutes. Nothing came? Look into the spam folder, or ask again below.`,
     },
     show: async ({ session, sent }) => {
       if (session) return { to: '/account' }
@@ -50,14 +50,14 @@ for ${MINUTES} minutes. Nothing came? Look among what was sorted out, or ask aga
       return {
         title: 'Sign in',
         section: 'Account',
-        main: html`<h1>Sign in</h1><p class="lead">We mail you a link, and no password is needed.
-Who has no account has one with the first link.</p>${form({
+        main: html`<h1>Sign in, or sign up</h1><p class="lead">We mail you a link; there is no
+password. The first link opens your account.</p>${form({
           act: 'ask',
           submit: 'Mail me a link',
           fields: [
             fields.text({
               name: 'email',
-              label: 'Your address',
+              label: 'Your e-mail address',
               type: 'email',
               required: true,
               max: 254,

@@ -1,41 +1,85 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
+import { type HubToday, hubToday } from '../../../core/catalog/figures.ts'
 import { type Listing, listServices } from '../../../core/catalog/listings.ts'
-import { type ServiceDay, serviceDays } from '../../../core/catalog/service-days.ts'
-import { uptimeChart } from '../chart.ts'
-import { counted, milliseconds, percent } from '../format.ts'
+import { type ServiceDay, uptimeDays } from '../../../core/catalog/service-days.ts'
+import { OutgoingSwitch, type SwitchState } from '../../../core/payments/switch.ts'
+import { uptimeStrip } from '../chart.ts'
+import { counted, instant, milliseconds, percent } from '../format.ts'
 import { type Html, html } from '../html.ts'
+import { empty } from '../notices.ts'
 import { type AnyPage, page } from '../page.ts'
+import { pager } from '../table.ts'
 
-const SERVICES = 20
+const PAGE = 20
 
-/** `/status`: how the services of the hub have done, by their own traffic. */
+/** `/status`: how the services of the hub do, by their own traffic. */
 export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
   page({
     path: '/status',
-    query: z.object({}),
-    show: async () => {
-      const services = await listServices(pool, { limit: SERVICES, after: undefined })
-      const days = await Promise.all(services.map(({ slug }) => serviceDays(pool, slug)))
+    query: z.object({ cursor: z.string().max(40).optional() }),
+    show: async ({ query: { cursor } }) => {
+      const [rows, today, outgoing] = await Promise.all([
+        listServices(pool, { limit: PAGE + 1, after: cursor }),
+        hubToday(pool),
+        new OutgoingSwitch(pool).state(),
+      ])
+      const services = rows.slice(0, PAGE)
+      const next = rows.length > PAGE ? (services.at(-1)?.slug ?? null) : null
+      const days = await uptimeDays(
+        pool,
+        services.map(({ slug }) => slug),
+      )
       return {
         title: 'Status',
         section: 'Status',
-        main: html`<h1>Status</h1><p class="lead">How the services of this hub have done in 30 days,
-by the calls that were made.</p>${
+        main: html`<h1>Status</h1>${summary(today)}${payments(outgoing)}${
           services.length === 0
-            ? html`<div class="box"><p>Nothing is on sale here yet.</p></div>`
-            : services.map((service, i) => row(service, days[i] ?? []))
+            ? empty('Nothing is on sale here yet.')
+            : html`<h2>The last 30 days</h2><p>By the calls that were made: a call counts against
+its service if the service failed, was too slow or could not be reached. A day of at least 99.5 % is
+green and full, of at least 95 % yellow and lower, and red and low below that; days without a
+call are grey.</p><ul class="states">${services.map((service) =>
+                row(service, days.get(service.slug) ?? []),
+              )}</ul>${pager('/status', { cursor }, next)}`
         }`,
       }
     },
   })
 
+function summary({ called, troubled }: HubToday): Html {
+  const [grade, words] =
+    troubled > 0
+      ? ['bad', `${counted(troubled, 'service')} of ${called} had trouble today.`]
+      : called > 0
+        ? ['good', 'Everything works.']
+        : ['', 'Nothing was called yet today.']
+  const rest =
+    called > 0 &&
+    troubled === 0 &&
+    `${counted(called, 'service')} called today, each at
+least 95 % up.`
+  return html`<div class="box ${grade}"><p><strong>${words}</strong> ${rest}</p></div>`
+}
+
+const payments = (state: SwitchState | undefined): Html | undefined =>
+  state?.paused === true
+    ? html`<div class="box fair"><p><strong>Payments to sellers outside are paused</strong> since
+${instant(state.at)}. APIs of others cannot be called meanwhile; services of this hub can.</p>
+</div>`
+    : undefined
+
 function row(service: Listing, days: readonly ServiceDay[]): Html {
   const { uptimePercentage: uptime, averageLatencyMs: latency } = service
   const calls = days.reduce((sum, day) => sum + day.calls, 0)
   const said = uptime === null ? 'no calls yet' : `${percent(uptime)} up`
-  return html`<section><h2><a href="/services/${service.slug}">${service.name}</a></h2>
-<p class="facts"><span><strong>${said}</strong></span><span>${counted(calls, 'call')}</span>${
-    latency !== null && html`<span>${milliseconds(latency)} on average</span>`
-  }</p>${calls > 0 && uptimeChart(days, `Uptime of ${service.name} by day: ${said}`)}</section>`
+  return html`<li><h3><a href="/services/${service.slug}">${service.name}</a></h3>
+<p class="facts"><span><strong>${said}</strong></span>${
+    calls > 0 && html`<span>${counted(calls, 'call')}</span>`
+  }${latency !== null && html`<span>${milliseconds(latency)} on average</span>`}</p>${
+    calls > 0 &&
+    html`${uptimeStrip(days, `Uptime of ${service.name} by day: ${said}`)}<p class="ends"><span>${
+      days[0]?.day
+    }</span><span>today</span></p>`
+  }</li>`
 }

@@ -59,9 +59,6 @@ describe('hub, the command line, when something is wrong', function () {
       const unpaid = await bea.hub(['--json', 'call', 'echo/say', ...SAY])
       expect(unpaid.exit).to.equal(5)
       await bea.json('--yes', 'topup', '5') // the faucet fills the wallet, and it is all spent
-      const { wallet_address: address } = await bea.json('balance')
-      const { faucet } = hub().sandbox!.money
-      await faucet!(address as `0x${string}`, 1_000n)
       const paid = await bea.json('call', 'echo/say', ...SAY, '--pay', 'x402')
       expect(paid).to.include({ charged_microdollars: 100, source: 'x402' })
       expect(await bea.json('balance')).to.include({ balance_microdollars: 5_000_000 })
@@ -121,6 +118,17 @@ describe('hub, the command line, when something is wrong', function () {
         const used = await user().hub(['--json', ...wrong])
         expect(used.out + JSON.parse(used.err).error.code, wrong[0]).to.equal('usage')
       }
+    })
+
+    it('takes --format json for --json, wherever it stands, and no other format', async () => {
+      for (const format of [['--format', 'json'], ['--format=json']]) {
+        const { exit, out } = await user().hub(['show', 'echo', ...format])
+        expect([exit, typeof JSON.parse(out)], format.join(' ')).to.deep.equal([0, 'object'])
+        const failed = await user().hub([...format, 'typo'])
+        expect(JSON.parse(failed.err).error).to.include({ code: 'usage' })
+      }
+      expect((await user().hub(['show', 'echo', '--format', 'pretty'])).out).not.to.match(/^[{[]/)
+      expect((await user().hub(['show', 'echo', '--format', 'yaml'])).exit).to.equal(2)
     })
 
     it('and shows no key, in no message', async () => {

@@ -1,7 +1,17 @@
 import { expect } from 'chai'
 import { FAULTS } from '../../../core/errors.ts'
+import { registryEntry } from '../../../server/rest/docs-agents.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
+
+/** An address of MCP, as its registry tells clients. */
+interface Remote {
+  readonly type: string
+  readonly url: string
+  readonly headers: readonly [
+    { readonly name: string; readonly value: string; readonly variables: object },
+  ]
+}
 
 describe('documents', () => {
   const hub = useHub()
@@ -74,5 +84,27 @@ describe('documents', () => {
     }
     const { body: card } = await get('/.well-known/agent-card.json')
     expect((card['skills'] as { id: string }[]).map(({ id }) => id)).to.include('analysis')
+  })
+
+  it('tell the registry of MCP where the hub is, and what to send with which key', async () => {
+    const { status, body } = await get('/server.json')
+    expect(status).to.equal(200)
+    expect(body['name']).to.match(/^[a-zA-Z0-9.-]{3,}\/agenthub$/) // as the registry demands
+    expect(body['description']).to.have.length.within(1, 100)
+    const [remote] = body['remotes'] as [Remote]
+    const [{ name, value, variables }] = remote.headers
+    expect(Object.keys(variables)).to.deep.equal(['api_key'])
+    const { apiKey } = await hub().agent()
+    const told = await ask(remote.url, '', {
+      body: { jsonrpc: '2.0', id: 1, method: 'ping' },
+      headers: { [name]: value.replace('{api_key}', apiKey) },
+    })
+    expect([remote.type, told.status]).to.deep.equal(['streamable-http', 200])
+    const site = {
+      baseUrl: 'https://example.com',
+      proxyUrl: '',
+      mcpUrl: 'https://mcp.example.com/mcp',
+    }
+    expect(registryEntry(site, '1.2.3')).to.include({ name: 'com.example.mcp/agenthub' })
   })
 })

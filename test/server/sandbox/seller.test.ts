@@ -33,7 +33,7 @@ describe('the sample seller', () => {
   const send = (path: string, payment: string) =>
     fetch(`${seller.url}${path}`, { headers: { 'payment-signature': payment } })
   const earns = async (amount: bigint, before: bigint) => {
-    const deadline = elapsedMs() + 3_000
+    const deadline = elapsedMs() + 15_000
     while ((await income()) - before !== amount && elapsedMs() < deadline) await sleep(20)
     expect((await income()) - before).to.equal(amount)
   }

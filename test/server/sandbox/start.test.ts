@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
+import { lockFile } from '../../../core/db/lock.ts'
 import { createLog } from '../../../core/log.ts'
 import { startSandbox } from '../../../server/sandbox/start.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
@@ -32,5 +35,16 @@ describe('a sandbox that starts again', () => {
     expect(await second.money.gas!.balance()).to.equal(held)
     expect(await second.money.chain.balanceOf(spend.address)).to.equal(usdc)
     await second.stop()
+  })
+
+  it('leaves nothing behind where another process has its data', async function () {
+    this.timeout(20_000)
+    const unlock = await lockFile(join(dataDir, 'postgres.lock'), 'The data')
+    const log = createLog('silent')
+    const failure = await startSandbox({ dataDir, databaseUrl: undefined, log }).catch(String)
+    expect(failure).to.include('is in use by process')
+    const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'args'])
+    expect(stdout.split('\n').filter((line) => line.includes(dataDir))).to.deep.equal([])
+    await unlock()
   })
 })

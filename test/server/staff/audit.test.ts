@@ -6,28 +6,19 @@ import type { TestAgent } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
 import { makeAdmin } from '../finance-world.ts'
+import { moveBetweenWallets } from '../house-wallets.ts'
+import { reason, WALKS_ALONE, type Walk } from './walks.ts'
 import {
   auditOf,
   colleague,
   data,
   type Json,
-  lastMonth,
   refused,
   unexplained,
   visitor,
   waitingService,
 } from './world.ts'
 
-/** A privileged act that succeeds, one that fails, and the line that the first one leaves. */
-interface Walk {
-  readonly act: string
-  /** What the path names, and the body: for the act, … */
-  readonly good: () => Promise<readonly [id: string, body: Json]>
-  /** … and for one that is refused. */
-  readonly bad: readonly [id: string, body: Json]
-}
-
-const reason = 'a test'
 const NOBODY = randomUUID()
 const BIG = 101_000_000
 
@@ -72,8 +63,13 @@ describe('the audit log', function () {
     await as({ body: { reason } }, `/v1/admin/${kind}/${id}/suspend`)
   }
   const waiting = () => waitingService(hub(), ada.keyId)
-  const none = async (body: Json): Promise<readonly [string, Json]> => ['', body]
   const WALKS: Readonly<Record<string, Walk>> = {
+    ...WALKS_ALONE,
+    'POST /v1/admin/providers/{id}/owner': {
+      act: 'provider.assign',
+      good: async () => ['example', { name: ada.address, reason }],
+      bad: ['agenthub', { name: admin.wallet, reason }],
+    },
     'PATCH /v1/admin/keys/{id}': {
       act: 'key.rate',
       good: async () => [ada.keyId, { rate_per_minute: 900, reason }],
@@ -92,11 +88,6 @@ describe('the audit log', function () {
       good: async () => [await grantTo('hal@house.example'), { reason }],
       bad: ['999999', { reason }],
     },
-    'POST /v1/admin/services/{id}/suspend': {
-      act: 'service.suspend',
-      good: async () => ['analysis', { reason }],
-      bad: ['nowhere', { reason }],
-    },
     'POST /v1/admin/services/{id}/resume': {
       act: 'service.resume',
       good: async () => {
@@ -107,18 +98,8 @@ describe('the audit log', function () {
     },
     'POST /v1/admin/services/{id}/approve': {
       act: 'service.approve',
-      good: async () => [await waiting(), { reason }],
+      good: async () => [await waiting(), { reason, revision: 1 }],
       bad: ['echo', { reason }],
-    },
-    'POST /v1/admin/providers/{id}/commission': {
-      act: 'commission.set',
-      good: async () => ['example', { bps: 700, reason }],
-      bad: ['nowhere', { bps: 700, reason }],
-    },
-    'POST /v1/admin/providers/{id}/suspend': {
-      act: 'provider.suspend',
-      good: async () => ['agenthub', { reason }],
-      bad: ['nowhere', { reason }],
     },
     'POST /v1/admin/providers/{id}/resume': {
       act: 'provider.resume',
@@ -127,22 +108,6 @@ describe('the audit log', function () {
         return ['agenthub', { reason }]
       },
       bad: ['nowhere', { reason }],
-    },
-    'POST /v1/finance/outgoing': {
-      act: 'outgoing.pause',
-      good: () => none({ paused: true, reason }),
-      bad: ['', { paused: true, reason: ' ' }],
-    },
-    'POST /v1/finance/periods': {
-      act: 'period.close',
-      good: () => none({ month: lastMonth(), reason }),
-      bad: ['', { month: '2099-01', reason }],
-    },
-    'POST /v1/finance/adjustments': {
-      act: 'entry.adjust',
-      good: () =>
-        none({ debit: 'expenses:free-tier', credit: 'equity:opening', amount: 5, reason }),
-      bad: ['', { debit: 'expenses:nothing', credit: 'equity:opening', amount: 5, reason }],
     },
     'POST /v1/finance/adjustments/{id}/confirm': {
       act: 'entry.confirm',
@@ -159,15 +124,15 @@ describe('the audit log', function () {
       good: async () => [await paidCall(), { reason }],
       bad: [NOBODY, { reason }],
     },
+    'POST /v1/finance/transfers': {
+      act: 'transfer.book',
+      good: async () => ['', { transaction: await moveBetweenWallets(hub()), reason }],
+      bad: ['', { transaction: `0x${'ab'.repeat(32)}`, reason }],
+    },
     'POST /v1/finance/exceptions/{id}/resolve': {
       act: 'exception.resolve',
       good: async () => [await exception(), { decision: 'surplus', reason }],
       bad: ['999999', { decision: 'surplus', reason }],
-    },
-    'POST /v1/finance/exports': {
-      act: 'export.start',
-      good: () => none({ format: 'csv', reason }),
-      bad: ['', { format: 'csv', opening: true, reason }],
     },
   }
 

@@ -66,6 +66,59 @@ describe('the books, by REST', function () {
     expect([await asOf(today()), await asOf('2026-01-01')]).to.deep.equal([now, 0])
   })
 
+  it('the trial balance says what debits and credits come to, of all its pages', async () => {
+    for (const day of ['', `&day=${today()}`]) {
+      const whole = (await get(`trial-balance?by=group${day}`)).body
+      expect(whole['sums'], 'whole books').to.have.length.greaterThan(0)
+      for (const { debits, credits } of whole['sums'] as Json[]) expect(debits).to.equal(credits)
+      const of = 'prefix=liabilities:'
+      const { body } = await get(`trial-balance?${of}${day}`)
+      const balances = (body['accounts'] as Json[])
+        .filter(({ asset }) => asset === 'USDC')
+        .map((row) => Number(row['balance']))
+      const sum = balances.reduce((total, each) => total + each, 0)
+      const wanted = { asset: 'USDC', debits: 0, credits: sum }
+      expect(sum).to.be.above(0)
+      for (const page of ['', '&limit=1', '&limit=1&after=liabilities:payouts', '&by=group']) {
+        const { body: some } = await get(`trial-balance?${of}${page}${day}`)
+        expect(some['sums'], page).to.deep.include(wanted)
+      }
+    }
+  })
+
+  it('accounts of one kind are one line, now and as of a day; each comes by pages', async () => {
+    const rowsOf = async (query: string) => {
+      const { body, text } = await get(`trial-balance?${query}`)
+      expect(body['accounts'], text).to.be.an('array')
+      return body['accounts'] as Json[]
+    }
+    await hub().credit((await hub().agent()).keyId, usd('2'))
+    for (const day of ['', `&day=${today()}`]) {
+      const grouped = await rowsOf(`by=group${day}`)
+      const agents = grouped.find(({ account }) => account === 'liabilities:agents:')
+      const each = await rowsOf(`prefix=liabilities:agents:${day}`)
+      expect(each).to.have.length.greaterThan(1)
+      expect(agents).to.deep.equal({
+        account: 'liabilities:agents:',
+        asset: 'USDC',
+        balance: each.reduce((sum, row) => sum + Number(row['balance']), 0),
+        accounts: each.length,
+      })
+      const names = grouped.map(({ account }) => String(account))
+      expect(
+        names.filter((name) => name.startsWith('liabilities:agents')),
+        'once',
+      ).to.have.length(1)
+      const paged: Json[] = []
+      for (let after = ''; ; after = `&after=${String(paged.at(-1)?.['account'])}`) {
+        const next = await rowsOf(`prefix=liabilities:agents:&limit=1${after}${day}`)
+        if (next.length === 0) break
+        paged.push(...next)
+      }
+      expect(paged).to.deep.equal(each)
+    }
+  })
+
   it('a posting leads to its call, and a call to its postings', async () => {
     const { body } = await get(`entries/${call}`)
     const entries = body['entries'] as Json[]

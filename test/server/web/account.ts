@@ -6,6 +6,7 @@ import { paths, type Sites } from '../../core/catalog/world.ts'
 import { ask } from '../../support/ask.ts'
 import type { TestHub } from '../../support/hub.ts'
 import { cookieOf, type Person, personWith, tokenIn } from '../../support/person.ts'
+import { linkTwoKeys } from './linked.ts'
 
 export const PROOF = '/.well-known/agenthub.txt'
 const WAIT_MS = 15_000
@@ -49,17 +50,20 @@ export async function openAccount(hub: TestHub, sites: Sites) {
     events: ['balance.low', 'call.refunded'],
   })
   await person.ask(`/v1/webhooks/${String(webhook['webhook_id'])}/test`, { method: 'POST' })
+  await linkTwoKeys(hub, person)
   const call = await someCalls(hub, String(root['api_key']))
   const domain = await aDomain(hub, person, sites)
   const pending = await made(person, '/v1/domains', { domain: 'http://index.test' })
   const api = await anApi(person)
+  const sold = await aSoldApi(hub, person, sites, String(root['api_key']))
   const own = [
     '/account',
     '/account/keys',
     `/account/keys/${keyId}`,
+    '/account/transfer',
     `/account/history?key=${keyId}`,
     `/account/history?key=${keyId}&service=nothing`,
-    `/account/calls/${call}?key=${keyId}`,
+    `/account/calls/${call}`,
     '/account/webhooks',
     `/account/webhooks/${String(webhook['webhook_id'])}`,
     '/account/wallets',
@@ -70,6 +74,7 @@ export async function openAccount(hub: TestHub, sites: Sites) {
     '/provider',
     '/provider/services',
     `/provider/services/${api}`,
+    `/provider/services/${sold}`,
     '/provider/statistics',
     '/provider/payouts',
   ]
@@ -109,6 +114,31 @@ async function anApi(person: Person): Promise<string> {
     method: 'PUT',
     body: { endpoints: [{ ...endpoint, price_microdollars: 3_000 }, unpriced] },
   })
+  return slug
+}
+
+/** An API that is on sale, and was called. */
+async function aSoldApi(hub: TestHub, person: Person, sites: Sites, key: string): Promise<string> {
+  const slug = 'harbour-maps'
+  await made(person, '/v1/provider/services', {
+    slug,
+    name: 'Harbour Maps',
+    category: 'data',
+    summary: 'Charts of harbours with depths, for agents that sail.',
+    base_url: 'http://gateway.test/v2',
+  })
+  const endpoint = { method: 'GET', path: '/maps', summary: 'All charts.' }
+  const body = { endpoints: [{ ...endpoint, price_microdollars: 2_000 }] }
+  await person.ask(`/v1/provider/services/${slug}/endpoints`, { method: 'PUT', body })
+  sites.at('gateway.test', (_, response) => {
+    response.setHeader('Content-Type', 'application/json')
+    response.end('{"maps":[]}')
+  })
+  await person.ask(`/v1/provider/services/${slug}/activate`, { method: 'POST' })
+  for (let i = 0; i < 3; i++) {
+    const { status, text } = await ask(hub.url, `/proxy/${slug}/maps`, { method: 'GET', key })
+    if (status !== 200) throw new Error(text)
+  }
   return slug
 }
 

@@ -1,7 +1,10 @@
 import { expect } from 'chai'
+import { pagesOf } from '../../../server/web/index.ts'
 import { openSites, type Sites } from '../../core/catalog/world.ts'
+import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
-import { openAccount } from './account.ts'
+import { linkInOutbox, openAccount } from './account.ts'
+import { moneyTests } from './money.ts'
 import { pathsOf } from './paths.ts'
 import { peopleTests } from './people.ts'
 import { sellerTests } from './sellers.ts'
@@ -25,23 +28,34 @@ describe('the pages in a browser', function () {
   const allPaths = async () => [...(await pathsOf(hub())), ...account.paths]
 
   it('are without fault for assistive software, fit a phone, and ask nobody else', async () => {
-    const { page, wrong, go, look, close } = await tabs.open({ cookie: account.person.cookie })
-    await page.setBypassCSP(true) // for axe alone
-    for (const path of await allPaths()) {
-      await look({ scheme: 'light', width: 1_200 })
-      expect((await go(path))?.status(), path).to.equal(200)
-      expect(await tabs.violations(page, ''), path).to.deep.equal([])
-      await look({ scheme: 'dark', width: 1_200 })
-      expect(await tabs.violations(page, CONTRAST), `${path}, dark`).to.deep.equal([])
-      await look({ width: 360 })
-      const over = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-      expect(over, `${path} is scrolled sideways`).to.be.at.most(0)
-      expect(wrong, path).to.deep.equal([])
-    }
-    await close()
+    const tab = await tabs.open({ cookie: account.person.cookie })
+    for (const path of await allPaths()) await tabs.assertSound(tab, path)
+    await tab.close()
+  })
+
+  it('are so for who is not signed in, too', async () => {
+    const tab = await tabs.open()
+    await ask(hub().url, '/v1/account/sign-in', { body: { email: 'looks@example.test' } })
+    const { pathname, search } = new URL(await linkInOutbox(hub(), 'looks@example.test'))
+    for (const path of ['/sign-in', `${pathname}${search}`]) await tabs.assertSound(tab, path)
+    await tabs.assertSound(tab, '/nowhere', 404)
+    await tab.close()
+  })
+
+  it('are all among those that are looked at, here or with those of finance', async () => {
+    const looked = [...(await allPaths()), ...ELSEWHERE].map((path) => path.split('?')[0]!)
+    const missed = pagesOf({ baseUrl: () => '' } as Parameters<typeof pagesOf>[0])
+      .map(({ path }) => path)
+      .filter((path) => !/^\/(?:finance|admin)/.test(path))
+      .filter((path) => {
+        const pattern = new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+        return !looked.some((each) => pattern.test(each))
+      })
+    expect(missed).to.deep.equal([])
   })
 
   peopleTests(hub, tabs)
+  moneyTests(hub, tabs)
   sellerTests(hub, tabs, () => sites)
 
   describe('at the page of a top-up', () => {
@@ -107,6 +121,20 @@ describe('the pages in a browser', function () {
       })
     }
 
+    it('who is signed in chooses a key of theirs, pays, and is led back to it', async () => {
+      const tab = await tabs.open({ cookie: account.person.cookie })
+      const { page } = tab
+      await injectWallet(page, hub().sandbox!.rpcUrl, { usdc: 9_000_000n })
+      await tab.go('/topup')
+      await page.select('[name=key_id]', account.keyId)
+      await Promise.all([page.waitForNavigation(), page.click('main button')])
+      await page.click('#pay button')
+      await page.waitForSelector('#pay[data-state=credited] a:focus')
+      const [next] = await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
+      expect(new URL(next!.url()).pathname).to.equal(`/account/keys/${account.keyId}`)
+      await tab.close()
+    })
+
     it('without JavaScript it says so, and names another way', async () => {
       const { keyId } = await hub().agent()
       const { page, close } = await tabs.open({ scripts: false })
@@ -115,6 +143,37 @@ describe('the pages in a browser', function () {
       expect(text).to.include('needs JavaScript').and.to.include('npx agenthub topup 5.00')
       await close()
     })
+  })
+
+  it('by the keyboard alone one finds a service, and copies a call of it', async () => {
+    const { page, wrong, close } = await tabs.open()
+    const clipboard = ['clipboard-read', 'clipboard-sanitized-write'] as const
+    await page.browserContext().overridePermissions(hub().url, [...clipboard])
+    /** Goes on until something is reached that is called so; everything on the way is seen. */
+    const tabTo = async (name: string) => {
+      for (let i = 0; i < 40; i++) {
+        await page.keyboard.press('Tab')
+        const [label, outline] = (await page.evaluate(FOCUSED)) as [string, string]
+        expect(outline, label).to.equal('solid')
+        if (label === name) return
+      }
+      expect.fail(`nothing is called ${name}`)
+    }
+    await page.goto(hub().url)
+    await tabTo('What the API should do')
+    await page.keyboard.type('sentiment')
+    await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
+    await tabTo('Analysis')
+    await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')])
+    await tabTo('POST /sentiment') // of all endpoints, it leads on to its own
+    await page.keyboard.press('Enter')
+    await tabTo('Copy: curl for POST /sentiment')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('[aria-label="Copied: curl for POST /sentiment"]:focus')
+    const copied = String(await page.evaluate('navigator.clipboard.readText()'))
+    expect(copied).to.match(/^curl -i '.*\/proxy\/analysis\/sentiment'/)
+    expect(wrong).to.deep.equal([])
+    await close()
   })
 
   it('without JavaScript one finds a service, and all of its page', async () => {
@@ -128,4 +187,12 @@ describe('the pages in a browser', function () {
   })
 })
 
-const CONTRAST = `{ runOnly: ['color-contrast'] }`
+/** What has the focus, and whether that is seen. */
+const FOCUSED = `(() => {
+  const element = document.activeElement
+  const label = element.getAttribute('aria-label') ?? element.textContent.trim()
+  return [label, getComputedStyle(element).outlineStyle]
+})()`
+
+/** Looked at where there is something to show, or nothing to look at. */
+const ELSEWHERE = ['/sign-in', '/provider/payouts/id', '/account/calls/id/receipt']

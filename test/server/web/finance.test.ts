@@ -1,39 +1,24 @@
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import type { Browser } from 'puppeteer-core'
 import { request } from 'undici'
-import { systemClock } from '../../../core/clock.ts'
+import { monthName, monthStart, systemClock } from '../../../core/clock.ts'
 import { writeNextExport } from '../../../core/finance/write-export.ts'
 import { createLog } from '../../../core/log.ts'
 import { usd } from '../../../core/money.ts'
 import { ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
-import { openBrowser } from '../../support/own-browser.ts'
 import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
 import { makeAdmin } from '../finance-world.ts'
 import { colleague, data, type Json, visitor } from '../staff/world.ts'
 import { send } from './acts.ts'
-
-const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
-
-interface Violation {
-  readonly id: string
-  readonly nodes: readonly { readonly html: string }[]
-}
+import { type Look, useTabs } from './tabs.ts'
+import { transferTests } from './transfers.ts'
 
 describe('the pages of finance and administrators, in a browser', function () {
   this.timeout(120_000)
   const admin = makeAdmin()
-  let browser: Browser
-  let axe: string
-  before(async () => {
-    axe = await readFile(AXE, 'utf8')
-    browser = await openBrowser()
-  })
-  after(() => browser.close())
+  const tabs = useTabs(() => hub().url)
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   let ann: Person
   let fay: Person
@@ -61,35 +46,27 @@ describe('the pages of finance and administrators, in a browser', function () {
   })
 
   /** A tab of somebody who is signed in. */
-  async function tab(who: Person, { scripts = true, width = 1_200 } = {}) {
-    const context = await browser.createBrowserContext()
-    const page = await context.newPage()
-    const wrong: string[] = []
-    await page.setViewport({ width, height: 800 })
-    await page.setJavaScriptEnabled(scripts)
-    const [name = '', value = ''] = who.cookie.split('=')
-    await context.setCookie({ name, value, domain: '127.0.0.1', path: '/' })
-    page.on('console', (message) => {
-      if (message.type() === 'error') wrong.push(message.text())
-    })
-    page.on('pageerror', (error) => wrong.push(String(error)))
-    page.on('request', (request) => {
-      const url = request.url()
-      if (!url.startsWith(hub().url) && !url.startsWith('data:')) wrong.push(`asked ${url}`)
-    })
-    const open = (path: string) => page.goto(`${hub().url}${path}`)
-    return { page, wrong, open, close: () => context.close() }
+  async function tab(who: Person, look: Look = {}) {
+    const { go: open, ...opened } = await tabs.open({ ...look, cookie: who.cookie })
+    return { ...opened, open }
+  }
+  /** Clicks, and gives what the page that follows says. */
+  async function follow({ page }: Pick<Tab, 'page'>, selector: string): Promise<string | null> {
+    await Promise.all([page.waitForNavigation(), page.click(selector)])
+    return page.$eval('main', (element) => element.textContent)
   }
   type Tab = Awaited<ReturnType<typeof tab>>
 
   const paths = (): readonly string[] => [
     '/finance',
     '/finance/trial-balance',
+    '/finance/trial-balance?prefix=liabilities:agents:',
     '/finance/journal',
     '/finance/journal?event=gas.paid',
     `/finance/entries/${call}`,
     `/finance/accounts/liabilities:agents:${ada.keyId}:credits`,
     '/finance/adjustments',
+    '/finance/transfers',
     '/finance/exceptions',
     '/finance/exceptions?state=all',
     '/finance/payments',
@@ -144,6 +121,17 @@ describe('the pages of finance and administrators, in a browser', function () {
         await fays.open('/finance/exports')
         const said = await send(fays.page, 'start', { format: 'csv', reason: `year end ${name}` })
         expect(said).to.include('on its way').and.to.include('waiting')
+        const { admin: owner } = hub().database
+        await owner.query(
+          `UPDATE hub.export SET state = 'writing', entries = 1 WHERE state = 'waiting'`,
+        )
+        await follow(fays, 'main .actions a')
+        expect(
+          await fays.page.$eval('progress', (bar) => Number(bar.getAttribute('value'))),
+        ).to.equal(1)
+        await owner.query(
+          `UPDATE hub.export SET state = 'waiting', entries = 0 WHERE state = 'writing'`,
+        )
         await writeNextExport(
           { pool: hub().hub.pool, log: createLog('silent') },
           new AbortController().signal,
@@ -206,37 +194,72 @@ describe('the pages of finance and administrators, in a browser', function () {
     })
   }
 
-  it('from a posting one comes to its call, to its account, and back', async () => {
-    const { page, open, close } = await tab(fay)
-    await open('/finance/journal?event=call.settled')
-    const follow = async (selector: string) => {
-      await Promise.all([page.waitForNavigation(), page.click(selector)])
-      return page.$eval('main', (element) => element.textContent)
+  transferTests(hub, tabs, () => fay)
+
+  it('from the trial balance one comes to each account, and to its movements', async () => {
+    const { page, open, close } = await tab(fay, { scripts: false })
+    for (const day of ['', `?day=${systemClock.now().toISOString().slice(0, 10)}`]) {
+      await open(`/finance/trial-balance${day}`)
+      const totals = await page.$$eval('tfoot tr', (rows) =>
+        rows.map((row) => [...row.children].map((cell) => cell.textContent)),
+      )
+      expect(totals).to.have.length.greaterThan(0)
+      for (const [head, debits, credits] of totals) {
+        expect(head).to.equal('Total')
+        expect(debits)
+          .to.match(/^[\d,]+/)
+          .and.to.equal(credits)
+      }
     }
-    const entry = await follow('td a[href^="/finance/entries/"]')
-    expect(entry).to.include('POST /echo/say').and.to.include(ada.keyId)
-    const statement = await follow(`td a[href$="${encodeURIComponent(`:${ada.keyId}:credits`)}"]`)
-    expect(statement).to.include('Opening').and.to.include('call.reserved')
-    expect(await follow('td a[href^="/finance/entries/"]')).to.include('Booked')
+    expect(await follow({ page }, 'td a[href*="prefix=liabilities%3Aagents%3A"]')).to.include(
+      ada.keyId,
+    )
+    const statement = await follow(
+      { page },
+      `td a[href*="${encodeURIComponent(`:${ada.keyId}:credits`)}"]`,
+    )
+    expect(statement).to.include('credits.purchased')
     await close()
   })
 
-  it('a month is closed once it is over, by somebody who is sure; without JavaScript', async () => {
-    const { page, open, close } = await tab(fay, { scripts: false })
-    const date = systemClock.now()
-    const now = date.toISOString().slice(0, 7)
-    date.setUTCDate(0)
-    const month = date.toISOString().slice(0, 7)
-    await open('/finance/periods')
-    const early = await send(page, 'close', { month: now, sure: 'on', reason: 'year end' })
-    expect(early).to.include('is not over yet')
-    const said = await send(page, 'close', { month })
-    expect(said).to.include('The month is closed').and.to.include(fay.email)
-    const lines = data(await fay.ask('/v1/admin/audit?act=period'))
-    expect(lines).to.have.length(1)
-    expect(lines[0]).to.deep.include({ subject: month, after: { closed: [month] } as Json })
+  it('from a posting one comes to its call, to its account, and back', async () => {
+    const { page, open, close } = await tab(fay)
+    await open('/finance/journal?event=call.settled')
+    const entry = await follow({ page }, 'td a[href^="/finance/entries/"]')
+    expect(entry).to.include('POST /echo/say').and.to.include(ada.keyId)
+    const account = encodeURIComponent(`:${ada.keyId}:credits`)
+    const statement = await follow({ page }, `td a[href$="${account}"]`)
+    expect(statement).to.include('Opening').and.to.include('call.reserved')
+    expect(await follow({ page }, 'td a[href^="/finance/entries/"]')).to.include('Booked')
     await close()
   })
+
+  for (const [scripts, ago] of [
+    [true, 2],
+    [false, 1],
+  ] as const) {
+    const how = scripts ? 'with' : 'without'
+    it(`a month is closed once it is over, by who is sure; ${how} JavaScript`, async () => {
+      const { page, open, close } = await tab(fay, { scripts })
+      const now = systemClock.now()
+      const month = monthName(monthStart(now, -ago))
+      await open('/finance/periods')
+      const early = await send(page, 'close', {
+        month: monthName(monthStart(now, 0)),
+        sure: 'on',
+        reason: 'year end',
+      })
+      expect(early).to.include('is not over yet')
+      const said = await send(page, 'close', { month })
+      expect(said).to.include('The month is closed').and.to.include(fay.email)
+      const [line] = data(await fay.ask('/v1/admin/audit?act=period'))
+      expect(line).to.deep.include({ subject: month, after: { closed: [month] } as Json })
+      await open(`/finance/trial-balance?day=${month}-28`)
+      const balance = await page.$eval('main', (element) => element.textContent)
+      expect(balance).to.include('Debits and credits are equal')
+      await close()
+    })
+  }
 
   it('who has no role is told so, and who is not signed in may sign in', async () => {
     const eve = await visitor(hub(), 'eve@else.example')
@@ -252,35 +275,10 @@ describe('the pages of finance and administrators, in a browser', function () {
     await nobody.close()
   })
 
-  it('are without fault for assistive software, light and dark', async () => {
-    const { page, wrong, open, close } = await tab(ann)
-    await page.setBypassCSP(true) // for axe alone
-    const SCHEMES = { light: '', dark: `{ runOnly: ['color-contrast'] }` }
-    for (const path of paths()) {
-      const answer = await open(path)
-      expect(answer!.status(), path).to.equal(200)
-      await page.evaluate(axe)
-      for (const [value, rules] of Object.entries(SCHEMES)) {
-        await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }])
-        const found = (await page.evaluate(`axe.run(${rules})`)) as { violations: Violation[] }
-        const faults = found.violations.flatMap(({ id, nodes }) =>
-          nodes.map((node) => `${id}: ${node.html}`),
-        )
-        expect(faults, `${path}, ${value}`).to.deep.equal([])
-      }
-      expect(wrong, path).to.deep.equal([])
-    }
-    await close()
-  })
-
-  it('fit a phone: nothing has to be scrolled sideways', async () => {
-    const { page, open, close } = await tab(ann, { width: 360 })
-    for (const path of paths()) {
-      await open(path)
-      const over = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-      expect(over, path).to.be.at.most(0)
-    }
-    await close()
+  it('are without fault for assistive software, light and dark, and fit a phone', async () => {
+    const looking = await tabs.open({ cookie: ann.cookie })
+    for (const path of paths()) await tabs.assertSound(looking, path)
+    await looking.close()
   })
 
   async function fetchFile(who: Person, path: string): Promise<string> {

@@ -60,7 +60,7 @@ describe('the pages of the hub', () => {
     }
     const { status, text } = await open('/search?max_price=cheap')
     expect(status).to.equal(422)
-    expect(text).to.include('dollars, such as 0.01')
+    expect(text).to.include('Dollars, such as 0.01').and.to.include('value="cheap"')
     expect((await open('/v1/services/nowhere')).headers['content-type']).to.include('problem+json')
   })
 
@@ -82,6 +82,15 @@ describe('the pages of the hub', () => {
       expect(text).not.to.match(/\sonload="/)
       for (const unseen of ['\u202e', '\u001b']) expect(text).not.to.include(unseen)
       expect(text).not.to.match(/href="javascript:/i)
+    }
+  })
+
+  it('lead to the guides of agents, providers and finance, from each of them', async () => {
+    for (const path of ['/', '/docs', '/nowhere']) {
+      const { text } = await open(path)
+      for (const guide of ['agents', 'providers', 'finance', 'problems']) {
+        expect(text, path).to.include(`href="/docs/${guide}"`)
+      }
     }
   })
 

@@ -100,6 +100,9 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
           .to.include('+$5.00')
           .and.to.include('echo POST /say')
         const { page } = tab
+        const rows = await page.$$eval('tbody tr', (all) => all.map((row) => row.textContent))
+        expect(rows, 'one for the call, with its hold').to.have.length(2)
+        expect(rows[0]).to.match(/−\$0\.0001$/)
         await Promise.all([page.waitForNavigation(), page.click('tbody a[href*="/calls/"]')])
         expect(await tab.text())
           .to.include('charged')

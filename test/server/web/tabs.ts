@@ -10,6 +10,10 @@ const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
 const ONE_OF_EACH =
   "document.querySelectorAll('article ~ article').forEach((more) => more.remove())"
 
+/** Ids that more than one element has: labels and links would lead to the first of them. */
+const TWICE = `[...document.querySelectorAll('[id]')].map(({ id }) => id)
+  .filter((id, i, all) => all.indexOf(id) < i)`
+
 interface Violation {
   readonly id: string
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
@@ -23,6 +27,8 @@ export interface Look {
   /** A cookie, `name=value`. */
   readonly cookie?: string
 }
+
+const CONTRAST = `{ runOnly: ['color-contrast'] }`
 
 /** One browser for all tests of a `describe`; each tab has cookies of its own. */
 export function useTabs(url: () => string) {
@@ -78,11 +84,31 @@ export function useTabs(url: () => string) {
     return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`))
   }
 
-  return { open, violations }
+  /** No fault for assistive software, fits a phone, asks nobody else, complains of nothing. */
+  async function assertSound(tab: Tab, path: string, status = 200): Promise<void> {
+    const { page, wrong, look, go } = tab
+    await page.setBypassCSP(true) // for axe alone
+    await look({ scheme: 'light', width: 1_200 })
+    expect((await go(path))?.status(), path).to.equal(status)
+    expect(await violations(page, ''), path).to.deep.equal([])
+    expect(await page.evaluate(TWICE), `${path} has ids twice`).to.deep.equal([])
+    await look({ scheme: 'dark', width: 1_200 })
+    expect(await violations(page, CONTRAST), `${path}, dark`).to.deep.equal([])
+    await look({ width: 360 })
+    const over = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+    expect(over, `${path} is scrolled sideways`).to.be.at.most(0)
+    const expected = wrong.filter((text) => status === 200 || !text.includes(String(status)))
+    expect(expected, path).to.deep.equal([])
+  }
+  type Tab = Awaited<ReturnType<typeof open>>
+
+  return { open, assertSound }
 }
 
 async function send(page: Page, act: string, fields: Readonly<Record<string, string>>) {
   const form = `form:has(> input[name=act][value=${act}])`
+  const fold = await page.$(`details:not([open]):has(input[name=act][value=${act}]) > summary`)
+  await fold?.click()
   for (const [name, value] of Object.entries(fields)) {
     const field = await page.$(`${form} [name="${name}"]`)
     expect(field, `${act} has ${name}`).not.to.equal(null)

@@ -1,12 +1,14 @@
 import type { Page } from 'puppeteer-core'
 import { request } from 'undici'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 
 /** What the wallet in the browser is like. */
 export interface Wallet {
   /** What it has, in microdollars. */
   readonly usdc: bigint
+  /** @defaultValue a new one */
+  readonly account?: PrivateKeyAccount
   readonly absent?: boolean
   /** Where it stays, whatever it is asked. */
   readonly chainId?: number
@@ -18,9 +20,9 @@ export interface Wallet {
 const CHAIN_ID = 8_453
 const DECLINED = 4_001
 
-/** Puts a wallet (EIP-1193) with a new key into a page; it signs, and reads the local chain. */
+/** Puts a wallet (EIP-1193) into a page; it signs, and reads the local chain. */
 export async function injectWallet(page: Page, rpcUrl: string, wallet: Wallet) {
-  const account = privateKeyToAccount(generatePrivateKey())
+  const { account = privateKeyToAccount(generatePrivateKey()) } = wallet
   if (wallet.usdc > 0n) await fund(rpcUrl, account.address, { usdc: wallet.usdc })
   const counts = { signed: 0, address: account.address }
   const chain = async (method: string, params: unknown) => {

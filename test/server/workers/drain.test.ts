@@ -4,9 +4,9 @@ import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { Client, request } from 'undici'
-import { sleep } from '../../../core/clock.ts'
 import { expireHolds } from '../../../core/ledger/expire.ts'
 import { usd } from '../../../core/money.ts'
+import { eventually } from '../../support/eventually.ts'
 import { ProcessHub } from '../../support/workers.ts'
 import { send } from '../http.ts'
 
@@ -29,7 +29,7 @@ const accepts = (port: number): Promise<boolean> =>
 const openHolds = async ({ database }: ProcessHub): Promise<number> =>
   (await database.pool.query('SELECT FROM ledger.open_hold')).rows.length
 
-/** A call of ten pieces in a second, once its first piece is there. */
+/** A call of ten pieces in three seconds, once its first piece is there. */
 async function beginStream({ url }: ProcessHub, key: string): Promise<Readable> {
   const { body } = await request(`${url}/proxy/slow/stream`, {
     headers: { authorization: `Bearer ${key}` },
@@ -45,10 +45,6 @@ const wasWhole = (stream: Readable): Promise<boolean> =>
     () => false,
   )
 
-const until = async (condition: () => Promise<boolean>): Promise<void> => {
-  while (!(await condition())) await sleep(20)
-}
-
 describe('A075 SIGTERM to two processes at work', function () {
   this.timeout(120_000)
   let hub: ProcessHub
@@ -59,21 +55,21 @@ describe('A075 SIGTERM to two processes at work', function () {
 
   it('is not ready first, then takes nobody new, finishes its work, and ends with 0', async () => {
     const { apiKey, keyId } = await hub.agent(PRICE * 100n)
-    const calls = Array.from({ length: 50 }, () => work(hub, apiKey, 1_500))
+    const calls = Array.from({ length: 50 }, () => work(hub, apiKey, 3_500))
     const stream = send(hub.port, {
       path: '/proxy/slow/stream',
       headers: { authorization: `Bearer ${apiKey}` },
     })
     const left = await beginStream(hub, apiKey)
     left.destroy()
-    await until(async () => (await openHolds(hub)) >= 52)
+    await eventually(async () => (await openHolds(hub)) >= 52)
     const probe = new Client(hub.url)
     const ready = async () => (await probe.request({ path: '/readyz', method: 'GET' })).statusCode
     expect(await ready()).to.equal(200)
     const ended = hub.signal('SIGTERM')
-    await until(async () => (await send(hub.port, { path: '/readyz' })).status === 503)
+    await eventually(async () => (await send(hub.port, { path: '/readyz' })).status === 503)
     expect(await accepts(hub.port), 'load balancers still have time to notice').to.equal(true)
-    await until(async () => !(await accepts(hub.port)))
+    await eventually(async () => !(await accepts(hub.port)))
     for (const { status, headers } of await Promise.all(calls)) {
       expect(status).to.equal(200)
       expect(headers['connection']).to.equal('close')
@@ -106,11 +102,11 @@ describe('A076 what hangs beyond the time that SIGTERM leaves', function () {
       ({ status }) => status,
       () => 'cut off',
     )
-    await until(async () => (await hub.balance(agent.keyId)) === 0n)
+    await eventually(async () => (await hub.balance(agent.keyId)) === 0n)
     return { ...agent, call, stream }
   }
   const resolved = async (keyId: string): Promise<void> => {
-    await until(async () => {
+    await eventually(async () => {
       await expireHolds(hub.database.pool, hub.ledger) // as another instance does
       return (await openHolds(hub)) === 0
     })
@@ -136,10 +132,15 @@ describe('A076 what hangs beyond the time that SIGTERM leaves', function () {
   it('ends at once by a second signal, with every process of it', async () => {
     const { call, keyId } = await hanging('2', '60')
     const ended = hub.signal('SIGTERM')
-    await sleep(50)
+    const isNoticed = () =>
+      send(hub.port, { path: '/readyz' }).then(
+        ({ status }) => status === 503,
+        () => true,
+      )
+    await eventually(isNoticed)
     expect(await Promise.race([ended, hub.signal('SIGTERM')])).to.deep.equal([null, 'SIGTERM'])
     expect(await call).to.equal('cut off')
-    await until(async () => !(await accepts(hub.port)))
+    await eventually(async () => !(await accepts(hub.port)))
     await resolved(keyId)
   })
 })

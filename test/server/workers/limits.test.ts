@@ -12,9 +12,17 @@ const counts = (answers: readonly Answer[]): Readonly<Record<number, number>> =>
   for (const { status } of answers) found[status] = (found[status] ?? 0) + 1
   return found
 }
-/** Each on a connection of its own, so that all processes get their share. */
+/**
+ * Each on a connection of its own, ten every few milliseconds: the kernel gives them to a process
+ * that waits, and those at work leave some to the other one.
+ */
 const atOnce = (count: number, one: (i: number) => Promise<Answer>): Promise<Answer[]> =>
-  Promise.all(Array.from({ length: count }, (_, i) => one(i)))
+  Promise.all(
+    Array.from({ length: count }, async (_, i) => {
+      await sleep(((i - (i % 10)) / 10) * 4)
+      return one(i)
+    }),
+  )
 const pidsOf = (answers: readonly Answer[]) =>
   new Set(answers.flatMap(({ json }) => (json['pid'] === undefined ? [] : [json['pid']])))
 
@@ -30,17 +38,22 @@ describe('limits over two processes', function () {
     send(hub.port, { path: '/proxy/slow/process', headers: bearer(key) })
 
   it('A055 let exactly 100 of 150 calls at once through on a key of the free tier', async () => {
-    const { apiKey, keyId } = await hub.agent()
-    const answers = await atOnce(150, () => whoAnswers(apiKey))
-    expect(counts(answers)).to.deep.equal({ 200: 100, 429: 50 })
-    expect(pidsOf(answers), 'both processes answered').to.have.property('size', 2)
-    for (const { status, headers, json } of answers) {
-      expect(headers).to.have.property('ratelimit')
-      if (status !== 429) continue
-      expect(json).to.include({ code: 'rate_limited', charged_microdollars: 0 })
-      expect(Number(headers['retry-after'])).to.be.within(1, 60)
+    let processes = 0
+    // One may have taken all before the other one woke: then others ask, just as many.
+    for (let round = 0; round < 8 && processes < 2; round++) {
+      const { apiKey, keyId } = await hub.agent()
+      const answers = await atOnce(150, () => whoAnswers(apiKey))
+      processes = pidsOf(answers).size
+      expect(counts(answers)).to.deep.equal({ 200: 100, 429: 50 })
+      for (const { status, headers, json } of answers) {
+        expect(headers).to.have.property('ratelimit')
+        if (status !== 429) continue
+        expect(json).to.include({ code: 'rate_limited', charged_microdollars: 0 })
+        expect(Number(headers['retry-after'])).to.be.within(1, 60)
+      }
+      expect(await hub.balance(keyId)).to.equal(0n)
     }
-    expect(await hub.balance(keyId)).to.equal(0n)
+    expect(processes, 'processes that answered the same key').to.equal(2)
   })
 
   it('A051 a key that is revoked or rotated opens nothing, anywhere, a second later', async () => {
@@ -48,8 +61,11 @@ describe('limits over two processes', function () {
     const keys = '/v1/keys'
     const making = { path: keys, headers: { ...bearer(apiKey), ...JSON_TYPE }, body: '{}' }
     const child = (await send(hub.port, making)).json as { key_id: string; api_key: string }
-    const warm = await atOnce(40, () => whoAnswers(child.api_key))
-    expect([counts(warm), pidsOf(warm).size]).to.deep.equal([{ 200: 40 }, 2])
+    const warm: Answer[] = []
+    while (warm.length < 80 && pidsOf(warm).size < 2) {
+      warm.push(...(await atOnce(20, () => whoAnswers(child.api_key))))
+    }
+    expect([counts(warm), pidsOf(warm).size]).to.deep.equal([{ 200: warm.length }, 2])
     const rotating = { ...making, path: `${keys}/${child.key_id}/rotate` }
     const { api_key: next } = (await send(hub.port, rotating)).json as { api_key: string }
     await sleep(1_000)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Fault } from '../../../../core/errors.ts'
 import { creditsOfKey } from '../../../../core/identity/children.ts'
+import { type KeyOfCall, keyOfCall } from '../../../../core/usage/call-keys.ts'
 import { type CallJson, type CallPorts, readCall } from '../../../rest/calls.ts'
 import { ACCOUNT } from '../../areas.ts'
 import { instantText, money } from '../../format.ts'
@@ -8,7 +9,9 @@ import { type Html, html } from '../../html.ts'
 import { type AnyPage, type PageRequest, page, personOn } from '../../page.ts'
 import { address, facts } from '../../table.ts'
 
-const Query = z.object({ key: z.string().max(40) })
+/** Left out: the key is looked for among those of the account. */
+const Query = z.object({ key: z.string().max(40).default('') })
+type Request = PageRequest<z.infer<typeof Query>>
 
 /** `/account/calls/{id}`: one call, and its receipt, to look at and to keep. */
 export const callPages = (ports: CallPorts): readonly AnyPage[] => [
@@ -17,17 +20,13 @@ export const callPages = (ports: CallPorts): readonly AnyPage[] => [
     person: true,
     query: Query,
     show: async (request) => {
-      const call = await callOf(ports, request)
+      const { call, key } = await callOf(ports, request)
       return {
         title: 'Call',
         area: ACCOUNT,
         tab: 'History',
-        main: html`<p class="crumbs"><a href="${address('/account/history', {
-          key: request.query.key,
-        })}">History</a></p><h1>Call ${badge(call)}</h1>${about(call)}${payment(call)}${receipt(
-          call,
-          request.query.key,
-        )}`,
+        main: html`<p class="crumbs"><a href="${address('/account/history', { key })}">
+History</a></p><h1>Call ${badge(call)}</h1>${about(call)}${payment(call)}${receipt(call, key)}`,
       }
     },
   }),
@@ -36,22 +35,31 @@ export const callPages = (ports: CallPorts): readonly AnyPage[] => [
     person: true,
     query: Query,
     show: async (request) => {
-      const { id, receipt } = await callOf(ports, request)
-      if (receipt === null) return { to: address(`/account/calls/${id}`, request.query) }
+      const {
+        call: { id, receipt },
+        key,
+      } = await callOf(ports, request)
+      if (receipt === null) return { to: address(`/account/calls/${id}`, { key }) }
       return { file: `receipt-${id}.jws`, type: 'application/jose', text: `${receipt}\n` }
     },
   }),
 ]
 
 /** @throws Fault `not_found` for a key, or a call, of somebody else */
-async function callOf(
-  ports: CallPorts,
-  request: PageRequest<z.infer<typeof Query>>,
-): Promise<CallJson> {
-  const { key } = request.query
-  const credits = await creditsOfKey(ports.pool, personOn(request).principals, key)
-  if (credits === null) throw new Fault('not_found', 'This key makes no calls.')
-  return readCall(ports, { keyId: key, credits: { id: credits } }, request.params['id'] ?? '')
+async function callOf(ports: CallPorts, request: Request) {
+  const { id = '' } = request.params
+  const { keyId, credits } = await keyOn(ports, request, id)
+  return { call: await readCall(ports, { keyId, credits: { id: credits } }, id), key: keyId }
+}
+
+async function keyOn({ pool, calls }: CallPorts, request: Request, id: string): Promise<KeyOfCall> {
+  const { principals } = personOn(request)
+  const { key: keyId } = request.query
+  if (keyId !== '') return { keyId, credits: await creditsOfKey(pool, principals, keyId) }
+  await calls.flush() // what this process has just answered
+  const found = z.uuid().safeParse(id).success && (await keyOfCall(pool, principals, id))
+  if (!found) throw new Fault('not_found', 'No key of yours has made such a call.')
+  return found
 }
 
 const GRADES = { charged: 'good', held: '', released: 'fair', expired: 'fair', refunded: 'fair' }

@@ -2,20 +2,19 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { dayStart, daysBefore } from '../../../../core/clock.ts'
 import { creditsOfKey } from '../../../../core/identity/children.ts'
-import { priceTag } from '../../../../core/money.ts'
 import { type HistoryRow, readHistory } from '../../../../core/usage/history.ts'
 import { PLACE } from '../../../rest/history.ts'
 import type { KeyJson } from '../../../rest/keys.ts'
 import { type Listed, readCursor, writeCursor } from '../../../rest/paging.ts'
 import { ACCOUNT } from '../../areas.ts'
 import { filterField, filters, optionsOf } from '../../form.ts'
-import { instant } from '../../format.ts'
+import { alike, instant } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, type PageRequest, page, personOn } from '../../page.ts'
-import { address, pager, table } from '../../table.ts'
+import { address, cardTable, pager } from '../../table.ts'
 
-const PAGE = 50
+const PAGE = 60
 
 /** What happened to credits, in words for people; other events keep their names. */
 const EVENT_WORDS: Readonly<Record<string, string>> = {
@@ -62,13 +61,14 @@ export const historyPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
     query: Query,
     show: async (request) => {
       const keys = await request.ask<Listed<KeyJson>>('GET /v1/keys', { query: { limit: '100' } })
-      const roots = keys.data.filter(({ parent }) => parent === null)
+      const roots = keys.data.filter(({ parent, role }) => parent === null && role === 'agent')
       const query = { ...request.query, key: request.query.key || (roots[0]?.key_id ?? '') }
       const frame = (main: Html) => ({
         title: 'History',
         area: ACCOUNT,
         tab: 'History',
-        main: html`<h1>History</h1><p class="lead">Every movement of credits, the newest first.</p>
+        main: html`<h1>History</h1><p class="lead">What happened to the credits of a key, the
+newest first. A call is one line: what it cost, or that it cost nothing.</p>
 ${main}`,
       })
       if (query.key === '') return frame(empty('There are no keys yet, and so no history.'))
@@ -93,7 +93,7 @@ function filterForm(roots: readonly KeyJson[], query: Query): Html {
     filterField(
       'service',
       'Service',
-      html`<input id="filter-service" name="service" value="${query.service}" size="14">`,
+      html`<input id="filter-service" name="service" value="${query.service}" size="8">`,
     ),
     filterField(
       'from',
@@ -108,10 +108,10 @@ async function movements(pool: Pool, request: PageRequest<Query>, query: Query):
   const { principals } = personOn(request)
   const { key, kind, service, from, to, cursor } = query
   const credits = await creditsOfKey(pool, principals, key)
-  if (credits === null) return empty('This key manages what you sell: it holds no credits.')
+  const after = readCursor(cursor, PLACE)
   const rows = await readHistory(pool, credits, {
     limit: PAGE + 1,
-    after: readCursor(cursor, PLACE),
+    after,
     events: kind === '' ? undefined : kind.split(','),
     service: service || undefined,
     from: from === '' ? undefined : new Date(from),
@@ -121,11 +121,28 @@ async function movements(pool: Pool, request: PageRequest<Query>, query: Query):
   const last = rows.length > PAGE ? shown.at(-1) : undefined
   if (shown.length === 0) return empty('Nothing moved, or nothing of this kind.')
   const next = last ? writeCursor([last.id, last.phase, last.kind]) : null
-  return html`${historyTable(shown, key)}${pager('/account/history', query, next)}`
+  const known = outcomes(shown, after?.[0])
+  return html`${historyTable(known, key)}${pager('/account/history', query, next)}`
 }
 
-const historyTable = (rows: readonly HistoryRow[], key: string): Html =>
-  table(
+/**
+ * One row for each call: of one that is over, the hold before it is no news.
+ * @param before the id of the row before the first one
+ */
+const outcomes = (rows: readonly HistoryRow[], before: string | undefined) =>
+  rows.filter(({ event, id }, i) => event !== 'call.reserved' || id !== (rows[i - 1]?.id ?? before))
+
+/** What a row did to the credits: of a call that is over, with its hold. */
+function netOf({ event, change, charged }: HistoryRow): bigint {
+  if (event === 'call.settled') return -(charged ?? 0n)
+  return GIVEN_BACK.has(event) ? 0n : change
+}
+
+const GIVEN_BACK: ReadonlySet<string> = new Set(['call.released', 'call.expired'])
+
+function historyTable(rows: readonly HistoryRow[], key: string): Html {
+  const write = alike(rows.map(netOf))
+  return cardTable(
     'History',
     [
       { head: 'When', whole: true, cell: ({ at }) => instant(at) },
@@ -136,12 +153,12 @@ const historyTable = (rows: readonly HistoryRow[], key: string): Html =>
             ? what(row)
             : html`<a href="${address(`/account/calls/${row.id}`, { key })}">${what(row)}</a>`,
       },
-      { head: 'Of', cell: detail },
-      { head: 'Cost', number: true, cell: (row) => row.charged !== null && priceTag(row.charged) },
-      { head: 'Credits', number: true, cell: ({ change }) => signed(change) },
+      { head: 'For', cell: detail },
+      { head: 'Credits', number: true, cell: (row) => signed(netOf(row), write) },
     ],
     rows,
   )
+}
 
 const what = ({ event }: HistoryRow): string => EVENT_WORDS[event] ?? event
 
@@ -152,5 +169,5 @@ const detail = (row: HistoryRow): Html =>
     row.reason !== null && html`<span class="muted">${row.reason}</span>`
   }`
 
-const signed = (change: bigint): string =>
-  change > 0n ? `+${priceTag(change)}` : change === 0n ? '0' : priceTag(change).replace('-', '−')
+const signed = (change: bigint, write: (amount: bigint) => string): string =>
+  `${change > 0n ? '+' : ''}${write(change).replace('-', '−')}`

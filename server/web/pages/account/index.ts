@@ -6,6 +6,7 @@ import { keyPage } from './key.ts'
 import { keysPage } from './keys.ts'
 import { type OverviewPorts, overviewPage } from './overview.ts'
 import { sessionsPage } from './sessions.ts'
+import { transferPage } from './transfer.ts'
 import { walletsPage } from './wallets.ts'
 import { webhookPage } from './webhook.ts'
 import { webhooksPage } from './webhooks.ts'
@@ -23,6 +24,7 @@ export const accountPages = (ports: AccountPorts): readonly AnyPage[] => [
   ...callPages(ports),
   webhooksPage(),
   webhookPage(),
+  transferPage(ports),
   walletsPage(ports),
   sessionsPage(ports),
 ]

@@ -31,8 +31,8 @@ export const keyPage = (): AnyPage =>
         area: ACCOUNT,
         tab: 'Keys',
         main: html`<p class="crumbs"><a href="/account/keys">Keys</a></p>
-<h1>${key.name ?? 'Key'} ${stateBadge(key)}</h1>${about(key)}${
-          key.revoked_at === null && html`${credits(key)}${forms(key, request)}`
+<h1>${key.name ?? 'Key'} ${stateBadge(key)}</h1>${credits(key)}${about(key)}${
+          key.revoked_at === null && forms(key, request)
         }`,
       }
     },
@@ -123,7 +123,7 @@ const about = (key: KeyJson): Html =>
     Wallet: key.wallet_address !== null && html`<code>${key.wallet_address}</code>`,
     'Made by': key.parent !== null && html`<a href="/account/keys/${key.parent}">${key.parent}</a>`,
     Limits: limitsOf(key),
-    Made: instantText(key.created_at),
+    'Made on': instantText(key.created_at),
     'Last used': instantText(key.used_at),
     Revoked: key.revoked_at !== null && instantText(key.revoked_at),
     Frozen:
@@ -136,15 +136,21 @@ const credits = (key: KeyJson): Html | undefined =>
   key.balance_microdollars === null
     ? undefined
     : html`<dl class="figures"><div><dt>Credits</dt><dd>${money(key.balance_microdollars)}</dd>
-</div></dl><p class="actions"><a class="button" href="${address('/topup', { key_id: key.key_id })}">
-Top up</a><a class="button plain" href="${address('/account/history', { key: key.key_id })}">History
-</a></p>`
+</div></dl><p class="actions">${
+        key.revoked_at === null &&
+        html`<a class="button" href="${address('/topup', { key_id: key.key_id })}">Top up</a>`
+      }<a class="button plain" href="${address('/account/history', { key: key.key_id })}">History
+</a>${
+        key.wallet_address !== null &&
+        html`<a class="button plain" href="${address('/account/transfer', { from: key.key_id })}">
+Move credits</a>`
+      }</p>`
 
 const forms = (key: KeyJson, { sent }: PageRequest): Html =>
   html`${childForm(fieldsOf('child', sent))}${rotateForm(fieldsOf('rotate', sent))}${renameForm(
     key,
     fieldsOf('rename', sent),
-  )}${freezeForm(key, fieldsOf('freeze', sent))}${revokeForm(fieldsOf('revoke', sent))}`
+  )}${freezeForm(key, fieldsOf('freeze', sent))}${revokeForm(key, fieldsOf('revoke', sent))}`
 
 type Fields = ReturnType<typeof fieldsOf>
 
@@ -211,9 +217,13 @@ const freezeForm = (key: KeyJson, { text }: Fields): Html =>
           : html`<p>An administrator froze it: ask the operator.</p>`
       }`
 
-const revokeForm = ({ sure }: Fields): Html =>
-  html`<h2>Revoke</h2><p>Ends this key and all below it, within a second and for good. Credits that
-are left cannot be spent any more.</p>${form({
+const revokeForm = ({ wallet_address: wallet, parent }: KeyJson, { sure }: Fields): Html =>
+  html`<h2>Revoke</h2><p>Ends this key and all below it, within a second and for good.${
+    parent === null &&
+    (wallet === null
+      ? ' Credits that are left cannot be spent any more.'
+      : ' Credits that are left can be moved to another key of the wallet.')
+  }</p>${form({
     act: 'revoke',
     submit: 'Revoke',
     kind: 'danger',

@@ -4,11 +4,11 @@ import type { Listed } from '../../../rest/paging.ts'
 import { ACCOUNT } from '../../areas.ts'
 import { optionalText } from '../../fields.ts'
 import { fieldsOf, form } from '../../form.ts'
-import { instantText, money } from '../../format.ts'
+import { alike, instantText, money } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { pager, table } from '../../table.ts'
+import { cardTable, pager } from '../../table.ts'
 
 const PAGE = '100'
 
@@ -46,8 +46,9 @@ each within limits of its own.</p>${
     },
   })
 
-const keyTable = (keys: readonly KeyJson[]): Html =>
-  table(
+function keyTable(keys: readonly KeyJson[]): Html {
+  const write = alike(keys.map(({ balance_microdollars: balance }) => BigInt(balance ?? 0)))
+  return cardTable(
     'Keys',
     [
       {
@@ -57,18 +58,25 @@ const keyTable = (keys: readonly KeyJson[]): Html =>
             key.name ?? key.key_id
           }</a> ${stateBadge(key)}</span>`,
       },
-      { head: 'Secret', cell: ({ key }) => html`<code>${key.prefixes[0] ?? '–'}…</code>` },
+      {
+        head: 'Secret',
+        whole: true,
+        cell: ({ key }) => html`<code>${key.prefixes[0] ?? '–'}…</code>`,
+      },
       {
         head: 'Credits',
         number: true,
         cell: ({ key }) =>
-          key.balance_microdollars === null ? 'its root’s' : money(key.balance_microdollars),
+          key.balance_microdollars === null
+            ? html`<span class="muted">its root’s</span>`
+            : write(BigInt(key.balance_microdollars)),
       },
       { head: 'Limits', cell: ({ key }) => limitsOf(key) },
       { head: 'Last used', whole: true, cell: ({ key }) => instantText(key.used_at) },
     ],
     tree(keys),
   )
+}
 
 /** Whether a key works, where that is not so. */
 export function stateBadge(key: KeyJson): Html | undefined {

@@ -3,10 +3,9 @@ import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
 import { type Role, roleOf } from '../../../../core/identity/roles.ts'
 import { type RootSums, sumsOfRoots } from '../../../../core/identity/roots.ts'
-import { priceTag } from '../../../../core/money.ts'
 import { type DaySpent, dailySpending } from '../../../../core/usage/spending.ts'
 import { ACCOUNT } from '../../areas.ts'
-import { count, counted } from '../../format.ts'
+import { alike, count, counted, inDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, page, personOn } from '../../page.ts'
@@ -37,20 +36,22 @@ export const overviewPage = ({ pool, clock, admins }: OverviewPorts): AnyPage =>
       const days = Array.from({ length: Number(range) }, (_, i) =>
         dayName(daysBefore(now, Number(range) - 1 - i)),
       )
+      const step = days.length > DAYS_EACH ? 7 : 1
       const [roots, spent, role] = await Promise.all([
         sumsOfRoots(pool, principals),
-        dailySpending(pool, principals, { from: days[0]!, to: days.at(-1)! }),
+        dailySpending(pool, principals, { from: days[0]!, to: days.at(-1)!, step }),
         roleOf(pool, principals, admins),
       ])
       return {
         title: 'Account',
         area: ACCOUNT,
         tab: 'Overview',
-        main: html`<h1>Account</h1><p class="lead">Signed in as ${email}.</p>${
+        main: html`<h1>Account</h1><p class="lead">Signed in as ${email}.
+<a class="small" href="/account/sessions">Sign out</a></p>${
           role !== undefined && staffLinks(role)
         }${
           roots.roots === 0 ? begin() : figures(roots, spent, RANGES[range])
-        }${(roots.roots > 0 || spent.length > 0) && spending(days, spent, range)}`,
+        }${(roots.roots > 0 || spent.length > 0) && spending(days, spent, { range, step })}`,
       }
     },
   })
@@ -74,8 +75,8 @@ function figures(
   range: string,
 ): Html {
   const total = (of: (each: DaySpent) => bigint) => spent.reduce((sum, each) => sum + of(each), 0n)
-  return html`<dl class="figures"><div><dt>Credits</dt><dd>${priceTag(credits)}</dd></div>
-<div><dt>Spent in ${range}</dt><dd>${priceTag(total(({ spent }) => spent))}</dd></div>
+  return html`<dl class="figures"><div><dt>Credits</dt><dd>${inDollars(credits)}</dd></div>
+<div><dt>Spent in ${range}</dt><dd>${inDollars(total(({ spent }) => spent))}</dd></div>
 <div><dt>Calls</dt><dd>${count(total(({ calls }) => calls))}</dd></div>
 <div><dt>Failed, not charged</dt><dd>${count(total(({ failed }) => failed))}</dd></div>
 <div><dt>Root keys</dt><dd>${count(roots)}</dd></div></dl>
@@ -84,7 +85,17 @@ ${html`<p class="actions"><a class="button" href="${
 }">Top up</a><a class="button plain" href="/account/history">History</a></p>`}`
 }
 
-function spending(days: readonly string[], spent: readonly DaySpent[], range: string): Html {
+interface Shown {
+  readonly range: string
+  /** Days that one bar stands for. */
+  readonly step: number
+}
+
+function spending(
+  days: readonly string[],
+  spent: readonly DaySpent[],
+  { range, step }: Shown,
+): Html {
   const ranges = html`<nav class="choices" aria-label="How far back">${Object.entries(RANGES).map(
     ([value, text]) =>
       value === range
@@ -97,11 +108,9 @@ function spending(days: readonly string[], spent: readonly DaySpent[], range: st
       html`<p><a href="/services">See what there is</a></p>`,
     )}`
   }
-  const step = days.length > DAYS_EACH ? 7 : 1
   const starts = days.filter((_, i) => i % step === 0)
-  const startOf = new Map(days.map((day, i) => [day, starts[(i - (i % step)) / step] ?? day]))
   const amounts = spent.map(({ day, service, spent: amount }) => {
-    return { day: startOf.get(day) ?? day, of: service || SELLERS, amount }
+    return { day, of: service || SELLERS, amount }
   })
   const byService = [...Map.groupBy(spent, ({ service }) => service)].map(([service, all]) => ({
     service,
@@ -110,9 +119,10 @@ function spending(days: readonly string[], spent: readonly DaySpent[], range: st
     amount: all.reduce((sum, { spent }) => sum + spent, 0n),
   }))
   const rows = byService.toSorted((a, b) => (a.amount < b.amount ? 1 : -1))
+  const write = alike(rows.map(({ amount }) => amount))
   return html`<h2>Spending</h2>${ranges}${stacks(starts, amounts, {
     label: `Spending by service over time: ${counted(rows.length, 'service')}`,
-    write: priceTag,
+    write: inDollars,
     each: step === 1 ? 'a day' : 'a week',
   })}${table(
     'Spending by service',
@@ -124,7 +134,7 @@ function spending(days: readonly string[], spent: readonly DaySpent[], range: st
       },
       { head: 'Calls', number: true, cell: ({ calls }) => count(calls) },
       { head: 'Failed', number: true, cell: ({ failed }) => count(failed) },
-      { head: 'Spent', number: true, cell: ({ amount }) => priceTag(amount) },
+      { head: 'Spent', number: true, cell: ({ amount }) => write(amount) },
     ],
     rows,
   )}`

@@ -6,7 +6,7 @@ import { form } from '../../form.ts'
 import { day, instantText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { type AnyPage, act, page, personOn } from '../../page.ts'
-import { table } from '../../table.ts'
+import { cardTable } from '../../table.ts'
 
 /** `/account/sessions`: where somebody is signed in, and the ways out. */
 export const sessionsPage = ({ baseUrl }: { readonly baseUrl: () => string }): AnyPage => {
@@ -52,7 +52,7 @@ ${form({ act: 'all', submit: 'Sign out everywhere', kind: 'danger' })}`,
 }
 
 const sessionTable = (sessions: readonly SessionJson[]): Html =>
-  table(
+  cardTable(
     'Sessions',
     [
       {
@@ -63,9 +63,9 @@ const sessionTable = (sessions: readonly SessionJson[]): Html =>
       { head: 'Network', cell: ({ network }) => html`<code>${network}</code>` },
       { head: 'Signed in', whole: true, cell: (each) => instantText(each.created_at) },
       { head: 'Last used', whole: true, cell: (each) => instantText(each.used_at) },
-      { head: 'Ends', whole: true, cell: (each) => day(each.expires_at) },
+      { head: 'Expires', whole: true, cell: (each) => day(each.expires_at) },
       {
-        head: 'Sign out',
+        head: 'Action',
         cell: ({ session_id: id, current, user_agent: agent }) =>
           form({
             act: 'end',

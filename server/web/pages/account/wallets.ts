@@ -11,7 +11,7 @@ import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type Act, type AnyPage, act, type PageRequest, page, personOn } from '../../page.ts'
 import { askWallet, signMessage } from '../../signing.ts'
-import { address, table } from '../../table.ts'
+import { address, cardTable } from '../../table.ts'
 
 const PATH = '/account/wallets'
 
@@ -51,7 +51,7 @@ export const walletsPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
     acts: ACTS,
     done: {
       linked: 'The wallet is linked: its keys are among yours.',
-      unlinked: 'The wallet is let go: its keys work on, and are not seen here any more.',
+      unlinked: 'The wallet is unlinked: its keys work on, and are not seen here any more.',
     },
     show: async (request) => {
       const { wallets } = await request.ask<AccountJson>('GET /v1/account')
@@ -70,20 +70,20 @@ its keys, their credits and their history are among yours.</p>${
   })
 
 const walletTable = (wallets: AccountJson['wallets']): Html =>
-  table(
+  cardTable(
     'Wallets',
     [
       { head: 'Wallet', cell: (each) => html`<code>${each.wallet_address}</code>` },
       { head: 'Linked', whole: true, cell: (each) => instantText(each.linked_at) },
       {
-        head: 'Let go',
+        head: 'Action',
         cell: ({ wallet_address: wallet }) =>
           form({
             act: 'unlink',
-            submit: 'Let go',
+            submit: 'Unlink',
             hidden: { address: wallet },
             kind: 'plain',
-            label: `Let go of ${wallet}`,
+            label: `Unlink ${wallet}`,
           }),
       },
     ],

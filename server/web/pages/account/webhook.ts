@@ -10,7 +10,7 @@ import { instantText, milliseconds } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type Act, type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { facts, pager, table } from '../../table.ts'
+import { cardTable, facts, pager } from '../../table.ts'
 import { webhookFields, webhookInputs } from './webhook-forms.ts'
 import { stateOf } from './webhooks.ts'
 
@@ -119,7 +119,7 @@ const buttons = ({ disabled }: WebhookJson): Html =>
 const GRADES = { pending: '', delivered: 'good', failed: 'bad' }
 
 const logTable = (log: readonly DeliveryJson[]): Html =>
-  table(
+  cardTable(
     'Deliveries',
     [
       { head: 'When', whole: true, cell: ({ at }) => instantText(at) },

@@ -6,7 +6,7 @@ import { day } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, act, page } from '../../page.ts'
-import { table } from '../../table.ts'
+import { cardTable } from '../../table.ts'
 import { webhookFields, webhookInputs } from './webhook-forms.ts'
 
 /** `/account/webhooks`: where the hub tells what happens, and a new place. */
@@ -44,7 +44,7 @@ your own server: signed, and again until it is taken.</p>${
   })
 
 const webhookTable = (webhooks: readonly WebhookJson[]): Html =>
-  table(
+  cardTable(
     'Webhooks',
     [
       {

@@ -6,7 +6,7 @@ import { instantText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type Act, act, type PageRequest } from '../../page.ts'
-import { address, table } from '../../table.ts'
+import { address, cardTable } from '../../table.ts'
 import { optionalDay, reason, reasonField } from '../finance/parts.ts'
 
 const SCOPES = { service: 'this service', provider: 'all of its provider’s services' }
@@ -63,7 +63,7 @@ export function commissionForm(
       fields.text({
         name: 'percent',
         label: 'Per cent of each sale',
-        hint: 'Left out: no rule of its own, so that the next one counts.',
+        hint: 'Left empty: no rule of its own, so that the one above it counts.',
         numeric: true,
         size: 6,
         max: 7,
@@ -89,10 +89,10 @@ export async function commissionOf(
     'GET /v1/admin/providers/{id}/commission',
     { params: { id: provider } },
   )
-  return html`<h2>Agreed on with ${provider}</h2>${
+  return html`<h2>Commission agreed on with ${provider}</h2>${
     data.length === 0
       ? empty('Nothing of its own: the default of the platform counts.')
-      : table(
+      : cardTable(
           'Commission',
           [
             { head: 'From', whole: true, cell: (each) => instantText(each.effective_from) },

@@ -6,7 +6,7 @@ import { instantText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { table } from '../../table.ts'
+import { cardTable } from '../../table.ts'
 import { reason, reasonField } from '../finance/parts.ts'
 
 const PATH = '/admin/roles'
@@ -75,7 +75,7 @@ function holder({ sent }: PageRequest, each: GrantJson): Html {
     kind: 'danger',
     label: `Take the role ${each.role} from ${each.name}`,
     hidden: { id },
-    fields: [reasonField(fieldsOf(`revoke-${id}`, mine && { ...mine, act: `revoke-${id}` }))],
+    fields: [reasonField(fieldsOf('revoke', mine, id))],
   })}</details></li>`
 }
 
@@ -99,7 +99,7 @@ function grantForm({ sent }: PageRequest): Html {
 }
 
 const history = (rows: readonly GrantJson[]): Html =>
-  table(
+  cardTable(
     'Roles that were taken away',
     [
       { head: 'Who', cell: ({ name }) => name },

@@ -6,19 +6,29 @@ import { fieldsOf, form } from '../../form.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { address, facts, pager, table } from '../../table.ts'
-import { accountLink, reason, reasonField } from '../finance/parts.ts'
+import { address, cardTable, facts, pager } from '../../table.ts'
+import { accountLink, balancePath, reason, reasonField } from '../finance/parts.ts'
 import { commissionForm, commissionOf, rate, setCommission } from './commission.ts'
+import { assignOwner, ownerForm } from './owner.ts'
 
 const PATH = '/admin'
 const PAGE = '50'
 const CHOICES = { all: 'All', pending: 'Waiting for approval', suspended: 'Suspended' }
 
+/** A provider that listed its services by itself: it is its own owner. */
+const MADE = /^p-[0-9a-f]{20}$/
+
 const move = (kind: 'service' | 'provider', what: 'approve' | 'suspend' | 'resume') =>
   act({
-    fields: z.object({ slug: z.string().max(40), id: z.string().max(40), reason }),
-    run: async ({ ask }, { slug, id, reason: why }) => {
-      await ask(`POST /v1/admin/${kind}s/{id}/${what}`, { params: { id }, body: { reason: why } })
+    fields: z.object({
+      slug: z.string().max(40),
+      id: z.string().max(40),
+      revision: z.coerce.number().int().positive().optional(),
+      reason,
+    }),
+    run: async ({ ask }, { slug, id, revision, reason: why }) => {
+      const body = { reason: why, ...(revision !== undefined && { revision }) }
+      await ask(`POST /v1/admin/${kind}s/{id}/${what}`, { params: { id }, body })
       return { to: address(PATH, { slug, done: what }) }
     },
   })
@@ -40,12 +50,14 @@ export const servicesPage = (): AnyPage =>
       'suspend-provider': move('provider', 'suspend'),
       'resume-provider': move('provider', 'resume'),
       commission: setCommission(PATH),
+      owner: assignOwner(PATH),
     },
     done: {
       approve: 'The service may be sold.',
       suspend: 'It is stopped: within a second nobody can call it.',
       resume: 'It goes on.',
       commission: 'The commission is set.',
+      owner: 'They earn with it from now on.',
     },
     show: async (request) => {
       const { slug, only, cursor } = request.query
@@ -53,9 +65,7 @@ export const servicesPage = (): AnyPage =>
         title: 'Services',
         area: ADMIN,
         tab: 'Services',
-        main: html`<h1>Services</h1>${
-          slug === '' ? await listOf(request, only, cursor) : await oneOf(request, slug)
-        }`,
+        main: slug === '' ? await listOf(request, only, cursor) : await oneOf(request, slug),
       }
     },
   })
@@ -68,7 +78,8 @@ async function listOf(
   const found = await ask<Listed<ServiceOfHouseJson>>('GET /v1/admin/services', {
     query: { limit: PAGE, only, cursor },
   })
-  return html`<p class="lead">Everything that is sold here, whoever sells it.</p>
+  return html`<h1>Services</h1>
+<p class="lead">Everything that is sold here, whoever sells it.</p>
 <nav class="choices" aria-label="Which">${Object.entries(CHOICES).map(([value, text]) =>
     value === only
       ? html`<strong aria-current="true">${text}</strong>`
@@ -81,7 +92,7 @@ async function listOf(
 }
 
 const serviceTable = (rows: readonly ServiceOfHouseJson[]): Html =>
-  table(
+  cardTable(
     'Services',
     [
       {
@@ -111,49 +122,63 @@ async function oneOf(request: PageRequest, slug: string): Promise<Html> {
     query: { limit: '1', slug },
   })
   const [service] = found.data
-  if (!service) return empty('There is no such service.')
+  if (!service) return html`${CRUMBS}<h1>Services</h1>${empty('There is no such service.')}`
   const { suspended, stage } = service
   const isHouse = service.provider === 'agenthub'
-  return html`<p class="crumbs"><a href="${PATH}">All services</a></p>
-<h2>${service.name}</h2>${facts({
+  return html`${CRUMBS}<h1>${service.name} ${stateBadge(service)}</h1>${facts({
     Slug: html`<code>${slug}</code>`,
-    State: stateBadge(service),
-    Why: service.suspended_reason,
-    Provider: service.provider,
+    'Why it is suspended': service.suspended_reason,
+    Address: service.base_url !== null && html`<code>${service.base_url}</code>`,
+    'Not sold': service.unreadable_secrets.length > 0 && lostText(service),
+    Provider: isHouse
+      ? service.provider
+      : html`${service.provider}, <a href="${balancePath(
+          `liabilities:providers:${service.provider}:`,
+        )}">what it is owed</a>`,
     Owner: service.owner,
     Commission: rate(service.commission_bps),
     Account: accountLink(
       isHouse ? `income:services:${slug}` : `liabilities:providers:${service.provider}:${slug}`,
     ),
-  })}<div class="columns">${
+  })}${!isHouse && (await commissionOf(request, service))}<h2>Decisions</h2>${
     stage === 'pending' && deciding(request, service, 'approve', 'Let it be sold', 'Approve')
-  }${
+  }<div class="columns">${
+    !isHouse && commissionForm(request, service)
+  }${!isHouse && !MADE.test(service.provider) && ownerForm(request, service)}<section>${
     suspended === 'service'
-      ? deciding(request, service, 'resume', 'Let it go on', 'Resume')
+      ? deciding(request, service, 'resume', 'Let the service go on', 'Resume')
       : deciding(request, service, 'suspend', 'Stop the service', 'Suspend')
   }${
     suspended === 'provider'
       ? deciding(request, service, 'resume-provider', 'Let its provider go on', 'Resume all')
       : deciding(request, service, 'suspend-provider', 'Stop all of its provider', 'Suspend all')
-  }${!isHouse && commissionForm(request, service)}</div>${
-    !isHouse && (await commissionOf(request, service))
-  }`
+  }</section></div>`
 }
+
+const CRUMBS = html`<p class="crumbs"><a href="${PATH}">Services</a></p>`
+
+const lostText = ({ unreadable_secrets: lost }: ServiceOfHouseJson): string =>
+  `No key of HUB_ENCRYPTION_KEYS opens its secrets: ${lost.join(', ')}.`
 
 function deciding(
   { sent }: PageRequest,
-  { slug, provider }: ServiceOfHouseJson,
+  { slug, provider, revision }: ServiceOfHouseJson,
   name: string,
   title: string,
   submit: string,
 ): Html {
   const fields = fieldsOf(name, sent)
-  return html`<section><h3>${title}</h3>${form({
+  const seen = (name === 'approve' || name === 'resume') && revision !== null
+  return html`<h3>${title}</h3>${form({
     act: name,
     submit,
     to: address(PATH, { slug }),
     ...(name.startsWith('suspend') && { kind: 'danger' as const }),
-    hidden: { slug, id: name.endsWith('-provider') ? provider : slug },
+    hidden: {
+      slug,
+      id: name.endsWith('-provider') ? provider : slug,
+      ...(seen && { revision: String(revision) }),
+    },
     fields: [reasonField(fields)],
-  })}</section>`
+  })}`
 }

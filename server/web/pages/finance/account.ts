@@ -5,7 +5,7 @@ import { filterField, filters } from '../../form.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { address, facts, pager, table } from '../../table.ts'
+import { address, cardTable, pager } from '../../table.ts'
 import {
   accountLink,
   accountPath,
@@ -14,6 +14,7 @@ import {
   entryPath,
   optionalDay,
   precise,
+  sided,
   units,
 } from './parts.ts'
 
@@ -42,7 +43,7 @@ export const accountPage = (): AnyPage =>
         area: FINANCE,
         tab: 'Trial balance',
         main: html`<p class="crumbs"><a href="/finance/trial-balance">Trial balance</a></p>
-<h1>Statement</h1><p class="lead"><code>${account}</code></p>${filters(path, [
+<h1>Statement</h1><p class="lead"><code>${account}</code>, in ${found.asset}</p>${filters(path, [
           filterField(
             'from',
             'From',
@@ -66,16 +67,14 @@ export const accountPage = (): AnyPage =>
   })
 
 const sums = ({ asset, opening, debits, credits, closing }: StatementJson): Html =>
-  facts({
-    Opening: `${units(opening, asset)} ${asset}`,
-    Debits: units(debits, asset),
-    Credits: units(credits, asset),
-    Closing: html`<strong>${units(closing, asset)} ${asset}</strong>`,
-  })
+  html`<dl class="figures amounts"><div><dt>Opening</dt><dd>${sided(opening, asset)}</dd></div>
+<div><dt>Debits</dt><dd>${units(debits, asset)}</dd></div>
+<div><dt>Credits</dt><dd>${units(credits, asset)}</dd></div>
+<div><dt>Closing</dt><dd>${sided(closing, asset)}</dd></div></dl>`
 
 function movements({ data, asset }: StatementJson): Html {
   if (data.length === 0) return empty('Nothing was booked on it in this time.')
-  return table(
+  return cardTable(
     'Movements',
     [
       {
@@ -99,9 +98,9 @@ function movements({ data, asset }: StatementJson): Html {
       { head: 'Debit', number: true, cell: ({ amount }) => debit(amount, asset) },
       { head: 'Credit', number: true, cell: ({ amount }) => credit(amount, asset) },
       {
-        head: 'Balance, credit-positive',
+        head: 'Balance',
         number: true,
-        cell: ({ balance }) => units(balance, asset),
+        cell: ({ balance }) => sided(balance, asset),
       },
     ],
     data,

@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import { Fault } from '../../../../core/errors.ts'
+import { decimalsOf } from '../../../../core/ledger/export/format.ts'
 import type { AdjustmentJson, DecidedJson } from '../../../rest/finance-adjustments.ts'
+import type { StatementJson } from '../../../rest/finance-statements.ts'
 import type { Listed } from '../../../rest/paging.ts'
 import { FINANCE } from '../../areas.ts'
-import { someDollars } from '../../fields.ts'
 import { fieldsOf, form } from '../../form.ts'
 import { instantText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, act, type PageRequest, page, personOn } from '../../page.ts'
-import { pager, table } from '../../table.ts'
+import { cardTable, pager } from '../../table.ts'
 import { accountLink, entryPath, optionalDay, reason, reasonField, units } from './parts.ts'
 
 const PATH = '/finance/adjustments'
@@ -39,12 +41,16 @@ export const adjustmentsPage = (): AnyPage =>
         fields: z.object({
           debit: account,
           credit: account,
-          amount: someDollars,
+          amount: z
+            .string()
+            .trim()
+            .regex(/^\d{1,12}(?:\.\d{1,6})?$/, 'a number, such as 2.50'),
           value_date: optionalDay,
           key: z.string().max(100),
           reason,
         }),
-        run: async ({ ask }, body) => {
+        run: async ({ ask }, fields) => {
+          const body = { ...fields, amount: await amountOf(ask, fields) }
           const made = await ask<DecidedJson>('POST /v1/finance/adjustments', { body })
           return { to: `${PATH}?done=${made.state}` }
         },
@@ -69,9 +75,10 @@ export const adjustmentsPage = (): AnyPage =>
         area: FINANCE,
         tab: 'Adjustments',
         main: html`<h1>Adjustments</h1><p class="lead">Nothing in the journal is ever changed: what
-is wrong is corrected by another entry, with author and reason.</p>${open.map((each) =>
-          proposal(request, each),
-        )}${adjustForm(request)}<h2>Proposed so far</h2>${
+is wrong is corrected by another entry, with author and reason.</p>${
+          open.length > 0 &&
+          html`<div class="list">${open.map((each) => proposal(request, each))}</div>`
+        }${adjustForm(request)}<h2>Proposed so far</h2>${
           found.data.length === 0
             ? empty('Nothing was large enough to need two people.')
             : proposals(found.data)
@@ -80,13 +87,47 @@ is wrong is corrected by another entry, with author and reason.</p>${open.map((e
     },
   })
 
+interface Amount {
+  readonly debit: string
+  readonly amount: string
+}
+
+/** In units of the account's asset. @throws Fault `validation_failed`, at the field */
+async function amountOf(ask: PageRequest['ask'], { debit, amount }: Amount): Promise<number> {
+  const { asset } = await assetOf(ask, debit)
+  const [whole = '', fraction = ''] = amount.split('.')
+  const decimals = decimalsOf(asset)
+  if (fraction.length <= decimals) return Number(whole + fraction.padEnd(decimals, '0'))
+  const message = `${asset} has ${decimals === 0 ? 'no' : `at most ${decimals}`} decimals`
+  throw new Fault('validation_failed', message, {
+    extras: { issues: [{ path: '/amount', message }] },
+  })
+}
+
+/** Of an account that there is not, the booking complains. */
+const assetOf = (ask: PageRequest['ask'], account: string): Promise<{ readonly asset: string }> =>
+  ask<StatementJson>('GET /v1/finance/accounts/{account}/statement', {
+    params: { account },
+    query: { limit: '1' },
+  }).catch((error: unknown) => {
+    if (error instanceof Fault && error.status < 500) return { asset: 'USDC' }
+    throw error
+  })
+
 /** All that a person has to see who is to decide it. */
 function proposal(request: PageRequest, each: AdjustmentJson): Html {
   const { session, sent } = request
   const isOwn = each.proposed_by === personOn({ session }).email
   const mine = sent?.values['id'] === each.id ? sent : undefined
-  const fields = (what: string) => [reasonField(fieldsOf(what, mine))]
+  const fields = (what: string) => [reasonField(fieldsOf(what, mine, each.id))]
   const hidden = { id: each.id }
+  const decline = form({
+    act: 'decline',
+    submit: isOwn ? 'Withdraw' : 'Decline',
+    kind: 'danger',
+    hidden,
+    fields: fields('decline'),
+  })
   return html`<section class="card"><h2>Waits for a second person: ${units(
     each.amount,
     each.asset,
@@ -95,13 +136,9 @@ Proposed by ${each.proposed_by}, ${instantText(each.proposed_at)}: ${each.reason
     isOwn
       ? html`<p class="muted">Somebody else has to confirm it.</p>`
       : form({ act: 'confirm', submit: 'Confirm and book', hidden, fields: fields('confirm') })
-  }<details><summary>${isOwn ? 'Withdraw it' : 'Decline it'}</summary>${form({
-    act: 'decline',
-    submit: isOwn ? 'Withdraw' : 'Decline',
-    kind: 'danger',
-    hidden,
-    fields: fields('decline'),
-  })}</details></section>`
+  }<details${mine?.act === 'decline' && html` open`}><summary>${
+    isOwn ? 'Withdraw it' : 'Decline it'
+  }</summary>${decline}</details></section>`
 }
 
 function adjustForm({ sent }: PageRequest): Html {
@@ -128,8 +165,8 @@ function adjustForm({ sent }: PageRequest): Html {
       }),
       fields.text({
         name: 'amount',
-        label: 'Amount in dollars',
-        hint: 'Of other assets, such as gas, in millions of their units.',
+        label: 'Amount',
+        hint: 'In the asset of the accounts: 2.50 USDC, 10000 GWEI.',
         numeric: true,
         size: 12,
         required: true,
@@ -148,7 +185,7 @@ function adjustForm({ sent }: PageRequest): Html {
 const BADGES = { proposed: 'fair', booked: 'good', declined: '' } as const
 
 const proposals = (rows: readonly AdjustmentJson[]): Html =>
-  table(
+  cardTable(
     'Proposals',
     [
       { head: 'Proposed', whole: true, cell: (each) => instantText(each.proposed_at) },
@@ -159,19 +196,18 @@ const proposals = (rows: readonly AdjustmentJson[]): Html =>
             ? html`<a href="${entryPath(id)}">booked</a>`
             : html`<span class="badge ${BADGES[state]}">${state}</span>`,
       },
-      { head: 'Debit', cell: ({ debit }) => accountLink(debit) },
-      { head: 'Credit', cell: ({ credit }) => accountLink(credit) },
       {
-        head: 'Amount',
-        number: true,
-        cell: ({ amount, asset }) => `${units(amount, asset)} ${asset}`,
+        head: 'Debit, credit',
+        cell: ({ debit, credit }) => html`${accountLink(debit)}<br>${accountLink(credit)}`,
       },
+      { head: 'Amount', number: true, cell: ({ amount, asset }) => units(amount, asset) },
+      { head: 'Asset', cell: ({ asset }) => asset },
       {
-        head: 'By',
+        head: 'By, and why',
         cell: (each) =>
-          html`${each.proposed_by}${each.decided_by !== null && html`; ${each.decided_by}`}`,
+          html`${each.proposed_by}${each.decided_by !== null && html`; ${each.decided_by}`}<br>
+<span class="small muted">${each.reason}</span>`,
       },
-      { head: 'Reason', cell: (each) => each.reason },
     ],
     rows,
   )

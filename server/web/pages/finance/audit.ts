@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ACTS } from '../../../../core/audit/audit.ts'
+import { ASSETS } from '../../../../core/ledger/export/format.ts'
 import type { AuditChainJson, AuditLineJson } from '../../../rest/admin-audit.ts'
 import type { Listed } from '../../../rest/paging.ts'
 import { FINANCE } from '../../areas.ts'
@@ -8,8 +9,9 @@ import { counted } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { pager, table } from '../../table.ts'
-import { optionalDay, precise } from './parts.ts'
+import { address, cardTable, hex, pager } from '../../table.ts'
+import { entryPath, optionalDay, precise, units } from './parts.ts'
+import { transferPath } from './transfers.ts'
 
 const PATH = '/finance/audit'
 const PAGE = '50'
@@ -62,7 +64,7 @@ const textFilter = (name: string, label: string, value: string): Html =>
   filterField(
     name,
     label,
-    html`<input id="filter-${name}" name="${name}" value="${value}" size="18" autocomplete="off">`,
+    html`<input id="filter-${name}" name="${name}" value="${value}" size="14" autocomplete="off">`,
   )
 
 const dayFilter = (name: string, label: string, value: string | undefined): Html =>
@@ -77,14 +79,13 @@ const proof = ({ lines: count, head, broken_at: broken }: AuditChainJson): Html 
     ? html`<div class="box good"><p>${counted(count, 'line')}, each with the hash of the one
 before.${
         head !== null &&
-        html` The last is <code>${head}</code>: keep it elsewhere, and nobody can rewrite them
-unnoticed.`
+        html` The last is ${hex(head)}: keep it elsewhere, and nobody can rewrite them unnoticed.`
       }</p></div>`
     : html`<div class="box bad" role="alert"><p><strong>Line ${broken} is not as it was
 written.</strong> Nothing from there on can be relied upon.</p></div>`
 
 const lines = (rows: readonly AuditLineJson[]): Html =>
-  table(
+  cardTable(
     'Audit log',
     [
       { head: 'Line', number: true, cell: ({ seq }) => seq },
@@ -92,29 +93,74 @@ const lines = (rows: readonly AuditLineJson[]): Html =>
       {
         head: 'Who',
         cell: ({ name, role, network }) =>
-          html`<code>${name}</code><br><span class="small muted">${role}${
+          html`${hex(name)}<br><span class="small muted">${role}${
             network !== null && `, ${network}`
           }</span>`,
       },
       {
         head: 'Act',
-        cell: ({ act, subject }) => html`${act}<br><code class="small">${subject}</code>`,
+        cell: ({ act, subject }) =>
+          html`${act}<br><span class="small">${about(act, subject)}</span>`,
       },
       { head: 'Why', cell: ({ reason }) => reason },
-      { head: 'Before', cell: ({ before }) => change(before) },
-      { head: 'After', cell: ({ after }) => change(after) },
+      {
+        head: 'Before, after',
+        cell: ({ before, after }) =>
+          html`${change(before)}${
+            change(before) && change(after) && html`<br><span class="small muted">then</span><br>`
+          }${change(after)}`,
+      },
     ],
     rows,
   )
 
+/** What an act was done to, and where that is to be seen. */
+function about(act: string, subject: string): Html {
+  const [kind = ''] = act.split('.')
+  if (kind === 'transfer') return html`<a href="${transferPath(subject)}">${hex(subject)}</a>`
+  const path = PLACES[act] ?? PLACES[kind]
+  const code = html`<code>${subject}</code>`
+  return path === undefined ? code : html`<a href="${path(subject)}">${code}</a>`
+}
+
+const PLACES: Readonly<Record<string, (subject: string) => string>> = {
+  'entry.propose': () => '/finance/adjustments',
+  'entry.decline': () => '/finance/adjustments',
+  entry: entryPath,
+  call: entryPath,
+  key: (key) => address('/admin/keys', { key }),
+  service: (slug) => address('/admin', { slug }),
+  role: () => '/admin/roles',
+  period: () => '/finance/periods',
+  exception: () => '/finance/exceptions?state=all',
+  outgoing: () => '/finance/payments#switch',
+  export: () => '/finance/exports',
+}
+
 /** Members of a change, one below the other. */
 function change(value: unknown): Html | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const members = Object.entries(value).filter(([, inner]) => inner !== undefined)
-  return html`<span class="small">${members.map(
-    ([name, inner], i) =>
-      html`${i > 0 && html`<br>`}${name.replaceAll('_', ' ')}: ${
-        typeof inner === 'string' ? inner : JSON.stringify(inner)
-      }`,
-  )}</span>`
+  const members = membersOf(value)
+  if (members.length === 0) return undefined
+  return html`<span class="small">${members.map((text, i) => html`${i > 0 && html`<br>`}${text}`)}
+</span>`
+}
+
+function membersOf(value: unknown): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap(membersOf)
+  if (!isObject(value)) return []
+  return Object.entries(value).flatMap(([name, inner]) => {
+    if (inner === undefined) return []
+    if (Array.isArray(inner) && inner.some(isObject)) return membersOf(inner)
+    return [`${name.replaceAll('_', ' ')}: ${textOf(name, inner, value['asset'])}`]
+  })
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
+
+/** The log keeps amounts in units of their asset, as texts. */
+function textOf(name: string, value: unknown, asset: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const isAmount = name === 'amount' && ASSETS.some((known) => known === asset)
+  return isAmount && /^-?\d+$/.test(text) ? units(BigInt(text), String(asset)) : text
 }

@@ -2,15 +2,17 @@ import { z } from 'zod'
 import type { TrialBalanceJson } from '../../../rest/finance-books.ts'
 import { FINANCE } from '../../areas.ts'
 import { filterField, filters, optionsOf } from '../../form.ts'
+import { count } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { table } from '../../table.ts'
+import { address, table } from '../../table.ts'
 import { accountLink, credit, debit, optionalDay, units } from './parts.ts'
 
 const PATH = '/finance/trial-balance'
+const PAGE = 100
 const KINDS = {
-  '': 'all accounts',
+  '': 'everything',
   'assets:': 'assets',
   'liabilities:': 'liabilities',
   'income:': 'income',
@@ -25,12 +27,19 @@ export const balancePage = (): AnyPage =>
     person: true,
     query: z.object({
       day: optionalDay,
-      prefix: z.enum(Object.keys(KINDS) as [keyof typeof KINDS]).default(''),
+      prefix: z
+        .string()
+        .regex(/^[\w:.-]{0,200}$/, 'the beginning of an account')
+        .default(''),
+      after: z.string().max(300).optional(),
     }),
-    show: async ({ ask, query: { day, prefix } }) => {
+    show: async ({ ask, query }) => {
+      const { day, prefix } = query
+      const by = Object.hasOwn(KINDS, prefix) ? 'group' : 'account'
       const found = await ask<TrialBalanceJson>('GET /v1/finance/trial-balance', {
-        query: { day, prefix },
+        query: { ...query, by, limit: String(PAGE) },
       })
+      const kinds = by === 'group' ? KINDS : { ...KINDS, [prefix]: `each of ${prefix}` }
       return {
         title: 'Trial balance',
         area: FINANCE,
@@ -46,9 +55,9 @@ export const balancePage = (): AnyPage =>
           filterField(
             'prefix',
             'Of',
-            html`<select id="filter-prefix" name="prefix">${optionsOf(KINDS, prefix)}</select>`,
+            html`<select id="filter-prefix" name="prefix">${optionsOf(kinds, prefix)}</select>`,
           ),
-        ])}${verdict(found)}${balances(found)}`,
+        ])}${verdict(found)}${balances(found, query)}`,
       }
     },
   })
@@ -63,18 +72,48 @@ function verdict({ totals }: TrialBalanceJson): Html {
 ${said}.</p></div>`
 }
 
-function balances({ accounts, more }: TrialBalanceJson): Html {
+type Line = TrialBalanceJson['accounts'][number]
+
+interface Query {
+  readonly day: string | undefined
+  readonly prefix: string
+  readonly after?: string | undefined
+}
+
+/** An account leads to its statement, and many of one kind to each of them. */
+const nameOf = ({ account, accounts }: Line, day: string | undefined): Html =>
+  account.endsWith(':')
+    ? html`<a href="${address(PATH, { day, prefix: account })}"><code>${account}</code></a>
+<span class="small muted">${count(accounts)} ${accounts === 1 ? 'account' : 'accounts'}</span>`
+    : accountLink(account, day)
+
+/** What each asset comes to on both sides, on all pages. */
+const sumRows = ({ sums }: TrialBalanceJson) =>
+  sums.map(({ asset, debits, credits }) => [
+    'Total',
+    units(debits, asset),
+    units(credits, asset),
+    asset,
+  ])
+
+function balances(found: TrialBalanceJson, { day, prefix, after }: Query): Html {
+  const { accounts, more } = found
   if (accounts.length === 0) return empty('No account of this kind held anything.')
   return html`${table(
     'Trial balance',
     [
-      { head: 'Account', cell: ({ account }) => accountLink(account) },
+      { head: 'Account', cell: (line) => nameOf(line, day) },
       { head: 'Debit', number: true, cell: ({ balance, asset }) => debit(balance, asset) },
       { head: 'Credit', number: true, cell: ({ balance, asset }) => credit(balance, asset) },
       { head: 'Asset', cell: ({ asset }) => asset },
     ],
     accounts,
-  )}<p class="small muted">Accounts that hold nothing are left out.${
-    more && ' There are more than are shown: an export has them all.'
-  }</p>`
+    sumRows(found),
+  )}<p class="small muted">Accounts that hold nothing are left out${
+    (more || after) && '; the totals are of all pages together'
+  }.</p>${
+    more &&
+    html`<nav class="pager" aria-label="Pages"><a class="button plain" rel="next"
+href="${address(PATH, { day, prefix, after: accounts.at(-1)?.account })}">More</a></nav>`
+  }`
 }

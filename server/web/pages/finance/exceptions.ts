@@ -4,12 +4,13 @@ import type { Listed } from '../../../rest/paging.ts'
 import { FINANCE } from '../../areas.ts'
 import { optionalList } from '../../fields.ts'
 import { fieldsOf, form } from '../../form.ts'
-import { instantText, money } from '../../format.ts'
+import { aligned, instantText, money } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { address, facts, pager, table } from '../../table.ts'
+import { address, cardTable, facts, hex, pager } from '../../table.ts'
 import { entryPath, reason, reasonField } from './parts.ts'
+import { transferPath } from './transfers.ts'
 
 const PATH = '/finance/exceptions'
 const PAGE = '30'
@@ -91,18 +92,34 @@ const choice = (value: string, text: string, state: string): Html =>
 const openOnes = (request: PageRequest, open: readonly ExceptionJson[]): Html =>
   open.length === 0
     ? empty('Chain and books agree: nothing is open.')
-    : html`${open.map((each) => exception(request, each))}`
+    : html`<div class="list">${open.map((each) => exception(request, each))}</div>`
+
+/** What reconciliation found, as people say it. */
+const KINDS: Readonly<Record<string, string>> = {
+  unknown_deposit: 'Came in, and no entry says why',
+  unknown_withdrawal: 'Went out, and no entry says why',
+  missing_on_chain: 'Booked, and not on the chain',
+  amount_differs: 'Booked with another amount',
+  booked_twice: 'Booked twice',
+  no_transaction: 'Booked without a transaction',
+  balance_differs: 'The wallet holds another amount',
+  reorganised: 'The chain has taken it back',
+}
+const kindOf = (kind: string): string => KINDS[kind] ?? kind.replaceAll('_', ' ')
 
 function exception({ sent }: PageRequest, each: ExceptionJson): Html {
   const { exception_id: id, amount_microdollars: amount } = each
-  const fields = fieldsOf('resolve', sent?.values['id'] === id ? sent : undefined)
+  const fields = fieldsOf('resolve', sent?.values['id'] === id ? sent : undefined, id)
   const said = amount > 0 ? 'more on chain than in the books' : 'less on chain than in the books'
-  return html`<section class="card" id="exception-${id}"><h2>${each.kind.replaceAll('_', ' ')}:
+  return html`<section class="card" id="exception-${id}"><h2>${kindOf(each.kind)}:
 ${money(Math.abs(amount))}</h2><p>${each.detail}</p>${facts({
     Number: id,
     Wallet: each.wallet,
     Difference: amount === 0 ? 'none' : `${money(Math.abs(amount))} ${said}`,
-    Transaction: each.transaction !== null && html`<code>${each.transaction}</code>`,
+    Transaction:
+      each.transaction !== null &&
+      html`${hex(each.transaction)}<br><a href="${transferPath(each.transaction)}">Is it a transfer
+between wallets of the house?</a>`,
     Entry:
       each.entry_id !== null &&
       html`<a href="${entryPath(each.entry_id)}"><code>${each.entry_id}</code></a>`,
@@ -135,14 +152,18 @@ ${money(Math.abs(amount))}</h2><p>${each.detail}</p>${facts({
 }
 
 const all = (rows: readonly ExceptionJson[]): Html =>
-  table(
+  cardTable(
     'Exceptions',
     [
       { head: 'Number', number: true, cell: (each) => each.exception_id },
       { head: 'Found', whole: true, cell: (each) => instantText(each.found_at) },
-      { head: 'Kind', cell: ({ kind }) => kind.replaceAll('_', ' ') },
+      { head: 'Kind', cell: ({ kind }) => kindOf(kind) },
       { head: 'Wallet', cell: ({ wallet }) => wallet },
-      { head: 'Difference', number: true, cell: (each) => money(each.amount_microdollars) },
+      {
+        head: 'Chain less books',
+        number: true,
+        cell: aligned(rows, (each) => each.amount_microdollars),
+      },
       {
         head: 'Resolved',
         cell: (each) =>

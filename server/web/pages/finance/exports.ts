@@ -8,7 +8,7 @@ import { count, instantText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { pager, table } from '../../table.ts'
+import { cardTable, hex, pager } from '../../table.ts'
 import { optionalDay, reason, reasonField } from './parts.ts'
 
 const PATH = '/finance/exports'
@@ -69,14 +69,14 @@ they are</a></p>`
   })
 
 const exportTable = (rows: readonly ExportJson[]): Html =>
-  table(
+  cardTable(
     'Exports',
     [
       {
         head: 'What',
         cell: ({ title, format, sha256 }) =>
           html`${title}<br><span class="small muted">${format}${
-            sha256 !== null && html`, sha256 <code>${sha256.slice(0, 16)}…</code>`
+            sha256 !== null && html`, sha256 of the text:<br>${hex(sha256)}`
           }</span>`,
       },
       {
@@ -95,7 +95,8 @@ function progress(each: ExportJson): Html {
   if (file !== null) {
     return html`<a class="button" download href="${file}" aria-label="Download: ${each.title}, ${
       each.format
-    }">Download</a> <span class="small muted">${count(bytes)} bytes, packed</span>`
+    }">Download</a> <span class="small muted">${count(bytes)} bytes of text, packed by
+gzip</span>`
   }
   if (state === 'failed') return html`<span class="badge bad">failed</span> ${each.failure ?? ''}`
   if (state === 'dropped') return html`<span class="muted">no longer kept</span>`

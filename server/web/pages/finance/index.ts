@@ -10,6 +10,7 @@ import { entryPage, journalPage } from './journal.ts'
 import { financePage } from './overview.ts'
 import { paymentsPage } from './payments.ts'
 import { periodsPage } from './periods.ts'
+import { transfersPage } from './transfers.ts'
 
 /** What people of finance see and decide. Each page asks routes of REST, which know their role. */
 export const financePages = (ports: { readonly clock: Clock }): readonly AnyPage[] => [
@@ -19,6 +20,7 @@ export const financePages = (ports: { readonly clock: Clock }): readonly AnyPage
   journalPage(),
   entryPage(),
   adjustmentsPage(),
+  transfersPage(),
   exceptionsPage(),
   paymentsPage(),
   periodsPage(ports),

@@ -5,19 +5,20 @@ import { FINANCE } from '../../areas.ts'
 import { someDollars } from '../../fields.ts'
 import { fieldsOf, filterField, filters, form, optionsOf } from '../../form.ts'
 import { instantText, milliseconds, money } from '../../format.ts'
-import { type Html, html } from '../../html.ts'
+import { type Html, html, type Part } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
 import { facts, pager, table } from '../../table.ts'
 import {
   accountLink,
+  credit,
+  debit,
   entryPath,
   optionalDay,
   postingTable,
   precise,
   reason,
   reasonField,
-  units,
 } from './parts.ts'
 
 const PATH = '/finance/journal'
@@ -116,24 +117,19 @@ const entryTable = (entries: readonly EntryJson[]): Html =>
         cell: (entry) => html`<a href="${entryPath(entry.id)}">${precise(entry.booked_at)}</a>`,
       },
       { head: 'Event', cell: ({ event }) => event },
-      {
-        head: 'Accounts',
-        cell: ({ postings }) =>
-          html`<span class="whole">${postings.map(
-            ({ account }, i) => html`${i > 0 && html`<br>`}${accountLink(account)}`,
-          )}</span>`,
-      },
-      {
-        head: 'Amount, credit-positive',
-        number: true,
-        cell: ({ postings }) =>
-          html`<span class="whole">${postings.map(
-            ({ amount, asset }, i) => html`${i > 0 && html`<br>`}${units(amount, asset)} ${asset}`,
-          )}</span>`,
-      },
+      { head: 'Account', whole: true, cell: of(({ account }) => accountLink(account)) },
+      { head: 'Debit', number: true, cell: of(({ amount, asset }) => debit(amount, asset)) },
+      { head: 'Credit', number: true, cell: of(({ amount, asset }) => credit(amount, asset)) },
+      { head: 'Asset', cell: of(({ asset }) => asset) },
     ],
     entries,
   )
+
+/** Of each posting of an entry, one below the other. */
+const of =
+  (write: (posting: EntryJson['postings'][number]) => Part) =>
+  ({ postings }: EntryJson): Html =>
+    html`${postings.map((posting, i) => html`${i > 0 && html`<br>`}${write(posting)}`)}`
 
 /** `/finance/entries/{id}`: all that is known of a call, purchase, payment or correction. */
 export const entryPage = (): AnyPage =>
@@ -163,30 +159,42 @@ export const entryPage = (): AnyPage =>
         area: FINANCE,
         tab: 'Journal',
         main: html`<p class="crumbs"><a href="${PATH}">Journal</a></p>
-<h1>${first?.event ?? 'A call'}</h1><p class="lead"><code>${params['id']}</code></p>
-${trail.entries.map(entryOf)}${callOf(trail)}${refundForm(request, trail)}`,
+<h1>${trail.call ? 'Call' : (first?.event ?? 'Entry')}</h1>
+<p class="lead"><code>${params['id']}</code></p>${callOf(trail)}${
+          trail.entries.length > 0 && html`<h2>Entries</h2>${trail.entries.map(entryOf)}`
+        }${refundForm(request, trail)}`,
       }
     },
   })
 
 const entryOf = (entry: EntryJson): Html =>
-  html`<section><h2>${entry.event}</h2>${facts({
+  html`<section><h3>${entry.event}</h3>${facts({
     Booked: `${precise(entry.booked_at)} UTC`,
     'Value date': entry.value_at !== entry.booked_at && `${precise(entry.value_at)} UTC`,
     Place: `shard ${entry.shard}, number ${entry.seq}`,
     ...Object.fromEntries(
-      Object.entries(entry.meta ?? {}).map(([name, value]) => [name, textOf(value)]),
+      Object.entries(entry.meta ?? {}).map(([name, value]) => [nameOf(name), textOf(value)]),
     ),
   })}${postingTable(entry)}</section>`
 
-const textOf = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value)
+/** `value_date` is `Value date`. */
+const nameOf = (name: string): string =>
+  name === 'tx'
+    ? 'Transaction'
+    : `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`
+
+const textOf = (value: unknown): Html =>
+  typeof value === 'string' && !/^0x[\da-f]+$/i.test(value)
+    ? html`${value}`
+    : html`<code>${typeof value === 'string' ? value : JSON.stringify(value)}</code>`
 
 function callOf({ call, entries }: TrailJson): Html | undefined {
   if (!call) return undefined
   const others = entries.filter(({ id }) => id !== call.id)
-  return html`<section id="call"><h2>The call</h2>${facts({
-    Call: html`<a href="${entryPath(call.id)}"><code>${call.id}</code></a>`,
+  return html`<section id="call">${facts({
+    Call:
+      entries.some(({ id }) => id !== call.id) &&
+      html`<a href="${entryPath(call.id)}"><code>${call.id}</code></a>`,
     At: instantText(call.at),
     Endpoint: html`<code>${call.endpoint}</code>`,
     Key: call.key_id !== null && html`<code>${call.key_id}</code>`,

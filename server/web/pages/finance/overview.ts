@@ -7,10 +7,10 @@ import type { ExceptionJson } from '../../../rest/finance-reconciliation.ts'
 import type { WalletsJson } from '../../../rest/finance-wallets.ts'
 import type { Listed } from '../../../rest/paging.ts'
 import { FINANCE } from '../../areas.ts'
-import { count, money } from '../../format.ts'
-import { type Html, html, type Part } from '../../html.ts'
+import { type Html, html } from '../../html.ts'
 import { type AnyPage, type PageRequest, page } from '../../page.ts'
-import { table } from '../../table.ts'
+import { cardTable, hex, table } from '../../table.ts'
+import { units } from './parts.ts'
 
 const MANY = '100'
 
@@ -82,41 +82,61 @@ const many = ({ data, has_more: more }: Listed<unknown>): string =>
 
 const none = ({ data }: Listed<unknown>): boolean => data.length === 0
 
+interface Wallet {
+  readonly name: string
+  readonly asset: 'USDC' | 'GWEI'
+  readonly address: string
+  readonly chain: number | null
+  readonly books: number
+  readonly transit: number | null
+  readonly difference: number | null
+}
+
+const usdc = (name: string, wallet: WalletsJson['treasury']): Wallet => ({
+  name,
+  asset: 'USDC',
+  address: wallet.address,
+  chain: wallet.chain_microdollars,
+  books: wallet.books_microdollars,
+  transit: wallet.in_transit_microdollars,
+  difference: wallet.difference_microdollars,
+})
+
+const gwei = (gas: NonNullable<WalletsJson['gas']>): Wallet => ({
+  name: 'Gas',
+  asset: 'GWEI',
+  address: gas.address,
+  chain: gas.chain_gwei,
+  books: gas.books_gwei,
+  transit: null,
+  difference: gas.difference_gwei,
+})
+
 function walletTable({ treasury, spend, gas, chain }: WalletsJson): Html {
-  const known = (amount: number | null): Part => (amount === null ? 'not known' : money(amount))
+  const wallets = [usdc('Treasury', treasury), usdc('Spend', spend), ...(gas ? [gwei(gas)] : [])]
+  const amount = (of: (wallet: Wallet) => number | null) => (wallet: Wallet) => {
+    const value = of(wallet)
+    return value === null ? '–' : units(value, wallet.asset)
+  }
   return html`<h2>Wallets of the house</h2>${
     chain === 'unavailable' &&
     html`<div class="box fair"><p>The chain cannot be asked right now.</p></div>`
-  }${table(
+  }${
+    gas?.low === true &&
+    html`<div class="box bad"><p>The gas wallet runs low: send ETH to it, and book that as a
+<a href="/finance/transfers">transfer</a>.</p></div>`
+  }${cardTable(
     'Wallets',
     [
       { head: 'Wallet', cell: ({ name }) => name },
-      { head: 'Address', cell: ({ wallet }) => html`<code>${wallet.address}</code>` },
-      { head: 'On chain', number: true, cell: ({ wallet }) => known(wallet.chain_microdollars) },
-      {
-        head: 'In the books',
-        number: true,
-        cell: ({ wallet }) => money(wallet.books_microdollars),
-      },
-      {
-        head: 'In transit',
-        number: true,
-        cell: ({ wallet }) => money(wallet.in_transit_microdollars),
-      },
-      {
-        head: 'Difference',
-        number: true,
-        cell: ({ wallet }) => known(wallet.difference_microdollars),
-      },
+      { head: 'Address', cell: ({ address }) => hex(address) },
+      { head: 'On chain', number: true, cell: amount(({ chain: held }) => held) },
+      { head: 'In the books', number: true, cell: amount(({ books }) => books) },
+      { head: 'Of it in transit', number: true, cell: amount(({ transit }) => transit) },
+      { head: 'Chain less books', number: true, cell: amount(({ difference }) => difference) },
+      { head: 'Asset', cell: ({ asset }) => asset },
     ],
-    [
-      { name: 'Treasury', wallet: treasury },
-      { name: 'Spend', wallet: spend },
-    ],
-  )}${
-    gas !== null &&
-    html`<p class="small muted">Gas: ${count(gas.books_gwei)} gwei in the books${
-      gas.low === true && html` <span class="badge bad">low</span>`
-    }.</p>`
-  }`
+    wallets,
+  )}<p class="small muted">Payments that are under way make for some of a difference; what nothing
+explains is an <a href="/finance/exceptions">exception</a>.</p>`
 }

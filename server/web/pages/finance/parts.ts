@@ -2,14 +2,13 @@ import { z } from 'zod'
 import { decimalsOf, formatUnits } from '../../../../core/ledger/export/format.ts'
 import type { EntryJson } from '../../../rest/finance-journal.ts'
 import type { fieldsOf } from '../../form.ts'
+import { grouped } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { table } from '../../table.ts'
+import { address, table } from '../../table.ts'
 
 /** An amount in units of its asset, as people read it: `1,234.500000`. */
-export function units(amount: number | bigint, asset: string): string {
-  const [whole = '', ...rest] = formatUnits(BigInt(amount), decimalsOf(asset)).split('.')
-  return [whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ','), ...rest].join('.')
-}
+export const units = (amount: number | bigint, asset: string): string =>
+  grouped(formatUnits(BigInt(amount), decimalsOf(asset)))
 
 /** An amount that is credit-positive, on the side that it stands on; nothing on the other one. */
 export const debit = (amount: number, asset: string): string | false =>
@@ -17,11 +16,29 @@ export const debit = (amount: number, asset: string): string | false =>
 export const credit = (amount: number, asset: string): string | false =>
   amount > 0 && units(amount, asset)
 
+/** What an account holds, with the side that it stands on: `24.993600 Cr`. */
+export const sided = (amount: number, asset: string): string =>
+  amount === 0
+    ? units(amount, asset)
+    : `${units(Math.abs(amount), asset)} ${amount < 0 ? 'Dr' : 'Cr'}`
+
 export const accountPath = (account: string): string =>
   `/finance/accounts/${encodeURIComponent(account)}`
 
-export const accountLink = (account: string): Html =>
-  html`<a href="${accountPath(account)}"><code>${account}</code></a>`
+/** Where the accounts are that begin so. */
+export const balancePath = (prefix: string): string =>
+  `/finance/trial-balance?prefix=${encodeURIComponent(prefix)}`
+
+/**
+ * An account breaks where its names end, if it has to.
+ * @param to the last day of the statement that it leads to
+ */
+export const accountLink = (account: string, to?: string): Html =>
+  html`<a href="${address(accountPath(account), { to })}"><code class="unbroken">${account
+    .split(/(?<=:)/)
+    .map((name, i) => html`${i > 0 && BREAK}${name}`)}</code></a>`
+
+const BREAK = html`<wbr>`
 
 export const entryPath = (id: string): string => `/finance/entries/${id}`
 
@@ -46,6 +63,20 @@ export const optionalDay = z
 /** `2026-11-21 12:03:09` of an instant to the microsecond. */
 export const precise = (at: string): string => at.slice(0, 19).replace('T', ' ')
 
+type Posting = EntryJson['postings'][number]
+
+const sum = (postings: readonly Posting[]): number =>
+  postings.reduce((total, { amount }) => total + amount, 0)
+
+/** Both sides of an entry, for each of its assets. */
+const totals = (postings: readonly Posting[]) =>
+  [...Map.groupBy(postings, ({ asset }) => asset)].map(([asset, all]) => [
+    'Total',
+    units(-sum(all.filter(({ amount }) => amount < 0)), asset),
+    units(sum(all.filter(({ amount }) => amount > 0)), asset),
+    asset,
+  ])
+
 /** The postings of one entry. */
 export const postingTable = ({ event, postings }: EntryJson): Html =>
   table(
@@ -57,4 +88,5 @@ export const postingTable = ({ event, postings }: EntryJson): Html =>
       { head: 'Asset', cell: ({ asset }) => asset },
     ],
     postings,
+    totals(postings),
   )

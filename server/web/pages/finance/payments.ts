@@ -4,11 +4,11 @@ import type { PaymentJson } from '../../../rest/finance-payments.ts'
 import type { Listed } from '../../../rest/paging.ts'
 import { FINANCE } from '../../areas.ts'
 import { fieldsOf, filterField, filters, form, optionsOf } from '../../form.ts'
-import { instantText, money } from '../../format.ts'
+import { aligned, instantText, money } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { facts, pager, table } from '../../table.ts'
+import { cardTable, facts, hex, pager } from '../../table.ts'
 import { entryPath, reason, reasonField } from './parts.ts'
 
 const PATH = '/finance/payments'
@@ -53,22 +53,10 @@ export const paymentsPage = (): AnyPage =>
         area: FINANCE,
         tab: 'Payments',
         main: html`<h1>Payments</h1><p class="lead">What was paid to us and to sellers, and is not
-final yet. It resolves itself by the evidence of the chain.</p>${filters(PATH, [
-          filterField(
-            'state',
-            'Which',
-            html`<select id="filter-state" name="state">${optionsOf(STATES, state)}</select>`,
-          ),
-          filterField(
-            'direction',
-            'Direction',
-            html`<select id="filter-direction" name="direction">${optionsOf(
-              DIRECTIONS,
-              direction,
-            )}</select>`,
-          ),
-        ])}${
-          found.data.length === 0 ? empty('No payment is open.') : paymentTable(found.data)
+final yet. It resolves itself by the evidence of the chain.</p>${filterForm(state, direction)}${
+          found.data.length === 0
+            ? empty(state === 'open' ? 'Every payment is final.' : 'There was none.')
+            : paymentTable(found.data)
         }${pager(PATH, { state, direction, cursor }, found.next_cursor)}${switchOf(
           request,
           outgoing,
@@ -77,8 +65,25 @@ final yet. It resolves itself by the evidence of the chain.</p>${filters(PATH, [
     },
   })
 
+const filterForm = (state: string, direction: string): Html =>
+  filters(PATH, [
+    filterField(
+      'state',
+      'Which',
+      html`<select id="filter-state" name="state">${optionsOf(STATES, state)}</select>`,
+    ),
+    filterField(
+      'direction',
+      'Direction',
+      html`<select id="filter-direction" name="direction">${optionsOf(
+        DIRECTIONS,
+        direction,
+      )}</select>`,
+    ),
+  ])
+
 const paymentTable = (rows: readonly PaymentJson[]): Html =>
-  table(
+  cardTable(
     'Payments',
     [
       {
@@ -92,14 +97,14 @@ const paymentTable = (rows: readonly PaymentJson[]): Html =>
       },
       {
         head: 'What',
-        cell: ({ direction, purpose }) => `${direction === 'in' ? 'from' : 'to'}, ${purpose}`,
+        cell: ({ direction, purpose }) => `${direction === 'in' ? 'received' : 'paid'}: ${purpose}`,
       },
       {
         head: 'Who',
         cell: ({ counterparty, host }) =>
-          html`${host !== null && html`${host}<br>`}<code>${counterparty}</code>`,
+          html`${host !== null && html`${host}<br>`}${hex(counterparty)}`,
       },
-      { head: 'Amount', number: true, cell: (each) => money(each.amount_microdollars) },
+      { head: 'Amount', number: true, cell: aligned(rows, (each) => each.amount_microdollars) },
       { head: 'Next', cell: ({ next_step: next }) => next ?? '–' },
     ],
     rows,
@@ -111,7 +116,7 @@ function switchOf({ sent }: PageRequest, outgoing: OutgoingJson): Html {
   return html`<section id="switch"><h2>Payments to sellers</h2>${facts({
     State: html`<span class="badge ${paused ? 'bad' : 'good'}">${paused ? 'paused' : 'on'}</span>`,
     'Set by': author !== null && `${author}, ${instantText(since)}: ${why ?? ''}`,
-    Today: `${money(today.platform_microdollars)} of at most ${money(
+    'Paid today (UTC)': `${money(today.platform_microdollars)}, of at most ${money(
       caps.platform_day_microdollars,
     )}`,
   })}${form({

@@ -68,14 +68,14 @@ function warnings(
   { data: open }: Listed<ExceptionJson>,
 ): Html | undefined {
   const said = [
-    totals.some(({ total }) => total !== 0) && 'The trial balance is not zero.',
+    totals.some(({ total }) => total !== 0) &&
+      html`The <a href="/finance/trial-balance">trial balance</a> is not zero. `,
     open.length > 0 &&
-      `${counted(open.length, 'exception')} between chain and books ${
-        open.length === 1 ? 'is' : 'are'
-      } open.`,
+      html`<a href="/finance/exceptions">${counted(open.length, 'exception')}</a> between chain and
+books ${open.length === 1 ? 'is' : 'are'} open.`,
   ].filter((text) => text !== false)
   if (said.length === 0) return undefined
-  return html`<div class="box fair"><p>Before you close: ${said.join(' ')}</p></div>`
+  return html`<div class="box fair"><p>Before you close: ${said}</p></div>`
 }
 
 function closeForm({ sent }: PageRequest, clock: Clock, warning: Html | undefined): Html {

@@ -1,6 +1,5 @@
-import { priceTag } from '../../../../core/money.ts'
 import type { EarningJson } from '../../../rest/domains-earnings.ts'
-import { count, money } from '../../format.ts'
+import { aligned, count, inDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { stacks } from '../../stacks.ts'
@@ -20,15 +19,16 @@ export function earningsPart(
   })
   return html`<h2>Earnings</h2>${stacks(days, amounts, {
     label: 'Earnings by day, after commission',
-    write: priceTag,
+    write: inDollars,
+    legend: false,
   })}${table(
     'Earnings by page',
     [
       { head: 'Page', cell: ({ page }) => html`<code>${page}</code>` },
       { head: 'Sold', number: true, cell: ({ calls }) => count(calls) },
       { head: 'Of these kept ones', number: true, cell: (each) => count(each.cached_calls) },
-      { head: 'Paid', number: true, cell: (each) => money(each.charged_microdollars) },
-      { head: 'Earned', number: true, cell: (each) => money(each.earned_microdollars) },
+      { head: 'Paid', number: true, cell: aligned(byPage, (each) => each.charged_microdollars) },
+      { head: 'Earned', number: true, cell: aligned(byPage, (each) => each.earned_microdollars) },
     ],
     byPage,
   )}<p class="small muted">The ten pages that earned the most in 30 days, after commission. All of

@@ -6,7 +6,7 @@ import { money } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type Act, act, type PageRequest, type Sent } from '../../page.ts'
-import { address, table } from '../../table.ts'
+import { address, cardTable } from '../../table.ts'
 
 /** What the page of a domain may be asked for. */
 export const TryQuery = z.object({
@@ -108,7 +108,7 @@ sold.</p>${
 }
 
 const ruleTable = (rules: readonly RuleJson[], path: string): Html =>
-  table(
+  cardTable(
     'Prices',
     [
       { head: 'Pages', cell: (rule) => html`<code>${rule.path}</code>` },
@@ -128,14 +128,15 @@ const ruleTable = (rules: readonly RuleJson[], path: string): Html =>
       {
         head: 'Change',
         cell: (rule) =>
-          html`<a href="${address(path, { rule: rule.path })}#rule"
-aria-label="Change the price of ${rule.path}">Change</a> ${form({
+          html`<div class="actions"><a class="button plain" href="${address(path, {
+            rule: rule.path,
+          })}#rule" aria-label="Change the price of ${rule.path}">Change</a>${form({
             act: 'unrule',
             submit: 'Remove',
             hidden: { path: rule.path },
             kind: 'plain',
             label: `Remove the price of ${rule.path}`,
-          })}`,
+          })}</div>`,
       },
     ],
     rules,
@@ -246,7 +247,7 @@ export async function triedPart({ ask, params, query: { url }, path }: Request):
           params,
           body: { url },
         })
-  return html`<h3 id="try">Which price has a page?</h3><form action="${path}#try" class="fields">
+  return html`<h3 id="try">What does a page cost?</h3><form action="${path}#try" class="fields">
 <div><label for="try-url">Address of the page</label><input id="try-url" name="url" type="url"
 value="${url}" size="36" required></div><button type="submit" class="plain">Look</button></form>${
     tried &&

@@ -143,7 +143,16 @@ const settings = (domain: WholeDomainJson, { sent }: PageRequest<unknown>): Html
       text({ name: 'name', label: 'Name', required: true, max: 100, value: domain.name }),
       text({ name: 'summary', label: 'Summary', required: true, max: 500, value: domain.summary }),
     ],
-  })}<h2>${domain.selling ? 'Stop selling' : 'Sell again'}</h2><p>${
+  })}${domain.state !== 'pending' && selling(domain)}<h2>Delete</h2>${form({
+    act: 'delete',
+    submit: 'Delete',
+    kind: 'danger',
+    fields: [fieldsOf('delete', sent).sure('Ends the sale. What it earned stays yours.')],
+  })}`
+}
+
+const selling = (domain: WholeDomainJson): Html =>
+  html`<h2>${domain.selling ? 'Stop selling' : 'Sell again'}</h2><p>${
     domain.selling
       ? 'Opts the whole domain out, at once. Its rules and its proof stay.'
       : 'The domain is opted out: nothing of it is sold.'
@@ -152,10 +161,4 @@ const settings = (domain: WholeDomainJson, { sent }: PageRequest<unknown>): Html
     submit: domain.selling ? 'Opt out' : 'Sell again',
     hidden: { selling: domain.selling ? 'false' : 'true' },
     kind: 'plain',
-  })}<h2>Delete</h2>${form({
-    act: 'delete',
-    submit: 'Delete',
-    kind: 'danger',
-    fields: [fieldsOf('delete', sent).sure('Ends the sale. What it earned stays yours.')],
   })}`
-}

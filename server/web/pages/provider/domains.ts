@@ -7,7 +7,7 @@ import { day } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, act, page } from '../../page.ts'
-import { pager, table } from '../../table.ts'
+import { cardTable, pager } from '../../table.ts'
 
 const PATH = '/provider/domains'
 
@@ -72,7 +72,7 @@ the piece. They get clean text; you get the price of each page.</p>${
   })
 
 const domainTable = (domains: readonly DomainJson[]): Html =>
-  table(
+  cardTable(
     'Domains',
     [
       {

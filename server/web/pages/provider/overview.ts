@@ -2,15 +2,16 @@ import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
 import type { DomainJson } from '../../../rest/domains.ts'
 import type { Listed } from '../../../rest/paging.ts'
-import type { PayoutAddressJson } from '../../../rest/provider-address.ts'
+import type { ProviderBalanceJson } from '../../../rest/provider-balance.ts'
 import type { StatisticsJson } from '../../../rest/provider-statistics.ts'
 import { SELLING } from '../../areas.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, page } from '../../page.ts'
+import { balancePart } from './balance.ts'
 import { domainBadge } from './domains.ts'
 import { type ServiceRowJson, serviceBadge } from './services.ts'
-import { earnedChart, totalsPart } from './statistics.ts'
+import { earnedChart, failedPart, totalsPart } from './statistics.ts'
 
 const DAYS = 30
 const SHOWN = '10'
@@ -23,25 +24,26 @@ export const overviewPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
     query: z.object({}),
     show: async ({ ask }) => {
       const from = dayName(daysBefore(clock.now(), DAYS - 1))
-      const [services, domains, figures] = await Promise.all([
+      const [services, domains, figures, balance] = await Promise.all([
         ask<Listed<ServiceRowJson>>('GET /v1/provider/services', { query: { limit: SHOWN } }),
         ask<Listed<DomainJson>>('GET /v1/domains', { query: { limit: SHOWN } }),
         ask<StatisticsJson>('GET /v1/provider/statistics', { query: { from } }),
+        ask<ProviderBalanceJson>('GET /v1/provider/balance'),
       ])
-      const sells = services.data.length + domains.data.length > 0
-      const place = sells
-        ? await ask<PayoutAddressJson>('GET /v1/provider/payout-address')
-        : undefined
+      const earns = balance.totals.owed_microdollars + balance.totals.paid_microdollars > 0
+      const sells = services.data.length + domains.data.length > 0 || earns
       return {
         title: 'Selling',
         area: SELLING,
         tab: 'Overview',
         main: html`<h1>Selling</h1>${
-          place
-            ? html`${unpaid(place, figures)}${totalsPart(
-                figures.totals,
-              )}<p class="small muted">In 30 days.</p>${
-                figures.totals.calls > 0 && earnedChart(figures)
+          sells
+            ? html`${balancePart(balance)}<h2>The last 30 days</h2>${
+                figures.totals.calls > 0
+                  ? html`${totalsPart(figures.totals)}${failedPart(figures.totals)}${earnedChart(
+                      figures,
+                    )}`
+                  : empty('Nothing of yours was called.')
               }${goods(services.data, domains.data)}`
             : begin()
         }`,
@@ -57,13 +59,6 @@ and the hub keeps a commission of what was paid.</p>${empty(
 <a class="button plain" href="/provider/domains">Sell the pages of a site</a></p>`,
   )}<p>Services that are programs of their own run in the hub: see
 <a href="/docs/providers">the guide for providers</a>.</p>`
-
-/** Earnings that have nowhere to go. */
-const unpaid = ({ address }: PayoutAddressJson, { totals }: StatisticsJson): Html | undefined =>
-  address === null && totals.earned_microdollars > 0
-    ? html`<div class="box fair"><p>Your earnings wait for a payout address.
-<a href="/provider/payouts">Set one</a></p></div>`
-    : undefined
 
 const goods = (services: readonly ServiceRowJson[], domains: readonly DomainJson[]): Html =>
   html`<div class="columns"><section><h2>APIs</h2><ul class="plain-list">${services.map(

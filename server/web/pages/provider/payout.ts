@@ -2,10 +2,10 @@ import { z } from 'zod'
 import type { Listed } from '../../../rest/paging.ts'
 import type { PayoutJson, PayoutLineJson, PayoutSumsJson } from '../../../rest/provider-payouts.ts'
 import { SELLING } from '../../areas.ts'
-import { count, instantText, money } from '../../format.ts'
+import { aligned, alike, count, instantText, money } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { facts, pager, table } from '../../table.ts'
+import { cardTable, facts, hex, pager, table } from '../../table.ts'
 import { payoutBadge } from './payouts.ts'
 
 type Whole = PayoutJson & { readonly services: readonly PayoutSumsJson[] }
@@ -43,38 +43,72 @@ const about = (payout: PayoutJson): Html =>
   facts({
     Amount: html`<strong>${money(payout.amount_microdollars)}</strong>`,
     'Recovered before': payout.recovered_microdollars > 0 && money(payout.recovered_microdollars),
-    To: html`<code>${payout.address}</code>`,
-    Transaction: payout.transaction && html`<code>${payout.transaction}</code>`,
+    To: hex(payout.address),
+    Transaction: payout.transaction && hex(payout.transaction),
     Started: instantText(payout.started_at),
     Ended: payout.ended_at && instantText(payout.ended_at),
     'Payout id': html`<code>${payout.payout_id}</code>`,
   })
 
-const sums = (services: readonly PayoutSumsJson[]): Html =>
-  table(
+const SUMS = {
+  gross_microdollars: 'Callers paid',
+  commission_microdollars: 'Commission',
+  refunded_microdollars: 'Refunded',
+  other_microdollars: 'Other',
+  earned_microdollars: 'Earned',
+} as const
+type Sum = keyof typeof SUMS
+
+function sums(services: readonly PayoutSumsJson[]): Html {
+  const add = (name: Sum | 'calls') => services.reduce((sum, each) => sum + each[name], 0)
+  const columns = (Object.keys(SUMS) as Sum[]).map((name) => {
+    const write = alike([...services.map((each) => BigInt(each[name])), BigInt(add(name))])
+    const cell = (each: PayoutSumsJson) => write(BigInt(each[name]))
+    return { head: SUMS[name], number: true, cell, total: write(BigInt(add(name))) }
+  })
+  return table(
     'By service',
     [
       { head: 'Service', cell: ({ service }) => service },
       { head: 'Calls', number: true, cell: ({ calls }) => count(calls) },
-      { head: 'Callers paid', number: true, cell: (each) => money(each.gross_microdollars) },
-      { head: 'Commission', number: true, cell: (each) => money(each.commission_microdollars) },
-      { head: 'Refunded', number: true, cell: (each) => money(each.refunded_microdollars) },
-      { head: 'Other', number: true, cell: (each) => money(each.other_microdollars) },
-      { head: 'Earned', number: true, cell: (each) => money(each.earned_microdollars) },
+      ...columns,
     ],
     services,
+    services.length > 1
+      ? [['Total', count(add('calls')), ...columns.map(({ total }) => total)]]
+      : [],
   )
+}
+
+/** Entries that change what a provider has, as people say it. */
+const EVENTS: Readonly<Record<string, string>> = {
+  'call.settled': 'call',
+  'call.sold': 'call, paid on the spot',
+  'call.sponsored': 'call, paid by the house',
+  'call.reversed': 'refund',
+  'receivable.recovered': 'refund after an earlier payout',
+  'payout.failed': 'payout that failed before',
+  'balance.adjusted': 'correction',
+}
 
 const lineTable = (lines: readonly PayoutLineJson[]): Html =>
-  table(
+  cardTable(
     'Statement',
     [
       { head: 'When', whole: true, cell: ({ at }) => instantText(at) },
-      { head: 'Event', cell: ({ event }) => event },
+      { head: 'What', cell: ({ event }) => EVENTS[event] ?? event },
       { head: 'Service', cell: ({ service }) => service },
-      { head: 'Caller paid', number: true, cell: (each) => money(each.gross_microdollars) },
-      { head: 'Commission', number: true, cell: (each) => money(each.commission_microdollars) },
-      { head: 'Amount', number: true, cell: (each) => money(each.amount_microdollars) },
+      {
+        head: 'Caller paid',
+        number: true,
+        cell: aligned(lines, (each) => each.gross_microdollars),
+      },
+      {
+        head: 'Commission',
+        number: true,
+        cell: aligned(lines, (each) => each.commission_microdollars),
+      },
+      { head: 'Amount', number: true, cell: aligned(lines, (each) => each.amount_microdollars) },
       { head: 'Entry', whole: true, cell: (each) => html`<code>${each.entry_id}</code>` },
     ],
     lines,

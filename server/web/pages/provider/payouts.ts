@@ -3,17 +3,19 @@ import { z } from 'zod'
 import { readChallenge } from '../../../../core/identity/challenge.ts'
 import type { Listed } from '../../../rest/paging.ts'
 import type { PayoutAddressJson } from '../../../rest/provider-address.ts'
+import type { ProviderBalanceJson } from '../../../rest/provider-balance.ts'
 import type { PayoutJson } from '../../../rest/provider-payouts.ts'
 import { nonce } from '../../../rest/registration.ts'
 import { SELLING } from '../../areas.ts'
 import { WALLET_SCRIPT } from '../../assets.ts'
 import { form } from '../../form.ts'
-import { instantText, money } from '../../format.ts'
+import { aligned, instantText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type Act, type AnyPage, act, type PageRequest, page } from '../../page.ts'
 import { askWallet, signMessage } from '../../signing.ts'
-import { address, facts, pager, table } from '../../table.ts'
+import { address, cardTable, facts, hex, pager, table } from '../../table.ts'
+import { balancePart } from './balance.ts'
 
 const PATH = '/provider/payouts'
 
@@ -56,7 +58,8 @@ export const payoutsPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
     show: async (request) => {
       const { ask, query } = request
       const { nonce: asked, cursor } = query
-      const [place, payouts] = await Promise.all([
+      const [balance, place, payouts] = await Promise.all([
+        ask<ProviderBalanceJson>('GET /v1/provider/balance'),
         ask<PayoutAddressJson>('GET /v1/provider/payout-address'),
         ask<Listed<PayoutJson>>('GET /v1/provider/payouts', { query: { cursor } }),
       ])
@@ -66,7 +69,7 @@ export const payoutsPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
         tab: 'Payouts',
         scripts: [WALLET_SCRIPT],
         main: html`<h1>Payouts</h1><p class="lead">What you earned is sent in USDC on Base, once a
-day, to a wallet of yours.</p>${
+day, to a wallet of yours.</p>${balancePart(balance)}${byService(balance)}<h2>So far</h2>${
           payouts.data.length === 0
             ? empty('Nothing was paid out yet.')
             : html`${payoutTable(payouts.data)}${pager(PATH, { cursor }, payouts.next_cursor)}`
@@ -77,6 +80,21 @@ day, to a wallet of yours.</p>${
     },
   })
 
+/** What is owed, by what was sold. */
+const byService = ({ data }: ProviderBalanceJson): Html | undefined => {
+  const owed = data.flatMap(({ services }) => services)
+  return owed.length === 0
+    ? undefined
+    : table(
+        'Owed, by service',
+        [
+          { head: 'Service', cell: ({ service }) => service },
+          { head: 'Owed', number: true, cell: aligned(owed, (each) => each.owed_microdollars) },
+        ],
+        owed,
+      )
+}
+
 const GRADES = { under_way: 'fair', sent: 'good', failed: 'bad' }
 const WORDS = { under_way: 'under way', sent: 'sent', failed: 'failed' }
 
@@ -84,7 +102,7 @@ export const payoutBadge = ({ state }: PayoutJson): Html =>
   html`<span class="badge ${GRADES[state]}">${WORDS[state]}</span>`
 
 const payoutTable = (payouts: readonly PayoutJson[]): Html =>
-  table(
+  cardTable(
     'Payouts',
     [
       {
@@ -93,15 +111,19 @@ const payoutTable = (payouts: readonly PayoutJson[]): Html =>
         cell: ({ payout_id: id, day }) => html`<a href="${PATH}/${id}">${day}</a>`,
       },
       { head: 'State', cell: payoutBadge },
-      { head: 'Amount', number: true, cell: (each) => money(each.amount_microdollars) },
-      { head: 'To', cell: ({ address: to }) => html`<code>${to}</code>` },
-      { head: 'Transaction', cell: ({ transaction: tx }) => html`<code>${tx ?? '–'}</code>` },
+      {
+        head: 'Amount',
+        number: true,
+        cell: aligned(payouts, (each) => each.amount_microdollars),
+      },
+      { head: 'To', cell: ({ address: to }) => hex(to) },
+      { head: 'Transaction', cell: ({ transaction: tx }) => (tx === null ? '–' : hex(tx)) },
     ],
     payouts,
   )
 
 const addressPart = (place: PayoutAddressJson): Html =>
-  html`<h2>Where they go</h2>${
+  html`<h2 id="address">Where they go</h2>${
     place.address === null
       ? html`<div class="box fair"><p>There is no payout address yet: earnings are kept until there
 is one.</p></div>`

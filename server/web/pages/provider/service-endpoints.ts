@@ -1,10 +1,10 @@
 import { dollarText } from '../../fields.ts'
-import { fieldsOf, form } from '../../form.ts'
+import { fieldsOf, fold, form } from '../../form.ts'
 import { day, money } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import type { PageRequest } from '../../page.ts'
-import { address, table } from '../../table.ts'
+import { address, cardTable } from '../../table.ts'
 import type { ServiceJson } from './services.ts'
 
 type Endpoint = ServiceJson['endpoints'][number]
@@ -19,11 +19,11 @@ export function endpointsPart(service: ServiceJson, request: Request): Html {
     service.endpoints.length === 0
       ? empty('There is no endpoint yet.')
       : endpointTable(service.endpoints, request)
-  }${service.state !== 'retired' && endpointForm(editing, request)}`
+  }${service.state !== 'retired' && endpointFold(service, editing, request)}`
 }
 
 const endpointTable = (endpoints: readonly Endpoint[], { path }: Request): Html =>
-  table(
+  cardTable(
     'Endpoints',
     [
       {
@@ -54,8 +54,9 @@ aria-label="New price of ${nameOf(each)}, in dollars">
       {
         head: 'Change',
         cell: (each) =>
-          html`<a href="${address(path, { endpoint: nameOf(each) })}#endpoint"
-aria-label="Change ${nameOf(each)}">Change</a> ${
+          html`<div class="actions"><a class="button plain" href="${address(path, {
+            endpoint: nameOf(each),
+          })}#endpoint" aria-label="Change ${nameOf(each)}">Change</a>${
             endpoints.length > 1 &&
             form({
               act: 'drop',
@@ -64,7 +65,7 @@ aria-label="Change ${nameOf(each)}">Change</a> ${
               kind: 'plain',
               label: `Remove ${nameOf(each)}`,
             })
-          }`,
+          }</div>`,
       },
     ],
     endpoints,
@@ -75,12 +76,22 @@ const METHODS = { GET: 'GET', POST: 'POST', PUT: 'PUT', PATCH: 'PATCH', DELETE: 
 const written = (schema: unknown): string =>
   schema === null || schema === undefined ? '' : JSON.stringify(schema, null, 2)
 
+/** The form is open where it is what comes next. */
+const endpointFold = (
+  { endpoints }: ServiceJson,
+  editing: Endpoint | undefined,
+  request: Request,
+): Html =>
+  html`<div id="endpoint">${fold(
+    editing ? html`Change <code>${nameOf(editing)}</code>` : 'Add an endpoint',
+    endpointForm(editing, request),
+    editing !== undefined || endpoints.length === 0 || request.sent?.act === 'endpoint',
+  )}</div>`
+
 function endpointForm(endpoint: Endpoint | undefined, { sent, path }: Request): Html {
   const { text, select } = fieldsOf('endpoint', sent)
   const was = endpoint ? nameOf(endpoint) : ''
-  return html`<h3 id="endpoint">${
-    endpoint ? html`Change <code>${was}</code>` : 'Add an endpoint'
-  }</h3>${form({
+  return html`${form({
     act: 'endpoint',
     submit: endpoint ? 'Save the endpoint' : 'Add the endpoint',
     kind: 'plain',
@@ -97,7 +108,7 @@ function endpointForm(endpoint: Endpoint | undefined, { sent, path }: Request): 
           label: 'Path',
           required: true,
           max: 300,
-          size: 28,
+          size: 20,
           value: endpoint?.path ?? '',
           placeholder: '/cities/{city}/weather',
         }),

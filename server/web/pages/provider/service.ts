@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import type { Listed } from '../../../rest/paging.ts'
 import { SELLING } from '../../areas.ts'
-import { fieldsOf, form } from '../../form.ts'
-import { instantText, milliseconds, money } from '../../format.ts'
+import { fieldsOf, fold, form } from '../../form.ts'
+import { aligned, counted, instantText, milliseconds } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { type AnyPage, type PageRequest, page } from '../../page.ts'
-import { facts, table } from '../../table.ts'
+import { cardTable, facts, table } from '../../table.ts'
 import { serviceActs } from './service-acts.ts'
 import { endpointsPart } from './service-endpoints.ts'
 import { type ServiceJson, serviceBadge } from './services.ts'
@@ -52,9 +52,9 @@ export const servicePage = (): AnyPage =>
         area: SELLING,
         tab: 'APIs',
         main: html`<p class="crumbs"><a href="/provider/services">APIs</a></p>
-<h1>${service.name} ${serviceBadge(service)}</h1>${missing(service)}${about(service)}${states(
+<h1>${service.name} ${serviceBadge(service)}</h1>${missing(service)}${reportPart(service)}${about(
           service,
-        )}${endpointsPart(service, request)}${pricesPart(prices.data)}${testPart(
+        )}${states(service)}${endpointsPart(service, request)}${pricesPart(prices.data)}${testPart(
           service,
           request,
         )}${secretPart(service, request)}${settings(service, request)}${ending(service, request)}`,
@@ -68,10 +68,30 @@ const missing = (service: ServiceJson): Html | undefined =>
     : html`<div class="box fair"><p><strong>Before it can be sold:</strong></p>
 <ul>${service.missing.map((what) => html`<li>${what}</li>`)}</ul></div>`
 
+/** What the document said, and its import could not take over: it is looked at before the sale. */
+function reportPart({ state, imported }: ServiceJson): Html | undefined {
+  if (state !== 'draft' || imported === null || imported.not_understood.length === 0) return
+  const { not_understood: gaps } = imported
+  return html`<div class="box"><p><strong>Left out of the document, or taken loosely:</strong>
+${counted(gaps.length, 'place')}, ${instantText(imported.at)}.</p><details${
+    gaps.length <= FEW && OPEN
+  }><summary>What, and where</summary>${table(
+    'Left out, or taken loosely',
+    [
+      { head: 'Where', cell: ({ at }) => html`<code>${at}</code>` },
+      { head: 'What', cell: ({ what }) => what },
+    ],
+    gaps,
+  )}</details></div>`
+}
+
+const FEW = 5
+const OPEN = html` open`
+
 const about = (service: ServiceJson): Html =>
   facts({
-    'Called at': html`<code>${service.proxy_url}</code>`,
-    'Asked at': html`<code>${service.base_url}</code>`,
+    'Address for callers': html`<code>${service.proxy_url}</code>`,
+    'Your server': html`<code>${service.base_url}</code>`,
     'Why it is suspended': service.reason,
     'Last day of sale': service.sunset_on,
     Health: service.health && healthOf(service.health),
@@ -80,16 +100,23 @@ const about = (service: ServiceJson): Html =>
       html`<a href="/services/${service.slug}">/services/${service.slug}</a>`,
   })
 
-const healthOf = ({ up, since, latency_ms: latency, detail }: NonNullable<ServiceJson['health']>) =>
-  html`<span class="${up === null ? '' : up ? 'good' : 'bad'}">${
-    up === null ? 'not looked yet' : up ? 'up' : 'down'
-  }</span> since ${instantText(since)}${latency !== null && `, ${milliseconds(latency)}`}${
-    detail !== null && html` <span class="muted">${detail}</span>`
-  }`
+const healthOf = ({
+  up,
+  since,
+  latency_ms: latency,
+  detail,
+}: NonNullable<ServiceJson['health']>) =>
+  up === null
+    ? html`<span class="muted">not looked at yet</span>`
+    : html`<span class="${up ? 'good' : 'bad'}">${up ? 'up' : 'down'}</span> since ${instantText(
+        since,
+      )}${latency !== null && `, ${milliseconds(latency)}`}${
+        detail !== null && html` <span class="muted">${detail}</span>`
+      }`
 
 /** What may come next, by the state. */
-const states = ({ state }: ServiceJson): Html | undefined =>
-  state === 'draft' || state === 'paused'
+const states = ({ state, missing: open }: ServiceJson): Html | undefined =>
+  (state === 'draft' || state === 'paused') && open.length === 0
     ? form({ act: 'activate', submit: state === 'draft' ? 'Activate' : 'Sell again' })
     : state === 'active'
       ? html`<p>${form({ act: 'pause', submit: 'Pause the sale', kind: 'plain' })}</p>`
@@ -98,20 +125,27 @@ const states = ({ state }: ServiceJson): Html | undefined =>
 const pricesPart = (prices: readonly PriceJson[]): Html | undefined =>
   prices.length === 0
     ? undefined
-    : html`<h2>Prices, the newest first</h2>${table(
-        'Prices',
-        [
-          { head: 'Endpoint', cell: ({ method, path }) => html`<code>${method} ${path}</code>` },
-          { head: 'Price', number: true, cell: (each) => money(each.price_microdollars) },
-          { head: 'Set', whole: true, cell: ({ set_at: at }) => instantText(at) },
-          { head: 'Counts from', whole: true, cell: ({ effective_at: at }) => instantText(at) },
-          { head: 'State', cell: stateOfPrice },
-        ],
-        prices,
-      )}`
+    : fold(
+        'Prices so far',
+        cardTable(
+          'Prices',
+          [
+            { head: 'Endpoint', cell: ({ method, path }) => html`<code>${method} ${path}</code>` },
+            {
+              head: 'Price',
+              number: true,
+              cell: aligned(prices, (each) => each.price_microdollars),
+            },
+            { head: 'Set', whole: true, cell: ({ set_at: at }) => instantText(at) },
+            { head: 'In force from', whole: true, cell: ({ effective_at: at }) => instantText(at) },
+            { head: 'State', cell: stateOfPrice },
+          ],
+          prices,
+        ),
+      )
 
 function stateOfPrice({ current, withdrawn_at: gone, effective_at: at, set_at: set }: PriceJson) {
-  if (current) return html`<span class="badge good">counts</span>`
+  if (current) return html`<span class="badge good">in force</span>`
   if (gone !== null) return html`<span class="muted">withdrawn</span>`
   return html`<span class="muted">${at > set ? 'announced' : 'before'}</span>`
 }
@@ -120,8 +154,7 @@ function testPart({ endpoints }: ServiceJson, { sent }: PageRequest<unknown>): H
   if (endpoints.length === 0) return undefined
   const { text, select } = fieldsOf('test', sent)
   const names = endpoints.map(({ method, path }) => `${method} ${path}`)
-  return html`<h2>Try it</h2><p>One call, unpaid; it tells how it would have been
-charged.</p>${form({
+  const fields = form({
     act: 'test',
     submit: 'Call it',
     kind: 'plain',
@@ -132,35 +165,45 @@ charged.</p>${form({
       ),
       text({ name: 'input', label: 'Input, as JSON', lines: 3, placeholder: '{}' }),
     ],
-  })}`
+  })
+  const words = html`<p>One call, unpaid; it tells how it would have been charged.</p>`
+  return fold('Try it', html`${words}${fields}`, sent?.act === 'test')
 }
 
-function secretPart({ secrets }: ServiceJson, { sent }: PageRequest<unknown>): Html {
+function secretPart({ secrets, imported }: ServiceJson, { sent }: PageRequest<unknown>): Html {
   const { text } = fieldsOf('secret', sent)
-  return html`<h2>Secret</h2><p>A header that the hub adds to each request, so that your server
-knows it. It is kept encrypted, and never shown.${
+  const [wanted] = secrets.length === 0 ? (imported?.secrets ?? []) : []
+  const words = html`<p>A header that the hub adds to each request, so that your server knows it. It
+is kept encrypted, and never shown.${
     secrets.length > 0 &&
     html` Now: ${secrets.map(
       (each) => html`<code>${each.name}</code>, set ${instantText(each.set_at)}. `,
     )}`
-  }</p>${form({
+  }${wanted && html` The document says that requests carry <code>${wanted.name}</code>.`}</p>`
+  const fields = form({
     act: 'secret',
     submit: 'Set the secret',
     kind: 'plain',
     fields: [
-      text({ name: 'name', label: 'Header', required: true, value: 'Authorization', max: 100 }),
+      text({ name: 'name', label: 'Header', required: true, value: headerOf(wanted), max: 100 }),
       text({
         name: 'value',
         label: 'Value',
         hint: html`All of it: <code>Bearer abc</code>. Left empty: none is sent.`,
       }),
     ],
-  })}`
+  })
+  return fold('Secret', html`${words}${fields}`, sent?.act === 'secret' || wanted !== undefined)
 }
+
+type Wanted = NonNullable<ServiceJson['imported']>['secrets'][number]
+
+const headerOf = (wanted: Wanted | undefined): string =>
+  wanted?.in === 'header' ? wanted.name : 'Authorization'
 
 function settings(service: ServiceJson, { sent }: PageRequest<unknown>): Html {
   const { text } = fieldsOf('change', sent)
-  return html`<h2>How it is shown, and where it is</h2>${form({
+  const fields = form({
     act: 'change',
     submit: 'Save',
     kind: 'plain',
@@ -185,13 +228,14 @@ function settings(service: ServiceJson, { sent }: PageRequest<unknown>): Html {
         hint: 'For each caller. They earn nothing.',
       }),
     ],
-  })}`
+  })
+  return fold('How it is shown, and where it is', fields, sent?.act === 'change')
 }
 
 function ending({ state }: ServiceJson, { sent }: PageRequest<unknown>): Html | undefined {
   if (state !== 'active' && state !== 'paused') return undefined
   const { text, sure } = fieldsOf('retire', sent)
-  return html`<h2>Retire</h2><p>Announces its end. Callers are told until the day comes.</p>${form({
+  const fields = form({
     act: 'retire',
     submit: 'Retire',
     kind: 'danger',
@@ -204,5 +248,7 @@ function ending({ state }: ServiceJson, { sent }: PageRequest<unknown>): Html | 
       }),
       sure(),
     ],
-  })}`
+  })
+  const words = html`<p>Announces its end. Callers are told until the day comes.</p>`
+  return fold('Retire', html`${words}${fields}`, sent?.act === 'retire')
 }

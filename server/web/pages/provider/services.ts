@@ -8,7 +8,7 @@ import { day } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type Act, type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { pager, table } from '../../table.ts'
+import { cardTable, pager } from '../../table.ts'
 
 export type ServiceRowJson = z.infer<typeof ServiceRow>
 export type ServiceJson = z.infer<typeof ServiceView>
@@ -82,7 +82,7 @@ hub takes the money, checks the input, and asks your server.</p>${
   })
 
 const serviceTable = (services: readonly ServiceRowJson[]): Html =>
-  table(
+  cardTable(
     'APIs',
     [
       {
@@ -91,7 +91,7 @@ const serviceTable = (services: readonly ServiceRowJson[]): Html =>
       },
       { head: 'State', cell: serviceBadge },
       { head: 'Slug', cell: ({ slug }) => html`<code>${slug}</code>` },
-      { head: 'Asked at', cell: (each) => html`<code>${each.base_url}</code>` },
+      { head: 'Your server', cell: (each) => html`<code>${each.base_url}</code>` },
       { head: 'Since', whole: true, cell: (each) => day(each.created_at) },
     ],
     services,

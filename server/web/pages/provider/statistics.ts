@@ -1,16 +1,25 @@
 import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
-import { priceTag } from '../../../../core/money.ts'
+import { FAULTS, type FaultCode } from '../../../../core/errors.ts'
 import type { Listed } from '../../../rest/paging.ts'
 import type { CustomerJson, StatisticsJson } from '../../../rest/provider-statistics.ts'
 import { SELLING } from '../../areas.ts'
 import { filterField, filters, optionsOf } from '../../form.ts'
-import { count, instantText, milliseconds, money, percent } from '../../format.ts'
+import {
+  aligned,
+  count,
+  counted,
+  inDollars,
+  instantText,
+  milliseconds,
+  money,
+  percent,
+} from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, page } from '../../page.ts'
 import { stacks } from '../../stacks.ts'
-import { pager, table } from '../../table.ts'
+import { cardTable, pager, table } from '../../table.ts'
 
 export type StatisticsRow = StatisticsJson['data'][number]
 
@@ -52,10 +61,13 @@ export const statisticsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
         main: html`<h1>Statistics</h1>${filterForm({ ...query, from, to })}${
           figures.totals.calls === 0
             ? empty('Nothing of yours was called in these days.')
-            : html`${totalsPart(figures.totals)}${by === 'day' && earnedChart(figures)}${rowTable(
-                figures.data,
-                by,
-              )}<h2>Callers</h2><p>Under pseudonyms: the same for the same
+            : html`${totalsPart(figures.totals)}${by !== 'outcome' && failedPart(figures.totals)}${
+                by === 'day' && earnedChart(figures)
+              }${
+                by === 'outcome'
+                  ? outcomeTable(figures.data, figures.totals.calls)
+                  : rowTable(figures.data, by)
+              }<h2>Callers</h2><p>Under pseudonyms: the same for the same
 caller.</p>${customerTable(customers.data)}${pager(PATH, query, customers.next_cursor)}`
         }`,
       }
@@ -89,6 +101,14 @@ export const totalsPart = (totals: StatisticsJson['totals']): Html =>
 <div><dt>Callers paid</dt><dd>${money(totals.gross_microdollars)}</dd></div>
 <div><dt>Earned</dt><dd>${money(totals.earned_microdollars)}</dd></div></dl>`
 
+/** Calls that were not delivered cost nothing; where it is told why. */
+export const failedPart = ({ calls, delivered }: StatisticsJson['totals']): Html | undefined =>
+  calls === delivered
+    ? undefined
+    : html`<p>${counted(calls - delivered, 'call')} came to nothing and ${
+        calls - delivered === 1 ? 'was' : 'were'
+      } not charged: <a href="${PATH}?by=outcome">see why</a>.</p>`
+
 /** What was earned on each day of the range. */
 export function earnedChart({ from, to, data }: StatisticsJson): Html {
   const length = Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1
@@ -98,7 +118,8 @@ export function earnedChart({ from, to, data }: StatisticsJson): Html {
   })
   return html`<h2>Earned by day</h2>${stacks(days, amounts, {
     label: 'Earnings by day, after commission',
-    write: priceTag,
+    write: inDollars,
+    legend: false,
   })}`
 }
 
@@ -119,7 +140,7 @@ const rowTable = (rows: readonly StatisticsRow[], by: Query['by']): Html =>
       { head: 'Calls', number: true, cell: ({ calls }) => count(calls) },
       { head: 'Delivered', number: true, cell: (row) => rate(row.success_rate) },
       { head: 'Refused', number: true, cell: ({ refused }) => count(refused) },
-      { head: 'p50', number: true, cell: (row) => latency(row.latency_ms.p50) },
+      { head: 'Latency p50', number: true, cell: (row) => latency(row.latency_ms.p50) },
       { head: 'p95', number: true, cell: (row) => latency(row.latency_ms.p95) },
       { head: 'p99', number: true, cell: (row) => latency(row.latency_ms.p99) },
       ...(by === 'day' || by === 'service'
@@ -127,17 +148,17 @@ const rowTable = (rows: readonly StatisticsRow[], by: Query['by']): Html =>
             {
               head: 'Commission',
               number: true,
-              cell: (row: StatisticsRow) => money(row.commission_microdollars ?? 0),
+              cell: aligned(rows, (row) => row.commission_microdollars ?? 0),
             },
             {
               head: 'Refunded',
               number: true,
-              cell: (row: StatisticsRow) => money(row.refunded_microdollars ?? 0),
+              cell: aligned(rows, (row) => row.refunded_microdollars ?? 0),
             },
             {
               head: 'Earned',
               number: true,
-              cell: (row: StatisticsRow) => money(row.earned_microdollars ?? 0),
+              cell: aligned(rows, (row) => row.earned_microdollars ?? 0),
             },
           ]
         : []),
@@ -145,14 +166,38 @@ const rowTable = (rows: readonly StatisticsRow[], by: Query['by']): Html =>
     rows,
   )
 
-const customerTable = (customers: readonly CustomerJson[]): Html =>
+/** What became of calls, each with the page that says why. */
+const outcomeTable = (rows: readonly StatisticsRow[], total: number): Html =>
   table(
+    'By outcome',
+    [
+      { head: 'Outcome', cell: ({ outcome = '' }) => outcomeOf(outcome) },
+      { head: 'Calls', number: true, cell: ({ calls }) => count(calls) },
+      { head: 'Of all calls', number: true, cell: ({ calls }) => percent((calls / total) * 100) },
+    ],
+    rows,
+  )
+
+const OUTCOMES: Readonly<Record<string, string>> = {
+  delivered: 'Delivered',
+  taken: 'Paid, and not delivered',
+  unresolved: 'Not known yet',
+}
+
+const outcomeOf = (code: string): Html =>
+  Object.hasOwn(FAULTS, code)
+    ? html`${FAULTS[code as FaultCode][1]}:
+<a href="/docs/problems/${code}"><code>${code}</code></a>`
+    : html`${OUTCOMES[code] ?? code.replaceAll('_', ' ')}`
+
+const customerTable = (customers: readonly CustomerJson[]): Html =>
+  cardTable(
     'Callers',
     [
       { head: 'Caller', cell: ({ customer }) => html`<code>${customer}</code>` },
       { head: 'Calls', number: true, cell: ({ calls }) => count(calls) },
       { head: 'Delivered', number: true, cell: ({ delivered }) => count(delivered) },
-      { head: 'Paid', number: true, cell: (each) => money(each.charged_microdollars) },
+      { head: 'Paid', number: true, cell: aligned(customers, (each) => each.charged_microdollars) },
       { head: 'First', whole: true, cell: ({ first_at: at }) => instantText(at) },
       { head: 'Last', whole: true, cell: ({ last_at: at }) => instantText(at) },
     ],

@@ -1,0 +1,17 @@
+import { HubError } from '../../../core/client/index.ts'
+import type { Micros } from '../../../core/money.ts'
+import type { Context } from '../context.ts'
+
+/** A sandbox gives its test dollars away, to whoever has a key. */
+export async function testMoney(
+  context: Context,
+  apiKey: string,
+  amount: Micros,
+  address: string,
+): Promise<void> {
+  const body = { wallet_address: address, amount_microdollars: Number(amount) }
+  const asked = context.client({ apiKey }).send('/v1/sandbox/faucet', { method: 'POST', body })
+  await asked.catch((error: unknown) => {
+    if (!(error instanceof HubError && error.status === 404)) throw error
+  })
+}

@@ -1,0 +1,91 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { usd } from '../../../core/money.ts'
+import { snippets } from '../../../server/web/snippets.ts'
+import { ask } from '../../support/ask.ts'
+import { useHub } from '../../support/suite.ts'
+
+const ROOT = join(import.meta.dirname, '../../..')
+const run = promisify(execFile)
+const DOORS = {
+  baseUrl: 'https://hub.example',
+  proxyUrl: 'https://hub.example/proxy',
+  mcpUrl: 'https://mcp.example/mcp',
+}
+
+/** What a page shows to be pasted, by its name. */
+function textsOf(page: string): Readonly<Record<string, string>> {
+  const pattern = /<summary>([^<]+)<\/summary><div class="snippet"><pre[^>]*><code>([^<]*)<\/code>/g
+  const decoded = (text: string) =>
+    text.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
+  return Object.fromEntries(
+    [...page.matchAll(pattern)].map(([, name = '', text = '']) => [name, decoded(text)]),
+  )
+}
+
+describe('what pages show to be pasted', () => {
+  const hub = useHub()
+  let env: NodeJS.ProcessEnv
+
+  before(async () => {
+    const { apiKey, keyId } = await hub().agent()
+    await hub().credit(keyId, usd('1'))
+    env = { ...process.env, HUB_API_KEY: apiKey, HUB_CONFIG_DIR: hub().dataDir }
+  })
+
+  /** As a shell does, in a folder where the package is. */
+  async function paste(text: string): Promise<string> {
+    const here = text.replace(/^npx agenthub/, `"${process.execPath}" server/cli/hub.mjs`)
+    const program = ['--input-type=module-typescript', '-e', text]
+    const { stdout } = text.startsWith('import')
+      ? await run(process.execPath, program, { env, cwd: ROOT })
+      : await run('/bin/sh', ['-c', here], { env, cwd: ROOT })
+    return stdout
+  }
+
+  const PAGES = {
+    'a service that takes a body': ['/services/echo', /delivery from Oslo/],
+    'a service that takes a query': ['/services/magazine', /word_count/],
+    'an API of somebody else': ['listing of /shout', /shouted/],
+  } as const
+  for (const [what, [page, answer]] of Object.entries(PAGES)) {
+    it(`calls ${what} by each of four ways`, async function () {
+      this.timeout(60_000)
+      const hasCurl = await run('curl', ['--version']).then(
+        () => true,
+        () => false,
+      )
+      if (!hasCurl) this.skip()
+      const { rows } = await hub().database.admin.query<{ id: string }>(
+        `SELECT id FROM hub.listing WHERE url LIKE '%/shout'`,
+      )
+      const path = page.startsWith('/') ? page : `/listings/${rows[0]?.id}`
+      const { text } = await ask(hub().url, path, { headers: { accept: 'text/html' } })
+      const texts = textsOf(text)
+      expect(Object.keys(texts)).to.have.length(4)
+      await Promise.all(
+        Object.values(texts).map(async (pasted) => {
+          expect(await paste(pasted), pasted).to.match(answer)
+        }),
+      )
+    })
+  }
+
+  it('has what belongs into the path, and stays one word of a shell', () => {
+    const sample = {
+      slug: 'tides',
+      method: 'GET',
+      path: '/tides/{harbour}/{day}',
+      input: { harbour: 'Sète/2', day: '2026-11-21', note: `it's "high" & $HOME` },
+    }
+    const { curl = '', TypeScript = '' } = textsOf(snippets(sample, DOORS).text)
+    expect(curl)
+      .to.include("'https://hub.example/proxy/tides/tides/S%C3%A8te%2F2/2026-11-21?note=it%27s+")
+      .and.not.to.match(/[{}]/)
+    expect(TypeScript).to.include(`'/tides/S%C3%A8te%2F2/2026-11-21', {"note":`)
+    const posted = textsOf(snippets({ ...sample, method: 'POST' }, DOORS).text)
+    expect(posted['curl']).to.include(String.raw`it'\''s \"high\" & $HOME`)
+  })
+})
