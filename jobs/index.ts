@@ -5,7 +5,7 @@ import type { Egress } from '../core/egress/http.ts'
 import { dropExports } from '../core/finance/exports.ts'
 import { writeNextExport } from '../core/finance/write-export.ts'
 import { expireHolds } from '../core/ledger/expire.ts'
-import { takeSnapshots } from '../core/ledger/history/snapshot.ts'
+import { endDays, takeSnapshots } from '../core/ledger/history/snapshot.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
 import { runSubscribers } from '../core/ledger/outbox/run.ts'
 import type { Log } from '../core/log.ts'
@@ -85,6 +85,7 @@ export const jobs = {
     },
   },
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
+  'end-days': { everySeconds: 60, deadlineSeconds: 3_600, run: ({ pool }) => endDays(pool) },
   'verify-ledger': { everySeconds: 60, run: verifyBooks },
   'reconcile-chain': { everySeconds: 60, run: reconcileChain },
   'pay-providers': { everySeconds: 30, deadlineSeconds: 1_800, run: payProviders },

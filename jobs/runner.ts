@@ -3,6 +3,9 @@ import type { AnyService } from '../core/plugin.ts'
 import type { Job, JobPorts } from './index.ts'
 import { pluginJobs } from './plugin-schedules.ts'
 
+/** How late a job may come: by this part of its period, within bounds in seconds. */
+const LATE = { part: 0.1, least: 2, most: 30 } as const
+
 /** Of each job one run is waiting or under way at a time; jobs may come and change meanwhile. */
 export class Runner {
   readonly #boss: PgBoss
@@ -21,9 +24,11 @@ export class Runner {
     const isKnown = this.#jobs.has(name)
     this.#jobs.set(name, job)
     if (isKnown) return
-    const { deadlineSeconds: expireInSeconds = 300 } = job
+    const { everySeconds, deadlineSeconds: expireInSeconds = 300 } = job
+    const late = Math.min(everySeconds * LATE.part, LATE.most)
+    const pollingIntervalSeconds = Math.max(late, LATE.least)
     await this.#boss.createQueue(name, { policy: 'stately', expireInSeconds, retryLimit: 0 })
-    await this.#boss.work(name, { pollingIntervalSeconds: 2 }, () => this.#run(name))
+    await this.#boss.work(name, { pollingIntervalSeconds }, () => this.#run(name))
     await this.#boss.send(name, {}, { expireInSeconds, retryLimit: 0 })
     await this.#boss.schedule(name, '*/5 * * * *', {}) // takes over when a process died in a run
   }

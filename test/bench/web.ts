@@ -13,10 +13,12 @@ import { openBrowser } from '../support/own-browser.ts'
 import { freshDatabase, stopSharedCluster } from '../support/postgres.ts'
 import { load, rounded } from './load.ts'
 import type { Report, Table } from './main.ts'
-import { type Planted, plant } from './web/plant.ts'
+import { addGoods } from './web/goods.ts'
+import { type Paths, pathsOf } from './web/paths.ts'
+import { plant } from './web/plant.ts'
 
-const SECONDS = 2
-const WARM_SECONDS = 1
+const SECONDS = 1
+const WARM_SECONDS = 0.2
 const CONCURRENCY = 2
 const P99_GOAL = 60
 const WEIGHT_GOAL = 100
@@ -39,7 +41,7 @@ export async function web(): Promise<Report> {
   const database = await freshDatabase()
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-bench-'))
   try {
-    const planted = await plant(database.admin)
+    const person = await plant(database.admin)
     const hub = await startHub({
       // callers are counted by network: each request here comes from another one
       config: {
@@ -55,7 +57,9 @@ export async function web(): Promise<Report> {
       clock: systemClock,
     })
     try {
-      return report(await look(hub.url, planted, await pathsOf(database.admin, planted)))
+      const goods = await addGoods(hub, person)
+      await database.admin.query('VACUUM ANALYZE')
+      return report(await look(hub.url, person.token, await pathsOf(database.admin, person, goods)))
     } finally {
       await hub.stop()
     }
@@ -63,40 +67,6 @@ export async function web(): Promise<Report> {
     await database.drop()
     await rm(dataDir, { recursive: true, force: true })
     await stopSharedCluster()
-  }
-}
-
-async function pathsOf(
-  admin: Awaited<ReturnType<typeof freshDatabase>>['admin'],
-  { keyId, queries }: Planted,
-): Promise<Readonly<Record<string, readonly string[]>>> {
-  const { rows } = await admin.query<{ id: string }>('SELECT id FROM hub.listing LIMIT 50')
-  const alone = [
-    '/',
-    '/services',
-    '/services/analysis',
-    '/status',
-    '/docs',
-    '/docs/problems',
-    `/topup?key_id=${keyId}&amount_usd=5`,
-    '/account',
-    '/account?days=365',
-    '/account/keys',
-    `/account/keys/${keyId}`,
-    `/account/history?key=${keyId}`,
-    '/account/webhooks',
-    '/account/wallets',
-    '/account/sessions',
-    '/provider',
-    '/provider/services',
-    '/provider/domains',
-    '/provider/statistics',
-    '/provider/payouts',
-  ]
-  return {
-    ...Object.fromEntries(alone.map((path) => [path, [path]])),
-    '/search': queries.map((query) => `/search?${new URLSearchParams({ q: query }).toString()}`),
-    '/listings/{id}': rows.map(({ id }) => `/listings/${id}`),
   }
 }
 
@@ -116,11 +86,7 @@ async function get(url: string, token: string) {
   return { bytes, text: told['content-encoding'] === 'br' ? brotliDecompressSync(bytes) : bytes }
 }
 
-async function look(
-  url: string,
-  { token }: Planted,
-  paths: Readonly<Record<string, readonly string[]>>,
-): Promise<readonly Seen[]> {
+async function look(url: string, token: string, paths: Paths): Promise<readonly Seen[]> {
   const browser = await openBrowser()
   try {
     const seen: Seen[] = []

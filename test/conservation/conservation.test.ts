@@ -19,7 +19,7 @@ const OPTIONS: RunOptions = {
   calmMs: 2_500,
   venue: inThisProcess,
 }
-const SETTLE_MS = 20_000
+const SETTLE_MS = 60_000
 
 /** Design §6. The same with a hub that is killed, and for longer: test/faults. */
 describe(`${OPTIONS.seconds} s of buyers, sellers and faults`, function () {

@@ -7,6 +7,8 @@ import { type Findings, fuzz } from './fuzz.ts'
 import type { Document } from './judge.ts'
 
 const KEYS = 12
+/** Of each operation. */
+const RUNS = 3
 const ADMIN = privateKeyToAccount(generatePrivateKey())
 /** Callers come from many networks, and one of them is an administrator. */
 export const FUZZED = { config: { proxies: 1, admins: [ADMIN.address.toLowerCase()] } } as const
@@ -36,6 +38,7 @@ export async function fuzzHub(hub: TestHub, seed: number, seconds: number): Prom
     ],
     skip: SKIP,
     seed,
+    runs: RUNS,
     milliseconds: seconds * 1_000,
   })
 }

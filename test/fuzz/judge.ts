@@ -39,6 +39,9 @@ export interface Answered {
   readonly text: string
 }
 
+/** What fails without a fault of the hub: a seller, or a person who stopped payments to sellers. */
+const TOLD = /^upstream_|^payments_paused$/
+
 /** Judges answers by what the document says of them. */
 export class Judge {
   readonly #components: unknown
@@ -56,7 +59,7 @@ export class Judge {
     const documented = operation.responses[String(status)]
     const body = json(type, text)
     const code = isObject(body) ? String(body['code']) : 'none'
-    if (status >= 500 && !code.startsWith('upstream_')) return `server error ${status} ${code}`
+    if (status >= 500 && !TOLD.test(code)) return `server error ${status} ${code}`
     if (!documented) return `undocumented status ${status} ${code}`
     const codes = documented['x-codes']
     if (codes && !codes.includes(code)) return `undocumented code ${status} ${code}`

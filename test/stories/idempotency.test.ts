@@ -1,6 +1,7 @@
 import { usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { sleep } from '../../core/clock.ts'
+import { creditsOf } from '../../core/ledger/postings.ts'
 import { ask, type Told } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
@@ -89,17 +90,40 @@ describe('the Idempotency-Key of a call', () => {
   it('is busy while an attempt may be charged; a crash brings no second charge', async () => {
     const first = await call('crash')
     const { pool } = hub().hub
-    const forget = `UPDATE hub.idempotent_call SET done = false,
-      busy_until = now() + interval '1 s'`
-    await pool.query(forget)
+    const busyFor = (time: string) =>
+      pool.query(`UPDATE hub.idempotent_call SET done = false, busy_until = now() + $1::interval`, [
+        time,
+      ])
+    await busyFor('1 hour')
     expect((await call('crash')).body).to.include({ code: 'idempotency_in_progress' })
-    await sleep(1_100)
+    await busyFor('0 s')
     expect((await call('crash')).body, 'the journal knows').to.deep.equal({ done: 1 })
     await pool.query('DELETE FROM hub.kept_answer')
     const gone = await call('crash')
     expect(gone.status).to.equal(410)
     expect(gone.body).to.include({ code: 'answer_expired', charged_microdollars: 0 })
     expect(gone.body['receipt'], 'of what was paid for it').to.equal(first.headers['x-receipt'])
+    expect(await spent()).to.equal(PRICE)
+  })
+
+  it('repeats what was charged, and not an answer that could not be', async () => {
+    work.before = async () => {
+      const { ledger, pool } = hub().hub
+      const owner = await ledger.account(creditsOf(ada.keyId))
+      const open = 'SELECT id AS call FROM ledger.open_hold WHERE owner = $1'
+      const { rows } = await pool.query<{ call: string }>(open, [owner.id])
+      await ledger.release({ call: rows[0]!.call, owner }) // as if its time were up
+    }
+    expect(await call('late')).to.have.property('status', 500)
+    work.before = async () => {}
+    const charged = await call('late')
+    expect(charged.body).to.deep.equal({ done: 2 })
+    const again = await call('late')
+    expect(again.body).to.deep.equal({ done: 2 })
+    expect(again.headers).to.include({
+      'x-call-id': charged.headers['x-call-id'],
+      'x-receipt': charged.headers['x-receipt'],
+    })
     expect(await spent()).to.equal(PRICE)
   })
 })

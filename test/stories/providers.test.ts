@@ -10,6 +10,7 @@ import { setCommission } from '../../core/usage/commission.ts'
 import { callFigures, customersOf } from '../../core/usage/provider-statistics.ts'
 import { type Payouts, payProviders } from '../../jobs/pay-providers.ts'
 import { until } from '../core/ledger/readers.ts'
+import { makeAdmin } from '../server/finance-world.ts'
 import { ask, type Question, type Told } from '../support/ask.ts'
 import { type Json, refused } from '../support/hooks.ts'
 import type { TestAgent } from '../support/hub.ts'
@@ -36,11 +37,12 @@ const vendor = defineService({
 })
 
 describe('a provider', () => {
+  const admin = makeAdmin()
   let receiver: Receiver
   const hub = useHub(async () => {
     receiver = await openReceiver()
     const hosts = new Map([['receiver.test', receiver.port]])
-    return { plugins: [vendor], config: { sandboxHosts: hosts } }
+    return { plugins: [vendor], config: { sandboxHosts: hosts, admins: [admin.wallet] } }
   })
   let owner: TestAgent
   let buyer: TestAgent
@@ -48,11 +50,11 @@ describe('a provider', () => {
     owner = await hub().agent()
     buyer = await hub().agent()
     await hub().credit(buyer.keyId, usd('20'))
-    await hub().database.admin.query(
-      `UPDATE hub.provider SET owner = (SELECT principal FROM hub.api_key WHERE id = $1)
-       WHERE id = 'vendor-co'`,
-      [owner.keyId],
-    )
+    const told = await ask(hub().url, '/v1/admin/providers/vendor-co/owner', {
+      key: await admin.key(hub()),
+      body: { name: owner.address, reason: 'The contract says so.' },
+    })
+    expect(told.body, told.text).to.include({ before: null, after: owner.address.toLowerCase() })
   })
   after(() => receiver.close())
 
@@ -118,6 +120,8 @@ describe('a provider', () => {
   })
 
   it('is paid at the wallet that signs for it; a change waits, and can be taken back', async () => {
+    const holding = async () => listOf(await as(owner.apiKey, '/v1/provider/balance'))[0]
+    expect(await holding()).to.include({ waits_for: 'address' })
     refused(await put(wallet, newWallet()), 401, 'invalid_signature')
     const house = hub().sandbox!.wallets.treasury.account
     refused(await challenge(house), 422, 'validation_failed')
@@ -128,6 +132,7 @@ describe('a provider', () => {
     expect(changed.body).to.include({ address: wallet.address, next_address: next.address })
     const wait = Date.parse(String(changed.body['next_at'])) - Date.parse(String(set.body['since']))
     expect(Math.round(wait / 3_600_000)).to.equal(24)
+    expect(await holding()).to.include({ waits_for: 'address_change' })
     const taken = await as(owner.apiKey, ADDRESS, { method: 'DELETE' })
     expect(taken.body).to.include({ address: wallet.address, next_address: null })
     const { body } = await challenge(next)
@@ -184,6 +189,8 @@ describe('a provider', () => {
       'amount_usd',
       ...Array(3).fill('0.360000'),
     ])
+    const { totals } = (await as(owner.apiKey, '/v1/provider/balance')).body
+    expect(totals).to.include({ owed_microdollars: 0, paid_microdollars: 1_080_000 })
     refused(await as(buyer.apiKey, path), 404, 'not_found')
     const [notice] = await receiver.next('/paid')
     expect(JSON.parse(notice!.body)).to.deep.include({ type: 'payout.sent' })
@@ -211,6 +218,9 @@ describe('a provider', () => {
     await sleep(1_050)
     await calls(1)
     expect((await earned()) - before).to.equal(660_000n)
+    const [holding] = listOf(await as(owner.apiKey, '/v1/provider/balance'))
+    const services = [{ service: 'vendor', owed_microdollars: 660_000 }]
+    expect(holding).to.deep.include({ provider_id: 'vendor-co', waits_for: 'minimum', services })
     const { body } = await as(owner.apiKey, '/v1/provider/commission')
     expect(body['default_bps']).to.equal(1_000)
     expect(body['rates']).to.deep.equal([
@@ -240,8 +250,8 @@ describe('a provider', () => {
     ])
     const endpoints = listOf(await ask('endpoint')).map((row) => row['endpoint'])
     expect(endpoints).to.deep.equal(['vendor POST /bad', 'vendor POST /good'])
-    const [customer, ...others] = listOf(await as(owner.apiKey, '/v1/provider/customers'))
-    expect(others).to.deep.equal([])
+    const [customer, others] = listOf(await as(owner.apiKey, '/v1/provider/customers'))
+    expect(others).to.equal(undefined)
     expect(customer).to.include({ charged_microdollars: 2_000_000, delivered: 5 })
     expect(JSON.stringify(customer)).to.not.include(buyer.keyId)
     const theirs = await as(buyer.apiKey, '/v1/provider/statistics?service=vendor')
@@ -270,10 +280,10 @@ describe('a provider', () => {
     await admin.query(
       `INSERT INTO hub.call (id, at, request_id, principal, service, endpoint, price_version,
          source, charged, outcome, status, latency_ms)
-       SELECT gen_random_uuid(), now() - n * interval '1 minute', 'req', 'prn', 's' || n % 50, 1, 1,
-         'credits', 1, 'delivered', 200, n % 900 FROM generate_series(1, 30000) n`,
+       SELECT gen_random_uuid(), now() - n * interval '1 minute', 'req', 'prn' || n % 70,
+         's' || n % 51, 1, 1, 'credits', 1, 'delivered', 200, 9 FROM generate_series(1, 30000) n`,
     )
-    await admin.query('ANALYZE hub.call')
+    await admin.query('ANALYZE hub.outcome_day, hub.caller_day, hub.caller_week')
     const plans: string[] = []
     for (const [text, values] of asked) {
       const { rows } = await admin.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text}`, values)
@@ -284,7 +294,7 @@ describe('a provider', () => {
     expect(plans).to.have.length(5)
     for (const plan of plans)
       expect(plan)
-        .to.match(/call_service/)
-        .and.not.match(/Seq Scan on call/)
+        .to.match(/outcome_day_pkey|caller_day_pkey/)
+        .and.not.match(/Seq Scan on (?:outcome|caller)_/)
   })
 })

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
+import { freeze } from '../../core/identity/key-state.ts'
 import { usd } from '../../core/money.ts'
 import { ask, type Told } from '../support/ask.ts'
 import { useHub } from '../support/suite.ts'
@@ -128,5 +129,19 @@ describe('credits move between the keys of a wallet', () => {
     expect((await send({ nonce, signature }, two.apiKey)).status).to.equal(201)
     expect(await balances()).to.deep.equal([0n, usd('1')])
     refused(await request(order(1, two.keyId, one.keyId), two.apiKey), 404, 'not_found')
+  })
+
+  it('neither from nor to a frozen key, though it was signed for before', async () => {
+    const [done, from, to] = [
+      await signed(order(100_000)),
+      await signed(order(200_000)),
+      await signed(order(1, two.keyId, one.keyId)),
+    ]
+    const first = await send(done, two.apiKey)
+    await freeze(hub().hub.pool, one.keyId, 'administrator', 'stolen')
+    refused(await send(from, two.apiKey), 403, 'frozen_key')
+    refused(await send(to, two.apiKey), 403, 'frozen_key')
+    expect((await send(done, two.apiKey)).body, 'it was done before').to.deep.equal(first.body)
+    expect(await balances()).to.deep.equal([usd('0.9'), usd('0.1')])
   })
 })

@@ -1,14 +1,14 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ADMIN, FINANCE } from '../../server/web/areas.ts'
 import { openSites } from '../core/catalog/world.ts'
 import { makeAdmin } from '../server/finance-world.ts'
-import { colleague } from '../server/staff/world.ts'
 import { openAccount } from '../server/web/account.ts'
 import { pathsOf } from '../server/web/paths.ts'
 import { startTestHub } from './hub.ts'
 import { openBrowser } from './own-browser.ts'
 import { stopSharedCluster } from './postgres.ts'
+import { openHouse } from './screenshots-house.ts'
+import { openSeller } from './screenshots-seller.ts'
 
 /** A longer page is no picture that a browser can make. */
 const HEIGHT_MAX = 8_000
@@ -28,28 +28,33 @@ const config = { sandboxHosts: sites.sandboxHosts, admins: [admin.wallet] }
 const hub = await startTestHub({ config })
 const browser = await openBrowser()
 try {
+  if (wanted.length === 0) await rm(FOLDER, { recursive: true, force: true })
   await mkdir(FOLDER, { recursive: true })
   const { client } = await hub.agent()
   for (let i = 0; i < 5; i++) await client.call('analysis', '/sentiment', { text: 'Lovely staff.' })
   const account = await openAccount(hub, sites)
   const signedOut = [...(await pathsOf(hub)), '/sign-in', '/nowhere']
-  const staff = await colleague(hub, admin, 'ann@house.example', 'admin')
-  const house = [...new Set([FINANCE, ADMIN].flatMap((area) => Object.values(area.pages)))]
-  house.push('/finance/accounts/liabilities:holds', '/admin?slug=echo')
+  await plantMonth(hub)
+  const own = [...account.paths, ...(await openSeller(hub, sites, account))]
+  const { staff, paths: house } = await openHouse(hub, admin, account)
   const cookieFor = (path: string) => {
     if (signedOut.includes(path)) return undefined
     return house.includes(path) ? staff.cookie : account.person.cookie
   }
-  const pages = [...signedOut, ...account.paths, ...house].map((path) => ({
+  const pages = [...signedOut, ...own, ...house].map((path) => ({
     path,
     stem:
       path
-        .split('?key')[0]!
+        .replaceAll(/(?:key|whk|dom|ext)_\w+|[\da-f]{8}-[\da-f-]{27}|0x[\da-f]{64}/g, 'id')
         .replaceAll(/[^\w]+/g, '-')
         .replaceAll(/^-|-$/g, '') || 'home',
     cookie: cookieFor(path),
   }))
-  for (const { path, stem, cookie } of pages) {
+  const times = new Map<string, number>()
+  for (const { path, stem: alike, cookie } of pages) {
+    const time = (times.get(alike) ?? 0) + 1
+    times.set(alike, time)
+    const stem = time === 1 ? alike : `${alike}-${time}`
     if (wanted.length > 0 && !wanted.some((part) => stem.includes(part))) continue
     for (const [look, { width, scheme }] of Object.entries(LOOKS)) {
       const context = await browser.createBrowserContext()
@@ -73,3 +78,13 @@ try {
   await stopSharedCluster()
 }
 process.stdout.write(`${FOLDER}\n`)
+
+/** Figures of the days before, so that charts are seen as they are. */
+async function plantMonth({ database: { admin } }: typeof hub): Promise<void> {
+  await admin.query(
+    `INSERT INTO hub.service_day
+     SELECT s.slug, (now() AT TIME ZONE 'UTC')::date - d, c, c - (d = 9)::integer * 7, c, 0, c * 30
+     FROM hub.service s, generate_series(1, 29) d, LATERAL (SELECT 60 + d * 37 % 50 AS c) n
+     WHERE s.slug IN ('analysis', 'tenders') AND d % 11 > 0 ON CONFLICT DO NOTHING`,
+  )
+}

@@ -49,10 +49,10 @@ const slow = defineService({
       },
     },
     'GET /stream': {
-      summary: 'Ten pieces in a second.',
+      summary: 'Ten pieces in three seconds.',
       price: usd('0.001'),
       streams: true,
-      deadlineSeconds: 2,
+      deadlineSeconds: 5,
       input: s.object({}),
       handle: () =>
         new Reply(Readable.from(pieces()), { headers: { 'content-type': 'text/plain' } }),
@@ -65,7 +65,7 @@ const collect = runInNewContext('gc') as () => void
 
 async function* pieces() {
   for (let i = 0; i < 10; i++) {
-    await sleep(100)
+    await sleep(300)
     yield `piece ${i}\n`
   }
 }

@@ -3,6 +3,7 @@ import { systemClock } from '../../../core/clock.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
 import { makePerson } from '../../../core/identity/people.ts'
 import { openSession } from '../../../core/identity/sessions.ts'
+import { endDays, takeSnapshots } from '../../../core/ledger/history/snapshot.ts'
 import { bulkBooks } from '../bulk-books.ts'
 import { readRelevance } from '../search/relevance.ts'
 import { plantListings } from '../search/synthetic.ts'
@@ -10,23 +11,23 @@ import { plantListings } from '../search/synthetic.ts'
 const LISTINGS = 100_000
 const SHARDS = 2
 const BATCH = 200
-const AGENTS = 100
-const KEY = 'key_bench00000000000'
+const AGENTS = 500
+const CALLS_AT_ONCE = 20_000
+export const KEY = 'key_bench00000000000'
+/** The slug of what the person sells. */
+export const API = 'bench-tides'
 /** A third of a year of calls. */
 const DAYS = 120
 const STEP_MS = 3_800_000
 
-/** Somebody with much on every page. */
-export interface Planted {
+/** Somebody with much on every page, who may see all others too. */
+export interface Person {
   readonly token: string
-  readonly keyId: string
   readonly queries: readonly string[]
-  /** Entries of the journal. */
-  readonly rows: number
 }
 
 /** 100,000 listings, a million entries of the journal, and somebody who made many of them. */
-export async function plant(admin: Pool): Promise<Planted> {
+export async function plant(admin: Pool): Promise<Person> {
   const relevance = readRelevance()
   await plantListings(admin, relevance.catalogue, LISTINGS)
   const start = new Date(systemClock.now().getTime() - DAYS * 86_400_000)
@@ -41,18 +42,23 @@ export async function plant(admin: Pool): Promise<Planted> {
   })
   const rows = 1_000_000
   await books.load(rows / SHARDS / BATCH)
+  await takeSnapshots(admin)
+  await endDays(admin)
   const opened = await inTransaction(admin, async (client) => {
     const person = await makePerson(client, 'bench@example.test')
     await client.query(PERSON, [person, KEY])
+    await client.query(PROVIDER, [person])
+    await client.query(ROLE, [person])
     return openSession(client, person, { agent: 'bench', network: '127.0.0' })
   })
-  await admin.query(CALLS, [KEY])
+  await admin.query(SPENDING, [KEY])
+  for (let calls = 0; calls < rows / 2; calls += CALLS_AT_ONCE) {
+    await admin.query(CALLS, [CALLS_AT_ONCE, DAYS, KEY, API])
+  }
   await admin.query('VACUUM ANALYZE')
   return {
     token: opened.token,
-    keyId: KEY,
     queries: [...relevance.development, ...relevance.heldOut].map(({ query }) => query),
-    rows,
   }
 }
 
@@ -65,9 +71,29 @@ const PERSON = `
   SELECT 'key_' || lpad(n::text, 16, '0'), r.principal, r.id, 1, r.credits, 'Agent ' || n
   FROM root r, generate_series(1, 200) n`
 
+const ROLE = `INSERT INTO hub.role (principal, role, granted_by) VALUES ($1, 'admin', 'bench')`
+
+/** The provider of half of all calls of the journal belongs to the person. */
+const PROVIDER = `
+  WITH mine AS (INSERT INTO hub.provider (id, owner) VALUES ('bulk-0', $1))
+  INSERT INTO hub.payout_address (provider, address, set_by, nonce, effective_at)
+  VALUES ('bulk-0', '0x' || repeat('ab', 20), $1, 'bench', now())`
+
 /** What the key spent, each day at each endpoint. */
-const CALLS = `
+const SPENDING = `
   INSERT INTO hub.spending (payer, day, endpoint, calls, charged, free_calls, failed, released,
     refunded)
   SELECT $1, current_date - d, e, 100 + d, 300000 + 1000 * e, 0, 2, 6000, 0
   FROM generate_series(0, 365) d, generate_series(1, 10) e`
+
+/** The records of as many calls: half of them of what the person sells, a fifth of our own. */
+const CALLS = `
+  INSERT INTO hub.call (id, at, request_id, principal, key_id, service, endpoint, price_version,
+    source, charged, outcome, status, latency_ms, reason)
+  SELECT gen_random_uuid(), c.at, 'req_bench', 'prn_' || n % 1000, $3,
+    CASE WHEN n % 2 = 0 THEN $4 WHEN n % 5 = 0 THEN 'analysis' ELSE 'other-' || n % 50 END,
+    1 + n % 4, 1, 'credits', 3000, CASE WHEN n % 50 < 2 THEN 'failed' ELSE 'delivered' END,
+    CASE WHEN n % 50 < 2 THEN 502 ELSE 200 END, (20 + 900 * random() * random())::integer,
+    CASE WHEN n % 50 < 2 THEN 'plugin_failed' END
+  FROM (SELECT n, now() - random() * $2::integer * interval '1 day' AS at
+    FROM generate_series(1, $1::integer) n) c`

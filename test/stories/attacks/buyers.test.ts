@@ -190,6 +190,7 @@ describe('attacks of those who pay the hub', () => {
       const told = await send(await sign())
       expect(codeOf(told)).to.deep.equal([402, 'payment_invalid'])
       expect(told.body['reason']).to.match(/insufficient_balance/)
+      expect(told.body['detail']).to.include('too little USDC')
       expect(work.calls).to.deep.equal([])
       expect((await stage().changed()).earned).to.equal(0n)
     })

@@ -1,0 +1,60 @@
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import type { Sites } from '../core/catalog/world.ts'
+import { data } from '../server/staff/world.ts'
+import type { openAccount } from '../server/web/account.ts'
+import { signFor } from '../server/web/linked.ts'
+import { earn, payNow } from '../server/web/money.ts'
+import { ask } from './ask.ts'
+import type { TestHub } from './hub.ts'
+
+/** A document of which not all can be sold. */
+const OPENAPI = {
+  openapi: '3.1.0',
+  info: { title: 'Port Dues', version: '1', description: 'What a port asks of a ship.' },
+  servers: [{ url: 'http://gateway.test/v2' }],
+  components: { securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'X-Port-Key' } } },
+  security: [{ key: [] }],
+  paths: {
+    '/dues': { get: { summary: 'The dues of a port.', responses: { 200: { description: 'ok' } } } },
+    '/papers': {
+      post: {
+        summary: 'Takes papers.',
+        requestBody: { content: { 'multipart/form-data': { schema: { type: 'object' } } } },
+        responses: { 200: { description: 'ok' } },
+      },
+    },
+  },
+}
+
+/** A call that failed, a payout, money that is owed, and a draft. @returns where they are seen */
+export async function openSeller(
+  hub: TestHub,
+  sites: Sites,
+  { person }: Awaited<ReturnType<typeof openAccount>>,
+): Promise<readonly string[]> {
+  const { apiKey, keyId } = await hub.agent()
+  await hub.credit(keyId, 5_000_000n)
+  const call = () => ask(hub.url, '/proxy/harbour-maps/maps', { method: 'GET', key: apiKey })
+  sites.at('gateway.test', (_, response) => {
+    response.statusCode = 500
+    response.end('{}')
+  })
+  await call()
+  sites.at('gateway.test', (_, response) => {
+    response.setHeader('Content-Type', 'application/json')
+    response.end('{"maps":[]}')
+  })
+  const payee = privateKeyToAccount(generatePrivateKey())
+  await signFor(person, payee, '/v1/provider/payout-address', 'PUT')
+  await earn(hub, person)
+  await payNow(hub)
+  for (let i = 0; i < 3; i++) await call()
+  const payouts = data(await person.ask('/v1/provider/payouts'))
+  const order = { openapi: JSON.stringify(OPENAPI), slug: 'port-dues' }
+  await person.ask('/v1/provider/services/import', { body: order })
+  return [
+    ...payouts.map((each) => `/provider/payouts/${String(each['payout_id'])}`),
+    '/provider/statistics?by=outcome',
+    '/provider/services/port-dues',
+  ]
+}
