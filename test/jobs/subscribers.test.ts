@@ -7,8 +7,8 @@ import { catchUp, enrol, rebuild, type Subscriber } from '../../core/ledger/outb
 import { createLog } from '../../core/log.ts'
 import { LOW_BALANCE, type LowBalance } from '../../core/usage/low-balance.ts'
 import { logLowBalance, subscribersOf, workHandedOn } from '../../jobs/subscribers.ts'
-import { until } from '../core/ledger/readers.ts'
 import { agent, order, smallBooks } from '../core/ledger/world.ts'
+import { eventually } from '../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
 describe('work that a reader of the journal hands on', function () {
@@ -86,7 +86,7 @@ describe('work that a reader of the journal hands on', function () {
     try {
       const owner = await fall()
       const mine = () => told.filter(({ account }) => account === owner.code)
-      await until(async () => mine().length > 0)
+      await eventually(async () => mine().length > 0)
       expect(mine()).to.have.length(1)
       const { seq, ...rest } = mine()[0]!
       expect(seq > 0n).to.equal(true)

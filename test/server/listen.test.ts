@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { sleep } from '../../core/clock.ts'
 import { drain, listen, PATIENCE } from '../../server/listen.ts'
 import { realSockets } from '../core/egress/world.ts'
-import { until } from '../core/ledger/readers.ts'
+import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
 import { send } from './http.ts'
 
@@ -93,7 +93,7 @@ describe('a body that never comes', () => {
     })
     await sleep(300)
     const { pool } = hub().hub
-    await until(async () => pool.totalCount === pool.idleCount) // nor has one of them taken any
+    await eventually(() => pool.totalCount === pool.idleCount) // nor has one of them taken any
     expect(await hub().balance(keyId)).to.equal(1_000n)
     for (const socket of sockets) socket.destroy()
     const gone = () =>
@@ -101,7 +101,7 @@ describe('a body that never comes', () => {
         .logged()
         .split('\n')
         .filter((line) => line.includes('"status":499'))
-    await until(async () => gone().length >= sockets.length)
+    await eventually(async () => gone().length >= sockets.length)
     expect(gone(), 'each is told in the log, as gone').to.have.length(30)
     const { rows } = await hub().hub.pool.query('SELECT FROM ledger.open_hold')
     expect(rows).to.deep.equal([])

@@ -9,9 +9,9 @@ import { createOffers } from '../../core/payments/offers.ts'
 import { setCommission } from '../../core/usage/commission.ts'
 import { callFigures, customersOf } from '../../core/usage/provider-statistics.ts'
 import { type Payouts, payProviders } from '../../jobs/pay-providers.ts'
-import { until } from '../core/ledger/readers.ts'
 import { makeAdmin } from '../server/finance-world.ts'
 import { ask, type Question, type Told } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Json, refused } from '../support/hooks.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
@@ -66,7 +66,7 @@ describe('a provider', () => {
   }
   /** Waits until the database counts so many. */
   const count = (sql: string, expected: number) =>
-    until(async () => Number((await hub().hub.pool.query(sql)).rows[0].n) >= expected)
+    eventually(async () => Number((await hub().hub.pool.query(sql)).rows[0].n) >= expected)
   const ADDRESS = '/v1/provider/payout-address'
   const challenge = (wallet: PrivateKeyAccount, key = owner.apiKey) =>
     as(key, `${ADDRESS}/challenge`, { body: { wallet_address: wallet.address } })

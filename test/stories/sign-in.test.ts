@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { sessionCookie } from '../../server/rest/visitor.ts'
-import { until } from '../core/ledger/readers.ts'
 import { ask } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Mailbox, openMailbox } from '../support/mailbox.ts'
 import { cookieOf, personWith, signIn, tokenIn } from '../support/person.ts'
 import { useHub } from '../support/suite.ts'
@@ -133,7 +133,7 @@ describe('people sign in by mail', () => {
     const { pool } = hub().hub
     const sql = `SELECT attempts, next_at BETWEEN now() AND now() + interval '6 s' AS soon
       FROM hub.mail WHERE recipient = $1`
-    await until(async () => (await pool.query(sql, [email])).rows[0]?.soon === true)
+    await eventually(async () => (await pool.query(sql, [email])).rows[0]?.soon === true)
     expect((await pool.query(sql, [email])).rows).to.deep.equal([{ attempts: 1, soon: true }])
     expect(hub().logged()).to.include('a mail was not sent')
     await pool.query('UPDATE hub.mail SET next_at = now() WHERE recipient = $1', [email])

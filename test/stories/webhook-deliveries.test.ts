@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { Webhook } from 'standardwebhooks'
-import { until } from '../core/ledger/readers.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Json, refused, useHooks } from '../support/hooks.ts'
 
 describe('deliveries of webhooks', () => {
@@ -49,7 +49,7 @@ describe('deliveries of webhooks', () => {
       [made.id],
     )
     await hooks.test(made)
-    await until(async () => (await hooks.shown(made))?.['disabled'] !== null)
+    await eventually(async () => (await hooks.shown(made))?.['disabled'] !== null)
     expect((await hooks.shown(made))?.['disabled']).to.include({ reason: 'failing' })
     expect((await hooks.log(made)).map(({ state }) => state)).to.deep.equal(['failed', 'failed'])
     refused(await hooks.api(`/${made.id}/test`, { method: 'POST' }), 404, 'not_found')
@@ -63,7 +63,7 @@ describe('deliveries of webhooks', () => {
   it('end at once when the receiver answers 410', async () => {
     const made = await hooks.add(['call.refunded'], (out) => out.writeHead(410).end())
     await hooks.test(made)
-    await until(async () => (await hooks.shown(made))?.['disabled'] !== null)
+    await eventually(async () => (await hooks.shown(made))?.['disabled'] !== null)
     expect((await hooks.shown(made))?.['disabled']).to.include({ reason: 'gone' })
     expect((await hooks.log(made))[0]).to.include({ state: 'failed', attempts: 1 })
   })

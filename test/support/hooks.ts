@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { usd } from '../../core/money.ts'
 import type { Plugin } from '../../core/plugin.ts'
-import { until } from '../core/ledger/readers.ts'
 import { ask, type Question, type Told } from './ask.ts'
+import { eventually } from './eventually.ts'
 import type { TestAgent, TestHub } from './hub.ts'
 import { type Answering, openReceiver, type Receiver } from './receiver.ts'
 import { useHub } from './suite.ts'
@@ -82,7 +82,7 @@ export class Hooks {
 
   /** The newest line of the log, once its attempt has come to its end. */
   async tried(hook: Hook): Promise<Json> {
-    await until(async () => (await this.log(hook))[0]?.['last_attempt'] !== null)
+    await eventually(async () => (await this.log(hook))[0]?.['last_attempt'] !== null)
     return (await this.log(hook))[0]!
   }
 

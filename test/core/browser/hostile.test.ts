@@ -5,8 +5,8 @@ import { RenderError } from '../../../core/browser/errors.ts'
 import { type Process, ProcessGroup } from '../../../core/browser/watchdog.ts'
 import type { RenderRequest } from '../../../core/plugin-parts.ts'
 import { useReading } from '../../support/browser.ts'
+import { eventually } from '../../support/eventually.ts'
 import { HEAVY_BYTES } from '../../support/site/hostile.ts'
-import { until } from '../ledger/readers.ts'
 
 const MIB = 1_048_576
 
@@ -37,7 +37,7 @@ describe('a page that means harm', function () {
     connect(canary.port, '127.0.0.1').on('error', () => undefined)
     const udp = createSocket('udp4').unref()
     udp.send('x', canary.port, '127.0.0.1')
-    await until(async () => canary.heard.length === 2)
+    await eventually(async () => canary.heard.length === 2)
     udp.close()
     expect(canary.heard.splice(0).toSorted()).to.deep.equal(['tcp', 'udp'])
   })
@@ -139,7 +139,7 @@ describe('a page that means harm', function () {
     const living = codeOf('/late', { waitFor: '#story' })
     const group = new ProcessGroup(before)
     let heavy: Process | undefined
-    await until(async () => {
+    await eventually(async () => {
       const pages = (await group.processes()).filter(({ isPage }) => isPage)
       heavy = pages.find(({ bytes }) => bytes > HEAVY_BYTES)
       return heavy !== undefined
@@ -156,7 +156,7 @@ describe('a page that means harm', function () {
     const from = site.asked.length
     const dying = [codeOf('/silent'), codeOf('/late', { waitFor: '#never' })]
     const both = ['owner.test /silent', 'owner.test /late']
-    await until(async () => both.every((each) => site.asked.slice(from).includes(each)))
+    await eventually(async () => both.every((each) => site.asked.slice(from).includes(each)))
     process.kill(before, 'SIGKILL')
     expect(await Promise.all(dying)).to.deep.equal(['render_failed', 'render_failed'])
     expect(await codeOf('/plain')).to.match(/^delivered/)

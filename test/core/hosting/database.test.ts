@@ -4,9 +4,9 @@ import { parseEntry } from '../../../core/hosting/entry.ts'
 import { examine, type Hosted, host, isSealed } from '../../../core/hosting/hosting.ts'
 import { createLog } from '../../../core/log.ts'
 import type { AnyEndpoint, AnyService } from '../../../core/plugin.ts'
+import { eventually } from '../../support/eventually.ts'
 import { lent } from '../../support/lent.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { eventually } from '../../support/eventually.ts'
 
 const NOTES = fileURLToPath(new URL('./plugins/notes/index.ts', import.meta.url))
 const node = process.env['HUB_PLUGIN_NODE'] ?? process.execPath

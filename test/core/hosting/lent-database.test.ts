@@ -7,8 +7,8 @@ import { sleep } from '../../../core/clock.ts'
 import { createPool } from '../../../core/db/pool.ts'
 import { LentDatabase } from '../../../core/hosting/lent-database.ts'
 import { createLog } from '../../../core/log.ts'
-import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { eventually } from '../../support/eventually.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const NOTES = fileURLToPath(new URL('./plugins/notes', import.meta.url))
 const log = createLog('silent')

@@ -4,8 +4,8 @@ import { expect } from 'chai'
 import { type Process, ProcessGroup } from '../../../core/browser/watchdog.ts'
 import { SECURE } from '../../core/catalog/world.ts'
 import { AUTHORITY } from '../../core/egress/goodtls.ts'
-import { until } from '../../core/ledger/readers.ts'
 import type { Told } from '../../support/ask.ts'
+import { eventually } from '../../support/eventually.ts'
 import { article, type Body, HOST, html, TEXT, type useOwner } from './owner.ts'
 import { HEAVY_BYTES } from './site.ts'
 
@@ -97,7 +97,7 @@ export function failures(world: ReturnType<typeof useOwner>, slugOf: () => strin
     const before = await credits()
     const dying = read('/app/heavy')
     let heavy: Process | undefined
-    await until(async () => {
+    await eventually(async () => {
       const processes = await new ProcessGroup(await browserPid()).processes()
       heavy = processes.find(({ isPage, bytes }) => isPage && bytes > HEAVY_BYTES)
       return heavy !== undefined
@@ -114,7 +114,7 @@ export function failures(world: ReturnType<typeof useOwner>, slugOf: () => strin
   it('A098 its browser was killed; the next page has another one', async () => {
     const before = await credits()
     const dying = read('/app/heavy')
-    await until(async () => (await holds()) > 0n && (await browserPid()) > 0)
+    await eventually(async () => (await holds()) > 0n && (await browserPid()) > 0)
     const pid = await browserPid()
     process.kill(pid, 'SIGKILL')
     await expectRefunded(await dying, [502, 'render_failed'], before)

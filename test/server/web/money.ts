@@ -7,8 +7,8 @@ import { micros, usd } from '../../../core/money.ts'
 import { USDC_BASE } from '../../../core/payments/asset.ts'
 import { createOffers } from '../../../core/payments/offers.ts'
 import { type Payouts, payProviders } from '../../../jobs/pay-providers.ts'
-import { until } from '../../core/ledger/readers.ts'
 import { ask } from '../../support/ask.ts'
+import { eventually } from '../../support/eventually.ts'
 import type { TestHub } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { signInByOutbox } from './account.ts'
@@ -137,7 +137,7 @@ export async function payNow({ hub, sandbox }: TestHub): Promise<void> {
   const payouts = { account, settle, minimum: micros(1_000_000n) }
   const { signal } = new AbortController()
   await payProviders({ ...hub.ports, pool: hub.pool, payouts }, signal)
-  await until(async () => {
+  await eventually(async () => {
     const { rows } = await hub.pool.query(`SELECT FROM hub.payout WHERE state = 'started'`)
     return rows.length === 0 // by the job of the hub, if that was first
   })

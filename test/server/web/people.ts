@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { usd } from '../../../core/money.ts'
-import { until } from '../../core/ledger/readers.ts'
 import { ask } from '../../support/ask.ts'
+import { eventually } from '../../support/eventually.ts'
 import type { TestHub } from '../../support/hub.ts'
 import { linkInOutbox, signInByOutbox } from './account.ts'
 import type { useTabs } from './tabs.ts'
@@ -67,10 +67,10 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
         await tab.send('rotate', { overlap: '0' })
         const second = await secretOn(tab)
         expect(await works(second)).to.equal(200)
-        await until(async () => (await works(first)) === 401) // everywhere within a second
+        await eventually(async () => (await works(first)) === 401) // everywhere within a second
         await tab.send('revoke', { sure: 'on' })
         expect(await noticeOn(tab)).to.include('revoked')
-        await until(async () => (await works(second)) === 401)
+        await eventually(async () => (await works(second)) === 401)
         await tab.close()
       })
 
@@ -81,10 +81,10 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
         const tab = await tabs.open({ scripts, cookie: person.cookie })
         await tab.go(`/account/keys/${String(made['key_id'])}`)
         await tab.send('freeze', { reason: 'It talks too much.' })
-        await until(async () => (await works(String(made['api_key']))) === 403)
+        await eventually(async () => (await works(String(made['api_key']))) === 403)
         expect(await tab.text()).to.include('It talks too much.')
         await tab.send('thaw')
-        await until(async () => (await works(String(made['api_key']))) === 200)
+        await eventually(async () => (await works(String(made['api_key']))) === 200)
         await tab.close()
       })
 
