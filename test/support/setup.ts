@@ -1,9 +1,12 @@
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Context } from 'mocha'
 import nock from 'nock'
 import { elapsedMs, sleep } from '../../core/clock.ts'
 import { assertAllDropped, CLUSTERS_FOLDER, stopSharedCluster } from './postgres.ts'
+
+const LEDGER = join('test', 'core', 'ledger')
 
 /** How long a server whose test process has ended may take to stop. */
 const STOP_MS = 15_000
@@ -13,6 +16,14 @@ export const mochaHooks = {
   beforeAll(): void {
     nock.disableNetConnect()
     nock.enableNetConnect(/^(127\.0\.0\.1|localhost|\[::1\])/)
+  },
+  /**
+   * A machine of CI may stand still for seconds, so there a test has a second try, and the reporter
+   * tells of it. Not so the ledger's: what fails once of them is a fault.
+   */
+  beforeEach(this: Context): void {
+    const { currentTest: test } = this
+    if (process.env['CI'] && test && !test.file?.includes(LEDGER)) test.retries(1)
   },
   afterEach(): void {
     const pending = nock.pendingMocks()
