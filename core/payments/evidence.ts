@@ -12,15 +12,16 @@ export interface EvidencePorts {
 /** An authorization is given up only this long after its end, on the clock of the chain. */
 export const MARGIN_MS = 30_000
 
-/** From how much on (microdollars) so many times the blocks are waited for. */
-const DEPTHS = [
+/** From how much on (microdollars) so many times the blocks are waited for, the most first. */
+export const DEPTHS = [
   [10_000_000_000n, 60n],
   [100_000_000n, 6n],
+  [0n, 1n],
 ] as const
 
 /** In how many blocks, the first counted, a payment of so many microdollars is final. */
 export const blocksToWait = (finality: bigint, amount: bigint): bigint =>
-  finality * (DEPTHS.find(([from]) => amount >= from)?.[1] ?? 1n)
+  finality * DEPTHS.find(([from]) => amount >= from)![1]
 
 /** A payment by an authorization of EIP-3009. */
 export interface Authorized {

@@ -37,8 +37,11 @@ const PATIENCE_MS = 3_000
 
 /** What the wallets of the house hold, by the chain and by the books. */
 export async function holdings(ports: HoldingsPorts, patienceMs = PATIENCE_MS): Promise<Holdings> {
-  const chain = await within(patienceMs, onChain(ports))
-  const [books, gas] = await Promise.all([booksOfWallets(ports.pool), gasState(ports.pool)])
+  const [chain, books, gas] = await Promise.all([
+    within(patienceMs, onChain(ports)),
+    booksOfWallets(ports.pool),
+    gasState(ports.pool),
+  ])
   return { chain, books, gas }
 }
 

@@ -1,5 +1,5 @@
 import { creditsOf } from '../ledger/postings.ts'
-import { blocksToWait, MARGIN_MS } from './evidence.ts'
+import { blocksToWait, DEPTHS, MARGIN_MS } from './evidence.ts'
 import type { PaymentSeen } from './overview.ts'
 
 /** What is still to come of a payment. */
@@ -29,7 +29,7 @@ const OVERDUE =
 export function outlook(seen: PaymentSeen, finality: bigint): Outlook {
   const blocks = blocksToWait(finality, seen.amount)
   const isFinal = FINAL.has(seen.state)
-  const deadline = later(seen.validBefore, MARGIN_MS + Number(blocks * BLOCK_MS))
+  const deadline = later(seen.validBefore, finalAfterMs(blocks))
   const overdue = !isFinal && seen.now > later(deadline, PATIENCE_MS)
   const words = seen.direction === 'out' ? outgoing(seen, blocks) : incoming(seen, blocks)
   const by = isFinal
@@ -38,6 +38,16 @@ export function outlook(seen: PaymentSeen, finality: bigint): Outlook {
   const nextStep = words && [words, overdue ? OVERDUE : by].join(' ').trim()
   return { deadline: isFinal ? undefined : deadline, overdue, nextStep }
 }
+
+/** After the end of the authorization. */
+const finalAfterMs = (blocks: bigint): number => MARGIN_MS + Number(blocks * BLOCK_MS)
+
+/**
+ * From how much on (microdollars) a payment that is not final is overdue so many ms after the end
+ * of its authorization, the most first: as `outlook` has it, for whoever counts in the database.
+ */
+export const overdueAfter = (finality: bigint): readonly (readonly [from: bigint, ms: number])[] =>
+  DEPTHS.map(([from]) => [from, finalAfterMs(blocksToWait(finality, from)) + PATIENCE_MS])
 
 const FINAL: ReadonlySet<string> = new Set(['confirmed', 'unused', 'failed'])
 

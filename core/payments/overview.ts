@@ -92,18 +92,20 @@ export interface OpenPayments {
   readonly oldestSeconds: number
 }
 
+/** All that are open, of both directions. */
+export const OPEN_PAYMENTS = `
+  SELECT 'in' AS direction, state, amount, claimed_at AS since, valid_before
+  FROM hub.payment_claim WHERE state IN (${OPEN_IN})
+  UNION ALL
+  SELECT 'out', state, amount, created_at, valid_before
+  FROM hub.payment_intent WHERE state IN (${OPEN_OUT})`
+
 export async function openPayments(pool: Pool): Promise<readonly OpenPayments[]> {
   const { rows } = await pool.query<OpenPayments>(
     `SELECT direction, state, count(*) AS count, sum(amount)::bigint AS amount,
        greatest(0, floor(extract(epoch FROM clock_timestamp() - min(since))))::integer
          AS "oldestSeconds"
-     FROM (
-       SELECT 'in' AS direction, state, amount, claimed_at AS since
-       FROM hub.payment_claim WHERE state IN (${OPEN_IN})
-       UNION ALL
-       SELECT 'out', state, amount, created_at
-       FROM hub.payment_intent WHERE state IN (${OPEN_OUT})
-     ) p GROUP BY direction, state ORDER BY direction, state`,
+     FROM (${OPEN_PAYMENTS}) p GROUP BY direction, state ORDER BY direction, state`,
   )
   return rows
 }

@@ -4,6 +4,7 @@ import { booksRoutes } from './finance-books.ts'
 import { exportRoutes } from './finance-exports.ts'
 import { type JournalPorts, journalRoutes } from './finance-journal.ts'
 import { type OutgoingPorts, outgoingRoutes } from './finance-outgoing.ts'
+import { overviewRoutes } from './finance-overview.ts'
 import { type PaymentsPorts, paymentsRoutes } from './finance-payments.ts'
 import { reconciliationRoutes } from './finance-reconciliation.ts'
 import { statementRoutes } from './finance-statements.ts'
@@ -15,6 +16,7 @@ type Ports = OutgoingPorts & PaymentsPorts & WalletsPorts & FinancePorts & Journ
 
 /** What finance and operators see and do; for people with the role alone. */
 export const financeRoutes = (ports: Ports): readonly AnyRoute[] => [
+  ...overviewRoutes(ports),
   ...walletsRoutes(ports),
   ...paymentsRoutes(ports),
   ...outgoingRoutes(ports),

@@ -1,6 +1,6 @@
 import type { Session } from '../../core/identity/sessions.ts'
 import { type AnyRoute, assertNames, parse, type RestReply } from './route.ts'
-import { neededRole, type StaffPorts, staffFor } from './staff.ts'
+import { assertRole, findStaff, neededRole, type StaffPorts } from './staff.ts'
 
 /** Somebody for whom a page of the hub asks. */
 export interface Asker {
@@ -33,14 +33,15 @@ export function inside(
   ports: StaffPorts,
 ): (asker: Asker) => Inside {
   const known = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]))
-  return (asker) =>
-    async <T>(name: string, { params = {}, query = {}, body = {} }: Asked = {}) => {
+  return (asker) => {
+    let whoAsks: ReturnType<typeof findStaff> | undefined
+    return async <T>(name: string, { params = {}, query = {}, body = {} }: Asked = {}) => {
       const route = known.get(name)
       if (!route) throw new TypeError(`no such route: ${name}`)
       if (route.auth === 'key') throw new TypeError(`not for pages of people: ${name}`)
       assertNames(params)
       const needed = neededRole(route)
-      const staff = needed && (await staffFor(needed, asker, asker, ports))
+      const staff = needed && assertRole(needed, await (whoAsks ??= findStaff(asker, asker, ports)))
       const asked = Object.fromEntries(
         Object.entries(query).filter(([, value]) => value !== undefined && value !== ''),
       ) as Record<string, string>
@@ -60,6 +61,7 @@ export function inside(
       })
       return reply.body as T
     }
+  }
 }
 
 const filled = (path: string, params: Readonly<Record<string, string>>): string =>

@@ -9,7 +9,7 @@ import { OPEN_TO_ALL } from '../http/cross-origin.ts'
 import { share } from '../http/represent.ts'
 import { traceOf } from '../trace.ts'
 import { type AnyRoute, assertNames, parse } from './route.ts'
-import { neededRole, type StaffPorts, staffFor } from './staff.ts'
+import { assertRole, findStaff, neededRole, type StaffPorts } from './staff.ts'
 import { type VisitorPorts, visitorOf } from './visitor.ts'
 
 export interface RestPorts extends VisitorPorts, StaffPorts {
@@ -48,7 +48,7 @@ export const serveRest =
     if (rate) ctx.set({ ...rate.headers }) // also where the request fails later
     const origin = { ip: ctx.ip, requestId: requestIdOf(ctx) }
     const needed = neededRole(route)
-    const staff = needed && (await staffFor(needed, visitor, origin, ports))
+    const staff = needed && assertRole(needed, await findStaff(visitor, origin, ports))
     const read = route.form ? readForm : readJson
     const body = route.body ? parse(route.body, (await read(ctx.req)) ?? {}) : undefined
     const query = route.query && parse(route.query, { ...ctx.query })

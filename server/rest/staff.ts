@@ -47,11 +47,7 @@ export async function findStaff(
 }
 
 /** @throws Fault `admin_only`, `finance_only` */
-export async function staffFor(
-  needed: Role,
-  ...asked: Parameters<typeof findStaff>
-): Promise<Staff> {
-  const staff = await findStaff(...asked)
+export function assertRole(needed: Role, staff: Staff | undefined): Staff {
   if (needed === 'admin' && staff?.role !== 'admin') throw new Fault('admin_only')
   if (!staff) throw new Fault('finance_only')
   return staff

@@ -6,7 +6,7 @@ import { useHub } from '../support/suite.ts'
 import { external, makeAdmin, openAnother, watchfulSeller, weather } from './finance-world.ts'
 
 const PRICE = usd('0.01')
-const ROUTES = ['wallets', 'payments', 'outgoing']
+const ROUTES = ['overview', 'wallets', 'payments', 'outgoing']
 const GOODS = 'http://watchful.test/goods'
 
 describe('the operator’s view', function () {

@@ -1,18 +1,12 @@
 import { z } from 'zod'
-import type { AdjustmentJson } from '../../../rest/finance-adjustments.ts'
-import type { TrialBalanceJson } from '../../../rest/finance-books.ts'
-import type { OutgoingJson } from '../../../rest/finance-outgoing.ts'
-import type { PaymentJson } from '../../../rest/finance-payments.ts'
-import type { ExceptionJson } from '../../../rest/finance-reconciliation.ts'
+import type { OverviewJson } from '../../../rest/finance-overview.ts'
 import type { WalletsJson } from '../../../rest/finance-wallets.ts'
-import type { Listed } from '../../../rest/paging.ts'
 import { FINANCE } from '../../areas.ts'
+import { count } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { type AnyPage, type PageRequest, page } from '../../page.ts'
+import { type AnyPage, page } from '../../page.ts'
 import { cardTable, hex, table } from '../../table.ts'
 import { units } from './parts.ts'
-
-const MANY = '100'
 
 /** `/finance`: what waits for somebody, and what the wallets of the house hold. */
 export const financePage = (): AnyPage =>
@@ -21,8 +15,8 @@ export const financePage = (): AnyPage =>
     person: true,
     query: z.object({}),
     show: async ({ ask }) => {
-      const [looks, wallets] = await Promise.all([
-        lookedAt(ask),
+      const [waiting, wallets] = await Promise.all([
+        ask<OverviewJson>('GET /v1/finance/overview'),
         ask<WalletsJson>('GET /v1/finance/wallets'),
       ])
       return {
@@ -40,35 +34,24 @@ journal; every figure here follows from it.</p>${table(
                 html`<span class="badge ${isGood ? 'good' : 'bad'}">${said}</span>`,
             },
           ],
-          looks,
+          looksAt(waiting),
         )}${walletTable(wallets)}`,
       }
     },
   })
 
 /** What may wait for somebody, and whether it does. */
-async function lookedAt(ask: PageRequest['ask']) {
-  const limit = MANY
-  const [books, exceptions, payments, proposals, outgoing] = await Promise.all([
-    ask<TrialBalanceJson>('GET /v1/finance/trial-balance', { query: { prefix: 'equity:' } }),
-    ask<Listed<ExceptionJson>>('GET /v1/finance/exceptions', { query: { limit } }),
-    ask<Listed<PaymentJson>>('GET /v1/finance/payments', { query: { limit } }),
-    ask<Listed<AdjustmentJson>>('GET /v1/finance/adjustments', { query: { limit, state: 'open' } }),
-    ask<OutgoingJson>('GET /v1/finance/outgoing'),
-  ])
-  const isSound = books.totals.every(({ total }) => total === 0)
-  const overdue = payments.data.filter((payment) => payment.overdue).length
-  return [
-    row('The trial balance is zero', isSound ? 'yes' : 'no', isSound, '/finance/trial-balance'),
-    row('Exceptions of chain and books', many(exceptions), none(exceptions), '/finance/exceptions'),
-    row('Payments that are overdue', `${overdue}`, overdue === 0, '/finance/payments'),
-    row('Payments under way', many(payments), true, '/finance/payments'),
-    row('Adjustments to confirm', many(proposals), none(proposals), '/finance/adjustments'),
-    row('Payments to sellers', on(outgoing), !outgoing.paused, '/finance/payments#switch'),
-  ]
-}
+const looksAt = (waiting: OverviewJson) => [
+  row('The trial balance is zero', yes(waiting.sound), waiting.sound, '/finance/trial-balance'),
+  toDo('Exceptions of chain and books', waiting.exceptions, '/finance/exceptions'),
+  toDo('Payments that are overdue', waiting.payments_overdue, '/finance/payments'),
+  row('Payments under way', count(waiting.payments), true, '/finance/payments'),
+  toDo('Adjustments to confirm', waiting.adjustments, '/finance/adjustments'),
+  row('Payments to sellers', on(waiting), !waiting.outgoing_paused, '/finance/payments#switch'),
+]
 
-const on = ({ paused }: OutgoingJson): string => (paused ? 'paused' : 'on')
+const yes = (isSo: boolean): string => (isSo ? 'yes' : 'no')
+const on = (waiting: OverviewJson): string => (waiting.outgoing_paused ? 'paused' : 'on')
 
 const row = (name: string, said: string, isGood: boolean, path: string) => ({
   name,
@@ -77,10 +60,9 @@ const row = (name: string, said: string, isGood: boolean, path: string) => ({
   path,
 })
 
-const many = ({ data, has_more: more }: Listed<unknown>): string =>
-  `${data.length}${more ? ' and more' : ''}`
-
-const none = ({ data }: Listed<unknown>): boolean => data.length === 0
+/** Something of which there should be none. */
+const toDo = (name: string, found: number, path: string) =>
+  row(name, count(found), found === 0, path)
 
 interface Wallet {
   readonly name: string

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { type Clock, monthName, monthStart } from '../../../../core/clock.ts'
-import type { PeriodJson, TrialBalanceJson } from '../../../rest/finance-books.ts'
-import type { ExceptionJson } from '../../../rest/finance-reconciliation.ts'
-import type { Listed } from '../../../rest/paging.ts'
+import type { PeriodJson } from '../../../rest/finance-books.ts'
+import type { OverviewJson } from '../../../rest/finance-overview.ts'
 import { FINANCE } from '../../areas.ts'
 import { ticked } from '../../fields.ts'
 import { fieldsOf, form } from '../../form.ts'
@@ -41,10 +40,9 @@ export const periodsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
     },
     show: async (request) => {
       const { ask } = request
-      const [periods, books, exceptions] = await Promise.all([
+      const [periods, waiting] = await Promise.all([
         ask<{ data: readonly PeriodJson[] }>('GET /v1/finance/periods'),
-        ask<TrialBalanceJson>('GET /v1/finance/trial-balance', { query: { prefix: 'equity:' } }),
-        ask<Listed<ExceptionJson>>('GET /v1/finance/exceptions', { query: { limit: '100' } }),
+        ask<OverviewJson>('GET /v1/finance/overview'),
       ])
       return {
         title: 'Periods',
@@ -54,7 +52,7 @@ export const periodsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
 what comes later is dated when it is booked. No month can be opened again.</p>${closeForm(
           request,
           clock,
-          warnings(books, exceptions),
+          warnings(waiting),
         )}<h2>Closed months</h2>${
           periods.data.length === 0 ? empty('No month is closed yet.') : closed(periods.data)
         }`,
@@ -63,16 +61,12 @@ what comes later is dated when it is booked. No month can be opened again.</p>${
   })
 
 /** What speaks against closing; nothing of it forbids it. */
-function warnings(
-  { totals }: TrialBalanceJson,
-  { data: open }: Listed<ExceptionJson>,
-): Html | undefined {
+function warnings({ sound, exceptions: open }: OverviewJson): Html | undefined {
   const said = [
-    totals.some(({ total }) => total !== 0) &&
-      html`The <a href="/finance/trial-balance">trial balance</a> is not zero. `,
-    open.length > 0 &&
-      html`<a href="/finance/exceptions">${counted(open.length, 'exception')}</a> between chain and
-books ${open.length === 1 ? 'is' : 'are'} open.`,
+    !sound && html`The <a href="/finance/trial-balance">trial balance</a> is not zero. `,
+    open > 0 &&
+      html`<a href="/finance/exceptions">${counted(open, 'exception')}</a> between chain and
+books ${open === 1 ? 'is' : 'are'} open.`,
   ].filter((text) => text !== false)
   if (said.length === 0) return undefined
   return html`<div class="box fair"><p>Before you close: ${said}</p></div>`
