@@ -17,11 +17,15 @@ export interface LoadResult {
   readonly p99Ms: number
 }
 
-/** Runs `once` from `concurrency` loops for `seconds`. An error counts, and its loop goes on. */
+/**
+ * Runs `once` from `concurrency` loops for `seconds`, or until there are so many answers. An error
+ * counts, and its loop goes on.
+ */
 export async function sample(
   concurrency: number,
   seconds: number,
   once: () => Promise<void>,
+  enough = Number.POSITIVE_INFINITY,
 ): Promise<Sample> {
   const start = elapsedMs()
   const end = start + seconds * 1_000
@@ -29,7 +33,7 @@ export async function sample(
   const errors: unknown[] = []
   let calls = 0
   const loop = async (): Promise<void> => {
-    for (let before = elapsedMs(); before < end; ) {
+    for (let before = elapsedMs(); before < end && latencies.length < enough; ) {
       try {
         await once()
         calls++
@@ -58,15 +62,13 @@ export function summary(samples: readonly Sample[]): LoadResult {
   }
 }
 
-/** Rate and latency of `once`, which must not fail. */
+/** Rate and latency of `once`, which must not fail, and over how many answers. */
 export async function load(
-  concurrency: number,
-  seconds: number,
-  once: () => Promise<void>,
-): Promise<LoadResult> {
-  const taken = await sample(concurrency, seconds, once)
+  ...asked: Parameters<typeof sample>
+): Promise<LoadResult & { readonly answers: number }> {
+  const taken = await sample(...asked)
   if (taken.firstError !== undefined) throw new Error(taken.firstError)
-  return summary([taken])
+  return { ...summary([taken]), answers: taken.latencies.length }
 }
 
 export const median = (values: readonly number[]): number =>

@@ -17,7 +17,9 @@ import { addGoods } from './web/goods.ts'
 import { type Paths, pathsOf } from './web/paths.ts'
 import { plant } from './web/plant.ts'
 
-const SECONDS = 1
+/** Of each page so many answers are timed, or as many as come in so long. */
+const ANSWERS = 200
+const SECONDS = 4
 const WARM_SECONDS = 0.2
 const CONCURRENCY = 2
 const P99_GOAL = 60
@@ -27,6 +29,7 @@ const KIB = 1_024
 /** A page, and what was measured of it. */
 interface Seen {
   readonly page: string
+  readonly answers: number
   readonly p50: number
   readonly p99: number
   readonly kib: number
@@ -98,9 +101,10 @@ async function look(url: string, token: string, paths: Paths): Promise<readonly 
         await get(`${url}${each[next++ % each.length]}`, token)
       }
       await load(CONCURRENCY, WARM_SECONDS, once)
-      const { p50Ms, p99Ms } = await load(CONCURRENCY, SECONDS, once)
+      const { answers, p50Ms, p99Ms } = await load(CONCURRENCY, SECONDS, once, ANSWERS)
       seen.push({
         page,
+        answers,
         p50: rounded(p50Ms),
         p99: rounded(p99Ms),
         kib: rounded((await weightOf(url, first, token)) / KIB),
@@ -152,8 +156,11 @@ function report(seen: readonly Seen[]): Report {
   const shift = Math.max(...seen.map((each) => each.shift))
   const table: Table = {
     title: 'pages over 100,000 listings and a million entries of the journal',
-    columns: ['page', 'p50 ms', 'p99 ms', 'KiB', 'layout shift'],
-    rows: seen.map(({ page, p50, p99, kib, shift: moved }) => [page, p50, p99, kib, moved]),
+    columns: ['page', `p99 < ${P99_GOAL}`, 'answers', 'p50 ms', 'p99 ms', 'KiB', 'layout shift'],
+    rows: seen.map(({ page, answers, p50, p99, kib, shift: moved }) => {
+      const met = p99 < P99_GOAL ? 'met' : 'missed'
+      return [page, met, answers, p50, p99, kib, moved]
+    }),
   }
   const figures = Object.fromEntries(seen.map(({ page, p99 }) => [`p99_ms ${page}`, p99]))
   return {
