@@ -37,7 +37,7 @@ describe('callers that take their time', () => {
         })
       },
       { host: '127.0.0.1', port: 0 },
-      { headers: 200, request: 400, check: 50 },
+      { headers: 1_000, request: 1_500, check: 50 },
     )
     port = (server.address() as AddressInfo).port
   })
@@ -91,6 +91,7 @@ describe('a body that never comes', () => {
       const socket = connect(Number(port), '127.0.0.1', () => socket.write(head))
       return socket.on('error', () => {})
     })
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')))
     await sleep(300)
     const { pool } = hub().hub
     await eventually(() => pool.totalCount === pool.idleCount) // nor has one of them taken any

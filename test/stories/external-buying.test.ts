@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { request } from 'undici'
-import { sleep } from '../../core/clock.ts'
 import { usd } from '../../core/money.ts'
 import { ask, type Told } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 
@@ -97,9 +97,11 @@ describe('payments to sellers', () => {
     await body.iterator().next()
     gone.abort()
     body.on('error', () => undefined)
-    await sleep(50) // closing the hub at the end waits for every connection that is left
+    const id = (await asked).headers['x-call-id']
+    // Closing the hub at the end waits for every connection that is left.
+    await eventually(async () => (await told(id))['reason'] !== null)
     expect(await balance()).to.equal(usd('1') - PRICE)
-    const left = await told(String((await asked).headers['x-call-id']))
+    const left = await told(id)
     expect(left, 'the seller has the money').to.include({ state: 'charged', reason: 'caller_left' })
   })
 

@@ -1,8 +1,9 @@
-import { sleep, systemClock } from '../../core/clock.ts'
+import { systemClock } from '../../core/clock.ts'
 import { uuidv7 } from '../../core/ids.ts'
 import { expireHolds } from '../../core/ledger/expire.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { usd } from '../../core/money.ts'
+import { eventually } from '../support/eventually.ts'
 import { useHub } from '../support/suite.ts'
 import { flawed } from './flawed.ts'
 import { type Scene, tell, type Verb } from './table.ts'
@@ -18,7 +19,7 @@ function dying(): Readonly<Record<string, Verb>> {
   })
   const told = ({ outcome }: { outcome: string }) => [{ status: 200, source: outcome }]
   return {
-    /** `reserves 0.300000 for 1 s` */
+    /** `reserves 0.300000 for 4 s` */
     reserves: async (scene, who, rest) => {
       const [, amount = '', seconds = ''] = /^(\S+) for (\d+) s$/.exec(rest) ?? []
       calls.set(who, uuidv7(systemClock.now().getTime()))
@@ -31,8 +32,10 @@ function dying(): Readonly<Record<string, Verb>> {
       told(await scene.hub.hub.ledger.settle(await holdOf(scene, who), usd(rest))),
     releases: async (scene, who) =>
       told(await scene.hub.hub.ledger.release(await holdOf(scene, who))),
-    waits: async (_, __, rest) => {
-      await sleep(Number(rest.replace(' ms', '')))
+    /** Until the time of the hold is up. */
+    waits: async ({ hub: { hub } }, who) => {
+      const sql = 'SELECT FROM ledger.journal WHERE id = $1 AND phase = 1 AND expires_at <= now()'
+      await eventually(async () => (await hub.pool.query(sql, [calls.get(who)])).rowCount === 1)
       return []
     },
     expires: async ({ hub: { hub } }) => {
@@ -51,10 +54,10 @@ describe('story: a hold whose process died', () => {
       `
       ada  joins
       ada  has       1.000000
-      ada  reserves  0.300000 for 1 s  => applied  ada 0.700000  holds 0.300000
+      ada  reserves  0.300000 for 4 s  => applied  ada 0.700000  holds 0.300000
       hub  expires   holds             => ada 0.700000  holds 0.300000
       ada  calls     flawed/works      => credits  ada 0.699000  holds 0.300000
-      hub  waits     1100 ms
+      ada  waits     for its end
       hub  expires   holds             => ada 0.999000  holds 0.000000
       ada  settles   0.300000          => id_reused_with_other_terms  ada 0.999000  example 0.000900
       ada  releases  it                => id_reused_with_other_terms  ada 0.999000  holds 0.000000
@@ -69,10 +72,10 @@ describe('story: a hold whose process died', () => {
       `
       ada  joins
       ada  has       1.000000
-      ada  reserves  0.300000 for 1 s  => applied  ada 0.700000
+      ada  reserves  0.300000 for 4 s  => applied  ada 0.700000
       ada  settles   0.200000          => applied  ada 0.800000  example 0.180000  holds 0.000000
       ada  settles   0.200000          => replayed  ada 0.800000  commission 0.020000
-      hub  waits     1100 ms
+      ada  waits     for its end
       hub  expires   holds             => ada 0.800000  example 0.180000
       `,
       dying(),

@@ -58,6 +58,14 @@ export const piped = (source: Source) => {
     return new Reply(body, { headers: { 'Content-Type': 'text/event-stream' } })
   }
   const endpoint = { price: PRICE, input, streams: true }
+  const large = {
+    ...endpoint,
+    input: s.object({ mebibytes: s.integer() }),
+    handle: ({ input: { mebibytes: count } }: { input: { mebibytes: number } }) => {
+      endless.mebibytes = 0
+      return new Reply(Readable.from(mebibytes(count)))
+    },
+  }
   return defineService({
     slug: 'piped',
     name: 'Piped',
@@ -68,8 +76,8 @@ export const piped = (source: Source) => {
       'POST /on': { ...endpoint, summary: 'On.', handle: ({ signal }) => open(signal) },
       'POST /short': {
         ...endpoint,
-        summary: 'On, for a second.',
-        deadlineSeconds: 1,
+        summary: 'On, for two seconds.',
+        deadlineSeconds: 2,
         handle: ({ signal }) => open(signal),
       },
       'POST /undeclared': {
@@ -90,16 +98,8 @@ export const piped = (source: Source) => {
           return new Reply(Readable.from(words()))
         },
       },
-      'POST /endless': {
-        ...endpoint,
-        summary: 'Sends so many MiB.',
-        deadlineSeconds: 1,
-        input: s.object({ mebibytes: s.integer() }),
-        handle: ({ input: { mebibytes: count } }) => {
-          endless.mebibytes = 0
-          return new Reply(Readable.from(mebibytes(count)))
-        },
-      },
+      'POST /endless': { ...large, summary: 'Sends MiB, for a second.', deadlineSeconds: 1 },
+      'POST /large': { ...large, summary: 'Sends so many MiB.' },
     },
   })
 }

@@ -20,7 +20,7 @@ describe('a database that is lent', function () {
   const loan = () => ({ url: fresh.url, role: 'plugin_notes', password: 'x', folder: NOTES, log })
   before(async () => {
     fresh = await freshDatabase()
-    lentOut = await LentDatabase.open({ ...loan(), leaseMs: 400 })
+    lentOut = await LentDatabase.open({ ...loan(), leaseMs: 1_000 })
   })
   after(async () => {
     await lentOut.close()

@@ -1,11 +1,11 @@
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { sleep } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
 import { anew, counted, PRICE, work } from '../../stories/counted.ts'
 import { flawed } from '../../stories/flawed.ts'
 import { ask, type Question } from '../../support/ask.ts'
+import { eventually } from '../../support/eventually.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
 
@@ -154,9 +154,10 @@ describe('the catalogue of attacks, at REST and proxy', () => {
   it('A067 who hangs up in the middle is charged once, and has the answer by its key', async () => {
     const before = await hub().balance(ada.keyId)
     const started = Promise.withResolvers<void>()
-    work.before = async () => {
+    const go = Promise.withResolvers<void>()
+    work.before = () => {
       started.resolve()
-      await sleep(100)
+      return go.promise
     }
     const done = work.done
     const { hostname, port, host } = new URL(hub().url)
@@ -175,10 +176,9 @@ describe('the catalogue of attacks, at REST and proxy', () => {
         headers: { 'idempotency-key': 'gone-1' },
       })
     let told = await again()
-    for (let i = 0; i < 50 && told.status === 409; i++) {
-      await sleep(50)
-      told = await again()
-    }
+    expect(told.status, 'it is still at work').to.equal(409)
+    go.resolve()
+    await eventually(async () => (told = await again()).status !== 409)
     work.before = async () => {}
     expect(told.status).to.equal(200)
     expect(told.headers['idempotency-replayed']).to.equal('true')

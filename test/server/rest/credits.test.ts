@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { sleep } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
+import { anew, counted } from '../../stories/counted.ts'
 import { flawed } from '../../stories/flawed.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
@@ -13,7 +14,7 @@ interface Page {
 }
 
 describe('what a key has and had', () => {
-  const hub = useHub({ plugins: [flawed] })
+  const hub = useHub({ plugins: [counted, flawed] })
   const agentWith = async (credits: string) => {
     const agent = await hub().agent()
     if (credits !== '0') await hub().credit(agent.keyId, usd(credits))
@@ -27,13 +28,19 @@ describe('what a key has and had', () => {
       balance_microdollars: 1_000_000,
       reserved_microdollars: 0,
     })
-    const hanging = ada.client.call('flawed', '/hangs', {}).catch(() => undefined)
-    let body: Item = {}
-    while (body['reserved_microdollars'] !== 1_000) {
-      ;({ body } = await ada.get('/v1/credits/balance'))
+    const [started, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    anew().before = () => {
+      started.resolve()
+      return end.promise
     }
-    expect(body['balance_microdollars']).to.equal(999_000)
-    await hanging
+    const failing = ada.client.call('counted', '/work', {}).catch(() => undefined)
+    await started.promise
+    expect((await ada.get('/v1/credits/balance')).body).to.include({
+      balance_microdollars: 999_000,
+      reserved_microdollars: 1_000,
+    })
+    end.reject(new Error('down'))
+    await failing
     expect((await ada.get('/v1/credits/balance')).body).to.include({
       balance_microdollars: 1_000_000,
     })

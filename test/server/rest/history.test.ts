@@ -5,6 +5,7 @@ import { adjust } from '../../../core/ledger/adjust.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
 import { micros, usd } from '../../../core/money.ts'
 import { ask } from '../../support/ask.ts'
+import { eventually } from '../../support/eventually.ts'
 import { type Json, refused } from '../../support/hooks.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
@@ -78,7 +79,10 @@ describe('the history of a key, and its spending', () => {
       return body['spending'] as Record<'by_key' | 'by_day' | 'by_service', Json[]>
     }
     let told = await spending()
-    for (let i = 0; i < 100 && told.by_day[0]?.['calls'] !== 3; i++) told = await spending()
+    await eventually(async () => {
+      told = await spending()
+      return told.by_day[0]?.['calls'] === 3
+    })
     const charged = new Map(
       told.by_key.map(({ key_id, charged_microdollars }) => [key_id, charged_microdollars]),
     )

@@ -93,7 +93,7 @@ describe('the sample seller', () => {
     })
     it('answers 500 and settles later', async () => {
       const before = await income()
-      const answer = await pay('/weather?fault=late&delay=200')
+      const answer = await pay('/weather?fault=late&delay=1500')
       expect(answer.status).to.equal(500)
       await answer.text()
       expect(await income()).to.equal(before)

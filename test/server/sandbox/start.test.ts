@@ -23,8 +23,7 @@ describe('a sandbox that starts again', () => {
   })
   const start = () => startSandbox({ dataDir, databaseUrl: database.url, log: createLog('silent') })
 
-  it('leaves its wallets what they hold: no money comes that nobody books', async function () {
-    this.timeout(10_000)
+  it('leaves its wallets what they hold: no money comes that nobody books', async () => {
     const first = await start()
     const { gas, spend } = first.money
     const held = 3n * 10n ** 18n + 7n
@@ -37,8 +36,7 @@ describe('a sandbox that starts again', () => {
     await second.stop()
   })
 
-  it('leaves nothing behind where another process has its data', async function () {
-    this.timeout(20_000)
+  it('leaves nothing behind where another process has its data', async () => {
     const unlock = await lockFile(join(dataDir, 'postgres.lock'), 'The data')
     const log = createLog('silent')
     const failure = await startSandbox({ dataDir, databaseUrl: undefined, log }).catch(String)

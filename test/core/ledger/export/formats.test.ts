@@ -222,7 +222,7 @@ describe('the exports of the books', function () {
     expect(head).to.match(/^\d{4}-\d\d-\d\d \* \(0\/1\) credits\.purchased  ; id:[0-9a-f-]{36}$/)
     expect(debit).to.equal('    assets:usdc:base:in-transit  1.000000 USDC')
     expect(credit).to.match(/^    liabilities:agents:key_\d+:credits  -1\.000000 USDC$/)
-    expect(journal).to.match(/; id:[0-9a-f-]{36}, booked:2026-\d\d-\d\dT[0-9:.]+Z\n/)
+    expect(journal).to.match(/; id:[0-9a-f-]{36}, booked:\d{4}-\d\d-\d\dT[0-9:.]+Z\n/)
     expect(journal).to.match(/\n {4}equity:free-calls:granted {2}15 FREECALL\n/)
     expect(journal).to.match(/\n {4}liabilities:holds {2}0\.000000 USDC == -0\.005003 USDC\n/)
     const part = await exported('hledger', { range: { from: 2n, to: 5n } })
