@@ -47,16 +47,10 @@ export const requestIdOf = (ctx: Exchange): string => ctx.state['requestId'] as 
 /** Answers; JSON unless the headers say otherwise. */
 export function send(ctx: Context, { status, headers, body }: Reply): void {
   ctx.status = status
-  ctx.body = body instanceof Flow ? flowing(body, ctx) : writtenOf(body)
+  ctx.body = body instanceof Flow ? body : writtenOf(body)
   ctx.type = 'application/json'
   ctx.set({ ...headers })
 }
-
-/** A stream that fails breaks the answer off: an end in order would say that it was whole. */
-const flowing = (flow: Flow, { res }: Context): Flow =>
-  flow
-    .on('error', () => res.destroy())
-    .on('end', () => flow.trailers && res.addTrailers(flow.trailers)) // before Koa ends it
 
 /** A body as it is sent: bytes, or JSON. */
 export const writtenOf = (body: unknown): string | Buffer =>

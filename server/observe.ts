@@ -1,8 +1,10 @@
-import type { Middleware } from 'koa'
+import type { Context, Middleware } from 'koa'
 import { elapsedMs } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import type { Exchange } from './exchange.ts'
+import { type Exchange, requestIdOf } from './exchange.ts'
+import { sendFlow } from './http/flow.ts'
 import type { Meters } from './meters.ts'
+import { Flow } from './proxy/stream.ts'
 import type { Spans } from './telemetry.ts'
 import { Trace } from './trace.ts'
 
@@ -23,7 +25,18 @@ export const observe =
     await next()
     if (trace.steps.length > 0) ctx.set('Server-Timing', trace.serverTiming)
     if (observers.draining()) ctx.set('Connection', 'close')
+    if (ctx.body instanceof Flow) download(observers, ctx, ctx.body)
   }
+
+/** Sends a stream instead of Koa, which would hold the headers back until its first piece. */
+function download({ log }: Observers, ctx: Context, flow: Flow): void {
+  ctx.respond = false
+  flow.once('error', (error) => {
+    if (ctx.res.destroyed) return // the caller left
+    log.error({ err: error, requestId: requestIdOf(ctx), path: ctx.path }, 'a download broke off')
+  })
+  sendFlow(ctx, flow)
+}
 
 /** Begins the trace of a request, and tells of it when its answer is out. */
 export function watch(observers: Observers, ctx: Exchange): Trace {

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
-import { pipeline } from 'node:stream'
 import type { Exchange } from '../exchange.ts'
 import type { Flow } from '../proxy/stream.ts'
 import { traceOf } from '../trace.ts'
+import { sendFlow } from './flow.ts'
 import { compressed, isCompressible } from './represent.ts'
 
 type Headers = Readonly<Record<string, string>>
@@ -58,21 +58,10 @@ export class Answer {
     return this.#writeHead(200)
   }
 
-  /**
-   * Passes a stream on, with its trailers. One that fails breaks the answer off: an end in order
-   * would say that it was whole.
-   */
+  /** Answers with a stream. */
   flow(status: number, flow: Flow): void {
-    const { req } = this.#exchange
-    const res = this.#writeHead(status)
-    if (req.method === 'HEAD') {
-      res.end()
-      flow.destroy()
-      return
-    }
-    res.flushHeaders() // its first piece may come late
-    flow.once('end', () => flow.trailers && res.addTrailers(flow.trailers))
-    pipeline(flow, res, () => undefined)
+    this.#writeHead(status)
+    sendFlow(this.#exchange, flow)
   }
 
   #valueOf(name: string): string | undefined {

@@ -34,24 +34,24 @@ export const proxyDoor = (ports: ProxyPorts): EarlyDoor =>
 async function serve(asked: Asked, answer: Answer, ports: ProxyPorts): Promise<void> {
   answer.tell(OPEN_TO_ALL)
   answer.tell(CONTAINED)
-  try {
-    assertWellFormed(asked.req)
-    if (asked.req.method === 'OPTIONS') return answer.permit(OPTIONS)
-    await send(asked, answer, await made(asked, answer, ports))
-  } catch (error) {
+  // Sent beyond the catch: of a call that was charged nobody is to be told that it was not.
+  const reply = await made(asked, answer, ports).catch((error: unknown) => {
     const { path, req } = asked
     const at = { requestId: requestIdOf(asked), method: req.method, path }
     const fault = reported(error, ports.log, at)
-    await send(asked, answer, problem(fault, at.requestId, path))
-  }
+    return problem(fault, at.requestId, path)
+  })
+  await send(asked, answer, reply)
 }
 
 /** Makes the call that is asked for. */
 async function made(asked: Asked, answer: Answer, { call, baseUrl }: ProxyPorts): Promise<Reply> {
   const { req } = asked
+  const { method = 'GET' } = req
+  assertWellFormed(req)
+  if (method === 'OPTIONS') return { status: 204, headers: OPTIONS, body: undefined }
   const trace = traceOf(asked)
   trace.route = `${PROXY_PATH}/{slug}`
-  const { method = 'GET' } = req
   const { slug, path } = target(asked.path)
   const hasBody = method !== 'GET' && method !== 'HEAD' && method !== 'DELETE'
   const crawlerMax = crawlerMaxOf(header(asked, 'crawler-max-price'))

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { Client } from 'undici'
 import { createPool } from '../../core/db/pool.ts'
 import { Fault } from '../../core/errors.ts'
 import { KeyRing } from '../../core/identity/keys.ts'
@@ -10,10 +11,13 @@ import { MemoryWindows } from '../../core/usage/windows.ts'
 import { createApp } from '../../server/app.ts'
 import { Meters } from '../../server/meters.ts'
 import type { CallRequest, Reply } from '../../server/proxy/call.ts'
+import { Flow } from '../../server/proxy/stream.ts'
 import { type AnyRoute, route } from '../../server/rest/route.ts'
+import { eventually } from '../support/eventually.ts'
 import { type Answer, type Listening, listen, type Sent, send } from './http.ts'
 
 const anything = {} as AnyRoute['answer']
+let flow: Flow
 const routes = [
   route({
     method: 'GET',
@@ -23,8 +27,17 @@ const routes = [
     answer: anything,
     handle: async ({ params, header }) => {
       if (params['id'] === 'bug') throw new Error('a bug with a secret in it')
+      if (params['id'] === 'bigint') return { body: { amount: 1n } }
       return { body: { id: params['id'], authorization: header('authorization') ?? null } }
     },
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/download',
+    summary: 'What the test at hand sends.',
+    auth: 'none',
+    answer: anything,
+    handle: async () => ({ headers: { Trailer: 'X-Sum' }, body: flow }),
   }),
   route({
     method: 'GET',
@@ -228,8 +241,59 @@ describe('the application', () => {
     })
 
     it('for an answer that is no JSON, instead of half of it', async () => {
-      call = async () => ({ status: 200, headers: {}, body: { amount: 1n } })
-      isProblem(await ask({ path: '/proxy/echo/a' }), 'internal_error')
+      isProblem(await ask({ path: '/v1/things/bigint' }), 'internal_error')
+    })
+  })
+
+  describe('breaks off an answer that cannot be written, and tells the operator', () => {
+    const charged = { 'X-Charged-Microdollars': '100' }
+    const unwritable: Readonly<Record<string, Reply>> = {
+      'a header': { status: 200, headers: { ...charged, 'X-Odd': 'a\r\nb' }, body: {} },
+      'a body': { status: 200, headers: charged, body: { amount: 1n } },
+    }
+    for (const [name, reply] of Object.entries(unwritable)) {
+      it(`${name}: of a call that was charged nobody is told that it was not`, async () => {
+        call = async () => reply
+        const answer = await ask({ path: '/proxy/echo/a' }).catch((error: unknown) => error)
+        expect(answer).to.be.instanceOf(Error)
+        expect(logged.join('')).to.include('unexpected error of the server')
+      })
+    }
+  })
+
+  describe('sends a download as it comes', () => {
+    const begin = async () => {
+      flow = new Flow()
+      const client = new Client(`http://127.0.0.1:${server.port}`)
+      const { statusCode, body } = await client.request({ path: '/v1/download', method: 'GET' })
+      return { statusCode, body, close: () => client.destroy() }
+    }
+
+    it('its head before its first piece, and its trailers after the last one', async () => {
+      const { statusCode, body, close } = await begin()
+      expect(statusCode).to.equal(200)
+      flow.write('all')
+      flow.trailers = { 'X-Sum': '3' }
+      flow.finish(null)
+      expect(await body.text()).to.equal('all')
+      await close()
+    })
+
+    it('one that fails breaks the answer off, and the operator is told', async () => {
+      const { body, close } = await begin()
+      flow.write('half')
+      flow.finish(new Error('the database went away'))
+      expect(await body.text().catch((error: unknown) => error)).to.be.instanceOf(Error)
+      expect(logged.join('')).to.include('the database went away')
+      await close()
+    })
+
+    it('nobody is told of a caller who leaves, and it is let go of', async () => {
+      const { body, close } = await begin()
+      body.on('error', () => undefined).destroy()
+      await eventually(() => flow.destroyed)
+      expect(logged.join('')).not.to.include('"level":50')
+      await close()
     })
   })
 

@@ -1,0 +1,18 @@
+import { pipeline } from 'node:stream'
+import type { Exchange } from '../exchange.ts'
+import type { Flow } from '../proxy/stream.ts'
+
+/**
+ * Sends a stream as it comes, with its trailers; status and headers are set before. One that fails
+ * breaks the answer off: an end in order would say that it was whole.
+ */
+export function sendFlow({ req, res }: Pick<Exchange, 'req' | 'res'>, flow: Flow): void {
+  if (req.method === 'HEAD') {
+    res.end()
+    flow.destroy()
+    return
+  }
+  res.flushHeaders() // its first piece may come late
+  flow.once('end', () => flow.trailers && res.addTrailers(flow.trailers))
+  pipeline(flow, res, () => undefined)
+}
