@@ -9,7 +9,8 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor',
 /**
  * Reads a JSON body; undefined when there is none.
  * @throws Fault `unsupported_media_type`, `unsupported_content_encoding`, `body_too_large`,
- * `malformed_json`, `json_too_deep`, `validation_failed` (a key that would touch a prototype)
+ * `malformed_json`, `json_too_deep`, `validation_failed` (a key that would touch a prototype),
+ * `caller_gone` when the connection ends before the body does
  */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const bytes = await readPlain(request)
@@ -51,11 +52,11 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
   request.on('data', (chunk: Buffer) => {
     size += chunk.length
     if (size <= BODY_BYTES_MAX) chunks.push(chunk)
-    else reject(tooLarge(size)) // the rest goes unread until the caller has been told why
+    else reject(tooLarge(size)) // the rest is dropped: many listen only once all is sent
   })
   request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-  request.once('error', reject)
-  if (request.destroyed) reject(new Error('the caller has gone'))
+  request.once('error', (cause) => reject(new Fault('caller_gone', undefined, { cause })))
+  if (request.destroyed) reject(new Fault('caller_gone'))
   return promise
 }
 

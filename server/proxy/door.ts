@@ -120,13 +120,16 @@ function isDryRun(header: string | undefined, member: string | string[] | undefi
 
 const YES_OR_NO = /^(?:|true|1|false|0)$/
 
-/** The body, or why it cannot be read: whether that matters depends on who is to pay. */
+/**
+ * The body, or why it cannot be read: whether that matters depends on who is to pay.
+ * @throws Fault `caller_gone`
+ */
 async function readable({ req }: Asked): Promise<Pick<CallRequest, 'body' | 'unreadable'>> {
   try {
     return { body: await readJson(req) }
   } catch (error) {
-    if (error instanceof Fault) return { body: undefined, unreadable: error }
-    throw error
+    if (!(error instanceof Fault) || error.code === 'caller_gone') throw error
+    return { body: undefined, unreadable: error }
   }
 }
 

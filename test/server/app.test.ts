@@ -1,5 +1,8 @@
+import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import { expect } from 'chai'
 import { Client } from 'undici'
+import { z } from 'zod'
 import { createPool } from '../../core/db/pool.ts'
 import { Fault } from '../../core/errors.ts'
 import { KeyRing } from '../../core/identity/keys.ts'
@@ -32,6 +35,15 @@ const routes = [
     },
   }),
   route({
+    method: 'POST',
+    path: '/v1/things',
+    summary: 'Takes a thing.',
+    auth: 'none',
+    answer: anything,
+    body: z.unknown(),
+    handle: async () => ({ body: {} }),
+  }),
+  route({
     method: 'GET',
     path: '/v1/download',
     summary: 'What the test at hand sends.',
@@ -54,6 +66,7 @@ describe('the application', () => {
   let end: () => Promise<void>
   let asked: CallRequest[] = []
   let logged: string[] = []
+  let latest: IncomingMessage | undefined
   /** What the pipeline answers in the test at hand. */
   let call: () => Promise<Reply> = async () => ({ status: 200, headers: {}, body: {} })
 
@@ -81,11 +94,15 @@ describe('the application', () => {
       spans: undefined,
       draining: () => false,
     })
-    server = await listen(answer)
+    server = await listen((request, response) => {
+      latest = request
+      return answer(request, response)
+    })
   })
   beforeEach(() => {
     asked = []
     logged = []
+    latest = undefined
     call = async () => ({ status: 200, headers: {}, body: {} })
   })
   after(async () => {
@@ -260,6 +277,19 @@ describe('the application', () => {
       })
     }
   })
+
+  for (const path of ['/proxy/echo/say', '/v1/things']) {
+    it(`is not alarmed by a caller who leaves within the body: ${path}`, async () => {
+      const socket = connect(server.port, '127.0.0.1')
+      const length = 'Content-Type: application/json\r\nContent-Length: 1000'
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n${length}\r\n\r\n{"words":`)
+      await eventually(() => (latest?.listenerCount('data') ?? 0) > 0) // its body is being read
+      socket.destroy()
+      await eventually(() => logged.join('').includes('"status":499'))
+      expect(logged.join('')).not.to.include('"level":50')
+      expect(asked).to.deep.equal([])
+    })
+  }
 
   describe('sends a download as it comes', () => {
     const begin = async () => {
