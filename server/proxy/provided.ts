@@ -120,7 +120,9 @@ export function assertSendable({ status, headers, body }: Reply): void {
       validateHeaderName(name)
       validateHeaderValue(name, value)
     }
-    if (!(body instanceof Uint8Array || body instanceof Readable)) JSON.stringify(body)
+    const isJson = !(body instanceof Uint8Array || body instanceof Readable)
+    // Of a function, for one, JSON says nothing at all.
+    if (isJson && JSON.stringify(body ?? null) === undefined) throw new TypeError('no JSON')
   } catch (error) {
     throw unsendable('has a header or a body that cannot be written', error)
   }

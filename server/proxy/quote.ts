@@ -114,10 +114,10 @@ async function priceOf({ endpoint, service }: Offering, input: unknown, log: Log
   const { price } = endpoint
   if (typeof price === 'bigint') return { amount: price }
   const work = untilDeadline(endpoint, () => price.of(input))
-  const quote = await work.catch((error: unknown) => {
+  const quote: Quote | undefined = await work.catch((error: unknown) => {
     throw faultOf(error, service.slug, log)
   })
-  if (typeof quote.amount !== 'bigint' || quote.amount < 0n || quote.amount > price.max) {
+  if (typeof quote?.amount !== 'bigint' || quote.amount < 0n || quote.amount > price.max) {
     throw new Fault('plugin_contract', 'The computed price exceeds the declared maximum.')
   }
   return quote

@@ -61,6 +61,7 @@ describe('story: charge', () => {
       ada  calls  flawed/computed {"cost":250} max 0.000250  => credits  ada 0.999500
       ada  calls  flawed/computed {"cost":1}                 => 422 validation_failed
       ada  calls  flawed/dear-quote                          => 502 plugin_contract
+      ada  calls  flawed/void-quote                          => 502 plugin_contract
       ada  calls  flawed/no-quote                            => 502 plugin_failed
       ada  calls  echo/say max 0.000099                      => 402 price_exceeds_max
       ada  calls  echo/say max 0.000100                      => credits  ada 0.999400

@@ -43,6 +43,7 @@ export const flawed = defineService({
     'POST /status-42': flaw('Not a status.', () => new Reply({}, { status: 42 })),
     'POST /bigint': flaw('Answers what JSON cannot say.', () => ({ n: 1n })),
     'POST /cycle': flaw('Answers a cycle.', cycle),
+    'POST /function': flaw('Answers what JSON has no text for.', () => () => ({ ok: true })),
     'POST /header': flaw(
       'A header of two lines.',
       () => new Reply({}, { headers: { 'X-Note': 'a\r\nX-Charged-Microdollars: 0' } }),
@@ -88,6 +89,12 @@ export const flawed = defineService({
     'POST /dear-quote': {
       summary: 'Asks for more than its maximum.',
       price: { max: price, of: () => ({ amount: usd('0.002') }) },
+      input,
+      handle: () => ({ ok: true }),
+    },
+    'POST /void-quote': {
+      summary: 'Says nothing of its price.',
+      price: { max: price, of: () => undefined as never },
       input,
       handle: () => ({ ok: true }),
     },

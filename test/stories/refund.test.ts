@@ -35,6 +35,7 @@ describe('story: refund', () => {
       ada  calls  flawed/status-42    => 502 plugin_contract  ada 1.000000
       ada  calls  flawed/bigint       => 502 plugin_contract  ada 1.000000
       ada  calls  flawed/cycle        => 502 plugin_contract  ada 1.000000
+      ada  calls  flawed/function     => 502 plugin_contract  ada 1.000000
       ada  calls  flawed/header       => 502 plugin_contract  ada 1.000000
       ada  calls  flawed/header-name  => 502 plugin_contract  ada 1.000000  holds 0.000000
       `,
