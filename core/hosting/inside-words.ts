@@ -8,6 +8,7 @@ import {
   Taken,
   Unresolved,
 } from '../plugin.ts'
+import { DETAIL_MAX } from './limits.ts'
 import type { Answer, Declared, Thrown } from './wire.ts'
 
 /** What a plugin means, in the words that the hub is told. */
@@ -71,7 +72,7 @@ export function answerOf(answer: unknown): { readonly answer: Answer; readonly s
   return { answer: { ...reply, body: { kind: 'json', value: body ?? null } } }
 }
 
-export const messageOf = (error: unknown): string => thrownOf(error).detail
+export const messageOf = (error: unknown): string => thrownOf(error).detail.slice(0, DETAIL_MAX)
 
 /** Anything may be thrown. */
 export function thrownOf(error: unknown): Thrown {

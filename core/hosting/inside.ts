@@ -11,7 +11,7 @@ import {
 import { Borrowed } from './borrowed.ts'
 import { databaseOf } from './entry.ts'
 import { answerOf, declaredOf, messageOf, thrownOf, wordsOf } from './inside-words.ts'
-import { MESSAGE_MAX, PIECE_MAX } from './limits.ts'
+import { DETAIL_MAX, MESSAGE_MAX, PIECE_MAX } from './limits.ts'
 import { importAnew } from './modules.ts'
 import type { FromPlugin, ToPlugin } from './wire.ts'
 
@@ -180,10 +180,23 @@ export class Inside {
 
   #say(message: FromPlugin): void {
     const text = textOf(message)
-    if (text.length <= MESSAGE_MAX) return this.#write(text)
-    const detail = 'the answer is larger than an answer may be: stream it'
-    if ('id' in message)
+    if (Buffer.byteLength(text) <= MESSAGE_MAX) this.#write(text)
+    else this.#sayInstead(message)
+  }
+
+  /** Of what is too long to be said, whoever waits for it is told so: the hub, or the plugin. */
+  #sayInstead(message: FromPlugin): void {
+    if (message.is === 'done' || message.is === 'priced' || message.is === 'failed') {
+      const detail = 'the answer is larger than an answer may be: stream it'
       this.#say({ is: 'failed', id: message.id, thrown: { kind: 'error', detail } })
+    } else if (message.is === 'asks') {
+      const detail = 'the request is larger than a request may be'
+      this.#borrowed.told(message.id, { error: 'denied', detail })
+    } else if (message.is === 'opened') {
+      this.#say({ is: 'refused', detail: 'it declares more than can be declared' })
+    } else if (message.is === 'log') {
+      this.#say({ is: 'log', message: message.message.slice(0, DETAIL_MAX) })
+    }
   }
 }
 

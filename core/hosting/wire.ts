@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Call } from '../plugin.ts'
+import { DETAIL_MAX } from './limits.ts'
 
 /**
  * What hub and plugin say to each other where the plugin runs apart: JSON, so that nothing but
@@ -11,7 +12,7 @@ const id = z.int().min(0)
 const base64 = z.string().regex(/^[A-Za-z0-9+/]*={0,2}$/)
 const headers = z.record(z.string(), z.string())
 const code = z.string().transform((text) => text.slice(0, 64))
-const detail = z.string().transform((text) => text.slice(0, 2_000))
+const detail = z.string().transform((text) => text.slice(0, DETAIL_MAX))
 const extras = z.record(z.string(), z.unknown())
 const schema = z.record(z.string(), z.unknown())
 
