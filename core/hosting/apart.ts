@@ -135,7 +135,7 @@ export class Apart {
   async #start(onDeclared: (declared: Declared) => void): Promise<Seat> {
     const { located, lent, host, clock } = this.#options
     const opened = Promise.withResolvers<Declared>()
-    const seat = this.#options.sit((text) => this.#take(seat, text, opened))
+    const seat = seated(() => this.#options.sit((text) => this.#take(seat, text, opened)))
     void this.#whenEnded(seat, opened)
     const { spec, entry, folder } = located
     const secrets = secretsOf(lent, host)
@@ -269,6 +269,16 @@ export class Apart {
 
   #log(message: string, fields: Readonly<Record<string, unknown>> = {}): void {
     this.#options.host.log(message, { ...fields, plugin: this.#options.located.spec })
+  }
+}
+
+/** A seat that cannot be had, as where no process can be started, is one that has ended. */
+function seated(sit: () => Seat): Seat {
+  try {
+    return sit()
+  } catch (error) {
+    const ended = Promise.resolve(`cannot run: ${(error as Error).message}`)
+    return { send: () => undefined, ended, end: async () => undefined }
   }
 }
 

@@ -57,16 +57,18 @@ export async function host(
       }))
   const underWay = new UnderWay()
   const sold = counted(opened.sold, underWay)
+  let closing: Promise<void> | undefined
+  const close = (): Promise<void> => (closing ??= opened.close())
   return {
     located,
     isolation,
     sold,
-    close: () => opened.close(),
+    close,
     async retire() {
       await within(LONGEST_MS, underWay.idle())
       await patience(RETIRE_MS)
       await within(LONGEST_MS, underWay.idle())
-      await opened.close()
+      await close()
     },
   }
 }

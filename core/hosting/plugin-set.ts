@@ -56,7 +56,8 @@ export class PluginSet {
   readonly #ports: PluginSetPorts
   readonly #hosted = new Map<string, Hosted>()
   readonly #reports = new Map<string, Report>()
-  readonly #retiring = new Set<Promise<void>>()
+  /** Finish what they are at. */
+  readonly #retiring = new Set<Hosted>()
   readonly #stopping = new AbortController()
   #following: Promise<void> | undefined
   #told = ''
@@ -102,7 +103,7 @@ export class PluginSet {
     await this.#ports.pool
       .query('DELETE FROM hub.plugin_process WHERE process = $1', [this.#ports.process])
       .catch(() => undefined)
-    await Promise.all(this.hosted.map((each) => each.close()))
+    await Promise.all([...this.hosted, ...this.#retiring].map((each) => each.close()))
   }
 
   async #follow(shop: Shop): Promise<void> {
@@ -191,8 +192,14 @@ export class PluginSet {
   }
 
   #retire(hosted: Hosted): void {
-    const work = hosted.retire().finally(() => this.#retiring.delete(work))
-    this.#retiring.add(work)
+    const { spec: plugin } = hosted.located
+    this.#retiring.add(hosted)
+    void hosted
+      .retire()
+      .catch((error: unknown) =>
+        this.#ports.log.warn({ err: error, plugin }, 'a plugin ended badly'),
+      )
+      .finally(() => this.#retiring.delete(hosted))
   }
 
   async #rows(): Promise<readonly Row[]> {

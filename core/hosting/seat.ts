@@ -121,10 +121,13 @@ export function sitInProcess(
   const watch = setInterval(() => {
     void endAbove(memoryMb * 1.5, bytesOf(kept.pid), end)
   }, WATCH_MS).unref()
-  const ended = kept.exited.then((code) => {
-    clearInterval(watch)
-    return why || `ended with ${code}: ${kept.tail().trim().slice(-500)}`
-  })
+  const ended = kept.exited
+    .then((code) => `ended with ${code}: ${kept.tail().trim().slice(-500)}`)
+    .catch((error: Error) => `was not started: ${error.message}`)
+    .then((otherwise) => {
+      clearInterval(watch)
+      return why || otherwise
+    })
   const send = (text: string): void => {
     input.write(frame(text))
     // What it does not read waits here: nobody has to keep all that it asked for.
