@@ -13,6 +13,11 @@ interface Template {
   readonly segments: readonly string[]
 }
 
+/** A path as it is declared: a segment is text, or a parameter. */
+export const PATH = /^(?:\/(?:\{[A-Za-z_]\w*\}|[A-Za-z0-9_.~-]*))+$/
+/** What of such a path would lead elsewhere: dot segments, and empty ones but the last. */
+export const ELSEWHERE = /\/\.{1,2}(?:\/|$)|\/\/./
+
 const PARAMETER = /^\{(\w+)\}$/
 const NONE: Destination['params'] = {}
 

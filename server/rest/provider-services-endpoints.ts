@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parametersOf } from '../../core/catalog/routing.ts'
+import { ELSEWHERE, PATH, parametersOf } from '../../core/catalog/routing.ts'
 import { issuesOf } from '../../core/catalog/upstreams/compiling.ts'
 import { listPrices, setPrice } from '../../core/catalog/upstreams/prices.ts'
 import { isObject, type Json } from '../../core/catalog/upstreams/schemas.ts'
@@ -22,8 +22,8 @@ import { type AnyRoute, ownerOf, route } from './route.ts'
 const path = z
   .string()
   .max(300)
-  .regex(/^(?:\/(?:\{[A-Za-z_]\w*\}|[A-Za-z0-9_.~-]*))+$/, 'a path: /cities/{city}/weather')
-  .refine((text) => !/\/\.{1,2}(?:\/|$)|\/\/./.test(text), 'has no dot segments or empty ones')
+  .regex(PATH, 'a path: /cities/{city}/weather')
+  .refine((text) => !ELSEWHERE.test(text), 'has no dot segments or empty ones')
 const status = (from: number, to: number) => z.int().min(from).max(to)
 const PRICE_MAX = 1_000_000_000
 

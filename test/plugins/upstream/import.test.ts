@@ -232,6 +232,26 @@ describe('an OpenAPI document', () => {
     expect(said).to.include('more than 100 parameters')
   })
 
+  it('has no path that leads elsewhere: what cannot be asked would stop the list of all', () => {
+    const get = { responses: {} }
+    const odd = ['/up/../down', '/./here', '/down/..', '/a//b']
+    const paths = Object.fromEntries(
+      [...odd, '/v1.2/files/', '/...'].map((path) => [path, { get }]),
+    )
+    const { endpoints, gaps } = readOpenApi(JSON.stringify({ openapi: '3.1.0', paths }))
+    expect(endpoints.map(({ path }) => path)).to.deep.equal(['/v1.2/files/', '/...'])
+    expect(gaps.map(({ at }) => at)).to.deep.equal(odd.map((path) => `GET ${path}`))
+  })
+
+  it('may call its parameters as members of every object are called', () => {
+    const parameters = ['toString', 'constructor'].map((name) => ({ name, in: 'query' }))
+    const paths = { '/odd': { get: { parameters, responses: {} } } }
+    const { endpoints, gaps } = readOpenApi(JSON.stringify({ openapi: '3.1.0', paths }))
+    expect(gaps).to.deep.equal([])
+    expect(endpoints[0]?.query).to.deep.equal([])
+    expect(endpoints[0]?.input['properties']).to.have.keys('toString', 'constructor')
+  })
+
   it('cannot take more time or memory than it is worth', () => {
     const bomb = ['openapi: 3.1.0', 'a: &a [x, x, x, x, x, x, x, x, x, x]']
     for (const [i, name] of 'bcdefgh'.split('').entries()) {

@@ -1,5 +1,5 @@
 import { type Micros, usd } from '../../../money.ts'
-import { parametersOf } from '../../routing.ts'
+import { ELSEWHERE, PATH, parametersOf } from '../../routing.ts'
 import { isObject, type Json } from '../schemas.ts'
 import type { EndpointInfo } from '../store.ts'
 import type { Refs } from './refs.ts'
@@ -39,7 +39,7 @@ interface Inputs {
 /** What can be sold of an operation; undefined: it cannot, and the gaps say why. */
 export function proposed(refs: Refs, operation: Operation): Proposed | undefined {
   const { method, path, spec, at } = operation
-  if (!isPath(path)) return refs.gap(at, 'a path whose parameters are no whole segments')
+  if (!isPath(path)) return refs.gap(at, 'a path of other segments than texts and parameters')
   const inputs = parametersIn(refs, operation)
   if (!inputs) return undefined
   const body = bodyOf(refs, operation, inputs)
@@ -73,7 +73,7 @@ export function proposed(refs: Refs, operation: Operation): Proposed | undefined
 }
 
 const isPath = (path: string): boolean =>
-  /^(?:\/(?:\{[A-Za-z_]\w*\}|[A-Za-z0-9_.~-]*))+$/.test(path) && path.length <= 300
+  PATH.test(path) && !ELSEWHERE.test(path) && path.length <= 300
 
 function parametersIn(refs: Refs, { path, item, spec, at }: Operation): Inputs | undefined {
   const inputs: Inputs = { properties: {}, required: [], query: [], headers: [] }
@@ -118,7 +118,7 @@ function take(refs: Refs, parameter: Json, inputs: Inputs, at: string): boolean 
   if ((style !== undefined && style !== 'form' && style !== 'simple') || explode === false) {
     refs.gap(where, 'it is sent as the query usually is: lists as name=a&name=b')
   }
-  if (name in inputs.properties) {
+  if (Object.hasOwn(inputs.properties, name)) {
     refs.gap(where, 'two parameters of one name')
     return false
   }
@@ -164,7 +164,7 @@ function bodyOf(refs: Refs, { method, spec, at }: Operation, inputs: Inputs) {
     refs.gap(where, 'its body is taken as it is: the schema names no members')
     return { kind, open: true } as const
   }
-  const twice = Object.keys(whole.properties).find((name) => name in inputs.properties)
+  const twice = Object.keys(whole.properties).find((name) => Object.hasOwn(inputs.properties, name))
   if (twice !== undefined) return refs.gap(where, `a member and a parameter are both ${twice}`)
   Object.assign(inputs.properties, whole.properties)
   if (body?.['required'] === true) inputs.required.push(...whole.required)

@@ -118,7 +118,9 @@ export class Refs {
       delete out['uniqueItems']
     if (Array.isArray(out['required'])) {
       const { properties } = out
-      const names = out['required'].filter((name) => isObject(properties) && name in properties)
+      const names = out['required'].filter(
+        (name) => isObject(properties) && Object.hasOwn(properties, name),
+      )
       if (names.length > 0) out['required'] = names
       else delete out['required']
     }
