@@ -30,9 +30,9 @@ export async function apart<Told>(
     const headers = { 'Retry-After': '5' }
     throw new Fault('rate_limited', 'Documents of others are being read.', { headers })
   }
-  running += 1
   const resourceLimits = { maxOldGenerationSizeMb: heapMb }
   const worker = new Worker(thread, { workerData, env: {}, resourceLimits })
+  running += 1
   try {
     const signal = AbortSignal.timeout(deadlineMs)
     const [told] = (await once(worker, 'message', { signal })) as [Told]
