@@ -15,6 +15,7 @@ import { type ResolvePorts, resolvePayments } from '../core/payments/resolve.ts'
 import type { AnyService, Family } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { pruneQuotes } from '../core/usage/quotes.ts'
+import { pruneWindows } from '../core/usage/windows-database.ts'
 import { Deliveries } from '../core/webhooks/deliver.ts'
 import { WebhookSigner } from '../core/webhooks/sign.ts'
 import { attentive } from './attentive.ts'
@@ -136,6 +137,7 @@ export const jobs = {
     run: ({ pool }) =>
       pool.query(`DELETE FROM hub.webhook_event WHERE at < now() - interval '30 days'`),
   },
+  'prune-windows': { everySeconds: 3_600, run: ({ pool }) => pruneWindows(pool) },
   'prune-challenges': {
     everySeconds: 3_600,
     run: ({ pool }) =>

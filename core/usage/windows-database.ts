@@ -23,6 +23,16 @@ const HIT = `
   RETURNING key, hits, extract(epoch FROM ends_at - now())::float8 * 1000 AS left`
 
 /**
+ * Forgets windows that are over: of whoever does not come again nothing stays. One that is being
+ * counted is left alone.
+ */
+export const pruneWindows = (pool: Pool): Promise<unknown> =>
+  pool.query(
+    `DELETE FROM hub.rate_window WHERE key IN (SELECT key FROM hub.rate_window
+       WHERE ends_at <= now() ORDER BY key FOR UPDATE SKIP LOCKED)`,
+  )
+
+/**
  * Counts in PostgreSQL, by its clock: exact for all processes that share it. One statement for all
  * that came while the last one was under way, on a table that is not logged: nothing waits for a
  * disk.

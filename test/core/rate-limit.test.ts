@@ -5,7 +5,7 @@ import type { Caller } from '../../core/identity/keys.ts'
 import { createLog } from '../../core/log.ts'
 import { RateLimits, type RateState } from '../../core/usage/rate-limit.ts'
 import { InsuredWindows, MemoryWindows, type Windows } from '../../core/usage/windows.ts'
-import { DatabaseWindows } from '../../core/usage/windows-database.ts'
+import { DatabaseWindows, pruneWindows } from '../../core/usage/windows-database.ts'
 import { RedisWindows } from '../../core/usage/windows-redis.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { type RedisServer, redisProgram, startRedis } from '../support/redis.ts'
@@ -176,6 +176,18 @@ describe('rate limits in the database', () => {
     database ??= await freshDatabase()
     return new DatabaseWindows(database.pool)
   }
+  it('forget the windows that are over, and go on in those that are open', async () => {
+    const windows = await ready()
+    const hit = async (key: string): Promise<number> => (await windows.hit(key, 60)).count
+    await hit('over')
+    await hit('open')
+    await database.admin.query(`UPDATE hub.rate_window SET ends_at = now() WHERE key = 'over'`)
+    await pruneWindows(database.pool)
+    const { rows } = await database.admin.query('SELECT key FROM hub.rate_window')
+    expect(rows).to.deep.equal([{ key: 'open' }])
+    expect([await hit('over'), await hit('open')]).to.deep.equal([1, 2])
+  })
+
   describeStore('PostgreSQL', ready, () => database.drop())
 })
 
