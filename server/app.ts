@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Router } from '@koa/router'
-import Koa, { type Middleware } from 'koa'
+import Koa, { type Context, type Middleware } from 'koa'
 import helmet from 'koa-helmet'
 import { Fault } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
@@ -57,7 +57,10 @@ export function createApp(doors: Doors): Answering {
     ctx.status = 204
     ctx.set(optionsOf(allowed, isOpen))
   })
-  app.on('error', (error) => doors.log.error({ err: error }, 'unexpected error of the server'))
+  app.on('error', (error, ctx?: Context) => {
+    if (ctx?.req.socket.destroyed) return // its caller has left, as callers do
+    doors.log.error({ err: error }, 'unexpected error of the server')
+  })
   const answer = app.callback()
   const proxy = proxyDoor(doors)
   return (request, response) => {
