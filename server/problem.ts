@@ -18,8 +18,7 @@ export function problem(fault: Fault, requestId: string, instance: string, charg
   return {
     status,
     headers: {
-      ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="hub"' }),
-      ...fault.headers,
+      ...headersOf(fault),
       'Content-Type': 'application/problem+json',
       'Cache-Control': 'no-store',
       'X-Charged-Microdollars': String(charged),
@@ -40,6 +39,12 @@ export function problem(fault: Fault, requestId: string, instance: string, charg
   }
 }
 
+/** Headers that the answer to a fault has in any form; a 401 challenges (RFC 9110 §15.5.2). */
+export const headersOf = ({ status, headers }: Fault): Reply['headers'] => ({
+  ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="hub"' }),
+  ...headers,
+})
+
 /** Whatever was thrown, as a fault: what nobody expected is told as an internal error. */
 export function faultOf(error: unknown): Fault {
   if (error instanceof Fault) return error
@@ -57,7 +62,7 @@ const OURS: ReadonlySet<FaultCode> = new Set([
 ])
 
 /** Whether the operator is to be told. */
-export const isOurFailure = ({ code }: Fault): boolean => OURS.has(code)
+const isOurFailure = ({ code }: Fault): boolean => OURS.has(code)
 
 /** Seconds until a database is back as a rule. */
 const RETRY = { 'Retry-After': '5' } as const

@@ -10,7 +10,7 @@ import type { Answer } from '../http/answer.ts'
 import { assertWellFormed } from '../http/broken.ts'
 import { type Asked, type EarlyDoor, earlyDoor } from '../http/early.ts'
 import type { Observers } from '../observe.ts'
-import { faultOf, isOurFailure, problem } from '../problem.ts'
+import { problem, reported } from '../problem.ts'
 import { traceOf } from '../trace.ts'
 import { type Admission, assertAdmitted, PREFLIGHT, readableBy } from './admit.ts'
 import { CAPABILITIES, type Era, eraOf } from './era.ts'
@@ -66,7 +66,7 @@ const isPreflight = ({ req: { method, headers } }: Asked): boolean =>
   method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 
 /** Who asks, and how often. */
-type Known = Pick<RpcContext, 'caller' | 'rate' | 'authorization' | 'report'>
+type Known = Pick<RpcContext, 'caller' | 'rate' | 'authorization' | 'reported'>
 
 /** What else is judged before the body is read. */
 async function admit(asked: Asked, answer: Answer, ports: McpPorts): Promise<Known> {
@@ -84,7 +84,7 @@ async function admit(asked: Asked, answer: Answer, ports: McpPorts): Promise<Kno
   )
   answer.tell(rate.headers)
   if (!readsJson(asked)) throw new Fault('not_acceptable')
-  return { caller, rate, authorization, report: reporter(asked, log) }
+  return { caller, rate, authorization, reported: reporter(asked, log) }
 }
 
 /** What MCP has clients send names it; only others are worth a closer look. */
@@ -100,12 +100,8 @@ function contextOf(
 ): RpcContext {
   const meta = metaOf(request)
   const { [CAPABILITIES]: declared } = meta
-  const { caller, rate, authorization, report } = known
   return {
-    caller,
-    rate,
-    authorization,
-    report,
+    ...known,
     era,
     address: () => asked.koa().ip,
     requestId: requestIdOf(asked),
@@ -198,8 +194,7 @@ const ofMessage = ({ status, code, message, data }: RpcError) => ({
 })
 
 function ofHttp(asked: Asked, error: unknown, log: Log) {
-  const fault = faultOf(error)
-  reporter(asked, log)(fault)
+  const fault = reporter(asked, log)(error)
   const { status, headers, body: data } = problem(fault, requestIdOf(asked), MCP_PATH)
   const { 'Content-Type': _, ...others } = headers
   if (fault.code === 'malformed_json') {
@@ -228,11 +223,9 @@ const challengeOf = ({ req }: Asked): string =>
 
 const reporter =
   (asked: Asked, log: Log) =>
-  (fault: Fault): void => {
-    if (!isOurFailure(fault)) return
-    const requestId = requestIdOf(asked)
-    log.error(
-      { err: fault.cause ?? fault, requestId, method: asked.req.method, path: MCP_PATH },
-      fault.code,
-    )
-  }
+  (error: unknown): Fault =>
+    reported(error, log, {
+      requestId: requestIdOf(asked),
+      method: asked.req.method,
+      path: MCP_PATH,
+    })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { decodePaymentRequiredHeader } from '@x402/core/http'
 import type { Fault } from '../../core/errors.ts'
 import { paymentHeaderOf, paymentRequiredResult, withReceipt } from '../../core/payments/mcp.ts'
-import { faultOf, problem } from '../problem.ts'
+import { problem } from '../problem.ts'
 import { type CallRequest, call, type Reply, type Steps } from '../proxy/call.ts'
 import { DRY_RUN_TYPE } from '../proxy/foresee.ts'
 import { idempotencyKeyOf } from '../proxy/idempotent.ts'
@@ -41,9 +41,7 @@ export async function pay(steps: Steps, order: Order, context: ToolContext): Pro
     return await show(reply, key, order)
   } catch (error) {
     if (context.signal.aborted) throw error
-    const fault = faultOf(error)
-    context.report(fault)
-    return refused(fault, order, key, context)
+    return refused(context.reported(error), order, key, context)
   }
 }
 

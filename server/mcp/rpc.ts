@@ -1,6 +1,6 @@
 import { type JSONRPCResponse, JSONRPCServer } from 'json-rpc-2.0'
 import { type Check, compile } from '../../core/validate.ts'
-import { faultOf, problem } from '../problem.ts'
+import { problem } from '../problem.ts'
 import { complaints, readArguments } from './arguments.ts'
 import { type Era, LEGACY, SERVER_INFO, SUPPORTED } from './era.ts'
 import { RPC, RpcError } from './errors.ts'
@@ -84,7 +84,7 @@ type Method = (params: Json, context: RpcContext) => Promise<object>
 /** The library leaks messages of errors and warns on the console; neither is done here. */
 function server(methods: Readonly<Record<string, Method>>): Receive {
   const rpc = new JSONRPCServer<RpcContext>({ errorListener: () => undefined })
-  for (const [name, method] of Object.entries(methods)) rpc.addMethod(name, method)
+  for (const [name, method] of Object.entries(methods)) rpc.addMethod(name, reporting(method))
   rpc.mapErrorToJSONRPCErrorResponse = (id, error: unknown) => {
     const { code, message, data } =
       error instanceof RpcError ? error : new RpcError(RPC.internal, 'Internal error')
@@ -94,6 +94,18 @@ function server(methods: Readonly<Record<string, Method>>): Receive {
     return (await rpc.receive({ jsonrpc: '2.0', id, method, params }, context))!
   }
 }
+
+/** What its caller will not see, be it gone, the operator does. */
+const reporting =
+  (method: Method): Method =>
+  async (params, context) => {
+    try {
+      return await method(params, context)
+    } catch (error) {
+      if (!(error instanceof RpcError)) context.reported(error)
+      throw error
+    }
+  }
 
 const negotiated = (asked: unknown): string =>
   LEGACY.find((version) => version === asked) ?? LEGACY[0]
@@ -137,8 +149,7 @@ function caller(
       return await tool.run(args, context)
     } catch (error) {
       if (error instanceof RpcError || context.signal.aborted) throw error
-      const fault = faultOf(error)
-      context.report(fault)
+      const fault = context.reported(error)
       return problemResult(problem(fault, context.requestId, `/mcp/${tool.name}`).body as Json)
     }
   }

@@ -22,8 +22,8 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** Tells a client that asked for it how far the work is. `done` must grow. */
   readonly progress: (done: number, total: number, message: string) => void
-  /** Tells the operator of a failure of the hub itself. */
-  readonly report: (fault: Fault) => void
+  /** What went wrong, as a fault. The operator is told of failures of the hub itself. */
+  readonly reported: (error: unknown) => Fault
 }
 
 /** The result of `tools/call`. */

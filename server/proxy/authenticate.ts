@@ -13,9 +13,7 @@ export const createAuthenticate =
   async ({ authorization, slug, ip }: CallRequest): Promise<Caller | Keyless> => {
     if (authorization !== undefined) return keys.authenticate(authorization)
     if (needsKey(slug)) {
-      throw new Fault('invalid_api_key', `"${slug}" needs an API key.`, {
-        headers: { 'WWW-Authenticate': 'Bearer realm="hub"' },
-      })
+      throw new Fault('invalid_api_key', `"${slug}" needs an API key.`)
     }
     return { keyId: null, ip }
   }

@@ -8,7 +8,7 @@ import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import { readForm } from '../body.ts'
 import { requestIdOf } from '../exchange.ts'
 import { share } from '../http/represent.ts'
-import { faultOf, isOurFailure } from '../problem.ts'
+import { faultOf, headersOf, reported } from '../problem.ts'
 import type { Asker, Inside } from '../rest/inside.ts'
 import { assertNames, parse } from '../rest/route.ts'
 import { assertOwnSite, sessionOn } from '../rest/visitor.ts'
@@ -52,14 +52,11 @@ export function webDoor(pages: readonly AnyPage[], ports: WebPorts): Middleware 
     try {
       await serve(ctx, next)
     } catch (error) {
-      const fault = faultOf(error)
+      const { method, path } = ctx
       const requestId = requestIdOf(ctx)
-      if (isOurFailure(fault)) {
-        const { method, path } = ctx
-        ports.log.error({ err: fault.cause ?? fault, requestId, method, path }, fault.code)
-      }
+      const fault = reported(error, ports.log, { requestId, method, path })
       sendPage(ctx, faultPage(fault, requestId), ports.site)
-      ctx.set({ ...fault.headers, 'Cache-Control': 'no-store' })
+      ctx.set({ ...headersOf(fault), 'Cache-Control': 'no-store' })
     }
   }
 }
@@ -76,10 +73,8 @@ async function showPage(ctx: Context, page: AnyPage, ports: WebPorts): Promise<v
   if (!own) share(ctx)
   const query = parse(page.query, { ...ctx.query })
   const shown = await page.show({ ...request, query, secret })
-  if ('to' in shown) {
-    ctx.redirect(shown.to)
-    ctx.status = SEE_OTHER
-  } else if ('file' in shown) sendFile(ctx, shown)
+  if ('to' in shown) leadTo(ctx, shown.to)
+  else if ('file' in shown) sendFile(ctx, shown)
   else sendPage(ctx, told(shown, page, { done: ctx.query['done'], secret }), ports.site)
   ctx.set('Cache-Control', own ? 'no-store' : KEPT)
 }
@@ -115,7 +110,7 @@ async function takeForm(ctx: Context, page: AnyPage, ports: WebPorts): Promise<v
     const sent = { act: name, values, errors: errorsOf(fault), message: fault.message }
     const again = { on: refusal(fault, sent), status: fault.status, sent }
     await showAgain(ctx, page, request, again, ports)
-    ctx.set({ ...fault.headers })
+    ctx.set({ ...headersOf(fault) })
   }
 }
 
@@ -128,7 +123,8 @@ async function showAgain(
   { site }: WebPorts,
 ): Promise<void> {
   const shown = await page.show({ ...request, query: parse(page.query, { ...ctx.query }), sent })
-  if (!('main' in shown)) throw new TypeError(`${page.path} has forms, and is no page`)
+  if ('to' in shown) return leadTo(ctx, shown.to)
+  if ('file' in shown) throw new TypeError(`${page.path} has forms, and is no page`)
   sendPage(ctx, { ...shown, main: html`${on}${shown.main}`, status }, site)
 }
 
@@ -188,6 +184,11 @@ function errorsOf({ extras }: Fault): Readonly<Record<string, string>> {
       return [name.replace(/_microdollars$/, ''), message]
     }),
   )
+}
+
+function leadTo(ctx: Context, path: string): void {
+  ctx.redirect(path)
+  ctx.status = SEE_OTHER
 }
 
 function sendPage(ctx: Context, text: PageText, site: Site): void {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
+import { signInByOutbox } from './account.ts'
 
 const NASTY = `<script>alert(1)</script>" onload="x" javascript:alert(2) \u202egnp.exe \u001b[31m`
 
@@ -62,6 +63,29 @@ describe('the pages of the hub', () => {
     expect(status).to.equal(422)
     expect(text).to.include('Dollars, such as 0.01').and.to.include('value="cheap"')
     expect((await open('/v1/services/nowhere')).headers['content-type']).to.include('problem+json')
+  })
+
+  it('lead whoever is signed in away from the sign-in, whatever the form says', async () => {
+    const { cookie } = await signInByOutbox(hub(), 'twice@example.test')
+    const body = new URLSearchParams({ act: 'ask', email: 'no address' }).toString()
+    const type = 'application/x-www-form-urlencoded'
+    const headers = { accept: 'text/html', cookie, 'content-type': type }
+    const told = await ask(hub().url, '/sign-in', { method: 'POST', body, headers })
+    expect([told.status, told.headers['location']]).to.deep.equal([303, '/account'])
+  })
+
+  it('challenge with each 401, as RFC 9110 has it', async () => {
+    const person = await signInByOutbox(hub(), 'signs@example.test')
+    const wallet = { wallet_address: `0x${'5a'.repeat(20)}` }
+    const asked = await person.ask('/v1/account/wallets/challenge', { body: wallet })
+    const signature = `0x${'11'.repeat(65)}`
+    const fields = { act: 'sign', nonce: String(asked.body['nonce']), signature }
+    const type = 'application/x-www-form-urlencoded'
+    const headers = { accept: 'text/html', cookie: person.cookie, 'content-type': type }
+    const body = new URLSearchParams(fields).toString()
+    const told = await ask(hub().url, '/account/wallets', { method: 'POST', body, headers })
+    expect(told.status).to.equal(401)
+    expect(told.headers['www-authenticate']).to.match(/^Bearer/)
   })
 
   it('A099 show what others wrote as text, whatever they wrote', async () => {

@@ -1,0 +1,43 @@
+import { expect } from 'chai'
+import { Fault } from '../../../core/errors.ts'
+import * as s from '../../../core/schema.ts'
+import { createRpc, type RpcContext } from '../../../server/mcp/rpc.ts'
+import { READS, tool } from '../../../server/mcp/tool.ts'
+
+const broken = tool({
+  name: 'broken',
+  title: 'Broken',
+  description: 'Has a bug.',
+  annotations: READS,
+  input: s.object({}),
+  run: () => Promise.reject(new TypeError('a bug')),
+})
+
+describe('a tool that fails', () => {
+  const told: unknown[] = []
+  const call = (signal: AbortSignal) => {
+    const context = {
+      era: 'legacy',
+      requestId: 'req_1',
+      signal,
+      reported: (error: unknown) => (told.push(error), new Fault('internal_error')),
+    } as unknown as RpcContext
+    const params = { name: 'broken', arguments: {} }
+    return createRpc([broken], '0')(
+      { kind: 'request', id: 1, method: 'tools/call', params },
+      context,
+    )
+  }
+  beforeEach(() => told.splice(0))
+
+  it('is told to its caller and, once, to the operator', async () => {
+    const { body } = await call(new AbortController().signal)
+    expect(JSON.stringify(body)).to.include('internal_error').and.not.to.include('a bug')
+    expect(told.map(String)).to.deep.equal(['TypeError: a bug'])
+  })
+
+  it('is told to the operator also where its caller has gone', async () => {
+    await call(AbortSignal.abort())
+    expect(told.map(String)).to.deep.equal(['TypeError: a bug'])
+  })
+})
