@@ -69,7 +69,7 @@ export const serveRest =
       status: reply.status ?? 200,
       headers: {
         'X-Charged-Microdollars': '0',
-        ...(route.shared && { 'Cache-Control': SHARED }),
+        'Cache-Control': route.shared ? SHARED : 'no-store',
         ...reply.headers,
       },
       body: reply.body,
