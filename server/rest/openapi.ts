@@ -112,11 +112,15 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
       [status]: { description: 'Success', ...content(jsonSchema(schema, 'output'), type) },
       ...(or === undefined
         ? {}
-        : { [or]: { description: 'Not settled yet', ...content(jsonSchema(schema, 'output')) } }),
+        : { [or]: { description: otherwise(or), ...content(jsonSchema(schema, 'output')) } }),
       ...problems(faults),
     },
   }
 }
+
+/** What another status with the same body says. */
+const otherwise = (status: number): string =>
+  status === 202 ? 'Not settled yet' : status < 300 ? 'It was so already' : 'Not now'
 
 /** `/v1/credits/balance` belongs to `credits`; what stands beside `/v1` to `hub`. */
 const tagOf = (path: string): string => /^\/v1\/([\w-]+)/.exec(path)?.[1] ?? 'hub'
