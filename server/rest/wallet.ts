@@ -85,13 +85,14 @@ export const walletRoutes = (
   }),
 ]
 
-/** What is left of the free calls that were granted to the caller this month. */
+/** What is left of the free calls that were granted to the caller this UTC month. */
 export async function freeCalls(pool: Pool, { principal }: Caller) {
   const { rows } = await pool.query<{ service: string; month: string; remaining: bigint }>(
     `SELECT split_part(a.code, ':', 4) AS service, split_part(a.code, ':', 5) AS month,
        b.balance AS remaining
      FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
-     WHERE a.code LIKE 'liabilities:free-calls:' || $1 || ':%:' || to_char(now(), 'YYYY-MM')
+     WHERE a.code LIKE 'liabilities:free-calls:' || $1 || ':%:'
+       || to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM')
      ORDER BY 1`,
     [principal],
   )
