@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { addAbortSignal, type Readable, Transform } from 'node:stream'
+import { addAbortSignal, pipeline, Readable, Transform } from 'node:stream'
 import { elapsedMs } from '../../core/clock.ts'
 import { Failure } from '../../core/plugin.ts'
 import { KEPT_BYTES_MAX } from '../../core/usage/kept-answers.ts'
@@ -20,6 +20,11 @@ export class Flow extends Transform {
     super()
     this.on('error', () => undefined) // nobody may be left who listens
     this.once('close', () => this.#gone.abort())
+  }
+
+  /** What is read as it is taken; where that fails, this does. */
+  static of(source: AsyncIterable<string | Uint8Array>): Flow {
+    return pipeline(Readable.from(source), new Flow(), () => undefined) // its reader is told
   }
 
   /** Aborted when nobody reads any more. */

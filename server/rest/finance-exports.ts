@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import type { FinancePorts } from '../../core/finance/adjustments.ts'
@@ -88,7 +86,7 @@ export const exportRoutes = (ports: FinancePorts): readonly AnyRoute[] => [
           'Content-Disposition': `attachment; filename="${file}"`,
           'Cache-Control': 'no-store',
         },
-        body: flowOf(parts),
+        body: Flow.of(parts),
       }
     },
   }),
@@ -169,10 +167,3 @@ const show = (made: Export): z.infer<typeof Exported> => ({
   file: made.state === 'done' ? `/v1/finance/exports/${made.id}/file` : null,
   failure: made.failure,
 })
-
-/** Read from the database no faster than its reader takes it. */
-function flowOf(parts: AsyncGenerator<Buffer>): Flow {
-  const flow = new Flow()
-  void pipeline(Readable.from(parts), flow).catch(() => undefined) // breaks the answer off
-  return flow
-}

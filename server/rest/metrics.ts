@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { z } from 'zod'
-import { elapsedMs } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import type { HoldingsPorts } from '../../core/payments/holdings.ts'
+import { sparing } from '../sparing.ts'
 import { figures } from './metrics-figures.ts'
 import { type AnyRoute, type RestRequest, route } from './route.ts'
 
@@ -18,7 +18,7 @@ const FRESH_MS = 5_000
 
 /** For a Prometheus server. */
 export function metricsRoutes(ports: MetricsPorts): readonly AnyRoute[] {
-  const read = sparing(() => figures(ports))
+  const read = sparing(() => figures(ports), FRESH_MS)
   return [
     route({
       method: 'GET',
@@ -62,13 +62,3 @@ const isSame = (shown: string, wanted: string): boolean =>
   timingSafeEqual(sha256(shown), sha256(wanted))
 
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
-
-/** Reads again only when what was read is old, however many ask. */
-function sparing<T>(read: () => Promise<T>): () => Promise<T> {
-  let last: { readonly at: number; readonly value: Promise<T> } | undefined
-  return () => {
-    const now = elapsedMs()
-    if (last === undefined || now - last.at >= FRESH_MS) last = { at: now, value: read() }
-    return last.value
-  }
-}

@@ -1,4 +1,3 @@
-import { pipeline, Readable } from 'node:stream'
 import type { Pool } from 'pg'
 import { decimal } from '../../core/money.ts'
 import { type LineCursor, statementLines } from '../../core/payments/payouts/statement.ts'
@@ -18,11 +17,7 @@ const HEADER = [
 ]
 
 /** A statement as CSV, of constant memory. No value needs quotes: slugs, ids, times and numbers. */
-export function csvOf(pool: Pool, { id }: { readonly id: string }): Flow {
-  const flow = new Flow()
-  pipeline(Readable.from(pages(pool, id)), flow, () => undefined) // its reader learns by the flow
-  return flow
-}
+export const csvOf = (pool: Pool, { id }: { readonly id: string }): Flow => Flow.of(pages(pool, id))
 
 async function* pages(pool: Pool, payout: string): AsyncGenerator<string> {
   yield lineOf(HEADER)
