@@ -84,7 +84,6 @@ export const exportRoutes = (ports: FinancePorts): readonly AnyRoute[] => [
         headers: {
           'Content-Type': 'application/gzip',
           'Content-Disposition': `attachment; filename="${file}"`,
-          'Cache-Control': 'no-store',
         },
         body: Flow.of(parts),
       }

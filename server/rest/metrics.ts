@@ -33,7 +33,7 @@ export function metricsRoutes(ports: MetricsPorts): readonly AnyRoute[] {
         assertMayRead(ports.metricsToken, request)
         const text = `${await read()}\n${await ports.counted()}`
         const headers = { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE }
-        return { headers: { ...headers, 'Cache-Control': 'no-store' }, body: Buffer.from(text) }
+        return { headers, body: Buffer.from(text) }
       },
     }),
   ]

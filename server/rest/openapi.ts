@@ -110,10 +110,10 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
     ...(route.price ? { 'x-payment-info': { price: range(route.price), ...BY_X402 } } : {}),
     responses: {
       [status]: { description: 'Success', ...content(jsonSchema(schema, 'output'), type) },
+      ...problems(faults),
       ...(or === undefined
         ? {}
         : { [or]: { description: otherwise(or), ...content(jsonSchema(schema, 'output')) } }),
-      ...problems(faults),
     },
   }
 }

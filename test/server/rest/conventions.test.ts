@@ -180,6 +180,14 @@ describe('answers by HTTP', () => {
       }
     })
 
+    it('are kept by no cache, as all that is one caller’s own', async () => {
+      const { apiKey: key } = await hub().agent()
+      for (const path of ['/v1/credits/balance', '/v1/keys', '/v1/register/challenge']) {
+        const { status, headers } = await get(path, path.includes('register') ? {} : { key })
+        expect([status, headers['cache-control']], path).to.deep.equal([200, 'no-store'])
+      }
+    })
+
     it('take it as X-API-Key too, but not both ways at once', async () => {
       const { apiKey } = await hub().agent()
       const headers = { 'x-api-key': apiKey }

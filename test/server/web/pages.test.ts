@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 import { signInByOutbox } from './account.ts'
@@ -78,7 +79,8 @@ describe('the pages of the hub', () => {
     const person = await signInByOutbox(hub(), 'signs@example.test')
     const wallet = { wallet_address: `0x${'5a'.repeat(20)}` }
     const asked = await person.ask('/v1/account/wallets/challenge', { body: wallet })
-    const signature = `0x${'11'.repeat(65)}`
+    const other = privateKeyToAccount(generatePrivateKey())
+    const signature = await other.signMessage({ message: String(asked.body['message']) })
     const fields = { act: 'sign', nonce: String(asked.body['nonce']), signature }
     const type = 'application/x-www-form-urlencoded'
     const headers = { accept: 'text/html', cookie: person.cookie, 'content-type': type }
