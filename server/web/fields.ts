@@ -11,6 +11,13 @@ export const optionalText = (max: number) =>
     .default('')
     .transform((text) => text.trim() || null)
 
+/** A text that REST takes, or not at all. */
+export const ifGiven = z
+  .string()
+  .trim()
+  .default('')
+  .transform((text) => text || undefined)
+
 /** Dollars, as the microdollars of REST; null for none. */
 export const optionalDollars = z
   .string()

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { DomainJson } from '../../../rest/domains.ts'
 import type { Listed } from '../../../rest/paging.ts'
 import { SELLING } from '../../areas.ts'
+import { ifGiven } from '../../fields.ts'
 import { fieldsOf, form } from '../../form.ts'
 import { day } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
@@ -10,13 +11,6 @@ import { type AnyPage, act, page } from '../../page.ts'
 import { cardTable, pager } from '../../table.ts'
 
 const PATH = '/provider/domains'
-
-/** A text that REST takes, or not at all. */
-const ifGiven = z
-  .string()
-  .trim()
-  .default('')
-  .transform((text) => text || undefined)
 
 /** `/provider/domains`: sites whose pages are sold, and a new one. */
 export const domainsPage = (): AnyPage =>

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Listed } from '../../../rest/paging.ts'
 import type { ServiceRow, ServiceView } from '../../../rest/provider-services-view.ts'
 import { SELLING } from '../../areas.ts'
-import { optionalDollars } from '../../fields.ts'
+import { ifGiven, optionalDollars } from '../../fields.ts'
 import { fieldsOf, form } from '../../form.ts'
 import { day } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
@@ -15,12 +15,6 @@ export type ServiceJson = z.infer<typeof ServiceView>
 
 const PATH = '/provider/services'
 
-const given = z
-  .string()
-  .trim()
-  .default('')
-  .transform((text) => text || undefined)
-
 interface Imported {
   readonly service: { readonly slug: string }
   readonly understood: { readonly endpoints: number; readonly unpriced: readonly string[] }
@@ -29,10 +23,10 @@ interface Imported {
 const ACTS: Readonly<Record<string, Act>> = {
   import: act({
     fields: z.object({
-      url: given,
-      openapi: given,
+      url: ifGiven,
+      openapi: ifGiven,
       slug: z.string().trim(),
-      base_url: given,
+      base_url: ifGiven,
       price: optionalDollars,
     }),
     run: async ({ ask }, { price, ...body }) => {
