@@ -5,7 +5,7 @@ import type { Lent } from './entry.ts'
 import { Lender } from './lender.ts'
 import type { LentDatabase } from './lent-database.ts'
 import type { Located } from './locate.ts'
-import type { Seat } from './seat.ts'
+import { type Seat, seated } from './seat.ts'
 import { type Declared, type FromPlugin, readMessage, type ToPlugin } from './wire.ts'
 
 export interface ApartOptions {
@@ -269,16 +269,6 @@ export class Apart {
 
   #log(message: string, fields: Readonly<Record<string, unknown>> = {}): void {
     this.#options.host.log(message, { ...fields, plugin: this.#options.located.spec })
-  }
-}
-
-/** A seat that cannot be had, as where no process can be started, is one that has ended. */
-function seated(sit: () => Seat): Seat {
-  try {
-    return sit()
-  } catch (error) {
-    const ended = Promise.resolve(`cannot run: ${(error as Error).message}`)
-    return { send: () => undefined, ended, end: async () => undefined }
   }
 }
 

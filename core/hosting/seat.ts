@@ -21,6 +21,16 @@ export interface Seat {
 
 type OnText = (text: string) => void
 
+/** A seat that cannot be had, as where no process can be started, is one that has ended. */
+export function seated(sit: () => Seat): Seat {
+  try {
+    return sit()
+  } catch (error) {
+    const ended = Promise.resolve(`cannot run: ${(error as Error).message}`)
+    return { send: () => undefined, ended, end: async () => undefined }
+  }
+}
+
 const STACK_MB = 4
 const YOUNG_MB = 32
 /**

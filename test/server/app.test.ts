@@ -1,116 +1,11 @@
-import type { IncomingMessage } from 'node:http'
-import { connect } from 'node:net'
 import { expect } from 'chai'
-import { Client } from 'undici'
-import { z } from 'zod'
-import { createPool } from '../../core/db/pool.ts'
 import { Fault } from '../../core/errors.ts'
-import { KeyRing } from '../../core/identity/keys.ts'
-import { createLog } from '../../core/log.ts'
-import { freePort } from '../../core/net.ts'
-import { RateLimits } from '../../core/usage/rate-limit.ts'
-import { Standing } from '../../core/usage/standing.ts'
-import { MemoryWindows } from '../../core/usage/windows.ts'
-import { createApp } from '../../server/app.ts'
-import { Meters } from '../../server/meters.ts'
-import type { CallRequest, Reply } from '../../server/proxy/call.ts'
-import { Flow } from '../../server/proxy/stream.ts'
-import { type AnyRoute, route } from '../../server/rest/route.ts'
-import { eventually } from '../support/eventually.ts'
-import { type Answer, type Listening, listen, type Sent, send } from './http.ts'
-
-const anything = {} as AnyRoute['answer']
-let flow: Flow
-const routes = [
-  route({
-    method: 'GET',
-    path: '/v1/things/{id}',
-    summary: 'A thing.',
-    auth: 'none',
-    answer: anything,
-    handle: async ({ params, header }) => {
-      if (params['id'] === 'bug') throw new Error('a bug with a secret in it')
-      if (params['id'] === 'bigint') return { body: { amount: 1n } }
-      return { body: { id: params['id'], authorization: header('authorization') ?? null } }
-    },
-  }),
-  route({
-    method: 'POST',
-    path: '/v1/things',
-    summary: 'Takes a thing.',
-    auth: 'none',
-    answer: anything,
-    body: z.unknown(),
-    handle: async () => ({ body: {} }),
-  }),
-  route({
-    method: 'GET',
-    path: '/v1/download',
-    summary: 'What the test at hand sends.',
-    auth: 'none',
-    answer: anything,
-    handle: async () => ({ headers: { Trailer: 'X-Sum' }, body: flow }),
-  }),
-  route({
-    method: 'GET',
-    path: '/v1/mine',
-    summary: 'For callers with a key.',
-    auth: 'key',
-    answer: anything,
-    handle: async () => ({ body: {} }),
-  }),
-]
+import { bareApp } from './bare-app.ts'
+import type { Answer } from './http.ts'
 
 describe('the application', () => {
-  let server: Listening
-  let end: () => Promise<void>
-  let asked: CallRequest[] = []
-  let logged: string[] = []
-  let latest: IncomingMessage | undefined
-  /** What the pipeline answers in the test at hand. */
-  let call: () => Promise<Reply> = async () => ({ status: 200, headers: {}, body: {} })
-
-  before(async () => {
-    const nowhere = `postgres://nobody@127.0.0.1:${await freePort()}/none`
-    const pool = createPool(nowhere, { applicationName: 'app' })
-    end = () => pool.end()
-    const answer = createApp({
-      routes,
-      mcp: () => undefined,
-      web: (_, next) => next(),
-      call: (request) => {
-        asked.push(request)
-        return call()
-      },
-      pool,
-      keys: new KeyRing(pool),
-      admins: [],
-      limits: new RateLimits(new MemoryWindows()),
-      standing: new Standing(pool),
-      proxies: 0,
-      baseUrl: () => 'https://hub.example',
-      log: createLog('info', { write: (line) => logged.push(line) }),
-      meters: new Meters(),
-      spans: undefined,
-      draining: () => false,
-    })
-    server = await listen((request, response) => {
-      latest = request
-      return answer(request, response)
-    })
-  })
-  beforeEach(() => {
-    asked = []
-    logged = []
-    latest = undefined
-    call = async () => ({ status: 200, headers: {}, body: {} })
-  })
-  after(async () => {
-    await server.close()
-    await end()
-  })
-
-  const ask = (sent: Sent): Promise<Answer> => send(server.port, sent)
+  const app = bareApp()
+  const { ask } = app
 
   describe('reads the path of a call', () => {
     const read: Readonly<Record<string, readonly [slug: string, path: string]>> = {
@@ -126,8 +21,8 @@ describe('the application', () => {
     for (const [url, [slug, path]] of Object.entries(read)) {
       it(url, async () => {
         expect((await ask({ path: url })).status).to.equal(200)
-        expect(asked).to.have.length(1)
-        expect(asked[0]).to.include({ slug, path })
+        expect(app.asked).to.have.length(1)
+        expect(app.asked[0]).to.include({ slug, path })
       })
     }
   })
@@ -157,7 +52,7 @@ describe('the application', () => {
         const { status, json } = await ask({ path: url })
         expect(status).to.equal(400)
         expect(json).to.include({ code: 'malformed_path' })
-        expect(asked).to.deep.equal([])
+        expect(app.asked).to.deep.equal([])
       })
     }
   })
@@ -171,7 +66,7 @@ describe('the application', () => {
       'X-Request-Id': 'my-request-1',
     }
     await ask({ path: '/proxy/echo/say?a=1&b=2&b=3', headers, body: '{"c": 4}' })
-    expect(asked[0]).to.deep.include({
+    expect(app.asked[0]).to.deep.include({
       requestId: 'my-request-1',
       method: 'POST',
       url: 'https://hub.example/proxy/echo/say',
@@ -180,7 +75,7 @@ describe('the application', () => {
       payment: 'y',
       maxPrice: 5_000n,
     })
-    expect({ ...asked[0]!.query }).to.deep.equal({ a: '1', b: ['2', '3'] })
+    expect({ ...app.asked[0]!.query }).to.deep.equal({ a: '1', b: ['2', '3'] })
   })
 
   for (const name of ['Authorization', 'Payment-Signature', 'X-Max-Price']) {
@@ -188,7 +83,7 @@ describe('the application', () => {
       const { status, json } = await ask({ path: '/proxy/echo/a', headers: { [name]: ['1', '2'] } })
       expect(status).to.equal(400)
       expect(json).to.include({ code: 'duplicate_header' })
-      expect(asked).to.deep.equal([])
+      expect(app.asked).to.deep.equal([])
     })
   }
 
@@ -241,7 +136,7 @@ describe('the application', () => {
     })
 
     it('for a fault of the pipeline, with its headers', async () => {
-      call = async () => {
+      app.call = async () => {
         throw new Fault('rate_limited', undefined, { headers: { 'Retry-After': '9' } })
       }
       const answer = await ask({ path: '/proxy/echo/a' })
@@ -253,77 +148,12 @@ describe('the application', () => {
       const answer = await ask({ path: '/v1/things/bug' })
       isProblem(answer, 'internal_error')
       expect(answer.text).not.to.match(/secret|\.ts|Error:/)
-      expect(logged.join('')).to.include('a bug with a secret in it')
-      expect(logged.join('')).to.include(answer.headers['x-request-id'])
+      expect(app.logged.join('')).to.include('a bug with a secret in it')
+      expect(app.logged.join('')).to.include(answer.headers['x-request-id'])
     })
 
     it('for an answer that is no JSON, instead of half of it', async () => {
       isProblem(await ask({ path: '/v1/things/bigint' }), 'internal_error')
-    })
-  })
-
-  describe('breaks off an answer that cannot be written, and tells the operator', () => {
-    const charged = { 'X-Charged-Microdollars': '100' }
-    const unwritable: Readonly<Record<string, Reply>> = {
-      'a header': { status: 200, headers: { ...charged, 'X-Odd': 'a\r\nb' }, body: {} },
-      'a body': { status: 200, headers: charged, body: { amount: 1n } },
-    }
-    for (const [name, reply] of Object.entries(unwritable)) {
-      it(`${name}: of a call that was charged nobody is told that it was not`, async () => {
-        call = async () => reply
-        const answer = await ask({ path: '/proxy/echo/a' }).catch((error: unknown) => error)
-        expect(answer).to.be.instanceOf(Error)
-        expect(logged.join('')).to.include('unexpected error of the server')
-      })
-    }
-  })
-
-  for (const path of ['/proxy/echo/say', '/v1/things']) {
-    it(`is not alarmed by a caller who leaves within the body: ${path}`, async () => {
-      const socket = connect(server.port, '127.0.0.1')
-      const length = 'Content-Type: application/json\r\nContent-Length: 1000'
-      socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\n${length}\r\n\r\n{"words":`)
-      await eventually(() => (latest?.listenerCount('data') ?? 0) > 0) // its body is being read
-      socket.destroy()
-      await eventually(() => logged.join('').includes('"status":499'))
-      expect(logged.join('')).not.to.include('"level":50')
-      expect(asked).to.deep.equal([])
-    })
-  }
-
-  describe('sends a download as it comes', () => {
-    const begin = async () => {
-      flow = new Flow()
-      const client = new Client(`http://127.0.0.1:${server.port}`)
-      const { statusCode, body } = await client.request({ path: '/v1/download', method: 'GET' })
-      return { statusCode, body, close: () => client.destroy() }
-    }
-
-    it('its head before its first piece, and its trailers after the last one', async () => {
-      const { statusCode, body, close } = await begin()
-      expect(statusCode).to.equal(200)
-      flow.write('all')
-      flow.trailers = { 'X-Sum': '3' }
-      flow.finish(null)
-      expect(await body.text()).to.equal('all')
-      await close()
-    })
-
-    it('one that fails breaks the answer off, and the operator is told', async () => {
-      const { body, close } = await begin()
-      flow.write('half')
-      flow.finish(new Error('the database went away'))
-      expect(await body.text().catch((error: unknown) => error)).to.be.instanceOf(Error)
-      expect(logged.join('')).to.include('the database went away')
-      await close()
-    })
-
-    it('nobody is told of a caller who leaves, and it is let go of', async () => {
-      const { body, close } = await begin()
-      body.on('error', () => undefined).destroy()
-      await eventually(() => flow.destroyed)
-      expect(logged.join('')).not.to.include('"level":50')
-      await close()
     })
   })
 

@@ -1,0 +1,122 @@
+import type { IncomingMessage } from 'node:http'
+import { z } from 'zod'
+import { createPool } from '../../core/db/pool.ts'
+import { KeyRing } from '../../core/identity/keys.ts'
+import { createLog } from '../../core/log.ts'
+import { freePort } from '../../core/net.ts'
+import { RateLimits } from '../../core/usage/rate-limit.ts'
+import { Standing } from '../../core/usage/standing.ts'
+import { MemoryWindows } from '../../core/usage/windows.ts'
+import { createApp } from '../../server/app.ts'
+import { Meters } from '../../server/meters.ts'
+import type { CallRequest, Reply } from '../../server/proxy/call.ts'
+import { Flow } from '../../server/proxy/stream.ts'
+import { type AnyRoute, route } from '../../server/rest/route.ts'
+import { type Answer, type Listening, listen, type Sent, send } from './http.ts'
+
+const anything = {} as AnyRoute['answer']
+
+const routesOf = (flow: () => Flow): readonly AnyRoute[] => [
+  route({
+    method: 'GET',
+    path: '/v1/things/{id}',
+    summary: 'A thing.',
+    auth: 'none',
+    answer: anything,
+    handle: async ({ params, header }) => {
+      if (params['id'] === 'bug') throw new Error('a bug with a secret in it')
+      if (params['id'] === 'bigint') return { body: { amount: 1n } }
+      return { body: { id: params['id'], authorization: header('authorization') ?? null } }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/things',
+    summary: 'Takes a thing.',
+    auth: 'none',
+    answer: anything,
+    body: z.unknown(),
+    handle: async () => ({ body: {} }),
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/download',
+    summary: 'What the test at hand sends.',
+    auth: 'none',
+    answer: anything,
+    handle: async () => ({ headers: { Trailer: 'X-Sum' }, body: flow() }),
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/mine',
+    summary: 'For callers with a key.',
+    auth: 'key',
+    answer: anything,
+    handle: async () => ({ body: {} }),
+  }),
+]
+
+/** What the test at hand has the application do, and what it finds. */
+class BareApp {
+  /** What the pipeline answers. */
+  call!: () => Promise<Reply>
+  /** What `/v1/download` sends. */
+  flow!: Flow
+  asked!: CallRequest[]
+  logged!: string[]
+  latest: IncomingMessage | undefined
+  listening!: Listening
+
+  readonly port = (): number => this.listening.port
+  readonly ask = (sent: Sent): Promise<Answer> => send(this.port(), sent)
+
+  forget(): void {
+    this.call = async () => ({ status: 200, headers: {}, body: {} })
+    this.flow = new Flow()
+    this.asked = []
+    this.logged = []
+    this.latest = undefined
+  }
+}
+
+/** The application without a database, an MCP endpoint or pages: fresh for each test. */
+export function bareApp(): BareApp {
+  const app = new BareApp()
+  let end: () => Promise<void>
+
+  before(async () => {
+    const nowhere = `postgres://nobody@127.0.0.1:${await freePort()}/none`
+    const pool = createPool(nowhere, { applicationName: 'app' })
+    end = () => pool.end()
+    const answer = createApp({
+      routes: routesOf(() => app.flow),
+      mcp: () => undefined,
+      web: (_, next) => next(),
+      call: (request) => {
+        app.asked.push(request)
+        return app.call()
+      },
+      pool,
+      keys: new KeyRing(pool),
+      admins: [],
+      limits: new RateLimits(new MemoryWindows()),
+      standing: new Standing(pool),
+      proxies: 0,
+      baseUrl: () => 'https://hub.example',
+      log: createLog('info', { write: (line) => app.logged.push(line) }),
+      meters: new Meters(),
+      spans: undefined,
+      draining: () => false,
+    })
+    app.listening = await listen((request, response) => {
+      app.latest = request
+      return answer(request, response)
+    })
+  })
+  beforeEach(() => app.forget())
+  after(async () => {
+    await app.listening.close()
+    await end()
+  })
+  return app
+}
