@@ -58,7 +58,8 @@ const typeOf = (headers: Reply['headers']): string =>
   Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1] ??
   'application/json'
 
-function parsed(text: string, type: string): unknown {
+/** JSON where its type says so, and it is. */
+export function parsed(text: string, type: string): unknown {
   if (!/[/+]json\b/i.test(type)) return text
   try {
     return JSON.parse(text)

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { decodePaymentRequiredHeader } from '@x402/core/http'
-import type { Fault } from '../../core/errors.ts'
+import { FAULTS, type Fault, type FaultCode } from '../../core/errors.ts'
 import { paymentHeaderOf, paymentRequiredResult, withReceipt } from '../../core/payments/mcp.ts'
 import { problem } from '../problem.ts'
 import { type CallRequest, call, type Reply, type Steps } from '../proxy/call.ts'
-import { DRY_RUN_TYPE } from '../proxy/foresee.ts'
 import { idempotencyKeyOf } from '../proxy/idempotent.ts'
 import { Flow } from '../proxy/stream.ts'
-import { bodyOf, type Slice } from './body.ts'
+import { bodyOf, parsed, type Slice } from './body.ts'
 import { dollars, inDollars, readDollars } from './dollars.ts'
 import type { Json } from './message.ts'
 import { failed, problemResult, told } from './results.ts'
@@ -95,11 +94,9 @@ const staged = (steps: Steps, { caller, rate, progress, trace }: ToolContext): S
 /** What came, and what it cost. Anything but a 2xx is a failure that the model is told. */
 async function show(reply: Reply, key: string, order: Order): Promise<ToolResult> {
   const { status, body } = reply
-  const type = reply.headers['Content-Type']
-  if (type === DRY_RUN_TYPE) return told(inDollars(body) as Json)
-  if (type === 'application/problem+json') {
-    return problemResult(jsonOf(body), { idempotency_key: key })
-  }
+  if (order.dry_run) return told(inDollars(body) as Json)
+  const ours = problemOf(reply)
+  if (ours) return problemResult(ours, { idempotency_key: key })
   const shown = await bodyOf(reply, order)
   const headers: Reply['headers'] = { ...reply.headers, ...atItsEnd(body) }
   const money = {
@@ -143,8 +140,15 @@ const costOf = (headers: Reply['headers']): Json => {
 /** Our signed receipt (`POST /v1/receipts/verify`): for programs, and no reading for a model. */
 const RECEIPT = 'agenthub/receipt'
 
-const jsonOf = (body: unknown): Json =>
-  (body instanceof Uint8Array ? JSON.parse(Buffer.from(body).toString('utf8')) : body) as Json
+/** The problem that the hub answers with, if it is one: services have problems of their own. */
+function problemOf({ status, headers, body }: Reply): Json | undefined {
+  if (headers['Content-Type'] !== PROBLEM_TYPE || !(body instanceof Uint8Array)) return
+  const read = parsed(Buffer.from(body).toString('utf8'), PROBLEM_TYPE) as Json | null
+  const code = String(read?.['code'])
+  if (!Object.hasOwn(FAULTS, code) || FAULTS[code as FaultCode][0] !== status) return
+  return read?.['type'] === `/docs/problems/${code}` ? read : undefined
+}
+const PROBLEM_TYPE = 'application/problem+json'
 
 /** What the seller outside got, and what to beware of. */
 const upstreamOf = (headers: Reply['headers']): Json => ({

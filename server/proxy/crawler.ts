@@ -22,7 +22,8 @@ export const lowerOf = (one: Micros | undefined, other: Micros | undefined): Mic
 export async function asCrawler(make: () => Promise<Reply>): Promise<Reply> {
   try {
     const reply = await make()
-    const charged = reply.headers['X-Charged-Microdollars'] ?? '0'
+    const charged = reply.headers['X-Charged-Microdollars']
+    if (charged === undefined) return reply // a stream, which tells it at its end
     return { ...reply, headers: { ...reply.headers, 'crawler-charged': amountOf(charged) } }
   } catch (error) {
     if (!(error instanceof Fault) || error.status !== 402) throw error

@@ -20,6 +20,9 @@ async function* breaking(): AsyncGenerator<Buffer> {
   throw new Error('the line is dead')
 }
 
+/** A problem of the service, as RFC 9457 has it: none of the hub's. */
+const DULL = { type: 'about:blank', title: 'Too dull' }
+
 /** What is waited for before a price is found, and how often work was done for it. */
 export const priced = { before: async () => {}, done: 0 }
 
@@ -35,6 +38,8 @@ export const various = defineService({
       typed(Buffer.from('x'.repeat(input.chars)), 'text/plain'),
     ),
     'POST /refusing': endpoint(none, () => typed({ why: 'tea' }, 'application/json', 418)),
+    'GET /dull': endpoint(none, () => typed(DULL, 'application/problem+json', 422)),
+    'GET /dull-fact': endpoint(none, () => typed(DULL, 'application/problem+json')),
     'GET /text': endpoint(none, () => typed(Buffer.from('Grüße'), 'text/plain')),
     'GET /bytes': endpoint(none, () => typed(Buffer.from([0x89, 0xff, 0, 1]), 'image/png')),
     'GET /stream': streaming(() =>
