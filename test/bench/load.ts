@@ -18,7 +18,7 @@ export interface LoadResult {
 }
 
 /**
- * Runs `once` from `concurrency` loops for `seconds`, or until there are so many answers. An error
+ * Runs `once` from `concurrency` loops for `seconds`, or until there are `enough` answers. An error
  * counts, and its loop goes on.
  */
 export async function sample(
@@ -32,8 +32,9 @@ export async function sample(
   const latencies: number[] = []
   const errors: unknown[] = []
   let calls = 0
+  let begun = 0
   const loop = async (): Promise<void> => {
-    for (let before = elapsedMs(); before < end && latencies.length < enough; ) {
+    for (let before = elapsedMs(); before < end && begun++ < enough; ) {
       try {
         await once()
         calls++

@@ -27,10 +27,9 @@ export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl }: ServicePorts): 
     query: z.object({}),
     show: async ({ params }) => {
       const { slug = '' } = params
-      const found = await findService(pool, slug)
+      const [found, days] = await Promise.all([findService(pool, slug), serviceDays(pool, slug)])
       if (!found) throw new Fault('service_not_found')
       const { listing, endpoints } = found
-      const days = await serviceDays(pool, slug)
       return {
         title: listing.name,
         section: 'Services',
