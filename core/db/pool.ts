@@ -38,6 +38,9 @@ export interface PoolOptions {
   readonly onError?: (error: Error) => void
 }
 
+/** Ms that an idle connection is kept: to make one, and what it reads first, may take a page 50. */
+const IDLE_MS = 300_000
+
 const INT8 = 20
 const INT8_ARRAY = 1_016
 const DATE = 1_082
@@ -84,6 +87,7 @@ export function createPool(url: string, options: PoolOptions = {}): Pool {
     ...(pooled ? { Client: Nameless } : { statement_timeout: statementMs, lock_timeout: lockMs }),
     query_timeout: answerMs,
     connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: IDLE_MS,
     keepAlive: true,
     types,
     ...(role === undefined ? {} : takeRole(role, options)),
