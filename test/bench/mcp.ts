@@ -9,7 +9,7 @@ import { elapsedMs, sleep } from '../../core/clock.ts'
 import { joinDatabase } from '../../core/db/open.ts'
 import { type LoadResult, median, rounded, type Sample, sample, summary } from './load.ts'
 import type { Report, Target } from './main.ts'
-import { MAIN, type Shop, shopOf, start } from './x402/shops.ts'
+import { SERVE, type Shop, shopOf, start } from './x402/shops.ts'
 
 const ECHO = new URL('./mcp/echo.ts', import.meta.url).pathname
 const CLI = new URL('../../server/cli/hub.mjs', import.meta.url).pathname
@@ -50,7 +50,7 @@ export async function mcp(): Promise<Report> {
   const ends: (() => Promise<void>)[] = []
   try {
     const { kept, found } = await start(
-      [MAIN, 'serve'],
+      SERVE,
       { HUB_DATA_DIR: dataDir, HUB_PORT: '0' },
       /ready at (\S+)[^]*Bearer (ahk_\w+)/,
     )

@@ -13,7 +13,7 @@ import { Ledger } from '../../../core/ledger/ledger.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
 import { usd } from '../../../core/money.ts'
 import { offerOf, sign } from '../x402/buyers.ts'
-import { MAIN, type Shop, shopOf, start } from '../x402/shops.ts'
+import { SERVE, type Shop, shopOf, start } from '../x402/shops.ts'
 
 /** One that is measured: where it is, and what a request to it brings along. */
 export interface Side {
@@ -45,7 +45,7 @@ export async function open(
 /** The whole hub, with the API listed in it, and a key with credits and a rate of its own. */
 export async function hubSide(dataDir: string, api: string): Promise<Side> {
   const env = { HUB_DATA_DIR: dataDir, HUB_PORT: '0', HUB_PLUGIN_HOSTS: api, HUB_LOG_LEVEL: 'warn' }
-  const { kept, found } = await start([...FLAGS, MAIN, 'serve'], env, READY)
+  const { kept, found } = await start([...FLAGS, ...SERVE], env, READY)
   const shop = shopOf(kept, found[1]!)
   const account = privateKeyToAccount(generatePrivateKey())
   const wallet = { account, sandbox: true }

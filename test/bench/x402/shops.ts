@@ -1,7 +1,9 @@
+import { join } from 'node:path'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { joinDatabase } from '../../../core/db/open.ts'
 import { type Kept, keep } from '../../../core/keeper.ts'
+import manifest from '../../../package.json' with { type: 'json' }
 import { fund } from '../../../server/sandbox/wallets.ts'
 
 /** A process that is measured: for one, what sells `POST /proxy/echo/say` by x402. */
@@ -14,7 +16,12 @@ export interface Shop {
   end(): Promise<void>
 }
 
-export const MAIN = new URL('../../../server/main.ts', import.meta.url).pathname
+const ROOT = join(import.meta.dirname, '../../..')
+/** The arguments of `npm start`: measured is what people use. */
+export const SERVE: readonly string[] = manifest.scripts.start
+  .split(' ')
+  .slice(2)
+  .map((word) => (word.endsWith('.ts') ? join(ROOT, word) : word))
 const PEER = new URL('./express.ts', import.meta.url).pathname
 const READY_MS = 60_000
 const POLL_MS = 20
@@ -25,7 +32,7 @@ export async function startHub(
   dataDir: string,
 ): Promise<Shop & { readonly rpcUrl: string; readonly databaseUrl: string }> {
   const env = { HUB_DATA_DIR: dataDir, HUB_PORT: '0' }
-  const { kept, found } = await start([MAIN, 'serve'], env, /ready at (\S+)[^]*Chain +(\S+)/)
+  const { kept, found } = await start(SERVE, env, /ready at (\S+)[^]*Chain +(\S+)/)
   const { url: databaseUrl } = await joinDatabase({ dataDir })
   return { ...shopOf(kept, found[1]!), rpcUrl: found[2]!, databaseUrl }
 }
