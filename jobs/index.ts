@@ -1,29 +1,27 @@
 import type { Pool } from 'pg'
 import { PgBoss } from 'pg-boss'
 import type { Catalog } from '../core/catalog/services.ts'
+import { within } from '../core/clock.ts'
 import type { Egress } from '../core/egress/http.ts'
 import { dropExports } from '../core/finance/exports.ts'
-import { writeNextExport } from '../core/finance/write-export.ts'
 import { expireHolds } from '../core/ledger/expire.ts'
 import { endDays, takeSnapshots } from '../core/ledger/history/snapshot.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
 import { runSubscribers } from '../core/ledger/outbox/run.ts'
 import type { Log } from '../core/log.ts'
-import { type Mailing, sendMails } from '../core/mail/queue.ts'
+import type { Mailing } from '../core/mail/queue.ts'
 import type { Hex } from '../core/payments/asset.ts'
 import { type ResolvePorts, resolvePayments } from '../core/payments/resolve.ts'
 import type { AnyService, Family } from '../core/plugin.ts'
 import type { SigningKey } from '../core/signing-key.ts'
 import { pruneQuotes } from '../core/usage/quotes.ts'
 import { pruneWindows } from '../core/usage/windows-database.ts'
-import { Deliveries } from '../core/webhooks/deliver.ts'
-import { WebhookSigner } from '../core/webhooks/sign.ts'
-import { attentive } from './attentive.ts'
 import { type DiscoveryPorts, discoveryJobs } from './discover.ts'
 import { type EmbeddingPorts, embeddingJobs } from './embed.ts'
 import { accountGas, type Gas } from './gas.ts'
 import { type Payouts, payProviders } from './pay-providers.ts'
 import { pluginJobs } from './plugin-schedules.ts'
+import { workQueues } from './queues.ts'
 import { recheckAll } from './recheck-domains.ts'
 import { reconcileChain } from './reconcile-chain.ts'
 import { Runner } from './runner.ts'
@@ -65,26 +63,13 @@ export interface Job {
   readonly run: (ports: JobPorts, stopping: AbortSignal) => Promise<unknown>
 }
 
-/** Everything that happens without being asked: name → how often → what. */
+/** So long what is under way may take when the jobs are stopped. */
+const STOP_MS = 10_000
+
+/** Everything that happens at its time: name → how often → what. */
 export const jobs = {
   'expire-holds': { everySeconds: 5, run: ({ pool, ledger }) => expireHolds(pool, ledger) },
   'resolve-payments': { everySeconds: 5, run: (ports) => resolvePayments(ports) },
-  'send-mail': {
-    everySeconds: 1,
-    run: async ({ mailing, ...ports }, stopping) => {
-      if (mailing) await attentive(stopping, () => sendMails(ports, mailing))
-    },
-  },
-  'deliver-webhooks': {
-    everySeconds: 1,
-    run: async ({ egress, signingKey, ...ports }, stopping) => {
-      if (!egress) return
-      const signer = new WebhookSigner(signingKey.secretFor('webhooks'))
-      const deliveries = new Deliveries({ ...ports, egress, signer })
-      await attentive(stopping, () => deliveries.start())
-      await deliveries.settled()
-    },
-  },
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
   'end-days': { everySeconds: 60, deadlineSeconds: 3_600, run: ({ pool }) => endDays(pool) },
   'verify-ledger': { everySeconds: 60, run: verifyBooks },
@@ -104,10 +89,6 @@ export const jobs = {
     everySeconds: 600,
     deadlineSeconds: 1_800,
     run: ({ catalog }) => catalog.refreshAll(),
-  },
-  'write-exports': {
-    everySeconds: 1,
-    run: (ports, stopping) => attentive(stopping, () => writeNextExport(ports, stopping)),
   },
   'prune-exports': { everySeconds: 3_600, run: ({ pool }) => dropExports(pool) },
   'prune-answers': {
@@ -170,11 +151,12 @@ export async function startJobs(url: string, ports: JobPorts): Promise<{ stop():
   const { pool, log, onLowBalance = logLowBalance(log) } = ports
   await workHandedOn(boss, onLowBalance)
   const readers = await runSubscribers({ pool, subscribers: subscribersOf(boss), log })
+  const queues = workQueues(ports, stopping.signal)
   return {
     async stop() {
       stopping.abort()
       await readers.stop()
-      await boss.stop({ graceful: true, timeout: 10_000 })
+      await Promise.all([boss.stop({ graceful: true, timeout: STOP_MS }), within(STOP_MS, queues)])
     },
   }
 }

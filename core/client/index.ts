@@ -3,6 +3,7 @@ import type { LocalAccount } from 'viem'
 import type { Micros } from '../money.ts'
 import { type Answer, exchange, HubError, type Message, persist } from './transport.ts'
 
+export { usd } from '../money.ts'
 export { type Answer, HubError, HubUnreachable } from './transport.ts'
 
 /** A wallet that registers and pays. */

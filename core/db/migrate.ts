@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, type DatabaseError } from 'pg'
+import { ConfigError } from '../production.ts'
 import { requireLogin } from './pool.ts'
 import { scramVerifier } from './scram.ts'
 
@@ -49,7 +50,9 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   const files = await readMigrations(folder)
   const client = new Client({ connectionString: url, application_name: 'agenthub migrate' })
   client.on('error', () => {})
-  await client.connect()
+  await client.connect().catch((cause: Error) => {
+    throw new ConfigError(`The database cannot be reached: ${cause.message}`, { cause })
+  })
   try {
     await lock(client, waitMs, options.asItself ? await ownLock(client) : LOCK)
     await client.query(`SET lock_timeout = ${lockMs}`)

@@ -17,7 +17,7 @@ const REMEDIES: Partial<Record<FaultCode, Remedy>> = {
   insufficient_credits: PAY,
   payment_invalid: PAY,
   price_exceeds_max: ({ price_usd: price }) =>
-    `Call again with max_price_usd "${String(price)}" or more, or find a cheaper one: hub_search.`,
+    `Call again with max_price_usd "${String(price)}" or more, or search for a cheaper one.`,
   key_limit_reached: 'This key may not spend more. Ask whoever made it; hub_balance shows limits.',
   service_not_allowed: 'This key may call only the services listed.',
   not_found: LOOK,

@@ -22,8 +22,8 @@ person behind it can <a href="/sign-in">sign in by mail</a> and make keys in the
   -H 'Content-Type: application/json' -d '{"query":"sentiment of reviews"}'`)}<p>Each hit says why
 it was found, what it costs, and how it has done. People use the <a href="/search">search</a>.</p>
 <h2>3. Know the price</h2><p>Add <code>?dry_run</code> to any call: it tells the price and who would
-pay, and nothing moves. <code>X-Max-Price</code> refuses what is dearer; <code>POST
-${baseUrl}/v1/quotes</code> holds a price for five minutes.</p>
+pay, and nothing moves. <code>X-Max-Price</code>, in microdollars, refuses what is dearer;
+<code>POST ${baseUrl}/v1/quotes</code> holds a price for five minutes.</p>
 <h2>4. Call</h2>${code(`curl -i ${proxyUrl}/analysis/sentiment \\
   -H "Authorization: Bearer $HUB_API_KEY" \\
   -H 'Content-Type: application/json' -H 'Idempotency-Key: review-17' \\

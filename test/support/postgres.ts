@@ -36,8 +36,8 @@ interface Running extends SharedCluster {
 export const CLUSTERS_FOLDER = 'HUB_TEST_CLUSTERS'
 
 const TEMPLATE = 'template_hub'
-/** How long a connection that was ended may take to be gone. */
-const LEAK_MS = 10_000
+/** How long a connection that was ended may take to be gone: less than a pool keeps an idle one. */
+const LEAK_MS = 5_000
 
 let running: Promise<Running> | undefined
 let template: Promise<void> | undefined

@@ -85,7 +85,7 @@ async function newSlug(client: PoolClient, domain: Domain): Promise<string> {
     )
     if (rowCount === 1) return slug
   }
-  throw new Fault('slug_taken')
+  throw new Fault('slug_taken', 'Register the domain again with another slug.')
 }
 
 const SLUG_MAX = 40

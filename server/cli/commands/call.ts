@@ -157,6 +157,10 @@ function headersOf(lines: readonly string[] = []): Record<string, string> {
 
 /** A GET takes its input from `--query`, or from the members of the data. */
 function nativeInput({ method }: Target, query: readonly string[] = [], body: unknown): unknown {
+  if (typeof body === 'string' && /^\s*[{[]/.test(body)) {
+    const hint = `For the shell, in quotes: -d '{"text":"…"}'; or from a file: -d @file.json`
+    throw new Failure('usage', 'The data begins like JSON, and is none.', hint)
+  }
   if (method !== 'GET' && method !== 'DELETE') return body
   const members = typeof body === 'object' && body !== null ? body : {}
   return { ...members, ...pairsOf(query) }

@@ -47,7 +47,7 @@ export async function search(context: Context, words: readonly string[], flags: 
 const nothing = (words: readonly string[]): string =>
   words.length > 0
     ? `Nothing found for "${words.join(' ')}". Try fewer or other words, or no filter.`
-    : 'There are no services yet.'
+    : 'Nothing found. Try no filter, or another one.'
 
 function text(data: readonly Hit[], next: string | null): string {
   const rows = data.map((hit) => [

@@ -3,7 +3,8 @@ import { decimal } from '../../../core/money.ts'
 import { type Context, keyed } from '../context.ts'
 import { Failure } from '../failure.ts'
 import type { Tool } from '../store.ts'
-import { table } from '../terminal.ts'
+import { dollars, table } from '../terminal.ts'
+import { priceOf } from './search.ts'
 import { targetOf } from './target.ts'
 
 export interface AddFlags {
@@ -66,8 +67,10 @@ export async function tools({ store, terminal }: Context): Promise<void> {
   const known = Object.entries(await store.tools())
   await terminal.result(Object.fromEntries(known), () => {
     if (known.length === 0) return 'No tools yet: hub add https://… saves one.'
-    const rows = known.map(([name, tool]) => [name, tool.method, tool.target, tool.price_usd ?? ''])
-    return table(['name', '', 'address', 'usd'], rows)
+    const rows = known.map(([name, { method, target, price_usd: price }]) => {
+      return [name, method, target, price === undefined ? '' : dollars(priceOf(price))]
+    })
+    return table(['name', '', 'address', 'price'], rows)
   })
 }
 

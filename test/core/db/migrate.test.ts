@@ -47,6 +47,15 @@ describe('migrate', () => {
     expect(await count('one')).to.equal(1n)
   })
 
+  it('tells the operator of a database that is not there, and no password', async () => {
+    const refused = migrate('postgres://hub:secret@127.0.0.1:1/hub').catch((error: Error) => error)
+    const { name, message } = (await refused) as Error
+    expect([name, message]).to.deep.equal([
+      'ConfigError',
+      'The database cannot be reached: connect ECONNREFUSED 127.0.0.1:1',
+    ])
+  })
+
   it('waits for another instance no longer than it was told', async () => {
     const other = await database.admin.connect()
     await other.query('SELECT pg_advisory_lock(8402001)')

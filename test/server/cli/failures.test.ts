@@ -110,6 +110,13 @@ describe('hub, the command line, when something is wrong', function () {
       expect(await exits('balance'), 'a wrong key').to.equal(4)
     })
 
+    it('before it sends JSON that is none', async () => {
+      const cid = await customer()
+      const { exit, err } = await cid.hub(['call', 'echo/say', '-d', '{words:hello}'])
+      expect(exit).to.equal(2)
+      expect(err).to.include('begins like JSON, and is none')
+    })
+
     it('as one JSON object on stderr with --json, and nothing on stdout', async () => {
       const { out, err } = await user().hub(['--json', 'show', 'nothing-there'])
       expect(out).to.equal('')

@@ -105,7 +105,7 @@ describe('the package that npm pack makes', function () {
     writeFileSync(join(user, 'shows.mjs'), SHOWS)
     const { stdout } = await run(process.execPath, ['shows.mjs'], { cwd: user })
     const [client, plugin, testing] = JSON.parse(stdout) as string[][]
-    expect(client).to.include('HubClient')
+    expect(client).to.include.members(['HubClient', 'usd'])
     expect(plugin).to.include.members(['defineService', 's', 'usd', 'Refusal'])
     expect(testing).to.not.be.empty
   })

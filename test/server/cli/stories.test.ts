@@ -1,6 +1,7 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { eventually } from '../../support/eventually.ts'
 import { useHub } from '../../support/suite.ts'
 import { configOf, type User, usersOf } from './hub.ts'
 
@@ -66,6 +67,7 @@ describe('hub, the command line', function () {
       const named = await ada.json('call', 'weather')
       expect(named['body']).to.deep.equal(bought['body'])
       expect(await ada.json('tools')).to.have.keys('weather')
+      expect((await ada.hub(['tools'])).out).to.match(/weather +GET .* +\$0\.01\n/)
       await ada.json('tools', 'forget', 'weather')
       expect((await ada.hub(['call', 'weather'])).exit).to.equal(1)
     })
@@ -95,7 +97,7 @@ describe('hub, the command line', function () {
       const { exit, err } = await worker.hub(['--json', 'call', 'echo/say', ...SAY])
       expect([exit, JSON.parse(err).error.code]).to.deep.equal([1, 'key_limit_reached'])
       await dan.json('--yes', 'keys', 'revoke', String(child['key_id']))
-      expect((await worker.hub(['balance'])).exit).to.equal(4)
+      await eventually(async () => (await worker.hub(['balance'])).exit === 4) // within a second
     })
 
     it('and goes on with its own after a rotation', async () => {

@@ -42,7 +42,10 @@ export function readOpenApi(text: string): Understood {
   let looked = 0
   for (const operation of operationsOf(root, refs)) {
     if (endpoints.length === ENDPOINTS_MAX || ++looked > OPERATIONS_MAX) {
-      refs.gap(operation.at, `more than ${ENDPOINTS_MAX} endpoints: the first are taken`)
+      refs.gap(
+        operation.at,
+        `the first ${ENDPOINTS_MAX} endpoints are taken: what follows is left out`,
+      )
       break
     }
     const found = proposed(refs, operation)

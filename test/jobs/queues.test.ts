@@ -1,0 +1,67 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { expect } from 'chai'
+import { systemClock } from '../../core/clock.ts'
+import { inTransaction } from '../../core/db/transaction.ts'
+import { createLog } from '../../core/log.ts'
+import { enqueueMail, type Mail } from '../../core/mail/queue.ts'
+import { signingKeyOf } from '../../core/signing-key.ts'
+import { workQueues } from '../../jobs/queues.ts'
+import { eventually } from '../support/eventually.ts'
+import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+
+describe('the queues of our own', () => {
+  let database: FreshDatabase
+  const signingKey = signingKeyOf(generateKeyPairSync('ed25519').privateKey)
+  const log = createLog('silent', process.stdout, [])
+
+  before(async () => {
+    database = await freshDatabase()
+  })
+  after(() => database.drop())
+
+  /** A process that has jobs. */
+  function start(send: (mail: Mail) => Promise<void>): () => Promise<void> {
+    const stopping = new AbortController()
+    const mailing = {
+      postman: { send, close: async () => {} },
+      write: async ({ recipient: to }: { readonly recipient: string }) => {
+        return { to, subject: 'Hello', text: 'How are you?' }
+      },
+    }
+    const { pool } = database
+    const ports = { pool, log, mailing, signingKey, clock: systemClock }
+    const ended = workQueues(ports, stopping.signal)
+    return async () => {
+      stopping.abort()
+      await ended
+    }
+  }
+
+  const write = (recipient: string) =>
+    inTransaction(database.pool, (client) =>
+      enqueueMail(client, {
+        template: 'sign-in',
+        recipient,
+        subject: 'lnk_1',
+        expires: new Date(Date.now() + 600_000),
+      }),
+    )
+
+  it('are worked by every process: one that hangs keeps nobody else back', async () => {
+    const taken: string[] = []
+    const sent: string[] = []
+    const release = Promise.withResolvers<void>()
+    const stopHanging = start(async ({ to }) => {
+      taken.push(to)
+      await release.promise
+    })
+    await write('ada@example.com')
+    await eventually(() => taken.length === 1)
+    const stop = start(async ({ to }) => void sent.push(to))
+    await write('bob@example.com')
+    await eventually(() => sent.length === 1)
+    expect([taken, sent]).to.deep.equal([['ada@example.com'], ['bob@example.com']])
+    release.resolve()
+    await Promise.all([stopHanging(), stop()])
+  })
+})
