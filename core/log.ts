@@ -41,5 +41,12 @@ export function createLog(
   secrets: readonly string[] = [],
 ): Log {
   const stream: DestinationStream = { write: (line) => void out.write(scrub(line, secrets)) }
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream)
+  const serializers = { err: told }
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers }, stream)
+}
+
+/** An error of a pool of connections brings the whole connection along, which says nothing. */
+function told(error: unknown): unknown {
+  const shown: unknown = pino.stdSerializers.err(error as Error)
+  return typeof shown === 'object' && shown !== null ? { ...shown, client: undefined } : shown
 }

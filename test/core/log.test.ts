@@ -23,6 +23,13 @@ describe('the log', () => {
     expect(line.match(/\n/g)).to.have.length(1)
   })
 
+  it('tells of an error what it says, and not the connection that it came by', () => {
+    const err = Object.assign(new Error('lost'), { code: '57P01', client: { processID: 7 } })
+    const told = JSON.parse(logged({ err }))['err']
+    expect(told).to.include({ type: 'Error', message: 'lost', code: '57P01' })
+    expect(told).to.not.have.property('client')
+  })
+
   it('keeps quiet below its level', () => {
     const lines: string[] = []
     createLog('warn', { write: (line) => lines.push(line) }).info('unheard')
