@@ -113,7 +113,8 @@ ${html`autocomplete="${field.autocomplete ?? 'off'}"`}>`,
   }
 }
 
-const sentence = (text: string): string =>
+/** What is wrong with a field, as people write it. */
+export const sentence = (text: string): string =>
   `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 
 type Options = Readonly<Record<string, string | Readonly<Record<string, string>>>>

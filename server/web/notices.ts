@@ -3,9 +3,12 @@ import { type Html, html, type Part } from './html.ts'
 import type { PageText } from './layout.ts'
 import type { Sent } from './page.ts'
 
+/** Where the keyboard is when the page comes after a form, and what is read out first. */
+const FIRST = html` tabindex="-1" autofocus`
+
 /** Says that something was done. */
 export const notice = (text: Part): Html =>
-  html`<div class="box good" role="status"><p>${text}</p></div>`
+  html`<div class="box good" role="status"${FIRST}><p>${text}</p></div>`
 
 /** What there is to say where a list is empty, and what to do about it. */
 export const empty = (text: Part, more?: Html): Html =>
@@ -20,15 +23,18 @@ this once; the hub keeps only a fingerprint of it.</p>
 
 /** Says why a form did not pass. What is wrong with a field stands at the field. */
 export function refusal(fault: Fault, { act, errors, values }: Sent): Html {
-  const wrong = Object.keys(errors).filter((name) => Object.hasOwn(values, name))
-  const text =
-    wrong.length > 0
-      ? html`Nothing was changed: see <a href="#${act}-${wrong[0]}">what is marked below</a>.`
-      : `${fault.message}${fault.message === FAULTS[fault.code][2] ? '' : ` ${adviceOf(fault)}`}`
-  return html`<div class="box bad" role="alert" id="refused"><p><strong>${
-    FAULTS[fault.code][1]
-  }.</strong> ${text}</p><p class="small muted">Code ${codeLink(fault)}</p></div>`
+  const [wrong] = Object.keys(errors).filter((name) => Object.hasOwn(values, name))
+  if (wrong !== undefined) {
+    return refusalBox(html`<p><strong>Nothing was changed.</strong> See
+<a href="#${act}-${wrong}">what is marked below</a>.</p>`)
+  }
+  const advice = fault.message === FAULTS[fault.code][2] ? '' : ` ${adviceOf(fault)}`
+  return refusalBox(html`<p><strong>${FAULTS[fault.code][1]}.</strong> ${fault.message}${advice}</p>
+<p class="small muted">Code ${codeLink(fault)}</p>`)
 }
+
+const refusalBox = (text: Html): Html =>
+  html`<div class="box bad" role="alert" id="refused"${FIRST}>${text}</div>`
 
 /** Where it is told what the code means, and what to do. */
 const codeLink = ({ code }: Fault): Html =>

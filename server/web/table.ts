@@ -22,23 +22,31 @@ export const table = <Row>(
 ): Html => html`<div class="wide${isNarrow(columns) && ' narrow'}" role="region"
 aria-label="${label}" tabindex="0">${tableOf(columns, rows, totals)}</div>`
 
+const namedTable =
+  (kind: 'cards' | 'books') =>
+  <Row>(
+    label: string,
+    columns: readonly Column<Row>[],
+    rows: readonly Row[],
+    totals: readonly (readonly Part[])[] = [],
+  ): Html => {
+    const named = columns.map((column) => ({ ...column, named: html` data-head="${column.head}"` }))
+    return html`<div class="wide ${kind}" role="region" aria-label="${label}"
+tabindex="0">${tableOf(named, rows, totals)}</div>`
+  }
+
 /** A table whose rows are cards on a phone: there each cell says what it is. */
-export const cardTable = <Row>(
-  label: string,
-  columns: readonly Column<Row>[],
-  rows: readonly Row[],
-): Html => {
-  const named = columns.map((column) => ({ ...column, named: html` data-head="${column.head}"` }))
-  return html`<div class="wide cards" role="region" aria-label="${label}" tabindex="0">${tableOf(
-    named,
-    rows,
-  )}</div>`
-}
+export const cardTable = namedTable('cards')
+
+/** Accounts with their debits and credits, which on a phone are lines with few words. */
+export const bookTable = namedTable('books')
+
+type NamedColumn<Row> = Column<Row> & { readonly named?: Html }
 
 const tableOf = <Row>(
-  columns: readonly (Column<Row> & { readonly named?: Html })[],
+  columns: readonly NamedColumn<Row>[],
   rows: readonly Row[],
-  totals: readonly (readonly Part[])[] = [],
+  totals: readonly (readonly Part[])[],
 ): Html =>
   html`<table>
 <thead><tr>${columns.map(
@@ -58,12 +66,12 @@ const boxed = (content: Part): Html | false =>
   isShown(content) && content !== '' && html`<div>${content}</div>`
 
 const totalOf =
-  (columns: readonly Column<never>[]) =>
+  (columns: readonly NamedColumn<never>[]) =>
   (cells: readonly Part[]): Html =>
-    html`<tr>${columns.map(({ number }, i) =>
+    html`<tr>${columns.map(({ number, named }, i) =>
       i === 0
         ? html`<th scope="row">${cells[i]}</th>`
-        : html`<td${number && NUMBER}>${cells[i]}</td>`,
+        : html`<td${named}${number && NUMBER}>${named ? boxed(cells[i]) : cells[i]}</td>`,
     )}</tr>`
 
 /** Few enough columns for a phone, if their texts wrap. */

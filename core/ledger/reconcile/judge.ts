@@ -1,3 +1,4 @@
+import { priceTag } from '../../money.ts'
 import type { Leftovers } from './match.ts'
 import type {
   Finding,
@@ -85,7 +86,7 @@ function differing(entry: OpenEntry, transfer: OpenTransfer): Finding {
     kind: 'amount_differs',
     fact: `amount_differs entry ${entry.id} transfer ${transfer.id}`,
     amount: transfer.amount - entry.amount,
-    reason: `The transaction ${verb(transfer.amount)} ${size(transfer.amount)} microdollars, and \
+    reason: `The transaction ${verb(transfer.amount)} ${size(transfer.amount)}, and \
 ${entry.event} ${entry.entry} books ${size(entry.amount)}.`,
     tx: transfer.tx,
     block: transfer.block,
@@ -99,8 +100,8 @@ function judgeTransfer({ id, tx, block, amount, sender, recipient, awaits }: Ope
   const deposit = amount > 0n
   const kind = deposit ? 'unknown_deposit' : 'unknown_withdrawal'
   const reason = deposit
-    ? `${sender} sent ${amount} microdollars that no entry and no open payment explains.`
-    : `${-amount} microdollars went to ${recipient}, and no entry and no open payment explains it.`
+    ? `${sender} sent ${priceTag(amount)} that no entry and no open payment explains.`
+    : `${priceTag(-amount)} went to ${recipient}, and no entry and no open payment explains it.`
   return found([{ kind, fact: `${kind} transfer ${id}`, amount, reason, tx, block, transfer: id }])
 }
 
@@ -152,8 +153,8 @@ const reorganised = ({ id, tx, block, amount }: GoneTransfer): Finding => ({
 /** Both accounts are one wallet of the chain, so that the balances agree all the same. */
 function judgeTransit({ entry, amount, confirmed, row, tx }: TransitItem): Judgement {
   if (confirmed === 0n) return waits({ what: 'unconfirmed', amount: 0n, id: entry, tx })
-  const received = amount + confirmed
-  const reason = `${entry} was confirmed with ${confirmed} microdollars, received with ${received}.`
+  const [sent, received] = [priceTag(confirmed), priceTag(amount + confirmed)]
+  const reason = `${entry} was confirmed with ${sent}, received with ${received}.`
   const fact = `amount_differs entry ${row} in transit`
   return found([{ kind: 'amount_differs', fact, amount: 0n, reason, tx, entry: row }])
 }
@@ -162,9 +163,9 @@ const unexplained = ({ wallet, chain, ledger }: Case, rest: bigint): Finding => 
   kind: 'balance_differs',
   fact: `balance_differs ${wallet} ${rest}`,
   amount: rest,
-  reason: `The chain has ${chain} microdollars and the books have ${ledger}; ${rest} of the \
-difference is explained by nothing.`,
+  reason: `The chain has ${priceTag(chain)} and the books have ${priceTag(ledger)}; \
+${priceTag(rest)} of the difference is explained by nothing.`,
 })
 
 const verb = (amount: bigint): string => (amount > 0n ? 'brought' : 'took')
-const size = (amount: bigint): bigint => (amount < 0n ? -amount : amount)
+const size = (amount: bigint): string => priceTag(amount < 0n ? -amount : amount)

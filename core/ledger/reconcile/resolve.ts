@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
 import { derivedUuid } from '../../ids.ts'
-import type { Micros } from '../../money.ts'
+import { type Micros, priceTag } from '../../money.ts'
 import type { Account, SingleStepEvent, Wallet } from '../events.ts'
 import type { AccountRef } from '../ledger.ts'
 import { walletOf } from '../postings.ts'
@@ -72,7 +72,7 @@ async function book(
   const gives = resolution.decision !== 'shortfall'
   if (found.amount === 0n || found.amount > 0n !== gives) {
     throw new NotResolvable(
-      `By exception ${found.id} the chain has ${found.amount} microdollars more than the books, ` +
+      `By exception ${found.id} the chain has ${priceTag(found.amount)} more than the books, ` +
         `for which ${resolution.decision} is no answer.`,
     )
   }
@@ -218,7 +218,7 @@ async function explain(
   const sum = known.reduce((total, { amount }) => total + amount, 0n)
   if (sum !== 0n) {
     throw new NotResolvable(
-      `Together they leave ${sum} microdollars between chain and books, which must be booked.`,
+      `Together they leave ${priceTag(sum)} between chain and books, which must be booked.`,
     )
   }
   for (const each of known) {

@@ -88,7 +88,17 @@ export function sellerTests(
       expect(await tab.text())
         .to.include('GET /tides')
         .and.to.include('Before it can be sold')
+      await tab.send('price', { price: 'much' })
+      await tab.page.waitForSelector('#refused:focus') // so that Tab leads to what is wrong
+      const wrong = await tab.page.$eval('#refused a', (link) => link.getAttribute('href')!)
+      const [written, why] = await tab.page.$eval(wrong, (field) => [
+        field.getAttribute('value'),
+        field.getAttribute('aria-describedby'),
+      ])
+      expect(written).to.equal('much')
+      expect(await tab.page.$eval(`#${why}`, (text) => text.textContent)).to.include('such as 2.50')
       await tab.send('price', { price: '0.01' })
+      await tab.page.waitForSelector('[role=status]:focus')
       expect(await tab.text()).to.include('$0.01')
       await tab.send('test')
       expect(await tab.text())

@@ -14,6 +14,19 @@ const ONE_OF_EACH =
 const TWICE = `[...document.querySelectorAll('[id]')].map(({ id }) => id)
   .filter((id, i, all) => all.indexOf(id) < i)`
 
+/** Tables that hide a part of themselves at the side. */
+const CUT = `[...document.querySelectorAll('.wide')].filter((table) =>
+  table.scrollWidth > table.clientWidth).map((table) => table.ariaLabel)`
+
+const OVER = 'document.documentElement.scrollWidth - innerWidth'
+
+/** What is of no use on paper. */
+const UNPRINTED = `[...document.querySelectorAll('nav ul, form, button')]
+  .filter((each) => each.checkVisibility()).map((each) => each.outerHTML)`
+
+/** A4 between its margins, in pixels of CSS. */
+const PAPER = 680
+
 interface Violation {
   readonly id: string
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
@@ -92,11 +105,16 @@ export function useTabs(url: () => string) {
     expect((await go(path))?.status(), path).to.equal(status)
     expect(await violations(page, ''), path).to.deep.equal([])
     expect(await page.evaluate(TWICE), `${path} has ids twice`).to.deep.equal([])
+    expect(await page.evaluate(CUT), `${path} hides a column`).to.deep.equal([])
+    await look({ width: PAPER })
+    await page.emulateMediaType('print')
+    expect(await page.evaluate(UNPRINTED), `${path}, printed`).to.deep.equal([])
+    expect(await page.evaluate(OVER), `${path} is wider than paper`).to.be.at.most(0)
+    await page.emulateMediaType('screen')
     await look({ scheme: 'dark', width: 1_200 })
     expect(await violations(page, CONTRAST), `${path}, dark`).to.deep.equal([])
     await look({ width: 360 })
-    const over = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-    expect(over, `${path} is scrolled sideways`).to.be.at.most(0)
+    expect(await page.evaluate(OVER), `${path} is scrolled sideways`).to.be.at.most(0)
     const expected = wrong.filter((text) => status === 200 || !text.includes(String(status)))
     expect(expected, path).to.deep.equal([])
   }

@@ -83,13 +83,13 @@ export function commissionForm(
 /** What was agreed on with the provider of a service so far. */
 export async function commissionOf(
   { ask }: PageRequest,
-  { provider }: ServiceOfHouseJson,
+  { provider, owner }: ServiceOfHouseJson,
 ): Promise<Html> {
   const { data } = await ask<{ data: readonly CommissionRuleJson[] }>(
     'GET /v1/admin/providers/{id}/commission',
     { params: { id: provider } },
   )
-  return html`<h2>Commission agreed on with ${provider}</h2>${
+  return html`<h2>Commission agreed on with ${owner ?? provider}</h2>${
     data.length === 0
       ? empty('Nothing of its own: the default of the platform counts.')
       : cardTable(

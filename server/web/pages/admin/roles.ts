@@ -10,6 +10,7 @@ import { cardTable } from '../../table.ts'
 import { reason, reasonField } from '../finance/parts.ts'
 
 const PATH = '/admin/roles'
+const TITLES = { finance: 'finance', admin: 'administrator' }
 const ROLES = {
   finance: 'finance: sees and corrects the books',
   admin: 'administrator: that, and all else',
@@ -52,8 +53,8 @@ export const rolesPage = (): AnyPage =>
         tab: 'Roles',
         main: html`<h1>Roles</h1><p class="lead">Who sees the books, and who decides.</p>${
           found.configured.length > 0 &&
-          html`<p>By configuration (HUB_ADMIN_WALLETS), these wallets are administrators:
-${found.configured.map((wallet) => html`<code>${wallet}</code> `)}</p>`
+          html`<p>By configuration (<code>HUB_ADMIN_WALLETS</code>), these wallets are
+administrators: ${found.configured.map((wallet) => html`<code>${wallet}</code> `)}</p>`
         }${
           held.length === 0
             ? empty('Nobody has a role besides.')
@@ -67,8 +68,8 @@ function holder({ sent }: PageRequest, each: GrantJson): Html {
   const { role_id: id } = each
   const mine = sent?.values['id'] === id ? sent : undefined
   return html`<li class="card"><h2>${each.name}</h2><p class="facts"><span><strong>${
-    each.role
-  }</strong></span><span>given by ${each.granted_by}, ${instantText(each.granted_at)}</span></p>
+    TITLES[each.role]
+  }</strong></span><span>given ${instantText(each.granted_at)} by ${each.granted_by}</span></p>
 <details${mine !== undefined && html` open`}><summary>Take it away</summary>${form({
     act: 'revoke',
     submit: 'Take it away',
@@ -103,7 +104,7 @@ const history = (rows: readonly GrantJson[]): Html =>
     'Roles that were taken away',
     [
       { head: 'Who', cell: ({ name }) => name },
-      { head: 'Role', cell: ({ role }) => role },
+      { head: 'Role', cell: ({ role }) => TITLES[role] },
       { head: 'Given', cell: (each) => `${instantText(each.granted_at)} by ${each.granted_by}` },
       {
         head: 'Taken away',

@@ -104,7 +104,9 @@ const serviceTable = (rows: readonly ServiceOfHouseJson[]): Html =>
       {
         head: 'Provider',
         cell: ({ provider, owner }) =>
-          html`${provider}${owner !== null && html`<br><span class="small muted">${owner}</span>`}`,
+          html`${owner ?? provider}${
+            owner !== null && html`<br><span class="small muted">${provider}</span>`
+          }`,
       },
       { head: 'Commission', number: true, cell: (each) => rate(each.commission_bps) },
     ],

@@ -43,7 +43,9 @@ export const accountPage = (): AnyPage =>
         area: FINANCE,
         tab: 'Trial balance',
         main: html`<p class="crumbs"><a href="/finance/trial-balance">Trial balance</a></p>
-<h1>Statement</h1><p class="lead"><code>${account}</code>, in ${found.asset}</p>${filters(path, [
+<h1>Statement</h1><p class="lead"><code>${account}</code>, in ${found.asset}${
+          from !== undefined && `, from ${from}`
+        }${to !== undefined && `, to ${to}`}</p>${filters(path, [
           filterField(
             'from',
             'From',

@@ -78,7 +78,9 @@ export const adjustmentsPage = (): AnyPage =>
 is wrong is corrected by another entry, with author and reason.</p>${
           open.length > 0 &&
           html`<div class="list">${open.map((each) => proposal(request, each))}</div>`
-        }${adjustForm(request)}<h2>Proposed so far</h2>${
+        }${adjustForm(request)}<h2>Proposed so far</h2>
+<p class="muted">Those that one person could book stand in the journal, as
+<a href="/finance/journal?event=balance.adjusted">balance.adjusted</a>.</p>${
           found.data.length === 0
             ? empty('Nothing was large enough to need two people.')
             : proposals(found.data)

@@ -93,7 +93,7 @@ const lines = (rows: readonly AuditLineJson[]): Html =>
       {
         head: 'Who',
         cell: ({ name, role, network }) =>
-          html`${hex(name)}<br><span class="small muted">${role}${
+          html`${name.startsWith('0x') ? hex(name) : name}<br><span class="small muted">${role}${
             network !== null && `, ${network}`
           }</span>`,
       },
@@ -149,18 +149,23 @@ function membersOf(value: unknown): readonly string[] {
   if (Array.isArray(value)) return value.flatMap(membersOf)
   if (!isObject(value)) return []
   return Object.entries(value).flatMap(([name, inner]) => {
-    if (inner === undefined) return []
+    if (inner === undefined || (name === 'asset' && hasAmount(value))) return []
     if (Array.isArray(inner) && inner.some(isObject)) return membersOf(inner)
-    return [`${name.replaceAll('_', ' ')}: ${textOf(name, inner, value['asset'])}`]
+    const asset = String(value['asset'])
+    const text =
+      name === 'amount' && hasAmount(value)
+        ? `${units(BigInt(textOf(inner)), asset)} ${asset}`
+        : textOf(inner)
+    return [`${name.replaceAll('_', ' ')}: ${text}`]
   })
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-/** The log keeps amounts in units of their asset, as texts. */
-function textOf(name: string, value: unknown, asset: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  const isAmount = name === 'amount' && ASSETS.some((known) => known === asset)
-  return isAmount && /^-?\d+$/.test(text) ? units(BigInt(text), String(asset)) : text
-}
+/** The log keeps amounts in units of their asset, as texts; the asset stands beside. */
+const hasAmount = ({ amount, asset }: Readonly<Record<string, unknown>>): boolean =>
+  /^-?\d+$/.test(String(amount)) && ASSETS.some((known) => known === asset)
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value)

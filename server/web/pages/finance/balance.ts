@@ -1,12 +1,13 @@
 import { z } from 'zod'
+import type { Clock } from '../../../../core/clock.ts'
 import type { TrialBalanceJson } from '../../../rest/finance-books.ts'
 import { FINANCE } from '../../areas.ts'
 import { filterField, filters, optionsOf } from '../../form.ts'
-import { count } from '../../format.ts'
+import { counted, instant } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { address, table } from '../../table.ts'
+import { address, bookTable } from '../../table.ts'
 import { accountLink, credit, debit, optionalDay, units } from './parts.ts'
 
 const PATH = '/finance/trial-balance'
@@ -21,7 +22,7 @@ const KINDS = {
 }
 
 /** `/finance/trial-balance`: what every account held at the end of a day. */
-export const balancePage = (): AnyPage =>
+export const balancePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   page({
     path: PATH,
     person: true,
@@ -45,7 +46,9 @@ export const balancePage = (): AnyPage =>
         area: FINANCE,
         tab: 'Trial balance',
         main: html`<h1>Trial balance</h1><p class="lead">${
-          day === undefined ? 'As it is now.' : `As of the end of ${day} (UTC), by value date.`
+          day === undefined
+            ? `As it is now, ${instant(clock.now())}.`
+            : `As of the end of ${day} (UTC), by value date.`
         }</p>${filters(PATH, [
           filterField(
             'day',
@@ -84,7 +87,7 @@ interface Query {
 const nameOf = ({ account, accounts }: Line, day: string | undefined): Html =>
   account.endsWith(':')
     ? html`<a href="${address(PATH, { day, prefix: account })}"><code>${account}</code></a>
-<span class="small muted">${count(accounts)} ${accounts === 1 ? 'account' : 'accounts'}</span>`
+<span class="small muted whole">${counted(accounts, 'account')}</span>`
     : accountLink(account, day)
 
 /** What each asset comes to on both sides, on all pages. */
@@ -99,7 +102,7 @@ const sumRows = ({ sums }: TrialBalanceJson) =>
 function balances(found: TrialBalanceJson, { day, prefix, after }: Query): Html {
   const { accounts, more } = found
   if (accounts.length === 0) return empty('No account of this kind held anything.')
-  return html`${table(
+  return html`${bookTable(
     'Trial balance',
     [
       { head: 'Account', cell: (line) => nameOf(line, day) },

@@ -165,7 +165,7 @@ const all = (rows: readonly ExceptionJson[]): Html =>
         cell: aligned(rows, (each) => each.amount_microdollars),
       },
       {
-        head: 'Resolved',
+        head: 'State',
         cell: (each) =>
           each.resolution === null
             ? html`<span class="badge bad">open</span>`

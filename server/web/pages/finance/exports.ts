@@ -81,7 +81,7 @@ const exportTable = (rows: readonly ExportJson[]): Html =>
       },
       {
         head: 'Asked for',
-        cell: (each) => html`${instantText(each.asked_at)}<br>
+        cell: (each) => html`<span class="whole">${instantText(each.asked_at)}</span><br>
 <span class="small muted">${each.asked_by}</span>`,
       },
       { head: 'Entries', number: true, cell: ({ entries }) => count(entries) },

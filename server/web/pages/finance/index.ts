@@ -15,7 +15,7 @@ import { transfersPage } from './transfers.ts'
 /** What people of finance see and decide. Each page asks routes of REST, which know their role. */
 export const financePages = (ports: { readonly clock: Clock }): readonly AnyPage[] => [
   financePage(),
-  balancePage(),
+  balancePage(ports),
   accountPage(),
   journalPage(),
   entryPage(),

@@ -4,11 +4,11 @@ import type { Listed } from '../../../rest/paging.ts'
 import { FINANCE } from '../../areas.ts'
 import { someDollars } from '../../fields.ts'
 import { fieldsOf, filterField, filters, form, optionsOf } from '../../form.ts'
-import { instantText, milliseconds, money } from '../../format.ts'
-import { type Html, html, type Part } from '../../html.ts'
+import { milliseconds, money } from '../../format.ts'
+import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { facts, pager, table } from '../../table.ts'
+import { facts, pager } from '../../table.ts'
 import {
   accountLink,
   credit,
@@ -107,29 +107,25 @@ const dayFilter = (name: string, label: string, value: string | undefined): Html
     html`<input type="date" id="filter-${name}" name="${name}" value="${value ?? ''}">`,
   )
 
+/** A row for each posting; when and what stand once beside all of an entry. */
 const entryTable = (entries: readonly EntryJson[]): Html =>
-  table(
-    'Journal',
-    [
-      {
-        head: 'Booked (UTC)',
-        whole: true,
-        cell: (entry) => html`<a href="${entryPath(entry.id)}">${precise(entry.booked_at)}</a>`,
-      },
-      { head: 'Event', cell: ({ event }) => event },
-      { head: 'Account', whole: true, cell: of(({ account }) => accountLink(account)) },
-      { head: 'Debit', number: true, cell: of(({ amount, asset }) => debit(amount, asset)) },
-      { head: 'Credit', number: true, cell: of(({ amount, asset }) => credit(amount, asset)) },
-      { head: 'Asset', cell: of(({ asset }) => asset) },
-    ],
-    entries,
-  )
+  html`<div class="wide books entries" role="region" aria-label="Journal" tabindex="0"><table>
+<thead><tr><th scope="col">Booked (UTC)</th><th scope="col">Event</th><th scope="col">Account</th>
+<th scope="col" class="number">Debit</th><th scope="col" class="number">Credit</th>
+<th scope="col">Asset</th></tr></thead>${entries.map(entryRows)}</table></div>`
 
-/** Of each posting of an entry, one below the other. */
-const of =
-  (write: (posting: EntryJson['postings'][number]) => Part) =>
-  ({ postings }: EntryJson): Html =>
-    html`${postings.map((posting, i) => html`${i > 0 && html`<br>`}${write(posting)}`)}`
+const entryRows = ({ id, event, booked_at: at, postings }: EntryJson): Html => {
+  const rows = html` rowspan="${postings.length}"`
+  const once = html`<td${rows} class="whole"><a href="${entryPath(id)}">${precise(at)}</a></td>
+<td${rows}>${event}</td>`
+  return html`<tbody>${postings.map(
+    ({ account, amount, asset }, i) => html`<tr>${i === 0 && once}<td class="account">${accountLink(
+      account,
+    )}</td>
+<td class="number" data-head="Debit">${debit(amount, asset)}</td>
+<td class="number" data-head="Credit">${credit(amount, asset)}</td><td>${asset}</td></tr>`,
+  )}</tbody>`
+}
 
 /** `/finance/entries/{id}`: all that is known of a call, purchase, payment or correction. */
 export const entryPage = (): AnyPage =>
@@ -161,21 +157,26 @@ export const entryPage = (): AnyPage =>
         main: html`<p class="crumbs"><a href="${PATH}">Journal</a></p>
 <h1>${trail.call ? 'Call' : (first?.event ?? 'Entry')}</h1>
 <p class="lead"><code>${params['id']}</code></p>${callOf(trail)}${
-          trail.entries.length > 0 && html`<h2>Entries</h2>${trail.entries.map(entryOf)}`
+          trail.entries.length === 1 && !trail.call
+            ? trail.entries.map(entryOf)
+            : trail.entries.length > 0 && html`<h2>Entries</h2>${trail.entries.map(entryPart)}`
         }${refundForm(request, trail)}`,
       }
     },
   })
 
+const entryPart = (entry: EntryJson): Html =>
+  html`<section><h3>${entry.event}</h3>${entryOf(entry)}</section>`
+
 const entryOf = (entry: EntryJson): Html =>
-  html`<section><h3>${entry.event}</h3>${facts({
+  html`${facts({
     Booked: `${precise(entry.booked_at)} UTC`,
     'Value date': entry.value_at !== entry.booked_at && `${precise(entry.value_at)} UTC`,
     Place: `shard ${entry.shard}, number ${entry.seq}`,
     ...Object.fromEntries(
       Object.entries(entry.meta ?? {}).map(([name, value]) => [nameOf(name), textOf(value)]),
     ),
-  })}${postingTable(entry)}</section>`
+  })}${postingTable(entry)}`
 
 /** `value_date` is `Value date`. */
 const nameOf = (name: string): string =>
@@ -195,7 +196,7 @@ function callOf({ call, entries }: TrailJson): Html | undefined {
     Call:
       entries.some(({ id }) => id !== call.id) &&
       html`<a href="${entryPath(call.id)}"><code>${call.id}</code></a>`,
-    At: instantText(call.at),
+    At: `${precise(call.at)} UTC`,
     Endpoint: html`<code>${call.endpoint}</code>`,
     Key: call.key_id !== null && html`<code>${call.key_id}</code>`,
     'Paid by': call.source,

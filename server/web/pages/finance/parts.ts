@@ -4,7 +4,7 @@ import type { EntryJson } from '../../../rest/finance-journal.ts'
 import type { fieldsOf } from '../../form.ts'
 import { grouped } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { address, table } from '../../table.ts'
+import { address, bookTable } from '../../table.ts'
 
 /** An amount in units of its asset, as people read it: `1,234.500000`. */
 export const units = (amount: number | bigint, asset: string): string =>
@@ -79,7 +79,7 @@ const totals = (postings: readonly Posting[]) =>
 
 /** The postings of one entry. */
 export const postingTable = ({ event, postings }: EntryJson): Html =>
-  table(
+  bookTable(
     `Postings of ${event}`,
     [
       { head: 'Account', cell: ({ account }) => accountLink(account) },

@@ -82,6 +82,12 @@ const filterForm = (state: string, direction: string): Html =>
     ),
   ])
 
+const PURPOSES: Readonly<Record<PaymentJson['purpose'], string>> = {
+  credits: 'received for credits',
+  call: 'received for a call',
+  external: 'paid for a call elsewhere',
+}
+
 const paymentTable = (rows: readonly PaymentJson[]): Html =>
   cardTable(
     'Payments',
@@ -97,7 +103,7 @@ const paymentTable = (rows: readonly PaymentJson[]): Html =>
       },
       {
         head: 'What',
-        cell: ({ direction, purpose }) => `${direction === 'in' ? 'received' : 'paid'}: ${purpose}`,
+        cell: ({ purpose }) => PURPOSES[purpose],
       },
       {
         head: 'Who',
@@ -105,7 +111,7 @@ const paymentTable = (rows: readonly PaymentJson[]): Html =>
           html`${host !== null && html`${host}<br>`}${hex(counterparty)}`,
       },
       { head: 'Amount', number: true, cell: aligned(rows, (each) => each.amount_microdollars) },
-      { head: 'Next', cell: ({ next_step: next }) => next ?? '–' },
+      { head: 'Next', cell: ({ next_step: next }) => next },
     ],
     rows,
   )

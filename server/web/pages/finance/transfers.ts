@@ -163,8 +163,8 @@ function waiting(open: readonly ExceptionJson[]): Html | undefined {
     tx !== null && new Set(all.map(({ wallet }) => wallet)).size > 1 ? [{ tx, all }] : [],
   )
   if (found.length === 0) return undefined
-  return html`<h2>Not booked yet</h2><p>Both wallets of the house are in these transactions, and no
-entry is.</p>${cardTable(
+  return html`<h2>Not booked yet</h2><p>These transactions are between wallets of the house, and no
+entry tells of them.</p>${cardTable(
     'Not booked yet',
     [
       { head: 'Transaction', cell: ({ tx }) => html`<a href="${transferPath(tx)}">${hex(tx)}</a>` },

@@ -5,7 +5,7 @@ import { SELLING } from '../../areas.ts'
 import { aligned, alike, count, instantText, money } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { cardTable, facts, hex, pager, table } from '../../table.ts'
+import { cardTable, facts, hex, pager } from '../../table.ts'
 import { payoutBadge } from './payouts.ts'
 
 type Whole = PayoutJson & { readonly services: readonly PayoutSumsJson[] }
@@ -66,7 +66,7 @@ function sums(services: readonly PayoutSumsJson[]): Html {
     const cell = (each: PayoutSumsJson) => write(BigInt(each[name]))
     return { head: SUMS[name], number: true, cell, total: write(BigInt(add(name))) }
   })
-  return table(
+  return cardTable(
     'By service',
     [
       { head: 'Service', cell: ({ service }) => service },

@@ -1,5 +1,5 @@
 import { dollarText } from '../../fields.ts'
-import { fieldsOf, fold, form } from '../../form.ts'
+import { fieldsOf, fold, form, sentence } from '../../form.ts'
 import { day, money } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
@@ -22,7 +22,24 @@ export function endpointsPart(service: ServiceJson, request: Request): Html {
   }${service.state !== 'retired' && endpointFold(service, editing, request)}`
 }
 
-const endpointTable = (endpoints: readonly Endpoint[], { path }: Request): Html =>
+/** A new price, beside the one that is in force. */
+function priceForm(endpoint: Endpoint, { sent }: Request): Html {
+  const name = nameOf(endpoint)
+  const mine = sent?.act === 'price' && sent.values['endpoint'] === name ? sent : undefined
+  const error = mine?.errors['price']
+  return html`<form method="post" class="small-form"><input type="hidden" name="act" value="price">
+<input type="hidden" name="endpoint" value="${name}"><input name="price" size="8"
+value="${mine?.values['price']}" inputmode="decimal" autocomplete="off" required${
+    error !== undefined &&
+    html` id="price-price" aria-invalid="true" aria-describedby="price-error"`
+  }
+aria-label="New price of ${name}, in dollars">
+<button type="submit" class="plain">Set</button>${
+    error !== undefined && html`<p class="error" id="price-error">${sentence(error)}</p>`
+  }</form>`
+}
+
+const endpointTable = (endpoints: readonly Endpoint[], request: Request): Html =>
   cardTable(
     'Endpoints',
     [
@@ -44,17 +61,12 @@ const endpointTable = (endpoints: readonly Endpoint[], { path }: Request): Html 
       },
       {
         head: 'New price, in dollars',
-        cell: (each) =>
-          html`<form method="post" class="small-form"><input type="hidden" name="act" value="price">
-<input type="hidden" name="endpoint" value="${nameOf(each)}"><input name="price" size="8"
-inputmode="decimal" autocomplete="off" required
-aria-label="New price of ${nameOf(each)}, in dollars">
-<button type="submit" class="plain">Set</button></form>`,
+        cell: (each) => priceForm(each, request),
       },
       {
         head: 'Change',
         cell: (each) =>
-          html`<div class="actions"><a class="button plain" href="${address(path, {
+          html`<div class="actions"><a class="button plain" href="${address(request.path, {
             endpoint: nameOf(each),
           })}#endpoint" aria-label="Change ${nameOf(each)}">Change</a>${
             endpoints.length > 1 &&

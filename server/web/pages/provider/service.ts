@@ -111,7 +111,7 @@ const healthOf = ({
     : html`<span class="${up ? 'good' : 'bad'}">${up ? 'up' : 'down'}</span> since ${instantText(
         since,
       )}${latency !== null && `, ${milliseconds(latency)}`}${
-        detail !== null && html` <span class="muted">${detail}</span>`
+        detail !== null && html`, <span class="muted">${detail}</span>`
       }`
 
 /** What may come next, by the state. */
