@@ -57,7 +57,7 @@ describe('the job that reconciles the chain', function () {
     await run()
     const paused = await state()
     expect(paused).to.include({ paused: true, author: 'reconciliation' })
-    expect(paused?.reason).to.match(/^Exception \d+: 1234 microdollars went to 0x0+dead, and no/)
+    expect(paused?.reason).to.match(/^Exception \d+: \$0\.001234 went to 0x0+dead, and no/)
     const { body } = await weather(hub(), ada.apiKey)
     expect(body).to.include({ code: 'payments_paused', charged_microdollars: 0 })
     const { body: told } = await admin.ask(hub(), 'outgoing')
@@ -75,8 +75,8 @@ describe('the job that reconciles the chain', function () {
     const again = await state()
     expect(again).to.include({ paused: true, author: 'reconciliation' })
     expect(again?.reason)
-      .to.match(/^Exception \d+: 2 microdollars/)
-      .and.not.match(/1234/)
+      .to.match(/^Exception \d+: \$0\.000002 went/)
+      .and.not.match(/001234/)
   })
 
   it('pauses them also when it died between finding that and pausing', async () => {

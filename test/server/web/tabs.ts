@@ -21,7 +21,7 @@ const CUT = `[...document.querySelectorAll('.wide')].filter((table) =>
 const OVER = 'document.documentElement.scrollWidth - innerWidth'
 
 /** What is of no use on paper. */
-const UNPRINTED = `[...document.querySelectorAll('nav ul, form, button')]
+const UNPRINTED = `[...document.querySelectorAll(':is(.bar, .tabs) ul, form, button')]
   .filter((each) => each.checkVisibility()).map((each) => each.outerHTML)`
 
 /** A4 between its margins, in pixels of CSS. */

@@ -40,7 +40,7 @@ export const balancePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
       const found = await ask<TrialBalanceJson>('GET /v1/finance/trial-balance', {
         query: { ...query, by, limit: String(PAGE) },
       })
-      const kinds = by === 'group' ? KINDS : { ...KINDS, [prefix]: `each of ${prefix}` }
+      const kinds = by === 'group' ? KINDS : { ...KINDS, [prefix]: prefix }
       return {
         title: 'Trial balance',
         area: FINANCE,
