@@ -31,7 +31,7 @@ import { createIdempotent } from './proxy/idempotent.ts'
 import { createQuote } from './proxy/quote.ts'
 import { createRecord } from './proxy/record.ts'
 import { createRespond, createStream } from './proxy/respond.ts'
-import { settle } from './proxy/settle.ts'
+import { createSettle } from './proxy/settle.ts'
 import { traced } from './proxy/traced.ts'
 import { MIN_PURCHASE } from './rest/credits.ts'
 
@@ -76,6 +76,7 @@ export function stepsOf(core: Core, options: HubOptions, registers: Registers): 
   const { standing, limits, keys, answers, receipts, quotes } = registers
   const { holdMarginSeconds } = options
   const record = createRecord(calls, clock)
+  const settle = createSettle(record)
   const receiptOf = async (call: string) => {
     const made = await calls.find(call)
     return made && receipts.sign(made.record, made.name)

@@ -149,7 +149,7 @@ export interface Steps {
     funds: Funds,
     request: CallRequest,
   ): Promise<Outcome>
-  settle(funds: Funds, outcome: Outcome, request: CallRequest): Promise<Receipt>
+  settle(funds: Funds, started: Started): Promise<Receipt>
   respond(made: Made): Promise<Reply>
   /** Begins to answer; from here on the scope of the funds is the stream's. */
   stream(started: Started, funds: Funds, scope: AsyncDisposableStack): Promise<Reply>
@@ -181,6 +181,6 @@ export async function call(steps: Steps, request: CallRequest): Promise<Reply> {
   const outcome = await steps.handle(caller, offer, funds, request) // throws → refund
   const started = { request, caller, rate, offer, payer: funds.payer, outcome }
   if (outcome.flowing) return steps.stream(started, funds, scope.move()) // it settles at its end
-  const receipt = await steps.settle(funds, outcome, request)
+  const receipt = await steps.settle(funds, started)
   return steps.respond({ ...started, receipt })
 }

@@ -13,6 +13,7 @@ import type { CallRequest, Funds, Keyless, Offer, Outcome } from './call.ts'
 import { discard } from './discard.ts'
 import { assertSendable, faultOf, untilDeadline } from './provided.ts'
 import type { Record } from './record.ts'
+import { refunded } from './refunded.ts'
 
 /** Runs the handler until its deadline and judges the answer by the charge policy (design §5). */
 export const createHandle =
@@ -108,23 +109,6 @@ async function run(
     discard(reply.body)
     throw error
   }
-}
-
-/** The same fault, which says what went back and why: programs decide by it what they do next. */
-function refunded(fault: Fault, { call, price }: Offer, { source }: Funds): Fault {
-  const { reason: told } = fault.extras
-  const reason = typeof told === 'string' ? told : fault.code
-  const back =
-    source === 'credits'
-      ? { source, amount_microdollars: json(price), reason }
-      : source === 'free'
-        ? { source, free_calls: 1, reason }
-        : undefined
-  return new Fault(fault.code, fault.message, {
-    extras: { ...fault.extras, call_id: call, ...(back && { refund: back }) },
-    headers: { ...fault.headers, 'X-Call-Id': call, ...(back && { 'X-Refund-Reason': reason }) },
-    cause: fault.cause,
-  })
 }
 
 /** The handler is over, and what it parked is not: its outcome comes later. */

@@ -63,9 +63,9 @@ export const createStream =
   (ports: StreamPorts): Steps['stream'] =>
   async (started, funds, scope) => {
     await using _ = scope
-    const { outcome, offer, request } = started
+    const { outcome, offer } = started
     const { isPaid } = outcome.flowing!
-    const paid = isPaid ? await ports.settle(funds, outcome, request) : undefined
+    const paid = isPaid ? await ports.settle(funds, started) : undefined
     const flow = new Flow()
     void ports.underWay.add(runToEnd(ports, { started, funds, paid, scope: scope.move(), flow }))
     const held = {
@@ -117,7 +117,7 @@ async function settledAtEnd(
   const until = isPaid ? AbortSignal.any([deadline, flow.gone]) : deadline
   const ending = await passOn(source, flow, until, funds.keeps ?? false)
   const outcome = ended(started.outcome, flowing, ending, flow)
-  const receipt = paid ?? (await settle(funds, outcome, request))
+  const receipt = paid ?? (await settle(funds, { ...started, outcome }))
   const made = { ...started, outcome, receipt }
   const signed = await sign(made, ending.hash, record, receipts)
   flow.trailers = { ...costOf(outcome, receipt), ...signed }

@@ -109,8 +109,9 @@ async function show(
   const { record } = row
   const known = record ? STATES[record.outcome] : undefined
   const state = row.hold ? STATES[row.hold.kind ?? 0] : known
-  const mine = record?.keyId === key.keyId
-  const kept = mine && row.answerId ? await answers.find(row.answerId) : undefined
+  // An answer is kept before it is charged: one that could not be is nobody's.
+  const isMine = record?.keyId === key.keyId && record.outcome !== 'failed'
+  const kept = isMine && row.answerId ? await answers.find(row.answerId) : undefined
   return {
     id: row.id,
     at: row.at.toISOString(),

@@ -7,12 +7,14 @@ interface Work {
   done: number
   /** Done first; may throw, or wait. */
   before: () => Promise<void>
+  /** What it answers instead of its count. */
+  answer?: (() => unknown) | undefined
 }
 
 /** The work of the service below, to be watched and held up. Test files share it: begin `anew`. */
 export const work: Work = { done: 0, before: async () => {} }
 
-export const anew = (): Work => Object.assign(work, { done: 0, before: async () => {} })
+export const anew = (): Work => Object.assign(work, { done: 0, before: async () => {}, answer: undefined })
 
 /** A provider whose work is counted, and can be watched or made to fail. */
 export const counted = defineService({
@@ -28,7 +30,8 @@ export const counted = defineService({
       input: s.object({ text: s.optional(s.string()) }),
       handle: async () => {
         await work.before()
-        return { done: ++work.done }
+        const count = { done: ++work.done }
+        return work.answer ? work.answer() : count
       },
     },
   },

@@ -1,4 +1,4 @@
-import { usd } from 'agenthub/plugin'
+import { Reply, usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import { sleep } from '../../core/clock.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
@@ -106,15 +106,35 @@ describe('the Idempotency-Key of a call', () => {
     expect(await spent()).to.equal(PRICE)
   })
 
-  it('repeats what was charged, and not an answer that could not be', async () => {
-    work.before = async () => {
-      const { ledger, pool } = hub().hub
-      const owner = await ledger.account(creditsOf(ada.keyId))
-      const open = 'SELECT id AS call FROM ledger.open_hold WHERE owner = $1'
-      const { rows } = await pool.query<{ call: string }>(open, [owner.id])
-      await ledger.release({ call: rows[0]!.call, owner }) // as if its time were up
-    }
-    expect(await call('late')).to.have.property('status', 500)
+  /** Takes the hold of the call that is at work away, as if its time were up. */
+  const loseHold = async () => {
+    const { ledger, pool } = hub().hub
+    const owner = await ledger.account(creditsOf(ada.keyId))
+    const open = 'SELECT id AS call FROM ledger.open_hold WHERE owner = $1'
+    const { rows } = await pool.query<{ call: string }>(open, [owner.id])
+    await ledger.release({ call: rows[0]!.call, owner })
+  }
+
+  it('repeats what was charged, and not an answer that came after its hold', async () => {
+    work.before = loseHold
+    const late = await call('late')
+    expect(late.status).to.equal(503)
+    expect(late.body).to.deep.include({
+      code: 'service_unavailable',
+      retryable: true,
+      charged_microdollars: 0,
+      refund: { source: 'credits', amount_microdollars: Number(PRICE), reason: 'hold_expired' },
+    })
+    expect(await spent()).to.equal(0n)
+    const told = await ask(hub().url, `/v1/calls/${String(late.body['call_id'])}`, {
+      key: ada.apiKey,
+    })
+    expect(told.body, 'nor is the answer had there').to.include({
+      state: 'released',
+      charged_microdollars: 0,
+      status: 503,
+      answer: null,
+    })
     work.before = async () => {}
     const charged = await call('late')
     expect(charged.body).to.deep.equal({ done: 2 })
@@ -125,5 +145,14 @@ describe('the Idempotency-Key of a call', () => {
       'x-receipt': charged.headers['x-receipt'],
     })
     expect(await spent()).to.equal(PRICE)
+  })
+
+  it('passes on what costs nothing, whatever became of its hold', async () => {
+    work.before = loseHold
+    work.answer = () => new Reply({ sorry: true }, { status: 418 })
+    const told = await call('teapot')
+    expect([told.status, told.body]).to.deep.equal([418, { sorry: true }])
+    expect(told.headers).to.include({ 'x-charged-microdollars': '0' })
+    expect(await spent()).to.equal(0n)
   })
 })

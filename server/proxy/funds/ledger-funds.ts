@@ -1,3 +1,4 @@
+import { Fault } from '../../../core/errors.ts'
 import type { AccountRef, HoldRef, Ledger } from '../../../core/ledger/ledger.ts'
 import type { Micros } from '../../../core/money.ts'
 import type { FundingSource, Funds, Outcome, Receipt } from '../call.ts'
@@ -42,6 +43,7 @@ export class LedgerFunds implements Funds {
     this.#parked = parked
   }
 
+  /** @throws HoldExpired for what was delivered too late to be charged */
   async settle(outcome: Outcome): Promise<Receipt> {
     this.#open = false
     if (outcome.kind === 'unresolved') return this.#receipt(0n as Micros, undefined)
@@ -52,7 +54,10 @@ export class LedgerFunds implements Funds {
         ? await this.#ledger.settle(this.#hold, taken)
         : await this.#ledger.release(this.#hold)
     if (result !== 'applied' && result !== 'replayed') {
-      throw new Error(`call ${this.#hold.call} not settled: ${result}`)
+      const state = await this.#ledger.stateOf(this.#hold)
+      const wentBack = state === 'expired' || state === 'released'
+      if (!wentBack) throw new Error(`call ${this.#hold.call} not settled: ${result}`)
+      if (taken > 0n) throw new HoldExpired()
     }
     return this.#receipt(this.source === 'credits' ? charged : (0n as Micros), balance)
   }
@@ -66,6 +71,15 @@ export class LedgerFunds implements Funds {
     if (!this.#open || this.#parked) return
     this.#open = false
     await this.#ledger.release(this.#hold)
+  }
+}
+
+/** The hold went back before its call was settled: nothing was charged, nothing is delivered. */
+export class HoldExpired extends Fault {
+  constructor() {
+    super('service_unavailable', 'The call took longer than its price was held. Send it again.', {
+      extras: { reason: 'hold_expired' },
+    })
   }
 }
 
