@@ -15,7 +15,10 @@ const OURS = new RegExp(
     'x-(?:request-id|call-id|receipt|charged-.*|reserved-.*|balance-.*|payment-.*|refund-.*)',
     'x-ratelimit.*|payment-.*|ratelimit.*|access-control-.*|etag|set-cookie|date|server',
     'content-security-policy.*|x-content-type-options|x-frame-options|strict-transport-security',
-    'clear-site-data|alt-svc|service-worker-allowed|refresh',
+    'idempotency-replayed|crawler-.*',
+    // A browser keeps these for the whole site: a provider must not be told who visits it.
+    'clear-site-data|alt-svc|service-worker-allowed|refresh|nel|report-to|reporting-endpoints',
+    'accept-ch|critical-ch|set-login|secure-session-.*|use-as-dictionary',
     'connection|keep-alive|transfer-encoding|content-length|trailer|upgrade',
   ].join('|')})$`,
   'i',

@@ -2,6 +2,9 @@ import { expect } from 'chai'
 import { askRaw } from '../../support/ask.ts'
 import { json, useUpstream } from './world.ts'
 
+/** What an API could say in the hub's name, and what a browser would keep for all of the hub. */
+const FORGED = ['idempotency-replayed', 'nel', 'report-to']
+
 describe('an API that is listed without code', () => {
   const world = useUpstream()
   const { answers, seen, sell, call, act } = world
@@ -63,11 +66,12 @@ describe('an API that is listed without code', () => {
     answers((_, response) => {
       response.setHeader('Set-Cookie', 'a=b').setHeader('X-Own', '1').setHeader('X-Kept', '2')
       response.setHeader('Content-Security-Policy', '*').setHeader('Clear-Site-Data', '"*"')
+      for (const name of FORGED) response.setHeader(name, 'forged')
       response.setHeader('X-Charged-Microdollars', '0').end('{}')
     })
     const slug = await sell([{ method: 'GET', path: '/x' }], {
       request_headers: ['X-Lang'],
-      response_headers: ['X-Own', 'Content-Security-Policy', 'Clear-Site-Data'],
+      response_headers: ['X-Own', 'Content-Security-Policy', 'Clear-Site-Data', ...FORGED],
     })
     const value = 'Bearer top-secret-value'
     const told = await world.send('PUT', `/v1/provider/services/${slug}/secret`, {
@@ -90,7 +94,8 @@ describe('an API that is listed without code', () => {
     const answer = await call(slug, '/x?key=forged&q=1', { headers })
     expect(answer.status, answer.text).to.equal(200)
     expect(answer.headers).to.include({ 'x-own': '1', 'x-charged-microdollars': '1000' })
-    expect(answer.headers).not.to.have.any.keys('set-cookie', 'x-kept', 'clear-site-data')
+    const not = ['set-cookie', 'x-kept', 'clear-site-data', ...FORGED]
+    expect(answer.headers).not.to.have.any.keys(...not)
     expect(answer.headers['content-security-policy']).to.equal("default-src 'none'; sandbox")
     const [asked] = seen
     expect(asked?.headers).to.include({
