@@ -22,8 +22,7 @@ export const traced = (steps: Steps): Steps => ({
     timed(request, 'fund', () => steps.fund(caller, offer, request)),
   handle: (caller, offer, funds, request) =>
     timed(request, 'handle', () => steps.handle(caller, offer, funds, request)),
-  settle: (funds, started) =>
-    timed(started.request, 'settle', () => steps.settle(funds, started)),
+  settle: (funds, started) => timed(started.request, 'settle', () => steps.settle(funds, started)),
   respond: (made) => timed(made.request, 'respond', () => steps.respond(made)),
   stream: (started, funds, scope) =>
     timed(started.request, 'respond', () => steps.stream(started, funds, scope)),

@@ -14,7 +14,8 @@ interface Work {
 /** The work of the service below, to be watched and held up. Test files share it: begin `anew`. */
 export const work: Work = { done: 0, before: async () => {} }
 
-export const anew = (): Work => Object.assign(work, { done: 0, before: async () => {}, answer: undefined })
+export const anew = (): Work =>
+  Object.assign(work, { done: 0, before: async () => {}, answer: undefined })
 
 /** A provider whose work is counted, and can be watched or made to fail. */
 export const counted = defineService({
