@@ -127,7 +127,7 @@ describe(`${SECONDS} s of paid calls`, function () {
     expect(checks.filter(({ bad }) => bad > 0n)).to.deep.equal([])
   }
 
-  /** Holds of calls that a kill cut short live two seconds. */
+  /** Holds of calls that a kill cut short live five seconds. */
   async function untilNoHolds(): Promise<void> {
     for (const end = elapsedMs() + HOLDS_MS; elapsedMs() < end; await sleep(250)) {
       await expireHolds(pool, books)

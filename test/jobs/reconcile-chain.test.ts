@@ -14,8 +14,7 @@ import { useHub } from '../support/suite.ts'
 const ABI = parseAbi(['function transfer(address to, uint256 value)'])
 const THIEF = '0x000000000000000000000000000000000000dead'
 
-describe('the job that reconciles the chain', function () {
-  this.timeout(30_000)
+describe('the job that reconciles the chain', () => {
   const admin = makeAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   let ada: TestAgent

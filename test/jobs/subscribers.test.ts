@@ -11,8 +11,7 @@ import { agent, order, smallBooks } from '../core/ledger/world.ts'
 import { eventually } from '../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
-describe('work that a reader of the journal hands on', function () {
-  this.timeout(30_000)
+describe('work that a reader of the journal hands on', () => {
   let database: FreshDatabase
   let boss: PgBoss
   let other: PgBoss

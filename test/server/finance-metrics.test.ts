@@ -19,8 +19,7 @@ function parse(text: string): Map<string, number> {
   return new Map(lines.flatMap(([, name, value]) => (name ? [[name, Number(value)]] : [])))
 }
 
-describe('metrics', function () {
-  this.timeout(30_000)
+describe('metrics', () => {
   const admin = makeAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   const ports = () => {

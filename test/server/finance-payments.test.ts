@@ -11,8 +11,7 @@ const PRICE = Number(usd('0.01'))
 type Item = Readonly<Record<string, unknown>>
 
 /** The jobs do not run, so that what is open stays so until the test resolves it. */
-describe('payments, as finance sees them', function () {
-  this.timeout(30_000)
+describe('payments, as finance sees them', () => {
   const admin = makeAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   let ada: TestAgent

@@ -17,8 +17,7 @@ import { auditOf, data, type Json, refused } from './staff/world.ts'
 const TREASURY = 'assets:usdc:base:treasury'
 const SPEND = 'assets:usdc:base:spend'
 
-describe('money between wallets of the house', function () {
-  this.timeout(30_000)
+describe('money between wallets of the house', () => {
   const admin = makeAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   const money = () => hub().sandbox!.money

@@ -14,8 +14,7 @@ const OPENING = Number(usd('50'))
 type Wallet = Readonly<Record<string, unknown>>
 
 /** The jobs do not run: what is in transit stays so until the test resolves it. */
-describe('the wallets, as finance sees them', function () {
-  this.timeout(30_000)
+describe('the wallets, as finance sees them', () => {
   const admin = makeAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
 

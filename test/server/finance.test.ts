@@ -9,8 +9,7 @@ const PRICE = usd('0.01')
 const ROUTES = ['overview', 'wallets', 'payments', 'outgoing']
 const GOODS = 'http://watchful.test/goods'
 
-describe('the operator’s view', function () {
-  this.timeout(30_000)
+describe('the operator’s view', () => {
   const admin = makeAdmin()
   const outflow = { call: usd('1'), key: usd('2'), host: usd('3'), platform: usd('4') }
   const sandboxHosts = new Map<string, number>()

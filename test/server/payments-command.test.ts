@@ -177,8 +177,7 @@ describe('the commands of payments', () => {
     expect(said.slice(said.indexOf(late))).to.match(/This is overdue\./)
   })
 
-  it('work on the database of a hub as processes of their own', async function () {
-    this.timeout(20_000)
+  it('work on the database of a hub as processes of their own', async () => {
     const env = { ...process.env, DATABASE_URL: database.url }
     const args = [MAIN, 'payments', 'status', '--json']
     const failed = await run(process.execPath, args, { env }).catch((error: unknown) => error)

@@ -64,8 +64,7 @@ describe('real money', () => {
     expect(rows).to.deep.equal([{ hash: settled.tx }])
   })
 
-  it('with a facilitator of somebody else looks at the chain for every payment', async function () {
-    this.timeout(20_000)
+  it('with a facilitator of somebody else looks at the chain for every payment', async () => {
     const made = await stack.facilitator.settle(...(await prepare(stack)))
     const { url } = await service((_body, res) => pays(res, made.transaction))
     const { facilitator, gas } = await open({ url })

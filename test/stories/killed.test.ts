@@ -114,7 +114,7 @@ async function callUntilKilled({ child, ready }: { child: ChildProcess; ready: R
   return acknowledged
 }
 
-/** The sweeper of the restarted hub runs by itself; holds live two seconds. */
+/** The sweeper of the restarted hub runs by itself; holds live five seconds. */
 async function sweptClean(pool: ReturnType<typeof createPool>): Promise<void> {
   for (let waited = 0; waited < 30_000; waited += 250) {
     const { rows } = await pool.query<{ open: bigint }>(

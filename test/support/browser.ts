@@ -68,8 +68,7 @@ export function useReading(
     reading = await openReading(await options())
     await reading.renderer.render({ url: 'http://owner.test/plain', deadlineMs: 60_000 })
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     await reading?.close()
     nock.activate()
   })

@@ -9,7 +9,7 @@ import { startHub } from '../../server/start.ts'
 
 /**
  * A hub in a process of its own, to be killed by tests. Its `slow` service takes 50 ms, and its
- * holds expire two seconds after they were made. Prints one line of JSON when it is ready.
+ * holds expire five seconds after they were made. Prints one line of JSON when it is ready.
  */
 const slow = defineService({
   slug: 'slow',
@@ -36,7 +36,7 @@ const running = await startHub({
   config,
   parts: { plugins: [...plugins, slow], privileged, startJobs },
   log: createLog('error'),
-  holdMarginSeconds: 1,
+  holdMarginSeconds: 4,
 })
 const apiKey = await firstAgent(config.dataDir, running.url, running.sandbox!.wallets.agent)
 const { url, databaseUrl } = running

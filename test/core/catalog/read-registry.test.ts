@@ -49,8 +49,7 @@ describe('reading the registry of agents', () => {
   let dataDir: string
   let rpc: (method: string, ...params: unknown[]) => Promise<unknown>
 
-  before(async function () {
-    this.timeout(30_000)
+  before(async () => {
     nock.restore()
     dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
     chain = await startChain({ dataDir, port: 0 })

@@ -13,8 +13,7 @@ import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 const NOTES = fileURLToPath(new URL('./plugins/notes', import.meta.url))
 const log = createLog('silent')
 
-describe('a database that is lent', function () {
-  this.timeout(30_000)
+describe('a database that is lent', () => {
   let fresh: FreshDatabase
   let lentOut: LentDatabase
   const loan = () => ({ url: fresh.url, role: 'plugin_notes', password: 'x', folder: NOTES, log })

@@ -7,8 +7,7 @@ import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { agent, granted, micros, newId, order, provider, tally } from './world.ts'
 
-describe('the ledger under concurrency and loss', function () {
-  this.timeout(30_000)
+describe('the ledger under concurrency and loss', () => {
   let database: FreshDatabase
   let books: Ledger
   let otherPool: Pool

@@ -24,8 +24,7 @@ const NEVER = 3_600_000
 const silent = createLog('silent')
 
 /** The journal's order is the outbox: every reader sees every entry once, in order. */
-describe('the readers of the journal', function () {
-  this.timeout(30_000)
+describe('the readers of the journal', () => {
   let database: FreshDatabase
   let books: Ledger
   let traffic: Traffic

@@ -11,8 +11,7 @@ import { micros } from './world.ts'
 const BY = { author: 'fin', reason: 'seen on the bank day' }
 const INVENTED = `0x${'ab'.repeat(32)}`
 
-describe('resolving an exception', function () {
-  this.timeout(30_000)
+describe('resolving an exception', () => {
   let world: World
   beforeEach(async () => {
     world = await startWorld({ shards: 2 })

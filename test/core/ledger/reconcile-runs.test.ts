@@ -4,8 +4,7 @@ import { type Chain, ChainUnavailable, openChain } from '../../../core/payments/
 import { NETWORK } from '../payments/stack.ts'
 import { startWorld, type World, wrong } from './reconcile-world.ts'
 
-describe('runs of a reconciliation', function () {
-  this.timeout(30_000)
+describe('runs of a reconciliation', () => {
   let world: World
   afterEach(() => world.stop())
   const rows = async (table: string) =>
@@ -209,8 +208,7 @@ function barrier(count: number): () => Promise<void> {
   }
 }
 
-describe('transfers of a wallet, read from the chain', function () {
-  this.timeout(30_000)
+describe('transfers of a wallet, read from the chain', () => {
   let world: World
   before(async () => {
     world = await startWorld()

@@ -8,8 +8,7 @@ import { micros, newId } from './world.ts'
 
 const INVENTED = `0x${'ab'.repeat(32)}` as const
 
-describe('books against the chain', function () {
-  this.timeout(30_000)
+describe('books against the chain', () => {
   let world: World
   beforeEach(async () => {
     world = await startWorld()

@@ -14,8 +14,7 @@ import { agent, micros, newId, order, provider } from '../ledger/world.ts'
 
 const THRESHOLD = micros(150_000n)
 
-describe('credits that run low', function () {
-  this.timeout(30_000)
+describe('credits that run low', () => {
   let database: FreshDatabase
   let books: Ledger
   let payee: AccountRef

@@ -9,8 +9,7 @@ import { agent, granted, order, provider } from '../ledger/world.ts'
 
 const EVER = { from: '2026-01-01', to: '2999-12-31' }
 
-describe('the spending of keys', function () {
-  this.timeout(30_000)
+describe('the spending of keys', () => {
   let database: FreshDatabase
 
   beforeEach(async () => {

@@ -49,8 +49,7 @@ export function useOwner() {
     reader = await hub.agent()
     await hub.credit(reader.keyId, usd('5'))
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     sites.close()
     await hub.close()
     nock.activate()

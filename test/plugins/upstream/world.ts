@@ -50,8 +50,7 @@ export function useUpstream(config: Parameters<typeof startTestHub>[0] = {}) {
     payer = await hub.agent()
     await hub.credit(payer.keyId, usd('5'))
   })
-  after(async function () {
-    this.timeout(30_000)
+  after(async () => {
     server.closeAllConnections()
     server.close()
     await hub.close()

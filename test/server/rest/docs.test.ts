@@ -41,7 +41,7 @@ describe('documents', () => {
       expect(plain, code).to.include(title).and.to.include(advice.split('\n')[0])
     }
     expect([...told.keys()].filter((code) => !(code in FAULTS))).to.deep.equal([])
-  }).timeout(20_000)
+  })
 
   it('are where the type of a problem says', async () => {
     const { body } = await get('/v1/services/nowhere')

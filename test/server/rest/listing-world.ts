@@ -11,8 +11,7 @@ export function useListings() {
   let hub: TestHub
   let sites: Sites
   let ada: TestAgent
-  before(async function () {
-    this.timeout(30_000)
+  before(async () => {
     nock.restore()
     sites = await openSites()
     hub = await startTestHub({ config: { jobs: false, sandboxHosts: sites.sandboxHosts } })

@@ -22,8 +22,7 @@ import {
 const NOBODY = randomUUID()
 const BIG = 101_000_000
 
-describe('the audit log', function () {
-  this.timeout(30_000)
+describe('the audit log', () => {
   const admin = makeAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   let ada: TestAgent

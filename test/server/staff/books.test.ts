@@ -19,8 +19,7 @@ const reason = 'a test'
 const CREDIT = 'equity:opening'
 const DEBIT = 'expenses:free-tier'
 
-describe('the books, by REST', function () {
-  this.timeout(30_000)
+describe('the books, by REST', () => {
   const admin = makeAdmin()
   const adjustAlone = usd('10')
   const hub = useHub({ config: { admins: [admin.wallet], adjustAlone, jobs: false } })

@@ -9,8 +9,7 @@ import { auditOf, data, refused } from './world.ts'
 
 const ADDRESS = '/v1/provider/payout-address'
 
-describe('a provider that a plugin declares', function () {
-  this.timeout(30_000)
+describe('a provider that a plugin declares', () => {
   const admin = makeAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   let ada: TestAgent

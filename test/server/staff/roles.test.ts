@@ -12,8 +12,7 @@ import { colleague, data, type Json, refused } from './world.ts'
 
 const reason = 'a test'
 
-describe('people of the house', function () {
-  this.timeout(30_000)
+describe('people of the house', () => {
   const admin = makeAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   let key: string

@@ -17,8 +17,7 @@ const many = <T>(count: number, make: (n: number) => Promise<T>): Promise<T[]> =
 describe('sixty payments at once', () => {
   const stage = useStage({ hosts: ['shop.test'] })
 
-  it('to the hub, for calls and for credits, all settle and are answered', async function () {
-    this.timeout(30_000)
+  it('to the hub, for calls and for credits, all settle and are answered', async () => {
     const { url } = stage().hub
     const ada = await stage().agent(0n)
     const wallets = await many(3, () => stage().payer(usd('11')))
@@ -43,8 +42,7 @@ describe('sixty payments at once', () => {
     await stage().expects(ada, { credits: bought, held: 0n })
   })
 
-  it('to sellers, for one key, all settle and are charged', async function () {
-    this.timeout(30_000)
+  it('to sellers, for one key, all settle and are charged', async () => {
     const paid = BigInt(CROWD) * PRICE
     const ada = await stage().agent(paid)
     stage().sellers.at('shop.test')

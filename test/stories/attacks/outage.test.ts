@@ -10,8 +10,7 @@ import { anew, watched, work } from './watched.ts'
 
 const CREDITS = usd('1')
 
-describe('A085 a database that is down when a request arrives', function () {
-  this.timeout(30_000)
+describe('A085 a database that is down when a request arrives', () => {
   realSockets()
   let database: FreshDatabase
   let proxy: Proxy

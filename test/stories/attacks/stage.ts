@@ -226,8 +226,7 @@ export function useStage(options: StageOptions = {}): () => Stage {
     stage = new Stage(sellers, hub, [SHOP, THIEF, ...wallets], time)
   })
   beforeEach(() => stage.begin())
-  afterEach(async function () {
-    this.timeout(30_000)
+  afterEach(async () => {
     await stage.end()
   })
   after(() => sellers.close())

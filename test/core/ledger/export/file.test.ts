@@ -18,8 +18,7 @@ import { ledgerCommand } from '../../../../server/ledger/index.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { order, smallBooks } from '../world.ts'
 
-describe('an export to a file', function () {
-  this.timeout(30_000)
+describe('an export to a file', () => {
   let database: FreshDatabase
   let books: Ledger
   let folder: string

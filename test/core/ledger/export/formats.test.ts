@@ -11,8 +11,7 @@ import { trialBalance } from '../../../../core/ledger/trial-balance.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { micros, newId, order, smallBooks } from '../world.ts'
 
-describe('the exports of the books', function () {
-  this.timeout(30_000)
+describe('the exports of the books', () => {
   let database: FreshDatabase
   let books: Ledger
 

@@ -9,8 +9,7 @@ import { bookAtRandom } from './world.ts'
 const seed = systemClock.now().getTime() % 2 ** 31
 const CHUNK = 16
 
-describe('snapshots', function () {
-  this.timeout(30_000)
+describe('snapshots', () => {
   let database: FreshDatabase
 
   beforeEach(async () => {

@@ -19,8 +19,7 @@ import { oneByOne, prepare, proxyNode, shop } from './world.ts'
 const GWEI = 1_000_000_000n
 const ETH_PRICE = usd('3000')
 
-describe('the books of gas', function () {
-  this.timeout(20_000)
+describe('the books of gas', () => {
   let stack: Stack
   let database: FreshDatabase
   let pool: Pool

@@ -15,8 +15,7 @@ const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 const OTHER_TOKEN = '0x00000000000000000000000000000000000000b0'
 const abi = contracts.DevUSDC.abi
 
-describe('a facilitator served over HTTP that tells lies', function () {
-  this.timeout(40_000)
+describe('a facilitator served over HTTP that tells lies', () => {
   let services: Services
   let stack: Stack
   let sender: ReturnType<typeof createSender>

@@ -12,8 +12,7 @@ import { oneByOne, type Prepared, prepare, proxyNode, type Served, shop } from '
 
 const SETTLER = fileURLToPath(new URL('./settler.ts', import.meta.url))
 
-describe('a gas wallet whose transactions are kept in the database', function () {
-  this.timeout(20_000)
+describe('a gas wallet whose transactions are kept in the database', () => {
   let stack: Stack
   let database: FreshDatabase
   const closers: (() => void)[] = []

@@ -11,8 +11,7 @@ import { prepare, shop } from './world.ts'
 
 const OTHER_TOKEN = '0x00000000000000000000000000000000000000b0'
 
-describe('a facilitator served over HTTP', function () {
-  this.timeout(40_000)
+describe('a facilitator served over HTTP', () => {
   let services: Services
   let stack: Stack
   before(async () => {

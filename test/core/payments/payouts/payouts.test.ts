@@ -20,8 +20,7 @@ interface Row {
   readonly reason: string | null
 }
 
-describe('payouts', function () {
-  this.timeout(30_000)
+describe('payouts', () => {
   let world: PayWorld
   before(async () => {
     world = await startPayWorld({ opening: 100n * USD })
