@@ -24,7 +24,7 @@ import { pluginJobs } from './plugin-schedules.ts'
 import { workQueues } from './queues.ts'
 import { recheckAll } from './recheck-domains.ts'
 import { reconcileChain } from './reconcile-chain.ts'
-import { Runner } from './runner.ts'
+import { LOOKS, Runner } from './runner.ts'
 import { logLowBalance, type OnLowBalance, subscribersOf, workHandedOn } from './subscribers.ts'
 import { verifyBooks } from './verify-books.ts'
 
@@ -57,7 +57,7 @@ export interface JobPorts extends ResolvePorts, DiscoveryPorts, EmbeddingPorts {
 
 export interface Job {
   readonly everySeconds: number
-  /** After it another process may take over. @defaultValue 300 */
+  /** After it another process may take over; sooner where its process died. @defaultValue 300 */
   readonly deadlineSeconds?: number | undefined
   /** @param stopping aborts when this process stops */
   readonly run: (ports: JobPorts, stopping: AbortSignal) => Promise<unknown>
@@ -136,7 +136,8 @@ export const jobs = {
  * @param url database of the owner: pg-boss keeps its own schema
  */
 export async function startJobs(url: string, ports: JobPorts): Promise<{ stop(): Promise<void> }> {
-  const boss = new PgBoss({ connectionString: url, application_name: 'agenthub jobs', max: 4 })
+  const application_name = 'agenthub jobs'
+  const boss = new PgBoss({ connectionString: url, application_name, max: 4, ...LOOKS })
   boss.on('error', (error) => ports.log.warn({ err: error }, 'the job queue has trouble'))
   await boss.start()
   const stopping = new AbortController()

@@ -120,7 +120,7 @@ describe('facilitators', () => {
         return true
       })
       const args = await prepare()
-      const facilitator = stack.facilitatorWith({ rpcUrl, rpcTimeoutMs: 300 })
+      const facilitator = stack.facilitatorWith({ rpcUrl, rpcTimeoutMs: 1_500 })
       // It did arrive, so that its receipt is there at once.
       const settled = await shop(facilitator).settle(...args)
       expect(settled.outcome).to.equal('settled')

@@ -158,7 +158,7 @@ export const PAGES: Readonly<Record<string, Page>> = {
   },
   '/late': html(`<div id="root"></div><script>
     const story = '<article id="story">${TILES}</article>'
-    setTimeout(() => { root.innerHTML = story }, 1500)</script>`),
+    setTimeout(() => { root.innerHTML = story }, 4000)</script>`),
   '/paper.pdf': { type: 'application/pdf', body: pdf(PDF_LINES) },
   '/notes.txt': { type: 'text/plain; charset=utf-8', body: `${HARBOUR}\n\n${TILES}` },
   '/data.json': { type: 'application/json', body: JSON.stringify({ story: HARBOUR }) },

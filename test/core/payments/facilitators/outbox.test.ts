@@ -151,7 +151,7 @@ describe('a gas wallet whose transactions are kept in the database', () => {
     const silent = await node(stack.rpcUrl, ({ method }) =>
       method === 'eth_sendRawTransaction' ? 'none' : undefined,
     )
-    const quick = { pool: database.pool, rpcTimeoutMs: 200, confirmationTimeoutMs: 100 }
+    const quick = { pool: database.pool, rpcTimeoutMs: 1_500, confirmationTimeoutMs: 100 }
     const unheard = stack.facilitatorWith({ rpcUrl: silent.url, ...quick })
     const pending = await shop(stack, unheard).settle(...(await prepare(stack)))
     expect(pending.outcome).to.equal('pending')
@@ -166,7 +166,7 @@ describe('a gas wallet whose transactions are kept in the database', () => {
     const silent = await node(stack.rpcUrl, ({ method }) =>
       method === 'eth_sendRawTransaction' ? 'none' : undefined,
     )
-    const quick = { pool: database.pool, rpcTimeoutMs: 200, confirmationTimeoutMs: 100 }
+    const quick = { pool: database.pool, rpcTimeoutMs: 1_500, confirmationTimeoutMs: 100 }
     const unheard = stack.facilitatorWith({ rpcUrl: silent.url, ...quick })
     await shop(stack, unheard).settle(...(await prepare(stack)))
     const [unsent] = await kept()
