@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { Client, type DatabaseError } from 'pg'
 import { ConfigError } from '../production.ts'
 import { requireLogin } from './pool.ts'
-import { scramVerifier } from './scram.ts'
 
 export interface MigrateOptions {
   /** Folder of `NNNN_name.sql` files. @defaultValue `core/db/migrations` */
@@ -86,7 +85,8 @@ async function readMigrations(folder: string): Promise<Migration[]> {
   return Promise.all(files)
 }
 
-async function lock(client: Client, waitMs: number, key = LOCK): Promise<void> {
+/** Waits until nobody else migrates this database. */
+export async function lock(client: Client, waitMs: number, key = LOCK): Promise<void> {
   await client.query(`SET lock_timeout = ${waitMs}`)
   await client.query('SELECT pg_advisory_lock($1)', [key]).catch((cause) => {
     if (cause.code !== LOCK_NOT_AVAILABLE) throw cause
@@ -120,7 +120,8 @@ async function enter(client: Client, { schema, asItself }: MigrateOptions): Prom
   return `${name}.migration`
 }
 
-const makeRole = (name: string): string => `
+/** A plugin's role, and its schema. */
+export const makeRole = (name: string): string => `
   DO $$ BEGIN
     CREATE ROLE ${name} NOLOGIN;
     GRANT ${name} TO CURRENT_USER;
@@ -138,33 +139,6 @@ async function readApplied(client: Client, list: string): Promise<Omit<Migration
     )`)
   const { rows } = await client.query(`SELECT number, name, sha256 FROM ${list} ORDER BY 1`)
   return rows
-}
-
-/**
- * Makes a plugin's role and schema where they are absent, and lets the role log in. Whoever is
- * connected as it cannot come by another role: SET ROLE and SET SESSION AUTHORIZATION ask what the
- * login may. The server is told no password, but what it verifies one by.
- * @param url the owner's
- * @returns `url` for that login
- */
-export async function makeLogin(url: string, schema: string, password: string): Promise<string> {
-  const client = new Client({ connectionString: url, application_name: 'agenthub migrate' })
-  client.on('error', () => {})
-  await client.connect()
-  try {
-    await lock(client, 60_000)
-    const name = client.escapeIdentifier(schema)
-    await client.query(makeRole(name))
-    const verifier = client.escapeLiteral(scramVerifier(password))
-    await client.query(`ALTER ROLE ${name} LOGIN PASSWORD ${verifier}`)
-  } finally {
-    await client.end()
-  }
-  const login = new URL(url)
-  for (const name of ['user', 'password']) login.searchParams.delete(name)
-  login.username = schema
-  login.password = password
-  return login.href
 }
 
 /** What is still to be applied. */

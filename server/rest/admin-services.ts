@@ -100,7 +100,7 @@ const Seen: z.ZodType<Said> = z.strictObject({
     description: 'Of a service that was listed without code: the one that you have seen.',
   }),
 })
-const CHANGED: readonly FaultCode[] = ['service_changed', 'validation_failed']
+const CHANGED: readonly FaultCode[] = ['service_changed', 'service_incomplete', 'validation_failed']
 
 type Move = 'approve' | 'suspend' | 'resume'
 

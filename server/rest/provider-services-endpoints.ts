@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { ELSEWHERE, PATH, parametersOf } from '../../core/catalog/routing.ts'
 import { issuesOf } from '../../core/catalog/upstreams/compiling.ts'
+import { assertComplete, isOffered } from '../../core/catalog/upstreams/missing.ts'
 import { listPrices, setPrice } from '../../core/catalog/upstreams/prices.ts'
 import { isObject, type Json } from '../../core/catalog/upstreams/schemas.ts'
-import { missingOf } from '../../core/catalog/upstreams/states.ts'
 import {
   type EndpointInfo,
   findUpstream,
@@ -119,10 +119,7 @@ const setting = (ports: ServicePorts): readonly AnyRoute[] => [
           const amount: Micros = micros(BigInt(price))
           await setPrice(client, slug, { method, path: at, amount }, ports.listing.noticeDays)
         }
-        const missing = await missingOf(client, slug)
-        if (missing.length > 0 && before.state !== 'draft') {
-          throw new Fault('service_incomplete', undefined, { extras: { missing } })
-        }
+        if (isOffered(before)) await assertComplete(client, slug)
         return findUpstream(client, manager, slug)
       })
       return changed(ports, info)

@@ -48,7 +48,7 @@ export const serviceSecrets = (ports: ServicePorts): readonly AnyRoute[] => [
     }),
     example: { secrets: [{ in: 'header', name: 'Authorization', value: 'Bearer abc' }] },
     answer: { status: 200, schema: z.object({ secrets: z.array(SecretView) }) },
-    faults: ['root_key_required', 'service_not_found', 'service_state'],
+    faults: ['root_key_required', 'service_not_found', 'service_state', 'service_incomplete'],
     handle: async (request) => {
       const { slug = '' } = request.params
       const secrets = request.body.secrets.map(({ in: place, name, value: text }) => ({

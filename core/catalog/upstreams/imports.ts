@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import type { Understood } from './openapi/read.ts'
 
 /** What was not taken over of a document that an API was imported from. */
-export interface ImportReport extends Pick<Understood, 'gaps' | 'wants'> {
+export interface ImportReport extends Pick<Understood, 'gaps' | 'wants' | 'guarded'> {
   readonly at: Date
 }
 
@@ -17,7 +17,7 @@ const kept = (text: string, max: number): string =>
 export async function keepReport(
   client: PoolClient,
   slug: string,
-  { gaps, wants }: Pick<Understood, 'gaps' | 'wants'>,
+  { gaps, wants, guarded }: Pick<Understood, 'gaps' | 'wants' | 'guarded'>,
 ): Promise<void> {
   const report = {
     gaps: gaps.map(({ at, what }) => ({ at: kept(at, AT_MAX), what: kept(what, WHAT_MAX) })),
@@ -26,6 +26,7 @@ export async function keepReport(
       name: kept(want.name, AT_MAX),
       prefix: kept(want.prefix, AT_MAX),
     })),
+    guarded,
   }
   await client.query('INSERT INTO hub.upstream_import (service, report) VALUES ($1, $2)', [
     slug,

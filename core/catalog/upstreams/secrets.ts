@@ -4,6 +4,7 @@ import { Fault } from '../../errors.ts'
 import type { Manager } from '../../identity/children.ts'
 import type { Injected } from '../../plugin-upstreams.ts'
 import type { SealingKeys } from '../../sealing.ts'
+import { assertComplete, isOffered } from './missing.ts'
 import { findUpstream } from './store.ts'
 
 /** A secret, without what it says. */
@@ -65,7 +66,8 @@ export async function listSecrets(pool: Pool, slug: string): Promise<SecretInfo[
 
 /**
  * Puts these secrets in the place of those that there were.
- * @throws Fault `service_not_found`, `service_state` for what is retired
+ * @throws Fault `service_not_found`, `service_state` for what is retired, `service_incomplete` for
+ *   none where what is sold needs one
  */
 export async function setSecrets(
   pool: Pool,
@@ -75,8 +77,8 @@ export async function setSecrets(
   secrets: readonly Injected[],
 ): Promise<void> {
   await inTransaction(pool, async (client) => {
-    const { state } = await findUpstream(client, manager, slug, true)
-    if (state === 'retired') throw new Fault('service_state', 'It is retired.')
+    const info = await findUpstream(client, manager, slug, true)
+    if (info.state === 'retired') throw new Fault('service_state', 'It is retired.')
     await client.query('DELETE FROM hub.upstream_secret WHERE service = $1', [slug])
     for (const secret of secrets) {
       const { keyId, sealed } = keys.seal(purposeOf(slug, secret), secret.value)
@@ -86,6 +88,7 @@ export async function setSecrets(
         [slug, secret.place, secret.name, keyId, sealed],
       )
     }
+    if (isOffered(info)) await assertComplete(client, slug)
   })
 }
 

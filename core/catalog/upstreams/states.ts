@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
 import type { Manager } from '../../identity/children.ts'
+import { assertComplete, missingOf } from './missing.ts'
 import { findUpstream, lockUpstream, type UpstreamInfo, type UpstreamState } from './store.ts'
 
 /**
@@ -29,12 +30,7 @@ export const activate = (
     const { state, approvedAt } = await findUpstream(client, manager, slug, true)
     if (state === 'active' || state === 'pending') return findUpstream(client, manager, slug)
     assertIn(state, ['draft', 'paused'], 'activate')
-    const missing = await missingOf(client, slug)
-    if (missing.length > 0) {
-      throw new Fault('service_incomplete', `It still needs: ${missing.join(', ')}.`, {
-        extras: { missing },
-      })
-    }
+    await assertComplete(client, slug)
     await step(client, slug, approval && approvedAt === null ? 'pending' : 'active')
     return findUpstream(client, manager, slug)
   })
@@ -85,7 +81,7 @@ export const retire = (
  * An administrator lets it be sold: what waits for it, and what was suspended. In a transaction of
  * the caller's, where its act is written down.
  * @param seen the revision that the administrator has seen
- * @throws Fault `service_not_found`, `service_state`, `service_changed`
+ * @throws Fault `service_not_found`, `service_state`, `service_changed`, `service_incomplete`
  */
 export async function approve(
   client: PoolClient,
@@ -94,6 +90,7 @@ export async function approve(
 ): Promise<UpstreamInfo> {
   const { state, activatedAt, revision, baseUrl } = await lockUpstream(client, slug)
   assertIn(state, ['pending', 'suspended'], 'approve')
+  if (state === 'pending') await assertComplete(client, slug)
   if (revision !== seen) {
     throw new Fault('service_changed', `It was changed since revision ${seen}.`, {
       extras: { revision, base_url: baseUrl },
@@ -148,22 +145,4 @@ function assertIn(state: UpstreamState, states: readonly UpstreamState[], act: s
   throw new Fault('service_state', `It is ${state}; ${act} is for ${states.join(', ')}.`, {
     extras: { state },
   })
-}
-
-/** What a service still needs before it can be sold. */
-export async function missingOf(
-  on: Pick<PoolClient, 'query'>,
-  slug: string,
-): Promise<readonly string[]> {
-  const { rows } = await on.query<{ endpoints: number; unpriced: string[] }>(
-    `SELECT count(*)::integer AS endpoints, coalesce(array_agg(e.method || ' ' || e.path
-         ORDER BY e.position) FILTER (WHERE NOT EXISTS (SELECT FROM hub.upstream_price p
-           WHERE p.service = e.service AND p.method = e.method AND p.path = e.path
-             AND p.withdrawn_at IS NULL)), '{}') AS unpriced
-     FROM hub.upstream_endpoint e WHERE e.service = $1 AND e.listed`,
-    [slug],
-  )
-  const { endpoints = 0, unpriced = [] } = rows[0] ?? {}
-  if (endpoints === 0) return ['an endpoint']
-  return unpriced.map((route) => `a price of ${route}`)
 }

@@ -5,6 +5,7 @@ import type { Manager } from '../../identity/children.ts'
 import type { UpstreamEndpoint } from '../../plugin-upstreams.ts'
 import { isReserved } from '../declaration.ts'
 import { providerOf } from '../providers.ts'
+import { missingOf } from './missing.ts'
 
 /** The family that these services belong to. */
 export const UPSTREAM = 'upstream'
@@ -175,7 +176,8 @@ const isElsewhere = (before: string, after: string): boolean =>
 
 /**
  * Changes how it is shown, or where it is. At another host it has no secrets, since who changes
- * the address must not learn them; and where administrators approve, they do so anew.
+ * the address must not learn them, and is not sold while it needs one; and where administrators
+ * approve, they do so anew.
  * @throws Fault `service_not_found`, `service_state` for what is retired
  */
 export function changeUpstream(
@@ -191,12 +193,14 @@ export function changeUpstream(
     const after = { ...before, ...withoutGaps(change) }
     const elsewhere = isElsewhere(before.baseUrl, after.baseUrl)
     if (elsewhere) await client.query('DELETE FROM hub.upstream_secret WHERE service = $1', [slug])
-    const again = elsewhere && approval && before.state === 'active'
+    const isSold = elsewhere && before.state === 'active'
+    const isIncomplete = isSold && (await missingOf(client, slug)).length > 0
+    const next = isIncomplete ? 'paused' : isSold && approval ? 'pending' : before.state
     const { rows } = await client.query<UpstreamInfo>(
       `UPDATE hub.upstream SET name = $2, category = $3, summary = $4, base_url = $5,
          free_calls_per_month = $6, request_headers = $7, response_headers = $8, health_path = $9,
          approved_at = CASE WHEN $10 THEN NULL ELSE approved_at END,
-         state = CASE WHEN $11 THEN 'pending' ELSE state END, updated_at = now()
+         state = $11, updated_at = now()
        WHERE slug = $1 RETURNING ${COLUMNS}`,
       [
         slug,
@@ -209,7 +213,7 @@ export function changeUpstream(
         after.responseHeaders,
         after.healthPath,
         elsewhere,
-        again,
+        next,
       ],
     )
     return rows[0]!

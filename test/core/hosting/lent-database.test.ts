@@ -123,4 +123,19 @@ describe('a database that is lent', () => {
     expect(refused).to.include('instead of plugin_notes')
     await owner.end()
   })
+  it('is not taken from a hub of another database on the server, unless that is gone', async () => {
+    const [one, other] = [await freshDatabase(), await freshDatabase()]
+    const open = async ({ url }: FreshDatabase, password: string) =>
+      (await LentDatabase.open({ ...loan(), role: 'plugin_shared', url, password })).close()
+    await open(one, 'of one')
+    await open(other, 'of one') // the same key, the same password
+    await open(one, 'of one')
+    const refused = await open(other, 'of other').catch(({ message }: Error) => message)
+    expect(refused).to.include('HUB_SIGNING_KEY').and.to.include('COMMENT ON ROLE "plugin_shared"')
+    await open(one, 'of one')
+    await open(one, 'after a change of the key')
+    await one.drop()
+    await open(other, 'of other')
+    await other.drop()
+  })
 })

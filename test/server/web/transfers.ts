@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { reconcile } from '../../../core/ledger/reconcile/reconcile.ts'
+import { OutgoingSwitch } from '../../../core/payments/switch.ts'
 import type { TestHub } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { sendUsdc } from '../house-wallets.ts'
@@ -60,6 +61,31 @@ export function transferTests(
       await tab.close()
     })
   }
+
+  it('payments that were paused for a transfer go on from its page, once it is booked', async () => {
+    const tx = await sent(300_000n)
+    const why = 'Exception 1: $0.30 went to the treasury.'
+    await new OutgoingSwitch(hub().hub.pool).set(true, 'reconciliation', why)
+    const tab = await tabs.open({ scripts: false, cookie: person().cookie })
+    await tab.go(`/finance/transfers?transaction=${tx}`)
+    expect(await tab.text())
+      .to.include(why)
+      .and.to.include('Once that is accounted for')
+    expect(await tab.page.$('form:has([value=switch])')).to.equal(null)
+    await tab.send('book', { reason: 'to the treasury' })
+    expect(await tab.text())
+      .to.include('They stay')
+      .and.to.include('paused until you let them')
+    const paused = data(await person().ask('/v1/admin/audit?act=outgoing.resume'))
+    await tab.send('switch', { reason: 'it was us' })
+    expect(await tab.text()).to.include('Payments to sellers go on.')
+    const { body } = await person().ask('/v1/finance/outgoing')
+    expect(body).to.include({ paused: false, author: person().email, reason: 'it was us' })
+    expect(data(await person().ask('/v1/admin/audit?act=outgoing.resume'))).to.have.lengthOf(
+      paused.length + 1,
+    )
+    await tab.close()
+  })
 
   it('a transfer that cannot be booked says why, and what to do', async () => {
     const tab = await tabs.open({ scripts: false, cookie: person().cookie })

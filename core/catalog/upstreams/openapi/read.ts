@@ -13,6 +13,8 @@ export interface Understood {
   readonly endpoints: readonly Proposed[]
   /** Secrets that it asks for. */
   readonly wants: readonly Wanted[]
+  /** Endpoints that nobody may call without one, as `GET /weather`. */
+  readonly guarded: readonly string[]
   readonly gaps: readonly Gap[]
 }
 
@@ -39,6 +41,7 @@ export function readOpenApi(text: string): Understood {
   const refs = new Refs(root)
   const info = isObject(root['info']) ? root['info'] : {}
   const endpoints: Proposed[] = []
+  const guarded: string[] = []
   let looked = 0
   for (const operation of operationsOf(root, refs)) {
     if (endpoints.length === ENDPOINTS_MAX || ++looked > OPERATIONS_MAX) {
@@ -50,6 +53,7 @@ export function readOpenApi(text: string): Understood {
     }
     const found = proposed(refs, operation)
     if (found) endpoints.push(found)
+    if (found && isGuarded(root, operation.spec)) guarded.push(`${found.method} ${found.path}`)
   }
   return {
     title: textOf(info['title'], 100),
@@ -57,6 +61,7 @@ export function readOpenApi(text: string): Understood {
     servers: serversOf(root),
     endpoints,
     wants: wantsOf(root, refs).slice(0, WANTS_MAX),
+    guarded,
     gaps: refs.gaps,
   }
 }
@@ -88,6 +93,12 @@ function serversOf({ servers }: Json): readonly string[] {
       return typeof value === 'string' ? value : whole
     })
   })
+}
+
+/** Each way to be let in wants something; an empty one would let anybody in. */
+function isGuarded(root: Json, { security = root['security'] }: Json): boolean {
+  const ways: readonly unknown[] = Array.isArray(security) ? security : []
+  return ways.length > 0 && ways.every((way) => isObject(way) && Object.keys(way).length > 0)
 }
 
 function wantsOf(root: Json, refs: Refs): readonly Wanted[] {

@@ -125,11 +125,16 @@ function switchOf({ sent }: PageRequest, outgoing: OutgoingJson): Html {
     'Paid today (UTC)': `${money(today.platform_microdollars)}, of at most ${money(
       caps.platform_day_microdollars,
     )}`,
-  })}${form({
+  })}${switchForm(paused, fields)}</section>`
+}
+
+/** Lets payments go on that are paused, or pauses them; on whatever page it stands. */
+export const switchForm = (paused: boolean, fields: ReturnType<typeof fieldsOf>): Html =>
+  form({
     act: 'switch',
     submit: paused ? 'Let them go on' : 'Pause them',
     ...(!paused && { kind: 'danger' as const }),
+    to: PATH,
     hidden: { paused: String(!paused) },
     fields: [reasonField(fields)],
-  })}</section>`
-}
+  })

@@ -15,6 +15,7 @@ import { empty } from '../../notices.ts'
 import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
 import { address, cardTable, facts, hex, pager } from '../../table.ts'
 import { accountLink, entryPath, reason, reasonField, units } from './parts.ts'
+import { switchForm } from './payments.ts'
 
 const PATH = '/finance/transfers'
 const PAGE = '30'
@@ -55,6 +56,8 @@ export const transfersPage = (): AnyPage =>
         }),
         query.transaction === '' ? undefined : look(request),
       ])
+      const done = new Set(past.data.map(({ subject }) => subject))
+      const unknown = open.data.filter(({ transaction }) => !done.has(transaction ?? ''))
       return {
         title: 'Transfers',
         area: FINANCE,
@@ -62,8 +65,8 @@ export const transfersPage = (): AnyPage =>
         main: html`<h1>Transfers</h1><p class="lead">Money that went from one wallet of the house to
 another. You name the transaction; what it moved, the chain tells.</p>${lookForm(
           query.transaction,
-        )}${looked}${pausedBy(outgoing)}${waiting(
-          open.data.filter((each) => each.transaction !== query.transaction.toLowerCase()),
+        )}${looked}${pausedBy(outgoing, unknown)}${waiting(
+          unknown.filter((each) => each.transaction !== query.transaction.toLowerCase()),
         )}<h2>Booked so far</h2>${
           past.data.length === 0 ? empty('No transfer was booked yet.') : booked(past.data)
         }${pager(PATH, { cursor: query.cursor }, past.next_cursor)}${walletFacts(wallets)}`,
@@ -150,12 +153,25 @@ function refused({ code, status, message, extras }: Fault): Html {
 <a href="/docs/problems/${code}"><code>${code}</code></a></p></div>`
 }
 
-/** Money that leaves, and nobody knows why, stops all payments until somebody says otherwise. */
-const pausedBy = ({ paused, author, reason: why }: OutgoingJson): Html | undefined =>
-  paused && author === 'reconciliation'
-    ? html`<div class="box fair"><p>Payments to sellers and providers are paused: ${why}
-Once that is accounted for, <a href="/finance/payments#switch">let them go on</a>.</p></div>`
-    : undefined
+/**
+ * Money that leaves, and nobody knows why, stops all payments until a person says otherwise: no
+ * machine knows that nobody else has the key of the wallet.
+ * @param open what nobody has accounted for yet
+ */
+function pausedBy(
+  { paused, author, reason: why }: OutgoingJson,
+  open: readonly ExceptionJson[],
+): Html | undefined {
+  if (!paused || author !== 'reconciliation') return undefined
+  const gone = open.some((each) => each.wallet === 'spend' && each.amount_microdollars < 0)
+  return html`<div class="box fair" id="paused"><p>Payments to sellers and providers are paused: ${why}
+${
+  gone
+    ? html`Once that is accounted for, <a href="/finance/payments#switch">let them go on</a>.</p>`
+    : html`</p><p><strong>Nothing is missing from the spend wallet any more.</strong> They stay
+paused until you let them go on.</p>${switchForm(paused, fieldsOf('switch', undefined))}`
+}</div>`
+}
 
 /** Transactions that touch both wallets, of which the books know nothing yet. */
 function waiting(open: readonly ExceptionJson[]): Html | undefined {
