@@ -50,6 +50,10 @@ export function derivedUuid(instant: Date, seed: string): string {
   return format(bytes)
 }
 
+/** When a UUID version 7 was made. */
+export const instantOf = (id: string): Date =>
+  new Date(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16))
+
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** A number below 62^`width` in base 62, most significant digit first. */

@@ -35,11 +35,12 @@ export async function makeLogin(url: string, schema: string, password: string): 
 /** The mark of a hub on a role, which all databases of a server share: `agenthub 3fa9… of NAME`. */
 const MARK = /^agenthub ([\da-f]{16}) of (.+)$/s
 
-/** Another password would lock the plugins of the other hub out. In one database the newest counts. */
+/** Another password would lock out the other hub's plugin. In one database the newest counts. */
 async function claim(client: Client, role: string, password: string): Promise<void> {
   const { rows } = await client.query<{ own: string; mark: string | null; others: string[] }>(
     `SELECT current_database() AS own, shobj_description(oid, 'pg_authid') AS mark,
-       (SELECT array_agg(datname::text) FROM pg_database WHERE datname <> current_database()) AS others
+       (SELECT array_agg(datname::text) FROM pg_database
+        WHERE datname <> current_database()) AS others
      FROM pg_roles WHERE rolname = $1`,
     [role],
   )
@@ -49,8 +50,8 @@ async function claim(client: Client, role: string, password: string): Promise<vo
   const name = client.escapeIdentifier(role)
   if (known !== undefined && known !== key && others.includes(owner)) {
     throw new Error(
-      `The role ${role} is that of a hub with another HUB_SIGNING_KEY, whose database is ${owner} ` +
-        'on the same server. Give one of them a server of its own; or, if that hub is gone: ' +
+      `The role ${role} is that of a hub with another HUB_SIGNING_KEY, whose database is ` +
+        `${owner} on the same server. Give one of them a server of its own; or, if that is gone: ` +
         `COMMENT ON ROLE ${name} IS NULL`,
     )
   }

@@ -1,7 +1,19 @@
-import { DatabaseError, type Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import type { Clock } from '../clock.ts'
+import { inTransaction } from '../db/transaction.ts'
 import { uuidv7 } from '../ids.ts'
 import { isBooked } from '../ledger/idempotency.ts'
+import {
+  type ClaimRow,
+  COLUMNS,
+  claimOf,
+  IS_KEY,
+  idsOf,
+  isOver,
+  parts,
+  SELECT,
+  sameKey,
+} from './claim-rows.ts'
 import type { PaymentKey } from './offers.ts'
 
 /** What a payment is for, and what booking it will need. */
@@ -38,6 +50,12 @@ export interface Claim extends Purchase {
   readonly deliveredAt: Date | null
 }
 
+/** A claim, and whether it was made just now. */
+interface Claimed {
+  readonly mine: boolean
+  readonly claim: Claim
+}
+
 /**
  * Payments to the hub, each claimed before it is verified. Verification reserves nothing, so
  * without the claim one payment sent eight times at once would be served eight times.
@@ -57,41 +75,55 @@ export class Claims {
   }
 
   /** Claims a payment, or gives the claim that was there before. */
-  async claim(
-    key: PaymentKey,
-    what: Purchase,
-  ): Promise<{ readonly mine: boolean; readonly claim: Claim }> {
+  async claim(key: PaymentKey, what: Purchase): Promise<Claimed> {
     for (let tries = 0; tries < CLAIM_TRIES; tries++) {
-      const made = await this.#insert(key, what)
-      if (made) return { mine: true, claim: made }
-      const claim = (await this.find(key)) ?? (what.id ? await this.named(what.id) : undefined)
-      const isFree = claim?.state === 'failed' || claim?.state === 'released'
-      if (isFree && claim.key.nonce !== key.nonce) {
-        return this.claim(key, { ...what, id: undefined }) // its name is free again
-      }
+      const claimed = await (what.id === undefined
+        ? this.#insert(this.#pool, key, what)
+        : this.#insertNamed(key, what, what.id))
+      if (claimed) return claimed
+      const claim = await this.find(key)
       if (claim) return { mine: false, claim }
       // Somebody else gave it up in between, since the payment was not valid then.
     }
     throw new Error('a claim was given up each time that it was read')
   }
 
-  /** That of a purchase whose name has this id; a released one has lost its name. */
-  async named(id: string): Promise<Claim | undefined> {
-    const { rows } = await this.#pool.query<ClaimRow>(`${SELECT} WHERE id = $1`, [id])
-    return rows[0] && claimOf(rows[0])
+  /** The payment that a purchase of this name has: one that may come, or did, if there is one. */
+  async named(name: string): Promise<Claim | undefined> {
+    const all = await this.#attempts(this.#pool, name)
+    return all.find((claim) => !isOver(claim)) ?? all[0]
   }
 
-  /** Undefined: the payment is claimed, or another one has the name of the purchase. */
-  async #insert(key: PaymentKey, what: Purchase): Promise<Claim | undefined> {
-    const rows = await this.#insertRow(key, what).catch((error: unknown) => {
-      if (error instanceof DatabaseError && error.code === UNIQUE_VIOLATION) return []
-      throw error
+  /** All payments that a purchase of this name has had. */
+  async #attempts(on: Pool | ClientBase, name: string): Promise<readonly Claim[]> {
+    const { rows } = await on.query<ClaimRow>(`${SELECT} WHERE id = ANY ($1)`, [idsOf(name)])
+    return rows.map(claimOf)
+  }
+
+  /**
+   * Each payment has an id of its own, since an earlier one may still come; all follow from the
+   * name, so that the one that has paid is found again. Undefined: the payment is claimed.
+   */
+  #insertNamed(key: PaymentKey, what: Purchase, name: string): Promise<Claimed | undefined> {
+    return inTransaction(this.#pool, async (client) => {
+      await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 8407))', [name])
+      const all = await this.#attempts(client, name)
+      const living = all.find((claim) => !isOver(claim))
+      if (living) return { mine: false, claim: living }
+      const own = all.find((claim) => sameKey(claim.key, key))
+      const free = idsOf(name).find((id) => all.every((claim) => claim.id !== id))
+      if (!own && free === undefined) throw new Error(`purchase ${name} has failed too often`)
+      return this.#insert(client, key, { ...what, id: own?.id ?? free })
     })
-    return rows[0] && claimOf(rows[0])
   }
 
-  async #insertRow(key: PaymentKey, what: Purchase): Promise<readonly ClaimRow[]> {
-    const { rows } = await this.#pool.query<ClaimRow>(
+  /** Undefined: the payment is claimed. */
+  async #insert(
+    on: Pool | ClientBase,
+    key: PaymentKey,
+    what: Purchase,
+  ): Promise<Claimed | undefined> {
+    const { rows } = await on.query<ClaimRow>(
       `INSERT INTO hub.payment_claim AS c (network, asset, payer, nonce, id, purpose, request_hash,
          amount, payee, commission_bps, valid_before, upfront, client, pay_to)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
@@ -116,7 +148,7 @@ export class Claims {
         what.payTo.toLowerCase(),
       ],
     )
-    return rows
+    return rows[0] && { mine: true, claim: claimOf(rows[0]) }
   }
 
   /**
@@ -241,53 +273,3 @@ export class Claims {
 /** How long a payer who did not pay for work that was done has to pay before it. */
 const DISTRUST_DAYS = 30
 const CLAIM_TRIES = 20
-const UNIQUE_VIOLATION = '23505'
-
-const COLUMNS = `network, asset, payer, nonce, id, purpose, request_hash, amount, payee,
-  commission_bps, valid_before, upfront, client, pay_to, state, transaction, claimed_at,
-    delivered_at`
-const SELECT = `SELECT ${COLUMNS} FROM hub.payment_claim`
-
-interface ClaimRow extends PaymentKey {
-  readonly id: string
-  readonly purpose: 'credits' | 'call'
-  readonly request_hash: Buffer
-  readonly amount: bigint
-  readonly payee: string
-  readonly commission_bps: number
-  readonly valid_before: Date
-  readonly upfront: boolean
-  readonly client: Buffer | null
-  readonly pay_to: string
-  readonly state: Claim['state']
-  readonly transaction: string | null
-  readonly claimed_at: Date
-  readonly delivered_at: Date | null
-}
-
-const claimOf = (row: ClaimRow): Claim => ({
-  id: row.id,
-  key: { network: row.network, asset: row.asset, payer: row.payer, nonce: row.nonce },
-  purpose: row.purpose,
-  requestHash: row.request_hash,
-  amount: row.amount,
-  payee: row.payee,
-  commissionBps: row.commission_bps,
-  validBefore: row.valid_before,
-  upfront: row.upfront,
-  client: row.client ?? undefined,
-  payTo: row.pay_to,
-  state: row.state,
-  transaction: row.transaction,
-  claimedAt: row.claimed_at,
-  deliveredAt: row.delivered_at,
-})
-
-const IS_KEY = 'network = $1 AND asset = $2 AND payer = $3 AND nonce = $4'
-
-const parts = ({ network, asset, payer, nonce }: PaymentKey): string[] => [
-  network,
-  asset,
-  payer,
-  nonce,
-]

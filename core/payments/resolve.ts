@@ -6,6 +6,7 @@ import type { Micros } from '../money.ts'
 import type { Asset, Hex } from './asset.ts'
 import { bookPayment } from './booking.ts'
 import type { Chain } from './chain.ts'
+import { isOver } from './claim-rows.ts'
 import type { Claim, Claims } from './claims.ts'
 import { type Verdict, verdict, verdictOn } from './evidence.ts'
 import type { Intent, Intents } from './intents.ts'
@@ -71,7 +72,7 @@ async function resolveClaim(ports: ResolvePorts, claim: Claim): Promise<boolean>
   const { claims, ledger } = ports
   const { amount: value, key } = claim
   const found = await verdictOf(ports, claim)
-  const isGivenUp = claim.state === 'failed' || claim.state === 'released'
+  const isGivenUp = isOver(claim)
   if (found.is === 'open') return isGivenUp // no more is expected of it
   if (found.is === 'void') {
     if (await claims.isBooked(claim)) await bookVanished(ports, claim)

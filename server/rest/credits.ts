@@ -14,6 +14,7 @@ import {
   PaymentRefused,
   settlePayment,
 } from '../../core/payments/accept.ts'
+import { isOver } from '../../core/payments/claim-rows.ts'
 import type { Claim } from '../../core/payments/claims.ts'
 import { reasonInWords } from '../../core/payments/reasons.ts'
 import type { Standing } from '../../core/usage/standing.ts'
@@ -148,8 +149,6 @@ export async function purchase(ports: CreditsPorts, order: Order): Promise<RestR
   const done = { ...claim, state, transaction: tx ?? null } as const
   return shown(ports, buyer, done, { 'PAYMENT-RESPONSE': responseHeader })
 }
-
-const isOver = ({ state }: Claim): boolean => state === 'failed' || state === 'released'
 
 /** The id of a purchase that the buyer named; one that was named before keeps it. */
 async function idOf({ pool, clock }: CreditsPorts, order: Order): Promise<string | undefined> {

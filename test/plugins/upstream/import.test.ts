@@ -130,50 +130,6 @@ describe('an OpenAPI document', () => {
     expect(parameters).to.include.members(['path city', 'query days'])
   })
 
-  it('that asks for a secret is not sold without one, wherever it is lost', async () => {
-    answers(json({}))
-    const get = (more: object = {}) => ({ get: { responses: {}, ...more } })
-    const import_ = (slug: string, paths: object) =>
-      send('POST', '/v1/provider/services/import', {
-        openapi: JSON.stringify({
-          openapi: '3.1.0',
-          servers: [{ url: world.origin }],
-          components: { securitySchemes: { key: { type: 'apiKey', in: 'query', name: 'k' } } },
-          security: [{ key: [] }],
-          paths,
-        }),
-        slug,
-        price_microdollars: 500,
-      })
-    const state = async (slug: string) => (await world.view(slug))['state']
-    const secret = (slug: string, ...values: string[]) =>
-      send('PUT', `/v1/provider/services/${slug}/secret`, {
-        secrets: values.map((value) => ({ in: 'query', name: 'k', value })),
-      })
-    const missing = ['a secret: query k']
-    await import_('locked', { '/mine': get(), '/open': get({ security: [] }) })
-    expect((await world.view('locked'))['missing']).to.deep.equal(missing)
-    const refused = await act('locked', 'activate')
-    expect([refused.status, refused.body['code']]).to.deep.equal([409, 'service_incomplete'])
-    expect(refused.body['missing']).to.deep.equal(missing)
-    expect(await state('locked')).to.equal('draft')
-    await secret('locked', 'sesame')
-    expect((await act('locked', 'activate')).body['state']).to.equal('active')
-    const taken = await secret('locked')
-    expect([taken.status, taken.body['code']]).to.deep.equal([409, 'service_incomplete'])
-    expect((await call('locked', '/mine')).status).to.equal(200)
-    expect(seen.at(-1)?.url, 'it has it still').to.equal('/mine?k=sesame')
-    const moved = { base_url: 'https://api.agenthub-test.com/v1' }
-    const told = await send('PATCH', '/v1/provider/services/locked', moved)
-    expect(told.body, told.text).to.include({ state: 'paused' })
-
-    await import_('ajar', {
-      '/mine': get({ security: [{ key: [] }, {}] }),
-      '/b': get({ security: [] }),
-    })
-    expect((await act('ajar', 'activate')).body['state'], 'a key is optional').to.equal('active')
-  })
-
   it('of Swagger 2.0 becomes the same: schemas, secrets, address, body and form', async () => {
     answers(json({ name: 'Rex' }))
     const pet = { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { sleep } from '../../../core/clock.ts'
 import { watched } from '../../../plugins/upstream/secrets.ts'
-import { useUpstream } from './world.ts'
+import { json, useUpstream } from './world.ts'
 
 /** What came out of a stream, and with what it ended. */
 async function read(source: Readable): Promise<{ text: string; error: unknown }> {
@@ -20,7 +20,7 @@ async function read(source: Readable): Promise<{ text: string; error: unknown }>
 
 describe('the secret of an API', () => {
   const world = useUpstream()
-  const { answers, sell, call, send } = world
+  const { act, answers, sell, call, seen, send } = world
   const balance = () => world.hub.balance(world.payer.keyId)
   const inject = (slug: string, value: string) =>
     send('PUT', `/v1/provider/services/${slug}/secret`, {
@@ -48,9 +48,9 @@ describe('the secret of an API', () => {
     ]
     await send('PUT', `/v1/provider/services/${slug}/secret`, { secrets: other })
     const form = new URLSearchParams({ a: plain }).toString()
-    const json = JSON.stringify({ a: plain })
+    const written = JSON.stringify({ a: plain })
     const url = encodeURIComponent(plain)
-    const spelt = [plain, form, url, json, basic, btoa(basic)]
+    const spelt = [plain, form, url, written, basic, btoa(basic)]
     spelt.push(url.replaceAll(/%../g, (hex) => hex.toLowerCase()))
     spelt.push('{"php":"a+b\\/c=d&e \\"9\\""}', '{"go":"a+b/c=d\\u0026e \\"9\\""}')
     spelt.push('{"net":"a\\u002Bb/c=d\\u0026e \\u00229\\u0022"}')
@@ -60,6 +60,50 @@ describe('the secret of an API', () => {
       answers((_, response) => void response.end(text))
       expect((await call(slug, '/do', { body: {} })).status, text).to.equal(502)
     }
+  })
+
+  it('is set before an API is sold whose document asks for one', async () => {
+    answers(json({}))
+    const get = (more: object = {}) => ({ get: { responses: {}, ...more } })
+    const bring = (slug: string, paths: object) =>
+      send('POST', '/v1/provider/services/import', {
+        openapi: JSON.stringify({
+          openapi: '3.1.0',
+          servers: [{ url: world.origin }],
+          components: { securitySchemes: { key: { type: 'apiKey', in: 'query', name: 'k' } } },
+          security: [{ key: [] }],
+          paths,
+        }),
+        slug,
+        price_microdollars: 500,
+      })
+    const state = async (slug: string) => (await world.view(slug))['state']
+    const secret = (slug: string, ...values: string[]) =>
+      send('PUT', `/v1/provider/services/${slug}/secret`, {
+        secrets: values.map((value) => ({ in: 'query', name: 'k', value })),
+      })
+    const missing = ['a secret: query k']
+    await bring('locked', { '/mine': get(), '/open': get({ security: [] }) })
+    expect((await world.view('locked'))['missing']).to.deep.equal(missing)
+    const refused = await act('locked', 'activate')
+    expect([refused.status, refused.body['code']]).to.deep.equal([409, 'service_incomplete'])
+    expect(refused.body['missing']).to.deep.equal(missing)
+    expect(await state('locked')).to.equal('draft')
+    await secret('locked', 'sesame')
+    expect((await act('locked', 'activate')).body['state']).to.equal('active')
+    const taken = await secret('locked')
+    expect([taken.status, taken.body['code']]).to.deep.equal([409, 'service_incomplete'])
+    expect((await call('locked', '/mine')).status).to.equal(200)
+    expect(seen.at(-1)?.url, 'it has it still').to.equal('/mine?k=sesame')
+    const moved = { base_url: 'https://api.agenthub-test.com/v1' }
+    const told = await send('PATCH', '/v1/provider/services/locked', moved)
+    expect(told.body, told.text).to.include({ state: 'paused' })
+
+    await bring('ajar', {
+      '/mine': get({ security: [{ key: [] }, {}] }),
+      '/b': get({ security: [] }),
+    })
+    expect((await act('ajar', 'activate')).body['state'], 'a key is optional').to.equal('active')
   })
 
   it('never passes in a stream, wherever its chunks end; all else does, byte by byte', () => {

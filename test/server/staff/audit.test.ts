@@ -97,7 +97,7 @@ describe('the audit log', () => {
     },
     'POST /v1/admin/services/{id}/approve': {
       act: 'service.approve',
-      good: async () => [await waiting(), { reason, revision: 1 }],
+      good: async () => [await waiting(), { reason, revision: 2 }],
       bad: ['echo', { reason }],
     },
     'POST /v1/admin/providers/{id}/resume': {

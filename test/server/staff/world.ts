@@ -84,8 +84,8 @@ export async function waitingService(hub: TestHub, keyId: string): Promise<strin
     `INSERT INTO hub.upstream_endpoint (service, method, path, position,
          upstream_path, summary, input, query, body, success, passes, deadline_seconds, max_bytes,
          streams, idempotent, retries)
-       VALUES ($1, 'GET', '/', 0, '/', 'Waits.', '{"type":"object"}', '{}', 'none', '{200}', '{}', 1,
-         1024, false, true, 0)`,
+       VALUES ($1, 'GET', '/', 0, '/', 'Waits.', '{"type":"object"}', '{}', 'none', '{200}', '{}',
+         1, 1024, false, true, 0)`,
     [slug],
   )
   await hub.database.admin.query(

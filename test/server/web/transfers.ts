@@ -62,7 +62,7 @@ export function transferTests(
     })
   }
 
-  it('payments that were paused for a transfer go on from its page, once it is booked', async () => {
+  it('payments that were paused for a transfer go on from its page, once booked', async () => {
     const tx = await sent(300_000n)
     const why = 'Exception 1: $0.30 went to the treasury.'
     await new OutgoingSwitch(hub().hub.pool).set(true, 'reconciliation', why)

@@ -164,7 +164,8 @@ function pausedBy(
 ): Html | undefined {
   if (!paused || author !== 'reconciliation') return undefined
   const gone = open.some((each) => each.wallet === 'spend' && each.amount_microdollars < 0)
-  return html`<div class="box fair" id="paused"><p>Payments to sellers and providers are paused: ${why}
+  return html`<div class="box fair" id="paused"><p>Payments to sellers and providers are
+paused: ${why}
 ${
   gone
     ? html`Once that is accounted for, <a href="/finance/payments#switch">let them go on</a>.</p>`

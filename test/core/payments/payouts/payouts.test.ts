@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import { suspend } from '../../../../core/catalog/suspension.ts'
+import { inTransaction } from '../../../../core/db/transaction.ts'
 import { reconcile } from '../../../../core/ledger/reconcile/reconcile.ts'
 import { reverseCall } from '../../../../core/ledger/reverse.ts'
 import { micros } from '../../../../core/money.ts'
@@ -108,6 +110,13 @@ describe('payouts', () => {
     expect(await payoutsOf(provider), 'while payments are paused').to.deep.equal([])
     expect(await holding()).to.deep.equal(['pause', USD, 0n, 0n])
     await outgoing.set(false, 'finance', 'a test')
+    const suspended = (reason: string | null) =>
+      inTransaction(world.admin, (on) => suspend(on, 'provider', provider.id, reason))
+    await suspended('a test')
+    await pay()
+    expect(await payoutsOf(provider), 'while an administrator has stopped it').to.deep.equal([])
+    expect(await holding()).to.deep.equal(['suspension', USD, 0n, 0n])
+    await suspended(null)
     expect(await holding()).to.deep.equal(['run', USD, 0n, 0n])
     await startPayouts(world.ports)
     expect(await holding()).to.deep.equal(['payout', 0n, USD, 0n])
