@@ -51,11 +51,20 @@ export class Signer {
   }
 
   async #signed(all: readonly Uint8Array[]): Promise<readonly Buffer[]> {
-    if (all.length < APART_MIN) return all.map((bytes) => sign(null, bytes, this.#key))
-    this.#thread ??= this.#open()
+    if (all.length < APART_MIN) return this.#here(all)
     // Text of one byte a character: a view of bytes would take all of its buffer along.
-    const signatures = await this.#thread.run(all.map((bytes) => latin1(bytes)))
-    return signatures.map((text) => Buffer.from(text, 'latin1'))
+    const texts = all.map((bytes) => latin1(bytes))
+    const apart = await this.#apart(texts).catch(() => undefined) // no thread, the same signatures
+    return apart?.map((text) => Buffer.from(text, 'latin1')) ?? this.#here(all)
+  }
+
+  async #apart(texts: readonly string[]): Promise<Signatures> {
+    this.#thread ??= this.#open()
+    return this.#thread.run(texts)
+  }
+
+  #here(all: readonly Uint8Array[]): readonly Buffer[] {
+    return all.map((bytes) => sign(null, bytes, this.#key))
   }
 
   /** It ends when nothing was to be signed for a while, and keeps no process alive. */

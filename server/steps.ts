@@ -101,7 +101,7 @@ export function stepsOf(core: Core, options: HubOptions, registers: Registers): 
     limitRate: createLimitRate(limits, standing),
     quote: createQuote(catalog, standing, clock, log, CREDITS_ONLY, quotes),
     foresee: createForesee(sources, ways),
-    fund: createIdempotent(fund, { idempotency, standing, receiptOf, clock, holdMarginSeconds }),
+    fund: createIdempotent(fund, { ...holding, idempotency, receiptOf, log }),
     handle: createHandle(log, record, CREDITS_ONLY),
     settle,
     respond: createRespond(record, receipts, receiptOf),

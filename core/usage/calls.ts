@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { isRefusal } from '../ledger/retry.ts'
 import type { Log } from '../log.ts'
 import { findRecord, type Recorded } from './call-records.ts'
 
@@ -82,7 +83,23 @@ export class CallLog {
     }
   }
 
+  /** A record that the database refuses is told and left out: the others do not wait for it. */
   async #write(batch: readonly CallRecord[]): Promise<void> {
+    try {
+      await this.#insert(batch)
+    } catch (error) {
+      if (!isRefusal(error)) throw error
+      if (batch.length === 1) {
+        this.#log.error({ err: error, call: batch[0]!.id }, 'call record refused by the database')
+        return
+      }
+      const half = batch.length >> 1
+      await this.#write(batch.slice(0, half))
+      await this.#write(batch.slice(half))
+    }
+  }
+
+  async #insert(batch: readonly CallRecord[]): Promise<void> {
     const rows = batch.map((r) => ({
       id: r.id,
       at: r.at,

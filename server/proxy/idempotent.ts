@@ -2,6 +2,7 @@ import { type Clock, daysBefore, monthName } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { freeCallsOf } from '../../core/ledger/postings.ts'
+import type { Log } from '../../core/log.ts'
 import type { Micros } from '../../core/money.ts'
 import type { Idempotency, Turn } from '../../core/usage/idempotency.ts'
 import type { KeptAnswer } from '../../core/usage/kept-answers.ts'
@@ -15,6 +16,7 @@ export interface IdempotentPorts {
   readonly standing: Standing
   readonly receiptOf: ReceiptOf
   readonly clock: Clock
+  readonly log: Log
   /** Seconds that a hold outlives its call's deadline. */
   readonly holdMarginSeconds: number
 }
@@ -42,7 +44,7 @@ export const createIdempotent =
     const turn = await begun.catch((error: unknown) => raiseWithReceipt(error, receiptOf))
     if (turn.kept) return new Repeated(turn.kept, caller, ports.standing)
     try {
-      return new Once(await fund(caller, offer, request), turn, offer.call, idempotency)
+      return new Once(await fund(caller, offer, request), turn, offer.call, ports)
     } catch (error) {
       await idempotency.end(turn, offer.call, false)
       throw error
@@ -76,9 +78,10 @@ class Once implements Funds {
   readonly #turn: Turn
   readonly #call: string
   readonly #idempotency: Idempotency
+  readonly #log: Log
   #open = true
 
-  constructor(funds: Funds, turn: Turn, call: string, idempotency: Idempotency) {
+  constructor(funds: Funds, turn: Turn, call: string, { idempotency, log }: IdempotentPorts) {
     this.source = funds.source
     this.payer = funds.payer
     this.kept = funds.kept
@@ -86,6 +89,7 @@ class Once implements Funds {
     this.#turn = turn
     this.#call = call
     this.#idempotency = idempotency
+    this.#log = log
   }
 
   get parked(): boolean {
@@ -106,7 +110,11 @@ class Once implements Funds {
     if (isAnswer)
       await this.#idempotency.keep(this.#call, { call: outcome.repeats ?? this.#call, ...outcome })
     const receipt = await this.#funds.settle(outcome)
-    if (isAnswer) await this.#idempotency.end(this.#turn, this.#call, true)
+    // What was charged is answered: an end that is not noted is found in the journal later.
+    if (isAnswer)
+      await this.#idempotency.end(this.#turn, this.#call, true).catch((error: unknown) => {
+        this.#log.error({ err: error, call: this.#call }, 'the end of a keyed call was not noted')
+      })
     this.#open = !isAnswer && outcome.kind !== 'unresolved'
     return receipt
   }

@@ -87,6 +87,23 @@ describe('the Idempotency-Key of a call', () => {
     expect(await spent()).to.equal(2n * PRICE)
   })
 
+  it('has its answer although its end could not be noted, and once only', async () => {
+    const { admin } = hub().database
+    await admin.query(`CREATE FUNCTION public.refuse_end() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'no room'; END $$`)
+    await admin.query(`CREATE TRIGGER refuse BEFORE UPDATE OF done ON hub.idempotent_call
+      FOR EACH ROW EXECUTE FUNCTION public.refuse_end()`)
+    try {
+      const first = await call('unnoted')
+      expect([first.status, first.headers['x-charged-microdollars']]).to.deep.equal([200, '1000'])
+    } finally {
+      await admin.query('DROP TRIGGER refuse ON hub.idempotent_call')
+    }
+    await admin.query('UPDATE hub.idempotent_call SET busy_until = now()')
+    expect((await call('unnoted')).headers).to.include({ 'idempotency-replayed': 'true' })
+    expect([work.done, await spent()]).to.deep.equal([1, PRICE])
+  })
+
   it('is busy while an attempt may be charged; a crash brings no second charge', async () => {
     const first = await call('crash')
     const { pool } = hub().hub
