@@ -44,7 +44,7 @@ export const represent: Middleware = async (ctx, next) => {
 }
 
 /** What is alike for everybody is compressed once, by its ETag; the answers used last are kept. */
-const kept = new LRUCache<string, Promise<Buffer>>({ max: 100 })
+const kept = new LRUCache<string, Promise<Buffer>>({ max: 500 })
 const KEPT_LENGTH_MAX = 2_000_000
 
 function keptCoding(ctx: Context, coding: Coding, bytes: Buffer): Promise<Buffer> {

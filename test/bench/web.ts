@@ -90,20 +90,13 @@ async function get(url: string, token: string) {
 }
 
 async function look(url: string, token: string, paths: Paths): Promise<readonly Seen[]> {
+  const times = await timesOf(url, token, paths)
+  // no browser runs before: it works on for a while after a page that it has shown
   const browser = await openBrowser()
   try {
-    const askers = Object.entries(paths).map(([page, each]) => {
-      let next = 0
-      const ask = async () => {
-        await get(`${url}${each[next++ % each.length]}`, token)
-      }
-      return { page, first: `${url}${each[0]}`, ask }
-    })
-    // all of them before any is timed: a hub has been running for longer than this one
-    for (const { ask } of askers) await load(CONCURRENCY, WARM_SECONDS, ask)
     const seen: Seen[] = []
-    for (const { page, first, ask } of askers) {
-      const { answers, p50Ms, p99Ms } = await load(CONCURRENCY, SECONDS, ask, ANSWERS)
+    for (const { page, answers, p50Ms, p99Ms } of times) {
+      const first = `${url}${paths[page]![0]}`
       seen.push({
         page,
         answers,
@@ -117,6 +110,23 @@ async function look(url: string, token: string, paths: Paths): Promise<readonly 
   } finally {
     await browser.close()
   }
+}
+
+/** How long answers of each page take. All are warm before any is timed, as at a hub at work. */
+async function timesOf(url: string, token: string, paths: Paths) {
+  const askers = Object.entries(paths).map(([page, each]) => {
+    let next = 0
+    const ask = async () => {
+      await get(`${url}${each[next++ % each.length]}`, token)
+    }
+    return { page, ask }
+  })
+  for (const { ask } of askers) await load(CONCURRENCY, WARM_SECONDS, ask)
+  const times = []
+  for (const { page, ask } of askers) {
+    times.push({ page, ...(await load(CONCURRENCY, SECONDS, ask, ANSWERS)) })
+  }
+  return times
 }
 
 /** What a first visit loads, as it is sent: the page, and all files that it names. */
