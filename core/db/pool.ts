@@ -92,9 +92,12 @@ export function createPool(url: string, options: PoolOptions = {}): Pool {
     types,
     ...(role === undefined ? {} : takeRole(role, options)),
   })
-  pool.on('error', onError)
+  const report = (error: Error): void => {
+    if (!pool.ending) onError(error) // as we leave, the server may leave too
+  }
+  pool.on('error', report)
   // An idle connection reports to the pool; one that is checked out only to its own listeners.
-  pool.on('connect', (client) => client.on('error', onError))
+  pool.on('connect', (client) => client.on('error', report))
   return pool
 }
 

@@ -24,6 +24,19 @@ describe('createPool', () => {
     await pool.end()
   })
 
+  it('says nothing of connections that are lost while it ends', async () => {
+    const lost: string[] = []
+    const pool = createPool(database.url, { onError: (error) => lost.push(error.message) })
+    const client = await pool.connect()
+    const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
+    const ended = pool.end() // waits for the one that is checked out
+    await database.admin.query('SELECT pg_terminate_backend($1, 5000)', [rows[0].pid])
+    await client.query('SELECT 1').catch(() => {}) // it has heard of its end then
+    client.release()
+    await ended
+    expect(lost).to.deep.equal([])
+  })
+
   it('survives that the server ends an idle connection', async () => {
     const pool = createPool(database.url)
     const { rows } = await pool.query('SELECT pg_backend_pid() AS pid')
