@@ -102,7 +102,7 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
         const { page } = tab
         const rows = await page.$$eval('tbody tr', (all) => all.map((row) => row.textContent))
         expect(rows, 'one for the call, with its hold').to.have.length(2)
-        expect(rows[0]).to.match(/−\$0\.0001$/)
+        expect(rows[0]).to.match(/-\$0\.0001$/)
         await Promise.all([page.waitForNavigation(), page.click('tbody a[href*="/calls/"]')])
         expect(await tab.text())
           .to.include('charged')

@@ -170,4 +170,4 @@ const detail = (row: HistoryRow): Html =>
   }`
 
 const signed = (change: bigint, write: (amount: bigint) => string): string =>
-  `${change > 0n ? '+' : ''}${write(change).replace('-', '−')}`
+  `${change > 0n ? '+' : ''}${write(change)}`
