@@ -50,3 +50,8 @@ export function json(amount: bigint): number {
   if (!Number.isSafeInteger(value)) throw new RangeError(`not a safe JSON integer: ${amount}`)
   return value
 }
+
+/** The least that credits are bought for, at every door (specification §8): gas outweighs less. */
+export const MIN_PURCHASE = usd('5')
+/** … and the most. */
+export const MAX_PURCHASE = usd('10000')

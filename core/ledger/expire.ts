@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Asset } from './events.ts'
+import type { Asset, Outcome } from './events.ts'
 import type { Ledger } from './ledger.ts'
 
 const BATCH = 10_000
@@ -20,7 +20,7 @@ interface OpenHold {
  * order from where all holds were resolved the last time, so that its cost does not grow.
  * @returns how many holds were given back
  */
-export async function expireHolds(pool: Pool, ledger: Ledger): Promise<number> {
+export async function expireHolds(pool: Pool, ledger: Pick<Ledger, 'expire'>): Promise<number> {
   const { rows: shards } = await pool.query<{ shard: number; seq: bigint; from: bigint }>(
     `SELECT h.shard, h.seq, coalesce(c.seq, 0) AS from FROM ledger.head h
      LEFT JOIN hub.cursor c ON c.name = 'expire-holds' AND c.shard = h.shard`,
@@ -37,22 +37,40 @@ export async function expireHolds(pool: Pool, ledger: Ledger): Promise<number> {
        WHERE r.shard = $1 AND r.seq > $2 AND r.seq <= $3 ORDER BY r.seq LIMIT $4`,
       [shard, from, seq, BATCH],
     )
-    const outcomes = await Promise.all(
-      holds
-        .filter(({ due }) => due)
-        .map(({ call, owner, code, asset }) =>
-          ledger.expire({ call, owner: { id: owner, code, asset, shard } }),
-        ),
+    const looked = await Promise.all(
+      holds.map(async (hold) => ({
+        seq: hold.seq,
+        outcome: await expireIfDue(ledger, hold, shard),
+      })),
     )
-    expired += outcomes.filter(({ outcome }) => outcome === 'applied').length
-    await advance(pool, shard, nextCursor(holds, seq))
+    expired += looked.filter(({ outcome }) => outcome === 'applied').length
+    await advance(pool, shard, nextCursor(looked, seq))
   }
   return expired
 }
 
+/** @returns undefined: its time is not up */
+async function expireIfDue(
+  ledger: Pick<Ledger, 'expire'>,
+  { call, owner, code, asset, due }: OpenHold,
+  shard: number,
+): Promise<Outcome | undefined> {
+  if (!due) return undefined
+  return (await ledger.expire({ call, owner: { id: owner, code, asset, shard } })).outcome
+}
+
+interface Looked {
+  readonly seq: bigint
+  readonly outcome: Outcome | undefined
+}
+
+/** `no_such_hold`: the clock of the database was set back, and its time is not up after all. */
+const staysOpen = ({ outcome }: Looked): boolean =>
+  outcome === undefined || outcome === 'no_such_hold'
+
 /** Everything up to the first hold that stays open is done with. */
-function nextCursor(holds: readonly OpenHold[], head: bigint): bigint {
-  const open = holds.find(({ due }) => !due)
+function nextCursor(holds: readonly Looked[], head: bigint): bigint {
+  const open = holds.find(staysOpen)
   if (open) return open.seq - 1n
   return holds.length < BATCH ? head : holds.at(-1)!.seq
 }

@@ -38,6 +38,12 @@ function dying(): Readonly<Record<string, Verb>> {
       await eventually(async () => (await hub.pool.query(sql, [calls.get(who)])).rowCount === 1)
       return []
     },
+    /** As the ledger answers whose clock is behind that of the look. */
+    finds: async ({ hub: { hub } }) => {
+      const early = { outcome: 'no_such_hold', balance: 0n } as const
+      await expireHolds(hub.pool, { expire: async () => early })
+      return []
+    },
     expires: async ({ hub: { hub } }) => {
       await expireHolds(hub.pool, hub.ledger)
       return []
@@ -77,6 +83,20 @@ describe('story: a hold whose process died', () => {
       ada  settles   0.200000          => replayed  ada 0.800000  commission 0.020000
       ada  waits     for its end
       hub  expires   holds             => ada 0.800000  example 0.180000
+      `,
+      dying(),
+    ))
+
+  it('one whose time turned out not to be up, since a clock was set back, goes back later', () =>
+    tell(
+      hub(),
+      `
+      ada  joins
+      ada  has         1.000000
+      ada  reserves    0.300000 for 1 s  => applied  ada 0.700000
+      ada  waits       for its end
+      hub  finds       it too early      => ada 0.700000  holds 0.300000
+      hub  expires     holds             => ada 1.000000  holds 0.000000
       `,
       dying(),
     ))

@@ -1,13 +1,11 @@
 import { HubError, newIdempotencyKey } from '../../../core/client/index.ts'
-import { type Micros, usd } from '../../../core/money.ts'
+import { MIN_PURCHASE, type Micros, usd } from '../../../core/money.ts'
 import { type Context, isSandbox } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
 import { openWallet } from '../wallet.ts'
 import { testMoney } from './test-money.ts'
 
-/** Less costs more in gas and patience than it is worth. */
-const MIN = usd('5')
 const POLL_MS = 2_000
 const PATIENCE_MS = 120_000
 
@@ -44,8 +42,8 @@ export async function topup(context: Context, amountText: string, flags: TopupFl
 
 function amountOf(text: string): Micros {
   const amount = parsed(text)
-  if (amount >= MIN) return amount
-  throw new Failure('usage', `The least is ${dollars(MIN)}.`, 'Such as: hub topup 5')
+  if (amount >= MIN_PURCHASE) return amount
+  throw new Failure('usage', `The least is ${dollars(MIN_PURCHASE)}.`, 'Such as: hub topup 5')
 }
 
 function parsed(text: string): Micros {
