@@ -51,7 +51,9 @@ export function json(amount: bigint): number {
   return value
 }
 
-/** The least that credits are bought for, at every door (specification §8): gas outweighs less. */
-export const MIN_PURCHASE = usd('5')
-/** … and the most. */
-export const MAX_PURCHASE = usd('10000')
+/**
+ * The least that the command line tops up (specification §8), and so the least that `hub_topup`
+ * asks for, which leads there too. REST and pages sell less: a client of x402 pays a dollar of
+ * itself, and no more.
+ */
+export const MIN_TOP_UP = usd('5')

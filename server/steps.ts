@@ -4,7 +4,6 @@ import type { Meaning } from '../core/catalog/search/meaning/meaning.ts'
 import type { Catalog } from '../core/catalog/services.ts'
 import type { Egress } from '../core/egress/http.ts'
 import { KeyRing } from '../core/identity/keys.ts'
-import { MIN_PURCHASE } from '../core/money.ts'
 import type { createOffers } from '../core/payments/offers.ts'
 import type { ResolvePorts } from '../core/payments/resolve.ts'
 import type { UnderWay } from '../core/under-way.ts'
@@ -34,6 +33,7 @@ import { createRecord } from './proxy/record.ts'
 import { createRespond, createStream } from './proxy/respond.ts'
 import { createSettle } from './proxy/settle.ts'
 import { traced } from './proxy/traced.ts'
+import { MIN_PURCHASE } from './rest/credits.ts'
 
 /**
  * Sold for credits alone and trusted to hold them, at the price of a seller outside, who gets all

@@ -7,7 +7,7 @@ import type { KeyCredits } from '../../core/identity/key-credits.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { uuidv7 } from '../../core/ids.ts'
 import { claimKey } from '../../core/ledger/idempotency.ts'
-import { json, MAX_PURCHASE, MIN_PURCHASE, type Micros, micros } from '../../core/money.ts'
+import { json, type Micros, micros } from '../../core/money.ts'
 import {
   type AcceptPorts,
   acceptPayment,
@@ -20,6 +20,9 @@ import { reasonInWords } from '../../core/payments/reasons.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import { type AnyRoute, callerOf, type RestReply, route } from './route.ts'
 
+/** The least that a purchase may be, in microdollars: below it, gas outweighs it. */
+export const MIN_PURCHASE = micros(1_000_000)
+export const MAX_PURCHASE = micros(10_000_000_000)
 const OFFER_SECONDS = 300
 
 const amount = z.int().min(0).meta({ description: 'Microdollars: 1,000,000 are one dollar.' })

@@ -1,5 +1,3 @@
-import { MIN_PURCHASE } from '../../core/money.ts'
-import { inDollars } from '../web/format.ts'
 import { type Html, html } from '../web/html.ts'
 import type { Site } from './docs-agents.ts'
 import { docsPage } from './docs-html.ts'
@@ -33,8 +31,7 @@ pay, and nothing moves. <code>X-Max-Price</code>, in microdollars, refuses what 
 then x402 on the spot; if none can, the 402 says how to pay. With an <code>Idempotency-Key</code>
 the same request may be sent again: it is charged once.</p>
 <h2>5. Pay</h2><p>Credits are bought with USDC on Base, by one signature: <code>npx agenthub topup
-5</code>, or <a href="/topup">the page of the top-up</a> for a wallet in a browser. They begin at
-${inDollars(MIN_PURCHASE)}: a client of x402 that pays less of itself has to be told. Without a key,
+5</code>, or <a href="/topup">the page of the top-up</a> for a wallet in a browser. Without a key,
 sign the offer of the 402 and send it as <code>PAYMENT-SIGNATURE</code>.</p>
 <h2>Afterwards</h2><p><code>X-Charged-Microdollars</code> says what it cost; 1,000,000 are one
 dollar. <code>X-Receipt</code> is signed by the hub, and can be checked for ever. What failed is

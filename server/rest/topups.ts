@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import { findKeyCredits } from '../../core/identity/key-credits.ts'
-import { MAX_PURCHASE, MIN_PURCHASE, micros } from '../../core/money.ts'
-import { type CreditsPorts, purchase } from './credits.ts'
+import { micros } from '../../core/money.ts'
+import { type CreditsPorts, MAX_PURCHASE, MIN_PURCHASE, purchase } from './credits.ts'
 import { type AnyRoute, route } from './route.ts'
 
 /** What `hub_topup` and the page of the top-up make up: nobody can take it in advance. */

@@ -120,7 +120,7 @@ export class Keyed {
 
   #credits(name?: string): Want {
     const { random, ip } = this.#ports
-    const amount = { amount_microdollars: random.between(5_000_000, 6_000_000) }
+    const amount = { amount_microdollars: random.between(1_000_000, 2_000_000) }
     const body = name === undefined ? amount : { ...amount, purchase_id: name }
     return { path: PURCHASE, body, key: this.#apiKey, ip }
   }

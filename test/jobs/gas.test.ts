@@ -20,9 +20,9 @@ describe('the job that books gas', () => {
   const onChain = async (): Promise<bigint> => (await hub().sandbox!.money.gas!.balance()) / GWEI
 
   it('keeps the books of a hub at work with its wallet, to the gwei', async () => {
-    const [one, two] = await Promise.all([hub().agent(10_000_000n), hub().agent(10_000_000n)])
+    const [one, two] = await Promise.all([hub().agent(5_000_000n), hub().agent(5_000_000n)])
     for (const { client } of [one, two, one]) {
-      await client.purchase(usd('5'))
+      await client.purchase(usd('1'))
       await account()
       expect(await inBooks()).to.equal(await onChain())
     }

@@ -17,7 +17,7 @@ describe('payments, as finance sees them', () => {
   let ada: TestAgent
   before(async () => {
     ada = await hub().agent(usd('5'))
-    await ada.client.purchase(usd('5'))
+    await ada.client.purchase(usd('2'))
     await weather(hub(), ada.apiKey)
     await weather(hub(), ada.apiKey, 'fault=failing')
     await weather(hub(), ada.apiKey, 'fault=took')
@@ -44,7 +44,7 @@ describe('payments, as finance sees them', () => {
     const [bought, , unresolved, taken] = items
     expect(bought).to.include({
       purpose: 'credits',
-      amount_microdollars: 5_000_000,
+      amount_microdollars: 2_000_000,
       counterparty: ada.address.toLowerCase(),
       host: null,
       key_id: null,

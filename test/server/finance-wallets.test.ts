@@ -27,7 +27,7 @@ describe('the wallets, as finance sees them', () => {
 
   it('hold on chain what the books say, what is in transit told apart', async () => {
     const ada = await hub().agent(usd('5'))
-    await ada.client.purchase(usd('5'))
+    await ada.client.purchase(usd('2'))
     await weather(hub(), ada.apiKey)
     await weather(hub(), ada.apiKey, 'fault=failing')
     const { money } = hub().sandbox!
@@ -35,9 +35,9 @@ describe('the wallets, as finance sees them', () => {
     expect(open).to.have.property('chain', 'ok')
     expect(open.treasury).to.deep.equal({
       address: money.treasury,
-      chain_microdollars: 5_000_000,
-      books_microdollars: 5_000_000,
-      in_transit_microdollars: 5_000_000,
+      chain_microdollars: 2_000_000,
+      books_microdollars: 2_000_000,
+      in_transit_microdollars: 2_000_000,
       difference_microdollars: 0,
       exceptions: 0,
     })
@@ -52,7 +52,7 @@ describe('the wallets, as finance sees them', () => {
     await resolvePayments(hub().hub.ports, 0)
     const resolved = await look()
     expect(resolved.treasury).to.include({
-      books_microdollars: 5_000_000,
+      books_microdollars: 2_000_000,
       in_transit_microdollars: 0,
     })
     expect(resolved.spend).to.include({

@@ -54,8 +54,8 @@ const SOLD: Readonly<Record<string, Sold>> = {
   '/proxy/tenders/v1/daily-action-brief': { price: '0.050000' },
   '/proxy/tenders/v1/feed': { price: '0.010000' },
   '/v1/credits/purchase': {
-    price: '5.000000',
-    input: { amount_microdollars: 5_000_000 },
+    price: '1.000000',
+    input: { amount_microdollars: 1_000_000 },
     keyed: true,
   },
 }
@@ -72,10 +72,7 @@ interface Shopping {
 
 /** Another's client, which we only use: it reads the header of the 402. */
 const officially = (account: LocalAccount, { url, init }: Shopping): Promise<Response> => {
-  const client = x402Client.fromConfig({
-    schemes: [{ network: USDC_BASE.network, client: new ExactEvmScheme(account) }],
-    spendControls: { maxAmountPerPayment: '$5' }, // of itself it pays a dollar at most
-  })
+  const client = new x402Client().register(USDC_BASE.network, new ExactEvmScheme(account))
   return wrapFetchWithPayment(fetch, client)(url, init)
 }
 
@@ -141,7 +138,7 @@ describe('outside readers of our offers', () => {
   let apiKey: string
   before(async () => {
     apiKey = (await hub().agent()).apiKey
-    await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('15') })
+    await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('5') })
   })
 
   const shopping = (path: string): Shopping => {
@@ -190,7 +187,7 @@ describe('outside readers of our offers', () => {
         return [path, mode, price(path), ['x402']]
       })
       const external = ['/proxy/external', 'apiKey+paid', '0.000000-1.000000 USD', ['credits']]
-      const topups = ['/v1/topups', 'paid', '5.000000-10000.000000 USD', ['x402']]
+      const topups = ['/v1/topups', 'paid', '1.000000-10000.000000 USD', ['x402']]
       expect(read).to.have.deep.members([...sold, external, topups])
     })
 

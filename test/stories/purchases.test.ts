@@ -7,7 +7,7 @@ import { ask, payFor, type Told } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 
-const AMOUNT = usd('5')
+const AMOUNT = usd('1')
 
 /** Runtime code that answers every call with 32 bytes: the four given ones, then zeros. */
 const answering = (selector: string): string => `0x63${selector}60e01b60005260206000f3`

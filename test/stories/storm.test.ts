@@ -34,14 +34,14 @@ describe('story: a storm', () => {
 
   /** What one agent does; answers what it was charged on the spot, in microdollars. */
   async function live(client: HubClient): Promise<bigint> {
-    await insist(() => client.purchase(usd('5')))
+    await insist(() => client.purchase(usd('1')))
     const outside = (fault: string) =>
       result(client.external({ url: `${hub().sandbox!.sellerUrl}/weather${fault}` }))
     const say = () => client.call('echo', '/say', { words: 'hi' })
     const fail = () => result(client.call('flawed', '/throws', {}))
     const [told] = await Promise.all([
       Promise.all([...Array.from({ length: 5 }, say), client.call('gift', '/try', {})]),
-      insist(() => client.purchase(usd('5'))),
+      insist(() => client.purchase(usd('2'))),
       Promise.all(SELLERS.map(outside)),
       Promise.all([fail(), fail()]),
     ])
@@ -55,7 +55,7 @@ describe('story: a storm', () => {
     const onChain = () => Promise.all([chain.balanceOf(treasury), chain.balanceOf(spend.address)])
     const [received, owned] = await onChain()
     const agents: HubClient[] = []
-    for (let i = 0; i < AGENTS; i++) agents.push((await (await enter(usd('10'))).register()).client)
+    for (let i = 0; i < AGENTS; i++) agents.push((await (await enter(usd('5'))).register()).client)
     const passing = await enter(usd('1'))
     let over = false
     const jobs = jobsUntil(() => over)
@@ -81,7 +81,7 @@ describe('story: a storm', () => {
       expect(body['reserved_microdollars']).to.equal(0)
       left += BigInt(String(body['balance_microdollars']))
     }
-    const sold = usd('10') * BigInt(AGENTS)
+    const sold = usd('3') * BigInt(AGENTS)
     expect(left).to.equal(sold - outside - charged.reduce((sum, each) => sum + each, 0n))
     const [receives, owns] = await onChain()
     expect(receives - received).to.equal(sold + usd('0.001'))

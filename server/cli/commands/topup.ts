@@ -1,5 +1,5 @@
 import { HubError, newIdempotencyKey } from '../../../core/client/index.ts'
-import { MIN_PURCHASE, type Micros, usd } from '../../../core/money.ts'
+import { MIN_TOP_UP, type Micros, usd } from '../../../core/money.ts'
 import { type Context, isSandbox } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
@@ -42,8 +42,8 @@ export async function topup(context: Context, amountText: string, flags: TopupFl
 
 function amountOf(text: string): Micros {
   const amount = parsed(text)
-  if (amount >= MIN_PURCHASE) return amount
-  throw new Failure('usage', `The least is ${dollars(MIN_PURCHASE)}.`, 'Such as: hub topup 5')
+  if (amount >= MIN_TOP_UP) return amount
+  throw new Failure('usage', `The least is ${dollars(MIN_TOP_UP)}.`, 'Such as: hub topup 5')
 }
 
 function parsed(text: string): Micros {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { MAX_PURCHASE, MIN_PURCHASE, type Micros } from '../../../core/money.ts'
+import { MIN_TOP_UP, type Micros } from '../../../core/money.ts'
 import type { Offers } from '../../../core/payments/offers.ts'
 import * as s from '../../../core/schema.ts'
 import type { Standing } from '../../../core/usage/standing.ts'
-import { purchaseTerms } from '../../rest/credits.ts'
+import { MAX_PURCHASE, purchaseTerms } from '../../rest/credits.ts'
 import { dollars, readDollars } from '../dollars.ts'
 import type { Json } from '../message.ts'
 import { badArguments, told } from '../results.ts'
@@ -17,7 +17,7 @@ export interface TopupPorts {
   readonly baseUrl: () => string
 }
 
-const DEFAULT = dollars(MIN_PURCHASE)
+const DEFAULT = dollars(MIN_TOP_UP)
 
 /** hub_topup: how to buy credits. It buys none: who pays is a person, or a wallet. */
 export const topupTool = (ports: TopupPorts): AnyTool =>
@@ -41,8 +41,8 @@ export const topupTool = (ports: TopupPorts): AnyTool =>
     }),
     run: async ({ amount_usd: text = DEFAULT }, context) => {
       const amount = readDollars(text)
-      if (amount < MIN_PURCHASE || amount > MAX_PURCHASE) {
-        const range = `${dollars(MIN_PURCHASE)} to ${dollars(MAX_PURCHASE)} USD`
+      if (amount < MIN_TOP_UP || amount > MAX_PURCHASE) {
+        const range = `${dollars(MIN_TOP_UP)} to ${dollars(MAX_PURCHASE)} USD`
         return badArguments('hub_topup', [{ path: '/amount_usd', message: `must be ${range}` }])
       }
       return told(await instructions(ports, amount, context))

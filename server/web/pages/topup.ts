@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { findKeyCredits } from '../../../core/identity/key-credits.ts'
-import { dollars, MAX_PURCHASE, MIN_PURCHASE, usd } from '../../../core/money.ts'
+import { dollars, usd } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/asset.ts'
+import { MAX_PURCHASE, MIN_PURCHASE } from '../../rest/credits.ts'
 import type { KeyJson } from '../../rest/keys.ts'
 import type { Listed } from '../../rest/paging.ts'
 import { purchaseId } from '../../rest/topups.ts'
@@ -16,7 +17,7 @@ import { type AnyPage, type PageRequest, page } from '../page.ts'
 import { qrCode } from '../qr.ts'
 import { copied } from '../snippets.ts'
 
-const DEFAULT_AMOUNT = dollars(MIN_PURCHASE)
+const DEFAULT_AMOUNT = '5.00'
 
 const Query = z.object({
   amount_usd: z.string().trim().max(64).default(DEFAULT_AMOUNT),

@@ -144,7 +144,7 @@ describe('what a key has and had', () => {
 
     const wrong: readonly unknown[] = [
       {},
-      { amount_microdollars: 4_999_999 },
+      { amount_microdollars: 999_999 },
       { amount_microdollars: 10_000_000_001 },
       { amount_microdollars: 5_000_000.5 },
       { amount_microdollars: '5000000' },

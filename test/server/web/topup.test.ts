@@ -89,7 +89,7 @@ describe('a top-up by whoever has the address of its page', () => {
     for (const wrong of ['0.10', '10001', 'five', '']) {
       const again = await open(`key_id=${keyId}&amount_usd=${wrong}`)
       expect(again.status, wrong).to.equal(422)
-      expect(again.text).to.include(`value="${wrong}"`).and.to.include('$5.00 to $10,000.00')
+      expect(again.text).to.include(`value="${wrong}"`).and.to.include('$1.00 to $10,000.00')
     }
   })
 })

@@ -11,7 +11,7 @@ import { THIEF } from './sellers.ts'
 import { useStage } from './stage.ts'
 import { anew, COST, gate, watched, work } from './watched.ts'
 
-const WALLET = usd('5')
+const WALLET = usd('1')
 
 const cheaper = (value: bigint): Spoilt => ({
   signed: { value },
@@ -27,7 +27,7 @@ describe('attacks of those who pay the hub', () => {
     eve = await stage().payer(WALLET)
   })
   const send = (payment?: string, path = '/proxy/watched/a', key?: string): Promise<Told> => {
-    const body = path.startsWith('/v1') ? { amount_microdollars: Number(usd('5')) } : {}
+    const body = path.startsWith('/v1') ? { amount_microdollars: Number(usd('1')) } : {}
     const headers: Record<string, string> = payment ? { 'payment-signature': payment } : {}
     return ask(stage().hub.url, path, { body, headers, key })
   }
@@ -92,7 +92,7 @@ describe('attacks of those who pay the hub', () => {
     it('A080 what paid a call does not buy credits, nor the other way round', async () => {
       const ada = await stage().agent(0n)
       const purchase = (payment?: string) => send(payment, '/v1/credits/purchase', ada.apiKey)
-      work.price = usd('5')
+      work.price = usd('1')
       const payment = await sign()
       expect(await send(payment)).to.have.property('status', 200)
       expect(codeOf(await purchase(payment))).to.deep.equal([402, 'payment_replayed'])
@@ -102,7 +102,7 @@ describe('attacks of those who pay the hub', () => {
       expect(await purchase(credits)).to.have.property('status', 201)
       expect(codeOf(await send(credits))).to.deep.equal([402, 'payment_replayed'])
       expect(work.done).to.equal(1)
-      await stage().expects(ada, { credits: usd('5'), held: 0n })
+      await stage().expects(ada, { credits: usd('1'), held: 0n })
     })
 
     it('one authorization in other letters is the same payment', async () => {

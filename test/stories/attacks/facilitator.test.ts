@@ -6,7 +6,7 @@ import type { Told } from '../../support/ask.ts'
 import { SHOP } from './sellers.ts'
 import { type Act, type Buyer, type Order, Suspect } from './suspect.ts'
 
-const AMOUNT = usd('5')
+const AMOUNT = usd('1')
 const WALLET = 3n * AMOUNT
 const CREDITS = { path: '/v1/credits/purchase', body: { amount_microdollars: Number(AMOUNT) } }
 const CALL = { path: '/proxy/echo/say', body: { words: 'hi' } }
