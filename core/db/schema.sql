@@ -753,6 +753,7 @@ CREATE TABLE hub.payment_claim (
   delivered_at timestamp with time zone,
   claimed_at timestamp with time zone DEFAULT now() NOT NULL,
   changed_at timestamp with time zone DEFAULT now() NOT NULL,
+  call uuid,
   CONSTRAINT payment_claim_pkey PRIMARY KEY (network, asset, payer, nonce),
   CONSTRAINT payment_claim_amount_check CHECK ((amount > 0)),
   CONSTRAINT payment_claim_asset_check CHECK ((asset ~ '^0x[0-9a-f]{40}$'::text)),
@@ -764,6 +765,7 @@ CREATE TABLE hub.payment_claim (
   CONSTRAINT payment_claim_purpose_check CHECK ((purpose = ANY (ARRAY['credits'::text, 'call'::text]))),
   CONSTRAINT payment_claim_state_check CHECK ((state = ANY (ARRAY['claimed'::text, 'settled'::text, 'confirmed'::text, 'pending'::text, 'failed'::text, 'released'::text])))
 );
+CREATE INDEX payment_claim_call ON hub.payment_claim USING btree (call) WHERE (call IS NOT NULL);
 CREATE INDEX payment_claim_open ON hub.payment_claim USING btree (changed_at) WHERE (state = ANY (ARRAY['claimed'::text, 'pending'::text, 'settled'::text, 'failed'::text, 'released'::text]));
 CREATE TRIGGER tell_payment AFTER UPDATE OF state ON hub.payment_claim FOR EACH ROW WHEN ((((old.state = 'pending'::text) AND (new.state = ANY (ARRAY['settled'::text, 'confirmed'::text, 'failed'::text]))) OR ((old.state = ANY (ARRAY['settled'::text, 'confirmed'::text])) AND (new.state = 'failed'::text)))) EXECUTE FUNCTION hub.tell_payment_in();
 GRANT DELETE, INSERT, SELECT, UPDATE ON hub.payment_claim TO hub_app;

@@ -21,6 +21,8 @@ export interface Purchase {
   /** Of the purchase, where the buyer names it: it is paid once, by whichever payment comes. */
   readonly id?: string | undefined
   readonly purpose: 'credits' | 'call'
+  /** Id of the call, which is one attempt at a request. */
+  readonly call?: string
   /** sha256 of exactly what is paid, to tell a repetition from another use. */
   readonly requestHash: Buffer
   /** sha256 of who sent it: nobody else gets the answer, though the chain shows the payment. */
@@ -125,13 +127,14 @@ export class Claims {
   ): Promise<Claimed | undefined> {
     const { rows } = await on.query<ClaimRow>(
       `INSERT INTO hub.payment_claim AS c (network, asset, payer, nonce, id, purpose, request_hash,
-         amount, payee, commission_bps, valid_before, upfront, client, pay_to)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+         amount, payee, commission_bps, valid_before, upfront, client, pay_to, call)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
        ON CONFLICT (network, asset, payer, nonce) DO UPDATE SET id = excluded.id,
          purpose = excluded.purpose, request_hash = excluded.request_hash,
          amount = excluded.amount, payee = excluded.payee, client = excluded.client,
          commission_bps = excluded.commission_bps, upfront = excluded.upfront,
-         pay_to = excluded.pay_to, state = 'claimed', claimed_at = now(), changed_at = now()
+         pay_to = excluded.pay_to, call = excluded.call, state = 'claimed',
+         claimed_at = now(), changed_at = now()
          WHERE c.state = 'released'
        RETURNING ${COLUMNS}`,
       [
@@ -146,6 +149,7 @@ export class Claims {
         what.upfront ?? false,
         what.client ?? null,
         what.payTo.toLowerCase(),
+        what.call ?? null,
       ],
     )
     return rows[0] && { mine: true, claim: claimOf(rows[0]) }

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { UNHURRIED } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
+import { instantOf } from '../ids.ts'
 import type { Account } from '../ledger/events.ts'
 import { claimKey } from '../ledger/idempotency.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
@@ -14,8 +15,8 @@ export interface Keyed {
   readonly inputs: string
   /** Id of this attempt. */
   readonly call: string
-  /** Accounts that may hold money for it. */
-  readonly payers: readonly Account[]
+  /** Accounts that may have held money for an attempt that was begun then. */
+  readonly payersAt: (begun: Date) => readonly Account[]
   /** How long this attempt takes at most, with whatever a crash leaves behind. */
   readonly seconds: number
 }
@@ -46,13 +47,13 @@ export class Idempotency {
    *   attempt is under way, `answer_expired` when the answer is no longer kept
    */
   async begin(keyed: Keyed): Promise<Turn> {
-    const { owner, key, inputs, call, payers, seconds } = keyed
+    const { owner, key, inputs, call, payersAt, seconds } = keyed
     const claimed = await claimKey(this.#pool, owner, `call:${key}`, inputs, call)
     if (!claimed) throw new Fault('idempotency_key_reused')
     const { id } = claimed
     if (await this.#insert(id, call, seconds)) return { id }
     const { attempt, done, busy } = await this.#read(id)
-    if (done || (!busy && (await this.#wasCharged(attempt, payers)))) {
+    if (done || (!busy && (await this.#wasCharged(attempt, payersAt(instantOf(attempt)))))) {
       const kept = await this.#answers.find(attempt)
       if (!kept) throw new Fault('answer_expired', undefined, { extras: { call_id: attempt } })
       return { id, kept }
@@ -98,14 +99,19 @@ export class Idempotency {
   }
 
   /**
-   * Whether an attempt whose process died was charged.
-   * @throws Fault `idempotency_in_progress` while its hold is open
+   * Whether an attempt whose process died was charged. A payment that came before its work pays for
+   * the next attempt as long as the work is not done.
+   * @throws Fault `idempotency_in_progress` while its hold is open, or its payment may still come
    */
   async #wasCharged(call: string, payers: readonly Account[]): Promise<boolean> {
-    const { rows } = await this.#pool.query<{ open: boolean; charged: boolean }>(
-      `SELECT bool_and(phase = 1) AS open, bool_or(kind = 2) AS charged
-       FROM ledger.journal
-       WHERE owner IN (SELECT a.id FROM ledger.account a WHERE a.code = ANY ($1)) AND id = $2`,
+    const { rows } = await this.#pool.query<{ open: boolean | null; charged: boolean | null }>(
+      `SELECT bool_or(open) AS open, bool_or(charged) AS charged FROM (
+         SELECT bool_and(phase = 1), bool_or(kind = 2) FROM ledger.journal
+         WHERE owner IN (SELECT a.id FROM ledger.account a WHERE a.code = ANY ($1)) AND id = $2
+         UNION ALL
+         SELECT state IN ('claimed', 'pending'), state IN ('settled', 'confirmed')
+         FROM hub.payment_claim WHERE call = $2 AND (NOT upfront OR delivered_at IS NOT NULL)
+       ) AS ways (open, charged)`,
       [payers, call],
     )
     const { open, charged } = rows[0]!

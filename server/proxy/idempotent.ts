@@ -1,4 +1,4 @@
-import { type Clock, daysBefore, monthName } from '../../core/clock.ts'
+import { daysBefore, monthName } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { freeCallsOf } from '../../core/ledger/postings.ts'
@@ -15,7 +15,6 @@ export interface IdempotentPorts {
   readonly idempotency: Idempotency
   readonly standing: Standing
   readonly receiptOf: ReceiptOf
-  readonly clock: Clock
   readonly log: Log
   /** Seconds that a hold outlives its call's deadline. */
   readonly holdMarginSeconds: number
@@ -38,7 +37,7 @@ export const createIdempotent =
       key,
       inputs: offer.requestHash.toString('hex'),
       call: offer.call,
-      payers: payersOf(ports, caller, offer),
+      payersAt: (begun) => payersOf(caller, offer, begun),
       seconds: deadlineOf(offer.offering.endpoint) + ports.holdMarginSeconds,
     })
     const turn = await begun.catch((error: unknown) => raiseWithReceipt(error, receiptOf))
@@ -60,11 +59,10 @@ async function raiseWithReceipt(error: unknown, receiptOf: ReceiptOf): Promise<n
   })
 }
 
-/** The accounts whose holds may pay: free calls of this month and the one before, and credits. */
-function payersOf({ clock }: IdempotentPorts, { credits, principal }: Caller, { offering }: Offer) {
+/** The accounts whose holds may pay: credits, and the free calls of its month, or of the next. */
+function payersOf({ credits, principal }: Caller, { offering }: Offer, begun: Date) {
   const { slug } = offering.service
-  const now = clock.now()
-  const months = [now, daysBefore(now, 1)].map(monthName)
+  const months = [begun, daysBefore(begun, -1)].map(monthName)
   return [credits.code, ...months.map((month) => freeCallsOf(principal, slug, month))]
 }
 

@@ -1,8 +1,10 @@
 import { Reply, usd } from 'agenthub/plugin'
 import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { sleep } from '../../core/clock.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
-import { ask, type Told } from '../support/ask.ts'
+import { fund } from '../../server/sandbox/wallets.ts'
+import { ask, payFor, type Told } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 import { anew, counted, PRICE, work } from './counted.ts'
@@ -121,6 +123,28 @@ describe('the Idempotency-Key of a call', () => {
     expect(gone.body).to.include({ code: 'answer_expired', charged_microdollars: 0 })
     expect(gone.body['receipt'], 'of what was paid for it').to.equal(first.headers['x-receipt'])
     expect(await spent()).to.equal(PRICE)
+  })
+
+  it('is paid by x402 once, whatever payment a retry brings after a crash', async () => {
+    const eve = privateKeyToAccount(generatePrivateKey())
+    const { pool, ports } = hub().hub
+    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+    const bob = await hub().agent()
+    const buy = async () => {
+      const offered = await ask(hub().url, '/proxy/counted/work', { body: { text: 'a' } })
+      const payment = await payFor(eve, hub().url, offered)
+      return ask(hub().url, '/proxy/counted/work', {
+        key: bob.apiKey,
+        body: { text: 'a' },
+        headers: { 'idempotency-key': 'paid', 'payment-signature': payment },
+      })
+    }
+    expect((await buy()).headers).to.include({ 'x-payment-source': 'x402' })
+    await pool.query('UPDATE hub.idempotent_call SET done = false, busy_until = now()')
+    const again = await buy()
+    expect(again.headers).to.include({ 'idempotency-replayed': 'true' })
+    expect([again.status, again.body, work.done]).to.deep.equal([200, { done: 1 }, 1])
+    expect(await ports.chain.balanceOf(eve.address)).to.equal(usd('1') - PRICE)
   })
 
   /** Takes the hold of the call that is at work away, as if its time were up. */

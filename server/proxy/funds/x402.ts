@@ -55,7 +55,7 @@ async function accept(
   const { requestHash } = offer
   const client = clientOf(request)
   const order = { requestHash, client, payee: payee.code, commissionBps }
-  const purchase = { purpose: 'call', ...order } as const
+  const purchase = { purpose: 'call', call: offer.call, ...order } as const
   const refuse = (code: Refusal, reason: string, upfront = terms.upfront): Fault => {
     const { header, required } = ports.offers.offer({ ...terms, upfront, error: reason })
     const extras = { ...required, reason, price_microdollars: json(offer.price) }
