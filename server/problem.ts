@@ -48,6 +48,8 @@ export const headersOf = ({ status, headers }: Fault): Reply['headers'] => ({
 /** Whatever was thrown, as a fault: what nobody expected is told as an internal error. */
 export function faultOf(error: unknown): Fault {
   if (error instanceof Fault) return error
+  // What could not be given back counts more than why it was to be.
+  if (error instanceof SuppressedError) return faultOf(error.error)
   if (error instanceof LedgerUnavailable || isDatabaseDown(error)) {
     return new Fault('service_unavailable', undefined, { headers: RETRY, cause: error })
   }

@@ -100,5 +100,11 @@ describe('whatever is thrown', () => {
     it(`does not mean "not now" when we are wrong: ${code}`, () => {
       expect(faultOf(thrown('x', { code })).code).to.equal('internal_error')
     })
+
+    it('is of what could not be given back, rather than of why it was to be', () => {
+      const cut = thrown('x', { code: '57P01' })
+      const both = new SuppressedError(cut, new Fault('plugin_failed', 'refunded'))
+      expect(faultOf(both)).to.include({ code: 'service_unavailable', cause: cut })
+    })
   }
 })
