@@ -52,7 +52,7 @@ function requestOf(order: Order, key: string, context: ToolContext): CallRequest
     slug,
     method,
     path,
-    url: `mcp://tool/${tool}`,
+    url: () => `mcp://tool/${tool}`,
     query: order.query ?? {},
     body: order.body,
     authorization,
@@ -61,7 +61,7 @@ function requestOf(order: Order, key: string, context: ToolContext): CallRequest
     maxPrice: max === undefined ? undefined : readDollars(max),
     dryRun: order.dry_run ?? false,
     isGone: () => signal.aborted,
-    ip: address(),
+    ip: address,
     trace,
   }
 }

@@ -15,7 +15,7 @@ export const createAuthenticate =
     if (needsKey(slug)) {
       throw new Fault('invalid_api_key', `"${slug}" needs an API key.`)
     }
-    return { keyId: null, ip }
+    return { keyId: null, ip: ip() }
   }
 
 /** Counts the request against the key's tier, or against the address of one without a key. */

@@ -15,8 +15,8 @@ export interface CallRequest {
   readonly method: string
   /** Below the slug, with its leading slash. */
   readonly path: string
-  /** Address of the page, for the offer of a 402. */
-  readonly url: string
+  /** Address of the page, for the offer of a 402: asked for seldom, and dear to find. */
+  readonly url: () => string
   readonly query: Readonly<Record<string, unknown>>
   readonly body: unknown
   /** As they came, where they came by HTTP. */
@@ -34,7 +34,7 @@ export interface CallRequest {
   readonly quoteId?: string | undefined
   /** Only to be told what would happen. */
   readonly dryRun?: boolean
-  readonly ip: string
+  readonly ip: () => string
   /** Whether the caller has hung up. */
   readonly isGone?: () => boolean
   /** Takes headers that the answer is to have whatever comes of the call. */

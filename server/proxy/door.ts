@@ -56,14 +56,14 @@ async function made(asked: Asked, answer: Answer, { call, baseUrl }: ProxyPorts)
   const hasBody = method !== 'GET' && method !== 'HEAD' && method !== 'DELETE'
   const crawlerMax = crawlerMaxOf(header(asked, 'crawler-max-price'))
   const { [DRY_RUN]: dryRun, ...query } = queryOf(req.url)
+  // Without getters: in a literal each would give every request a hidden class of its own, which
+  // lives until the next full collection and holds all of the request until then.
   const request: CallRequest = {
     requestId: requestIdOf(asked),
     slug,
     method,
     path,
-    get url() {
-      return new URL(asked.path, baseUrl()).href
-    },
+    url: () => new URL(asked.path, baseUrl()).href,
     query,
     ...(hasBody ? await readable(asked) : { body: undefined }),
     headers: req.headers,
@@ -75,9 +75,7 @@ async function made(asked: Asked, answer: Answer, { call, baseUrl }: ProxyPorts)
     dryRun: isDryRun(header(asked, 'x-dry-run'), dryRun),
     isGone: () => req.socket.destroyed,
     early: (headers) => answer.tell(headers),
-    get ip() {
-      return asked.koa().ip
-    },
+    ip: () => asked.koa().ip,
     trace,
   }
   return crawlerMax === undefined ? call(request) : asCrawler(() => call(request))

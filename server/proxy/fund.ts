@@ -117,7 +117,7 @@ export async function paymentRequired(
   const keyed = caller.keyId !== null
   const available = keyed ? await standing.balance(caller.credits) : 0n
   const byX402 = takesX402(offer, request, ways)
-  const terms = { ...termsOf(offer, request.url), error: 'payment_required' }
+  const terms = { ...termsOf(offer, request.url()), error: 'payment_required' }
   const offered = byX402 ? offers.offer(terms) : undefined
   const headers: Record<string, string> = offered ? { 'PAYMENT-REQUIRED': offered.header } : {}
   const extras = {

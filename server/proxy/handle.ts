@@ -65,9 +65,7 @@ async function run(
     id: offer.call,
     input: offer.input,
     payer: funds.payer,
-    get headers() {
-      return relayableHeaders(request.headers ?? {}, endpoint.headers)
-    },
+    headers: relayableHeaders(request.headers ?? {}, endpoint.headers),
     terms: offer.terms,
     ...(trusted && { park: (parked: boolean) => funds.park?.(parked) }),
     charge: (amount: Micros) => {
@@ -120,7 +118,7 @@ function stillOpen({ code }: Fault, offer: Offer, request: CallRequest): Judged 
 }
 
 /** The path that was asked, whatever stands before it inside the hub. */
-const instanceOf = ({ url }: CallRequest): string => new URL(url).pathname
+const instanceOf = ({ url }: CallRequest): string => new URL(url()).pathname
 
 function judge(reply: Reply, charged: Micros, { offering }: Offer): Judged {
   assertSendable(reply)

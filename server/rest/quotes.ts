@@ -106,13 +106,13 @@ function asked({
     slug,
     method,
     path,
-    url,
+    url: () => url,
     query: isObject ? (input as CallRequest['query']) : {},
     body: input,
     authorization: undefined,
     payment: undefined,
     idempotencyKey: undefined,
     maxPrice: undefined,
-    ip,
+    ip: () => ip,
   }
 }

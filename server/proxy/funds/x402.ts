@@ -51,7 +51,7 @@ async function accept(
   request: CallRequest & { readonly payment: string },
 ): Promise<Funds> {
   const { payee, commissionBps } = offer.offering
-  const terms = termsOf(offer, request.url)
+  const terms = termsOf(offer, request.url())
   const { requestHash } = offer
   const client = clientOf(request)
   const order = { requestHash, client, payee: payee.code, commissionBps }
@@ -135,5 +135,5 @@ const elsewhere = ({ transaction }: Claim): Fault =>
 /** By key, or else by network. */
 const clientOf = ({ authorization, ip }: CallRequest): Buffer =>
   createHash('sha256')
-    .update(authorization ?? networkOf(ip))
+    .update(authorization ?? networkOf(ip()))
     .digest()
