@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { keepReport } from '../../core/catalog/upstreams/imports.ts'
 import { readApart } from '../../core/catalog/upstreams/openapi/apart.ts'
+import { NAME_MAX } from '../../core/catalog/upstreams/openapi/choice.ts'
 import { DOCUMENT_MAX } from '../../core/catalog/upstreams/openapi/parse.ts'
 import type { Understood } from '../../core/catalog/upstreams/openapi/read.ts'
 import { setPrice } from '../../core/catalog/upstreams/prices.ts'
@@ -19,6 +20,10 @@ const Order = z
   .strictObject({
     openapi: z.string().min(1).optional().meta({ description: 'The document, JSON or YAML.' }),
     url: z.string().min(1).max(2_048).optional().meta({ description: 'Or where it is.' }),
+    only: z.array(z.string().trim().min(1).max(NAME_MAX)).max(100).default([]).meta({
+      description:
+        'What of it: `GET /weather`, `/weather` and all below it, a tag. Default: its first 100.',
+    }),
     slug,
     name: z.string().trim().min(1).max(100).optional().meta({ description: 'Default: its title.' }),
     category: z
@@ -41,6 +46,10 @@ const Imported = z.object({
   service: ServiceView,
   understood: z.object({
     endpoints: z.int(),
+    left_out: z.int().meta({ description: 'Operations that the service has no room for.' }),
+    choices: z.array(z.object({ only: z.string(), operations: z.int() })).meta({
+      description: 'If some were left out: what `only` may choose.',
+    }),
     unpriced: z.array(z.string()).meta({ description: 'Endpoints whose price is to be set.' }),
     secrets: ImportView.shape.secrets,
   }),
@@ -69,7 +78,7 @@ export const serviceImport = (ports: ServicePorts): readonly AnyRoute[] => [
       const [owner = ''] = ownerOf(request)
       const { body } = request
       const text = body.openapi ?? (await fetchDocument(ports, body.url ?? ''))
-      const found = await readApart(text)
+      const found = await readApart(text, body.only)
       const made = await draft(ports, owner, body, found)
       const priced = body.price_microdollars !== undefined
       const unpriced = found.endpoints.filter(({ price }) => price === null && !priced)
@@ -79,6 +88,8 @@ export const serviceImport = (ports: ServicePorts): readonly AnyRoute[] => [
           service: await viewOf(ports, made),
           understood: {
             endpoints: found.endpoints.length,
+            left_out: found.leftOut,
+            choices: [...found.choices],
             unpriced: unpriced.map(({ method, path }) => `${method} ${path}`),
             secrets: found.wants,
           },
@@ -95,6 +106,13 @@ async function draft(
   body: z.infer<typeof Order>,
   found: Understood,
 ) {
+  const [unknown] = found.unknown
+  if (unknown !== undefined) {
+    throw wrong(
+      `/only/${body.only.indexOf(unknown)}`,
+      `no tag, path or operation of it is ${unknown}`,
+    )
+  }
   if (found.endpoints.length === 0) {
     throw new Fault('openapi_unreadable', 'It has no endpoint that could be sold.', {
       extras: { not_understood: found.gaps },
@@ -132,6 +150,9 @@ function serverOf({ url }: z.infer<typeof Order>, { servers: [server] }: Underst
   return URL.parse(server ?? '/', url)?.href ?? server ?? ''
 }
 
+const wrong = (path: string, message: string): Fault =>
+  new Fault('validation_failed', `${path}: ${message}`, { extras: { issues: [{ path, message }] } })
+
 const MAX_BYTES = DOCUMENT_MAX
 const TIMEOUT_MS = 15_000
 
@@ -139,9 +160,7 @@ const TIMEOUT_MS = 15_000
 async function fetchDocument(ports: ServicePorts, text: string): Promise<string> {
   const { url, local, why } = urlOf(text, ports.rules, ports.localOrigins)
   if (url === undefined) {
-    throw new Fault('validation_failed', `/url: ${why}`, {
-      extras: { issues: [{ path: '/url', message: why }] },
-    })
+    throw wrong('/url', why)
   }
   const way = local ? ports.backends : ports.egress
   try {

@@ -43,6 +43,17 @@ export const optionalList = z
     return words.length === 0 ? null : words
   })
 
+/** Lines of a text, but for empty ones. */
+export const lines = z
+  .string()
+  .default('')
+  .transform((text) =>
+    text
+      .split('\n')
+      .map((line) => line.trim())
+      .filter(Boolean),
+  )
+
 /** A box that was ticked. */
 export const ticked = z
   .literal('on')

@@ -76,6 +76,8 @@ describe('an OpenAPI document', () => {
     expect(service?.['request_headers']).to.deep.equal(['x-lang'])
     expect(understood).to.deep.equal({
       endpoints: 3,
+      left_out: 0,
+      choices: [],
       unpriced: [],
       secrets: [{ in: 'header', name: 'X-Token', prefix: '' }],
     })

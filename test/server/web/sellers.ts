@@ -84,7 +84,10 @@ export function sellerTests(
       await tab.go('/provider/services')
       await tab.send('import', { slug, openapi: '{' })
       expect(await tab.page.$('#refused'), 'no document').not.to.equal(null)
-      await tab.send('import', { slug, openapi: JSON.stringify(OPENAPI) })
+      const document = { slug, openapi: JSON.stringify(OPENAPI) }
+      await tab.send('import', { ...document, only: '/tides\n/moon' })
+      expect(await tab.text()).to.include('No tag, path or operation of it is /moon')
+      await tab.send('import', { ...document, only: 'GET /tides' })
       expect(await tab.text())
         .to.include('GET /tides')
         .and.to.include('Before it can be sold')

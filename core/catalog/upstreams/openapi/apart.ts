@@ -7,12 +7,14 @@ const ALLOWANCE = { deadlineMs: 20_000, heapMb: 512 } as const
 type Told = { readonly understood: Understood } | { readonly detail: string }
 
 /**
- * Reads an OpenAPI document of somebody's in a thread of its own, for 20 seconds at most.
+ * Reads an OpenAPI document of somebody's, as `readOpenApi` does, but in a thread of its own and
+ * for 20 seconds at most.
  * @throws Fault `openapi_unreadable`; `rate_limited` while two others are read
  */
-export async function readApart(text: string): Promise<Understood> {
+export async function readApart(text: string, only: readonly string[]): Promise<Understood> {
   try {
-    const told = await apart<Told>(new URL('./thread.ts', import.meta.url), text, ALLOWANCE)
+    const thread = new URL('./thread.ts', import.meta.url)
+    const told = await apart<Told>(thread, { text, only }, ALLOWANCE)
     if ('understood' in told) return told.understood
     throw new Fault('openapi_unreadable', told.detail)
   } catch (error) {

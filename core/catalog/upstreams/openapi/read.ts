@@ -1,6 +1,7 @@
 import { isObject, type Json } from '../schemas.ts'
 import type { EndpointInfo } from '../store.ts'
-import { type Proposed, proposed } from './operation.ts'
+import { type Choice, choicesOf, isMeant } from './choice.ts'
+import { type Operation, type Proposed, proposed } from './operation.ts'
 import { parseOpenApi } from './parse.ts'
 import { type Gap, Refs } from './refs.ts'
 
@@ -16,6 +17,12 @@ export interface Understood {
   /** Endpoints that nobody may call without one, as `GET /weather`. */
   readonly guarded: readonly string[]
   readonly gaps: readonly Gap[]
+  /** Operations that were chosen, or that there are, and that no service has room for. */
+  readonly leftOut: number
+  /** If some were left out: what there is to choose among. */
+  readonly choices: readonly Choice[]
+  /** What was chosen, and is not there. */
+  readonly unknown: readonly string[]
 }
 
 /** Where a secret is to be put. */
@@ -31,30 +38,32 @@ const ENDPOINTS_MAX = 100
 /** Operations that are looked at, and kinds of secrets that are told. */
 const OPERATIONS_MAX = 1_000
 const WANTS_MAX = 20
+const CHOICES_TOLD = 10
 
 /**
  * Reads an OpenAPI document.
+ * @param only what of it: `GET /weather`, `/weather` and all below it, or a tag; empty: all of it
  * @throws Fault `openapi_unreadable`
  */
-export function readOpenApi(text: string): Understood {
+export function readOpenApi(text: string, only: readonly string[] = []): Understood {
   const root = parseOpenApi(text)
   const refs = new Refs(root)
   const info = isObject(root['info']) ? root['info'] : {}
   const endpoints: Proposed[] = []
   const guarded: string[] = []
+  const all = [...operationsOf(root, refs)]
+  const chosen = all.filter((each) => only.length === 0 || only.some((it) => isMeant(it, each)))
   let looked = 0
-  for (const operation of operationsOf(root, refs)) {
-    if (endpoints.length === ENDPOINTS_MAX || ++looked > OPERATIONS_MAX) {
-      refs.gap(
-        operation.at,
-        `the first ${ENDPOINTS_MAX} endpoints are taken: what follows is left out`,
-      )
-      break
-    }
+  for (const operation of chosen.slice(0, OPERATIONS_MAX)) {
+    if (endpoints.length === ENDPOINTS_MAX) break
+    looked += 1
     const found = proposed(refs, operation)
     if (found) endpoints.push(found)
     if (found && isGuarded(root, operation.spec)) guarded.push(`${found.method} ${found.path}`)
   }
+  const leftOut = chosen.length - looked
+  const choices = leftOut > 0 ? choicesOf(all) : []
+  const [next] = chosen.slice(looked)
   return {
     title: textOf(info['title'], 100),
     summary: textOf(info['summary'] ?? info['description'], 500),
@@ -62,14 +71,25 @@ export function readOpenApi(text: string): Understood {
     endpoints,
     wants: wantsOf(root, refs).slice(0, WANTS_MAX),
     guarded,
-    gaps: refs.gaps,
+    gaps: next ? [{ at: next.at, what: toldOf(leftOut, choices) }, ...refs.gaps] : refs.gaps,
+    leftOut,
+    choices,
+    unknown: only.filter((it) => !all.some((each) => isMeant(it, each))),
   }
 }
+
+const toldOf = (leftOut: number, choices: readonly Choice[]): string =>
+  `${leftOut} operations from here on are left out: a service has ${ENDPOINTS_MAX} endpoints. ` +
+  'To choose others, retire this draft and import again, with "only": ' +
+  choices
+    .slice(0, CHOICES_TOLD)
+    .map(({ only, operations }) => `${only} (${operations})`)
+    .join(', ')
 
 const textOf = (value: unknown, max: number): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value.trim().slice(0, max) : undefined
 
-function* operationsOf(root: Json, refs: Refs) {
+function* operationsOf(root: Json, refs: Refs): Generator<Operation> {
   const paths = isObject(root['paths']) ? root['paths'] : {}
   for (const [path, given] of Object.entries(paths)) {
     const item = refs.object(given, `paths/${path}`)

@@ -30,6 +30,8 @@ export const servicePage = (): AnyPage =>
     query: Query,
     acts: serviceActs,
     done: {
+      'imported-part':
+        'The first 100 endpoints are imported as a draft. Below is what is left out, and why.',
       imported: 'The document is imported as a draft. Look at endpoints and prices, then activate.',
       listed: 'The draft is made. It needs an endpoint with a price.',
       active: 'It is on sale.',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Listed } from '../../../rest/paging.ts'
 import type { ServiceRow, ServiceView } from '../../../rest/provider-services-view.ts'
 import { SELLING } from '../../areas.ts'
-import { ifGiven, optionalDollars } from '../../fields.ts'
+import { ifGiven, lines, optionalDollars } from '../../fields.ts'
 import { fieldsOf, form } from '../../form.ts'
 import { day } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
@@ -17,7 +17,7 @@ const PATH = '/provider/services'
 
 interface Imported {
   readonly service: { readonly slug: string }
-  readonly understood: { readonly endpoints: number; readonly unpriced: readonly string[] }
+  readonly understood: { readonly left_out: number }
 }
 
 const ACTS: Readonly<Record<string, Act>> = {
@@ -25,6 +25,7 @@ const ACTS: Readonly<Record<string, Act>> = {
     fields: z.object({
       url: ifGiven,
       openapi: ifGiven,
+      only: lines,
       slug: z.string().trim(),
       base_url: ifGiven,
       price: optionalDollars,
@@ -33,7 +34,8 @@ const ACTS: Readonly<Record<string, Act>> = {
       const made = await ask<Imported>('POST /v1/provider/services/import', {
         body: { ...body, price_microdollars: price ?? undefined },
       })
-      return { to: `${PATH}/${made.service.slug}?done=imported` }
+      const done = made.understood.left_out > 0 ? 'imported-part' : 'imported'
+      return { to: `${PATH}/${made.service.slug}?done=${done}` }
     },
   }),
   list: act({
@@ -122,6 +124,13 @@ endpoints and prices before it is sold.</p>${form({
         placeholder: 'https://api.example.com/openapi.json',
       }),
       text({ name: 'openapi', label: 'Or the document itself', lines: 6, hint: 'JSON or YAML.' }),
+      text({
+        name: 'only',
+        label: 'Only',
+        lines: 3,
+        hint: html`What of it, one a line: a tag, a path and all below it, or
+<code>GET /weather</code>. Left empty: the first 100 endpoints.`,
+      }),
       text({
         name: 'base_url',
         label: 'Where the API is',

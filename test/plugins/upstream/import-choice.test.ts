@@ -1,0 +1,72 @@
+import { expect } from 'chai'
+import { readOpenApi } from '../../../core/catalog/upstreams/openapi/read.ts'
+import { type Body, useUpstream } from './world.ts'
+
+describe('an OpenAPI document of more endpoints than a service has', () => {
+  const world = useUpstream()
+  const { send } = world
+  const get = (...tags: string[]) => ({ get: { tags, responses: {} } })
+  const many = (count: number, path: string, ...tags: string[]) =>
+    Array.from({ length: count }, (_, i) => [`${path}/${i}`, get(...tags)] as const)
+  const text = JSON.stringify({
+    openapi: '3.1.0',
+    servers: [{ url: 'https://big.test/v1' }],
+    paths: Object.fromEntries([
+      ...many(90, '/v1/cities', 'cities'),
+      ...many(60, '/v1/tides', 'sea', 'water'),
+      ...many(30, '/v1/moon'),
+      ['/v1/moons', get()],
+    ]),
+  })
+  const pathsOf = (only: string[]) => readOpenApi(text, only).endpoints.map(({ path }) => path)
+
+  it('the first are taken; how many are left out is told, and what to choose among', () => {
+    const { endpoints, leftOut, choices, gaps } = readOpenApi(text)
+    expect([endpoints.length, leftOut]).to.deep.equal([100, 81])
+    expect(choices).to.deep.equal([
+      { only: 'cities', operations: 90 },
+      { only: 'sea', operations: 60 },
+      { only: 'water', operations: 60 },
+      { only: '/v1/moon', operations: 30 },
+      { only: '/v1/moons', operations: 1 },
+    ])
+    expect(gaps).to.have.length(1)
+    expect(gaps[0]).to.include({ at: 'GET /v1/tides/10' })
+    expect(gaps[0]?.what).to.match(/^81 operations .* "only": cities \(90\), sea \(60\), water/)
+  })
+
+  it('a choice is by tag, by path and all below it, and one by one', () => {
+    expect(pathsOf(['water'])).to.have.length(60)
+    expect(pathsOf(['/v1/moon']))
+      .to.have.length(30)
+      .and.not.include('/v1/moons')
+    expect(pathsOf(['GET /v1/moons', '/v1/cities/7', 'water'])).to.have.length(62)
+    expect(pathsOf(['GET /v1/cities'])).to.deep.equal([])
+    expect(readOpenApi(text, ['water'])).to.deep.include({ leftOut: 0, choices: [], gaps: [] })
+    expect(readOpenApi(text, ['sea', 'cities']).leftOut).to.equal(50)
+  })
+
+  it('what is not there makes no draft; what was chosen becomes one', async () => {
+    const base = { openapi: text, slug: 'big-sea', base_url: world.origin }
+    const order = { ...base, only: ['sea', 'seas'] }
+    const refused = await send('POST', '/v1/provider/services/import', order)
+    expect([refused.status, refused.body['code']]).to.deep.equal([422, 'validation_failed'])
+    expect(refused.body['issues']).to.deep.equal([
+      { path: '/only/1', message: 'no tag, path or operation of it is seas' },
+    ])
+    const told = await send('POST', '/v1/provider/services/import', { ...order, only: ['sea'] })
+    expect(told.status, told.text).to.equal(201)
+    const { service, understood } = told.body as Record<string, Body>
+    expect(service?.['endpoints']).to.have.length(60)
+    expect(understood).to.include({ endpoints: 60, left_out: 0 })
+  })
+
+  it('is told before whatever else was left out, however much that is', () => {
+    const file = { post: { requestBody: { content: { 'multipart/form-data': {} } } } }
+    const files = Array.from({ length: 400 }, (_, i) => [`/files/${i}`, file] as const)
+    const paths = Object.fromEntries([...files, ...many(101, '/v1/cities')])
+    const { gaps } = readOpenApi(JSON.stringify({ openapi: '3.1.0', paths }))
+    expect(gaps.length).to.be.greaterThan(100)
+    expect(gaps[0]).to.include({ at: 'GET /v1/cities/100' })
+  })
+})
