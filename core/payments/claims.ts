@@ -76,6 +76,16 @@ export class Claims {
     return rows[0] && claimOf(rows[0])
   }
 
+  /** A payment that has come for a call, whose work is not known to be done. */
+  async paidFor(call: string): Promise<Claim | undefined> {
+    const { rows } = await this.#pool.query<ClaimRow>(
+      `${SELECT} WHERE call = $1 AND state IN ('settled', 'confirmed') AND delivered_at IS NULL
+       LIMIT 1`,
+      [call],
+    )
+    return rows[0] && claimOf(rows[0])
+  }
+
   /** Claims a payment, or gives the claim that was there before. */
   async claim(key: PaymentKey, what: Purchase): Promise<Claimed> {
     for (let tries = 0; tries < CLAIM_TRIES; tries++) {
@@ -211,15 +221,15 @@ export class Claims {
   }
 
   /**
-   * Takes up the work of a payment that has come, for so long. False: it is done, or another
-   * request is at it.
+   * Takes up the work of a payment that has come, by this call and for so long. False: it is done,
+   * or another request is at it.
    */
-  async begin(key: PaymentKey, seconds: number): Promise<boolean> {
+  async begin(key: PaymentKey, call: string, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
-      `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $5)
+      `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $5), call = $6
        WHERE ${IS_KEY} AND delivered_at IS NULL
          AND (working_until IS NULL OR working_until < now())`,
-      [...parts(key), seconds],
+      [...parts(key), seconds, call],
     )
     return rowCount === 1
   }

@@ -25,6 +25,8 @@ export interface Keyed {
 export interface Turn {
   readonly id: string
   readonly kept?: KeptAnswer | undefined
+  /** Whether an earlier attempt failed, or died: what has paid for it pays for this one. */
+  readonly again?: boolean
 }
 
 /**
@@ -58,7 +60,7 @@ export class Idempotency {
       if (!kept) throw new Fault('answer_expired', undefined, { extras: { call_id: attempt } })
       return { id, kept }
     }
-    if (!busy && (await this.#takeOver(id, attempt, call, seconds))) return { id }
+    if (!busy && (await this.#takeOver(id, attempt, call, seconds))) return { id, again: true }
     throw new Fault('idempotency_in_progress', undefined, { extras: { call_id: attempt } })
   }
 
@@ -99,8 +101,8 @@ export class Idempotency {
   }
 
   /**
-   * Whether an attempt whose process died was charged. A payment that came before its work pays for
-   * the next attempt as long as the work is not done.
+   * Whether an attempt whose process died was charged. A payment that came, and whose work is not
+   * done, pays for the next attempt.
    * @throws Fault `idempotency_in_progress` while its hold is open, or its payment may still come
    */
   async #wasCharged(call: string, payers: readonly Account[]): Promise<boolean> {
@@ -110,7 +112,9 @@ export class Idempotency {
          WHERE owner IN (SELECT a.id FROM ledger.account a WHERE a.code = ANY ($1)) AND id = $2
          UNION ALL
          SELECT state IN ('claimed', 'pending'), state IN ('settled', 'confirmed')
-         FROM hub.payment_claim WHERE call = $2 AND (NOT upfront OR delivered_at IS NOT NULL)
+           AND (delivered_at IS NOT NULL
+             OR EXISTS (SELECT FROM hub.kept_answer k WHERE k.id = c.id))
+         FROM hub.payment_claim c WHERE call = $2
        ) AS ways (open, charged)`,
       [payers, call],
     )
@@ -119,10 +123,15 @@ export class Idempotency {
     return charged ?? false
   }
 
+  /** Payments go over to the new attempt with the turn. */
   async #takeOver(id: string, from: string, call: string, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
-      `UPDATE hub.idempotent_call SET call = $3, busy_until = now() + make_interval(secs => $4)
-       WHERE id = $1 AND call = $2 AND NOT done AND busy_until <= now()`,
+      `WITH taken AS (
+         UPDATE hub.idempotent_call SET call = $3, busy_until = now() + make_interval(secs => $4)
+         WHERE id = $1 AND call = $2 AND NOT done AND busy_until <= now() RETURNING id
+       ), moved AS (
+         UPDATE hub.payment_claim SET call = $3 FROM taken WHERE call = $2)
+       SELECT FROM taken`,
       [id, from, call, seconds],
     )
     return rowCount === 1

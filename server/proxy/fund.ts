@@ -30,6 +30,8 @@ export interface Sources {
   readonly x402: Source<CallRequest> & {
     /** A payment that came before: it has paid, whatever the caller has besides. */
     readonly repeated: Source<CallRequest>['take']
+    /** A payment that came for an earlier attempt at the same request, whose work failed. */
+    readonly owed: (offer: Offer) => Promise<Funds | undefined>
   }
 }
 

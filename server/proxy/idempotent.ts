@@ -8,12 +8,14 @@ import type { Idempotency, Turn } from '../../core/usage/idempotency.ts'
 import type { KeptAnswer } from '../../core/usage/kept-answers.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import type { FundingSource, Funds, Offer, Outcome, Receipt, Steps } from './call.ts'
+import type { Sources } from './fund.ts'
 import { deadlineOf } from './provided.ts'
 import type { ReceiptOf } from './respond.ts'
 
 export interface IdempotentPorts {
   readonly idempotency: Idempotency
   readonly standing: Standing
+  readonly owed: Sources['x402']['owed']
   readonly receiptOf: ReceiptOf
   readonly log: Log
   /** Seconds that a hold outlives its call's deadline. */
@@ -43,7 +45,8 @@ export const createIdempotent =
     const turn = await begun.catch((error: unknown) => raiseWithReceipt(error, receiptOf))
     if (turn.kept) return new Repeated(turn.kept, caller, ports.standing)
     try {
-      return new Once(await fund(caller, offer, request), turn, offer.call, ports)
+      const owed = turn.again ? await ports.owed(offer) : undefined
+      return new Once(owed ?? (await fund(caller, offer, request)), turn, offer.call, ports)
     } catch (error) {
       await idempotency.end(turn, offer.call, false)
       throw error

@@ -1,10 +1,10 @@
 import { Reply, usd } from 'agenthub/plugin'
 import { expect } from 'chai'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { sleep } from '../../core/clock.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
-import { ask, payFor, type Told } from '../support/ask.ts'
+import { ask, payFor, type Question, type Told } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 import { anew, counted, PRICE, work } from './counted.ts'
@@ -125,26 +125,95 @@ describe('the Idempotency-Key of a call', () => {
     expect(await spent()).to.equal(PRICE)
   })
 
-  it('is paid by x402 once, whatever payment a retry brings after a crash', async () => {
-    const eve = privateKeyToAccount(generatePrivateKey())
-    const { pool, ports } = hub().hub
-    await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
-    const bob = await hub().agent()
-    const buy = async () => {
-      const offered = await ask(hub().url, '/proxy/counted/work', { body: { text: 'a' } })
-      const payment = await payFor(eve, hub().url, offered)
-      return ask(hub().url, '/proxy/counted/work', {
-        key: bob.apiKey,
-        body: { text: 'a' },
-        headers: { 'idempotency-key': 'paid', 'payment-signature': payment },
+  describe('that is paid by x402', () => {
+    let eve: PrivateKeyAccount
+    let bob: TestAgent
+    beforeEach(async () => {
+      eve = privateKeyToAccount(generatePrivateKey())
+      bob = await hub().agent()
+      await fund(hub().sandbox!.rpcUrl, eve.address, { usdc: usd('1') })
+    })
+    const order = (headers: Question['headers'], key?: string) =>
+      ask(hub().url, '/proxy/counted/work', { key, body: { text: 'a' }, headers: headers ?? {} })
+    const sign = async (offered?: Told) => payFor(eve, hub().url, offered ?? (await order({})))
+    const buy = (payment?: string) =>
+      order(
+        { 'idempotency-key': 'paid', ...(payment && { 'payment-signature': payment }) },
+        bob.apiKey,
+      )
+    /** As if the process had died before it noted the end of an attempt. */
+    const loseEnd = () =>
+      hub().hub.pool.query('UPDATE hub.idempotent_call SET done = false, busy_until = now()')
+    const paid = async () => usd('1') - (await hub().hub.ports.chain.balanceOf(eve.address))
+
+    it('is paid once, whatever payment a retry brings after a crash', async () => {
+      expect((await buy(await sign())).headers).to.include({ 'x-payment-source': 'x402' })
+      await loseEnd()
+      const again = await buy(await sign())
+      expect(again.headers).to.include({ 'idempotency-replayed': 'true' })
+      expect([again.status, again.body, work.done]).to.deep.equal([200, { done: 1 }, 1])
+      expect(await paid()).to.equal(PRICE)
+    })
+
+    describe('before the work', () => {
+      beforeEach(async () => {
+        await hub().hub.ports.claims.distrust(eve.address, 'test')
+        work.before = async () => {
+          throw new Error('down')
+        }
       })
-    }
-    expect((await buy()).headers).to.include({ 'x-payment-source': 'x402' })
-    await pool.query('UPDATE hub.idempotent_call SET done = false, busy_until = now()')
-    const again = await buy()
-    expect(again.headers).to.include({ 'idempotency-replayed': 'true' })
-    expect([again.status, again.body, work.done]).to.deep.equal([200, { done: 1 }, 1])
-    expect(await ports.chain.balanceOf(eve.address)).to.equal(usd('1') - PRICE)
+      afterEach(async () => expect(await paid()).to.equal(PRICE))
+
+      const upfront = async () => sign(await order({ 'payment-signature': await sign() }))
+      /** The first attempt: its payment comes, and its work fails. */
+      const failOnce = async () => {
+        const payment = await upfront()
+        expect((await buy(payment)).body).to.have.nested.property('payment.state', 'kept')
+        work.before = async () => {}
+        return payment
+      }
+
+      it('is paid once, also when the second attempt dies before the note of its end', async () => {
+        const payment = await failOnce()
+        expect((await buy(payment)).body).to.deep.equal({ done: 1 })
+        await loseEnd()
+        const third = await buy(await upfront())
+        expect(third.headers).to.include({ 'idempotency-replayed': 'true' })
+        expect([third.body, work.done]).to.deep.equal([{ done: 1 }, 1])
+      })
+
+      it('is paid by what has come, whatever the next attempt brings', async () => {
+        await failOnce()
+        const second = await buy(await upfront())
+        expect([second.body, second.headers['x-payment-source']]).to.deep.equal([
+          { done: 1 },
+          'x402',
+        ])
+      })
+
+      it('has the answer of its payment, though that came without the key', async () => {
+        const payment = await failOnce()
+        const keyless = await order({ 'payment-signature': payment }, bob.apiKey)
+        const again = await buy(payment)
+        expect(again.headers).to.include({
+          'idempotency-replayed': 'true',
+          'x-call-id': keyless.headers['x-call-id'],
+        })
+        expect([again.status, again.body, work.done]).to.deep.equal([200, { done: 1 }, 1])
+      })
+
+      it('is paid by what has come, though there are credits by now', async () => {
+        const payment = await failOnce()
+        await hub().credit(bob.keyId, usd('1'))
+        work.before = async () => {
+          throw new Error('still down')
+        }
+        expect((await buy()).body, 'without a payment').to.have.property('payment')
+        work.before = async () => {}
+        expect((await buy(payment)).body).to.deep.equal({ done: 1 })
+        expect(await hub().balance(bob.keyId)).to.equal(usd('1'))
+      })
+    })
   })
 
   /** Takes the hold of the call that is at work away, as if its time were up. */

@@ -40,6 +40,10 @@ export function createX402(ports: X402Ports): Sources['x402'] {
       request.payment !== undefined && (await wasClaimed(ports, request.payment))
         ? take(request, offer)
         : undefined,
+    owed: async (offer) => {
+      const claim = await ports.claims.paidFor(offer.call)
+      return claim && again(ports, claim, offer)
+    },
     foresee: async ({ payment }, { price }) =>
       payment === undefined ? undefined : { source: 'x402', charged: price, freeCalls: 0n },
   }
@@ -104,7 +108,8 @@ async function settledFirst(ports: X402Ports, accepted: Accepted, offer: Offer):
   const settled = await settlePayment(ports, accepted)
   if (settled.outcome !== 'settled') throw notSettled(settled, offer)
   const { claim } = accepted
-  if (!(await ports.claims.begin(claim.key, leaseOf(offer)))) throw new Fault('payment_in_progress')
+  if (!(await ports.claims.begin(claim.key, offer.call, leaseOf(offer))))
+    throw new Fault('payment_in_progress')
   return new Prepaid(ports, claim, offer.call, settled.responseHeader)
 }
 
@@ -117,7 +122,7 @@ async function again(ports: X402Ports, claim: Claim, offer: Offer): Promise<Fund
   const answer = await ports.answers.find(claim.id)
   if (answer) return new Replayed(claim, answer)
   if (claim.deliveredAt) throw new Fault('answer_expired', undefined, { extras: { transaction } })
-  if (await ports.claims.begin(claim.key, leaseOf(offer)))
+  if (await ports.claims.begin(claim.key, offer.call, leaseOf(offer)))
     return new Prepaid(ports, claim, offer.call)
   throw new Fault('payment_in_progress', undefined, { extras })
 }
