@@ -121,7 +121,7 @@ export interface Funds extends AsyncDisposable {
   /** The answer that this payment had before: nothing is to be done. */
   readonly kept?: KeptAnswer | undefined
   /** What tells the caller that the money has come already. */
-  readonly paid?: Readonly<Record<string, string>>
+  readonly paid?: Readonly<Record<string, string>> | undefined
   /** Whether the answer is kept, so that it can be had again. */
   readonly keeps?: boolean
   /** What a failure is to tell besides, such as what becomes of a payment that has come already. */

@@ -75,6 +75,7 @@ class Once implements Funds {
   readonly source: FundingSource
   readonly payer: string
   readonly kept: KeptAnswer | undefined
+  readonly paid: Funds['paid']
   readonly #funds: Funds
   readonly #turn: Turn
   readonly #call: string
@@ -86,6 +87,7 @@ class Once implements Funds {
     this.source = funds.source
     this.payer = funds.payer
     this.kept = funds.kept
+    this.paid = funds.paid
     this.#funds = funds
     this.#turn = turn
     this.#call = call

@@ -235,6 +235,28 @@ describe('an answer that is a stream', () => {
     expect(rows, 'sold once').to.have.length(1)
   })
 
+  it('bought by x402 under an Idempotency-Key tells of its payment too', async () => {
+    const account = privateKeyToAccount(generatePrivateKey())
+    await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('1') })
+    const { apiKey } = await hub().agent()
+    const offered = await ask(hub().url, '/proxy/piped/on', { body: {} })
+    const begun = source.next()
+    const answer = await client.request({
+      method: 'POST',
+      path: '/proxy/piped/on',
+      headers: {
+        'content-type': 'application/json',
+        authorization: `Bearer ${apiKey}`,
+        'idempotency-key': 'paid',
+        'payment-signature': await payFor(account, hub().url, offered),
+      },
+      body: '{}',
+    })
+    expect(answer.headers['payment-response']).to.be.a('string')
+    ;(await begun).end('data: 1\n\n')
+    expect(await answer.body.text()).to.equal('data: 1\n\n')
+  })
+
   /** A caller who reads nothing. */
   function deaf(path: string, body: object): Socket {
     const { hostname, port, host } = new URL(hub().url)
