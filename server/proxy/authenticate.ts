@@ -15,7 +15,10 @@ export const createAuthenticate =
     if (needsKey(slug)) {
       throw new Fault('invalid_api_key', `"${slug}" needs an API key.`)
     }
-    return { keyId: null, ip: ip() }
+    const address = ip()
+    // What is paid is kept for the one at this address, and nobody is at none.
+    if (address === '') throw new Fault('caller_gone')
+    return { keyId: null, ip: address }
   }
 
 /** Counts the request against the key's tier, or against the address of one without a key. */
