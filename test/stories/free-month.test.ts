@@ -1,0 +1,77 @@
+import { expect } from 'chai'
+import { daysBefore, monthName, monthStart, systemClock } from '../../core/clock.ts'
+import { ask, type Told } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
+import type { TestAgent } from '../support/hub.ts'
+import { useHub } from '../support/suite.ts'
+import { gift } from './flawed.ts'
+
+const nextMonth = monthStart(systemClock.now(), 1)
+const lastMoment = new Date(nextMonth.getTime() - 1)
+
+describe('a free call under an Idempotency-Key, at the end of a month', () => {
+  let time: Date | undefined
+  const hub = useHub({ plugins: [gift], clock: { now: () => time ?? systemClock.now() } })
+  let ada: TestAgent
+  beforeEach(async () => {
+    time = undefined
+    ada = await hub().agent()
+  })
+  const call = (): Promise<Told> =>
+    ask(hub().url, '/proxy/gift/try', {
+      key: ada.apiKey,
+      body: {},
+      headers: { 'idempotency-key': 'month' },
+    })
+  /** As if the process had died before it noted the end of an attempt. */
+  const loseEnd = () =>
+    hub().hub.pool.query('UPDATE hub.idempotent_call SET done = false, busy_until = now()')
+
+  async function isRepeated(first: Told): Promise<void> {
+    expect([first.status, first.headers['x-payment-source']]).to.deep.equal([200, 'free'])
+    await loseEnd()
+    time = daysBefore(nextMonth, -5)
+    const again = await call()
+    expect(again.headers).to.include({
+      'idempotency-replayed': 'true',
+      'x-call-id': first.headers['x-call-id'],
+    })
+  }
+
+  it('is not made again, though the next month has come and its end was never noted', async () => {
+    time = lastMoment
+    await isRepeated(await call())
+  })
+
+  it('is not made again either where the month turned before the call was held', async () => {
+    time = lastMoment
+    const first = await turned()
+    const { rows } = await hub().hub.pool.query<{ code: string }>(
+      `SELECT a.code FROM ledger.journal j JOIN ledger.account a ON a.id = j.owner
+       WHERE j.id = $1 LIMIT 1`,
+      [first.headers['x-call-id']],
+    )
+    expect(rows[0]!.code).to.match(new RegExp(`:gift:${monthName(nextMonth)}$`))
+    await isRepeated(first)
+  })
+
+  /** A call whose id is of one month, and whose hold is of the next. */
+  async function turned(): Promise<Told> {
+    const client = await hub().database.admin.connect()
+    try {
+      await client.query('BEGIN; LOCK hub.idempotent_call')
+      const told = call()
+      await eventually(async () => {
+        const { rowCount } = await client.query(
+          `SELECT FROM pg_locks WHERE NOT granted AND relation = 'hub.idempotent_call'::regclass`,
+        )
+        return rowCount === 1
+      })
+      time = nextMonth
+      await client.query('COMMIT')
+      return await told
+    } finally {
+      client.release()
+    }
+  }
+})
