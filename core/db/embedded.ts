@@ -8,6 +8,7 @@ import { freePort } from '../net.ts'
 import { lockFile } from './lock.ts'
 import { findPlace, type Place } from './place.ts'
 import { findPrograms, type Programs } from './programs.ts'
+import { revive } from './revive.ts'
 
 /** A PostgreSQL server that this process runs for itself. */
 export interface Embedded {
@@ -20,8 +21,10 @@ export interface Embedded {
 export interface EmbeddedOptions {
   /** The cluster lies in `<dataDir>/postgres`; the directory is made when absent. */
   readonly dataDir: string
-  /** Hears what an operator may want to know: where data went, that the server died. */
+  /** Hears what an operator may want to know, such as where data went. */
   readonly log?: (text: string) => void
+  /** Hears that the server died, and that it runs again. @defaultValue `log` */
+  readonly warn?: (text: string) => void
   /** False: nothing is forced to disk. For tests, whose data nobody misses. @defaultValue true */
   readonly durable?: boolean
 }
@@ -44,7 +47,7 @@ const UNSAFE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 
 const READY = 'database system is ready to accept connections'
-/** The server of a hub that was killed is still shutting down, or somebody took the port. */
+/** Another one still shuts down, or a process of one that died lives on, or the port is taken. */
 const PASSING = /lock file ".*" already exists|pre-existing shared memory|could not bind/
 const PASSING_MS = 30_000
 /** Recovery after a crash replays at most 2 GB of log. */
@@ -52,14 +55,16 @@ const READY_MS = 180_000
 
 /**
  * Starts the PostgreSQL server of `dataDir`, making the cluster the first time. It ends with this
- * process, however this process ends. Throws when another process uses the data directory, when
- * there is no PostgreSQL for this platform, and with PostgreSQL's own words when it does not start.
+ * process, however this process ends; when it dies before, it is started again at the same address,
+ * and when that does not help this process ends. Throws when another process uses the data
+ * directory, when there is no PostgreSQL for this platform, and with PostgreSQL's own words when it
+ * does not start.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   if (process.platform === 'win32') {
     throw new Error('The built-in database needs Linux or macOS. Set DATABASE_URL, or use WSL.')
   }
-  const { log = () => {}, durable = true } = options
+  const { log = () => {}, warn = log, durable = true } = options
   const dataDir = resolve(options.dataDir)
   await mkdir(dataDir, { recursive: true, mode: 0o711 })
   const unlock = await lockFile(join(dataDir, 'postgres.lock'), `The data directory ${dataDir}`)
@@ -69,10 +74,10 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     const password = await findPassword(dataDir, place)
     if (!place.exists) await createCluster(programs, place, password, durable)
     const { kept, port } = await launch(programs, place, durable)
-    const watch = reportDeath(kept, log)
+    const start = async () => (await launch(programs, place, durable, port)).kept
+    const server = revive(kept, { start, warn })
     const stop = async (): Promise<void> => {
-      watch.stopping = true
-      await kept.stop()
+      await server.stop()
       await unlock()
     }
     let stopped: Promise<void> | undefined
@@ -179,16 +184,17 @@ async function syncFolder(path: string): Promise<void> {
   await folder.close()
 }
 
-/** Starts the server, waiting (bounded) for one that still shuts down on the same cluster. */
+/** Starts the server, waiting (bounded) for what is left of another one on the same cluster. */
 async function launch(
   programs: Programs,
   { cluster, user }: Place,
   durable: boolean,
+  samePort?: number,
 ): Promise<{ kept: Kept; port: number }> {
   const settings = Object.entries({ ...SETTINGS, ...(durable ? {} : UNSAFE) })
   const deadline = elapsedMs() + PASSING_MS
   for (;;) {
-    const port = await freePort()
+    const port = samePort ?? (await freePort())
     const kept = keep(
       programs.postgres,
       ['-D', cluster, '-p', String(port), ...settings.flatMap(([k, v]) => ['-c', `${k}=${v}`])],
@@ -216,14 +222,4 @@ async function becomesReady(kept: Kept): Promise<boolean> {
   }
   await sleep(TAIL_MS)
   return false
-}
-
-/** Without its database the hub answers errors; the log says why. */
-function reportDeath(kept: Kept, log: (text: string) => void): { stopping: boolean } {
-  const watch = { stopping: false }
-  const report = (how: number | Error): void => {
-    if (!watch.stopping) log(`PostgreSQL ended unexpectedly (${how}). It said:\n${kept.tail()}`)
-  }
-  kept.exited.then(report, report)
-  return watch
 }

@@ -1,5 +1,5 @@
 import { Client } from 'pg'
-import { runningUrl, startEmbedded } from './embedded.ts'
+import { type EmbeddedOptions, runningUrl, startEmbedded } from './embedded.ts'
 
 /** The database of the hub. */
 export interface Database {
@@ -12,9 +12,8 @@ export interface Database {
 }
 
 /** Either a server of one's own, or the directory in which the built-in one keeps its data. */
-export type DatabaseOptions = ({ readonly url: string } | { readonly dataDir: string }) & {
-  readonly log?: (text: string) => void
-}
+export type DatabaseOptions = ({ readonly url: string } | { readonly dataDir: string }) &
+  Pick<EmbeddedOptions, 'log' | 'warn'>
 
 const NAME = 'agenthub'
 

@@ -62,6 +62,7 @@ export async function startSandbox(options: {
 }): Promise<Sandbox> {
   const { dataDir } = options
   const log = (text: string): void => options.log.info(text)
+  const warn = (text: string): void => options.log.warn(text)
   await mkdir(dataDir, { recursive: true, mode: 0o711 })
   const stops: (() => Promise<void>)[] = []
   const stop = async (): Promise<void> => {
@@ -69,7 +70,7 @@ export async function startSandbox(options: {
   }
   try {
     const opening = [
-      openDatabase(options.databaseUrl ? { url: options.databaseUrl } : { dataDir, log }),
+      openDatabase(options.databaseUrl ? { url: options.databaseUrl } : { dataDir, log, warn }),
       startChain({ dataDir: join(dataDir, 'chain'), port: 0, log }),
       openWallets(dataDir),
     ] as const

@@ -9,6 +9,10 @@ import { type Answer, HubClient } from '../../core/client/index.ts'
 import { sleep } from '../../core/clock.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
+import { usd } from '../../core/money.ts'
+import { ask, type Told } from '../support/ask.ts'
+import { eventually } from '../support/eventually.ts'
+import { postmasterOf } from '../support/postmaster.ts'
 
 interface Ready {
   readonly url: string
@@ -21,10 +25,13 @@ const KILL_AFTER = 80
 const PROGRAM = new URL('../support/hub-process.ts', import.meta.url).pathname
 
 /** Starts the hub as a process and waits until it says that it is ready. */
-async function start(dataDir: string): Promise<{ child: ChildProcess; ready: Ready }> {
+async function start(
+  dataDir: string,
+  stderr: 'inherit' | 'ignore' = 'inherit',
+): Promise<{ child: ChildProcess; ready: Ready }> {
   const child = spawn(process.execPath, [PROGRAM], {
     env: { PATH: '/usr/bin:/bin', HUB_DATA_DIR: dataDir, HUB_PORT: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', stderr],
   })
   const lines = createInterface({ input: child.stdout })
   const [line] = await Promise.race([
@@ -34,6 +41,14 @@ async function start(dataDir: string): Promise<{ child: ChildProcess; ready: Rea
     }),
   ])
   return { child, ready: JSON.parse(String(line)) as Ready }
+}
+
+async function end(running: ChildProcess | undefined, dataDir: string): Promise<void> {
+  if (running && running.exitCode === null) {
+    running.kill('SIGTERM')
+    await once(running, 'exit')
+  }
+  await rm(dataDir, { recursive: true, force: true })
 }
 
 const isGone = (pid: number): boolean => {
@@ -53,13 +68,7 @@ describe('kill -9 of the server in the middle of 200 calls', function () {
   before(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'agenthub-killed-'))
   })
-  after(async () => {
-    if (running && running.exitCode === null) {
-      running.kill('SIGTERM')
-      await once(running, 'exit')
-    }
-    await rm(dataDir, { recursive: true, force: true })
-  })
+  after(() => end(running, dataDir))
 
   it('loses no acknowledged charge, doubles none, and leaves no hold without outcome', async () => {
     const first = await start(dataDir)
@@ -96,6 +105,85 @@ describe('kill -9 of the server in the middle of 200 calls', function () {
     }
   })
 })
+
+describe('kill -9 of the database that the server has started', function () {
+  this.timeout(180_000)
+  let dataDir: string
+  let running: ChildProcess | undefined
+
+  before(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'agenthub-killed-'))
+  })
+  after(() => end(running, dataDir))
+
+  it('is 503 until the server has started it again, and moves no money', async () => {
+    const { child, ready } = await start(dataDir, 'ignore') // its log is full of what failed
+    running = child
+    const pool = createPool(ready.databaseUrl, { max: 1, role: 'hub_app' })
+    try {
+      const { rows } = await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+      const { pid } = rows[0]!
+      const callers = new KeyedCallers(ready)
+      const made = callers.run()
+      await eventually(() => callers.done.size >= KEYED)
+      process.kill(pid, 'SIGSTOP') // beside what is left of it, no other one starts
+      process.kill(await postmasterOf(dataDir), 'SIGKILL')
+      await eventually(() => callers.refused.length >= KEYED)
+      process.kill(pid, 'SIGKILL')
+      const back = callers.done.size + KEYED
+      await eventually(() => callers.done.size >= back)
+      callers.enough = true
+      await made
+      for (const { status, headers, body } of callers.refused) {
+        expect([status, headers['content-type']]).to.deep.equal([503, 'application/problem+json'])
+        expect(body).to.include({ code: 'service_unavailable', charged_microdollars: 0 })
+      }
+      await sweptClean(pool)
+      expect(await verifyLedger(pool)).to.have.property('ok', true)
+      const { body } = await ask(ready.url, '/v1/credits/balance', { key: ready.apiKey })
+      const spent = BigInt(callers.done.size) * usd('0.001')
+      expect(BigInt(String(body['balance_microdollars']))).to.equal(5_000_000n - spent)
+    } finally {
+      await pool.end()
+    }
+  })
+})
+
+const KEYED = 4
+
+/** Each makes one call after another, and sends each under its key until it is answered. */
+class KeyedCallers {
+  enough = false
+  /** Ids of calls that were answered. */
+  readonly done = new Set<string>()
+  readonly refused: Told[] = []
+  readonly #ready: Ready
+  #next = 0
+
+  constructor(ready: Ready) {
+    this.#ready = ready
+  }
+
+  async run(): Promise<void> {
+    await Promise.all(Array.from({ length: KEYED }, () => this.#caller()))
+  }
+
+  async #caller(): Promise<void> {
+    while (!this.enough) {
+      const n = this.#next++
+      while (!(await this.#isAnswered(n))) await sleep(50)
+    }
+  }
+
+  async #isAnswered(n: number): Promise<boolean> {
+    const { url, apiKey: key } = this.#ready
+    const headers = { 'idempotency-key': `call-${n}` }
+    const told = await ask(url, '/proxy/slow/work', { key, body: { n }, headers })
+    if (told.status === 200) this.done.add(String(told.headers['x-call-id']))
+    else if (told.body['code'] !== 'idempotency_in_progress') this.refused.push(told)
+    return told.status === 200
+  }
+}
 
 /** Sends all calls, kills the hub in the middle, and gives the answers that arrived. */
 async function callUntilKilled({ child, ready }: { child: ChildProcess; ready: Ready }) {

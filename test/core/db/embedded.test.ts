@@ -9,14 +9,15 @@ import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { startEmbedded } from '../../../core/db/embedded.ts'
 import { openDatabase } from '../../../core/db/open.ts'
 import { createPool } from '../../../core/db/pool.ts'
+import { eventually } from '../../support/eventually.ts'
+import { postmasterOf } from '../../support/postmaster.ts'
 
 const run = promisify(execFile)
 const root = process.getuid?.() === 0
 
 /** The processes of the server of a data directory. */
 async function serverProcesses(dataDir: string): Promise<number[]> {
-  const file = await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')
-  const postmaster = Number(file.split('\n')[0])
+  const postmaster = await postmasterOf(dataDir)
   const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=,comm='])
   const rows = stdout.split('\n').map((line) => line.trim().split(/\s+/))
   return rows
@@ -49,16 +50,24 @@ async function query(url: string, sql: string): Promise<unknown[]> {
 }
 
 /** Opens the data directory in a process of its own. */
-async function holdOpen(dataDir: string): Promise<{ url: string; kill(): Promise<void> }> {
+async function holdOpen(dataDir: string) {
   const hub = spawn(process.execPath, [join(import.meta.dirname, 'hold.ts'), dataDir], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
+  const ended = once(hub, 'exit')
+  let errors = ''
+  hub.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()))
   const [line] = await once(hub.stdout, 'data')
   return {
     url: String(line).trim(),
-    async kill() {
+    async kill(): Promise<void> {
       hub.kill('SIGKILL')
-      await once(hub, 'exit')
+      await ended
+    },
+    /** Its exit code, and what it said. */
+    async ended(): Promise<string> {
+      const [code] = await ended
+      return `${String(code)} ${errors}`
     },
   }
 }
@@ -132,19 +141,38 @@ describe('the embedded PostgreSQL', function () {
     await server.stop()
   })
 
-  it('says when its server dies', async () => {
+  it('runs again at the same address when it dies, and says so', async () => {
     const said: string[] = []
-    const server = await startEmbedded({ dataDir, log: (text) => said.push(text) })
-    const [postmaster] = (await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split(
-      '\n',
-    )
-    process.kill(Number(postmaster), 'SIGKILL')
-    const deadline = elapsedMs() + 15_000
-    while (said.length === 0 && elapsedMs() < deadline) await sleep(10)
+    const server = await startEmbedded({ dataDir, warn: (text) => said.push(text) })
+    await query(server.url, 'CREATE TABLE outlasting AS SELECT 4 AS n')
+    const processes = await serverProcesses(dataDir)
+    process.kill(await postmasterOf(dataDir), 'SIGKILL')
+    await eventually(() => said.length === 2)
     expect(said[0]).to.match(/^PostgreSQL ended unexpectedly \(-1\)/)
+    expect(said[1]).to.equal('PostgreSQL runs again.')
+    expect(await query(server.url, 'SELECT n FROM outlasting')).to.deep.equal([{ n: 4 }])
+    const next = await serverProcesses(dataDir)
+    expect(await living(processes), 'of the one that died').to.deep.equal([])
+    await server.stop()
+    await expectGone(next)
+  })
+
+  it('stops for good, also just after it died', async () => {
+    const server = await startEmbedded({ dataDir })
+    process.kill(await postmasterOf(dataDir), 'SIGKILL')
     await server.stop()
     const again = await startEmbedded({ dataDir })
     await again.stop()
+  })
+
+  it('ends its process when it cannot be started again', async () => {
+    const hub = await holdOpen(dataDir)
+    const version = join(dataDir, 'postgres/PG_VERSION')
+    const right = await readFile(version, 'utf8')
+    await writeFile(version, '12\n')
+    process.kill(await postmasterOf(dataDir), 'SIGKILL')
+    expect(await hub.ended()).to.match(/^1 .*given up.*initialized by PostgreSQL version 12/s)
+    await writeFile(version, right)
   })
 
   it('repeats what PostgreSQL says when it does not start', async () => {
