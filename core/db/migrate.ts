@@ -145,7 +145,7 @@ async function readApplied(client: Client, list: string): Promise<Omit<Migration
 function compare(files: Migration[], applied: Omit<Migration, 'sql'>[]): Migration[] {
   const newest = applied.at(-1)
   if (newest !== undefined && newest.number > files.length) {
-    throw new Error(
+    throw new ConfigError(
       `The database is at migration ${newest.name}, and this version of the hub knows only ` +
         `${files.length}. Start the newer version of the hub, or restore a backup from before it.`,
     )
@@ -157,9 +157,10 @@ function compare(files: Migration[], applied: Omit<Migration, 'sql'>[]): Migrati
       )
     }
     if (files[index]?.sha256 !== sha256) {
-      throw new Error(
-        `Migration ${name} has changed since it was applied to this database. Restore the file ` +
-          'and put the change into a new migration.',
+      throw new ConfigError(
+        `Migration ${name} has changed since it was applied to this database. Start the version ` +
+          'of the hub that applied it, or a sandbox in an empty data directory; whoever changed ' +
+          'the file puts the change into a new migration.',
       )
     }
   }

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { LANDED, landedMigrations, migrationsNow } from './landed.ts'
 import { freshDatabase, stopSharedCluster } from './postgres.ts'
 import { EVENTS_BLOCK, eventsTable } from './readme-events.ts'
 import { dumpSchema } from './schema-text.ts'
@@ -7,7 +8,10 @@ import { dumpSchema } from './schema-text.ts'
 const FILE = join(import.meta.dirname, '../../core/db/schema.sql')
 const README = join(import.meta.dirname, '../../core/README.md')
 
-/** Writes core/db/schema.sql, and the events of core/README.md, anew: `npm run db:dump`. */
+/**
+ * `npm run db:dump`: writes core/db/schema.sql and the events of core/README.md anew, and adds to
+ * core/db/landed.sha256 the migrations that it lacks.
+ */
 try {
   const database = await freshDatabase()
   await writeFile(FILE, await dumpSchema(database.admin))
@@ -18,6 +22,9 @@ try {
     readme.replace(EVENTS_BLOCK, () => table),
   )
   await database.drop()
+  const hashes = new Map([...(await migrationsNow()), ...(await landedMigrations())])
+  const lines = [...hashes].map(([path, hash]) => `${hash}  ${path}\n`)
+  await writeFile(LANDED, lines.join(''))
 } finally {
   await stopSharedCluster()
 }

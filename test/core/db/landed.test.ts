@@ -1,0 +1,19 @@
+import { expect } from 'chai'
+import { landedMigrations, migrationsNow } from '../../support/landed.ts'
+
+describe('migrations that have landed', () => {
+  it('stay as they are: a database that has them is refused otherwise', async () => {
+    const now = await migrationsNow()
+    for (const [path, hash] of await landedMigrations()) {
+      const why = `${path} has landed: put the change into a new file (core/README.md)`
+      expect(now.get(path), why).to.equal(hash)
+    }
+  })
+
+  it('are all listed', async () => {
+    const why = 'run "npm run db:dump", and commit core/db/landed.sha256'
+    expect([...(await landedMigrations()).keys()], why).to.deep.equal([
+      ...(await migrationsNow()).keys(),
+    ])
+  })
+})
