@@ -6,8 +6,9 @@ import { type DiscoverySettings, discoverySettings } from './catalog/discovery/s
 import { type EmbedderSettings, embedderSettings } from './catalog/search/meaning/settings.ts'
 import type { ListingSettings } from './catalog/upstreams/settings.ts'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
-import { Environment } from './environment.ts'
+import { Environment, NAMES } from './environment.ts'
 import { type Hosting, hostingSettings } from './hosting/settings.ts'
+import { misspeltIn } from './misspelt.ts'
 import { type Micros, usd } from './money.ts'
 import { ConfigError, type ProductionChain, productionOf } from './production.ts'
 import type { RateStore } from './usage/open-windows.ts'
@@ -101,6 +102,8 @@ export interface Config {
   readonly secret: (name: string) => string | undefined
   /** What no log may show: addresses that may hold keys, wallets, and the secrets of plugins. */
   readonly secrets: readonly string[]
+  /** A sentence for each variable that is ignored since its name is misspelt. */
+  readonly misspelt: readonly string[]
 }
 
 /** How a process stops, in seconds. */
@@ -174,6 +177,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     production,
     secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`] || undefined,
     secrets: secretsOf(env),
+    misspelt: misspeltIn(env, NAMES),
   })
 }
 

@@ -152,4 +152,7 @@ export const Environment = Variables.refine(
   },
 )
 
+/** The names of all that the hub reads, but for `HUB_SECRET_<NAME>`. */
+export const NAMES: readonly string[] = Object.keys(Variables.shape)
+
 export type Environment = z.infer<typeof Environment>

@@ -63,6 +63,7 @@ async function serve(): Promise<number> {
   const log = logOf(config, config.production ? config.logLevel : quieter(config.logLevel))
   const options = { config, parts, log, print: tell }
   if (isWorker()) process.exit(await work(options, untilSignal()))
+  for (const sentence of config.misspelt) log.warn(sentence)
   const running = await (config.workers > 1 ? startWorkers : startHub)(options)
   const { sandbox, url } = running
   const { dataDir, mcpUrl = url } = config
@@ -84,6 +85,7 @@ async function jobs(): Promise<number> {
   const config = readConfig()
   if (!config.production) throw new ConfigError('In the sandbox, jobs run inside the server.')
   const log = logOf(config, config.logLevel)
+  for (const sentence of config.misspelt) log.warn(sentence)
   const running = await startHub({ config: { ...config, jobs: true }, parts, log, doors: false })
   await untilSignal()
   await running.stop()

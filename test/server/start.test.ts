@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { ConfigError, readConfig } from '../../core/config.ts'
 import { createLog } from '../../core/log.ts'
@@ -30,5 +32,14 @@ describe('a second hub', () => {
     }).catch((reason: unknown) => reason)
     expect(error).to.be.instanceOf(ConfigError)
     expect((error as ConfigError).message).to.match(new RegExp(`^Port ${port} .*HUB_PORT`))
+  })
+})
+
+describe('the hub at its start', () => {
+  it('says which variable is misspelt', async () => {
+    const env = { HUB_LOGLEVEL: 'debug', DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
+    const run = promisify(execFile)(process.execPath, ['server/main.ts', 'serve'], { env })
+    const { stderr } = await run.catch((error: { stderr: string }) => error)
+    expect(stderr).to.include('HUB_LOGLEVEL is ignored: did you mean HUB_LOG_LEVEL?')
   })
 })
