@@ -100,7 +100,7 @@ const registering = (ports: DomainPorts): readonly AnyRoute[] => [
     auth: 'provider',
     body: Order,
     example: { domain: 'example.com' },
-    answer: { status: 201, schema: View },
+    answer: { status: 201, location: '/v1/domains/{domain_id}', schema: View },
     faults: ['root_key_required', 'too_many_domains'],
     handle: async (request) => {
       const [owner = ''] = ownerOf(request)

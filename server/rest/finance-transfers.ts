@@ -56,7 +56,12 @@ export const transferBookingRoutes = (ports: TransferPorts): readonly AnyRoute[]
     auth: 'finance',
     body: z.strictObject({ transaction, reason }),
     example: { transaction: `0x${'ab'.repeat(32)}`, reason: 'October for the spend wallet' },
-    answer: { status: 201, or: 200, schema: Transfers },
+    answer: {
+      status: 201,
+      or: 200,
+      location: '/v1/finance/transfers/{transaction}',
+      schema: Transfers,
+    },
     faults: ['not_booked', 'chain_unavailable'],
     handle: async (request) => {
       const { transaction: tx, reason: why } = request.body

@@ -130,7 +130,7 @@ const makingRoutes = (ports: KeyPorts): readonly AnyRoute[] => [
     summary: 'Makes a key below another one with limits of its own, or a root of the account.',
     auth: 'owner',
     body: Order,
-    answer: { status: 201, schema: Secret },
+    answer: { status: 201, location: '/v1/keys/{key_id}', schema: Secret },
     faults: ['key_limit_reached', 'not_found'],
     handle: async (request) => {
       const made = await make(ports, request)
@@ -199,7 +199,7 @@ const managingRoutes = ({ pool }: KeyPorts): readonly AnyRoute[] => [
     body: z.strictObject({
       overlap_seconds: z.int().min(0).max(OVERLAP_MAX).default(0),
     }),
-    answer: { status: 201, schema: Secret },
+    answer: { status: 201, location: '/v1/keys/{key_id}', schema: Secret },
     faults: ['not_found'],
     handle: async (request) => {
       const { id = '' } = request.params

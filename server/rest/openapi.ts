@@ -98,7 +98,7 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
     ...(route.path.includes('{') ? (['malformed_path', 'not_found'] as const) : []),
     ...(route.faults ?? []),
   ]
-  const { status, or, type, schema } = route.answer
+  const { status, or, location, type, schema } = route.answer
   return {
     operationId: nameOf(route.method, route.path),
     summary: route.summary,
@@ -109,7 +109,11 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
     ...(route.body ? { requestBody: jsonBody(jsonSchema(route.body), route.example) } : {}),
     ...(route.price ? { 'x-payment-info': { price: range(route.price), ...BY_X402 } } : {}),
     responses: {
-      [status]: { description: 'Success', ...content(jsonSchema(schema, 'output'), type) },
+      [status]: {
+        description: 'Success',
+        ...(location !== undefined && { headers: { Location: located(location) } }),
+        ...content(jsonSchema(schema, 'output'), type),
+      },
       ...problems(faults),
       ...(or === undefined
         ? {}
@@ -117,6 +121,11 @@ function restOperation(route: AnyRoute): Record<string, unknown> {
     },
   }
 }
+
+const located = (location: string) => ({
+  description: `Where it is found: ${location}`,
+  schema: { type: 'string', format: 'uri-reference' },
+})
 
 /** What another status with the same body says. */
 const otherwise = (status: number): string =>

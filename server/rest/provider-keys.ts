@@ -18,6 +18,7 @@ export const providerKeyRoutes = (pool: Pool): readonly AnyRoute[] => [
       .partial(),
     answer: {
       status: 201,
+      location: '/v1/keys/{key_id}',
       schema: z.object({
         key_id: z.string(),
         role: z.literal('provider'),

@@ -65,7 +65,11 @@ export const serviceImport = (ports: ServicePorts): readonly AnyRoute[] => [
     auth: 'provider',
     body: Order,
     example: { url: 'https://api.acme.com/openapi.json', slug: 'acme-weather' },
-    answer: { status: 201, schema: Imported },
+    answer: {
+      status: 201,
+      location: '/v1/provider/services/{service.slug}',
+      schema: Imported,
+    },
     faults: [
       'root_key_required',
       'slug_taken',

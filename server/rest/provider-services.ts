@@ -92,7 +92,7 @@ const listing = (ports: ServicePorts): readonly AnyRoute[] => [
       summary: 'Weather by city, for agents that plan.',
       base_url: 'https://api.acme.com/v2',
     },
-    answer: { status: 201, schema: ServiceView },
+    answer: { status: 201, location: '/v1/provider/services/{slug}', schema: ServiceView },
     faults: ['root_key_required', 'slug_taken', 'too_many_services'],
     handle: async (request) => {
       const [owner = ''] = ownerOf(request)

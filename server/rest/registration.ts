@@ -96,7 +96,7 @@ export const registrationRoutes = ({
     auth: 'none',
     unlimited: true,
     body: z.strictObject({ wallet_address: walletAddress, signature, nonce }),
-    answer: { status: 201, schema: Registered },
+    answer: { status: 201, location: '/v1/keys/{key_id}', schema: Registered },
     faults: [
       ...signedFaults(contracts),
       'nonce_used',

@@ -62,6 +62,8 @@ export interface Route<Body = unknown, Query = unknown> {
     readonly status: number
     /** Another status with the same body, such as the 202 of what is not settled yet. */
     readonly or?: number
+    /** Where what a 201 made is found, by members of the body: `/v1/keys/{key_id}`. */
+    readonly location?: string
     /** @defaultValue application/json */
     readonly type?: string
     readonly schema: z.ZodType

@@ -8,7 +8,7 @@ import { header, requestIdOf, send } from '../exchange.ts'
 import { OPEN_TO_ALL } from '../http/cross-origin.ts'
 import { share } from '../http/represent.ts'
 import { traceOf } from '../trace.ts'
-import { type AnyRoute, assertNames, parse } from './route.ts'
+import { type AnyRoute, assertNames, parse, type RestReply } from './route.ts'
 import { assertRole, findStaff, neededRole, type StaffPorts } from './staff.ts'
 import { type VisitorPorts, visitorOf } from './visitor.ts'
 
@@ -70,6 +70,7 @@ export const serveRest =
       headers: {
         'X-Charged-Microdollars': '0',
         'Cache-Control': route.shared ? SHARED : 'no-store',
+        ...locationOf(route, reply),
         ...reply.headers,
       },
       body: reply.body,
@@ -78,3 +79,12 @@ export const serveRest =
       ctx.append(name, value)
     }
   }
+
+/** Where what was made is found (RFC 9110 §10.2.2). */
+function locationOf({ answer }: AnyRoute, { status, body }: RestReply): Record<string, string> {
+  if (status !== 201 || answer.location === undefined) return {}
+  const memberOf = (path: string): unknown =>
+    path.split('.').reduce((at, name) => (at as Record<string, unknown>)[name], body)
+  const named = (_: string, path: string) => encodeURIComponent(String(memberOf(path)))
+  return { Location: answer.location.replaceAll(/\{([\w.]+)\}/g, named) }
+}

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { request } from 'undici'
 import { deprecationHeaders } from '../../../core/deprecation.ts'
 import { defineService, s, usd } from '../../../core/plugin.ts'
-import { ask, askRaw, type Question } from '../../support/ask.ts'
+import { ask, askRaw, type Question, type Told } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 
 const old = defineService({
@@ -34,6 +34,12 @@ const SHARED = [
   '/.well-known/x402',
   '/docs',
 ]
+
+const IMPORTED = {
+  openapi: '3.1.0',
+  info: { title: 'Made there', version: '1' },
+  paths: { '/said': { get: { responses: { 200: { description: 'What was said.' } } } } },
+}
 
 describe('answers by HTTP', () => {
   const hub = useHub({ plugins: [old] })
@@ -186,6 +192,43 @@ describe('answers by HTTP', () => {
         const { status, headers } = await get(path, path.includes('register') ? {} : { key })
         expect([status, headers['cache-control']], path).to.deep.equal([200, 'no-store'])
       }
+    })
+
+    it('say where what it made is found', async () => {
+      const { apiKey: key } = await hub().agent()
+      const { body: root } = await get('/v1/keys', { key })
+      const [{ key_id: id }] = root['data'] as [{ key_id: string }]
+      const service = { name: 'Mine', category: 'data', summary: 'Says it.' }
+      for (const [path, body] of [
+        ['/v1/keys', { name: 'a child' }],
+        [`/v1/keys/${id}/rotate`, { overlap_seconds: 60 }],
+        ['/v1/provider/keys', {}],
+        ['/v1/domains', { domain: 'made.com' }],
+        ['/v1/provider/services', { slug: 'made-here', ...service, base_url: 'https://made.com' }],
+        [
+          '/v1/provider/services/import',
+          {
+            slug: 'made-there',
+            openapi: JSON.stringify(IMPORTED),
+            base_url: 'https://made.com',
+          },
+        ],
+      ] as const) {
+        const made = await get(path, { key, body })
+        expect(made.status, `${path} ${made.text}`).to.equal(201)
+        const found = await get(String(made.headers['location']), { key })
+        const { api_key: _, ...names } = made.body
+        const told = (names['service'] ?? names) as Told['body']
+        expect(found.status, path).to.equal(200)
+        for (const name of ['key_id', 'domain_id', 'slug']) {
+          expect(found.body[name], `${path} ${name}`).to.equal(told[name])
+        }
+      }
+      const { headers } = await get('/v1/quotes', {
+        key,
+        body: { slug: 'old', method: 'POST', path: '/say', input: {} },
+      })
+      expect(headers, 'a quote has no address').not.to.have.property('location')
     })
 
     it('take it as X-API-Key too, but not both ways at once', async () => {

@@ -18,6 +18,8 @@ interface Document {
   readonly components: { readonly schemas: Json }
 }
 
+const shapeOf = (path: string): string => path.replaceAll(/\{[\w.]+\}/g, '{}')
+
 describe('/openapi.json', () => {
   const hub = useHub({ plugins: [flawed] })
   let document: Document
@@ -83,6 +85,20 @@ describe('/openapi.json', () => {
       const found = pointer.split('/').reduce<unknown>((at, name) => (at as Json)?.[name], document)
       expect(found, pointer).to.be.an('object')
     }
+  })
+
+  it('says where what is made is found, wherever it has an address of its own', () => {
+    const shapes = new Set(operations().map(({ path, method }) => `${method} ${shapeOf(path)}`))
+    const made = operations().filter(({ operation }) => operation.responses['201'])
+    const told = made.flatMap(({ path, operation }) => {
+      const { Location } = (operation.responses['201']?.['headers'] ?? {}) as Record<string, Json>
+      return Location ? [{ path, location: String(Location['description']).split(': ')[1]! }] : []
+    })
+    for (const { path, location } of told)
+      expect(shapes, path).to.include(`get ${shapeOf(location)}`)
+    const own = made.filter(({ path }) => shapes.has(`get ${path}/{}`))
+    expect(told.map(({ path }) => path)).to.include.members(own.map(({ path }) => path))
+    expect(own.length).to.be.above(3)
   })
 
   it('tells the price of every paid route, and its 402', () => {
