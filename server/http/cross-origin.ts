@@ -4,32 +4,10 @@
  * can be made to pay: whoever calls must have the key, or sign the payment. All else, and above all
  * what a session may do, stays with the hub's own pages.
  */
-const EXPOSED = [
-  'Deprecation',
-  'ETag',
-  'Idempotency-Replayed',
-  'Link',
-  'PAYMENT-REQUIRED',
-  'PAYMENT-RESPONSE',
-  'RateLimit',
-  'RateLimit-Policy',
-  'Retry-After',
-  'Server-Timing',
-  'Sunset',
-  'WWW-Authenticate',
-  'X-Balance-Microdollars',
-  'X-Call-Id',
-  'X-Charged-Microdollars',
-  'X-Payment-Source',
-  'X-Receipt',
-  'X-Refund-Reason',
-  'X-Request-Id',
-  'X-Reserved-Microdollars',
-].join(', ')
-
 const SENT = [
   'Authorization',
   'Content-Type',
+  'crawler-max-price',
   'Idempotency-Key',
   'If-None-Match',
   'PAYMENT-SIGNATURE',
@@ -43,10 +21,13 @@ const SENT = [
 
 const DAY_SECONDS = 86_400
 
-/** By which pages of any site may read an answer, without the cookies of whoever looks at them. */
+/**
+ * By which pages of any site may read an answer with all of its headers, also those that a provider
+ * adds, without the cookies of whoever looks at them.
+ */
 export const OPEN_TO_ALL = {
   'Access-Control-Allow-Origin': '*',
-  'Access-Control-Expose-Headers': EXPOSED,
+  'Access-Control-Expose-Headers': '*',
   'Cross-Origin-Resource-Policy': 'cross-origin',
 } as const
 
