@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Fault, type FaultCode } from '../../core/errors.ts'
 import { newRequestId, timesOf } from '../exchange.ts'
@@ -20,10 +20,29 @@ const CODES: Readonly<Record<string, FaultCode>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
 }
 
-/** Answers what never became a request, in the form of every other problem, and hangs up. */
-export function refuseBroken(error: Error & { readonly code?: string }, socket: Duplex): void {
+/** With the answer whose turn it is: Node's own handler of broken requests goes by it too. */
+type Connection = Duplex & { readonly _httpMessage?: ServerResponse | null }
+
+/** Connections whose answer is waited for: each further piece of what is broken fails anew. */
+const waiting = new WeakSet<Connection>()
+
+/**
+ * Answers what never became a request, in the form of every other problem, and hangs up. Whatever
+ * was asked before on the same connection is answered first: this is no answer to that.
+ */
+export function refuseBroken(error: Error & { readonly code?: string }, socket: Connection): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
+    return
+  }
+  const { _httpMessage: answer } = socket
+  if (answer && (answer.req.complete || answer.headersSent)) {
+    if (waiting.has(socket)) return
+    waiting.add(socket)
+    answer.once('close', () => {
+      waiting.delete(socket)
+      refuseBroken(error, socket)
+    })
     return
   }
   const fault = new Fault(CODES[error.code ?? ''] ?? 'malformed_request')
