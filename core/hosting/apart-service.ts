@@ -1,3 +1,4 @@
+import { deadlineOf } from '../catalog/deadline.ts'
 import {
   type AnyEndpoint,
   type AnyService,
@@ -15,7 +16,6 @@ import type { Declared, Thrown } from './wire.ts'
 
 type DeclaredEndpoint = Declared['endpoints'][string]
 
-const DEADLINE_SECONDS = 30
 const LISTED_MS = 5_000
 
 /** The service of a plugin that runs apart: as it was declared, and run there. */
@@ -35,7 +35,7 @@ export function serviceOf(declared: Declared, apart: Apart): AnyService {
 
 function endpointOf(route: string, declared: DeclaredEndpoint, apart: Apart): AnyEndpoint {
   const { summary, price, input, output, query, headers, deadlineSeconds, streams } = declared
-  const seconds = deadlineSeconds ?? DEADLINE_SECONDS
+  const seconds = deadlineOf(declared)
   const of = async (asked: unknown): Promise<Quote> => {
     const signal = AbortSignal.timeout(seconds * 1_000)
     const outcome = await rethrowing(apart.do({ do: 'price', route, input: asked }, signal))

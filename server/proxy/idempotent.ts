@@ -1,3 +1,4 @@
+import { deadlineOf } from '../../core/catalog/deadline.ts'
 import { daysBefore, monthName } from '../../core/clock.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
@@ -9,7 +10,6 @@ import type { KeptAnswer } from '../../core/usage/kept-answers.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import type { FundingSource, Funds, Offer, Outcome, Receipt, Steps } from './call.ts'
 import type { Sources } from './fund.ts'
-import { deadlineOf } from './provided.ts'
 import type { ReceiptOf } from './respond.ts'
 
 export interface IdempotentPorts {

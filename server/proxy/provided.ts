@@ -1,16 +1,11 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
 import { RenderError } from '../../core/browser/errors.ts'
+import { deadlineOf } from '../../core/catalog/deadline.ts'
 import { Fault, type FaultCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { type AnyEndpoint, Failure, Refusal, Reply } from '../../core/plugin.ts'
 import { discard } from './discard.ts'
-
-const DEADLINE_SECONDS = 30
-
-/** Seconds until a call of this endpoint is given up. */
-export const deadlineOf = (endpoint: AnyEndpoint): number =>
-  endpoint.deadlineSeconds ?? DEADLINE_SECONDS
 
 /**
  * Runs a provider's code until the deadline of its endpoint, even if it takes no notice of it.

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DEADLINE_SECONDS } from '../../core/catalog/deadline.ts'
 import { ELSEWHERE, PATH, parametersOf } from '../../core/catalog/routing.ts'
 import { issuesOf } from '../../core/catalog/upstreams/compiling.ts'
 import { assertComplete, isOffered } from '../../core/catalog/upstreams/missing.ts'
@@ -51,7 +52,7 @@ const Endpoint = z.strictObject({
   passes: z.array(status(400, 599)).max(20).default([]).meta({
     description: 'Statuses that callers see as they are, for nothing. Any other is a 502.',
   }),
-  deadline_seconds: z.int().min(1).max(299).default(30),
+  deadline_seconds: z.int().min(1).max(299).default(DEADLINE_SECONDS),
   max_bytes: z.int().min(1_024).max(33_554_432).default(1_048_576),
   streams: z.boolean().default(false).meta({ description: 'Sent on as it comes: SSE, files.' }),
   idempotent: z.boolean().optional().meta({

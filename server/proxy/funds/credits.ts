@@ -1,3 +1,4 @@
+import { deadlineOf } from '../../../core/catalog/deadline.ts'
 import { type Clock, dayName } from '../../../core/clock.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
 import type { Ledger } from '../../../core/ledger/ledger.ts'
@@ -7,7 +8,6 @@ import { type Allowances, limitReached } from '../../../core/usage/allowances.ts
 import type { Standing } from '../../../core/usage/standing.ts'
 import type { Funds, Offer } from '../call.ts'
 import type { Foreseen, Source } from '../fund.ts'
-import { deadlineOf } from '../provided.ts'
 import { holdOf, LedgerFunds } from './ledger-funds.ts'
 
 export interface CreditsPorts {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { deadlineOf } from '../../../core/catalog/deadline.ts'
 import { Fault } from '../../../core/errors.ts'
 import { json } from '../../../core/money.ts'
 import {
@@ -13,7 +14,6 @@ import { reasonInWords } from '../../../core/payments/reasons.ts'
 import { networkOf } from '../../../core/usage/network.ts'
 import type { CallRequest, Funds, Offer } from '../call.ts'
 import type { Sources } from '../fund.ts'
-import { deadlineOf } from '../provided.ts'
 import { notSettled, OnDelivery, Prepaid, Replayed, type X402Ports } from './x402-funds.ts'
 
 /** How long a payment must stay valid beyond the deadline of the call it pays, in seconds. */

@@ -1,4 +1,5 @@
 import { type Micros, usd } from '../../../money.ts'
+import { DEADLINE_SECONDS } from '../../deadline.ts'
 import { ELSEWHERE, PATH, parametersOf } from '../../routing.ts'
 import { isObject, type Json } from '../schemas.ts'
 import type { EndpointInfo } from '../store.ts'
@@ -22,7 +23,6 @@ export interface Operation {
 
 const SUMMARY_MAX = 500
 const SUCCESS = [200, 201, 202, 203, 204] as const
-const DEADLINE_SECONDS = 30
 const MAX_BYTES = 1_048_576
 const PARAMETERS_MAX = 100
 const NAME = /^[A-Za-z_][\w.[\]-]{0,63}$/
