@@ -14,6 +14,9 @@ import { Proxy } from './proxy.ts'
 const run = promisify(execFile)
 const READY = /database system is ready to accept (?:read-only )?connections/
 const READY_MS = 60_000
+/** A process of the server that was killed is still ending. */
+const LEFT_OVER = /pre-existing shared memory/
+const AGAIN_MS = 100
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -82,11 +85,26 @@ export class Cluster {
   }
 
   async start(settings: Readonly<Record<string, string>> = {}): Promise<void> {
+    const deadline = elapsedMs() + READY_MS
+    for (;;) {
+      const kept = await this.#launch(settings)
+      this.#kept = kept
+      if (await isReady(kept, deadline)) break
+      this.#kept = undefined
+      await kept.stop()
+      await sleep(AGAIN_MS) // what it said last may come after the news of its end
+      if (LEFT_OVER.test(kept.tail()) && elapsedMs() < deadline) continue
+      throw new Error(`PostgreSQL did not start: ${kept.tail()}`)
+    }
+    this.proxy.target = this.#port
+  }
+
+  async #launch(settings: Readonly<Record<string, string>>): Promise<Kept> {
     const { cluster, user } = this.#place
     const { postgres } = await findPrograms(user, () => {})
     const options = Object.entries({ ...SETTINGS, ...settings })
     this.#port = await freePort()
-    this.#kept = keep(
+    return keep(
       postgres,
       [
         '-D',
@@ -101,8 +119,6 @@ export class Cluster {
         ...(user && { user: { uid: user.uid, gid: user.gid } }),
       },
     )
-    await this.#untilReady(this.#kept)
-    this.proxy.target = this.#port
   }
 
   /** SIGKILL of the postmaster and all of its children: one that was left would still commit. */
@@ -138,16 +154,15 @@ export class Cluster {
     await rm(this.#place.cluster, { recursive: true, force: true })
     await rm(this.#folder, { recursive: true, force: true })
   }
+}
 
-  async #untilReady(kept: Kept): Promise<void> {
-    const deadline = elapsedMs() + READY_MS
-    const ended = kept.exited.then(() => true)
-    while (!READY.test(kept.tail())) {
-      const dead = await Promise.race([ended, sleep(20).then(() => false)])
-      if (dead || elapsedMs() > deadline)
-        throw new Error(`PostgreSQL did not start: ${kept.tail()}`)
-    }
+async function isReady(kept: Kept, deadline: number): Promise<boolean> {
+  const ended = kept.exited.then(() => true)
+  while (!READY.test(kept.tail())) {
+    const dead = await Promise.race([ended, sleep(20).then(() => false)])
+    if (dead || elapsedMs() > deadline) return false
   }
+  return true
 }
 
 async function childrenOf(pid: number, title = /./): Promise<number[]> {
