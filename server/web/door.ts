@@ -98,7 +98,7 @@ async function takeForm(ctx: Context, page: AnyPage, ports: WebPorts): Promise<v
     const done = await form.run(request, parse(form.fields, values))
     if ('told' in done) {
       const sent = { act: name, values, errors: {}, message: '' }
-      return await showAgain(ctx, page, request, { on: done.told, status: 200, sent }, ports)
+      return await showAgain(ctx, page, request, { on: () => done.told, status: 200, sent }, ports)
     }
     const { to, secret, headers = {} } = done
     ctx.redirect(to)
@@ -108,10 +108,18 @@ async function takeForm(ctx: Context, page: AnyPage, ports: WebPorts): Promise<v
     const fault = faultOf(error)
     if (fault.status >= 500) throw error
     const sent = { act: name, values, errors: errorsOf(fault), message: fault.message }
-    const again = { on: refusal(fault, sent), status: fault.status, sent }
+    const on = (shown: Html) => refusal(fault, sent, shown)
+    const again = { on, status: fault.status, sent }
     await showAgain(ctx, page, request, again, ports)
     ctx.set({ ...headersOf(fault) })
   }
+}
+
+interface Again {
+  /** What stands on top of the page. */
+  readonly on: (page: Html) => Html
+  readonly status: number
+  readonly sent: Sent
 }
 
 /** The page with the form as it was sent, and something on top of it. */
@@ -119,13 +127,13 @@ async function showAgain(
   ctx: Context,
   page: AnyPage,
   request: PageRequest,
-  { on, status, sent }: { readonly on: Html; readonly status: number; readonly sent: Sent },
+  { on, status, sent }: Again,
   { site }: WebPorts,
 ): Promise<void> {
   const shown = await page.show({ ...request, query: parse(page.query, { ...ctx.query }), sent })
   if ('to' in shown) return leadTo(ctx, shown.to)
   if ('file' in shown) throw new TypeError(`${page.path} has forms, and is no page`)
-  sendPage(ctx, { ...shown, main: html`${on}${shown.main}`, status }, site)
+  sendPage(ctx, { ...shown, main: html`${on(shown.main)}${shown.main}`, status }, site)
 }
 
 const isOwn = ({ own, person, acts }: AnyPage): boolean =>
@@ -181,7 +189,7 @@ function errorsOf({ extras }: Fault): Readonly<Record<string, string>> {
   return Object.fromEntries(
     issues.map(({ path, message }) => {
       const name = path.split('/').findLast((segment) => !/^\d*$/.test(segment)) ?? ''
-      return [name.replace(/_microdollars$/, ''), message]
+      return [name.replace(/_microdollars$/, ''), message.replace(`${name}: `, '')]
     }),
   )
 }

@@ -17,14 +17,20 @@ export interface Form {
   readonly to?: string
 }
 
+/**
+ * Where the page that follows is shown from: what became of the form. Browsers would else keep the
+ * part of the page that was linked to last, such as a field that was marked, and jump there.
+ */
+export const SAID = '#said'
+
 const flag = (name: string, isSet: boolean | undefined): Part =>
   isSet === true && new Html(` ${name}`)
 
 /** Fields below each other, and the button. */
 export const form = ({ act, submit, fields = [], hidden = {}, kind, label, to }: Form): Html =>
-  html`<form method="post" class="${fields.length === 0 ? 'inline' : 'form'}"${
-    to !== undefined && html` action="${to}"`
-  }><input type="hidden" name="act" value="${act}">${Object.entries(hidden).map(
+  html`<form method="post" action="${to}${SAID}" class="${
+    fields.length === 0 ? 'inline' : 'form'
+  }"><input type="hidden" name="act" value="${act}">${Object.entries(hidden).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   )}${fields}<button type="submit"${kind !== undefined && html` class="${kind}"`}${
     label !== undefined && html` aria-label="${label}"`

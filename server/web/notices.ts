@@ -3,12 +3,16 @@ import { type Html, html, type Part } from './html.ts'
 import type { PageText } from './layout.ts'
 import type { Sent } from './page.ts'
 
-/** Where the keyboard is when the page comes after a form, and what is read out first. */
-const FIRST = html` tabindex="-1" autofocus`
+/**
+ * What became of a form. The page that comes after it is shown from there, whatever part of the
+ * page before was linked to (`SAID` of form.ts): the keyboard is there, and it is read out first.
+ */
+export const outcome = (kind: 'good' | 'bad', text: Html): Html =>
+  html`<div class="box ${kind}" role="${kind === 'good' ? 'status' : 'alert'}" id="said"
+tabindex="-1" autofocus>${text}</div>`
 
 /** Says that something was done. */
-export const notice = (text: Part): Html =>
-  html`<div class="box good" role="status"${FIRST}><p>${text}</p></div>`
+export const notice = (text: Part): Html => outcome('good', html`<p>${text}</p>`)
 
 /** What there is to say where a list is empty, and what to do about it. */
 export const empty = (text: Part, more?: Html): Html =>
@@ -21,20 +25,26 @@ this once; the hub keeps only a fingerprint of it.</p>
 <p class="secret"><code id="secret">${secret}</code>
 <button type="button" class="plain" data-copy="${secret}" hidden>Copy</button></p></div>`
 
-/** Says why a form did not pass. What is wrong with a field stands at the field. */
-export function refusal(fault: Fault, { act, errors, values }: Sent): Html {
-  const [wrong] = Object.keys(errors).filter((name) => Object.hasOwn(values, name))
+/**
+ * Says why a form did not pass. What is wrong with a field stands at the field.
+ * @param page as it is shown again: what is wrong may be in none of its fields
+ */
+export function refusal(fault: Fault, { act, errors }: Sent, page: Html): Html {
+  const wrong = Object.keys(errors).find((name) => page.text.includes(`id="${act}-${name}"`))
   if (wrong !== undefined) {
-    return refusalBox(html`<p><strong>Nothing was changed.</strong> See
-<a href="#${act}-${wrong}">what is marked below</a>.</p>`)
+    return outcome(
+      'bad',
+      html`<p><strong>Nothing was changed.</strong> See
+<a href="#${act}-${wrong}">what is marked below</a>.</p>`,
+    )
   }
   const advice = fault.message === FAULTS[fault.code][2] ? '' : ` ${adviceOf(fault)}`
-  return refusalBox(html`<p><strong>${FAULTS[fault.code][1]}.</strong> ${fault.message}${advice}</p>
-<p class="small muted">Code ${codeLink(fault)}</p>`)
+  return outcome(
+    'bad',
+    html`<p><strong>${FAULTS[fault.code][1]}.</strong> ${fault.message}${advice}</p>
+<p class="small muted">Code ${codeLink(fault)}</p>`,
+  )
 }
-
-const refusalBox = (text: Html): Html =>
-  html`<div class="box bad" role="alert" id="refused"${FIRST}>${text}</div>`
 
 /** Where it is told what the code means, and what to do. */
 const codeLink = ({ code }: Fault): Html =>

@@ -38,7 +38,7 @@ export function moneyTests(hub: () => TestHub, tabs: ReturnType<typeof useTabs>)
       ).to.equal(first)
       await tab.send('ask', { to_key_id: first, amount: '2' })
       expect(await tab.text()).to.include('These are the same key')
-      const code = '#refused a[href="/docs/problems/validation_failed"]'
+      const code = '#said a[href="/docs/problems/validation_failed"]'
       expect(await page.$(code), 'the page of the code').not.to.equal(null)
       await tab.send('ask', { to_key_id: second, amount: '1.25' })
       expect(await tab.text()).to.include('$1.25')

@@ -83,7 +83,7 @@ export function sellerTests(
       const tab = await tabs.open({ scripts, cookie })
       await tab.go('/provider/services')
       await tab.send('import', { slug, openapi: '{' })
-      expect(await tab.page.$('#refused'), 'no document').not.to.equal(null)
+      expect(await tab.page.$('#said'), 'no document').not.to.equal(null)
       const document = { slug, openapi: JSON.stringify(OPENAPI) }
       await tab.send('import', { ...document, only: '/tides\n/moon' })
       expect(await tab.text()).to.include('No tag, path or operation of it is /moon')
@@ -92,8 +92,8 @@ export function sellerTests(
         .to.include('GET /tides')
         .and.to.include('Before it can be sold')
       await tab.send('price', { price: 'much' })
-      await tab.page.waitForSelector('#refused:focus') // so that Tab leads to what is wrong
-      const wrong = await tab.page.$eval('#refused a', (link) => link.getAttribute('href')!)
+      await tab.page.waitForSelector('#said:focus') // so that Tab leads to what is wrong
+      const wrong = await tab.page.$eval('#said a', (link) => link.getAttribute('href')!)
       const [written, why] = await tab.page.$eval(wrong, (field) => [
         field.getAttribute('value'),
         field.getAttribute('aria-describedby'),

@@ -104,7 +104,7 @@ export function transferTests(
         tab.page.waitForNavigation(),
         tab.page.click('form[aria-label="A transaction"] button'),
       ])
-      expect(await tab.page.$eval('#refused', (box) => box.textContent)).to.include(words)
+      expect(await tab.page.$eval('[role=alert]', (box) => box.textContent)).to.include(words)
       expect(await tab.page.$('form:has([value=book])')).to.equal(null)
     }
     await tab.close()

@@ -146,7 +146,7 @@ exceptions</a>, and the <a href="/finance/journal">journal</a>.`,
 
 function refused({ code, status, message, extras }: Fault): Html {
   const isForm = code === 'validation_failed'
-  return html`<div class="box ${status === 503 ? 'fair' : 'bad'}" role="alert" id="refused">
+  return html`<div class="box ${status === 503 ? 'fair' : 'bad'}" role="alert">
 <p><strong>${isForm ? 'That is no transaction.' : `${FAULTS[code][1]}.`}</strong> ${
     isForm ? 'It has to be 0x and 64 hexadecimal digits.' : message
   } ${ADVICE[extras['why'] as NotBooked]}</p><p class="small muted">Code

@@ -62,7 +62,7 @@ const rewrite = async (
     params,
   })
   await ask('PUT /v1/domains/{id}/rules', { params, body: { rules: change(rules) } })
-  return { to: `/provider/domains/${params['id'] ?? ''}?done=rule#rules` }
+  return { to: `/provider/domains/${params['id'] ?? ''}?done=rule` }
 }
 
 export const ruleActs: Readonly<Record<string, Act>> = {

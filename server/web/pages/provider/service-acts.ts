@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Fault } from '../../../../core/errors.ts'
 import { optionalDollars, ticked } from '../../fields.ts'
 import { html } from '../../html.ts'
+import { outcome } from '../../notices.ts'
 import { type Act, act, type PageRequest } from '../../page.ts'
 import type { ServiceJson } from './services.ts'
 
@@ -138,11 +139,14 @@ const test = act({
     const tried = await ask<Tried>('POST /v1/provider/services/{slug}/test', { params, body })
     const { delivered, reason, detail, latency_ms: latency, status } = tried
     return {
-      told: html`<div class="box ${delivered ? 'good' : 'bad'}" role="status"><p><strong>${
-        delivered ? 'A caller would have been charged.' : 'A caller would have paid nothing.'
-      }</strong> Status ${status}, ${latency}
+      told: outcome(
+        delivered ? 'good' : 'bad',
+        html`<p><strong>${
+          delivered ? 'A caller would have been charged.' : 'A caller would have paid nothing.'
+        }</strong> Status ${status}, ${latency}
 ms${reason !== null && html`, <code>${reason}</code>`}.
-${detail}</p><pre tabindex="0"><code>${JSON.stringify(tried.body, null, 2)}</code></pre></div>`,
+${detail}</p><pre tabindex="0"><code>${JSON.stringify(tried.body, null, 2)}</code></pre>`,
+      ),
     }
   },
 })

@@ -1,5 +1,5 @@
 import { dollarText } from '../../fields.ts'
-import { fieldsOf, fold, form, sentence } from '../../form.ts'
+import { fieldsOf, fold, form, SAID, sentence } from '../../form.ts'
 import { day, money } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
@@ -27,9 +27,10 @@ function priceForm(endpoint: Endpoint, { sent }: Request): Html {
   const name = nameOf(endpoint)
   const mine = sent?.act === 'price' && sent.values['endpoint'] === name ? sent : undefined
   const error = mine?.errors['price']
-  return html`<form method="post" class="small-form"><input type="hidden" name="act" value="price">
-<input type="hidden" name="endpoint" value="${name}"><input name="price" size="8"
-value="${mine?.values['price']}" inputmode="decimal" autocomplete="off" required${
+  return html`<form method="post" action="${SAID}" class="small-form"><input type="hidden"
+name="act" value="price"><input type="hidden" name="endpoint" value="${name}">
+<input name="price" size="8" value="${mine?.values['price']}"
+inputmode="decimal" autocomplete="off" required${
     error !== undefined &&
     html` id="price-price" aria-invalid="true" aria-describedby="price-error"`
   }
