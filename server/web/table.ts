@@ -10,7 +10,7 @@ export interface Column<Row> {
 }
 
 /**
- * A table that scrolls sideways where it is too wide, with the keyboard too.
+ * A table of two columns, or of some more that are numbers: it fits a phone, where texts wrap.
  * @param label what it has, for those who hear it
  * @param totals rows at its foot, a cell for each column
  */
@@ -19,11 +19,11 @@ export const table = <Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
   totals: readonly (readonly Part[])[] = [],
-): Html => html`<div class="wide${isNarrow(columns) && ' narrow'}" role="region"
-aria-label="${label}" tabindex="0">${tableOf(columns, rows, totals)}</div>`
+): Html => html`<div class="wide narrow" role="region" aria-label="${label}"
+tabindex="0">${tableOf(columns, rows, totals)}</div>`
 
 const namedTable =
-  (kind: 'cards' | 'books') =>
+  (kind: 'cards' | 'cards tiles' | 'books') =>
   <Row>(
     label: string,
     columns: readonly Column<Row>[],
@@ -37,6 +37,9 @@ tabindex="0">${tableOf(named, rows, totals)}</div>`
 
 /** A table whose rows are cards on a phone: there each cell says what it is. */
 export const cardTable = namedTable('cards')
+
+/** The same for many numbers of one thing: three of them stand beside each other. */
+export const tileTable = namedTable('cards tiles')
 
 /** Accounts with their debits and credits, which on a phone are lines with few words. */
 export const bookTable = namedTable('books')
@@ -73,10 +76,6 @@ const totalOf =
         ? html`<th scope="row">${cells[i]}</th>`
         : html`<td${named}${number && NUMBER}>${named ? boxed(cells[i]) : cells[i]}</td>`,
     )}</tr>`
-
-/** Few enough columns for a phone, if their texts wrap. */
-const isNarrow = (columns: readonly Column<never>[]): boolean =>
-  columns.length <= 2 || (columns.length <= 4 && columns.slice(1).every(({ number }) => number))
 
 const NUMBER = html` class="number"`
 const WHOLE = html` class="whole"`

@@ -6,7 +6,7 @@ import { openBrowser } from '../../support/own-browser.ts'
 
 const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
 
-/** The reference has two hundred sections alike. */
+/** A section of the reference has dozens of operations alike. */
 const ONE_OF_EACH =
   "document.querySelectorAll('article ~ article').forEach((more) => more.remove())"
 
@@ -115,6 +115,7 @@ export function useTabs(url: () => string) {
     expect(await violations(page, CONTRAST), `${path}, dark`).to.deep.equal([])
     await look({ width: 360 })
     expect(await page.evaluate(OVER), `${path} is scrolled sideways`).to.be.at.most(0)
+    expect(await page.evaluate(CUT), `${path} hides a column on a phone`).to.deep.equal([])
     const expected = wrong.filter((text) => status === 200 || !text.includes(String(status)))
     expect(expected, path).to.deep.equal([])
   }

@@ -9,7 +9,7 @@ import { counted, instantText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { table } from '../../table.ts'
+import { cardTable } from '../../table.ts'
 import { reason, reasonField } from './parts.ts'
 
 const PATH = '/finance/periods'
@@ -100,7 +100,7 @@ function closeForm({ sent }: PageRequest, clock: Clock, warning: Html | undefine
 }
 
 const closed = (rows: readonly PeriodJson[]): Html =>
-  table(
+  cardTable(
     'Closed months',
     [
       {

@@ -3,7 +3,7 @@ import { aligned, count, inDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { stacks } from '../../stacks.ts'
-import { table } from '../../table.ts'
+import { cardTable } from '../../table.ts'
 
 /** What a domain earned by day, and by which pages the most. */
 export function earningsPart(
@@ -21,7 +21,7 @@ export function earningsPart(
     label: 'Earnings by day, after commission',
     write: inDollars,
     legend: false,
-  })}${table(
+  })}${cardTable(
     'Earnings by page',
     [
       { head: 'Page', cell: ({ page }) => html`<code>${page}</code>` },

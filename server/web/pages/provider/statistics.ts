@@ -19,7 +19,7 @@ import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'
 import { type AnyPage, page } from '../../page.ts'
 import { stacks } from '../../stacks.ts'
-import { cardTable, pager, table } from '../../table.ts'
+import { cardTable, pager, table, tileTable } from '../../table.ts'
 
 export type StatisticsRow = StatisticsJson['data'][number]
 
@@ -133,7 +133,7 @@ const HEADS: Readonly<Record<Query['by'], string>> = {
 }
 
 const rowTable = (rows: readonly StatisticsRow[], by: Query['by']): Html =>
-  table(
+  tileTable(
     `By ${by}`,
     [
       { head: HEADS[by], whole: by === 'day', cell: (row) => row[by] },
