@@ -107,7 +107,7 @@ function routesOf(
     }),
     ...receiptRoutes(pool, receipts),
     ...keyRoutes({ pool, ledger }),
-    ...adminRoutes({ pool, log, admins: options.admins, keys: sealingKeysOf(options) }),
+    ...adminRoutes({ pool, clock, log, admins: options.admins, keys: sealingKeysOf(options) }),
     ...providerRoutes({
       ...signing,
       clock,

@@ -43,21 +43,3 @@ export async function listAudit(pool: Pool, filter: AuditFilter): Promise<readon
   )
   return rows
 }
-
-/** Whether the log is as it was written. */
-export interface AuditChain {
-  readonly lines: bigint
-  /** Of the newest line, in hex: who keeps it elsewhere can prove the log; null: it is empty. */
-  readonly head: string | null
-  /** The first line that was changed, taken away or added; null: none. */
-  readonly brokenAt: bigint | null
-}
-
-export async function auditChain(pool: Pool): Promise<AuditChain> {
-  const { rows } = await pool.query<AuditChain>(
-    `SELECT count(*) AS lines, hub.audit_fault() AS "brokenAt",
-       (SELECT encode(hash, 'hex') FROM hub.audit ORDER BY seq DESC LIMIT 1) AS head
-     FROM hub.audit`,
-  )
-  return rows[0]!
-}

@@ -1733,17 +1733,21 @@ BEGIN
 END $function$;
 GRANT EXECUTE ON FUNCTION hub.admit_payout() TO PUBLIC;
 
-CREATE OR REPLACE FUNCTION hub.audit_fault()
+CREATE OR REPLACE FUNCTION hub.audit_fault(p_after bigint DEFAULT 0, p_hash bytea DEFAULT decode(repeat('00'::text, 32), 'hex'::text))
  RETURNS bigint
  LANGUAGE sql
  STABLE
  SET search_path TO 'hub', 'pg_temp'
 AS $function$
-  SELECT l.seq FROM (SELECT a.*, lag(a.hash, 1, decode(repeat('00', 32), 'hex')) OVER w AS before_it,
-      row_number() OVER w AS place FROM audit a WINDOW w AS (ORDER BY a.seq)) l
+  SELECT p_after WHERE p_after > 0 AND NOT EXISTS (SELECT FROM audit WHERE seq = p_after AND hash = p_hash)
+  UNION ALL
+  (SELECT l.seq FROM (SELECT a.*, lag(a.hash, 1, p_hash) OVER w AS before_it,
+      p_after + row_number() OVER w AS place
+    FROM audit a WHERE a.seq > p_after WINDOW w AS (ORDER BY a.seq)) l
   JOIN audit a ON a.seq = l.seq
-  WHERE l.seq <> l.place OR l.prev <> l.before_it OR l.hash <> audit_hash(a) ORDER BY l.seq LIMIT 1 $function$;
-GRANT EXECUTE ON FUNCTION hub.audit_fault() TO PUBLIC;
+  WHERE l.seq <> l.place OR l.prev <> l.before_it OR l.hash <> audit_hash(a) ORDER BY l.seq LIMIT 1)
+  LIMIT 1 $function$;
+GRANT EXECUTE ON FUNCTION hub.audit_fault(bigint,bytea) TO PUBLIC;
 
 CREATE OR REPLACE FUNCTION hub.audit_hash(l hub.audit)
  RETURNS bytea

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { type AuditLine, auditChain, listAudit } from '../../core/audit/read.ts'
+import { AuditProof } from '../../core/audit/proof.ts'
+import { type AuditLine, listAudit } from '../../core/audit/read.ts'
+import type { Clock } from '../../core/clock.ts'
 import { json } from '../../core/money.ts'
 import { page, pageOf, paging, readCursor } from './paging.ts'
 import { type AnyRoute, route } from './route.ts'
@@ -31,13 +33,20 @@ const Chain = z.object({
   broken_at: z.int().nullable().meta({
     description: 'The first line that was changed, taken away or added; null: none.',
   }),
+  all_read_at: z.iso.datetime().meta({ description: 'When every line was read.' }),
+  all_read_lines: z.int().meta({ description: 'How many there were then.' }),
 })
 
 export type AuditLineJson = z.infer<typeof Line>
 export type AuditChainJson = z.infer<typeof Chain>
 
+export interface AuditPorts {
+  readonly pool: Pool
+  readonly clock: Clock
+}
+
 /** The audit log: every privileged act, for ever. */
-export const auditRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
+export const auditRoutes = ({ pool, clock }: AuditPorts): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/admin/audit',
@@ -69,20 +78,35 @@ export const auditRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRout
       return page(lines, limit, url, ({ seq }) => [json(seq)], show)
     },
   }),
+  chainRoute(new AuditProof(pool, clock)),
+]
+
+const chainRoute = (proof: AuditProof): AnyRoute =>
   route({
     method: 'GET',
     path: '/v1/admin/audit/chain',
     summary: 'Whether the audit log is as it was written: every line has the hash of the last.',
     auth: 'finance',
+    query: z.strictObject({
+      read: z.enum(['all', 'new']).default('all').meta({
+        description: 'new: the lines that came since all were read, if that was within a day.',
+      }),
+    }),
     answer: { status: 200, schema: Chain },
-    handle: async () => {
-      const { lines, head, brokenAt } = await auditChain(pool)
+    handle: async ({ query }) => {
+      const { lines, head, brokenAt, whole } =
+        await proof[query.read === 'all' ? 'all' : 'latest']()
       return {
-        body: { lines: json(lines), head, broken_at: brokenAt === null ? null : json(brokenAt) },
+        body: {
+          lines: json(lines),
+          head,
+          broken_at: brokenAt === null ? null : json(brokenAt),
+          all_read_at: whole.at.toISOString(),
+          all_read_lines: json(whole.lines),
+        },
       }
     },
-  }),
-]
+  })
 
 const DAY_MS = 86_400_000
 /** The last instant that is written with four digits of a year. */

@@ -1,4 +1,4 @@
-import { auditRoutes } from './admin-audit.ts'
+import { type AuditPorts, auditRoutes } from './admin-audit.ts'
 import { commissionAdminRoutes } from './admin-commission.ts'
 import { providerAdminRoutes } from './admin-providers.ts'
 import { type RolePorts, roleRoutes } from './admin-roles.ts'
@@ -8,7 +8,7 @@ import type { AnyRoute } from './route.ts'
 
 /** What administrators see and decide. */
 export const adminRoutes = (
-  ports: RolePorts & KeyAdminPorts & ServiceAdminPorts,
+  ports: RolePorts & KeyAdminPorts & ServiceAdminPorts & AuditPorts,
 ): readonly AnyRoute[] => [
   ...keyAdminRoutes(ports),
   ...roleRoutes(ports),

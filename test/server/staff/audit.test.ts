@@ -251,7 +251,7 @@ describe('the audit log', () => {
     expect(await chain()).to.include({ broken_at: 3 })
     await owner.query(`UPDATE hub.audit SET reason = left(reason, -1) WHERE seq = 3`)
     await owner.query('ALTER TABLE hub.audit ENABLE TRIGGER append_only')
-    expect(await chain()).to.deep.equal(sound)
+    expect(await chain()).to.include({ broken_at: null, head: sound['head'] })
   })
 
   it('is for people of finance too, and for nobody else', async () => {

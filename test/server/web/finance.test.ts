@@ -12,6 +12,7 @@ import { useHub } from '../../support/suite.ts'
 import { makeAdmin } from '../finance-world.ts'
 import { colleague, data, type Json, visitor } from '../staff/world.ts'
 import { send } from './acts.ts'
+import { auditTests } from './audit.ts'
 import { type Look, useTabs } from './tabs.ts'
 import { toldTests } from './told.ts'
 import { transferTests } from './transfers.ts'
@@ -197,6 +198,7 @@ describe('the pages of finance and administrators, in a browser', function () {
 
   transferTests(hub, tabs, () => fay)
   toldTests(tabs, () => fay)
+  auditTests(hub, tabs, () => fay)
 
   it('from the trial balance one comes to each account, and to its movements', async () => {
     const { page, open, close } = await tab(fay, { scripts: false })

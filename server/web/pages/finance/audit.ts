@@ -4,18 +4,32 @@ import { ASSETS } from '../../../../core/ledger/export/format.ts'
 import type { AuditChainJson, AuditLineJson } from '../../../rest/admin-audit.ts'
 import type { Listed } from '../../../rest/paging.ts'
 import { FINANCE } from '../../areas.ts'
-import { filterField, filters, optionsOf } from '../../form.ts'
-import { counted } from '../../format.ts'
+import { filterField, filters, form, optionsOf } from '../../form.ts'
+import { counted, instantText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type AnyPage, page } from '../../page.ts'
+import { empty, notice, outcome } from '../../notices.ts'
+import { type AnyPage, act, page } from '../../page.ts'
 import { address, cardTable, hex, pager } from '../../table.ts'
 import { entryPath, optionalDay, precise, units } from './parts.ts'
 import { transferPath } from './transfers.ts'
 
 const PATH = '/finance/audit'
+const CHAIN = 'GET /v1/admin/audit/chain'
 const PAGE = '50'
 const CHOICES = Object.fromEntries([['', 'every act'], ...ACTS.map((name) => [name, name])])
+
+const prove = act({
+  fields: z.object({}),
+  run: async ({ ask }) => {
+    const { broken_at: broken } = await ask<AuditChainJson>(CHAIN)
+    return {
+      told:
+        broken === null
+          ? notice('Every line is as it was written.')
+          : outcome('bad', html`<p>Not every line is as it was written.</p>`),
+    }
+  },
+})
 
 /** `/finance/audit`: who did what, and why. */
 export const auditPage = (): AnyPage =>
@@ -30,10 +44,11 @@ export const auditPage = (): AnyPage =>
       to: optionalDay,
       cursor: z.string().max(500).optional(),
     }),
+    acts: { prove },
     show: async ({ ask, query }) => {
       const [found, chain] = await Promise.all([
         ask<Listed<AuditLineJson>>('GET /v1/admin/audit', { query: { ...query, limit: PAGE } }),
-        ask<AuditChainJson>('GET /v1/admin/audit/chain'),
+        ask<AuditChainJson>(CHAIN, { query: { read: 'new' } }),
       ])
       return {
         title: 'Audit log',
@@ -74,15 +89,22 @@ const dayFilter = (name: string, label: string, value: string | undefined): Html
     html`<input type="date" id="filter-${name}" name="${name}" value="${value ?? ''}">`,
   )
 
-const proof = ({ lines: count, head, broken_at: broken }: AuditChainJson): Html =>
-  broken === null
+const proof = (chain: AuditChainJson): Html => {
+  const { lines: count, head, broken_at: broken } = chain
+  return broken === null
     ? html`<div class="box good"><p>${counted(count, 'line')}, each with the hash of the one
-before.${
+before. ${readWhen(chain)}${
         head !== null &&
         html` The last is ${hex(head)}: keep it elsewhere, and nobody can rewrite them unnoticed.`
-      }</p></div>`
+      }</p>${form({ act: 'prove', submit: 'Read all again', kind: 'plain' })}</div>`
     : html`<div class="box bad" role="alert"><p><strong>Line ${broken} is not as it was
 written.</strong> Nothing from there on can be relied upon.</p></div>`
+}
+
+const readWhen = ({ lines: count, all_read_at: at, all_read_lines: whole }: AuditChainJson): Html =>
+  html`All were read and proved at ${instantText(at)}${
+    count > whole && html`, the ${counted(count - whole, 'line')} since then just now`
+  }.`
 
 const lines = (rows: readonly AuditLineJson[]): Html =>
   cardTable(

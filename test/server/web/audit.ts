@@ -1,0 +1,34 @@
+import { expect } from 'chai'
+import type { TestHub } from '../../support/hub.ts'
+import type { Person } from '../../support/person.ts'
+import type { useTabs } from './tabs.ts'
+
+/** The audit log tells how much of it was read to prove it, and when. */
+export function auditTests(
+  hub: () => TestHub,
+  tabs: ReturnType<typeof useTabs>,
+  person: () => Person,
+): void {
+  for (const scripts of [true, false]) {
+    const how = scripts ? 'with' : 'without'
+    it(`the audit log is proved again by a button, ${how} JavaScript`, async () => {
+      const tab = await tabs.open({ scripts, cookie: person().cookie })
+      const { admin: owner } = hub().database
+      const change = async (act: string) => {
+        await owner.query('ALTER TABLE hub.audit DISABLE TRIGGER append_only')
+        await owner.query(`UPDATE hub.audit SET reason = ${act} WHERE seq = 1`)
+        await owner.query('ALTER TABLE hub.audit ENABLE TRIGGER append_only')
+      }
+      await tab.go('/finance/audit?act=role.grant')
+      await tab.send('prove')
+      expect(await tab.text()).to.include('Every line is as it was written')
+      await change(`reason || '!'`)
+      await tab.go('/finance/audit')
+      expect(await tab.text(), 'says what it has read').to.match(/All were read and proved at 20/)
+      await tab.send('prove')
+      expect(await tab.text()).to.include('Line 1 is not as it was')
+      await change('left(reason, -1)')
+      await tab.close()
+    })
+  }
+}
