@@ -145,12 +145,12 @@ export const decideAdjustment = (
          decided_at = clock_timestamp(), note = $5 WHERE id = $1`,
       [id, state, by.name, by.principal, reason],
     )
-    const { debit, credit, amount } = found
+    const { debit, credit, amount, asset } = found
     note({
       act: `entry.${decision}`,
       subject: id,
       before: { state: 'proposed', by: found.proposedBy },
-      after: { state, debit, credit, amount },
+      after: { state, debit, credit, amount, asset },
     })
     return { id, state }
   })
