@@ -35,6 +35,9 @@ export function banner(facts: {
     'This is a SANDBOX: database, chain and money are local. Nothing here is worth anything, and',
     'its keys must never receive real money.',
     '',
+    `People sign in at ${url}/sign-in; without a mail server the link is printed here.`,
+    `The key below is an administrator, and gives them a role: ${url}/docs/finance`,
+    '',
     'A first call (free, 15 a month):',
     ...call(
       '/proxy/analysis/sentiment',
