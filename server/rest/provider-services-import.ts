@@ -39,7 +39,7 @@ const Order = z
   })
   .refine(({ openapi, url }) => (openapi === undefined) !== (url === undefined), {
     path: ['openapi'],
-    error: 'send either openapi or url',
+    error: 'send the document (openapi), or its address (url)',
   })
 
 const Imported = z.object({
@@ -148,9 +148,17 @@ async function draft(
   })
 }
 
-/** Where it says that it is; a path alone is one of the host that the document came from. */
+/**
+ * Where it says that it is; a path alone is one of the host that the document came from.
+ * @throws Fault `validation_failed` for a document without a host, that names none
+ */
 function serverOf({ url }: z.infer<typeof Order>, { servers: [server] }: Understood): string {
-  if (server === undefined && url === undefined) return ''
+  if (server === undefined && url === undefined) {
+    const message = 'the document names no server: say where the API is'
+    throw new Fault('validation_failed', `/base_url: ${message}`, {
+      extras: { issues: [{ path: '/base_url', message }] },
+    })
+  }
   return URL.parse(server ?? '/', url)?.href ?? server ?? ''
 }
 

@@ -109,6 +109,8 @@ export const serviceBadge = ({ state }: Pick<ServiceRowJson, 'state'>): Html =>
 
 const SLUG_HINT = 'Part of the address where it is called: letters, digits and hyphens.'
 
+const DOCUMENT_HINT = 'JSON or YAML. One of more than 200 KB comes by its address.'
+
 function importForm({ sent }: PageRequest<unknown>): Html {
   const { text } = fieldsOf('import', sent)
   return html`<h2>From an OpenAPI document</h2><p>It becomes a draft, which nobody sees: you look at
@@ -123,7 +125,7 @@ endpoints and prices before it is sold.</p>${form({
         type: 'url',
         placeholder: 'https://api.example.com/openapi.json',
       }),
-      text({ name: 'openapi', label: 'Or the document itself', lines: 6, hint: 'JSON or YAML.' }),
+      text({ name: 'openapi', label: 'Or the document itself', lines: 6, hint: DOCUMENT_HINT }),
       text({
         name: 'only',
         label: 'Only',
