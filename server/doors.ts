@@ -179,6 +179,7 @@ export function openDoors(core: Core, options: HubOptions) {
       describe: (shown) => serviceDocument(shown, api()),
       creditsOnly: CREDITS_ONLY,
       version,
+      sandbox: options.sandbox,
     }),
   ]
   return createApp({

@@ -50,8 +50,8 @@ to change a line; each has the hash of the one before it, so whoever keeps the l
 can prove all of them. The journal has seals of its own: <code>npm run ledger -- verify</code>
 rebuilds every balance, and <code>verify --file export.jsonl</code> does so without any
 database.</p>
-<p>Everything here is also REST: see <a href="/docs#tag-finance">finance</a> and <a
-href="/docs#tag-admin">admin</a> in the reference.</p>`,
+<p>Everything here is also REST: see <a href="/docs/reference/finance">finance</a> and
+<a href="/docs/reference/admin">admin</a> in the reference.</p>`,
   )
 
 const roles = (baseUrl: string): Html => html`<h2>Who may do what</h2>

@@ -1,6 +1,6 @@
 import { type Html, html } from '../web/html.ts'
 import type { Site } from './docs-agents.ts'
-import { docsPage } from './docs-html.ts'
+import { docsPage, onOwnMachine } from './docs-html.ts'
 
 const code = (text: string): Html => html`<pre tabindex="0"><code>${text}</code></pre>`
 
@@ -45,7 +45,7 @@ machine.</p>`,
   )
 
 /** `/docs/providers`: the three ways to sell, and what becomes of the money. */
-export const providersGuide = ({ baseUrl, proxyUrl }: Site) =>
+export const providersGuide = ({ baseUrl, proxyUrl }: Site, sandbox: boolean) =>
   docsPage(
     'Guide for providers',
     'For providers',
@@ -61,7 +61,7 @@ curl -X POST ${baseUrl}/v1/provider/services/acme-weather/activate \\
   -H "Authorization: Bearer $HUB_API_KEY"`,
     )}<p>Agents then call <code>${proxyUrl}/acme-weather/…</code>. Your server sees the request
 with a secret header that you set, and never who pays. An answer of yours that is no success, or
-that breaks the schema you declared, costs its caller nothing.</p>
+that breaks the schema you declared, costs its caller nothing.</p>${sandbox && onOwnMachine('/')}
 <h2>The pages of a site</h2><p><a href="/provider/domains">Add the domain</a>, show that it is yours
 (a file, a meta tag or a DNS record), and set prices by path. Readers get title, text and headings,
 clean. Robots.txt and your opt-out count.</p>

@@ -16,3 +16,10 @@ export function docsPage(title: string, tab: string, main: Html) {
     body: Buffer.from(page.text),
   }
 }
+
+/** How a sandbox reaches a server on its own machine, which no hub does by itself. */
+export const onOwnMachine = (path: string): Html =>
+  html`<h2>On your own machine</h2><p>The hub asks public addresses alone: not
+<code>localhost</code>, not <code>127.0.0.1</code>. A sandbox knows names for them: start it by
+<code>HUB_SANDBOX_HOSTS=me.test=127.0.0.1:4701 npm start</code>, and give
+<code>http://me.test${path}</code> as the address.</p>`

@@ -58,14 +58,21 @@ const operationsOf = ({ paths }: ApiDocument): readonly Named[] =>
     })),
   )
 
-/** `/docs`: every operation, with what it takes, answers and costs. */
+const sectionOf = ({ operation }: Named): string => operation.tags[0] ?? 'hub'
+
+const pathOf = (section: string): string => `/docs/reference/${section}`
+
+/** Where an operation is described. */
+const placeOf = (named: Named): string =>
+  `${pathOf(sectionOf(named))}#${named.operation.operationId}`
+
+/** Operations by what they are about. */
+const sectionsOf = (document: ApiDocument): readonly (readonly [string, readonly Named[]])[] =>
+  [...Map.groupBy(operationsOf(document), sectionOf)].toSorted(([a], [b]) => a.localeCompare(b))
+
+/** `/docs`: every operation, each with the page that describes it. */
 export function referencePage(document: ApiDocument) {
-  const byTag = new Map<string, Named[]>()
-  for (const named of operationsOf(document)) {
-    const [tag = 'hub'] = named.operation.tags
-    byTag.set(tag, [...(byTag.get(tag) ?? []), named])
-  }
-  const groups = [...byTag].toSorted(([a], [b]) => a.localeCompare(b))
+  const sections = sectionsOf(document)
   return docsPage(
     'API reference',
     'API reference',
@@ -73,27 +80,48 @@ export function referencePage(document: ApiDocument) {
 <code>Authorization: Bearer ahk_…</code>, or <code>X-API-Key</code>.
 Every failure is a problem (RFC 9457) that says what was charged:
 see <a href="/docs/problems">the table</a>. The same as <a href="/openapi.json">OpenAPI</a>.</p>
-<nav aria-label="Operations"><ul class="columns-list">${groups.map(
-      ([tag, all]) => html`<li><a href="#tag-${tag}">${tag}</a> (${all.length})</li>`,
-    )}</ul></nav>${groups.map(
-      ([tag, all]) =>
-        html`<section id="tag-${tag}"><h2>${tag}</h2>${all.map(operationOf)}</section>`,
+<nav aria-label="Sections"><ul class="columns-list">${sections.map(
+      ([section, all]) =>
+        html`<li><a href="${pathOf(section)}">${section}</a> (${all.length})</li>`,
+    )}</ul></nav>${sections.map(
+      ([section, all]) =>
+        html`<section id="tag-${section}"><h2><a href="${pathOf(section)}">${section}</a></h2>
+<ul class="plain-list">${all.map(lineOf)}</ul></section>`,
     )}`,
   )
 }
+
+const lineOf = (named: Named): Html =>
+  html`<li id="${named.operation.operationId}"><a href="${placeOf(named)}"><code>${
+    named.method
+  } ${named.path}</code></a> ${named.operation.summary}</li>`
+
+/** `/docs/reference/{section}`: what each operation takes, answers and costs; by its section. */
+export const sectionPages = (document: ApiDocument) =>
+  new Map(sectionsOf(document).map(([section, all]) => [section, sectionPage(section, all)]))
+
+const sectionPage = (section: string, all: readonly Named[]) =>
+  docsPage(
+    `API reference: ${section}`,
+    'API reference',
+    html`<nav aria-label="Operations"><ul>${all.map(
+      ({ method, path, operation }) =>
+        html`<li><a href="#${operation.operationId}"><code>${method} ${path}</code></a></li>`,
+    )}</ul></nav>${all.map(operationOf)}`,
+  )
 
 const operationOf = ({ method, path, operation }: Named): Html => {
   const { operationId, summary, security, parameters = [], requestBody, responses } = operation
   const price = operation['x-payment-info']?.price
   const bodies = Object.entries(requestBody?.content ?? {})
-  return html`<article class="endpoint" id="${operationId}"><h3><code>${method} ${path}</code></h3>
+  return html`<article class="endpoint" id="${operationId}"><h2><code>${method} ${path}</code></h2>
 <p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : undefined}${summary}</p>
 <p>${security.length === 0 ? 'Open to all.' : `Takes ${security.map(schemeOf).join(' or ')}.`}${
     price ? ` Price in USD: ${priceOf(price)}.` : undefined
   }</p>${
     parameters.length === 0
       ? undefined
-      : html`<h4>Parameters</h4><dl class="pairs fields-of">${parameters.map(parameterOf)}</dl>`
+      : html`<h3>Parameters</h3><dl class="pairs fields-of">${parameters.map(parameterOf)}</dl>`
   }${bodies.map(([type, media]) => mediaOf('Body', type, media))}${Object.entries(
     responses,
   ).flatMap(([status, { content = {} }]) =>
@@ -179,8 +207,8 @@ export function problemPage(code: string, document: ApiDocument) {
       meets.length === 0
         ? undefined
         : html`<h2>Where it occurs</h2><ul>${meets.map(
-            ({ method, path, operation }) =>
-              html`<li><a href="/docs#${operation.operationId}"><code>${method} ${path}</code></a>
+            (named) =>
+              html`<li><a href="${placeOf(named)}"><code>${named.method} ${named.path}</code></a>
 </li>`,
           )}</ul>`
     }`,

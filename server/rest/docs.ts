@@ -13,7 +13,14 @@ import {
 } from './docs-agents.ts'
 import { financeGuide } from './docs-finance.ts'
 import { agentsGuide, providersGuide } from './docs-guides.ts'
-import { type ApiDocument, problemPage, problemsPage, referencePage } from './docs-reference.ts'
+import {
+  type ApiDocument,
+  problemPage,
+  problemsPage,
+  referencePage,
+  sectionPages,
+} from './docs-reference.ts'
+import { webhooksGuide } from './docs-webhooks.ts'
 import { type AnyRoute, type RestReply, route } from './route.ts'
 
 export interface DocsPorts {
@@ -25,6 +32,7 @@ export interface DocsPorts {
   readonly describe: (shown: readonly Shown[]) => Readonly<Record<string, unknown>>
   readonly creditsOnly: ReadonlySet<string>
   readonly version: string
+  readonly sandbox: boolean
 }
 
 /** What tells people and agents how the hub is used: it follows from routes and catalogue. */
@@ -34,32 +42,32 @@ export function docsRoutes(ports: DocsPorts): readonly AnyRoute[] {
   const openapi = sparing(async () => ports.openapi(await services()) as unknown as ApiDocument)
   const text = sparing(async () => JSON.stringify(await openapi()))
   const reference = sparing(async () => referencePage(await openapi()))
+  const sections = sparing(async () => sectionPages(await openapi()))
   return [
     shared('/openapi.json', 'This document: OpenAPI 3.1.', 'application/json', text),
     ofService(ports),
     page('/docs', 'The API reference, for people.', reference),
+    oneOf('/docs/reference/{section}', 'One section of it: all of its operations.', async (name) =>
+      (await sections()).get(name),
+    ),
     page('/docs/agents', 'From nothing to a paid call, for people.', async () =>
       agentsGuide(site()),
     ),
-    page('/docs/providers', 'How one sells here, for people.', async () => providersGuide(site())),
+    page('/docs/providers', 'How one sells here, for people.', async () =>
+      providersGuide(site(), ports.sandbox),
+    ),
+    page('/docs/webhooks', 'What a webhook is sent, and how it is checked.', async () =>
+      webhooksGuide(ports),
+    ),
     page('/docs/finance', 'How the books are read and closed.', async () => financeGuide(site())),
     page('/docs/problems', 'Every error code, and what to do about it.', async () =>
       problemsPage(),
     ),
-    route({
-      method: 'GET',
-      path: '/docs/problems/{code}',
-      summary: 'One error code; the type of every problem names its page.',
-      auth: 'none',
-      shared: true,
-      answer: { status: 200, type: 'text/html', schema: z.string() },
-      faults: ['not_found'],
-      handle: async ({ params }) => {
-        const found = problemPage(params['code'] ?? '', await openapi())
-        if (!found) throw new Fault('not_found', 'There is no such code.')
-        return found
-      },
-    }),
+    oneOf(
+      '/docs/problems/{code}',
+      'One error code; the type of every problem names its page.',
+      async (code) => problemPage(code, await openapi()),
+    ),
     shared('/llms.txt', 'The hub for language models.', 'text/plain', async () =>
       llmsText(await services(), site()),
     ),
@@ -112,6 +120,28 @@ const page = (path: string, summary: string, show: () => Promise<RestReply>): An
     shared: true,
     answer: { status: 200, type: 'text/html', schema: z.string() },
     handle: show,
+  })
+
+/** Pages that are named by the end of their path. @param find undefined: there is none */
+const oneOf = (
+  path: string,
+  summary: string,
+  find: (name: string) => Promise<RestReply | undefined>,
+): AnyRoute =>
+  route({
+    method: 'GET',
+    path,
+    summary,
+    auth: 'none',
+    shared: true,
+    answer: { status: 200, type: 'text/html', schema: z.string() },
+    faults: ['not_found'],
+    handle: async ({ params }) => {
+      const [name = ''] = Object.values(params)
+      const found = await find(name)
+      if (!found) throw new Fault('not_found', `There is nothing called ${name}.`)
+      return found
+    },
   })
 
 const shared = (

@@ -12,6 +12,7 @@ export const DOCS: Area = {
     'For agents': '/docs/agents',
     'For providers': '/docs/providers',
     'For finance': '/docs/finance',
+    Webhooks: '/docs/webhooks',
     'Error codes': '/docs/problems',
   },
 }

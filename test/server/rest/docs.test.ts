@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
+import { systemClock } from '../../../core/clock.ts'
 import { FAULTS } from '../../../core/errors.ts'
+import { WebhookSigner } from '../../../core/webhooks/sign.ts'
 import { registryEntry } from '../../../server/rest/docs-agents.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
@@ -52,8 +55,55 @@ describe('documents', () => {
     expect((await get('/docs/problems/constructor')).status).to.equal(404)
   })
 
+  it('describe every operation once, and lead there from its line in the index', async () => {
+    const { body: openapi } = await get('/openapi.json')
+    const operations = Object.values(openapi['paths'] as object).flatMap((methods) =>
+      Object.values(methods as object),
+    ) as { operationId: string; tags: string[] }[]
+    const { text: index } = await get('/docs')
+    expect(index.length, 'characters').to.be.below(150_000)
+    const pages = new Map<string, string>()
+    for (const { operationId: id, tags } of operations) {
+      const path = `/docs/reference/${tags[0]}`
+      expect(index, id)
+        .to.include(`<li id="${id}"><a href="${path}#${id}">`)
+        .and.to.include(`<section id="tag-${tags[0]}">`)
+      if (!pages.has(path)) pages.set(path, (await get(path)).text)
+      expect(pages.get(path), path).to.include(`<article class="endpoint" id="${id}">`)
+    }
+    const described = [...pages.values()].flatMap((page) => page.match(/<article/g) ?? [])
+    expect(described).to.have.lengthOf(operations.length)
+    expect((await get('/docs/reference/none')).status).to.equal(404)
+  })
+
+  it('check the signature of a webhook by the code that they show', async () => {
+    const { text } = await get('/docs/webhooks')
+    const plain = text.replaceAll(/&#(\d+);/g, (_, n) => String.fromCharCode(Number(n)))
+    const [, code = ''] = /<code>(import .*?)<\/code>/s.exec(plain)!
+    const { isFromHub } = (await import(`data:text/javascript,${encodeURIComponent(code)}`)) as {
+      isFromHub: (secret: string, headers: Record<string, string>, body: string) => boolean
+    }
+    const signer = new WebhookSigner(randomBytes(32))
+    const secret = signer.secretOf('whk_1', 2)
+    const body = '{"type":"webhook.test"}'
+    const sign = (versions: number[], now = systemClock.now()) =>
+      signer.headersOf('whk_1', versions, 'evt_1', now, body)
+    expect(isFromHub(secret, sign([2]), body)).to.equal(true)
+    expect(isFromHub(secret, sign([3, 2]), body), 'two secrets').to.equal(true)
+    expect(isFromHub(secret, sign([1]), body), 'another secret').to.equal(false)
+    expect(isFromHub(secret, sign([2]), `${body} `), 'another body').to.equal(false)
+    const hourAgo = new Date(systemClock.now().getTime() - 3_600_000)
+    expect(isFromHub(secret, sign([2], hourAgo), body), 'an old one').to.equal(false)
+    expect(isFromHub(secret, {}, body), 'unsigned').to.equal(false)
+  })
+
   it('run no script and fetch nothing from anywhere else', async () => {
-    for (const path of ['/docs', '/docs/problems', '/docs/problems/rate_limited']) {
+    for (const path of [
+      '/docs',
+      '/docs/reference/keys',
+      '/docs/problems',
+      '/docs/problems/rate_limited',
+    ]) {
       const { text, headers } = await get(path)
       expect(headers['content-security-policy']).to.match(/^default-src 'none'; style-src 'self'/)
       expect(text).not.to.match(/<script|<(?:link|img)[^>]*"(?!\/assets\/)\w*:|\son\w+=/)

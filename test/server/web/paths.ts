@@ -17,9 +17,11 @@ export async function pathsOf(hub: TestHub): Promise<readonly string[]> {
     '/topup',
     `/topup?key_id=${keyId}&amount_usd=5`,
     '/docs',
+    '/docs/reference/provider',
     '/docs/agents',
     '/docs/providers',
     '/docs/finance',
+    '/docs/webhooks',
     '/docs/problems',
     '/docs/problems/payment_required',
   ]

@@ -34,7 +34,8 @@ export const webhookInputs = (
     max: 2_048,
     value: webhook?.url ?? '',
     placeholder: 'https://example.com/hub-events',
-    hint: 'It is sent signed POST requests (Standard Webhooks).',
+    hint: html`It is sent POST requests: <a href="/docs/webhooks">what they say, and how their
+signature is checked</a>.`,
   }),
   html`<fieldset><legend>What it hears of</legend>${TYPES.map((type) =>
     check({
