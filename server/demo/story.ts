@@ -84,9 +84,9 @@ async function analyse(ada: HubClient, tally: Tally, tell: Teller): Promise<void
   const ask = (i: number) => ada.call(slug, '/sentiment', { text: TEXTS[i % TEXTS.length] })
   for (let i = 0; i < FREE_CALLS; i++) tally.delivered(await ask(i), 'free', 0n)
   tell.fact(`${FREE_CALLS} calls`, 'free, as every month')
-  for (let i = 0; i < PAID_CALLS; i++) tally.delivered(await ask(i), 'credits', usd('0.002'))
-  tell.fact(`${PAID_CALLS} calls`, `${dollars(usd('0.002'))} each, from credits`)
+  for (let i = 1; i < PAID_CALLS; i++) tally.delivered(await ask(i), 'credits', usd('0.002'))
   const { body: answer } = tally.delivered(await ask(0), 'credits', usd('0.002'))
+  tell.fact(`${PAID_CALLS} calls`, `${dollars(usd('0.002'))} each, from credits`)
   const { overall } = answer['result'] as { overall: { label: string; score: number } }
   tell.fact(`“${TEXTS[0]}”`, `${overall.label} (${overall.score})`)
 }
