@@ -6,23 +6,9 @@ import type { Receipts } from '../../core/usage/receipts.ts'
 import { viewOf } from '../bytes.ts'
 import { BODILESS } from '../http/answer.ts'
 import type { Flowing, Funds, Made, Outcome, Receipt, Reply, Started, Steps } from './call.ts'
+import { isOwnHeader } from './own-headers.ts'
 import { nameOf, type Record } from './record.ts'
 import { type Ending, Flow, passOn } from './stream.ts'
-
-/** Names of headers that a handler may not set: they are the hub's own, or belong to the hop. */
-const OURS = new RegExp(
-  `^(?:${[
-    'x-(?:request-id|call-id|receipt|charged-.*|reserved-.*|balance-.*|payment-.*|refund-.*)',
-    'x-ratelimit.*|payment-.*|ratelimit.*|access-control-.*|etag|set-cookie|date|server',
-    'content-security-policy.*|x-content-type-options|x-frame-options|strict-transport-security',
-    'idempotency-replayed|crawler-.*',
-    // A browser keeps these for the whole site: a provider must not be told who visits it.
-    'clear-site-data|alt-svc|service-worker-allowed|refresh|nel|report-to|reporting-endpoints',
-    'accept-ch|critical-ch|set-login|secure-session-.*|use-as-dictionary',
-    'connection|keep-alive|transfer-encoding|content-length|trailer|upgrade',
-  ].join('|')})$`,
-  'i',
-)
 
 type Signing = Pick<Receipts, 'sign'>
 
@@ -156,7 +142,7 @@ async function sign(
 }
 
 function headersOf({ offer, outcome, rate }: Started): Reply['headers'] {
-  const own = Object.entries(outcome.headers).filter(([name]) => !OURS.test(name))
+  const own = Object.entries(outcome.headers).filter(([name]) => !isOwnHeader(name))
   return {
     ...Object.fromEntries(own),
     ...rate.headers,

@@ -9,6 +9,7 @@ import {
 } from '../../core/catalog/upstreams/store.ts'
 import { inTransaction } from '../../core/db/transaction.ts'
 import { isRelayable } from '../../core/egress/headers.ts'
+import { isOwnHeader } from '../proxy/own-headers.ts'
 import { page, pageOf, paging, readCursor } from './paging.ts'
 import { serviceEndpoints } from './provider-services-endpoints.ts'
 import { serviceImport } from './provider-services-import.ts'
@@ -25,14 +26,14 @@ const summary = z.string().trim().min(1).max(500)
 const freeCalls = z.int().min(0).max(1_000_000).meta({
   description: 'Calls that each caller has free per UTC month. They earn nothing.',
 })
-const header = z
+const headerName = z
   .string()
   .max(100)
   .transform((text) => text.toLowerCase())
-  .refine(isRelayable, 'is not passed on')
-const responseHeader = header.refine(
-  (text) => !/^(?:set-cookie|x-agenthub-.*|etag|date|server)$/.test(text),
-  'is not passed on',
+const header = headerName.refine(isRelayable, 'is not passed on')
+const responseHeader = headerName.refine(
+  (name) => isRelayable(name) && !isOwnHeader(name) && !name.startsWith('x-agenthub-'),
+  'is never sent to callers: it is written by the hub, or means the connection or the whole site',
 )
 const healthPath = z
   .string()

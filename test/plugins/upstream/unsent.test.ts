@@ -1,0 +1,33 @@
+import { expect } from 'chai'
+import { useUpstream } from './world.ts'
+
+const UNSENT = [
+  'Cache-Control',
+  'Clear-Site-Data',
+  'Connection',
+  'crawler-charged',
+  'Date',
+  'ETag',
+  'RateLimit',
+  'Set-Cookie',
+  'X-AgentHub-Call',
+  'X-Charged-Microdollars',
+  'X-Receipt',
+]
+
+describe('a header of answers that callers are never sent', () => {
+  const world = useUpstream()
+
+  it('cannot be declared, and its owner is told which it is', async () => {
+    const path = `/v1/provider/services/${await world.draft()}`
+    for (const name of UNSENT) {
+      const told = await world.send('PATCH', path, { response_headers: ['X-Own', name] })
+      expect([told.status, told.body['code']], name).to.deep.equal([422, 'validation_failed'])
+      const [issue] = told.body['issues'] as [{ path: string; message: string }]
+      expect(issue.path, name).to.equal('/response_headers/1')
+      expect(issue.message, name).to.match(/^is never sent to callers/)
+    }
+    const kept = { response_headers: ['x-own', 'x-api-version', 'location'] }
+    expect((await world.send('PATCH', path, kept)).body).to.deep.include(kept)
+  })
+})
