@@ -1,5 +1,8 @@
 import type { Pool } from 'pg'
-import { to as copyTo } from 'pg-copy-streams'
+import { type CopyToStreamQuery, to as copyTo } from 'pg-copy-streams'
+
+/** What pg hangs the limit of an answer's time on. */
+type Told = CopyToStreamQuery & { readonly callback?: () => void }
 
 /**
  * The lines of a `COPY … TO STDOUT`, some at a time, no faster than they are asked for: whatever
@@ -11,7 +14,8 @@ export async function* copyLines(pool: Pool, select: string): AsyncGenerator<str
   try {
     await client.query(`BEGIN READ ONLY; SET LOCAL timezone = 'UTC'; SET LOCAL datestyle = 'ISO';
       SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = off; SET LOCAL jit = off`)
-    const stream = client.query(copyTo(`COPY (${select}) TO STDOUT`))
+    const stream: Told = client.query(copyTo(`COPY (${select}) TO STDOUT`))
+    stream.callback?.() // it may take longer than an answer of the pool, and never says so itself
     stream.setEncoding('utf8')
     let rest = ''
     for await (const chunk of stream as AsyncIterable<string>) {
