@@ -1,8 +1,6 @@
 import { type Html, html } from '../web/html.ts'
 import type { Site } from './docs-agents.ts'
-import { docsPage } from './docs-html.ts'
-
-const code = (text: string): Html => html`<pre tabindex="0"><code>${text}</code></pre>`
+import { code, docsPage } from './docs-html.ts'
 
 /** `/docs/finance`: how the books are read, corrected, closed and proven. */
 export const financeGuide = ({ baseUrl }: Site) =>

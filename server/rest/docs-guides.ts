@@ -1,8 +1,6 @@
-import { type Html, html } from '../web/html.ts'
+import { html } from '../web/html.ts'
 import type { Site } from './docs-agents.ts'
-import { docsPage, onOwnMachine } from './docs-html.ts'
-
-const code = (text: string): Html => html`<pre tabindex="0"><code>${text}</code></pre>`
+import { code, docsPage, onOwnMachine } from './docs-html.ts'
 
 /** `/docs/agents`: from nothing to a paid call. */
 export const agentsGuide = ({ baseUrl, proxyUrl, mcpUrl }: Site) =>

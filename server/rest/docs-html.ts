@@ -17,6 +17,9 @@ export function docsPage(title: string, tab: string, main: Html) {
   }
 }
 
+/** What is to be typed, or read as it stands. */
+export const code = (text: string): Html => html`<pre tabindex="0"><code>${text}</code></pre>`
+
 /** How a sandbox reaches a server on its own machine, which no hub does by itself. */
 export const onOwnMachine = (path: string): Html =>
   html`<h2>On your own machine</h2><p>The hub asks public addresses alone: not

@@ -1,7 +1,7 @@
 import { EVENTS, TEST_EVENT } from '../../core/webhooks/events.ts'
-import { type Html, html } from '../web/html.ts'
+import { html } from '../web/html.ts'
 import { cardTable } from '../web/table.ts'
-import { docsPage, onOwnMachine } from './docs-html.ts'
+import { code, docsPage, onOwnMachine } from './docs-html.ts'
 
 /** Runs as it stands, in Node: a test takes it from the page. */
 const CHECK = `import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -28,8 +28,6 @@ webhook-timestamp: 1795330800
 webhook-signature: v1,K5oZ…=
 
 {"type":"${TEST_EVENT}","timestamp":"2026-11-22T07:00:00.000Z","data":{…}}`
-
-const code = (text: string): Html => html`<pre tabindex="0"><code>${text}</code></pre>`
 
 /** `/docs/webhooks`: what a webhook is sent, and how it is checked. */
 export const webhooksGuide = ({ sandbox }: { readonly sandbox: boolean }) =>

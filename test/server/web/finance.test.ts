@@ -117,6 +117,9 @@ describe('the pages of finance and administrators, in a browser', function () {
         const entry = await anns.page.$eval('main', (element) => element.textContent)
         expect(entry).to.include('balance.adjusted').and.to.include('500.000000')
         expect(entry).to.include(`${fay.email}, confirmed by ${ann.email}`)
+        await anns.open('/finance/audit?act=entry.confirm')
+        const line = await anns.page.$eval('main table', (element) => element.textContent)
+        expect(line).to.include('amount: 500.000000 USDC')
       })
 
       it('an export is started, written, and downloaded whole', async () => {

@@ -84,6 +84,8 @@ export function sellerTests(
       await tab.go('/provider/services')
       await tab.send('import', { slug, openapi: '{' })
       expect(await tab.page.$('#said'), 'no document').not.to.equal(null)
+      await tab.send('import', { slug, openapi: JSON.stringify({ ...OPENAPI, servers: [] }) })
+      expect(await tab.text()).to.include('The document names no server: say where the API is')
       const document = { slug, openapi: JSON.stringify(OPENAPI) }
       await tab.send('import', { ...document, only: '/tides\n/moon' })
       expect(await tab.text()).to.include('No tag, path or operation of it is /moon')
