@@ -84,6 +84,7 @@ const toldOf = (leftOut: number, choices: readonly Choice[]): string =>
   choices
     .slice(0, CHOICES_TOLD)
     .map(({ only, operations }) => `${only} (${operations})`)
+    .concat(choices.length > CHOICES_TOLD ? '…' : [])
     .join(', ')
 
 const textOf = (value: unknown, max: number): string | undefined =>
