@@ -43,14 +43,6 @@ async function start(
   return { child, ready: JSON.parse(String(line)) as Ready }
 }
 
-async function end(running: ChildProcess | undefined, dataDir: string): Promise<void> {
-  if (running && running.exitCode === null) {
-    running.kill('SIGTERM')
-    await once(running, 'exit')
-  }
-  await rm(dataDir, { recursive: true, force: true })
-}
-
 const isGone = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
@@ -60,17 +52,23 @@ const isGone = (pid: number): boolean => {
   }
 }
 
-describe('kill -9 of the server in the middle of 200 calls', function () {
+describe('kill -9', function () {
   this.timeout(180_000)
   let dataDir: string
   let running: ChildProcess | undefined
 
-  before(async () => {
+  beforeEach(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'agenthub-killed-'))
   })
-  after(() => end(running, dataDir))
+  afterEach(async () => {
+    if (running && running.exitCode === null) {
+      running.kill('SIGTERM')
+      await once(running, 'exit')
+    }
+    await rm(dataDir, { recursive: true, force: true })
+  })
 
-  it('loses no acknowledged charge, doubles none, and leaves no hold without outcome', async () => {
+  it('of the server amid 200 calls loses and doubles no charge, and leaves no hold', async () => {
     const first = await start(dataDir)
     running = first.child
     const acknowledged = await callUntilKilled(first)
@@ -104,19 +102,8 @@ describe('kill -9 of the server in the middle of 200 calls', function () {
       await pool.end()
     }
   })
-})
 
-describe('kill -9 of the database that the server has started', function () {
-  this.timeout(180_000)
-  let dataDir: string
-  let running: ChildProcess | undefined
-
-  before(async () => {
-    dataDir = await mkdtemp(join(tmpdir(), 'agenthub-killed-'))
-  })
-  after(() => end(running, dataDir))
-
-  it('is 503 until the server has started it again, and moves no money', async () => {
+  it('of its own database is 503 until that runs again, and moves no money', async () => {
     const { child, ready } = await start(dataDir, 'ignore') // its log is full of what failed
     running = child
     const pool = createPool(ready.databaseUrl, { max: 1, role: 'hub_app' })
