@@ -49,5 +49,6 @@ async function between<T>(
  * In the FROM of a statement that is a transaction by itself: its commit does not wait for the
  * disk. For what means nothing without a commit that comes after it and does wait: the log is
  * written in order, so that a crash, and a change of server, loses neither, the later one, or both.
+ * Only who outlives a crash between the two, and asks again for the later one, has lost the first.
  */
 export const UNHURRIED = `set_config('synchronous_commit', 'off', true)`

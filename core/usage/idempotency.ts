@@ -33,7 +33,8 @@ export interface Turn {
  * One charge for each key of a caller, whatever is repeated and whatever crashes
  * (draft-ietf-httpapi-idempotency-key-header-07). The key is never forgotten; the answer is after
  * a day, and is then told as gone, never made again. What is noted here counts only with the hold
- * or the charge that follows it, which waits for the disk: the notes need not.
+ * or the charge that follows it, which waits for the disk: the notes need not. Where the database
+ * dies between the two and the hold comes after, the key is left: it says who had the first turn.
  */
 export class Idempotency {
   readonly #pool: Pool
@@ -53,8 +54,11 @@ export class Idempotency {
     const claimed = await claimKey(this.#pool, owner, `call:${key}`, inputs, call)
     if (!claimed) throw new Fault('idempotency_key_reused')
     const { id } = claimed
-    if (await this.#insert(id, call, seconds)) return { id }
-    const { attempt, done, busy } = await this.#read(id)
+    const isFirst = await this.#insert(id, seconds)
+    const { attempt, done, busy } = isFirst
+      ? { attempt: id, done: false, busy: true }
+      : await this.#read(id)
+    if (attempt === call) return { id }
     if (done || (!busy && (await this.#wasCharged(attempt, payersAt(instantOf(attempt)))))) {
       const kept = await this.#answers.find(attempt)
       if (!kept) throw new Fault('answer_expired', undefined, { extras: { call_id: attempt } })
@@ -81,12 +85,13 @@ export class Idempotency {
     )
   }
 
-  async #insert(id: string, call: string, seconds: number): Promise<boolean> {
+  /** The first attempt: what has no note is at work, or was when its note was lost. */
+  async #insert(id: string, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `INSERT INTO hub.idempotent_call (id, call, busy_until)
-       SELECT $1, $2, now() + make_interval(secs => $3) FROM ${UNHURRIED}
+       SELECT $1, $1, now() + make_interval(secs => $2) FROM ${UNHURRIED}
        ON CONFLICT DO NOTHING`,
-      [id, call, seconds],
+      [id, seconds],
     )
     return rowCount === 1
   }

@@ -106,6 +106,20 @@ describe('the Idempotency-Key of a call', () => {
     expect([work.done, await spent()]).to.deep.equal([1, PRICE])
   })
 
+  it('is charged once, though a crash of the database lost the note before the hold', async () => {
+    const { pool } = hub().hub
+    work.before = async () => {
+      await hub().database.admin.query('DELETE FROM hub.idempotent_call')
+      expect((await call('lost')).body).to.include({ code: 'idempotency_in_progress' })
+      await hub().database.admin.query('DELETE FROM hub.idempotent_call')
+    }
+    expect((await call('lost')).body).to.deep.equal({ done: 1 })
+    expect((await call('lost')).body).to.include({ code: 'idempotency_in_progress' })
+    await pool.query('UPDATE hub.idempotent_call SET busy_until = now()')
+    expect((await call('lost')).headers).to.include({ 'idempotency-replayed': 'true' })
+    expect([work.done, await spent()]).to.deep.equal([1, PRICE])
+  })
+
   it('is busy while an attempt may be charged; a crash brings no second charge', async () => {
     const first = await call('crash')
     const { pool } = hub().hub
