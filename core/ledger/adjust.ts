@@ -39,7 +39,7 @@ export class NotBookable extends Error {
 /**
  * Books a correction by hand, with its author and reason.
  * @returns `applied`, `replayed`, `insufficient_funds` or `id_reused_with_other_terms`
- * @throws NotBookable for accounts that are unknown, of two assets, or on two shards
+ * @throws NotBookable for accounts that are unknown, the same, of two assets, or on two shards
  */
 export async function adjust(
   pool: Pool | ClientBase,
@@ -117,6 +117,7 @@ export async function placeOf(
   )
   const unknown = [debit, credit].find((code) => !rows.some((row) => row.code === code))
   if (unknown !== undefined) throw new NotBookable(`no such account: ${unknown}`)
+  if (debit === credit) throw new NotBookable('debit and credit are the same account')
   const [first, second] = [await ledger.account(debit), await ledger.account(credit)]
   if (first.asset !== second.asset) {
     throw new NotBookable(`${debit} counts ${first.asset}, ${credit} counts ${second.asset}`)

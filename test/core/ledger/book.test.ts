@@ -150,6 +150,8 @@ describe('what people book', () => {
       const none = await book('assets:none', 'equity:opening')
       expect(none).to.equal('no such account: assets:none')
       expect(await book('assets:eth:base:gas', 'equity:opening')).to.match(/counts GWEI/)
+      const same = await book('equity:opening', 'equity:opening')
+      expect(same).to.equal('debit and credit are the same account')
     })
   })
 
