@@ -21,6 +21,8 @@ interface StackWords {
 /** So many have a colour of their own; the rest share one. */
 const COLOURS = 5
 const REST = 'others'
+/** How high the axis is of days on which nothing came to anything: a dollar. */
+const NOTHING = 1_000_000n
 
 /**
  * A bar for each day, of the parts that each thing has in it, with a legend.
@@ -37,7 +39,8 @@ export function stacks(
   const nameOf = ({ of }: Amount) => (named.includes(of) ? of : REST)
   const byDay = Map.groupBy(up, ({ day }) => day)
   const totals = days.map((day) => sum(byDay.get(day) ?? []))
-  const top = roundAbove(totals.reduce((most, total) => (total > most ? total : most), 1n))
+  const most = totals.reduce((high, total) => (total > high ? total : high), 0n)
+  const top = most > 0n ? roundAbove(most) : NOTHING
   const names = up.some((each) => nameOf(each) === REST) ? [...named, REST] : named
   const bars = days.flatMap((day, at) => {
     const parts = Map.groupBy(byDay.get(day) ?? [], nameOf)

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { exampleOf } from '../../../core/testing/example.ts'
-import { alike, roundAbove } from '../../../server/web/format.ts'
+import { alike, inDollars, roundAbove } from '../../../server/web/format.ts'
 import { fieldList } from '../../../server/web/schema.ts'
+import { stacks } from '../../../server/web/stacks.ts'
 
 describe('what pages write', () => {
   it('amounts of a column have their points below each other, and lose nothing', () => {
@@ -27,6 +28,13 @@ describe('what pages write', () => {
         expect(top >= value && top % 2n === 0n && (top < 2n * value || top === 2n)).to.equal(true)
       }),
     )
+  })
+
+  it('an axis of days on which nothing came to anything is of a dollar', () => {
+    const days = ['2026-11-01', '2026-11-02']
+    const words = { label: 'Nothing', write: inDollars }
+    const { text } = stacks(days, [{ day: days[0]!, of: 'echo', amount: 0n }], words)
+    expect(text).to.include('<span>$1.00</span><span>$0.50</span><span>0</span>')
   })
 
   it('an example of a schema is short, whatever the schema demands', () => {
