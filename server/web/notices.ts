@@ -50,8 +50,9 @@ export function refusal(fault: Fault, { act, errors }: Sent, page: Html): Html {
 const codeLink = ({ code }: Fault): Html =>
   html`<a href="/docs/problems/${code}"><code>${code}</code></a>`
 
-/** The table speaks to programs; of fields the forms speak themselves. */
-const adviceOf = ({ code }: Fault): string => (code === 'validation_failed' ? '' : FAULTS[code][2])
+/** What the table says to programs alone is where the answer has more: people see that. */
+const adviceOf = ({ code }: Fault): string =>
+  FAULTS[code][2].startsWith('See ') ? '' : FAULTS[code][2]
 
 const TITLES: Readonly<Record<number, string>> = {
   404: 'There is nothing here',

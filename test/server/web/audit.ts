@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { dayName, systemClock } from '../../../core/clock.ts'
 import type { TestHub } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import type { useTabs } from './tabs.ts'
@@ -11,7 +12,7 @@ export function auditTests(
 ): void {
   for (const scripts of [true, false]) {
     const how = scripts ? 'with' : 'without'
-    it(`the audit log is proved again by a button, ${how} JavaScript`, async () => {
+    it(`the audit log is read, and proved again by a button, ${how} JavaScript`, async () => {
       const tab = await tabs.open({ scripts, cookie: person().cookie })
       const { admin: owner } = hub().database
       const change = async (act: string) => {
@@ -19,7 +20,14 @@ export function auditTests(
         await owner.query(`UPDATE hub.audit SET reason = ${act} WHERE seq = 1`)
         await owner.query('ALTER TABLE hub.audit ENABLE TRIGGER append_only')
       }
-      await tab.go('/finance/audit?act=role.grant')
+      const day = dayName(systemClock.now())
+      const order = { debit: 'expenses:free-tier', credit: 'equity:opening', amount: '0.02' }
+      await tab.go('/finance/adjustments')
+      await tab.send('adjust', { ...order, value_date: day, reason: 'a test' })
+      await tab.go('/finance/audit?act=entry.adjust')
+      expect(await tab.text())
+        .to.include('amount: 0.020000 USDC')
+        .and.to.include(`value date: ${day}`)
       await tab.send('prove')
       expect(await tab.text()).to.include('Every line is as it was written')
       await change(`reason || '!'`)

@@ -24,6 +24,9 @@ export function toldTests(tabs: ReturnType<typeof useTabs>, person: () => Person
       await page.waitForSelector(`${field}:focus`)
       await send('adjust', { ...order, debit: 'nowhere' })
       await assertSeen('No such account: nowhere')
+      expect(await page.$eval('#said', (box) => box.textContent), 'it says it').not.to.include(
+        'See ',
+      )
       await send('adjust', { debit: 'expenses:free-tier' })
       await assertSeen('The adjustment is booked.')
       await tab.close()

@@ -178,7 +178,7 @@ function membersOf(value: unknown): readonly string[] {
       name === 'amount' && hasAmount(value)
         ? `${units(BigInt(textOf(inner)), asset)} ${asset}`
         : textOf(inner)
-    return [`${name.replaceAll('_', ' ')}: ${text}`]
+    return [`${name.replaceAll(/_|(?=[A-Z])/g, ' ').toLowerCase()}: ${text}`]
   })
 }
 
@@ -190,4 +190,4 @@ const hasAmount = ({ amount, asset }: Readonly<Record<string, unknown>>): boolea
   /^-?\d+$/.test(String(amount)) && ASSETS.some((known) => known === asset)
 
 const textOf = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value)
+  typeof value === 'string' ? value.replace(/T00:00:00\.000Z$/, '') : JSON.stringify(value)
