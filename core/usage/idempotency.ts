@@ -5,6 +5,7 @@ import { instantOf } from '../ids.ts'
 import type { Account } from '../ledger/events.ts'
 import { claimKey } from '../ledger/idempotency.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
+import { untilAnswered } from '../ledger/retry.ts'
 import type { KeptAnswer, KeptAnswers } from './kept-answers.ts'
 
 /** A request under a caller's own key. */
@@ -54,7 +55,7 @@ export class Idempotency {
     const claimed = await claimKey(this.#pool, owner, `call:${key}`, inputs, call)
     if (!claimed) throw new Fault('idempotency_key_reused')
     const { id } = claimed
-    const isFirst = await this.#insert(id, seconds)
+    const isFirst = await untilAnswered(() => this.#insert(id, seconds))
     const { attempt, done, busy } = isFirst
       ? { attempt: id, done: false, busy: true }
       : await this.#read(id)
