@@ -64,13 +64,16 @@ const TITLES: Readonly<Record<number, string>> = {
 /** A failure as a page. */
 export function faultPage(fault: Fault, requestId: string): PageText {
   const title = TITLES[fault.status] ?? FAULTS[fault.code][1]
+  const needsRole = fault.code === 'finance_only' || fault.code === 'admin_only'
   return {
     status: fault.status,
     title,
     main: html`<h1>${title}</h1><p class="lead">${
       fault.status >= 500
         ? 'It is our fault, and it is noted. Try again in a moment.'
-        : fault.message
+        : needsRole
+          ? 'Your account does not have this role: an administrator gives it.'
+          : fault.message
     }</p>
 <p>Nothing was charged. The code of this problem is ${codeLink(fault)}${
       fault.status >= 500 && html`, and that of the request <code>${requestId}</code>`
@@ -79,7 +82,9 @@ export function faultPage(fault: Fault, requestId: string): PageText {
         ? html`<a class="button" href="/sign-in">Ask for a new mail</a>`
         : fault.status >= 500
           ? html`<a class="button" href="">Try again</a>`
-          : html`<a class="button" href="/search">Search for an API</a>`
+          : needsRole
+            ? html`<a class="button" href="/account">Your account</a>`
+            : html`<a class="button" href="/search">Search for an API</a>`
     }</p>`,
   }
 }

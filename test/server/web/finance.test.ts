@@ -274,6 +274,7 @@ describe('the pages of finance and administrators, in a browser', function () {
     for (const path of ['/finance', '/admin/roles']) {
       const answer = await stranger.open(path)
       expect(answer!.status(), path).to.equal(403)
+      expect(await stranger.text()).to.include('an administrator gives it')
     }
     await stranger.close()
     const nobody = await tab({ ...eve, cookie: 'hub_session=none' })
