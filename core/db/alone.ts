@@ -18,10 +18,12 @@ export async function alone<T>(
       'SELECT pg_try_advisory_lock(hashtext($1)) AS mine',
       [name],
     )
-    const result = rows[0]!.mine ? await work() : undefined
-    if (rows[0]!.mine) await client.query('SELECT pg_advisory_unlock(hashtext($1))', [name])
+    const { mine } = rows[0]!
+    const result = mine ? work() : undefined
+    await Promise.allSettled([result])
+    if (mine) await client.query('SELECT pg_advisory_unlock(hashtext($1))', [name])
     broken = false
-    return result
+    return await result
   } finally {
     client.release(broken) // the lock is gone with a connection that is broken
   }
