@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../core/errors.ts'
+import { header } from './exchange.ts'
 
 /** Large enough for 50 KB of text in which every character is escaped, and a little more. */
 export const BODY_BYTES_MAX = 512 * 1_024
@@ -9,13 +10,14 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor',
 /**
  * Reads a JSON body; undefined when there is none.
  * @throws Fault `unsupported_media_type`, `unsupported_content_encoding`, `body_too_large`,
- * `malformed_json`, `json_too_deep`, `validation_failed` (a key that would touch a prototype),
- * `caller_gone` when the connection ends before the body does
+ * `malformed_json`, `json_too_deep`, `duplicate_header` (two types), `validation_failed` (a key
+ * that would touch a prototype), `caller_gone` when the connection ends before the body does
  */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const bytes = await readPlain(request)
   if (bytes.length === 0) return undefined
-  if (!isJsonType(request.headers['content-type'])) throw new Fault('unsupported_media_type')
+  if (!isJsonType(header({ req: request }, 'content-type')))
+    throw new Fault('unsupported_media_type')
   return parseJson(bytes)
 }
 
@@ -24,7 +26,7 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
  * @throws Fault as `readJson` does
  */
 export async function readForm(request: IncomingMessage): Promise<unknown> {
-  const type = request.headers['content-type'] ?? ''
+  const type = header({ req: request }, 'content-type') ?? ''
   if (!/^application\/x-www-form-urlencoded\b/i.test(type)) return readJson(request)
   const fields = [...new URLSearchParams((await readPlain(request)).toString('utf8'))]
   const value = Object.fromEntries(fields)

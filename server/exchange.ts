@@ -70,7 +70,7 @@ export function authorizationOf(ctx: Exchange): string | undefined {
 }
 
 /** A header that may come once only: two of them would mean two things to two readers. */
-export function header({ req }: Exchange, name: string): string | undefined {
+export function header({ req }: Pick<Exchange, 'req'>, name: string): string | undefined {
   const value = req.headers[name]
   if (value === undefined) return undefined
   const times = timesOf(req, name)

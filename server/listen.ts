@@ -22,6 +22,7 @@ export async function listen(
       requestTimeout: patienceMs.request,
       connectionsCheckingInterval: patienceMs.check,
       maxHeaderSize: 32_768,
+      requireHostHeader: false, // `assertWellFormed` wants one too, and answers by a problem
     },
     handler,
   )

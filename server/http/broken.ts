@@ -9,9 +9,14 @@ import { problem } from '../problem.ts'
  * @throws Fault `malformed_request`, `duplicate_header`
  */
 export function assertWellFormed(request: IncomingMessage): void {
-  if (request.httpVersionMajor < 1) throw new Fault('malformed_request', 'Speak HTTP/1.1.')
+  const { httpVersionMajor: major, httpVersionMinor: minor } = request
+  if (major !== 1) throw new Fault('malformed_request', 'Speak HTTP/1.1.')
   const hosts = timesOf(request, 'host')
   if (hosts > 1) throw new Fault('duplicate_header', `host came ${hosts} times.`)
+  if (hosts === 0 && minor > 0) throw new Fault('malformed_request', 'It names no Host.')
+  const coding = request.headers['transfer-encoding'] ?? 'chunked'
+  if (coding.toLowerCase() === 'chunked') return
+  throw new Fault('malformed_request', 'A body comes with its length, or chunked and nothing else.')
 }
 
 const CODES: Readonly<Record<string, FaultCode>> = {

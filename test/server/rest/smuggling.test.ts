@@ -48,6 +48,17 @@ describe('a request that can be read in two ways', () => {
     })
   }
 
+  for (const path of ['/v1/services', '/proxy/watched/a', '/mcp', '/services']) {
+    it(`without a host: 400, as a problem: ${path}`, async () => {
+      const said = await raw(port(), `GET ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`)
+      expect(said)
+        .to.match(/^HTTP\/1\.1 400 /)
+        .and.to.include('"code":"malformed_request"')
+      const old = await raw(port(), 'GET /livez HTTP/1.0\r\n\r\n')
+      expect(old, 'which HTTP/1.0 did not know').to.match(/^HTTP\/1\.1 200 /)
+    })
+  }
+
   for (const [path, where] of Object.entries({
     '/proxy/watched/../../v1/services': 'plain',
     '/proxy/watched/%2e%2e/%2e%2e/admin': 'encoded',

@@ -73,6 +73,26 @@ describe('a strange request', () => {
           '{}',
         ],
       ],
+      'a body of two types': [
+        400,
+        'duplicate_header',
+        () => ['POST /v1/search HTTP/1.1', key(), 'Content-Type: text/plain', ...withBody('{}')],
+      ],
+      'a body that is packed on its way': [
+        400,
+        'malformed_request',
+        () => [
+          'POST /proxy/echo/say HTTP/1.1',
+          key(),
+          JSON_TYPE,
+          'Transfer-Encoding: gzip, chunked',
+          '',
+          '2',
+          '{}',
+          '0',
+        ],
+      ],
+      'another version of HTTP': [400, 'malformed_request', () => ['GET /v1/services HTTP/2.0']],
       'a compressed body': [
         415,
         'unsupported_content_encoding',
