@@ -4,8 +4,17 @@ import { patience } from '../core/clock.ts'
 import { type Config, ConfigError, type Drain } from '../core/config.ts'
 import { refuseBroken } from './http/broken.ts'
 
-/** How long a caller may take to ask, in milliseconds; then 408, and the connection is closed. */
-export const PATIENCE = { headers: 10_000, request: 30_000, check: 1_000 } as const
+/**
+ * How long a caller may take to ask, in milliseconds; then 408, and the connection is closed. So it
+ * is where nothing at all was sent or taken for `silence`, longer than any call may last: answers
+ * that nobody reads would be held for ever.
+ */
+export const PATIENCE = {
+  headers: 10_000,
+  request: 30_000,
+  silence: 600_000,
+  check: 1_000,
+} as const
 
 /**
  * A server that gives nobody more time or room than a request needs.
@@ -26,6 +35,7 @@ export async function listen(
     },
     handler,
   )
+  server.timeout = patienceMs.silence
   server.on('clientError', refuseBroken)
   server.listen(port, host)
   try {

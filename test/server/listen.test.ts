@@ -37,14 +37,15 @@ describe('callers that take their time', () => {
         })
       },
       { host: '127.0.0.1', port: 0 },
-      { headers: 1_000, request: 1_500, check: 50 },
+      { ...PATIENCE, headers: 1_000, request: 1_500, check: 50 },
     )
     port = (server.address() as AddressInfo).port
   })
   after(() => drain(server, { grace: 1 }))
 
   it('get ten seconds for their headers, thirty for all that they ask', () => {
-    expect(PATIENCE).to.deep.equal({ headers: 10_000, request: 30_000, check: 1_000 })
+    expect(PATIENCE).to.include({ headers: 10_000, request: 30_000, check: 1_000 })
+    expect(PATIENCE.silence, 'longer than a call may last, paid on a chain').to.be.above(360_000)
   })
 
   it('A038 to send headers line by line get 408, and others are served meanwhile', async () => {
@@ -68,6 +69,25 @@ describe('callers that take their time', () => {
     const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`x-${i}`, 'a']))
     expect((await send(port, { path: '/', headers: many })).status).to.equal(431)
     expect((await send(port, { path: '/' })).status).to.equal(200)
+  })
+})
+
+describe('an answer that nobody reads', () => {
+  realSockets()
+
+  it('is held no longer than its connection may be silent', async () => {
+    const large = Buffer.alloc(32_000_000)
+    const place = { host: '127.0.0.1', port: 0 }
+    const patience = { ...PATIENCE, silence: 200 }
+    const server = await listen((_, response) => response.end(large), place, patience)
+    const connected = once(server, 'connection')
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    const [held] = (await connected) as [Socket]
+    await once(held, 'close')
+    expect(held.bytesWritten).to.be.above(0)
+    socket.destroy()
+    await drain(server, { grace: 1 })
   })
 })
 
