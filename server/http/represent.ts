@@ -38,19 +38,24 @@ export const represent: Middleware = async (ctx, next) => {
     ctx.set('ETag', coding === undefined ? `"${tag}"` : `"${tag}-${coding}"`)
     if (has(ctx.get('If-None-Match'), tag)) return notModified(ctx)
   }
-  if (coding === undefined) return
-  ctx.body = await (isTagged ? keptCoding(ctx, coding, bytes) : CODINGS[coding](bytes))
-  ctx.set('Content-Encoding', coding)
+  ctx.body = await (isTagged ? keptBytes(ctx, coding, bytes) : encoded(coding, bytes))
+  if (coding !== undefined) ctx.set('Content-Encoding', coding)
 }
 
-/** What is alike for everybody is compressed once, by its ETag; the answers used last are kept. */
+const encoded = async (coding: Coding | undefined, bytes: Buffer): Promise<Buffer> =>
+  coding === undefined ? bytes : CODINGS[coding](bytes)
+
+/**
+ * What is alike for everybody is compressed once, by its ETag, and sent from the same bytes however
+ * many have not read them yet; the answers used last are kept.
+ */
 const kept = new LRUCache<string, Promise<Buffer>>({ max: 500 })
 const KEPT_LENGTH_MAX = 2_000_000
 
-function keptCoding(ctx: Context, coding: Coding, bytes: Buffer): Promise<Buffer> {
-  if (bytes.length > KEPT_LENGTH_MAX) return CODINGS[coding](bytes)
+function keptBytes(ctx: Context, coding: Coding | undefined, bytes: Buffer): Promise<Buffer> {
+  if (bytes.length > KEPT_LENGTH_MAX) return encoded(coding, bytes)
   const tag = ctx.response.get('ETag')
-  const known = kept.get(tag) ?? CODINGS[coding](bytes)
+  const known = kept.get(tag) ?? encoded(coding, bytes)
   kept.set(tag, known)
   return known
 }
