@@ -1,3 +1,5 @@
+import { editDistance } from './edit-distance.ts'
+
 /** What the names of the hub's variables begin with. Others belong to other programs. */
 const OURS = /^(?:HUB|X402|DATABASE)_/
 /** Shorter names are too like each other for two letters that differ. */
@@ -13,7 +15,7 @@ export const misspeltIn = (env: NodeJS.ProcessEnv, known: readonly string[]): re
     .filter((name) => OURS.test(name) && !known.includes(name))
     .flatMap((name) => {
       const [meant] = known
-        .map((each) => ({ each, errors: distance(bare(name), bare(each)) }))
+        .map((each) => ({ each, errors: editDistance(bare(name), bare(each)) }))
         .filter(({ each, errors }) => errors <= (bare(each).length < SHORT ? 1 : 2))
         .sort((a, b) => a.errors - b.errors)
       return meant ? [`${name} is ignored: did you mean ${meant.each}?`] : []
@@ -21,22 +23,3 @@ export const misspeltIn = (env: NodeJS.ProcessEnv, known: readonly string[]): re
 
 /** `HUB_RPC_URL` is a misspelling too. */
 const bare = (name: string): string => name.replace(/^HUB_/, '')
-
-/** Letters that are left out, added, wrong, or exchanged with the next (optimal alignment). */
-function distance(a: string, b: string): number {
-  const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)]
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      row[j] = Math.min(
-        rows[i - 1]![j]! + 1,
-        row[j - 1]! + 1,
-        rows[i - 1]![j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1),
-        isSwapped ? rows[i - 2]![j - 2]! + 1 : Infinity,
-      )
-    }
-    rows.push(row)
-  }
-  return rows[a.length]![b.length]!
-}

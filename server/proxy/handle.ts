@@ -65,6 +65,7 @@ async function run(
     id: offer.call,
     input: offer.input,
     payer: funds.payer,
+    // No getter, though few look: see the request in door.ts.
     headers: relayableHeaders(request.headers ?? {}, endpoint.headers),
     terms: offer.terms,
     ...(trusted && { park: (parked: boolean) => funds.park?.(parked) }),

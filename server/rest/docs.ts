@@ -111,16 +111,16 @@ const ofService = ({ catalog, describe }: DocsPorts): AnyRoute =>
     },
   })
 
+/** A page that is the same for everybody. */
+const PAGE = {
+  method: 'GET',
+  auth: 'none',
+  shared: true,
+  answer: { status: 200, type: 'text/html', schema: z.string() },
+} as const
+
 const page = (path: string, summary: string, show: () => Promise<RestReply>): AnyRoute =>
-  route({
-    method: 'GET',
-    path,
-    summary,
-    auth: 'none',
-    shared: true,
-    answer: { status: 200, type: 'text/html', schema: z.string() },
-    handle: show,
-  })
+  route({ ...PAGE, path, summary, handle: show })
 
 /** Pages that are named by the end of their path. @param find undefined: there is none */
 const oneOf = (
@@ -129,12 +129,9 @@ const oneOf = (
   find: (name: string) => Promise<RestReply | undefined>,
 ): AnyRoute =>
   route({
-    method: 'GET',
+    ...PAGE,
     path,
     summary,
-    auth: 'none',
-    shared: true,
-    answer: { status: 200, type: 'text/html', schema: z.string() },
     faults: ['not_found'],
     handle: async ({ params }) => {
       const [name = ''] = Object.values(params)
