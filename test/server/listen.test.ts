@@ -78,7 +78,7 @@ describe('an answer that nobody reads', () => {
   it('is held no longer than its connection may be silent', async () => {
     const large = Buffer.alloc(32_000_000)
     const place = { host: '127.0.0.1', port: 0 }
-    const patience = { ...PATIENCE, silence: 200 }
+    const patience = { ...PATIENCE, silence: 1_000 }
     const server = await listen((_, response) => response.end(large), place, patience)
     const connected = once(server, 'connection')
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()

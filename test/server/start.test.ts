@@ -37,7 +37,8 @@ describe('a second hub', () => {
 
 describe('the hub at its start', () => {
   it('says which variable is misspelt', async () => {
-    const env = { HUB_LOGLEVEL: 'debug', DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
+    const nowhere = '/dev/null/none' // it goes no further, and leaves nothing behind
+    const env = { HUB_LOGLEVEL: 'debug', HUB_DATA_DIR: nowhere }
     const run = promisify(execFile)(process.execPath, ['server/main.ts', 'serve'], { env })
     const { stderr } = await run.catch((error: { stderr: string }) => error)
     expect(stderr).to.include('HUB_LOGLEVEL is ignored: did you mean HUB_LOG_LEVEL?')

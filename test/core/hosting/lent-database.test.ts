@@ -123,6 +123,7 @@ describe('a database that is lent', () => {
     expect(refused).to.include('instead of plugin_notes')
     await owner.end()
   })
+
   it('is not taken from a hub of another database on the server, unless that is gone', async () => {
     const [one, other] = [await freshDatabase(), await freshDatabase()]
     const open = async ({ url }: FreshDatabase, password: string) =>
