@@ -29,6 +29,7 @@ function keep(file: URL): string {
 export const STYLE = keep(new URL('./assets/hub.css', import.meta.url))
 export const ICON = keep(new URL('./assets/icon.svg', import.meta.url))
 export const COPY_SCRIPT = keep(new URL('./assets/copy.js', import.meta.url))
+export const FILE_SCRIPT = keep(new URL('./assets/file.js', import.meta.url))
 export const TOPUP_SCRIPT = keep(new URL('./assets/topup.js', import.meta.url))
 export const WALLET_SCRIPT = keep(new URL('./assets/wallet.js', import.meta.url))
 

@@ -54,8 +54,18 @@ export interface TextField extends Named {
   readonly autocomplete?: string
   /** Lines; more than one is a text of its own. */
   readonly lines?: number
+  /** Of such a text: that it may be read from a file, where scripts run (`FILE_SCRIPT`). */
+  readonly file?: TextFile
   /** So many characters wide; left out: as wide as there is room for. */
   readonly size?: number
+}
+
+export interface TextFile {
+  /** As `accept` of HTML has it: `.json,.yaml`. */
+  readonly accept: string
+  readonly maxBytes: number
+  /** What to do with a larger one. */
+  readonly else: string
 }
 
 /**
@@ -101,7 +111,7 @@ ${write(told)}${field.hint && html`<p class="hint" id="${id}-hint">${field.hint}
       around(field, (told) =>
         (field.lines ?? 1) > 1
           ? html`<textarea ${told} rows="${field.lines}" spellcheck="false">
-${valueOf(field)}</textarea>`
+${valueOf(field)}</textarea>${field.file && fileInput(idOf(field), field.label, field.file)}`
           : html`<input ${told} type="${field.type ?? 'text'}" value="${valueOf(field)}"${
               field.numeric === true && new Html(' inputmode="decimal"')
             }${field.size !== undefined && html` size="${field.size}"`}${
@@ -118,6 +128,12 @@ ${html`autocomplete="${field.autocomplete ?? 'off'}"`}>`,
       check({ name: 'sure', label: 'I am sure', required: true, ...(hint && { hint }) }),
   }
 }
+
+/** Has no name, and is not sent: the script puts what it reads into the field. */
+const fileInput = (into: string, label: string, file: TextFile): Html =>
+  html`<input type="file" hidden data-into="${into}" data-max="${file.maxBytes}" data-else="${
+    file.else
+  }" accept="${file.accept}" aria-label="${label}, from a file">`
 
 /** What is wrong with a field, as people write it. */
 export const sentence = (text: string): string =>

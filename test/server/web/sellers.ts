@@ -1,4 +1,7 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { paths, type Sites } from '../../core/catalog/world.ts'
 import { ask } from '../../support/ask.ts'
@@ -69,6 +72,29 @@ export function sellerTests(
     await tab.close()
   })
 
+  it('a document is read from a file, unless it is too large for a form', async () => {
+    const { cookie } = await signInByOutbox(hub(), 'from-file@example.test')
+    const tab = await tabs.open({ cookie })
+    await tab.go('/provider/services')
+    const folder = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
+    const choose = async (name: string, text: string): Promise<string> => {
+      await writeFile(join(folder, name), text)
+      const [chooser] = await Promise.all([
+        tab.page.waitForFileChooser(),
+        tab.page.click('input[type=file][data-into]'),
+      ])
+      await chooser.accept([join(folder, name)])
+      return String(await tab.page.evaluate(SAID_OF_FILE))
+    }
+    expect(await choose('large.yaml', '#'.repeat(200_001))).to.include('more than 200 KB')
+    expect(await choose('tides.json', JSON.stringify(OPENAPI))).to.equal('')
+    await tab.page.waitForFunction(`document.getElementById('import-openapi').value !== ''`)
+    await tab.send('import', { slug: 'tides-file' })
+    expect(await tab.text()).to.include('GET /tides')
+    await rm(folder, { recursive: true })
+    await tab.close()
+  })
+
   for (const scripts of [true, false]) {
     it(`an API is imported, tried and sold, ${scripts ? 'with' : 'without'} scripts`, async () => {
       const slug = `tides-${scripts}`
@@ -122,3 +148,5 @@ export function sellerTests(
     })
   }
 }
+
+const SAID_OF_FILE = `document.querySelector('input[type=file]').validationMessage`

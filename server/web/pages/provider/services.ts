@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Listed } from '../../../rest/paging.ts'
 import type { ServiceRow, ServiceView } from '../../../rest/provider-services-view.ts'
 import { SELLING } from '../../areas.ts'
+import { FILE_SCRIPT } from '../../assets.ts'
 import { ifGiven, lines, optionalDollars } from '../../fields.ts'
 import { fieldsOf, form } from '../../form.ts'
 import { day } from '../../format.ts'
@@ -67,6 +68,7 @@ export const servicesPage = (): AnyPage =>
         title: 'APIs',
         area: SELLING,
         tab: 'APIs',
+        scripts: [FILE_SCRIPT],
         main: html`<h1>APIs</h1><p class="lead">Sell an HTTP API that you have, without code: the
 hub takes the money, checks the input, and asks your server.</p>${
           services.data.length === 0
@@ -110,6 +112,11 @@ export const serviceBadge = ({ state }: Pick<ServiceRowJson, 'state'>): Html =>
 const SLUG_HINT = 'Part of the address where it is called: letters, digits and hyphens.'
 
 const DOCUMENT_HINT = 'JSON or YAML. One of more than 200 KB comes by its address.'
+const DOCUMENT_FILE = {
+  accept: '.json,.yaml,.yml',
+  maxBytes: 200_000,
+  else: 'It has more than 200 KB: give the address of the document instead.',
+}
 
 function importForm({ sent }: PageRequest<unknown>): Html {
   const { text } = fieldsOf('import', sent)
@@ -125,7 +132,13 @@ endpoints and prices before it is sold.</p>${form({
         type: 'url',
         placeholder: 'https://api.example.com/openapi.json',
       }),
-      text({ name: 'openapi', label: 'Or the document itself', lines: 6, hint: DOCUMENT_HINT }),
+      text({
+        name: 'openapi',
+        label: 'Or the document itself',
+        lines: 6,
+        file: DOCUMENT_FILE,
+        hint: DOCUMENT_HINT,
+      }),
       text({
         name: 'only',
         label: 'Only',
