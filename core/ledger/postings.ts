@@ -46,6 +46,20 @@ const ALLOWANCES_USED = 'equity:allowances:used'
 /** Where used free calls end: the payee of every call that a free call pays. */
 export const FREE_CALLS_USED = 'equity:free-calls:used'
 
+/** The accounts of the house in money that corrections by hand most often name. */
+export const HOUSE: readonly Account[] = [
+  TREASURY,
+  SPEND,
+  IN_TRANSIT,
+  GAS,
+  RECEIVABLE,
+  SUSPENSE,
+  COMMISSION,
+  BREAKAGE,
+  ...Object.values(EXPENSE),
+  ...Object.values(OPENING),
+]
+
 /** The credits of a key. */
 export const creditsOf = (keyId: string): Account => `liabilities:agents:${keyId}:credits`
 

@@ -52,6 +52,8 @@ export interface TextField extends Named {
   readonly numeric?: boolean
   readonly max?: number
   readonly autocomplete?: string
+  /** What browsers offer while it is typed; others may be written, too. */
+  readonly suggestions?: readonly string[]
   /** Lines; more than one is a text of its own. */
   readonly lines?: number
   /** Of such a text: that it may be read from a file, where scripts run (`FILE_SCRIPT`). */
@@ -116,8 +118,12 @@ ${valueOf(field)}</textarea>${field.file && fileInput(idOf(field), field.label, 
               field.numeric === true && new Html(' inputmode="decimal"')
             }${field.size !== undefined && html` size="${field.size}"`}${
               field.max !== undefined && html` maxlength="${field.max}"`
-            }${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}
-${html`autocomplete="${field.autocomplete ?? 'off'}"`}>`,
+            }${field.placeholder !== undefined && html` placeholder="${field.placeholder}"`}${
+              field.suggestions && html` list="${idOf(field)}-list"`
+            }
+${html`autocomplete="${field.autocomplete ?? 'off'}"`}>${
+              field.suggestions && suggestionList(idOf(field), field.suggestions)
+            }`,
       ),
     /** @param options value and text of each, or the groups in which they are */
     select: (field: Named, options: Options): Html =>
@@ -128,6 +134,11 @@ ${html`autocomplete="${field.autocomplete ?? 'off'}"`}>`,
       check({ name: 'sure', label: 'I am sure', required: true, ...(hint && { hint }) }),
   }
 }
+
+const suggestionList = (field: string, texts: readonly string[]): Html =>
+  html`<datalist id="${field}-list">${texts.map(
+    (text) => html`<option value="${text}">`,
+  )}</datalist>`
 
 /** Has no name, and is not sent: the script puts what it reads into the field. */
 const fileInput = (into: string, label: string, file: TextFile): Html =>

@@ -97,6 +97,7 @@ describe('the pages of finance and administrators, in a browser', function () {
       it('a large correction is proposed by one, and confirmed by another one', async () => {
         await fays.open('/finance/adjustments')
         const order = { debit: 'expenses:free-tier', credit: 'equity:opening' }
+        expect(await fays.page.$(`option[value="${order.debit}"]`), 'offered').not.to.equal(null)
         const wrong = await send(fays.page, 'adjust', {
           ...order,
           debit: 'nowhere',

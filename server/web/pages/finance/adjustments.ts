@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { Fault } from '../../../../core/errors.ts'
 import { decimalsOf } from '../../../../core/ledger/export/format.ts'
+import { HOUSE } from '../../../../core/ledger/postings.ts'
 import type { AdjustmentJson, DecidedJson } from '../../../rest/finance-adjustments.ts'
 import type { StatementJson } from '../../../rest/finance-statements.ts'
 import type { Listed } from '../../../rest/paging.ts'
@@ -155,6 +156,7 @@ function adjustForm({ sent }: PageRequest): Html {
         name: 'debit',
         label: 'Debit',
         hint: 'An account, such as expenses:bad-debt.',
+        suggestions: HOUSE,
         max: 300,
         required: true,
       }),
@@ -162,6 +164,7 @@ function adjustForm({ sent }: PageRequest): Html {
         name: 'credit',
         label: 'Credit',
         hint: 'An account of the same asset.',
+        suggestions: HOUSE,
         max: 300,
         required: true,
       }),
