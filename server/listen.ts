@@ -37,6 +37,7 @@ export async function listen(
   )
   server.timeout = patienceMs.silence
   server.on('clientError', refuseBroken)
+  server.on('checkExpectation', handler) // what is not known may be overlooked (RFC 9110 §10.1.1)
   server.listen(port, host)
   try {
     await once(server, 'listening')

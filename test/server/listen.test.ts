@@ -63,6 +63,13 @@ describe('callers that take their time', () => {
     expect(asked).to.equal(before)
   })
 
+  it('are served whatever else they expect of it (RFC 9110 §10.1.1)', async () => {
+    for (const expected of ['100-continue', 'a-biscuit']) {
+      const head = `GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: ${expected}\r\n\r\n`
+      expect(await drip(port, head, ''), expected).to.match(/^HTTP\/1\.1 200 /m)
+    }
+  })
+
   it('with headers of more than 32 KiB, or thousands of them, get 431 or nothing', async () => {
     const long = { path: '/', headers: { 'x-long': 'a'.repeat(33_000) } }
     expect((await send(port, long)).status).to.equal(431)
