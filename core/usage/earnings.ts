@@ -7,10 +7,13 @@ import type { Subscriber } from '../ledger/outbox/subscriber.ts'
  */
 const ADD = `
   WITH entry AS MATERIALIZED (
-    SELECT j.*, (j.at AT TIME ZONE 'UTC')::date AS day FROM ledger.journal j
+    SELECT j.id, j.owner, j.payee, j.kind, j.amount, j.fee, j.accounts, j.amounts,
+      (j.at AT TIME ZONE 'UTC')::date AS day
+    FROM ledger.journal j
     WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (2, 18, 29, 30)
   ), part(account, day, calls, gross, commission, refunded) AS (
-    SELECT e.payee, e.day, 1, e.amount, e.fee, 0 FROM entry e WHERE e.kind = 2 AND e.amount > 0
+    SELECT e.payee, e.day, count(*), sum(e.amount), sum(e.fee), 0
+      FROM entry e WHERE e.kind = 2 AND e.amount > 0 GROUP BY 1, 2
     UNION ALL
     SELECT u.account, e.day, 1, u.amount + f.fee, f.fee, 0 FROM entry e
       CROSS JOIN LATERAL unnest(e.accounts, e.amounts) u(account, amount)

@@ -22,40 +22,45 @@ export const LOW_BALANCE = 1_000_000n
 export type HandOn = (client: PoolClient, fall: LowBalance) => Promise<void>
 
 /**
- * What each entry of a page did to what a key owns: a charge, a purchase, a refund. A hold is
- * still the key's until it is settled, so that a call in flight is no fall and a failed one no
- * rise.
- */
-const CHANGES = `
-  SELECT m.account, m.seq, m.at, sum(m.amount) AS amount FROM (
-    SELECT j.owner AS account, j.seq, j.at, -j.amount AS amount FROM ledger.journal j
-      WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind = 2
-    UNION ALL
-    SELECT j.payee, j.seq, j.at, j.amount - j.fee FROM ledger.journal j
-      WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind = 2
-    UNION ALL
-    SELECT u.account, j.seq, j.at, u.amount
-      FROM ledger.journal j CROSS JOIN LATERAL unnest(j.accounts, j.amounts) u(account, amount)
-      WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.accounts IS NOT NULL) m
-  GROUP BY m.account, m.seq, m.at`
-
-/**
  * Keeps the balances at the end of a page, and answers where in it they crossed the threshold
- * downwards.
+ * downwards. A charge, a purchase, a refund change what a key owns. A hold is still the key's until
+ * it is settled, so that a call in flight is no fall and a failed one no rise. Entry by entry it
+ * looks only at accounts that could fall: above the threshold by all that rose, below it by all
+ * that went.
  */
 const HANDLE = `
-  WITH step AS (
-    SELECT c.account, a.code, c.seq, c.at, c.amount, coalesce(t.threshold, $4) AS threshold,
-      (coalesce(w.balance, 0) + sum(c.amount) OVER (PARTITION BY c.account ORDER BY c.seq))::bigint
-        AS balance
-    FROM (${CHANGES}) c
+  WITH entry AS MATERIALIZED (
+    SELECT j.seq, j.at, j.owner, j.payee, j.amount, j.amount - j.fee AS share, j.accounts, j.amounts
+    FROM ledger.journal j
+    WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND (j.kind = 2 OR j.accounts IS NOT NULL)
+  ), change(account, seq, at, amount) AS NOT MATERIALIZED (
+    SELECT e.owner, e.seq, e.at, -e.amount FROM entry e WHERE e.accounts IS NULL
+    UNION ALL
+    SELECT e.payee, e.seq, e.at, e.share FROM entry e WHERE e.accounts IS NULL
+    UNION ALL
+    SELECT u.account, e.seq, e.at, u.amount
+      FROM entry e CROSS JOIN LATERAL unnest(e.accounts, e.amounts) u(account, amount)
+      WHERE e.accounts IS NOT NULL
+  ), moved AS MATERIALIZED (
+    SELECT c.account, a.code, coalesce(t.threshold, $4) AS threshold,
+      coalesce(w.balance, 0) AS balance, c.up, c.down
+    FROM (SELECT account, sum(greatest(amount, 0)) AS up, sum(least(amount, 0)) AS down
+      FROM change GROUP BY account) c
     JOIN ledger.account a ON a.id = c.account AND a.code LIKE 'liabilities:agents:%:credits'
     LEFT JOIN hub.credit_watch w ON w.account = c.account
     LEFT JOIN hub.low_balance_threshold t ON t.account = c.account
   ), kept AS (
     INSERT INTO hub.credit_watch (account, balance)
-    SELECT DISTINCT ON (account) account, balance FROM step ORDER BY account, seq DESC
+    SELECT account, balance + up + down FROM moved ORDER BY account
     ON CONFLICT (account) DO UPDATE SET balance = excluded.balance
+  ), step AS (
+    SELECT m.account, m.code, m.threshold, c.seq, c.at, c.amount,
+      (m.balance + sum(c.amount) OVER (PARTITION BY c.account ORDER BY c.seq))::bigint AS balance
+    FROM (SELECT account, seq, at, sum(amount) AS amount FROM change
+      WHERE account = ANY (ARRAY(SELECT account FROM moved
+        WHERE balance + up >= threshold AND balance + down < threshold))
+      GROUP BY account, seq, at) c
+    JOIN moved m ON m.account = c.account
   ), fall AS (
     SELECT * FROM step WHERE balance < threshold AND balance - amount >= threshold
   ), recorded AS (

@@ -24,22 +24,27 @@ export interface Spent {
  * account.
  */
 const ADD = `
+  WITH part AS (
+    SELECT j.owner, (j.at AT TIME ZONE 'UTC')::date AS day,
+      coalesce(CASE WHEN j.kind IN (20, 29) THEN (SELECT c.endpoint FROM ledger.journal c
+        WHERE c.owner = j.owner AND c.id = j.id AND c.phase = 2) END, j.endpoint) AS endpoint,
+      count(*) FILTER (WHERE j.kind = 2 AND j.asset = 1) AS calls,
+      sum(j.amount) FILTER (WHERE j.kind = 2 AND j.asset = 1) AS charged,
+      sum(j.amount) FILTER (WHERE j.kind = 2 AND j.asset = 3) AS free_calls,
+      count(*) FILTER (WHERE j.kind IN (3, 4)) AS failed,
+      sum(j.rest) FILTER (WHERE j.kind IN (3, 4) AND j.asset = 1) AS released,
+      sum((SELECT sum(u.amount) FROM unnest(j.accounts, j.amounts) u(account, amount)
+        WHERE u.account = j.owner)) FILTER (WHERE j.kind IN (20, 29)) AS refunded
+    FROM ledger.journal j
+    WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (2, 3, 4, 20, 29)
+    GROUP BY 1, 2, 3
+  )
   INSERT INTO hub.spending AS s
-  SELECT split_part(a.code, ':', 3), (j.at AT TIME ZONE 'UTC')::date,
-    coalesce(c.endpoint, j.endpoint),
-    count(*) FILTER (WHERE j.kind = 2 AND j.asset = 1),
-    coalesce(sum(j.amount) FILTER (WHERE j.kind = 2 AND j.asset = 1), 0),
-    coalesce(sum(j.amount) FILTER (WHERE j.kind = 2 AND j.asset = 3), 0),
-    count(*) FILTER (WHERE j.kind IN (3, 4)),
-    coalesce(sum(j.rest) FILTER (WHERE j.kind IN (3, 4) AND j.asset = 1), 0),
-    coalesce(sum((SELECT sum(u.amount) FROM unnest(j.accounts, j.amounts) u(account, amount)
-      WHERE u.account = j.owner)), 0)
-  FROM ledger.journal j
-  JOIN ledger.account a ON a.id = j.owner
-  LEFT JOIN ledger.journal c ON j.kind IN (20, 29)
-    AND c.owner = j.owner AND c.id = j.id AND c.phase = 2
-  WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (2, 3, 4, 20, 29)
-    AND a.code ~ '^liabilities:(agents|free-calls):'
+  SELECT split_part(a.code, ':', 3), p.day, p.endpoint, sum(p.calls), coalesce(sum(p.charged), 0),
+    coalesce(sum(p.free_calls), 0), sum(p.failed), coalesce(sum(p.released), 0),
+    coalesce(sum(p.refunded), 0)
+  FROM part p
+  JOIN ledger.account a ON a.id = p.owner AND a.code ~ '^liabilities:(agents|free-calls):'
   GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
   ON CONFLICT (payer, day, endpoint) DO UPDATE SET calls = s.calls + excluded.calls,
     charged = s.charged + excluded.charged, free_calls = s.free_calls + excluded.free_calls,
