@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import { isRefusal } from '../ledger/retry.ts'
+import { type Cell, copyInto } from '../db/copy.ts'
+import { isRefusal, isRepeatedId } from '../ledger/retry.ts'
 import type { Log } from '../log.ts'
 import { findRecord, type Recorded } from './call-records.ts'
 
@@ -99,33 +100,46 @@ export class CallLog {
     }
   }
 
+  /** What the database has already, of a time when its answer was lost, stays as it is. */
   async #insert(batch: readonly CallRecord[]): Promise<void> {
-    const rows = batch.map((r) => ({
-      id: r.id,
-      at: r.at,
-      request_id: r.requestId,
-      principal: r.principal,
-      key_id: r.keyId,
-      service: r.service,
-      endpoint: r.endpoint,
-      price_version: r.priceVersion,
-      source: r.source,
-      charged: String(r.charged),
-      outcome: r.outcome,
-      status: r.status,
-      latency_ms: r.latencyMs,
-      reason: r.reason,
-      request_hash: hex(r.requestHash),
-      response_hash: hex(r.responseHash),
-      entry: r.entry,
-    }))
-    await this.#pool.query(
-      `INSERT INTO hub.call SELECT * FROM json_populate_recordset(NULL::hub.call, $1)
-       ON CONFLICT (id) DO NOTHING`,
-      [JSON.stringify(rows)],
-    )
+    try {
+      await copyInto(this.#pool, INTO, batch.map(columns))
+    } catch (error) {
+      if (!isRepeatedId(error)) throw error
+      const missing = await this.#missing(batch)
+      if (missing.length === batch.length) throw error // one of them is in it twice
+      if (missing.length > 0) await this.#insert(missing)
+    }
+  }
+
+  async #missing(batch: readonly CallRecord[]): Promise<readonly CallRecord[]> {
+    const ids = batch.map(({ id }) => id)
+    const text = 'SELECT id FROM hub.call WHERE id = ANY ($1)'
+    const { rows } = await this.#pool.query<{ id: string }>(text, [ids])
+    const known = new Set(rows.map(({ id }) => id))
+    return batch.filter(({ id }) => !known.has(id))
   }
 }
 
-/** As PostgreSQL reads bytes. */
-const hex = (bytes: Buffer | null): string | null => bytes && `\\x${bytes.toString('hex')}`
+const INTO = `hub.call (id, at, request_id, principal, key_id, service, endpoint, price_version,
+  source, charged, outcome, status, latency_ms, reason, request_hash, response_hash, entry)`
+
+const columns = (r: CallRecord): readonly Cell[] => [
+  r.id,
+  r.at,
+  r.requestId,
+  r.principal,
+  r.keyId,
+  r.service,
+  r.endpoint,
+  r.priceVersion,
+  r.source,
+  r.charged,
+  r.outcome,
+  r.status,
+  r.latencyMs,
+  r.reason,
+  r.requestHash,
+  r.responseHash,
+  r.entry,
+]

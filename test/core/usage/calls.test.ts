@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { systemClock } from '../../../core/clock.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import { createLog } from '../../../core/log.ts'
+import { type RecordRow, recordOf } from '../../../core/usage/call-records.ts'
 import { CallLog, type CallRecord } from '../../../core/usage/calls.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
@@ -32,15 +33,57 @@ describe('the records of calls', () => {
     entry: null,
   })
 
-  it('are written but for one that the database refuses, which is told', async () => {
+  const write = async (...records: readonly CallRecord[]): Promise<string[]> => {
     const lines: string[] = []
     const log = createLog('error', { write: (line: string) => void lines.push(line) })
     const calls = new CallLog(database.pool, log)
+    for (const each of records) calls.add(each)
+    await calls.flush()
+    return lines
+  }
+
+  it('are what was told, whatever signs and bytes are in it', async () => {
+    const nothing = record(null)
+    const full: CallRecord = {
+      ...record('a\\.\tb\\N\r\nc "d\' {e,f} \u2028 🙂'),
+      requestId: '',
+      keyId: '\\N',
+      charged: 2n ** 62n,
+      requestHash: Buffer.from([0, 9, 10, 13, 92, 255]),
+      responseHash: Buffer.alloc(0),
+      entry: nothing.id,
+    }
+    expect(await write(nothing, full)).to.deep.equal([])
+    for (const each of [nothing, full]) {
+      const { rows } = await database.pool.query<RecordRow>(
+        `SELECT c.*, c.id AS call, c.status AS call_status, c.reason AS call_reason
+         FROM hub.call c WHERE c.id = $1`,
+        [each.id],
+      )
+      expect(recordOf(rows[0]!)).to.deep.equal(each)
+    }
+  })
+
+  it('are written once, also when they are told again, with others or twice at once', async () => {
+    const [first, second, third] = [record('first'), record(null), record(null)]
+    await write(first, second)
+    const changed = { ...first, reason: 'not the same' }
+    expect(await write(changed, third, third, second)).to.deep.equal([])
+    const { rows } = await database.pool.query<{ id: string; reason: string | null }>(
+      'SELECT id, reason FROM hub.call WHERE id = ANY ($1) ORDER BY id',
+      [[first.id, second.id, third.id]],
+    )
+    expect(rows).to.deep.equal([first, second, third].map(({ id, reason }) => ({ id, reason })))
+  })
+
+  it('are written but for one that the database refuses, which is told', async () => {
     const bad = record('no text has \u0000')
     const good = [null, 'late', 'timeout'].map(record)
-    for (const each of [good[0]!, bad, good[1]!, good[2]!]) calls.add(each)
-    await calls.flush()
-    const { rows } = await database.pool.query<{ id: string }>('SELECT id FROM hub.call')
+    const lines = await write(good[0]!, bad, good[1]!, good[2]!)
+    const { rows } = await database.pool.query<{ id: string }>(
+      'SELECT id FROM hub.call WHERE id = ANY ($1)',
+      [[bad, ...good].map(({ id }) => id)],
+    )
     expect(rows.map(({ id }) => id)).to.have.members(good.map(({ id }) => id))
     expect(lines).to.have.length(1)
     expect(lines[0]).to.include(bad.id)
