@@ -22,14 +22,13 @@ export function createBackends({ origins, userAgent }: BackendOptions): Egress {
     allowH2: false,
     maxResponseSize: RESPONSE_MAX,
   })
-  return {
-    async request(request) {
-      const url = URL.parse(request.url)
-      if (url && named.has(url.origin)) return exchange(agent, url, request, { userAgent })
-      throw new EgressError('destination_not_allowed', {
-        message: 'The operator has not named this host in HUB_PLUGIN_HOSTS.',
-      })
-    },
-    close: () => agent.close(),
+  const targetOf = (text: string): URL => {
+    const url = URL.parse(text)
+    if (url && named.has(url.origin)) return url
+    throw new EgressError('destination_not_allowed', {
+      message: 'The operator has not named this host in HUB_PLUGIN_HOSTS.',
+    })
   }
+  const way = { agent, userAgent, targetOf }
+  return { request: (request) => exchange(way, request), close: () => agent.close() }
 }

@@ -140,8 +140,9 @@ export const answerableHeaders = (headers: HeaderValues): Record<string, string>
 function pick(headers: HeaderValues, allowed: ReadonlySet<string>): Record<string, string> {
   const hopByHop = named(headers['connection'])
   const out: Record<string, string> = {}
-  for (const [name, values] of Object.entries(headers)) {
-    if (values === undefined || !allowed.has(name) || hopByHop.has(name)) continue
+  for (const name of Object.keys(headers)) {
+    const values = allowed.has(name) ? headers[name] : undefined
+    if (values === undefined || hopByHop.includes(name)) continue
     const value = typeof values === 'string' ? values : values.join(', ')
     if (VALUE.test(value) && !OWN_KEY.test(value)) out[name] = value
   }
@@ -149,7 +150,8 @@ function pick(headers: HeaderValues, allowed: ReadonlySet<string>): Record<strin
 }
 
 /** `Connection` names further headers that end with the connection (RFC 9110 §7.6.1). */
-function named(connection: string | string[] | undefined): ReadonlySet<string> {
-  const list = [connection ?? []].flat().join(',')
-  return new Set(list.split(',').map((name) => name.trim().toLowerCase()))
+function named(connection: string | string[] | undefined): readonly string[] {
+  if (connection === undefined) return []
+  const list = [connection].flat().join(',')
+  return list.split(',').map((name) => name.trim().toLowerCase())
 }

@@ -5,29 +5,12 @@ import { createServer as createRaw } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { EgressError } from '../../../core/egress/errors.ts'
-import type { Egress, EgressRequest } from '../../../core/egress/http.ts'
+import type { EgressRequest } from '../../../core/egress/http.ts'
 import { parseSandboxHosts } from '../../../core/egress/sandbox.ts'
 import { BAD_TLS } from './badtls.ts'
-import { type Listening, listen, realSockets, rejection, withEgress } from './world.ts'
+import { against, ask, listen, realSockets, rejection, withEgress } from './world.ts'
 
 type Sent = Partial<EgressRequest>
-
-/** Serves once at `seller.test` and runs `work` against it. */
-async function against<T>(
-  answer: RequestListener | undefined,
-  work: (egress: Egress, seller: Listening) => Promise<T>,
-): Promise<T> {
-  const seller = await listen(answer)
-  const sandboxHosts = parseSandboxHosts(`seller.test=127.0.0.1:${seller.port}`)
-  try {
-    return await withEgress({ sandboxHosts }, (egress) => work(egress, seller))
-  } finally {
-    await seller.stop()
-  }
-}
-
-const ask = (egress: Egress, more: Sent = {}) =>
-  egress.request({ url: 'http://seller.test/x', method: 'GET', ...more })
 
 async function fault(answer: RequestListener, more: Sent = {}): Promise<EgressError> {
   const error = await against(answer, (egress) => rejection(ask(egress, more)))

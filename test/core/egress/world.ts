@@ -2,7 +2,13 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import type { AddressInfo, Server } from 'node:net'
 import nock from 'nock'
-import { createEgress, type Egress, type EgressOptions } from '../../../core/egress/http.ts'
+import {
+  createEgress,
+  type Egress,
+  type EgressOptions,
+  type EgressRequest,
+} from '../../../core/egress/http.ts'
+import { parseSandboxHosts } from '../../../core/egress/sandbox.ts'
 
 /** Takes nock off: under it the guard's connector would never be asked. */
 export function realSockets(): void {
@@ -73,6 +79,25 @@ export async function withEgress<T>(
     await egress.close()
   }
 }
+
+/** Serves once at `seller.test` and runs `work` against it. */
+export async function against<T>(
+  answer: RequestListener | undefined,
+  work: (egress: Egress, seller: Listening) => Promise<T>,
+  make?: (listener: RequestListener) => Server,
+): Promise<T> {
+  const seller = await listen(answer, make)
+  const sandboxHosts = parseSandboxHosts(`seller.test=127.0.0.1:${seller.port}`)
+  try {
+    return await withEgress({ sandboxHosts }, (egress) => work(egress, seller))
+  } finally {
+    await seller.stop()
+  }
+}
+
+/** Asks `seller.test`. */
+export const ask = (egress: Egress, more: Partial<EgressRequest> = {}) =>
+  egress.request({ url: 'http://seller.test/x', method: 'GET', ...more })
 
 /** What a promise rejects with; fails when it does not. */
 export async function rejection(promise: Promise<unknown>): Promise<Error> {
