@@ -11,30 +11,35 @@ import { discard } from './discard.ts'
  * Runs a provider's code until the deadline of its endpoint, even if it takes no notice of it.
  * @throws whatever the code throws, or the TimeoutError of the signal
  */
-export async function untilDeadline<T>(
+export function untilDeadline<T>(
   endpoint: AnyEndpoint,
   work: (signal: AbortSignal) => T | Promise<T>,
 ): Promise<T> {
   const deadline = new AbortController()
   const { signal } = deadline
-  const late = Promise.withResolvers<never>()
-  const giveUp = (): void => {
-    deadline.abort(new DOMException('The deadline has passed.', 'TimeoutError'))
-    late.reject(signal.reason)
-  }
-  // Not AbortSignal.timeout: its timer stays until it fires, however early the answer came.
-  const timer = setTimeout(giveUp, deadlineOf(endpoint) * 1_000).unref()
-  let flows = false
-  try {
-    const result = (async () => work(signal))()
-    result.then((answer) => signal.aborted && discardOf(answer)).catch(() => undefined)
-    const answer = await Promise.race([result, late.promise])
-    flows = answer instanceof Reply && answer.body instanceof Readable
-    return answer
-  } finally {
-    if (!flows) clearTimeout(timer) // a stream has until then to end
-  }
+  return new Promise((resolve, reject) => {
+    const result = Promise.resolve(work(signal))
+    const giveUp = (): void => {
+      deadline.abort(new DOMException('The deadline has passed.', 'TimeoutError'))
+      reject(signal.reason)
+    }
+    // Not AbortSignal.timeout: its timer stays until it fires, however early the answer came.
+    const timer = setTimeout(giveUp, deadlineOf(endpoint) * 1_000).unref()
+    const answered = (answer: T): void => {
+      if (signal.aborted) discardOf(answer)
+      if (!flows(answer)) clearTimeout(timer) // a stream has until then to end
+      resolve(answer)
+    }
+    const failed = (error: unknown): void => {
+      clearTimeout(timer)
+      reject(error)
+    }
+    result.then(answered, failed)
+  })
 }
+
+const flows = (answer: unknown): boolean =>
+  answer instanceof Reply && answer.body instanceof Readable
 
 const discardOf = (answer: unknown): void =>
   answer instanceof Reply ? discard(answer.body) : undefined
