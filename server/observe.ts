@@ -56,6 +56,7 @@ function tell(
   { req, res, state }: Exchange,
   trace: Trace,
 ): void {
+  trace.end()
   const until = elapsedMs()
   const { method = '' } = req
   const status = res.writableFinished ? res.statusCode : GONE

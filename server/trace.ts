@@ -8,10 +8,16 @@ export interface TracedStep {
   readonly until: number
 }
 
-/** What one request goes through, for its `Server-Timing`, the log, the metrics and spans. */
+/**
+ * What one request goes through, for its `Server-Timing`, the log, the metrics and spans. Its steps
+ * come one after the other.
+ */
 export class Trace {
   readonly from = elapsedMs()
   readonly steps: TracedStep[] = []
+  /** The step that is under way, and since when. */
+  #name = ''
+  #since = 0
   /** As declared, such as `/v1/services/{slug}`: of those there are few. */
   route = 'none'
   keyId: string | undefined
@@ -20,13 +26,26 @@ export class Trace {
   /** Microdollars, where a call was made or refused. */
   charged: bigint | undefined
 
-  /** Does the work, and notes how long it took, whatever comes of it. */
+  /** Begins a step. The one before it is over. */
+  begin(name: string): void {
+    const now = elapsedMs()
+    this.#end(now)
+    this.#name = name
+    this.#since = now
+  }
+
+  /** Ends the step that is under way, whatever came of it. */
+  end(): void {
+    this.#end(elapsedMs())
+  }
+
+  /** Does the work as a step. */
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
-    const from = elapsedMs()
+    this.begin(name)
     try {
       return await work()
     } finally {
-      this.steps.push({ name, from, until: elapsedMs() })
+      this.end()
     }
   }
 
@@ -35,6 +54,11 @@ export class Trace {
     return this.steps
       .map(({ name, from, until }) => `${name};dur=${(until - from).toFixed(2)}`)
       .join(', ')
+  }
+
+  #end(until: number): void {
+    if (this.#name !== '') this.steps.push({ name: this.#name, from: this.#since, until })
+    this.#name = ''
   }
 }
 

@@ -60,6 +60,7 @@ export class Answer {
 
   /** Answers with a stream. */
   flow(status: number, flow: Flow): void {
+    traceOf(this.#exchange).end()
     this.#writeHead(status)
     sendFlow(this.#exchange, flow)
   }
@@ -74,6 +75,7 @@ export class Answer {
     const isBodiless = BODILESS.has(status)
     if (isBodiless) this.#headers.delete('content-type')
     else this.tell({ 'Content-Length': String(Buffer.byteLength(body)) })
+    traceOf(this.#exchange).end()
     this.#writeHead(status).end(isBodiless || req.method === 'HEAD' ? undefined : body)
   }
 

@@ -1,35 +1,47 @@
-import type { Trace } from '../trace.ts'
-import type { CallRequest, Steps } from './call.ts'
+import type { Steps } from './call.ts'
 
-/** The same steps; how long each took stands in the trace of its request. */
+/** The same steps; when each began, and what it found, stands in the trace of its request. */
 export const traced = (steps: Steps): Steps => ({
-  authenticate: (request) =>
-    timed(request, 'authenticate', async (trace) => {
-      const caller = await steps.authenticate(request)
-      if (trace) trace.keyId = caller.keyId ?? undefined
-      return caller
-    }),
-  limitRate: (caller, request) => timed(request, 'limit', () => steps.limitRate(caller, request)),
-  quote: (caller, request) =>
-    timed(request, 'quote', async (trace) => {
-      const offer = await steps.quote(caller, request)
-      if (trace) trace.service = offer.offering.service.slug
-      return offer
-    }),
-  foresee: (caller, offer, request) =>
-    timed(request, 'foresee', () => steps.foresee(caller, offer, request)),
-  fund: (caller, offer, request) =>
-    timed(request, 'fund', () => steps.fund(caller, offer, request)),
-  handle: (caller, offer, funds, request) =>
-    timed(request, 'handle', () => steps.handle(caller, offer, funds, request)),
-  settle: (funds, started) => timed(started.request, 'settle', () => steps.settle(funds, started)),
-  respond: (made) => timed(made.request, 'respond', () => steps.respond(made)),
-  stream: (started, funds, scope) =>
-    timed(started.request, 'respond', () => steps.stream(started, funds, scope)),
+  authenticate(request) {
+    request.trace?.begin('authenticate')
+    return steps.authenticate(request)
+  },
+  limitRate(caller, request) {
+    const { trace } = request
+    if (trace) trace.keyId = caller.keyId ?? undefined
+    trace?.begin('limit')
+    return steps.limitRate(caller, request)
+  },
+  quote(caller, request) {
+    request.trace?.begin('quote')
+    return steps.quote(caller, request)
+  },
+  foresee(caller, offer, request) {
+    const { trace } = request
+    if (trace) trace.service = offer.offering.service.slug
+    trace?.begin('foresee')
+    return steps.foresee(caller, offer, request)
+  },
+  fund(caller, offer, request) {
+    const { trace } = request
+    if (trace) trace.service = offer.offering.service.slug
+    trace?.begin('fund')
+    return steps.fund(caller, offer, request)
+  },
+  handle(caller, offer, funds, request) {
+    request.trace?.begin('handle')
+    return steps.handle(caller, offer, funds, request)
+  },
+  settle(funds, started) {
+    started.request.trace?.begin('settle')
+    return steps.settle(funds, started)
+  },
+  respond(made) {
+    made.request.trace?.begin('respond')
+    return steps.respond(made)
+  },
+  stream(started, funds, scope) {
+    started.request.trace?.begin('respond')
+    return steps.stream(started, funds, scope)
+  },
 })
-
-const timed = <T>(
-  { trace }: CallRequest,
-  name: string,
-  work: (trace: Trace | undefined) => Promise<T>,
-): Promise<T> => (trace ? trace.step(name, () => work(trace)) : work(undefined))
