@@ -25,7 +25,7 @@ export class Answer {
 
   /** Of a header that was told before, the last value counts. */
   tell(headers: Headers): void {
-    for (const header of Object.entries(headers)) this.#headers.set(header[0].toLowerCase(), header)
+    for (const header of Object.entries(headers)) this.#headers.set(lowerOf(header[0]), header)
   }
 
   /** Answers with a whole body, compressed for who reads that. */
@@ -83,8 +83,22 @@ export class Answer {
     const timing = traceOf(this.#exchange).serverTiming
     if (timing !== '') this.tell({ 'Server-Timing': timing })
     if (this.#draining()) this.tell({ Connection: 'close' })
-    return this.#exchange.res.writeHead(status, [...this.#headers.values()].flat())
+    const lines: string[] = []
+    for (const [name, value] of this.#headers.values()) lines.push(name, value)
+    return this.#exchange.res.writeHead(status, lines)
   }
+}
+
+const NAMES_MAX = 1_000
+const lowered = new Map<string, string>()
+
+/** A name in lower case: there are few, and every answer has twenty. */
+function lowerOf(name: string): string {
+  const known = lowered.get(name)
+  if (known !== undefined) return known
+  const lower = name.toLowerCase()
+  if (lowered.size < NAMES_MAX) lowered.set(name, lower)
+  return lower
 }
 
 const bothOf = (vary: string): string =>
