@@ -1,6 +1,7 @@
-import { hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { base62 } from '../ids.ts'
+import { sha256 } from '../sha256.ts'
 
 const SECRET_DIGITS = 43
 const CHECK_DIGITS = 6
@@ -21,7 +22,7 @@ export function generateKey(): string {
 }
 
 /** The digest by which a key is found. A key has 256 random bits, so a fast hash is enough. */
-export const hashOf = (key: string): Buffer => hash('sha256', key, 'buffer')
+export const hashOf = (key: string): Buffer => sha256(key)
 
 /** The part of a key that may be shown, to tell it from others. */
 export const prefixOf = (key: string): string => key.slice(0, PREFIX_LENGTH)

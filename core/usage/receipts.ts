@@ -1,8 +1,9 @@
-import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto'
+import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import type { Pool } from 'pg'
 import { canonicalJson } from '../canonical-json.ts'
 import { elapsedMs } from '../clock.ts'
 import { json } from '../money.ts'
+import { sha256 } from '../sha256.ts'
 import type { SigningKey } from '../signing-key.ts'
 import type { CallRecord } from './calls.ts'
 
@@ -51,7 +52,7 @@ const FRESH_MS = 10_000
 
 /** The hash of a request, as callers can reckon it too. */
 export const requestHash = (endpoint: string, input: unknown): Buffer =>
-  hash('sha256', `${endpoint}\n${canonicalJson(input)}`, 'buffer')
+  sha256(`${endpoint}\n${canonicalJson(input)}`)
 
 /**
  * Receipts: compact JWS (RFC 7515, Ed25519 by RFC 8037) of what a call came to. The same record

@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto'
 import { deprecationHeaders } from '../../core/deprecation.ts'
 import type { Log } from '../../core/log.ts'
+import { sha256 } from '../../core/sha256.ts'
 import type { UnderWay } from '../../core/under-way.ts'
 import type { Receipts } from '../../core/usage/receipts.ts'
 import { viewOf } from '../bytes.ts'
@@ -24,7 +24,7 @@ export const createRespond =
     const headers = { ...headersOf(made), ...receipt.headers, ...costOf(outcome, receipt) }
     const signed =
       outcome.repeats === undefined
-        ? await sign(made, hash('sha256', body, 'buffer'), record, receipts)
+        ? await sign(made, sha256(body), record, receipts)
         : await signedBefore(outcome.repeats, receiptOf)
     return { status: outcome.status, headers: { ...headers, ...signed }, body }
   }
