@@ -5,4 +5,4 @@ import { hash } from 'node:crypto'
  * the hash would give them, take three times as long as the hash.
  */
 export const sha256 = (data: string | Uint8Array): Buffer =>
-  Buffer.from(hash('sha256', data, 'latin1'), 'latin1')
+  Buffer.from(hash('sha256', data, 'binary'), 'binary')

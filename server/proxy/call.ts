@@ -151,8 +151,8 @@ export interface Steps {
   ): Promise<Outcome>
   settle(funds: Funds, started: Started): Promise<Receipt>
   respond(made: Made): Promise<Reply>
-  /** Begins to answer; from here on the scope of the funds is the stream's. */
-  stream(started: Started, funds: Funds, scope: AsyncDisposableStack): Promise<Reply>
+  /** Begins to answer; from here on the funds are the stream's, to settle or to give back. */
+  stream(started: Started, funds: Funds): Promise<Reply>
 }
 
 /** Everything about a call whose handler has answered. */
@@ -176,11 +176,16 @@ export async function call(steps: Steps, request: CallRequest): Promise<Reply> {
   const rate = await steps.limitRate(caller, request)
   const offer = await steps.quote(caller, request)
   if (request.dryRun) return steps.foresee(caller, offer, request) // nothing moves
-  await using scope = new AsyncDisposableStack()
-  const funds = scope.use(await steps.fund(caller, offer, request)) // free, credits, x402, or a 402
-  const outcome = await steps.handle(caller, offer, funds, request) // throws → refund
-  const started = { request, caller, rate, offer, payer: funds.payer, outcome }
-  if (outcome.flowing) return steps.stream(started, funds, scope.move()) // it settles at its end
-  const receipt = await steps.settle(funds, started)
-  return steps.respond({ ...started, receipt })
+  const funds = await steps.fund(caller, offer, request) // free, credits, x402, or a 402
+  let flows = false
+  try {
+    const outcome = await steps.handle(caller, offer, funds, request) // throws → refund
+    const started = { request, caller, rate, offer, payer: funds.payer, outcome }
+    flows = outcome.flowing !== undefined
+    if (flows) return await steps.stream(started, funds) // it settles at its end
+    const receipt = await steps.settle(funds, started)
+    return await steps.respond({ ...started, receipt })
+  } finally {
+    if (!flows) await funds[Symbol.asyncDispose]() // what is not settled goes back
+  }
 }

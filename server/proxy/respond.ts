@@ -50,8 +50,9 @@ export interface StreamPorts {
  */
 export const createStream =
   (ports: StreamPorts): Steps['stream'] =>
-  async (started, funds, scope) => {
-    await using _ = scope
+  async (started, funds) => {
+    await using scope = new AsyncDisposableStack()
+    scope.use(funds)
     const { outcome, offer } = started
     const { isPaid } = outcome.flowing!
     const paid = isPaid ? await ports.settle(funds, started) : undefined

@@ -40,8 +40,8 @@ export const traced = (steps: Steps): Steps => ({
     made.request.trace?.begin('respond')
     return steps.respond(made)
   },
-  stream(started, funds, scope) {
+  stream(started, funds) {
     started.request.trace?.begin('respond')
-    return steps.stream(started, funds, scope)
+    return steps.stream(started, funds)
   },
 })
