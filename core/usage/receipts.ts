@@ -63,18 +63,20 @@ export class Receipts {
   readonly #pool: Pool
   readonly #key: SigningKey
   readonly #issuer: () => string
+  /** The first part of every receipt. */
+  readonly #head: string
   #known: { readonly keys: ReadonlyMap<string, Jwk>; readonly at: number } | undefined
 
   constructor(pool: Pool, key: SigningKey, issuer: () => string) {
     this.#pool = pool
     this.#key = key
     this.#issuer = issuer
+    this.#head = part({ alg: 'EdDSA', kid: key.id, typ: TYPE })
   }
 
   /** @param endpoint `POST /echo/say` */
   async sign(record: CallRecord, endpoint: string): Promise<string> {
-    const head = { alg: 'EdDSA', kid: this.#key.id, typ: TYPE }
-    const signed = `${part(head)}.${part(claimsOf(record, endpoint, this.#issuer()))}`
+    const signed = `${this.#head}.${part(claimsOf(record, endpoint, this.#issuer()))}`
     const signature = await this.#key.sign(Buffer.from(signed))
     return `${signed}.${signature.toString('base64url')}`
   }
