@@ -38,7 +38,7 @@ export async function readForm(request: IncomingMessage): Promise<unknown> {
 }
 
 /** The bytes of a body, as they were sent. */
-async function readPlain(request: IncomingMessage): Promise<Buffer> {
+function readPlain(request: IncomingMessage): Promise<Buffer> {
   const encoding = request.headers['content-encoding'] ?? 'identity'
   if (encoding.toLowerCase() !== 'identity') throw new Fault('unsupported_content_encoding')
   const declared = Number(request.headers['content-length'] ?? 0)

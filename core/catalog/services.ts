@@ -60,7 +60,7 @@ export class Catalog {
    */
   async find(slug: string): Promise<Routes | undefined> {
     await this.#suspensions.assertOn(slug)
-    if (!this.#declared.has(slug)) return this.#families.find(slug)
+    if (!this.#declared.has(slug)) return await this.#families.find(slug)
     if (this.#rates.isDue()) await this.#follow(this.#declared)
     return this.#declared.get(slug)
   }

@@ -107,7 +107,7 @@ export class KeyRing {
    *   `provider_key` for one that calls and pays nothing
    */
   async authenticate(authorization: string): Promise<Caller> {
-    const found = await this.identify(authorization)
+    const found = this.#admit(this.#recent(authorization) ?? (await this.#find(authorization)))
     if ('role' in found) throw new Fault('provider_key')
     return found
   }
@@ -117,7 +117,10 @@ export class KeyRing {
    * @throws Fault `invalid_api_key`, `revoked_api_key`, `frozen_key`
    */
   async identify(authorization: string): Promise<Caller | Seller> {
-    const caller = this.#recent(authorization) ?? (await this.#find(authorization))
+    return this.#admit(this.#recent(authorization) ?? (await this.#find(authorization)))
+  }
+
+  #admit(caller: Found | undefined): Caller | Seller {
     if (!caller) throw invalid()
     if (caller === 'revoked') throw new Fault('revoked_api_key', undefined, CHALLENGE)
     if (caller === 'frozen') throw new Fault('frozen_key')

@@ -11,7 +11,7 @@ import type { CallRequest, Keyless } from './call.ts'
 export const createAuthenticate =
   (keys: KeyRing, needsKey: (slug: string) => boolean) =>
   async ({ authorization, slug, ip }: CallRequest): Promise<Caller | Keyless> => {
-    if (authorization !== undefined) return keys.authenticate(authorization)
+    if (authorization !== undefined) return await keys.authenticate(authorization)
     if (needsKey(slug)) {
       throw new Fault('invalid_api_key', `"${slug}" needs an API key.`)
     }

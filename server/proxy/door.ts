@@ -32,8 +32,7 @@ export const proxyDoor = (ports: ProxyPorts): EarlyDoor =>
   )
 
 async function serve(asked: Asked, answer: Answer, ports: ProxyPorts): Promise<void> {
-  answer.tell(OPEN_TO_ALL)
-  answer.tell(CONTAINED)
+  answer.tell(ALWAYS)
   // Sent beyond the catch: of a call that was charged nobody is to be told that it was not.
   const reply = await made(asked, answer, ports).catch((error: unknown) => {
     const { path, req } = asked
@@ -41,7 +40,11 @@ async function serve(asked: Asked, answer: Answer, ports: ProxyPorts): Promise<v
     const fault = reported(error, ports.log, at)
     return problem(fault, at.requestId, path)
   })
-  await send(asked, answer, reply)
+  const { status, headers, body } = reply
+  answer.tell(headers)
+  traceOf(asked).charged ??= BigInt(headers['X-Charged-Microdollars'] ?? 0)
+  if (body instanceof Flow) answer.flow(status, body)
+  else await answer.send(status, writtenOf(body))
 }
 
 /** Makes the call that is asked for. */
@@ -78,28 +81,19 @@ async function made(asked: Asked, answer: Answer, { call, baseUrl }: ProxyPorts)
     ip: () => asked.koa().ip,
     trace,
   }
-  return crawlerMax === undefined ? call(request) : asCrawler(() => call(request))
+  return crawlerMax === undefined ? await call(request) : asCrawler(() => call(request))
 }
-
-/** Answers; JSON unless the headers say otherwise. */
-async function send(asked: Asked, answer: Answer, reply: Reply): Promise<void> {
-  const { status, headers, body } = reply
-  answer.tell(JSON_TYPE)
-  answer.tell(headers)
-  traceOf(asked).charged ??= BigInt(headers['X-Charged-Microdollars'] ?? 0)
-  if (body instanceof Flow) answer.flow(status, body)
-  else await answer.send(status, writtenOf(body))
-}
-
-const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' } as const
 
 /**
  * What somebody else wrote, at an address of the hub: a browser takes it for what it is called, and
- * runs nothing of it, so that no provider can act for who is signed in here.
+ * runs nothing of it, so that no provider can act for who is signed in here. It is JSON unless the
+ * reply says otherwise.
  */
-const CONTAINED = {
+const ALWAYS = {
+  ...OPEN_TO_ALL,
   'Content-Security-Policy': "default-src 'none'; sandbox",
   'X-Content-Type-Options': 'nosniff',
+  'Content-Type': 'application/json; charset=utf-8',
 } as const
 
 const OPTIONS = optionsOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], true)

@@ -31,7 +31,7 @@ export const createIdempotent =
   async (caller, offer, request) => {
     const { idempotencyKey: key } = request
     if (key === undefined || caller.keyId === null || offer.complaint) {
-      return fund(caller, offer, request)
+      return await fund(caller, offer, request)
     }
     const { idempotency, receiptOf } = ports
     const begun = idempotency.begin({

@@ -28,7 +28,8 @@ export const createQuote =
     quotes: Pick<Quotes, 'find'>,
   ) =>
   async (caller: Caller | Keyless, request: CallRequest): Promise<Offer> => {
-    const { offering: found, params } = await find(catalog, request)
+    const routes = await catalog.find(request.slug)
+    const { offering: found, params } = destinationOf(routes, request)
     const input = inputOf(found.endpoint, params, request)
     const complaint = request.unreadable ?? invalidInput(found.checkInput(input))
     const mayAsk =
@@ -37,7 +38,9 @@ export const createQuote =
     const now = { offering: found, amount: quote?.amount ?? maxPrice(found.endpoint) }
     // Before anybody could change the input: all that tell one request from another go by it.
     const hash = complaint ? NONE : requestHash(nameOf(found), input)
-    const held = complaint ? {} : await heldPrice(quotes, caller, found, hash, request)
+    const { quoteId } = request
+    const isHeld = !complaint && quoteId !== undefined
+    const held = isHeld ? await heldPrice(quotes, caller, found, hash, quoteId) : NOT_HELD
     const { offering, amount } = held.price && held.price.amount < now.amount ? held.price : now
     const isFirm = quote !== undefined || (!complaint && request.payment !== undefined)
     if (isFirm && request.maxPrice !== undefined && amount > request.maxPrice) {
@@ -68,9 +71,8 @@ async function heldPrice(
   { keyId }: Caller | Keyless,
   offering: Offering,
   hash: Buffer,
-  { quoteId }: CallRequest,
+  quoteId: string,
 ): Promise<HeldPrice> {
-  if (quoteId === undefined) return {}
   const asked = { endpoint: offering.endpointId, requestHash: hash }
   try {
     const { amount, priceVersion, commissionBps } = await quotes.find(quoteId, keyId, asked)
@@ -81,16 +83,17 @@ async function heldPrice(
   }
 }
 
+const NOT_HELD: HeldPrice = {}
+
 interface HeldPrice {
   readonly price?: { readonly amount: Micros; readonly offering: Offering }
   readonly lapsed?: Fault
 }
 
-async function find(
-  catalog: Pick<Catalog, 'find'>,
+function destinationOf(
+  routes: Awaited<ReturnType<Catalog['find']>>,
   { slug, method, path }: CallRequest,
-): Promise<NonNullable<ReturnType<typeof routeTo>>> {
-  const routes = await catalog.find(slug)
+): NonNullable<ReturnType<typeof routeTo>> {
   if (!routes) throw new Fault('service_not_found', `There is no service "${slug}".`)
   const found = routeTo(routes, method, path)
   if (found) return found

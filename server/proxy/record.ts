@@ -40,7 +40,8 @@ export function createRecord(calls: Pick<CallLog, 'add'>, clock: Clock): Record 
     requestHash: offer.requestHash,
   })
   return {
-    made({ outcome, receipt, ...call }, responseHash) {
+    made(call, responseHash) {
+      const { outcome, receipt } = call
       const made: CallRecord = {
         ...common(call),
         source: receipt.source,
@@ -55,7 +56,8 @@ export function createRecord(calls: Pick<CallLog, 'add'>, clock: Clock): Record 
       calls.add(made)
       return made
     },
-    failed({ fault, latencyMs, source, ...call }) {
+    failed(call) {
+      const { fault, latencyMs, source } = call
       calls.add({
         ...common(call),
         source: 'none',

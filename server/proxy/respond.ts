@@ -21,12 +21,13 @@ export const createRespond =
   async (made: Made): Promise<Reply> => {
     const { outcome, receipt } = made
     const body = bytesOf(outcome)
-    const headers = { ...headersOf(made), ...receipt.headers, ...costOf(outcome, receipt) }
     const signed =
       outcome.repeats === undefined
-        ? await sign(made, sha256(body), record, receipts)
+        ? { 'X-Receipt': await sign(made, sha256(body), record, receipts) }
         : await signedBefore(outcome.repeats, receiptOf)
-    return { status: outcome.status, headers: { ...headers, ...signed }, body }
+    const cost = costOf(outcome, receipt)
+    const headers = { ...headersOf(made), ...receipt.headers, ...cost, ...signed }
+    return { status: outcome.status, headers, body }
   }
 
 /** An answer of before has the receipt of before, and is no call of its own. */
@@ -110,7 +111,7 @@ async function settledAtEnd(
   const receipt = paid ?? (await settle(funds, { ...started, outcome }))
   const made = { ...started, outcome, receipt }
   const signed = await sign(made, ending.hash, record, receipts)
-  flow.trailers = { ...costOf(outcome, receipt), ...signed }
+  flow.trailers = { ...costOf(outcome, receipt), 'X-Receipt': signed }
   if (request.trace) request.trace.charged = receipt.charged
   return ending.failure?.cause ?? null
 }
@@ -132,15 +133,12 @@ function ended(begun: Outcome, flowing: Flowing, ending: Ending, flow: Flow): Ou
 }
 
 /** Notes the call, and gives its receipt. */
-async function sign(
+const sign = (
   made: Made,
   hash: Buffer | null,
   record: Record,
   receipts: Signing,
-): Promise<Readonly<{ 'X-Receipt': string }>> {
-  const kept = record.made(made, hash)
-  return { 'X-Receipt': await receipts.sign(kept, nameOf(made.offer.offering)) }
-}
+): Promise<string> => receipts.sign(record.made(made, hash), nameOf(made.offer.offering))
 
 function headersOf({ offer, outcome, rate }: Started): Reply['headers'] {
   const own = Object.entries(outcome.headers).filter(([name]) => !isOwnHeader(name))

@@ -7,7 +7,8 @@ import { refunded } from './refunded.ts'
 /** Charges or gives back; an answer that cannot be charged is let go of, and not delivered. */
 export const createSettle =
   (record: Record): Steps['settle'] =>
-  async (funds, { outcome, ...started }) => {
+  async (funds, started) => {
+    const { outcome } = started
     try {
       return await funds.settle(outcome)
     } catch (error) {

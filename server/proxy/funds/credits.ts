@@ -54,7 +54,7 @@ async function take(
     ledger,
     holdOf(call, caller.credits),
     (charged) => charged,
-    async (balance) => {
+    (balance) => {
       standing.remember(caller.credits.id, balance)
       return balance as Micros
     },

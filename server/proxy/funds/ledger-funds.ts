@@ -10,7 +10,7 @@ export class LedgerFunds implements Funds {
   readonly #ledger: Ledger
   readonly #hold: HoldRef
   readonly #chargeOf: (charged: Micros) => bigint
-  readonly #balanceOf: (ownerBalance: bigint) => Promise<Micros>
+  readonly #balanceOf: (ownerBalance: bigint) => Micros | Promise<Micros>
   /** Open funds go back when they leave scope; parked and resolved ones do not. */
   #open = true
   #parked = false
@@ -25,7 +25,7 @@ export class LedgerFunds implements Funds {
     ledger: Ledger,
     hold: HoldRef,
     chargeOf: (charged: Micros) => bigint,
-    balanceOf: (ownerBalance: bigint) => Promise<Micros>,
+    balanceOf: (ownerBalance: bigint) => Micros | Promise<Micros>,
   ) {
     this.source = source
     this.payer = payer
@@ -46,7 +46,7 @@ export class LedgerFunds implements Funds {
   /** @throws HoldExpired for what was delivered too late to be charged */
   async settle(outcome: Outcome): Promise<Receipt> {
     this.#open = false
-    if (outcome.kind === 'unresolved') return this.#receipt(0n as Micros, undefined)
+    if (outcome.kind === 'unresolved') return await this.#receipt(0n as Micros, undefined)
     const charged = ('charged' in outcome ? outcome.charged : 0n) as Micros
     const taken = 'charged' in outcome ? this.#chargeOf(charged) : 0n
     const { outcome: result, balance } =
@@ -59,7 +59,7 @@ export class LedgerFunds implements Funds {
       if (!wentBack) throw new Error(`call ${this.#hold.call} not settled: ${result}`)
       if (taken > 0n) throw new HoldExpired()
     }
-    return this.#receipt(this.source === 'credits' ? charged : (0n as Micros), balance)
+    return await this.#receipt(this.source === 'credits' ? charged : (0n as Micros), balance)
   }
 
   async #receipt(charged: Micros, ownerBalance: bigint | undefined): Promise<Receipt> {
