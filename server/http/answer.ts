@@ -25,7 +25,7 @@ export class Answer {
 
   /** Of a header that was told before, the last value counts. */
   tell(headers: Headers): void {
-    for (const header of Object.entries(headers)) this.#headers.set(lowerOf(header[0]), header)
+    for (const name of Object.keys(headers)) this.#set(name, headers[name]!)
   }
 
   /** Answers with a whole body, compressed for who reads that. */
@@ -65,6 +65,10 @@ export class Answer {
     sendFlow(this.#exchange, flow)
   }
 
+  #set(name: string, value: string): void {
+    this.#headers.set(lowerOf(name), [name, value])
+  }
+
   #valueOf(name: string): string | undefined {
     return this.#headers.get(name)?.[1]
   }
@@ -74,15 +78,15 @@ export class Answer {
     if (res.headersSent) return void res.destroy() // a stream that is open already
     const isBodiless = BODILESS.has(status)
     if (isBodiless) this.#headers.delete('content-type')
-    else this.tell({ 'Content-Length': String(Buffer.byteLength(body)) })
+    else this.#set('Content-Length', String(Buffer.byteLength(body)))
     traceOf(this.#exchange).end()
     this.#writeHead(status).end(isBodiless || req.method === 'HEAD' ? undefined : body)
   }
 
   #writeHead(status: number): ServerResponse {
     const timing = traceOf(this.#exchange).serverTiming
-    if (timing !== '') this.tell({ 'Server-Timing': timing })
-    if (this.#draining()) this.tell({ Connection: 'close' })
+    if (timing !== '') this.#set('Server-Timing', timing)
+    if (this.#draining()) this.#set('Connection', 'close')
     const lines: string[] = []
     for (const [name, value] of this.#headers.values()) lines.push(name, value)
     return this.#exchange.res.writeHead(status, lines)

@@ -141,9 +141,8 @@ const sign = (
 ): Promise<string> => receipts.sign(record.made(made, hash), nameOf(made.offer.offering))
 
 function headersOf({ offer, outcome, rate }: Started): Reply['headers'] {
-  const own = Object.entries(outcome.headers).filter(([name]) => !isOwnHeader(name))
   return {
-    ...Object.fromEntries(own),
+    ...passedOn(outcome.headers),
     ...rate.headers,
     ...deprecationHeaders(offer.offering.service.deprecated),
     'Cache-Control': 'no-store',
@@ -151,6 +150,12 @@ function headersOf({ offer, outcome, rate }: Started): Reply['headers'] {
     ...(outcome.kind === 'failed' ? { 'X-Refund-Reason': outcome.reason } : {}),
   }
 }
+
+/** Headers of a handler, without those that it may not set. */
+const passedOn = (headers: Reply['headers']): Reply['headers'] =>
+  Object.keys(headers).some(isOwnHeader)
+    ? Object.fromEntries(Object.entries(headers).filter(([name]) => !isOwnHeader(name)))
+    : headers
 
 /** What it cost, who paid, and what is left. */
 const costOf = (outcome: Outcome, { charged, source, balance }: Receipt) => ({
