@@ -121,7 +121,7 @@ export const relayableHeaders = (
   headers: HeaderValues,
   also: readonly string[] = [],
 ): Record<string, string> =>
-  pick(headers, also.length === 0 ? RELAYED : new Set([...RELAYED, ...also.filter(isRelayable)]))
+  pick(headers, (name) => RELAYED.has(name) || (also.includes(name) && isRelayable(name)))
 
 /** Whether a provider may ask for a header of callers: not for keys, payments or addresses. */
 export const isRelayable = (name: string): boolean =>
@@ -135,13 +135,13 @@ const TO_THE_HUB = new RegExp(
 
 /** What of a foreign host's answer goes back to the caller. */
 export const answerableHeaders = (headers: HeaderValues): Record<string, string> =>
-  pick(headers, ANSWERED)
+  pick(headers, (name) => ANSWERED.has(name))
 
-function pick(headers: HeaderValues, allowed: ReadonlySet<string>): Record<string, string> {
+function pick(headers: HeaderValues, isAllowed: (name: string) => boolean) {
   const hopByHop = named(headers['connection'])
   const out: Record<string, string> = {}
   for (const name of Object.keys(headers)) {
-    const values = allowed.has(name) ? headers[name] : undefined
+    const values = isAllowed(name) ? headers[name] : undefined
     if (values === undefined || hopByHop.includes(name)) continue
     const value = typeof values === 'string' ? values : values.join(', ')
     if (VALUE.test(value) && !OWN_KEY.test(value)) out[name] = value
