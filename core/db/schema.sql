@@ -2193,15 +2193,21 @@ CREATE OR REPLACE FUNCTION hub.refresh_service_signals()
  SECURITY DEFINER
  SET search_path TO 'hub', 'pg_temp'
 AS $function$
-DECLARE v_changed integer;
+DECLARE
+  v_after date := (now() AT TIME ZONE 'UTC')::date - 30;
+  v_changed integer;
 BEGIN
   UPDATE search_document d SET (calls, delivered, latency_ms, uptime) =
       (s.calls, s.delivered, s.latency, s.uptime)
-    FROM (SELECT c.service AS id, count(*)::integer AS calls,
-        count(*) FILTER (WHERE c.status < 500)::integer AS delivered,
-        (percentile_cont(0.5) WITHIN GROUP (ORDER BY c.latency_ms))::integer AS latency,
-        (100.0 * count(*) FILTER (WHERE c.status < 500) / count(*))::real AS uptime
-      FROM call c WHERE c.at > now() - interval '30 days' GROUP BY c.service) s
+    FROM (SELECT f.service AS id, least(f.calls, 2147483647)::integer AS calls,
+        least(f.up, 2147483647)::integer AS delivered, (100.0 * f.up / f.calls)::real AS uptime,
+        (SELECT l.ms FROM (SELECT u.ms, sum(sum(u.calls)) OVER (ORDER BY u.ms) AS upto,
+            sum(sum(u.calls)) OVER () AS of
+          FROM outcome_day o CROSS JOIN LATERAL unnest(o.ms, o.calls) u(ms, calls)
+          WHERE o.service = f.service AND o.day > v_after AND o.outcome = 'delivered' GROUP BY u.ms) l
+        WHERE l.upto * 2 >= l.of ORDER BY l.ms LIMIT 1) AS latency
+      FROM (SELECT service, sum(calls) AS calls, sum(up) AS up
+        FROM service_day WHERE day > v_after GROUP BY service HAVING sum(calls) > 0) f) s
     WHERE d.kind = 'native' AND d.id = s.id AND (d.calls, d.delivered, d.latency_ms, d.uptime)
       IS DISTINCT FROM (s.calls, s.delivered, s.latency, s.uptime);
   GET DIAGNOSTICS v_changed = ROW_COUNT;
@@ -3490,7 +3496,7 @@ AS $function$
   )
   SELECT l.seq, l.account, sum(l.amount)::bigint FROM leg l
   WHERE l.amount <> 0 AND (p_account IS NULL OR l.account = p_account)
-  GROUP BY l.seq, l.account HAVING sum(l.amount) <> 0 $function$;
+  GROUP BY l.account, l.seq HAVING sum(l.amount) <> 0 $function$;
 GRANT EXECUTE ON FUNCTION ledger.movements(smallint,bigint,bigint,bigint) TO hub_app;
 
 CREATE OR REPLACE FUNCTION ledger.next_entries(p_account bigint, p_shard smallint, p_after bigint, p_upto bigint, p_limit integer)

@@ -117,6 +117,51 @@ describe('the figures of calls', function () {
     )
   })
 
+  it('tell searchers of the calls of 30 days, as reading would', async () => {
+    const services = ['tides', 'maps', 'silent']
+    await database.admin.query(
+      `INSERT INTO hub.search_document (kind, id, name, provider, category, tags, description,
+         words, networks, price, state, listed_at)
+       SELECT 'native', id, id, 'p', 'data', '{}', '', '', '{}', 1, 'active', now()
+       FROM unnest($1::text[]) id`,
+      [services],
+    )
+    const aged = call.chain((each) =>
+      fc.constantFrom(0, 29, 30).map((daysAgo) => ({ ...each, daysAgo })),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(aged, { maxLength: 30 }), async (calls) => {
+        await forget()
+        await add(calls)
+        await database.pool.query('SELECT hub.refresh_service_signals()')
+        const { rows } = await database.admin.query(
+          `SELECT d.id, d.calls, d.delivered, d.latency_ms AS ms, d.uptime AS up, c.* FROM (
+             SELECT service, count(*)::integer AS n,
+               (count(*) FILTER (WHERE status < 500))::integer AS well,
+               percentile_disc(0.5) WITHIN GROUP (ORDER BY latency_ms)
+                 FILTER (WHERE outcome = 'delivered') AS median
+             FROM hub.call WHERE at > $1 GROUP BY service) c
+           JOIN hub.search_document d ON d.id = c.service`,
+          [daysBefore(now, 29.5)],
+        )
+        for (const row of rows) {
+          const { calls: n, delivered: well, ms: median, up } = row
+          expect({ n, well, median }).to.deep.equal({
+            n: row.n,
+            well: row.well,
+            median: row.median,
+          })
+          expect(up).to.be.closeTo((100 * well) / n, 0.001)
+        }
+        const { rows: silent } = await database.admin.query(
+          `SELECT calls, uptime FROM hub.search_document WHERE id = 'silent'`,
+        )
+        expect(silent).to.deep.equal([{ calls: 0, uptime: null }])
+      }),
+      { numRuns: 25 },
+    )
+  })
+
   /** What has something in common, of `hub.call`. */
   const GROUPS = {
     day: `(at AT TIME ZONE 'UTC')::date::text`,
