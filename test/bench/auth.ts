@@ -1,8 +1,6 @@
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import Koa, { type Middleware } from 'koa'
 import type { Pool } from 'pg'
 import { Pool as HttpPool } from 'undici'
@@ -18,6 +16,7 @@ import { openWindows, type RateStore } from '../../core/usage/open-windows.ts'
 import { RateLimits } from '../../core/usage/rate-limit.ts'
 import { Standing } from '../../core/usage/standing.ts'
 import { redisProgram, startRedis } from '../support/redis.ts'
+import { newFolder } from './folder.ts'
 import { median, rounded } from './load.ts'
 import type { Report, Table } from './main.ts'
 
@@ -35,8 +34,7 @@ type Admit = (authorization: string) => Promise<Readonly<Record<string, string>>
  * that were not, for each store; and a server that does only this beside one that does nothing.
  */
 export async function auth(): Promise<Report> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
-  chmodSync(dataDir, 0o711)
+  const dataDir = newFolder()
   const database = await startEmbedded({ dataDir, durable: false })
   const redis = redisProgram() ? await startRedis() : undefined
   try {

@@ -1,8 +1,7 @@
 import { fork } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { elapsedMs } from '../../core/clock.ts'
@@ -17,6 +16,7 @@ import { verifyLedger } from '../../core/ledger/verify.ts'
 import { signingKeyOf } from '../../core/signing-key.ts'
 import { type BulkBooks, bulkBooks } from './bulk-books.ts'
 import type { ExportResult } from './export-child.ts'
+import { newFolder } from './folder.ts'
 import { type LoadResult, load, median, rounded } from './load.ts'
 import type { Report, Target } from './main.ts'
 
@@ -46,7 +46,7 @@ const EXPORTED_ENTRIES = 500_000n
 
 /** Balances and statements of the past at 1 M and 10 M postings; export and verification. */
 export async function ledgerHistory(): Promise<Report> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
+  const dataDir = newFolder()
   const database = await openDatabase({ dataDir })
   const owner = createPool(database.url, { max: 4, statementMs: 0, applicationName: 'bench' })
   const hub = createPool(database.url, { max: CONCURRENCY, role: 'hub_app' })

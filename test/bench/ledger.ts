@@ -1,10 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import type { Pool } from 'pg'
 import { migrate } from '../../core/db/migrate.ts'
 import { openDatabase } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
+import { newFolder } from './folder.ts'
 import { openBooks } from './ledger/calls.ts'
 import { CELLS, type Cell, nameOf } from './ledger/cells.ts'
 import { type Crew, startCrew } from './ledger/crew.ts'
@@ -27,7 +26,7 @@ type Results = ReadonlyMap<string, Measured>
  * the naive one, and beside them the inserts that this PostgreSQL can do, all in turns.
  */
 export async function ledger(): Promise<Report> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
+  const dataDir = newFolder()
   const database = await openDatabase({ dataDir })
   const owner = createPool(database.url, { max: 2, applicationName: 'bench' })
   const crew = startCrew(PROCESSES, database.url)

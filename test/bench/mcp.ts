@@ -1,12 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { encode } from 'gpt-tokenizer'
 import { Client } from 'pg'
 import { Pool } from 'undici'
 import { elapsedMs, sleep } from '../../core/clock.ts'
 import { joinDatabase } from '../../core/db/open.ts'
+import { newFolder } from './folder.ts'
 import { type LoadResult, median, rounded, type Sample, sample, summary } from './load.ts'
 import type { Report, Target } from './main.ts'
 import { SERVE, type Shop, shopOf, start } from './x402/shops.ts'
@@ -46,7 +45,7 @@ const CALL = toolCall('hub_call', {
  * it was told: each in a process of its own, in turns. The other one stands still meanwhile.
  */
 export async function mcp(): Promise<Report> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
+  const dataDir = newFolder()
   const ends: (() => Promise<void>)[] = []
   try {
     const { kept, found } = await start(

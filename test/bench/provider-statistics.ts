@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import type { Pool } from 'pg'
 import { daysBefore, elapsedMs, systemClock } from '../../core/clock.ts'
 import { migrate } from '../../core/db/migrate.ts'
 import { openDatabase } from '../../core/db/open.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { callFigures, customersOf } from '../../core/usage/provider-statistics.ts'
+import { newFolder } from './folder.ts'
 import { median, rounded } from './load.ts'
 import type { Report } from './main.ts'
 
@@ -17,7 +16,7 @@ const MONTH_GOAL_MS = 1_000
 
 /** One provider with a million calls in ninety days, and as many of others beside them. */
 export async function providerStatistics(): Promise<Report> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
+  const dataDir = newFolder()
   const database = await openDatabase({ dataDir })
   const owner = createPool(database.url, { max: 2, statementMs: 0, applicationName: 'bench' })
   const hub = createPool(database.url, { max: 2, role: 'hub_app' })

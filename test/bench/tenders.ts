@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import type { Database } from 'agenthub/plugin'
 import { openPlugin } from '../../core/catalog/plugins.ts'
 import { systemClock } from '../../core/clock.ts'
@@ -12,6 +10,7 @@ import plugin from '../../plugins/tenders/index.ts'
 import { readNotice } from '../../plugins/tenders/parse/notice.ts'
 import { openStore } from '../../plugins/tenders/store/store.ts'
 import { lent } from '../support/lent.ts'
+import { newFolder } from './folder.ts'
 import type { Report } from './main.ts'
 import { fillTenders, syntheticDay } from './tenders/synthetic.ts'
 
@@ -39,8 +38,7 @@ const QUESTIONS: readonly (readonly [Question, Record<string, unknown>])[] = [
 
 /** Parse, normalise and store a day; then answer over many tenders. */
 export async function tenders(): Promise<Report> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-bench-'))
-  await chmod(dataDir, 0o711)
+  const dataDir = newFolder()
   const server = await startEmbedded({ dataDir })
   let database: Database | undefined
   const opened = await openPlugin(

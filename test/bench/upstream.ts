@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
+import { newFolder } from './folder.ts'
 import { median, rounded, type Sample, summary } from './load.ts'
 import type { Report, Table, Target } from './main.ts'
 import { drive } from './upstream/drive.ts'
@@ -37,7 +36,7 @@ interface Turn extends Sample {
  * While one is measured the others stand still.
  */
 export async function upstream(): Promise<Report> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
+  const dataDir = newFolder()
   const ends: (() => Promise<void>)[] = []
   try {
     const api = await open('api')

@@ -1,6 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { brotliDecompressSync } from 'node:zlib'
 import { request } from 'undici'
 import { systemClock } from '../../core/clock.ts'
@@ -11,6 +9,7 @@ import { plugins, privileged } from '../../plugins/index.ts'
 import { startHub } from '../../server/start.ts'
 import { openBrowser } from '../support/own-browser.ts'
 import { freshDatabase, stopSharedCluster } from '../support/postgres.ts'
+import { newFolder } from './folder.ts'
 import { load, rounded } from './load.ts'
 import type { Report, Table } from './main.ts'
 import { addGoods } from './web/goods.ts'
@@ -42,7 +41,7 @@ interface Seen {
  */
 export async function web(): Promise<Report> {
   const database = await freshDatabase()
-  const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-bench-'))
+  const dataDir = newFolder()
   try {
     const person = await plant(database.admin)
     const hub = await startHub({

@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { sleep } from '../../core/clock.ts'
 import type { Terms } from '../../core/payments/terms.ts'
+import { newFolder } from './folder.ts'
 import { type LoadResult, median, rounded, type Sample, summary } from './load.ts'
 import type { Report, Table, Target } from './main.ts'
 import { buy, gather, offerOf, sign } from './x402/buyers.ts'
@@ -38,7 +37,7 @@ interface Side {
  * turns. While one is measured the other stands still.
  */
 export async function x402(): Promise<Report> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'agenthub-bench-'))
+  const dataDir = newFolder()
   const shops: Shop[] = []
   try {
     const hub = await startHub(dataDir)
