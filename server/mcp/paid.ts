@@ -69,10 +69,10 @@ function requestOf(order: Order, key: string, context: ToolContext): CallRequest
 const STAGES = 4
 
 /** The same steps, which tell how far they are. */
-const staged = (steps: Steps, { caller, rate, progress, trace }: ToolContext): Steps => ({
+const staged = (steps: Steps, { caller, progress, trace }: ToolContext): Steps => ({
   ...steps,
   authenticate: async () => caller,
-  limitRate: async () => rate,
+  limitRate: async () => {},
   quote: async (...given) => {
     const offer = await steps.quote(...given)
     if (!offer.complaint) progress(1, STAGES, `It costs ${dollars(offer.price)} USD.`)

@@ -1,6 +1,6 @@
 import { Fault } from '../../core/errors.ts'
 import type { Caller, KeyRing } from '../../core/identity/keys.ts'
-import type { RateLimits, RateState } from '../../core/usage/rate-limit.ts'
+import type { RateLimits } from '../../core/usage/rate-limit.ts'
 import type { Standing } from '../../core/usage/standing.ts'
 import type { CallRequest, Keyless } from './call.ts'
 
@@ -21,14 +21,16 @@ export const createAuthenticate =
     return { keyId: null, ip: address }
   }
 
-/** Counts the request against the key's tier, or against the address of one without a key. */
+/**
+ * Counts the request against the key's tier, or against the address of one without a key, and has
+ * the answer say so.
+ */
 export const createLimitRate =
   (limits: RateLimits, standing: Standing) =>
-  async (caller: Caller | Keyless, { early }: Pick<CallRequest, 'early'>): Promise<RateState> => {
+  async (caller: Caller | Keyless, { early }: Pick<CallRequest, 'early'>): Promise<void> => {
     const rate =
       caller.keyId === null
         ? await limits.address(caller.ip)
         : await limits.key(caller, await standing.tier(caller.credits))
     early?.(rate.headers)
-    return rate
   }

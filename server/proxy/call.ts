@@ -5,7 +5,6 @@ import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { Micros } from '../../core/money.ts'
 import type { KeptAnswer } from '../../core/usage/kept-answers.ts'
-import type { RateState } from '../../core/usage/rate-limit.ts'
 import type { Trace } from '../trace.ts'
 
 /** A request for one call, whichever door it came through. */
@@ -138,7 +137,7 @@ export interface Reply {
 
 export interface Steps {
   authenticate(request: CallRequest): Promise<Caller | Keyless>
-  limitRate(caller: Caller | Keyless, request: CallRequest): Promise<RateState>
+  limitRate(caller: Caller | Keyless, request: CallRequest): Promise<void>
   quote(caller: Caller | Keyless, request: CallRequest): Promise<Offer>
   /** What would come of the call. */
   foresee(caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Reply>
@@ -159,7 +158,6 @@ export interface Steps {
 export interface Started {
   readonly request: CallRequest
   readonly caller: Caller | Keyless
-  readonly rate: RateState
   readonly offer: Offer
   readonly payer: string
   readonly outcome: Outcome
@@ -173,14 +171,14 @@ export interface Made extends Started {
 /** One paid call, from the caller's key to the caller's answer. Read it top to bottom. */
 export async function call(steps: Steps, request: CallRequest): Promise<Reply> {
   const caller = await steps.authenticate(request)
-  const rate = await steps.limitRate(caller, request)
+  await steps.limitRate(caller, request)
   const offer = await steps.quote(caller, request)
   if (request.dryRun) return steps.foresee(caller, offer, request) // nothing moves
   const funds = await steps.fund(caller, offer, request) // free, credits, x402, or a 402
   let flows = false
   try {
     const outcome = await steps.handle(caller, offer, funds, request) // throws → refund
-    const started = { request, caller, rate, offer, payer: funds.payer, outcome }
+    const started = { request, caller, offer, payer: funds.payer, outcome }
     flows = outcome.flowing !== undefined
     if (flows) return await steps.stream(started, funds) // it settles at its end
     const receipt = await steps.settle(funds, started)

@@ -140,10 +140,9 @@ const sign = (
   receipts: Signing,
 ): Promise<string> => receipts.sign(record.made(made, hash), nameOf(made.offer.offering))
 
-function headersOf({ offer, outcome, rate }: Started): Reply['headers'] {
+function headersOf({ offer, outcome }: Started): Reply['headers'] {
   return {
     ...passedOn(outcome.headers),
-    ...rate.headers,
     ...deprecationHeaders(offer.offering.service.deprecated),
     'Cache-Control': 'no-store',
     'X-Call-Id': offer.call,
