@@ -3,6 +3,7 @@ import type { RequestListener, ServerResponse } from 'node:http'
 import { createServer as createRaw, type Socket } from 'node:net'
 import { buffer, text } from 'node:stream/consumers'
 import { expect } from 'chai'
+import { sleep } from '../../../core/clock.ts'
 import type { Egress, EgressRequest } from '../../../core/egress/http.ts'
 import { eventually } from '../../support/eventually.ts'
 import { against, ask, realSockets, rejection, withEgress } from './world.ts'
@@ -46,6 +47,18 @@ describe('an answer that is taken whole', () => {
       )
     })
   }
+
+  it('is none, where only an interim one came', async () => {
+    const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n'
+    await against(
+      undefined,
+      async (egress) => {
+        const error = await rejection(ask(egress))
+        expect(error).to.include({ code: 'upstream_unreachable', sent: true, response: undefined })
+      },
+      () => createRaw((socket) => void socket.once('data', () => socket.end(interim))),
+    )
+  })
 
   it('until the connection ends, where nothing else says where it does', async () => {
     const make = () => createRaw((it) => void it.once('data', () => it.end(`${OK}\r\nabc`)))
@@ -249,8 +262,20 @@ describe('an answer that comes as a stream', () => {
     })
   })
 
+  it('may take longer than what is taken whole', async () => {
+    const totalMs = 2_000
+    await played({ ...AT_ONCE, timeouts: { totalMs } }, async (asking, response) => {
+      response.write('one ')
+      const { stream } = await asking
+      await sleep(totalMs)
+      response.end('two')
+      expect(await text(stream!)).to.equal('one two')
+    })
+  })
+
   it('and that nobody wants any more ends its connection', async () => {
-    await played(AT_ONCE, async (asking, response) => {
+    const timeouts = { bodyMs: 120_000 } // so that it is not that which ends it
+    await played({ ...AT_ONCE, timeouts }, async (asking, response) => {
       response.write('half')
       const { stream } = await asking
       stream!.destroy()
