@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { Durations } from './durations.ts'
 import type { Trace } from './trace.ts'
 
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const OPERATIONS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]
 /** Each name of a service is a set of series: those beyond are counted together. */
 const SERVICES_MAX = 200
@@ -11,16 +11,8 @@ const SERVICES_MAX = 200
 export class Meters {
   readonly #registry = new Registry()
   readonly #requests: Counter<'route' | 'method' | 'status'>
-  readonly #calls = new Durations({
-    name: 'hub_call_seconds',
-    help: 'Calls of a service, from the first byte asked to the last one answered.',
-    label: 'service',
-  })
-  readonly #steps = new Durations({
-    name: 'hub_step_seconds',
-    help: 'Steps of requests.',
-    label: 'step',
-  })
+  readonly #calls: Histogram<'service'>
+  readonly #steps: Histogram<'step'>
   readonly #refused: Counter<'policy'>
   readonly #batches: Histogram
   readonly #services = new Set<string>()
@@ -33,8 +25,20 @@ export class Meters {
       labelNames: ['route', 'method', 'status'],
       registers,
     })
-    this.#registry.registerMetric(this.#calls.metric)
-    this.#registry.registerMetric(this.#steps.metric)
+    this.#calls = new Histogram({
+      name: 'hub_call_seconds',
+      help: 'Calls of a service, from the first byte asked to the last one answered.',
+      labelNames: ['service'],
+      buckets: SECONDS,
+      registers,
+    })
+    this.#steps = new Histogram({
+      name: 'hub_step_seconds',
+      help: 'Steps of requests.',
+      labelNames: ['step'],
+      buckets: SECONDS,
+      registers,
+    })
     this.#refused = new Counter({
       name: 'hub_rate_limited_total',
       help: 'Requests that came too often.',
@@ -52,10 +56,10 @@ export class Meters {
   request(trace: Trace, method: string, status: number, seconds: number): void {
     this.#requests.inc({ route: trace.route, method: methodOf(method), status })
     if (trace.service !== undefined) {
-      this.#calls.observe(this.#named(trace.service), seconds)
+      this.#calls.observe({ service: this.#named(trace.service) }, seconds)
     }
     for (const { name, from, until } of trace.steps) {
-      this.#steps.observe(name, (until - from) / 1_000)
+      this.#steps.observe({ step: name }, (until - from) / 1_000)
     }
   }
 
