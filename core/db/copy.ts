@@ -24,6 +24,7 @@ interface Sink {
   endCopyFrom(): void
 }
 
+/** A query of pg's own, whose limit of time holds: that of a stream of pg-copy-streams never ends. */
 class Copy extends Query {
   declare readonly text: string
   readonly #rows: string
