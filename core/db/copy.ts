@@ -24,7 +24,7 @@ interface Sink {
   endCopyFrom(): void
 }
 
-/** A query of pg's own, whose limit of time holds: that of a stream of pg-copy-streams never ends. */
+/** pg ends the limit of time of its own queries, and never that of streams of pg-copy-streams. */
 class Copy extends Query {
   declare readonly text: string
   readonly #rows: string
