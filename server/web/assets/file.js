@@ -9,5 +9,7 @@ async function read(input) {
 
 for (const input of document.querySelectorAll('input[data-into]')) {
   input.addEventListener('change', () => void read(input))
+  // It is told once, and not sent: the form may go without it.
+  input.form.addEventListener('click', () => input.setCustomValidity(''))
   input.hidden = false
 }

@@ -87,6 +87,9 @@ export function sellerTests(
       return String(await tab.page.evaluate(SAID_OF_FILE))
     }
     expect(await choose('large.yaml', '#'.repeat(200_001))).to.include('more than 200 KB')
+    await tab.send('import', { url: 'http://127.0.0.1/openapi.json', slug: 'tides-file' })
+    expect(await tab.text(), 'the address goes without the file').to.include('Nothing was changed')
+    await tab.go('/provider/services')
     expect(await choose('tides.json', JSON.stringify(OPENAPI))).to.equal('')
     await tab.page.waitForFunction(`document.getElementById('import-openapi').value !== ''`)
     await tab.send('import', { slug: 'tides-file' })
