@@ -34,7 +34,7 @@ export function untilDeadline<T>(
       clearTimeout(timer)
       reject(error)
     }
-    result.then(answered, failed)
+    result.then(answered).catch(failed) // also of an answer that cannot be let go of
   })
 }
 
