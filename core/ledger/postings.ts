@@ -46,7 +46,7 @@ const ALLOWANCES_USED = 'equity:allowances:used'
 /** Where used free calls end: the payee of every call that a free call pays. */
 export const FREE_CALLS_USED = 'equity:free-calls:used'
 
-/** The accounts of the house in money that corrections by hand most often name. */
+/** The accounts of the house between which corrections are booked by hand. */
 export const HOUSE: readonly Account[] = [
   TREASURY,
   SPEND,

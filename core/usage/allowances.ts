@@ -22,14 +22,13 @@ export class Allowances {
   }
 
   /** The accounts that a call of `caller` has to be debited to, besides its credits. */
-  async guards({ limits, credits }: Caller, now: Date): Promise<readonly AccountRef[]> {
-    if (limits.length === 0) return []
+  async guards({ limits, credits }: Caller, now: Date): Promise<AccountRef[]> {
     const { shard } = credits
     const grants = limits.flatMap(({ keyId, maxDay, maxTotal }) => [
       ...(maxTotal === null ? [] : [this.#grant(keyId, 'total', maxTotal, ALWAYS, shard)]),
       ...(maxDay === null ? [] : [this.#grant(keyId, dayName(now), maxDay, dayStart(now), shard)]),
     ])
-    return await Promise.all(grants)
+    return Promise.all(grants)
   }
 
   /** Granted once, by whichever process comes first: the id follows from the account. */
