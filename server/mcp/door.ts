@@ -65,8 +65,8 @@ async function serve(asked: Asked, answer: Answer, rpc: Rpc, ports: McpPorts): P
 const isPreflight = ({ req: { method, headers } }: Asked): boolean =>
   method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 
-/** Who asks. */
-type Known = Pick<RpcContext, 'caller' | 'authorization' | 'reported'>
+/** Who asks, and how often. */
+type Known = Pick<RpcContext, 'caller' | 'rate' | 'authorization' | 'reported'>
 
 /** What else is judged before the body is read. */
 async function admit(asked: Asked, answer: Answer, ports: McpPorts): Promise<Known> {
@@ -84,7 +84,7 @@ async function admit(asked: Asked, answer: Answer, ports: McpPorts): Promise<Kno
   )
   answer.tell(rate.headers)
   if (!readsJson(asked)) throw new Fault('not_acceptable')
-  return { caller, authorization, reported: reporter(asked, log) }
+  return { caller, rate, authorization, reported: reporter(asked, log) }
 }
 
 /** What MCP has clients send names it; only others are worth a closer look. */

@@ -1,12 +1,14 @@
 import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { Schema } from '../../core/schema.ts'
+import type { RateState } from '../../core/usage/rate-limit.ts'
 import type { Trace } from '../trace.ts'
 import type { Json } from './message.ts'
 
 /** What a tool is given beside its arguments. */
 export interface ToolContext {
   readonly caller: Caller
+  readonly rate: RateState
   readonly authorization: string
   /** The caller's network address. */
   readonly address: () => string
