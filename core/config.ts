@@ -2,20 +2,22 @@ import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type BrowserSettings, browserSettings } from './browser/settings.ts'
-import { type DiscoverySettings, discoverySettings } from './catalog/discovery/settings.ts'
+import { type DiscoverySettings, discoverySettings } from './catalog/listings/discovery/settings.ts'
 import { type EmbedderSettings, embedderSettings } from './catalog/search/meaning/settings.ts'
 import type { ListingSettings } from './catalog/upstreams/settings.ts'
+import { Environment, NAMES } from './config/environment.ts'
+import { misspeltIn } from './config/environment-typos.ts'
+import { type ProductionChain, productionOf } from './config/production.ts'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
-import { Environment, NAMES } from './environment.ts'
 import { type Hosting, hostingSettings } from './hosting/settings.ts'
-import { misspeltIn } from './misspelt.ts'
 import { type Micros, usd } from './money.ts'
-import { ConfigError, type ProductionChain, productionOf } from './production.ts'
+import { ConfigError } from './runtime/config-error.ts'
 import type { RateStore } from './usage/open-windows.ts'
 
 /** The only reader of the environment. Everything else is handed the frozen `Config`. */
 
-export { ConfigError, type ProductionChain, type RemoteFacilitator } from './production.ts'
+export type { ProductionChain, RemoteFacilitator } from './config/production.ts'
+export { ConfigError } from './runtime/config-error.ts'
 
 export interface Config {
   readonly version: string

@@ -6,7 +6,7 @@ import {
   discoverTransfers,
   probeListings,
   pruneProbes,
-} from '../core/catalog/discovery/discover.ts'
+} from '../core/catalog/listings/discovery/discover.ts'
 
 export interface DiscoveryPorts {
   /** Left out where no other sellers are looked for. */

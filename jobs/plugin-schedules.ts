@@ -1,5 +1,5 @@
-import { refreshListing } from '../core/catalog/services.ts'
-import type { AnyService, Schedule } from '../core/plugin.ts'
+import { refreshListing } from '../core/catalog/services/catalog.ts'
+import type { AnyService, Schedule } from '../core/plugin/index.ts'
 import type { Job, JobPorts } from './index.ts'
 
 /** What a run gets to end by itself after it was told to. */

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
-import type { ReconciliationException } from '../core/ledger/reconcile/exceptions.ts'
-import { type Reconciliation, reconcile } from '../core/ledger/reconcile/reconcile.ts'
 import type { Log } from '../core/log.ts'
-import type { Hex } from '../core/payments/asset.ts'
-import type { Chain } from '../core/payments/chain.ts'
-import { OutgoingSwitch } from '../core/payments/switch.ts'
+import type { Hex } from '../core/payments/chain/asset.ts'
+import type { Chain } from '../core/payments/chain/chain.ts'
+import { OutgoingSwitch } from '../core/payments/operations/switch.ts'
+import type { ReconciliationException } from '../core/reconciliation/exceptions.ts'
+import { type Reconciliation, reconcile } from '../core/reconciliation/reconcile.ts'
 
 interface Ports {
   readonly pool: Pool

@@ -1,5 +1,5 @@
 import type { PgBoss } from 'pg-boss'
-import type { AnyService } from '../core/plugin.ts'
+import type { AnyService } from '../core/plugin/index.ts'
 import type { Job, JobPorts } from './index.ts'
 import { pluginJobs } from './plugin-schedules.ts'
 

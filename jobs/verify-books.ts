@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
+import type { SigningKey } from '../core/crypto/signing-key.ts'
 import { verifySince } from '../core/ledger/verify/since.ts'
 import type { Log } from '../core/log.ts'
-import type { SigningKey } from '../core/signing-key.ts'
 
 /**
  * Verifies what was booked since the newest checkpoint, and signs the next. Books that are not

@@ -79,6 +79,28 @@ const PLANTED: Readonly<Record<keyof typeof RULES, Readonly<Record<string, Plant
       /test\/a\.ts may not import \.\.\/elsewhere\/data\/: .*inside the repository/,
     ],
   },
+  'core is layered: no folder imports one above it': {
+    'the ledger on payments': [
+      { 'core/ledger/a.ts': "import { b } from '../payments/b.ts'\n" },
+      /core\/ledger\/a\.ts may not import core\/payments\/b\.ts: core\/payments is not below/,
+    ],
+    'a type of a folder above': [
+      { 'core/identity/a.ts': "import type { B } from '../catalog/b.ts'\n" },
+      /core\/identity\/a\.ts may not import core\/catalog\/b\.ts/,
+    ],
+    'two folders of one layer': [
+      { 'core/usage/a.ts': "import { b } from '../audit/b.ts'\n" },
+      /core\/usage\/a\.ts may not import core\/audit\/b\.ts/,
+    ],
+    'the configuration from below': [
+      { 'core/ledger/a.ts': "import { b } from '../config.ts'\n" },
+      /core\/ledger\/a\.ts may not import core\/config\.ts/,
+    ],
+    'a folder without a layer': [
+      { 'core/new/a.ts': '' },
+      /core\/new has no layer: add it to CORE_LAYERS/,
+    ],
+  },
   'what is banned has a place or a replacement': {
     'the environment': [
       { 'server/a.ts': 'const port = process.env.PORT\n' },

@@ -1,5 +1,5 @@
 import type { Protocol } from 'puppeteer-core'
-import type { RenderCode } from './errors.ts'
+import type { RenderCode } from '../plugin/render-error.ts'
 
 /** How a document was answered. */
 export interface Answer {

@@ -8,7 +8,7 @@ import {
   TargetType,
 } from 'puppeteer-core'
 import { patience, within } from '../clock.ts'
-import { type Kept, keep } from '../keeper.ts'
+import { type Kept, keep } from '../runtime/managed-process.ts'
 import { chromiumFlags } from './flags.ts'
 import { makeProfile, type Place } from './place.ts'
 import type { Program } from './program.ts'

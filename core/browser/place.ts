@@ -3,7 +3,7 @@ import { chmod, chown, mkdir, readdir, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startOf } from '../db/lock.ts'
 import { SHARED_HOME } from '../db/place.ts'
-import { mayReach, type User } from '../user.ts'
+import { mayReach, type User } from '../runtime/user.ts'
 
 /** Where browsers and their profiles lie, and who runs them. */
 export interface Place {

@@ -1,6 +1,6 @@
 import { elapsedMs, patience } from '../clock.ts'
+import { RenderError } from '../plugin/render-error.ts'
 import type { Chromium } from './chromium.ts'
-import { RenderError } from './errors.ts'
 import { type Caps, overweight, ProcessGroup } from './watchdog.ts'
 
 export interface PoolOptions {

@@ -1,7 +1,7 @@
 import type { LocalAccount } from 'viem'
 import { systemClock } from '../clock.ts'
-import { signPayment } from '../payments/buying.ts'
-import { chooseTerms, parseOffer, type Terms } from '../payments/terms.ts'
+import { signPayment } from '../payments/paying/buying.ts'
+import { chooseTerms, parseOffer, type Terms } from '../payments/paying/terms.ts'
 import type { Answer } from './transport.ts'
 
 /** A seller verifies that a payment outlives the deadline of the call that it pays. */

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { ConfigError } from '../production.ts'
+import { ConfigError } from '../runtime/config-error.ts'
 
 const run = promisify(execFile)
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, type DatabaseError } from 'pg'
-import { ConfigError } from '../production.ts'
+import { ConfigError } from '../runtime/config-error.ts'
 import { requireLogin } from './pool.ts'
 
 export interface MigrateOptions {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { chmod, lstat, mkdir, mkdtemp, readFile, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { mayReach, type User } from '../user.ts'
+import { mayReach, type User } from '../runtime/user.ts'
 
 /** What lies here instead when root's data directory is closed to the user of PostgreSQL. */
 export const SHARED_HOME = '/var/lib/agenthub'

@@ -4,7 +4,7 @@ import { access, chmod, cp, lstat, mkdir, readFile, rename, rm, symlink } from '
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
-import { mayReach, type User } from '../user.ts'
+import { mayReach, type User } from '../runtime/user.ts'
 import { SHARED_HOME } from './place.ts'
 
 const run = promisify(execFile)

@@ -1,5 +1,5 @@
 import { elapsedMs, pause } from '../clock.ts'
-import type { Kept } from '../keeper.ts'
+import type { Kept } from '../runtime/managed-process.ts'
 
 /** Before a server that died is started again, by how often it died lately; then no more. */
 const BACK_OFF_MS = [100, 500, 2_000, 5_000] as const

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { Agent } from 'undici'
 import { type ConnectorOptions, guardedConnector } from './connector.ts'
 import { EgressError, invalid } from './errors.ts'
-import { Taking } from './taking.ts'
+import { Taking } from './response-collector.ts'
 import { parseTarget, type TargetRules } from './target.ts'
 
 /** The methods that are sent. TRACE, CONNECT and unknown ones are refused (security A021). */

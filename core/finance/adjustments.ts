@@ -5,7 +5,7 @@ import { Fault } from '../errors.ts'
 import { uuidv7 } from '../ids.ts'
 import { type Adjustment, adjust, adjustmentId, NotBookable, placeOf } from '../ledger/adjust.ts'
 import type { Asset, Outcome } from '../ledger/events.ts'
-import { type Books, booksWithin } from '../ledger/within.ts'
+import { type Books, booksWithin } from '../ledger/in-transaction.ts'
 import type { Micros } from '../money.ts'
 
 /** Somebody of the house with an account: whoever decides about money. */

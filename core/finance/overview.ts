@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { overdueAfter } from '../payments/outlook.ts'
-import { OPEN_PAYMENTS } from '../payments/overview.ts'
+import { overdueAfter } from '../payments/operations/forecast.ts'
+import { OPEN_PAYMENTS } from '../payments/operations/overview.ts'
 
 /** What waits for somebody, all as of one instant. */
 export interface Waiting {

@@ -1,4 +1,4 @@
-import type { Database, Transaction } from '../plugin.ts'
+import type { Database, Transaction } from '../plugin/index.ts'
 import { SESSIONS_MAX } from './limits.ts'
 import { sent, unpacked } from './rows.ts'
 

@@ -1,4 +1,3 @@
-import type { RenderCode } from '../browser/errors.ts'
 import type { EgressCode } from '../egress/errors.ts'
 import {
   type Database,
@@ -8,7 +7,8 @@ import {
   type Host,
   RenderError,
   type RenderedPage,
-} from '../plugin.ts'
+} from '../plugin/index.ts'
+import type { RenderCode } from '../plugin/render-error.ts'
 import { borrowedDatabase } from './borrowed-database.ts'
 import { isLent } from './entry.ts'
 import type { FromPlugin, Told } from './wire.ts'

@@ -7,7 +7,7 @@ import {
   Reply,
   Taken,
   Unresolved,
-} from '../plugin.ts'
+} from '../plugin/index.ts'
 import { DETAIL_MAX } from './limits.ts'
 import type { Answer, Declared, Thrown } from './wire.ts'
 

@@ -7,7 +7,7 @@ import {
   type Host,
   micros,
   type Plugin,
-} from '../plugin.ts'
+} from '../plugin/index.ts'
 import { Borrowed } from './borrowed.ts'
 import { databaseOf } from './entry.ts'
 import { answerOf, declaredOf, messageOf, thrownOf, wordsOf } from './inside-words.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { EgressError, type Host, RenderError } from '../plugin.ts'
+import { EgressError, type Host, RenderError } from '../plugin/index.ts'
 import { isLent, type Lent } from './entry.ts'
 import type { LentDatabase } from './lent-database.ts'
 import { DatabaseRefusal } from './session.ts'

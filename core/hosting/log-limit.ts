@@ -1,5 +1,5 @@
 import { elapsedMs } from '../clock.ts'
-import type { Host } from '../plugin.ts'
+import type { Host } from '../plugin/index.ts'
 
 const LINES_A_SECOND = 20
 const BURST = 200

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
  * the one that runs them; and a version that changed on disk is imported anew, with all its files.
  */
 const OWN: ReadonlyMap<string, string> = new Map([
-  ['agenthub/plugin', new URL('../plugin.ts', import.meta.url).href],
+  ['agenthub/plugin', new URL('../plugin/index.ts', import.meta.url).href],
   ['agenthub/client', new URL('../client/index.ts', import.meta.url).href],
   ['agenthub/testing', new URL('../testing/index.ts', import.meta.url).href],
 ])

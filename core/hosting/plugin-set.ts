@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import { isFamily } from '../catalog/declaration.ts'
+import { isFamily } from '../catalog/services/declaration.ts'
 import { pause } from '../clock.ts'
 import type { Log } from '../log.ts'
-import type { AnyService } from '../plugin.ts'
+import type { AnyService } from '../plugin/index.ts'
 import { databaseOf, type Entry, type Isolation, parseEntry } from './entry.ts'
 import type { Hosted } from './hosting.ts'
 

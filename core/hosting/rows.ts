@@ -1,5 +1,5 @@
 import { deserialize, serialize } from 'node:v8'
-import type { Rows } from '../plugin.ts'
+import type { Rows } from '../plugin/index.ts'
 
 /**
  * What a plugin that runs apart and its database say to each other. A value that it sends is text,

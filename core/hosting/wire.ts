@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Call } from '../plugin.ts'
+import type { Call } from '../plugin/index.ts'
 import { DETAIL_MAX } from './limits.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { sha256 } from '../crypto/sha256.ts'
 import { base62 } from '../ids.ts'
-import { sha256 } from '../sha256.ts'
 
 const SECRET_DIGITS = 43
 const CHECK_DIGITS = 6

@@ -2,9 +2,9 @@ import type { ClientBase, Pool } from 'pg'
 import type { Micros } from '../money.ts'
 import type { Account, Asset, Outcome, SingleStepEvent } from './events.ts'
 import { claimKey } from './idempotency.ts'
+import type { Books } from './in-transaction.ts'
 import type { AccountRef, Ledger } from './ledger.ts'
 import type { Decision } from './reverse.ts'
-import type { Books } from './within.ts'
 
 /** An entry that a person decides on. */
 export interface Adjustment {

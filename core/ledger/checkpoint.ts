@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import type { Pool } from 'pg'
-import type { SigningKey } from '../signing-key.ts'
+import type { SigningKey } from '../crypto/signing-key.ts'
 
 /**
  * What a shard had come to. Signed, it is a checkpoint of the form C2SP tlog-checkpoint in a C2SP

@@ -1,8 +1,8 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Micros } from '../money.ts'
 import type { Account, Outcome } from './events.ts'
+import type { Books } from './in-transaction.ts'
 import type { HoldRef } from './ledger.ts'
-import type { Books } from './within.ts'
 
 /** Who decided something about money, and why. Both are booked with it. */
 export interface Decision {

@@ -1,8 +1,8 @@
-import { declare } from '../catalog/declaration.ts'
+import { declare } from '../catalog/services/declaration.ts'
 import { type Answer, type HubClient, HubError } from '../client/index.ts'
 import { elapsedMs, patience } from '../clock.ts'
-import type { AnyEndpoint, AnyService, Route } from '../plugin.ts'
-import { compile } from '../validate.ts'
+import type { AnyEndpoint, AnyService, Route } from '../plugin/index.ts'
+import { compile } from '../plugin/validate.ts'
 import { exampleOf, nearMisses } from './example.ts'
 
 export { type Sandbox, type SandboxOptions, startSandbox } from './sandbox.ts'

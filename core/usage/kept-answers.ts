@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
+import { seal, unseal } from '../crypto/sealing.ts'
 import { UNHURRIED } from '../db/transaction.ts'
-import { seal, unseal } from '../sealing.ts'
 
 /** What a caller got, or would have got if the connection had lasted. */
 export interface KeptAnswer {

@@ -1,10 +1,10 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import type { Pool } from 'pg'
-import { canonicalJson } from '../canonical-json.ts'
 import { elapsedMs } from '../clock.ts'
+import { canonicalJson } from '../crypto/canonical-json.ts'
+import { sha256 } from '../crypto/sha256.ts'
+import type { SigningKey } from '../crypto/signing-key.ts'
 import { json } from '../money.ts'
-import { sha256 } from '../sha256.ts'
-import type { SigningKey } from '../signing-key.ts'
 import type { CallRecord } from './calls.ts'
 
 /** What the hub states about one call. Hashes are SHA-256 in base64url. */

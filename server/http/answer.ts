@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import type { Exchange } from '../exchange.ts'
+import { traceOf } from '../observability/trace.ts'
 import type { Flow } from '../proxy/stream.ts'
-import { traceOf } from '../trace.ts'
+import type { Exchange } from './exchange.ts'
 import { sendFlow } from './flow.ts'
 import { compressed, isCompressible } from './represent.ts'
 

@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream'
-import type { Exchange } from '../exchange.ts'
 import type { Flow } from '../proxy/stream.ts'
+import type { Exchange } from './exchange.ts'
 
 /**
  * Sends a stream as it comes, with its trailers; status and headers are set before. One that fails

@@ -1,4 +1,4 @@
-import type { Check, Issue } from '../../core/validate.ts'
+import type { Check, Issue } from '../../core/plugin/validate.ts'
 import { readDollars } from './dollars.ts'
 import type { Json } from './message.ts'
 

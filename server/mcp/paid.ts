@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { FAULTS, type Fault, type FaultCode } from '../../core/errors.ts'
-import { paymentHeaderOf, paymentRequiredResult, withReceipt } from '../../core/payments/mcp.ts'
-import { problem } from '../problem.ts'
+import {
+  paymentHeaderOf,
+  paymentRequiredResult,
+  withReceipt,
+} from '../../core/payments/receiving/mcp.ts'
+import { problem } from '../http/problem.ts'
 import { type CallRequest, call, type Reply, type Steps } from '../proxy/call.ts'
 import { idempotencyKeyOf } from '../proxy/idempotent.ts'
 import { Flow } from '../proxy/stream.ts'

@@ -1,5 +1,5 @@
 import { FAULTS, type FaultCode } from '../../core/errors.ts'
-import type { Issue } from '../../core/validate.ts'
+import type { Issue } from '../../core/plugin/validate.ts'
 import { inDollars } from './dollars.ts'
 import type { Json } from './message.ts'
 import { remedyOf } from './remedies.ts'

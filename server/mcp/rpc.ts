@@ -1,6 +1,6 @@
 import { type JSONRPCResponse, JSONRPCServer } from 'json-rpc-2.0'
-import { type Check, compile } from '../../core/validate.ts'
-import { problem } from '../problem.ts'
+import { type Check, compile } from '../../core/plugin/validate.ts'
+import { problem } from '../http/problem.ts'
 import { complaints, readArguments } from './arguments.ts'
 import { type Era, LEGACY, SERVER_INFO, SUPPORTED } from './era.ts'
 import { RPC, RpcError } from './errors.ts'

@@ -1,8 +1,8 @@
 import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
-import type { Schema } from '../../core/schema.ts'
+import type { Schema } from '../../core/plugin/schema.ts'
 import type { RateState } from '../../core/usage/rate-limit.ts'
-import type { Trace } from '../trace.ts'
+import type { Trace } from '../observability/trace.ts'
 import type { Json } from './message.ts'
 
 /** What a tool is given beside its arguments. */

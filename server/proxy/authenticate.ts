@@ -1,7 +1,7 @@
 import { Fault } from '../../core/errors.ts'
 import type { Caller, KeyRing } from '../../core/identity/keys.ts'
+import type { Standing } from '../../core/usage/account-status.ts'
 import type { RateLimits } from '../../core/usage/rate-limit.ts'
-import type { Standing } from '../../core/usage/standing.ts'
 import type { CallRequest, Keyless } from './call.ts'
 
 /**

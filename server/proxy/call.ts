@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream'
-import type { Offering } from '../../core/catalog/services.ts'
+import type { Offering } from '../../core/catalog/services/catalog.ts'
 import type { HeaderValues } from '../../core/egress/headers.ts'
 import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import type { Micros } from '../../core/money.ts'
 import type { KeptAnswer } from '../../core/usage/kept-answers.ts'
-import type { Trace } from '../trace.ts'
+import type { Trace } from '../observability/trace.ts'
 
 /** A request for one call, whichever door it came through. */
 export interface CallRequest {

@@ -1,9 +1,9 @@
 import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { json, type Micros } from '../../core/money.ts'
-import type { Offers } from '../../core/payments/offers.ts'
+import type { Offers } from '../../core/payments/receiving/offers.ts'
+import type { Standing } from '../../core/usage/account-status.ts'
 import { assertAllowed } from '../../core/usage/allowances.ts'
-import type { Standing } from '../../core/usage/standing.ts'
 import type { CallRequest, FundingSource, Funds, Keyless, Offer } from './call.ts'
 import { termsOf } from './funds/x402.ts'
 

@@ -1,4 +1,4 @@
-import type { AnyEndpoint } from '../../core/plugin.ts'
+import type { AnyEndpoint } from '../../core/plugin/index.ts'
 import type { CallRequest } from './call.ts'
 
 /** Methods whose input is the query; all others bring a JSON body. */

@@ -1,10 +1,10 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
-import { RenderError } from '../../core/browser/errors.ts'
-import { deadlineOf } from '../../core/catalog/deadline.ts'
+import { deadlineOf } from '../../core/catalog/services/deadline.ts'
 import { Fault, type FaultCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { type AnyEndpoint, Failure, Refusal, Reply } from '../../core/plugin.ts'
+import { type AnyEndpoint, Failure, Refusal, Reply } from '../../core/plugin/index.ts'
+import { RenderError } from '../../core/plugin/render-error.ts'
 import { discard } from './discard.ts'
 
 /**

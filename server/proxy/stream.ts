@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { addAbortSignal, pipeline, Readable, Transform } from 'node:stream'
 import { elapsedMs } from '../../core/clock.ts'
-import { Failure } from '../../core/plugin.ts'
+import { Failure } from '../../core/plugin/index.ts'
 import { KEPT_BYTES_MAX } from '../../core/usage/kept-answers.ts'
-import { viewOf } from '../bytes.ts'
+import { viewOf } from '../http/bytes.ts'
 
 /** The most that a stream may bring: as much as may come from a host outside. */
 const STREAM_BYTES_MAX = 256 * 1_048_576

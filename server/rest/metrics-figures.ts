@@ -1,6 +1,10 @@
 import { Gauge, Registry } from 'prom-client'
 import { within } from '../../core/clock.ts'
-import { type Holdings, type HoldingsPorts, holdings } from '../../core/payments/holdings.ts'
+import {
+  type Holdings,
+  type HoldingsPorts,
+  holdings,
+} from '../../core/payments/operations/holdings.ts'
 import {
   type LedgerFigures,
   ledgerFigures,
@@ -8,8 +12,8 @@ import {
   type OpenPayments,
   openPayments,
   outflowToday,
-} from '../../core/payments/overview.ts'
-import { OutgoingSwitch } from '../../core/payments/switch.ts'
+} from '../../core/payments/operations/overview.ts'
+import { OutgoingSwitch } from '../../core/payments/operations/switch.ts'
 
 /** A collector gives up after ten seconds. */
 const PATIENCE_MS = 6_000

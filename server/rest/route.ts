@@ -1,5 +1,4 @@
 import type { z } from 'zod'
-import type { Deprecation } from '../../core/deprecation.ts'
 import type { FaultCode } from '../../core/errors.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Staff } from '../../core/finance/adjustments.ts'
@@ -7,6 +6,7 @@ import type { Manager } from '../../core/identity/children.ts'
 import type { Caller, Seller } from '../../core/identity/keys.ts'
 import type { Session } from '../../core/identity/sessions.ts'
 import type { Micros } from '../../core/money.ts'
+import type { Deprecation } from '../../core/plugin/deprecation.ts'
 import { complaintsOf } from './complaints.ts'
 
 /** A request to a REST route, with everything that the route declares already checked. */

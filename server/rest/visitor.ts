@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { Fault } from '../../core/errors.ts'
 import type { Caller, KeyRing, Seller } from '../../core/identity/keys.ts'
 import { findSession, SESSION_DAYS, type Session } from '../../core/identity/sessions.ts'
-import { authorizationOf, header } from '../exchange.ts'
+import { authorizationOf, header } from '../http/exchange.ts'
 import type { AnyRoute } from './route.ts'
 
 /** Who asks. A key that is shown counts, and not the cookie beside it. */

@@ -2,9 +2,9 @@ import { access, mkdir, readFile, rename, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { elapsedMs, sleep } from '../../core/clock.ts'
-import { type Kept, keep } from '../../core/keeper.ts'
-import { freePort } from '../../core/net.ts'
-import { USDC_BASE } from '../../core/payments/asset.ts'
+import { USDC_BASE } from '../../core/payments/chain/asset.ts'
+import { type Kept, keep } from '../../core/runtime/managed-process.ts'
+import { freePort } from '../../core/runtime/net.ts'
 import contracts from './contracts/contracts.artifact.json' with { type: 'json' }
 import { callRpc } from './rpc.ts'
 

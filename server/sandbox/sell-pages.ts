@@ -1,11 +1,11 @@
 import { tokenOf, verifyDomain } from '../../core/catalog/domains/proof.ts'
 import { readRules, writeRules } from '../../core/catalog/domains/rules.ts'
 import { registerDomain } from '../../core/catalog/domains/store.ts'
-import type { OwnershipPorts } from '../../core/catalog/ownership.ts'
-import type { Catalog } from '../../core/catalog/services.ts'
+import type { OwnershipPorts } from '../../core/catalog/listings/ownership.ts'
+import type { Catalog } from '../../core/catalog/services/catalog.ts'
 import { principalOf } from '../../core/identity/roots.ts'
 import { usd } from '../../core/money.ts'
-import type { PageRule } from '../../core/plugin.ts'
+import type { PageRule } from '../../core/plugin/index.ts'
 import { MAGAZINE_HOST, type Sandbox } from './start.ts'
 
 const SOLD = {

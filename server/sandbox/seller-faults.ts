@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { sleep } from '../../core/clock.ts'
-import { type Hex, USDC_BASE } from '../../core/payments/asset.ts'
-import type { Payment } from '../../core/payments/offers.ts'
+import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
+import type { Payment } from '../../core/payments/receiving/offers.ts'
 import { demand, readPayment, requirementsOf, type Sale } from './seller-sale.ts'
 
 /** What a seller can do wrong, once it holds a signature or even before. */

@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
-import type { Hex } from '../../core/payments/asset.ts'
-import { BadPayment, type Offers } from '../../core/payments/offers.ts'
+import type { Hex } from '../../core/payments/chain/asset.ts'
+import { BadPayment, type Offers } from '../../core/payments/receiving/offers.ts'
 import type { SellerRoute } from './seller-routes.ts'
 
 /** What the handlers of one request share. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { encodeFunctionData } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { elapsedMs, sleep } from '../../core/clock.ts'
-import { type Hex, USDC_BASE } from '../../core/payments/asset.ts'
+import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import contracts from './contracts/contracts.artifact.json' with { type: 'json' }
 import { callRpc } from './rpc.ts'
 

@@ -1,5 +1,5 @@
-import type { Listing } from '../../core/catalog/listings.ts'
 import type { ExternalHit, Hit } from '../../core/catalog/search/hits.ts'
+import type { Listing } from '../../core/catalog/services/published-services.ts'
 import { count, counted, inDollars, milliseconds, percent, priceRange } from './format.ts'
 import { type Html, html } from './html.ts'
 

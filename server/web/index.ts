@@ -1,5 +1,4 @@
 import type { Middleware } from 'koa'
-import { type WebPorts, webDoor } from './door.ts'
 import type { AnyPage } from './page.ts'
 import { type AccountPorts, accountPages } from './pages/account/index.ts'
 import { adminPages } from './pages/admin/index.ts'
@@ -13,6 +12,7 @@ import { servicesPage } from './pages/services.ts'
 import { type SignInPorts, signInPages } from './pages/sign-in.ts'
 import { statusPage } from './pages/status.ts'
 import { type TopupPorts, topupPage } from './pages/topup.ts'
+import { type WebPorts, webDoor } from './serve-page.ts'
 
 export interface WebParts
   extends WebPorts,

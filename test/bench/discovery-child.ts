@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { readIndex } from '../../core/catalog/discovery/read-index.ts'
+import { readIndex } from '../../core/catalog/listings/discovery/read-index.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { createEgress } from '../../core/egress/http.ts'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import type { Database } from 'agenthub/plugin'
-import { openPlugin } from '../../core/catalog/plugins.ts'
+import { openPlugin } from '../../core/catalog/services/plugins.ts'
 import { systemClock } from '../../core/clock.ts'
 import { startEmbedded } from '../../core/db/embedded.ts'
 import { createLog } from '../../core/log.ts'

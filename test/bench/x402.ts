@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { sleep } from '../../core/clock.ts'
-import type { Terms } from '../../core/payments/terms.ts'
+import type { Terms } from '../../core/payments/paying/terms.ts'
 import { newFolder } from './folder.ts'
 import { type LoadResult, median, rounded, type Sample, summary } from './load.ts'
 import type { Report, Table, Target } from './main.ts'

@@ -1,12 +1,12 @@
 import { sleep } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { type Hex, USDC_BASE } from '../../core/payments/asset.ts'
-import type { Chain } from '../../core/payments/chain.ts'
+import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
+import type { Chain } from '../../core/payments/chain/chain.ts'
 import {
   type Facilitator,
   FacilitatorUnavailable,
   NOT_BROADCAST,
-} from '../../core/payments/facilitator.ts'
+} from '../../core/payments/facilitators/facilitator.ts'
 import { httpFacilitator } from '../../core/payments/facilitators/http.ts'
 import { witnessed } from '../../core/payments/facilitators/witnessed.ts'
 import type { Random } from './random.ts'

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import type { Hex } from '../../core/payments/asset.ts'
-import type { Charge } from './desk.ts'
-import type { Transfer } from './transfers.ts'
+import type { Hex } from '../../core/payments/chain/asset.ts'
+import type { Transfer } from './chain-transfers.ts'
+import type { Charge } from './operators.ts'
 
 /** An entry of the journal. */
 export interface Entry {

@@ -1,6 +1,6 @@
 import { creditsOf } from '../../core/ledger/postings.ts'
-import type { Charge } from './desk.ts'
 import type { Attempt, Facts, Standing } from './facts.ts'
+import type { Charge } from './operators.ts'
 import { lists, netCharges, same, sum } from './reckon.ts'
 
 /** What buyers were told, and what they have left, agrees with the books. */

@@ -1,7 +1,7 @@
+import type { Transfer } from './chain-transfers.ts'
 import type { Account, Entry, Facts, Intent } from './facts.ts'
 import { fromBuyers } from './judge-buyers.ts'
 import { lists, named, netCharges, same, sum } from './reckon.ts'
-import type { Transfer } from './transfers.ts'
 
 /**
  * Whether money was conserved, once nothing moves any more: a line for each thing that is wrong.

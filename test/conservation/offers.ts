@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { encodePaymentRequiredHeader } from '@x402/core/http'
 import type { PaymentRequired } from '@x402/core/types'
-import { type Hex, USDC_BASE } from '../../core/payments/asset.ts'
+import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { type Change, entry, entryV1 } from '../stories/attacks/sellers.ts'
 
 /** What a seller is asked to sell: at which price, and to whom it is honestly paid. */

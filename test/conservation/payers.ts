@@ -1,11 +1,11 @@
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { systemClock } from '../../core/clock.ts'
-import type { Hex } from '../../core/payments/asset.ts'
-import { readPayment } from '../../core/payments/payment.ts'
+import type { Hex } from '../../core/payments/chain/asset.ts'
+import { readPayment } from '../../core/payments/receiving/payment.ts'
 import { pay, type Spoilt } from '../stories/attacks/payments.ts'
 import type { Told } from '../support/ask.ts'
 import { type Act, nonceFor } from './acts.ts'
-import type { Desk, Sent, Want } from './desk.ts'
+import type { Desk, Sent, Want } from './operators.ts'
 import type { Random } from './random.ts'
 
 /** A wallet of a buyer's, and what it was given. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Hex } from '../../core/payments/asset.ts'
+import type { Hex } from '../../core/payments/chain/asset.ts'
 
 /** Chance that can be had again: what a seed and a name give, they always give. */
 export class Random {

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { elapsedMs, sleep } from '../../core/clock.ts'
-import { resolvePayments } from '../../core/payments/resolve.ts'
-import { type Crowd, gather } from './crowd.ts'
-import { Desk } from './desk.ts'
+import { resolvePayments } from '../../core/payments/operations/resolve.ts'
+import { Miner, weather } from './faults.ts'
 import { type Deed, KEYED_DEEDS, SLOW_DEEDS } from './keyed.ts'
 import { KEYLESS_DEEDS } from './keyless.ts'
+import { type Crowd, gather } from './load.ts'
 import { Market } from './market.ts'
+import { Desk } from './operators.ts'
 import { dealt, Random } from './random.ts'
 import { Service, stranger } from './service.ts'
 import { Tally } from './tally.ts'
 import type { Outside, Venue } from './venue.ts'
-import { Miner, weather } from './weather.ts'
 
 export interface RunOptions {
   /** What happens follows from it, though not when. @defaultValue one by chance */

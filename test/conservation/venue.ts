@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
 import type { LocalAccount } from 'viem'
-import type { Hex } from '../../core/payments/asset.ts'
+import type { Hex } from '../../core/payments/chain/asset.ts'
 import type { GasWallet } from '../../core/payments/facilitators/gas-wallet.ts'
-import type { ResolvePorts } from '../../core/payments/resolve.ts'
+import type { ResolvePorts } from '../../core/payments/operations/resolve.ts'
 import { flawed, gift } from '../stories/flawed.ts'
 import { startTestHub, type TestHub } from '../support/hub.ts'
 import { troubled } from './acts.ts'
-import type { Disaster } from './weather.ts'
+import type { Disaster } from './faults.ts'
 
 /** A hub, wherever it runs, with its chain and its database. */
 export interface Venue {

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
+import { signingKeyOf } from '../../core/crypto/signing-key.ts'
 import { createLog } from '../../core/log.ts'
-import { signingKeyOf } from '../../core/signing-key.ts'
 import { verifyBooks } from '../../jobs/verify-books.ts'
 import { order, smallBooks } from '../core/ledger/world.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'

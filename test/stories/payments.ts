@@ -1,6 +1,6 @@
 import { sleep } from '../../core/clock.ts'
 import { usd } from '../../core/money.ts'
-import { resolvePayments } from '../../core/payments/resolve.ts'
+import { resolvePayments } from '../../core/payments/operations/resolve.ts'
 import { ask, payFor, type Told } from '../support/ask.ts'
 import type { TestHub } from '../support/hub.ts'
 import type { Actor, Result, Scene, Verb } from './table.ts'

@@ -8,28 +8,28 @@ import { dirname, join } from 'node:path'
  * types are made of, without comments. Run by itself, it writes the report that is kept.
  */
 const ROOT = new URL('../..', import.meta.url).pathname
-const KEPT = new URL('../core/plugin-api.txt', import.meta.url)
+const KEPT = new URL('../core/plugin/api.txt', import.meta.url)
 /** Where what plugins see is declared; types of their inside are not theirs. */
 const FILES = [
-  'core/plugin',
-  'core/plugin-parts',
-  'core/schema',
-  'core/failure',
-  'core/deprecation',
+  'core/plugin/index',
+  'core/plugin/parts',
+  'core/plugin/schema',
+  'core/plugin/failure',
+  'core/plugin/deprecation',
   'core/money',
   'core/clock',
   'core/egress/http',
   'core/egress/errors',
-  'core/browser/errors',
+  'core/plugin/render-error',
 ]
 /** Of shared files, what plugins can name. */
 const OURS: Readonly<Record<string, RegExp>> = {
-  'core/deprecation': /^export interface Deprecation /,
+  'core/plugin/deprecation': /^export interface Deprecation /,
   'core/money': /^export (type Micros|declare const micros|declare function usd)/,
   'core/clock': /^export interface Clock /,
   'core/egress/http': /^export interface Egress(Request|Response|Timeouts|) /,
   'core/egress/errors': /^(export )?declare (const TEXT|class EgressError)/,
-  'core/browser/errors': /^(export )?declare (const TEXT|class RenderError)/,
+  'core/plugin/render-error': /^(export )?declare (const TEXT|class RenderError)/,
 }
 
 export function apiReport(): string {
@@ -46,7 +46,7 @@ export function apiReport(): string {
       types: ['node'],
       typeRoots: [join(ROOT, 'node_modules/@types')],
     }
-    const files = [join(ROOT, 'core/plugin.ts')]
+    const files = [join(ROOT, 'core/plugin/index.ts')]
     writeFileSync(
       config,
       JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: [], files }),

@@ -3,6 +3,7 @@ import {
   BANS,
   type Ban,
   COLUMNS_MAX,
+  CORE_LAYERS,
   DATA,
   LAYERS,
   LINES_MAX,
@@ -80,6 +81,23 @@ const imports: Rule = (tree) =>
       .filter((target) => !may.test(target))
       .map((target) => `${path} may not import ${target}: ${layer.instead}`)
   })
+
+/** Reports imports of core that go up its layers, or sideways between two folders of one layer. */
+const coreLayers: Rule = (tree) => {
+  const rank = new Map(CORE_LAYERS.flatMap((group, i) => group.map((name) => [name, i] as const)))
+  const folderOf = (path: string) => /^core\/([^/]+)\//.exec(path)?.[1]
+  return [...tree.keys()].filter(isSource).flatMap((path) => {
+    const folder = folderOf(path)
+    if (folder === undefined) return []
+    if (!rank.has(folder)) return [`core/${folder} has no layer: add it to CORE_LAYERS`]
+    return targetsOf(path, tree).flatMap((target) => {
+      const other = target === 'core/config.ts' ? 'config' : folderOf(target)
+      if (other === undefined || other === folder) return []
+      if (rank.get(other)! < rank.get(folder)!) return []
+      return [`${path} may not import ${target}: core/${other} is not below core/${folder}`]
+    })
+  })
+}
 
 const bans: Rule = (tree) =>
   [...tree].flatMap(([path, text]) =>
@@ -188,6 +206,7 @@ const migrations: Rule = (tree) =>
 /** Every rule of the house, by the sentence that it keeps true. */
 export const RULES = {
   'every import stays within its layer': imports,
+  'core is layered: no folder imports one above it': coreLayers,
   'what is banned has a place or a replacement': bans,
   'files fit a screen and a head': sizes,
   'functions have a limit': functions,

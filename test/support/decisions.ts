@@ -16,12 +16,12 @@ export const LAYERS: readonly Layer[] = [
   },
   {
     files: /^plugins\/index\.ts$/,
-    may: '^core/plugin[.]ts$|^plugins/[^/]+/index[.]ts$',
+    may: '^core/plugin/index[.]ts$|^plugins/[^/]+/index[.]ts$',
     instead: "the list names each plugin's index.ts, and nothing inside of it",
   },
   {
     files: /^plugins\/([^/]+)\//,
-    may: '^core/plugin[.]ts$|^plugins/$1/',
+    may: '^core/plugin/index[.]ts$|^plugins/$1/',
     instead: "import 'agenthub/plugin' and the own folder; let the Host lend the rest",
   },
   {
@@ -50,6 +50,25 @@ export const LAYERS: readonly Layer[] = [
     may: '^(?![.][.])|^[.][.]/shared/data/',
     instead: 'keep what tests need inside the repository',
   },
+]
+
+/**
+ * The folders of core, lowest first. A folder imports only itself, the groups above it in this list
+ * and the files of core/ itself; folders of one group do not import each other. Types count, too.
+ */
+export const CORE_LAYERS: readonly (readonly string[])[] = [
+  ['runtime', 'crypto', 'egress'],
+  ['db', 'plugin'],
+  ['ledger', 'mail', 'browser'],
+  ['identity'],
+  ['usage', 'audit'],
+  ['webhooks'],
+  ['providers'],
+  ['payments'],
+  ['catalog', 'reconciliation', 'client'],
+  ['finance', 'testing'],
+  ['hosting'],
+  ['config'],
 ]
 
 export interface Ban {
@@ -180,7 +199,7 @@ export const TOP_LEVEL: readonly string[] = [
 export const ROOTS = new RegExp(
   `^(?:${[
     '(?:server|server/cli|plugins/[^/]+/train)/main',
-    '(?:jobs|plugins|core/(?:client|testing))/index|core/plugin',
+    '(?:jobs|plugins|core/(?:client|plugin|testing))/index',
     'plugins/(?:forecast|iban|primes)/index',
   ].join('|')})\\.ts$`,
 )

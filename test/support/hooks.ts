@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { usd } from '../../core/money.ts'
-import type { Plugin } from '../../core/plugin.ts'
+import type { Plugin } from '../../core/plugin/index.ts'
 import { ask, type Question, type Told } from './ask.ts'
 import { eventually } from './eventually.ts'
 import type { TestAgent, TestHub } from './hub.ts'

@@ -1,11 +1,11 @@
 import { sleep, systemClock } from '../../core/clock.ts'
 import { readConfig } from '../../core/config.ts'
 import { createLog } from '../../core/log.ts'
-import { defineService, s, usd } from '../../core/plugin.ts'
+import { defineService, s, usd } from '../../core/plugin/index.ts'
 import { startJobs } from '../../jobs/index.ts'
 import { plugins, privileged } from '../../plugins/index.ts'
+import { startHub } from '../../server/boot/start.ts'
 import { firstAgent } from '../../server/sandbox/agent.ts'
-import { startHub } from '../../server/start.ts'
 
 /**
  * A hub in a process of its own, to be killed by tests. Its `slow` service takes 50 ms, and its

@@ -10,11 +10,11 @@ import { creditsOf } from '../../core/ledger/postings.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { createLog } from '../../core/log.ts'
 import type { Micros } from '../../core/money.ts'
-import type { Plugin } from '../../core/plugin.ts'
+import type { Plugin } from '../../core/plugin/index.ts'
 import { startJobs } from '../../jobs/index.ts'
 import { plugins, privileged } from '../../plugins/index.ts'
+import { type RunningHub, startHub } from '../../server/boot/start.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
-import { type RunningHub, startHub } from '../../server/start.ts'
 import { type FreshDatabase, freshDatabase } from './postgres.ts'
 
 /** A whole hub in this process: real database, chain, facilitator, seller and doors. */

@@ -1,5 +1,5 @@
 import { systemClock } from '../../core/clock.ts'
-import type { Host, Plugin } from '../../core/plugin.ts'
+import type { Host, Plugin } from '../../core/plugin/index.ts'
 
 const absent = (): never => {
   throw new Error('nothing is lent here')

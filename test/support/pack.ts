@@ -21,7 +21,7 @@ const OWN = join(ROOT, 'package.json')
 const ASIDE = join(ROOT, 'package.json.aside')
 const ENTRIES = {
   './client': 'core/client/index',
-  './plugin': 'core/plugin',
+  './plugin': 'core/plugin/index',
   './testing': 'core/testing/index',
 } as const
 const CLI = 'server/cli/main'

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sleep } from '../../core/clock.ts'
-import { freePort } from '../../core/net.ts'
+import { freePort } from '../../core/runtime/net.ts'
 
 /** Where Debian puts it. */
 const PATH = '/usr/sbin:/usr/bin:/bin'

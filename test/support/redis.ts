@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { Redis } from 'ioredis'
-import { freePort } from '../../core/net.ts'
+import { freePort } from '../../core/runtime/net.ts'
 
 /** A real server, which keeps nothing on disk. */
 export interface RedisServer {

@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openSites } from '../core/catalog/world.ts'
-import { makeAdmin } from '../server/finance-world.ts'
+import { makeAdmin } from '../server/rest/finance/world.ts'
 import { openAccount } from '../server/web/account.ts'
 import { pathsOf } from '../server/web/paths.ts'
 import { startTestHub } from './hub.ts'

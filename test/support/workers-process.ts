@@ -5,11 +5,11 @@ import { runInNewContext } from 'node:vm'
 import { sleep } from '../../core/clock.ts'
 import { readConfig, secretsOf } from '../../core/config.ts'
 import { createLog } from '../../core/log.ts'
-import { defineService, Reply, s, usd } from '../../core/plugin.ts'
+import { defineService, Reply, s, usd } from '../../core/plugin/index.ts'
 import { startJobs } from '../../jobs/index.ts'
 import { plugins, privileged } from '../../plugins/index.ts'
-import { startHub } from '../../server/start.ts'
-import { isWorker, startWorkers, work } from '../../server/workers.ts'
+import { startHub } from '../../server/boot/start.ts'
+import { isWorker, startWorkers, work } from '../../server/boot/workers.ts'
 
 /** A hub as `npm start` runs it, alone or with workers, and with services that tests need. */
 const slow = defineService({

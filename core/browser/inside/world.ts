@@ -1,5 +1,5 @@
 import type { CDPSession } from 'puppeteer-core'
-import { RenderError } from '../errors.ts'
+import { RenderError } from '../../plugin/render-error.ts'
 import { Flattener, flatten, slice } from './flatten.ts'
 import { look, scrollDown, survey } from './survey.ts'
 

@@ -1,8 +1,9 @@
 import type { Pool } from 'pg'
 import type { Micros } from '../../money.ts'
-import type { Domains, SellingDomain } from '../../plugin-parts.ts'
-import type { Robots } from '../probe/robots.ts'
-import { bySpecificity, type PageRule, pageOf } from './pages.ts'
+import type { PageRule } from '../../plugin/pages.ts'
+import type { Domains, SellingDomain } from '../../plugin/parts.ts'
+import type { Robots } from '../listings/probe/robots.ts'
+import { bySpecificity, pageOf } from './pages.ts'
 import { RULES_JSON, type RuleJson, ruleOf } from './rules.ts'
 
 const PAGE = 100

@@ -2,8 +2,13 @@ import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
 import type { Manager } from '../../identity/children.ts'
-import { isReserved } from '../declaration.ts'
-import { findProof, type OwnershipPorts, type ProofMethod, proofToken } from '../ownership.ts'
+import {
+  findProof,
+  type OwnershipPorts,
+  type ProofMethod,
+  proofToken,
+} from '../listings/ownership.ts'
+import { isReserved } from '../services/declaration.ts'
 import { DOMAIN, type Domain, findDomain, lockHost } from './store.ts'
 
 /** The family that domains belong to, and their category. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
-import type { PageRule } from './pages.ts'
+import type { PageRule } from '../../plugin/pages.ts'
 
 /** Rules of a domain, as JSON: amounts are texts. */
 export const RULES_JSON = `(SELECT coalesce(json_agg(json_build_object('pattern', r.pattern,

@@ -5,8 +5,8 @@ import type { Manager } from '../../identity/children.ts'
 import { prefixedId } from '../../ids.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { earningsOf } from '../../ledger/postings.ts'
-import type { ProofMethod } from '../ownership.ts'
-import { providerOf } from '../providers.ts'
+import { providerOf } from '../../providers/providers.ts'
+import type { ProofMethod } from '../listings/ownership.ts'
 
 export type DomainState = 'pending' | 'verified' | 'expired' | 'transferred' | 'deleted'
 

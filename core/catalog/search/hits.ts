@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type Listing, servicesNamed } from '../listings.ts'
+import { type Listing, servicesNamed } from '../services/published-services.ts'
 import type { Ranked } from './rank.ts'
 
 /** A listing of somebody else's as a search shows it. */

@@ -1,4 +1,4 @@
-import type { Issue } from '../../validate.ts'
+import type { Issue } from '../../plugin/validate.ts'
 import { apart, TooMuch } from './apart.ts'
 import { budget, compileError, type Json, schemaIssues } from './schemas.ts'
 

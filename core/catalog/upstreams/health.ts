@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Health } from '../../plugin-upstreams.ts'
+import type { Health } from '../../plugin/upstreams.ts'
 
 /** How an upstream was when it was asked last. */
 export interface HealthInfo {

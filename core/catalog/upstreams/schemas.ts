@@ -1,4 +1,4 @@
-import { compile, type Issue } from '../../validate.ts'
+import { compile, type Issue } from '../../plugin/validate.ts'
 
 /** A JSON Schema of somebody's: it costs the hub memory and time, so it has limits. */
 export type Json = Readonly<Record<string, unknown>>

@@ -1,9 +1,9 @@
 import type { Pool, PoolClient } from 'pg'
+import type { SealingKeys } from '../../crypto/sealing.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
 import type { Manager } from '../../identity/children.ts'
-import type { Injected } from '../../plugin-upstreams.ts'
-import type { SealingKeys } from '../../sealing.ts'
+import type { Injected } from '../../plugin/upstreams.ts'
 import { assertComplete, isOffered } from './missing.ts'
 import { findUpstream } from './store.ts'
 

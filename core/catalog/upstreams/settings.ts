@@ -1,4 +1,4 @@
-import type { SealingKey } from '../../sealing.ts'
+import type { SealingKey } from '../../crypto/sealing.ts'
 
 /** How owners list APIs without code. */
 export interface ListingSettings {

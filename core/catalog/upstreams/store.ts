@@ -2,9 +2,9 @@ import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
 import type { Manager } from '../../identity/children.ts'
-import type { UpstreamEndpoint } from '../../plugin-upstreams.ts'
-import { isReserved } from '../declaration.ts'
-import { providerOf } from '../providers.ts'
+import type { UpstreamEndpoint } from '../../plugin/upstreams.ts'
+import { providerOf } from '../../providers/providers.ts'
+import { isReserved } from '../services/declaration.ts'
 import { missingOf } from './missing.ts'
 
 /** The family that these services belong to. */

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import type { SigningKey } from '../../signing-key.ts'
+import type { SigningKey } from '../../crypto/signing-key.ts'
 import { type Note, signCheckpoint } from '../checkpoint.ts'
 import { CheckpointReader, carried, type Trust } from './checkpoints.ts'
 import { balancesAgainst, ofBalances, ofOrder, ofRows, outcomesOf, partOf } from './checks.ts'

@@ -6,9 +6,9 @@ import {
   parseAbi,
   parseSignature,
 } from 'viem'
-import type { Asset, Hex } from '../asset.ts'
-import type { Facilitator } from '../facilitator.ts'
-import type { Payment } from '../payment.ts'
+import type { Asset, Hex } from '../chain/asset.ts'
+import type { Payment } from '../receiving/payment.ts'
+import type { Facilitator } from './facilitator.ts'
 import type { Call } from './sender.ts'
 
 /** Multicall3: at the same address on every chain. USDC does not care who brings a payment. */

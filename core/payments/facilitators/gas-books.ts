@@ -5,7 +5,7 @@ import { derivedUuid } from '../../ids.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { GAS } from '../../ledger/postings.ts'
 import type { Micros } from '../../money.ts'
-import type { Hex } from '../asset.ts'
+import type { Hex } from '../chain/asset.ts'
 import type { Fee, GasWallet } from './gas-wallet.ts'
 
 export interface GasBooksPorts {

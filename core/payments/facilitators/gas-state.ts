@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Hex } from '../asset.ts'
+import type { Hex } from '../chain/asset.ts'
 import type { GasWallet } from './gas-wallet.ts'
 
 /** The gas wallet as it was when somebody looked. */

@@ -1,5 +1,5 @@
 import { TransactionReceiptNotFoundError } from 'viem'
-import type { Hex } from '../asset.ts'
+import type { Hex } from '../chain/asset.ts'
 import type { Sender } from './sender.ts'
 
 /** What a transaction cost, all in all. */

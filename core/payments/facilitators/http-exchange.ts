@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici'
-import { FacilitatorUnavailable } from '../facilitator.ts'
+import { FacilitatorUnavailable } from './facilitator.ts'
 
 export type FacilitatorOperation = 'verify' | 'settle' | 'supported'
 

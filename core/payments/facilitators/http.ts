@@ -1,6 +1,6 @@
 import { SettleError, VerifyError } from '@x402/core/types'
 import { z } from 'zod'
-import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from '../facilitator.ts'
+import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from './facilitator.ts'
 import { connect, type Exchange, type HttpFacilitatorOptions, NotReached } from './http-exchange.ts'
 
 export type { AuthHeaders, HttpFacilitatorOptions } from './http-exchange.ts'

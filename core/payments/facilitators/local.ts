@@ -5,12 +5,12 @@ import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
 import type { Pool } from 'pg'
 import { type Abi, concatHex, encodeFunctionData } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
-import { type Asset, assetOf, type Hex } from '../asset.ts'
-import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from '../facilitator.ts'
+import { type Asset, assetOf, type Hex } from '../chain/asset.ts'
+import { together } from './batched.ts'
+import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from './facilitator.ts'
 import { type GasWallet, gasWallet } from './gas-wallet.ts'
 import { createSender, isRefusal, NotSent, type Sender } from './sender.ts'
 import { storedOutbox } from './stored-outbox.ts'
-import { together } from './together.ts'
 
 export interface LocalFacilitatorOptions {
   readonly rpcUrl: string

@@ -1,5 +1,5 @@
 import { elapsedMs } from '../../clock.ts'
-import type { Hex } from '../asset.ts'
+import type { Hex } from '../chain/asset.ts'
 
 /** A signed transaction. Sent twice, it is still one. */
 export interface Signed {

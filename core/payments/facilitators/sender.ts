@@ -9,7 +9,7 @@ import {
 import { privateKeyToAccount } from 'viem/accounts'
 import { base } from 'viem/chains'
 import { elapsedMs, sleep } from '../../clock.ts'
-import type { Asset, Hex } from '../asset.ts'
+import type { Asset, Hex } from '../chain/asset.ts'
 import { memoryOutbox, type Outbox, type Reception, type Wire } from './outbox.ts'
 
 export interface SenderOptions {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { DatabaseError, type Pool, type PoolClient } from 'pg'
 import { elapsedMs } from '../../clock.ts'
 import { inTransaction } from '../../db/transaction.ts'
-import type { Hex } from '../asset.ts'
+import type { Hex } from '../chain/asset.ts'
 import { assertPatience, type Outbox, place, type Signed, UNDER_WAY, type Wire } from './outbox.ts'
 
 /** A key on a chain. */

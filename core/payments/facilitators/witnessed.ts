@@ -1,10 +1,10 @@
 import { SettleError, type SettleResponse } from '@x402/core/types'
 import { elapsedMs, sleep } from '../../clock.ts'
 import type { Log } from '../../log.ts'
-import type { Asset, Hex } from '../asset.ts'
-import { type Chain, ChainUnavailable, type Transfer } from '../chain.ts'
-import type { Facilitator } from '../facilitator.ts'
-import type { Payment } from '../payment.ts'
+import type { Asset, Hex } from '../chain/asset.ts'
+import { type Chain, ChainUnavailable, type Transfer } from '../chain/chain.ts'
+import type { Payment } from '../receiving/payment.ts'
+import type { Facilitator } from './facilitator.ts'
 
 export interface Witness {
   /** Our own view. */

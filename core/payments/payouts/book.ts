@@ -2,9 +2,9 @@ import type { PoolClient } from 'pg'
 import type { Clock } from '../../clock.ts'
 import { uuidv7 } from '../../ids.ts'
 import type { SingleStepEvent } from '../../ledger/events.ts'
+import { booksWithin } from '../../ledger/in-transaction.ts'
 import type { AccountRef, Entry, Ledger } from '../../ledger/ledger.ts'
 import { BETWEEN_SHARDS, PAYOUTS } from '../../ledger/postings.ts'
-import { booksWithin } from '../../ledger/within.ts'
 import { type Micros, micros } from '../../money.ts'
 
 /** What a provider has on one account and shard. */

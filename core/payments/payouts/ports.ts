@@ -4,9 +4,9 @@ import type { Clock } from '../../clock.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
 import type { Micros } from '../../money.ts'
-import type { Hex } from '../asset.ts'
-import type { EvidencePorts } from '../evidence.ts'
-import type { Offers } from '../offers.ts'
+import type { Hex } from '../chain/asset.ts'
+import type { EvidencePorts } from '../chain/evidence.ts'
+import type { Offers } from '../receiving/offers.ts'
 
 export interface PayoutPorts extends EvidencePorts {
   readonly pool: Pool

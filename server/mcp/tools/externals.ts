@@ -1,5 +1,5 @@
 import type { ExternalHit } from '../../../core/catalog/search/hits.ts'
-import type { SearchPorts } from '../../rest/search.ts'
+import type { SearchPorts } from '../../rest/catalog/search.ts'
 import { dollars, inDollars } from '../dollars.ts'
 import type { Json } from '../message.ts'
 import { told } from '../results.ts'

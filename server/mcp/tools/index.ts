@@ -1,4 +1,4 @@
-import type { SearchPorts } from '../../rest/search.ts'
+import type { SearchPorts } from '../../rest/catalog/search.ts'
 import type { AnyTool } from '../tool.ts'
 import { type BalancePorts, balanceTool } from './balance.ts'
 import { type CallPorts, callTool, contentTool, externalCallTool } from './calls.ts'

@@ -1,4 +1,4 @@
-import * as s from '../../../core/schema.ts'
+import * as s from '../../../core/plugin/schema.ts'
 import { CHARS, CHARS_MAX } from '../body.ts'
 import type { Json } from '../message.ts'
 

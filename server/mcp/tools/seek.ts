@@ -1,8 +1,8 @@
 import { readHits } from '../../../core/catalog/search/hits.ts'
 import { search } from '../../../core/catalog/search/search.ts'
-import * as s from '../../../core/schema.ts'
-import type { SearchPorts } from '../../rest/search.ts'
-import { readPosition, writePosition } from '../../rest/search-position.ts'
+import * as s from '../../../core/plugin/schema.ts'
+import type { SearchPorts } from '../../rest/catalog/search.ts'
+import { readPosition, writePosition } from '../../rest/catalog/search-position.ts'
 import { readDollars } from '../dollars.ts'
 import { category, cursor, format, limit, maxListed, query } from './schemas.ts'
 

@@ -1,7 +1,10 @@
 import type { Pool } from 'pg'
-import { findService, type ListedEndpoint } from '../../../core/catalog/listings.ts'
+import {
+  findService,
+  type ListedEndpoint,
+} from '../../../core/catalog/services/published-services.ts'
 import { Fault } from '../../../core/errors.ts'
-import * as s from '../../../core/schema.ts'
+import * as s from '../../../core/plugin/schema.ts'
 import { dollars, inDollars } from '../dollars.ts'
 import type { Json } from '../message.ts'
 import { Recent } from '../recent.ts'

@@ -1,10 +1,14 @@
 import { encodePaymentResponseHeader } from '@x402/core/http'
 import { Fault } from '../../../core/errors.ts'
 import { json, type Micros } from '../../../core/money.ts'
-import { type Accepted, type AcceptPorts, settlePayment } from '../../../core/payments/accept.ts'
-import type { Claim } from '../../../core/payments/claims.ts'
-import type { Settlement } from '../../../core/payments/offers.ts'
-import { reasonInWords } from '../../../core/payments/reasons.ts'
+import {
+  type Accepted,
+  type AcceptPorts,
+  settlePayment,
+} from '../../../core/payments/receiving/accept.ts'
+import type { Claim } from '../../../core/payments/receiving/claims.ts'
+import type { Settlement } from '../../../core/payments/receiving/offers.ts'
+import { reasonInWords } from '../../../core/payments/receiving/refusal-reasons.ts'
 import type { KeptAnswer, KeptAnswers } from '../../../core/usage/kept-answers.ts'
 import type { Funds, Offer, Outcome, Receipt } from '../call.ts'
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { deadlineOf } from '../../../core/catalog/deadline.ts'
+import { deadlineOf } from '../../../core/catalog/services/deadline.ts'
 import { Fault } from '../../../core/errors.ts'
 import { json } from '../../../core/money.ts'
 import {
@@ -7,10 +7,10 @@ import {
   acceptPayment,
   PaymentRefused,
   settlePayment,
-} from '../../../core/payments/accept.ts'
-import type { Claim } from '../../../core/payments/claims.ts'
-import { BadPayment, paymentKey } from '../../../core/payments/offers.ts'
-import { reasonInWords } from '../../../core/payments/reasons.ts'
+} from '../../../core/payments/receiving/accept.ts'
+import type { Claim } from '../../../core/payments/receiving/claims.ts'
+import { BadPayment, paymentKey } from '../../../core/payments/receiving/offers.ts'
+import { reasonInWords } from '../../../core/payments/receiving/refusal-reasons.ts'
 import { networkOf } from '../../../core/usage/network.ts'
 import type { CallRequest, Funds, Offer } from '../call.ts'
 import type { Sources } from '../fund.ts'

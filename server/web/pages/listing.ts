@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Caution, cautionsOf } from '../../../core/catalog/cautions.ts'
+import { type Caution, cautionsOf } from '../../../core/catalog/listings/cautions.ts'
 import {
   type Change,
   type DaySeen,
@@ -8,8 +8,8 @@ import {
   endpointsOf,
   findExternal,
   historyOf,
-} from '../../../core/catalog/external-listings.ts'
-import { REASONS } from '../../../core/catalog/reasons.ts'
+} from '../../../core/catalog/listings/find-listings.ts'
+import { REASONS } from '../../../core/catalog/listings/reasons.ts'
 import { type Clock, dayName, daysBefore } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import { dollars } from '../../../core/money.ts'

@@ -1,7 +1,11 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { findService, type ListedEndpoint, type Listing } from '../../../core/catalog/listings.ts'
-import { type ServiceDay, serviceDays } from '../../../core/catalog/service-days.ts'
+import {
+  findService,
+  type ListedEndpoint,
+  type Listing,
+} from '../../../core/catalog/services/published-services.ts'
+import { type ServiceDay, serviceDays } from '../../../core/catalog/services/service-days.ts'
 import { Fault } from '../../../core/errors.ts'
 import { exampleOf } from '../../../core/testing/example.ts'
 import { COPY_SCRIPT } from '../assets.ts'

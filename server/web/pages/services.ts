@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { listServices } from '../../../core/catalog/listings.ts'
+import { listServices } from '../../../core/catalog/services/published-services.ts'
 import { serviceCard } from '../cards.ts'
 import { type Html, html } from '../html.ts'
 import { empty } from '../notices.ts'

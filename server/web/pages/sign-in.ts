@@ -3,10 +3,10 @@ import type { MagicLinks } from '../../../core/identity/magic-link.ts'
 import { LINK_SECONDS } from '../../../core/identity/magic-link.ts'
 import { networkOf } from '../../../core/usage/network.ts'
 import { sessionCookie } from '../../rest/visitor.ts'
-import { SIGN_IN } from '../door.ts'
 import { fieldsOf, form } from '../form.ts'
 import { html } from '../html.ts'
 import { type AnyPage, act, page } from '../page.ts'
+import { SIGN_IN } from '../serve-page.ts'
 
 /** Where the link of a mail leads. */
 export const CONFIRM_PATH = '/sign-in/confirm'

@@ -5,7 +5,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/server'
 import { paymentMiddleware, x402ResourceServer } from '@x402/express'
 import express from 'express'
 import { Agent, request as ask } from 'undici'
-import { USDC_BASE } from '../../../core/payments/asset.ts'
+import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
 
 /**
  * The peer that sells by x402: `@x402/express`, with a facilitator that is asked by HTTP and takes

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { joinDatabase } from '../../../core/db/open.ts'
-import { type Kept, keep } from '../../../core/keeper.ts'
+import { type Kept, keep } from '../../../core/runtime/managed-process.ts'
 import manifest from '../../../package.json' with { type: 'json' }
 import { fund } from '../../../server/sandbox/wallets.ts'
 

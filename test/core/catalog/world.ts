@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Pool } from 'pg'
-import { Robots } from '../../../core/catalog/probe/robots.ts'
+import { Robots } from '../../../core/catalog/listings/probe/robots.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { createEgress, type Egress } from '../../../core/egress/http.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'

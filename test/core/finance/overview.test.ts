@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { whatWaits } from '../../../core/finance/overview.ts'
-import { outlook } from '../../../core/payments/outlook.ts'
-import { listPayments } from '../../../core/payments/overview.ts'
+import { outlook } from '../../../core/payments/operations/forecast.ts'
+import { listPayments } from '../../../core/payments/operations/overview.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 /** Blocks of a small payment; one of $100 takes 6 times as many, one of $10,000 60 times. */

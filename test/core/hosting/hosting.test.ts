@@ -9,7 +9,7 @@ import { type Hosted, host } from '../../../core/hosting/hosting.ts'
 import { locate } from '../../../core/hosting/locate.ts'
 import { limitedLog } from '../../../core/hosting/log-limit.ts'
 import { createLog } from '../../../core/log.ts'
-import { type AnyEndpoint, type AnyService, Failure } from '../../../core/plugin.ts'
+import { type AnyEndpoint, type AnyService, Failure } from '../../../core/plugin/index.ts'
 import { lent } from '../../support/lent.ts'
 
 const clock = { now: () => new Date('2031-05-01T00:00:00Z') }

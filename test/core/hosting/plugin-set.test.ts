@@ -3,7 +3,7 @@ import { parseEntry } from '../../../core/hosting/entry.ts'
 import type { Hosted } from '../../../core/hosting/hosting.ts'
 import { PluginSet } from '../../../core/hosting/plugin-set.ts'
 import { createLog } from '../../../core/log.ts'
-import type { AnyService } from '../../../core/plugin.ts'
+import type { AnyService } from '../../../core/plugin/index.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 

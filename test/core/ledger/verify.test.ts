@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { elapsedMs } from '../../../core/clock.ts'
 import { totals, trialBalance } from '../../../core/ledger/trial-balance.ts'
 import { type Verification, verifyLedger } from '../../../core/ledger/verify.ts'
-import { ledgerCommand } from '../../../server/ledger/index.ts'
+import { ledgerCommand } from '../../../server/commands/ledger/index.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { agent, order, smallBooks } from './world.ts'
 

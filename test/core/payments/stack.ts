@@ -7,13 +7,13 @@ import { ExactEvmScheme } from '@x402/evm/exact/client'
 import { x402Client } from '@x402/fetch'
 import { type PrivateKeyAccount, toHex } from 'viem'
 import { systemClock } from '../../../core/clock.ts'
-import { type Hex, USDC_BASE } from '../../../core/payments/asset.ts'
-import { openChain } from '../../../core/payments/chain.ts'
+import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
+import { openChain } from '../../../core/payments/chain/chain.ts'
 import {
   type LocalFacilitatorOptions,
   localFacilitator,
 } from '../../../core/payments/facilitators/local.ts'
-import { createOffers } from '../../../core/payments/offers.ts'
+import { createOffers } from '../../../core/payments/receiving/offers.ts'
 import { startChain } from '../../../server/sandbox/chain.ts'
 import { callRpc } from '../../../server/sandbox/rpc.ts'
 import { fund, openWallets } from '../../../server/sandbox/wallets.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { serviceDays } from '../../../core/catalog/service-days.ts'
+import { serviceDays } from '../../../core/catalog/services/service-days.ts'
 import { dayName, daysBefore, systemClock } from '../../../core/clock.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import { callFigures, customersOf } from '../../../core/usage/provider-statistics.ts'

@@ -7,8 +7,8 @@ import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { startEmbedded } from '../../../core/db/embedded.ts'
 import { findPlace, type Place } from '../../../core/db/place.ts'
 import { findPrograms } from '../../../core/db/programs.ts'
-import { type Kept, keep } from '../../../core/keeper.ts'
-import { freePort } from '../../../core/net.ts'
+import { type Kept, keep } from '../../../core/runtime/managed-process.ts'
+import { freePort } from '../../../core/runtime/net.ts'
 import { Proxy } from './proxy.ts'
 
 const run = promisify(execFile)

@@ -1,6 +1,6 @@
 import type { DataPlugin } from 'agenthub/plugin'
 import { expect } from 'chai'
-import { refreshListing } from '../../../core/catalog/services.ts'
+import { refreshListing } from '../../../core/catalog/services/catalog.ts'
 import { HubError } from '../../../core/client/index.ts'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import type { Database } from 'agenthub/plugin'
-import { openPlugin } from '../../../core/catalog/plugins.ts'
+import { openPlugin } from '../../../core/catalog/services/plugins.ts'
 import { createLog } from '../../../core/log.ts'
 import { derive } from '../../../plugins/tenders/domain/derive.ts'
 import tenders from '../../../plugins/tenders/index.ts'

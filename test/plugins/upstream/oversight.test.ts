@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { parseSealingKeys, type SealingKey } from '../../../core/sealing.ts'
-import { makeAdmin } from '../../server/finance-world.ts'
+import { parseSealingKeys, type SealingKey } from '../../../core/crypto/sealing.ts'
+import { makeAdmin } from '../../server/rest/finance/world.ts'
 import { ask } from '../../support/ask.ts'
 import { type Body, json, useUpstream } from './world.ts'
 

@@ -85,7 +85,7 @@ describe('the package that npm pack makes', function () {
   it('holds compiled JavaScript and types, and no source', () => {
     const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     expect(names.filter((name) => /(?<!\.d)\.ts$/.test(name))).to.deep.equal([])
-    expect(names).to.include.members(['dist/core/plugin.js', 'dist/core/client/index.d.ts'])
+    expect(names).to.include.members(['dist/core/plugin/index.js', 'dist/core/client/index.d.ts'])
     expect(names.some((name) => /plugins\/|test\/|ledger\/.*\.sql/.test(name))).to.equal(false)
   })
 

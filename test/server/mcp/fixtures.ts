@@ -1,6 +1,6 @@
 import { sleep } from '../../../core/clock.ts'
-import type { Schema } from '../../../core/schema.ts'
-import * as s from '../../../core/schema.ts'
+import type { Schema } from '../../../core/plugin/schema.ts'
+import * as s from '../../../core/plugin/schema.ts'
 import { RPC, RpcError } from '../../../server/mcp/errors.ts'
 import {
   type AnyTool,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { Fault } from '../../../core/errors.ts'
-import * as s from '../../../core/schema.ts'
+import * as s from '../../../core/plugin/schema.ts'
 import { createRpc, type RpcContext } from '../../../server/mcp/rpc.ts'
 import { READS, tool } from '../../../server/mcp/tool.ts'
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect } from 'chai'
-import { type AnyEndpoint, Reply } from '../../../core/plugin.ts'
+import { type AnyEndpoint, Reply } from '../../../core/plugin/index.ts'
 import { untilDeadline } from '../../../server/proxy/provided.ts'
 import { eventually } from '../../support/eventually.ts'
 

@@ -1,8 +1,8 @@
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { expect } from 'chai'
 import { request } from 'undici'
-import { deprecationHeaders } from '../../../core/deprecation.ts'
-import { defineService, s, usd } from '../../../core/plugin.ts'
+import { deprecationHeaders } from '../../../core/plugin/deprecation.ts'
+import { defineService, s, usd } from '../../../core/plugin/index.ts'
 import { ask, askRaw, type Question, type Told } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { defineService, micros, Reply, s, usd } from '../../../core/plugin.ts'
+import { defineService, micros, Reply, s, usd } from '../../../core/plugin/index.ts'
 
 /** What the work below costs now, in microdollars, how often it was done, and what comes in it. */
 export const market = { price: 1_000n, runs: 0, during: async () => {} }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { usd } from '../../../core/plugin.ts'
+import { usd } from '../../../core/plugin/index.ts'
 import { ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'

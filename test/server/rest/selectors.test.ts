@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { extract } from '../../../plugins/content/extract/extract.ts'
-import { PSEUDO_CLASSES, selector } from '../../../server/rest/selectors.ts'
+import { PSEUDO_CLASSES, selector } from '../../../server/rest/provider/selectors.ts'
 
 const faultOf = (text: string): string | undefined =>
   selector.safeParse(text).error?.issues[0]?.message

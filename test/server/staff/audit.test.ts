@@ -5,8 +5,8 @@ import { ask, type Question, type Told } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
-import { makeAdmin } from '../finance-world.ts'
-import { moveBetweenWallets } from '../house-wallets.ts'
+import { moveBetweenWallets } from '../rest/finance/platform-wallets.ts'
+import { makeAdmin } from '../rest/finance/world.ts'
 import { reason, WALKS_ALONE, type Walk } from './walks.ts'
 import {
   auditOf,

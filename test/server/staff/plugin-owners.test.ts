@@ -4,7 +4,7 @@ import { usd } from '../../../core/money.ts'
 import { ask, type Told } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
-import { makeAdmin } from '../finance-world.ts'
+import { makeAdmin } from '../rest/finance/world.ts'
 import { auditOf, data, refused } from './world.ts'
 
 const ADDRESS = '/v1/provider/payout-address'

@@ -7,7 +7,7 @@ import { ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
-import { makeAdmin } from '../finance-world.ts'
+import { makeAdmin } from '../rest/finance/world.ts'
 import { colleague, data, type Json, refused } from './world.ts'
 
 const reason = 'a test'

@@ -9,13 +9,13 @@ import { ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
-import { makeAdmin } from '../finance-world.ts'
+import { makeAdmin } from '../rest/finance/world.ts'
 import { colleague, data, type Json, visitor } from '../staff/world.ts'
 import { send } from './acts.ts'
 import { auditTests } from './audit.ts'
 import { type Look, useTabs } from './tabs.ts'
 import { toldTests } from './told.ts'
-import { transferTests } from './transfers.ts'
+import { transferTests } from './wallet-transfers.ts'
 
 describe('the pages of finance and administrators, in a browser', function () {
   this.timeout(120_000)

@@ -1,6 +1,6 @@
 import { encodeFunctionData, type LocalAccount, parseAbi } from 'viem'
 import { sleep } from '../../../core/clock.ts'
-import { type Hex, USDC_BASE } from '../../../core/payments/asset.ts'
+import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { callRpc } from '../../../server/sandbox/rpc.ts'
 
 const ABI = parseAbi(['function cancelAuthorization(address, bytes32, bytes)'])

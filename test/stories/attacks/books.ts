@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import type { Hex } from '../../../core/payments/asset.ts'
-import type { Chain } from '../../../core/payments/chain.ts'
+import type { Hex } from '../../../core/payments/chain/asset.ts'
+import type { Chain } from '../../../core/payments/chain/chain.ts'
 
 /** Everybody's money at one moment, in microdollars: of the ledger, and of the chain. */
 export interface Books {

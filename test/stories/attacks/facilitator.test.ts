@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
-import { resolvePayments } from '../../../core/payments/resolve.ts'
+import { resolvePayments } from '../../../core/payments/operations/resolve.ts'
 import { realSockets } from '../../core/egress/world.ts'
 import type { Told } from '../../support/ask.ts'
 import { SHOP } from './sellers.ts'

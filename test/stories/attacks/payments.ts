@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { decodePaymentRequiredHeader, encodePaymentSignatureHeader } from '@x402/core/http'
 import type { LocalAccount } from 'viem'
-import { type Hex, USDC_BASE } from '../../../core/payments/asset.ts'
+import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import type { Told } from '../../support/ask.ts'
 
 /** What is not as it should be in a payment. */

@@ -1,9 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { encodePaymentRequiredHeader, encodePaymentResponseHeader } from '@x402/core/http'
 import type { PaymentRequired, SettleResponse } from '@x402/core/types'
-import { type Hex, USDC_BASE } from '../../../core/payments/asset.ts'
-import type { Facilitator } from '../../../core/payments/facilitator.ts'
-import { type Payment, readPayment } from '../../../core/payments/payment.ts'
+import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
+import type { Facilitator } from '../../../core/payments/facilitators/facilitator.ts'
+import { type Payment, readPayment } from '../../../core/payments/receiving/payment.ts'
 import { type Listening, listen } from '../../core/egress/world.ts'
 
 /** Whom an honest seller has paid, and whom an attacker. Nobody has the keys. */

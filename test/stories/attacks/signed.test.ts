@@ -1,7 +1,7 @@
 import { encodePaymentResponseHeader } from '@x402/core/http'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
-import { type Hex, USDC_BASE } from '../../../core/payments/asset.ts'
+import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import type { Told } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { cancel } from './authorizations.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
-import { USDC_BASE } from '../../../core/payments/asset.ts'
+import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { localFacilitator } from '../../../core/payments/facilitators/local.ts'
 import { ask, type Told } from '../../support/ask.ts'
 import { pay } from './payments.ts'

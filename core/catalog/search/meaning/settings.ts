@@ -1,5 +1,3 @@
-import type { Environment } from '../../../environment.ts'
-
 /** An engine of embeddings. */
 export interface EmbedderSettings {
   /** The root of the API, such as `https://api.openai.com/v1`. */
@@ -13,5 +11,9 @@ export const embedderSettings = ({
   HUB_EMBEDDINGS_URL: url,
   HUB_EMBEDDINGS_MODEL: model,
   HUB_EMBEDDINGS_KEY: key,
-}: Environment): EmbedderSettings | undefined =>
+}: {
+  readonly HUB_EMBEDDINGS_URL?: string | undefined
+  readonly HUB_EMBEDDINGS_MODEL?: string | undefined
+  readonly HUB_EMBEDDINGS_KEY?: string | undefined
+}): EmbedderSettings | undefined =>
   url === undefined || model === undefined ? undefined : { url, model, key }

@@ -1,6 +1,6 @@
 import { type Micros, usd } from '../../../money.ts'
-import { DEADLINE_SECONDS } from '../../deadline.ts'
-import { ELSEWHERE, PATH, parametersOf } from '../../routing.ts'
+import { DEADLINE_SECONDS } from '../../services/deadline.ts'
+import { ELSEWHERE, PATH, parametersOf } from '../../services/routing.ts'
 import { isObject, type Json } from '../schemas.ts'
 import type { EndpointInfo } from '../store.ts'
 import type { Refs } from './refs.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { KeyJson, SecretJson } from '../../../rest/keys.ts'
+import type { KeyJson, SecretJson } from '../../../rest/account/keys.ts'
 import { ACCOUNT } from '../../areas.ts'
 import { optionalDollars, optionalList, optionalText, ticked } from '../../fields.ts'
 import { fieldsOf, form } from '../../form.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { KeyJson, SecretJson } from '../../../rest/keys.ts'
+import type { KeyJson, SecretJson } from '../../../rest/account/keys.ts'
 import type { Listed } from '../../../rest/paging.ts'
 import { ACCOUNT } from '../../areas.ts'
 import { optionalText } from '../../fields.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { SessionJson } from '../../../rest/sessions.ts'
+import type { SessionJson } from '../../../rest/account/sessions.ts'
 import { sessionCookie } from '../../../rest/visitor.ts'
 import { ACCOUNT } from '../../areas.ts'
 import { form } from '../../form.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { EVENTS, type EventType } from '../../../../core/webhooks/events.ts'
-import type { WebhookJson } from '../../../rest/webhooks.ts'
+import type { WebhookJson } from '../../../rest/account/webhooks.ts'
 import { ticked } from '../../fields.ts'
 import type { fieldsOf } from '../../form.ts'
 import { type Html, html } from '../../html.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { WebhookJson, WebhookSecretJson } from '../../../rest/webhooks.ts'
+import type { WebhookJson, WebhookSecretJson } from '../../../rest/account/webhooks.ts'
 import { ACCOUNT } from '../../areas.ts'
 import { fieldsOf, form } from '../../form.ts'
 import { day } from '../../format.ts'

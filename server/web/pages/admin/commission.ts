@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { CommissionRuleJson } from '../../../rest/admin-commission.ts'
-import type { ServiceOfHouseJson } from '../../../rest/admin-services.ts'
+import type { CommissionRuleJson } from '../../../rest/admin/commission.ts'
+import type { ServiceOfHouseJson } from '../../../rest/admin/services.ts'
 import { fieldsOf, form } from '../../form.ts'
 import { instantText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { KeyStateJson } from '../../../rest/keys-admin.ts'
+import type { KeyStateJson } from '../../../rest/admin/keys.ts'
 import { ADMIN } from '../../areas.ts'
 import { fieldsOf, filterField, filters, form } from '../../form.ts'
 import { count, instantText } from '../../format.ts'

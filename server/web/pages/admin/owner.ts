@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ServiceOfHouseJson } from '../../../rest/admin-services.ts'
+import type { ServiceOfHouseJson } from '../../../rest/admin/services.ts'
 import { fieldsOf, form } from '../../form.ts'
 import { type Html, html } from '../../html.ts'
 import { type Act, act, type PageRequest } from '../../page.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { GrantJson, RolesJson } from '../../../rest/admin-roles.ts'
+import type { GrantJson, RolesJson } from '../../../rest/admin/roles.ts'
 import { ADMIN } from '../../areas.ts'
 import { fieldsOf, form } from '../../form.ts'
 import { instantText } from '../../format.ts'

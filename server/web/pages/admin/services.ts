@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ServiceOfHouseJson } from '../../../rest/admin-services.ts'
+import type { ServiceOfHouseJson } from '../../../rest/admin/services.ts'
 import type { Listed } from '../../../rest/paging.ts'
 import { ADMIN } from '../../areas.ts'
 import { fieldsOf, form } from '../../form.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { StatementJson } from '../../../rest/finance-statements.ts'
+import type { StatementJson } from '../../../rest/finance/statements.ts'
 import { FINANCE } from '../../areas.ts'
 import { filterField, filters } from '../../form.ts'
 import { type Html, html } from '../../html.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Clock } from '../../../../core/clock.ts'
-import type { TrialBalanceJson } from '../../../rest/finance-books.ts'
+import type { TrialBalanceJson } from '../../../rest/finance/books.ts'
 import { FINANCE } from '../../areas.ts'
 import { filterField, filters, optionsOf } from '../../form.ts'
 import { counted, instant } from '../../format.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ExportJson } from '../../../rest/finance-exports.ts'
+import type { ExportJson } from '../../../rest/finance/exports.ts'
 import type { Listed } from '../../../rest/paging.ts'
 import { FINANCE } from '../../areas.ts'
 import { ticked } from '../../fields.ts'

@@ -10,7 +10,7 @@ import { entryPage, journalPage } from './journal.ts'
 import { financePage } from './overview.ts'
 import { paymentsPage } from './payments.ts'
 import { periodsPage } from './periods.ts'
-import { transfersPage } from './transfers.ts'
+import { transfersPage } from './wallet-transfers.ts'
 
 /** What people of finance see and decide. Each page asks routes of REST, which know their role. */
 export const financePages = (ports: { readonly clock: Clock }): readonly AnyPage[] => [

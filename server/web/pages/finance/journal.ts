@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { EntryJson, TrailJson } from '../../../rest/finance-journal.ts'
+import type { EntryJson, TrailJson } from '../../../rest/finance/journal.ts'
 import type { Listed } from '../../../rest/paging.ts'
 import { FINANCE } from '../../areas.ts'
 import { someDollars } from '../../fields.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { OverviewJson } from '../../../rest/finance-overview.ts'
-import type { WalletsJson } from '../../../rest/finance-wallets.ts'
+import type { OverviewJson } from '../../../rest/finance/overview.ts'
+import type { WalletsJson } from '../../../rest/finance/wallets.ts'
 import { FINANCE } from '../../areas.ts'
 import { count } from '../../format.ts'
 import { type Html, html } from '../../html.ts'

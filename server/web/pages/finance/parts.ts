@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { decimalsOf, formatUnits } from '../../../../core/ledger/export/format.ts'
-import type { EntryJson } from '../../../rest/finance-journal.ts'
+import type { EntryJson } from '../../../rest/finance/journal.ts'
 import type { fieldsOf } from '../../form.ts'
 import { grouped } from '../../format.ts'
 import { type Html, html } from '../../html.ts'

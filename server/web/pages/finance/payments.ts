@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { OutgoingJson } from '../../../rest/finance-outgoing.ts'
-import type { PaymentJson } from '../../../rest/finance-payments.ts'
+import type { OutgoingJson } from '../../../rest/finance/outgoing.ts'
+import type { PaymentJson } from '../../../rest/finance/payments.ts'
 import type { Listed } from '../../../rest/paging.ts'
 import { FINANCE } from '../../areas.ts'
 import { fieldsOf, filterField, filters, form, optionsOf } from '../../form.ts'

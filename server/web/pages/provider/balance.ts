@@ -1,4 +1,4 @@
-import type { ProviderBalanceJson } from '../../../rest/provider-balance.ts'
+import type { ProviderBalanceJson } from '../../../rest/provider/balance.ts'
 import { money } from '../../format.ts'
 import { type Html, html, type Part } from '../../html.ts'
 

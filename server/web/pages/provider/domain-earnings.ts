@@ -1,4 +1,4 @@
-import type { EarningJson } from '../../../rest/domains-earnings.ts'
+import type { EarningJson } from '../../../rest/provider/domains-earnings.ts'
 import { aligned, count, inDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { empty } from '../../notices.ts'

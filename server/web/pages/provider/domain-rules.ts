@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { RuleJson } from '../../../rest/domains-rules.ts'
+import type { RuleJson } from '../../../rest/provider/domains-rules.ts'
 import { dollarText, optionalDollars, ticked } from '../../fields.ts'
 import { fieldsOf, form } from '../../form.ts'
 import { money } from '../../format.ts'

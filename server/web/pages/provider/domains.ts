@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { DomainJson } from '../../../rest/domains.ts'
 import type { Listed } from '../../../rest/paging.ts'
+import type { DomainJson } from '../../../rest/provider/domains.ts'
 import { SELLING } from '../../areas.ts'
 import { ifGiven } from '../../fields.ts'
 import { fieldsOf, form } from '../../form.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Listed } from '../../../rest/paging.ts'
-import type { PayoutJson, PayoutLineJson, PayoutSumsJson } from '../../../rest/provider-payouts.ts'
+import type { PayoutJson, PayoutLineJson, PayoutSumsJson } from '../../../rest/provider/payouts.ts'
 import { SELLING } from '../../areas.ts'
 import { aligned, alike, count, instantText, money } from '../../format.ts'
 import { type Html, html } from '../../html.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Listed } from '../../../rest/paging.ts'
-import type { ServiceRow, ServiceView } from '../../../rest/provider-services-view.ts'
+import type { ServiceRow, ServiceView } from '../../../rest/provider/services-view.ts'
 import { SELLING } from '../../areas.ts'
 import { FILE_SCRIPT } from '../../assets.ts'
 import { ifGiven, lines, optionalDollars } from '../../fields.ts'

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
 import { FAULTS, type FaultCode } from '../../../../core/errors.ts'
 import type { Listed } from '../../../rest/paging.ts'
-import type { CustomerJson, StatisticsJson } from '../../../rest/provider-statistics.ts'
+import type { CustomerJson, StatisticsJson } from '../../../rest/provider/statistics.ts'
 import { SELLING } from '../../areas.ts'
 import { filterField, filters, optionsOf } from '../../form.ts'
 import {

@@ -14,7 +14,7 @@ import {
 } from '../../../../core/ledger/export/index.ts'
 import { planExport } from '../../../../core/ledger/export/plan.ts'
 import type { Ledger } from '../../../../core/ledger/ledger.ts'
-import { ledgerCommand } from '../../../../server/ledger/index.ts'
+import { ledgerCommand } from '../../../../server/commands/ledger/index.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { order, smallBooks } from '../world.ts'
 

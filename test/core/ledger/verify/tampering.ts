@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
+import { type SigningKey, signingKeyOf } from '../../../../core/crypto/signing-key.ts'
 import type { Verification } from '../../../../core/ledger/verify.ts'
-import { type SigningKey, signingKeyOf } from '../../../../core/signing-key.ts'
 import type { FreshDatabase } from '../../../support/postgres.ts'
 
 export const newSigner = (): SigningKey => signingKeyOf(generateKeyPairSync('ed25519').privateKey)

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import { encodeFunctionData, parseAbi, parseSignature } from 'viem'
-import { type Hex, USDC_BASE } from '../../../../core/payments/asset.ts'
-import { openChain } from '../../../../core/payments/chain.ts'
+import { type Hex, USDC_BASE } from '../../../../core/payments/chain/asset.ts'
+import { openChain } from '../../../../core/payments/chain/chain.ts'
 import { createSender } from '../../../../core/payments/facilitators/sender.ts'
 import contracts from '../../../../server/sandbox/contracts/contracts.artifact.json' with {
   type: 'json',

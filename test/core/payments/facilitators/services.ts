@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { SettleResponse } from '@x402/core/types'
 import { createLog } from '../../../../core/log.ts'
-import { type Hex, USDC_BASE } from '../../../../core/payments/asset.ts'
+import { type Hex, USDC_BASE } from '../../../../core/payments/chain/asset.ts'
 import { httpFacilitator } from '../../../../core/payments/facilitators/http.ts'
 import { witnessed } from '../../../../core/payments/facilitators/witnessed.ts'
 import { NETWORK, type Stack, startStack } from '../stack.ts'

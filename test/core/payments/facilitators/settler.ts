@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { createPool } from '../../../../core/db/pool.ts'
 import { localFacilitator } from '../../../../core/payments/facilitators/local.ts'
-import { createOffers } from '../../../../core/payments/offers.ts'
+import { createOffers } from '../../../../core/payments/receiving/offers.ts'
 import { oneByOne } from './world.ts'
 
 /**

@@ -2,8 +2,11 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import type { Hex } from '../../../../core/payments/asset.ts'
-import { assertSupports, FacilitatorUnavailable } from '../../../../core/payments/facilitator.ts'
+import type { Hex } from '../../../../core/payments/chain/asset.ts'
+import {
+  assertSupports,
+  FacilitatorUnavailable,
+} from '../../../../core/payments/facilitators/facilitator.ts'
 import { httpFacilitator } from '../../../../core/payments/facilitators/http.ts'
 import { NETWORK, type Stack } from '../stack.ts'
 import { answer, pays, type Services, startServices } from './services.ts'

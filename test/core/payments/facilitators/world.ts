@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { request } from 'undici'
-import type { Facilitator } from '../../../../core/payments/facilitator.ts'
-import { createOffers } from '../../../../core/payments/offers.ts'
+import type { Facilitator } from '../../../../core/payments/facilitators/facilitator.ts'
+import { createOffers } from '../../../../core/payments/receiving/offers.ts'
 import { NETWORK, type Stack, sign } from '../stack.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }

@@ -4,12 +4,12 @@ import { createPool } from '../../../../core/db/pool.ts'
 import { Ledger } from '../../../../core/ledger/ledger.ts'
 import { createLog } from '../../../../core/log.ts'
 import { micros } from '../../../../core/money.ts'
-import { USDC_BASE } from '../../../../core/payments/asset.ts'
-import { openChain } from '../../../../core/payments/chain.ts'
+import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
+import { openChain } from '../../../../core/payments/chain/chain.ts'
 import { localFacilitator } from '../../../../core/payments/facilitators/local.ts'
-import { createOffers, type Offers } from '../../../../core/payments/offers.ts'
 import { sendPayouts } from '../../../../core/payments/payouts/send.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
+import { createOffers, type Offers } from '../../../../core/payments/receiving/offers.ts'
 
 /** A process that pays providers, again and again, until nothing is left to do or it is killed. */
 const [rpcUrl = '', databaseUrl = '', spendKey = '', gasKey = '', shards = '1', again = '1'] =

@@ -1,15 +1,15 @@
 import { expect } from 'chai'
-import { suspend } from '../../../../core/catalog/suspension.ts'
+import { suspend } from '../../../../core/catalog/services/suspension.ts'
 import { inTransaction } from '../../../../core/db/transaction.ts'
-import { reconcile } from '../../../../core/ledger/reconcile/reconcile.ts'
 import { reverseCall } from '../../../../core/ledger/reverse.ts'
 import { micros } from '../../../../core/money.ts'
+import { OutgoingSwitch } from '../../../../core/payments/operations/switch.ts'
 import { holdingsOf } from '../../../../core/payments/payouts/holdings.ts'
 import type { PayoutPorts } from '../../../../core/payments/payouts/ports.ts'
 import { sendPayouts } from '../../../../core/payments/payouts/send.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
 import { serviceSums, statementLines } from '../../../../core/payments/payouts/statement.ts'
-import { OutgoingSwitch } from '../../../../core/payments/switch.ts'
+import { reconcile } from '../../../../core/reconciliation/reconcile.ts'
 import { newId, type PayWorld, type Provider, startPayWorld } from './world.ts'
 
 const USD = 1_000_000n

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { elapsedMs, sleep } from '../../../../core/clock.ts'
-import { reconcile } from '../../../../core/ledger/reconcile/reconcile.ts'
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
+import { reconcile } from '../../../../core/reconciliation/reconcile.ts'
 import type { PayWorld, Provider } from './world.ts'
 
 /** What every round is judged by. */

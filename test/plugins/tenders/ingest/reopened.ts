@@ -1,5 +1,5 @@
 import type { Database } from 'agenthub/plugin'
-import { openPlugin } from '../../../../core/catalog/plugins.ts'
+import { openPlugin } from '../../../../core/catalog/services/plugins.ts'
 import { createLog } from '../../../../core/log.ts'
 import tenders from '../../../../plugins/tenders/index.ts'
 import { lent } from '../../../support/lent.ts'

@@ -1,0 +1,100 @@
+import { EgressError } from '../../../egress/errors.ts'
+import type { Egress } from '../../../egress/http.ts'
+import { isJson } from '../../../payments/paying/terms.ts'
+import type { Reason } from '../reasons.ts'
+import { canonicalUrl, type UrlRules } from './canonical.ts'
+import type { Target } from './origin.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+const BYTES_MAX = 262_144
+const ENDPOINTS_MAX = 10
+const CID = /^[A-Za-z0-9]{46,100}$/
+
+/**
+ * The file that an agentURI of ERC-8004 leads to: over https, by a gateway of IPFS, or inside the
+ * URI itself (`data:`, or bare JSON as some write it).
+ * @param gateway ends with a slash: content ids are put behind it
+ */
+export async function readAgentFile(
+  egress: Egress,
+  uri: string,
+  gateway: string,
+  rules: UrlRules,
+): Promise<Json | Reason> {
+  if (uri.length > BYTES_MAX * 2) return 'too_large'
+  if (uri.startsWith('data:')) return parsed(inlineText(uri))
+  if (uri.trimStart().startsWith('{')) return parsed(uri)
+  const named = uri.startsWith('ipfs://') ? gatewayUrl(uri, gateway) : uri
+  const canonical = canonicalUrl(named, rules)
+  if (typeof canonical === 'string') return canonical
+  try {
+    const { status, body } = await egress.request({
+      url: canonical.url,
+      method: 'GET',
+      headers: { accept: 'application/json' },
+      maxBytes: BYTES_MAX,
+      timeouts: { totalMs: 15_000 },
+    })
+    return status === 200 ? parsed(body.toString('utf8')) : 'agent_uri'
+  } catch (error) {
+    if (!(error instanceof EgressError)) throw error
+    return error.code === 'upstream_too_large' ? 'too_large' : 'agent_uri'
+  }
+}
+
+function gatewayUrl(uri: string, gateway: string): string | undefined {
+  const [, cid = '', path = ''] = /^ipfs:\/\/(?:ipfs\/)?([^/?#]+)(\/[^?#]*)?/.exec(uri) ?? []
+  return CID.test(cid) ? `${gateway}${cid}${path}` : undefined
+}
+
+/** RFC 2397. */
+function inlineText(uri: string): string {
+  const comma = uri.indexOf(',')
+  const [head, data] = [uri.slice(0, comma), uri.slice(comma + 1)]
+  if (/;base64$/i.test(head)) return Buffer.from(data, 'base64').toString('utf8')
+  try {
+    return decodeURIComponent(data)
+  } catch {
+    return data
+  }
+}
+
+function parsed(text: string): Json | Reason {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isJson(value) ? value : 'agent_uri'
+  } catch {
+    return 'agent_uri'
+  }
+}
+
+/** Services of an agent that are called over plain HTTP, by what they are called or speak. */
+const HTTP = /^(?:x402|web|api|rest|https?|openapi|service|endpoint)/i
+
+/** What an agent sells by x402, as its file says; its 402 tells the terms. Pure. */
+export function targetsOf(file: Json): readonly Target[] | Reason {
+  if (file['active'] === false) return 'not_active'
+  const listed = [file['services'], file['endpoints']].find(Array.isArray) ?? []
+  const services = listed.filter(isJson)
+  const takesX402 = [file['x402Support'], file['x402support']].includes(true)
+  const described = {
+    name: file['name'],
+    description: file['description'],
+    tags: file['tags'] ?? file['capabilities'],
+    provider: file['name'],
+  }
+  const targets = services
+    .filter((service) => {
+      const kinds = [service['name'], service['protocol'], service['type']].map(String)
+      return kinds.some((kind) => /x402/i.test(kind) || (takesX402 && HTTP.test(kind)))
+    })
+    .flatMap(({ endpoint }) => (isUrl(endpoint) ? [endpoint] : []))
+  const urls = [...new Set(targets)].slice(0, ENDPOINTS_MAX)
+  return urls.length === 0
+    ? 'no_endpoints'
+    : urls.map((url) => ({ url, method: undefined, described }))
+}
+
+const isUrl = (value: unknown): value is string =>
+  typeof value === 'string' && /^https?:\/\//i.test(value)

@@ -1,0 +1,87 @@
+import { type Micros, micros } from '../../../money.ts'
+import { USDC_BASE } from '../../../payments/chain/asset.ts'
+import { isJson } from '../../../payments/paying/terms.ts'
+import type { Reason } from '../reasons.ts'
+import type { ListedOffer } from '../store.ts'
+import { isToken, networkOf, payeeOn } from './networks.ts'
+
+/** Nothing sold per request costs more than 10,000 dollars; what says so means another unit. */
+const PRICE_MAX = 10_000_000_000n
+const ENTRIES_MAX = 100
+const DIGITS = /^[1-9]\d{0,30}$/
+
+type Json = Readonly<Record<string, unknown>>
+
+/** The order in which an offer is judged: a later reason got further. */
+const ORDER: readonly Reason[] = [
+  'no_offer',
+  'malformed_offer',
+  'scheme',
+  'network',
+  'testnet',
+  'asset',
+  'price',
+  'pay_to',
+]
+
+/** One entry of `accepts` that is good, or why not. */
+export type JudgedOffer = ListedOffer | Reason
+
+export type Offers = readonly [ListedOffer, ...ListedOffer[]]
+
+/**
+ * Judges one way to pay by the hub's own tables; of both versions of x402. Nothing is guessed: a
+ * price that is no text of digits is no price, since nobody could tell its unit.
+ */
+export function judgeOffer(entry: unknown): JudgedOffer {
+  if (!isJson(entry)) return 'malformed_offer'
+  const { scheme, asset, payTo } = entry as Record<string, unknown>
+  if (scheme !== 'exact') return 'scheme'
+  const network = networkOf(entry['network'])
+  if (!network) return 'network'
+  if (network.test) return 'testnet'
+  if (!isToken(network, asset)) return 'asset'
+  const price = priceOf(entry)
+  if (price === undefined) return 'price'
+  const payee = payeeOn(network, payTo)
+  if (payee === undefined) return 'pay_to'
+  const payable = network.id === USDC_BASE.network && isAuthorization(entry)
+  return { scheme, network: network.id, asset: network.usdc!, payTo: payee, price, payable }
+}
+
+function priceOf(entry: Json): Micros | undefined {
+  const { amount, maxAmountRequired } = entry as Record<string, unknown>
+  const named = [amount, maxAmountRequired].filter((one) => one !== undefined && one !== null)
+  const [price] = named
+  if (typeof price !== 'string' || !DIGITS.test(price)) return undefined
+  if (named.some((one) => one !== price) || BigInt(price) > PRICE_MAX) return undefined
+  return micros(BigInt(price))
+}
+
+/** Whether one EIP-3009 signature pays it, as far as it says. */
+function isAuthorization(entry: Json): boolean {
+  const extra = isJson(entry['extra']) ? entry['extra'] : {}
+  return (extra['assetTransferMethod'] ?? 'eip3009') === 'eip3009'
+}
+
+/**
+ * The good ones of `accepts`: those first that the hub pays, then the cheapest; each once.
+ * Otherwise the reason of the entry that got furthest.
+ */
+export function judgeOffers(accepts: unknown): Offers | Reason {
+  if (!Array.isArray(accepts) || accepts.length === 0) return 'no_offer'
+  if (accepts.length > ENTRIES_MAX) return 'malformed_offer'
+  const judged = accepts.map(judgeOffer)
+  const good = judged.filter((one) => typeof one !== 'string').sort(byUse)
+  const each = new Map(good.map((one) => [`${one.network} ${one.payTo} ${one.price}`, one]))
+  const [first, ...rest] = each.values()
+  if (first) return [first, ...rest]
+  return judged
+    .filter((one) => typeof one === 'string')
+    .reduce((best, one) => (ORDER.indexOf(one) > ORDER.indexOf(best) ? one : best), 'no_offer')
+}
+
+function byUse(a: ListedOffer, b: ListedOffer): number {
+  if (a.payable !== b.payable) return a.payable ? -1 : 1
+  return a.price === b.price ? 0 : a.price < b.price ? -1 : 1
+}

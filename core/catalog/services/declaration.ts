@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import type { AnyService, Family } from '../../plugin/index.ts'
+
+const Slug = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$/, '2 to 40 of a-z, 0-9, inner hyphens')
+
+const Schedules = z
+  .record(
+    z.string().regex(/^[a-z][a-z-]{0,39}$/, 'lower case letters and hyphens'),
+    z.looseObject({
+      everySeconds: z.int().min(1).max(86_400),
+      deadlineSeconds: z.int().min(1).max(21_600).optional(),
+    }),
+  )
+  .optional()
+
+/** A segment of the path is text, or a parameter: `/jobs/{id}`. */
+const ROUTE = /^(GET|POST|PUT|PATCH|DELETE) (?:\/(?:\{[A-Za-z_]\w*\}|[A-Za-z0-9_.~-]*))+$/
+
+/** What a declaration must look like, beyond what its types say. */
+const Declaration = z.object({
+  slug: Slug,
+  name: z.string().min(1).max(100),
+  category: z.string().regex(/^[a-z][a-z0-9-]{0,39}$/, 'lower case letters, digits and hyphens'),
+  summary: z.string().min(1).max(500),
+  provider: z.string().regex(/^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$/),
+  freeCallsPerMonth: z.int().min(0).max(1_000_000).optional(),
+  endpoints: z
+    .record(
+      z.string().regex(ROUTE, 'METHOD /path'),
+      z.looseObject({
+        summary: z.string().min(1).max(500),
+        price: z.union([z.bigint().min(0n), z.looseObject({ max: z.bigint().min(0n) })]),
+        deadlineSeconds: z.int().min(1).max(300).optional(),
+        streams: z.boolean().optional(),
+      }),
+    )
+    .refine((endpoints) => Object.keys(endpoints).length > 0, 'at least one endpoint'),
+  schedules: Schedules,
+})
+
+const FamilyDeclaration = z.object({ family: Slug, schedules: Schedules })
+
+/** Slugs that mean something else on some door. */
+const RESERVED = new Set(['external', 'health', 'mcp', 'v1', 'docs', 'proxy', 'admin'])
+
+/**
+ * Checks a declaration.
+ * @param privileged whether it may have a slug that is reserved
+ * @throws Error that names the service, the field and what is wrong with it
+ */
+export function declare(service: AnyService, privileged = false): AnyService {
+  check(`service ${service.slug}`, Declaration.safeParse(service))
+  if (!privileged && isReserved(service.slug)) {
+    throw new Error(`service ${service.slug}: the slug is reserved`)
+  }
+  return service
+}
+
+/** Checks what a family says of itself; its services are checked as they are sold. */
+export function declareFamily(family: Family): Family {
+  check(`family ${family.family}`, FamilyDeclaration.safeParse(family))
+  return family
+}
+
+export const isFamily = (sold: AnyService | Family): sold is Family => 'find' in sold
+
+/** Whether a slug means something else on some door. */
+export const isReserved = (slug: string): boolean => RESERVED.has(slug)
+
+function check(what: string, { error }: z.ZodSafeParseResult<unknown>): void {
+  if (!error) return
+  const [issue] = error.issues
+  throw new Error(`${what}: ${issue?.path.join(' → ')}: ${issue?.message ?? 'not valid'}`)
+}

@@ -1,0 +1,158 @@
+import { isAddress } from 'viem'
+import { z } from 'zod'
+import { parseSealingKeys } from '../crypto/sealing.ts'
+import { parseSigningKey } from '../crypto/signing-key.ts'
+import { parseEntries } from '../hosting/entry.ts'
+import { usd } from '../money.ts'
+
+const origin = z.url({ protocol: /^https?$/ }).transform((text) => new URL(text).origin)
+const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/, 'not an address: 0x and 40 hex digits')
+const privateKey = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{64}$/, 'not a private key: 0x and 64 hex digits')
+const signingKey = z.string().transform((text, context) => {
+  try {
+    return parseSigningKey(text)
+  } catch (error) {
+    context.addIssue((error as Error).message)
+    return z.NEVER
+  }
+})
+const sealingKeys = z.string().transform((text, context) => {
+  try {
+    return parseSealingKeys(text)
+  } catch (error) {
+    context.addIssue((error as Error).message)
+    return z.NEVER
+  }
+})
+const dollars = z.string().transform((text, context) => {
+  try {
+    return usd(text)
+  } catch (error) {
+    context.addIssue((error as Error).message)
+    return z.NEVER
+  }
+})
+/** Mixed case has to be the checksum of EIP-55: it tells a typing error. */
+const addresses = z.string().transform((text, context) => {
+  const names = text.split(',').map((name) => name.trim())
+  for (const name of names.filter((each) => !isAddress(each))) {
+    context.addIssue(`not an address in lower case or with its checksum: ${name}`)
+  }
+  return names.map((name) => name.toLowerCase())
+})
+const ports = z.string().transform((text, context) => {
+  const list = text.split(',').filter((part) => part.trim() !== '')
+  if (list.every((part) => /^ *[1-9]\d{0,4} *$/.test(part) && Number(part) < 65_536)) {
+    return list.map(Number)
+  }
+  context.addIssue('not a list of ports, such as 8080,8443')
+  return z.NEVER
+})
+/** As browsers write them; programs may have schemes of their own, such as `vscode-file`. */
+const origins = z.string().transform((text, context) => {
+  const names = text.split(',').flatMap((part) => part.trim() || [])
+  for (const name of names.filter((each) => !/^[a-z][a-z\d+.-]*:\/\/[^/?#\s]+$/.test(each))) {
+    context.addIssue(`not an origin, such as https://app.example: ${name}`)
+  }
+  return names
+})
+/** Servers of the operator's own: `http://127.0.0.1:11434,https://models.internal`. */
+const backends = z.string().transform((text, context) => {
+  const names = text.split(',').flatMap((part) => part.trim() || [])
+  for (const name of names.filter((each) => !/^https?:$/.test(URL.parse(each)?.protocol ?? ''))) {
+    context.addIssue(`not an origin, such as http://127.0.0.1:11434: ${name}`)
+  }
+  return names.map((name) => URL.parse(name)?.origin ?? name)
+})
+const plugins = z.string().transform((text, context) => {
+  try {
+    return parseEntries(text)
+  } catch (error) {
+    context.addIssue((error as Error).message)
+    return z.NEVER
+  }
+})
+const bps = z.coerce.number().int().min(0).max(10_000)
+
+/** Every variable that the hub reads, with its form and default. */
+const Variables = z.object({
+  HUB_HOST: z.string().default('127.0.0.1'),
+  HUB_PORT: z.coerce.number().int().min(0).max(65_535).default(8402),
+  HUB_DATA_DIR: z.string().default('.agenthub'),
+  HUB_BASE_URL: origin.optional(),
+  HUB_MCP_URL: origin.optional(),
+  HUB_MCP_ORIGINS: origins.prefault(''),
+  HUB_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  HUB_ADMIN_WALLETS: addresses.optional(),
+  HUB_METRICS_TOKEN: z
+    .string()
+    .regex(/^[!-~]{16,200}$/, 'not 16 to 200 characters')
+    .optional(),
+  HUB_COMMISSION_BPS: bps.default(1_000),
+  HUB_APPROVAL: z.enum(['on', 'off']).optional(),
+  HUB_PRICE_NOTICE_DAYS: z.coerce.number().int().min(0).max(90).default(7),
+  HUB_ENCRYPTION_KEYS: sealingKeys.prefault(''),
+  HUB_SHARDS: z.coerce.number().int().min(1).max(64).default(2),
+  HUB_EGRESS_PORTS: ports.prefault(''),
+  HUB_PLUGINS: plugins.prefault(''),
+  HUB_PLUGIN_NODE: z.string().max(4_096).optional(),
+  HUB_PLUGIN_MEMORY: z.coerce.number().int().min(32).max(16_384).default(256),
+  HUB_PLUGIN_HOSTS: backends.prefault(''),
+  HUB_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
+  HUB_X402_MIN: dollars.prefault('0'),
+  HUB_PAY_MAX_CALL: dollars.prefault('1'),
+  HUB_PAY_MAX_KEY_DAY: dollars.prefault('50'),
+  HUB_PAY_MAX_HOST_DAY: dollars.prefault('200'),
+  HUB_PAY_MAX_DAY: dollars.prefault('1000'),
+  HUB_PAYOUT_MIN: dollars.prefault('1'),
+  HUB_PAYOUT_COOLDOWN_HOURS: z.coerce.number().int().min(0).max(720).default(24),
+  HUB_ADJUST_ALONE: dollars.prefault('100'),
+  HUB_ETH_PRICE: dollars.optional(),
+  HUB_GAS_LOW_GWEI: z.coerce.bigint().min(0n).default(2_000_000n),
+  HUB_BROWSERS: z.coerce.number().int().min(0).max(16).default(2),
+  HUB_CHROME_PATH: z.string().optional(),
+  HUB_CHROME_SANDBOX: z.enum(['on', 'off']).default('on'),
+  HUB_JOBS: z.enum(['on', 'off']).default('on'),
+  HUB_WORKERS: z.coerce.number().int().min(1).max(64).default(1),
+  HUB_RATE_STORE: z.enum(['memory', 'database']).optional(),
+  HUB_DRAIN_DELAY: z.coerce.number().min(0).max(300).optional(),
+  HUB_DRAIN_SECONDS: z.coerce.number().min(0).max(3_600).default(30),
+  HUB_SANDBOX_HOSTS: z.string().default(''),
+  HUB_INDEXES: z.string().max(5_000).optional(),
+  HUB_IPFS_GATEWAY: z.url({ protocol: /^https?$/ }).default('https://ipfs.io/ipfs/'),
+  HUB_FACILITATORS: addresses.optional(),
+  HUB_EMBEDDINGS_URL: z.url({ protocol: /^https?$/ }).optional(),
+  HUB_EMBEDDINGS_MODEL: z.string().min(1).max(200).optional(),
+  HUB_EMBEDDINGS_KEY: z.string().min(1).max(500).optional(),
+  HUB_REGISTRY_FROM_BLOCK: z.coerce.bigint().min(0n).optional(),
+  HUB_SIGNING_KEY: signingKey.optional(),
+  HUB_CONTRACT_WALLETS: z.enum(['on', 'off']).default('off'),
+  SMTP_URL: z.url({ protocol: /^smtps?$/ }).optional(),
+  HUB_MAIL_FROM: z.email().optional(),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_DIRECT_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  REDIS_URL: z.url({ protocol: /^rediss?$/ }).optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  RPC_URL: z.url({ protocol: /^https?$/ }).optional(),
+  X402_FACILITATOR_URL: z.url({ protocol: /^https?$/ }).optional(),
+  X402_FACILITATOR_TOKEN: z.string().optional(),
+  X402_FACILITATOR_AUTH: z.string().optional(),
+  TREASURY_ADDRESS: address.optional(),
+  SPEND_WALLET_KEY: privateKey.optional(),
+  GAS_WALLET_KEY: privateKey.optional(),
+})
+
+export const Environment = Variables.refine(
+  ({ HUB_EMBEDDINGS_URL: url, HUB_EMBEDDINGS_MODEL: model }) => !url === !model,
+  {
+    path: ['HUB_EMBEDDINGS_URL'],
+    error: 'goes together with HUB_EMBEDDINGS_MODEL: set both',
+  },
+)
+
+/** The names of all that the hub reads, but for `HUB_SECRET_<NAME>`. */
+export const NAMES: readonly string[] = Object.keys(Variables.shape)
+
+export type Environment = z.infer<typeof Environment>

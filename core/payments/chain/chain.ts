@@ -1,0 +1,269 @@
+import {
+  BlockNotFoundError,
+  createPublicClient,
+  http,
+  isAddressEqual,
+  numberToHex,
+  pad,
+  parseAbi,
+  type TransactionReceipt,
+  TransactionReceiptNotFoundError,
+  toEventSelector,
+} from 'viem'
+import { base } from 'viem/chains'
+import { inFlight } from '../../in-flight.ts'
+import { type Asset, assetOf, type Hex } from './asset.ts'
+import { type BlockRange, type TransferLog, transfersOf } from './chain-transfers.ts'
+import { lower, type Mined, movesIn } from './mined.ts'
+import { type Evidence, evidence, type Transfer } from './transfer-evidence.ts'
+
+export type { Evidence, Transfer } from './transfer-evidence.ts'
+
+export interface ChainOptions {
+  readonly rpcUrl: string
+  readonly network: string
+  /** For each request to the node. @defaultValue 5000 */
+  readonly timeoutMs?: number
+  /** How many blocks one search of the log may span; public nodes allow few. @defaultValue 2000 */
+  readonly logSpan?: bigint
+}
+
+/**
+ * What became of an authorization. `unused` holds for the block `at`: final once `blockTime` has
+ * passed validBefore by more than reorganisations reach back (20 s are ten blocks of Base).
+ */
+export type AuthorizationOutcome =
+  | { readonly outcome: 'used' | 'canceled'; readonly tx: Hex; readonly block: bigint }
+  | { readonly outcome: 'unused'; readonly at: bigint; readonly blockTime: Date }
+
+/** A block, known for good by its hash, which stands for all blocks before it too. */
+export interface BlockRef {
+  readonly number: bigint
+  readonly hash: Hex
+  readonly time: Date
+}
+
+/** The node gave no answer, or one that cannot be. Nothing is known. */
+export class ChainUnavailable extends Error {
+  override readonly name = 'ChainUnavailable'
+}
+
+/**
+ * The hub's own view of the chain, by its own node: facilitators and sellers are not believed.
+ * Every method throws ChainUnavailable when the node does not answer in time.
+ */
+export interface Chain {
+  transferEvidence(transfer: Transfer): Promise<Evidence>
+  /** What a transaction did; undefined: no block has it, or it failed. */
+  mined(tx: Hex): Promise<Mined | undefined>
+  /** Whether the authorization is used up: spent or canceled. */
+  authorizationState(from: Hex, nonce: Hex): Promise<boolean>
+  /**
+   * How an authorization ended, if it did. `fromBlock`: a block before it was signed.
+   * @throws ChainUnavailable also when it was used before `fromBlock`.
+   */
+  authorizationOutcome(from: Hex, nonce: Hex, fromBlock: bigint): Promise<AuthorizationOutcome>
+  /** Microdollars. */
+  balanceOf(owner: Hex): Promise<bigint>
+  /**
+   * Microdollars that an address held after a block. A node that no longer knows the state of that
+   * block is asked for the newest, from which the transfers since are taken away.
+   */
+  balanceAt(owner: Hex, block: bigint): Promise<bigint>
+  /** Every transfer from or to an address in a range of blocks, both ends included. */
+  transfers(range: BlockRange): Promise<readonly TransferLog[]>
+  /** A block by its number; undefined when the chain is not so long. */
+  block(number: bigint): Promise<BlockRef | undefined>
+  /** Number and time of the newest block. */
+  head(): Promise<{ readonly number: bigint; readonly time: Date }>
+  /** The time of the newest block: the clock by which authorizations expire. */
+  blockTime(): Promise<Date>
+  /** Hash of block 0, by which a real network is told from a sandbox. */
+  genesis(): Promise<Hex>
+}
+
+const ABI = parseAbi([
+  'function balanceOf(address owner) view returns (uint256)',
+  'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
+])
+
+/** Opens the view; nothing is asked before it is used. @throws RangeError: unknown network. */
+export function openChain(options: ChainOptions): Chain {
+  const { rpcUrl, network, timeoutMs = 5_000, logSpan = 2_000n } = options
+  const asset = assetOf(network)
+  const client = connect(rpcUrl, timeoutMs)
+  const blockAtTag = inFlight((tag: 'latest') => newest(client, tag))
+  const head = () => blockAtTag('latest')
+  const receiptOf = inFlight((hash: Hex) => receipt(client, hash))
+  const isUsed = (from: Hex, nonce: Hex, blockNumber?: bigint) =>
+    authorizationState(client, asset, from, nonce, blockNumber)
+  return {
+    transferEvidence: (transfer) =>
+      ask(async () => {
+        const found = await receiptOf(transfer.tx)
+        return found ? evidence(found, transfer, (await head()).number) : { found: 'missing' }
+      }),
+    mined: (tx) => ask(() => minedOf(client, asset, tx, head)),
+    authorizationState: (from, nonce) => ask(() => isUsed(from, nonce)),
+    authorizationOutcome: (from, nonce, fromBlock) =>
+      ask(async () => {
+        const look = async () => {
+          const { number, time } = await head()
+          return { at: number, blockTime: time, used: await isUsed(from, nonce, number) }
+        }
+        // The sandbox knows the state of its newest block only, and another one may have come.
+        const { at, blockTime, used } = await look().catch(look).catch(look)
+        if (!used) return { outcome: 'unused', at, blockTime }
+        return searchLog(client, { asset, from, nonce, fromBlock, toBlock: at, logSpan })
+      }),
+    balanceOf: (owner) => ask(() => balance(client, asset, owner)),
+    balanceAt: (owner, block) =>
+      ask(async () => {
+        const walkBack = async () => {
+          const { number } = await head()
+          const newest = await balance(client, asset, owner, number)
+          const since = { owner, fromBlock: block + 1n, toBlock: number }
+          return newest - net(owner, await transfersOf(client, asset, since, logSpan))
+        }
+        // The sandbox knows the state of its newest block only, and another one may have come.
+        return balance(client, asset, owner, block).catch(walkBack).catch(walkBack).catch(walkBack)
+      }),
+    transfers: (range) => ask(() => transfersOf(client, asset, range, logSpan)),
+    block: (number) => ask(() => blockAt(client, number)),
+    head: () => ask(head),
+    blockTime: () => ask(async () => (await head()).time),
+    genesis: () => ask(async () => (await client.getBlock({ blockNumber: 0n })).hash),
+  }
+}
+
+type Client = ReturnType<typeof connect>
+
+const connect = (rpcUrl: string, timeout: number) =>
+  createPublicClient({
+    chain: base,
+    transport: http(rpcUrl, { timeout, retryCount: 1 }),
+    cacheTime: 0,
+  })
+
+async function ask<T>(question: () => Promise<T>): Promise<T> {
+  try {
+    return await question()
+  } catch (cause) {
+    if (cause instanceof ChainUnavailable) throw cause
+    throw new ChainUnavailable('The node of the chain did not answer.', { cause })
+  }
+}
+
+async function newest(client: Client, blockTag: 'latest') {
+  const { number, timestamp } = await client.getBlock({ blockTag })
+  return { number, time: new Date(Number(timestamp * 1_000n)) }
+}
+
+async function blockAt(client: Client, blockNumber: bigint): Promise<BlockRef | undefined> {
+  const found = await client.getBlock({ blockNumber }).catch((error) => {
+    if (error instanceof BlockNotFoundError) return undefined
+    throw error
+  })
+  if (!found) return undefined
+  const { number, hash, timestamp } = found
+  return { number, hash, time: new Date(Number(timestamp * 1_000n)) }
+}
+
+const balance = (
+  client: Client,
+  { address }: Asset,
+  owner: Hex,
+  blockNumber?: bigint,
+): Promise<bigint> =>
+  client.readContract({
+    address,
+    abi: ABI,
+    functionName: 'balanceOf',
+    args: [owner],
+    ...(blockNumber === undefined ? {} : { blockNumber }),
+  })
+
+/** What transfers added to what an address holds. */
+const net = (owner: Hex, transfers: readonly TransferLog[]): bigint =>
+  transfers.reduce((sum, { from, to, value }) => {
+    const received = isAddressEqual(to, owner) ? value : 0n
+    return sum + received - (isAddressEqual(from, owner) ? value : 0n)
+  }, 0n)
+
+const authorizationState = (
+  client: Client,
+  asset: Asset,
+  from: Hex,
+  nonce: Hex,
+  blockNumber?: bigint,
+): Promise<boolean> =>
+  client.readContract({
+    address: asset.address,
+    abi: ABI,
+    functionName: 'authorizationState',
+    args: [from, nonce],
+    ...(blockNumber === undefined ? {} : { blockNumber }),
+  })
+
+const receipt = (client: Client, hash: Hex): Promise<TransactionReceipt | undefined> =>
+  client.getTransactionReceipt({ hash }).catch((error) => {
+    if (error instanceof TransactionReceiptNotFoundError) return undefined
+    throw error
+  })
+
+async function minedOf(
+  client: Client,
+  { address }: Asset,
+  hash: Hex,
+  head: () => Promise<{ readonly number: bigint }>,
+): Promise<Mined | undefined> {
+  const found = await receipt(client, hash)
+  if (found?.status !== 'success') return undefined
+  const { blockNumber: block, from, to } = found
+  const [{ value: wei }, placed, { number }] = await Promise.all([
+    client.getTransaction({ hash }),
+    blockAt(client, block),
+    head(),
+  ])
+  if (!placed) return undefined
+  return {
+    block,
+    confirmations: number < block ? 1n : number - block + 1n,
+    time: placed.time,
+    from: lower(from),
+    to: to && lower(to),
+    wei,
+    moves: movesIn(found, address),
+  }
+}
+
+interface Search {
+  readonly asset: Asset
+  readonly from: Hex
+  readonly nonce: Hex
+  readonly fromBlock: bigint
+  readonly toBlock: bigint
+  readonly logSpan: bigint
+}
+
+const USED = toEventSelector('AuthorizationUsed(address,bytes32)')
+const CANCELED = toEventSelector('AuthorizationCanceled(address,bytes32)')
+
+/** Looks for the log that used the authorization up, in pieces, the oldest first. */
+async function searchLog(client: Client, search: Search): Promise<AuthorizationOutcome> {
+  const { asset, from, nonce, toBlock, logSpan } = search
+  const topics: [Hex[], Hex, Hex] = [[USED, CANCELED], pad(from), nonce]
+  for (let first = search.fromBlock; first <= toBlock; first += logSpan) {
+    const last = first + logSpan - 1n < toBlock ? first + logSpan - 1n : toBlock
+    const range = { fromBlock: numberToHex(first), toBlock: numberToHex(last) }
+    const [log] = await client.request({
+      method: 'eth_getLogs',
+      params: [{ address: asset.address, topics, ...range }],
+    })
+    if (log?.transactionHash && log.blockNumber) {
+      const outcome = log.topics[0] === USED ? 'used' : 'canceled'
+      return { outcome, tx: log.transactionHash, block: BigInt(log.blockNumber) }
+    }
+  }
+  throw new ChainUnavailable(`The log has no ${nonce} since block ${search.fromBlock}.`)
+}

@@ -1,0 +1,228 @@
+import type { Pool } from 'pg'
+import { GAS, IN_TRANSIT, SPEND, walletOf } from '../../ledger/postings.ts'
+
+/** What an operator sees of payments. It reads the database and nothing else. */
+
+/** States of payments whose outcome, or whose finality, is open. */
+export const OPEN_STATES = {
+  in: ['claimed', 'pending', 'settled'],
+  out: ['signed', 'unresolved', 'paid'],
+} as const
+const texts = (states: readonly string[]) => states.map((state) => `'${state}'`).join(', ')
+const OPEN_IN = texts(OPEN_STATES.in)
+const OPEN_OUT = texts(OPEN_STATES.out)
+
+/** A payment as the database has it at the instant `now`. */
+export interface PaymentSeen {
+  /** The call, or the purchase: the id of its entry in the journal. */
+  readonly id: string
+  readonly direction: 'in' | 'out'
+  readonly purpose: 'credits' | 'call' | 'external'
+  /** Microdollars. */
+  readonly amount: bigint
+  /** Who pays us, or is paid. */
+  readonly counterparty: string
+  /** Of the seller; null for what is paid to us. */
+  readonly host: string | null
+  /** The key whose credits pay; null for what is paid to us. */
+  readonly key: string | null
+  readonly state: string
+  /** Of the seller's answer; null: none came. */
+  readonly status: number | null
+  /** Why nothing was delivered: a code of the fault table. */
+  readonly reason: string | null
+  readonly transaction: string | null
+  readonly nonce: string
+  /** False for what was paid before work that has not succeeded yet. */
+  readonly delivered: boolean
+  readonly since: Date
+  readonly ageSeconds: number
+  /** After it the signature is dead. */
+  readonly validBefore: Date
+  readonly now: Date
+}
+
+export interface PaymentFilter {
+  /** Those alone whose outcome, or whose finality, is open: the oldest first; else the newest. */
+  readonly open: boolean
+  readonly direction?: 'in' | 'out' | undefined
+  readonly limit: number
+  /** Goes on after the payment with this id. */
+  readonly after?: string | undefined
+}
+
+/** Payments in both directions, in the order of their ids, which begin with the time. */
+export async function listPayments(
+  pool: Pool,
+  { open, direction, limit, after }: PaymentFilter,
+): Promise<readonly PaymentSeen[]> {
+  const [beyond, order] = open ? ['>', 'ASC'] : ['<', 'DESC']
+  const page = (id: string, side: string, states: string) =>
+    `WHERE coalesce($1, '${side}') = '${side}' AND ($2::uuid IS NULL OR ${id} ${beyond} $2)
+       ${open ? `AND state IN (${states})` : ''}
+     ORDER BY ${id} ${order} LIMIT $3`
+  const { rows } = await pool.query<PaymentSeen>(
+    `SELECT p.*, clock_timestamp() AS now,
+       greatest(0, floor(extract(epoch FROM clock_timestamp() - since)))::integer AS "ageSeconds"
+     FROM (
+       (SELECT id, 'in' AS direction, purpose, amount, payer AS counterparty, NULL AS host,
+          NULL AS key, state, NULL::smallint AS status, NULL AS reason, transaction, nonce,
+          NOT upfront OR purpose <> 'call' OR delivered_at IS NOT NULL AS delivered,
+          claimed_at AS since, valid_before AS "validBefore"
+        FROM hub.payment_claim ${page('id', 'in', OPEN_IN)})
+       UNION ALL
+       (SELECT call, 'out', 'external', amount, payee, host,
+          (SELECT split_part(code, ':', 3) FROM ledger.account a WHERE a.id = owner),
+          state, status, reason, transaction, nonce, reason IS NULL, created_at, valid_before
+        FROM hub.payment_intent ${page('call', 'out', OPEN_OUT)})
+     ) p ORDER BY id ${order} LIMIT $3`,
+    [direction ?? null, after ?? null, limit],
+  )
+  return rows
+}
+
+/** Payments of one direction and state that are not final. */
+export interface OpenPayments {
+  readonly direction: 'in' | 'out'
+  readonly state: string
+  readonly count: bigint
+  /** Microdollars. */
+  readonly amount: bigint
+  /** Of the oldest one. */
+  readonly oldestSeconds: number
+}
+
+/** All that are open, of both directions. */
+export const OPEN_PAYMENTS = `
+  SELECT 'in' AS direction, state, amount, claimed_at AS since, valid_before
+  FROM hub.payment_claim WHERE state IN (${OPEN_IN})
+  UNION ALL
+  SELECT 'out', state, amount, created_at, valid_before
+  FROM hub.payment_intent WHERE state IN (${OPEN_OUT})`
+
+export async function openPayments(pool: Pool): Promise<readonly OpenPayments[]> {
+  const { rows } = await pool.query<OpenPayments>(
+    `SELECT direction, state, count(*) AS count, sum(amount)::bigint AS amount,
+       greatest(0, floor(extract(epoch FROM clock_timestamp() - min(since))))::integer
+         AS "oldestSeconds"
+     FROM (${OPEN_PAYMENTS}) p GROUP BY direction, state ORDER BY direction, state`,
+  )
+  return rows
+}
+
+const SHOWN = 10
+const TREASURY = walletOf('treasury')
+
+/** What was signed for sellers, with the most first. Amounts in microdollars. */
+export interface OutflowToday {
+  /** UTC: `2026-11-21`. */
+  readonly day: string
+  readonly platform: bigint
+  readonly hosts: readonly { readonly host: string; readonly amount: bigint }[]
+  readonly keys: readonly { readonly key: string; readonly amount: bigint }[]
+}
+
+/** What counts against the caps of this UTC day. */
+export async function outflowToday(pool: Pool): Promise<OutflowToday> {
+  const { rows } = await pool.query<{ kind: string; name: string; amount: bigint; day: string }>(
+    `WITH today AS (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS day),
+       counted AS (
+         SELECT split_part(o.scope, ':', 1) AS kind, o.scope, o.amount,
+           row_number() OVER (PARTITION BY split_part(o.scope, ':', 1)
+             ORDER BY o.amount DESC, o.scope) AS place
+         FROM hub.outflow o JOIN today USING (day) WHERE o.amount > 0)
+     SELECT today.day, c.kind, c.amount,
+       coalesce(split_part(a.code, ':', 3), substr(c.scope, strpos(c.scope, ':') + 1)) AS name
+     FROM today LEFT JOIN counted c ON c.place <= $1
+     LEFT JOIN ledger.account a ON c.kind = 'key' AND c.scope = 'key:' || a.id
+     ORDER BY c.kind, c.place`,
+    [SHOWN],
+  )
+  const of = (kind: string) => rows.filter((row) => row.kind === kind)
+  return {
+    day: rows[0]!.day,
+    platform: of('platform')[0]?.amount ?? 0n,
+    hosts: of('host').map(({ name: host, amount }) => ({ host, amount })),
+    keys: of('key').map(({ name: key, amount }) => ({ key, amount })),
+  }
+}
+
+/** What became of what a seller was paid. */
+export interface SellerRecord {
+  /** Origin and path: what is sold there. */
+  readonly seller: string
+  readonly signed: bigint
+  readonly taken: bigint
+  readonly delivered: bigint
+  readonly open: bigint
+  readonly lastAt: Date
+}
+
+/** Sellers who took money and delivered nothing, the worst first. */
+export async function worstSellers(pool: Pool): Promise<readonly SellerRecord[]> {
+  const { rows } = await pool.query<SellerRecord>(
+    `SELECT seller, signed, taken, delivered, open, last_at AS "lastAt" FROM hub.seller_record
+     WHERE taken > delivered ORDER BY taken - delivered DESC, last_at DESC LIMIT $1`,
+    [SHOWN],
+  )
+  return rows
+}
+
+/** What the books say of the wallets of the house. Microdollars; gas in gwei. */
+export interface WalletBooks {
+  /** Received: what is final, and what is in transit. */
+  readonly treasury: bigint
+  /** The part of it that is not final. */
+  readonly received: bigint
+  readonly spend: bigint
+  /** Signed for sellers and providers, and not booked out of the spend wallet: taken or not. */
+  readonly signed: bigint
+  readonly gas: bigint
+  /** Differences that reconciliation found, and nobody has accounted for. */
+  readonly exceptions: { readonly treasury: bigint; readonly spend: bigint }
+}
+
+export async function booksOfWallets(pool: Pool): Promise<WalletBooks> {
+  const { rows } = await pool.query<BooksRow>(
+    `WITH held AS (
+       SELECT a.code, -sum(b.balance)::bigint AS amount
+       FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
+       WHERE a.code = ANY ($1) GROUP BY a.code)
+     SELECT (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code IN ($2, $3)) AS treasury,
+       (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code = $3) AS received,
+       (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code = $4) AS spend,
+       (SELECT coalesce(sum(amount), 0)::bigint FROM held WHERE code = $5) AS gas,
+       (SELECT coalesce(sum(amount), 0)::bigint FROM (
+          SELECT amount FROM hub.payment_intent WHERE state IN (${OPEN_OUT})
+          UNION ALL SELECT amount FROM hub.payout WHERE state = 'started') o) AS signed,
+       count(*) FILTER (WHERE x.wallet = 'treasury') AS "ofTreasury",
+       count(*) FILTER (WHERE x.wallet = 'spend') AS "ofSpend"
+     FROM hub.reconciliation_exception x WHERE x.resolved_at IS NULL`,
+    [[TREASURY, IN_TRANSIT, SPEND, GAS], TREASURY, IN_TRANSIT, SPEND, GAS],
+  )
+  const { ofTreasury, ofSpend, ...books } = rows[0]!
+  return { ...books, exceptions: { treasury: ofTreasury, spend: ofSpend } }
+}
+
+interface BooksRow extends Omit<WalletBooks, 'exceptions'> {
+  readonly ofTreasury: bigint
+  readonly ofSpend: bigint
+}
+
+/** What the ledger can tell of itself at no cost. */
+export interface LedgerFigures {
+  /** In the journal. */
+  readonly entries: bigint
+  /** Microdollars that calls under way hold. */
+  readonly holds: bigint
+}
+
+export async function ledgerFigures(pool: Pool): Promise<LedgerFigures> {
+  const { rows } = await pool.query<LedgerFigures>(
+    `SELECT (SELECT coalesce(sum(seq), 0)::bigint FROM ledger.head) AS entries,
+       (SELECT coalesce(sum(b.balance), 0)::bigint FROM ledger.balance b
+        JOIN ledger.account a ON a.id = b.account WHERE a.code = $1) AS holds`,
+    ['liabilities:holds'],
+  )
+  return rows[0]!
+}

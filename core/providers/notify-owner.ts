@@ -1,0 +1,63 @@
+import type { PoolClient } from 'pg'
+import { enqueueMail, type MailOrder } from '../mail/queue.ts'
+import { json } from '../money.ts'
+import { emit } from '../webhooks/emit.ts'
+import type { EventData, EventType } from '../webhooks/events.ts'
+
+/** Of a mail: it says what happened, and that is soon old. */
+const LIFETIME_DAYS = 3
+
+/** Tells webhooks, and by mail, what became of a payout, in the transaction that ends it. */
+export async function tellPayout(
+  client: PoolClient,
+  id: string,
+  type: 'payout.sent' | 'payout.failed',
+): Promise<void> {
+  const { rows } = await client.query<{
+    owner: string | null
+    provider: string
+    amount: bigint
+    payee: string
+    transaction: string | null
+  }>(
+    `SELECT p.owner, o.provider, o.amount, o.payee, o.transaction
+     FROM hub.payout o JOIN hub.provider p ON p.id = o.provider WHERE o.id = $1`,
+    [id],
+  )
+  const { owner, provider, amount, payee, transaction } = rows[0]!
+  await tellOwner(client, owner, type, {
+    payout_id: id,
+    provider_id: provider,
+    amount_microdollars: json(amount),
+    address: payee,
+    ...(type === 'payout.sent' ? { transaction } : {}),
+  })
+  if (type === 'payout.sent') await mailOwner(client, owner, 'payout-sent', id)
+}
+
+export async function tellOwner(
+  client: PoolClient,
+  owner: string | null,
+  type: EventType,
+  data: EventData,
+): Promise<void> {
+  if (owner !== null) await emit(client, owner, type, data)
+}
+
+/** To the person whose account it is, or whose account the wallet is linked to. */
+export async function mailOwner(
+  client: PoolClient,
+  owner: string | null,
+  template: MailOrder['template'],
+  subject: string,
+): Promise<void> {
+  const { rows } = await client.query<{ email: string; expires: Date }>(
+    `SELECT email, now() + make_interval(days => $2) AS expires FROM hub.person
+     WHERE principal = $1
+       OR principal = (SELECT l.person FROM hub.wallet_link l WHERE l.wallet = $1)`,
+    [owner, LIFETIME_DAYS],
+  )
+  for (const { email: recipient, expires } of rows) {
+    await enqueueMail(client, { template, recipient, subject, expires })
+  }
+}

@@ -1,0 +1,168 @@
+import type { Pool, PoolClient } from 'pg'
+import type { Hex } from 'viem'
+import { inTransaction } from '../db/transaction.ts'
+import { Fault } from '../errors.ts'
+import {
+  type Challenge,
+  createChallenge,
+  readChallenge,
+  type Site,
+  USE_CHALLENGE,
+} from '../identity/challenge.ts'
+import type { Manager } from '../identity/children.ts'
+import { assertSigned, type ContractWallets } from '../identity/wallet-signature.ts'
+import { mailOwner, tellOwner } from './notify-owner.ts'
+import { providerOf } from './providers.ts'
+
+/** Where a provider is paid. Addresses in lower case. */
+export interface Destination {
+  readonly provider: string
+  readonly owner: string
+  /** Null: it has none, and is not paid. */
+  readonly address: Hex | null
+  readonly since: Date | null
+  /** The address that waits; while one does, nothing is paid. */
+  readonly next: Hex | null
+  readonly nextAt: Date | null
+}
+
+const SELECT = `SELECT d.provider, p.owner, d.address, d.since, d.next, d.next_at AS "nextAt"
+  FROM hub.payout_destination d JOIN hub.provider p ON p.id = d.provider`
+
+/**
+ * Where a provider of an owner is paid.
+ * @param provider left out: the one that the first of the principals is
+ * @returns undefined when that has never sold anything
+ * @throws Fault `not_found` for somebody else's
+ */
+export async function findDestination(
+  pool: Pool,
+  owner: Manager,
+  provider?: string,
+): Promise<Destination | undefined> {
+  const [first = ''] = owner
+  const { rows } = await pool.query<Destination>(
+    `${SELECT} WHERE CASE WHEN $1::text IS NULL THEN p.owner = $3
+       ELSE d.provider = $1 AND p.owner = ANY ($2) END`,
+    [provider ?? null, owner, first],
+  )
+  if (!rows[0] && provider !== undefined) {
+    throw new Fault('not_found', 'There is no such provider of yours.')
+  }
+  return rows[0]
+}
+
+/**
+ * The same, for whoever is about to set it: the provider is made when it is new.
+ * @throws Fault `not_found` for somebody else's
+ */
+export async function destinationOf(
+  pool: Pool,
+  owner: Manager,
+  provider?: string,
+): Promise<Destination> {
+  const found = await findDestination(pool, owner, provider)
+  const [first = ''] = owner
+  return (
+    found ?? inTransaction(pool, async (client) => read(client, await providerOf(client, first)))
+  )
+}
+
+/**
+ * Asks a wallet to sign that it takes the payouts of a provider.
+ * @param wallet in lower case
+ * @param ownWallets those of the house, in lower case: none of them is paid out
+ * @throws Fault `validation_failed`
+ */
+export async function askForAddress(
+  pool: Pool,
+  site: Site,
+  { provider }: Destination,
+  wallet: Hex,
+  ownWallets: readonly string[],
+): Promise<Challenge> {
+  if (ownWallets.includes(wallet)) {
+    throw new Fault('validation_failed', '/wallet_address: this is a wallet of the hub.')
+  }
+  return createChallenge(pool, site, wallet, {
+    purpose: 'payout',
+    statement: `Send the payouts of provider ${provider} to this wallet, in USDC on Base.`,
+    terms: { provider },
+  })
+}
+
+/**
+ * Pays a provider at the wallet that has signed: at once if it had no address, else after the
+ * cool-down, in which its owner is told and may take the change back. To sign for the address that
+ * counts takes back a change that waits.
+ * @throws Fault `nonce_unknown`, `nonce_used`, `nonce_expired`, `invalid_signature`
+ */
+export async function setAddress(
+  pool: Pool,
+  owner: Manager,
+  signed: { readonly nonce: string; readonly signature: Hex },
+  { cooldownHours, contracts }: Rules,
+): Promise<Destination> {
+  const { message, wallet, terms } = await readChallenge(pool, signed.nonce, 'payout')
+  const { provider } = terms as { provider: string }
+  const known = await destinationOf(pool, owner, provider).catch(() => undefined)
+  if (wallet === null || !known) throw new Fault('nonce_unknown')
+  await assertSigned({ wallet, message, signature: signed.signature }, contracts)
+  return inTransaction(pool, async (client) => {
+    await client.query('SELECT FROM hub.provider WHERE id = $1 FOR NO KEY UPDATE', [provider])
+    const used = await client.query(USE_CHALLENGE, [signed.nonce])
+    if (used.rowCount !== 1) throw new Fault('nonce_used')
+    const before = await read(client, provider)
+    await withdraw(client, provider)
+    if (before.address !== wallet) {
+      await client.query(
+        `INSERT INTO hub.payout_address (provider, address, set_by, nonce, effective_at)
+         VALUES ($1, $2, $3, $4, now() + make_interval(hours => $5))`,
+        [provider, wallet, before.owner, signed.nonce, before.address === null ? 0 : cooldownHours],
+      )
+    }
+    return tell(client, before)
+  })
+}
+
+interface Rules {
+  readonly cooldownHours: number
+  /** Undefined: a wallet that is a contract cannot sign here. */
+  readonly contracts: ContractWallets | undefined
+}
+
+/** Takes back a change that waits. Without one, nothing happens. */
+export const withdrawAddress = (pool: Pool, { provider }: Destination): Promise<Destination> =>
+  inTransaction(pool, async (client) => {
+    await client.query('SELECT FROM hub.provider WHERE id = $1 FOR NO KEY UPDATE', [provider])
+    const before = await read(client, provider)
+    await withdraw(client, provider)
+    return tell(client, before)
+  })
+
+const withdraw = (client: PoolClient, provider: string) =>
+  client.query(
+    `UPDATE hub.payout_address SET withdrawn_at = now()
+     WHERE provider = $1 AND withdrawn_at IS NULL AND effective_at > now()`,
+    [provider],
+  )
+
+async function read(client: PoolClient, provider: string): Promise<Destination> {
+  const { rows } = await client.query<Destination>(`${SELECT} WHERE d.provider = $1`, [provider])
+  return rows[0]!
+}
+
+/** Tells the owner what is new, if anything is. */
+async function tell(client: PoolClient, before: Destination): Promise<Destination> {
+  const after = await read(client, before.provider)
+  if (after.address === before.address && after.next === before.next) return after
+  const { provider, owner, address, next, nextAt } = after
+  await tellOwner(client, owner, 'payout.address', {
+    provider_id: provider,
+    address,
+    next_address: next,
+    next_at: nextAt?.toISOString() ?? null,
+  })
+  await mailOwner(client, owner, 'payout-address', provider)
+  return after
+}

@@ -1,0 +1,41 @@
+import type { Pool } from 'pg'
+import type { Hex } from 'viem'
+import { getAddress } from 'viem'
+import type { Mail, MailOrder } from '../mail/queue.ts'
+import { payoutAddressMail, payoutSentMail } from '../mail/words.ts'
+import { dollars } from '../money.ts'
+
+/**
+ * The words of a mail about payouts, as things are when it is sent.
+ * @param subject of `payout-sent` the payout, of `payout-address` the provider
+ */
+export async function payoutMail(
+  pool: Pool,
+  template: Exclude<MailOrder['template'], 'sign-in'>,
+  to: string,
+  subject: string,
+  baseUrl: string,
+): Promise<Mail | undefined> {
+  const { host } = new URL(baseUrl)
+  if (template === 'payout-address') {
+    const { rows } = await pool.query<{ address: Hex | null; next: Hex | null; at: Date | null }>(
+      'SELECT address, next, next_at AS at FROM hub.payout_destination WHERE provider = $1',
+      [subject],
+    )
+    const [row] = rows
+    const shown = (address: Hex | null): string | null => address && getAddress(address)
+    if (!row) return undefined
+    const { address, next, at: nextAt } = row
+    return payoutAddressMail(to, host, { address: shown(address), next: shown(next), nextAt })
+  }
+  const { rows } = await pool.query<{ amount: bigint; payee: Hex; transaction: string }>(
+    `SELECT amount, payee, transaction FROM hub.payout WHERE id = $1 AND state = 'confirmed'`,
+    [subject],
+  )
+  const [row] = rows
+  if (!row) return undefined
+  const statement = new URL(`/v1/provider/payouts/${subject}/statement.csv`, baseUrl).href
+  const { amount, payee, transaction } = row
+  const words = { dollars: dollars(amount), address: getAddress(payee), transaction, statement }
+  return payoutSentMail(to, host, words)
+}

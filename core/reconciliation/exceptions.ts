@@ -1,0 +1,130 @@
+import type { ClientBase, Pool } from 'pg'
+import type { Hex } from '../payments/chain/asset.ts'
+import type { ExceptionKind, Finding, WalletName } from './types.ts'
+
+/** A difference between chain and books, open until somebody or something accounts for it. */
+export interface ReconciliationException {
+  readonly id: bigint
+  readonly wallet: WalletName
+  readonly kind: ExceptionKind
+  /** Microdollars that the chain has more than the books by it; below zero: less. */
+  readonly amount: bigint
+  readonly reason: string
+  readonly tx: Hex | null
+  readonly block: bigint | null
+  /** The entry that it is about: its event and its id in the journal. */
+  readonly event: string | null
+  readonly entry: string | null
+  readonly foundAt: Date
+  readonly seenAt: Date
+  readonly resolvedAt: Date | null
+  /** `vanished`: a later run found what was missing. */
+  readonly resolution: 'booked' | 'explained' | 'vanished' | null
+  readonly author: string | null
+  readonly explanation: string | null
+  /** The id of the entry that was booked for it. */
+  readonly answer: string | null
+}
+
+const SELECT = `
+  SELECT x.id, x.wallet, x.kind, x.amount, x.reason, x.tx, x.block, e.event, e.entry,
+    x.found_at AS "foundAt", x.seen_at AS "seenAt", x.resolved_at AS "resolvedAt", x.resolution,
+    x.author, x.explanation, x.answer_id AS answer
+  FROM hub.reconciliation_exception x LEFT JOIN hub.wallet_entry e ON e.id = x.entry`
+
+export interface ExceptionFilter {
+  /** Those that were resolved as well. @defaultValue false */
+  readonly resolved?: boolean
+  readonly wallet?: WalletName | undefined
+  /** @defaultValue all */
+  readonly limit?: number | undefined
+  /** Goes on after this one. */
+  readonly after?: bigint | undefined
+}
+
+/** The exceptions that are open, the oldest first. */
+export async function listExceptions(
+  pool: Pool | ClientBase,
+  { resolved = false, wallet, limit, after }: ExceptionFilter = {},
+): Promise<readonly ReconciliationException[]> {
+  const { rows } = await pool.query<ReconciliationException>(
+    `${SELECT} WHERE ($1 OR x.resolved_at IS NULL) AND ($2::text IS NULL OR x.wallet = $2)
+       AND x.id > coalesce($3, 0) ORDER BY x.id LIMIT $4`,
+    [resolved, wallet ?? null, after ?? null, limit ?? null],
+  )
+  return rows
+}
+
+export async function findException(
+  client: Pool | ClientBase,
+  id: bigint,
+): Promise<ReconciliationException | undefined> {
+  const { rows } = await client.query<ReconciliationException>(`${SELECT} WHERE x.id = $1`, [id])
+  return rows[0]
+}
+
+/**
+ * Closes those that an entry answers which was booked before its exception could be closed, as when
+ * the process ended in between.
+ */
+export async function closeAnswered(client: ClientBase, wallet: WalletName): Promise<void> {
+  await client.query(
+    `UPDATE hub.reconciliation_exception x
+     SET resolved_at = clock_timestamp(), resolution = 'booked',
+       author = left(j.meta ->> 'author', 200),
+       explanation = j.meta ->> 'reason', answer = j.owner, answer_id = j.id
+     FROM hub.wallet_entry e
+     JOIN ledger.journal j ON j.owner = e.owner AND j.id = e.entry AND j.phase = e.phase
+     WHERE e.answers = x.id AND x.wallet = $1 AND x.resolved_at IS NULL`,
+    [wallet],
+  )
+}
+
+/**
+ * Keeps what a run found: what is new is an exception from now on, what is found again stays the
+ * same one, and what is found no more is closed and says what happened to it.
+ * @returns how many were opened and closed
+ */
+export async function keepFindings(
+  client: ClientBase,
+  wallet: WalletName,
+  block: bigint,
+  findings: readonly Finding[],
+): Promise<{ readonly opened: number; readonly closed: number }> {
+  const column = <T>(of: (finding: Finding) => T): T[] => findings.map(of)
+  const { rows } = await client.query<{ opened: boolean }>(
+    `INSERT INTO hub.reconciliation_exception AS x
+       (wallet, kind, fact, amount, reason, tx, block, transfer, entry)
+     SELECT $1, u.* FROM unnest($2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[],
+       $7::bigint[], $8::bigint[], $9::bigint[]) u
+     ON CONFLICT (fact) WHERE resolved_at IS NULL DO UPDATE SET seen_at = clock_timestamp()
+     RETURNING xmax = 0 AS opened`,
+    [
+      wallet,
+      column(({ kind }) => kind),
+      column(({ fact }) => fact),
+      column(({ amount }) => amount),
+      column(({ reason }) => reason),
+      column(({ tx }) => tx ?? null),
+      column((finding) => finding.block ?? null),
+      column(({ transfer }) => transfer ?? null),
+      column(({ entry }) => entry ?? null),
+    ],
+  )
+  const { rowCount } = await client.query(VANISHED, [wallet, column(({ fact }) => fact), block])
+  return { opened: rows.filter(({ opened }) => opened).length, closed: rowCount ?? 0 }
+}
+
+const VANISHED = `
+  UPDATE hub.reconciliation_exception x
+  SET resolved_at = clock_timestamp(), resolution = 'vanished',
+    explanation = coalesce(
+      (SELECT 'The entry ' || e.event || ' ' || e.entry || ' was booked for the transfer.'
+       FROM hub.transfer t JOIN hub.wallet_entry e ON e.id = t.entry
+       WHERE t.id = x.transfer AND t.gone_at IS NULL),
+      (SELECT 'A reorganisation took the transfer away.'
+       FROM hub.transfer t WHERE t.id = x.transfer AND t.gone_at IS NOT NULL),
+      (SELECT 'The transfer of the entry is in block ' || t.block || '.'
+       FROM hub.transfer t WHERE t.entry = x.entry AND t.gone_at IS NULL),
+      'It is no longer so as of block ' || $3::bigint || '.')
+  WHERE x.wallet = $1 AND x.resolved_at IS NULL AND x.fact <> ALL ($2::text[])`

@@ -1,0 +1,128 @@
+import type { ClientBase, Pool } from 'pg'
+import type { Hex } from '../payments/chain/asset.ts'
+import { type Chain, ChainUnavailable } from '../payments/chain/chain.ts'
+import type { WalletName } from './types.ts'
+
+/** A run as it is kept. */
+interface Run {
+  readonly id: bigint
+  readonly fromBlock: bigint
+  readonly toBlock: bigint
+  readonly hash: Hex
+}
+
+/** What to read next of a wallet. */
+export interface Range {
+  readonly wallet: WalletName
+  readonly address: Hex
+  /** The books of the wallet begin after this block. */
+  readonly begin: bigint
+  readonly from: bigint
+  readonly to: bigint
+  /** Whether `to` is the newest final block. */
+  readonly complete: boolean
+  /** Whether blocks that were read before are no longer on the chain. */
+  readonly reorganised: boolean
+  readonly newest: Run | undefined
+}
+
+interface RangePorts {
+  readonly pool: Pool
+  readonly chain: Chain
+  readonly finality: bigint
+  readonly wallets: Readonly<Record<WalletName, Hex>>
+}
+
+interface RangeOptions {
+  readonly begin?: bigint
+  readonly from?: bigint | undefined
+  readonly pieceBlocks?: bigint
+}
+
+const LOCK = 8_402_011
+const PIECE = 10_000n
+
+/** One at a time, whoever reconciles or resolves; given back when the transaction ends. */
+export const lockReconciliation = (client: ClientBase): Promise<unknown> =>
+  client.query('SELECT pg_advisory_xact_lock($1)', [LOCK])
+
+/**
+ * From the end of the newest run that the chain still has, less the last blocks of it, which are
+ * read once more, to the newest final block, or as far as a piece goes.
+ * @throws ChainUnavailable when the node is behind the newest run
+ */
+export async function planRange(
+  { pool, chain, finality, wallets }: RangePorts,
+  wallet: WalletName,
+  options: RangeOptions,
+): Promise<Range> {
+  const place = { wallet, address: wallets[wallet].toLowerCase() as Hex }
+  const newest = await newestRun(pool, place)
+  const { number: head } = await chain.head()
+  const final = head - finality + 1n
+  if (final < (newest?.toBlock ?? 0n)) {
+    const read = newest ? `, and block ${newest.toBlock} was read before` : ''
+    throw new ChainUnavailable(`The newest final block is ${final}${read}.`)
+  }
+  const standing = await standingRun(pool, chain, place)
+  const begin = await beginOf(pool, place, options.begin ?? -1n)
+  const next = (standing?.toBlock ?? begin) + 1n
+  const lookAgain = options.from ?? next - finality
+  const first = lookAgain > begin ? lookAgain : begin + 1n
+  const from = first < next ? first : next
+  const last = from + (options.pieceBlocks ?? PIECE) - 1n
+  const to = last < final ? last : final
+  if (to < from - 1n) throw new ChainUnavailable(`The books begin after block ${begin}.`)
+  const reorganised = newest !== undefined && newest.id !== standing?.id
+  return { ...place, begin, from, to, complete: to === final, reorganised, newest }
+}
+
+interface Place {
+  readonly wallet: WalletName
+  readonly address: Hex
+}
+
+const RUNS = `
+  SELECT id, from_block AS "fromBlock", to_block AS "toBlock", block_hash AS hash
+  FROM hub.reconciliation WHERE wallet = $1 AND address = $2`
+
+export async function newestRun(
+  client: Pool | ClientBase,
+  { wallet, address }: Place,
+): Promise<Run | undefined> {
+  const { rows } = await client.query<Run>(`${RUNS} ORDER BY id DESC LIMIT 1`, [wallet, address])
+  return rows[0]
+}
+
+/** The newest run whose last block is still on the chain: then so is all that it read. */
+async function standingRun(pool: Pool, chain: Chain, place: Place): Promise<Run | undefined> {
+  let run = await newestRun(pool, place)
+  while (run && (await chain.block(run.toBlock))?.hash !== run.hash) {
+    const { rows } = await pool.query<Run>(
+      `${RUNS} AND id < $3 AND to_block < $4 ORDER BY id DESC LIMIT 1`,
+      [place.wallet, place.address, run.id, run.toBlock],
+    )
+    run = rows[0]
+  }
+  return run
+}
+
+/**
+ * Where the books of a wallet begin: the block of its opening balance, `meta.block` of the entry,
+ * or where it had nothing to open with, that of another wallet. After the first run, where that
+ * began.
+ */
+export async function beginOf(pool: Pool, place: Place, otherwise: bigint): Promise<bigint> {
+  const first = await pool.query<Run>(`${RUNS} ORDER BY id LIMIT 1`, [place.wallet, place.address])
+  if (first.rows[0]) return first.rows[0].fromBlock - 1n
+  const { rows } = await pool.query<{ block: bigint | null }>(
+    `SELECT coalesce(max(o.block) FILTER (WHERE o.code = 'assets:usdc:base:' || $1),
+      min(o.block)) AS block
+     FROM (SELECT a.code, substring(j.meta ->> 'block' FROM '^[0-9]{1,18}$')::bigint AS block
+       FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind
+       JOIN ledger.account a ON a.id = ANY (j.accounts)
+       WHERE k.event = 'balance.opened' AND a.code LIKE 'assets:usdc:base:%') o`,
+    [place.wallet],
+  )
+  return rows[0]?.block ?? otherwise
+}

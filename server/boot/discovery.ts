@@ -1,0 +1,38 @@
+import type { Pool } from 'pg'
+import type { Discovering } from '../../core/catalog/listings/discovery/discover.ts'
+import { Robots } from '../../core/catalog/listings/probe/robots.ts'
+import { RANK } from '../../core/catalog/listings/store.ts'
+import { submitOrigin } from '../../core/catalog/listings/submit.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Egress } from '../../core/egress/http.ts'
+import type { Log } from '../../core/log.ts'
+import type { HubOptions } from './hub.ts'
+
+/** What finds sellers and looks whether they are up. */
+export const openFinding = (
+  { money, egress: rules, discovery: settings, clock, log }: HubOptions & { readonly clock: Clock },
+  pool: Pool,
+  egress: Egress,
+): Discovering => ({
+  pool,
+  egress,
+  rules,
+  robots: new Robots(egress, clock),
+  settings,
+  chainLogs: money.chainLogs,
+  depth: money.finality,
+  log,
+})
+
+/** Lists the sample seller of a sandbox, so that there is something to find from the beginning. */
+export async function listSampleSeller(
+  finding: Discovering,
+  sellerUrl: string,
+  log: Log,
+): Promise<void> {
+  const namer = { source: `origin:${sellerUrl}`, rank: RANK.document }
+  const { submitted } = await submitOrigin(finding, sellerUrl, namer)
+  const refused = submitted.filter(({ id }) => id === undefined)
+  if (refused.length > 0 || submitted.length === 0)
+    log.warn({ refused }, 'sample seller not listed')
+}

@@ -1,0 +1,197 @@
+import { USDC_BASE } from '../../core/payments/chain/asset.ts'
+import { WebhookSigner } from '../../core/webhooks/sign.ts'
+import { createApp } from '../app.ts'
+import { MCP_PATH, mcpDoor } from '../mcp/entry.ts'
+import { hubTools } from '../mcp/tools/index.ts'
+import { call, type Steps } from '../proxy/call.ts'
+import { PROXY_PATH } from '../proxy/entry.ts'
+import { callRoutes } from '../rest/account/calls.ts'
+import { creditsRoutes } from '../rest/account/credits.ts'
+import { faucetRoutes } from '../rest/account/faucet.ts'
+import { historyRoutes } from '../rest/account/history.ts'
+import { accountRoutes } from '../rest/account/index.ts'
+import { transferRoutes } from '../rest/account/key-transfers.ts'
+import { keyRoutes } from '../rest/account/keys.ts'
+import { quoteRoutes } from '../rest/account/quotes.ts'
+import { receiptRoutes } from '../rest/account/receipts.ts'
+import { registrationRoutes } from '../rest/account/registration.ts'
+import { sessionRoutes } from '../rest/account/sessions.ts'
+import { topupRoutes } from '../rest/account/topups.ts'
+import { walletRoutes } from '../rest/account/wallet.ts'
+import { webhookRoutes } from '../rest/account/webhooks.ts'
+import { adminRoutes } from '../rest/admin/index.ts'
+import { externalRoutes } from '../rest/catalog/external.ts'
+import { listingRoutes } from '../rest/catalog/listings.ts'
+import { ownershipRoutes } from '../rest/catalog/ownership.ts'
+import { catalogRoutes } from '../rest/catalog/services.ts'
+import { financeRoutes } from '../rest/finance/index.ts'
+import { healthRoutes } from '../rest/health.ts'
+import { inside } from '../rest/inside.ts'
+import { metricsRoutes } from '../rest/metrics.ts'
+import { openapi, serviceDocument } from '../rest/openapi/document.ts'
+import { domainRoutes } from '../rest/provider/domains.ts'
+import { providerRoutes } from '../rest/provider/index.ts'
+import type { AnyRoute } from '../rest/route.ts'
+import type { Site } from '../web/docs/agents.ts'
+import { docsRoutes } from '../web/docs/index.ts'
+import { web } from '../web/index.ts'
+import type { HubOptions } from './hub.ts'
+import { canMail, openLinks } from './mail.ts'
+import { type Core, CREDITS_ONLY, type Registers, registersOf, stepsOf } from './steps.ts'
+import { sealingKeysOf, upstreamRoutes } from './upstreams.ts'
+
+/** What there is to see of the wallets of the house. */
+const housekeeping = ({ money: { chain, treasury, spend, gas, finality } }: HubOptions) => ({
+  chain,
+  treasury,
+  spend: spend.address,
+  gas,
+  finality,
+})
+
+/** Every address of the house, in lower case. */
+const walletsOf = ({ money: { treasury, spend, others } }: HubOptions): readonly string[] =>
+  [treasury, spend.address, ...others].map((address) => address.toLowerCase())
+
+/** The endpoint of MCP: the same steps, and tools. */
+function mcpOf(
+  core: Core,
+  { baseUrl, mcpUrl, mcpOrigins, version }: HubOptions,
+  steps: Steps,
+  registers: Registers,
+) {
+  return mcpDoor({
+    ...core,
+    ...registers,
+    tools: hubTools({ ...core, ...registers, steps, baseUrl }),
+    admission: { origins: () => [baseUrl(), mcpUrl ?? baseUrl()], allowed: mcpOrigins },
+    version,
+  })
+}
+
+/** The REST routes, joined to core. */
+function routesOf(
+  core: Core,
+  options: HubOptions,
+  steps: Steps,
+  registers: Registers,
+): readonly AnyRoute[] {
+  const { pool, ledger, claims, offers, calls, clock, log } = core
+  const { baseUrl, version, sandbox } = options
+  const { standing, limits, answers, receipts, quotes } = registers
+  const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
+  const signing = { pool, ledger, limits, site, contracts: options.contracts }
+  const links = openLinks(pool, options.signingKey)
+  const secret = options.signingKey.secretFor('listing-owner')
+  const proxyUrl = () => `${baseUrl()}${PROXY_PATH}`
+  const buying = { pool, ledger, standing, claims, offers, clock, log }
+  return [
+    ...healthRoutes(pool, { version, sandbox }, core.draining),
+    ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...housekeeping(options) }),
+    ...registrationRoutes(signing),
+    ...catalogRoutes(pool, proxyUrl, clock, core.meaning),
+    ...externalRoutes(pool, clock),
+    ...listingRoutes({ ...core.discovery, clock }),
+    ...ownershipRoutes({ ...core.discovery, secret }),
+    ...domainRoutes({ ...core, ...core.discovery, secret, proxyUrl }),
+    ...upstreamRoutes(core, options, proxyUrl),
+    ...walletRoutes({ pool, standing, clock }),
+    ...creditsRoutes(buying),
+    ...topupRoutes(buying),
+    ...historyRoutes(pool),
+    ...callRoutes({ pool, calls, answers, receipts }),
+    ...quoteRoutes({
+      quotes,
+      quote: (...asked) => steps.quote(...asked),
+      passThrough: CREDITS_ONLY,
+    }),
+    ...receiptRoutes(pool, receipts),
+    ...keyRoutes({ pool, ledger }),
+    ...adminRoutes({ pool, clock, log, admins: options.admins, keys: sealingKeysOf(options) }),
+    ...providerRoutes({
+      ...signing,
+      clock,
+      secret,
+      ownWallets: walletsOf(options),
+      cooldownHours: options.payouts.cooldownHours,
+      minimumPayout: options.payouts.minimum,
+      commissionBps: options.commissionBps,
+    }),
+    ...transferRoutes({ ...signing, clock }),
+    ...(canMail(sandbox, options.mail) ? accountRoutes({ ...signing, links }) : []),
+    ...sessionRoutes({ pool, baseUrl }),
+    ...faucetRoutes(options.money.faucet),
+    ...webhookRoutes({
+      pool,
+      signer: new WebhookSigner(options.signingKey.secretFor('webhooks')),
+      rules: options.egress,
+    }),
+    ...financeRoutes({ ...options, ...housekeeping(options), pool, ledger, clock, log, calls }),
+  ]
+}
+
+/** What people see in a browser. */
+function webOf(
+  { pool, clock, log, calls }: Core,
+  { money, sandbox, signingKey, mail, admins }: HubOptions,
+  { limits, receipts, answers }: Registers,
+  routes: readonly AnyRoute[],
+  site: () => Site,
+) {
+  return web({
+    pool,
+    admins,
+    clock,
+    log,
+    limits,
+    calls,
+    receipts,
+    answers,
+    links: canMail(sandbox, mail) ? openLinks(pool, signingKey) : undefined,
+    site: { sandbox },
+    inside: inside(routes, () => site().baseUrl, { pool, admins }),
+    baseUrl: () => site().baseUrl,
+    proxyUrl: () => site().proxyUrl,
+    mcpUrl: () => site().mcpUrl,
+    treasury: money.treasury,
+    genesis: async () => (sandbox ? money.chain.genesis() : undefined),
+  })
+}
+
+/** Joins the doors to core. */
+export function openDoors(core: Core, options: HubOptions) {
+  const { pool, catalog } = core
+  const { baseUrl, mcpUrl, version } = options
+  const registers = registersOf(core, options)
+  const steps = stepsOf(core, options, registers)
+  const site = () => ({
+    baseUrl: baseUrl(),
+    proxyUrl: `${baseUrl()}${PROXY_PATH}`,
+    mcpUrl: `${mcpUrl ?? baseUrl()}${MCP_PATH}`,
+  })
+  const api = () => ({ baseUrl: baseUrl(), proxyPath: PROXY_PATH })
+  const routes: readonly AnyRoute[] = [
+    ...routesOf(core, options, steps, registers),
+    ...docsRoutes({
+      catalog,
+      site,
+      openapi: (shown) => openapi(routes, shown, api()),
+      describe: (shown) => serviceDocument(shown, api()),
+      creditsOnly: CREDITS_ONLY,
+      version,
+      sandbox: options.sandbox,
+    }),
+  ]
+  return createApp({
+    ...core,
+    ...registers,
+    routes,
+    mcp: mcpOf(core, options, steps, registers),
+    web: webOf(core, options, registers, routes, site),
+    call: (request) => call(steps, request),
+    pool,
+    admins: options.admins,
+    baseUrl,
+    proxies: options.proxies,
+  })
+}

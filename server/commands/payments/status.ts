@@ -1,0 +1,115 @@
+import type { Pool } from 'pg'
+import { decimal } from '../../../core/money.ts'
+import { type GasState, gasState } from '../../../core/payments/facilitators/gas-state.ts'
+import { outlook } from '../../../core/payments/operations/forecast.ts'
+import {
+  booksOfWallets,
+  listPayments,
+  type OpenPayments,
+  type OutflowToday,
+  openPayments,
+  outflowToday,
+  type WalletBooks,
+} from '../../../core/payments/operations/overview.ts'
+import { OutgoingSwitch, type SwitchState } from '../../../core/payments/operations/switch.ts'
+import { type Command, FAILED, toJson } from '../ledger/command.ts'
+import { age } from './age.ts'
+
+const PAGE = 1_000
+const NEVER = { paused: false, author: null, reason: null, at: null } as const
+
+export const statusCommand = (finality: bigint): Command => ({
+  usage: '[--json]',
+  about: `whether sellers are paid, what went out today, what is open, and the wallets by the books;
+exit code 1 when payments are paused or one is overdue`,
+  options: { json: { type: 'boolean' } },
+  async run({ pool, write }, values) {
+    const status = await read(await pool(), finality)
+    if (values['json'] === true) await write(toJson(status))
+    else await write([...heading(status), ...openLines(status), ...walletLines(status)].join('\n'))
+    return status.paused || status.overdue.length > 0 ? FAILED : 0
+  },
+})
+
+interface Status extends Omit<SwitchState, 'author' | 'reason' | 'at'> {
+  readonly author: string | null
+  readonly reason: string | null
+  readonly at: Date | null
+  readonly today: OutflowToday
+  readonly open: readonly OpenPayments[]
+  /** Ids of payments. */
+  readonly overdue: readonly string[]
+  readonly wallets: WalletBooks
+  /** As the hub saw it last; null: it pays no gas, or has not looked yet. */
+  readonly gas: GasState | null
+}
+
+async function read(pool: Pool, finality: bigint): Promise<Status> {
+  const state = (await new OutgoingSwitch(pool).state()) ?? NEVER
+  return {
+    ...state,
+    today: await outflowToday(pool),
+    open: await openPayments(pool),
+    overdue: await overduePayments(pool, finality),
+    wallets: await booksOfWallets(pool),
+    gas: (await gasState(pool)) ?? null,
+  }
+}
+
+async function overduePayments(pool: Pool, finality: bigint): Promise<readonly string[]> {
+  const overdue: string[] = []
+  let after: string | undefined
+  do {
+    const rows = await listPayments(pool, { open: true, limit: PAGE, after })
+    const late = rows.filter((seen) => outlook(seen, finality).overdue)
+    overdue.push(...late.map(({ id }) => id))
+    after = rows.length === PAGE ? rows.at(-1)?.id : undefined
+  } while (after !== undefined)
+  return overdue
+}
+
+function heading({ paused, author, reason, at, today }: Status): readonly string[] {
+  const state = paused ? 'are PAUSED' : 'go'
+  const by = at === null ? '' : `, since ${at.toISOString()} by ${author}: ${reason}`
+  return [
+    `Payments to sellers ${state}${by}.`,
+    '',
+    row(`out on ${today.day}`, today.platform),
+    ...today.hosts.map(({ host, amount }) => row(`  to ${host}`, amount)),
+    ...today.keys.map(({ key, amount }) => row(`  by ${key}`, amount)),
+    '',
+  ]
+}
+
+const row = (name: string, amount: bigint, more = ''): string =>
+  `${name.padEnd(36)} ${decimal(amount).padStart(16)} USD${more}`
+
+function openLines({ open, overdue }: Status): readonly string[] {
+  return [
+    open.length === 0 ? 'No payment is open.' : 'open payments',
+    ...open.map(({ direction, state, count, amount, oldestSeconds }) =>
+      row(
+        `  ${direction.padEnd(3)} ${state.padEnd(10)} ${String(count).padStart(8)}`,
+        amount,
+        `, oldest ${age(oldestSeconds)}`,
+      ),
+    ),
+    ...(overdue.length === 0 ? [] : [`${overdue.length} OVERDUE: npm run payments -- list`]),
+    '',
+  ]
+}
+
+function walletLines({ wallets, gas }: Status): readonly string[] {
+  const { treasury, received, spend, signed, exceptions } = wallets
+  const unexplained = exceptions.treasury + exceptions.spend
+  return [
+    'wallets by the books',
+    row('  treasury', treasury, `, ${decimal(received)} of it in transit`),
+    row('  spend', spend, `, ${decimal(signed)} of it signed for sellers`),
+    ...(gas ? [`  gas ${gas.balanceGwei} gwei on chain${gas.low ? ', which is LOW' : ''}`] : []),
+    unexplained === 0n
+      ? 'Books and chain agree, as far as the hub has looked.'
+      : `${unexplained} difference(s) from the chain: npm run ledger -- exceptions`,
+    '',
+  ]
+}

@@ -1,0 +1,65 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { HubClient } from '../../../core/client/index.ts'
+import { type Config, readConfig } from '../../../core/config.ts'
+import type { Entry } from '../../../core/hosting/entry.ts'
+import { createLog } from '../../../core/log.ts'
+import type { AnyService } from '../../../core/plugin/index.ts'
+import { type Parts, type RunningHub, startHub } from '../../boot/start.ts'
+import { CREDITS_ONLY } from '../../boot/steps.ts'
+import { firstAgent } from '../../sandbox/agent.ts'
+
+/** A sandbox that sells one plugin, for tries. */
+export interface TrialHub {
+  readonly running: RunningHub
+  readonly service: AnyService
+  /** Has five dollars of credits. */
+  readonly client: HubClient
+  readonly apiKey: string
+  /** Ends it, and leaves nothing behind. */
+  stop(): Promise<void>
+}
+
+/**
+ * Starts a sandbox on a free port and a database of its own. Of the operator's settings it has
+ * those that bear on plugins alone: never a real wallet.
+ * @param out takes what it logs
+ * @throws Error when the plugin cannot be sold
+ */
+export async function startTrial(
+  parts: Parts,
+  config: Config,
+  entry: Entry,
+  out: { write(line: string): unknown } = process.stderr,
+): Promise<TrialHub> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-trial-'))
+  const { secret, secrets, pluginHosts, sandboxHosts, hosting } = config
+  const own = {
+    secret,
+    secrets,
+    pluginHosts,
+    sandboxHosts,
+    hosting: { ...hosting, entries: [entry] },
+  }
+  const remove = () => rm(dataDir, { recursive: true, force: true })
+  let running: RunningHub | undefined
+  const stop = async (): Promise<void> => {
+    await running?.stop()
+    await remove()
+  }
+  try {
+    const log = createLog('warn', out, secrets)
+    const alone = { ...parts, plugins: [] }
+    const tried = { ...readConfig({}), ...own, dataDir, port: 0 }
+    running = await startHub({ config: tried, parts: alone, log })
+    const { hub, url, sandbox } = running
+    const service = hub.services.find(({ slug }) => !CREDITS_ONLY.has(slug))
+    if (!service) throw new Error(`${entry.spec} sells no service that could be tried`)
+    const apiKey = await firstAgent(dataDir, url, sandbox!.wallets.agent)
+    return { running, service, apiKey, client: new HubClient({ baseUrl: url, apiKey }), stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

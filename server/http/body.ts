@@ -1,0 +1,130 @@
+import type { IncomingMessage } from 'node:http'
+import { Fault } from '../../core/errors.ts'
+import { header } from './exchange.ts'
+
+/** Large enough for 50 KB of text in which every character is escaped, and a little more. */
+export const BODY_BYTES_MAX = 512 * 1_024
+const DEPTH_MAX = 64
+const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
+
+/**
+ * Reads a JSON body; undefined when there is none.
+ * @throws Fault `unsupported_media_type`, `unsupported_content_encoding`, `body_too_large`,
+ * `malformed_json`, `json_too_deep`, `duplicate_header` (two types), `validation_failed` (a key
+ * that would touch a prototype), `caller_gone` when the connection ends before the body does
+ */
+export async function readJson(request: IncomingMessage): Promise<unknown> {
+  const bytes = await readPlain(request)
+  if (bytes.length === 0) return undefined
+  if (!isJsonType(header({ req: request }, 'content-type')))
+    throw new Fault('unsupported_media_type')
+  return parseJson(bytes)
+}
+
+/**
+ * Reads what a form of a page sends, or JSON: fields that come once each.
+ * @throws Fault as `readJson` does
+ */
+export async function readForm(request: IncomingMessage): Promise<unknown> {
+  const type = header({ req: request }, 'content-type') ?? ''
+  if (!/^application\/x-www-form-urlencoded\b/i.test(type)) return readJson(request)
+  const fields = [...new URLSearchParams((await readPlain(request)).toString('utf8'))]
+  const value = Object.fromEntries(fields)
+  if (Object.keys(value).length !== fields.length) {
+    throw new Fault('validation_failed', 'A field of the form came twice.')
+  }
+  refuseForbiddenKeys(value)
+  return value
+}
+
+/** The bytes of a body, as they were sent. */
+function readPlain(request: IncomingMessage): Promise<Buffer> {
+  const encoding = request.headers['content-encoding'] ?? 'identity'
+  if (encoding.toLowerCase() !== 'identity') throw new Fault('unsupported_content_encoding')
+  const declared = Number(request.headers['content-length'] ?? 0)
+  if (declared > BODY_BYTES_MAX) throw tooLarge(declared)
+  return readBytes(request)
+}
+
+/** By its events: an iterator over a stream costs more than the rest of reading it. */
+function readBytes(request: IncomingMessage): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  const chunks: Buffer[] = []
+  let size = 0
+  request.on('data', (chunk: Buffer) => {
+    size += chunk.length
+    if (size <= BODY_BYTES_MAX) chunks.push(chunk)
+    else reject(tooLarge(size)) // the rest is dropped: many listen only once all is sent
+  })
+  request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+  request.once('error', (cause) => reject(new Fault('caller_gone', undefined, { cause })))
+  if (request.destroyed) reject(new Fault('caller_gone'))
+  return promise
+}
+
+const tooLarge = (actual: number): Fault =>
+  new Fault('body_too_large', undefined, {
+    extras: { limit_bytes: BODY_BYTES_MAX, actual_bytes: actual },
+    headers: { Connection: 'close' },
+  })
+
+function isJsonType(type = ''): boolean {
+  const match = /^application\/(?:[\w.-]+\+)?json\s*(?:;\s*charset=("?)([\w-]+)\1\s*)?$/i.exec(type)
+  return match !== null && (match[2] ?? 'utf-8').toLowerCase() === 'utf-8'
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
+
+function parseJson(bytes: Buffer): unknown {
+  let text: string
+  let value: unknown
+  try {
+    text = UTF8.decode(bytes)
+    if (depthOf(text) > DEPTH_MAX) throw new Fault('json_too_deep')
+    value = JSON.parse(text)
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    throw new Fault('malformed_json', undefined, { cause: error })
+  }
+  if (NAMES_FORBIDDEN.test(text)) refuseForbiddenKeys(value)
+  return value
+}
+
+/** Where none is spelt, and nothing is escaped, no key can be one: most bodies need no walk. */
+const NAMES_FORBIDDEN = /__proto__|constructor|prototype|\\u/
+
+const CHAR = {
+  quote: 0x22,
+  backslash: 0x5c,
+  bracket: 0x5b,
+  bracketEnd: 0x5d,
+  brace: 0x7b,
+  braceEnd: 0x7d,
+} as const
+
+/** The deepest nesting of a JSON text, without parsing it: parsers and schemas recurse. */
+function depthOf(text: string): number {
+  let depth = 0
+  let deepest = 0
+  let inString = false
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charCodeAt(i)
+    if (inString) {
+      if (char === CHAR.backslash) i++
+      else if (char === CHAR.quote) inString = false
+    } else if (char === CHAR.quote) inString = true
+    else if (char === CHAR.brace || char === CHAR.bracket) deepest = Math.max(deepest, ++depth)
+    else if (char === CHAR.braceEnd || char === CHAR.bracketEnd) depth--
+  }
+  return deepest
+}
+
+function refuseForbiddenKeys(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  for (const [key, inner] of Object.entries(value)) {
+    if (FORBIDDEN_KEYS.has(key) && !Array.isArray(value)) {
+      throw new Fault('validation_failed', `The key "${key}" is not allowed.`)
+    }
+    refuseForbiddenKeys(inner)
+  }
+}

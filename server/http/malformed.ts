@@ -1,0 +1,65 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { Fault, type FaultCode } from '../../core/errors.ts'
+import { newRequestId, timesOf } from './exchange.ts'
+import { problem } from './problem.ts'
+
+/**
+ * What Node accepts and a careful reader does not: a request that two servers could take for two.
+ * @throws Fault `malformed_request`, `duplicate_header`
+ */
+export function assertWellFormed(request: IncomingMessage): void {
+  const { httpVersionMajor: major, httpVersionMinor: minor } = request
+  if (major !== 1) throw new Fault('malformed_request', 'Speak HTTP/1.1.')
+  const hosts = timesOf(request, 'host')
+  if (hosts > 1) throw new Fault('duplicate_header', `host came ${hosts} times.`)
+  if (hosts === 0 && minor > 0) throw new Fault('malformed_request', 'It names no Host.')
+  const coding = request.headers['transfer-encoding'] ?? 'chunked'
+  if (coding.toLowerCase() === 'chunked') return
+  throw new Fault('malformed_request', 'A body comes with its length, or chunked and nothing else.')
+}
+
+const CODES: Readonly<Record<string, FaultCode>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
+}
+
+/** With the answer whose turn it is: Node's own handler of broken requests goes by it too. */
+type Connection = Duplex & { readonly _httpMessage?: ServerResponse | null }
+
+/** Connections whose answer is waited for: each further piece of what is broken fails anew. */
+const waiting = new WeakSet<Connection>()
+
+/**
+ * Answers what never became a request, in the form of every other problem, and hangs up. Whatever
+ * was asked before on the same connection is answered first: this is no answer to that.
+ */
+export function refuseBroken(error: Error & { readonly code?: string }, socket: Connection): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const { _httpMessage: answer } = socket
+  if (answer && (answer.req.complete || answer.headersSent)) {
+    if (waiting.has(socket)) return
+    waiting.add(socket)
+    answer.once('close', () => {
+      waiting.delete(socket)
+      refuseBroken(error, socket)
+    })
+    return
+  }
+  const fault = new Fault(CODES[error.code ?? ''] ?? 'malformed_request')
+  const requestId = newRequestId()
+  const { status, headers, body } = problem(fault, requestId, '/')
+  const text = JSON.stringify(body)
+  const all = {
+    ...headers,
+    'X-Request-Id': requestId,
+    'Content-Length': String(Buffer.byteLength(text)),
+    Connection: 'close',
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
+  socket.end([`HTTP/1.1 ${status} ${fault.code}`, ...lines, '', text].join('\r\n'))
+}

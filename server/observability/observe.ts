@@ -1,0 +1,81 @@
+import type { Context, Middleware } from 'koa'
+import { elapsedMs } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { type Exchange, requestIdOf } from '../http/exchange.ts'
+import { sendFlow } from '../http/flow.ts'
+import { Flow } from '../proxy/stream.ts'
+import type { Meters } from './meters.ts'
+import type { Spans } from './telemetry.ts'
+import { Trace } from './trace.ts'
+
+export interface Observers {
+  readonly log: Log
+  readonly meters: Meters
+  /** Undefined: nobody collects spans. */
+  readonly spans: Spans | undefined
+  /** Whether the process is about to stop: its callers are to go elsewhere for their next one. */
+  readonly draining: () => boolean
+}
+
+/** The outermost middleware: watches a request from its first byte to the last of its answer. */
+export const observe =
+  (observers: Observers): Middleware =>
+  async (ctx, next) => {
+    const trace = watch(observers, ctx)
+    await next()
+    if (trace.steps.length > 0) ctx.set('Server-Timing', trace.serverTiming)
+    if (observers.draining()) ctx.set('Connection', 'close')
+    if (ctx.body instanceof Flow) download(observers, ctx, ctx.body)
+  }
+
+/** Sends a stream instead of Koa, which would hold the headers back until its first piece. */
+function download({ log }: Observers, ctx: Context, flow: Flow): void {
+  ctx.respond = false
+  flow.once('error', (error) => {
+    if (ctx.res.destroyed) return // the caller left
+    log.error({ err: error, requestId: requestIdOf(ctx), path: ctx.path }, 'a download broke off')
+  })
+  sendFlow(ctx, flow)
+}
+
+/** Begins the trace of a request, and tells of it when its answer is out. */
+export function watch(observers: Observers, ctx: Exchange): Trace {
+  const trace = new Trace()
+  ctx.state['trace'] = trace
+  ctx.res.once('close', () => tell(observers, ctx, trace))
+  return trace
+}
+
+/** Of a caller that went away before it had its answer, as many servers write it. */
+const GONE = 499
+/** Asked every few seconds by machines: their lines would hide all others. */
+const QUIET = /^\/(?:health|livez|readyz|metrics)$/
+
+function tell(
+  { log, meters, spans }: Observers,
+  { req, res, state }: Exchange,
+  trace: Trace,
+): void {
+  trace.end()
+  const until = elapsedMs()
+  const { method = '' } = req
+  const status = res.writableFinished ? res.statusCode : GONE
+  meters.request(trace, method, status, (until - trace.from) / 1_000)
+  const level = QUIET.test(trace.route) ? 'debug' : 'info'
+  if (!spans && !log.isLevelEnabled(level)) return // what nobody reads is not written
+  const traceparent = req.headers['traceparent']?.toString()
+  log[level](
+    {
+      requestId: state['requestId'],
+      method,
+      route: trace.route,
+      status,
+      ms: Math.round(until - trace.from),
+      ...(trace.service !== undefined && { service: trace.service }),
+      ...(trace.keyId !== undefined && { key: trace.keyId }),
+      charged: Number(trace.charged ?? res.getHeader('X-Charged-Microdollars') ?? 0),
+      ...(spans && { trace: spans.record(trace, { method, status, traceparent, until }) }),
+    },
+    'request',
+  )
+}

@@ -1,0 +1,78 @@
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api'
+import { sinceEpoch } from '../../core/clock.ts'
+import type { Trace } from './trace.ts'
+
+/** What is known of a request at its end. */
+export interface Ended {
+  readonly method: string
+  readonly status: number
+  /** The header of the caller (W3C Trace Context). */
+  readonly traceparent: string | undefined
+  readonly until: number
+}
+
+/** Makes spans of requests that are over: nothing is done for them on the way. */
+export interface Spans {
+  /** @returns the id of the trace */
+  record(request: Trace, ended: Ended): string
+  /** Sends what is still to be sent. */
+  close(): Promise<void>
+}
+
+/**
+ * Sends spans to a collector (OTLP over HTTP, as JSON): one for each request, a child for each of
+ * its steps. A caller's `traceparent` is its parent, and says whether it is recorded.
+ * @param endpoint without the path `/v1/traces`
+ */
+export async function openSpans(endpoint: string, version: string): Promise<Spans> {
+  const [
+    { TracerProvider, BatchSpanProcessor },
+    { OTLPTraceExporter },
+    { resourceFromAttributes },
+  ] = await Promise.all([
+    import('@opentelemetry/sdk-trace'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+    import('@opentelemetry/resources'),
+  ])
+  const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/$/, '')}/v1/traces` })
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': 'agenthub', 'service.version': version }),
+    spanProcessors: [new BatchSpanProcessor({ exporter })],
+  })
+  const tracer = provider.getTracer('agenthub', version)
+  return {
+    record(request, { method, status, traceparent, until }) {
+      const attributes = {
+        'http.request.method': method,
+        'http.route': request.route,
+        'http.response.status_code': status,
+        ...(request.service !== undefined && { 'hub.service': request.service }),
+        ...(request.keyId !== undefined && { 'hub.key_id': request.keyId }),
+      }
+      const parent = parentOf(traceparent)
+      const startTime = sinceEpoch(request.from)
+      const kind = SpanKind.SERVER
+      const name = `${method} ${request.route}`
+      const span = tracer.startSpan(name, { kind, startTime, attributes }, parent)
+      const inside = trace.setSpan(ROOT_CONTEXT, span)
+      for (const step of request.steps) {
+        const from = { startTime: sinceEpoch(step.from) }
+        tracer.startSpan(step.name, from, inside).end(sinceEpoch(step.until))
+      }
+      if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+      span.end(sinceEpoch(until))
+      return span.spanContext().traceId
+    },
+    close: () => provider.shutdown(),
+  }
+}
+
+const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/
+
+/** A header that is not well-formed begins a new trace. */
+function parentOf(traceparent: string | undefined) {
+  const [, traceId, spanId, flags = '00'] = TRACEPARENT.exec(traceparent ?? '') ?? []
+  if (traceId === undefined || spanId === undefined) return ROOT_CONTEXT
+  const traceFlags = Number.parseInt(flags, 16) & TraceFlags.SAMPLED
+  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true })
+}

@@ -1,0 +1,115 @@
+import type { Pool } from 'pg'
+import { endpointName, RECORD, type RecordRow, recordOf } from '../../../core/usage/call-records.ts'
+import type { CallRecord } from '../../../core/usage/calls.ts'
+
+/** What database and journal know of one call. */
+export interface CallRow {
+  readonly id: string
+  readonly at: Date
+  /** `echo POST /say`, as the history names it. */
+  readonly endpoint: string | null
+  /** `POST /echo/say`, as receipts name it. */
+  readonly name: string
+  /** Undefined: not written yet, or of a process that died. */
+  readonly record: CallRecord | undefined
+  /** What was held of the caller's credits, with the kind of the row that resolved it. */
+  readonly hold:
+    | {
+        readonly reserved: bigint
+        readonly charged: bigint
+        readonly kind: number | null
+        readonly expiresAt: Date
+      }
+    | undefined
+  /** Given back after it was charged. */
+  readonly refunded: bigint
+  /** Under which its answer may be kept. */
+  readonly answerId: string | null
+  readonly payment: PaymentRow | null
+}
+
+/** As JSON: the amount is a text. */
+interface PaymentRow {
+  readonly url: string
+  readonly state: 'signed' | 'unresolved' | 'paid' | 'confirmed' | 'unused'
+  readonly pay_to: string
+  readonly amount: string
+  readonly nonce: string
+  readonly transaction: string | null
+  readonly status: number | null
+  readonly reason: string | null
+  readonly valid_before: string
+}
+
+/** A record may be missing, and the endpoint of one that is there is not. */
+type Row = { readonly [K in keyof RecordRow]: RecordRow[K] | null } & {
+  readonly id: string
+  readonly held_at: Date | null
+  readonly reserved: bigint | null
+  readonly expires_at: Date | null
+  readonly kind: number | null
+  readonly taken: bigint | null
+  readonly refunded: bigint
+  readonly answer_id: string | null
+  readonly payment: PaymentRow | null
+}
+
+const FIND = `SELECT q.id, h.at AS held_at, h.amount AS reserved, h.expires_at,
+    r.kind, r.amount AS taken,
+    (SELECT coalesce(sum(x.amount), 0)::bigint FROM ledger.posting x WHERE x.id = q.id
+      AND x.account_id = $1 AND x.owner = $1 AND x.phase IN (0, 3)) AS refunded,
+    CASE WHEN c.source = 'x402' THEN c.entry ELSE q.id END AS answer_id,
+    (SELECT json_build_object('url', p.url, 'state', p.state, 'pay_to', p.payee,
+        'amount', p.amount::text, 'nonce', p.nonce, 'transaction', p.transaction,
+        'status', p.status, 'reason', p.reason, 'valid_before', p.valid_before)
+      FROM hub.payment_intent p WHERE p.call = q.id) AS payment,
+    ${RECORD}
+  FROM (SELECT $2::uuid AS id) q
+  LEFT JOIN ledger.journal h ON h.owner = $1 AND h.id = q.id AND h.phase = 1
+  LEFT JOIN ledger.journal r ON r.owner = $1 AND r.id = q.id AND r.phase = 2
+  LEFT JOIN hub.call c ON c.id = q.id AND (c.key_id = $3 OR h.id IS NOT NULL)
+  LEFT JOIN hub.endpoint e ON e.id = coalesce(h.endpoint, c.endpoint)
+  WHERE h.id IS NOT NULL OR c.id IS NOT NULL`
+
+/** A key, and the account of the credits that it spends. */
+export interface CallKey {
+  readonly keyId: string
+  readonly credits: { readonly id: bigint }
+}
+
+/** A call of a key, or one that its credits paid. */
+export async function findCall(
+  pool: Pool,
+  { credits, keyId }: CallKey,
+  id: string,
+): Promise<CallRow | undefined> {
+  const { rows } = await pool.query<Row>(FIND, [credits.id, id, keyId])
+  return rows[0] && callOf(rows[0])
+}
+
+function callOf(row: Row): CallRow {
+  const { service, method, path, at, call } = row
+  return {
+    id: row.id,
+    at: (row.held_at ?? at)!,
+    endpoint: service === null ? null : `${service} ${method} ${path}`,
+    name: endpointName(row as RecordRow),
+    record: call === null ? undefined : recordOf(row as RecordRow),
+    hold:
+      row.held_at === null
+        ? undefined
+        : {
+            reserved: row.reserved!,
+            charged: row.taken ?? 0n,
+            kind: row.kind,
+            expiresAt: row.expires_at!,
+          },
+    refunded: row.refunded,
+    answerId: row.answer_id,
+    payment: row.payment,
+  }
+}
+
+/** Whether its money has come to rest: of what is open there is no receipt. */
+export const isOver = ({ record, hold }: CallRow): boolean =>
+  record !== undefined && record.outcome !== 'unresolved' && hold?.kind !== null

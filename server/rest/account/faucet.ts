@@ -1,0 +1,39 @@
+import { getAddress } from 'viem'
+import { z } from 'zod'
+import type { Hex } from '../../../core/payments/chain/asset.ts'
+import { type AnyRoute, route } from '../route.ts'
+
+/** Hundred dollars a time: enough to try everything, and no number that frightens. */
+const MOST = 100_000_000
+
+const Gift = z.object({ wallet_address: z.string(), amount_microdollars: z.int() })
+
+/**
+ * Test dollars for whoever tries the sandbox. Without a faucet there is no such route.
+ * @param give test USDC, in microdollars, on the local chain
+ */
+export const faucetRoutes = (
+  give: ((address: Hex, amount: bigint) => Promise<void>) | undefined,
+): readonly AnyRoute[] =>
+  give === undefined
+    ? []
+    : [
+        route({
+          method: 'POST',
+          path: '/v1/sandbox/faucet',
+          summary: 'Test USDC for a wallet, on the local chain of this sandbox. Worth nothing.',
+          auth: 'key',
+          body: z.strictObject({
+            wallet_address: z
+              .string()
+              .regex(/^0x[0-9a-fA-F]{40}$/, 'an address: 0x and 40 hex digits')
+              .transform((text) => getAddress(text.toLowerCase())),
+            amount_microdollars: z.int().min(1).max(MOST),
+          }),
+          answer: { status: 200, schema: Gift },
+          handle: async ({ body }) => {
+            await give(body.wallet_address, BigInt(body.amount_microdollars))
+            return { body }
+          },
+        }),
+      ]

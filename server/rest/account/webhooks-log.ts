@@ -1,0 +1,62 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { type Delivery, listDeliveries } from '../../../core/webhooks/webhooks.ts'
+import { page, pageOf, paging, readCursor } from '../paging.ts'
+import { type AnyRoute, ownerOf, route } from '../route.ts'
+
+const Shown = z.object({
+  event_id: z.string().meta({ description: 'The header webhook-id of every attempt.' }),
+  type: z.string(),
+  at: z.iso.datetime(),
+  state: z.enum(['pending', 'delivered', 'failed']),
+  attempts: z.int(),
+  next_attempt_at: z.iso.datetime().nullable(),
+  last_attempt: z
+    .object({
+      at: z.iso.datetime(),
+      response_status: z.int().nullable().meta({ description: 'null: none came.' }),
+      error: z.string().nullable().meta({ description: 'status: an answer other than 2xx.' }),
+      duration_ms: z.int(),
+    })
+    .nullable(),
+})
+
+export type DeliveryJson = z.infer<typeof Shown>
+
+/** What webhooks were sent: kept for 30 days. */
+export const deliveryRoutes = (pool: Pool): readonly AnyRoute[] => [
+  route({
+    method: 'GET',
+    path: '/v1/webhooks/{id}/deliveries',
+    summary: 'What a webhook was sent, and what came of it, the newest first.',
+    auth: 'owner',
+    query: z.strictObject(paging),
+    answer: { status: 200, schema: pageOf(Shown) },
+    faults: ['root_key_required', 'not_found'],
+    handle: async (request) => {
+      const { limit, cursor } = request.query
+      const after = readCursor(cursor, z.tuple([z.string().max(40)]))
+      const { id = '' } = request.params
+      const rows = await listDeliveries(pool, ownerOf(request), id, limit + 1, after?.[0])
+      return page(rows, limit, request.url, ({ event }) => [event], show)
+    },
+  }),
+]
+
+const show = (each: Delivery) => ({
+  event_id: each.event,
+  type: each.type,
+  at: each.at.toISOString(),
+  state: each.state,
+  attempts: each.attempts,
+  next_attempt_at: each.state === 'pending' ? each.next_at.toISOString() : null,
+  last_attempt:
+    each.tried_at === null
+      ? null
+      : {
+          at: each.tried_at.toISOString(),
+          response_status: each.status,
+          error: each.error,
+          duration_ms: each.duration_ms,
+        },
+})

@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import type { Listing } from '../../../core/catalog/services/published-services.ts'
+import { json } from '../../../core/money.ts'
+
+/** A native service as lists show it. */
+export const Service = z.object({
+  slug: z.string(),
+  name: z.string(),
+  type: z.literal('native'),
+  category: z.string(),
+  summary: z.string(),
+  provider: z.string(),
+  endpoint_count: z.int(),
+  price_microdollars: z.object({ min: z.int(), max: z.int() }),
+  free_calls_per_month: z.int(),
+  uptime_percentage: z.number().nullable(),
+  average_latency_ms: z.int().nullable(),
+  proxy_url: z.string(),
+})
+
+export type ShowService = ReturnType<typeof serviceOf>
+
+/** @param proxyUrl where services are called */
+export const serviceOf = (proxyUrl: () => string) => (listing: Listing) => ({
+  slug: listing.slug,
+  name: listing.name,
+  type: 'native' as const,
+  category: listing.category,
+  summary: listing.summary,
+  provider: listing.provider,
+  endpoint_count: listing.endpointCount,
+  price_microdollars: { min: json(listing.minPrice), max: json(listing.maxPrice) },
+  free_calls_per_month: listing.freeCallsPerMonth,
+  uptime_percentage: listing.uptimePercentage,
+  average_latency_ms: listing.averageLatencyMs,
+  proxy_url: `${proxyUrl()}/${listing.slug}`,
+})

@@ -1,0 +1,118 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import type { Config } from '../../../core/config.ts'
+import { switchOutgoing } from '../../../core/finance/decisions.ts'
+import type { Log } from '../../../core/log.ts'
+import { json } from '../../../core/money.ts'
+import { outflowToday, worstSellers } from '../../../core/payments/operations/overview.ts'
+import { OutgoingSwitch } from '../../../core/payments/operations/switch.ts'
+import { type AnyRoute, route, staffOf } from '../route.ts'
+
+const amount = z.int().min(0).meta({ description: 'Microdollars.' })
+const count = z.int().min(0)
+
+const Outgoing = z.object({
+  paused: z.boolean(),
+  author: z.string().nullable().meta({ description: 'Who switched last; null: nobody ever.' }),
+  reason: z.string().nullable(),
+  since: z.iso.datetime().nullable(),
+  caps: z
+    .object({
+      call_microdollars: amount,
+      key_day_microdollars: amount,
+      host_day_microdollars: amount,
+      platform_day_microdollars: amount,
+    })
+    .meta({ description: 'The most that is signed for: for one call, and in a UTC day.' }),
+  today: z.object({
+    day: z.iso.date(),
+    platform_microdollars: amount,
+    hosts: z.array(z.object({ host: z.string(), amount_microdollars: amount })),
+    keys: z.array(z.object({ key_id: z.string(), amount_microdollars: amount })),
+  }),
+  worst_sellers: z
+    .array(
+      z.object({
+        seller: z.string(),
+        signed: count,
+        taken: count,
+        delivered: count,
+        open: count,
+        last_at: z.iso.datetime(),
+      }),
+    )
+    .meta({ description: 'Those who took money and delivered nothing.' }),
+})
+
+export type OutgoingJson = z.infer<typeof Outgoing>
+
+export interface OutgoingPorts {
+  readonly pool: Pool
+  readonly outflow: Config['outflow']
+  readonly log: Log
+}
+
+/** Payments to sellers as a whole, and the switch that stops them on every process at once. */
+export const outgoingRoutes = (ports: OutgoingPorts): readonly AnyRoute[] => [
+  route({
+    method: 'GET',
+    path: '/v1/finance/outgoing',
+    summary: 'Whether sellers are paid, what went out today, and who delivered nothing for it.',
+    auth: 'finance',
+    answer: { status: 200, schema: Outgoing },
+    handle: async () => ({ body: await show(ports) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/finance/outgoing',
+    summary: 'Pauses payments to sellers, or lets them go on. All other calls go on meanwhile.',
+    auth: 'finance',
+    body: z.strictObject({ paused: z.boolean(), reason: z.string().trim().min(1).max(500) }),
+    answer: { status: 200, schema: Outgoing },
+    handle: async (request) => {
+      const { paused, reason } = request.body
+      const by = staffOf(request)
+      await switchOutgoing(ports, by, paused, reason)
+      const author = by.name
+      ports.log.warn({ paused, author, reason }, 'the switch of payments to sellers was set')
+      return { body: await show(ports) }
+    },
+  }),
+]
+
+async function show({ pool, outflow }: OutgoingPorts): Promise<z.infer<typeof Outgoing>> {
+  const [state, today, sellers] = await Promise.all([
+    new OutgoingSwitch(pool).state(),
+    outflowToday(pool),
+    worstSellers(pool),
+  ])
+  return {
+    paused: state?.paused ?? false,
+    author: state?.author ?? null,
+    reason: state?.reason ?? null,
+    since: state?.at.toISOString() ?? null,
+    caps: {
+      call_microdollars: json(outflow.call),
+      key_day_microdollars: json(outflow.key),
+      host_day_microdollars: json(outflow.host),
+      platform_day_microdollars: json(outflow.platform),
+    },
+    today: {
+      day: today.day,
+      platform_microdollars: json(today.platform),
+      hosts: today.hosts.map(({ host, amount }) => ({ host, amount_microdollars: json(amount) })),
+      keys: today.keys.map(({ key, amount }) => ({
+        key_id: key,
+        amount_microdollars: json(amount),
+      })),
+    },
+    worst_sellers: sellers.map(({ lastAt, ...seller }) => ({
+      seller: seller.seller,
+      signed: json(seller.signed),
+      taken: json(seller.taken),
+      delivered: json(seller.delivered),
+      open: json(seller.open),
+      last_at: lastAt.toISOString(),
+    })),
+  }
+}

@@ -1,0 +1,216 @@
+import { FAULTS, type FaultCode } from '../../../core/errors.ts'
+import { type Html, html } from '../html.ts'
+import { fieldList, typeOf } from '../schema.ts'
+import { cardTable, facts } from '../table.ts'
+import { docsPage } from './html.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+interface Media {
+  readonly schema?: Json
+  readonly example?: unknown
+}
+
+interface Operation {
+  readonly operationId: string
+  readonly summary: string
+  readonly tags: readonly string[]
+  readonly security: readonly Json[]
+  readonly deprecated?: boolean
+  readonly parameters?: readonly {
+    readonly name: string
+    readonly in: string
+    readonly required: boolean
+    readonly description?: string
+    readonly schema: Json
+  }[]
+  readonly requestBody?: { readonly content: Readonly<Record<string, Media>> }
+  readonly responses: Readonly<
+    Record<
+      string,
+      {
+        readonly description: string
+        readonly 'x-codes'?: readonly FaultCode[]
+        readonly content?: Readonly<Record<string, Media>>
+      }
+    >
+  >
+  readonly 'x-payment-info'?: { readonly price: Json }
+}
+
+/** What the pages are made of: our own OpenAPI document. */
+export interface ApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+}
+
+interface Named {
+  readonly method: string
+  readonly path: string
+  readonly operation: Operation
+}
+
+const operationsOf = ({ paths }: ApiDocument): readonly Named[] =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      operation,
+    })),
+  )
+
+const sectionOf = ({ operation }: Named): string => operation.tags[0] ?? 'hub'
+
+const pathOf = (section: string): string => `/docs/reference/${section}`
+
+/** Where an operation is described. */
+const placeOf = (named: Named): string =>
+  `${pathOf(sectionOf(named))}#${named.operation.operationId}`
+
+/** Operations by what they are about. */
+const sectionsOf = (document: ApiDocument): readonly (readonly [string, readonly Named[]])[] =>
+  [...Map.groupBy(operationsOf(document), sectionOf)].toSorted(([a], [b]) => a.localeCompare(b))
+
+/** `/docs`: every operation, each with the page that describes it. */
+export function referencePage(document: ApiDocument) {
+  const sections = sectionsOf(document)
+  return docsPage(
+    'API reference',
+    'API reference',
+    html`<p>Amounts are whole microdollars: 1,000,000 are one dollar. Keys go into
+<code>Authorization: Bearer ahk_…</code>, or <code>X-API-Key</code>.
+Every failure is a problem (RFC 9457) that says what was charged:
+see <a href="/docs/problems">the table</a>. The same as <a href="/openapi.json">OpenAPI</a>.</p>
+<nav aria-label="Sections"><ul class="columns-list">${sections.map(
+      ([section, all]) =>
+        html`<li><a href="${pathOf(section)}">${section}</a> (${all.length})</li>`,
+    )}</ul></nav>${sections.map(
+      ([section, all]) =>
+        html`<section id="tag-${section}"><h2><a href="${pathOf(section)}">${section}</a></h2>
+<ul class="plain-list">${all.map(lineOf)}</ul></section>`,
+    )}`,
+  )
+}
+
+const lineOf = (named: Named): Html =>
+  html`<li id="${named.operation.operationId}"><a href="${placeOf(named)}"><code>${
+    named.method
+  } ${named.path}</code></a> ${named.operation.summary}</li>`
+
+/** `/docs/reference/{section}`: what each operation takes, answers and costs; by its section. */
+export const sectionPages = (document: ApiDocument) =>
+  new Map(sectionsOf(document).map(([section, all]) => [section, sectionPage(section, all)]))
+
+const sectionPage = (section: string, all: readonly Named[]) =>
+  docsPage(
+    `API reference: ${section}`,
+    'API reference',
+    html`<nav aria-label="Operations"><ul>${all.map(
+      ({ method, path, operation }) =>
+        html`<li><a href="#${operation.operationId}"><code>${method} ${path}</code></a></li>`,
+    )}</ul></nav>${all.map(operationOf)}`,
+  )
+
+const operationOf = ({ method, path, operation }: Named): Html => {
+  const { operationId, summary, security, parameters = [], requestBody, responses } = operation
+  const price = operation['x-payment-info']?.price
+  const bodies = Object.entries(requestBody?.content ?? {})
+  return html`<article class="endpoint" id="${operationId}"><h2><code>${method} ${path}</code></h2>
+<p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : undefined}${summary}</p>
+<p>${security.length === 0 ? 'Open to all.' : `Takes ${security.map(schemeOf).join(' or ')}.`}${
+    price ? ` Price in USD: ${priceOf(price)}.` : undefined
+  }</p>${
+    parameters.length === 0
+      ? undefined
+      : html`<h3>Parameters</h3><dl class="pairs fields-of">${parameters.map(parameterOf)}</dl>`
+  }${bodies.map(([type, media]) => mediaOf('Body', type, media))}${Object.entries(
+    responses,
+  ).flatMap(([status, { content = {} }]) =>
+    status < '300'
+      ? Object.entries(content).map(([type, media]) => mediaOf(`Answer ${status}`, type, media))
+      : [],
+  )}${errorsOf(responses)}</article>`
+}
+
+const parameterOf = (one: NonNullable<Operation['parameters']>[number]): Html =>
+  html`<div><dt><code>${one.name}</code><span class="small">${one.in}, ${typeOf(
+    one.schema,
+  )}${one.required && ', required'}</span></dt><dd>${one.description}</dd></div>`
+
+function errorsOf(responses: Operation['responses']): Html | undefined {
+  const failing = Object.entries(responses).filter(([, { 'x-codes': codes }]) => codes)
+  if (failing.length === 0) return undefined
+  return html`<details><summary>Errors: ${failing
+    .map(([status]) => status)
+    .join(', ')}</summary><dl class="pairs">${failing.map(
+    ([status, { 'x-codes': codes = [] }]) =>
+      html`<div><dt>${status}</dt><dd>${codes.map(
+        (code, i) => html`${i > 0 && ', '}${linkTo(code)}`,
+      )}</dd></div>`,
+  )}</dl></details>`
+}
+
+const mediaOf = (what: string, type: string, { schema, example }: Media): Html =>
+  html`<details><summary>${what}: <code>${type}</code></summary>${
+    example === undefined
+      ? undefined
+      : html`<p>Example</p><pre tabindex="0"><code>${written(example)}</code></pre>`
+  }${fieldList(schema)}<pre tabindex="0"><code>${written(schema ?? {})}</code></pre></details>`
+
+const written = (value: unknown): string => JSON.stringify(value, null, 2)
+
+const schemeOf = (scheme: Json): string => {
+  const [name] = Object.keys(scheme)
+  return name === undefined ? 'a payment' : name === 'session' ? 'a session' : 'a key'
+}
+
+const priceOf = ({ mode, amount, min, max }: Json): string =>
+  mode === 'fixed' ? String(amount) : `${String(min)} to ${String(max)}`
+
+const linkTo = (code: FaultCode): Html =>
+  html`<a href="/docs/problems/${code}"><code>${code}</code></a>`
+
+/** `/docs/problems`: every way in which a request can fail. */
+export const problemsPage = () =>
+  docsPage(
+    'Error codes',
+    'Error codes',
+    html`<p>Every failure has one of these codes, and says in <code>charged_microdollars</code>
+what it cost: nothing, unless a seller outside took the money.</p>${cardTable(
+      'Error codes',
+      [
+        { head: 'Code', whole: true, cell: linkTo },
+        { head: 'Status', cell: (code) => FAULTS[code][0] },
+        { head: 'Meaning', cell: (code) => FAULTS[code][1] },
+        { head: 'What to do', cell: (code) => FAULTS[code][2] },
+      ],
+      Object.keys(FAULTS) as FaultCode[],
+    )}`,
+  )
+
+/** `/docs/problems/{code}`, which the `type` of a problem names; undefined: there is none. */
+export function problemPage(code: string, document: ApiDocument) {
+  if (!Object.hasOwn(FAULTS, code)) return undefined
+  const known = code as FaultCode
+  const [status, title, advice] = FAULTS[known]
+  const retryable = FAULTS[known].length > 3
+  const meets = operationsOf(document).filter(({ operation }) =>
+    Object.values(operation.responses).some((one) => one['x-codes']?.includes(known)),
+  )
+  return docsPage(
+    title,
+    'Error codes',
+    html`<p class="lead">${advice}</p>${facts({
+      Code: html`<code>${code}</code>`,
+      'HTTP status': status,
+      'Same request again': retryable ? 'may succeed later' : 'will fail again',
+    })}${
+      meets.length === 0
+        ? undefined
+        : html`<h2>Where it occurs</h2><ul>${meets.map(
+            (named) =>
+              html`<li><a href="${placeOf(named)}"><code>${named.method} ${named.path}</code></a>
+</li>`,
+          )}</ul>`
+    }`,
+  )
+}

@@ -1,0 +1,56 @@
+import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
+import { callRpc } from '../../server/sandbox/rpc.ts'
+
+/** Money that moved on the chain. */
+export interface Transfer {
+  readonly tx: Hex
+  readonly from: Hex
+  readonly to: Hex
+  readonly amount: bigint
+  /** Of the authorization that it used up; undefined for a mint. */
+  readonly nonce: Hex | undefined
+}
+
+interface Log {
+  readonly topics: readonly Hex[]
+  readonly data: Hex
+  readonly transactionHash: Hex
+  readonly logIndex: Hex
+}
+
+/** Of ERC-20 and EIP-3009. */
+const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+const USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5'
+const BLOCKS = 500
+
+/** All of the token's, by the log of the chain alone. */
+export async function allTransfers(rpcUrl: string): Promise<Transfer[]> {
+  const rpc = (method: string, ...params: unknown[]) => callRpc(rpcUrl, method, params)
+  const head = Number(await rpc('eth_blockNumber'))
+  const made: Transfer[] = []
+  for (let first = 0; first <= head; first += BLOCKS) {
+    const [fromBlock, toBlock] = [hex(first), hex(Math.min(first + BLOCKS - 1, head))]
+    const filter = { address: USDC_BASE.address, fromBlock, toBlock }
+    made.push(...transfersIn((await rpc('eth_getLogs', filter)) as Log[]))
+  }
+  return made
+}
+
+/** An authorization is logged right before the transfer that it allows. */
+function transfersIn(logs: readonly Log[]): Transfer[] {
+  return logs.flatMap(({ topics, data, transactionHash: tx, logIndex }, n) => {
+    const [event, from, to] = topics
+    if (event !== TRANSFER || !from || !to) return []
+    const before = logs[n - 1]
+    const isAuthorized =
+      before?.transactionHash === tx &&
+      Number(before.logIndex) === Number(logIndex) - 1 &&
+      before.topics[0] === USED &&
+      before.topics[1] === from
+    const nonce = isAuthorized ? before.topics[2] : undefined
+    return [{ tx, from: addressIn(from), to: addressIn(to), amount: BigInt(data), nonce }]
+  })
+}
+
+const hex = (number: number): Hex => `0x${number.toString(16)}`
+const addressIn = (topic: Hex): Hex => `0x${topic.slice(-40)}`

@@ -1,0 +1,14 @@
+import { readIndex } from '../../../../core/catalog/listings/discovery/read-index.ts'
+import { createPool } from '../../../../core/db/pool.ts'
+import { createEgress } from '../../../../core/egress/http.ts'
+
+/** An import in a process of its own, to be killed: database and port of the index by argument. */
+const [url = '', port = ''] = process.argv.slice(2)
+const sandboxHosts = new Map([['index.test', Number(port)]])
+const pool = createPool(url, { role: 'hub_app' })
+const egress = createEgress({ sandboxHosts, userAgent: 'AgentHub/0' })
+const index = { name: 'cdp', url: 'http://index.test/discovery/resources' }
+const outcome = await readIndex({ pool, egress, rules: { sandboxHosts } }, index)
+process.stdout.write(`${JSON.stringify(outcome)}\n`)
+await egress.close()
+await pool.end()

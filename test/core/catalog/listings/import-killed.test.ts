@@ -1,0 +1,88 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { expect } from 'chai'
+import nock from 'nock'
+import { listSources } from '../../../../core/catalog/listings/discovery/sources.ts'
+import { row } from '../rows.ts'
+import { json, openWorld, type World } from '../world.ts'
+
+const ROWS = 3_000
+const PAGE = 100
+const KILLS = 2
+
+describe('an import that is killed', () => {
+  let world: World
+  before(async () => {
+    nock.restore()
+    world = await openWorld()
+  })
+  after(async () => {
+    await world.close()
+    nock.activate()
+  })
+
+  /** Every tenth row is a bad one. */
+  const rows = Array.from({ length: ROWS }, (_, n) =>
+    n % 10 === 0
+      ? row({ resource: `http://localhost/${n}` })
+      : row({ resource: `https://api.acme.com/${n}` }),
+  )
+  const start = (): ChildProcess => {
+    const file = new URL('./import-child.ts', import.meta.url).pathname
+    const port = String(world.sandboxHosts.get('index.test'))
+    return spawn(process.execPath, [file, world.database.url, port], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+  }
+
+  /** Serves pages, and tells the one that is asked for. */
+  const serve = (onPage: (offset: number) => void): void =>
+    world.at('index.test', ({ url }, response) => {
+      const offset = Number(new URL(url ?? '', 'http://x').searchParams.get('offset'))
+      const items = rows.slice(offset, offset + PAGE)
+      onPage(offset)
+      json(response, { items, pagination: { limit: PAGE, offset, total: ROWS } })
+    })
+
+  it('leaves whole pages, nothing lost or doubled, and goes on where it was', async function () {
+    this.timeout(60_000)
+    const begun: number[] = []
+    for (let kill = 0; kill < KILLS; kill++) {
+      const asked = Promise.withResolvers<void>()
+      const offsets: number[] = []
+      serve((offset) => {
+        offsets.push(offset)
+        if (offsets.length === 4) asked.resolve()
+      })
+      const child = start()
+      await asked.promise
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+      begun.push(offsets[0]!)
+      const [source] = await listSources(world.pool)
+      const { rows: kept } = await world.pool.query(
+        `SELECT count(*)::integer AS rows, count(reason)::integer AS refused,
+           (SELECT count(*)::integer FROM hub.listing) AS listed FROM hub.listing_source`,
+      )
+      const done = Number(source?.place['offset'])
+      const refused = done / 10
+      expect(kept).to.deep.equal([{ rows: done, refused, listed: done - refused }])
+      expect(source).to.include({ rows: done, refused })
+    }
+    expect(begun, 'each begins past the one before').to.deep.equal(
+      [...new Set(begun)].sort((a, b) => a - b),
+    )
+    expect(begun.at(-1)).to.be.greaterThan(0)
+    serve(() => undefined)
+    const last = start()
+    const [said] = (await once(last.stdout!, 'data')) as [Buffer]
+    await once(last, 'exit')
+    expect(JSON.parse(said.toString())).to.equal('whole')
+    const { rows: end } = await world.pool.query(
+      `SELECT count(*)::integer AS rows, count(DISTINCT key)::integer AS keys,
+         bool_or(gone) AS gone,
+         (SELECT count(*)::integer FROM hub.listing) AS listed FROM hub.listing_source`,
+    )
+    expect(end).to.deep.equal([{ rows: ROWS, keys: ROWS, gone: false, listed: ROWS * 0.9 }])
+  })
+})

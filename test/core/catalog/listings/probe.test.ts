@@ -1,0 +1,295 @@
+import { expect } from 'chai'
+import nock from 'nock'
+import { judgeRow } from '../../../../core/catalog/listings/discovery/normalise.ts'
+import { probeDue } from '../../../../core/catalog/listings/probe/run.ts'
+import { RANK, upsertListings } from '../../../../core/catalog/listings/store.ts'
+import { offer, PAY_TO, row } from '../rows.ts'
+import { forget, json, openWorld, paths, type Site, sells, type World } from '../world.ts'
+
+const URL = 'http://shop.test/rain'
+const PACE = { gapMs: 0 } as const
+const OTHER_PAYEE = '0x52908400098527886E0F7030069857D2E4169EE7'
+
+describe('a probe', () => {
+  let world: World
+  before(async () => {
+    nock.restore()
+    world = await openWorld()
+  })
+  after(async () => {
+    await world.close()
+    nock.activate()
+  })
+  beforeEach(async () => {
+    await forget(world)
+    world.clear()
+  })
+
+  const claim = async (...rows: object[]): Promise<void> => {
+    const candidates = rows.map((change) => {
+      const judged = judgeRow(row({ resource: URL, ...change }), world.rules)
+      if ('reason' in judged) throw new Error(judged.reason)
+      return judged.candidate
+    })
+    await upsertListings(world.pool, RANK.index, candidates)
+  }
+  const probe = async (times = 1): Promise<void> => {
+    for (let n = 0; n < times; n++) {
+      await world.pool.query('UPDATE hub.listing SET next_probe_at = now()')
+      await probeDue({ ...world, pace: PACE })
+    }
+  }
+  const listing = async () => {
+    const { rows } = await world.pool.query(
+      `SELECT state, reason, failures, price, pay_to AS "payTo", payable, uptime::float8,
+         latency_p50_ms IS NOT NULL AS timed, listed_at IS NOT NULL AS listed,
+         extract(epoch FROM next_probe_at - now())::integer AS wait FROM hub.listing`,
+    )
+    return rows[0]
+  }
+  const outcomes = async () => {
+    const { rows } = await world.pool.query<{ outcome: string }>(
+      'SELECT outcome FROM hub.listing_probe ORDER BY at',
+    )
+    return rows.map(({ outcome }) => outcome)
+  }
+  const changes = async (field: string) => {
+    const { rows } = await world.pool.query(
+      'SELECT before, after, verified FROM hub.listing_change WHERE field = $1 ORDER BY id',
+      [field],
+    )
+    return rows
+  }
+  const found = async () => {
+    const { rows } = await world.pool.query(
+      `SELECT price, state, description FROM hub.search_document WHERE kind = 'external'`,
+    )
+    return rows
+  }
+
+  it('that sees a valid 402 lists the resource, where it is found in the same moment', async () => {
+    world.at('shop.test', paths({ '/rain': sells() }))
+    await claim({})
+    await probe()
+    const { wait, ...rest } = (await listing()) ?? {}
+    expect(rest).to.deep.equal({
+      state: 'active',
+      reason: null,
+      failures: 0,
+      price: 3_000n,
+      payTo: PAY_TO,
+      payable: true,
+      uptime: 100,
+      timed: true,
+      listed: true,
+    })
+    expect(wait).to.be.within(3_000, 4_000)
+    const description = 'Tells whether it rains.'
+    expect(await found()).to.deep.equal([{ price: 3_000n, state: 'active', description }])
+  })
+
+  it('never pays: it carries no payment, and says who asks', async () => {
+    world.at('shop.test', paths({ '/rain': sells() }))
+    await claim({})
+    await probe()
+    expect(world.last.headers).to.not.have.any.keys(
+      'payment-signature',
+      'x-payment',
+      'authorization',
+    )
+    expect(world.last.headers['user-agent']).to.match(/^AgentHub\//)
+    expect(world.visits).to.deep.equal(['GET shop.test/robots.txt', 'GET shop.test/rain'])
+  })
+
+  it('asks by the method that was claimed, with an empty body where it takes one', async () => {
+    const bodies: string[] = []
+    world.at('shop.test', (request, response) => {
+      if (request.method === 'POST') request.on('data', (chunk) => bodies.push(String(chunk)))
+      request.on('end', () => sells()(request, response)).resume()
+    })
+    await claim({ extensions: { bazaar: { info: { input: { method: 'POST' } } } } })
+    await probe()
+    expect(bodies).to.deep.equal(['{}'])
+    expect(await listing()).to.include({ state: 'active' })
+  })
+
+  it('takes the seller’s own terms for those that were claimed', async () => {
+    world.at('shop.test', paths({ '/rain': sells({ amount: '70', payTo: OTHER_PAYEE }) }))
+    await claim({})
+    await probe()
+    expect(await listing()).to.include({ price: 70n, payTo: OTHER_PAYEE })
+    expect(await changes('pay_to')).to.deep.equal([
+      { before: PAY_TO, after: OTHER_PAYEE, verified: false },
+    ])
+  })
+
+  it('detects and records what drifts: price, payee and schema', async () => {
+    const schema = (name: string) => ({
+      extensions: { bazaar: { info: { input: { method: 'GET', queryParams: { [name]: 'x' } } } } },
+    })
+    world.at('shop.test', paths({ '/rain': sells({}, schema('city')) }))
+    await claim({})
+    await probe()
+    const drifted = sells({ amount: '9000', payTo: OTHER_PAYEE }, schema('town'))
+    world.at('shop.test', paths({ '/rain': drifted }))
+    await probe()
+    expect((await changes('price')).at(-1)).to.deep.equal({
+      before: '3000',
+      after: '9000',
+      verified: true,
+    })
+    expect((await changes('pay_to')).at(-1)).to.deep.equal({
+      before: PAY_TO,
+      after: OTHER_PAYEE,
+      verified: true,
+    })
+    expect((await changes('schema')).at(-1)).to.have.property('verified', true)
+    expect((await found())[0]).to.include({ price: 9_000n })
+  })
+
+  const answers: Readonly<Record<string, readonly [outcome: string, site: Site]>> = {
+    'an answer for free': ['not_asked', (_, response) => json(response, { rain: true })],
+    'nothing there': ['not_found', (_, response) => response.writeHead(404).end()],
+    'another method wanted': ['wrong_method', (_, response) => response.writeHead(405).end()],
+    'a complaint about the body': ['refuses', (_, response) => response.writeHead(400).end()],
+    'an error': ['server_error', (_, response) => response.writeHead(500).end()],
+    'a redirect': [
+      'redirect',
+      (_, response) => response.writeHead(307, { location: 'http://other.test/' }).end(),
+    ],
+    '402 without an offer': ['no_offer', (_, response) => response.writeHead(402).end('{}')],
+    '402 that nobody can read': [
+      'malformed_offer',
+      (_, response) => response.writeHead(402, { 'payment-required': '%%%' }).end(),
+    ],
+    'an offer for another host': [
+      'resource',
+      sells({}, { resource: { url: 'https://evil.com/rain' } }),
+    ],
+    'an offer in play money': ['testnet', sells({ network: 'eip155:84532' })],
+    'a cut connection': ['unreachable', (_, response) => response.destroy()],
+    'a page without end': [
+      'not_asked',
+      (_, response) => response.writeHead(200).end(Buffer.alloc(400_000)),
+    ],
+  }
+  for (const [title, [outcome, site]] of Object.entries(answers)) {
+    it(`that meets ${title} says so: ${outcome}`, async () => {
+      world.at('shop.test', paths({ '/rain': site }))
+      await claim({})
+      await probe()
+      expect(await outcomes()).to.deep.equal([outcome])
+      expect(await listing()).to.include({ state: 'unlisted', reason: outcome, listed: false })
+      expect(await found()).to.deep.equal([])
+    })
+  }
+
+  it('gives a listing three chances: degraded, then down, and up again at once', async () => {
+    let up = true
+    world.at('shop.test', (request, response) => {
+      if (request.url === '/rain' && up) sells()(request, response)
+      else response.writeHead(request.url === '/rain' ? 500 : 404).end()
+    })
+    await claim({})
+    await probe()
+    up = false
+    await probe()
+    expect(await listing()).to.include({ state: 'degraded', reason: 'server_error', failures: 1 })
+    await probe(2)
+    expect(await listing()).to.include({ state: 'down', failures: 3, uptime: 25 })
+    expect(await found()).to.deep.equal([])
+    up = true
+    await probe()
+    expect(await listing()).to.include({ state: 'degraded', reason: 'unsteady', failures: 0 })
+    expect(await found()).to.have.length(1)
+    await probe(8)
+    expect(await listing()).to.include({ state: 'active', reason: null })
+  })
+
+  it('stays away where robots.txt asks for it, by name or in general', async () => {
+    const asked = 'User-agent: AgentHub\nDisallow: /rain\n\nUser-agent: *\nAllow: /'
+    const robots: Site = (_, response) => response.end(asked)
+    world.at('shop.test', paths({ '/robots.txt': robots, '/rain': sells() }))
+    await claim({})
+    await probe()
+    expect(world.visits).to.deep.equal(['GET shop.test/robots.txt'])
+    expect(await listing()).to.include({ state: 'unlisted', reason: 'robots' })
+  })
+
+  it('asks a host for its robots.txt once a day, and for one thing at a time', async () => {
+    let [open, most] = [0, 0]
+    world.at('shop.test', (request, response) => {
+      open += 1
+      most = Math.max(most, open)
+      setTimeout(() => {
+        open -= 1
+        if (request.url === '/robots.txt') response.writeHead(404).end()
+        else sells()(request, response)
+      }, 5)
+    })
+    await claim(...Array.from({ length: 12 }, (_, n) => ({ resource: `http://shop.test/${n}` })))
+    await probe()
+    expect(most).to.equal(1)
+    expect(world.visits.filter((visit) => visit.endsWith('robots.txt'))).to.have.length(1)
+    expect(await outcomes()).to.deep.equal(Array(12).fill('up'))
+  })
+
+  it('asks several hosts at the same time, and no host too often in a round', async () => {
+    const visited = new Map<string, number>()
+    const site: Site = (request, response) => {
+      const host = request.headers.host ?? ''
+      if (request.url !== '/robots.txt') visited.set(host, (visited.get(host) ?? 0) + 1)
+      sells()(request, response)
+    }
+    for (const host of ['shop.test', 'other.test']) world.at(host, site)
+    const urls = ['shop.test', 'other.test'].flatMap((host) =>
+      Array.from({ length: 5 }, (_, n) => ({ resource: `http://${host}/${n}` })),
+    )
+    await claim(...urls)
+    await probeDue({ ...world, pace: { ...PACE, perHost: 3 } })
+    expect([...visited.values()]).to.deep.equal([3, 3])
+    const { rowCount } = await world.pool.query(
+      `SELECT FROM hub.listing WHERE probed_at IS NULL AND next_probe_at > now()`,
+    )
+    expect(rowCount).to.equal(4)
+  })
+
+  it('rolls up each day, with the times of those that were up', async () => {
+    world.at('shop.test', paths({ '/rain': sells() }))
+    await claim({})
+    await probe(2)
+    world.clear()
+    await probe()
+    const { rows } = await world.pool.query(
+      'SELECT probes, up, cardinality(latencies) AS timed FROM hub.listing_day',
+    )
+    expect(rows).to.deep.equal([{ probes: 3, up: 2, timed: 2 }])
+  })
+
+  it('is shared by processes: what one has taken, no other takes', async () => {
+    world.at('shop.test', paths({ '/rain': sells() }))
+    await claim({})
+    await Promise.all([1, 2, 3].map(() => probeDue({ ...world, pace: PACE })))
+    expect(await outcomes()).to.deep.equal(['up'])
+  })
+
+  it('is told what the hub would not pay, though others do', async () => {
+    const extra = { name: 'USDC', version: '2' }
+    world.at('shop.test', paths({ '/rain': sells({ extra }) }))
+    await claim({})
+    await probe()
+    expect(await listing()).to.include({ state: 'active', payable: false })
+  })
+
+  it('finds nothing wrong with a host that asks for patience', async () => {
+    world.at('shop.test', paths({ '/rain': sells() }))
+    await claim({ accepts: [offer()] })
+    await probe()
+    const busy: Site = (_, response) => response.writeHead(429, { 'retry-after': '9000' }).end()
+    world.at('shop.test', paths({ '/rain': busy }))
+    await probe()
+    const now = await listing()
+    expect(now).to.include({ state: 'active', failures: 0, uptime: 100 })
+    expect(now?.wait).to.be.greaterThan(8_000)
+  })
+})

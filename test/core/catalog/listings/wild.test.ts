@@ -1,0 +1,107 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { type AbiEvent, toEventSelector } from 'viem'
+import type { LogQuery } from '../../../../core/catalog/listings/discovery/chain-logs.ts'
+import { readPage } from '../../../../core/catalog/listings/discovery/envelope.ts'
+import { judgeRow } from '../../../../core/catalog/listings/discovery/normalise.ts'
+import { readOrigin } from '../../../../core/catalog/listings/discovery/origin.ts'
+import { readRegistry } from '../../../../core/catalog/listings/discovery/read-registry.ts'
+import { REASONS } from '../../../../core/catalog/listings/reasons.ts'
+import { readConfig } from '../../../../core/config.ts'
+import type { Egress } from '../../../../core/egress/http.ts'
+import { openWorld } from '../world.ts'
+
+const FOLDER = '../shared/data/x402'
+const read = (name: string) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8'))
+
+/** Beside the rows of indexes: see normalise.test.ts. */
+describe('what was collected of x402 in the wild', () => {
+  before(function () {
+    if (!existsSync(FOLDER)) this.skip()
+  })
+
+  it('every row and envelope ends in a listing or a stated refusal', () => {
+    const rules = { httpsOnly: true }
+    const told: Record<string, string> = {}
+    const judge = (name: string, value: unknown) => {
+      const judged = judgeRow(value, rules)
+      told[name] = 'reason' in judged ? judged.reason : 'listed'
+      if ('reason' in judged) expect(REASONS).to.have.property(judged.reason)
+    }
+    for (const [name, sample] of Object.entries<Record<string, unknown>>(
+      read('wild-samples.json'),
+    )) {
+      if (typeof sample !== 'object') continue
+      for (const [part, value] of Object.entries(sample)) {
+        judge(`${name}.${part}`, value)
+        const page = readPage(value)
+        for (const row of page?.rows ?? []) judge(`${name}.${part}.row`, row)
+      }
+    }
+    for (const row of read('x402-field-guide-top12_chain.json')) judge('field-guide', row)
+    expect(Object.keys(told)).to.have.length.above(40)
+    expect(told['cdp_bazaar_list_item.item']).to.equal('listed')
+    expect(told['cdp_search_envelope.envelope.row']).to.equal('not_an_object')
+    expect(told['field-guide']).to.equal('no_url')
+  })
+
+  it('an operation with x-payment-info names a resource', async () => {
+    const info = read('wild-samples.json').openapi_x_payment_info
+    const document = {
+      openapi: '3.1.0',
+      info: { title: 'Market' },
+      paths: {
+        '/paid': { get: { summary: 'Sold.', 'x-payment-info': info['x-payment-info'] } },
+        '/free': { get: { summary: 'Given.' } },
+      },
+    }
+    const egress = {
+      request: async () => ({
+        status: 200,
+        headers: {},
+        body: Buffer.from(JSON.stringify(document)),
+      }),
+    } as unknown as Egress
+    const { targets } = await readOrigin(egress, 'https://market.acme.com', { httpsOnly: true })
+    expect(targets.map(({ method, url }) => `${method} ${url}`)).to.deep.equal([
+      'GET https://market.acme.com/paid',
+    ])
+  })
+
+  it('every facilitator can be named in the configuration', () => {
+    const { facilitators } = read('x402scan-facilitators.json') as {
+      readonly facilitators: readonly { readonly base_addresses: readonly string[] }[]
+    }
+    const addresses = facilitators.flatMap((one) => one.base_addresses)
+    expect(addresses).to.have.length.above(100)
+    const config = readConfig({ HUB_FACILITATORS: addresses.join(',') })
+    expect(config.discovery.facilitators).to.include.members(addresses.map((a) => a.toLowerCase()))
+  })
+
+  it('the registry is asked for the events that its own ABI declares', async () => {
+    const { mainnetAddressAllEvm, events } = read('erc8004-identity-events.json') as {
+      readonly mainnetAddressAllEvm: string
+      readonly events: readonly AbiEvent[]
+    }
+    const asked: LogQuery[] = []
+    const chainLogs = {
+      head: async () => ({ number: 10n, time: new Date(0) }),
+      hashOf: async () => undefined,
+      senderOf: async () => undefined,
+      logs: async (query: LogQuery) => {
+        asked.push(query)
+        return []
+      },
+    }
+    const world = await openWorld()
+    const settings = { fromBlock: 0n, depth: 0n, ipfsGateway: 'http://gateway.test/' }
+    await readRegistry({ ...world, ...settings, chainLogs })
+    await world.close()
+    const declared = ['Registered', 'URIUpdated'].map((name) =>
+      toEventSelector(events.find((event) => event.name === name)!),
+    )
+    expect(asked[0]?.address).to.equal(mainnetAddressAllEvm)
+    expect(asked[0]?.topics).to.deep.equal([declared])
+  })
+})

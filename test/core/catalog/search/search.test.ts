@@ -1,0 +1,193 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { search } from '../../../../core/catalog/search/search.ts'
+import { systemClock } from '../../../../core/clock.ts'
+import { micros } from '../../../../core/money.ts'
+import { ours, plant } from '../../../bench/search/engines.ts'
+import { measure, passes, readRelevance } from '../../../bench/search/relevance.ts'
+import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
+import { sampleOf } from '../samples.ts'
+
+const { catalogue, development } = readRelevance()
+
+describe('search over the sample catalogue', function () {
+  this.timeout(60_000)
+  let database: FreshDatabase
+  before(async () => {
+    database = await freshDatabase()
+    await plant(database.admin, catalogue)
+  })
+  after(() => database.drop())
+
+  type Order = Omit<Parameters<typeof search>[2], 'limit'> & { readonly limit?: number }
+  const find = (order: Order) => search(database.pool, systemClock, { limit: 10, ...order })
+  const ids = async (query: string) =>
+    (await find({ query })).hits.map(({ candidate }) => candidate.id)
+
+  it('ranks the queries for development at nDCG@10 0.88 or better', async () => {
+    const { ndcg, mrr } = await measure(development, ours(database.pool))
+    expect(ndcg).to.be.at.least(0.88)
+    expect(mrr).to.be.at.least(0.92)
+  })
+
+  it('has first what is named exactly, however it is written', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...catalogue),
+        fc.constantFrom(
+          (name: string) => name,
+          (name: string) => name.toUpperCase(),
+          (name: string) => `  ${name.replaceAll(' ', '-')}!`,
+          (name: string) => name.replaceAll(' ', ''),
+        ),
+        async (sample, write) => {
+          for (const name of [sample.name, sample.id]) {
+            const [first] = (await find({ query: write(name) })).hits
+            const same = catalogue.filter((other) => other.name === sample.name)
+            expect(same.map(({ id }) => id)).to.include(first?.candidate.id, write(name))
+            expect(first?.why[0]).to.equal('exact name')
+          }
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  for (const [query, id] of [
+    ['wheather forcast', 'skycast'],
+    ['recieipt scanner', 'receiptly'],
+    ['machine tranlsation', 'babelgate'],
+    ['mortage calculater', 'mortgagio'],
+    ['geo coding', 'geopoint'],
+    ['babel gate', 'babelgate'],
+    ['text2image', 'easel-gen'],
+    ['Wechselkurs', 'fxwire'],
+    ['asr', 'scribewave'],
+  ] as const) {
+    it(`understands "${query}"`, async () => {
+      expect((await ids(query)).slice(0, 3)).to.include(id)
+    })
+  }
+
+  it('keeps to every filter that is given', async () => {
+    for (const filters of [
+      { category: 'weather' },
+      { tag: 'ocr' },
+      { maxPrice: micros(100) },
+      { category: 'ai', maxPrice: micros(1_000) },
+    ]) {
+      const { hits } = await find({ query: 'text weather image price', limit: 100, ...filters })
+      expect(hits).to.not.be.empty
+      for (const { candidate } of hits) {
+        const sample = catalogue.find(({ id }) => id === candidate.id)!
+        const { maxPrice, ...rest } = { maxPrice: undefined, ...filters }
+        const price = maxPrice === undefined ? {} : { maxPrice: Number(maxPrice) }
+        expect(passes(sample, { query: '', grades: new Map(), ...rest, ...price })).to.equal(true)
+        if ('tag' in filters) expect(sample.tags).to.include(filters.tag)
+      }
+    }
+    expect((await find({ query: 'weather', type: 'external' })).hits).to.be.empty
+    expect((await find({ query: 'weather', network: 'eip155:1' })).hits).to.be.empty
+    expect((await find({ query: 'weather', network: 'eip155:8453' })).hits).to.not.be.empty
+  })
+
+  it('reads a price in the query as a filter', async () => {
+    const { hits } = await find({ query: 'llm completion under $0.002', limit: 100 })
+    expect(hits[0]?.candidate.id).to.equal('parley-chat')
+    for (const { candidate } of hits) expect(candidate.price).to.be.at.most(2_000)
+  })
+
+  it('pages through the same list, also when something new comes to its head', async () => {
+    const order = { query: 'image of a text' }
+    const all = (await find({ ...order, limit: 100 })).hits.map(({ candidate }) => candidate.id)
+    expect(all.length).to.be.above(40)
+    const paged: string[] = []
+    let after: Awaited<ReturnType<typeof find>>['next']
+    do {
+      const { hits, next } = await find({ ...order, limit: 7, after })
+      paged.push(...hits.map(({ candidate }) => candidate.id))
+      after = next
+      if (paged.length === 14) {
+        await plant(database.admin, [{ ...catalogue[0]!, id: 'newcomer', name: 'Image Text' }])
+      }
+    } while (after !== undefined)
+    await database.admin.query(`DELETE FROM hub.search_document WHERE id = 'newcomer'`)
+    expect(new Set(paged).size).to.equal(paged.length)
+    expect(paged.length).to.be.within(all.length - 1, all.length)
+    expect(paged.slice(0, 14)).to.deep.equal(all.slice(0, 14))
+  })
+
+  it('says truly why', async () => {
+    let told = 0
+    for (const { query } of development) {
+      for (const { candidate, why } of (await find({ query })).hits) {
+        const sample = catalogue.find(({ id }) => id === candidate.id)!
+        const { name, id, category, tags, summary, endpoints } = sample
+        const fields: Readonly<Record<string, string>> = {
+          name: `${name} ${id}`,
+          tags: `${tags.join(' ')} ${category} ${id}`,
+          description: summary,
+          endpoints,
+        }
+        for (const reason of why) {
+          const [, field, said] = /^(name|tags|description|endpoints): (.*)$/.exec(reason) ?? []
+          if (field === undefined) continue
+          for (const [, asked, as] of said!.matchAll(/"([^"]*)"(?: as "([^"]*)")?/g)) {
+            const words = (as ?? asked!).split(' ')
+            const text = fields[field]!.toLowerCase()
+            const found = words.some((word) => text.includes(word.slice(0, 3)))
+            expect(found, `${query}: ${id}: ${reason}`).to.equal(true)
+            told++
+          }
+        }
+      }
+    }
+    expect(told).to.be.above(500)
+  })
+
+  const hostile = [
+    'x'.repeat(10_240),
+    'word '.repeat(2_048),
+    "a'b & c | !d <-> (e:*) \\",
+    '.*(a+)+$ [z-a] {1,',
+    'a\u0000b',
+    '\u0000',
+    '\ud800 lone',
+    '😀 👩‍👩‍👧 𝕏',
+    'the of and to is',
+    '天気 погода الطقس',
+    "'; DROP TABLE hub.search_entry; --",
+    '%_% $1 $2::text',
+    'constructor __proto__ toString hasOwnProperty',
+    'under $0 under $999999 cheap cheap fast',
+    '٣٤٥ ½ ﷺ',
+  ]
+  for (const query of hostile) {
+    it(`survives ${JSON.stringify(query).slice(0, 40)}`, async () => {
+      const { hits } = await find({ query })
+      expect(hits.length).to.be.at.most(10)
+    })
+  }
+
+  it('survives whatever is asked', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 60 }), async (query) => {
+        const { hits } = await find({ query })
+        for (const { score } of hits) expect(Number.isFinite(score)).to.equal(true)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('takes a name of all objects for the word that it is', async () => {
+    await plant(database.admin, [sampleOf('podium', 'Constructor championships.')])
+    expect(await ids('constructor')).to.deep.equal(['podium'])
+    expect((await ids('constructor weather'))[0]).to.equal('podium')
+    await database.admin.query(`DELETE FROM hub.search_document WHERE id = 'podium'`)
+  })
+
+  it('finds nothing rather than anything for words that nobody has', async () => {
+    expect(await ids('qqqxzvw')).to.deep.equal([])
+    expect(await ids('the of and')).to.deep.equal([])
+  })
+})

@@ -1,0 +1,30 @@
+import { expect } from 'chai'
+import { declare } from '../../../../core/catalog/services/declaration.ts'
+import { defineService, s, usd } from '../../../../core/plugin/index.ts'
+
+const service = (deadlineSeconds: number) =>
+  defineService({
+    slug: 'slow',
+    name: 'Slow',
+    category: 'test',
+    summary: 'Takes its time.',
+    provider: 'example',
+    endpoints: {
+      'POST /work': {
+        summary: 'Works.',
+        price: usd('0.001'),
+        deadlineSeconds,
+        input: s.object({}),
+        handle: async () => ({}),
+      },
+    },
+  })
+
+describe('a declaration', () => {
+  it('takes deadlines of whole seconds, as the ledger counts them', () => {
+    expect(declare(service(2)).slug).to.equal('slow')
+    for (const seconds of [0, 1.5, 301]) {
+      expect(() => declare(service(seconds))).to.throw(/POST \/work → deadlineSeconds/)
+    }
+  })
+})

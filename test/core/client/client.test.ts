@@ -1,0 +1,45 @@
+import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { HubClient, HubError } from '../../../core/client/index.ts'
+import { usd } from '../../../core/money.ts'
+import { type Listening, listen } from '../../server/http.ts'
+
+describe('the client', () => {
+  let server: Listening
+  let asked: string[] = []
+  /** What the hub answers in the test at hand, always as a problem. */
+  let problem: { readonly status: number; readonly code: string }
+
+  before(async () => {
+    server = await listen(({ url = '' }, response) => {
+      asked.push(url)
+      response.writeHead(problem.status, { 'content-type': 'application/problem+json' })
+      response.end(JSON.stringify(problem))
+    })
+  })
+  beforeEach(() => {
+    asked = []
+  })
+  after(() => server.close())
+
+  const refused = async (): Promise<unknown> => {
+    const wallet = { account: privateKeyToAccount(generatePrivateKey()), sandbox: true }
+    const client = new HubClient({ baseUrl: `http://127.0.0.1:${server.port}`, wallet })
+    return client.call('echo', '/say', {}, { payUpTo: usd('1') }).catch((error: unknown) => error)
+  }
+
+  it('takes no problem for a success, whatever its status', async () => {
+    problem = { status: 202, code: 'payment_pending' }
+    expect(await refused())
+      .to.be.instanceOf(HubError)
+      .and.to.include(problem)
+  })
+
+  it('pays a 402 only if it is an offer', async () => {
+    problem = { status: 402, code: 'price_exceeds_max' }
+    expect(await refused())
+      .to.be.instanceOf(HubError)
+      .and.to.include(problem)
+    expect(asked).to.deep.equal(['/proxy/echo/say'])
+  })
+})

@@ -1,0 +1,218 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { resolve } from 'node:path'
+import { expect } from 'chai'
+import { ConfigError, readConfig } from '../../../core/config.ts'
+
+const KEY = `0x${'1'.repeat(64)}`
+const { privateKey } = generateKeyPairSync('ed25519')
+const PRODUCTION = {
+  DATABASE_URL: 'postgres://hub@db/hub',
+  HUB_BASE_URL: 'https://hub.example/ignored/path',
+  RPC_URL: 'https://rpc.example',
+  TREASURY_ADDRESS: `0x${'a'.repeat(40)}`,
+  SPEND_WALLET_KEY: KEY,
+  X402_FACILITATOR_URL: 'https://facilitator.example',
+  HUB_SIGNING_KEY: privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64'),
+}
+
+const without = (name: string) =>
+  Object.fromEntries(Object.entries(PRODUCTION).filter(([key]) => key !== name))
+
+describe('the configuration', () => {
+  it('of an empty environment is the sandbox, open to this machine alone', () => {
+    const config = readConfig({})
+    expect(config).to.include({ host: '127.0.0.1', port: 8402, commissionBps: 1_000 })
+    expect(config.production).to.equal(undefined)
+    expect(config.databaseUrl).to.equal(undefined)
+    expect(config.dataDir).to.match(/\/\.agenthub$/)
+  })
+
+  it('is frozen: nobody changes it on the way', () => {
+    expect(readConfig({})).to.satisfy(Object.isFrozen)
+  })
+
+  it('takes an empty variable for none', () => {
+    const empty = Object.fromEntries(
+      [...Object.keys(PRODUCTION), 'HUB_PORT', 'GAS_WALLET_KEY', 'HUB_SECRET_MAIL'].map((name) => [
+        name,
+        '',
+      ]),
+    )
+    const config = readConfig(empty)
+    expect(config).to.include({ production: undefined, databaseUrl: undefined, port: 8402 })
+    expect(config.secret('mail')).to.equal(undefined)
+  })
+
+  it('takes origins of servers of the house, and says which one is none', () => {
+    const hosts = 'http://127.0.0.1:11434, https://models.internal/ignored'
+    expect(readConfig({ HUB_PLUGIN_HOSTS: hosts }).pluginHosts).to.deep.equal([
+      'http://127.0.0.1:11434',
+      'https://models.internal',
+    ])
+    expect(() => readConfig({ HUB_PLUGIN_HOSTS: 'localhost:11434' })).to.throw(
+      ConfigError,
+      'HUB_PLUGIN_HOSTS: not an origin',
+    )
+  })
+
+  it('of production has everything that real money needs', () => {
+    const { production, baseUrl, signingKey } = readConfig(PRODUCTION)
+    expect(signingKey?.equals(privateKey)).to.equal(true)
+    expect(baseUrl).to.equal('https://hub.example')
+    expect(production).to.deep.equal({
+      rpcUrl: PRODUCTION.RPC_URL,
+      treasury: PRODUCTION.TREASURY_ADDRESS,
+      spendKey: KEY,
+      facilitator: { url: PRODUCTION.X402_FACILITATOR_URL },
+    })
+    const gas = { GAS_WALLET_KEY: KEY, HUB_ETH_PRICE: '2875.5' }
+    const own = readConfig({ ...without('X402_FACILITATOR_URL'), ...gas })
+    expect(own.production?.facilitator).to.deep.equal({ gasKey: KEY })
+    expect(own.gas).to.deep.equal({ ethPrice: 2_875_500_000n, lowGwei: 2_000_000n })
+  })
+
+  it('with a gas wallet wants to know what ETH is worth, outside the sandbox', () => {
+    const own = { ...without('X402_FACILITATOR_URL'), GAS_WALLET_KEY: KEY }
+    expect(() => readConfig(own)).to.throw(ConfigError, 'needed too: HUB_ETH_PRICE.')
+    expect(readConfig({}).gas.ethPrice).to.equal(3_000_000_000n)
+  })
+
+  it('has one way to authenticate at a facilitator', () => {
+    const token = { X402_FACILITATOR_TOKEN: 'a-bearer-token' }
+    const auth = { X402_FACILITATOR_AUTH: 'auth.mjs' }
+    const url = PRODUCTION.X402_FACILITATOR_URL
+    const by = (more: object) => readConfig({ ...PRODUCTION, ...more }).production?.facilitator
+    expect(by(token)).to.deep.equal({ url, token: 'a-bearer-token' })
+    expect(by(auth)).to.deep.equal({ url, authModule: resolve('auth.mjs') })
+    expect(() => by({ ...token, ...auth })).to.throw(ConfigError, /not both/)
+    expect(readConfig({ ...PRODUCTION, ...token }).secrets).to.include('a-bearer-token')
+  })
+
+  for (const name of Object.keys(PRODUCTION)) {
+    it(`refuses a production without ${name}, and names it and nothing else`, () => {
+      const others = Object.keys(PRODUCTION).filter((other) => other !== name)
+      const refused = () => readConfig(without(name))
+      expect(refused).to.throw(
+        ConfigError,
+        new RegExp(`needed too: ${name}( or GAS_WALLET_KEY)?\\.`),
+      )
+      for (const other of others) expect(refused).not.to.throw(new RegExp(`too:.*${other}`))
+    })
+  }
+
+  for (const [name, value] of Object.entries({
+    RPC_URL: 'http://127.0.0.1:1',
+    GAS_WALLET_KEY: KEY,
+  })) {
+    it(`says how to get back to the sandbox when ${name} alone is set`, () => {
+      expect(() => readConfig({ [name]: value })).to.throw(ConfigError, `unset ${name}.`)
+    })
+  }
+
+  it('lets sandbox hosts through in the sandbox alone', () => {
+    const hosts = { HUB_SANDBOX_HOSTS: 'seller.test=127.0.0.1:4701, b.test=127.0.0.1:4702' }
+    expect([...readConfig(hosts).sandboxHosts]).to.deep.equal([
+      ['seller.test', 4_701],
+      ['b.test', 4_702],
+    ])
+    expect(() => readConfig({ ...PRODUCTION, ...hosts })).to.throw(ConfigError, /sandbox only/)
+  })
+
+  for (const entry of ['seller.test=10.0.0.1:80', 'seller.test=127.0.0.1:0', 'x=127.0.0.1:80']) {
+    it(`refuses the sandbox host ${entry}`, () => {
+      expect(() => readConfig({ HUB_SANDBOX_HOSTS: entry })).to.throw(
+        ConfigError,
+        /HUB_SANDBOX_HOSTS: not of the form/,
+      )
+    })
+  }
+
+  for (const [name, value] of Object.entries({
+    HUB_PORT: '70000',
+    HUB_COMMISSION_BPS: '10001',
+    HUB_LOG_LEVEL: 'loud',
+    HUB_BASE_URL: 'ftp://hub.example',
+    DATABASE_URL: 'mysql://db/hub',
+    TREASURY_ADDRESS: '0x12',
+    HUB_SIGNING_KEY: 'c2VjcmV0',
+    HUB_METRICS_TOKEN: 'too-short',
+  })) {
+    it(`refuses ${name}=${value}, naming the variable`, () => {
+      expect(() => readConfig({ [name]: value })).to.throw(ConfigError, new RegExp(`^${name}: `))
+    })
+  }
+
+  it('takes administrators in lower case or with their checksum, and no typing errors', () => {
+    const [one, two] = [`0x${'a'.repeat(40)}`, '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913']
+    const { admins } = readConfig({ HUB_ADMIN_WALLETS: `${one}, ${two}` })
+    expect(admins).to.deep.equal([one, two.toLowerCase()])
+    expect(readConfig({}).admins).to.deep.equal([])
+    for (const wrong of [two.replace('fC', 'Fc'), `${one},`, `${one}0`]) {
+      expect(() => readConfig({ HUB_ADMIN_WALLETS: wrong })).to.throw(/^HUB_ADMIN_WALLETS: not an/)
+    }
+  })
+
+  it('never repeats a private key in its complaint', () => {
+    const typo = `${KEY}9`
+    expect(() => readConfig({ SPEND_WALLET_KEY: typo })).to.throw(/^(?!.*1111)/s)
+    const broken = PRODUCTION.HUB_SIGNING_KEY.slice(0, 50)
+    expect(() => readConfig({ HUB_SIGNING_KEY: broken })).to.throw(
+      new RegExp(`^(?!.*${broken.slice(0, 8)})`, 's'),
+    )
+  })
+
+  it('counts rate limits where all processes see them, unless there can be one alone', () => {
+    const store = (env: NodeJS.ProcessEnv) => readConfig(env).rateStore
+    expect(store({})).to.equal('memory')
+    expect(store({ HUB_WORKERS: '2' })).to.equal('database')
+    expect(store(PRODUCTION), 'there may be other machines').to.equal('database')
+    expect(store({ ...PRODUCTION, HUB_RATE_STORE: 'memory' })).to.equal('memory')
+    const redisUrl = 'redis://store:6379'
+    expect(store({ ...PRODUCTION, REDIS_URL: redisUrl })).to.deep.equal({ redisUrl })
+    const wrong = { HUB_RATE_STORE: 'memory', HUB_WORKERS: '2' }
+    expect(() => readConfig(wrong)).to.throw(
+      ConfigError,
+      /HUB_RATE_STORE=memory is for one process/,
+    )
+  })
+
+  it('gives load balancers time to notice in production, and nobody in the sandbox', () => {
+    expect(readConfig({}).drain).to.deep.equal({ delay: 0, grace: 30 })
+    expect(readConfig(PRODUCTION).drain).to.deep.equal({ delay: 5, grace: 30 })
+  })
+
+  it('goes past a pooler only where there is one', () => {
+    const direct = { DATABASE_DIRECT_URL: 'postgres://owner@db/hub' }
+    expect(() => readConfig(direct)).to.throw(ConfigError, /DATABASE_URL: set it too/)
+    expect(readConfig({ ...PRODUCTION, ...direct }).databaseDirectUrl).to.equal(
+      direct.DATABASE_DIRECT_URL,
+    )
+  })
+
+  it('knows the password of a URL by itself as a secret too', () => {
+    const { secrets } = readConfig({ DATABASE_URL: 'postgres://hub:a%20long%20one@db/hub' })
+    expect(secrets).to.include.members(['a%20long%20one', 'a long one'])
+  })
+
+  it('lends plugins the secrets that are named for them', () => {
+    const { secret } = readConfig({ HUB_SECRET_TENDERS: 's3cret', OTHER: 'no' })
+    expect(secret('tenders')).to.equal('s3cret')
+    expect(secret('other')).to.equal(undefined)
+  })
+
+  it('names the values that no log may show, unless too short to be looked for', () => {
+    const env = {
+      ...PRODUCTION,
+      GAS_WALLET_KEY: `0x${'2'.repeat(64)}`,
+      HUB_SECRET_MAIL: 'hunter22',
+      HUB_METRICS_TOKEN: 'a-token-for-metrics',
+    }
+    const { HUB_BASE_URL: _, TREASURY_ADDRESS: __, ...secret } = PRODUCTION
+    expect(readConfig({ ...env, HUB_SECRET_SHORT: 'hunter2' }).secrets).to.have.members([
+      ...Object.values(secret),
+      env.GAS_WALLET_KEY,
+      env.HUB_SECRET_MAIL,
+      env.HUB_METRICS_TOKEN,
+    ])
+  })
+})

@@ -1,0 +1,76 @@
+import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { loadSigningKey, parseSigningKey, signingKeyOf } from '../../../core/crypto/signing-key.ts'
+
+describe('the signing key', () => {
+  let dataDir: string
+  before(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
+  })
+  after(() => rm(dataDir, { recursive: true }))
+
+  it('is the one of the configuration, named by its RFC 7638 thumbprint', async () => {
+    // The key of RFC 8037, appendix A, and its thumbprint.
+    const seed = Buffer.from('nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A', 'base64url')
+    const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed])
+    const signingKey = parseSigningKey(der.toString('base64'))
+    const key = await loadSigningKey({ signingKey, dataDir })
+    expect(key.id).to.equal('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k')
+    expect(key.publicKey.toString('base64url')).to.equal(
+      '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+    )
+    const bytes = Buffer.from('what was said')
+    expect(verify(null, bytes, createPublicKey(signingKey), await key.sign(bytes))).to.equal(true)
+    expect(await readdir(dataDir)).to.deep.equal([])
+  })
+
+  it('signs one alone and many at once alike, each what was asked for', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+    const key = signingKeyOf(privateKey)
+    const said = (n: number) => Buffer.from(`statement ${n} \u{1f9fe}`)
+    const alone = await key.sign(said(0))
+    const numbers = [...Array(300).keys()]
+    const first = numbers.slice(0, 100).map((n) => key.sign(said(n)))
+    await first[0]
+    const signatures = await Promise.all([
+      ...first,
+      ...numbers.slice(100).map((n) => key.sign(said(n))),
+    ])
+    expect(signatures[0]).to.deep.equal(alone)
+    const good = signatures.map((each, n) => verify(null, said(n), publicKey, each))
+    expect(good).to.deep.equal(numbers.map(() => true))
+  })
+
+  it('is made once in a data directory, for its owner alone, however many ask', async () => {
+    const made = await Promise.all(
+      [1, 2, 3].map(() => loadSigningKey({ signingKey: undefined, dataDir })),
+    )
+    const again = await loadSigningKey({ signingKey: undefined, dataDir })
+    expect(new Set([...made, again].map(({ id }) => id)).size).to.equal(1)
+    expect(await readdir(dataDir)).to.deep.equal(['signing-key'])
+    const file = join(dataDir, 'signing-key')
+    expect((await stat(file)).mode & 0o777).to.equal(0o600)
+    const kept = signingKeyOf(parseSigningKey(await readFile(file, 'utf8')))
+    expect(kept.id).to.equal(again.id)
+  })
+
+  it('is never replaced because it cannot be read', async () => {
+    const elsewhere = join(dataDir, 'signing-key')
+    const wrong = await loadSigningKey({ signingKey: undefined, dataDir: elsewhere }).then(
+      () => 'made',
+      (error: NodeJS.ErrnoException) => error.code,
+    )
+    expect(wrong).to.equal('ENOTDIR')
+  })
+
+  it('is an Ed25519 key and nothing else', () => {
+    const { privateKey } = generateKeyPairSync('ed448')
+    const other = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')
+    for (const text of ['', 'secret', other]) {
+      expect(() => parseSigningKey(text)).to.throw(/^not a signing key(?!.*secret)/)
+    }
+  })
+})

@@ -1,0 +1,134 @@
+import type { RequestListener } from 'node:http'
+import { expect } from 'chai'
+import { parseSandboxHosts } from '../../../../core/egress/sandbox.ts'
+import { quoteExternal, sendPaid, signPayment } from '../../../../core/payments/paying/buying.ts'
+import { listen, realSockets, withEgress } from '../../egress/world.ts'
+import {
+  account,
+  answering,
+  base64,
+  GET,
+  type Json,
+  NOW,
+  offer,
+  PAY_TO,
+  POLICY,
+  selling,
+  success,
+  TERMS,
+  TX,
+  world,
+} from './world.ts'
+
+/** Both legs against a seller that does `paid` with the payment. */
+const buy = (paid: RequestListener, options: Parameters<typeof sendPaid>[3] = {}) =>
+  world(selling(paid), async ({ egress, seller }) => {
+    const { terms } = await quoteExternal(egress, GET, POLICY)
+    const signed = await signPayment(account, terms, NOW)
+    const outcome = await sendPaid(egress, GET, signed, options)
+    return { outcome, signed, seen: seller.seen }
+  })
+
+describe('the paid leg', () => {
+  realSockets()
+
+  it('is paid with a receipt of success on a 2xx', async () => {
+    const { outcome, signed, seen } = await buy(answering(201, { 'payment-response': success() }))
+    expect(outcome).to.include({ outcome: 'paid', tx: TX })
+    expect(outcome.response?.body.toString()).to.equal('goods')
+    expect(seen.map(({ headers }) => headers['payment-signature'])).to.deep.equal([
+      undefined,
+      signed.header.value,
+    ])
+  })
+
+  it('may have a receipt of version 1, or one that says little', async () => {
+    const old = base64({ success: true, transaction: TX, network: 'base' })
+    const least = base64({ success: true, transaction: 'soon' })
+    expect((await buy(answering(200, { 'x-payment-response': old }))).outcome).to.include({
+      outcome: 'paid',
+      tx: TX,
+    })
+    expect((await buy(answering(200, { 'payment-response': least }))).outcome).to.include({
+      outcome: 'paid',
+      tx: undefined,
+    })
+  })
+
+  const receipt = (value: string): Json => ({ 'payment-response': value })
+  const failure = base64({ success: false, errorReason: 'x', transaction: '', network: 'base' })
+  const never: RequestListener = () => undefined
+  const unresolved: readonly [string, RequestListener, string, (string | undefined)?][] = [
+    ['no receipt', answering(200), 'upstream_error'],
+    ['a receipt of failure', answering(200, receipt(failure)), 'upstream_error'],
+    ['a receipt that is none', answering(200, receipt('%%%')), 'upstream_error'],
+    ['a receipt of JSON null', answering(200, receipt(base64(null))), 'upstream_error'],
+    ['success as text', answering(200, receipt(base64({ success: 'true' }))), 'upstream_error'],
+    [
+      'the receipt of another',
+      answering(200, receipt(success({ payer: PAY_TO }))),
+      'upstream_error',
+      TX,
+    ],
+    ['another amount', answering(200, receipt(success({ amount: '2999' }))), 'upstream_error', TX],
+    [
+      'another network',
+      answering(200, receipt(success({ network: 'eip155:1' }))),
+      'upstream_error',
+      TX,
+    ],
+    ['A089 a 500', answering(500), 'upstream_error'],
+    ['a 500 with a receipt (upfront)', answering(500, receipt(success())), 'upstream_error', TX],
+    [
+      'A090 a 402 again',
+      answering(402, { 'payment-required': offer() }),
+      'upstream_payment_rejected',
+    ],
+    [
+      'a 402 with a receipt of failure',
+      answering(402, receipt(failure)),
+      'upstream_payment_rejected',
+    ],
+    ['A016 a 307', answering(307, { location: 'http://other.test/' }), 'upstream_redirect'],
+    ['hanging up', (request) => request.socket.destroy(), 'upstream_unreachable'],
+    ['silence', never, 'upstream_timeout'],
+    ['too much', answering(500, receipt(success()), 'a'.repeat(2_000)), 'upstream_too_large', TX],
+  ]
+  for (const [title, paid, reason, tx] of unresolved) {
+    it(`is unresolved after ${title}, and the signature was sent once`, async () => {
+      const limits = { maxBytes: 1_000, timeouts: { totalMs: 400 } }
+      const { outcome, seen } = await buy(paid, limits)
+      expect(outcome).to.include({ outcome: 'unresolved', reason, sent: true, tx })
+      expect(seen.filter(({ headers }) => headers['payment-signature'])).to.have.length(1)
+    })
+  }
+
+  it('A016 does not carry the signature to where it is redirected', async () => {
+    const other = await listen()
+    const location = `http://127.0.0.1:${other.port}/`
+    const { outcome } = await buy(answering(307, { location }))
+    expect(outcome.response?.status).to.equal(307)
+    expect(other.connections()).to.equal(0)
+    await other.stop()
+  })
+
+  it('knows when the signature surely never left', async () => {
+    const gone = await listen()
+    await gone.stop()
+    const sandboxHosts = parseSandboxHosts(`seller.test=127.0.0.1:${gone.port}`)
+    const signed = await signPayment(account, TERMS, NOW)
+    await withEgress({ sandboxHosts }, async (egress) => {
+      const refused = await sendPaid(egress, GET, signed)
+      expect(refused).to.include({ reason: 'upstream_unreachable', sent: false })
+      const invalid = await sendPaid(egress, { ...GET, method: 'TRACE' }, signed)
+      expect(invalid).to.include({ reason: 'validation_failed', sent: false })
+    })
+  })
+
+  it('counts as sent when the hub itself fails in the middle', async () => {
+    const signed = await signPayment(account, TERMS, NOW)
+    const broken = { request: () => Promise.reject(new Error('bug')), close: async () => undefined }
+    const outcome = await sendPaid(broken, GET, signed)
+    expect(outcome).to.include({ outcome: 'unresolved', reason: 'upstream_error', sent: true })
+  })
+})

@@ -1,0 +1,299 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import {
+  chooseTerms,
+  type Offer,
+  PaymentTermsError,
+  parseOffer,
+  type TermsPolicy,
+} from '../../../../core/payments/paying/terms.ts'
+
+const PAY_TO = '0x5d6dF6b10C54617dac4Bf9993ad9fA384b7B36d3'
+const OTHER = '0x394e81DA28799b578620803772FAeE403dE2d3f6'
+const OURS = '0x742d35Cc6634C0532925a3b844Bc454e4438f44e'
+const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
+
+const V2 = {
+  scheme: 'exact',
+  network: 'eip155:8453',
+  amount: '3000',
+  asset: USDC,
+  payTo: PAY_TO,
+  maxTimeoutSeconds: 300,
+  extra: { name: 'USD Coin', version: '2' },
+}
+const { amount: _, ...rest } = V2
+const URL_V1 = 'https://seller.test/x'
+const V1 = { ...rest, network: 'base', maxAmountRequired: '2000', resource: URL_V1 }
+const POLICY: TermsPolicy = { host: 'seller.test', maxAmount: 10_000n, ownWallets: [OURS] }
+
+type Json = Record<string, unknown>
+const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
+const none = Buffer.alloc(0)
+const header = <T extends string | string[]>(value: T, body = none) => ({
+  headers: { 'payment-required': value },
+  body,
+})
+const v2 = (accepts: unknown, more: Json = {}) =>
+  header(base64({ x402Version: 2, resource: { url: 'https://seller.test/x' }, accepts, ...more }))
+const v1 = (accepts: unknown, more: Json = {}) => ({
+  headers: {},
+  body: Buffer.from(JSON.stringify({ x402Version: 1, accepts, error: 'pay', ...more })),
+})
+type Answer = Parameters<typeof parseOffer>[0]
+
+const choose = (answer: Answer, policy: Partial<TermsPolicy> = {}) =>
+  chooseTerms(parseOffer(answer), { ...POLICY, ...policy })
+
+function refusal(answer: Answer, policy: Partial<TermsPolicy> = {}): PaymentTermsError {
+  try {
+    choose(answer, policy)
+  } catch (error) {
+    if (error instanceof PaymentTermsError) return error
+    throw error
+  }
+  throw new Error('accepted')
+}
+
+describe('an offer', () => {
+  it('of version 2 is read from the header', () => {
+    expect(choose(v2([V2]))).to.deep.equal({
+      version: 2,
+      amount: 3_000n,
+      payTo: PAY_TO,
+      payToChanged: false,
+      maxTimeoutSeconds: 300,
+      flow: 'authorization',
+      accepted: V2,
+      resource: { url: 'https://seller.test/x' },
+    })
+  })
+
+  it('of version 1 is read from the body', () => {
+    expect(choose(v1([V1]))).to.include({ version: 1, amount: 2_000n, payTo: PAY_TO })
+  })
+
+  it('of both versions is the one in the header', () => {
+    const both = { ...v2([V2]), body: v1([V1]).body }
+    expect(choose(both)).to.include({ version: 2, amount: 3_000n })
+  })
+
+  const good = v2([V2]).headers['payment-required']
+  const unreadable: readonly [string, Answer, string][] = [
+    ['no header and no body', { headers: {}, body: none }, 'no_offer'],
+    ['a page', { headers: {}, body: Buffer.from('<html>pay me') }, 'no_offer'],
+    ['JSON of another kind', { headers: {}, body: Buffer.from('{"error":"pay"}') }, 'no_offer'],
+    ['a version 2 body without a header', v1([V2], { x402Version: 2 }), 'malformed_offer'],
+    ['the header twice', header([good, good]), 'duplicate_offer'],
+    ['two headers joined', header(`${good}, ${good}`), 'malformed_offer'],
+    ['broken base64', header('!!!!'), 'malformed_offer'],
+    ['an empty header', header(''), 'malformed_offer'],
+    ['base64 of no JSON', header(Buffer.from('{"x').toString('base64')), 'malformed_offer'],
+    ['broken base64 beside a good body', header('%', v1([V1]).body), 'malformed_offer'],
+    [
+      'a bare requirement (seen in the wild)',
+      header(base64({ ...V2, amount: 40_000 })),
+      'malformed_offer',
+    ],
+    [
+      'version 1 in the header',
+      header(base64({ x402Version: 1, accepts: [V1] })),
+      'malformed_offer',
+    ],
+    ['version 3', header(base64({ x402Version: 3, accepts: [V2] })), 'malformed_offer'],
+    ['accepts that is no list', v2({ 0: V2 }), 'malformed_offer'],
+    ['no entries', v2([]), 'malformed_offer'],
+    ['entries that are none', v2([null, 1, 'x', [V2]]), 'malformed_offer'],
+    ['101 entries', v2(Array.from({ length: 101 }, () => V2)), 'malformed_offer'],
+    ['null', header(base64(null)), 'malformed_offer'],
+    [
+      'nesting that overflows the stack',
+      header(Buffer.from(`${'['.repeat(40_000)}${']'.repeat(40_000)}`).toString('base64')),
+      'malformed_offer',
+    ],
+  ]
+  for (const [title, answer, reason] of unreadable) {
+    it(`is none: ${title}`, () => {
+      expect(refusal(answer)).to.include({ code: 'upstream_payment_terms', reason })
+    })
+  }
+})
+
+describe('terms that are refused', () => {
+  const cases: readonly [string, Json, string][] = [
+    ['scheme upto', { scheme: 'upto' }, 'scheme'],
+    ['Permit2', { extra: { ...V2.extra, assetTransferMethod: 'permit2' } }, 'scheme'],
+    ['escrow', { extra: { ...V2.extra, paymentFlow: 'escrow' } }, 'scheme'],
+    ['A091 another network', { network: 'eip155:1' }, 'network'],
+    ['the version 1 name of the network', { network: 'base' }, 'network'],
+    ['A091 asset swap', { asset: OTHER }, 'asset'],
+    ['asset by its name', { asset: 'USDC' }, 'asset'],
+    ['A091 forged EIP-712 name', { extra: { name: 'USDC', version: '2' } }, 'domain'],
+    ['forged EIP-712 version', { extra: { name: 'USD Coin', version: '1' } }, 'domain'],
+    ['no EIP-712 domain', { extra: undefined }, 'domain'],
+    ['dollars for units', { amount: '0.003' }, 'amount'],
+    ['dollars with a sign', { amount: '$0.01' }, 'amount'],
+    ['a number', { amount: 3_000 }, 'amount'],
+    ['an exponent', { amount: '3e3' }, 'amount'],
+    ['hexadecimal', { amount: '0xbb8' }, 'amount'],
+    ['nothing', { amount: '0' }, 'amount'],
+    ['a space', { amount: ' 3000' }, 'amount'],
+    ['other digits', { amount: '３０００' }, 'amount'],
+    ['no amount', { amount: undefined }, 'amount'],
+    ['two amounts', { maxAmountRequired: '9000' }, 'amount'],
+    ['no address', { payTo: undefined }, 'pay_to'],
+    ['a name as address', { payTo: 'seller.eth' }, 'pay_to'],
+    ['a wrong checksum', { payTo: PAY_TO.replace('d6dF', 'D6dF') }, 'pay_to'],
+    ['the zero address', { payTo: `0x${'0'.repeat(40)}` }, 'pay_to'],
+    ['the token itself', { payTo: USDC }, 'pay_to'],
+    ['payTo is our own wallet', { payTo: OURS }, 'own_wallet'],
+    ['our own wallet in other letters', { payTo: OURS.toLowerCase() }, 'own_wallet'],
+    ['A088 ten years', { maxTimeoutSeconds: 315_360_000 }, 'timeout'],
+    ['more than a day', { maxTimeoutSeconds: 86_401 }, 'timeout'],
+    ['too short to settle', { maxTimeoutSeconds: 9 }, 'timeout'],
+    ['half seconds', { maxTimeoutSeconds: 60.5 }, 'timeout'],
+    ['seconds as text', { maxTimeoutSeconds: '60' }, 'timeout'],
+    ['a resource elsewhere', { resource: 'https://evil.test/x' }, 'resource'],
+  ]
+  for (const [title, change, reason] of cases) {
+    it(title, () => {
+      const error = refusal(v2([{ ...V2, ...change }]))
+      expect(error).to.include({ code: 'upstream_payment_terms', reason })
+    })
+  }
+
+  it('an offer for another host', () => {
+    for (const url of ['https://evil.test/x', 'https://seller.test.evil.test/', '//evil.test', 7]) {
+      const answer = v2([V2], { resource: { url } })
+      if (url === '//evil.test') expect(choose(answer).amount).to.equal(3_000n)
+      else expect(refusal(answer).reason, String(url)).to.equal('resource')
+    }
+    expect(refusal(v1([{ ...V1, resource: 'http://evil.test' }])).reason).to.equal('resource')
+  })
+
+  it('an offer that needs an extension', () => {
+    const extensions = { 'payment-identifier': { info: { required: true } } }
+    expect(refusal(v2([V2], { extensions })).reason).to.equal('extension')
+    const optional = { bazaar: { info: { input: {} } }, 'payment-identifier': { info: {} } }
+    expect(choose(v2([V2], { extensions: optional })).amount).to.equal(3_000n)
+  })
+
+  it('A087 the price, which is told', () => {
+    const error = refusal(v2([{ ...V2, amount: '990000' }]))
+    expect(error).to.include({ code: 'price_exceeds_max', reason: 'above_max', asked: 990_000n })
+    expect(refusal(v2([V2]), { caps: [5_000n, 2_999n] })).to.include({
+      code: 'price_exceeds_max',
+      reason: 'above_cap',
+      asked: 3_000n,
+    })
+    expect(refusal(v2([{ ...V2, amount: '9'.repeat(78) }])).reason).to.equal('above_max')
+  })
+
+  it('name the reason of the entry that got furthest', () => {
+    const far = { ...V2, maxTimeoutSeconds: 1 }
+    expect(refusal(v2([{ ...V2, scheme: 'upto' }, far, { ...V2, asset: OTHER }])).reason).to.equal(
+      'timeout',
+    )
+  })
+})
+
+describe('terms that are taken', () => {
+  const amountOf = (...entries: Json[]) => choose(v2(entries)).amount
+
+  it('are the cheapest, wherever they stand (price bait)', () => {
+    const dear = { ...V2, amount: '9999' }
+    expect(amountOf(dear, V2)).to.equal(3_000n)
+    expect(amountOf({ ...V2, amount: '990000' }, V2)).to.equal(3_000n)
+    expect(amountOf({ ...V2, amount: '20' }, { ...V2, amount: '3' })).to.equal(3n)
+    expect(amountOf({ ...V2, amount: '1', asset: OTHER }, V2, V2)).to.equal(3_000n)
+  })
+
+  it('of equal price settle after the work', () => {
+    const upfront = { ...V2, extra: { ...V2.extra, paymentFlow: 'upfront' } }
+    expect(choose(v2([upfront, V2])).flow).to.equal('authorization')
+    expect(choose(v2([upfront])).flow).to.equal('upfront')
+  })
+
+  it('may spell addresses in other letters', () => {
+    const lower = { ...V2, asset: USDC.toLowerCase(), payTo: PAY_TO.toLowerCase() }
+    expect(choose(v2([lower]))).to.include({ payTo: PAY_TO, amount: 3_000n })
+    const sloppy = { ...V2, asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bda02913' }
+    expect(choose(v2([sloppy])).amount).to.equal(3_000n)
+  })
+
+  it('may leave the resource out, or name something that is no URL', () => {
+    expect(choose(v2([V2], { resource: undefined })).amount).to.equal(3_000n)
+    expect(choose(v1([{ ...V1, resource: 'reap-ai-v1' }])).amount).to.equal(2_000n)
+    expect(choose(v1([{ ...V1, resource: '/x' }])).amount).to.equal(2_000n)
+    const port = { resource: { url: 'http://Seller.test:3000/x' } }
+    expect(choose(v2([V2], port)).amount).to.equal(3_000n)
+  })
+
+  it('are flagged when somebody else is to be paid than before', () => {
+    expect(choose(v2([V2]), { knownPayTo: [OTHER] }).payToChanged).to.equal(true)
+    expect(choose(v2([V2]), { knownPayTo: [PAY_TO.toLowerCase()] }).payToChanged).to.equal(false)
+  })
+
+  it('cost exactly the maximum at most', () => {
+    expect(choose(v2([V2]), { maxAmount: 3_000n, caps: [3_000n] }).amount).to.equal(3_000n)
+    expect(refusal(v2([V2]), { maxAmount: 2_999n }).reason).to.equal('above_max')
+  })
+})
+
+describe('parseOffer and chooseTerms', () => {
+  function typed(work: () => Offer): void {
+    try {
+      chooseTerms(work(), POLICY)
+    } catch (error) {
+      if (!(error instanceof PaymentTermsError)) throw error
+    }
+  }
+  /** Entries near enough to good ones to reach every check. */
+  const entry = fc.record(
+    Object.fromEntries(
+      Object.entries(V2).map(([name, good]) => [
+        name,
+        fc.oneof(fc.constant<unknown>(good), fc.jsonValue()),
+      ]),
+    ),
+    { requiredKeys: [] },
+  )
+
+  it('throw nothing but typed errors, whatever a seller says', () => {
+    const answer = fc.oneof(
+      fc.record({ version: fc.constantFrom(1, 2, '2'), accepts: fc.array(entry) }),
+      fc.jsonValue(),
+    )
+    fc.assert(
+      fc.property(answer, fc.jsonValue(), (said, resource) => {
+        const envelope = { x402Version: 2, resource, ...(said as Json) }
+        typed(() => parseOffer(header(base64(envelope))))
+        typed(() => parseOffer({ headers: {}, body: Buffer.from(JSON.stringify(said)) }))
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  it('… in bytes and texts', () => {
+    fc.assert(
+      fc.property(fc.uint8Array(), fc.string(), (bytes, text) => {
+        typed(() => parseOffer({ headers: {}, body: Buffer.from(bytes) }))
+        typed(() => parseOffer(header(text)))
+        typed(() => parseOffer(header(Buffer.from(bytes).toString('base64'))))
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  it('never choose more than the caller pays, nor anything but the cheapest', () => {
+    const amounts = fc.array(fc.bigInt({ min: 1n, max: 20_000n }), { minLength: 1, maxLength: 8 })
+    fc.assert(
+      fc.property(amounts, (all) => {
+        const entries = all.map((amount) => ({ ...V2, amount: String(amount) }))
+        const least = all.reduce((a, b) => (a < b ? a : b))
+        if (least > 10_000n) expect(refusal(v2(entries)).asked).to.equal(least)
+        else expect(choose(v2(entries)).amount).to.equal(least)
+      }),
+    )
+  })
+})

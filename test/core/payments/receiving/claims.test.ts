@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import { systemClock } from '../../../../core/clock.ts'
+import { uuidv7 } from '../../../../core/ids.ts'
+import { Claims } from '../../../../core/payments/receiving/claims.ts'
+import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
+
+const hex = (bytes: number): string => `0x${randomBytes(bytes).toString('hex')}`
+const [asset, payTo] = [hex(20), hex(20)]
+/** A payment that somebody has signed. */
+const payment = () => ({ network: 'eip155:8453', asset, payer: hex(20), nonce: hex(32) })
+
+describe('the claims of a purchase that has a name', () => {
+  let fresh: FreshDatabase
+  let claims: Claims
+  let id: string
+  before(async () => {
+    fresh = await freshDatabase()
+    claims = new Claims(fresh.pool, systemClock)
+  })
+  beforeEach(() => {
+    id = uuidv7(systemClock.now().getTime())
+  })
+  after(() => fresh.drop())
+  const claim = (key: ReturnType<typeof payment>) =>
+    claims.claim(key, {
+      id,
+      purpose: 'credits',
+      requestHash: Buffer.alloc(32),
+      amount: 5_000_000n,
+      payTo,
+      payee: 'liabilities:agents:key_a:credits',
+      commissionBps: 0,
+      validBefore: new Date(Date.now() + 60_000),
+    })
+
+  for (const end of ['failed', 'released'] as const) {
+    it(`are one that pays, also after one that was ${end}`, async () => {
+      const [lost, paid, late] = [payment(), payment(), payment()]
+      expect(await claim(lost)).to.include({ mine: true })
+      await (end === 'failed' ? claims.conclude(lost, 'failed') : claims.release(lost))
+      const second = await claim(paid)
+      expect(second, 'its name is free again').to.include({ mine: true })
+      await claims.conclude(paid, 'settled', hex(32))
+      expect(await claims.named(id)).to.deep.include({ key: paid, state: 'settled' })
+      const third = await claim(late)
+      expect(third, 'it is paid').to.deep.include({ mine: false })
+      expect(third.claim.key).to.deep.equal(paid)
+      expect((await claim(lost)).mine, 'nor by the first one once more').to.equal(false)
+      expect(await claims.find(lost), 'which is watched under its own id').to.include({
+        state: end,
+        id,
+      })
+    })
+  }
+
+  it('are one of those that come at once, when another one had failed', async () => {
+    const lost = payment()
+    await claim(lost)
+    await claims.release(lost)
+    const payments = Array.from({ length: 4 }, payment)
+    const told = await Promise.all([lost, lost, ...payments, ...payments].map(claim))
+    expect(told.filter(({ mine }) => mine)).to.have.lengthOf(1)
+    expect(new Set(told.map((each) => each.claim.id)).size).to.equal(1)
+  })
+})

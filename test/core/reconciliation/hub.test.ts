@@ -1,0 +1,46 @@
+import { expect } from 'chai'
+import { sleep } from '../../../core/clock.ts'
+import { usd } from '../../../core/money.ts'
+import { resolvePayments } from '../../../core/payments/operations/resolve.ts'
+import { reconcile } from '../../../core/reconciliation/reconcile.ts'
+import { useHub } from '../../support/suite.ts'
+
+describe('the books of a hub at work', function () {
+  this.timeout(60_000)
+  const hub = useHub()
+
+  it('agree with the chain all the time: whatever is under way explains itself', async () => {
+    const { ports, pool } = hub().hub
+    const { money, sellerUrl } = hub().sandbox!
+    const wallets = { treasury: money.treasury, spend: money.spend.address }
+    const run = () => reconcile({ ...ports, pool, wallets })
+    const { client, address } = await hub().agent(usd('5'))
+    expect(address).to.match(/^0x/)
+    const at = { work: true, runs: 0 }
+    const work = async () => {
+      for (let i = 0; i < 4; i++) {
+        await client.purchase(usd('1'))
+        await client.external({ url: `${sellerUrl}/weather?city=Oslo` })
+        await client.external({ url: `${sellerUrl}/weather?fault=v1` })
+        while (at.work && at.runs < i) await sleep(5) // each round is looked at
+      }
+    }
+    const watch = async () => {
+      for (; at.work; at.runs++) {
+        for (const { exceptions } of await run()) expect(exceptions).to.deep.equal([])
+      }
+    }
+    const over = () => void (at.work = false)
+    await Promise.all([work().finally(over), watch().finally(over)])
+    await resolvePayments(ports, 0)
+    const settled = await run()
+    expect(settled.map(({ exceptions, pending }) => [exceptions, pending])).to.deep.equal([
+      [[], []],
+      [[], []],
+    ])
+    expect(settled.map(({ chain, ledger }) => [chain, ledger])).to.deep.equal([
+      [usd('4'), usd('4')],
+      [usd('49.92'), usd('49.92')],
+    ])
+  })
+})

@@ -1,0 +1,229 @@
+import { expect } from 'chai'
+import { sleep } from '../../../core/clock.ts'
+import { Fault } from '../../../core/errors.ts'
+import type { Caller } from '../../../core/identity/keys.ts'
+import { createLog } from '../../../core/log.ts'
+import { RateLimits, type RateState } from '../../../core/usage/rate-limit.ts'
+import { InsuredWindows, MemoryWindows, type Windows } from '../../../core/usage/windows.ts'
+import { DatabaseWindows, pruneWindows } from '../../../core/usage/windows-database.ts'
+import { RedisWindows } from '../../../core/usage/windows-redis.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { type RedisServer, redisProgram, startRedis } from '../../support/redis.ts'
+
+let callers = 0n
+const caller = (more: Partial<Caller> = {}): Caller => {
+  const id = ++callers
+  const code = `liabilities:agents:key_${String(id).padStart(16, '0')}:credits` as const
+  return {
+    principal: `prn_${id}`,
+    keyId: `key_${id}`,
+    wallet: null,
+    credits: { id, code, asset: 'USDC', shard: 0 },
+    ratePerMinute: null,
+    limits: [],
+    ...more,
+  }
+}
+
+/** Asks `count` times at once; who got through, and who was refused. */
+async function ask(count: number, one: (i: number) => Promise<RateState>) {
+  const outcomes = await Promise.allSettled(Array.from({ length: count }, (_, i) => one(i)))
+  return {
+    passed: outcomes.flatMap((o) => (o.status === 'fulfilled' ? [o.value] : [])),
+    refused: outcomes.flatMap((o) => (o.status === 'rejected' ? [o.reason as Fault] : [])),
+  }
+}
+
+describe('rate limits', () => {
+  let limits: RateLimits
+  beforeEach(() => {
+    limits = new RateLimits(new MemoryWindows())
+  })
+
+  it('let exactly 100 of 150 requests through that a free key makes at once', async () => {
+    const ada = caller()
+    const { passed, refused } = await ask(150, () => limits.key(ada, 'free'))
+    expect([passed.length, refused.length]).to.deep.equal([100, 50])
+    for (const fault of refused) {
+      expect(fault).to.be.instanceOf(Fault).and.include({ code: 'rate_limited', status: 429 })
+    }
+  })
+
+  it('let exactly 1,000 through once the key has credits', async () => {
+    const ada = caller()
+    const { passed } = await ask(1_100, () => limits.key(ada, 'paid'))
+    expect(passed).to.have.length(1_000)
+  })
+
+  it('A057 judge by the tier of this instant what came before it, and never owe', async () => {
+    const ada = caller()
+    expect((await ask(500, () => limits.key(ada, 'paid'))).passed).to.have.length(500)
+    const { passed, refused } = await ask(1, () => limits.key(ada, 'free'))
+    expect(passed).to.have.length(0)
+    expect(refused[0]?.headers['X-RateLimit-Remaining']).to.equal('0')
+    expect((await ask(600, () => limits.key(ada, 'paid'))).passed, 'paid again').to.have.length(499)
+  })
+
+  it('let as many through as the key was given, whatever its tier', async () => {
+    for (const [rate, tier] of [
+      [30, 'paid'],
+      [250, 'free'],
+    ] as const) {
+      const ada = caller({ ratePerMinute: rate })
+      const { passed, refused } = await ask(300, () => limits.key(ada, tier))
+      expect(passed).to.have.length(rate)
+      expect(refused[0]?.headers['RateLimit-Policy']).to.equal(`"custom";q=${rate};w=60`)
+    }
+  })
+
+  it('count each key for itself', async () => {
+    const [ada, bob] = [caller(), caller()]
+    await ask(150, () => limits.key(ada, 'free'))
+    expect((await ask(100, () => limits.key(bob, 'free'))).passed).to.have.length(100)
+  })
+
+  it('count a key and the keys that it made together', async () => {
+    const root = caller()
+    const family = [root, ...[1, 2, 3].map(() => caller({ credits: root.credits }))]
+    const { passed } = await ask(160, (i) => limits.key(family[i % 4]!, 'free'))
+    expect(passed).to.have.length(100)
+  })
+
+  it('keep addresses without a key apart from keys and from registrations', async () => {
+    expect((await ask(310, () => limits.address('10.0.0.1'))).passed).to.have.length(300)
+    expect((await ask(110, () => limits.registration('10.0.0.1'))).passed).to.have.length(100)
+    expect((await ask(1, () => limits.key(caller(), 'free'))).passed).to.have.length(1)
+  })
+
+  it('A049 count a network as one: an IPv4 /24, an IPv6 /64', async () => {
+    await ask(100, () => limits.registration('10.0.0.1'))
+    expect((await ask(1, () => limits.registration('10.0.0.99'))).passed).to.have.length(0)
+    expect((await ask(1, () => limits.registration('10.0.1.1'))).passed).to.have.length(1)
+    await ask(100, () => limits.registration('2001:db8:1:2::7'))
+    const near = await ask(1, () => limits.registration('2001:db8:1:2:aaaa::1'))
+    expect(near.refused[0]).to.include({ code: 'registration_rate_limited', status: 429 })
+    const far = await ask(1, () => limits.registration('2001:db8:1:3::7'))
+    expect(far.passed).to.have.length(1)
+  })
+
+  it('say in headers what is left and when it starts anew', async () => {
+    const ada = caller()
+    const { passed } = await ask(3, () => limits.key(ada, 'free'))
+    const { headers } = passed.at(-1)!
+    expect(headers).to.include({
+      'RateLimit-Policy': '"free";q=100;w=60',
+      RateLimit: '"free";r=97;t=60',
+      'X-RateLimit-Limit': '100',
+      'X-RateLimit-Remaining': '97',
+    })
+    expect(Number(headers['X-RateLimit-Reset'])).to.be.within(1, 60)
+  })
+
+  it('tell the refused when to come back', async () => {
+    const ada = caller()
+    const { refused } = await ask(101, () => limits.key(ada, 'free'))
+    const { headers } = refused[0]!
+    expect(headers).to.include({ 'X-RateLimit-Remaining': '0', 'X-RateLimit-Limit': '100' })
+    expect(headers['Retry-After']).to.equal(headers['X-RateLimit-Reset'])
+    expect(Number(headers['Retry-After'])).to.be.within(1, 60)
+  })
+})
+
+/** Each store twice, as two processes have it. */
+const describeStore = (name: string, open: () => Promise<Windows>, close: () => Promise<void>) =>
+  describe(`rate limits of two processes that count in ${name}`, () => {
+    let both: readonly Windows[]
+    before(async () => {
+      both = [await open(), await open()]
+    })
+    after(async () => {
+      for (const windows of both ?? []) await windows.close()
+      await close()
+    })
+
+    it('let exactly 100 of 150 through', async () => {
+      const [one, two] = both.map((windows) => new RateLimits(windows))
+      const ada = caller()
+      const { passed, refused } = await ask(150, (i) => (i % 2 ? one! : two!).key(ada, 'free'))
+      expect([passed.length, refused.length]).to.deep.equal([100, 50])
+      const left = passed.map(({ headers }) => Number(headers['X-RateLimit-Remaining']))
+      expect(left.toSorted((a, b) => a - b)).to.deep.equal([...Array.from({ length: 100 }).keys()])
+    })
+
+    it('give each key its own window, however many come together', async () => {
+      const many = Array.from({ length: 20 }, () => caller())
+      const [one, two] = both.map((windows) => new RateLimits(windows))
+      const { passed } = await ask(20 * 120, (i) =>
+        (i % 3 ? one! : two!).key(many[i % 20]!, 'free'),
+      )
+      expect(passed).to.have.length(20 * 100)
+    })
+
+    it('begin anew when the window is over', async () => {
+      const [one, two] = both as [Windows, Windows]
+      const first = await one.hit('short', 3)
+      expect(first.count).to.equal(1)
+      expect(first.msLeft).to.be.within(1, 3_000)
+      expect((await two.hit('short', 3)).count).to.equal(2)
+      await sleep(3_050)
+      expect((await two.hit('short', 3)).count).to.equal(1)
+    })
+  })
+
+describe('rate limits in the database', () => {
+  let database: FreshDatabase
+  const ready = async () => {
+    database ??= await freshDatabase()
+    return new DatabaseWindows(database.pool)
+  }
+  it('forget the windows that are over, and go on in those that are open', async () => {
+    const windows = await ready()
+    const hit = async (key: string): Promise<number> => (await windows.hit(key, 60)).count
+    await hit('over')
+    await hit('open')
+    await database.admin.query(`UPDATE hub.rate_window SET ends_at = now() WHERE key = 'over'`)
+    await pruneWindows(database.pool)
+    const { rows } = await database.admin.query('SELECT key FROM hub.rate_window')
+    expect(rows).to.deep.equal([{ key: 'open' }])
+    expect([await hit('over'), await hit('open')]).to.deep.equal([1, 2])
+  })
+
+  describeStore('PostgreSQL', ready, () => database.drop())
+})
+
+describe('rate limits in Redis', function () {
+  let redis: RedisServer | undefined
+  const lines: string[] = []
+  const log = createLog('warn', { write: (line) => lines.push(line) })
+  before(function () {
+    if (!redisProgram()) this.skip() // Debian: redis-server
+  })
+  const open = async () => {
+    redis ??= await startRedis()
+    return RedisWindows.open(redis.url)
+  }
+  describeStore('Redis', open, async () => redis?.kill())
+
+  it('A056 go on in each process by its own count when the store is killed', async () => {
+    const store = await startRedis()
+    const both = await Promise.all(
+      [0, 1].map(async () => new InsuredWindows(await RedisWindows.open(store.url), log)),
+    )
+    const [one, two] = both.map((windows) => new RateLimits(windows))
+    const ada = caller()
+    try {
+      const before = await ask(60, (i) => (i % 2 ? one! : two!).key(ada, 'free'))
+      expect(before.passed).to.have.length(60)
+      await store.kill()
+      for (const process of [one!, two!]) {
+        const { passed, refused } = await ask(100, () => process.key(ada, 'free'))
+        expect(passed, 'of each 100 less its own 30').to.have.length(70)
+        for (const fault of refused) expect(fault).to.have.property('code', 'rate_limited')
+      }
+      expect(lines.join('')).to.include('counted by each process for itself')
+    } finally {
+      for (const windows of both) await windows.close()
+      await store.kill()
+    }
+  })
+})

@@ -1,0 +1,46 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { ConfigError, readConfig } from '../../../core/config.ts'
+import { createLog } from '../../../core/log.ts'
+import { startHub } from '../../../server/boot/start.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { useHub } from '../../support/suite.ts'
+
+describe('a second hub', () => {
+  const first = useHub()
+  let database: FreshDatabase
+  let dataDir: string
+  before(async () => {
+    database = await freshDatabase()
+    dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
+  })
+  after(async () => {
+    await database.drop()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  it('on a port that is taken is told which variable to set, and cleans up', async () => {
+    const port = Number(new URL(first().url).port)
+    const error = await startHub({
+      config: { ...readConfig({}), dataDir, port, databaseUrl: database.url, jobs: false },
+      parts: { plugins: [], privileged: [], startJobs: async () => ({ stop: async () => {} }) },
+      log: createLog('silent'),
+    }).catch((reason: unknown) => reason)
+    expect(error).to.be.instanceOf(ConfigError)
+    expect((error as ConfigError).message).to.match(new RegExp(`^Port ${port} .*HUB_PORT`))
+  })
+})
+
+describe('the hub at its start', () => {
+  it('says which variable is misspelt', async () => {
+    const nowhere = '/dev/null/none' // it goes no further, and leaves nothing behind
+    const env = { HUB_LOGLEVEL: 'debug', HUB_DATA_DIR: nowhere }
+    const run = promisify(execFile)(process.execPath, ['server/main.ts', 'serve'], { env })
+    const { stderr } = await run.catch((error: { stderr: string }) => error)
+    expect(stderr).to.include('HUB_LOGLEVEL is ignored: did you mean HUB_LOG_LEVEL?')
+  })
+})

@@ -1,0 +1,173 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { AccountRef, ReserveOrder } from '../../../core/ledger/ledger.ts'
+import { ledgerCommand } from '../../../server/commands/ledger/index.ts'
+import { order, smallBooks } from '../../core/ledger/world.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+
+const WHO = ['--author', 'finance', '--reason', 'dispute 17']
+
+/** What finance types, and what it is answered. */
+describe('the commands of the books', () => {
+  let database: FreshDatabase
+  let owner: AccountRef
+  let settled: ReserveOrder
+
+  before(async () => {
+    database = await freshDatabase()
+    const small = await smallBooks(database.pool)
+    owner = small.owner
+    settled = order(owner, small.payee, 2_000_000n / 4n)
+    await small.books.reserve(settled)
+    await small.books.settle(settled, 500_000n)
+  })
+  after(() => database.drop())
+
+  async function run(...args: string[]): Promise<{ code: number; said: string }> {
+    let said = ''
+    const code = await ledgerCommand(
+      async () => database.pool,
+      args,
+      (text) => {
+        said += text
+      },
+    )
+    return { code, said }
+  }
+
+  it('without a database tell how they are used, and what was wrong', async () => {
+    const none = () => Promise.reject(new Error('no database is needed for this'))
+    const said: string[] = []
+    const misuse = async (...args: string[]): Promise<string> => {
+      said.length = 0
+      expect(await ledgerCommand(none, args, (text) => said.push(text)), args.join(' ')).to.equal(2)
+      return said.join('')
+    }
+    expect(await misuse()).to.match(/^no command given\n\nUsage: npm run ledger/)
+    expect(await misuse('steal')).to.match(/^unknown command: steal\n\nUsage/)
+    expect(await misuse('verify', '--x')).to.match(/^Unknown option '--x'/)
+    expect(await misuse('balances', 'extra')).to.match(/^unknown argument: extra/)
+    expect(await misuse('balances', '--at', '2026-13-01')).to.match(/^not an instant: 2026-13-01/)
+    expect(await misuse('balances', '--at', '2026-11-21', '--month', '2026-11')).to.match(
+      /^--at or/,
+    )
+    expect(await misuse('export', '--format', 'pdf')).to.match(/^export needs --format jsonl\|csv/)
+    expect(await misuse('export', '--format', 'csv', '--resume')).to.match(/^--resume needs --out/)
+    const backwards = ['--from', '2026-11-02', '--to', '2026-11-01']
+    expect(await misuse('export', '--format', 'csv', ...backwards)).to.match(
+      /^--from must be before/,
+    )
+    expect(await misuse('adjust', '--debit', 'a:b')).to.match(
+      /^--credit is needed\n\nUsage.* adjust/,
+    )
+    expect(await misuse('statement')).to.match(/^ACCOUNT is needed/)
+    for (const args of [['--help'], ['help'], ['refund', '--help']]) {
+      expect(await ledgerCommand(none, args, () => {}), args.join(' ')).to.equal(0)
+    }
+  })
+
+  it('give a statement whose movements lead from its opening to its closing', async () => {
+    const text = await run('statement', owner.code)
+    expect(text.code).to.equal(0)
+    expect(text.said).to.match(/^liabilities:agents:\S+ in USDC\nopening +0\.000000\n/)
+    expect(text.said).to.match(/call\.reserved +-0\.500000 /)
+    const json = (await run('statement', owner.code, '--json')).said.trim().split('\n')
+    const [head, ...movements] = json.map((line) => JSON.parse(line) as Record<string, string>)
+    const sum = movements.reduce((total, { amount }) => total + BigInt(amount!), 0n)
+    expect(BigInt(head!['opening']!) + sum).to.equal(BigInt(head!['closing']!))
+    expect(movements.at(-1)!['balance']).to.equal(head!['closing'])
+    const csv = (await run('statement', owner.code, '--csv')).said.trim().split('\r\n')
+    expect(csv).to.have.length(movements.length + 1)
+    expect(csv[0]).to.equal(
+      'value_at_utc,booked_at_utc,shard,seq,id,event,contra,asset,amount,balance',
+    )
+    expect(await run('statement', owner.code, '--month', '2020-01', '--json')).to.deep.include({
+      code: 0,
+    })
+    expect(await run('statement', 'assets:none')).to.deep.equal({
+      code: 1,
+      said: 'There is no account assets:none.\n',
+    })
+  })
+
+  it('give the balances of now and of another day, which both sum to zero', async () => {
+    const now = JSON.parse((await run('balances', '--json')).said)
+    const then = JSON.parse((await run('balances', '--at', '2020-01', '--json')).said)
+    for (const { totals } of [now, then]) {
+      expect(totals).to.deep.equal({ USDC: '0', GWEI: '0', ALLOWANCE: '0', FREECALL: '0' })
+    }
+    const open = (rows: { balance: string }[]) => rows.filter(({ balance }) => balance !== '0')
+    expect(open(now.accounts)).to.not.deep.equal([])
+    expect(open(then.accounts)).to.deep.equal([])
+    expect((await run('balances')).said).to.match(/\ntotal +0\.000000 USDC\n/)
+  })
+
+  it('refund a call once, and say so', async () => {
+    const refund = () => run('refund', settled.call, ...WHO)
+    expect(await refund()).to.deep.equal({ code: 0, said: 'Booked.\n' })
+    const again = { code: 0, said: 'It was booked before; nothing changed.\n' }
+    expect(await refund()).to.deep.equal(again)
+    const other = await run('refund', settled.call, ...WHO, '--amount', '0.1')
+    expect(other.code).to.equal(1)
+    expect(other.said).to.match(/^Not booked: something else was booked/)
+    expect((await run('refund', 'no-such-call', ...WHO)).said).to.match(/^no call no-such-call/)
+  })
+
+  it('book a correction under a key once, and refuse what the chart does not allow', async () => {
+    const sides = ['--debit', 'expenses:bad-debt', '--credit', 'equity:opening']
+    const book = (...more: string[]) => run('adjust', ...sides, ...WHO, ...more)
+    expect((await book('--amount', '1.25', '--key', 'a')).said).to.equal('Booked.\n')
+    expect((await book('--amount', '1.25', '--key', 'a')).said).to.match(/^It was booked before/)
+    expect((await book('--amount', '1.26', '--key', 'a')).code).to.equal(1)
+    expect((await book('--amount', '0')).said).to.match(/^--amount must be above zero/)
+    expect((await book('--amount', 'x')).said).to.match(/^not a dollar amount/)
+    const held = ['--debit', 'liabilities:holds', '--credit', 'equity:opening', '--amount', '1']
+    const refused = await run('adjust', ...held, ...WHO)
+    expect(refused.said).to.match(
+      /^Not booked: balance.adjusted may not be booked on liabilities:holds/,
+    )
+    expect(refused.code).to.equal(1)
+  })
+
+  it('close months that are over, and list them', async () => {
+    expect((await run('close')).said).to.equal('No month is closed.\n')
+    expect((await run('close', '2999-01', '--author', 'me')).said).to.match(/is not over yet/)
+    expect((await run('close', '2020-01')).said).to.match(/^--author is needed/)
+    expect((await run('close', '2020-01', '--author', 'me')).said).to.equal('Closed: 2020-01.\n')
+    expect((await run('close', '2020-01', '--author', 'me')).said).to.equal(
+      'It was closed already.\n',
+    )
+    expect((await run('close')).said).to.match(/^2020-01 {2}closed \S+Z by me\n$/)
+  })
+
+  it('verify what is sound, whole and since the last checkpoint', async () => {
+    for (const args of [[], ['--since'], ['--json']]) {
+      const { code, said } = await run('verify', ...args)
+      expect(code, said).to.equal(0)
+    }
+    expect((await run('verify', '--checkpoints', '/no/such/file')).said).to.match(/^cannot read/)
+    expect((await run('checkpoints')).code).to.equal(0)
+  })
+
+  it('verify an export without a database, and name a row that was changed in it', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
+    const file = join(folder, 'books.jsonl')
+    const none = () => Promise.reject(new Error('no database is needed for this'))
+    const said: string[] = []
+    const verify = () => ledgerCommand(none, ['verify', '--file', file], (text) => said.push(text))
+    try {
+      await run('export', '--format', 'jsonl', '--out', file)
+      expect(await verify(), said.join('')).to.equal(0)
+      const text = await readFile(file, 'utf8')
+      await writeFile(file, text.replace('"endpoint":0', '"endpoint":7'))
+      expect(await verify()).to.equal(1)
+      expect(said.at(-1)).to.match(/BAD {2}every row is as it was written: 1, first shard 0 seq/)
+      await rm(file)
+      expect(await verify()).to.equal(2)
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+})

@@ -1,0 +1,198 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { systemClock } from '../../../core/clock.ts'
+import type { AccountRef } from '../../../core/ledger/ledger.ts'
+import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
+import { Claims } from '../../../core/payments/receiving/claims.ts'
+import { age } from '../../../server/commands/payments/age.ts'
+import { paymentsCommand } from '../../../server/commands/payments/index.ts'
+import { newId, smallBooks } from '../../core/ledger/world.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+
+const run = promisify(execFile)
+const MAIN = join(import.meta.dirname, '../../../server/main.ts')
+const PAYER: Hex = `0x${'a'.repeat(40)}`
+const SELLER: Hex = `0x${'b'.repeat(40)}`
+const WHY = ['--reason', 'a seller misbehaves', '--author', 'ops']
+const hash = (): Hex => `0x${randomBytes(32).toString('hex')}`
+const inAMinute = () => new Date(systemClock.now().getTime() + 60_000)
+
+/** What an operator types, and what it is answered, without a hub that runs. */
+describe('the commands of payments', () => {
+  let database: FreshDatabase
+  let owner: AccountRef
+  before(async () => {
+    database = await freshDatabase()
+    ;({ owner } = await smallBooks(database.pool))
+  })
+  after(() => database.drop())
+
+  const say = async (...args: string[]): Promise<{ code: number; said: string }> => {
+    let said = ''
+    const code = await paymentsCommand(
+      1n,
+      async () => database.pool,
+      args,
+      (text) => {
+        said += text
+      },
+    )
+    return { code, said }
+  }
+  const { network, address: asset } = USDC_BASE
+  /** Without a key and its secret: the database keeps what a hub has signed. */
+  const sign = async (amount: bigint): Promise<string> => {
+    const call = newId()
+    const row = {
+      call,
+      owner: String(owner.id),
+      url: 'http://seller.test/x',
+      host: 'seller.test',
+      seller: 'http://seller.test/x',
+      network,
+      asset,
+      payer: PAYER,
+      payee: SELLER,
+      amount: String(amount),
+      nonce: hash(),
+      valid_before: inAMinute(),
+      payload_hash: hash(),
+      from_block: '1',
+    }
+    await database.pool.query(
+      `SELECT hub.commit_payment(p, ARRAY[1000000, 1000000, 1000000])
+       FROM json_populate_record(NULL::hub.payment_intent, $1) p`,
+      [JSON.stringify(row)],
+    )
+    return call
+  }
+  const claim = () => {
+    const key = { network, asset: asset.toLowerCase(), payer: PAYER, nonce: hash() }
+    const what = {
+      purpose: 'credits' as const,
+      requestHash: randomBytes(32),
+      amount: 2_000_000n,
+      payTo: SELLER,
+      payee: owner.code,
+      commissionBps: 0,
+      validBefore: inAMinute(),
+    }
+    return new Claims(database.pool, systemClock).claim(key, what)
+  }
+  const cut = (text: string): string => text.replaceAll(/ +/g, ' ')
+
+  it('tell how they are used, and what was wrong, without a database', async () => {
+    const none = () => Promise.reject(new Error('no database is needed for this'))
+    const ask = async (...args: string[]): Promise<readonly [number, string]> => {
+      const said: string[] = []
+      return [await paymentsCommand(1n, none, args, (text) => said.push(text)), said.join('')]
+    }
+    const misused = { '': /^no command given/, steal: /^unknown command: steal/ }
+    for (const [args, words] of Object.entries({
+      ...misused,
+      constructor: /^unknown command/,
+      'status now': /^unknown argument: now/,
+      'list --direction up': /^--direction is in or out/,
+      'list --limit 0': /^--limit is 1 to 10000/,
+      pause: /^--reason is needed\n\nUsage: npm run payments -- pause/,
+      'resume --author me': /^--reason is needed/,
+    })) {
+      const [code, said] = await ask(...args.split(' ').filter((word) => word !== ''))
+      expect(said, args).to.match(words)
+      expect(code, args).to.equal(2)
+    }
+    for (const args of [['--help'], ['pause', '--help']]) {
+      const [code, said] = await ask(...args)
+      expect(said).to.match(/^Usage: npm run payments/)
+      expect(code).to.equal(0)
+    }
+  })
+
+  it('of a quiet hub say that nothing is open and sellers are paid', async () => {
+    const { code, said } = await say('status')
+    expect(code).to.equal(0)
+    expect(said).to.match(/^Payments to sellers go\.\n/)
+    expect(said).to.match(/No payment is open\./)
+    expect((await say('list')).said).to.equal('None.\n')
+  })
+
+  it('show what is open and what went out, in dollars to people', async () => {
+    const [call] = [await sign(12_345n), await claim()]
+    const { code, said } = await say('status')
+    expect(code).to.equal(0)
+    expect(cut(said)).to.match(/\n by key_\d+ 0\.012345 USD\n/)
+    expect(cut(said)).to.match(/\n to seller\.test 0\.012345 USD\n/)
+    expect(cut(said)).to.match(/\n in claimed 1 2\.000000 USD, oldest \d+ s\n/)
+    expect(cut(said)).to.match(/\n out signed 1 0\.012345 USD, oldest \d+ s\n/)
+    expect(cut(said)).to.match(/\n spend 0\.000000 USD, 0\.012345 of it signed for sellers\n/)
+    const listed = await say('list', '--direction', 'out')
+    expect(listed.code).to.equal(0)
+    expect(cut(listed.said)).to.match(
+      new RegExp(`^${call} out signed 0\\.012345 seller\\.test, to ${SELLER}\n .* old\n The signa`),
+    )
+  })
+
+  it('show the same to programs, in microdollars', async () => {
+    const status = JSON.parse((await say('status', '--json')).said) as Record<string, unknown>
+    expect(status).to.include({ paused: false, author: null }).and.have.property('today')
+    expect(status['open']).to.have.length(2)
+    const listed = JSON.parse((await say('list', '--json', '--limit', '1')).said) as {
+      data: Record<string, unknown>[]
+      has_more: boolean
+    }
+    expect(listed.has_more).to.equal(true)
+    expect(listed.data[0]).to.include({ amount_microdollars: 12_345, host: 'seller.test' })
+  })
+
+  it('pause payments, so that none is signed, and let them go on', async () => {
+    const paused = await say('pause', ...WHY)
+    expect(paused).to.deep.equal({
+      code: 0,
+      said: 'Payments to sellers are paused, on every process.\n',
+    })
+    expect(await sign(1n).catch((error: { code: string }) => error.code)).to.equal('AH010')
+    const { code, said } = await say('status')
+    expect(code).to.equal(1)
+    expect(said).to.match(/^Payments to sellers are PAUSED, since \S+Z by ops: a seller misbehav/)
+    const gone = await say('resume', '--reason', 'over', '--json')
+    expect(JSON.parse(gone.said)).to.include({ paused: false, reason: 'over' })
+    expect(JSON.parse(gone.said)['author']).to.match(/./)
+    expect(await sign(1n)).to.be.a('string')
+  })
+
+  it('fail when one is overdue, and name it', async () => {
+    const late = await sign(2n)
+    await database.admin.query(
+      `UPDATE hub.payment_intent SET valid_before = now() - interval '1 hour' WHERE call = $1`,
+      [late],
+    )
+    const status = await say('status')
+    expect(status.code).to.equal(1)
+    expect(status.said).to.match(/\n1 OVERDUE: npm run payments -- list\n/)
+    const { code, said } = await say('list')
+    expect(code).to.equal(1)
+    expect(said.slice(said.indexOf(late))).to.match(/This is overdue\./)
+  })
+
+  it('work on the database of a hub as processes of their own', async () => {
+    const env = { ...process.env, DATABASE_URL: database.url }
+    const args = [MAIN, 'payments', 'status', '--json']
+    const failed = await run(process.execPath, args, { env }).catch((error: unknown) => error)
+    expect(failed).to.have.property('code', 1)
+    const { overdue } = JSON.parse((failed as { stdout: string }).stdout) as { overdue: string[] }
+    expect(overdue).to.have.length(1)
+  })
+
+  it('say an age as a person does', () => {
+    expect([0, 59, 60, 7_199, 86_400].map(age)).to.deep.equal([
+      '0 s',
+      '59 s',
+      '1 min',
+      '1 h',
+      '1 d',
+    ])
+  })
+})

@@ -1,0 +1,137 @@
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { expect } from 'chai'
+import { sleep } from '../../../core/clock.ts'
+import { drain, listen, PATIENCE } from '../../../server/http/listen.ts'
+import { realSockets } from '../../core/egress/world.ts'
+import { eventually } from '../../support/eventually.ts'
+import { useHub } from '../../support/suite.ts'
+import { send } from '../http.ts'
+
+/** Sends a piece every few milliseconds until the other side has closed; what that said. */
+async function drip(port: number, head: string, piece: string): Promise<string> {
+  const socket: Socket = connect(port, '127.0.0.1')
+  let said = ''
+  socket.setEncoding('utf8').on('data', (chunk: string) => (said += chunk))
+  socket.on('error', () => {})
+  const closed = once(socket, 'close')
+  socket.write(head)
+  const timer = setInterval(() => socket.write(piece), 40)
+  await closed
+  clearInterval(timer)
+  return said
+}
+
+describe('callers that take their time', () => {
+  realSockets()
+  let server: Server
+  let port: number
+  let asked = 0
+  before(async () => {
+    server = await listen(
+      (request, response) => {
+        request.resume().once('end', () => {
+          asked++
+          response.end('ok')
+        })
+      },
+      { host: '127.0.0.1', port: 0 },
+      { ...PATIENCE, headers: 1_000, request: 1_500, check: 50 },
+    )
+    port = (server.address() as AddressInfo).port
+  })
+  after(() => drain(server, { grace: 1 }))
+
+  it('get ten seconds for their headers, thirty for all that they ask', () => {
+    expect(PATIENCE).to.include({ headers: 10_000, request: 30_000, check: 1_000 })
+    expect(PATIENCE.silence, 'longer than a call may last, paid on a chain').to.be.above(360_000)
+  })
+
+  it('A038 to send headers line by line get 408, and others are served meanwhile', async () => {
+    const slow = Array.from({ length: 50 }, () =>
+      drip(port, 'GET / HTTP/1.1\r\nHost: a\r\n', 'X-Line: a\r\n'),
+    )
+    for (let i = 0; i < 20; i++) expect((await send(port, { path: '/' })).status).to.equal(200)
+    for (const said of await Promise.all(slow)) expect(said).to.match(/^HTTP\/1\.1 408 /)
+  })
+
+  it('A039 to send a body byte by byte get 408, and it is never handled', async () => {
+    const before = asked
+    const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n'
+    expect(await drip(port, head, 'x')).to.match(/^HTTP\/1\.1 408 /)
+    expect(asked).to.equal(before)
+  })
+
+  it('are served whatever else they expect of it (RFC 9110 §10.1.1)', async () => {
+    for (const expected of ['100-continue', 'a-biscuit']) {
+      const head = `GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: ${expected}\r\n\r\n`
+      expect(await drip(port, head, ''), expected).to.match(/^HTTP\/1\.1 200 /m)
+    }
+  })
+
+  it('with headers of more than 32 KiB, or thousands of them, get 431 or nothing', async () => {
+    const long = { path: '/', headers: { 'x-long': 'a'.repeat(33_000) } }
+    expect((await send(port, long)).status).to.equal(431)
+    const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`x-${i}`, 'a']))
+    expect((await send(port, { path: '/', headers: many })).status).to.equal(431)
+    expect((await send(port, { path: '/' })).status).to.equal(200)
+  })
+})
+
+describe('an answer that nobody reads', () => {
+  realSockets()
+
+  it('is held no longer than its connection may be silent', async () => {
+    const large = Buffer.alloc(32_000_000)
+    const place = { host: '127.0.0.1', port: 0 }
+    const patience = { ...PATIENCE, silence: 1_000 }
+    const server = await listen((_, response) => response.end(large), place, patience)
+    const connected = once(server, 'connection')
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    const [held] = (await connected) as [Socket]
+    await once(held, 'close')
+    expect(held.bytesWritten).to.be.above(0)
+    socket.destroy()
+    await drain(server, { grace: 1 })
+  })
+})
+
+describe('a body that never comes', () => {
+  const hub = useHub({ config: { jobs: false } })
+
+  it('A039 holds no connection to the database, and no money', async () => {
+    const { apiKey, keyId } = await hub().agent()
+    await hub().credit(keyId, 1_000n)
+    const { port } = new URL(hub().url)
+    const head = [
+      'POST /proxy/external HTTP/1.1',
+      'Host: a',
+      `Authorization: Bearer ${apiKey}`,
+      'Content-Type: application/json',
+      'Content-Length: 1000',
+      '',
+      '{"url":',
+    ].join('\r\n')
+    const sockets = Array.from({ length: 30 }, () => {
+      const socket = connect(Number(port), '127.0.0.1', () => socket.write(head))
+      return socket.on('error', () => {})
+    })
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+    await sleep(300)
+    const { pool } = hub().hub
+    await eventually(() => pool.totalCount === pool.idleCount) // nor has one of them taken any
+    expect(await hub().balance(keyId)).to.equal(1_000n)
+    for (const socket of sockets) socket.destroy()
+    const gone = () =>
+      hub()
+        .logged()
+        .split('\n')
+        .filter((line) => line.includes('"status":499'))
+    await eventually(async () => gone().length >= sockets.length)
+    expect(gone(), 'each is told in the log, as gone').to.have.length(30)
+    const { rows } = await hub().hub.pool.query('SELECT FROM ledger.open_hold')
+    expect(rows).to.deep.equal([])
+  })
+})

@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import type { Server, ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { expect } from 'chai'
+import { drain, listen } from '../../../server/http/listen.ts'
+import { realSockets } from '../../core/egress/world.ts'
+import { eventually } from '../../support/eventually.ts'
+
+const ASK = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+const CHUNKED = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
+
+describe('a broken request behind one that is being answered', () => {
+  realSockets()
+  let server: Server
+  let answers: ServerResponse[]
+  before(async () => {
+    server = await listen(
+      (_, response) => void answers.push(response),
+      {
+        host: '127.0.0.1',
+        port: 0,
+      },
+      { headers: 300, request: 300, silence: 60_000, check: 20 },
+    )
+  })
+  beforeEach(() => {
+    answers = []
+  })
+  after(() => drain(server, { grace: 1 }))
+
+  /** Sends this over one connection; what comes back until it is closed. */
+  function say(text: string) {
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    let said = ''
+    socket.setEncoding('utf8').on('data', (chunk: string) => (said += chunk))
+    socket.write(text)
+    return { socket, said: () => said, closed: once(socket, 'close') }
+  }
+  const broken = () => once(server, 'clientError')
+
+  for (const [what, rest] of Object.entries({
+    'is none': 'nonsense\r\n\r\n',
+    'is never finished': 'GET / HTTP/1.1\r\nX-Slow:',
+    'has a broken body': `${CHUNKED}0x1\r\n`,
+  })) {
+    it(`leaves that answer whole, and is answered after it: one that ${what}`, async () => {
+      const fails = broken()
+      const { said, closed } = say(ASK + rest)
+      await fails
+      await eventually(() => answers.length > 0)
+      answers[0]!.writeHead(200, { 'Content-Length': 5 }).write('who')
+      await eventually(() => said().endsWith('who'))
+      answers[0]!.end('le')
+      await closed
+      expect(said()).to.match(/^HTTP\/1\.1 200 OK\r\n[^{]*\r\n\r\nwholeHTTP\/1\.1 40[08] /)
+      expect(said().match(/HTTP\/1\.1 \d{3} /g)).to.have.length(2)
+    })
+  }
+
+  it('leaves a stream whole that has begun', async () => {
+    const { socket, said, closed } = say(ASK)
+    await eventually(() => answers.length > 0)
+    answers[0]!.write('one')
+    await eventually(() => said().includes('one'))
+    for (let i = 0; i < 20; i++) {
+      const fails = broken()
+      socket.write('nonsense\r\n\r\n')
+      await fails
+    }
+    answers[0]!.end('two')
+    await closed
+    expect(said()).to.match(/\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\nHTTP\/1\.1 400 /)
+    expect(said().match(/HTTP\/1\.1 \d{3} /g)).to.have.length(2)
+  })
+})

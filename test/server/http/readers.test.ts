@@ -1,0 +1,227 @@
+import {
+  checkEndpointSchema,
+  checkL2ForOpenAPI,
+  discoverOriginSchema,
+  getOpenAPI,
+  getWarningsForL2,
+  isOpenApiParseFailure,
+  validatePaymentRequiredDetailed,
+} from '@agentcash/discovery'
+import { decodePaymentResponseHeader } from '@x402/core/http'
+import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
+import { expect } from 'chai'
+import { type LocalAccount, toHex } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { systemClock } from '../../../core/clock.ts'
+import { usd } from '../../../core/money.ts'
+import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
+import { fund } from '../../../server/sandbox/wallets.ts'
+import { ask } from '../../support/ask.ts'
+import { useHub } from '../../support/suite.ts'
+
+interface Sold {
+  /** Dollars. */
+  readonly price: string
+  /** Left out where the method is GET. */
+  readonly input?: unknown
+  /** Of a GET, with its question mark. */
+  readonly query?: string
+  /** The least and the most, where the price depends on the input. */
+  readonly range?: string
+  /** Who may not buy it without a key. */
+  readonly keyed?: true
+}
+
+const text = 'Jane Smith of Acme paid 20 EUR in Paris. The staff was lovely.'
+
+/** Every route that x402 pays, with an input. One that is added needs a line here. */
+const SOLD: Readonly<Record<string, Sold>> = {
+  '/proxy/analysis/analyze': {
+    price: '0.003000',
+    input: { text, instructions: 'Summarize.', output_format: '{"summary": "text"}' },
+  },
+  '/proxy/analysis/classify': { price: '0.003000', input: { text, categories: ['food', 'law'] } },
+  '/proxy/analysis/extract-entities': { price: '0.003000', input: { text } },
+  '/proxy/analysis/sentiment': { price: '0.002000', input: { text } },
+  '/proxy/echo/say': { price: '0.000100', input: { words: 'hello' } },
+  '/proxy/magazine/fetch': {
+    price: '0.005000',
+    query: '?max_age=0&url=http://magazine.test/articles/bread',
+    range: '0.000000-0.005000 USD',
+  },
+  '/proxy/tenders/v1/changes': { price: '0.050000' },
+  '/proxy/tenders/v1/daily-action-brief': { price: '0.050000' },
+  '/proxy/tenders/v1/feed': { price: '0.010000' },
+  '/v1/credits/purchase': {
+    price: '1.000000',
+    input: { amount_microdollars: 1_000_000 },
+    keyed: true,
+  },
+}
+
+/** A request as any client of HTTP makes it. */
+interface Shopping {
+  readonly url: string
+  readonly init: {
+    readonly method: string
+    readonly headers: Record<string, string>
+    readonly body?: string
+  }
+}
+
+/** Another's client, which we only use: it reads the header of the 402. */
+const officially = (account: LocalAccount, { url, init }: Shopping): Promise<Response> => {
+  const client = new x402Client().register(USDC_BASE.network, new ExactEvmScheme(account))
+  return wrapFetchWithPayment(fetch, client)(url, init)
+}
+
+interface Offered {
+  readonly x402Version: number
+  readonly resource: unknown
+  readonly accepts: readonly {
+    readonly scheme: string
+    readonly network: string
+    readonly asset: Hex
+    readonly payTo: Hex
+    readonly amount: string
+    readonly maxTimeoutSeconds: number
+    readonly extra: Readonly<Record<string, string>>
+  }[]
+}
+
+/** Somebody who knows the specification and a wallet, and reads nothing of a 402 but its JSON. */
+async function byBodyAlone(account: LocalAccount, { url, init }: Shopping): Promise<Response> {
+  const unpaid = await fetch(url, init)
+  if (unpaid.status !== 402) return unpaid
+  const { x402Version, resource, accepts } = (await unpaid.json()) as Offered
+  const accepted = accepts.find((one) => one.scheme === 'exact' && one.network === 'eip155:8453')!
+  const { asset, payTo, amount, maxTimeoutSeconds, extra } = accepted
+  const now = Math.floor(systemClock.now().getTime() / 1_000)
+  const nonce = toHex(crypto.getRandomValues(new Uint8Array(32)))
+  const times = { validAfter: 0n, validBefore: BigInt(now + maxTimeoutSeconds) }
+  const message = { from: account.address, to: payTo, value: BigInt(amount), ...times, nonce }
+  const signature = await account.signTypedData({
+    domain: { ...extra, chainId: 8453, verifyingContract: asset },
+    primaryType: 'TransferWithAuthorization',
+    types: {
+      TransferWithAuthorization: [
+        { name: 'from', type: 'address' },
+        { name: 'to', type: 'address' },
+        { name: 'value', type: 'uint256' },
+        { name: 'validAfter', type: 'uint256' },
+        { name: 'validBefore', type: 'uint256' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    message,
+  })
+  const payment = {
+    x402Version,
+    resource,
+    accepted,
+    payload: { signature, authorization: message },
+  }
+  const json = JSON.stringify(payment, (_, one) => (typeof one === 'bigint' ? String(one) : one))
+  const headers = { ...init.headers, 'PAYMENT-SIGNATURE': Buffer.from(json).toString('base64') }
+  return fetch(url, { ...init, headers })
+}
+
+const BUYERS = {
+  '@x402/fetch': officially,
+  'a buyer that reads bodies alone': byBodyAlone,
+}
+
+describe('outside readers of our offers', () => {
+  const hub = useHub()
+  const account = privateKeyToAccount(generatePrivateKey())
+  let apiKey: string
+  before(async () => {
+    apiKey = (await hub().agent()).apiKey
+    await fund(hub().sandbox!.rpcUrl, account.address, { usdc: usd('5') })
+  })
+
+  const shopping = (path: string): Shopping => {
+    const { input, keyed, query = '' } = SOLD[path]!
+    const headers = {
+      'content-type': 'application/json',
+      ...(keyed ? { authorization: `Bearer ${apiKey}` } : {}),
+    }
+    const init =
+      input === undefined
+        ? { method: 'GET', headers }
+        : { method: 'POST', headers, body: JSON.stringify(input) }
+    return { url: `${hub().url}${path}${query}`, init }
+  }
+  const purse = () => hub().hub.ports.chain.balanceOf(account.address)
+
+  for (const [name, buy] of Object.entries(BUYERS)) {
+    describe(name, () => {
+      for (const [path, { price }] of Object.entries(SOLD)) {
+        it(`understands the 402 of ${path} and pays exactly its price`, async () => {
+          const before = await purse()
+          const answer = await buy(account, shopping(path))
+          expect(answer.status, await answer.clone().text()).to.be.oneOf([200, 201])
+          const receipt = decodePaymentResponseHeader(answer.headers.get('payment-response')!)
+          expect(receipt).to.include({ success: true, payer: account.address })
+          expect(before - (await purse())).to.equal(usd(price))
+        })
+      }
+    })
+  }
+
+  describe('the crawler @agentcash/discovery', () => {
+    const price = (path: string) => {
+      const { price, keyed, range } = SOLD[path]!
+      if (range !== undefined) return range
+      return keyed ? `${price}-10000.000000 USD` : `${price} USD`
+    }
+
+    it('finds every route that costs money, who may call it, its price, its protocol', async () => {
+      const found = await discoverOriginSchema({ target: hub().url })
+      if (!found.found) throw new Error(found.message)
+      const paid = found.endpoints.filter(({ authMode = '' }) => authMode.endsWith('paid'))
+      const read = paid.map((one) => [one.path, one.authMode, one.price, one.protocols])
+      const sold = Object.keys(SOLD).map((path) => {
+        const mode = SOLD[path]!.keyed ? 'apiKey+paid' : 'paid'
+        return [path, mode, price(path), ['x402']]
+      })
+      const external = ['/proxy/external', 'apiKey+paid', '0.000000-1.000000 USD', ['credits']]
+      const topups = ['/v1/topups', 'paid', '1.000000-10000.000000 USD', ['x402']]
+      expect(read).to.have.deep.members([...sold, external, topups])
+    })
+
+    it('has nothing to say against any route', async () => {
+      const document = (await getOpenAPI(hub().url)).unwrapOr(null)
+      if (!document || isOpenApiParseFailure(document)) throw new Error('not read')
+      const said = getWarningsForL2(checkL2ForOpenAPI(document))
+      // A hub has many routes, and agents search among them instead of reading all.
+      expect(said.filter(({ code }) => code !== 'L2_ROUTE_COUNT_HIGH')).to.deep.equal([])
+    })
+
+    for (const [path, { price, keyed }] of Object.entries(SOLD)) {
+      it(`finds the 402 of ${path} valid, and the price that it was told`, async () => {
+        const { url, init } = shopping(path)
+        const { authorization = '' } = init.headers
+        const { body } = await ask(url, url, {
+          headers: keyed ? { authorization } : {},
+          body: SOLD[path]!.input,
+        })
+        const judged = validatePaymentRequiredDetailed(body, NO_SCHEMAS)
+        expect(judged.issues.filter(({ severity }) => severity !== 'info')).to.deep.equal([])
+        expect(judged.normalized?.accepts.map(({ amount }) => amount)).to.deep.equal([
+          String(usd(price)),
+        ])
+        if (keyed) return
+        const probed = await checkEndpointSchema({ url, probe: true })
+        if (!probed.found) throw new Error(probed.message)
+        const options = probed.advisories.flatMap((one) => one.paymentOptions ?? [])
+        expect(options).to.have.length(1)
+        expect(options[0]).to.include({ protocol: 'x402', version: 2, amount: String(usd(price)) })
+      })
+    }
+  })
+})
+
+/** The offer names no schemas: they are in /openapi.json. */
+const NO_SCHEMAS = { requireInputSchema: false, requireOutputSchema: false }

@@ -1,0 +1,87 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { usd } from '../../../core/money.ts'
+import { realSockets } from '../../core/egress/world.ts'
+import { ask } from '../../support/ask.ts'
+import { startTestHub, type TestHub } from '../../support/hub.ts'
+
+interface Span {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  readonly name: string
+  readonly startTimeUnixNano: string
+  readonly endTimeUnixNano: string
+}
+
+/** What a collector is sent (OTLP, as JSON). */
+interface Export {
+  readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: Span[] }[] }[]
+}
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c'
+const PARENT = 'b7ad6b7169203331'
+const STEPS = ['authenticate', 'limit', 'quote', 'fund', 'handle', 'settle', 'respond']
+
+describe('spans', function () {
+  this.timeout(60_000)
+  realSockets()
+  const spans: Span[] = []
+  let collector: Server
+  let hub: TestHub
+  let key: string
+
+  const say = (headers: Readonly<Record<string, string>>) =>
+    ask(hub.url, '/proxy/echo/say', { key, headers, body: { words: 'a' } })
+
+  before(async () => {
+    collector = createServer((request, response) => {
+      let text = ''
+      request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+      request.once('end', () => {
+        const { resourceSpans } = JSON.parse(text) as Export
+        const sent = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans)
+        spans.push(...sent.flatMap((each) => each.spans))
+        response.setHeader('content-type', 'application/json').end('{}')
+      })
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => collector.once('listening', resolve))
+    const { port } = collector.address() as AddressInfo
+    hub = await startTestHub({ config: { otlpEndpoint: `http://127.0.0.1:${port}`, jobs: false } })
+    const { apiKey, keyId } = await hub.agent()
+    await hub.credit(keyId, usd('1'))
+    key = apiKey
+  })
+  after(async () => {
+    collector.closeAllConnections()
+    collector.close()
+  })
+
+  it('tell each step of a call below one of the call, below that of the caller', async () => {
+    const told = await say({ traceparent: `00-${TRACE}-${PARENT}-01` })
+    expect(told.status).to.equal(200)
+    const timing = String(told.headers['server-timing'])
+    expect(timing.split(', ').map((part) => part.split(';')[0])).to.deep.equal(STEPS)
+    for (const part of timing.split(', ')) expect(part).to.match(/^\w+;dur=\d+\.\d\d$/)
+
+    await say({ traceparent: `00-${TRACE}-${'1'.repeat(16)}-00` }) // not to be recorded
+    await say({ traceparent: 'nonsense' })
+    await hub.close() // sends what is still to be sent
+
+    const root = spans.find(({ parentSpanId }) => parentSpanId === PARENT)
+    expect(root).to.include({ traceId: TRACE, name: 'POST /proxy/{slug}' })
+    const steps = spans.filter(({ parentSpanId }) => parentSpanId === root!.spanId)
+    expect(steps.map(({ name }) => name)).to.deep.equal(STEPS)
+    for (const { traceId, startTimeUnixNano, endTimeUnixNano } of steps) {
+      expect(traceId).to.equal(TRACE)
+      expect(BigInt(startTimeUnixNano) >= BigInt(root!.startTimeUnixNano)).to.equal(true)
+      expect(BigInt(endTimeUnixNano) >= BigInt(startTimeUnixNano)).to.equal(true)
+      expect(BigInt(endTimeUnixNano) <= BigInt(root!.endTimeUnixNano)).to.equal(true)
+    }
+    expect(spans.filter(({ parentSpanId }) => parentSpanId === '1'.repeat(16))).to.deep.equal([])
+    const alone = spans.filter((span) => span.name === 'POST /proxy/{slug}' && !span.parentSpanId)
+    expect(alone, 'the one that named no parent').to.have.length(1)
+    expect(hub.logged(), 'a line of log finds its trace').to.include(`"trace":"${TRACE}"`)
+  })
+})

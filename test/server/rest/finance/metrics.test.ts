@@ -1,0 +1,118 @@
+import { expect } from 'chai'
+import { createPool } from '../../../../core/db/pool.ts'
+import { usd } from '../../../../core/money.ts'
+import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
+import { openChain } from '../../../../core/payments/chain/chain.ts'
+import { freePort } from '../../../../core/runtime/net.ts'
+import { assertMayRead, metricsRoutes } from '../../../../server/rest/metrics.ts'
+import { figures } from '../../../../server/rest/metrics-figures.ts'
+import { ask } from '../../../support/ask.ts'
+import { useHub } from '../../../support/suite.ts'
+import { makeAdmin, openAnother, weather } from './world.ts'
+
+const TOKEN = 'metrics-token-of-a-test'
+const LINE = /^(?:# (?:HELP|TYPE) .*|(\w+(?:\{.*\})?) (\S+)|)$/
+
+/** The figures of an exposition: `name{labels}` → value. Fails for a line that is none. */
+function parse(text: string): Map<string, number> {
+  const lines = text.split('\n').map((line) => LINE.exec(line) ?? expect.fail(`no line: ${line}`))
+  return new Map(lines.flatMap(([, name, value]) => (name ? [[name, Number(value)]] : [])))
+}
+
+describe('metrics', () => {
+  const admin = makeAdmin()
+  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+  const ports = () => {
+    const { chain, treasury, spend, gas } = hub().sandbox!.money
+    return { pool: hub().hub.pool, chain, treasury, spend: spend.address, gas }
+  }
+
+  it('tell what is open, what wallets hold and what went out, in Prometheus’ form', async () => {
+    const ada = await hub().agent(usd('5'))
+    await ada.client.purchase(usd('2'))
+    await weather(hub(), ada.apiKey)
+    await weather(hub(), ada.apiKey)
+    await weather(hub(), ada.apiKey, 'fault=failing')
+    await admin.ask(hub(), 'outgoing', { paused: true, reason: 'a test' })
+    const { status, headers, text } = await ask(hub().url, '/metrics')
+    expect(status).to.equal(200)
+    expect(headers['content-type']).to.equal('text/plain; version=0.0.4; charset=utf-8')
+    const told = parse(text)
+    expect(Object.fromEntries(told)).to.include({
+      'hub_unresolved_payments{direction="in",state="claimed"}': 0,
+      'hub_unresolved_payments{direction="in",state="settled"}': 1,
+      'hub_unresolved_payments{direction="out",state="unresolved"}': 1,
+      'hub_unresolved_payments{direction="out",state="paid"}': 2,
+      'hub_wallet_usdc_microdollars{wallet="treasury"}': 2_000_000,
+      'hub_wallet_usdc_microdollars{wallet="spend"}': 49_980_000,
+      'hub_ledger_wallet_microdollars{wallet="spend"}': 50_000_000,
+      'hub_ledger_exceptions{wallet="spend"}': 0,
+      hub_ledger_holds_microdollars: 10_000,
+      hub_outgoing_paused: 1,
+      hub_outflow_today_microdollars: 30_000,
+      hub_database_up: 1,
+      hub_chain_up: 1,
+    })
+    expect(told.get('hub_gas_gwei')).to.be.within(1, 10_000_000_000)
+    expect(told.get('hub_unresolved_payment_oldest_seconds')).to.be.within(0, 30)
+    expect(told.get('hub_ledger_entries')).to.be.greaterThan(3)
+    expect(told.get('process_resident_memory_bytes')).to.be.greaterThan(1_000_000)
+  })
+
+  it('are read once, however many ask at once', async () => {
+    let looks = 0
+    const { chain } = ports()
+    const counted = { ...chain, head: () => (++looks, chain.head()) }
+    const [metrics] = metricsRoutes({
+      ...ports(),
+      chain: counted,
+      metricsToken: undefined,
+      counted: async () => '',
+    })
+    const request = { ip: '127.0.0.1', header: () => undefined } as never
+    await Promise.all(Array.from({ length: 20 }, () => metrics!.handle(request)))
+    expect(looks).to.equal(1)
+  })
+
+  it('with a token are for those who show it, and for nobody else', async () => {
+    const another = await openAnother(hub(), { admins: [admin.wallet], metricsToken: TOKEN })
+    try {
+      const at = (key?: string) => ask(another.url, '/metrics', { key })
+      for (const key of [undefined, 'wrong', `${TOKEN}x`, await admin.key(hub())]) {
+        const { status, headers, body } = await at(key)
+        expect([status, body['code']]).to.deep.equal([401, 'metrics_token_required'])
+        expect(headers['www-authenticate']).to.match(/^Bearer/)
+      }
+      expect(parse((await at(TOKEN)).text).get('hub_database_up')).to.equal(1)
+    } finally {
+      await another.close()
+    }
+  })
+
+  it('without a token are for this machine, asked directly', async () => {
+    for (const name of ['x-forwarded-for', 'forwarded', 'via']) {
+      const { body } = await ask(hub().url, '/metrics', { headers: { [name]: '127.0.0.1' } })
+      expect(body, name).to.include({ status: 403, code: 'loopback_only' })
+    }
+    const from = (ip: string) => () => assertMayRead(undefined, { ip, header: () => undefined })
+    for (const ip of ['127.0.0.1', '127.3.2.1', '::1', '::ffff:127.0.0.1']) {
+      expect(from(ip), ip).not.to.throw()
+    }
+    for (const ip of ['10.0.0.1', '::ffff:10.0.0.1', '127.0.0.1.example', '1127.0.0.1', '']) {
+      expect(from(ip), ip).to.throw('HUB_METRICS_TOKEN')
+    }
+  })
+
+  it('leave out what cannot be read, and say that it cannot', async () => {
+    const rpcUrl = `http://127.0.0.1:${await freePort()}`
+    const chain = openChain({ rpcUrl, network: USDC_BASE.network })
+    const blind = parse(await figures({ ...ports(), chain }))
+    expect(blind.get('hub_chain_up')).to.equal(0)
+    expect([...blind.keys()].join(' ')).to.not.match(/hub_wallet_usdc|hub_gas_gwei/)
+    expect(blind.get('hub_ledger_wallet_microdollars{wallet="spend"}')).to.equal(50_000_000)
+    const nowhere = createPool(`postgres://nobody@127.0.0.1:${await freePort()}/none`)
+    const deaf = parse(await figures({ ...ports(), pool: nowhere }))
+    expect([...deaf]).to.deep.equal([['hub_database_up', 0]])
+    await nowhere.end()
+  })
+})

@@ -1,0 +1,122 @@
+import { expect } from 'chai'
+import { usd } from '../../../../core/money.ts'
+import { ask } from '../../../support/ask.ts'
+import type { TestAgent } from '../../../support/hub.ts'
+import { useHub } from '../../../support/suite.ts'
+import { external, makeAdmin, openAnother, watchfulSeller, weather } from './world.ts'
+
+const PRICE = usd('0.01')
+const ROUTES = ['overview', 'wallets', 'payments', 'outgoing']
+const GOODS = 'http://watchful.test/goods'
+
+describe('the operator’s view', () => {
+  const admin = makeAdmin()
+  const outflow = { call: usd('1'), key: usd('2'), host: usd('3'), platform: usd('4') }
+  const sandboxHosts = new Map<string, number>()
+  let seller: Awaited<ReturnType<typeof watchfulSeller>>
+  before(async () => {
+    seller = await watchfulSeller()
+    sandboxHosts.set('watchful.test', seller.port)
+  })
+  after(() => seller.close())
+  const hub = useHub({ config: { admins: [admin.wallet], outflow, sandboxHosts } })
+  let ada: TestAgent
+  before(async () => {
+    ada = await hub().agent(usd('5'))
+    await hub().credit(ada.keyId, usd('1'))
+  })
+  afterEach(() => seller.whenAsked(() => {}))
+
+  const pause = (paused: boolean) =>
+    admin.ask(hub(), 'outgoing', { paused, reason: paused ? 'a test' : 'the test is over' })
+
+  for (const path of ROUTES) {
+    it(`${path} is for people of the house alone`, async () => {
+      const at = (key?: string) => ask(hub().url, `/v1/finance/${path}`, { key })
+      expect((await at()).body).to.include({ status: 401, code: 'invalid_api_key' })
+      expect((await at(ada.apiKey)).body).to.include({ status: 403, code: 'finance_only' })
+      expect(await admin.ask(hub(), path)).to.have.property('status', 200)
+    })
+  }
+
+  it('a key that the key of an administrator made is for calls alone', async () => {
+    const made = await ask(hub().url, '/v1/keys', { key: await admin.key(hub()), body: {} })
+    const key = String(made.body['api_key'])
+    const { body } = await ask(hub().url, '/v1/finance/outgoing', { key })
+    expect(body).to.include({ status: 403, code: 'finance_only' })
+  })
+
+  it('nobody else pauses payments, and nobody without a reason', async () => {
+    const body = { paused: true, reason: 'because' }
+    const { body: refused } = await ask(hub().url, '/v1/finance/outgoing', {
+      key: ada.apiKey,
+      body,
+    })
+    expect(refused).to.have.property('code', 'finance_only')
+    for (const wrong of [{ paused: true }, { ...body, reason: ' ' }, { ...body, paused: 'yes' }]) {
+      const { body: told } = await admin.ask(hub(), 'outgoing', wrong)
+      expect(told).to.have.property('code', 'validation_failed')
+    }
+    expect((await admin.ask(hub(), 'outgoing')).body).to.include({ paused: false, author: null })
+  })
+
+  it('what went out today is told by host and key, beside the caps and bad sellers', async () => {
+    await weather(hub(), ada.apiKey)
+    await weather(hub(), ada.apiKey, 'fault=took')
+    const { body } = await admin.ask(hub(), 'outgoing')
+    const amount_microdollars = Number(2n * PRICE)
+    expect(body['today']).to.deep.include({
+      platform_microdollars: amount_microdollars,
+      hosts: [{ host: 'seller.test', amount_microdollars }],
+      keys: [{ key_id: ada.keyId, amount_microdollars }],
+    })
+    expect(body['caps']).to.deep.equal({
+      call_microdollars: 1_000_000,
+      key_day_microdollars: 2_000_000,
+      host_day_microdollars: 3_000_000,
+      platform_day_microdollars: 4_000_000,
+    })
+    const [worst, ...others] = body['worst_sellers'] as Record<string, unknown>[]
+    expect(others).to.deep.equal([])
+    expect(worst).to.include({ seller: 'http://seller.test/weather', taken: 2, delivered: 1 })
+  })
+
+  it('the switch stops a call before a byte leaves, here and on every other server', async () => {
+    const another = await openAnother(hub(), { sandboxHosts })
+    try {
+      expect((await pause(true)).body).to.include({
+        paused: true,
+        author: admin.wallet,
+        reason: 'a test',
+      })
+      const before = { ...seller.seen }
+      for (const { url } of [hub(), another]) {
+        const { body } = await external({ url }, ada.apiKey, GOODS)
+        expect(body).to.include({ code: 'payments_paused', charged_microdollars: 0 })
+      }
+      expect(seller.seen).to.deep.equal(before)
+      for (const { url } of [hub(), another]) {
+        const said = await ask(url, '/proxy/echo/say', { key: ada.apiKey, body: { words: 'hi' } })
+        expect(said.headers).to.include({ 'x-payment-source': 'credits' })
+      }
+      expect(await ada.client.purchase(usd('1'))).to.have.property('status', 201)
+      expect((await pause(false)).body).to.include({ paused: false, reason: 'the test is over' })
+      for (const { url } of [hub(), another]) await external({ url }, ada.apiKey, GOODS)
+      expect(seller.seen.connections).to.be.greaterThan(before.connections)
+    } finally {
+      await another.close()
+    }
+  })
+
+  it('the switch stops a call that has its price already: no signature leaves', async () => {
+    const before = { credits: await hub().balance(ada.keyId), signed: seller.seen.signed }
+    const asked = seller.seen.unpaid
+    seller.whenAsked(() => pause(true))
+    const { body } = await external(hub(), ada.apiKey, GOODS)
+    expect(body).to.include({ code: 'payments_paused', charged_microdollars: 0 })
+    expect(seller.seen).to.include({ unpaid: asked + 1, signed: before.signed })
+    expect(await hub().balance(ada.keyId)).to.equal(before.credits)
+    await pause(false)
+    expect(await weather(hub(), ada.apiKey)).to.have.property('status', 200)
+  })
+})

@@ -1,0 +1,106 @@
+import { expect } from 'chai'
+import { usd } from '../../../../core/money.ts'
+import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
+import { openChain } from '../../../../core/payments/chain/chain.ts'
+import { bookGas } from '../../../../core/payments/facilitators/gas-books.ts'
+import { holdings } from '../../../../core/payments/operations/holdings.ts'
+import { resolvePayments } from '../../../../core/payments/operations/resolve.ts'
+import { freePort } from '../../../../core/runtime/net.ts'
+import { useHub } from '../../../support/suite.ts'
+import { makeAdmin, openAnother, weather } from './world.ts'
+
+const PRICE = Number(usd('0.01'))
+const OPENING = Number(usd('50'))
+type Wallet = Readonly<Record<string, unknown>>
+
+/** The jobs do not run: what is in transit stays so until the test resolves it. */
+describe('the wallets, as finance sees them', () => {
+  const admin = makeAdmin()
+  const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
+
+  const look = async (at = hub().url) => {
+    const { status, body } = await admin.ask({ url: at }, 'wallets')
+    expect(status, JSON.stringify(body)).to.equal(200)
+    const { treasury, spend, gas, ...rest } = body as Record<string, Wallet>
+    return { treasury, spend, gas, ...(rest as Readonly<Record<string, unknown>>) }
+  }
+
+  it('hold on chain what the books say, what is in transit told apart', async () => {
+    const ada = await hub().agent(usd('5'))
+    await ada.client.purchase(usd('2'))
+    await weather(hub(), ada.apiKey)
+    await weather(hub(), ada.apiKey, 'fault=failing')
+    const { money } = hub().sandbox!
+    const open = await look()
+    expect(open).to.have.property('chain', 'ok')
+    expect(open.treasury).to.deep.equal({
+      address: money.treasury,
+      chain_microdollars: 2_000_000,
+      books_microdollars: 2_000_000,
+      in_transit_microdollars: 2_000_000,
+      difference_microdollars: 0,
+      exceptions: 0,
+    })
+    expect(open.spend).to.deep.equal({
+      address: money.spend.address,
+      chain_microdollars: OPENING - PRICE,
+      books_microdollars: OPENING,
+      in_transit_microdollars: 2 * PRICE,
+      difference_microdollars: -PRICE,
+      exceptions: 0,
+    })
+    await resolvePayments(hub().hub.ports, 0)
+    const resolved = await look()
+    expect(resolved.treasury).to.include({
+      books_microdollars: 2_000_000,
+      in_transit_microdollars: 0,
+    })
+    expect(resolved.spend).to.include({
+      books_microdollars: OPENING - PRICE,
+      in_transit_microdollars: PRICE,
+      difference_microdollars: 0,
+    })
+    const { number } = await money.chain.head()
+    expect(resolved).to.have.property('block').that.is.within(1, Number(number))
+  })
+
+  it('of gas hold gwei, and agree with the books once these are kept', async () => {
+    const { hub: inner, sandbox } = hub()
+    const { pool, ledger } = inner
+    const wallet = sandbox!.money.gas!
+    const before = await look()
+    expect(before.gas).to.include({ address: wallet.address, books_gwei: 0, low: null })
+    expect(before.gas).to.have.property('difference_gwei', before.gas!['chain_gwei'])
+    await bookGas({ pool, ledger, wallet, finality: 1n, ethPrice: usd('3000') })
+    const { gas } = await look()
+    expect(gas).to.include({ difference_gwei: 0, books_gwei: gas!['chain_gwei'] })
+    expect(gas!['chain_gwei']).to.be.within(1, 10_000_000_000)
+  })
+
+  it('are told by the books alone while the node is down, and say so', async () => {
+    const rpcUrl = `http://127.0.0.1:${await freePort()}`
+    const chain = openChain({ rpcUrl, network: USDC_BASE.network })
+    const another = await openAnother(hub(), { admins: [admin.wallet], chain })
+    try {
+      const blind = await look(another.url)
+      expect(blind).to.include({ chain: 'unavailable', block: null, block_time: null })
+      expect(blind.spend).to.include({
+        chain_microdollars: null,
+        difference_microdollars: null,
+        books_microdollars: OPENING - PRICE,
+      })
+      expect(blind.gas).to.include({ chain_gwei: null, difference_gwei: null })
+    } finally {
+      await another.close()
+    }
+  })
+
+  it('are told though the node never answers', async () => {
+    const { chain, treasury, spend, gas } = hub().sandbox!.money
+    const silent = { ...chain, head: () => new Promise<never>(() => {}) }
+    const ports = { pool: hub().hub.pool, chain: silent, treasury, spend: spend.address, gas }
+    const { chain: seen, books } = await holdings(ports, 50)
+    expect(seen).to.equal(undefined)
+    expect(books.spend).to.equal(BigInt(OPENING - PRICE))
+  })
+})

@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto'
+import { expect } from 'chai'
+import { systemClock } from '../../../core/clock.ts'
+import { FAULTS } from '../../../core/errors.ts'
+import { WebhookSigner } from '../../../core/webhooks/sign.ts'
+import { registryEntry } from '../../../server/web/docs/agents.ts'
+import { ask } from '../../support/ask.ts'
+import { useHub } from '../../support/suite.ts'
+
+/** An address of MCP, as its registry tells clients. */
+interface Remote {
+  readonly type: string
+  readonly url: string
+  readonly headers: readonly [
+    { readonly name: string; readonly value: string; readonly variables: object },
+  ]
+}
+
+describe('documents', () => {
+  const hub = useHub()
+  const get = (path: string) => ask(hub().url, path)
+
+  it('have one table of errors: the code’s, OpenAPI’s and the pages’', async () => {
+    const { body: openapi } = await get('/openapi.json')
+    const told = new Map<string, Set<string>>()
+    for (const methods of Object.values(openapi['paths'] as object)) {
+      for (const { responses } of Object.values(methods as object)) {
+        for (const [status, one] of Object.entries(responses as object)) {
+          for (const code of one['x-codes'] ?? []) {
+            told.set(code, (told.get(code) ?? new Set()).add(status))
+          }
+        }
+      }
+    }
+    const missing = Object.keys(FAULTS).filter((code) => !told.has(code))
+    expect(missing, 'in /openapi.json').to.deep.equal([])
+    for (const [code, [status, title, advice]] of Object.entries(FAULTS)) {
+      expect([...(told.get(code) ?? [])], `${code} in /openapi.json`).to.deep.equal([
+        String(status),
+      ])
+      const page = await get(`/docs/problems/${code}`)
+      expect(page.status, code).to.equal(200)
+      const plain = page.text.replaceAll(/&#(\d+);/g, (_, n) => String.fromCharCode(Number(n)))
+      expect(plain, code).to.include(title).and.to.include(advice.split('\n')[0])
+    }
+    expect([...told.keys()].filter((code) => !(code in FAULTS))).to.deep.equal([])
+  })
+
+  it('are where the type of a problem says', async () => {
+    const { body } = await get('/v1/services/nowhere')
+    const { status, headers } = await get(String(body['type']))
+    expect(status).to.equal(200)
+    expect(headers['content-type']).to.match(/^text\/html/)
+    expect((await get('/docs/problems/none')).status).to.equal(404)
+    expect((await get('/docs/problems/constructor')).status).to.equal(404)
+  })
+
+  it('describe every operation once, and lead there from its line in the index', async () => {
+    const { body: openapi } = await get('/openapi.json')
+    const operations = Object.values(openapi['paths'] as object).flatMap((methods) =>
+      Object.values(methods as object),
+    ) as { operationId: string; tags: string[] }[]
+    const { text: index } = await get('/docs')
+    expect(index.length, 'characters').to.be.below(150_000)
+    const pages = new Map<string, string>()
+    for (const { operationId: id, tags } of operations) {
+      const path = `/docs/reference/${tags[0]}`
+      expect(index, id)
+        .to.include(`<li id="${id}"><a href="${path}#${id}">`)
+        .and.to.include(`<section id="tag-${tags[0]}">`)
+      if (!pages.has(path)) pages.set(path, (await get(path)).text)
+      expect(pages.get(path), path).to.include(`<article class="endpoint" id="${id}">`)
+    }
+    const described = [...pages.values()].flatMap((page) => page.match(/<article/g) ?? [])
+    expect(described).to.have.lengthOf(operations.length)
+    expect((await get('/docs/reference/none')).status).to.equal(404)
+  })
+
+  it('check the signature of a webhook by the code that they show', async () => {
+    const { text } = await get('/docs/webhooks')
+    const plain = text.replaceAll(/&#(\d+);/g, (_, n) => String.fromCharCode(Number(n)))
+    const [, code = ''] = /<code>(import .*?)<\/code>/s.exec(plain)!
+    const { isFromHub } = (await import(`data:text/javascript,${encodeURIComponent(code)}`)) as {
+      isFromHub: (secret: string, headers: Record<string, string>, body: string) => boolean
+    }
+    const signer = new WebhookSigner(randomBytes(32))
+    const secret = signer.secretOf('whk_1', 2)
+    const body = '{"type":"webhook.test"}'
+    const sign = (versions: number[], now = systemClock.now()) =>
+      signer.headersOf('whk_1', versions, 'evt_1', now, body)
+    expect(isFromHub(secret, sign([2]), body)).to.equal(true)
+    expect(isFromHub(secret, sign([3, 2]), body), 'two secrets').to.equal(true)
+    expect(isFromHub(secret, sign([1]), body), 'another secret').to.equal(false)
+    expect(isFromHub(secret, sign([2]), `${body} `), 'another body').to.equal(false)
+    const hourAgo = new Date(systemClock.now().getTime() - 3_600_000)
+    expect(isFromHub(secret, sign([2], hourAgo), body), 'an old one').to.equal(false)
+    expect(isFromHub(secret, {}, body), 'unsigned').to.equal(false)
+  })
+
+  it('run no script and fetch nothing from anywhere else', async () => {
+    for (const path of [
+      '/docs',
+      '/docs/reference/keys',
+      '/docs/problems',
+      '/docs/problems/rate_limited',
+    ]) {
+      const { text, headers } = await get(path)
+      expect(headers['content-security-policy']).to.match(/^default-src 'none'; style-src 'self'/)
+      expect(text).not.to.match(/<script|<(?:link|img)[^>]*"(?!\/assets\/)\w*:|\son\w+=/)
+      expect(text).not.to.match(/https?:\/\/(?!127)[^<"]*\.(js|css)\b/)
+      expect(text)
+        .to.match(/<html lang="en">/)
+        .and.to.include('Skip to the content')
+    }
+  })
+
+  it('tell agents and crawlers where everything is', async () => {
+    expect((await get('/llms.txt')).text)
+      .to.match(/^# AgentHub\n/)
+      .and.to.include('/proxy/analysis')
+    expect((await get('/.well-known/agents.md')).text).to.include('/v1/register/challenge')
+    const { body: x402 } = await get('/.well-known/x402')
+    expect(x402['version']).to.equal(1)
+    const resources = x402['resources'] as string[]
+    expect(resources).to.include(`${hub().url}/proxy/echo/say`)
+    for (const url of resources.slice(0, 3)) {
+      expect((await ask(url, '', { method: 'POST' })).status, url).to.equal(402)
+    }
+    const catalog = await get('/.well-known/api-catalog')
+    expect(catalog.headers['content-type']).to.equal('application/linkset+json')
+    const links = (catalog.body['linkset'] as Record<string, { href: string }[]>[])[1]!
+    for (const name of ['service-desc', 'service-doc', 'status']) {
+      expect((await ask(links[name]![0]!.href, '')).status, name).to.equal(200)
+    }
+    const { body: card } = await get('/.well-known/agent-card.json')
+    expect((card['skills'] as { id: string }[]).map(({ id }) => id)).to.include('analysis')
+  })
+
+  it('tell the registry of MCP where the hub is, and what to send with which key', async () => {
+    const { status, body } = await get('/server.json')
+    expect(status).to.equal(200)
+    expect(body['name']).to.match(/^[a-zA-Z0-9.-]{3,}\/agenthub$/) // as the registry demands
+    expect(body['description']).to.have.length.within(1, 100)
+    const [remote] = body['remotes'] as [Remote]
+    const [{ name, value, variables }] = remote.headers
+    expect(Object.keys(variables)).to.deep.equal(['api_key'])
+    const { apiKey } = await hub().agent()
+    const told = await ask(remote.url, '', {
+      body: { jsonrpc: '2.0', id: 1, method: 'ping' },
+      headers: { [name]: value.replace('{api_key}', apiKey) },
+    })
+    expect([remote.type, told.status]).to.deep.equal(['streamable-http', 200])
+    const site = {
+      baseUrl: 'https://example.com',
+      proxyUrl: '',
+      mcpUrl: 'https://mcp.example.com/mcp',
+    }
+    expect(registryEntry(site, '1.2.3')).to.include({ name: 'com.example.mcp/agenthub' })
+  })
+})
