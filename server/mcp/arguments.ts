@@ -1,11 +1,11 @@
+import type { JsonObject } from '../../core/json.ts'
 import type { Check, Issue } from '../../core/plugin/validate.ts'
 import { readDollars } from './dollars.ts'
-import type { Json } from './message.ts'
 
 /** Arguments are what a model wrote: read with patience, and judged with reasons. */
 
 /** Amounts in dollars may come as numbers, since that is how models like to write them. */
-export function readArguments(given: Json): Json {
+export function readArguments(given: JsonObject): JsonObject {
   const args: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(given)) {
     if (value !== null)
@@ -15,7 +15,7 @@ export function readArguments(given: Json): Json {
 }
 
 /** What is wrong with arguments that were read. */
-export function complaints(args: Json, check: Check): readonly Issue[] {
+export function complaints(args: JsonObject, check: Check): readonly Issue[] {
   const issues = [...check(args)]
   for (const [name, value] of Object.entries(args)) {
     if (typeof value !== 'string') continue

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { patience } from '../../core/clock.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Reply } from '../proxy/call.ts'
 import { discard } from '../proxy/discard.ts'
-import type { Json } from './message.ts'
 
 /** Which part of a long answer is wanted, in characters. */
 export interface Slice {
@@ -18,7 +18,7 @@ const STREAM_BYTES_MAX = 1_048_576
 const STREAM_MS = 50_000
 
 /** An answer, as much of it as an agent can read: whole if it is short, else a part as text. */
-export async function bodyOf({ headers, body }: Reply, slice: Slice): Promise<Json> {
+export async function bodyOf({ headers, body }: Reply, slice: Slice): Promise<JsonObject> {
   const type = typeOf(headers)
   if (body instanceof Readable) {
     const { bytes, whole } = await collect(body)
@@ -27,7 +27,11 @@ export async function bodyOf({ headers, body }: Reply, slice: Slice): Promise<Js
   return shown(body, type, slice)
 }
 
-function shown(body: unknown, type: string, { offset = 0, max_chars: chars = CHARS }: Slice): Json {
+function shown(
+  body: unknown,
+  type: string,
+  { offset = 0, max_chars: chars = CHARS }: Slice,
+): JsonObject {
   if (body instanceof Uint8Array && !isUtf8(body)) {
     return { content_type: type, bytes: body.length, note: BINARY }
   }

@@ -1,6 +1,6 @@
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { Micros } from '../../core/money.ts'
 import { dollars, usd } from '../../core/money.ts'
-import { isJson, type Json } from './message.ts'
 
 export { dollars } from '../../core/money.ts'
 
@@ -13,17 +13,19 @@ const UNIT = /_microdollars$/
 /** Every `…_microdollars` of a value, however deep, as `…_usd`; null and empty are left out. */
 export function inDollars(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inDollars)
-  if (!isJson(value)) return value
+  if (!isJsonObject(value)) return value
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, inner]): [string, unknown][] => {
       if (inner === null || inner === undefined) return []
       if (!UNIT.test(name)) return [[name, inDollars(inner)]]
-      return [[name.replace(UNIT, '_usd'), isJson(inner) ? amountsOf(inner) : dollarsOf(inner)]]
+      return [
+        [name.replace(UNIT, '_usd'), isJsonObject(inner) ? amountsOf(inner) : dollarsOf(inner)],
+      ]
     }),
   )
 }
 
-const amountsOf = (amounts: Json): Json =>
+const amountsOf = (amounts: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, dollarsOf(amount)]))
 
 /**

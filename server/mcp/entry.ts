@@ -1,6 +1,7 @@
 import type { JSONRPCResponse } from 'json-rpc-2.0'
 import { Fault } from '../../core/errors.ts'
 import type { KeyRing } from '../../core/identity/keys.ts'
+import { isJsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import type { Standing } from '../../core/usage/account-status.ts'
 import type { RateLimits } from '../../core/usage/rate-limit.ts'
@@ -15,7 +16,7 @@ import { traceOf } from '../observability/trace.ts'
 import { type Admission, assertAdmitted, PREFLIGHT, readableBy } from './admit.ts'
 import { CAPABILITIES, type Era, eraOf } from './era.ts'
 import { codeOfStatus, RPC, RpcError } from './errors.ts'
-import { type Id, idOf, isId, isJson, metaOf, type Request, readMessage } from './message.ts'
+import { type Id, idOf, isId, metaOf, type Request, readMessage } from './message.ts'
 import { remembered } from './recent.ts'
 import { createRpc, type Rpc, type RpcContext } from './rpc.ts'
 import { Progress } from './stream.ts'
@@ -107,7 +108,7 @@ function contextOf(
     requestId: requestIdOf(asked),
     trace: traceOf(asked),
     meta,
-    capabilities: isJson(declared) ? declared : {},
+    capabilities: isJsonObject(declared) ? declared : {},
     signal: era === 'modern' ? goneSignal(asked) : NEVER,
     progress: (...told) => progress?.tell(...told),
   }
@@ -167,7 +168,7 @@ const textOf = remembered((result: object) => JSON.stringify(result))
 
 const written = (message: JSONRPCResponse): string => {
   const { id, result } = message as { readonly id: Id; readonly result?: unknown }
-  return isJson(result)
+  return isJsonObject(result)
     ? `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${textOf(result)}}`
     : JSON.stringify(message)
 }

@@ -1,5 +1,6 @@
+import { isJsonObject } from '../../core/json.ts'
 import { RPC, RpcError } from './errors.ts'
-import { isJson, metaOf, type Request } from './message.ts'
+import { metaOf, type Request } from './message.ts'
 
 /**
  * Two protocols share the endpoint. The modern one says with each request what it speaks; the
@@ -41,7 +42,7 @@ export function eraOf(request: Request, header: Header): Era {
   if (typeof version !== 'string') throw missing(VERSION)
   if (sent !== version) throw mismatch('MCP-Protocol-Version', version, sent)
   if (version !== MODERN) throw unsupported(version)
-  if (!isJson(meta[CAPABILITIES])) throw missing(CAPABILITIES)
+  if (!isJsonObject(meta[CAPABILITIES])) throw missing(CAPABILITIES)
   assertNamed(request, header)
   return 'modern'
 }

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../core/json.ts'
 /** Codes of JSON-RPC 2.0, and those that MCP has added (2026-07-28, basic, error codes). */
 export const RPC = {
   parse: -32_700,
@@ -10,16 +11,14 @@ export const RPC = {
   unsupportedVersion: -32_022,
 } as const
 
-type Json = Readonly<Record<string, unknown>>
-
 /** A failure of the protocol, as the caller is told it. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly code: number
-  readonly data: Json | undefined
+  readonly data: JsonObject | undefined
   /** Of the HTTP answer, if the message was refused before it was dispatched. */
   readonly status: number
-  constructor(code: number, message: string, more: { status?: number; data?: Json } = {}) {
+  constructor(code: number, message: string, more: { status?: number; data?: JsonObject } = {}) {
     super(message)
     this.code = code
     this.status = more.status ?? 400

@@ -1,18 +1,19 @@
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { RPC, RpcError } from './errors.ts'
 
 export type Id = string | number
-export type Json = Readonly<Record<string, unknown>>
-
 /** What may come in one POST. Notifications and answers of clients need nothing but a 202. */
 export type Message =
-  | { readonly kind: 'request'; readonly id: Id; readonly method: string; readonly params: Json }
+  | {
+      readonly kind: 'request'
+      readonly id: Id
+      readonly method: string
+      readonly params: JsonObject
+    }
   | { readonly kind: 'notification' }
   | { readonly kind: 'response' }
 
 export type Request = Message & { readonly kind: 'request' }
-
-export const isJson = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * Reads one message of JSON-RPC 2.0 as MCP narrows it: no batches, no id that is null or a
@@ -21,14 +22,15 @@ export const isJson = (value: unknown): value is Json =>
  */
 export function readMessage(value: unknown): Message {
   if (Array.isArray(value)) throw invalid('Batches are not supported: send one message a POST.')
-  if (!isJson(value) || value['jsonrpc'] !== '2.0') throw invalid('Not a message of JSON-RPC 2.0.')
+  if (!isJsonObject(value) || value['jsonrpc'] !== '2.0')
+    throw invalid('Not a message of JSON-RPC 2.0.')
   const { id, method, params = {} } = value
   if (typeof method !== 'string') {
     if ('result' in value || 'error' in value) return { kind: 'response' }
     throw invalid('"method" must be a string.')
   }
   if ('id' in value && !isId(id)) throw invalid('"id" must be a string or a whole number.')
-  if (!isJson(params)) throw new RpcError(RPC.invalidParams, '"params" must be an object.')
+  if (!isJsonObject(params)) throw new RpcError(RPC.invalidParams, '"params" must be an object.')
   return isId(id) ? { kind: 'request', id, method, params } : { kind: 'notification' }
 }
 
@@ -36,10 +38,10 @@ export const isId = (id: unknown): id is Id => typeof id === 'string' || Number.
 
 /** The id to answer to, of whatever came: MCP knows no null there. */
 export const idOf = (value: unknown): Id | undefined =>
-  isJson(value) && isId(value['id']) ? value['id'] : undefined
+  isJsonObject(value) && isId(value['id']) ? value['id'] : undefined
 
 /** `_meta` of a request's params. */
-export const metaOf = ({ params }: Request): Json =>
-  isJson(params['_meta']) ? params['_meta'] : {}
+export const metaOf = ({ params }: Request): JsonObject =>
+  isJsonObject(params['_meta']) ? params['_meta'] : {}
 
 const invalid = (message: string): RpcError => new RpcError(RPC.invalidRequest, message)

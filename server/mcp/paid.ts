@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { FAULTS, type Fault, type FaultCode } from '../../core/errors.ts'
+import type { JsonObject } from '../../core/json.ts'
 import {
   paymentHeaderOf,
   paymentRequiredResult,
@@ -12,7 +13,6 @@ import { idempotencyKeyOf } from '../proxy/idempotent.ts'
 import { Flow } from '../proxy/stream.ts'
 import { bodyOf, parsed, type Slice } from './body.ts'
 import { dollars, inDollars, readDollars } from './dollars.ts'
-import type { Json } from './message.ts'
 import { failed, problemResult, told } from './results.ts'
 import type { ToolContext, ToolResult } from './tool.ts'
 
@@ -23,7 +23,7 @@ export interface Order extends Slice {
   readonly slug: string
   readonly method: string
   readonly path: string
-  readonly query?: Json
+  readonly query?: JsonObject
   readonly body?: unknown
   readonly max_price_usd?: string | undefined
   readonly idempotency_key?: string | undefined
@@ -98,7 +98,7 @@ const staged = (steps: Steps, { caller, progress, trace }: ToolContext): Steps =
 /** What came, and what it cost. Anything but a 2xx is a failure that the model is told. */
 async function show(reply: Reply, key: string, order: Order): Promise<ToolResult> {
   const { status, body } = reply
-  if (order.dry_run) return told(inDollars(body) as Json)
+  if (order.dry_run) return told(inDollars(body) as JsonObject)
   const ours = problemOf(reply)
   if (ours) return problemResult(ours, { idempotency_key: key })
   const shown = await bodyOf(reply, order)
@@ -134,7 +134,7 @@ const atItsEnd = (body: unknown): Reply['headers'] =>
   body instanceof Flow ? (body.trailers ?? {}) : {}
 
 /** What was charged, or is held until the call is over. */
-const costOf = (headers: Reply['headers']): Json => {
+const costOf = (headers: Reply['headers']): JsonObject => {
   const charged = headers['X-Charged-Microdollars']
   return charged === undefined
     ? { reserved_usd: dollarsOf(headers['X-Reserved-Microdollars']) }
@@ -145,9 +145,9 @@ const costOf = (headers: Reply['headers']): Json => {
 const RECEIPT = 'agenthub/receipt'
 
 /** The problem that the hub answers with, if it is one: services have problems of their own. */
-function problemOf({ status, headers, body }: Reply): Json | undefined {
+function problemOf({ status, headers, body }: Reply): JsonObject | undefined {
   if (headers['Content-Type'] !== PROBLEM_TYPE || !(body instanceof Uint8Array)) return
-  const read = parsed(Buffer.from(body).toString('utf8'), PROBLEM_TYPE) as Json | null
+  const read = parsed(Buffer.from(body).toString('utf8'), PROBLEM_TYPE) as JsonObject | null
   const code = String(read?.['code'])
   if (!Object.hasOwn(FAULTS, code) || FAULTS[code as FaultCode][0] !== status) return
   return read?.['type'] === `/docs/problems/${code}` ? read : undefined
@@ -155,7 +155,7 @@ function problemOf({ status, headers, body }: Reply): Json | undefined {
 const PROBLEM_TYPE = 'application/problem+json'
 
 /** What the seller outside got, and what to beware of. */
-const upstreamOf = (headers: Reply['headers']): Json => ({
+const upstreamOf = (headers: Reply['headers']): JsonObject => ({
   ...(headers['X-Upstream-Transaction'] && { transaction: headers['X-Upstream-Transaction'] }),
   ...(headers['X-Upstream-Caution'] && { caution: headers['X-Upstream-Caution'] }),
 })
@@ -165,7 +165,7 @@ const dollarsOf = (amount = '0'): string => dollars(BigInt(amount))
 /** A fault; where x402 can pay, the offer in the form that MCP gives it. */
 function refused(fault: Fault, order: Order, key: string, { requestId }: ToolContext): ToolResult {
   const { headers, body } = problem(fault, requestId, `/mcp/${order.tool}`)
-  const told = problemResult(body as Json, { idempotency_key: key })
+  const told = problemResult(body as JsonObject, { idempotency_key: key })
   const offer = headers['PAYMENT-REQUIRED']
   if (offer === undefined) return told
   const offered = paymentRequiredResult(decodePaymentRequiredHeader(offer))

@@ -1,7 +1,7 @@
 import type { FaultCode } from '../../core/errors.ts'
-import type { Json } from './message.ts'
+import type { JsonObject } from '../../core/json.ts'
 
-type Remedy = string | ((extras: Json) => string)
+type Remedy = string | ((extras: JsonObject) => string)
 
 const SAME = 'the same arguments and the same idempotency_key'
 const AGAIN = `Call again with ${SAME}: what was charged is not charged twice.`
@@ -43,7 +43,7 @@ const REMEDIES: Partial<Record<FaultCode, Remedy>> = {
 }
 
 /** Undefined: what the table of faults advises fits here too. */
-export function remedyOf(code: FaultCode, extras: Json): string | undefined {
+export function remedyOf(code: FaultCode, extras: JsonObject): string | undefined {
   const remedy = REMEDIES[code]
   return typeof remedy === 'function' ? remedy(extras) : remedy
 }

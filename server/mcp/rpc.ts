@@ -1,10 +1,11 @@
 import { type JSONRPCResponse, JSONRPCServer } from 'json-rpc-2.0'
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { type Check, compile } from '../../core/plugin/validate.ts'
 import { problem } from '../http/problem.ts'
 import { complaints, readArguments } from './arguments.ts'
 import { type Era, LEGACY, SERVER_INFO, SUPPORTED } from './era.ts'
 import { RPC, RpcError } from './errors.ts'
-import { isJson, type Json, type Request } from './message.ts'
+import { type Request } from './message.ts'
 import { remembered } from './recent.ts'
 import { badArguments, problemResult } from './results.ts'
 import type { AnyTool, ToolContext, ToolResult } from './tool.ts'
@@ -48,7 +49,7 @@ export function createRpc(tools: readonly AnyTool[], version: string): Rpc {
   const discovery = { supportedVersions: SUPPORTED, ...offer, ...CACHE }
   const call = caller(tools)
   const modern = remembered(
-    ({ _meta: meta, ...result }: Result): Json => ({
+    ({ _meta: meta, ...result }: Result): JsonObject => ({
       resultType: 'complete',
       ...result,
       _meta: { ...meta, [SERVER_INFO]: info },
@@ -77,9 +78,9 @@ export function createRpc(tools: readonly AnyTool[], version: string): Rpc {
   }
 }
 
-type Result = object & { readonly _meta?: Json }
+type Result = object & { readonly _meta?: JsonObject }
 type Receive = (request: Request, context: RpcContext) => Promise<JSONRPCResponse>
-type Method = (params: Json, context: RpcContext) => Promise<object>
+type Method = (params: JsonObject, context: RpcContext) => Promise<object>
 
 /** The library leaks messages of errors and warns on the console; neither is done here. */
 function server(methods: Readonly<Record<string, Method>>): Receive {
@@ -111,12 +112,19 @@ const negotiated = (asked: unknown): string =>
   LEGACY.find((version) => version === asked) ?? LEGACY[0]
 
 /** All tools are one page, so that no cursor was ever given out. */
-function onePage<List>({ cursor }: Json, list: List): List {
+function onePage<List>({ cursor }: JsonObject, list: List): List {
   if (cursor === undefined) return list
   throw new RpcError(RPC.invalidParams, 'The cursor is not one of this list.')
 }
 
-const listing = ({ name, title, description, input, output, annotations }: AnyTool): Json => ({
+const listing = ({
+  name,
+  title,
+  description,
+  input,
+  output,
+  annotations,
+}: AnyTool): JsonObject => ({
   name,
   title,
   description,
@@ -134,13 +142,14 @@ function compiled({ input }: AnyTool): Check {
 /** `tools/call`: what the model can put right is told as a result, the rest as an error. */
 function caller(
   tools: readonly AnyTool[],
-): (params: Json, context: RpcContext) => Promise<ToolResult> {
+): (params: JsonObject, context: RpcContext) => Promise<ToolResult> {
   const byName = new Map(tools.map((tool) => [tool.name, { tool, check: compiled(tool) }]))
   return async (params, context) => {
     const { name, arguments: given = {} } = params
     const found = byName.get(String(name))
     if (!found) throw new RpcError(RPC.invalidParams, `Unknown tool: ${String(name).slice(0, 64)}`)
-    if (!isJson(given)) throw new RpcError(RPC.invalidParams, '"arguments" must be an object.')
+    if (!isJsonObject(given))
+      throw new RpcError(RPC.invalidParams, '"arguments" must be an object.')
     const { tool, check } = found
     const args = readArguments(given)
     const issues = complaints(args, check)
@@ -150,7 +159,9 @@ function caller(
     } catch (error) {
       if (error instanceof RpcError || context.signal.aborted) throw error
       const fault = context.reported(error)
-      return problemResult(problem(fault, context.requestId, `/mcp/${tool.name}`).body as Json)
+      return problemResult(
+        problem(fault, context.requestId, `/mcp/${tool.name}`).body as JsonObject,
+      )
     }
   }
 }

@@ -1,9 +1,9 @@
 import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Schema } from '../../core/plugin/schema.ts'
 import type { RateState } from '../../core/usage/rate-limit.ts'
 import type { Trace } from '../observability/trace.ts'
-import type { Json } from './message.ts'
 
 /** What a tool is given beside its arguments. */
 export interface ToolContext {
@@ -15,9 +15,9 @@ export interface ToolContext {
   readonly requestId: string
   readonly trace: Trace
   /** `_meta` of the request. */
-  readonly meta: Json
+  readonly meta: JsonObject
   /** What the client declares that it can do; nothing in a legacy request, which does not say. */
-  readonly capabilities: Json
+  readonly capabilities: JsonObject
   /** Aborts when a modern client has gone, which is how it cancels. */
   readonly signal: AbortSignal
   /** Tells a client that asked for it how far the work is. `done` must grow. */
@@ -28,10 +28,10 @@ export interface ToolContext {
 
 /** The result of `tools/call`. */
 export interface ToolResult {
-  readonly content: readonly Json[]
+  readonly content: readonly JsonObject[]
   readonly structuredContent?: object
   readonly isError?: boolean
-  readonly _meta?: Json
+  readonly _meta?: JsonObject
 }
 
 export interface Tool<Args> {
@@ -51,7 +51,7 @@ export interface Tool<Args> {
    * A plain object schema without required fields: some clients check errors and x402 offers
    * against it too, and would hide them from the agent.
    */
-  readonly output?: Json
+  readonly output?: JsonObject
   readonly run: (args: Args, context: ToolContext) => Promise<ToolResult>
 }
 

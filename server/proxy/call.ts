@@ -3,6 +3,7 @@ import type { Offering } from '../../core/catalog/services/catalog.ts'
 import type { HeaderValues } from '../../core/egress/headers.ts'
 import type { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Micros } from '../../core/money.ts'
 import type { KeptAnswer } from '../../core/usage/kept-answers.ts'
 import type { Trace } from '../observability/trace.ts'
@@ -16,7 +17,7 @@ export interface CallRequest {
   readonly path: string
   /** Address of the page, for the offer of a 402: asked for seldom, and dear to find. */
   readonly url: () => string
-  readonly query: Readonly<Record<string, unknown>>
+  readonly query: JsonObject
   readonly body: unknown
   /** As they came, where they came by HTTP. */
   readonly headers?: HeaderValues

@@ -1,3 +1,4 @@
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { AnyEndpoint } from '../../core/plugin/index.ts'
 import type { CallRequest } from './call.ts'
 
@@ -20,7 +21,7 @@ export function inputOf(
   { method, query, body }: Pick<CallRequest, 'method' | 'query' | 'body'>,
 ): unknown {
   const { properties = {} } = endpoint.input.json as Described
-  const read = (values: Readonly<Record<string, unknown>>) =>
+  const read = (values: JsonObject) =>
     Object.fromEntries(
       Object.entries(values).map(([name, value]) => [name, typed(value, properties[name])]),
     )
@@ -29,11 +30,8 @@ export function inputOf(
   const around = { ...Object.fromEntries(named.map((name) => [name, query[name]])), ...params }
   if (Object.keys(around).length === 0) return body
   if (body === undefined || body === null) return read(around)
-  return isObject(body) ? { ...body, ...read(around) } : body
+  return isJsonObject(body) ? { ...body, ...read(around) } : body
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Values of an address are text: numbers, booleans and lists are read where they are expected. */
 function typed(value: unknown, { type, items }: Described = {}): unknown {

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../core/json.ts'
 import { exampleOf } from '../../core/testing/example.ts'
 import type { Html } from './html.ts'
 import { type Doors, JSON_TYPE, KEY, plain, quoted, toolCall, waysOf, written } from './snippets.ts'
@@ -62,7 +63,5 @@ function exampleFor(schema: unknown, method: string): object | undefined {
     properties,
   }
   const example = exampleOf(part)
-  return typeof example === 'object' && example !== null && !Array.isArray(example)
-    ? example
-    : undefined
+  return isJsonObject(example) ? example : undefined
 }

@@ -1,5 +1,5 @@
 import { daysBefore } from '../../clock.ts'
-import { isJson } from '../../payments/paying/terms.ts'
+import { isJsonObject } from '../../json.ts'
 import type { Change, External, ExternalHistory } from './find-listings.ts'
 
 /** Something to think about before one pays. */
@@ -52,10 +52,10 @@ export function cautionsOf(listing: External, history: ExternalHistory, now: Dat
 
 /** Whether a source names no offer that is like the one that was seen. */
 function disagrees(claim: unknown, { payTo, price, network }: External): boolean {
-  if (!isJson(claim) || !Array.isArray(claim['offers'])) return false
+  if (!isJsonObject(claim) || !Array.isArray(claim['offers'])) return false
   return !claim['offers'].some(
     (offer) =>
-      isJson(offer) &&
+      isJsonObject(offer) &&
       offer['pay_to'] === payTo &&
       offer['network'] === network &&
       String(offer['price_microdollars']) === String(price),

@@ -1,8 +1,7 @@
+import { isJsonObject, type JsonObject } from '../../json.ts'
 import { compile, type Issue } from '../../plugin/validate.ts'
 
-/** A JSON Schema of somebody's: it costs the hub memory and time, so it has limits. */
-export type Json = Readonly<Record<string, unknown>>
-
+/** Limits of a foreign JSON Schema, because compiling it costs the hub memory and time. */
 export const BYTES_MAX = 65_536
 const DEPTH_MAX = 24
 const NODES_MAX = 2_000
@@ -27,9 +26,6 @@ const PLAIN = (
 
 export const KEYWORDS: ReadonlySet<string> = new Set([...ONE, ...LIST, ...MAP, ...PLAIN])
 
-export const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** What the schemas of a service may still have, together. */
 export interface Budget {
   schemas: number
@@ -40,10 +36,10 @@ export const budget = (): Budget => ({ schemas: SERVICE_MAX, patterns: PATTERNS_
 
 /** Takes the patterns of one level of a schema off. @returns what is wrong with them */
 export function takePatterns(
-  { pattern, patternProperties }: Json,
+  { pattern, patternProperties }: JsonObject,
   left: Pick<Budget, 'patterns'>,
 ): string | undefined {
-  const names = isObject(patternProperties) ? Object.keys(patternProperties) : []
+  const names = isJsonObject(patternProperties) ? Object.keys(patternProperties) : []
   const patterns = typeof pattern === 'string' ? [...names, pattern] : names
   left.patterns -= patterns.length
   if (left.patterns < 0) return `more than ${PATTERNS_MAX} patterns in one service`
@@ -52,15 +48,17 @@ export function takePatterns(
 }
 
 /** The schemas inside of a schema, with their places. */
-export const inner = (schema: Json): readonly (readonly [place: string, schema: unknown])[] => [
-  ...ONE.flatMap((key) => (isObject(schema[key]) ? [[key, schema[key]] as const] : [])),
+export const inner = (
+  schema: JsonObject,
+): readonly (readonly [place: string, schema: unknown])[] => [
+  ...ONE.flatMap((key) => (isJsonObject(schema[key]) ? [[key, schema[key]] as const] : [])),
   ...LIST.flatMap((key) =>
     Array.isArray(schema[key])
       ? schema[key].map((each: unknown, i) => [`${key}/${i}`, each] as const)
       : [],
   ),
   ...MAP.flatMap((key) =>
-    isObject(schema[key])
+    isJsonObject(schema[key])
       ? Object.entries(schema[key]).map(([name, each]) => [`${key}/${name}`, each] as const)
       : [],
   ),
@@ -73,7 +71,7 @@ export const inner = (schema: Json): readonly (readonly [place: string, schema: 
  * @param left what its service may still have; what it has is taken off
  */
 export function schemaIssues(schema: unknown, at: string, left: Budget): readonly Issue[] {
-  if (!isObject(schema)) return [{ path: at, message: 'is no JSON Schema: an object' }]
+  if (!isJsonObject(schema)) return [{ path: at, message: 'is no JSON Schema: an object' }]
   if (Buffer.byteLength(JSON.stringify(schema)) > BYTES_MAX) {
     return [{ path: at, message: `has more than ${BYTES_MAX} bytes` }]
   }
@@ -82,7 +80,7 @@ export function schemaIssues(schema: unknown, at: string, left: Budget): readonl
   const visit = (node: unknown, path: string, depth: number): void => {
     if (issues.length > 0 || typeof node === 'boolean') return
     const complain = (message: string): void => void issues.push({ path, message })
-    if (!isObject(node)) return complain('is no schema')
+    if (!isJsonObject(node)) return complain('is no schema')
     if (++nodes > NODES_MAX) return complain(`more than ${NODES_MAX} schemas in one`)
     if (--left.schemas < 0) return complain(`more than ${SERVICE_MAX} schemas in one service`)
     if (depth > DEPTH_MAX) return complain(`is nested more than ${DEPTH_MAX} deep`)
@@ -101,11 +99,26 @@ export function schemaIssues(schema: unknown, at: string, left: Budget): readonl
 }
 
 /** Why it cannot be checked by: for one, a pattern that RE2 does not have. */
-export function compileError(schema: Json): string | undefined {
+export function compileError(schema: JsonObject): string | undefined {
   try {
     compile({ json: schema })
     return undefined
   } catch (error) {
     return (error as Error).message.slice(0, 200)
   }
+}
+
+/** A schema of a service, and where it stands. */
+export interface Placed {
+  readonly at: string
+  readonly schema: JsonObject
+}
+
+/** The first schema that cannot be checked by. */
+export function compileIssues(schemas: readonly Placed[]): readonly Issue[] {
+  for (const { at, schema } of schemas) {
+    const wrong = compileError(schema)
+    if (wrong !== undefined) return [{ path: at, message: wrong }]
+  }
+  return []
 }

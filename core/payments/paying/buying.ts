@@ -8,13 +8,13 @@ import {
   type EgressTimeouts,
   methodOf,
 } from '../../egress/http.ts'
+import { isJsonObject } from '../../json.ts'
 import type { Micros } from '../../money.ts'
 import { USDC_BASE } from '../chain/asset.ts'
 import { signAuthorization } from '../chain/authorization.ts'
 import {
   chooseTerms,
   decodeJson,
-  isJson,
   PaymentTermsError,
   parseOffer,
   type Terms,
@@ -205,7 +205,7 @@ type Receipt = Readonly<Record<string, unknown>>
 function receiptOf({ headers }: EgressResponse): Receipt | undefined {
   const header = headers['payment-response'] ?? headers['x-payment-response']
   const receipt = typeof header === 'string' ? decodeJson(header) : undefined
-  return isJson(receipt) ? receipt : undefined
+  return isJsonObject(receipt) ? receipt : undefined
 }
 
 const NETWORKS: readonly unknown[] = [USDC_BASE.network, USDC_BASE.v1Network, undefined, null]

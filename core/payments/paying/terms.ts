@@ -1,5 +1,6 @@
 import { type Address, getAddress, isAddress } from 'viem'
 import type { EgressResponse } from '../../egress/http.ts'
+import { isJsonObject, type JsonObject } from '../../json.ts'
 import { type Micros, micros } from '../../money.ts'
 import { USDC_BASE } from '../chain/asset.ts'
 
@@ -51,8 +52,6 @@ export class PaymentTermsError extends Error {
   }
 }
 
-type Json = Readonly<Record<string, unknown>>
-
 /** What a seller wrote into a 402, read but not believed. */
 export interface Offer {
   /** Version of x402: 2 comes in a header, 1 in the body. */
@@ -60,7 +59,7 @@ export interface Offer {
   /** `resource` of a version 2 offer as it came, to be sent back unchanged. */
   readonly resource: unknown
   readonly extensions: unknown
-  readonly entries: readonly Json[]
+  readonly entries: readonly JsonObject[]
 }
 
 export interface TermsPolicy {
@@ -90,7 +89,7 @@ export interface Terms {
   /** `upfront` means that the seller settles before it works. */
   readonly flow: 'authorization' | 'upfront'
   /** The seller's own entry and resource, to be sent back unchanged (x402 v2 §5.2). */
-  readonly accepted: Json
+  readonly accepted: JsonObject
   readonly resource: unknown
 }
 
@@ -113,24 +112,24 @@ export function parseOffer(response: Pick<EgressResponse, 'headers' | 'body'>): 
   if (Array.isArray(header)) throw new PaymentTermsError('duplicate_offer')
   if (header === undefined) return offerOf(1, bodyOf(response.body))
   const decoded = decodeJson(header)
-  if (!isJson(decoded)) throw new PaymentTermsError('malformed_offer')
+  if (!isJsonObject(decoded)) throw new PaymentTermsError('malformed_offer')
   return offerOf(2, decoded)
 }
 
-function bodyOf(body: Buffer): Json {
+function bodyOf(body: Buffer): JsonObject {
   const parsed = parseJson(body.toString('utf8'))
-  if (!isJson(parsed) || parsed['x402Version'] === undefined) {
+  if (!isJsonObject(parsed) || parsed['x402Version'] === undefined) {
     throw new PaymentTermsError('no_offer')
   }
   return parsed
 }
 
-function offerOf(version: 1 | 2, envelope: Json): Offer {
+function offerOf(version: 1 | 2, envelope: JsonObject): Offer {
   const { x402Version, accepts, resource, extensions } = envelope as Record<string, unknown>
   if (x402Version !== version || !Array.isArray(accepts) || accepts.length > ENTRIES_MAX) {
     throw new PaymentTermsError('malformed_offer')
   }
-  const entries = accepts.filter(isJson)
+  const entries = accepts.filter(isJsonObject)
   if (entries.length === 0) throw new PaymentTermsError('malformed_offer')
   return { version, resource, extensions, entries }
 }
@@ -152,10 +151,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-export const isJson = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-type Check = (entry: Json, offer: Offer, policy: TermsPolicy) => boolean
+type Check = (entry: JsonObject, offer: Offer, policy: TermsPolicy) => boolean
 
 /** What an entry must be, in the order of `REASONS`. Nothing here looks at the price's height. */
 const CHECKS: readonly (readonly [TermsReason, Check])[] = [
@@ -204,7 +200,7 @@ function cheaperFirst(a: Terms, b: Terms): number {
   return a.flow === b.flow ? 0 : a.flow === 'authorization' ? -1 : 1
 }
 
-function termsOf(entry: Json, offer: Offer, policy: TermsPolicy): Terms {
+function termsOf(entry: JsonObject, offer: Offer, policy: TermsPolicy): Terms {
   const { version, resource } = offer
   const amount = amountOf(entry, version)
   const payTo = payToOf(entry)
@@ -226,7 +222,7 @@ function termsOf(entry: Json, offer: Offer, policy: TermsPolicy): Terms {
 }
 
 /** The amount in atomic units; a number, a decimal or two different amounts are none. */
-function amountOf(entry: Json, version: 1 | 2): Micros | undefined {
+function amountOf(entry: JsonObject, version: 1 | 2): Micros | undefined {
   const [own, other] = [entry['amount'], entry['maxAmountRequired']]
   const [amount, rival] = version === 2 ? [own, other] : [other, own]
   if (typeof amount !== 'string' || !POSITIVE.test(amount)) return undefined
@@ -234,39 +230,40 @@ function amountOf(entry: Json, version: 1 | 2): Micros | undefined {
 }
 
 /** The address to be paid. Mixed case must be a valid checksum (EIP-55). */
-function payToOf(entry: Json): Address | undefined {
+function payToOf(entry: JsonObject): Address | undefined {
   const payTo = entry['payTo']
   if (typeof payTo !== 'string' || !isAddress(payTo)) return undefined
   return isOneOf(payTo, [ZERO, USDC_BASE.address]) ? undefined : getAddress(payTo)
 }
 
-function timeoutOf(entry: Json): number | undefined {
+function timeoutOf(entry: JsonObject): number | undefined {
   const seconds = entry['maxTimeoutSeconds']
   if (typeof seconds !== 'number' || !Number.isSafeInteger(seconds)) return undefined
   const { min, max } = TIMEOUT_SECONDS
   return seconds >= min && seconds <= max ? seconds : undefined
 }
 
-const extraOf = (entry: Json): Json => (isJson(entry['extra']) ? entry['extra'] : {})
+const extraOf = (entry: JsonObject): JsonObject =>
+  isJsonObject(entry['extra']) ? entry['extra'] : {}
 
 /** How the seller settles; undefined for a way of paying other than one EIP-3009 signature. */
-function flowOf(entry: Json): 'authorization' | 'upfront' | undefined {
+function flowOf(entry: JsonObject): 'authorization' | 'upfront' | undefined {
   const { assetTransferMethod, paymentFlow } = extraOf(entry) as Record<string, unknown>
   if ((assetTransferMethod ?? 'eip3009') !== 'eip3009') return undefined
   const flow = paymentFlow ?? 'authorization'
   return flow === 'authorization' || flow === 'upfront' ? flow : undefined
 }
 
-function hasKnownDomain(entry: Json): boolean {
+function hasKnownDomain(entry: JsonObject): boolean {
   const { name, version } = extraOf(entry) as Record<string, unknown>
   return name === USDC_BASE.name && version === USDC_BASE.version
 }
 
 /** Whether the resource, where it is a URL, is on the requested host (attack: resource_spoof). */
-function isForHost(entry: Json, offer: Offer, { host }: TermsPolicy): boolean {
+function isForHost(entry: JsonObject, offer: Offer, { host }: TermsPolicy): boolean {
   const named = [entry['resource'], offer.version === 2 ? offer.resource : undefined]
   return named.every((resource) => {
-    const url = isJson(resource) ? resource['url'] : resource
+    const url = isJsonObject(resource) ? resource['url'] : resource
     if (url === undefined || url === null) return true
     if (typeof url !== 'string') return false
     const { hostname = '' } = URL.parse(url) ?? {}
@@ -276,9 +273,9 @@ function isForHost(entry: Json, offer: Offer, { host }: TermsPolicy): boolean {
 
 /** Whether the offer says that it cannot be paid without an extension, such as an identifier. */
 function requiresExtension(extensions: unknown): boolean {
-  if (!isJson(extensions)) return false
+  if (!isJsonObject(extensions)) return false
   return Object.values(extensions).some(
-    (one) => isJson(one) && isJson(one['info']) && one['info']['required'] === true,
+    (one) => isJsonObject(one) && isJsonObject(one['info']) && one['info']['required'] === true,
   )
 }
 

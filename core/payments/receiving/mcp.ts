@@ -1,5 +1,6 @@
 import { decodePaymentResponseHeader, encodePaymentSignatureHeader } from '@x402/core/http'
 import type { PaymentPayload, PaymentRequired } from '@x402/core/types'
+import type { JsonObject } from '../../json.ts'
 
 /**
  * x402 over MCP (x402 specification, transports-v2/mcp.md): what HTTP has in headers stands in the
@@ -7,8 +8,6 @@ import type { PaymentPayload, PaymentRequired } from '@x402/core/types'
  */
 const MCP_PAYMENT = 'x402/payment'
 const MCP_RECEIPT = 'x402/payment-response'
-
-type Json = Readonly<Record<string, unknown>>
 
 /** The result of a tool call that was not paid: an error whose content is the offer. */
 export const paymentRequiredResult = (required: PaymentRequired) => ({
@@ -18,14 +17,14 @@ export const paymentRequiredResult = (required: PaymentRequired) => ({
 })
 
 /** The payment of a tool call as the value of PAYMENT-SIGNATURE; undefined when there is none. */
-export function paymentHeaderOf(meta: Json | undefined): string | undefined {
+export function paymentHeaderOf(meta: JsonObject | undefined): string | undefined {
   const payment = meta?.[MCP_PAYMENT]
   return payment === undefined ? undefined : encodePaymentSignatureHeader(payment as PaymentPayload)
 }
 
 /** A result with its receipt. @param header value of PAYMENT-RESPONSE */
 export const withReceipt = <Result extends object>(
-  { _meta: meta, ...result }: Result & { readonly _meta?: Json },
+  { _meta: meta, ...result }: Result & { readonly _meta?: JsonObject },
   header: string,
 ) => ({
   ...result,

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { type Clock, dayName, monthStart } from '../../../core/clock.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
+import type { JsonObject } from '../../../core/json.ts'
 import { json } from '../../../core/money.ts'
 import * as s from '../../../core/plugin/schema.ts'
 import type { Standing } from '../../../core/usage/account-status.ts'
@@ -10,7 +11,6 @@ import { balances } from '../../rest/account/credits.ts'
 import { showHistory } from '../../rest/account/history.ts'
 import { freeCalls } from '../../rest/account/wallet.ts'
 import { inDollars } from '../dollars.ts'
-import type { Json } from '../message.ts'
 import { told } from '../results.ts'
 import { type AnyTool, READS, type ToolContext, tool } from '../tool.ts'
 import { open } from './schemas.ts'
@@ -59,12 +59,15 @@ export const balanceTool = (ports: BalancePorts): AnyTool =>
         spending_this_month: await spent(ports, caller),
         history: moved.map(showHistory),
       }
-      return told(inDollars(value) as Json)
+      return told(inDollars(value) as JsonObject)
     },
   })
 
 /** As this very request was judged. */
-async function rateOf({ standing }: BalancePorts, { caller, rate }: ToolContext): Promise<Json> {
+async function rateOf(
+  { standing }: BalancePorts,
+  { caller, rate }: ToolContext,
+): Promise<JsonObject> {
   const { headers } = rate
   return {
     tier: await standing.tier(caller.credits),
@@ -75,7 +78,7 @@ async function rateOf({ standing }: BalancePorts, { caller, rate }: ToolContext)
 }
 
 /** Of a key that another key made, and of those between. */
-const limitsOf = ({ limits }: Caller): Json =>
+const limitsOf = ({ limits }: Caller): JsonObject =>
   limits.length === 0
     ? {}
     : {
@@ -88,7 +91,7 @@ const limitsOf = ({ limits }: Caller): Json =>
         })),
       }
 
-async function spent({ pool, clock }: BalancePorts, { credits }: Caller): Promise<Json> {
+async function spent({ pool, clock }: BalancePorts, { credits }: Caller): Promise<JsonObject> {
   const now = clock.now()
   const range = { from: dayName(monthStart(now)), to: dayName(now), by: 'service' } as const
   const services = await spendingOf(pool, credits.code, range)

@@ -1,7 +1,7 @@
 import type { ExternalHit } from '../../../core/catalog/search/hits.ts'
+import type { JsonObject } from '../../../core/json.ts'
 import type { SearchPorts } from '../../rest/catalog/search.ts'
 import { dollars, inDollars } from '../dollars.ts'
-import type { Json } from '../message.ts'
 import { told } from '../results.ts'
 import { type AnyTool, READS, tool } from '../tool.ts'
 import { list } from './schemas.ts'
@@ -25,11 +25,11 @@ export const externalsTool = (ports: SearchPorts): AnyTool =>
       const listings = hits.flatMap((hit) =>
         'external' in hit ? [{ ...show(hit.external, args.format), why: hit.why.join('; ') }] : [],
       )
-      return told(inDollars({ listings, next_cursor: next }) as Json)
+      return told(inDollars({ listings, next_cursor: next }) as JsonObject)
     },
   })
 
-function show(listing: ExternalHit, form: 'concise' | 'detailed' = 'concise'): Json {
+function show(listing: ExternalHit, form: 'concise' | 'detailed' = 'concise'): JsonObject {
   const { url, method, name, category: of, summary, price, payable, state } = listing
   return {
     url,

@@ -1,6 +1,6 @@
+import type { JsonObject } from '../../../core/json.ts'
 import * as s from '../../../core/plugin/schema.ts'
 import { CHARS, CHARS_MAX } from '../body.ts'
-import type { Json } from '../message.ts'
 
 /** Fields that several tools share. */
 
@@ -49,7 +49,7 @@ export const offset = s.optional(
 export const dryRun = s.optional(s.boolean({ description: 'Only tells price and payer.' }))
 
 /** A result schema: its fields may be missing, and others be there. */
-export const open = (properties: Json): Json => ({ type: 'object', properties })
+export const open = (properties: JsonObject): JsonObject => ({ type: 'object', properties })
 
 const string = { type: 'string' } as const
 /** Of every paid tool. */
@@ -67,5 +67,5 @@ export const PAID = open({
   next_offset: { type: 'integer' },
 })
 
-export const list = (name: string): Json =>
+export const list = (name: string): JsonObject =>
   open({ [name]: { type: 'array', items: { type: 'object' } }, next_cursor: string })

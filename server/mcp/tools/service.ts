@@ -4,9 +4,9 @@ import {
   type ListedEndpoint,
 } from '../../../core/catalog/services/published-services.ts'
 import { Fault } from '../../../core/errors.ts'
+import type { JsonObject } from '../../../core/json.ts'
 import * as s from '../../../core/plugin/schema.ts'
 import { dollars, inDollars } from '../dollars.ts'
-import type { Json } from '../message.ts'
 import { Recent } from '../recent.ts'
 import { told } from '../results.ts'
 import { type AnyTool, READS, type ToolResult, tool } from '../tool.ts'
@@ -65,17 +65,17 @@ const isNamed = (endpoint: ListedEndpoint, name: string | undefined): boolean =>
   name === undefined || name.trim() === endpoint.path || name.trim() === routeOf(endpoint)
 
 /** With as much of the schemas as an agent reads with ease; of a single endpoint, all. */
-function fitting(service: Json, endpoints: readonly ListedEndpoint[]): Json {
+function fitting(service: JsonObject, endpoints: readonly ListedEndpoint[]): JsonObject {
   const [whole, inputs, bare] = [2, 1, 0].map((schemas) =>
     inDollars({ ...service, endpoints: endpoints.map((each) => endpointOf(each, schemas)) }),
-  ) as [Json, Json, Json]
-  const fits = (value: Json) => JSON.stringify(value).length <= CHARS_MAX
+  ) as [JsonObject, JsonObject, JsonObject]
+  const fits = (value: JsonObject) => JSON.stringify(value).length <= CHARS_MAX
   if (endpoints.length === 1 || fits(whole)) return whole
   const next = 'Schemas are left out: call hub_get_service again with "endpoint" to see them.'
   return { ...(fits(inputs) ? inputs : bare), next }
 }
 
-const endpointOf = (endpoint: ListedEndpoint, schemas: number): Json => ({
+const endpointOf = (endpoint: ListedEndpoint, schemas: number): JsonObject => ({
   endpoint: routeOf(endpoint),
   summary: endpoint.summary,
   price_usd: dollars(endpoint.price),

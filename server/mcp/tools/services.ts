@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Listing, listServices } from '../../../core/catalog/services/published-services.ts'
+import type { JsonObject } from '../../../core/json.ts'
 import * as s from '../../../core/plugin/schema.ts'
 import type { SearchPorts } from '../../rest/catalog/search.ts'
 import { page, readCursor } from '../../rest/paging.ts'
 import { dollars, inDollars } from '../dollars.ts'
-import type { Json } from '../message.ts'
 import { told } from '../results.ts'
 import { type AnyTool, READS, tool } from '../tool.ts'
 import { category, cursor, format, limit, list } from './schemas.ts'
@@ -34,7 +34,7 @@ export const searchTool = (ports: SearchPorts): AnyTool =>
       const services = hits.flatMap((hit) =>
         'service' in hit ? [{ ...show(hit.service, args.format), why: hit.why.join('; ') }] : [],
       )
-      return told(inDollars({ services, next_cursor: next }) as Json)
+      return told(inDollars({ services, next_cursor: next }) as JsonObject)
     },
   })
 
@@ -55,12 +55,12 @@ export const listTool = (pool: Pool): AnyTool =>
       const found = await listServices(pool, { limit: rows + 1, after, category: of })
       const shown = (row: Listing) => show(row, args.format)
       const { data, next_cursor } = page(found, rows, PAGE, ({ slug }) => [slug], shown).body
-      return told(inDollars({ services: data, next_cursor }) as Json)
+      return told(inDollars({ services: data, next_cursor }) as JsonObject)
     },
   })
 
 /** A service in as few words as will do, or with all its figures. */
-export function show(listing: Listing, form: 'concise' | 'detailed' = 'concise'): Json {
+export function show(listing: Listing, form: 'concise' | 'detailed' = 'concise'): JsonObject {
   const { slug, name, category: of, summary, minPrice, maxPrice, freeCallsPerMonth } = listing
   return {
     slug,

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import type { JsonObject } from '../../../core/json.ts'
 import { MIN_TOP_UP, type Micros } from '../../../core/money.ts'
 import type { Offers } from '../../../core/payments/receiving/offers.ts'
 import * as s from '../../../core/plugin/schema.ts'
 import type { Standing } from '../../../core/usage/account-status.ts'
 import { MAX_PURCHASE, purchaseTerms } from '../../rest/account/credits.ts'
 import { dollars, readDollars } from '../dollars.ts'
-import type { Json } from '../message.ts'
 import { badArguments, told } from '../results.ts'
 import { type AnyTool, READS, type ToolContext, tool } from '../tool.ts'
 import { open } from './schemas.ts'
@@ -53,7 +53,7 @@ async function instructions(
   { offers, standing, baseUrl }: TopupPorts,
   amount: Micros,
   { caller }: ToolContext,
-): Promise<Json> {
+): Promise<JsonObject> {
   const base = baseUrl()
   const name = `pur_${randomUUID()}`
   const url = `${base}/v1/credits/purchase`

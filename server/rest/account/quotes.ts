@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
+import { isJsonObject } from '../../../core/json.ts'
 import { json } from '../../../core/money.ts'
 import { assertAllowed } from '../../../core/usage/allowances.ts'
 import type { Quotes } from '../../../core/usage/quotes.ts'
@@ -100,14 +101,13 @@ function asked({
   ip,
   url,
 }: RestRequest<z.infer<typeof Order>, undefined>): CallRequest {
-  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
   return {
     requestId,
     slug,
     method,
     path,
     url: () => url,
-    query: isObject ? (input as CallRequest['query']) : {},
+    query: isJsonObject(input) ? input : {},
     body: input,
     authorization: undefined,
     payment: undefined,

@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { DEADLINE_SECONDS } from '../../../core/catalog/services/deadline.ts'
 import { ELSEWHERE, PATH, parametersOf } from '../../../core/catalog/services/routing.ts'
-import { issuesOf } from '../../../core/catalog/upstreams/compiling.ts'
-import { assertComplete, isOffered } from '../../../core/catalog/upstreams/missing.ts'
+import { issuesOf } from '../../../core/catalog/upstreams/check-schemas.ts'
+import { assertComplete, isOffered } from '../../../core/catalog/upstreams/completeness.ts'
 import { listPrices, setPrice } from '../../../core/catalog/upstreams/prices.ts'
-import { isObject, type Json } from '../../../core/catalog/upstreams/schemas.ts'
 import {
   type EndpointInfo,
   findUpstream,
@@ -13,6 +12,7 @@ import {
 } from '../../../core/catalog/upstreams/store.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
 import { Fault } from '../../../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import { json, type Micros, micros } from '../../../core/money.ts'
 import type { Issue } from '../../../core/plugin/validate.ts'
 import { page, pageOf, paging, readCursor } from '../paging.ts'
@@ -191,7 +191,7 @@ function endpointOf(order: EndpointOrder, i: number): EndpointInfo {
   const inQuery = order.method === 'GET' || order.method === 'DELETE'
   const idempotent = order.idempotent ?? !/^(?:POST|PATCH)$/.test(order.method)
   const input = inputOf(order, i)
-  const names = isObject(input['properties']) ? input['properties'] : {}
+  const names = isJsonObject(input['properties']) ? input['properties'] : {}
   const unknown = order.query.find((name) => !Object.hasOwn(names, name))
   if (unknown !== undefined) throw bad(i, 'query', `"${unknown}" is no member of input_schema`)
   const upstreamPath = order.upstream_path ?? order.path
@@ -228,15 +228,15 @@ function endpointOf(order: EndpointOrder, i: number): EndpointInfo {
 const SCALAR: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean', undefined])
 
 /** The schema of the input, in which parameters of the path are required, and no lists. */
-function inputOf({ path: text, input_schema: given }: EndpointOrder, i: number): Json {
+function inputOf({ path: text, input_schema: given }: EndpointOrder, i: number): JsonObject {
   const at = `/endpoints/${i}/input_schema`
   const names = parametersOf(text)
   const schema = given ?? { type: 'object', additionalProperties: true }
   if (schema['type'] !== 'object') throw refused([{ path: at, message: 'has type "object"' }])
-  const properties = isObject(schema['properties']) ? { ...schema['properties'] } : {}
+  const properties = isJsonObject(schema['properties']) ? { ...schema['properties'] } : {}
   for (const name of names) {
     const known = (properties[name] ??= { type: 'string' })
-    if (!isObject(known) || !SCALAR.has(known['type'])) {
+    if (!isJsonObject(known) || !SCALAR.has(known['type'])) {
       throw bad(i, 'input_schema', `${name} stands in the path: a text, a number or a boolean`)
     }
   }

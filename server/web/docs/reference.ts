@@ -1,13 +1,12 @@
 import { FAULTS, type FaultCode } from '../../../core/errors.ts'
+import type { JsonObject } from '../../../core/json.ts'
 import { type Html, html } from '../html.ts'
-import { fieldList, typeOf } from '../schema.ts'
+import { fieldList, typeOf } from '../schema-fields.ts'
 import { cardTable, facts } from '../table.ts'
 import { docsPage } from './html.ts'
 
-type Json = Readonly<Record<string, unknown>>
-
 interface Media {
-  readonly schema?: Json
+  readonly schema?: JsonObject
   readonly example?: unknown
 }
 
@@ -15,14 +14,14 @@ interface Operation {
   readonly operationId: string
   readonly summary: string
   readonly tags: readonly string[]
-  readonly security: readonly Json[]
+  readonly security: readonly JsonObject[]
   readonly deprecated?: boolean
   readonly parameters?: readonly {
     readonly name: string
     readonly in: string
     readonly required: boolean
     readonly description?: string
-    readonly schema: Json
+    readonly schema: JsonObject
   }[]
   readonly requestBody?: { readonly content: Readonly<Record<string, Media>> }
   readonly responses: Readonly<
@@ -35,7 +34,7 @@ interface Operation {
       }
     >
   >
-  readonly 'x-payment-info'?: { readonly price: Json }
+  readonly 'x-payment-info'?: { readonly price: JsonObject }
 }
 
 /** What the pages are made of: our own OpenAPI document. */
@@ -158,12 +157,12 @@ const mediaOf = (what: string, type: string, { schema, example }: Media): Html =
 
 const written = (value: unknown): string => JSON.stringify(value, null, 2)
 
-const schemeOf = (scheme: Json): string => {
+const schemeOf = (scheme: JsonObject): string => {
   const [name] = Object.keys(scheme)
   return name === undefined ? 'a payment' : name === 'session' ? 'a session' : 'a key'
 }
 
-const priceOf = ({ mode, amount, min, max }: Json): string =>
+const priceOf = ({ mode, amount, min, max }: JsonObject): string =>
   mode === 'fixed' ? String(amount) : `${String(min)} to ${String(max)}`
 
 const linkTo = (code: FaultCode): Html =>

@@ -1,16 +1,16 @@
 import { expect } from 'chai'
-import { apart, TooMuch } from '../../../core/catalog/upstreams/apart.ts'
-import { issuesOf } from '../../../core/catalog/upstreams/compiling.ts'
-import type { Json } from '../../../core/catalog/upstreams/schemas.ts'
+import { issuesOf } from '../../../core/catalog/upstreams/check-schemas.ts'
+import { apart, TooMuch } from '../../../core/catalog/upstreams/run-in-worker.ts'
 import { Fault } from '../../../core/errors.ts'
+import type { JsonObject } from '../../../core/json.ts'
 
-const object = (count: number, each: (n: number) => Json): Json => ({
+const object = (count: number, each: (n: number) => JsonObject): JsonObject => ({
   type: 'object',
   properties: Object.fromEntries(Array.from({ length: count }, (_, n) => [`m${n}`, each(n)])),
 })
 const patterns = (count: number) =>
   object(count, (n) => ({ type: 'string', pattern: `^\\pL{1,${n + 1}}x$` }))
-const placed = (...schemas: Json[]) => schemas.map((schema, n) => ({ at: `/${n}`, schema }))
+const placed = (...schemas: JsonObject[]) => schemas.map((schema, n) => ({ at: `/${n}`, schema }))
 
 describe('schemas that somebody publishes', () => {
   it('are compiled where they hold up nobody (A040)', async () => {

@@ -1,11 +1,9 @@
 import { EgressError } from '../../../egress/errors.ts'
 import type { Egress } from '../../../egress/http.ts'
-import { isJson } from '../../../payments/paying/terms.ts'
+import { isJsonObject, type JsonObject } from '../../../json.ts'
 import type { Reason } from '../reasons.ts'
-import { canonicalUrl, type UrlRules } from './canonical.ts'
-import type { Target } from './origin.ts'
-
-type Json = Readonly<Record<string, unknown>>
+import { canonicalUrl, type UrlRules } from './canonical-url.ts'
+import type { Target } from './read-origin.ts'
 
 const BYTES_MAX = 262_144
 const ENDPOINTS_MAX = 10
@@ -21,7 +19,7 @@ export async function readAgentFile(
   uri: string,
   gateway: string,
   rules: UrlRules,
-): Promise<Json | Reason> {
+): Promise<JsonObject | Reason> {
   if (uri.length > BYTES_MAX * 2) return 'too_large'
   if (uri.startsWith('data:')) return parsed(inlineText(uri))
   if (uri.trimStart().startsWith('{')) return parsed(uri)
@@ -60,10 +58,10 @@ function inlineText(uri: string): string {
   }
 }
 
-function parsed(text: string): Json | Reason {
+function parsed(text: string): JsonObject | Reason {
   try {
     const value: unknown = JSON.parse(text)
-    return isJson(value) ? value : 'agent_uri'
+    return isJsonObject(value) ? value : 'agent_uri'
   } catch {
     return 'agent_uri'
   }
@@ -73,10 +71,10 @@ function parsed(text: string): Json | Reason {
 const HTTP = /^(?:x402|web|api|rest|https?|openapi|service|endpoint)/i
 
 /** What an agent sells by x402, as its file says; its 402 tells the terms. Pure. */
-export function targetsOf(file: Json): readonly Target[] | Reason {
+export function targetsOf(file: JsonObject): readonly Target[] | Reason {
   if (file['active'] === false) return 'not_active'
   const listed = [file['services'], file['endpoints']].find(Array.isArray) ?? []
-  const services = listed.filter(isJson)
+  const services = listed.filter(isJsonObject)
   const takesX402 = [file['x402Support'], file['x402support']].includes(true)
   const described = {
     name: file['name'],

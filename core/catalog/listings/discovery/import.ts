@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../../db/transaction.ts'
-import { isJson } from '../../../payments/paying/terms.ts'
+import { isJsonObject } from '../../../json.ts'
 import type { Reason } from '../reasons.ts'
 import { type Candidate, listingId, offerRow, type Rank, upsertListings } from '../store.ts'
-import type { Judged } from './normalise.ts'
-import { storable } from './text.ts'
+import { storable } from './clean-text.ts'
+import type { Judged } from './normalize.ts'
 
 /** A row of a source after it was judged. */
 export interface JudgedRow {
@@ -139,7 +139,7 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 
 /** The beginning of what is too large to keep. */
 function cut(raw: unknown): string {
-  const text = isJson(raw) || Array.isArray(raw) ? shown(raw) : String(raw)
+  const text = isJsonObject(raw) || Array.isArray(raw) ? shown(raw) : String(raw)
   return text
     .slice(0, CLAIM_BYTES / 4)
     .replaceAll('\\', '')

@@ -1,6 +1,6 @@
+import { isJsonObject, type JsonObject } from '../../../json.ts'
 import { type Micros, micros } from '../../../money.ts'
 import { USDC_BASE } from '../../../payments/chain/asset.ts'
-import { isJson } from '../../../payments/paying/terms.ts'
 import type { Reason } from '../reasons.ts'
 import type { ListedOffer } from '../store.ts'
 import { isToken, networkOf, payeeOn } from './networks.ts'
@@ -9,8 +9,6 @@ import { isToken, networkOf, payeeOn } from './networks.ts'
 const PRICE_MAX = 10_000_000_000n
 const ENTRIES_MAX = 100
 const DIGITS = /^[1-9]\d{0,30}$/
-
-type Json = Readonly<Record<string, unknown>>
 
 /** The order in which an offer is judged: a later reason got further. */
 const ORDER: readonly Reason[] = [
@@ -34,8 +32,8 @@ export type Offers = readonly [ListedOffer, ...ListedOffer[]]
  * price that is no text of digits is no price, since nobody could tell its unit.
  */
 export function judgeOffer(entry: unknown): JudgedOffer {
-  if (!isJson(entry)) return 'malformed_offer'
-  const { scheme, asset, payTo } = entry as Record<string, unknown>
+  if (!isJsonObject(entry)) return 'malformed_offer'
+  const { scheme, asset, payTo } = entry
   if (scheme !== 'exact') return 'scheme'
   const network = networkOf(entry['network'])
   if (!network) return 'network'
@@ -49,8 +47,8 @@ export function judgeOffer(entry: unknown): JudgedOffer {
   return { scheme, network: network.id, asset: network.usdc!, payTo: payee, price, payable }
 }
 
-function priceOf(entry: Json): Micros | undefined {
-  const { amount, maxAmountRequired } = entry as Record<string, unknown>
+function priceOf(entry: JsonObject): Micros | undefined {
+  const { amount, maxAmountRequired } = entry
   const named = [amount, maxAmountRequired].filter((one) => one !== undefined && one !== null)
   const [price] = named
   if (typeof price !== 'string' || !DIGITS.test(price)) return undefined
@@ -59,8 +57,8 @@ function priceOf(entry: Json): Micros | undefined {
 }
 
 /** Whether one EIP-3009 signature pays it, as far as it says. */
-function isAuthorization(entry: Json): boolean {
-  const extra = isJson(entry['extra']) ? entry['extra'] : {}
+function isAuthorization(entry: JsonObject): boolean {
+  const extra = isJsonObject(entry['extra']) ? entry['extra'] : {}
   return (extra['assetTransferMethod'] ?? 'eip3009') === 'eip3009'
 }
 

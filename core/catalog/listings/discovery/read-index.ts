@@ -3,15 +3,15 @@ import type { Pool } from 'pg'
 import { sleep } from '../../../clock.ts'
 import { EgressError } from '../../../egress/errors.ts'
 import type { Egress } from '../../../egress/http.ts'
-import { isJson } from '../../../payments/paying/terms.ts'
+import { isJsonObject } from '../../../json.ts'
 import { RANK } from '../store.ts'
 import { beginTurn, type Turn } from '../time-budget.ts'
-import type { UrlRules } from './canonical.ts'
-import { type IndexPage, readPage } from './envelope.ts'
+import type { UrlRules } from './canonical-url.ts'
+import { cleanText } from './clean-text.ts'
 import { importPage, type JudgedRow } from './import.ts'
-import { judgeRow } from './normalise.ts'
+import { type IndexPage, readPage } from './index-page.ts'
+import { judgeRow } from './normalize.ts'
 import { type Discovery, finishPass, openSource, stopPass } from './sources.ts'
-import { cleanText } from './text.ts'
 
 /** An index of the shape of `/discovery/resources`. */
 export interface IndexSource {
@@ -207,8 +207,8 @@ function judgedRow(raw: unknown, rules: UrlRules): JudgedRow {
 
 /** What a refused row is called: its resource, as it was named; of nameless ones their content. */
 function keyOf(raw: unknown): string {
-  const named = isJson(raw) ? (raw['resource'] ?? raw['url']) : undefined
-  const text = cleanText(isJson(named) ? named['url'] : named, 2_000)
+  const named = isJsonObject(raw) ? (raw['resource'] ?? raw['url']) : undefined
+  const text = cleanText(isJsonObject(named) ? named['url'] : named, 2_000)
   if (text !== '') return `refused ${text}`
   return `refused #${createHash('sha256')
     .update(JSON.stringify(raw) ?? '')

@@ -1,7 +1,7 @@
+import { isJsonObject, type JsonObject } from '../../../json.ts'
 import { type Micros, usd } from '../../../money.ts'
 import { DEADLINE_SECONDS } from '../../services/deadline.ts'
 import { ELSEWHERE, PATH, parametersOf } from '../../services/routing.ts'
-import { isObject, type Json } from '../schemas.ts'
 import type { EndpointInfo } from '../store.ts'
 import type { Refs } from './refs.ts'
 
@@ -16,8 +16,8 @@ export interface Proposed extends EndpointInfo {
 export interface Operation {
   readonly method: EndpointInfo['method']
   readonly path: string
-  readonly item: Json
-  readonly spec: Json
+  readonly item: JsonObject
+  readonly spec: JsonObject
   readonly at: string
 }
 
@@ -83,7 +83,7 @@ function parametersIn(refs: Refs, { path, item, spec, at }: Operation): Inputs |
   if (listed.length > PARAMETERS_MAX) {
     return refs.gap(at, `more than ${PARAMETERS_MAX} parameters`)
   }
-  const byName = new Map<string, Json>()
+  const byName = new Map<string, JsonObject>()
   for (const [i, each] of listed.entries()) {
     const found = refs.object(each, `${at}/parameters/${i}`)
     if (found) byName.set(`${String(found['in'])} ${String(found['name'])}`, found)
@@ -99,7 +99,7 @@ function parametersIn(refs: Refs, { path, item, spec, at }: Operation): Inputs |
 }
 
 /** @returns false for one without which the operation cannot be called */
-function take(refs: Refs, parameter: Json, inputs: Inputs, at: string): boolean {
+function take(refs: Refs, parameter: JsonObject, inputs: Inputs, at: string): boolean {
   const { name, in: place, required, style, explode } = parameter
   const where = `${at}/parameters/${String(name)}`
   if (typeof name !== 'string' || (place !== 'header' && !NAME.test(name))) {
@@ -141,7 +141,7 @@ function bodyOf(refs: Refs, { method, spec, at }: Operation, inputs: Inputs) {
     return { kind: 'none', open: false } as const
   }
   const body = refs.object(given, `${at}/requestBody`)
-  const content = isObject(body?.['content']) ? body['content'] : {}
+  const content = isJsonObject(body?.['content']) ? body['content'] : {}
   const types = Object.keys(content)
   const type = types.find((each) => /^application\/(?:[\w.+-]+\+)?json\b/.test(each))
   const found = type ?? types.find((each) => each.startsWith(FORM))
@@ -154,7 +154,7 @@ function bodyOf(refs: Refs, { method, spec, at }: Operation, inputs: Inputs) {
   }
   const media = content[found]
   const where = `${at}/requestBody`
-  const schema = refs.schema(isObject(media) ? (media['schema'] ?? {}) : {}, where)
+  const schema = refs.schema(isJsonObject(media) ? (media['schema'] ?? {}) : {}, where)
   const kind = type === undefined ? 'form' : 'json'
   const whole = wholeOf(schema)
   if (!whole) {
@@ -173,13 +173,18 @@ function bodyOf(refs: Refs, { method, spec, at }: Operation, inputs: Inputs) {
 
 /** The members of an object, also of one that is put together from several. */
 function wholeOf(
-  schema: Json,
-): { properties: Json; required: string[]; open: boolean } | undefined {
-  const parts = [schema, ...(Array.isArray(schema['allOf']) ? (schema['allOf'] as Json[]) : [])]
-  const named = parts.flatMap((part) => (isObject(part['properties']) ? [part['properties']] : []))
+  schema: JsonObject,
+): { properties: JsonObject; required: string[]; open: boolean } | undefined {
+  const parts = [
+    schema,
+    ...(Array.isArray(schema['allOf']) ? (schema['allOf'] as JsonObject[]) : []),
+  ]
+  const named = parts.flatMap((part) =>
+    isJsonObject(part['properties']) ? [part['properties']] : [],
+  )
   if (named.length === 0 || schema['anyOf'] || schema['oneOf']) return undefined
   return {
-    properties: Object.assign({}, ...named) as Json,
+    properties: Object.assign({}, ...named) as JsonObject,
     required: parts.flatMap((part) => (part['required'] as string[] | undefined) ?? []),
     open: parts.every((part) => part['additionalProperties'] !== false),
   }
@@ -187,25 +192,26 @@ function wholeOf(
 
 /** Which statuses are a success, and what they answer. */
 function answerOf(refs: Refs, { spec, at }: Operation) {
-  const responses = isObject(spec['responses']) ? spec['responses'] : {}
+  const responses = isJsonObject(spec['responses']) ? spec['responses'] : {}
   const statuses = Object.keys(responses).filter((status) => /^2\d\d$/.test(status))
   const success = statuses.length > 0 ? statuses.map(Number) : [...SUCCESS]
   const first = statuses[0] ?? '2XX'
   const response = refs.object(responses[first], `${at}/responses/${first}`)
-  const content = isObject(response?.['content']) ? response['content'] : {}
+  const content = isJsonObject(response?.['content']) ? response['content'] : {}
   const streams = Object.keys(content).some((type) => type.startsWith('text/event-stream'))
   const json = Object.entries(content).find(([type]) => /[/+]json\b/.test(type))?.[1]
-  if (streams || !isObject(json) || statuses.length > 1) return { success, streams, output: null }
+  if (streams || !isJsonObject(json) || statuses.length > 1)
+    return { success, streams, output: null }
   const output = refs.schema(json['schema'] ?? {}, `${at}/responses/${first}`)
   return { success, streams, output: Object.keys(output).length > 0 ? output : null }
 }
 
 /** `x-payment-info`: `{price: {mode: "fixed", currency: "USD", amount: "0.003"}}`, or plainer. */
 function priceOf(info: unknown): Micros | null {
-  if (!isObject(info)) return null
-  const price = isObject(info['price']) ? info['price'] : info
+  if (!isJsonObject(info)) return null
+  const price = isJsonObject(info['price']) ? info['price'] : info
   const { mode = 'fixed', currency = 'USD' } = price
-  const amount = price['amount'] ?? (isObject(info['price']) ? undefined : info['price'])
+  const amount = price['amount'] ?? (isJsonObject(info['price']) ? undefined : info['price'])
   if (mode !== 'fixed' || currency !== 'USD') return null
   try {
     return usd(String(amount))

@@ -2,7 +2,7 @@ import { upgradeFromTwoToThree } from '@scalar/openapi-upgrader/2.0-to-3.0'
 import { upgradeFromThreeToThreeOne } from '@scalar/openapi-upgrader/3.0-to-3.1'
 import { parse as parseYaml } from 'yaml'
 import { Fault } from '../../../errors.ts'
-import { isObject, type Json } from '../schemas.ts'
+import { isJsonObject, type JsonObject } from '../../../json.ts'
 
 /** The longest document that is read, in bytes. */
 export const DOCUMENT_MAX = 2_097_152
@@ -14,12 +14,12 @@ const ALIASES_MAX = 100
  * Reads an OpenAPI document, or one of Swagger 2.0, JSON or YAML, and brings it to version 3.1.
  * @throws Fault `openapi_unreadable`
  */
-export function parseOpenApi(text: string): Json {
+export function parseOpenApi(text: string): JsonObject {
   if (Buffer.byteLength(text) > DOCUMENT_MAX) {
     throw unreadable(`It has more than ${DOCUMENT_MAX} bytes.`)
   }
   const document = read(text)
-  if (!isObject(document)) throw unreadable('It is no object.')
+  if (!isJsonObject(document)) throw unreadable('It is no object.')
   const { openapi, swagger } = document
   const isSwagger = String(swagger) === '2' || String(swagger) === '2.0'
   if (!isSwagger && !/^3\.[01](\.|$)/.test(String(openapi))) {
@@ -32,7 +32,7 @@ export function parseOpenApi(text: string): Json {
     // Some write the version as a number, which the conversion does not know.
     if (isSwagger) nameStreams(own)
     const three = isSwagger ? upgradeFromTwoToThree({ ...own, swagger: '2.0' }) : own
-    return upgradeFromThreeToThreeOne({ ...three }) as Json
+    return upgradeFromThreeToThreeOne({ ...three }) as JsonObject
   } catch (error) {
     throw unreadable('It is not built as its version says.', error)
   }
@@ -42,7 +42,7 @@ export function parseOpenApi(text: string): Json {
  * Swagger says at the operation, or for all of them, what is answered; the conversion drops that
  * of a response without a schema. Of one that streams it is all that is said.
  */
-function nameStreams({ paths, produces }: Json): void {
+function nameStreams({ paths, produces }: JsonObject): void {
   const operations = membersOf(paths).flatMap(membersOf)
   for (const { produces: own = produces, responses } of operations) {
     if (!Array.isArray(own) || !own.some((type) => String(type).startsWith(STREAM))) continue
@@ -52,8 +52,8 @@ function nameStreams({ paths, produces }: Json): void {
   }
 }
 const STREAM = 'text/event-stream'
-const membersOf = (of: unknown): readonly Json[] =>
-  isObject(of) ? Object.values(of).filter(isObject) : []
+const membersOf = (of: unknown): readonly JsonObject[] =>
+  isJsonObject(of) ? Object.values(of).filter(isJsonObject) : []
 
 function read(text: string): unknown {
   try {

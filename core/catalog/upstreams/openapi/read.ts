@@ -1,4 +1,4 @@
-import { isObject, type Json } from '../schemas.ts'
+import { isJsonObject, type JsonObject } from '../../../json.ts'
 import type { EndpointInfo } from '../store.ts'
 import { type Choice, choicesOf, isMeant } from './choice.ts'
 import { type Operation, type Proposed, proposed } from './operation.ts'
@@ -48,7 +48,7 @@ const CHOICES_TOLD = 10
 export function readOpenApi(text: string, only: readonly string[] = []): Understood {
   const root = parseOpenApi(text)
   const refs = new Refs(root)
-  const info = isObject(root['info']) ? root['info'] : {}
+  const info = isJsonObject(root['info']) ? root['info'] : {}
   const endpoints: Proposed[] = []
   const guarded: string[] = []
   const all = [...operationsOf(root, refs)]
@@ -90,8 +90,8 @@ const toldOf = (leftOut: number, choices: readonly Choice[]): string =>
 const textOf = (value: unknown, max: number): string | undefined =>
   typeof value === 'string' && value.trim() !== '' ? value.trim().slice(0, max) : undefined
 
-function* operationsOf(root: Json, refs: Refs): Generator<Operation> {
-  const paths = isObject(root['paths']) ? root['paths'] : {}
+function* operationsOf(root: JsonObject, refs: Refs): Generator<Operation> {
+  const paths = isJsonObject(root['paths']) ? root['paths'] : {}
   for (const [path, given] of Object.entries(paths)) {
     const item = refs.object(given, `paths/${path}`)
     for (const method of METHODS) {
@@ -103,28 +103,28 @@ function* operationsOf(root: Json, refs: Refs): Generator<Operation> {
   }
 }
 
-function serversOf({ servers }: Json): readonly string[] {
+function serversOf({ servers }: JsonObject): readonly string[] {
   if (!Array.isArray(servers)) return []
-  return servers.filter(isObject).flatMap(({ url, variables }) => {
+  return servers.filter(isJsonObject).flatMap(({ url, variables }) => {
     if (typeof url !== 'string') return []
-    const named = isObject(variables) ? variables : {}
+    const named = isJsonObject(variables) ? variables : {}
     return url.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
       const variable = named[name]
-      const value = isObject(variable) ? variable['default'] : undefined
+      const value = isJsonObject(variable) ? variable['default'] : undefined
       return typeof value === 'string' ? value : whole
     })
   })
 }
 
 /** Each way to be let in wants something; an empty one would let anybody in. */
-function isGuarded(root: Json, { security = root['security'] }: Json): boolean {
+function isGuarded(root: JsonObject, { security = root['security'] }: JsonObject): boolean {
   const ways: readonly unknown[] = Array.isArray(security) ? security : []
-  return ways.length > 0 && ways.every((way) => isObject(way) && Object.keys(way).length > 0)
+  return ways.length > 0 && ways.every((way) => isJsonObject(way) && Object.keys(way).length > 0)
 }
 
-function wantsOf(root: Json, refs: Refs): readonly Wanted[] {
-  const components = isObject(root['components']) ? root['components'] : {}
-  const schemes = isObject(components['securitySchemes']) ? components['securitySchemes'] : {}
+function wantsOf(root: JsonObject, refs: Refs): readonly Wanted[] {
+  const components = isJsonObject(root['components']) ? root['components'] : {}
+  const schemes = isJsonObject(components['securitySchemes']) ? components['securitySchemes'] : {}
   return Object.entries(schemes).flatMap(([key, given]) => {
     const scheme = refs.object(given, `securitySchemes/${key}`) ?? {}
     const { type, name, in: place } = scheme

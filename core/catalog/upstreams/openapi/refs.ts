@@ -1,13 +1,5 @@
-import {
-  BYTES_MAX,
-  budget,
-  compileError,
-  inner,
-  isObject,
-  type Json,
-  KEYWORDS,
-  takePatterns,
-} from '../schemas.ts'
+import { isJsonObject, type JsonObject } from '../../../json.ts'
+import { BYTES_MAX, budget, compileError, inner, KEYWORDS, takePatterns } from '../schemas.ts'
 
 /** Something of a document that was not understood, and where. */
 export interface Gap {
@@ -21,17 +13,17 @@ const DEPTH_MAX = 20
 const GAPS_MAX = 200
 /** Characters of all schemas of a document together, a $ref counted each time. */
 const TEXT_MAX = 2_097_152
-const ANYTHING: Json = {}
+const ANYTHING: JsonObject = {}
 
 /** Reads what a document refers to: places of its own, and nothing else. */
 export class Refs {
   readonly gaps: Gap[] = []
-  readonly #root: Json
+  readonly #root: JsonObject
   /** What its schemas may still have together: whoever checks by them compiles them. */
   readonly #left = budget()
   #textLeft = TEXT_MAX
 
-  constructor(root: Json) {
+  constructor(root: JsonObject) {
     this.#root = root
   }
 
@@ -41,13 +33,13 @@ export class Refs {
   }
 
   /** What stands there, or what that refers to; undefined: nothing that could be read. */
-  object(node: unknown, at: string): Json | undefined {
+  object(node: unknown, at: string): JsonObject | undefined {
     let found = node
-    for (let hops = 0; isObject(found) && typeof found['$ref'] === 'string'; hops++) {
+    for (let hops = 0; isJsonObject(found) && typeof found['$ref'] === 'string'; hops++) {
       if (hops === HOPS_MAX) return this.gap(at, 'its $ref leads in a circle')
       found = this.#at(found['$ref'], at)
     }
-    return isObject(found) ? found : undefined
+    return isJsonObject(found) ? found : undefined
   }
 
   #at(ref: string, at: string): unknown {
@@ -55,7 +47,8 @@ export class Refs {
     let node: unknown = this.#root
     for (const part of ref.slice(2).split('/')) {
       const name = decoded(part)
-      if (!isObject(node) || !Object.hasOwn(node, name)) return this.gap(at, `no such $ref: ${ref}`)
+      if (!isJsonObject(node) || !Object.hasOwn(node, name))
+        return this.gap(at, `no such $ref: ${ref}`)
       node = node[name]
     }
     return node
@@ -65,10 +58,10 @@ export class Refs {
    * A schema by itself: without $ref, and with the keywords alone that the hub takes. What would
    * contain itself, or is too large, becomes a schema of anything.
    */
-  schema(node: unknown, at: string): Json {
+  schema(node: unknown, at: string): JsonObject {
     if (this.#textLeft <= 0) return this.#tooLarge(at)
     let count = 0
-    const copy = (each: unknown, place: string, path: readonly unknown[]): Json | boolean => {
+    const copy = (each: unknown, place: string, path: readonly unknown[]): JsonObject | boolean => {
       if (typeof each === 'boolean') return each
       const found = this.object(each, place)
       if (!found) return ANYTHING
@@ -95,13 +88,16 @@ export class Refs {
     return ANYTHING
   }
 
-  #tooLarge(at: string): Json {
+  #tooLarge(at: string): JsonObject {
     this.gap(at, 'a schema that is too large: anything is taken there')
     return ANYTHING
   }
 
   /** One level of a schema, in the words of the hub. */
-  #plain(found: Json, copy: (inside: unknown, name: string) => Json | boolean): Json {
+  #plain(
+    found: JsonObject,
+    copy: (inside: unknown, name: string) => JsonObject | boolean,
+  ): JsonObject {
     const known = Object.entries(found).filter(([key]) => KEYWORDS.has(key))
     const out: Record<string, unknown> = Object.fromEntries(known)
     for (const [place, each] of inner(found)) {
@@ -110,16 +106,16 @@ export class Refs {
       if (name === undefined) out[key] = made
       else if (Array.isArray(found[key])) {
         out[key] = (out[key] as unknown[]).toSpliced(Number(name), 1, made)
-      } else out[key] = { ...(out[key] as Json), [name]: made }
+      } else out[key] = { ...(out[key] as JsonObject), [name]: made }
     }
-    if (out['type'] === undefined && isObject(out['properties'])) out['type'] = 'object'
-    if (out['type'] === undefined && isObject(out['items'])) out['type'] = 'array'
+    if (out['type'] === undefined && isJsonObject(out['properties'])) out['type'] = 'object'
+    if (out['type'] === undefined && isJsonObject(out['items'])) out['type'] = 'array'
     if (out['uniqueItems'] === true && !(Number(out['maxItems']) <= 1_000))
       delete out['uniqueItems']
     if (Array.isArray(out['required'])) {
       const { properties } = out
       const names = out['required'].filter(
-        (name) => isObject(properties) && Object.hasOwn(properties, name),
+        (name) => isJsonObject(properties) && Object.hasOwn(properties, name),
       )
       if (names.length > 0) out['required'] = names
       else delete out['required']

@@ -1,16 +1,17 @@
 import { z } from 'zod'
 import { ACTS } from '../../../../core/audit/audit.ts'
+import { isJsonObject, type JsonObject } from '../../../../core/json.ts'
 import { ASSETS } from '../../../../core/ledger/export/format.ts'
 import type { AuditChainJson, AuditLineJson } from '../../../rest/admin/audit.ts'
 import type { Listed } from '../../../rest/paging.ts'
-import { FINANCE } from '../../areas.ts'
 import { filterField, filters, form, optionsOf } from '../../form.ts'
 import { counted, instantText } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty, notice, outcome } from '../../notices.ts'
+import { empty, notice, outcome } from '../../messages.ts'
+import { FINANCE } from '../../navigation.ts'
 import { type AnyPage, act, page } from '../../page.ts'
 import { address, cardTable, hex, pager } from '../../table.ts'
-import { entryPath, optionalDay, precise, units } from './parts.ts'
+import { entryPath, optionalDay, precise, units } from './components.ts'
 import { transferPath } from './wallet-transfers.ts'
 
 const PATH = '/finance/audit'
@@ -169,10 +170,10 @@ function change(value: unknown): Html | undefined {
 
 function membersOf(value: unknown): readonly string[] {
   if (Array.isArray(value)) return value.flatMap(membersOf)
-  if (!isObject(value)) return []
+  if (!isJsonObject(value)) return []
   return Object.entries(value).flatMap(([name, inner]) => {
     if (inner === undefined || (name === 'asset' && hasAmount(value))) return []
-    if (Array.isArray(inner) && inner.some(isObject)) return membersOf(inner)
+    if (Array.isArray(inner) && inner.some(isJsonObject)) return membersOf(inner)
     const asset = String(value['asset'])
     const text =
       name === 'amount' && hasAmount(value)
@@ -182,11 +183,8 @@ function membersOf(value: unknown): readonly string[] {
   })
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null
-
 /** The log keeps amounts in units of their asset, as texts; the asset stands beside. */
-const hasAmount = ({ amount, asset }: Readonly<Record<string, unknown>>): boolean =>
+const hasAmount = ({ amount, asset }: JsonObject): boolean =>
   /^-?\d+$/.test(String(amount)) && ASSETS.some((known) => known === asset)
 
 const textOf = (value: unknown): string =>
