@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../core/errors.ts'
-import { header } from './exchange.ts'
+import { readSingleHeader } from './exchange.ts'
 
 /** Large enough for 50 KB of text in which every character is escaped, and a little more. */
 export const BODY_BYTES_MAX = 512 * 1_024
@@ -14,9 +14,9 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor',
  * that would touch a prototype), `caller_gone` when the connection ends before the body does
  */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
-  const bytes = await readPlain(request)
+  const bytes = await readUnencoded(request)
   if (bytes.length === 0) return undefined
-  if (!isJsonType(header({ req: request }, 'content-type')))
+  if (!isJsonType(readSingleHeader({ req: request }, 'content-type')))
     throw new Fault('unsupported_media_type')
   return parseJson(bytes)
 }
@@ -26,19 +26,19 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
  * @throws Fault as `readJson` does
  */
 export async function readForm(request: IncomingMessage): Promise<unknown> {
-  const type = header({ req: request }, 'content-type') ?? ''
+  const type = readSingleHeader({ req: request }, 'content-type') ?? ''
   if (!/^application\/x-www-form-urlencoded\b/i.test(type)) return readJson(request)
-  const fields = [...new URLSearchParams((await readPlain(request)).toString('utf8'))]
+  const fields = [...new URLSearchParams((await readUnencoded(request)).toString('utf8'))]
   const value = Object.fromEntries(fields)
   if (Object.keys(value).length !== fields.length) {
     throw new Fault('validation_failed', 'A field of the form came twice.')
   }
-  refuseForbiddenKeys(value)
+  rejectForbiddenKeys(value)
   return value
 }
 
 /** The bytes of a body, as they were sent. */
-function readPlain(request: IncomingMessage): Promise<Buffer> {
+function readUnencoded(request: IncomingMessage): Promise<Buffer> {
   const encoding = request.headers['content-encoding'] ?? 'identity'
   if (encoding.toLowerCase() !== 'identity') throw new Fault('unsupported_content_encoding')
   const declared = Number(request.headers['content-length'] ?? 0)
@@ -86,12 +86,12 @@ function parseJson(bytes: Buffer): unknown {
     if (error instanceof Fault) throw error
     throw new Fault('malformed_json', undefined, { cause: error })
   }
-  if (NAMES_FORBIDDEN.test(text)) refuseForbiddenKeys(value)
+  if (MAY_HAVE_FORBIDDEN_KEY.test(text)) rejectForbiddenKeys(value)
   return value
 }
 
 /** Where none is spelt, and nothing is escaped, no key can be one: most bodies need no walk. */
-const NAMES_FORBIDDEN = /__proto__|constructor|prototype|\\u/
+const MAY_HAVE_FORBIDDEN_KEY = /__proto__|constructor|prototype|\\u/
 
 const CHAR = {
   quote: 0x22,
@@ -119,12 +119,12 @@ function depthOf(text: string): number {
   return deepest
 }
 
-function refuseForbiddenKeys(value: unknown): void {
+function rejectForbiddenKeys(value: unknown): void {
   if (typeof value !== 'object' || value === null) return
   for (const [key, inner] of Object.entries(value)) {
     if (FORBIDDEN_KEYS.has(key) && !Array.isArray(value)) {
       throw new Fault('validation_failed', `The key "${key}" is not allowed.`)
     }
-    refuseForbiddenKeys(inner)
+    rejectForbiddenKeys(inner)
   }
 }

@@ -1,3 +1,3 @@
 /** The same bytes as a Buffer; nothing is copied. */
-export const viewOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+export const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)

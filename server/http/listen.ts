@@ -1,19 +1,19 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
-import { patience } from '../../core/clock.ts'
+import { unrefSleep } from '../../core/clock.ts'
 import { type Config, ConfigError, type Drain } from '../../core/config.ts'
-import { refuseBroken } from './malformed.ts'
+import { rejectMalformed } from './malformed.ts'
 
 /**
  * How long a caller may take to ask, in milliseconds; then 408, and the connection is closed. So it
  * is where nothing at all was sent or taken for `silence`, longer than any call may last: answers
  * that nobody reads would be held for ever.
  */
-export const PATIENCE = {
+export const TIMEOUTS_MS = {
   headers: 10_000,
   request: 30_000,
-  silence: 600_000,
-  check: 1_000,
+  idle: 600_000,
+  checkInterval: 1_000,
 } as const
 
 /**
@@ -23,20 +23,20 @@ export const PATIENCE = {
 export async function listen(
   handler: RequestListener,
   { host, port }: Pick<Config, 'host' | 'port'>,
-  patienceMs: Readonly<Record<keyof typeof PATIENCE, number>> = PATIENCE,
+  timeoutsMs: Readonly<Record<keyof typeof TIMEOUTS_MS, number>> = TIMEOUTS_MS,
 ): Promise<Server> {
   const server = createServer(
     {
-      headersTimeout: patienceMs.headers,
-      requestTimeout: patienceMs.request,
-      connectionsCheckingInterval: patienceMs.check,
+      headersTimeout: timeoutsMs.headers,
+      requestTimeout: timeoutsMs.request,
+      connectionsCheckingInterval: timeoutsMs.check,
       maxHeaderSize: 32_768,
       requireHostHeader: false, // `assertWellFormed` wants one too, and answers by a problem
     },
     handler,
   )
-  server.timeout = patienceMs.silence
-  server.on('clientError', refuseBroken)
+  server.timeout = timeoutsMs.silence
+  server.on('clientError', rejectMalformed)
   server.on('checkExpectation', handler) // what is not known may be overlooked (RFC 9110 §10.1.1)
   server.listen(port, host)
   try {
@@ -55,17 +55,20 @@ const SWEEP_MS = 50
  * Takes no new connections, and waits until requests and streams at work are finished, no longer
  * than `grace` seconds; what is left then is cut off.
  */
-export async function drain(server: Server, { grace }: Pick<Drain, 'grace'>): Promise<void> {
+export async function drain(
+  server: Server,
+  { graceSeconds: grace }: Pick<Drain, 'grace'>,
+): Promise<void> {
   const closed = once(server, 'close')
   server.close()
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
-  await Promise.race([closed, patience(grace * 1_000)])
+  await Promise.race([closed, unrefSleep(grace * 1_000)])
   clearInterval(sweep)
   server.closeAllConnections()
 }
 
 /** How to reach an address that one listens on: "all of them" is reached on loopback. */
-export const hostOf = (host: string): string => {
+export const reachableHost = (host: string): string => {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Fault, type FaultCode } from '../../core/errors.ts'
-import { newRequestId, timesOf } from './exchange.ts'
+import { countHeader, newRequestId } from './exchange.ts'
 import { problem } from './problem.ts'
 
 /**
@@ -11,7 +11,7 @@ import { problem } from './problem.ts'
 export function assertWellFormed(request: IncomingMessage): void {
   const { httpVersionMajor: major, httpVersionMinor: minor } = request
   if (major !== 1) throw new Fault('malformed_request', 'Speak HTTP/1.1.')
-  const hosts = timesOf(request, 'host')
+  const hosts = countHeader(request, 'host')
   if (hosts > 1) throw new Fault('duplicate_header', `host came ${hosts} times.`)
   if (hosts === 0 && minor > 0) throw new Fault('malformed_request', 'It names no Host.')
   const coding = request.headers['transfer-encoding'] ?? 'chunked'
@@ -29,24 +29,27 @@ const CODES: Readonly<Record<string, FaultCode>> = {
 type Connection = Duplex & { readonly _httpMessage?: ServerResponse | null }
 
 /** Connections whose answer is waited for: each further piece of what is broken fails anew. */
-const waiting = new WeakSet<Connection>()
+const deferred = new WeakSet<Connection>()
 
 /**
  * Answers what never became a request, in the form of every other problem, and hangs up. Whatever
  * was asked before on the same connection is answered first: this is no answer to that.
  */
-export function refuseBroken(error: Error & { readonly code?: string }, socket: Connection): void {
+export function rejectMalformed(
+  error: Error & { readonly code?: string },
+  socket: Connection,
+): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
   const { _httpMessage: answer } = socket
   if (answer && (answer.req.complete || answer.headersSent)) {
-    if (waiting.has(socket)) return
-    waiting.add(socket)
+    if (deferred.has(socket)) return
+    deferred.add(socket)
     answer.once('close', () => {
-      waiting.delete(socket)
-      refuseBroken(error, socket)
+      deferred.delete(socket)
+      rejectMalformed(error, socket)
     })
     return
   }
@@ -54,12 +57,12 @@ export function refuseBroken(error: Error & { readonly code?: string }, socket: 
   const requestId = newRequestId()
   const { status, headers, body } = problem(fault, requestId, '/')
   const text = JSON.stringify(body)
-  const all = {
+  const allHeaders = {
     ...headers,
     'X-Request-Id': requestId,
     'Content-Length': String(Buffer.byteLength(text)),
     Connection: 'close',
   }
-  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
+  const lines = Object.entries(allHeaders).map(([name, value]) => `${name}: ${value}`)
   socket.end([`HTTP/1.1 ${status} ${fault.code}`, ...lines, '', text].join('\r\n'))
 }

@@ -18,7 +18,7 @@ export function problem(fault: Fault, requestId: string, instance: string, charg
   return {
     status,
     headers: {
-      ...headersOf(fault),
+      ...faultHeaders(fault),
       'Content-Type': 'application/problem+json',
       'Cache-Control': 'no-store',
       'X-Charged-Microdollars': String(charged),
@@ -40,56 +40,60 @@ export function problem(fault: Fault, requestId: string, instance: string, charg
 }
 
 /** Headers that the answer to a fault has in any form; a 401 challenges (RFC 9110 §15.5.2). */
-export const headersOf = ({ status, headers }: Fault): Reply['headers'] => ({
+export const faultHeaders = ({ status, headers }: Fault): Reply['headers'] => ({
   ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="hub"' }),
   ...headers,
 })
 
 /** Whatever was thrown, as a fault: what nobody expected is told as an internal error. */
-export function faultOf(error: unknown): Fault {
+export function toFault(error: unknown): Fault {
   if (error instanceof Fault) return error
   // What could not be given back counts more than why it was to be.
-  if (error instanceof SuppressedError) return faultOf(error.error)
+  if (error instanceof SuppressedError) return toFault(error.error)
   if (error instanceof LedgerUnavailable || isDatabaseDown(error)) {
-    return new Fault('service_unavailable', undefined, { headers: RETRY, cause: error })
+    return new Fault('service_unavailable', undefined, { headers: RETRY_AFTER, cause: error })
   }
   return new Fault('internal_error', undefined, { cause: error })
 }
 
 /** Faults of the hub itself; those of callers and providers are no errors of the operator's. */
-const OURS: ReadonlySet<FaultCode> = new Set([
+const OPERATOR_FAULTS: ReadonlySet<FaultCode> = new Set([
   'internal_error',
   'service_unavailable',
   'payment_pending',
 ])
 
 /** Whether the operator is to be told. */
-const isOurFailure = ({ code }: Fault): boolean => OURS.has(code)
+const isOperatorFault = ({ code }: Fault): boolean => OPERATOR_FAULTS.has(code)
 
 /** Seconds until a database is back as a rule. */
-const RETRY = { 'Retry-After': '5' } as const
+const RETRY_AFTER = { 'Retry-After': '5' } as const
 
 /** What pg says of a connection that is lost or does not come about; it gives no code with it. */
 const NO_CONNECTION =
   /^(?:Connection terminated|timeout exceeded when|Query read timeout|Client has encountered)/
 /** SQLSTATE classes and socket errors that mean "not now" (design §13). */
-const NOT_NOW = /^(?:08|57P|53)|^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
+const UNAVAILABLE_CODES = /^(?:08|57P|53)|^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
 
 function isDatabaseDown(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code } = error as { code?: unknown }
-  return typeof code === 'string' ? NOT_NOW.test(code) : NO_CONNECTION.test(error.message)
+  return typeof code === 'string' ? UNAVAILABLE_CODES.test(code) : NO_CONNECTION.test(error.message)
 }
 
 /** What went wrong, as a fault. The operator is told of those of the hub, and where they were. */
-export function reported(error: unknown, log: Log, at: Readonly<Record<string, unknown>>): Fault {
-  const fault = faultOf(error)
-  if (isOurFailure(fault)) log.error({ err: fault.cause ?? fault, ...at }, fault.code)
+export function reportFault(
+  error: unknown,
+  log: Log,
+  at: Readonly<Record<string, unknown>>,
+): Fault {
+  const fault = toFault(error)
+  if (isOperatorFault(fault)) log.error({ err: fault.cause ?? fault, ...at }, fault.code)
   return fault
 }
 
 /** Told with the methods that there are. */
-export const notAllowed = (path: string, allowed: readonly string[]): Fault =>
+export const methodNotAllowed = (path: string, allowed: readonly string[]): Fault =>
   new Fault('method_not_allowed', `${path} takes ${allowed.join(', ')}.`, {
     headers: { Allow: allowed.join(', ') },
   })

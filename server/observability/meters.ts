@@ -2,8 +2,10 @@ import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Trace } from './trace.ts'
 
-const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
-const OPERATIONS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]
+const DURATION_BUCKETS_SECONDS = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+]
+const BATCH_SIZE_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]
 /** Each name of a service is a set of series: those beyond are counted together. */
 const SERVICES_MAX = 200
 
@@ -29,14 +31,14 @@ export class Meters {
       name: 'hub_call_seconds',
       help: 'Calls of a service, from the first byte asked to the last one answered.',
       labelNames: ['service'],
-      buckets: SECONDS,
+      buckets: DURATION_BUCKETS_SECONDS,
       registers,
     })
     this.#steps = new Histogram({
       name: 'hub_step_seconds',
       help: 'Steps of requests.',
       labelNames: ['step'],
-      buckets: SECONDS,
+      buckets: DURATION_BUCKETS_SECONDS,
       registers,
     })
     this.#refused = new Counter({
@@ -48,31 +50,31 @@ export class Meters {
     this.#batches = new Histogram({
       name: 'hub_ledger_batch_operations',
       help: 'Operations that the ledger booked together.',
-      buckets: OPERATIONS,
+      buckets: BATCH_SIZE_BUCKETS,
       registers,
     })
   }
 
-  request(trace: Trace, method: string, status: number, seconds: number): void {
-    this.#requests.inc({ route: trace.route, method: methodOf(method), status })
+  recordRequest(trace: Trace, method: string, status: number, seconds: number): void {
+    this.#requests.inc({ route: trace.route, method: methodLabel(method), status })
     if (trace.service !== undefined) {
-      this.#calls.observe({ service: this.#named(trace.service) }, seconds)
+      this.#calls.observe({ service: this.#serviceLabel(trace.service) }, seconds)
     }
-    for (const { name, from, until } of trace.steps) {
+    for (const { name, start: from, end: until } of trace.steps) {
       this.#steps.observe({ step: name }, (until - from) / 1_000)
     }
   }
 
-  refused(policy: string): void {
+  recordRateLimited(policy: string): void {
     this.#refused.inc({ policy })
   }
 
-  batch(operations: number): void {
+  recordBatch(operations: number): void {
     this.#batches.observe(operations)
   }
 
   /** Shows how many connections of a pool there are, and how many wait for one. */
-  watch(pools: Readonly<Record<string, Pool>>): void {
+  watchPools(pools: Readonly<Record<string, Pool>>): void {
     const gauge = new Gauge({
       name: 'hub_pool_connections',
       help: 'Connections to the database; waiting: requests that wait for one.',
@@ -91,7 +93,7 @@ export class Meters {
 
   /** Those of this hub, and those of its process: memory, the lag of the event loop, and such. */
   get registries(): readonly Registry[] {
-    return [this.#registry, ofProcess()]
+    return [this.#registry, processMetrics()]
   }
 
   async text(): Promise<string> {
@@ -99,19 +101,19 @@ export class Meters {
     return texts.join('\n')
   }
 
-  #named(service: string): string {
+  #serviceLabel(service: string): string {
     if (this.#services.size < SERVICES_MAX) this.#services.add(service)
     return this.#services.has(service) ? service : 'other'
   }
 }
 
 const METHODS = /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/
-const methodOf = (method: string): string => (METHODS.test(method) ? method : 'other')
+const methodLabel = (method: string): string => (METHODS.test(method) ? method : 'other')
 
 let processRegistry: Registry | undefined
 
 /** One for the process, whichever hub in it is asked. */
-function ofProcess(): Registry {
+function processMetrics(): Registry {
   if (processRegistry === undefined) {
     processRegistry = new Registry()
     collectDefaultMetrics({ register: processRegistry })

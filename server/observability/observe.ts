@@ -2,7 +2,7 @@ import type { Context, Middleware } from 'koa'
 import { elapsedMs } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { type Exchange, requestIdOf } from '../http/exchange.ts'
-import { sendFlow } from '../http/flow.ts'
+import { sendStream } from '../http/send-stream.ts'
 import { Flow } from '../proxy/stream.ts'
 import type { Meters } from './meters.ts'
 import type { Spans } from './telemetry.ts'
@@ -21,37 +21,37 @@ export interface Observers {
 export const observe =
   (observers: Observers): Middleware =>
   async (ctx, next) => {
-    const trace = watch(observers, ctx)
+    const trace = startTrace(observers, ctx)
     await next()
     if (trace.steps.length > 0) ctx.set('Server-Timing', trace.serverTiming)
     if (observers.draining()) ctx.set('Connection', 'close')
-    if (ctx.body instanceof Flow) download(observers, ctx, ctx.body)
+    if (ctx.body instanceof Flow) sendStreamWithoutKoa(observers, ctx, ctx.body)
   }
 
 /** Sends a stream instead of Koa, which would hold the headers back until its first piece. */
-function download({ log }: Observers, ctx: Context, flow: Flow): void {
+function sendStreamWithoutKoa({ log }: Observers, ctx: Context, flow: Flow): void {
   ctx.respond = false
   flow.once('error', (error) => {
     if (ctx.res.destroyed) return // the caller left
     log.error({ err: error, requestId: requestIdOf(ctx), path: ctx.path }, 'a download broke off')
   })
-  sendFlow(ctx, flow)
+  sendStream(ctx, flow)
 }
 
 /** Begins the trace of a request, and tells of it when its answer is out. */
-export function watch(observers: Observers, ctx: Exchange): Trace {
+export function startTrace(observers: Observers, ctx: Exchange): Trace {
   const trace = new Trace()
   ctx.state['trace'] = trace
-  ctx.res.once('close', () => tell(observers, ctx, trace))
+  ctx.res.once('close', () => reportRequest(observers, ctx, trace))
   return trace
 }
 
 /** Of a caller that went away before it had its answer, as many servers write it. */
-const GONE = 499
+const CLIENT_CLOSED_REQUEST = 499
 /** Asked every few seconds by machines: their lines would hide all others. */
-const QUIET = /^\/(?:health|livez|readyz|metrics)$/
+const POLLED_ROUTES = /^\/(?:health|livez|readyz|metrics)$/
 
-function tell(
+function reportRequest(
   { log, meters, spans }: Observers,
   { req, res, state }: Exchange,
   trace: Trace,
@@ -59,9 +59,9 @@ function tell(
   trace.end()
   const until = elapsedMs()
   const { method = '' } = req
-  const status = res.writableFinished ? res.statusCode : GONE
-  meters.request(trace, method, status, (until - trace.from) / 1_000)
-  const level = QUIET.test(trace.route) ? 'debug' : 'info'
+  const status = res.writableFinished ? res.statusCode : CLIENT_CLOSED_REQUEST
+  meters.recordRequest(trace, method, status, (until - trace.startedAt) / 1_000)
+  const level = POLLED_ROUTES.test(trace.route) ? 'debug' : 'info'
   if (!spans && !log.isLevelEnabled(level)) return // what nobody reads is not written
   const traceparent = req.headers['traceparent']?.toString()
   log[level](
@@ -70,11 +70,11 @@ function tell(
       method,
       route: trace.route,
       status,
-      ms: Math.round(until - trace.from),
+      ms: Math.round(until - trace.startedAt),
       ...(trace.service !== undefined && { service: trace.service }),
       ...(trace.keyId !== undefined && { key: trace.keyId }),
       charged: Number(trace.charged ?? res.getHeader('X-Charged-Microdollars') ?? 0),
-      ...(spans && { trace: spans.record(trace, { method, status, traceparent, until }) }),
+      ...(spans && { trace: spans.record(trace, { method, status, traceparent, end: until }) }),
     },
     'request',
   )

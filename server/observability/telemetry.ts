@@ -3,18 +3,18 @@ import { sinceEpoch } from '../../core/clock.ts'
 import type { Trace } from './trace.ts'
 
 /** What is known of a request at its end. */
-export interface Ended {
+export interface CompletedRequest {
   readonly method: string
   readonly status: number
   /** The header of the caller (W3C Trace Context). */
   readonly traceparent: string | undefined
-  readonly until: number
+  readonly end: number
 }
 
 /** Makes spans of requests that are over: nothing is done for them on the way. */
 export interface Spans {
   /** @returns the id of the trace */
-  record(request: Trace, ended: Ended): string
+  record(request: Trace, ended: CompletedRequest): string
   /** Sends what is still to be sent. */
   close(): Promise<void>
 }
@@ -41,7 +41,7 @@ export async function openSpans(endpoint: string, version: string): Promise<Span
   })
   const tracer = provider.getTracer('agenthub', version)
   return {
-    record(request, { method, status, traceparent, until }) {
+    record(request, { method, status, traceparent, end: until }) {
       const attributes = {
         'http.request.method': method,
         'http.route': request.route,
@@ -50,14 +50,14 @@ export async function openSpans(endpoint: string, version: string): Promise<Span
         ...(request.keyId !== undefined && { 'hub.key_id': request.keyId }),
       }
       const parent = parentOf(traceparent)
-      const startTime = sinceEpoch(request.from)
+      const startTime = sinceEpoch(request.startedAt)
       const kind = SpanKind.SERVER
       const name = `${method} ${request.route}`
       const span = tracer.startSpan(name, { kind, startTime, attributes }, parent)
-      const inside = trace.setSpan(ROOT_CONTEXT, span)
+      const requestContext = trace.setSpan(ROOT_CONTEXT, span)
       for (const step of request.steps) {
-        const from = { startTime: sinceEpoch(step.from) }
-        tracer.startSpan(step.name, from, inside).end(sinceEpoch(step.until))
+        const from = { startTime: sinceEpoch(step.start) }
+        tracer.startSpan(step.name, from, requestContext).end(sinceEpoch(step.end))
       }
       if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
       span.end(sinceEpoch(until))

@@ -4,8 +4,8 @@ import type { Exchange } from '../http/exchange.ts'
 /** One step of a request, from and until in milliseconds of `elapsedMs`. */
 export interface TracedStep {
   readonly name: string
-  readonly from: number
-  readonly until: number
+  readonly start: number
+  readonly end: number
 }
 
 /**
@@ -13,11 +13,11 @@ export interface TracedStep {
  * come one after the other.
  */
 export class Trace {
-  readonly from = elapsedMs()
+  readonly startedAt = elapsedMs()
   readonly steps: TracedStep[] = []
   /** The step that is under way, and since when. */
-  #name = ''
-  #since = 0
+  #stepName = ''
+  #stepStart = 0
   /** As declared, such as `/v1/services/{slug}`: of those there are few. */
   route = 'none'
   keyId: string | undefined
@@ -30,8 +30,8 @@ export class Trace {
   begin(name: string): void {
     const now = elapsedMs()
     this.#end(now)
-    this.#name = name
-    this.#since = now
+    this.#stepName = name
+    this.#stepStart = now
   }
 
   /** Ends the step that is under way, whatever came of it. */
@@ -52,13 +52,14 @@ export class Trace {
   /** The value of the header (W3C Server Timing), in milliseconds. */
   get serverTiming(): string {
     return this.steps
-      .map(({ name, from, until }) => `${name};dur=${(until - from).toFixed(2)}`)
+      .map(({ name, start: from, end: until }) => `${name};dur=${(until - from).toFixed(2)}`)
       .join(', ')
   }
 
   #end(until: number): void {
-    if (this.#name !== '') this.steps.push({ name: this.#name, from: this.#since, until })
-    this.#name = ''
+    if (this.#stepName !== '')
+      this.steps.push({ name: this.#stepName, start: this.#stepStart, end: until })
+    this.#stepName = ''
   }
 }
 

@@ -91,7 +91,7 @@ export function readPayment(header: string | readonly string[]): Payment {
   const [issue] = parsed.error.issues
   throw new BadPayment(
     'malformed_payload',
-    `Not a payment at ${issue?.path.join('..') || 'the top'}.`,
+    `Not a payment at ${issue?.path.join('.') || 'the top'}.`,
   )
 }
 

@@ -1,4 +1,4 @@
-import { maxPrice, type Shown } from '../../../core/catalog/services/catalog.ts'
+import { type CatalogEntry, maxPrice } from '../../../core/catalog/services/catalog.ts'
 import { decimal } from '../../../core/money.ts'
 
 /** Where the doors are, as callers see them. */
@@ -8,23 +8,25 @@ export interface Site {
   readonly mcpUrl: string
 }
 
-const byService = (shown: readonly Shown[]): readonly (readonly [Shown, ...Shown[]])[] => {
+const byService = (
+  shown: readonly CatalogEntry[],
+): readonly (readonly [CatalogEntry, ...CatalogEntry[]])[] => {
   const services = Map.groupBy(shown, ({ service }) => service.slug)
-  return [...services.values()] as [Shown, ...Shown[]][]
+  return [...services.values()] as [CatalogEntry, ...CatalogEntry[]][]
 }
 
 /** `/external` is a service of a single endpoint, without a path below its slug. */
-const urlOf = ({ service, path }: Shown, { proxyUrl }: Site): string =>
+const urlOf = ({ service, path }: CatalogEntry, { proxyUrl }: Site): string =>
   `${proxyUrl}/${service.slug}${path === '/' ? '' : path}`
 
-const lineOf = (offering: Shown, site: Site): string =>
+const lineOf = (offering: CatalogEntry, site: Site): string =>
   `- [${offering.method} ${offering.path}](${urlOf(offering, site)}): ` +
   `${offering.endpoint.summary} Costs ` +
   (typeof offering.endpoint.price === 'bigint' ? '' : 'at most ') +
   `${decimal(maxPrice(offering.endpoint))} USD.`
 
 /** `/llms.txt`, by the convention of llmstxt.org. */
-export const llmsText = (shown: readonly Shown[], site: Site): string => `# AgentHub
+export const llmsText = (shown: readonly CatalogEntry[], site: Site): string => `# AgentHub
 
 > A marketplace where software agents find APIs, pay for them per request and call them.
 
@@ -80,7 +82,7 @@ Errors: ${baseUrl}/docs/problems.
 
 /** `/.well-known/x402`: every address that answers 402 with an offer. */
 export const x402Resources = (
-  shown: readonly Shown[],
+  shown: readonly CatalogEntry[],
   creditsOnly: ReadonlySet<string>,
   site: Site,
 ) => ({
@@ -111,7 +113,7 @@ export const apiCatalog = ({ baseUrl }: Site) => ({
 })
 
 /** `/.well-known/agent-card.json`: the hub as others list agents, with a skill for each service. */
-export const agentCard = (shown: readonly Shown[], site: Site, version: string) => ({
+export const agentCard = (shown: readonly CatalogEntry[], site: Site, version: string) => ({
   name: 'AgentHub',
   description:
     'A marketplace where software agents find APIs, pay for them per request and call them.',
@@ -171,6 +173,6 @@ export const registryEntry = ({ baseUrl, mcpUrl }: Site, version: string) => ({
 const namespaceOf = (url: string): string =>
   new URL(url).hostname
     .replaceAll(/[^\w.-]/g, '-')
-    .split('../../rest')
+    .split('.')
     .toReversed()
-    .join('../../rest')
+    .join('.')

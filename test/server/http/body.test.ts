@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { BODY_BYTES_MAX, readJson } from '../../../server/http/body.ts'
-import { faultOf, problem } from '../../../server/http/problem.ts'
+import { problem, toFault } from '../../../server/http/problem.ts'
 import { type Answer, type Listening, listen, send } from '../http.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
@@ -14,7 +14,7 @@ describe('a request body', () => {
     server = await listen((request, response) => {
       void readJson(request)
         .then((value) => ({ status: 200, headers: {}, body: { value } }))
-        .catch((error: unknown) => problem(faultOf(error), 'req_12345678', '/'))
+        .catch((error: unknown) => problem(toFault(error), 'req_12345678', '/'))
         .then(({ status, headers, body }) =>
           response.writeHead(status, headers).end(JSON.stringify(body)),
         )

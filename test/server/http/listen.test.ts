@@ -3,8 +3,8 @@ import type { Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { sleep } from '../../../core/clock.ts'
-import { drain, listen, PATIENCE } from '../../../server/http/listen.ts'
-import { realSockets } from '../../core/egress/world.ts'
+import { drain, listen, TIMEOUTS_MS } from '../../../server/http/listen.ts'
+import { realSockets } from '../../core/egress/fixture.ts'
 import { eventually } from '../../support/eventually.ts'
 import { useHub } from '../../support/suite.ts'
 import { send } from '../http.ts'
@@ -37,15 +37,15 @@ describe('callers that take their time', () => {
         })
       },
       { host: '127.0.0.1', port: 0 },
-      { ...PATIENCE, headers: 1_000, request: 1_500, check: 50 },
+      { ...TIMEOUTS_MS, headers: 1_000, request: 1_500, check: 50 },
     )
     port = (server.address() as AddressInfo).port
   })
-  after(() => drain(server, { grace: 1 }))
+  after(() => drain(server, { graceSeconds: 1 }))
 
   it('get ten seconds for their headers, thirty for all that they ask', () => {
-    expect(PATIENCE).to.include({ headers: 10_000, request: 30_000, check: 1_000 })
-    expect(PATIENCE.silence, 'longer than a call may last, paid on a chain').to.be.above(360_000)
+    expect(TIMEOUTS_MS).to.include({ headers: 10_000, request: 30_000, check: 1_000 })
+    expect(TIMEOUTS_MS.idle, 'longer than a call may last, paid on a chain').to.be.above(360_000)
   })
 
   it('A038 to send headers line by line get 408, and others are served meanwhile', async () => {
@@ -85,7 +85,7 @@ describe('an answer that nobody reads', () => {
   it('is held no longer than its connection may be silent', async () => {
     const large = Buffer.alloc(32_000_000)
     const place = { host: '127.0.0.1', port: 0 }
-    const patience = { ...PATIENCE, silence: 1_000 }
+    const patience = { ...TIMEOUTS_MS, silence: 1_000 }
     const server = await listen((_, response) => response.end(large), place, patience)
     const connected = once(server, 'connection')
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()
@@ -94,7 +94,7 @@ describe('an answer that nobody reads', () => {
     await once(held, 'close')
     expect(held.bytesWritten).to.be.above(0)
     socket.destroy()
-    await drain(server, { grace: 1 })
+    await drain(server, { graceSeconds: 1 })
   })
 })
 

@@ -3,7 +3,7 @@ import type { Server, ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { expect } from 'chai'
 import { drain, listen } from '../../../server/http/listen.ts'
-import { realSockets } from '../../core/egress/world.ts'
+import { realSockets } from '../../core/egress/fixture.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const ASK = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -26,7 +26,7 @@ describe('a broken request behind one that is being answered', () => {
   beforeEach(() => {
     answers = []
   })
-  after(() => drain(server, { grace: 1 }))
+  after(() => drain(server, { graceSeconds: 1 }))
 
   /** Sends this over one connection; what comes back until it is closed. */
   function say(text: string) {

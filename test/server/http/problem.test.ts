@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { FAULTS, Fault, type FaultCode } from '../../../core/errors.ts'
-import { faultOf, problem } from '../../../server/http/problem.ts'
+import { problem, toFault } from '../../../server/http/problem.ts'
 
 const CODES = Object.keys(FAULTS) as FaultCode[]
 const bodyOf = (fault: Fault) =>
@@ -65,7 +65,7 @@ describe('a problem body', () => {
   it('never shows what really happened inside: no stack, no cause, no message of a bug', () => {
     const bug = thrown('SELECT secret FROM hub', { detail: 'row 7', hint: 'no', cause: 'disk' })
     const wrapped = new Fault('plugin_failed', undefined, { cause: bug })
-    for (const fault of [faultOf(bug), wrapped]) {
+    for (const fault of [toFault(bug), wrapped]) {
       const text = JSON.stringify(problem(fault, 'req_12345678', '/'))
       expect(text).not.to.match(/SELECT|row 7|disk|stack|\bat .*\.ts/)
     }
@@ -75,12 +75,12 @@ describe('a problem body', () => {
 describe('whatever is thrown', () => {
   it('is told as it is when it was expected', () => {
     const fault = new Fault('not_found')
-    expect(faultOf(fault)).to.equal(fault)
+    expect(toFault(fault)).to.equal(fault)
   })
 
   for (const value of [new Error('x'), 'text', null, undefined, 7, {}, { code: 42 }]) {
     it(`is an internal error otherwise, kept for the log: ${JSON.stringify(value)}`, () => {
-      const fault = faultOf(value)
+      const fault = toFault(value)
       expect(fault.code).to.equal('internal_error')
       expect(fault.cause).to.equal(value)
     })
@@ -89,7 +89,7 @@ describe('whatever is thrown', () => {
   const down = ['08006', '57P01', '57P03', '53300', 'ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT']
   for (const code of down) {
     it(`means "not now" when the database cannot be reached: ${code}`, () => {
-      expect(faultOf(thrown('x', { code }))).to.include({
+      expect(toFault(thrown('x', { code }))).to.include({
         code: 'service_unavailable',
         status: 503,
       })
@@ -98,13 +98,13 @@ describe('whatever is thrown', () => {
 
   for (const code of ['23505', '42P01', 'ENOENT']) {
     it(`does not mean "not now" when we are wrong: ${code}`, () => {
-      expect(faultOf(thrown('x', { code })).code).to.equal('internal_error')
+      expect(toFault(thrown('x', { code })).code).to.equal('internal_error')
     })
 
     it('is of what could not be given back, rather than of why it was to be', () => {
       const cut = thrown('x', { code: '57P01' })
       const both = new SuppressedError(cut, new Fault('plugin_failed', 'refunded'))
-      expect(faultOf(both)).to.include({ code: 'service_unavailable', cause: cut })
+      expect(toFault(both)).to.include({ code: 'service_unavailable', cause: cut })
     })
   }
 })

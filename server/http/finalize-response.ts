@@ -25,59 +25,59 @@ const NAMES = Object.keys(CODINGS) as Coding[]
  * Finishes whole answers: those that are alike for everybody get a strong ETag and are answered
  * 304 to who has them (RFC 9110 §13.1.2), and texts are compressed for who reads that.
  */
-export const represent: Middleware = async (ctx, next) => {
+export const finalizeResponse: Middleware = async (ctx, next) => {
   await next()
   const { body } = ctx
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) return
   const coding = codingFor(ctx, body.length)
-  const isTagged = isShared(ctx) && ctx.status === 200
+  const isTagged = isPublic(ctx) && ctx.status === 200
   if (coding === undefined && !isTagged) return
   const bytes = bytesOf(body)
   if (isTagged) {
     const tag = createHash('sha256').update(bytes).digest('base64url').slice(0, 27)
     ctx.set('ETag', coding === undefined ? `"${tag}"` : `"${tag}-${coding}"`)
-    if (has(ctx.get('If-None-Match'), tag)) return notModified(ctx)
+    if (matchesTag(ctx.get('If-None-Match'), tag)) return notModified(ctx)
   }
-  ctx.body = await (isTagged ? keptBytes(ctx, coding, bytes) : encoded(coding, bytes))
+  ctx.body = await (isTagged ? encodeOnce(ctx, coding, bytes) : encode(coding, bytes))
   if (coding !== undefined) ctx.set('Content-Encoding', coding)
 }
 
-const encoded = async (coding: Coding | undefined, bytes: Buffer): Promise<Buffer> =>
+const encode = async (coding: Coding | undefined, bytes: Buffer): Promise<Buffer> =>
   coding === undefined ? bytes : CODINGS[coding](bytes)
 
 /**
  * What is alike for everybody is compressed once, by its ETag, and sent from the same bytes however
  * many have not read them yet; the answers used last are kept.
  */
-const kept = new LRUCache<string, Promise<Buffer>>({ max: 500 })
-const KEPT_LENGTH_MAX = 2_000_000
+const encodedByTag = new LRUCache<string, Promise<Buffer>>({ max: 500 })
+const CACHED_LENGTH_MAX = 2_000_000
 
-function keptBytes(ctx: Context, coding: Coding | undefined, bytes: Buffer): Promise<Buffer> {
-  if (bytes.length > KEPT_LENGTH_MAX) return encoded(coding, bytes)
+function encodeOnce(ctx: Context, coding: Coding | undefined, bytes: Buffer): Promise<Buffer> {
+  if (bytes.length > CACHED_LENGTH_MAX) return encode(coding, bytes)
   const tag = ctx.response.get('ETag')
-  const known = kept.get(tag) ?? encoded(coding, bytes)
-  kept.set(tag, known)
+  const known = encodedByTag.get(tag) ?? encode(coding, bytes)
+  encodedByTag.set(tag, known)
   return known
 }
 
 /** A body that is worth it (see `isCompressible`), compressed for a caller that reads that. */
-export async function compressed(
+export async function compressBody(
   body: string | Buffer,
   { headers }: IncomingMessage,
 ): Promise<{ readonly body: string | Buffer; readonly headers: Readonly<Record<string, string>> }> {
   const vary = { Vary: 'Accept-Encoding' }
-  const coding = preferred(headers['accept-encoding']?.toString() ?? '')
+  const coding = preferredCoding(headers['accept-encoding']?.toString() ?? '')
   if (coding === undefined) return { body, headers: vary }
   const smaller = await CODINGS[coding](bytesOf(body))
   return { body: smaller, headers: { ...vary, 'Content-Encoding': coding } }
 }
 
 /** Notes that the answer is alike for everybody: other sites may read it, and caches keep it. */
-export function share(ctx: Context): void {
+export function markPublic(ctx: Context): void {
   ctx.state['shared'] = true
 }
 
-const isShared = (ctx: Context): boolean => ctx.state['shared'] === true
+const isPublic = (ctx: Context): boolean => ctx.state['shared'] === true
 
 const bytesOf = (body: string | Uint8Array): Buffer =>
   typeof body === 'string'
@@ -85,7 +85,7 @@ const bytesOf = (body: string | Uint8Array): Buffer =>
     : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 
 /** Each coding is a representation with an ETag of its own; they all say the same. */
-const has = (header: string, tag: string): boolean =>
+const matchesTag = (header: string, tag: string): boolean =>
   header.split(',').some((one) => {
     const text = one.trim().replace(/^W\//, '')
     return text === '*' || NAMES.some((name) => text === `"${tag}-${name}"`) || text === `"${tag}"`
@@ -99,7 +99,7 @@ function notModified(ctx: Context): void {
 function codingFor(ctx: Context, length: number): Coding | undefined {
   if (!isCompressible(ctx.status, length, (name) => ctx.response.get(name))) return undefined
   ctx.vary('Accept-Encoding')
-  return preferred(ctx.get('Accept-Encoding'))
+  return preferredCoding(ctx.get('Accept-Encoding'))
 }
 
 /**
@@ -118,7 +118,7 @@ export const isCompressible = (
   !/\bno-transform\b/i.test(header('cache-control') ?? '')
 
 /** What a client likes best (RFC 9110 §12.5.3); undefined: the answer as it is. */
-function preferred(header: string): Coding | undefined {
+function preferredCoding(header: string): Coding | undefined {
   if (header === '') return undefined
   const weights = new Map<string, number>()
   for (const item of header.split(',')) {

@@ -4,7 +4,7 @@
  * can be made to pay: whoever calls must have the key, or sign the payment. All else, and above all
  * what a session may do, stays with the hub's own pages.
  */
-const SENT = [
+const ALLOWED_HEADERS = [
   'Authorization',
   'Content-Type',
   'crawler-max-price',
@@ -19,28 +19,31 @@ const SENT = [
   'X-Request-Id',
 ].join(', ')
 
-const DAY_SECONDS = 86_400
+const PREFLIGHT_MAX_AGE_SECONDS = 86_400
 
 /**
  * By which pages of any site may read an answer with all of its headers, also those that a provider
  * adds, without the cookies of whoever looks at them.
  */
-export const OPEN_TO_ALL = {
+export const PUBLIC_CORS_HEADERS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers': '*',
   'Cross-Origin-Resource-Policy': 'cross-origin',
 } as const
 
 /** What OPTIONS is told: what a resource can do, and a browser, what another site may ask of it. */
-export function optionsOf(methods: readonly string[], isOpen: boolean): Record<string, string> {
+export function optionsHeaders(
+  methods: readonly string[],
+  isPublic: boolean,
+): Record<string, string> {
   const allow = [...new Set([...methods, 'OPTIONS'])].join(', ')
-  if (!isOpen) return { Allow: allow }
+  if (!isPublic) return { Allow: allow }
   return {
-    ...OPEN_TO_ALL,
+    ...PUBLIC_CORS_HEADERS,
     Allow: allow,
     Vary: 'Access-Control-Request-Method',
     'Access-Control-Allow-Methods': allow,
-    'Access-Control-Allow-Headers': SENT,
-    'Access-Control-Max-Age': String(DAY_SECONDS),
+    'Access-Control-Allow-Headers': ALLOWED_HEADERS,
+    'Access-Control-Max-Age': String(PREFLIGHT_MAX_AGE_SECONDS),
   }
 }

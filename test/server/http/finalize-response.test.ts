@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { expect } from 'chai'
 import Koa from 'koa'
-import { represent, share } from '../../../server/http/represent.ts'
+import { finalizeResponse, markPublic } from '../../../server/http/finalize-response.ts'
 
 describe('what is alike for everybody', () => {
   for (const coding of ['identity', 'gzip']) {
@@ -11,8 +11,8 @@ describe('what is alike for everybody', () => {
         const request = new IncomingMessage(new Socket())
         request.headers['accept-encoding'] = coding
         const ctx = new Koa().createContext(request, new ServerResponse(request))
-        share(ctx)
-        await represent(ctx, async () => {
+        markPublic(ctx)
+        await finalizeResponse(ctx, async () => {
           ctx.body = 'the same '.repeat(1_000)
         })
         return ctx.body

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
-import { type Observers, watch } from '../observability/observe.ts'
-import { Answer } from './answer.ts'
-import { type Exchange, identify, namesOf, pathOf } from './exchange.ts'
+import { type Observers, startTrace } from '../observability/observe.ts'
+import { assignRequestId, correlationHeaders, type Exchange, pathOf } from './exchange.ts'
+import { ResponseWriter } from './response-writer.ts'
 
 /** A request at a door before Koa. */
-export interface Asked extends Exchange {
+export interface PreKoaExchange extends Exchange {
   /** As it was sent, without what is asked of it. */
   readonly path: string
   /** What Koa makes of the request: it costs time, and is seldom needed. */
@@ -13,7 +13,7 @@ export interface Asked extends Exchange {
 }
 
 /** Answers what is asked of it; undefined: it is not asked. */
-export type EarlyDoor = (
+export type PreKoaHandler = (
   request: IncomingMessage,
   response: ServerResponse,
   koa: () => Context,
@@ -23,20 +23,20 @@ export type EarlyDoor = (
  * A door before Koa, for paths that programs ask often: what Koa and its middlewares do for every
  * request costs as much as a paid call does else.
  */
-export const earlyDoor =
+export const preKoaHandler =
   (
-    isOurs: (path: string) => boolean,
+    handles: (path: string) => boolean,
     observers: Observers,
-    serve: (asked: Asked, answer: Answer) => Promise<void>,
-  ): EarlyDoor =>
+    serve: (asked: PreKoaExchange, answer: ResponseWriter) => Promise<void>,
+  ): PreKoaHandler =>
   (req, res, koa) => {
-    const path = ownPathOf(req, koa)
-    if (path === undefined || !isOurs(path)) return undefined
-    const asked: Asked = { req, res, state: {}, koa, path }
-    watch(observers, asked)
-    identify(asked)
-    const answer = new Answer(asked, observers.draining)
-    answer.tell(namesOf(asked))
+    const path = pathWithoutQuery(req, koa)
+    if (path === undefined || !handles(path)) return undefined
+    const asked: PreKoaExchange = { req, res, state: {}, koa, path }
+    startTrace(observers, asked)
+    assignRequestId(asked)
+    const answer = new ResponseWriter(asked, observers.draining)
+    answer.setHeaders(correlationHeaders(asked))
     return serve(asked, answer).catch((error: unknown) => {
       observers.log.error({ err: error }, 'unexpected error of the server')
       res.destroy()
@@ -44,7 +44,7 @@ export const earlyDoor =
   }
 
 /** Koa reads a whole URL. */
-function ownPathOf({ url = '' }: IncomingMessage, koa: () => Context): string | undefined {
+function pathWithoutQuery({ url = '' }: IncomingMessage, koa: () => Context): string | undefined {
   if (!url.startsWith('/')) return pathOf(koa())
   const end = url.search(/[?#]/)
   return end < 0 ? url : url.slice(0, end)

@@ -6,13 +6,13 @@ import type { Exchange } from './exchange.ts'
  * Sends a stream as it comes, with its trailers; status and headers are set before. One that fails
  * breaks the answer off: an end in order would say that it was whole.
  */
-export function sendFlow({ req, res }: Pick<Exchange, 'req' | 'res'>, flow: Flow): void {
+export function sendStream({ req, res }: Pick<Exchange, 'req' | 'res'>, stream: Flow): void {
   if (req.method === 'HEAD') {
     res.end()
-    flow.destroy()
+    stream.destroy()
     return
   }
   res.flushHeaders() // its first piece may come late
-  flow.once('end', () => flow.trailers && res.addTrailers(flow.trailers))
-  pipeline(flow, res, () => undefined)
+  stream.once('end', () => stream.trailers && res.addTrailers(stream.trailers))
+  pipeline(stream, res, () => undefined)
 }

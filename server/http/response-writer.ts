@@ -2,16 +2,16 @@ import type { ServerResponse } from 'node:http'
 import { traceOf } from '../observability/trace.ts'
 import type { Flow } from '../proxy/stream.ts'
 import type { Exchange } from './exchange.ts'
-import { sendFlow } from './flow.ts'
-import { compressed, isCompressible } from './represent.ts'
+import { compressBody, isCompressible } from './finalize-response.ts'
+import { sendStream } from './send-stream.ts'
 
 type Headers = Readonly<Record<string, string>>
 
 /** Statuses whose answer has no body (RFC 9110 §6.4.1). */
-export const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
+export const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205, 304])
 
 /** The answer of a door before Koa: its headers are gathered, and written with the body. */
-export class Answer {
+export class ResponseWriter {
   readonly #exchange: Exchange
   readonly #draining: () => boolean
   /** By lower-case name: the name as it is written, and the value. */
@@ -24,7 +24,7 @@ export class Answer {
   }
 
   /** Of a header that was told before, the last value counts. */
-  tell(headers: Headers): void {
+  setHeaders(headers: Headers): void {
     for (const name of Object.keys(headers)) this.#set(name, headers[name]!)
   }
 
@@ -34,39 +34,39 @@ export class Answer {
       this.#write(status, body)
       return
     }
-    const smaller = await compressed(body, this.#exchange.req)
+    const smaller = await compressBody(body, this.#exchange.req)
     const vary = this.#valueOf('vary')
-    this.tell(vary ? { ...smaller.headers, Vary: bothOf(vary) } : smaller.headers)
+    this.setHeaders(vary ? { ...smaller.headers, Vary: withAcceptEncoding(vary) } : smaller.headers)
     this.#write(status, smaller.body)
   }
 
   /** Nothing is said to a notification. */
-  accept(): void {
+  sendAccepted(): void {
     this.#write(202, '')
   }
 
   /** The answer to a browser that asks before its page may. */
-  permit(headers: Headers): void {
-    this.tell(headers)
+  sendPreflight(headers: Headers): void {
+    this.setHeaders(headers)
     this.#write(204, '')
   }
 
   /** Begins a stream of server-sent events. */
-  events(): ServerResponse {
+  startEvents(): ServerResponse {
     const noStore = { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
-    this.tell({ 'Content-Type': 'text/event-stream', ...noStore })
+    this.setHeaders({ 'Content-Type': 'text/event-stream', ...noStore })
     return this.#writeHead(200)
   }
 
   /** Answers with a stream. */
-  flow(status: number, flow: Flow): void {
+  sendStream(status: number, flow: Flow): void {
     traceOf(this.#exchange).end()
     this.#writeHead(status)
-    sendFlow(this.#exchange, flow)
+    sendStream(this.#exchange, flow)
   }
 
   #set(name: string, value: string): void {
-    this.#headers.set(lowerOf(name), [name, value])
+    this.#headers.set(lowerCaseName(name), [name, value])
   }
 
   #valueOf(name: string): string | undefined {
@@ -76,7 +76,7 @@ export class Answer {
   #write(status: number, body: string | Buffer): void {
     const { req, res } = this.#exchange
     if (res.headersSent) return void res.destroy() // a stream that is open already
-    const isBodiless = BODILESS.has(status)
+    const isBodiless = BODILESS_STATUSES.has(status)
     if (isBodiless) this.#headers.delete('content-type')
     else this.#set('Content-Length', String(Buffer.byteLength(body)))
     traceOf(this.#exchange).end()
@@ -94,16 +94,16 @@ export class Answer {
 }
 
 const NAMES_MAX = 1_000
-const lowered = new Map<string, string>()
+const lowerCaseNames = new Map<string, string>()
 
 /** A name in lower case: there are few, and every answer has twenty. */
-function lowerOf(name: string): string {
-  const known = lowered.get(name)
+function lowerCaseName(name: string): string {
+  const known = lowerCaseNames.get(name)
   if (known !== undefined) return known
   const lower = name.toLowerCase()
-  if (lowered.size < NAMES_MAX) lowered.set(name, lower)
+  if (lowerCaseNames.size < NAMES_MAX) lowerCaseNames.set(name, lower)
   return lower
 }
 
-const bothOf = (vary: string): string =>
+const withAcceptEncoding = (vary: string): string =>
   /\*|accept-encoding/i.test(vary) ? vary : `${vary}, Accept-Encoding`
