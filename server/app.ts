@@ -19,19 +19,19 @@ import { type RestDeps, serveRest } from './rest/serve.ts'
 export interface AppDeps extends RestDeps, ProxyPorts, Observers {
   readonly routes: readonly AnyRoute[]
   readonly mcp: PreKoaHandler
-  /** The pages for people. */
+  /** Serves the web pages. */
   readonly web: Middleware
-  /** Of the addresses in X-Forwarded-For, so many are believed: the last ones. */
+  /** Number of trusted reverse proxies: so many of the last addresses in X-Forwarded-For count. */
   readonly proxies: number
   readonly log: Log
 }
 
-/** Answers a request. */
+/** Serves a request. */
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 /**
- * The HTTP application: REST, the proxy, MCP, and one form of errors everywhere. The proxy and MCP
- * come before Koa: programs alone read them, and nothing is asked as often.
+ * Creates the HTTP application: REST, proxy, MCP and web pages, with one error format. The proxy and
+ * MCP run before Koa because they have the most traffic and serve programs only.
  */
 export function createApp(deps: AppDeps): RequestHandler {
   const app = new Koa({ proxy: deps.proxies > 0, maxIpsCount: deps.proxies })
@@ -44,7 +44,7 @@ export function createApp(deps: AppDeps): RequestHandler {
   app.use(observe(deps))
   app.use(finalizeResponse)
   app.use(handleErrors(deps))
-  app.use(helmet()) // for what browsers read
+  app.use(helmet()) // security headers for browsers
   app.use(deps.web)
   app.use(refuseOAuth)
   app.use(router.routes())
@@ -58,7 +58,7 @@ export function createApp(deps: AppDeps): RequestHandler {
     ctx.set(optionsHeaders(allowed, isOpen))
   })
   app.on('error', (error, ctx?: Context) => {
-    if (ctx?.req.socket.destroyed) return // its caller has left, as callers do
+    if (ctx?.req.socket.destroyed) return // the client disconnected
     deps.log.error({ err: error }, 'unexpected error of the server')
   })
   const answer = app.callback()
@@ -71,7 +71,7 @@ export function createApp(deps: AppDeps): RequestHandler {
   }
 }
 
-/** Gives every request an id and every failure its problem body. */
+/** Assigns an id to every request and turns every failure into a problem response. */
 const handleErrors =
   ({ log }: AppDeps): Middleware =>
   async (ctx, next) => {

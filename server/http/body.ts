@@ -2,13 +2,13 @@ import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../core/errors.ts'
 import { readSingleHeader } from './exchange.ts'
 
-/** Large enough for 50 KB of text in which every character is escaped, and a little more. */
+/** Maximum body size: 50 KB of text with every character escaped, and some room. */
 export const BODY_BYTES_MAX = 512 * 1_024
 const DEPTH_MAX = 64
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 
 /**
- * Reads a JSON body; undefined when there is none.
+ * Reads a JSON body. Returns undefined for an empty one.
  * @throws Fault `unsupported_media_type`, `unsupported_content_encoding`, `body_too_large`,
  * `malformed_json`, `json_too_deep`, `duplicate_header` (two types), `validation_failed` (a key
  * that would touch a prototype), `caller_gone` when the connection ends before the body does
@@ -22,7 +22,7 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
 }
 
 /**
- * Reads what a form of a page sends, or JSON: fields that come once each.
+ * Reads a URL-encoded form or JSON. Each field may come once.
  * @throws Fault as `readJson` does
  */
 export async function readForm(request: IncomingMessage): Promise<unknown> {
@@ -37,7 +37,7 @@ export async function readForm(request: IncomingMessage): Promise<unknown> {
   return value
 }
 
-/** The bytes of a body, as they were sent. */
+/** Reads a body without content coding. */
 function readUnencoded(request: IncomingMessage): Promise<Buffer> {
   const encoding = request.headers['content-encoding'] ?? 'identity'
   if (encoding.toLowerCase() !== 'identity') throw new Fault('unsupported_content_encoding')
@@ -46,7 +46,7 @@ function readUnencoded(request: IncomingMessage): Promise<Buffer> {
   return readBytes(request)
 }
 
-/** By its events: an iterator over a stream costs more than the rest of reading it. */
+/** Collects the chunks of a request by events, which is much faster than async iteration. */
 function readBytes(request: IncomingMessage): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const chunks: Buffer[] = []
@@ -54,7 +54,7 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
   request.on('data', (chunk: Buffer) => {
     size += chunk.length
     if (size <= BODY_BYTES_MAX) chunks.push(chunk)
-    else reject(tooLarge(size)) // the rest is dropped: many listen only once all is sent
+    else reject(tooLarge(size)) // read on and drop: many clients listen only after sending all
   })
   request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
   request.once('error', (cause) => reject(new Fault('caller_gone', undefined, { cause })))
@@ -90,7 +90,7 @@ function parseJson(bytes: Buffer): unknown {
   return value
 }
 
-/** Where none is spelt, and nothing is escaped, no key can be one: most bodies need no walk. */
+/** Matches text that may contain a forbidden key, possibly escaped. Most bodies skip the walk. */
 const MAY_HAVE_FORBIDDEN_KEY = /__proto__|constructor|prototype|\\u/
 
 const CHAR = {
@@ -102,7 +102,7 @@ const CHAR = {
   braceEnd: 0x7d,
 } as const
 
-/** The deepest nesting of a JSON text, without parsing it: parsers and schemas recurse. */
+/** Computes the deepest nesting of a JSON text without parsing it, because parsers recurse. */
 function depthOf(text: string): number {
   let depth = 0
   let deepest = 0

@@ -1,3 +1,3 @@
-/** The same bytes as a Buffer; nothing is copied. */
+/** Returns the same bytes as a Buffer, without copying. */
 export const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)

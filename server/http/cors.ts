@@ -1,8 +1,8 @@
 /**
- * Who may read an answer of the hub on a page of another site. Two kinds of answers only: what is
- * alike for everybody, and calls through the proxy, which know no cookies, so that nobody's browser
- * can be made to pay: whoever calls must have the key, or sign the payment. All else, and above all
- * what a session may do, stays with the hub's own pages.
+ * Request headers that pages of other sites may send. Such pages may read two kinds of responses:
+ * those that are the same for everybody, and calls through the proxy, which ignores cookies, so
+ * that no browser can be made to pay: the caller needs a key or signs the payment. Everything else,
+ * above all what a session may do, stays with the hub's own pages.
  */
 const ALLOWED_HEADERS = [
   'Authorization',
@@ -22,8 +22,8 @@ const ALLOWED_HEADERS = [
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400
 
 /**
- * By which pages of any site may read an answer with all of its headers, also those that a provider
- * adds, without the cookies of whoever looks at them.
+ * Lets pages of any site read a response with all of its headers, including those a provider adds,
+ * but not send the reader's cookies.
  */
 export const PUBLIC_CORS_HEADERS = {
   'Access-Control-Allow-Origin': '*',
@@ -31,7 +31,7 @@ export const PUBLIC_CORS_HEADERS = {
   'Cross-Origin-Resource-Policy': 'cross-origin',
 } as const
 
-/** What OPTIONS is told: what a resource can do, and a browser, what another site may ask of it. */
+/** Builds the headers of a response to OPTIONS: allowed methods, and CORS if it is public. */
 export function optionsHeaders(
   methods: readonly string[],
   isPublic: boolean,

@@ -6,13 +6,13 @@ import type { Reply } from '../proxy/call.ts'
 import { Flow } from '../proxy/stream.ts'
 import { asBuffer } from './bytes.ts'
 
-/** A request and its answer, and what is found out about it on the way. Koa's contexts are such. */
+/** A request, its response and what middleware stores about it. A Koa context is one. */
 export type Exchange = Pick<Context, 'req' | 'res' | 'state'>
 
-/** A name for a request that came without one. */
+/** Creates an id for a request that came without one. */
 export const newRequestId = (): string => prefixedId('req')
 
-/** Gives a request the id that it came with, or one of ours. */
+/** Stores the request's own X-Request-Id, or a new one, and returns it. */
 export function assignRequestId(ctx: Exchange): string {
   const given = ctx.req.headers['x-request-id']
   const isId = typeof given === 'string' && /^[\w.-]{8,64}$/.test(given)
@@ -24,14 +24,14 @@ export function assignRequestId(ctx: Exchange): string {
 /** W3C Trace Context. */
 const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/
 
-/** Headers by which caller and operator name the request. */
+/** Returns the response headers that identify the request to caller and operator. */
 export function correlationHeaders(ctx: Exchange): Record<string, string> {
   const traceparent = ctx.req.headers['traceparent']?.toString() ?? ''
   const names = { 'X-Request-Id': requestIdOf(ctx) }
   return TRACEPARENT.test(traceparent) ? { ...names, traceparent } : names
 }
 
-/** The path as it was sent. An absolute target may have none, or be no URL: then Koa throws. */
+/** Returns the path as sent; undefined for a target that is no URL, on which Koa throws. */
 export function pathOf(ctx: Context): string | undefined {
   try {
     const path: string | null = ctx.path
@@ -41,10 +41,10 @@ export function pathOf(ctx: Context): string | undefined {
   }
 }
 
-/** The id that `identify` gave the request. */
+/** Returns the id that `assignRequestId` stored. */
 export const requestIdOf = (ctx: Exchange): string => ctx.state['requestId'] as string
 
-/** Answers; JSON unless the headers say otherwise. */
+/** Writes a reply to the context; JSON unless the headers say otherwise. */
 export function send(ctx: Context, { status, headers, body }: Reply): void {
   ctx.status = status
   ctx.body = body instanceof Flow ? body : serializeBody(body)
@@ -52,24 +52,24 @@ export function send(ctx: Context, { status, headers, body }: Reply): void {
   ctx.set({ ...headers })
 }
 
-/** A body as it is sent: bytes, or JSON. */
+/** Returns a body as it is sent: bytes unchanged, anything else as JSON. */
 export const serializeBody = (body: unknown): string | Buffer =>
   body instanceof Uint8Array ? asBuffer(body) : JSON.stringify(body ?? null)
 
 /**
- * The Authorization header; a key may come as `X-API-Key` too, for callers whose client keeps
+ * Reads the Authorization header. A key may come as `X-API-Key` instead, for clients that need
  * Authorization for something else.
- * @throws Fault `duplicate_header` when both came
+ * @throws Fault `duplicate_header` when both are present
  */
 export function readAuthorization(ctx: Exchange): string | undefined {
   const authorization = readSingleHeader(ctx, 'authorization')
   const key = readSingleHeader(ctx, 'x-api-key')
   if (key === undefined) return authorization
   if (authorization === undefined) return `Bearer ${key}`
-  throw new Fault('duplicate_header', 'The key came as Authorization and as X-API-Key.')
+  throw new Fault('duplicate_header', 'Send the key as Authorization or as X-API-Key, not both.')
 }
 
-/** A header that may come once only: two of them would mean two things to two readers. */
+/** Reads a header that may come only once, because two readers could pick different values. */
 export function readSingleHeader({ req }: Pick<Exchange, 'req'>, name: string): string | undefined {
   const value = req.headers[name]
   if (value === undefined) return undefined
@@ -78,7 +78,7 @@ export function readSingleHeader({ req }: Pick<Exchange, 'req'>, name: string): 
   return String(value)
 }
 
-/** How often a header came. Node joins some of them, and of others keeps the first. */
+/** Counts how often a header was sent. Node joins some repeated headers and drops others. */
 export function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
   let times = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -5,13 +5,13 @@ import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib'
 import type { Context, Middleware } from 'koa'
 import { LRUCache } from 'lru-cache'
 
-/** Smaller answers gain nothing; of texts, characters are counted. */
+/** Bytes (of text: characters) below which compression gains nothing. */
 const LENGTH_MIN = 1_024
-/** Texts; never events, which are read as they come. */
+/** Text types, except event streams, which are read as they arrive. */
 const COMPRESSIBLE =
   /^(?:text\/(?!event-stream)|application\/(?:[\w.+-]+\+)?(?:json|xml|javascript)\b|image\/svg)/i
 
-/** The best first, for a client that takes several alike. */
+/** Content codings, in order of preference among those a client accepts equally. */
 const CODINGS = {
   zstd: promisify<Buffer, Buffer>(zstdCompress),
   br: (bytes: Buffer) =>
@@ -22,8 +22,8 @@ type Coding = keyof typeof CODINGS
 const NAMES = Object.keys(CODINGS) as Coding[]
 
 /**
- * Finishes whole answers: those that are alike for everybody get a strong ETag and are answered
- * 304 to who has them (RFC 9110 §13.1.2), and texts are compressed for who reads that.
+ * Finalizes complete responses: public ones get a strong ETag and 304 for clients that have them
+ * (RFC 9110 §13.1.2), and text is compressed for clients that accept it.
  */
 export const finalizeResponse: Middleware = async (ctx, next) => {
   await next()
@@ -46,8 +46,8 @@ const encode = async (coding: Coding | undefined, bytes: Buffer): Promise<Buffer
   coding === undefined ? bytes : CODINGS[coding](bytes)
 
 /**
- * What is alike for everybody is compressed once, by its ETag, and sent from the same bytes however
- * many have not read them yet; the answers used last are kept.
+ * Encoded public bodies by ETag: each is compressed once, and all readers share its bytes. The least
+ * recently used are dropped.
  */
 const encodedByTag = new LRUCache<string, Promise<Buffer>>({ max: 500 })
 const CACHED_LENGTH_MAX = 2_000_000
@@ -60,7 +60,7 @@ function encodeOnce(ctx: Context, coding: Coding | undefined, bytes: Buffer): Pr
   return known
 }
 
-/** A body that is worth it (see `isCompressible`), compressed for a caller that reads that. */
+/** Compresses a body (see `isCompressible`) with the coding the client prefers, if any. */
 export async function compressBody(
   body: string | Buffer,
   { headers }: IncomingMessage,
@@ -72,7 +72,7 @@ export async function compressBody(
   return { body: smaller, headers: { ...vary, 'Content-Encoding': coding } }
 }
 
-/** Notes that the answer is alike for everybody: other sites may read it, and caches keep it. */
+/** Marks a response as the same for everybody: other sites may read it, and caches may store it. */
 export function markPublic(ctx: Context): void {
   ctx.state['shared'] = true
 }
@@ -84,7 +84,7 @@ const bytesOf = (body: string | Uint8Array): Buffer =>
     ? Buffer.from(body)
     : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 
-/** Each coding is a representation with an ETag of its own; they all say the same. */
+/** Returns true if If-None-Match names this tag. Each coding is a representation with its own tag. */
 const matchesTag = (header: string, tag: string): boolean =>
   header.split(',').some((one) => {
     const text = one.trim().replace(/^W\//, '')
@@ -103,8 +103,8 @@ function codingFor(ctx: Context, length: number): Coding | undefined {
 }
 
 /**
- * Whether a body may be compressed, and gains by it.
- * @param header the value of one by its lower-case name
+ * Returns true if a body may be compressed and gains by it.
+ * @param header returns the value of a header by its lower-case name
  */
 export const isCompressible = (
   status: number,
@@ -117,7 +117,7 @@ export const isCompressible = (
   !header('content-encoding') &&
   !/\bno-transform\b/i.test(header('cache-control') ?? '')
 
-/** What a client likes best (RFC 9110 §12.5.3); undefined: the answer as it is. */
+/** Returns the coding a client prefers (RFC 9110 §12.5.3); undefined for no coding. */
 function preferredCoding(header: string): Coding | undefined {
   if (header === '') return undefined
   const weights = new Map<string, number>()

@@ -5,9 +5,9 @@ import { type Config, ConfigError, type Drain } from '../../core/config.ts'
 import { rejectMalformed } from './malformed.ts'
 
 /**
- * How long a caller may take to ask, in milliseconds; then 408, and the connection is closed. So it
- * is where nothing at all was sent or taken for `silence`, longer than any call may last: answers
- * that nobody reads would be held for ever.
+ * Milliseconds a client may take to send headers and request; then it gets 408 and the connection
+ * is closed. `idle` closes connections on which nothing was sent or read for longer than any call
+ * lasts, because responses that nobody reads would be held forever.
  */
 export const TIMEOUTS_MS = {
   headers: 10_000,
@@ -17,7 +17,7 @@ export const TIMEOUTS_MS = {
 } as const
 
 /**
- * A server that gives nobody more time or room than a request needs.
+ * Starts an HTTP server with limits on the time and size of requests.
  * @throws ConfigError when the port is taken
  */
 export async function listen(
@@ -31,13 +31,13 @@ export async function listen(
       requestTimeout: timeoutsMs.request,
       connectionsCheckingInterval: timeoutsMs.check,
       maxHeaderSize: 32_768,
-      requireHostHeader: false, // `assertWellFormed` wants one too, and answers by a problem
+      requireHostHeader: false, // `assertWellFormed` requires it and sends a problem
     },
     handler,
   )
   server.timeout = timeoutsMs.silence
   server.on('clientError', rejectMalformed)
-  server.on('checkExpectation', handler) // what is not known may be overlooked (RFC 9110 §10.1.1)
+  server.on('checkExpectation', handler) // unknown ones may be ignored (RFC 9110 §10.1.1)
   server.listen(port, host)
   try {
     await once(server, 'listening')
@@ -48,12 +48,12 @@ export async function listen(
   return server
 }
 
-/** Between looks for connections whose request has just been answered. */
+/** Milliseconds between checks for idle connections while draining. */
 const SWEEP_MS = 50
 
 /**
- * Takes no new connections, and waits until requests and streams at work are finished, no longer
- * than `grace` seconds; what is left then is cut off.
+ * Stops accepting connections and waits up to the grace period (seconds) for requests and streams
+ * in flight; then closes the remaining connections.
  */
 export async function drain(
   server: Server,
@@ -67,7 +67,7 @@ export async function drain(
   server.closeAllConnections()
 }
 
-/** How to reach an address that one listens on: "all of them" is reached on loopback. */
+/** Returns the host to reach a listening address at: loopback for the unspecified address. */
 export const reachableHost = (host: string): string => {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
   return host.includes(':') ? `[${host}]` : host

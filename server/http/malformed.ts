@@ -5,7 +5,7 @@ import { countHeader, newRequestId } from './exchange.ts'
 import { problem } from './problem.ts'
 
 /**
- * What Node accepts and a careful reader does not: a request that two servers could take for two.
+ * Rejects requests that Node accepts but that two servers could parse differently.
  * @throws Fault `malformed_request`, `duplicate_header`
  */
 export function assertWellFormed(request: IncomingMessage): void {
@@ -25,15 +25,15 @@ const CODES: Readonly<Record<string, FaultCode>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
 }
 
-/** With the answer whose turn it is: Node's own handler of broken requests goes by it too. */
+/** A socket with the response that is being written, as Node's own error handler reads it. */
 type Connection = Duplex & { readonly _httpMessage?: ServerResponse | null }
 
-/** Connections whose answer is waited for: each further piece of what is broken fails anew. */
+/** Connections that wait for an earlier response; each further chunk of the request fails again. */
 const deferred = new WeakSet<Connection>()
 
 /**
- * Answers what never became a request, in the form of every other problem, and hangs up. Whatever
- * was asked before on the same connection is answered first: this is no answer to that.
+ * Sends a problem for bytes that could not be parsed as a request, and closes the connection.
+ * Earlier requests on the same connection get their responses first.
  */
 export function rejectMalformed(
   error: Error & { readonly code?: string },

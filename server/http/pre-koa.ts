@@ -4,15 +4,15 @@ import { type Observers, startTrace } from '../observability/observe.ts'
 import { assignRequestId, correlationHeaders, type Exchange, pathOf } from './exchange.ts'
 import { ResponseWriter } from './response-writer.ts'
 
-/** A request at a door before Koa. */
+/** A request that is served without Koa. */
 export interface PreKoaExchange extends Exchange {
-  /** As it was sent, without what is asked of it. */
+  /** The path as it was sent, without the query. */
   readonly path: string
-  /** What Koa makes of the request: it costs time, and is seldom needed. */
+  /** Creates Koa's context of the request. Costly and rarely needed. */
   readonly koa: () => Context
 }
 
-/** Answers what is asked of it; undefined: it is not asked. */
+/** Serves a request. Returns undefined if the path belongs to another handler. */
 export type PreKoaHandler = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -20,8 +20,8 @@ export type PreKoaHandler = (
 ) => Promise<void> | undefined
 
 /**
- * A door before Koa, for paths that programs ask often: what Koa and its middlewares do for every
- * request costs as much as a paid call does else.
+ * Creates a handler that runs before Koa, for paths with much traffic: Koa and its middleware cost
+ * as much as all other work of a paid call.
  */
 export const preKoaHandler =
   (
@@ -43,7 +43,7 @@ export const preKoaHandler =
     })
   }
 
-/** Koa reads a whole URL. */
+/** Returns the path of a request target. Only Koa parses an absolute URL. */
 function pathWithoutQuery({ url = '' }: IncomingMessage, koa: () => Context): string | undefined {
   if (!url.startsWith('/')) return pathOf(koa())
   const end = url.search(/[?#]/)

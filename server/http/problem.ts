@@ -4,9 +4,9 @@ import type { Log } from '../../core/log.ts'
 import type { Reply } from '../proxy/call.ts'
 
 /**
- * A fault as problem details (RFC 9457), with our members: what to do, and what was charged,
- * which is nothing but for money that a seller took. Members of the fault stand beside them and
- * may not replace them.
+ * Builds the problem details (RFC 9457) of a fault, with extension members for advice and for the
+ * amount charged, which is zero unless a seller took the money. Extras of the fault are added and
+ * cannot replace the standard members.
  */
 export function problem(fault: Fault, requestId: string, instance: string, charged = 0): Reply {
   const [status, title, advice, retryable = false] = FAULTS[fault.code] as readonly [
@@ -39,16 +39,16 @@ export function problem(fault: Fault, requestId: string, instance: string, charg
   }
 }
 
-/** Headers that the answer to a fault has in any form; a 401 challenges (RFC 9110 §15.5.2). */
+/** Returns the headers of a fault's response in any format; a 401 challenges (RFC 9110 §15.5.2). */
 export const faultHeaders = ({ status, headers }: Fault): Reply['headers'] => ({
   ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="hub"' }),
   ...headers,
 })
 
-/** Whatever was thrown, as a fault: what nobody expected is told as an internal error. */
+/** Converts anything thrown into a fault; the unexpected becomes `internal_error`. */
 export function toFault(error: unknown): Fault {
   if (error instanceof Fault) return error
-  // What could not be given back counts more than why it was to be.
+  // A failed refund matters more than the failure that caused it.
   if (error instanceof SuppressedError) return toFault(error.error)
   if (error instanceof LedgerUnavailable || isDatabaseDown(error)) {
     return new Fault('service_unavailable', undefined, { headers: RETRY_AFTER, cause: error })
@@ -56,23 +56,22 @@ export function toFault(error: unknown): Fault {
   return new Fault('internal_error', undefined, { cause: error })
 }
 
-/** Faults of the hub itself; those of callers and providers are no errors of the operator's. */
+/** Faults of the hub itself, reported to the operator; those of callers and providers are not. */
 const OPERATOR_FAULTS: ReadonlySet<FaultCode> = new Set([
   'internal_error',
   'service_unavailable',
   'payment_pending',
 ])
 
-/** Whether the operator is to be told. */
 const isOperatorFault = ({ code }: Fault): boolean => OPERATOR_FAULTS.has(code)
 
-/** Seconds until a database is back as a rule. */
+/** Seconds in which a database usually recovers. */
 const RETRY_AFTER = { 'Retry-After': '5' } as const
 
-/** What pg says of a connection that is lost or does not come about; it gives no code with it. */
+/** Messages of pg for lost and failed connections, which carry no code. */
 const NO_CONNECTION =
   /^(?:Connection terminated|timeout exceeded when|Query read timeout|Client has encountered)/
-/** SQLSTATE classes and socket errors that mean "not now" (design §13). */
+/** SQLSTATE classes and socket errors of a database that is temporarily unavailable. */
 const UNAVAILABLE_CODES = /^(?:08|57P|53)|^(?:ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT)$/
 
 function isDatabaseDown(error: unknown): boolean {
@@ -81,7 +80,7 @@ function isDatabaseDown(error: unknown): boolean {
   return typeof code === 'string' ? UNAVAILABLE_CODES.test(code) : NO_CONNECTION.test(error.message)
 }
 
-/** What went wrong, as a fault. The operator is told of those of the hub, and where they were. */
+/** Converts an error into a fault. Logs faults of the hub itself with their location. */
 export function reportFault(
   error: unknown,
   log: Log,
@@ -92,7 +91,7 @@ export function reportFault(
   return fault
 }
 
-/** Told with the methods that there are. */
+/** Creates the 405 fault that lists the allowed methods. */
 export const methodNotAllowed = (path: string, allowed: readonly string[]): Fault =>
   new Fault('method_not_allowed', `${path} takes ${allowed.join(', ')}.`, {
     headers: { Allow: allowed.join(', ') },

@@ -7,14 +7,14 @@ import { sendStream } from './send-stream.ts'
 
 type Headers = Readonly<Record<string, string>>
 
-/** Statuses whose answer has no body (RFC 9110 §6.4.1). */
+/** Statuses of responses without a body (RFC 9110 §6.4.1). */
 export const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205, 304])
 
-/** The answer of a door before Koa: its headers are gathered, and written with the body. */
+/** Collects the headers of a response and writes them together with the body. */
 export class ResponseWriter {
   readonly #exchange: Exchange
   readonly #draining: () => boolean
-  /** By lower-case name: the name as it is written, and the value. */
+  /** Lower-case name → the name as written, and the value. */
   readonly #headers = new Map<string, readonly [string, string]>()
 
   /** @param draining see `Observers` */
@@ -23,12 +23,12 @@ export class ResponseWriter {
     this.#draining = draining
   }
 
-  /** Of a header that was told before, the last value counts. */
+  /** Sets headers. The last value of a header wins. */
   setHeaders(headers: Headers): void {
     for (const name of Object.keys(headers)) this.#set(name, headers[name]!)
   }
 
-  /** Answers with a whole body, compressed for who reads that. */
+  /** Sends a complete body, compressed if the client accepts that. */
   async send(status: number, body: string | Buffer): Promise<void> {
     if (!isCompressible(status, body.length, (name) => this.#valueOf(name))) {
       this.#write(status, body)
@@ -40,25 +40,25 @@ export class ResponseWriter {
     this.#write(status, smaller.body)
   }
 
-  /** Nothing is said to a notification. */
+  /** Sends 202 without a body, the response to a JSON-RPC notification. */
   sendAccepted(): void {
     this.#write(202, '')
   }
 
-  /** The answer to a browser that asks before its page may. */
+  /** Sends the response to a CORS preflight request. */
   sendPreflight(headers: Headers): void {
     this.setHeaders(headers)
     this.#write(204, '')
   }
 
-  /** Begins a stream of server-sent events. */
+  /** Starts a stream of server-sent events. */
   startEvents(): ServerResponse {
     const noStore = { 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
     this.setHeaders({ 'Content-Type': 'text/event-stream', ...noStore })
     return this.#writeHead(200)
   }
 
-  /** Answers with a stream. */
+  /** Sends a stream as the body. */
   sendStream(status: number, flow: Flow): void {
     traceOf(this.#exchange).end()
     this.#writeHead(status)
@@ -96,7 +96,7 @@ export class ResponseWriter {
 const NAMES_MAX = 1_000
 const lowerCaseNames = new Map<string, string>()
 
-/** A name in lower case: there are few, and every answer has twenty. */
+/** Returns a header name in lower case. Memoized: every response has about twenty of few names. */
 function lowerCaseName(name: string): string {
   const known = lowerCaseNames.get(name)
   if (known !== undefined) return known

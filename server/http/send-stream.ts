@@ -3,8 +3,8 @@ import type { Flow } from '../proxy/stream.ts'
 import type { Exchange } from './exchange.ts'
 
 /**
- * Sends a stream as it comes, with its trailers; status and headers are set before. One that fails
- * breaks the answer off: an end in order would say that it was whole.
+ * Sends a stream as it arrives, then its trailers. Status and headers are set before. If the stream
+ * fails, the connection is cut: a regular end would mean that the body is complete.
  */
 export function sendStream({ req, res }: Pick<Exchange, 'req' | 'res'>, stream: Flow): void {
   if (req.method === 'HEAD') {
@@ -12,7 +12,7 @@ export function sendStream({ req, res }: Pick<Exchange, 'req' | 'res'>, stream: 
     stream.destroy()
     return
   }
-  res.flushHeaders() // its first piece may come late
+  res.flushHeaders() // the first chunk may come late
   stream.once('end', () => stream.trailers && res.addTrailers(stream.trailers))
   pipeline(stream, res, () => undefined)
 }

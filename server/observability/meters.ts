@@ -6,10 +6,10 @@ const DURATION_BUCKETS_SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ]
 const BATCH_SIZE_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]
-/** Each name of a service is a set of series: those beyond are counted together. */
+/** Maximum services with series of their own; the others are counted together. */
 const SERVICES_MAX = 200
 
-/** What this process has counted since it began, for Prometheus. */
+/** Prometheus metrics of this process. */
 export class Meters {
   readonly #registry = new Registry()
   readonly #requests: Counter<'route' | 'method' | 'status'>
@@ -23,33 +23,33 @@ export class Meters {
     const registers = [this.#registry]
     this.#requests = new Counter({
       name: 'hub_http_requests_total',
-      help: 'Requests that were answered; status 499: the caller went away before.',
+      help: 'HTTP requests by route, method and status; 499: the client disconnected.',
       labelNames: ['route', 'method', 'status'],
       registers,
     })
     this.#calls = new Histogram({
       name: 'hub_call_seconds',
-      help: 'Calls of a service, from the first byte asked to the last one answered.',
+      help: 'Duration of calls, from the first byte of the request to the last of the response.',
       labelNames: ['service'],
       buckets: DURATION_BUCKETS_SECONDS,
       registers,
     })
     this.#steps = new Histogram({
       name: 'hub_step_seconds',
-      help: 'Steps of requests.',
+      help: 'Duration of the steps of requests.',
       labelNames: ['step'],
       buckets: DURATION_BUCKETS_SECONDS,
       registers,
     })
     this.#refused = new Counter({
       name: 'hub_rate_limited_total',
-      help: 'Requests that came too often.',
+      help: 'Requests refused by rate limits.',
       labelNames: ['policy'],
       registers,
     })
     this.#batches = new Histogram({
       name: 'hub_ledger_batch_operations',
-      help: 'Operations that the ledger booked together.',
+      help: 'Ledger operations per batch.',
       buckets: BATCH_SIZE_BUCKETS,
       registers,
     })
@@ -73,11 +73,11 @@ export class Meters {
     this.#batches.observe(operations)
   }
 
-  /** Shows how many connections of a pool there are, and how many wait for one. */
+  /** Reports the connections of each pool, and the requests that wait for one. */
   watchPools(pools: Readonly<Record<string, Pool>>): void {
     const gauge = new Gauge({
       name: 'hub_pool_connections',
-      help: 'Connections to the database; waiting: requests that wait for one.',
+      help: 'Database connections by state; waiting: requests that wait for one.',
       labelNames: ['pool', 'state'],
       registers: [],
       collect() {
@@ -91,7 +91,7 @@ export class Meters {
     this.#registry.registerMetric(gauge)
   }
 
-  /** Those of this hub, and those of its process: memory, the lag of the event loop, and such. */
+  /** Registries of this hub and of its process (memory, event loop lag and such). */
   get registries(): readonly Registry[] {
     return [this.#registry, processMetrics()]
   }
@@ -112,7 +112,7 @@ const methodLabel = (method: string): string => (METHODS.test(method) ? method :
 
 let processRegistry: Registry | undefined
 
-/** One for the process, whichever hub in it is asked. */
+/** Returns the process metrics, shared by all hubs in this process. */
 function processMetrics(): Registry {
   if (processRegistry === undefined) {
     processRegistry = new Registry()

@@ -11,13 +11,13 @@ import { Trace } from './trace.ts'
 export interface Observers {
   readonly log: Log
   readonly meters: Meters
-  /** Undefined: nobody collects spans. */
+  /** Undefined if no collector is configured. */
   readonly spans: Spans | undefined
-  /** Whether the process is about to stop: its callers are to go elsewhere for their next one. */
+  /** True while the process is stopping: clients should reconnect elsewhere. */
   readonly draining: () => boolean
 }
 
-/** The outermost middleware: watches a request from its first byte to the last of its answer. */
+/** Outermost middleware: traces a request from its first byte to the last of its response. */
 export const observe =
   (observers: Observers): Middleware =>
   async (ctx, next) => {
@@ -28,17 +28,17 @@ export const observe =
     if (ctx.body instanceof Flow) sendStreamWithoutKoa(observers, ctx, ctx.body)
   }
 
-/** Sends a stream instead of Koa, which would hold the headers back until its first piece. */
+/** Sends a stream itself, because Koa would delay the headers until the first chunk. */
 function sendStreamWithoutKoa({ log }: Observers, ctx: Context, flow: Flow): void {
   ctx.respond = false
   flow.once('error', (error) => {
-    if (ctx.res.destroyed) return // the caller left
-    log.error({ err: error, requestId: requestIdOf(ctx), path: ctx.path }, 'a download broke off')
+    if (ctx.res.destroyed) return // the client disconnected
+    log.error({ err: error, requestId: requestIdOf(ctx), path: ctx.path }, 'download failed')
   })
   sendStream(ctx, flow)
 }
 
-/** Begins the trace of a request, and tells of it when its answer is out. */
+/** Starts the trace of a request and reports it when the response is complete. */
 export function startTrace(observers: Observers, ctx: Exchange): Trace {
   const trace = new Trace()
   ctx.state['trace'] = trace
@@ -46,9 +46,9 @@ export function startTrace(observers: Observers, ctx: Exchange): Trace {
   return trace
 }
 
-/** Of a caller that went away before it had its answer, as many servers write it. */
+/** Status logged for a client that disconnected early, as nginx does. */
 const CLIENT_CLOSED_REQUEST = 499
-/** Asked every few seconds by machines: their lines would hide all others. */
+/** Routes polled by monitoring, logged at debug level. */
 const POLLED_ROUTES = /^\/(?:health|livez|readyz|metrics)$/
 
 function reportRequest(
@@ -62,7 +62,7 @@ function reportRequest(
   const status = res.writableFinished ? res.statusCode : CLIENT_CLOSED_REQUEST
   meters.recordRequest(trace, method, status, (until - trace.startedAt) / 1_000)
   const level = POLLED_ROUTES.test(trace.route) ? 'debug' : 'info'
-  if (!spans && !log.isLevelEnabled(level)) return // what nobody reads is not written
+  if (!spans && !log.isLevelEnabled(level)) return
   const traceparent = req.headers['traceparent']?.toString()
   log[level](
     {

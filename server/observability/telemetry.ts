@@ -2,27 +2,27 @@ import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@open
 import { sinceEpoch } from '../../core/clock.ts'
 import type { Trace } from './trace.ts'
 
-/** What is known of a request at its end. */
+/** Facts known when a request is complete. */
 export interface CompletedRequest {
   readonly method: string
   readonly status: number
-  /** The header of the caller (W3C Trace Context). */
+  /** The caller's header (W3C Trace Context). */
   readonly traceparent: string | undefined
   readonly end: number
 }
 
-/** Makes spans of requests that are over: nothing is done for them on the way. */
+/** Creates spans of completed requests; costs nothing while they run. */
 export interface Spans {
-  /** @returns the id of the trace */
+  /** Records a request and its steps. Returns the trace id. */
   record(request: Trace, ended: CompletedRequest): string
-  /** Sends what is still to be sent. */
+  /** Sends pending spans and closes the exporter. */
   close(): Promise<void>
 }
 
 /**
- * Sends spans to a collector (OTLP over HTTP, as JSON): one for each request, a child for each of
- * its steps. A caller's `traceparent` is its parent, and says whether it is recorded.
- * @param endpoint without the path `/v1/traces`
+ * Opens an exporter of spans to a collector (OTLP over HTTP, JSON): one span per request, with a
+ * child per step. The caller's `traceparent` is the parent and decides whether it is sampled.
+ * @param endpoint URL without the path `/v1/traces`
  */
 export async function openSpans(endpoint: string, version: string): Promise<Spans> {
   const [
@@ -69,7 +69,7 @@ export async function openSpans(endpoint: string, version: string): Promise<Span
 
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/
 
-/** A header that is not well-formed begins a new trace. */
+/** Parses the parent span. A malformed header starts a new trace. */
 function parentOf(traceparent: string | undefined) {
   const [, traceId, spanId, flags = '00'] = TRACEPARENT.exec(traceparent ?? '') ?? []
   if (traceId === undefined || spanId === undefined) return ROOT_CONTEXT

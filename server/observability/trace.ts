@@ -1,7 +1,7 @@
 import { elapsedMs } from '../../core/clock.ts'
 import type { Exchange } from '../http/exchange.ts'
 
-/** One step of a request, from and until in milliseconds of `elapsedMs`. */
+/** One step of a request; start and end in milliseconds of `elapsedMs`. */
 export interface TracedStep {
   readonly name: string
   readonly start: number
@@ -9,24 +9,23 @@ export interface TracedStep {
 }
 
 /**
- * What one request goes through, for its `Server-Timing`, the log, the metrics and spans. Its steps
- * come one after the other.
+ * Records the consecutive steps of one request, for `Server-Timing`, the log, metrics and spans.
  */
 export class Trace {
   readonly startedAt = elapsedMs()
   readonly steps: TracedStep[] = []
-  /** The step that is under way, and since when. */
+  /** The current step; empty between steps. */
   #stepName = ''
   #stepStart = 0
-  /** As declared, such as `/v1/services/{slug}`: of those there are few. */
+  /** The route as declared, such as `/v1/services/{slug}`: a label with few values. */
   route = 'none'
   keyId: string | undefined
-  /** The service that was called, once it was found. */
+  /** Slug of the called service, once found. */
   service: string | undefined
-  /** Microdollars, where a call was made or refused. */
+  /** Microdollars charged, if the request was a call. */
   charged: bigint | undefined
 
-  /** Begins a step. The one before it is over. */
+  /** Starts a step and ends the one before. */
   begin(name: string): void {
     const now = elapsedMs()
     this.#end(now)
@@ -34,12 +33,12 @@ export class Trace {
     this.#stepStart = now
   }
 
-  /** Ends the step that is under way, whatever came of it. */
+  /** Ends the current step. */
   end(): void {
     this.#end(elapsedMs())
   }
 
-  /** Does the work as a step. */
+  /** Runs work as a step. */
   async step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
     this.begin(name)
     try {
@@ -49,10 +48,10 @@ export class Trace {
     }
   }
 
-  /** The value of the header (W3C Server Timing), in milliseconds. */
+  /** Value of the Server-Timing header, in milliseconds. */
   get serverTiming(): string {
     return this.steps
-      .map(({ name, start: from, end: until }) => `${name};dur=${(until - from).toFixed(2)}`)
+      .map(({ name, start, end }) => `${name};dur=${(end - start).toFixed(2)}`)
       .join(', ')
   }
 
@@ -63,5 +62,5 @@ export class Trace {
   }
 }
 
-/** The trace that the outermost middleware gave the request. */
+/** Returns the trace that the outermost middleware stored for the request. */
 export const traceOf = (ctx: Exchange): Trace => ctx.state['trace'] as Trace
