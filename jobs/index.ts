@@ -1,40 +1,45 @@
 import type { Pool } from 'pg'
 import { PgBoss } from 'pg-boss'
 import type { Catalog } from '../core/catalog/services/catalog.ts'
-import { within } from '../core/clock.ts'
+import { withTimeout } from '../core/clock.ts'
 import type { SigningKey } from '../core/crypto/signing-key.ts'
 import type { Egress } from '../core/egress/http.ts'
-import { dropExports } from '../core/finance/exports.ts'
+import { dropExpiredExports } from '../core/finance/export-requests.ts'
 import { expireHolds } from '../core/ledger/expire.ts'
-import { endDays, takeSnapshots } from '../core/ledger/history/snapshot.ts'
+import { summarizeDays, takeSnapshots } from '../core/ledger/history/snapshot.ts'
 import type { Ledger } from '../core/ledger/ledger.ts'
 import { runSubscribers } from '../core/ledger/outbox/run.ts'
 import type { Log } from '../core/log.ts'
-import type { Mailing } from '../core/mail/queue.ts'
+import type { MailSender } from '../core/mail/queue.ts'
 import type { Hex } from '../core/payments/chain/asset.ts'
-import { type ResolvePorts, resolvePayments } from '../core/payments/operations/resolve.ts'
+import { type ResolveDeps, resolvePayments } from '../core/payments/operations/resolve.ts'
 import type { AnyService, Family } from '../core/plugin/index.ts'
 import { pruneQuotes } from '../core/usage/quotes.ts'
 import { pruneWindows } from '../core/usage/windows-database.ts'
-import { type DiscoveryPorts, discoveryJobs } from './discover.ts'
-import { type EmbeddingPorts, embeddingJobs } from './embed.ts'
-import { accountGas, type Gas } from './gas.ts'
-import { type Payouts, payProviders } from './pay-providers.ts'
-import { pluginJobs } from './plugin-schedules.ts'
+import { type DiscoveryDeps, discoveryJobs } from './discover.ts'
+import { type EmbeddingDeps, embeddingJobs } from './embed.ts'
+import { accountGas, type GasSettings } from './gas.ts'
+import { type PayoutSettings, payProviders } from './pay-providers.ts'
+import { pluginJobs } from './plugin-jobs.ts'
 import { workQueues } from './queues.ts'
 import { recheckAll } from './recheck-domains.ts'
 import { reconcileChain } from './reconcile-chain.ts'
-import { LOOKS, Runner } from './runner.ts'
-import { logLowBalance, type OnLowBalance, subscribersOf, workHandedOn } from './subscribers.ts'
-import { verifyBooks } from './verify-books.ts'
+import { Runner, SUPERVISION } from './runner.ts'
+import {
+  createSubscribers,
+  logLowBalance,
+  type OnLowBalance,
+  workLowBalanceQueue,
+} from './subscribers.ts'
+import { verifyLedgerJob } from './verify-ledger.ts'
 
 /** What jobs work with. */
-export interface JobPorts extends ResolvePorts, DiscoveryPorts, EmbeddingPorts {
+export interface JobDeps extends ResolveDeps, DiscoveryDeps, EmbeddingDeps {
   readonly pool: Pool
   readonly ledger: Ledger
   readonly log: Log
   /** Left out where nobody can sign in. */
-  readonly mailing?: Mailing
+  readonly mailing?: MailSender
   /** The way to webhooks; left out: none are delivered. */
   readonly egress?: Egress
   /** Signs the checkpoints of the ledger. */
@@ -50,9 +55,9 @@ export interface JobPorts extends ResolvePorts, DiscoveryPorts, EmbeddingPorts {
   /** The wallets of the house. */
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
   /** Left out where somebody else settles, and pays for it. */
-  readonly gas?: Gas | undefined
+  readonly gas?: GasSettings | undefined
   /** Left out where nobody is paid out. */
-  readonly payouts?: Payouts | undefined
+  readonly payouts?: PayoutSettings | undefined
 }
 
 export interface Job {
@@ -60,7 +65,7 @@ export interface Job {
   /** After it another process may take over; sooner where its process died. @defaultValue 300 */
   readonly deadlineSeconds?: number | undefined
   /** @param stopping aborts when this process stops */
-  readonly run: (ports: JobPorts, stopping: AbortSignal) => Promise<unknown>
+  readonly run: (ports: JobDeps, stopping: AbortSignal) => Promise<unknown>
 }
 
 /** So long what is under way may take when the jobs are stopped. */
@@ -71,8 +76,8 @@ export const jobs = {
   'expire-holds': { everySeconds: 5, run: ({ pool, ledger }) => expireHolds(pool, ledger) },
   'resolve-payments': { everySeconds: 5, run: (ports) => resolvePayments(ports) },
   'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
-  'end-days': { everySeconds: 60, deadlineSeconds: 3_600, run: ({ pool }) => endDays(pool) },
-  'verify-ledger': { everySeconds: 60, run: verifyBooks },
+  'end-days': { everySeconds: 60, deadlineSeconds: 3_600, run: ({ pool }) => summarizeDays(pool) },
+  'verify-ledger': { everySeconds: 60, run: verifyLedgerJob },
   'reconcile-chain': { everySeconds: 60, run: reconcileChain },
   'pay-providers': { everySeconds: 30, deadlineSeconds: 1_800, run: payProviders },
   'account-gas': { everySeconds: 60, run: accountGas },
@@ -90,7 +95,7 @@ export const jobs = {
     deadlineSeconds: 1_800,
     run: ({ catalog }) => catalog.refreshAll(),
   },
-  'prune-exports': { everySeconds: 3_600, run: ({ pool }) => dropExports(pool) },
+  'prune-exports': { everySeconds: 3_600, run: ({ pool }) => dropExpiredExports(pool) },
   'prune-answers': {
     everySeconds: 600,
     run: ({ pool }) => pool.query('DELETE FROM hub.kept_answer WHERE expires_at <= now()'),
@@ -135,9 +140,9 @@ export const jobs = {
  * twice does no harm.
  * @param url database of the owner: pg-boss keeps its own schema
  */
-export async function startJobs(url: string, ports: JobPorts): Promise<{ stop(): Promise<void> }> {
+export async function startJobs(url: string, ports: JobDeps): Promise<{ stop(): Promise<void> }> {
   const application_name = 'agenthub jobs'
-  const boss = new PgBoss({ connectionString: url, application_name, max: 4, ...LOOKS })
+  const boss = new PgBoss({ connectionString: url, application_name, max: 4, ...SUPERVISION })
   boss.on('error', (error) => ports.log.warn({ err: error }, 'the job queue has trouble'))
   await boss.start()
   const stopping = new AbortController()
@@ -145,19 +150,22 @@ export async function startJobs(url: string, ports: JobPorts): Promise<{ stop():
   const known = Object.entries<Job>({ ...jobs, ...pluginJobs(ports) })
   for (const [name, job] of known) await runner.put(name, job)
   ports.onSold?.((service) => {
-    runner.sold(service).catch((error: unknown) => {
+    runner.putService(service).catch((error: unknown) => {
       ports.log.error({ err: error, service: service.slug }, 'what it does by itself does not run')
     })
   })
   const { pool, log, onLowBalance = logLowBalance(log) } = ports
-  await workHandedOn(boss, onLowBalance)
-  const readers = await runSubscribers({ pool, subscribers: subscribersOf(boss), log })
+  await workLowBalanceQueue(boss, onLowBalance)
+  const readers = await runSubscribers({ pool, subscribers: createSubscribers(boss), log })
   const queues = workQueues(ports, stopping.signal)
   return {
     async stop() {
       stopping.abort()
       await readers.stop()
-      await Promise.all([boss.stop({ graceful: true, timeout: STOP_MS }), within(STOP_MS, queues)])
+      await Promise.all([
+        boss.stop({ graceful: true, timeout: STOP_MS }),
+        withTimeout(STOP_MS, queues),
+      ])
     },
   }
 }

@@ -1,10 +1,10 @@
-import type { PayoutPorts } from '../core/payments/payouts/ports.ts'
+import type { PayoutDeps } from '../core/payments/payouts/payout.ts'
 import { sendPayouts } from '../core/payments/payouts/send.ts'
 import { startPayouts } from '../core/payments/payouts/start.ts'
-import { sumUp } from '../core/payments/payouts/statement.ts'
+import { sumPayoutParts } from '../core/payments/payouts/statement.ts'
 
 /** What signs and sends payouts, and from how much on there are any. */
-export type Payouts = Pick<PayoutPorts, 'account' | 'settle' | 'minimum'>
+export type PayoutSettings = Pick<PayoutDeps, 'account' | 'settle' | 'minimum'>
 
 /**
  * Pays providers what they are owed, each at most once on a UTC day, and learns what became of what
@@ -12,7 +12,9 @@ export type Payouts = Pick<PayoutPorts, 'account' | 'settle' | 'minimum'>
  * behind that the next one does not take up.
  */
 export async function payProviders(
-  ports: Omit<PayoutPorts, keyof Payouts> & { readonly payouts?: Payouts | undefined },
+  ports: Omit<PayoutDeps, keyof PayoutSettings> & {
+    readonly payouts?: PayoutSettings | undefined
+  },
   stopping: AbortSignal,
 ): Promise<void> {
   const { payouts, ...rest } = ports
@@ -20,5 +22,5 @@ export async function payProviders(
   const paying = { ...rest, ...payouts }
   await sendPayouts(paying, stopping)
   if ((await startPayouts(paying, stopping)) > 0) await sendPayouts(paying, stopping)
-  await sumUp(ports.pool)
+  await sumPayoutParts(ports.pool)
 }

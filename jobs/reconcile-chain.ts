@@ -2,11 +2,11 @@ import type { Pool } from 'pg'
 import type { Log } from '../core/log.ts'
 import type { Hex } from '../core/payments/chain/asset.ts'
 import type { Chain } from '../core/payments/chain/chain.ts'
-import { OutgoingSwitch } from '../core/payments/operations/switch.ts'
+import { OutgoingSwitch } from '../core/payments/operations/outgoing-switch.ts'
 import type { ReconciliationException } from '../core/reconciliation/exceptions.ts'
-import { type Reconciliation, reconcile } from '../core/reconciliation/reconcile.ts'
+import { type ReconciliationResult, reconcile } from '../core/reconciliation/reconcile.ts'
 
-interface Ports {
+interface ReconcileDeps {
   readonly pool: Pool
   readonly chain: Chain
   readonly finality: bigint
@@ -22,17 +22,17 @@ const LOOK_BACK_BLOCKS = 10_000n
  * Holds the wallets of the house against the books, and tells of what disagrees anew. When money
  * has left the spend wallet that the books cannot account for, sellers are paid no more.
  */
-export async function reconcileChain(ports: Ports): Promise<void> {
-  const begin = await beginning(ports)
+export async function reconcileChain(ports: ReconcileDeps): Promise<void> {
+  const begin = await findFirstBlock(ports)
   const results = await reconcile(ports, { begin })
   await pauseWhenDrained(ports, results)
-  for (const result of results) tell(ports.log, result)
+  for (const result of results) logResult(ports.log, result)
 }
 
 /** Pauses once for each exception: a person who lets payments go on has seen those before. */
 async function pauseWhenDrained(
-  { pool, log }: Ports,
-  results: readonly Reconciliation[],
+  { pool, log }: ReconcileDeps,
+  results: readonly ReconciliationResult[],
 ): Promise<void> {
   const outgoing = new OutgoingSwitch(pool)
   const since = (await outgoing.state())?.at ?? new Date(0)
@@ -47,15 +47,18 @@ async function pauseWhenDrained(
 
 /** Money of the spend wallet is gone, and neither an entry nor an open payment says where. */
 const isDrain = ({ wallet, kind, amount }: ReconciliationException): boolean =>
-  wallet === 'spend' && amount < 0n && DRAINS.has(kind)
+  wallet === 'spend' && amount < 0n && DRAIN_KINDS.has(kind)
 
-const DRAINS: ReadonlySet<string> = new Set([
+const DRAIN_KINDS: ReadonlySet<string> = new Set([
   'unknown_withdrawal',
   'amount_differs',
   'balance_differs',
 ])
 
-function tell(log: Log, { wallet, opened, exceptions, complete, toBlock }: Reconciliation): void {
+function logResult(
+  log: Log,
+  { wallet, opened, exceptions, complete, toBlock }: ReconciliationResult,
+): void {
   if (!complete) log.info({ wallet, toBlock }, 'the reconciliation goes on in its next run')
   if (opened === 0) return
   const told = exceptions.slice(-opened).map(({ id, kind, reason }) => `${id} ${kind}: ${reason}`)
@@ -70,7 +73,7 @@ function tell(log: Log, { wallet, opened, exceptions, complete, toBlock }: Recon
  * books, taking a block a second as the quickest pace. The whole of a long chain is nobody's
  * business.
  */
-async function beginning({ pool, chain }: Ports): Promise<bigint> {
+async function findFirstBlock({ pool, chain }: ReconcileDeps): Promise<bigint> {
   const { rows } = await pool.query<{ first: Date | null }>(
     'SELECT min(at) AS first FROM ledger.seal WHERE seq_from = 1',
   )

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { type Config, ConfigError, readConfig, secretsOf } from '../core/config.ts'
+import { type Config, ConfigError, readConfig, secretValues } from '../core/config.ts'
 import { joinDatabase } from '../core/db/open.ts'
 import { createPool } from '../core/db/pool.ts'
 import { createLog, scrub } from '../core/log.ts'
@@ -63,7 +63,7 @@ async function serve(): Promise<number> {
   const log = logOf(config, config.production ? config.logLevel : quieter(config.logLevel))
   const options = { config, parts, log, print: tell }
   if (isWorker()) process.exit(await work(options, untilSignal()))
-  for (const sentence of config.misspelt) log.warn(sentence)
+  for (const sentence of config.misspelledVariables) log.warn(sentence)
   const running = await (config.workers > 1 ? startWorkers : startHub)(options)
   const { sandbox, url } = running
   const { dataDir, mcpUrl = url } = config
@@ -85,7 +85,7 @@ async function jobs(): Promise<number> {
   const config = readConfig()
   if (!config.production) throw new ConfigError('In the sandbox, jobs run inside the server.')
   const log = logOf(config, config.logLevel)
-  for (const sentence of config.misspelt) log.warn(sentence)
+  for (const sentence of config.misspelledVariables) log.warn(sentence)
   const running = await startHub({ config: { ...config, jobs: true }, parts, log, doors: false })
   await untilSignal()
   await running.stop()
@@ -187,6 +187,6 @@ try {
   // A plugin refuses what it cannot be configured with.
   const isTold = error instanceof ConfigError || error instanceof Refusal
   const text = isTold ? error.message : ((error as Error).stack ?? error)
-  process.stderr.write(`${scrub(String(text), secretsOf())}\n`)
+  process.stderr.write(`${scrub(String(text), secretValues())}\n`)
   process.exitCode = 1
 }

@@ -1,5 +1,5 @@
 import type { ClientWallet, ExternalOrder } from './index.ts'
-import { type Answer, exchange, HubError } from './transport.ts'
+import { type Answer, HubError, sendRequest } from './transport.ts'
 
 const TIMEOUT_MS = 120_000
 
@@ -19,15 +19,15 @@ export async function payDirect(
   const { url: _, body, ...rest } = order
   // As a hub would send it: a text verbatim, anything else as JSON.
   const message = { ...rest, body: typeof body === 'string' ? Buffer.from(body) : body }
-  const first = await exchange(route, `${pathname}${search}`, message)
-  if (first.status !== 402) return success(first)
-  const { payment } = await import('./pay.ts') // signing takes long to load
+  const first = await sendRequest(route, `${pathname}${search}`, message)
+  if (first.status !== 402) return assertSuccess(first)
+  const { createPaymentHeader: payment } = await import('./pay.ts') // signing takes long to load
   const paid = await payment(account, first, { host, maxAmount: payUpTo })
   const headers = { ...message.headers, ...paid }
-  return success(await exchange(route, `${pathname}${search}`, { ...message, headers }))
+  return assertSuccess(await sendRequest(route, `${pathname}${search}`, { ...message, headers }))
 }
 
-function success(answer: Answer): Answer {
+function assertSuccess(answer: Answer): Answer {
   if (answer.status >= 200 && answer.status < 300) return answer
   throw new HubError(answer.status, answer.body)
 }

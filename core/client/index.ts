@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { LocalAccount } from 'viem'
 import type { Micros } from '../money.ts'
-import { type Answer, exchange, HubError, type Message, persist } from './transport.ts'
+import {
+  type Answer,
+  HubError,
+  type HubRequest,
+  sendRequest,
+  sendWithRetries,
+} from './transport.ts'
 
 export { usd } from '../money.ts'
 export { type Answer, HubError, HubUnreachable } from './transport.ts'
@@ -55,21 +61,21 @@ export interface ExternalOrder {
 /** A name that no other call has. */
 export const newIdempotencyKey = (): string => randomUUID()
 
-interface Order extends Message {
+interface SendOptions extends HubRequest {
   /** How much an offer to pay (402) may cost, in microdollars; left out: it is an error. */
   readonly payUpTo?: bigint | undefined
   /** It may be sent again. */
-  readonly repeatable?: boolean
+  readonly retries?: boolean
 }
 
 const TIMEOUT_MS = 120_000
 /** The header that makes a 402 an offer; others say that paying is of no use. */
-const OFFER = 'payment-required'
+const OFFER_HEADER = 'payment-required'
 
 /** Talks to a hub over HTTP: what the command line, tests and other programs use. */
 export class HubClient {
   readonly #options: ClientOptions
-  #sandbox: Promise<boolean> | undefined
+  #isSandbox: Promise<boolean> | undefined
 
   constructor(options: ClientOptions) {
     this.#options = options
@@ -121,13 +127,13 @@ export class HubClient {
   call(slug: string, path: string, input?: unknown, options: CallOptions = {}): Promise<Answer> {
     const { method = 'POST' } = options
     const inQuery = method === 'GET' || method === 'DELETE'
-    const target = `/${slug}${path}${inQuery ? queryOf(input) : ''}`
-    return this.#paid(target, { method, ...(inQuery ? {} : { body: input }) }, options)
+    const target = `/${slug}${path}${inQuery ? queryString(input) : ''}`
+    return this.#call(target, { method, ...(inQuery ? {} : { body: input }) }, options)
   }
 
   /** Calls somebody else's x402 API; the key's credits pay what it asks. */
   external(order: ExternalOrder, options: CallOptions = {}): Promise<Answer> {
-    return this.#paid('/external', { method: 'POST', body: order }, options)
+    return this.#call('/external', { method: 'POST', body: order }, options)
   }
 
   search(order: Readonly<Record<string, unknown>>): Promise<Answer> {
@@ -142,15 +148,16 @@ export class HubClient {
    * Sends one request; with `payUpTo`, pays the offer of a 402 once and sends it again.
    * @throws HubError for a problem, and for anything but a 2xx
    */
-  async send(path: string, order: Order = {}): Promise<Answer> {
-    const { payUpTo, repeatable = false, ...message } = order
+  async send(path: string, order: SendOptions = {}): Promise<Answer> {
+    const { payUpTo, retries: repeatable = false, ...message } = order
     const ask = (more: Readonly<Record<string, string>> = {}): Promise<Answer> => {
-      const once = () => this.#once(path, { ...message, headers: { ...message.headers, ...more } })
-      return repeatable ? persist(once) : once()
+      const once = () =>
+        this.#exchange(path, { ...message, headers: { ...message.headers, ...more } })
+      return repeatable ? sendWithRetries(once) : once()
     }
     const first = await ask()
-    const isOffer = first.status === 402 && OFFER in first.headers && payUpTo !== undefined
-    const answer = isOffer ? await ask(await this.#payment(first, path, payUpTo)) : first
+    const isOffer = first.status === 402 && OFFER_HEADER in first.headers && payUpTo !== undefined
+    const answer = isOffer ? await ask(await this.#paymentHeader(first, path, payUpTo)) : first
     const { status, headers } = answer
     // A problem may have status 202: a payment that is pending bought nothing yet.
     const isProblem = /^application\/problem\+json\b/.test(String(headers['content-type']))
@@ -158,7 +165,7 @@ export class HubClient {
     return answer
   }
 
-  #paid(target: string, message: Message, options: CallOptions): Promise<Answer> {
+  #call(target: string, message: HubRequest, options: CallOptions): Promise<Answer> {
     const { maxPrice, idempotencyKey, payUpTo, dryRun, signal, headers = {} } = options
     const { baseUrl, proxyUrl = `${baseUrl}/proxy` } = this.#options
     const url = new URL(`${proxyUrl}${target}`)
@@ -171,19 +178,19 @@ export class HubClient {
         ...(idempotencyKey === undefined ? {} : { 'idempotency-key': `"${idempotencyKey}"` }),
       },
       payUpTo,
-      repeatable: idempotencyKey !== undefined,
+      retries: idempotencyKey !== undefined,
       signal,
     })
   }
 
-  #once(path: string, message: Message): Promise<Answer> {
+  #exchange(path: string, message: HubRequest): Promise<Answer> {
     const { baseUrl, apiKey, timeoutMs = TIMEOUT_MS } = this.#options
-    return exchange({ baseUrl, apiKey, timeoutMs }, path, message)
+    return sendRequest({ baseUrl, apiKey, timeoutMs }, path, message)
   }
 
-  async #payment(offered: Answer, path: string, maxAmount: bigint) {
+  async #paymentHeader(offered: Answer, path: string, maxAmount: bigint) {
     const { account } = await this.#wallet()
-    const { payment } = await import('./pay.ts') // signing takes long to load
+    const { createPaymentHeader: payment } = await import('./pay.ts') // signing takes long to load
     const { hostname: host } = new URL(path, this.#options.baseUrl)
     return payment(account, offered, { host, maxAmount })
   }
@@ -192,8 +199,8 @@ export class HubClient {
   async #wallet(): Promise<ClientWallet> {
     const { wallet } = this.#options
     if (!wallet) throw new Error('This needs a wallet.')
-    this.#sandbox ??= this.#once('/health', {}).then(({ body }) => body['sandbox'] === true)
-    const hubIsSandbox = await this.#sandbox
+    this.#isSandbox ??= this.#exchange('/health', {}).then(({ body }) => body['sandbox'] === true)
+    const hubIsSandbox = await this.#isSandbox
     if (hubIsSandbox && !wallet.sandbox) {
       throw new Error('This hub is a sandbox: do not sign for it with a wallet made elsewhere.')
     }
@@ -204,7 +211,7 @@ export class HubClient {
   }
 }
 
-function queryOf(input: unknown): string {
+function queryString(input: unknown): string {
   const query = new URLSearchParams(input as Record<string, string> | undefined)
   return query.size > 0 ? `?${query.toString()}` : ''
 }

@@ -33,14 +33,14 @@ export interface Answer<Body = Readonly<Record<string, unknown>>> {
   readonly callId: string | undefined
 }
 
-export interface Message {
+export interface HubRequest {
   readonly method?: string
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
 }
 
-export interface Route {
+export interface HubRoute {
   readonly baseUrl: string
   readonly apiKey?: string | undefined
   /** For each request. */
@@ -48,7 +48,11 @@ export interface Route {
 }
 
 /** Sends one request and reads its answer whole, whatever its status. @throws HubUnreachable */
-export async function exchange(route: Route, path: string, message: Message): Promise<Answer> {
+export async function sendRequest(
+  route: HubRoute,
+  path: string,
+  message: HubRequest,
+): Promise<Answer> {
   const { method = 'GET', body, headers = {}, signal } = message
   const timeout = AbortSignal.timeout(route.timeoutMs)
   try {
@@ -60,9 +64,9 @@ export async function exchange(route: Route, path: string, message: Message): Pr
         ...headers,
         ...(route.apiKey === undefined ? {} : { authorization: `Bearer ${route.apiKey}` }),
       },
-      ...(body === undefined ? {} : { body: bytesOf(body) }),
+      ...(body === undefined ? {} : { body: serializeBody(body) }),
     })
-    return answerOf(response, Buffer.from(await response.body.arrayBuffer()))
+    return toAnswer(response, Buffer.from(await response.body.arrayBuffer()))
   } catch (cause) {
     signal?.throwIfAborted()
     const { origin } = new URL(route.baseUrl)
@@ -71,10 +75,10 @@ export async function exchange(route: Route, path: string, message: Message): Pr
 }
 
 /** Bytes are sent as they are, anything else as JSON. */
-const bytesOf = (body: unknown): string | Uint8Array =>
+const serializeBody = (body: unknown): string | Uint8Array =>
   body instanceof Uint8Array ? body : JSON.stringify(body)
 
-function answerOf(
+function toAnswer(
   { statusCode: status, headers, trailers }: Awaited<ReturnType<typeof request>>,
   bytes: Buffer,
 ): Answer {
@@ -84,14 +88,14 @@ function answerOf(
     status,
     headers,
     bytes,
-    body: parse(bytes.toString('utf8')),
+    body: parseBody(bytes.toString('utf8')),
     charged: BigInt(one('x-charged-microdollars') ?? 0),
     source: one('x-payment-source'),
     callId: one('x-call-id'),
   }
 }
 
-function parse(text: string): Readonly<Record<string, unknown>> {
+function parseBody(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null
@@ -102,31 +106,31 @@ function parse(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-const ATTEMPTS = 4
-const FIRST_WAIT_MS = 250
-const LONGEST_WAIT_MS = 10_000
+const ATTEMPTS_MAX = 4
+const FIRST_DELAY_MS = 250
+const LONGEST_DELAY_MS = 10_000
 
 /**
  * Sends a request that may safely be sent again, until its answer is final: lost answers, 409 of
  * the same request still under way, 429 and 503 are tried again, later each time or when the hub
  * says so.
  */
-export async function persist(send: () => Promise<Answer>): Promise<Answer> {
+export async function sendWithRetries(send: () => Promise<Answer>): Promise<Answer> {
   for (let attempt = 1; ; attempt++) {
     const answer = await send().catch((error: unknown) => {
-      if (!(error instanceof HubUnreachable) || attempt === ATTEMPTS) throw error
+      if (!(error instanceof HubUnreachable) || attempt === ATTEMPTS_MAX) throw error
       return undefined
     })
-    if (answer && (!isPassing(answer) || attempt === ATTEMPTS)) return answer
-    await sleep(waitOf(answer, attempt))
+    if (answer && (!isTemporary(answer) || attempt === ATTEMPTS_MAX)) return answer
+    await sleep(retryDelayMs(answer, attempt))
   }
 }
 
-const isPassing = ({ status, body }: Answer): boolean =>
+const isTemporary = ({ status, body }: Answer): boolean =>
   status === 429 || status === 503 || (status === 409 && body['code'] === 'idempotency_in_progress')
 
-function waitOf(answer: Answer | undefined, attempt: number): number {
+function retryDelayMs(answer: Answer | undefined, attempt: number): number {
   const seconds = Number(answer?.headers['retry-after'] ?? Number.NaN)
-  const asked = Number.isFinite(seconds) ? seconds * 1_000 : FIRST_WAIT_MS * 2 ** (attempt - 1)
-  return Math.min(asked, LONGEST_WAIT_MS)
+  const asked = Number.isFinite(seconds) ? seconds * 1_000 : FIRST_DELAY_MS * 2 ** (attempt - 1)
+  return Math.min(asked, LONGEST_DELAY_MS)
 }

@@ -1,14 +1,14 @@
-import { type Actor, audited } from '../audit/audit.ts'
+import { type Actor, withAudit } from '../audit/record.ts'
 import { Fault } from '../errors.ts'
 import { closePeriod, NotClosable } from '../ledger/history/period.ts'
-import { booksWithin } from '../ledger/in-transaction.ts'
+import { ledgerInTransaction } from '../ledger/in-transaction.ts'
 import { reverseCall } from '../ledger/reverse.ts'
 import type { Micros } from '../money.ts'
-import { OutgoingSwitch } from '../payments/operations/switch.ts'
+import { OutgoingSwitch } from '../payments/operations/outgoing-switch.ts'
 import { findException } from '../reconciliation/exceptions.ts'
 import { NotResolvable, type Resolution, resolveException } from '../reconciliation/resolve.ts'
-import { type FinancePorts, isNew, refusing, type Staff } from './adjustments.ts'
-import { ownersOf } from './journal.ts'
+import { type FinanceDeps, isNewEntry, type Staff, withPostingFaults } from './adjustments.ts'
+import { findOwners } from './journal.ts'
 
 /**
  * Gives back what a settled call was charged, or a part of it, once.
@@ -16,25 +16,27 @@ import { ownersOf } from './journal.ts'
  * @throws Fault `not_found`, `not_booked`
  */
 export const refundCall = (
-  { pool, ledger }: FinancePorts,
+  { pool, ledger }: FinanceDeps,
   by: Staff,
   call: string,
   reason: string,
   refunded?: Micros,
 ): Promise<void> =>
-  audited(pool, by, reason, async (client, note) => {
+  withAudit(pool, by, reason, async (client, note) => {
     const { rows } = await client.query<{ code: string; amount: Micros }>(
       `SELECT a.code, j.amount FROM ledger.journal j JOIN ledger.account a ON a.id = j.owner
        WHERE j.owner = ANY ($1) AND j.id = $2 AND j.phase = 2 AND j.kind = 2`,
-      [await ownersOf(client, call), call],
+      [await findOwners(client, call), call],
     )
     const [settled] = rows
     if (!settled) throw new Fault('not_found', 'No such call was charged.')
-    const books = booksWithin(ledger, client)
+    const books = ledgerInTransaction(ledger, client)
     const hold = { call, owner: await books.account(settled.code) }
     const decision = { author: by.name, reason }
-    const outcome = await refusing(() => reverseCall(client, books, hold, decision, refunded))
-    if (!isNew(outcome)) return
+    const outcome = await withPostingFaults(() =>
+      reverseCall(client, books, hold, decision, refunded),
+    )
+    if (!isNewEntry(outcome)) return
     note({
       act: 'call.refund',
       subject: call,
@@ -49,12 +51,12 @@ export const refundCall = (
  * @throws Fault `not_closable`
  */
 export const closeMonth = (
-  { pool }: Pick<FinancePorts, 'pool'>,
+  { pool }: Pick<FinanceDeps, 'pool'>,
   by: Staff,
   month: string,
   reason: string,
 ): Promise<readonly string[]> =>
-  audited(pool, by, reason, async (client, note) => {
+  withAudit(pool, by, reason, async (client, note) => {
     try {
       const closed = await closePeriod(client, month, by.name)
       if (closed.length > 0) note({ act: 'period.close', subject: month, after: { closed } })
@@ -70,16 +72,16 @@ export const closeMonth = (
  * @throws Fault `not_found`, `not_resolvable`
  */
 export const decideException = (
-  { pool, ledger }: FinancePorts,
+  { pool, ledger }: FinanceDeps,
   by: Staff,
   id: bigint,
   resolution: Resolution,
   reason: string,
 ): Promise<void> =>
-  audited(pool, by, reason, async (client, note) => {
+  withAudit(pool, by, reason, async (client, note) => {
     const before = await findException(client, id)
     if (!before) throw new Fault('not_found', 'There is no such exception.')
-    const ports = { client, ledger: booksWithin(ledger, client) }
+    const ports = { client, ledger: ledgerInTransaction(ledger, client) }
     const decision = { author: by.name, reason }
     try {
       if ((await resolveException(ports, id, resolution, decision)) === 'replayed') return
@@ -97,13 +99,13 @@ export const decideException = (
   })
 
 /** Stops payments to sellers on every process at once, or lets them go on. */
-export const switchOutgoing = (
-  { pool }: Pick<FinancePorts, 'pool'>,
+export const setOutgoingPaused = (
+  { pool }: Pick<FinanceDeps, 'pool'>,
   by: Actor,
   paused: boolean,
   reason: string,
 ): Promise<void> =>
-  audited(pool, by, reason, async (client, note) => {
+  withAudit(pool, by, reason, async (client, note) => {
     const outgoing = new OutgoingSwitch(client)
     const before = await outgoing.state()
     await outgoing.set(paused, by.name, reason)

@@ -1,21 +1,21 @@
 import type { ClientBase } from 'pg'
-import { audited } from '../audit/audit.ts'
-import { tryOut } from '../db/transaction.ts'
+import { withAudit } from '../audit/record.ts'
+import { inRolledBackTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { derivedUuid } from '../ids.ts'
-import { type Books, booksWithin } from '../ledger/in-transaction.ts'
+import { ledgerInTransaction, type PostingLedger } from '../ledger/in-transaction.ts'
 import { GAS, walletOf } from '../ledger/postings.ts'
 import { micros } from '../money.ts'
 import type { Hex } from '../payments/chain/asset.ts'
 import { type Chain, ChainUnavailable } from '../payments/chain/chain.ts'
-import { blocksToWait } from '../payments/chain/evidence.ts'
-import { lower, type Mined } from '../payments/chain/mined.ts'
-import { takeWhole } from '../payments/facilitators/gas-books.ts'
+import { lowerCaseHex, type MinedTransaction } from '../payments/chain/mined-transaction.ts'
+import { requiredConfirmations } from '../payments/chain/verdict.ts'
+import { addWholeGwei } from '../payments/facilitators/gas-accounting.ts'
 import type { GasWallet } from '../payments/facilitators/gas-wallet.ts'
-import { beginOf } from '../reconciliation/range.ts'
-import { type FinancePorts, isNew, type Staff } from './adjustments.ts'
+import { findBeginBlock } from '../reconciliation/range.ts'
+import { type FinanceDeps, isNewEntry, type Staff } from './adjustments.ts'
 
-export interface TransferPorts extends Pick<FinancePorts, 'pool' | 'ledger'> {
+export interface WalletTransferDeps extends Pick<FinanceDeps, 'pool' | 'ledger'> {
   readonly chain: Chain
   readonly treasury: Hex
   readonly spend: Hex
@@ -25,7 +25,7 @@ export interface TransferPorts extends Pick<FinancePorts, 'pool' | 'ledger'> {
 }
 
 /** What a transaction did to the wallets of the house, as it is booked. */
-interface Booking {
+interface TransferEntry {
   readonly id: string
   readonly from: string
   readonly to: string
@@ -34,10 +34,10 @@ interface Booking {
   readonly asset: 'USDC' | 'GWEI'
 }
 
-export interface BookedTransfers {
+export interface PostedTransfers {
   readonly block: bigint
   readonly time: Date
-  readonly entries: readonly Booking[]
+  readonly entries: readonly TransferEntry[]
   /** Whether anything is booked by this very request. */
   readonly fresh: boolean
 }
@@ -48,15 +48,15 @@ export interface BookedTransfers {
  * is told by the hub's own node. The same transaction again is the same entries.
  * @throws Fault `not_booked` with the reason, `chain_unavailable`
  */
-export async function bookTransfers(
-  ports: TransferPorts,
+export async function postWalletTransfers(
+  ports: WalletTransferDeps,
   by: Staff,
   tx: Hex,
   reason: string,
-): Promise<BookedTransfers> {
-  const found = await findTransfers(ports, tx)
-  return audited(ports.pool, by, reason, async (client, note) => {
-    const made = await write(ports, client, found, { author: by.name, reason })
+): Promise<PostedTransfers> {
+  const found = await findFinalTransaction(ports, tx)
+  return withAudit(ports.pool, by, reason, async (client, note) => {
+    const made = await postEntries(ports, client, found, { author: by.name, reason })
     if (made.fresh) note({ act: 'transfer.book', subject: tx, after: { entries: made.entries } })
     return made
   })
@@ -66,48 +66,51 @@ export async function bookTransfers(
  * What `bookTransfers` would do, by doing it and leaving nothing of it.
  * @throws Fault as it does
  */
-export async function foreseeTransfers(ports: TransferPorts, tx: Hex): Promise<BookedTransfers> {
-  const found = await findTransfers(ports, tx)
+export async function previewWalletTransfers(
+  ports: WalletTransferDeps,
+  tx: Hex,
+): Promise<PostedTransfers> {
+  const found = await findFinalTransaction(ports, tx)
   const why = { author: 'nobody', reason: 'To be foreseen.' } // the books take none without
-  return tryOut(ports.pool, (client) => write(ports, client, found, why))
+  return inRolledBackTransaction(ports.pool, (client) => postEntries(ports, client, found, why))
 }
 
 /** What a transaction did that is final, and of which no opening balance knows. */
-interface Found {
+interface FinalTransaction {
   readonly tx: Hex
-  readonly mined: Mined
+  readonly mined: MinedTransaction
   /** USDC between wallets of the house. */
-  readonly moves: readonly Booking[]
+  readonly moves: readonly TransferEntry[]
   /** Wei that the gas wallet was sent. */
   readonly sent: bigint
 }
 
-async function findTransfers(ports: TransferPorts, tx: Hex): Promise<Found> {
-  const mined = await minedOf(ports, tx)
-  const moves = movesOf(ports, tx, mined)
-  const sent = ports.gas ? weiFor(lower(ports.gas.address), mined) : 0n
+async function findFinalTransaction(ports: WalletTransferDeps, tx: Hex): Promise<FinalTransaction> {
+  const mined = await findMined(ports, tx)
+  const moves = findMoves(ports, tx, mined)
+  const sent = ports.gas ? receivedWei(lowerCaseHex(ports.gas.address), mined) : 0n
   if (moves.length === 0 && sent === 0n) {
-    throw notBooked('not_ours', 'It moves nothing between wallets of the house.')
+    throw refusal('not_ours', 'It moves nothing between wallets of the house.')
   }
   assertFinal(ports, mined, moves)
   if (moves.length > 0) await assertAfterOpening(ports, mined)
   return { tx, mined, moves, sent }
 }
 
-async function write(
-  { ledger, gas }: TransferPorts,
+async function postEntries(
+  { ledger, gas }: WalletTransferDeps,
   client: ClientBase,
-  { tx, mined, moves, sent }: Found,
+  { tx, mined, moves, sent }: FinalTransaction,
   why: Readonly<Record<string, string>>,
-): Promise<BookedTransfers> {
+): Promise<PostedTransfers> {
   await assertUnexplained(client, tx, moves)
-  const desk = { books: booksWithin(ledger, client), client, mined }
+  const desk = { books: ledgerInTransaction(ledger, client), client, mined }
   const meta = { tx, block: String(mined.block), ...why }
   const entries = [...moves]
   let fresh = false
-  for (const move of moves) fresh = (await bookMove(desk, move, meta)) || fresh
+  for (const move of moves) fresh = (await postMove(desk, move, meta)) || fresh
   if (gas && sent > 0n) {
-    const made = await bookGas(desk, gas, sent, meta)
+    const made = await postGas(desk, gas, sent, meta)
     entries.push(made.booking)
     fresh ||= made.fresh
   }
@@ -115,34 +118,38 @@ async function write(
 }
 
 /** Why a transaction is not booked; of gas the books of its wallet say it in words alone. */
-export type NotBooked = 'not_mined' | 'not_final' | 'not_ours' | 'opening' | 'accounted_for'
+export type RefusalReason = 'not_mined' | 'not_final' | 'not_ours' | 'opening' | 'accounted_for'
 
-const notBooked = (why: NotBooked, text: string, more: object = {}): Fault =>
+const refusal = (why: RefusalReason, text: string, more: object = {}): Fault =>
   new Fault('not_booked', text, { extras: { why, ...more } })
 
 /** Where entries are written, in one transaction. */
-interface Desk {
-  readonly books: Books
+interface PostingContext {
+  readonly books: PostingLedger
   readonly client: ClientBase
-  readonly mined: Mined
+  readonly mined: MinedTransaction
 }
-type Meta = Readonly<Record<string, string>> & { readonly tx: Hex }
+type EntryMeta = Readonly<Record<string, string>> & { readonly tx: Hex }
 
 /** @returns whether it was not booked before */
-async function bookMove({ books, mined }: Desk, move: Booking, meta: Meta): Promise<boolean> {
+async function postMove(
+  { books, mined }: PostingContext,
+  move: TransferEntry,
+  meta: EntryMeta,
+): Promise<boolean> {
   const { id, amount } = move
-  const [from, to] = [nameOf(move.from), nameOf(move.to)]
+  const [from, to] = [walletNameOf(move.from), walletNameOf(move.to)]
   const event = { type: 'wallet.moved', from, to, amount: micros(amount) } as const
   const owner = await books.account(walletOf(from))
-  return isNew(await books.post(event, { owner, id, effectiveAt: mined.time, meta }))
+  return isNewEntry(await books.post(event, { owner, id, effectiveAt: mined.time, meta }))
 }
 
-async function bookGas(
-  { books, client, mined }: Desk,
+async function postGas(
+  { books, client, mined }: PostingContext,
   wallet: GasWallet,
   wei: bigint,
-  meta: Meta,
-): Promise<{ readonly booking: Booking; readonly fresh: boolean }> {
+  meta: EntryMeta,
+): Promise<{ readonly booking: TransferEntry; readonly fresh: boolean }> {
   const owner = await books.account(GAS)
   const id = derivedUuid(mined.time, `gas ${meta.tx}`)
   const booking = { id, from: ETH_OUTSIDE, to: GAS, asset: 'GWEI' } as const
@@ -152,40 +159,45 @@ async function bookGas(
     [owner.id, id],
   )
   if (rows[0]) return { booking: { ...booking, amount: rows[0].amount }, fresh: false }
-  const amount = await takeWhole(client, wallet, wei, mined.block)
+  const amount = await addWholeGwei(client, wallet, wei, mined.block)
   const event = { type: 'balance.adjusted', debit: GAS, credit: ETH_OUTSIDE, amount } as const
   const entry = { owner, id, effectiveAt: mined.time, meta }
-  const fresh = isNew(await books.post({ ...event, asset: 'GWEI' }, entry))
+  const fresh = isNewEntry(await books.post({ ...event, asset: 'GWEI' }, entry))
   return { booking: { ...booking, amount }, fresh }
 }
 
 const ETH_OUTSIDE = 'equity:opening-eth'
 
 type Name = 'treasury' | 'spend'
-const nameOf = (account: string): Name => (account === walletOf('spend') ? 'spend' : 'treasury')
+const walletNameOf = (account: string): Name =>
+  account === walletOf('spend') ? 'spend' : 'treasury'
 
-async function minedOf({ chain }: TransferPorts, tx: Hex): Promise<Mined> {
+async function findMined({ chain }: WalletTransferDeps, tx: Hex): Promise<MinedTransaction> {
   try {
-    const mined = await chain.mined(tx)
+    const mined = await chain.minedTransaction(tx)
     if (mined) return mined
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error
     throw new Fault('chain_unavailable', undefined, { cause: error })
   }
-  throw notBooked('not_mined', 'No block has this transaction, or it failed.')
+  throw refusal('not_mined', 'No block has this transaction, or it failed.')
 }
 
 /** ETH that a wallet was sent; what it sends itself stays where it is. */
-const weiFor = (wallet: Hex, { from, to, wei }: Mined): bigint =>
+const receivedWei = (wallet: Hex, { from, to, wei }: MinedTransaction): bigint =>
   to === wallet && from !== wallet ? wei : 0n
 
 /** USDC from one wallet of the house to the other. */
-function movesOf({ treasury, spend }: TransferPorts, tx: Hex, mined: Mined): readonly Booking[] {
+function findMoves(
+  { treasury, spend }: WalletTransferDeps,
+  tx: Hex,
+  mined: MinedTransaction,
+): readonly TransferEntry[] {
   const accounts = new Map([
-    [lower(treasury), walletOf('treasury')],
-    [lower(spend), walletOf('spend')],
+    [lowerCaseHex(treasury), walletOf('treasury')],
+    [lowerCaseHex(spend), walletOf('spend')],
   ])
-  return mined.moves.flatMap(({ logIndex, from, to, value }) => {
+  return mined.transfers.flatMap(({ logIndex, from, to, value }) => {
     const [source, target] = [accounts.get(from), accounts.get(to)]
     if (!source || !target || source === target) return []
     const id = derivedUuid(mined.time, `transfer ${tx} ${logIndex}`)
@@ -194,15 +206,15 @@ function movesOf({ treasury, spend }: TransferPorts, tx: Hex, mined: Mined): rea
 }
 
 function assertFinal(
-  { finality }: TransferPorts,
-  { confirmations }: Mined,
-  moves: readonly Booking[],
+  { finality }: WalletTransferDeps,
+  { confirmations }: MinedTransaction,
+  moves: readonly TransferEntry[],
 ): void {
   const most = moves.reduce((max, { amount }) => (amount > max ? amount : max), 0n)
-  const needed = blocksToWait(finality, most)
+  const needed = requiredConfirmations(finality, most)
   if (confirmations >= needed) return
   const text = `It is final in ${needed - confirmations} blocks: ask again then.`
-  throw notBooked('not_final', text, {
+  throw refusal('not_final', text, {
     confirmations: Number(confirmations),
     needed: Number(needed),
   })
@@ -210,13 +222,17 @@ function assertFinal(
 
 /** What an opening balance holds already is not booked once more. */
 async function assertAfterOpening(
-  { pool, treasury, spend }: TransferPorts,
-  { block }: Mined,
+  { pool, treasury, spend }: WalletTransferDeps,
+  { block }: MinedTransaction,
 ): Promise<void> {
   for (const [wallet, address] of Object.entries({ treasury, spend })) {
-    const begin = await beginOf(pool, { wallet: wallet as Name, address: lower(address) }, -1n)
+    const begin = await findBeginBlock(
+      pool,
+      { wallet: wallet as Name, address: lowerCaseHex(address) },
+      -1n,
+    )
     if (block > begin) continue
-    throw notBooked('opening', `The opening of ${wallet}, of block ${begin}, has it already.`)
+    throw refusal('opening', `The opening of ${wallet}, of block ${begin}, has it already.`)
   }
 }
 
@@ -224,7 +240,7 @@ async function assertAfterOpening(
 async function assertUnexplained(
   client: ClientBase,
   tx: Hex,
-  moves: readonly Booking[],
+  moves: readonly TransferEntry[],
 ): Promise<void> {
   const { rows } = await client.query<{ what: string }>(
     `SELECT 'exception ' || id AS what FROM hub.reconciliation_exception
@@ -233,5 +249,5 @@ async function assertUnexplained(
        WHERE tx = $1 AND entry <> ALL ($2::uuid[]) LIMIT 1`,
     [tx, moves.map(({ id }) => id)],
   )
-  if (rows[0]) throw notBooked('accounted_for', `It is accounted for by ${rows[0].what}.`)
+  if (rows[0]) throw refusal('accounted_for', `It is accounted for by ${rows[0].what}.`)
 }

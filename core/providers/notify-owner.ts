@@ -1,14 +1,14 @@
 import type { PoolClient } from 'pg'
-import { enqueueMail, type MailOrder } from '../mail/queue.ts'
+import { enqueueMail, type MailRequest } from '../mail/queue.ts'
 import { json } from '../money.ts'
 import { emit } from '../webhooks/emit.ts'
 import type { EventData, EventType } from '../webhooks/events.ts'
 
 /** Of a mail: it says what happened, and that is soon old. */
-const LIFETIME_DAYS = 3
+const MAIL_LIFETIME_DAYS = 3
 
 /** Tells webhooks, and by mail, what became of a payout, in the transaction that ends it. */
-export async function tellPayout(
+export async function notifyPayout(
   client: PoolClient,
   id: string,
   type: 'payout.sent' | 'payout.failed',
@@ -25,7 +25,7 @@ export async function tellPayout(
     [id],
   )
   const { owner, provider, amount, payee, transaction } = rows[0]!
-  await tellOwner(client, owner, type, {
+  await emitToOwner(client, owner, type, {
     payout_id: id,
     provider_id: provider,
     amount_microdollars: json(amount),
@@ -35,7 +35,7 @@ export async function tellPayout(
   if (type === 'payout.sent') await mailOwner(client, owner, 'payout-sent', id)
 }
 
-export async function tellOwner(
+export async function emitToOwner(
   client: PoolClient,
   owner: string | null,
   type: EventType,
@@ -48,14 +48,14 @@ export async function tellOwner(
 export async function mailOwner(
   client: PoolClient,
   owner: string | null,
-  template: MailOrder['template'],
+  template: MailRequest['template'],
   subject: string,
 ): Promise<void> {
   const { rows } = await client.query<{ email: string; expires: Date }>(
     `SELECT email, now() + make_interval(days => $2) AS expires FROM hub.person
      WHERE principal = $1
        OR principal = (SELECT l.person FROM hub.wallet_link l WHERE l.wallet = $1)`,
-    [owner, LIFETIME_DAYS],
+    [owner, MAIL_LIFETIME_DAYS],
   )
   for (const { email: recipient, expires } of rows) {
     await enqueueMail(client, { template, recipient, subject, expires })

@@ -4,18 +4,18 @@ import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import {
   type Challenge,
+  type ChallengeIssuer,
   createChallenge,
-  readChallenge,
-  type Site,
+  readUsableChallenge,
   USE_CHALLENGE,
 } from '../identity/challenge.ts'
-import type { Manager } from '../identity/children.ts'
-import { assertSigned, type ContractWallets } from '../identity/wallet-signature.ts'
-import { mailOwner, tellOwner } from './notify-owner.ts'
-import { providerOf } from './providers.ts'
+import type { KeyManager } from '../identity/sub-keys.ts'
+import { assertSigned, type ContractVerifier } from '../identity/wallet-signature.ts'
+import { emitToOwner, mailOwner } from './notify-owner.ts'
+import { ensureProvider } from './providers.ts'
 
 /** Where a provider is paid. Addresses in lower case. */
-export interface Destination {
+export interface PayoutDestination {
   readonly provider: string
   readonly owner: string
   /** Null: it has none, and is not paid. */
@@ -26,7 +26,7 @@ export interface Destination {
   readonly nextAt: Date | null
 }
 
-const SELECT = `SELECT d.provider, p.owner, d.address, d.since, d.next, d.next_at AS "nextAt"
+const SELECT_DESTINATION = `SELECT d.provider, p.owner, d.address, d.since, d.next, d.next_at AS "nextAt"
   FROM hub.payout_destination d JOIN hub.provider p ON p.id = d.provider`
 
 /**
@@ -37,12 +37,12 @@ const SELECT = `SELECT d.provider, p.owner, d.address, d.since, d.next, d.next_a
  */
 export async function findDestination(
   pool: Pool,
-  owner: Manager,
+  owner: KeyManager,
   provider?: string,
-): Promise<Destination | undefined> {
+): Promise<PayoutDestination | undefined> {
   const [first = ''] = owner
-  const { rows } = await pool.query<Destination>(
-    `${SELECT} WHERE CASE WHEN $1::text IS NULL THEN p.owner = $3
+  const { rows } = await pool.query<PayoutDestination>(
+    `${SELECT_DESTINATION} WHERE CASE WHEN $1::text IS NULL THEN p.owner = $3
        ELSE d.provider = $1 AND p.owner = ANY ($2) END`,
     [provider ?? null, owner, first],
   )
@@ -56,15 +56,18 @@ export async function findDestination(
  * The same, for whoever is about to set it: the provider is made when it is new.
  * @throws Fault `not_found` for somebody else's
  */
-export async function destinationOf(
+export async function ensureDestination(
   pool: Pool,
-  owner: Manager,
+  owner: KeyManager,
   provider?: string,
-): Promise<Destination> {
+): Promise<PayoutDestination> {
   const found = await findDestination(pool, owner, provider)
   const [first = ''] = owner
   return (
-    found ?? inTransaction(pool, async (client) => read(client, await providerOf(client, first)))
+    found ??
+    inTransaction(pool, async (client) =>
+      readDestination(client, await ensureProvider(client, first)),
+    )
   )
 }
 
@@ -74,10 +77,10 @@ export async function destinationOf(
  * @param ownWallets those of the house, in lower case: none of them is paid out
  * @throws Fault `validation_failed`
  */
-export async function askForAddress(
+export async function createAddressChallenge(
   pool: Pool,
-  site: Site,
-  { provider }: Destination,
+  site: ChallengeIssuer,
+  { provider }: PayoutDestination,
   wallet: Hex,
   ownWallets: readonly string[],
 ): Promise<Challenge> {
@@ -99,21 +102,21 @@ export async function askForAddress(
  */
 export async function setAddress(
   pool: Pool,
-  owner: Manager,
+  owner: KeyManager,
   signed: { readonly nonce: string; readonly signature: Hex },
-  { cooldownHours, contracts }: Rules,
-): Promise<Destination> {
-  const { message, wallet, terms } = await readChallenge(pool, signed.nonce, 'payout')
+  { cooldownHours, contracts }: AddressRules,
+): Promise<PayoutDestination> {
+  const { message, wallet, terms } = await readUsableChallenge(pool, signed.nonce, 'payout')
   const { provider } = terms as { provider: string }
-  const known = await destinationOf(pool, owner, provider).catch(() => undefined)
+  const known = await ensureDestination(pool, owner, provider).catch(() => undefined)
   if (wallet === null || !known) throw new Fault('nonce_unknown')
   await assertSigned({ wallet, message, signature: signed.signature }, contracts)
   return inTransaction(pool, async (client) => {
     await client.query('SELECT FROM hub.provider WHERE id = $1 FOR NO KEY UPDATE', [provider])
     const used = await client.query(USE_CHALLENGE, [signed.nonce])
     if (used.rowCount !== 1) throw new Fault('nonce_used')
-    const before = await read(client, provider)
-    await withdraw(client, provider)
+    const before = await readDestination(client, provider)
+    await withdrawPending(client, provider)
     if (before.address !== wallet) {
       await client.query(
         `INSERT INTO hub.payout_address (provider, address, set_by, nonce, effective_at)
@@ -121,43 +124,52 @@ export async function setAddress(
         [provider, wallet, before.owner, signed.nonce, before.address === null ? 0 : cooldownHours],
       )
     }
-    return tell(client, before)
+    return notifyIfChanged(client, before)
   })
 }
 
-interface Rules {
+interface AddressRules {
   readonly cooldownHours: number
   /** Undefined: a wallet that is a contract cannot sign here. */
-  readonly contracts: ContractWallets | undefined
+  readonly contracts: ContractVerifier | undefined
 }
 
 /** Takes back a change that waits. Without one, nothing happens. */
-export const withdrawAddress = (pool: Pool, { provider }: Destination): Promise<Destination> =>
+export const withdrawAddress = (
+  pool: Pool,
+  { provider }: PayoutDestination,
+): Promise<PayoutDestination> =>
   inTransaction(pool, async (client) => {
     await client.query('SELECT FROM hub.provider WHERE id = $1 FOR NO KEY UPDATE', [provider])
-    const before = await read(client, provider)
-    await withdraw(client, provider)
-    return tell(client, before)
+    const before = await readDestination(client, provider)
+    await withdrawPending(client, provider)
+    return notifyIfChanged(client, before)
   })
 
-const withdraw = (client: PoolClient, provider: string) =>
+const withdrawPending = (client: PoolClient, provider: string) =>
   client.query(
     `UPDATE hub.payout_address SET withdrawn_at = now()
      WHERE provider = $1 AND withdrawn_at IS NULL AND effective_at > now()`,
     [provider],
   )
 
-async function read(client: PoolClient, provider: string): Promise<Destination> {
-  const { rows } = await client.query<Destination>(`${SELECT} WHERE d.provider = $1`, [provider])
+async function readDestination(client: PoolClient, provider: string): Promise<PayoutDestination> {
+  const { rows } = await client.query<PayoutDestination>(
+    `${SELECT_DESTINATION} WHERE d.provider = $1`,
+    [provider],
+  )
   return rows[0]!
 }
 
 /** Tells the owner what is new, if anything is. */
-async function tell(client: PoolClient, before: Destination): Promise<Destination> {
-  const after = await read(client, before.provider)
+async function notifyIfChanged(
+  client: PoolClient,
+  before: PayoutDestination,
+): Promise<PayoutDestination> {
+  const after = await readDestination(client, before.provider)
   if (after.address === before.address && after.next === before.next) return after
   const { provider, owner, address, next, nextAt } = after
-  await tellOwner(client, owner, 'payout.address', {
+  await emitToOwner(client, owner, 'payout.address', {
     provider_id: provider,
     address,
     next_address: next,

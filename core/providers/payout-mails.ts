@@ -1,17 +1,17 @@
 import type { Pool } from 'pg'
 import type { Hex } from 'viem'
 import { getAddress } from 'viem'
-import type { Mail, MailOrder } from '../mail/queue.ts'
-import { payoutAddressMail, payoutSentMail } from '../mail/words.ts'
+import type { Mail, MailRequest } from '../mail/queue.ts'
+import { payoutAddressMail, payoutSentMail } from '../mail/templates.ts'
 import { dollars } from '../money.ts'
 
 /**
  * The words of a mail about payouts, as things are when it is sent.
  * @param subject of `payout-sent` the payout, of `payout-address` the provider
  */
-export async function payoutMail(
+export async function composePayoutMail(
   pool: Pool,
-  template: Exclude<MailOrder['template'], 'sign-in'>,
+  template: Exclude<MailRequest['template'], 'sign-in'>,
   to: string,
   subject: string,
   baseUrl: string,

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { ClientBase, PoolClient } from 'pg'
 import { Fault } from '../errors.ts'
-import { HOUSE } from '../usage/commission.ts'
+import { PLATFORM_PROVIDER } from '../usage/commission.ts'
 
 /** The provider that a principal is: made the first time, and then always the same. */
-export async function providerOf(client: PoolClient, principal: string): Promise<string> {
+export async function ensureProvider(client: PoolClient, principal: string): Promise<string> {
   const { rows } = await client.query<{ id: string }>(
     `INSERT INTO hub.provider (id, owner) VALUES ($1, $2)
      ON CONFLICT (owner) DO UPDATE SET owner = excluded.owner RETURNING id`,
@@ -14,7 +14,7 @@ export async function providerOf(client: PoolClient, principal: string): Promise
 }
 
 /** As `providerOf` makes them; any other one is declared by a plugin. */
-const MADE = /^p-[0-9a-f]{20}$/
+const GENERATED_ID = /^p-[0-9a-f]{20}$/
 
 /**
  * Says who earns with a provider that a plugin declares: from then on its owner sees the sales and
@@ -34,10 +34,10 @@ export async function assignOwner(
     [provider],
   )
   if (!rows[0]) throw new Fault('not_found', 'There is no such provider.')
-  if (provider === HOUSE) {
+  if (provider === PLATFORM_PROVIDER) {
     throw new Fault('owner_not_possible', 'This provider is the house: it is paid nothing out.')
   }
-  if (MADE.test(provider)) {
+  if (GENERATED_ID.test(provider)) {
     throw new Fault('owner_not_possible', 'No plugin declares it: it is who listed its services.')
   }
   const other = await client.query<{ id: string }>(

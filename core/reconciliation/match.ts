@@ -1,10 +1,10 @@
 import type { ClientBase } from 'pg'
 import type { Hex } from '../payments/chain/asset.ts'
-import type { TransferLog } from '../payments/chain/chain-transfers.ts'
+import type { TransferLog } from '../payments/chain/transfer-logs.ts'
 import type { GoneTransfer, OpenEntry, OpenTransfer, TransitItem, WalletName } from './types.ts'
 
 /** What was read of the chain about one wallet. */
-export interface Reading {
+export interface ChainReading {
   readonly wallet: WalletName
   readonly address: Hex
   readonly from: bigint
@@ -16,9 +16,9 @@ export interface Reading {
  * Keeps the transfers of a range, and marks those gone that were in it before and are not any more.
  * @param rest whether all that lies behind the range has to be read again as well
  */
-export async function keepTransfers(
+export async function storeTransfers(
   client: ClientBase,
-  { wallet, address, from, to, transfers }: Reading,
+  { wallet, address, from, to, transfers }: ChainReading,
   rest: boolean,
 ): Promise<void> {
   const sides = transfers.flatMap((log) => [
@@ -72,12 +72,12 @@ const IS_OPEN_ENTRY = `e.wallet = $1 AND e.amount <> 0 AND e.answers IS NULL
  * @returns how many were tied
  */
 export async function matchTransfers(client: ClientBase, wallet: WalletName): Promise<number> {
-  const named = await client.query(matching('e.payer IS NOT NULL', 'sender'), [wallet])
-  const others = await client.query(matching('e.payer IS NULL', 'NULL'), [wallet])
+  const named = await client.query(matchStatement('e.payer IS NOT NULL', 'sender'), [wallet])
+  const others = await client.query(matchStatement('e.payer IS NULL', 'NULL'), [wallet])
   return (named.rowCount ?? 0) + (others.rowCount ?? 0)
 }
 
-const matching = (entries: string, party: 'sender' | 'NULL'): string => `
+const matchStatement = (entries: string, party: 'sender' | 'NULL'): string => `
   WITH books AS (
     SELECT e.id, e.tx, e.amount, e.payer,
       row_number() OVER (PARTITION BY e.tx, e.amount, e.payer ORDER BY e.id) AS n
@@ -97,7 +97,7 @@ const matching = (entries: string, party: 'sender' | 'NULL'): string => `
   UPDATE hub.wallet_entry e SET matched = true FROM tied WHERE e.id = tied.entry`
 
 /** What is left on both sides when all that fits is matched. */
-export interface Leftovers {
+export interface UnmatchedItems {
   readonly transfers: readonly OpenTransfer[]
   readonly entries: readonly OpenEntry[]
   readonly gone: readonly GoneTransfer[]
@@ -105,11 +105,11 @@ export interface Leftovers {
 }
 
 /** @param atWork as it was before the books were read */
-export async function leftovers(
+export async function readUnmatched(
   client: ClientBase,
   wallet: WalletName,
-  atWork: readonly PaymentAtWork[],
-): Promise<Leftovers> {
+  atWork: readonly PendingPayment[],
+): Promise<UnmatchedItems> {
   const payments = [
     atWork.map(({ id }) => id),
     atWork.map(({ other }) => other),
@@ -118,8 +118,8 @@ export async function leftovers(
   const [transfers, entries, gone, transit] = [
     await client.query<OpenTransfer>(OPEN_TRANSFERS, [wallet, ...payments]),
     await client.query<OpenEntry>(OPEN_ENTRIES, [wallet]),
-    await client.query<GoneTransfer>(GONE, [wallet]),
-    await client.query<TransitItem>(TRANSIT, [wallet]),
+    await client.query<GoneTransfer>(GONE_TRANSFERS, [wallet]),
+    await client.query<TransitItem>(TRANSIT_ITEMS, [wallet]),
   ]
   return {
     transfers: transfers.rows,
@@ -130,7 +130,7 @@ export async function leftovers(
 }
 
 /** A payment whose outcome, or whose booking, is open. */
-interface PaymentAtWork {
+interface PendingPayment {
   /** Of the entry that it will have. */
   readonly id: string
   /** Who pays us, or is paid. */
@@ -144,12 +144,12 @@ interface PaymentAtWork {
  * it reaches the chain, and before the books, so that one which ends meanwhile is in either.
  * @param since those that were begun before are no explanation any more
  */
-export async function paymentsAtWork(
+export async function readPendingPayments(
   client: ClientBase,
   wallet: WalletName,
   since: Date,
-): Promise<readonly PaymentAtWork[]> {
-  const { rows } = await client.query<PaymentAtWork>(
+): Promise<readonly PendingPayment[]> {
+  const { rows } = await client.query<PendingPayment>(
     `SELECT id, payer AS other, amount FROM hub.payment_claim
        WHERE $1 = 'treasury' AND claimed_at >= $2 AND (state IN ('claimed', 'pending', 'settled')
          -- given up, and watched until it is dead: others may bring it
@@ -166,7 +166,7 @@ export async function paymentsAtWork(
 }
 
 /** The other side of a transfer. */
-const OTHER = 'CASE WHEN t.amount > 0 THEN t.sender ELSE t.recipient END::text'
+const COUNTERPARTY = 'CASE WHEN t.amount > 0 THEN t.sender ELSE t.recipient END::text'
 
 /** A payment at work explains one transfer of its amount and party: of several, the first. */
 const OPEN_TRANSFERS = `
@@ -175,8 +175,8 @@ const OPEN_TRANSFERS = `
     FROM unnest($2::uuid[], $3::text[], $4::bigint[]) p(id, other, amount)
     WHERE NOT EXISTS (SELECT FROM hub.wallet_entry e WHERE e.entry = p.id AND e.matched)
   ), open AS (
-    SELECT t.*, ${OTHER} AS other,
-      row_number() OVER (PARTITION BY ${OTHER}, t.amount ORDER BY t.block, t.log_index) AS n
+    SELECT t.*, ${COUNTERPARTY} AS other,
+      row_number() OVER (PARTITION BY ${COUNTERPARTY}, t.amount ORDER BY t.block, t.log_index) AS n
     FROM hub.transfer t WHERE ${IS_OPEN_TRANSFER}
   )
   SELECT t.id, t.tx, t.block, t.sender, t.recipient, t.amount, p.id AS awaits
@@ -193,7 +193,7 @@ const OPEN_ENTRIES = `
   FROM hub.wallet_entry e WHERE ${IS_OPEN_ENTRY} ORDER BY e.id`
 
 /** Those whose exception was booked: their entry, if they had one, speaks for itself. */
-const GONE = `
+const GONE_TRANSFERS = `
   SELECT t.id, t.tx, t.block, t.amount FROM hub.transfer t
   JOIN hub.reconciliation_exception x ON x.transfer = t.id AND x.resolution = 'booked'
     AND x.kind <> 'reorganised'
@@ -202,7 +202,7 @@ const GONE = `
       AND o.resolution IN ('booked', 'explained'))
   ORDER BY t.id`
 
-const TRANSIT = `
+const TRANSIT_ITEMS = `
   SELECT e.entry, sum(e.transit)::bigint AS amount,
     coalesce(-sum(e.transit) FILTER (WHERE e.transit < 0), 0)::bigint AS confirmed,
     max(e.id) AS row, max(e.tx) AS tx, min(e.at) AS since

@@ -4,7 +4,7 @@ import { type Chain, ChainUnavailable } from '../payments/chain/chain.ts'
 import type { WalletName } from './types.ts'
 
 /** A run as it is kept. */
-interface Run {
+interface RunRecord {
   readonly id: bigint
   readonly fromBlock: bigint
   readonly toBlock: bigint
@@ -12,7 +12,7 @@ interface Run {
 }
 
 /** What to read next of a wallet. */
-export interface Range {
+export interface BlockRange {
   readonly wallet: WalletName
   readonly address: Hex
   /** The books of the wallet begin after this block. */
@@ -20,10 +20,10 @@ export interface Range {
   readonly from: bigint
   readonly to: bigint
   /** Whether `to` is the newest final block. */
-  readonly complete: boolean
+  readonly isComplete: boolean
   /** Whether blocks that were read before are no longer on the chain. */
-  readonly reorganised: boolean
-  readonly newest: Run | undefined
+  readonly isReorganized: boolean
+  readonly newest: RunRecord | undefined
 }
 
 interface RangePorts {
@@ -39,12 +39,12 @@ interface RangeOptions {
   readonly pieceBlocks?: bigint
 }
 
-const LOCK = 8_402_011
-const PIECE = 10_000n
+const LOCK_ID = 8_402_011
+const PIECE_BLOCKS = 10_000n
 
 /** One at a time, whoever reconciles or resolves; given back when the transaction ends. */
 export const lockReconciliation = (client: ClientBase): Promise<unknown> =>
-  client.query('SELECT pg_advisory_xact_lock($1)', [LOCK])
+  client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_ID])
 
 /**
  * From the end of the newest run that the chain still has, less the last blocks of it, which are
@@ -55,7 +55,7 @@ export async function planRange(
   { pool, chain, finality, wallets }: RangePorts,
   wallet: WalletName,
   options: RangeOptions,
-): Promise<Range> {
+): Promise<BlockRange> {
   const place = { wallet, address: wallets[wallet].toLowerCase() as Hex }
   const newest = await newestRun(pool, place)
   const { number: head } = await chain.head()
@@ -64,20 +64,20 @@ export async function planRange(
     const read = newest ? `, and block ${newest.toBlock} was read before` : ''
     throw new ChainUnavailable(`The newest final block is ${final}${read}.`)
   }
-  const standing = await standingRun(pool, chain, place)
-  const begin = await beginOf(pool, place, options.begin ?? -1n)
+  const standing = await newestValidRun(pool, chain, place)
+  const begin = await findBeginBlock(pool, place, options.begin ?? -1n)
   const next = (standing?.toBlock ?? begin) + 1n
   const lookAgain = options.from ?? next - finality
   const first = lookAgain > begin ? lookAgain : begin + 1n
   const from = first < next ? first : next
-  const last = from + (options.pieceBlocks ?? PIECE) - 1n
+  const last = from + (options.pieceBlocks ?? PIECE_BLOCKS) - 1n
   const to = last < final ? last : final
   if (to < from - 1n) throw new ChainUnavailable(`The books begin after block ${begin}.`)
   const reorganised = newest !== undefined && newest.id !== standing?.id
-  return { ...place, begin, from, to, complete: to === final, reorganised, newest }
+  return { ...place, begin, from, to, isComplete: to === final, isReorganized: reorganised, newest }
 }
 
-interface Place {
+interface WalletAddress {
   readonly wallet: WalletName
   readonly address: Hex
 }
@@ -88,17 +88,24 @@ const RUNS = `
 
 export async function newestRun(
   client: Pool | ClientBase,
-  { wallet, address }: Place,
-): Promise<Run | undefined> {
-  const { rows } = await client.query<Run>(`${RUNS} ORDER BY id DESC LIMIT 1`, [wallet, address])
+  { wallet, address }: WalletAddress,
+): Promise<RunRecord | undefined> {
+  const { rows } = await client.query<RunRecord>(`${RUNS} ORDER BY id DESC LIMIT 1`, [
+    wallet,
+    address,
+  ])
   return rows[0]
 }
 
 /** The newest run whose last block is still on the chain: then so is all that it read. */
-async function standingRun(pool: Pool, chain: Chain, place: Place): Promise<Run | undefined> {
+async function newestValidRun(
+  pool: Pool,
+  chain: Chain,
+  place: WalletAddress,
+): Promise<RunRecord | undefined> {
   let run = await newestRun(pool, place)
   while (run && (await chain.block(run.toBlock))?.hash !== run.hash) {
-    const { rows } = await pool.query<Run>(
+    const { rows } = await pool.query<RunRecord>(
       `${RUNS} AND id < $3 AND to_block < $4 ORDER BY id DESC LIMIT 1`,
       [place.wallet, place.address, run.id, run.toBlock],
     )
@@ -112,8 +119,15 @@ async function standingRun(pool: Pool, chain: Chain, place: Place): Promise<Run 
  * or where it had nothing to open with, that of another wallet. After the first run, where that
  * began.
  */
-export async function beginOf(pool: Pool, place: Place, otherwise: bigint): Promise<bigint> {
-  const first = await pool.query<Run>(`${RUNS} ORDER BY id LIMIT 1`, [place.wallet, place.address])
+export async function findBeginBlock(
+  pool: Pool,
+  place: WalletAddress,
+  otherwise: bigint,
+): Promise<bigint> {
+  const first = await pool.query<RunRecord>(`${RUNS} ORDER BY id LIMIT 1`, [
+    place.wallet,
+    place.address,
+  ])
   if (first.rows[0]) return first.rows[0].fromBlock - 1n
   const { rows } = await pool.query<{ block: bigint | null }>(
     `SELECT coalesce(max(o.block) FILTER (WHERE o.code = 'assets:usdc:base:' || $1),

@@ -2,19 +2,25 @@ import type { ClientBase, Pool } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import type { Hex } from '../payments/chain/asset.ts'
 import { type BlockRef, type Chain, ChainUnavailable } from '../payments/chain/chain.ts'
+import { explainDifference } from './differences.ts'
 import {
-  closeAnswered,
-  keepFindings,
+  closeResolved,
   listExceptions,
   type ReconciliationException,
+  storeFindings,
 } from './exceptions.ts'
-import { judge } from './judge.ts'
-import { readBooks } from './ledger-side.ts'
-import { keepTransfers, leftovers, matchTransfers, paymentsAtWork, type Reading } from './match.ts'
-import { lockReconciliation, newestRun, planRange, type Range } from './range.ts'
+import {
+  type ChainReading,
+  matchTransfers,
+  readPendingPayments,
+  readUnmatched,
+  storeTransfers,
+} from './match.ts'
+import { type BlockRange, lockReconciliation, newestRun, planRange } from './range.ts'
 import type { Pending, WalletName } from './types.ts'
+import { syncWalletEntries } from './wallet-entries.ts'
 
-export interface ReconcilePorts {
+export interface ReconcileDeps {
   readonly pool: Pool
   readonly chain: Chain
   /** Blocks on top of a transfer before it counts as final, itself included: as for payments. */
@@ -33,7 +39,7 @@ export interface ReconcileOptions {
   /** By how much the clocks of chain and database may differ. @defaultValue 60 */
   readonly skewSeconds?: number
   /** How long a payment may be at work and explain a transfer. @defaultValue 3600 */
-  readonly patienceSeconds?: number
+  readonly paymentTimeoutSeconds?: number
   /** How many blocks a piece has, which is kept as a whole or not at all. @defaultValue 10000 */
   readonly pieceBlocks?: bigint
   /** How many pieces to go through at most; the next run continues there. @defaultValue 100 */
@@ -41,7 +47,7 @@ export interface ReconcileOptions {
 }
 
 /** How a wallet stands. */
-export interface Reconciliation {
+export interface ReconciliationResult {
   readonly wallet: WalletName
   readonly address: Hex
   /** The last piece that was read. */
@@ -64,7 +70,7 @@ export interface Reconciliation {
 }
 
 const WALLETS: readonly WalletName[] = ['treasury', 'spend']
-const TRIES = 5
+const TRIES_MAX = 5
 const MS_PER_SECOND = 1_000
 
 /**
@@ -75,11 +81,11 @@ const MS_PER_SECOND = 1_000
  * @throws ChainUnavailable when the node does not answer, or is behind the last run
  */
 export async function reconcile(
-  ports: ReconcilePorts,
+  ports: ReconcileDeps,
   options: ReconcileOptions = {},
-): Promise<readonly Reconciliation[]> {
+): Promise<readonly ReconciliationResult[]> {
   const { piecesMax = 100 } = options
-  const results: Reconciliation[] = []
+  const results: ReconciliationResult[] = []
   for (const wallet of WALLETS) {
     let result = await reconcilePiece(ports, wallet, options)
     for (let pieces = 1; !result.complete && pieces < piecesMax; pieces++) {
@@ -92,18 +98,18 @@ export async function reconcile(
 
 /** Reads the chain first, so that the database waits for nobody; then keeps all or nothing. */
 async function reconcilePiece(
-  ports: ReconcilePorts,
+  ports: ReconcileDeps,
   wallet: WalletName,
   options: ReconcileOptions,
-): Promise<Reconciliation> {
-  for (let tries = 0; tries < TRIES; tries++) {
+): Promise<ReconciliationResult> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
     const range = await planRange(ports, wallet, options)
-    const sight = await look(ports, range)
+    const sight = await readChain(ports, range)
     const result = await inTransaction(ports.pool, async (client) => {
       await lockReconciliation(client)
       const newest = await newestRun(client, range)
       if (newest?.id !== range.newest?.id) return undefined // somebody else was quicker
-      return conclude(client, range, sight, options)
+      return recordRun(client, range, sight, options)
     })
     if (result) return result
   }
@@ -111,16 +117,16 @@ async function reconcilePiece(
 }
 
 /** What the chain says of a range. */
-interface Sight {
+interface ChainState {
   readonly end: BlockRef
-  readonly transfers: Reading['transfers']
+  readonly transfers: ChainReading['transfers']
   /** Only where the range ends at the newest final block. */
   readonly balance: bigint | undefined
 }
 
 /** @throws ChainUnavailable also when the chain is reorganised meanwhile */
-async function look({ chain }: ReconcilePorts, range: Range): Promise<Sight> {
-  const { address: owner, from, to, complete } = range
+async function readChain({ chain }: ReconcileDeps, range: BlockRange): Promise<ChainState> {
+  const { address: owner, from, to, isComplete: complete } = range
   const end = await blockAt(chain, to)
   const transfers = await chain.transfers({ owner, fromBlock: from, toBlock: to })
   const balance = complete ? await chain.balanceAt(owner, to) : undefined
@@ -137,27 +143,27 @@ async function blockAt(chain: Chain, number: bigint): Promise<BlockRef> {
   return block
 }
 
-async function conclude(
+async function recordRun(
   client: ClientBase,
-  range: Range,
-  { end, transfers, balance }: Sight,
-  { skewSeconds = 60, patienceSeconds = 3_600 }: ReconcileOptions,
-): Promise<Reconciliation> {
+  range: BlockRange,
+  { end, transfers, balance }: ChainState,
+  { skewSeconds = 60, paymentTimeoutSeconds: patienceSeconds = 3_600 }: ReconcileOptions,
+): Promise<ReconciliationResult> {
   const { wallet, address, from, to, begin } = range
   const before = (seconds: number): Date => new Date(end.time.getTime() - seconds * MS_PER_SECOND)
-  const atWork = await paymentsAtWork(client, wallet, before(patienceSeconds))
-  await keepTransfers(client, { ...range, transfers }, range.reorganised)
-  const ledger = (await readBooks(client)).get(wallet)!
-  await closeAnswered(client, wallet)
+  const atWork = await readPendingPayments(client, wallet, before(patienceSeconds))
+  await storeTransfers(client, { ...range, transfers }, range.isReorganized)
+  const ledger = (await syncWalletEntries(client)).get(wallet)!
+  await closeResolved(client, wallet)
   const matched = await matchTransfers(client, wallet)
   let pending: readonly Pending[] = []
   let changed = { opened: 0, closed: 0 }
   if (balance !== undefined) {
-    const left = await leftovers(client, wallet, atWork)
+    const left = await readUnmatched(client, wallet, atWork)
     const finalSince = before(skewSeconds)
-    const found = judge({ ...left, wallet, chain: balance, ledger, begin, finalSince })
+    const found = explainDifference({ ...left, wallet, chain: balance, ledger, begin, finalSince })
     pending = found.pending
-    changed = await keepFindings(client, wallet, to, found.findings)
+    changed = await storeFindings(client, wallet, to, found.findings)
   }
   const exceptions = await listExceptions(client, { wallet })
   await client.query(
@@ -179,6 +185,6 @@ async function conclude(
       exceptions.length,
     ],
   )
-  const result = { wallet, address, fromBlock: from, toBlock: to, complete: range.complete }
+  const result = { wallet, address, fromBlock: from, toBlock: to, complete: range.isComplete }
   return { ...result, chain: balance, ledger, matched, pending, exceptions, ...changed }
 }

@@ -1,6 +1,6 @@
-import { declare } from '../catalog/services/declaration.ts'
+import { validateService } from '../catalog/services/declaration.ts'
 import { type Answer, type HubClient, HubError } from '../client/index.ts'
-import { elapsedMs, patience } from '../clock.ts'
+import { elapsedMs, unrefSleep } from '../clock.ts'
 import type { AnyEndpoint, AnyService, Route } from '../plugin/index.ts'
 import { compile } from '../plugin/validate.ts'
 import { exampleOf, nearMisses } from './example.ts'
@@ -8,12 +8,12 @@ import { exampleOf, nearMisses } from './example.ts'
 export { type Sandbox, type SandboxOptions, startSandbox } from './sandbox.ts'
 
 /** One thing that is demanded of every service; `meet` rejects with what is wrong. */
-export interface Demand {
+export interface Requirement {
   readonly name: string
   readonly meet: () => Promise<void>
 }
 
-export interface Trial {
+export interface ConformanceOptions {
   /**
    * A key with credits, on a hub that sells the service and its `troubled` twins. It is asked for
    * when a demand is met, so that a hub may start late.
@@ -23,7 +23,7 @@ export interface Trial {
   readonly examples?: Readonly<Partial<Record<Route, unknown>>>
 }
 
-const STOPPED_WITHIN_MS = 2_000
+const STOP_TIMEOUT_MS = 2_000
 const HANG_SECONDS = 1
 
 /**
@@ -34,28 +34,34 @@ const HANG_SECONDS = 1
  * @example
  * for (const { name, meet } of conformance(echo, { client })) it(name, meet)
  */
-export function conformance(service: AnyService, trial: Trial): readonly Demand[] {
+export function conformance(
+  service: AnyService,
+  trial: ConformanceOptions,
+): readonly Requirement[] {
   const endpoints = Object.entries(service.endpoints) as [Route, AnyEndpoint][]
   return [
     { name: 'is declared as a catalogue takes it', meet: async () => void declared(service) },
     ...endpoints.flatMap(([route, endpoint]) => {
       const input = trial.examples?.[route] ?? exampleOf(endpoint.input.json)
-      const tried: Tried = { service, route, endpoint, input, client: trial.client }
+      const tried: EndpointTrial = { service, route, endpoint, input, client: trial.client }
       return [
-        { name: `${route}: has schemas that hold`, meet: () => describes(tried) },
-        { name: `${route}: refuses bad input, uncharged`, meet: () => refusesBad(tried) },
-        { name: `${route}: charges exactly its price`, meet: () => charges(tried) },
-        { name: `${route}: stops when it is told to`, meet: () => stops(tried) },
-        { name: `${route}: costs nothing when it throws`, meet: () => fails(tried, 'throws') },
-        { name: `${route}: costs nothing when it hangs`, meet: () => fails(tried, 'hangs') },
+        { name: `${route}: has schemas that hold`, meet: () => checkSchemas(tried) },
+        { name: `${route}: refuses bad input, uncharged`, meet: () => checkBadInput(tried) },
+        { name: `${route}: charges exactly its price`, meet: () => checkPrice(tried) },
+        { name: `${route}: stops when it is told to`, meet: () => checkAbort(tried) },
+        {
+          name: `${route}: costs nothing when it throws`,
+          meet: () => checkRefund(tried, 'throws'),
+        },
+        { name: `${route}: costs nothing when it hangs`, meet: () => checkRefund(tried, 'hangs') },
       ]
     }),
   ]
 }
 
 /** The same service twice more, once with handlers that throw and once with ones that never end. */
-export function troubled(service: AnyService): readonly AnyService[] {
-  const twin = (kind: Trouble, change: Partial<AnyEndpoint>): AnyService => {
+export function misbehavingVariants(service: AnyService): readonly AnyService[] {
+  const twin = (kind: Misbehavior, change: Partial<AnyEndpoint>): AnyService => {
     const endpoints = Object.entries(service.endpoints).map(([route, endpoint]) => [
       route,
       { ...(endpoint as AnyEndpoint), ...change },
@@ -73,12 +79,13 @@ export function troubled(service: AnyService): readonly AnyService[] {
   ]
 }
 
-type Trouble = 'throws' | 'hangs'
+type Misbehavior = 'throws' | 'hangs'
 
 const SLUG_MAX = 33
-const slugOf = ({ slug }: AnyService, kind: Trouble): string => `${slug.slice(0, SLUG_MAX)}-${kind}`
+const slugOf = ({ slug }: AnyService, kind: Misbehavior): string =>
+  `${slug.slice(0, SLUG_MAX)}-${kind}`
 
-interface Tried {
+interface EndpointTrial {
   readonly service: AnyService
   readonly route: Route
   readonly endpoint: AnyEndpoint
@@ -86,29 +93,29 @@ interface Tried {
   readonly client: () => HubClient
 }
 
-const declared = (service: AnyService): AnyService => declare(service, true)
+const declared = (service: AnyService): AnyService => validateService(service, true)
 
-function demand(holds: boolean, otherwise: string): void {
+function assert(holds: boolean, otherwise: string): void {
   if (!holds) throw new Error(otherwise)
 }
 
-async function describes({ endpoint, input }: Tried): Promise<void> {
+async function checkSchemas({ endpoint, input }: EndpointTrial): Promise<void> {
   const issues = compile(endpoint.input)(input)
-  demand(issues.length === 0, `the example is not an input: ${JSON.stringify(issues)}`)
+  assert(issues.length === 0, `the example is not an input: ${JSON.stringify(issues)}`)
   if (endpoint.output) compile(endpoint.output)
 }
 
-async function refusesBad(tried: Tried): Promise<void> {
+async function checkBadInput(tried: EndpointTrial): Promise<void> {
   const { endpoint, input, route } = tried
   const check = compile(endpoint.input)
   const bad = nearMisses(input, endpoint.input.json).filter((near) => check(near).length > 0)
   const inQuery = /^(GET|DELETE) /.test(route)
   for (const near of bad.filter((value) => !inQuery || isFlat(value))) {
     const before = await balanceOf(tried)
-    const got = await told(ask(tried, tried.service.slug, near))
+    const got = await resultOf(callEndpoint(tried, tried.service.slug, near))
     const text = JSON.stringify(near)
-    demand(got.status === 422 || got.status === 413, `${text} was answered ${got.status}`)
-    demand((await balanceOf(tried)) === before, `${text} changed the balance`)
+    assert(got.status === 422 || got.status === 413, `${text} was answered ${got.status}`)
+    assert((await balanceOf(tried)) === before, `${text} changed the balance`)
   }
 }
 
@@ -118,26 +125,26 @@ const isFlat = (value: unknown): boolean =>
   !Array.isArray(value) &&
   Object.values(value).every((inner) => typeof inner !== 'object')
 
-async function charges(tried: Tried): Promise<void> {
+async function checkPrice(tried: EndpointTrial): Promise<void> {
   const { price } = tried.endpoint
   const free = tried.service.freeCallsPerMonth ?? 0
   for (let calls = 0; calls <= free; calls++) {
     const before = await balanceOf(tried)
-    const { charged, source } = await ask(tried, tried.service.slug, tried.input)
+    const { charged, source } = await callEndpoint(tried, tried.service.slug, tried.input)
     const paid = before - (await balanceOf(tried))
-    demand(paid === charged, `the answer says ${charged} and the balance fell by ${paid}`)
+    assert(paid === charged, `the answer says ${charged} and the balance fell by ${paid}`)
     if (source === 'free') {
-      demand(charged === 0n, `a free call was charged ${charged}`)
+      assert(charged === 0n, `a free call was charged ${charged}`)
       continue
     }
     const declared = typeof price === 'bigint' ? price : price.max
     const right = typeof price === 'bigint' ? charged === price : charged <= declared
-    return demand(right, `charged ${charged}, declared ${declared}`)
+    return assert(right, `charged ${charged}, declared ${declared}`)
   }
   throw new Error(`more than ${free} calls were free`)
 }
 
-async function stops({ endpoint, input }: Tried): Promise<void> {
+async function checkAbort({ endpoint, input }: EndpointTrial): Promise<void> {
   const call = {
     id: '01900000-0000-7000-8000-000000000000',
     input,
@@ -150,11 +157,8 @@ async function stops({ endpoint, input }: Tried): Promise<void> {
     () => true,
     () => true,
   )
-  const waited = patience(STOPPED_WITHIN_MS).then(() => false)
-  demand(
-    await Promise.race([ended, waited]),
-    `it still runs ${STOPPED_WITHIN_MS} ms after the abort`,
-  )
+  const waited = unrefSleep(STOP_TIMEOUT_MS).then(() => false)
+  assert(await Promise.race([ended, waited]), `it still runs ${STOP_TIMEOUT_MS} ms after the abort`)
 }
 
 const EXPECTED = {
@@ -162,23 +166,27 @@ const EXPECTED = {
   hangs: [504, 'timeout'],
 } as const
 
-async function fails(tried: Tried, kind: Trouble): Promise<void> {
+async function checkRefund(tried: EndpointTrial, kind: Misbehavior): Promise<void> {
   const before = await balanceOf(tried)
   const start = elapsedMs()
-  const got = await told(ask(tried, slugOf(tried.service, kind), tried.input))
+  const got = await resultOf(callEndpoint(tried, slugOf(tried.service, kind), tried.input))
   const took = elapsedMs() - start
   const [status, code] = EXPECTED[kind]
-  demand(got.status === status && got.code === code, `answered ${got.status} ${got.code}`)
-  demand((await balanceOf(tried)) === before, 'the caller did not get everything back')
-  demand(took < (HANG_SECONDS + 1) * 1_000, `answered after ${Math.round(took)} ms`)
+  assert(got.status === status && got.code === code, `answered ${got.status} ${got.code}`)
+  assert((await balanceOf(tried)) === before, 'the caller did not get everything back')
+  assert(took < (HANG_SECONDS + 1) * 1_000, `answered after ${Math.round(took)} ms`)
 }
 
-function ask({ route, client }: Tried, slug: string, input: unknown): Promise<Answer> {
+function callEndpoint(
+  { route, client }: EndpointTrial,
+  slug: string,
+  input: unknown,
+): Promise<Answer> {
   const [method, path] = route.split(' ') as ['GET', string]
   return client().call(slug, path, input, { method })
 }
 
-async function told(answer: Promise<Answer>) {
+async function resultOf(answer: Promise<Answer>) {
   try {
     return { status: (await answer).status, code: 'none' }
   } catch (error) {
@@ -187,7 +195,7 @@ async function told(answer: Promise<Answer>) {
   }
 }
 
-async function balanceOf({ client }: Tried): Promise<bigint> {
+async function balanceOf({ client }: EndpointTrial): Promise<bigint> {
   const { body } = await client().send('/v1/credits/balance')
   return BigInt(String(body['balance_microdollars']))
 }

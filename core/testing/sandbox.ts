@@ -37,7 +37,7 @@ export interface SandboxOptions {
  * @throws Error that says why the plugin cannot be sold
  */
 export async function startSandbox({ plugin, runs, env, home }: SandboxOptions): Promise<Sandbox> {
-  const place = homeOf(home)
+  const place = hubFolder(home)
   const spec = plugin instanceof URL ? fileURLToPath(plugin) : plugin
   const entry = runs === undefined ? spec : `${spec}=${runs}`
   const own = join(place, 'node_modules/.bin/node')
@@ -68,11 +68,11 @@ export async function startSandbox({ plugin, runs, env, home }: SandboxOptions):
   }
 }
 
-const OWN_HOME = dirname(fileURLToPath(new URL('../../package.json', import.meta.url)))
+const PACKAGE_FOLDER = dirname(fileURLToPath(new URL('../../package.json', import.meta.url)))
 
 /** @throws Error that says how to come to one */
-function homeOf(home: string | undefined): string {
-  const place = home ?? OWN_HOME
+function hubFolder(home: string | undefined): string {
+  const place = home ?? PACKAGE_FOLDER
   if (existsSync(join(place, 'server/main.ts'))) return place
   throw new Error(
     `a sandbox needs a clone of the hub with its packages (npm ci): ${

@@ -1,5 +1,5 @@
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
-import { WebhookSigner } from '../../core/webhooks/sign.ts'
+import { WebhookSigner } from '../../core/webhooks/signer.ts'
 import { createApp } from '../app.ts'
 import { MCP_PATH, mcpDoor } from '../mcp/entry.ts'
 import { hubTools } from '../mcp/tools/index.ts'
@@ -9,8 +9,8 @@ import { callRoutes } from '../rest/account/calls.ts'
 import { creditsRoutes } from '../rest/account/credits.ts'
 import { faucetRoutes } from '../rest/account/faucet.ts'
 import { historyRoutes } from '../rest/account/history.ts'
-import { accountRoutes } from '../rest/account/index.ts'
-import { transferRoutes } from '../rest/account/key-transfers.ts'
+import { emailAccountRoutes } from '../rest/account/index.ts'
+import { keyTransferRoutes } from '../rest/account/key-transfers.ts'
 import { keyRoutes } from '../rest/account/keys.ts'
 import { quoteRoutes } from '../rest/account/quotes.ts'
 import { receiptRoutes } from '../rest/account/receipts.ts'
@@ -20,24 +20,24 @@ import { topupRoutes } from '../rest/account/topups.ts'
 import { walletRoutes } from '../rest/account/wallet.ts'
 import { webhookRoutes } from '../rest/account/webhooks.ts'
 import { adminRoutes } from '../rest/admin/index.ts'
-import { externalRoutes } from '../rest/catalog/external.ts'
-import { listingRoutes } from '../rest/catalog/listings.ts'
+import { externalListingRoutes } from '../rest/catalog/external.ts'
+import { submissionRoutes } from '../rest/catalog/listings.ts'
 import { ownershipRoutes } from '../rest/catalog/ownership.ts'
 import { catalogRoutes } from '../rest/catalog/services.ts'
 import { financeRoutes } from '../rest/finance/index.ts'
 import { healthRoutes } from '../rest/health.ts'
-import { inside } from '../rest/inside.ts'
+import { inProcessApi } from '../rest/inside.ts'
 import { metricsRoutes } from '../rest/metrics.ts'
-import { openapi, serviceDocument } from '../rest/openapi/document.ts'
+import { openApiDocument, serviceDocument } from '../rest/openapi/document.ts'
 import { domainRoutes } from '../rest/provider/domains.ts'
 import { providerRoutes } from '../rest/provider/index.ts'
 import type { AnyRoute } from '../rest/route.ts'
 import type { Site } from '../web/docs/agents.ts'
 import { docsRoutes } from '../web/docs/index.ts'
-import { web } from '../web/index.ts'
-import type { HubOptions } from './hub.ts'
+import { webPages } from '../web/index.ts'
 import { canMail, openLinks } from './mail.ts'
-import { type Core, CREDITS_ONLY, type Registers, registersOf, stepsOf } from './steps.ts'
+import { type Core, CREDITS_ONLY, type HubOptions } from './options.ts'
+import { type Registers, registersOf, stepsOf } from './steps.ts'
 import { sealingKeysOf, upstreamRoutes } from './upstreams.ts'
 
 /** What there is to see of the wallets of the house. */
@@ -78,24 +78,24 @@ function routesOf(
 ): readonly AnyRoute[] {
   const { pool, ledger, claims, offers, calls, clock, log } = core
   const { baseUrl, version, sandbox } = options
-  const { standing, limits, answers, receipts, quotes } = registers
+  const { accountStatus, limits, answers, receipts, quotes } = registers
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
   const signing = { pool, ledger, limits, site, contracts: options.contracts }
   const links = openLinks(pool, options.signingKey)
-  const secret = options.signingKey.secretFor('listing-owner')
+  const secret = options.signingKey.deriveSecret('listing-owner')
   const proxyUrl = () => `${baseUrl()}${PROXY_PATH}`
-  const buying = { pool, ledger, standing, claims, offers, clock, log }
+  const buying = { pool, ledger, accountStatus, claims, offers, clock, log }
   return [
     ...healthRoutes(pool, { version, sandbox }, core.draining),
     ...metricsRoutes({ ...core, metricsToken: options.metricsToken, ...housekeeping(options) }),
     ...registrationRoutes(signing),
     ...catalogRoutes(pool, proxyUrl, clock, core.meaning),
-    ...externalRoutes(pool, clock),
-    ...listingRoutes({ ...core.discovery, clock }),
+    ...externalListingRoutes(pool, clock),
+    ...submissionRoutes({ ...core.discovery, clock }),
     ...ownershipRoutes({ ...core.discovery, secret }),
     ...domainRoutes({ ...core, ...core.discovery, secret, proxyUrl }),
     ...upstreamRoutes(core, options, proxyUrl),
-    ...walletRoutes({ pool, standing, clock }),
+    ...walletRoutes({ pool, accountStatus, clock }),
     ...creditsRoutes(buying),
     ...topupRoutes(buying),
     ...historyRoutes(pool),
@@ -117,13 +117,13 @@ function routesOf(
       minimumPayout: options.payouts.minimum,
       commissionBps: options.commissionBps,
     }),
-    ...transferRoutes({ ...signing, clock }),
-    ...(canMail(sandbox, options.mail) ? accountRoutes({ ...signing, links }) : []),
+    ...keyTransferRoutes({ ...signing, clock }),
+    ...(canMail(sandbox, options.mail) ? emailAccountRoutes({ ...signing, links }) : []),
     ...sessionRoutes({ pool, baseUrl }),
     ...faucetRoutes(options.money.faucet),
     ...webhookRoutes({
       pool,
-      signer: new WebhookSigner(options.signingKey.secretFor('webhooks')),
+      signer: new WebhookSigner(options.signingKey.deriveSecret('webhooks')),
       rules: options.egress,
     }),
     ...financeRoutes({ ...options, ...housekeeping(options), pool, ledger, clock, log, calls }),
@@ -138,7 +138,7 @@ function webOf(
   routes: readonly AnyRoute[],
   site: () => Site,
 ) {
-  return web({
+  return webPages({
     pool,
     admins,
     clock,
@@ -149,7 +149,7 @@ function webOf(
     answers,
     links: canMail(sandbox, mail) ? openLinks(pool, signingKey) : undefined,
     site: { sandbox },
-    inside: inside(routes, () => site().baseUrl, { pool, admins }),
+    apiFor: inProcessApi(routes, () => site().baseUrl, { pool, admins }),
     baseUrl: () => site().baseUrl,
     proxyUrl: () => site().proxyUrl,
     mcpUrl: () => site().mcpUrl,
@@ -175,7 +175,7 @@ export function openDoors(core: Core, options: HubOptions) {
     ...docsRoutes({
       catalog,
       site,
-      openapi: (shown) => openapi(routes, shown, api()),
+      openapi: (shown) => openApiDocument(routes, shown, api()),
       describe: (shown) => serviceDocument(shown, api()),
       creditsOnly: CREDITS_ONLY,
       version,

@@ -4,10 +4,10 @@ import type { Config } from '../../core/config.ts'
 import type { SigningKey } from '../../core/crypto/signing-key.ts'
 import { LINK_SECONDS, MagicLinks } from '../../core/identity/magic-link.ts'
 import type { Log } from '../../core/log.ts'
-import { folderPostman, smtpPostman } from '../../core/mail/postman.ts'
-import type { Mailing } from '../../core/mail/queue.ts'
-import { signInMail } from '../../core/mail/words.ts'
-import { payoutMail } from '../../core/providers/payout-mails.ts'
+import type { MailSender } from '../../core/mail/queue.ts'
+import { signInMail } from '../../core/mail/templates.ts'
+import { folderTransport, smtpTransport } from '../../core/mail/transports.ts'
+import { composePayoutMail } from '../../core/providers/payout-mails.ts'
 import { CONFIRM_PATH } from '../web/pages/sign-in.ts'
 
 /** Under the data directory: the mails of a sandbox that has no mail server. */
@@ -19,7 +19,7 @@ export const canMail = (sandbox: boolean, mail: Config['mail']): boolean =>
 
 /** How links are made out, and what their secret is for. */
 export const openLinks = (pool: Pool, signingKey: SigningKey): MagicLinks =>
-  new MagicLinks(pool, signingKey.secretFor('magic-links'))
+  new MagicLinks(pool, signingKey.deriveSecret('magic-links'))
 
 /** Writes mails and sends them: by SMTP, or in a sandbox without it into a folder. */
 export function openMailing(options: {
@@ -30,19 +30,20 @@ export function openMailing(options: {
   readonly log: Log
   /** See `StartOptions`. */
   readonly print?: ((text: string) => void) | undefined
-}): Mailing {
+}): MailSender {
   const { config, pool, signingKey, baseUrl, log, print } = options
   const links = openLinks(pool, signingKey)
   const postman = config.mail
-    ? smtpPostman(config.mail.smtpUrl, config.mail.from)
-    : folderPostman(join(config.dataDir, OUTBOX), (file, { text }) => {
+    ? smtpTransport(config.mail.smtpUrl, config.mail.from)
+    : folderTransport(join(config.dataDir, OUTBOX), (file, { text }) => {
         log.info({ file }, 'a mail is kept')
         print?.(`A mail, kept in ${file}:\n${text}\n`)
       })
   return {
-    postman,
-    async write({ template, recipient, subject }) {
-      if (template !== 'sign-in') return payoutMail(pool, template, recipient, subject, baseUrl())
+    transport: postman,
+    async compose({ template, recipient, subject }) {
+      if (template !== 'sign-in')
+        return composePayoutMail(pool, template, recipient, subject, baseUrl())
       const token = await links.tokenFor(subject)
       if (token === undefined) return undefined
       const link = new URL(CONFIRM_PATH, baseUrl())

@@ -7,14 +7,14 @@ import { createPool } from '../../core/db/pool.ts'
 import type { Log } from '../../core/log.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { type Chain, openChain } from '../../core/payments/chain/chain.ts'
+import { chainVerified } from '../../core/payments/facilitators/chain-verified.ts'
 import {
   assertSupports,
   FacilitatorUnavailable,
 } from '../../core/payments/facilitators/facilitator.ts'
 import { type AuthHeaders, httpFacilitator } from '../../core/payments/facilitators/http.ts'
 import { localFacilitator } from '../../core/payments/facilitators/local.ts'
-import { witnessed } from '../../core/payments/facilitators/witnessed.ts'
-import type { Money } from './hub.ts'
+import type { Money } from './options.ts'
 
 /** Blocks with a small transfer and on top of it before it is final. */
 export const FINALITY_BLOCKS = 10n
@@ -61,7 +61,7 @@ async function remote(
   try {
     const service = httpFacilitator({ url, ...(authHeaders && { authHeaders }) })
     await assertSupports(service, network, wallets)
-    const facilitator = witnessed(service, { chain, asset: USDC_BASE, name, log })
+    const facilitator = chainVerified(service, { chain, asset: USDC_BASE, name, log })
     return { facilitator, others: [] }
   } catch (cause) {
     if (!(cause instanceof FacilitatorUnavailable || cause instanceof TypeError)) throw cause

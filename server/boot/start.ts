@@ -1,37 +1,38 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Clock, sleep, within } from '../../core/clock.ts'
+import { type Clock, sleep, withTimeout } from '../../core/clock.ts'
 import type { Config } from '../../core/config.ts'
 import { loadSigningKey, type SigningKey } from '../../core/crypto/signing-key.ts'
 import { createPool } from '../../core/db/pool.ts'
 import type { Egress } from '../../core/egress/http.ts'
-import { contractWallets } from '../../core/identity/wallet-signature.ts'
+import { createContractVerifier } from '../../core/identity/wallet-signature.ts'
 import { derivedUuid } from '../../core/ids.ts'
 import { SPEND } from '../../core/ledger/postings.ts'
 import type { Log } from '../../core/log.ts'
-import type { Mailing } from '../../core/mail/queue.ts'
+import type { MailSender } from '../../core/mail/queue.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import type { GasWallet } from '../../core/payments/facilitators/gas-wallet.ts'
-import type { PayoutPorts } from '../../core/payments/payouts/ports.ts'
+import type { PayoutDeps } from '../../core/payments/payouts/payout.ts'
 import { createOffers, type Offers } from '../../core/payments/receiving/offers.ts'
 import type { Plugin } from '../../core/plugin/index.ts'
-import { drain, hostOf, listen } from '../http/listen.ts'
+import { drain, listen, reachableHost } from '../http/listen.ts'
 import { sellSamplePages } from '../sandbox/sell-pages.ts'
 import { joinSandbox, type Sandbox, type SandboxPlace, startSandbox } from '../sandbox/start.ts'
 import { listSampleSeller } from './discovery.ts'
-import { type Hub, type HubOptions, type Money, openHub } from './hub.ts'
+import { type Hub, openHub } from './hub.ts'
 import { openMailing } from './mail.ts'
+import type { HubOptions, Money } from './options.ts'
 import { openRealMoney } from './production-money.ts'
 
 /** What jobs need beside what resolves payments. */
 interface JobExtras {
   readonly signingKey: SigningKey
-  readonly mailing: Mailing
+  readonly mailing: MailSender
   readonly egress: Egress
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
   /** Undefined where somebody else settles. */
   readonly gas: ({ readonly wallet: GasWallet } & Config['gas']) | undefined
-  readonly payouts: Pick<PayoutPorts, 'account' | 'settle' | 'minimum'>
+  readonly payouts: Pick<PayoutDeps, 'account' | 'settle' | 'minimum'>
 }
 
 /** What main.ts hands on, since it alone sees plugins and jobs. */
@@ -52,6 +53,8 @@ export interface StartOptions {
   readonly log: Log
   /** @defaultValue that of the database */
   readonly clock?: Clock | undefined
+  /** See HubOptions. */
+  readonly cacheNow?: HubOptions['cacheNow']
   /** Shows who started it what no log may show: mails of a sandbox. @defaultValue silence */
   readonly print?: (text: string) => void
   /** Whether to listen; a process for the jobs alone does not. @defaultValue true */
@@ -106,7 +109,7 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       money,
       sandbox: sandbox !== undefined,
       admins: adminsOf(config, sandbox),
-      contracts: config.contractWallets ? contractWallets(around.rpcUrl) : undefined,
+      contracts: config.contractWallets ? createContractVerifier(around.rpcUrl) : undefined,
       holdMarginSeconds: options.holdMarginSeconds ?? 60,
       baseUrl: () => config.baseUrl ?? address,
       draining: () => draining,
@@ -114,13 +117,14 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
       ...(options.together && { together: options.together }),
       egress: egressOf(config, sandbox),
       clock: options.clock,
+      cacheNow: options.cacheNow,
       log,
     })
     stops.push(() => hub.close())
     if (sandbox && !options.place) {
       await openBooks(hub, sandbox)
       await listSampleSeller(hub.discovery, sandbox.sellerUrl, log)
-      const secret = signingKey.secretFor('listing-owner')
+      const secret = signingKey.deriveSecret('listing-owner')
       await sellSamplePages({ ...hub, secret }, sandbox)
     }
     if (config.jobs) {
@@ -145,9 +149,16 @@ export async function startHub(options: StartOptions): Promise<RunningHub> {
 }
 
 /** Lets load balancers notice, and then callers finish, also those that have hung up. */
-async function close(server: Server, hub: Hub, { delay, grace }: Config['drain']): Promise<void> {
+async function close(
+  server: Server,
+  hub: Hub,
+  { delaySeconds: delay, graceSeconds: grace }: Config['drain'],
+): Promise<void> {
   await sleep(delay * 1_000)
-  await Promise.all([drain(server, { grace }), within(grace * 1_000, hub.idle())])
+  await Promise.all([
+    drain(server, { graceSeconds: grace }),
+    withTimeout(grace * 1_000, hub.idle()),
+  ])
 }
 
 interface Surroundings {
@@ -206,7 +217,7 @@ async function runJobs(
   return {
     async stop() {
       await running.stop()
-      await mailing.postman.close()
+      await mailing.transport.close()
       if (pool !== hub.pool) await pool.end()
     },
   }
@@ -224,7 +235,8 @@ function payoutsOf(
   return { account, settle, minimum: payouts.minimum }
 }
 
-const addressOf = ({ host }: Config, port: number): string => `http://${hostOf(host)}:${port}`
+const addressOf = ({ host }: Config, port: number): string =>
+  `http://${reachableHost(host)}:${port}`
 
 const egressOf = (config: Config, sandbox: Sandbox | undefined) => ({
   sandboxHosts: new Map([...(sandbox?.hosts ?? []), ...config.sandboxHosts]),

@@ -8,9 +8,9 @@ import {
   withReceipt,
 } from '../../core/payments/receiving/mcp.ts'
 import { problem } from '../http/problem.ts'
-import { type CallRequest, call, type Reply, type Steps } from '../proxy/call.ts'
+import { type CallRequest, call, type HttpResponse, type Steps } from '../proxy/call.ts'
 import { idempotencyKeyOf } from '../proxy/idempotent.ts'
-import { Flow } from '../proxy/stream.ts'
+import { ResponseStream } from '../http/response-stream.ts'
 import { bodyOf, parsed, type Slice } from './body.ts'
 import { dollars, inDollars, readDollars } from './dollars.ts'
 import { failed, problemResult, told } from './results.ts'
@@ -96,13 +96,13 @@ const staged = (steps: Steps, { caller, progress, trace }: ToolContext): Steps =
 })
 
 /** What came, and what it cost. Anything but a 2xx is a failure that the model is told. */
-async function show(reply: Reply, key: string, order: Order): Promise<ToolResult> {
+async function show(reply: HttpResponse, key: string, order: Order): Promise<ToolResult> {
   const { status, body } = reply
   if (order.dry_run) return told(inDollars(body) as JsonObject)
   const ours = problemOf(reply)
   if (ours) return problemResult(ours, { idempotency_key: key })
   const shown = await bodyOf(reply, order)
-  const headers: Reply['headers'] = { ...reply.headers, ...atItsEnd(body) }
+  const headers: HttpResponse['headers'] = { ...reply.headers, ...atItsEnd(body) }
   const money = {
     ...costOf(headers),
     ...(headers['X-Balance-Microdollars'] !== undefined && {
@@ -130,11 +130,11 @@ async function show(reply: Reply, key: string, order: Order): Promise<ToolResult
 }
 
 /** What a stream came to; nothing, if it was left before its end. */
-const atItsEnd = (body: unknown): Reply['headers'] =>
-  body instanceof Flow ? (body.trailers ?? {}) : {}
+const atItsEnd = (body: unknown): HttpResponse['headers'] =>
+  body instanceof ResponseStream ? (body.trailers ?? {}) : {}
 
 /** What was charged, or is held until the call is over. */
-const costOf = (headers: Reply['headers']): JsonObject => {
+const costOf = (headers: HttpResponse['headers']): JsonObject => {
   const charged = headers['X-Charged-Microdollars']
   return charged === undefined
     ? { reserved_usd: dollarsOf(headers['X-Reserved-Microdollars']) }
@@ -145,7 +145,7 @@ const costOf = (headers: Reply['headers']): JsonObject => {
 const RECEIPT = 'agenthub/receipt'
 
 /** The problem that the hub answers with, if it is one: services have problems of their own. */
-function problemOf({ status, headers, body }: Reply): JsonObject | undefined {
+function problemOf({ status, headers, body }: HttpResponse): JsonObject | undefined {
   if (headers['Content-Type'] !== PROBLEM_TYPE || !(body instanceof Uint8Array)) return
   const read = parsed(Buffer.from(body).toString('utf8'), PROBLEM_TYPE) as JsonObject | null
   const code = String(read?.['code'])
@@ -155,7 +155,7 @@ function problemOf({ status, headers, body }: Reply): JsonObject | undefined {
 const PROBLEM_TYPE = 'application/problem+json'
 
 /** What the seller outside got, and what to beware of. */
-const upstreamOf = (headers: Reply['headers']): JsonObject => ({
+const upstreamOf = (headers: HttpResponse['headers']): JsonObject => ({
   ...(headers['X-Upstream-Transaction'] && { transaction: headers['X-Upstream-Transaction'] }),
   ...(headers['X-Upstream-Caution'] && { caution: headers['X-Upstream-Caution'] }),
 })

@@ -2,17 +2,17 @@ import { Fault } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
 import { json, type Micros } from '../../core/money.ts'
 import type { Offers } from '../../core/payments/receiving/offers.ts'
-import type { Standing } from '../../core/usage/account-status.ts'
-import { assertAllowed } from '../../core/usage/allowances.ts'
-import type { CallRequest, FundingSource, Funds, Keyless, Offer } from './call.ts'
+import type { AccountStatus } from '../../core/usage/account-status.ts'
+import { assertKeyAllows } from '../../core/usage/allowances.ts'
+import type { AnonymousCaller, CallRequest, FundingSource, Funds, PricedCall } from './call.ts'
 import { termsOf } from './funds/x402.ts'
 
 /** One way to pay for a call. */
 export interface Source<Payer> {
   /** Takes hold of the price; undefined where it cannot pay it. */
-  take(payer: Payer, offer: Offer): Promise<Funds | undefined>
+  take(payer: Payer, offer: PricedCall): Promise<Funds | undefined>
   /** What `take` would come to. Nothing moves. */
-  foresee(payer: Payer, offer: Offer): Promise<Foreseen | undefined>
+  foresee(payer: Payer, offer: PricedCall): Promise<Foreseen | undefined>
 }
 
 /** Who would pay, and what would be left of the free calls. */
@@ -31,14 +31,14 @@ export interface Sources {
     /** A payment that came before: it has paid, whatever the caller has besides. */
     readonly repeated: Source<CallRequest>['take']
     /** A payment that came for an earlier attempt at the same request, whose work failed. */
-    readonly owed: (offer: Offer) => Promise<Funds | undefined>
+    readonly owed: (offer: PricedCall) => Promise<Funds | undefined>
   }
 }
 
 /** Where the hub tells an unpaid caller to go. */
 export interface Ways {
   readonly offers: Offers
-  readonly standing: Standing
+  readonly accountStatus: AccountStatus
   /** Services that only credits can pay. */
   readonly creditsOnly: ReadonlySet<string>
   readonly minTopUp: Micros
@@ -54,7 +54,11 @@ export interface Ways {
  */
 export const createFund =
   (sources: Sources, ways: Ways) =>
-  async (caller: Caller | Keyless, offer: Offer, request: CallRequest): Promise<Funds> => {
+  async (
+    caller: Caller | AnonymousCaller,
+    offer: PricedCall,
+    request: CallRequest,
+  ): Promise<Funds> => {
     await admit(caller, offer, request, ways)
     if (offer.price === 0n) return GIFT
     const byX402 = caller.keyId !== null && takesX402(offer, request, ways)
@@ -68,21 +72,25 @@ export const createFund =
 
 /** What forbids a call before anybody is asked to pay for it, thrown. */
 export async function admit(
-  caller: Caller | Keyless,
-  offer: Offer,
+  caller: Caller | AnonymousCaller,
+  offer: PricedCall,
   request: CallRequest,
   ways: Ways,
 ): Promise<void> {
   if (offer.complaint) throw await refuse(offer.complaint, caller, offer, request, ways)
   if (offer.lapsed) throw offer.lapsed
-  if (caller.keyId !== null) assertAllowed(caller.limits, request.slug, offer.price)
+  if (caller.keyId !== null) assertKeyAllows(caller.limits, request.slug, offer.price)
 }
 
 /** Asks those who may pay, in the order of specification §5.3, until one does. */
 export async function inOrder<T>(
   { freeCalls, credits, x402 }: Sources,
   ways: Ways,
-  [caller, offer, request]: [caller: Caller | Keyless, offer: Offer, request: CallRequest],
+  [caller, offer, request]: [
+    caller: Caller | AnonymousCaller,
+    offer: PricedCall,
+    request: CallRequest,
+  ],
   ask: <Payer>(source: Source<Payer>, payer: Payer) => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const own = caller.keyId === null ? undefined : caller
@@ -96,28 +104,28 @@ export async function inOrder<T>(
 /** What is wrong with the input, told to those who could pay; to others the 402. */
 async function refuse(
   complaint: Fault,
-  caller: Caller | Keyless,
-  offer: Offer,
+  caller: Caller | AnonymousCaller,
+  offer: PricedCall,
   request: CallRequest,
   ways: Ways,
 ): Promise<Fault> {
   if (offer.price === 0n || request.payment !== undefined) return complaint
   if (caller.keyId === null) return paymentRequired(caller, offer, request, ways)
   const free = (offer.offering.service.freeCallsPerMonth ?? 0) > 0
-  if (free || (await ways.standing.balance(caller.credits)) > 0n) return complaint
+  if (free || (await ways.accountStatus.balance(caller.credits)) > 0n) return complaint
   return paymentRequired(caller, offer, request, ways)
 }
 
 /** The 402, for three readers at once: x402 clients (header or members), programs, people. */
 export async function paymentRequired(
-  caller: Caller | Keyless,
-  offer: Offer,
+  caller: Caller | AnonymousCaller,
+  offer: PricedCall,
   request: CallRequest,
   ways: Ways,
 ): Promise<Fault> {
-  const { offers, standing, minTopUp } = ways
+  const { offers, accountStatus, minTopUp } = ways
   const keyed = caller.keyId !== null
-  const available = keyed ? await standing.balance(caller.credits) : 0n
+  const available = keyed ? await accountStatus.balance(caller.credits) : 0n
   const byX402 = takesX402(offer, request, ways)
   const terms = { ...termsOf(offer, request.url()), error: 'payment_required' }
   const offered = byX402 ? offers.offer(terms) : undefined
@@ -145,7 +153,7 @@ export async function paymentRequired(
 
 /** Whether x402 may pay on the spot for it. */
 const takesX402 = (
-  { price }: Offer,
+  { price }: PricedCall,
   { slug }: CallRequest,
   { creditsOnly, minX402 }: Ways,
 ): boolean => !creditsOnly.has(slug) && price >= minX402

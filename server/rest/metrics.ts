@@ -2,23 +2,23 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
-import type { HoldingsPorts } from '../../core/payments/operations/holdings.ts'
-import { sparing } from '../sparing.ts'
-import { figures } from './metrics-figures.ts'
+import type { WalletBalancesDeps } from '../../core/payments/operations/wallet-balances.ts'
+import { cachedFor } from '../../core/runtime/cache.ts'
+import { collectGauges } from './metrics-figures.ts'
 import { type AnyRoute, type RestRequest, route } from './route.ts'
 
-export interface MetricsPorts extends HoldingsPorts {
+export interface MetricsDeps extends WalletBalancesDeps {
   /** Who shows it may read; undefined: this machine may, asked directly. */
   readonly metricsToken: string | undefined
   /** What the processes that serve have counted. */
   readonly counted: () => Promise<string>
 }
 
-const FRESH_MS = 5_000
+const CACHE_MS = 5_000
 
 /** For a Prometheus server. */
-export function metricsRoutes(ports: MetricsPorts): readonly AnyRoute[] {
-  const read = sparing(() => figures(ports), FRESH_MS)
+export function metricsRoutes(ports: MetricsDeps): readonly AnyRoute[] {
+  const read = cachedFor(CACHE_MS, () => collectGauges(ports))
   return [
     route({
       method: 'GET',
@@ -27,7 +27,7 @@ export function metricsRoutes(ports: MetricsPorts): readonly AnyRoute[] {
         'Figures of the hub and its processes, for Prometheus; those of money up to 5 s old.',
       auth: 'none',
       unlimited: true,
-      answer: { status: 200, type: 'text/plain', schema: z.string() },
+      response: { status: 200, type: 'text/plain', schema: z.string() },
       faults: ['metrics_token_required', 'loopback_only'],
       handle: async (request) => {
         assertMayRead(ports.metricsToken, request)
@@ -45,20 +45,20 @@ export function assertMayRead(
   { ip, header }: Pick<RestRequest<unknown, unknown>, 'ip' | 'header'>,
 ): void {
   if (token !== undefined) {
-    if (isSame(header('authorization') ?? '', `Bearer ${token}`)) return
+    if (equalsInConstantTime(header('authorization') ?? '', `Bearer ${token}`)) return
     const headers = { 'WWW-Authenticate': 'Bearer realm="metrics"' }
     throw new Fault('metrics_token_required', undefined, { headers })
   }
-  const isForwarded = FORWARDED.some((name) => header(name) !== undefined)
+  const isForwarded = FORWARDING_HEADERS.some((name) => header(name) !== undefined)
   if (isForwarded || !LOOPBACK.test(ip)) throw new Fault('loopback_only')
 }
 
 /** A reverse proxy on this machine speaks for anybody. */
-const FORWARDED = ['forwarded', 'x-forwarded-for', 'via'] as const
+const FORWARDING_HEADERS = ['forwarded', 'x-forwarded-for', 'via'] as const
 const LOOPBACK = /^(::ffff:)?127(\.\d{1,3}){3}$|^::1$/
 
 /** In the same time whatever was shown. */
-const isSame = (shown: string, wanted: string): boolean =>
+const equalsInConstantTime = (shown: string, wanted: string): boolean =>
   timingSafeEqual(sha256(shown), sha256(wanted))
 
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()

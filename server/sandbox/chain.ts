@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { elapsedMs, sleep } from '../../core/clock.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
-import { type Kept, keep } from '../../core/runtime/managed-process.ts'
+import { type ManagedProcess, startManagedProcess } from '../../core/runtime/managed-process.ts'
 import { freePort } from '../../core/runtime/net.ts'
 import contracts from './contracts/contracts.artifact.json' with { type: 'json' }
 import { callRpc } from './rpc.ts'
@@ -129,13 +129,13 @@ async function launch(
   program: string,
   wanted: number,
   { state, next, exists }: StateFiles,
-): Promise<{ kept: Kept; rpcUrl: string }> {
+): Promise<{ kept: ManagedProcess; rpcUrl: string }> {
   const files = ['--dump-state', next, ...(exists ? ['--load-state', state] : [])]
   for (let tries = 1; ; tries++) {
     const port = wanted === 0 ? await freePort() : wanted
     const rpcUrl = `http://127.0.0.1:${port}`
     if (await answers(rpcUrl)) throw new ChainStartError(`Port ${port} is taken by another chain.`)
-    const kept = keep(program, [...FLAGS, '--port', String(port), ...files])
+    const kept = startManagedProcess(program, [...FLAGS, '--port', String(port), ...files])
     if (await becomesReady(kept, rpcUrl)) return { kept, rpcUrl }
     await kept.stop(0)
     if (wanted !== 0 || tries === TRIES) {
@@ -146,7 +146,7 @@ async function launch(
   }
 }
 
-async function becomesReady(kept: Kept, rpcUrl: string): Promise<boolean> {
+async function becomesReady(kept: ManagedProcess, rpcUrl: string): Promise<boolean> {
   const ended = kept.exited.then(
     () => true,
     () => true,
@@ -173,7 +173,7 @@ async function putContracts(rpcUrl: string): Promise<void> {
   await callRpc(rpcUrl, 'anvil_setCode', [MULTICALL3, contracts.MiniMulticall3.deployed])
 }
 
-function reportDeath(kept: Kept, log: (text: string) => void): { stopping: boolean } {
+function reportDeath(kept: ManagedProcess, log: (text: string) => void): { stopping: boolean } {
   const watch = { stopping: false }
   const report = (how: number | Error): void => {
     if (!watch.stopping) log(`The sandbox chain ended unexpectedly (${how}). ${kept.tail()}`)

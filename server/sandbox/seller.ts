@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import { isAddress } from 'viem'
-import { patience } from '../../core/clock.ts'
+import { unrefSleep } from '../../core/clock.ts'
 import type { Hex } from '../../core/payments/chain/asset.ts'
 import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
 import { createOffers } from '../../core/payments/receiving/offers.ts'
@@ -64,7 +64,7 @@ export async function startSeller(options: SellerOptions): Promise<Seller> {
     async stop() {
       server.close()
       server.closeAllConnections()
-      await Promise.race([Promise.all(pending), patience(STOP_MS)])
+      await Promise.race([Promise.all(pending), unrefSleep(STOP_MS)])
     },
   }
 }

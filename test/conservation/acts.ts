@@ -2,13 +2,13 @@ import { sleep } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import type { Chain } from '../../core/payments/chain/chain.ts'
+import { chainVerified } from '../../core/payments/facilitators/chain-verified.ts'
 import {
   type Facilitator,
   FacilitatorUnavailable,
   NOT_BROADCAST,
 } from '../../core/payments/facilitators/facilitator.ts'
 import { httpFacilitator } from '../../core/payments/facilitators/http.ts'
-import { witnessed } from '../../core/payments/facilitators/witnessed.ts'
 import type { Random } from './random.ts'
 
 /** What the hub's own facilitator does with a payment. */
@@ -77,7 +77,7 @@ interface Foreign {
 export function troubled(own: Facilitator, { url, chain, log }: Foreign): Facilitator {
   const service = httpFacilitator({ url })
   const witness = { chain, asset: USDC_BASE, name: 'foreign', log, patienceMs: 1_000, pollMs: 100 }
-  const foreign = witnessed(service, witness)
+  const foreign = chainVerified(service, witness)
   const [isFirstLook, isFirstTry] = [firstTimes(), firstTimes()]
   const single: Facilitator = {
     getSupported: () => own.getSupported(),
@@ -101,10 +101,10 @@ export function troubled(own: Facilitator, { url, chain, log }: Foreign): Facili
       throw new FacilitatorUnavailable('no answer, as planned')
     },
   }
-  const way = (payload: Payload) => (actOf(payload) === 'own' && own.together) || single
+  const way = (payload: Payload) => (actOf(payload) === 'own' && own.batched) || single
   return {
     ...single,
-    together: {
+    batched: {
       verify: (...args) => way(args[0]).verify(...args),
       settle: (...args) => way(args[0]).settle(...args),
     },

@@ -3,7 +3,7 @@ import { expireHolds } from '../../core/ledger/expire.ts'
 import { verifyLedger } from '../../core/ledger/verify.ts'
 import { usd } from '../../core/money.ts'
 import type { Hex } from '../../core/payments/chain/asset.ts'
-import { bookGas } from '../../core/payments/facilitators/gas-books.ts'
+import { postGasFees } from '../../core/payments/facilitators/gas-accounting.ts'
 import { resolvePayments } from '../../core/payments/operations/resolve.ts'
 import { listExceptions } from '../../core/reconciliation/exceptions.ts'
 import { reconcile } from '../../core/reconciliation/reconcile.ts'
@@ -67,7 +67,7 @@ async function runJobs({ pool, ports, gas }: Venue): Promise<void> {
   const { ledger, finality } = ports
   await resolvePayments(ports, 0)
   await expireHolds(pool, ledger)
-  await bookGas({ pool, ledger, finality, wallet: gas, ethPrice: ETH_PRICE })
+  await postGasFees({ pool, ledger, finality, wallet: gas, ethPrice: ETH_PRICE })
 }
 
 async function stateOf({ pool }: Venue): Promise<{ state: string; open: number }> {

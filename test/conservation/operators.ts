@@ -1,4 +1,4 @@
-import { patience, sleep } from '../../core/clock.ts'
+import { sleep, unrefSleep } from '../../core/clock.ts'
 import type { Hex } from '../../core/payments/chain/asset.ts'
 import { ask, type Told } from '../support/ask.ts'
 import { ACTS, type Act } from './acts.ts'
@@ -74,7 +74,7 @@ export class Desk {
     const send = () => ask(this.#url(), path, { body, key, headers })
     const told = await Promise.race([
       this.#whenThere(send).catch(() => undefined),
-      patience(ANSWER_MS).then(() => 'late' as const),
+      unrefSleep(ANSWER_MS).then(() => 'late' as const),
     ])
     if (told === 'late') this.faults.push(`no answer within ${ANSWER_MS} ms: ${path}`)
     if (told === undefined || told === 'late') {

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { LocalAccount } from 'viem'
 import type { Hex } from '../../core/payments/chain/asset.ts'
 import type { GasWallet } from '../../core/payments/facilitators/gas-wallet.ts'
-import type { ResolvePorts } from '../../core/payments/operations/resolve.ts'
+import type { ResolveDeps } from '../../core/payments/operations/resolve.ts'
 import { flawed, gift } from '../stories/flawed.ts'
 import { startTestHub, type TestHub } from '../support/hub.ts'
 import { troubled } from './acts.ts'
@@ -17,7 +17,7 @@ export interface Venue {
   /** Of the database's owner. */
   readonly admin: Pool
   /** To resolve payments beside the hub. */
-  readonly ports: ResolvePorts
+  readonly ports: ResolveDeps
   readonly wallets: { readonly treasury: Hex; readonly spend: Hex }
   readonly spend: LocalAccount
   readonly gas: GasWallet

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
-import { sleep } from '../../core/clock.ts'
 import { usd } from '../../core/money.ts'
 import { ask, type Question, type Told } from '../support/ask.ts'
 import type { TestAgent } from '../support/hub.ts'
@@ -50,7 +49,7 @@ describe('what is set for a key', () => {
     const below = await child(ada.apiKey)
     const told = await set(ada.keyId, { rate_per_minute: 3 })
     expect(told.body).to.include({ key_id: ada.keyId, rate_per_minute: 3 })
-    await sleep(1_000)
+    hub().advanceCaches(1_000)
     const balance = () => ask(hub().url, '/v1/wallet/balance', { key: ada.apiKey })
     const shown = await balance()
     expect(shown.body['rate_limit']).to.deep.equal({ tier: 'custom', requests_per_minute: 3 })
@@ -58,14 +57,14 @@ describe('what is set for a key', () => {
     const statuses = [await say(below.key), await say(below.key), await say(ada.apiKey)]
     expect(statuses).to.include(429)
     await set(ada.keyId, { rate_per_minute: null })
-    await sleep(1_000)
+    hub().advanceCaches(1_000)
     expect((await balance()).body['rate_limit']).to.deep.include({ tier: 'paid' })
   })
 
   it('a frozen key does nothing, nor do those below it, until it is thawed', async () => {
     const below = await child(ada.apiKey)
     await set(ada.keyId, { frozen: { reason: 'leaked' } })
-    await sleep(1_000)
+    hub().advanceCaches(1_000)
     for (const key of [ada.apiKey, below.key]) {
       const told = await ask(hub().url, '/proxy/echo/say', { key, body: { words: 'hi' } })
       refused(told, 403, 'frozen_key')
@@ -75,7 +74,7 @@ describe('what is set for a key', () => {
     expect(await hub().balance(ada.keyId), 'nothing is lost').to.equal(usd('1'))
     const { body } = await set(ada.keyId, { frozen: null })
     expect(body['frozen']).to.equal(null)
-    await sleep(1_000)
+    hub().advanceCaches(1_000)
     expect([await say(ada.apiKey), await say(below.key)]).to.deep.equal([200, 200])
   })
 
@@ -94,7 +93,7 @@ describe('what is set for a key', () => {
     await set(below.id, { frozen: { reason: 'abuse' } })
     expect((await keys(`/${below.id}/freeze`, freeze)).status).to.equal(200)
     refused(await keys(`/${below.id}/thaw`, thaw), 403, 'frozen_key')
-    await sleep(1_000)
+    hub().advanceCaches(1_000)
     expect([await say(ada.apiKey), await say(below.key)]).to.deep.equal([200, 403])
   })
 })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
-import { freeze } from '../../core/identity/key-state.ts'
+import { freezeKey } from '../../core/identity/key-state.ts'
 import { usd } from '../../core/money.ts'
 import { ask, type Told } from '../support/ask.ts'
 import { useHub } from '../support/suite.ts'
@@ -138,7 +138,7 @@ describe('credits move between the keys of a wallet', () => {
       await signed(order(1, two.keyId, one.keyId)),
     ]
     const first = await send(done, two.apiKey)
-    await freeze(hub().hub.pool, one.keyId, 'administrator', 'stolen')
+    await freezeKey(hub().hub.pool, one.keyId, 'administrator', 'stolen')
     refused(await send(from, two.apiKey), 403, 'frozen_key')
     refused(await send(to, two.apiKey), 403, 'frozen_key')
     expect((await send(done, two.apiKey)).body, 'it was done before').to.deep.equal(first.body)

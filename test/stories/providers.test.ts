@@ -2,13 +2,12 @@ import { defineService, s, usd } from 'agenthub/plugin'
 import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
-import { sleep } from '../../core/clock.ts'
 import { micros } from '../../core/money.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { createOffers } from '../../core/payments/receiving/offers.ts'
 import { setCommission } from '../../core/usage/commission.ts'
-import { callFigures, customersOf } from '../../core/usage/provider-statistics.ts'
-import { type Payouts, payProviders } from '../../jobs/pay-providers.ts'
+import { listCustomers, readCallStatistics } from '../../core/usage/provider-statistics.ts'
+import { type PayoutSettings, payProviders } from '../../jobs/pay-providers.ts'
 import { makeAdmin } from '../server/rest/finance/world.ts'
 import { ask, type Question, type Told } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
@@ -115,7 +114,7 @@ describe('a provider', () => {
     refused(await as(owner.apiKey, '/v1/keys', below), 404, 'not_found')
     const gone = `/v1/keys/${String(made.body['key_id'])}`
     await as(owner.apiKey, gone, { method: 'DELETE' })
-    await sleep(1_050)
+    hub().advanceCaches(1_000)
     refused(await as(key, ADDRESS), 401, 'revoked_api_key')
   })
 
@@ -150,7 +149,7 @@ describe('a provider', () => {
     const { sandbox, hub: running } = hub()
     const { facilitator, treasury: payTo, spend: account } = sandbox!.money
     const offers = createOffers({ facilitator, payTo, network: USDC_BASE.network })
-    const payouts: Payouts = {
+    const payouts: PayoutSettings = {
       account,
       settle: (...payment) => offers.settle(...payment),
       minimum: micros(1_000_000n),
@@ -209,13 +208,13 @@ describe('a provider', () => {
         reason: 'agreed',
       })
     await agree(2_500)
-    await sleep(1_050)
+    hub().advanceCaches(1_000)
     const before = await earned()
     await calls(1)
     expect((await earned()) - before).to.equal(300_000n)
     await agree(5_000, new Date(Date.now() + 86_400_000))
     await agree(null)
-    await sleep(1_050)
+    hub().advanceCaches(1_000)
     await calls(1)
     expect((await earned()) - before).to.equal(660_000n)
     const [holding] = listOf(await as(owner.apiKey, '/v1/provider/balance'))
@@ -271,10 +270,10 @@ describe('a provider', () => {
     const sales = { providers: ['vendor-co'], services: ['vendor'] }
     const range = { sales, from: new Date(Date.now() - 86_400_000), until: new Date() }
     for (const by of ['day', 'service', 'endpoint', 'outcome'] as const) {
-      await callFigures(listening, { ...range, by })
+      await readCallStatistics(listening, { ...range, by })
     }
     const secret = Buffer.alloc(32)
-    await customersOf(listening, { ...range, limit: 21, after: undefined, secret })
+    await listCustomers(listening, { ...range, limit: 21, after: undefined, secret })
     const admin = await hub().database.admin.connect()
     await admin.query('BEGIN')
     await admin.query(

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { sleep } from '../../core/clock.ts'
 import { usd } from '../../core/money.ts'
-import { blocksToWait } from '../../core/payments/chain/evidence.ts'
+import { requiredConfirmations } from '../../core/payments/chain/verdict.ts'
 import { resolvePayments } from '../../core/payments/operations/resolve.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 import { fund } from '../../server/sandbox/wallets.ts'
@@ -51,7 +51,7 @@ describe('a payment that the chain forgets', () => {
 
   it('is waited for longer, the more it is worth', () => {
     const waits = ['0.01', '99.99', '100', '9999', '10000'].map((text) =>
-      blocksToWait(10n, usd(text)),
+      requiredConfirmations(10n, usd(text)),
     )
     expect(waits).to.deep.equal([10n, 10n, 60n, 60n, 600n])
   })

@@ -2,8 +2,8 @@ import { connect } from 'node:net'
 import { request } from 'undici'
 import type { LocalAccount } from 'viem'
 import { systemClock } from '../../core/clock.ts'
-import { signPayment } from '../../core/payments/paying/buying.ts'
 import { chooseTerms, parseOffer } from '../../core/payments/paying/terms.ts'
+import { signPayment } from '../../core/payments/paying/x402-client.ts'
 
 export interface Question {
   readonly method?: string

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { HubClient } from '../../core/client/index.ts'
-import { type Clock, systemClock } from '../../core/clock.ts'
+import { type Clock, elapsedMs, systemClock } from '../../core/clock.ts'
 import { type Config, readConfig } from '../../core/config.ts'
 import { uuidv7 } from '../../core/ids.ts'
 import { creditsOf } from '../../core/ledger/postings.ts'
@@ -29,6 +29,8 @@ export interface TestHub extends RunningHub {
   credit(keyId: string, amount: bigint): Promise<void>
   /** The credits of a key, in microdollars. */
   balance(keyId: string): Promise<bigint>
+  /** Advances the time of the hub's caches, so that a test need not wait for them to expire. */
+  advanceCaches(ms: number): void
   /** Stops all, after proving that the books balance and nothing secret was logged. */
   close(): Promise<void>
 }
@@ -50,6 +52,7 @@ export async function startTestHub(
   const database = await freshDatabase()
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
   const lines: string[] = []
+  let advancedMs = 0
   const log = createLog('debug', { write: (line) => lines.push(line) })
   const running = await startHub({
     config: {
@@ -62,6 +65,7 @@ export async function startTestHub(
     parts: { plugins: [...plugins, ...(options.plugins ?? [])], privileged, startJobs },
     log,
     clock: options.clock ?? systemClock,
+    cacheNow: () => elapsedMs() + advancedMs,
   })
   const { hub, sandbox, url } = running
   return {
@@ -84,6 +88,9 @@ export async function startTestHub(
       )
     },
     balance: (keyId) => hub.ledger.balance(creditsOf(keyId)),
+    advanceCaches(ms) {
+      advancedMs += ms
+    },
     async close() {
       try {
         const { ok, checks } = await verifyLedger(hub.pool)

@@ -1,11 +1,11 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
-import type { Manager } from '../../identity/children.ts'
+import type { KeyManager } from '../../identity/sub-keys.ts'
 import { prefixedId } from '../../ids.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { earningsOf } from '../../ledger/postings.ts'
-import { providerOf } from '../../providers/providers.ts'
+import { ensureProvider } from '../../providers/providers.ts'
 import type { ProofMethod } from '../listings/ownership.ts'
 
 export type DomainState = 'pending' | 'verified' | 'expired' | 'transferred' | 'deleted'
@@ -32,7 +32,7 @@ export interface Domain {
   readonly nextCheckAt: Date | null
 }
 
-export const DOMAIN = `id, host, origin, owner, provider, slug, sold_as AS "soldAs", name, summary,
+export const DOMAIN_COLUMNS = `id, host, origin, owner, provider, slug, sold_as AS "soldAs", name, summary,
   state, selling, method,
   created_at AS "createdAt", proven_at AS "provenAt", next_check_at AS "nextCheckAt"`
 
@@ -59,7 +59,7 @@ export function registerDomain(
 ): Promise<Domain> {
   const { hostname: host } = new URL(origin)
   return inTransaction(pool, async (client) => {
-    const provider = await providerOf(client, owner)
+    const provider = await ensureProvider(client, owner)
     const { rows: counted } = await client.query<{ others: number }>(
       `SELECT count(*)::integer AS others FROM hub.domain
        WHERE owner = $1 AND host <> $2 AND state <> 'deleted'`,
@@ -72,7 +72,7 @@ export function registerDomain(
        ON CONFLICT (owner, host) WHERE state <> 'deleted' DO UPDATE SET
          wanted = coalesce($6, d.wanted), name = coalesce($9, d.name),
          summary = coalesce($10, d.summary)
-       RETURNING ${DOMAIN}`,
+       RETURNING ${DOMAIN_COLUMNS}`,
       [
         prefixedId('dom'),
         host,
@@ -93,14 +93,14 @@ export function registerDomain(
 /** Domains of an owner by host, with a page before the first. */
 export async function listDomains(
   pool: Pool,
-  manager: Manager,
+  manager: KeyManager,
   {
     limit,
     after,
   }: { readonly limit: number; readonly after: readonly [string, string] | undefined },
 ): Promise<Domain[]> {
   const { rows } = await pool.query<Domain>(
-    `SELECT ${DOMAIN} FROM hub.domain WHERE owner = ANY ($1) AND state <> 'deleted'
+    `SELECT ${DOMAIN_COLUMNS} FROM hub.domain WHERE owner = ANY ($1) AND state <> 'deleted'
        AND (host, id) > ($2, $3) ORDER BY host, id LIMIT $4`,
     [manager, after?.[0] ?? '', after?.[1] ?? '', limit],
   )
@@ -110,11 +110,11 @@ export async function listDomains(
 /** @throws Fault `domain_not_found`, for those of others too */
 export async function findDomain(
   on: Pick<Pool, 'query'>,
-  manager: Manager,
+  manager: KeyManager,
   id: string,
 ): Promise<Domain> {
   const { rows } = await on.query<Domain>(
-    `SELECT ${DOMAIN} FROM hub.domain WHERE id = $1 AND owner = ANY ($2) AND state <> 'deleted'`,
+    `SELECT ${DOMAIN_COLUMNS} FROM hub.domain WHERE id = $1 AND owner = ANY ($2) AND state <> 'deleted'`,
     [id, manager],
   )
   if (!rows[0]) throw new Fault('domain_not_found')
@@ -133,14 +133,14 @@ export interface DomainChange {
  */
 export async function changeDomain(
   pool: Pool,
-  manager: Manager,
+  manager: KeyManager,
   id: string,
   { name, summary, selling }: DomainChange,
 ): Promise<Domain> {
   const { rows } = await pool.query<Domain>(
     `UPDATE hub.domain SET name = coalesce($3, name), summary = coalesce($4, summary),
        selling = coalesce($5, selling)
-     WHERE id = $1 AND owner = ANY ($2) AND state <> 'deleted' RETURNING ${DOMAIN}`,
+     WHERE id = $1 AND owner = ANY ($2) AND state <> 'deleted' RETURNING ${DOMAIN_COLUMNS}`,
     [id, manager, name ?? null, summary ?? null, selling ?? null],
   )
   if (!rows[0]) throw new Fault('domain_not_found')
@@ -152,10 +152,10 @@ export async function changeDomain(
  * host's, for whoever proves it next.
  * @throws Fault `domain_not_found`
  */
-export async function deleteDomain(pool: Pool, manager: Manager, id: string): Promise<Domain> {
+export async function deleteDomain(pool: Pool, manager: KeyManager, id: string): Promise<Domain> {
   const { rows } = await pool.query<Domain>(
     `UPDATE hub.domain SET state = 'deleted', next_check_at = NULL
-     WHERE id = $1 AND owner = ANY ($2) AND state <> 'deleted' RETURNING ${DOMAIN}`,
+     WHERE id = $1 AND owner = ANY ($2) AND state <> 'deleted' RETURNING ${DOMAIN_COLUMNS}`,
     [id, manager],
   )
   if (!rows[0]) throw new Fault('domain_not_found')
@@ -163,7 +163,7 @@ export async function deleteDomain(pool: Pool, manager: Manager, id: string): Pr
 }
 
 /** The slug under which the pages of a host are sold, if they are. */
-export async function slugOfHost(pool: Pool, host: string): Promise<string | undefined> {
+export async function findSlugOfHost(pool: Pool, host: string): Promise<string | undefined> {
   const { rows } = await pool.query<{ slug: string }>(
     `SELECT slug FROM hub.domain WHERE host = $1 AND state = 'verified' AND selling`,
     [host],
@@ -172,14 +172,16 @@ export async function slugOfHost(pool: Pool, host: string): Promise<string | und
 }
 
 /** What a domain has earned and was not paid out yet, in microdollars. */
-export const earnedBy = async (ledger: Ledger, { provider, soldAs }: Domain): Promise<bigint> =>
-  soldAs === null ? 0n : ledger.balance(earningsOf(provider, soldAs, false))
+export const unpaidEarnings = async (
+  ledger: Ledger,
+  { provider, soldAs }: Domain,
+): Promise<bigint> => (soldAs === null ? 0n : ledger.balance(earningsOf(provider, soldAs, false)))
 
 /** Locks all that is known of a host, so that only one at a time can come to hold it. */
 export async function lockHost(client: PoolClient, host: string): Promise<readonly Domain[]> {
   await client.query(`SELECT pg_advisory_xact_lock(hashtext($1))`, [`domain:${host}`])
   const { rows } = await client.query<Domain>(
-    `SELECT ${DOMAIN} FROM hub.domain WHERE host = $1 FOR UPDATE`,
+    `SELECT ${DOMAIN_COLUMNS} FROM hub.domain WHERE host = $1 FOR UPDATE`,
     [host],
   )
   return rows

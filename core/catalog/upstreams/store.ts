@@ -1,14 +1,14 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
-import type { Manager } from '../../identity/children.ts'
+import type { KeyManager } from '../../identity/sub-keys.ts'
 import type { UpstreamEndpoint } from '../../plugin/upstreams.ts'
-import { providerOf } from '../../providers/providers.ts'
+import { ensureProvider } from '../../providers/providers.ts'
 import { isReserved } from '../services/declaration.ts'
-import { missingOf } from './missing.ts'
+import { missingParts } from './completeness.ts'
 
 /** The family that these services belong to. */
-export const UPSTREAM = 'upstream'
+export const UPSTREAM_FAMILY = 'upstream'
 
 export type UpstreamState = 'draft' | 'pending' | 'active' | 'paused' | 'suspended' | 'retired'
 
@@ -39,7 +39,11 @@ export interface UpstreamInfo {
   readonly updatedAt: Date
 }
 
-const COLUMNS = `slug, owner, provider, name, category, summary, base_url AS "baseUrl",
+/** Whether it is sold, or would be as soon as an administrator approves of it. */
+export const isOffered = ({ state }: Pick<UpstreamInfo, 'state'>): boolean =>
+  state === 'active' || state === 'pending'
+
+const UPSTREAM_COLUMNS = `slug, owner, provider, name, category, summary, base_url AS "baseUrl",
   free_calls_per_month AS "freeCallsPerMonth", request_headers AS "requestHeaders",
   response_headers AS "responseHeaders", health_path AS "healthPath", state, reason, revision,
   approved_at AS "approvedAt", activated_at AS "activatedAt",
@@ -64,9 +68,9 @@ export type UpstreamChange = {
   readonly [K in Exclude<keyof NewUpstream, 'slug'>]?: NewUpstream[K] | undefined
 }
 
-const SERVICES_MAX = 50
+const OWNER_SERVICES_MAX = 50
 /** With those that have ended: whoever sold something keeps its slug. */
-const SLUGS_MAX = 500
+const OWNER_SLUGS_MAX = 500
 
 /**
  * Makes a draft. Its slug is taken from now on.
@@ -77,12 +81,12 @@ export async function createUpstream(
   owner: string,
   draft: NewUpstream,
 ): Promise<UpstreamInfo> {
-  const provider = await providerOf(client, owner)
-  await assertRoom(client, owner)
+  const provider = await ensureProvider(client, owner)
+  await assertBelowLimits(client, owner)
   const { slug, name, category, summary } = draft
   const taken = await client.query(
     `INSERT INTO hub.service (slug, name, category, summary, provider, free_calls_per_month, state,
-       family) VALUES ($1, $2, $3, $4, $5, 0, 'unlisted', '${UPSTREAM}') ON CONFLICT DO NOTHING`,
+       family) VALUES ($1, $2, $3, $4, $5, 0, 'unlisted', '${UPSTREAM_FAMILY}') ON CONFLICT DO NOTHING`,
     [slug, name, category, summary, provider],
   )
   if (isReserved(slug) || taken.rowCount !== 1) {
@@ -91,7 +95,7 @@ export async function createUpstream(
   const { rows } = await client.query<UpstreamInfo>(
     `INSERT INTO hub.upstream (slug, owner, provider, name, category, summary, base_url,
        free_calls_per_month, request_headers, response_headers, health_path)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${COLUMNS}`,
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING ${UPSTREAM_COLUMNS}`,
     [
       slug,
       owner,
@@ -111,26 +115,26 @@ export async function createUpstream(
 }
 
 /** Counted while nobody else makes one for the same owner: `providerOf` has locked its row. */
-async function assertRoom(client: PoolClient, owner: string): Promise<void> {
+async function assertBelowLimits(client: PoolClient, owner: string): Promise<void> {
   const { rows } = await client.query<{ living: number; all: number }>(
     `SELECT count(*) FILTER (WHERE state <> 'retired')::integer AS living, count(*)::integer AS all
      FROM hub.upstream WHERE owner = $1`,
     [owner],
   )
   const { living, all } = rows[0]!
-  if (living >= SERVICES_MAX) throw new Fault('too_many_services')
-  if (all < SLUGS_MAX) return
+  if (living >= OWNER_SERVICES_MAX) throw new Fault('too_many_services')
+  if (all < OWNER_SLUGS_MAX) return
   throw new Fault('too_many_services', `${all} slugs are yours, with those that have ended.`)
 }
 
 /** Those of an owner, by slug. */
 export async function listUpstreams(
   pool: Pool,
-  manager: Manager,
+  manager: KeyManager,
   { limit, after }: { readonly limit: number; readonly after: string | undefined },
 ): Promise<UpstreamInfo[]> {
   const { rows } = await pool.query<UpstreamInfo>(
-    `SELECT ${COLUMNS} FROM hub.upstream
+    `SELECT ${UPSTREAM_COLUMNS} FROM hub.upstream
      WHERE owner = ANY ($1) AND slug > $2 ORDER BY slug LIMIT $3`,
     [manager, after ?? '', limit],
   )
@@ -144,34 +148,34 @@ export async function listUpstreams(
  */
 export async function findUpstream(
   on: Pick<PoolClient, 'query'>,
-  manager: Manager,
+  manager: KeyManager,
   slug: string,
   lock = false,
 ): Promise<UpstreamInfo> {
   const { rows } = await on.query<UpstreamInfo>(
-    `SELECT ${COLUMNS} FROM hub.upstream WHERE slug = $1 AND owner = ANY ($2)
+    `SELECT ${UPSTREAM_COLUMNS} FROM hub.upstream WHERE slug = $1 AND owner = ANY ($2)
      ${lock ? 'FOR UPDATE' : ''}`,
     [slug, manager],
   )
-  if (!rows[0]) throw notYours(slug)
+  if (!rows[0]) throw notFound(slug)
   return rows[0]
 }
 
 /** One of anybody's, locked: for administrators. @throws Fault `service_not_found` */
 export async function lockUpstream(client: PoolClient, slug: string): Promise<UpstreamInfo> {
   const { rows } = await client.query<UpstreamInfo>(
-    `SELECT ${COLUMNS} FROM hub.upstream WHERE slug = $1 FOR UPDATE`,
+    `SELECT ${UPSTREAM_COLUMNS} FROM hub.upstream WHERE slug = $1 FOR UPDATE`,
     [slug],
   )
-  if (!rows[0]) throw notYours(slug)
+  if (!rows[0]) throw notFound(slug)
   return rows[0]
 }
 
-const notYours = (slug: string): Fault =>
+const notFound = (slug: string): Fault =>
   new Fault('service_not_found', `GET /v1/provider/services lists yours; "${slug}" is not there.`)
 
 /** Whose secrets are gone, and what has to be approved of again, with another host. */
-const isElsewhere = (before: string, after: string): boolean =>
+const isOtherOrigin = (before: string, after: string): boolean =>
   new URL(before).origin !== new URL(after).origin
 
 /**
@@ -182,7 +186,7 @@ const isElsewhere = (before: string, after: string): boolean =>
  */
 export function changeUpstream(
   pool: Pool,
-  manager: Manager,
+  manager: KeyManager,
   slug: string,
   change: UpstreamChange,
   approval: boolean,
@@ -190,18 +194,18 @@ export function changeUpstream(
   return inTransaction(pool, async (client) => {
     const before = await findUpstream(client, manager, slug, true)
     if (before.state === 'retired') throw new Fault('service_state', 'It is retired.')
-    const after = { ...before, ...withoutGaps(change) }
-    const elsewhere = isElsewhere(before.baseUrl, after.baseUrl)
+    const after = { ...before, ...definedOnly(change) }
+    const elsewhere = isOtherOrigin(before.baseUrl, after.baseUrl)
     if (elsewhere) await client.query('DELETE FROM hub.upstream_secret WHERE service = $1', [slug])
     const isSold = elsewhere && before.state === 'active'
-    const isIncomplete = isSold && (await missingOf(client, slug)).length > 0
+    const isIncomplete = isSold && (await missingParts(client, slug)).length > 0
     const next = isIncomplete ? 'paused' : isSold && approval ? 'pending' : before.state
     const { rows } = await client.query<UpstreamInfo>(
       `UPDATE hub.upstream SET name = $2, category = $3, summary = $4, base_url = $5,
          free_calls_per_month = $6, request_headers = $7, response_headers = $8, health_path = $9,
          approved_at = CASE WHEN $10 THEN NULL ELSE approved_at END,
          state = $11, updated_at = now()
-       WHERE slug = $1 RETURNING ${COLUMNS}`,
+       WHERE slug = $1 RETURNING ${UPSTREAM_COLUMNS}`,
       [
         slug,
         after.name,
@@ -221,10 +225,10 @@ export function changeUpstream(
 }
 
 /** Only what is said. */
-const withoutGaps = (change: object): Partial<NewUpstream> =>
+const definedOnly = (change: object): Partial<NewUpstream> =>
   Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
 
-const ENDPOINT = `method, path, upstream_path AS "upstreamPath", summary, input, output, query,
+const ENDPOINT_COLUMNS = `method, path, upstream_path AS "upstreamPath", summary, input, output, query,
   body, success, passes, deadline_seconds AS "deadlineSeconds", max_bytes AS "maxBytes", streams,
   idempotent, retries`
 
@@ -236,7 +240,7 @@ export async function readEndpoints(
   slug: string,
 ): Promise<EndpointInfo[]> {
   const { rows } = await on.query<EndpointInfo>(
-    `SELECT ${ENDPOINT} FROM hub.upstream_endpoint WHERE service = $1 AND listed ORDER BY position`,
+    `SELECT ${ENDPOINT_COLUMNS} FROM hub.upstream_endpoint WHERE service = $1 AND listed ORDER BY position`,
     [slug],
   )
   return rows

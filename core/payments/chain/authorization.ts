@@ -14,7 +14,7 @@ export interface Authorization {
 }
 
 /** EIP-3009 as EIP-712 types; the order of the fields is part of the signature. */
-const TRANSFER = {
+const TRANSFER_TYPES = {
   TransferWithAuthorization: [
     { name: 'from', type: 'address' },
     { name: 'to', type: 'address' },
@@ -46,7 +46,7 @@ export async function signAuthorization(
   const message = { from, to, value, validAfter: 0n, validBefore, nonce }
   const signature = await account.signTypedData({
     domain: DOMAIN,
-    types: TRANSFER,
+    types: TRANSFER_TYPES,
     primaryType: 'TransferWithAuthorization',
     message,
   })

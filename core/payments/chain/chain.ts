@@ -11,13 +11,20 @@ import {
   toEventSelector,
 } from 'viem'
 import { base } from 'viem/chains'
-import { inFlight } from '../../in-flight.ts'
+import { singleFlight } from '../../runtime/cache.ts'
 import { type Asset, assetOf, type Hex } from './asset.ts'
-import { type BlockRange, type TransferLog, transfersOf } from './chain-transfers.ts'
-import { lower, type Mined, movesIn } from './mined.ts'
-import { type Evidence, evidence, type Transfer } from './transfer-evidence.ts'
+import { lowerCaseHex, type MinedTransaction, tokenTransfersIn } from './mined-transaction.ts'
+import {
+  type ExpectedTransfer,
+  findTransferEvidence,
+  type TransferEvidence,
+} from './transfer-evidence.ts'
+import { type BlockRange, fetchTransferLogs, type TransferLog } from './transfer-logs.ts'
 
-export type { Evidence, Transfer } from './transfer-evidence.ts'
+export type {
+  ExpectedTransfer as Transfer,
+  TransferEvidence as Evidence,
+} from './transfer-evidence.ts'
 
 export interface ChainOptions {
   readonly rpcUrl: string
@@ -36,6 +43,12 @@ export type AuthorizationOutcome =
   | { readonly outcome: 'used' | 'canceled'; readonly tx: Hex; readonly block: bigint }
   | { readonly outcome: 'unused'; readonly at: bigint; readonly blockTime: Date }
 
+/** Number and time of the newest block. */
+export interface ChainHead {
+  readonly number: bigint
+  readonly time: Date
+}
+
 /** A block, known for good by its hash, which stands for all blocks before it too. */
 export interface BlockRef {
   readonly number: bigint
@@ -53,9 +66,9 @@ export class ChainUnavailable extends Error {
  * Every method throws ChainUnavailable when the node does not answer in time.
  */
 export interface Chain {
-  transferEvidence(transfer: Transfer): Promise<Evidence>
+  transferEvidence(transfer: ExpectedTransfer): Promise<TransferEvidence>
   /** What a transaction did; undefined: no block has it, or it failed. */
-  mined(tx: Hex): Promise<Mined | undefined>
+  minedTransaction(tx: Hex): Promise<MinedTransaction | undefined>
   /** Whether the authorization is used up: spent or canceled. */
   authorizationState(from: Hex, nonce: Hex): Promise<boolean>
   /**
@@ -75,7 +88,7 @@ export interface Chain {
   /** A block by its number; undefined when the chain is not so long. */
   block(number: bigint): Promise<BlockRef | undefined>
   /** Number and time of the newest block. */
-  head(): Promise<{ readonly number: bigint; readonly time: Date }>
+  head(): Promise<ChainHead>
   /** The time of the newest block: the clock by which authorizations expire. */
   blockTime(): Promise<Date>
   /** Hash of block 0, by which a real network is told from a sandbox. */
@@ -92,21 +105,23 @@ export function openChain(options: ChainOptions): Chain {
   const { rpcUrl, network, timeoutMs = 5_000, logSpan = 2_000n } = options
   const asset = assetOf(network)
   const client = connect(rpcUrl, timeoutMs)
-  const blockAtTag = inFlight((tag: 'latest') => newest(client, tag))
+  const blockAtTag = singleFlight((tag: 'latest') => fetchHead(client, tag))
   const head = () => blockAtTag('latest')
-  const receiptOf = inFlight((hash: Hex) => receipt(client, hash))
+  const receiptOf = singleFlight((hash: Hex) => fetchReceipt(client, hash))
   const isUsed = (from: Hex, nonce: Hex, blockNumber?: bigint) =>
-    authorizationState(client, asset, from, nonce, blockNumber)
+    fetchAuthorizationState(client, asset, from, nonce, blockNumber)
   return {
     transferEvidence: (transfer) =>
-      ask(async () => {
+      queryNode(async () => {
         const found = await receiptOf(transfer.tx)
-        return found ? evidence(found, transfer, (await head()).number) : { found: 'missing' }
+        return found
+          ? findTransferEvidence(found, transfer, (await head()).number)
+          : { found: 'missing' }
       }),
-    mined: (tx) => ask(() => minedOf(client, asset, tx, head)),
-    authorizationState: (from, nonce) => ask(() => isUsed(from, nonce)),
+    minedTransaction: (tx) => queryNode(() => fetchTransaction(client, asset, tx, head)),
+    authorizationState: (from, nonce) => queryNode(() => isUsed(from, nonce)),
     authorizationOutcome: (from, nonce, fromBlock) =>
-      ask(async () => {
+      queryNode(async () => {
         const look = async () => {
           const { number, time } = await head()
           return { at: number, blockTime: time, used: await isUsed(from, nonce, number) }
@@ -114,25 +129,28 @@ export function openChain(options: ChainOptions): Chain {
         // The sandbox knows the state of its newest block only, and another one may have come.
         const { at, blockTime, used } = await look().catch(look).catch(look)
         if (!used) return { outcome: 'unused', at, blockTime }
-        return searchLog(client, { asset, from, nonce, fromBlock, toBlock: at, logSpan })
+        return findAuthorizationUse(client, { asset, from, nonce, fromBlock, toBlock: at, logSpan })
       }),
-    balanceOf: (owner) => ask(() => balance(client, asset, owner)),
+    balanceOf: (owner) => queryNode(() => fetchBalance(client, asset, owner)),
     balanceAt: (owner, block) =>
-      ask(async () => {
+      queryNode(async () => {
         const walkBack = async () => {
           const { number } = await head()
-          const newest = await balance(client, asset, owner, number)
+          const newest = await fetchBalance(client, asset, owner, number)
           const since = { owner, fromBlock: block + 1n, toBlock: number }
-          return newest - net(owner, await transfersOf(client, asset, since, logSpan))
+          return newest - netReceived(owner, await fetchTransferLogs(client, asset, since, logSpan))
         }
         // The sandbox knows the state of its newest block only, and another one may have come.
-        return balance(client, asset, owner, block).catch(walkBack).catch(walkBack).catch(walkBack)
+        return fetchBalance(client, asset, owner, block)
+          .catch(walkBack)
+          .catch(walkBack)
+          .catch(walkBack)
       }),
-    transfers: (range) => ask(() => transfersOf(client, asset, range, logSpan)),
-    block: (number) => ask(() => blockAt(client, number)),
-    head: () => ask(head),
-    blockTime: () => ask(async () => (await head()).time),
-    genesis: () => ask(async () => (await client.getBlock({ blockNumber: 0n })).hash),
+    transfers: (range) => queryNode(() => fetchTransferLogs(client, asset, range, logSpan)),
+    block: (number) => queryNode(() => fetchBlock(client, number)),
+    head: () => queryNode(head),
+    blockTime: () => queryNode(async () => (await head()).time),
+    genesis: () => queryNode(async () => (await client.getBlock({ blockNumber: 0n })).hash),
   }
 }
 
@@ -145,7 +163,7 @@ const connect = (rpcUrl: string, timeout: number) =>
     cacheTime: 0,
   })
 
-async function ask<T>(question: () => Promise<T>): Promise<T> {
+async function queryNode<T>(question: () => Promise<T>): Promise<T> {
   try {
     return await question()
   } catch (cause) {
@@ -154,12 +172,12 @@ async function ask<T>(question: () => Promise<T>): Promise<T> {
   }
 }
 
-async function newest(client: Client, blockTag: 'latest') {
+async function fetchHead(client: Client, blockTag: 'latest') {
   const { number, timestamp } = await client.getBlock({ blockTag })
   return { number, time: new Date(Number(timestamp * 1_000n)) }
 }
 
-async function blockAt(client: Client, blockNumber: bigint): Promise<BlockRef | undefined> {
+async function fetchBlock(client: Client, blockNumber: bigint): Promise<BlockRef | undefined> {
   const found = await client.getBlock({ blockNumber }).catch((error) => {
     if (error instanceof BlockNotFoundError) return undefined
     throw error
@@ -169,7 +187,7 @@ async function blockAt(client: Client, blockNumber: bigint): Promise<BlockRef | 
   return { number, hash, time: new Date(Number(timestamp * 1_000n)) }
 }
 
-const balance = (
+const fetchBalance = (
   client: Client,
   { address }: Asset,
   owner: Hex,
@@ -184,13 +202,13 @@ const balance = (
   })
 
 /** What transfers added to what an address holds. */
-const net = (owner: Hex, transfers: readonly TransferLog[]): bigint =>
+const netReceived = (owner: Hex, transfers: readonly TransferLog[]): bigint =>
   transfers.reduce((sum, { from, to, value }) => {
     const received = isAddressEqual(to, owner) ? value : 0n
     return sum + received - (isAddressEqual(from, owner) ? value : 0n)
   }, 0n)
 
-const authorizationState = (
+const fetchAuthorizationState = (
   client: Client,
   asset: Asset,
   from: Hex,
@@ -205,24 +223,24 @@ const authorizationState = (
     ...(blockNumber === undefined ? {} : { blockNumber }),
   })
 
-const receipt = (client: Client, hash: Hex): Promise<TransactionReceipt | undefined> =>
+const fetchReceipt = (client: Client, hash: Hex): Promise<TransactionReceipt | undefined> =>
   client.getTransactionReceipt({ hash }).catch((error) => {
     if (error instanceof TransactionReceiptNotFoundError) return undefined
     throw error
   })
 
-async function minedOf(
+async function fetchTransaction(
   client: Client,
   { address }: Asset,
   hash: Hex,
   head: () => Promise<{ readonly number: bigint }>,
-): Promise<Mined | undefined> {
-  const found = await receipt(client, hash)
+): Promise<MinedTransaction | undefined> {
+  const found = await fetchReceipt(client, hash)
   if (found?.status !== 'success') return undefined
   const { blockNumber: block, from, to } = found
   const [{ value: wei }, placed, { number }] = await Promise.all([
     client.getTransaction({ hash }),
-    blockAt(client, block),
+    fetchBlock(client, block),
     head(),
   ])
   if (!placed) return undefined
@@ -230,14 +248,14 @@ async function minedOf(
     block,
     confirmations: number < block ? 1n : number - block + 1n,
     time: placed.time,
-    from: lower(from),
-    to: to && lower(to),
+    from: lowerCaseHex(from),
+    to: to && lowerCaseHex(to),
     wei,
-    moves: movesIn(found, address),
+    transfers: tokenTransfersIn(found, address),
   }
 }
 
-interface Search {
+interface AuthorizationSearch {
   readonly asset: Asset
   readonly from: Hex
   readonly nonce: Hex
@@ -250,7 +268,10 @@ const USED = toEventSelector('AuthorizationUsed(address,bytes32)')
 const CANCELED = toEventSelector('AuthorizationCanceled(address,bytes32)')
 
 /** Looks for the log that used the authorization up, in pieces, the oldest first. */
-async function searchLog(client: Client, search: Search): Promise<AuthorizationOutcome> {
+async function findAuthorizationUse(
+  client: Client,
+  search: AuthorizationSearch,
+): Promise<AuthorizationOutcome> {
   const { asset, from, nonce, toBlock, logSpan } = search
   const topics: [Hex[], Hex, Hex] = [[USED, CANCELED], pad(from), nonce]
   for (let first = search.fromBlock; first <= toBlock; first += logSpan) {

@@ -2,7 +2,7 @@ import { isAddressEqual, parseAbi, parseEventLogs, type TransactionReceipt } fro
 import type { Hex } from './asset.ts'
 
 /** What a transaction must have done to count as a payment. */
-export interface Transfer {
+export interface ExpectedTransfer {
   readonly tx: Hex
   /** The token contract. */
   readonly token: Hex
@@ -18,7 +18,7 @@ export interface Transfer {
  * `missing`: no block has it (any more). `mismatch`: it is on the chain and failed, or moved
  * something else.
  */
-export type Evidence =
+export type TransferEvidence =
   | { readonly found: 'missing' }
   | {
       readonly found: 'confirmed' | 'mismatch'
@@ -33,27 +33,30 @@ const ABI = parseAbi([
 ])
 
 /** What a receipt says of a transfer. @param head the newest block */
-export function evidence(
+export function findTransferEvidence(
   { status, logs, blockNumber: block }: TransactionReceipt,
-  transfer: Transfer,
+  transfer: ExpectedTransfer,
   head: bigint,
-): Evidence {
+): TransferEvidence {
   return {
-    found: status === 'success' && holds(logs, transfer) ? 'confirmed' : 'mismatch',
+    found: status === 'success' && containsTransfer(logs, transfer) ? 'confirmed' : 'mismatch',
     block,
     // A node behind another one may not have seen the receipt's block yet.
     confirmations: head < block ? 1n : head - block + 1n,
   }
 }
 
-type Logs = Parameters<typeof parseEventLogs>[0]['logs']
+type ReceiptLogs = Parameters<typeof parseEventLogs>[0]['logs']
 
 /**
  * Whether the token itself says that exactly this was transferred, by this authorization: USDC logs
  * the use of an authorization right before its transfer. One transaction may carry several of them,
  * and the transfer of one must not stand for another.
  */
-function holds(logs: Logs, { token, from, to, value, nonce }: Transfer): boolean {
+function containsTransfer(
+  logs: ReceiptLogs,
+  { token, from, to, value, nonce }: ExpectedTransfer,
+): boolean {
   const own = parseEventLogs({
     abi: ABI,
     logs: logs.filter((log) => isAddressEqual(log.address, token)),

@@ -16,7 +16,7 @@ export interface Facilitator extends FacilitatorClient {
    * payment with the requirements and the clock: whether it can be made is all that is asked. Left
    * out: one by one.
    */
-  readonly together?: Pick<FacilitatorClient, 'verify' | 'settle'>
+  readonly batched?: Pick<FacilitatorClient, 'verify' | 'settle'>
 }
 
 /**
@@ -53,7 +53,7 @@ export async function assertSupports(
       kind.x402Version === 2 &&
       kind.scheme === 'exact' &&
       kind.network === asset.network &&
-      agrees(asset, kind.extra),
+      matchesAsset(asset, kind.extra),
   )
   if (!fits) {
     const offered = kinds.map((kind) => `${kind.scheme} v${kind.x402Version} on ${kind.network}`)
@@ -63,7 +63,7 @@ export async function assertSupports(
     )
   }
   const senders = [...(signers[asset.network] ?? []), ...(signers['eip155:*'] ?? [])]
-  const own = senders.find((sender) => ownWallets.some((wallet) => isSame(wallet, sender)))
+  const own = senders.find((sender) => ownWallets.some((wallet) => isSameText(wallet, sender)))
   if (own !== undefined) {
     throw new FacilitatorUnavailable(
       `The facilitator sends from ${own}, a wallet of this hub: somebody else has its key.`,
@@ -73,16 +73,16 @@ export async function assertSupports(
 
 const KINDS_SHOWN = 10
 
-const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
+const isSameText = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
 /** Whether what a kind says of its token, if it says something, is what the hub sells for. */
-function agrees(asset: Asset, extra: Readonly<Record<string, unknown>> = {}): boolean {
+function matchesAsset(asset: Asset, extra: Readonly<Record<string, unknown>> = {}): boolean {
   const { name, version, address } = asset
-  const ours: Record<string, string> = { name, version, asset: address, ...BY_EIP_3009 }
+  const ours: Record<string, string> = { name, version, asset: address, ...EIP_3009 }
   return Object.entries(ours).every(([key, value]) => {
     const theirs = extra[key]
-    return theirs === undefined || (typeof theirs === 'string' && isSame(theirs, value))
+    return theirs === undefined || (typeof theirs === 'string' && isSameText(theirs, value))
   })
 }
 
-const BY_EIP_3009 = { assetTransferMethod: 'eip3009' }
+const EIP_3009 = { assetTransferMethod: 'eip3009' }

@@ -20,7 +20,7 @@ export interface HttpFacilitatorOptions {
 }
 
 /** Nothing was sent: the service cannot have seen the payment. */
-export class NotReached extends FacilitatorUnavailable {}
+export class FacilitatorUnreachable extends FacilitatorUnavailable {}
 
 /**
  * One request and its answer, whatever its status.
@@ -34,11 +34,11 @@ export type Exchange = (
 const LOOPBACK: readonly string[] = ['127.0.0.1', '[::1]', 'localhost']
 
 /** Errors that come before a byte of the request has left. */
-const UNSENT =
+const CONNECT_ERRORS =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/
 
 /** @throws TypeError for a URL that is neither https nor on this machine */
-export function connect(options: HttpFacilitatorOptions): Exchange {
+export function openExchange(options: HttpFacilitatorOptions): Exchange {
   const { url, timeoutMs = 30_000, maxBytes = 262_144, authHeaders = noHeaders } = options
   const { protocol, hostname } = new URL(url)
   if (protocol !== 'https:' && !LOOPBACK.includes(hostname)) {
@@ -52,16 +52,16 @@ export function connect(options: HttpFacilitatorOptions): Exchange {
       url: `${base}/${operation}`,
     }
     const headers = await authHeaders(operation, target).catch((cause: unknown) => {
-      throw new NotReached('No authentication for the facilitator.', { cause })
+      throw new FacilitatorUnreachable('No authentication for the facilitator.', { cause })
     })
     const { statusCode: status, ...answer } = await request(target.url, {
       dispatcher: agent,
       method: target.method,
       // What is never inflated cannot be a bomb.
-      headers: { ...JSON_TYPE, 'accept-encoding': 'identity', ...headers },
+      headers: { ...JSON_HEADERS, 'accept-encoding': 'identity', ...headers },
       body: body ?? null,
       signal: AbortSignal.timeout(timeoutMs),
-    }).catch(unavailable)
+    }).catch(throwUnavailable)
     answer.body.on('error', () => {}) // an abort without a listener would end the process
     if (status >= 300 && status < 400) {
       answer.body.destroy()
@@ -69,17 +69,17 @@ export function connect(options: HttpFacilitatorOptions): Exchange {
         `The facilitator redirects "${operation}": its URL must be the final one.`,
       )
     }
-    return { status, text: await answer.body.text().catch(unavailable) }
+    return { status, text: await answer.body.text().catch(throwUnavailable) }
   }
 }
 
-const JSON_TYPE = { 'content-type': 'application/json', accept: 'application/json' }
+const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
 
 const noHeaders: AuthHeaders = async () => ({})
 
-function unavailable(cause: unknown): never {
+function throwUnavailable(cause: unknown): never {
   const code = codeOf(cause)
-  const Unavailable = UNSENT.test(code) ? NotReached : FacilitatorUnavailable
+  const Unavailable = CONNECT_ERRORS.test(code) ? FacilitatorUnreachable : FacilitatorUnavailable
   throw new Unavailable(`The facilitator gave no answer (${code}).`, { cause })
 }
 

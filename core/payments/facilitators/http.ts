@@ -1,37 +1,42 @@
 import { SettleError, VerifyError } from '@x402/core/types'
 import { z } from 'zod'
 import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from './facilitator.ts'
-import { connect, type Exchange, type HttpFacilitatorOptions, NotReached } from './http-exchange.ts'
+import {
+  type Exchange,
+  FacilitatorUnreachable,
+  type HttpFacilitatorOptions,
+  openExchange,
+} from './http-exchange.ts'
 
 export type { AuthHeaders, HttpFacilitatorOptions } from './http-exchange.ts'
 
 /** Of a reason or a message; the rest is cut off. */
-const SHOWN_MAX = 500
+const TEXT_MAX = 500
 const text = z.string().max(500)
-const perhaps = z
+const optionalText = z
   .string()
-  .transform((value) => value.slice(0, SHOWN_MAX))
+  .transform((value) => value.slice(0, TEXT_MAX))
   .exactOptional()
 const network = text.transform((value) => value as `${string}:${string}`)
 
-const VerifyAnswer = z.object({
+const VerifyBody = z.object({
   isValid: z.boolean(),
-  invalidReason: perhaps,
-  invalidMessage: perhaps,
-  payer: perhaps,
+  invalidReason: optionalText,
+  invalidMessage: optionalText,
+  payer: optionalText,
 })
 
-const SettleAnswer = z.object({
+const SettleBody = z.object({
   success: z.boolean(),
-  errorReason: perhaps,
-  errorMessage: perhaps,
-  payer: perhaps,
+  errorReason: optionalText,
+  errorMessage: optionalText,
+  payer: optionalText,
   transaction: text,
   network,
-  amount: perhaps,
+  amount: optionalText,
 })
 
-const SupportedAnswer = z.object({
+const SupportedBody = z.object({
   kinds: z.array(
     z.object({
       x402Version: z.number(),
@@ -57,12 +62,12 @@ const PENDING = 'settlement_pending'
  *   to the network.
  */
 export function httpFacilitator(options: HttpFacilitatorOptions): Facilitator {
-  const exchange = connect(options)
+  const exchange = openExchange(options)
   const sent = new WeakSet<object>()
   return {
     async verify(payload, requirements) {
-      const body = bodyOf(payload, requirements)
-      const { status, answer } = await ask(exchange, 'verify', VerifyAnswer, body)
+      const body = requestBody(payload, requirements)
+      const { status, answer } = await query(exchange, 'verify', VerifyBody, body)
       if (isSuccess(status)) return answer
       throw new VerifyError(status, answer)
     },
@@ -70,9 +75,9 @@ export function httpFacilitator(options: HttpFacilitatorOptions): Facilitator {
       const { network } = requirements
       const isNew = !sent.has(payload) // a resource server sends a pending one twice
       sent.add(payload)
-      const body = bodyOf(payload, requirements)
+      const body = requestBody(payload, requirements)
       try {
-        const { status, answer } = await ask(exchange, 'settle', SettleAnswer, body)
+        const { status, answer } = await query(exchange, 'settle', SettleBody, body)
         if (answer.network !== network) {
           throw new FacilitatorUnavailable(`The facilitator answered for ${answer.network}.`)
         }
@@ -82,7 +87,7 @@ export function httpFacilitator(options: HttpFacilitatorOptions): Facilitator {
         if (isSuccess(status)) return answer
         throw new SettleError(status, answer)
       } catch (error) {
-        if (!(error instanceof NotReached && isNew)) throw error
+        if (!(error instanceof FacilitatorUnreachable && isNew)) throw error
         sent.delete(payload)
         const { message: errorMessage } = error
         const nothing = { errorReason: NOT_BROADCAST, errorMessage, transaction: '' }
@@ -90,7 +95,7 @@ export function httpFacilitator(options: HttpFacilitatorOptions): Facilitator {
       }
     },
     async getSupported() {
-      const { status, answer } = await ask(exchange, 'supported', SupportedAnswer)
+      const { status, answer } = await query(exchange, 'supported', SupportedBody)
       if (isSuccess(status)) return answer
       throw new FacilitatorUnavailable(`The facilitator answered ${status}.`)
     },
@@ -100,7 +105,7 @@ export function httpFacilitator(options: HttpFacilitatorOptions): Facilitator {
 type Operation = Parameters<Exchange>[0]
 
 /** @throws FacilitatorUnavailable for whatever is not an answer to the question */
-async function ask<T>(
+async function query<T>(
   exchange: Exchange,
   operation: Operation,
   schema: z.ZodType<T>,
@@ -133,7 +138,7 @@ function parseJson(json: string): unknown {
   }
 }
 
-function bodyOf(...[payload, requirements]: Parameters<Facilitator['settle']>): string {
+function requestBody(...[payload, requirements]: Parameters<Facilitator['settle']>): string {
   const { x402Version } = payload
   return JSON.stringify({ x402Version, paymentPayload: payload, paymentRequirements: requirements })
 }

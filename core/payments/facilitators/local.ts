@@ -6,11 +6,11 @@ import type { Pool } from 'pg'
 import { type Abi, concatHex, encodeFunctionData } from 'viem'
 import { privateKeyToAddress } from 'viem/accounts'
 import { type Asset, assetOf, type Hex } from '../chain/asset.ts'
-import { together } from './batched.ts'
+import { batched } from './batched.ts'
 import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from './facilitator.ts'
 import { type GasWallet, gasWallet } from './gas-wallet.ts'
 import { createSender, isRefusal, NotSent, type Sender } from './sender.ts'
-import { storedOutbox } from './stored-outbox.ts'
+import { createStoredOutbox } from './stored-outbox.ts'
 
 export interface LocalFacilitatorOptions {
   readonly rpcUrl: string
@@ -48,12 +48,12 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
   const asset = assetOf(options.network)
   const sender = createSender({ ...options, asset, ...outboxOf(options, asset) })
   const { confirmationTimeoutMs = 10_000 } = options
-  const attempt = (payment?: string) => attemptOf(sender, asset, confirmationTimeoutMs, payment)
+  const attempt = (payment?: string) => createAttempt(sender, asset, confirmationTimeoutMs, payment)
   const settle: Facilitator['settle'] = async (payload, requirements) => {
-    const { facilitator, node } = attempt(signatureOf(payload))
+    const { facilitator, node } = attempt(readSignature(payload))
     const answer = await facilitator.settle(payload, requirements)
     const isOurs = !answer.success && !answer.transaction && node.failed
-    return isOurs ? notBroadcast(answer) : answer
+    return isOurs ? asNotBroadcast(answer) : answer
   }
   const verify: Facilitator['verify'] = async (payload, requirements) => {
     const { facilitator, node } = attempt()
@@ -68,7 +68,7 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
     gas: gasWallet(sender, asset.chainId),
     verify,
     settle,
-    together: together({ sender, asset, alone: { verify, settle }, confirmationTimeoutMs }),
+    batched: batched({ sender, asset, single: { verify, settle }, confirmationTimeoutMs }),
     getSupported: async () =>
       attempt().facilitator.getSupported() as Awaited<ReturnType<Facilitator['getSupported']>>,
   }
@@ -76,14 +76,14 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
 
 function outboxOf({ pool, key }: LocalFacilitatorOptions, { chainId }: Asset) {
   if (pool === undefined) return {}
-  return { outbox: storedOutbox(pool, { chainId, address: privateKeyToAddress(key) }) }
+  return { outbox: createStoredOutbox(pool, { chainId, address: privateKeyToAddress(key) }) }
 }
 
 /** What the scheme knows a payment by. */
-const signatureOf = ({ payload }: Parameters<Facilitator['settle']>[0]): string | undefined =>
+const readSignature = ({ payload }: Parameters<Facilitator['settle']>[0]): string | undefined =>
   typeof payload['signature'] === 'string' ? payload['signature'] : undefined
 
-const notBroadcast = (answer: SettleResponse): SettleResponse => ({
+const asNotBroadcast = (answer: SettleResponse): SettleResponse => ({
   ...answer,
   errorReason: NOT_BROADCAST,
   errorMessage: 'The facilitator could not send the transaction.',
@@ -93,7 +93,12 @@ const notBroadcast = (answer: SettleResponse): SettleResponse => ({
  * A facilitator for one verification or settlement. The scheme takes a node that cannot be asked
  * for an invalid signature or a failed simulation; `node.failed` tells them apart.
  */
-function attemptOf(sender: Sender, { network }: Asset, confirmationTimeoutMs: number, of?: string) {
+function createAttempt(
+  sender: Sender,
+  { network }: Asset,
+  confirmationTimeoutMs: number,
+  of?: string,
+) {
   const node = { failed: false }
   const watched = async <T>(work: Promise<T>): Promise<T> => {
     try {
@@ -103,12 +108,14 @@ function attemptOf(sender: Sender, { network }: Asset, confirmationTimeoutMs: nu
       throw error
     }
   }
-  const signer = toFacilitatorEvmSigner(signerOf(sender, watched, of), { confirmationTimeoutMs })
-  const scheme = new ExactEvmScheme(signer, { pendingSettlementStore: pendingOf(sender) })
+  const signer = toFacilitatorEvmSigner(createSigner(sender, watched, of), {
+    confirmationTimeoutMs,
+  })
+  const scheme = new ExactEvmScheme(signer, { pendingSettlementStore: pendingStore(sender) })
   return { facilitator: new x402Facilitator().register(network, scheme), node }
 }
 
-function signerOf(
+function createSigner(
   { address, client, send, receipt }: Sender,
   watched: <T>(work: Promise<T>) => Promise<T>,
   payment?: string,
@@ -135,14 +142,14 @@ function signerOf(
  * for the receipt, and forget it while it waits again; the outbox keeps it from before the
  * transaction leaves until its receipt is seen, and needs neither.
  */
-const pendingOf = ({ underWay }: Sender): PendingSettlementStore => ({
+const pendingStore = ({ underWay }: Sender): PendingSettlementStore => ({
   get: underWay,
   set: async () => {},
   delete: async () => {},
 })
 
 const isOutage = (error: unknown): boolean =>
-  !isRefusal(error) && /HttpRequestError|TimeoutError|WebSocketRequestError/.test(names(error))
+  !isRefusal(error) && /HttpRequestError|TimeoutError|WebSocketRequestError/.test(errorNames(error))
 
-const names = (error: unknown): string =>
-  error instanceof Error ? `${error.name} ${names(error.cause)}` : ''
+const errorNames = (error: unknown): string =>
+  error instanceof Error ? `${error.name} ${errorNames(error.cause)}` : ''

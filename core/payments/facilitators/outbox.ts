@@ -2,7 +2,7 @@ import { elapsedMs } from '../../clock.ts'
 import type { Hex } from '../chain/asset.ts'
 
 /** A signed transaction. Sent twice, it is still one. */
-export interface Signed {
+export interface SignedTransaction {
   readonly nonce: number
   readonly hash: Hex
   readonly raw: Hex
@@ -12,16 +12,16 @@ export interface Signed {
  * What became of a broadcast. `unknown`: the node gave no answer, and may have taken it.
  * `numberUsed`: refused since another transaction has the number, or this one is in a block.
  */
-export type Reception =
+export type BroadcastResult =
   | { readonly is: 'taken' | 'unknown' }
   | { readonly is: 'refused'; readonly numberUsed: boolean; readonly error: Error }
 
 /** One call on its way, and the node that takes it. */
-export interface Wire {
+export interface OutboxCall {
   /** How many transactions of the key the node knows, those that wait included. */
-  readonly count: () => Promise<number>
-  readonly sign: (nonce: number) => Promise<Signed>
-  readonly broadcast: (transaction: Signed) => Promise<Reception>
+  readonly countTransactions: () => Promise<number>
+  readonly sign: (nonce: number) => Promise<SignedTransaction>
+  readonly broadcast: (transaction: SignedTransaction) => Promise<BroadcastResult>
 }
 
 /** The transactions of one key on their way to the chain: the only one who gives out numbers. */
@@ -34,19 +34,19 @@ export interface Outbox {
    * @throws Error when nothing was sent: the number stays free. So does a call that settles several
    *   payments one of which is under way: each has to be sent alone
    */
-  send(wire: Wire, payments?: readonly string[]): Promise<Signed>
+  send(wire: OutboxCall, payments?: readonly string[]): Promise<SignedTransaction>
   /** The transaction of a payment whose fate nobody has seen yet. */
-  underWay(payment: string): Promise<Signed | undefined>
+  findPending(payment: string): Promise<SignedTransaction | undefined>
   /** Its receipt was seen. */
-  ended(hash: Hex): Promise<void>
+  markMined(hash: Hex): Promise<void>
 }
 
 /** Somebody without our outbox may have used the number: then the next one. */
-const TRIES = 3
+const NONCE_ATTEMPTS_MAX = 3
 
 /** What has left, and whether the node said that it took it. */
-export interface Placed {
-  readonly sent: Signed
+export interface PlacedTransaction {
+  readonly sent: SignedTransaction
   readonly taken: boolean
 }
 
@@ -56,50 +56,51 @@ export interface Placed {
  * @param drop called for one that the node refused
  * @returns undefined when nothing was sent, since `keep` said so
  */
-export async function place(
-  { sign, broadcast }: Wire,
+export async function broadcastWithFreeNonce(
+  { sign, broadcast }: OutboxCall,
   first: number,
-  keep: (transaction: Signed) => Promise<boolean>,
-  drop: (transaction: Signed) => Promise<unknown>,
-): Promise<Placed | undefined> {
+  keep: (transaction: SignedTransaction) => Promise<boolean>,
+  drop: (transaction: SignedTransaction) => Promise<unknown>,
+): Promise<PlacedTransaction | undefined> {
   for (let nonce = first; ; nonce++) {
     const sent = await sign(nonce)
     if (!(await keep(sent))) return undefined
     const reception = await broadcast(sent)
     if (reception.is !== 'refused') return { sent, taken: reception.is === 'taken' }
     await drop(sent)
-    if (!reception.numberUsed || nonce - first + 1 === TRIES) throw reception.error
+    if (!reception.numberUsed || nonce - first + 1 === NONCE_ATTEMPTS_MAX) throw reception.error
   }
 }
 
 /** A queue behind a node that does not answer fails as a whole, not one after the other. */
-const WAIT_MS = 15_000
+const QUEUE_TIMEOUT_MS = 15_000
 
 /** @throws Error for what was asked too long ago */
-export function assertPatience(askedMs: number): void {
-  if (elapsedMs() - askedMs > WAIT_MS) throw new Error('too many transactions wait for the node')
+export function assertNotTimedOut(askedMs: number): void {
+  if (elapsedMs() - askedMs > QUEUE_TIMEOUT_MS)
+    throw new Error('too many transactions wait for the node')
 }
 
 /** Why several payments are not sent together. */
-export const UNDER_WAY = 'one of the payments is under way already'
+export const PAYMENT_PENDING = 'one of the payments is under way already'
 
 /** Nodes behind one address may lag; after this long without a transaction they have caught up. */
-const REMEMBER_MS = 30_000
+const NODE_LAG_MS = 30_000
 
 /** For a key that only this process sends with, and that may forget: benchmarks and tests. */
-export function memoryOutbox(): Outbox {
+export function createMemoryOutbox(): Outbox {
   let tail: Promise<unknown> = Promise.resolve()
-  const payments = new Map<string, Signed>()
+  const payments = new Map<string, SignedTransaction>()
   let last = { nonce: -1, at: 0 }
-  const send = async (wire: Wire, settled: readonly string[]): Promise<Signed> => {
+  const send = async (wire: OutboxCall, settled: readonly string[]): Promise<SignedTransaction> => {
     const known = settled.map((payment) => payments.get(payment)).find((each) => each)
-    if (known && settled.length > 1) throw new Error(UNDER_WAY)
+    if (known && settled.length > 1) throw new Error(PAYMENT_PENDING)
     if (known) return known
-    const counted = await wire.count()
-    const fresh = elapsedMs() - last.at < REMEMBER_MS
+    const counted = await wire.countTransactions()
+    const fresh = elapsedMs() - last.at < NODE_LAG_MS
     const first = fresh ? Math.max(counted, last.nonce + 1) : counted
     const always = async (): Promise<boolean> => true
-    const { sent } = (await place(wire, first, always, always))!
+    const { sent } = (await broadcastWithFreeNonce(wire, first, always, always))!
     last = { nonce: sent.nonce, at: elapsedMs() }
     for (const payment of settled) payments.set(payment, sent)
     return sent
@@ -108,14 +109,14 @@ export function memoryOutbox(): Outbox {
     send(wire, settled = []) {
       const asked = elapsedMs()
       const run = tail.then(() => {
-        assertPatience(asked)
+        assertNotTimedOut(asked)
         return send(wire, settled)
       })
       tail = run.catch(() => {})
       return run
     },
-    underWay: async (payment) => payments.get(payment),
-    async ended(hash) {
+    findPending: async (payment) => payments.get(payment),
+    async markMined(hash) {
       for (const [payment, sent] of payments) if (sent.hash === hash) payments.delete(payment)
     },
   }

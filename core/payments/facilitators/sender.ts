@@ -10,7 +10,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { base } from 'viem/chains'
 import { elapsedMs, sleep } from '../../clock.ts'
 import type { Asset, Hex } from '../chain/asset.ts'
-import { memoryOutbox, type Outbox, type Reception, type Wire } from './outbox.ts'
+import { type BroadcastResult, createMemoryOutbox, type Outbox, type OutboxCall } from './outbox.ts'
 
 export interface SenderOptions {
   readonly rpcUrl: string
@@ -25,7 +25,7 @@ export interface SenderOptions {
   readonly pollMs?: number
 }
 
-export interface Call {
+export interface ContractCall {
   readonly to: Hex
   readonly data: Hex
 }
@@ -38,14 +38,20 @@ export class NotSent extends Error {
 export type Sender = ReturnType<typeof createSender>
 
 const GAS_MARGIN_PERCENT = 20n
-const NONCE_USED = /nonce too low|nonce is too low|replacement transaction underpriced/i
+const NONCE_USED_ERROR = /nonce too low|nonce is too low|replacement transaction underpriced/i
 /** Of JSON-RPC. */
 const INTERNAL_ERROR = -32_603
-const KNOWN = /already known|already imported|known transaction/i
+const KNOWN_TRANSACTION = /already known|already imported|known transaction/i
 
 /** Sends transactions from one key. Every request to the node has a time-out. */
 export function createSender(options: SenderOptions) {
-  const { rpcUrl, asset, rpcTimeoutMs = 5_000, pollMs = 250, outbox = memoryOutbox() } = options
+  const {
+    rpcUrl,
+    asset,
+    rpcTimeoutMs = 5_000,
+    pollMs = 250,
+    outbox = createMemoryOutbox(),
+  } = options
   const account = privateKeyToAccount(options.key)
   const { address } = account
   const client = connect(rpcUrl, rpcTimeoutMs)
@@ -58,10 +64,10 @@ export function createSender(options: SenderOptions) {
    * @throws ExecutionRevertedError (wrapped by viem) when the call would revert, and NotSent
    *   when it was not broadcast for another reason. Doubt is no error: it answers the hash.
    */
-  async function send(call: Call, payments: readonly string[] = []): Promise<Hex> {
-    const prepared = { ...(await prepare(client, address, call)), chainId: asset.chainId }
-    const wire: Wire = {
-      count: () => client.getTransactionCount({ address, blockTag: 'pending' }),
+  async function send(call: ContractCall, payments: readonly string[] = []): Promise<Hex> {
+    const prepared = { ...(await prepareCall(client, address, call)), chainId: asset.chainId }
+    const wire: OutboxCall = {
+      countTransactions: () => client.getTransactionCount({ address, blockTag: 'pending' }),
       async sign(nonce) {
         const raw = await account.signTransaction({ ...prepared, nonce })
         return { nonce, raw, hash: keccak256(raw) }
@@ -84,14 +90,14 @@ export function createSender(options: SenderOptions) {
      * more, in case the node has lost it.
      */
     underWay: async (payment: string): Promise<Hex | undefined> => {
-      const sent = await outbox.underWay(payment)
+      const sent = await outbox.findPending(payment)
       if (sent) await broadcast(client, sent.raw)
       return sent?.hash
     },
     /** @throws Error when there is no receipt within `timeoutMs`. */
     receipt: async (hash: Hex, timeoutMs: number) => {
-      const found = await receipt(client, hash, timeoutMs, pollMs)
-      await outbox.ended(hash).catch(() => {}) // then the payment is only asked after once more
+      const found = await waitForReceipt(client, hash, timeoutMs, pollMs)
+      await outbox.markMined(hash).catch(() => {}) // then the payment is only asked after once more
       return found
     },
   }
@@ -100,17 +106,17 @@ export function createSender(options: SenderOptions) {
 type Client = ReturnType<typeof connect>
 
 /** A cap, not what is paid: one that is too low would hold back all later transactions. */
-const FEES = { baseFeeMultiplier: 2 }
+const FEE_OPTIONS = { baseFeeMultiplier: 2 }
 
 /** No retries: a transaction that is sent twice comes back as refused although it was taken. */
 const connect = (rpcUrl: string, timeout: number) =>
   createPublicClient({
-    chain: { ...base, fees: FEES },
+    chain: { ...base, fees: FEE_OPTIONS },
     transport: http(rpcUrl, { timeout, retryCount: 0 }),
     cacheTime: 0,
   })
 
-async function prepare(client: Client, account: Hex, call: Call) {
+async function prepareCall(client: Client, account: Hex, call: ContractCall) {
   try {
     const [gas, { maxFeePerGas, maxPriorityFeePerGas }] = await Promise.all([
       client.estimateGas({ account, ...call }),
@@ -123,22 +129,22 @@ async function prepare(client: Client, account: Hex, call: Call) {
   }
 }
 
-const broadcast = (client: Client, serializedTransaction: Hex): Promise<Reception> =>
+const broadcast = (client: Client, serializedTransaction: Hex): Promise<BroadcastResult> =>
   client.sendRawTransaction({ serializedTransaction }).then(
     () => ({ is: 'taken' }),
     (error: Error) => {
-      if (!isRefusal(error) || walk(error, isTrouble)) return { is: 'unknown' }
-      if (KNOWN.test(error.message)) return { is: 'taken' }
-      return { is: 'refused', numberUsed: NONCE_USED.test(error.message), error }
+      if (!isRefusal(error) || hasCause(error, isUncertain)) return { is: 'unknown' }
+      if (KNOWN_TRANSACTION.test(error.message)) return { is: 'taken' }
+      return { is: 'refused', numberUsed: NONCE_USED_ERROR.test(error.message), error }
     },
   )
 
 /** The first wait is this much shorter: some chains have a block at once. */
-const FIRST_LOOK = 8
+const FIRST_POLL_DIVISOR = 8
 
-async function receipt(client: Client, hash: Hex, timeoutMs: number, pollMs: number) {
+async function waitForReceipt(client: Client, hash: Hex, timeoutMs: number, pollMs: number) {
   const deadline = elapsedMs() + timeoutMs
-  for (let wait = pollMs / FIRST_LOOK; ; wait = Math.min(2 * wait, pollMs)) {
+  for (let wait = pollMs / FIRST_POLL_DIVISOR; ; wait = Math.min(2 * wait, pollMs)) {
     const found = await client.getTransactionReceipt({ hash }).catch(() => undefined)
     if (found !== undefined) return found
     if (elapsedMs() + wait > deadline) {
@@ -148,17 +154,17 @@ async function receipt(client: Client, hash: Hex, timeoutMs: number, pollMs: num
   }
 }
 
-const walk = (error: unknown, is: (cause: unknown) => boolean): boolean =>
+const hasCause = (error: unknown, is: (cause: unknown) => boolean): boolean =>
   error instanceof BaseError && error.walk(is) !== null
 
 /** Whether the node answered, and refused. Anything else is a node that could not be asked. */
 export const isRefusal = (error: unknown): boolean =>
-  walk(error, (cause) => cause instanceof RpcRequestError)
+  hasCause(error, (cause) => cause instanceof RpcRequestError)
 
 /** An answer of something before the node, or of a node in trouble: it says nothing for sure. */
-const isTrouble = (cause: unknown): boolean =>
+const isUncertain = (cause: unknown): boolean =>
   cause instanceof RpcRequestError &&
   (cause.code === INTERNAL_ERROR || /time[d ]*-?out/i.test(cause.message))
 
 const isRevert = (error: unknown): boolean =>
-  walk(error, (cause) => cause instanceof ExecutionRevertedError)
+  hasCause(error, (cause) => cause instanceof ExecutionRevertedError)

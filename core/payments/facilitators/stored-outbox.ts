@@ -3,7 +3,14 @@ import { DatabaseError, type Pool, type PoolClient } from 'pg'
 import { elapsedMs } from '../../clock.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import type { Hex } from '../chain/asset.ts'
-import { assertPatience, type Outbox, place, type Signed, UNDER_WAY, type Wire } from './outbox.ts'
+import {
+  assertNotTimedOut,
+  broadcastWithFreeNonce,
+  type Outbox,
+  type OutboxCall,
+  PAYMENT_PENDING,
+  type SignedTransaction,
+} from './outbox.ts'
 
 /** A key on a chain. */
 export interface KeyOnChain {
@@ -12,19 +19,19 @@ export interface KeyOnChain {
 }
 
 /** What waits to be sent. */
-interface Order {
-  readonly wire: Wire
+interface QueuedCall {
+  readonly wire: OutboxCall
   /** sha256 of each payment that it settles. */
   readonly payments: readonly Buffer[]
   readonly askedMs: number
-  readonly resolve: (sent: Signed) => void
+  readonly resolve: (sent: SignedTransaction) => void
   readonly reject: (error: unknown) => void
 }
 
 /** Nodes behind one address may lag; what they do not know after this long is lost. */
-const REMEMBER_SECONDS = 30
+const NODE_LAG_SECONDS = 30
 /** Sent while the wallet is locked once; then it is another process's turn. */
-const BATCH = 16
+const BATCH_SIZE = 16
 
 /**
  * Kept in PostgreSQL: for a key that several processes send with, and for transactions that must
@@ -32,41 +39,45 @@ const BATCH = 16
  * sends it once more under its own number, so that no number is used twice and none is left out.
  * @param pool at least two connections; no other work may hold one while it waits for this
  */
-export function storedOutbox(pool: Pool, key: KeyOnChain): Outbox {
-  const waiting: Order[] = []
+export function createStoredOutbox(pool: Pool, key: KeyOnChain): Outbox {
+  const waiting: QueuedCall[] = []
   let working = false
   const work = async (): Promise<void> => {
     if (working) return
     working = true
-    while (waiting.length > 0) await sendInOrder(pool, key, waiting.splice(0, BATCH))
+    while (waiting.length > 0) await sendBatch(pool, key, waiting.splice(0, BATCH_SIZE))
     working = false
   }
   return {
     send: (wire, settled = []) =>
       new Promise((resolve, reject) => {
-        const payments = settled.map(digestOf)
+        const payments = settled.map(sha256)
         waiting.push({ wire, payments, askedMs: elapsedMs(), resolve, reject })
         void work()
       }),
-    underWay: (payment) => underWay(pool, digestOf(payment)),
-    async ended(hash) {
+    findPending: (payment) => findPending(pool, sha256(payment)),
+    async markMined(hash) {
       await pool.query('DELETE FROM hub.sent_payment WHERE hash = $1', [hash])
     },
   }
 }
 
 /** Sends what waits, one after the other, while the wallet is locked. Never throws. */
-async function sendInOrder(pool: Pool, key: KeyOnChain, orders: readonly Order[]): Promise<void> {
+async function sendBatch(
+  pool: Pool,
+  key: KeyOnChain,
+  orders: readonly QueuedCall[],
+): Promise<void> {
   const wallet = [key.chainId, key.address.toLowerCase()] as const
   try {
     await inTransaction(pool, async (client) => {
-      await lock(pool, client, wallet)
+      await lockWallet(pool, client, wallet)
       let next: number | undefined // until the node has to be asked
       for (const order of orders) {
         try {
-          assertPatience(order.askedMs)
-          next ??= await firstFree(client, order.wire, wallet)
-          const placed = await placeOnce(pool, wallet, order, next)
+          assertNotTimedOut(order.askedMs)
+          next ??= await firstFreeNonce(client, order.wire, wallet)
+          const placed = await sendOnce(pool, wallet, order, next)
           next = placed.taken ? placed.sent.nonce + 1 : undefined
           order.resolve(placed.sent)
         } catch (error) {
@@ -80,38 +91,38 @@ async function sendInOrder(pool: Pool, key: KeyOnChain, orders: readonly Order[]
   }
 }
 
-type Wallet = readonly [chainId: number, address: string]
+type WalletKey = readonly [chainId: number, address: string]
 
-async function lock(pool: Pool, client: PoolClient, wallet: Wallet): Promise<void> {
-  const { rowCount } = await client.query(LOCK, [...wallet])
+async function lockWallet(pool: Pool, client: PoolClient, wallet: WalletKey): Promise<void> {
+  const { rowCount } = await client.query(LOCK_SQL, [...wallet])
   if (rowCount === 1) return
   await pool.query(
     'INSERT INTO hub.wallet_nonce (chain_id, address) VALUES ($1, $2) ON CONFLICT DO NOTHING',
     [...wallet],
   )
-  await client.query(LOCK, [...wallet])
+  await client.query(LOCK_SQL, [...wallet])
 }
 
-const LOCK = 'SELECT FROM hub.wallet_nonce WHERE chain_id = $1 AND address = $2 FOR UPDATE'
+const LOCK_SQL = 'SELECT FROM hub.wallet_nonce WHERE chain_id = $1 AND address = $2 FOR UPDATE'
 
 /**
  * The first number that no transaction has: after those that the node counts, and after those of
  * ours that it has not seen yet and is sent now.
  * @throws Error when the node does not answer
  */
-async function firstFree(
+async function firstFreeNonce(
   client: PoolClient,
-  { count, broadcast }: Wire,
-  wallet: Wallet,
+  { countTransactions: count, broadcast }: OutboxCall,
+  wallet: WalletKey,
 ): Promise<number> {
   let next = await count()
-  const { rows } = await client.query<Row>(
-    `SELECT DISTINCT ON (nonce) ${COLUMNS} FROM hub.sent_transaction
+  const { rows } = await client.query<TransactionRow>(
+    `SELECT DISTINCT ON (nonce) ${TRANSACTION_COLUMNS} FROM hub.sent_transaction
      WHERE chain_id = $1 AND sender = $2 AND nonce >= $3
        AND kept_at > clock_timestamp() - make_interval(secs => $4) ORDER BY nonce, kept_at DESC`,
-    [...wallet, next, REMEMBER_SECONDS],
+    [...wallet, next, NODE_LAG_SECONDS],
   )
-  for (const transaction of rows.map(signed)) {
+  for (const transaction of rows.map(toTransaction)) {
     if (transaction.nonce !== next) break
     const reception = await broadcast(transaction)
     if (reception.is === 'unknown') throw new Error('the node gave no answer')
@@ -122,58 +133,63 @@ async function firstFree(
 }
 
 /** Sends a call, unless its payment is under way: then that is sent once more, after a crash. */
-async function placeOnce(pool: Pool, wallet: Wallet, { wire, payments }: Order, first: number) {
-  const keep = ({ hash, nonce, raw }: Signed): Promise<boolean> =>
+async function sendOnce(
+  pool: Pool,
+  wallet: WalletKey,
+  { wire, payments }: QueuedCall,
+  first: number,
+) {
+  const keep = ({ hash, nonce, raw }: SignedTransaction): Promise<boolean> =>
     pool
       .query(
         `WITH sent AS (
            INSERT INTO hub.sent_transaction (chain_id, sender, hash, nonce, raw)
            VALUES ($1, $2, $3, $4, $5) RETURNING hash)
          INSERT INTO hub.sent_payment (payment, hash) SELECT unnest($6::bytea[]), hash FROM sent`,
-        [...wallet, hash, nonce, bytes(raw), payments],
+        [...wallet, hash, nonce, hexToBytes(raw), payments],
       )
-      .then(() => true, isUnderWay)
-  const drop = ({ hash }: Signed) =>
+      .then(() => true, rethrowUnlessPending)
+  const drop = ({ hash }: SignedTransaction) =>
     pool.query('DELETE FROM hub.sent_transaction WHERE hash = $1', [hash])
-  const placed = await place(wire, first, keep, drop)
+  const placed = await broadcastWithFreeNonce(wire, first, keep, drop)
   if (placed) return placed
   const [payment, other] = payments
-  if (other) throw new Error(UNDER_WAY)
-  const sent = payment && (await underWay(pool, payment))
+  if (other) throw new Error(PAYMENT_PENDING)
+  const sent = payment && (await findPending(pool, payment))
   if (!sent) throw new Error('the payment was under way, and has ended now')
   await wire.broadcast(sent)
   return { sent, taken: false }
 }
 
-async function underWay(pool: Pool, payment: Buffer): Promise<Signed | undefined> {
-  const { rows } = await pool.query<Row>(
-    `SELECT ${COLUMNS} FROM hub.sent_payment JOIN hub.sent_transaction USING (hash)
+async function findPending(pool: Pool, payment: Buffer): Promise<SignedTransaction | undefined> {
+  const { rows } = await pool.query<TransactionRow>(
+    `SELECT ${TRANSACTION_COLUMNS} FROM hub.sent_payment JOIN hub.sent_transaction USING (hash)
      WHERE payment = $1`,
     [payment],
   )
-  return rows[0] && signed(rows[0])
+  return rows[0] && toTransaction(rows[0])
 }
 
 /** False: one of the payments is in another transaction. */
-function isUnderWay(error: unknown): false {
+function rethrowUnlessPending(error: unknown): false {
   if (error instanceof DatabaseError && error.constraint === 'sent_payment_pkey') return false
   throw error
 }
 
-const COLUMNS = 'nonce, hash, raw'
+const TRANSACTION_COLUMNS = 'nonce, hash, raw'
 
-interface Row {
+interface TransactionRow {
   readonly nonce: number
   readonly hash: Hex
   readonly raw: Buffer
 }
 
-const signed = ({ nonce, hash, raw }: Row): Signed => ({
+const toTransaction = ({ nonce, hash, raw }: TransactionRow): SignedTransaction => ({
   nonce,
   hash,
   raw: `0x${raw.toString('hex')}`,
 })
 
-const bytes = (hex: Hex): Buffer => Buffer.from(hex.slice(2), 'hex')
+const hexToBytes = (hex: Hex): Buffer => Buffer.from(hex.slice(2), 'hex')
 
-const digestOf = (payment: string): Buffer => createHash('sha256').update(payment).digest()
+const sha256 = (payment: string): Buffer => createHash('sha256').update(payment).digest()

@@ -8,12 +8,12 @@ export const OPEN_STATES = {
   in: ['claimed', 'pending', 'settled'],
   out: ['signed', 'unresolved', 'paid'],
 } as const
-const texts = (states: readonly string[]) => states.map((state) => `'${state}'`).join(', ')
-const OPEN_IN = texts(OPEN_STATES.in)
-const OPEN_OUT = texts(OPEN_STATES.out)
+const sqlList = (states: readonly string[]) => states.map((state) => `'${state}'`).join(', ')
+const OPEN_IN = sqlList(OPEN_STATES.in)
+const OPEN_OUT = sqlList(OPEN_STATES.out)
 
 /** A payment as the database has it at the instant `now`. */
-export interface PaymentSeen {
+export interface PaymentDetails {
   /** The call, or the purchase: the id of its entry in the journal. */
   readonly id: string
   readonly direction: 'in' | 'out'
@@ -55,13 +55,13 @@ export interface PaymentFilter {
 export async function listPayments(
   pool: Pool,
   { open, direction, limit, after }: PaymentFilter,
-): Promise<readonly PaymentSeen[]> {
+): Promise<readonly PaymentDetails[]> {
   const [beyond, order] = open ? ['>', 'ASC'] : ['<', 'DESC']
   const page = (id: string, side: string, states: string) =>
     `WHERE coalesce($1, '${side}') = '${side}' AND ($2::uuid IS NULL OR ${id} ${beyond} $2)
        ${open ? `AND state IN (${states})` : ''}
      ORDER BY ${id} ${order} LIMIT $3`
-  const { rows } = await pool.query<PaymentSeen>(
+  const { rows } = await pool.query<PaymentDetails>(
     `SELECT p.*, clock_timestamp() AS now,
        greatest(0, floor(extract(epoch FROM clock_timestamp() - since)))::integer AS "ageSeconds"
      FROM (
@@ -82,7 +82,7 @@ export async function listPayments(
 }
 
 /** Payments of one direction and state that are not final. */
-export interface OpenPayments {
+export interface OpenPaymentGroup {
   readonly direction: 'in' | 'out'
   readonly state: string
   readonly count: bigint
@@ -93,24 +93,24 @@ export interface OpenPayments {
 }
 
 /** All that are open, of both directions. */
-export const OPEN_PAYMENTS = `
+export const OPEN_PAYMENTS_SQL = `
   SELECT 'in' AS direction, state, amount, claimed_at AS since, valid_before
   FROM hub.payment_claim WHERE state IN (${OPEN_IN})
   UNION ALL
   SELECT 'out', state, amount, created_at, valid_before
   FROM hub.payment_intent WHERE state IN (${OPEN_OUT})`
 
-export async function openPayments(pool: Pool): Promise<readonly OpenPayments[]> {
-  const { rows } = await pool.query<OpenPayments>(
+export async function summarizeOpenPayments(pool: Pool): Promise<readonly OpenPaymentGroup[]> {
+  const { rows } = await pool.query<OpenPaymentGroup>(
     `SELECT direction, state, count(*) AS count, sum(amount)::bigint AS amount,
        greatest(0, floor(extract(epoch FROM clock_timestamp() - min(since))))::integer
          AS "oldestSeconds"
-     FROM (${OPEN_PAYMENTS}) p GROUP BY direction, state ORDER BY direction, state`,
+     FROM (${OPEN_PAYMENTS_SQL}) p GROUP BY direction, state ORDER BY direction, state`,
   )
   return rows
 }
 
-const SHOWN = 10
+const TOP_COUNT = 10
 const TREASURY = walletOf('treasury')
 
 /** What was signed for sellers, with the most first. Amounts in microdollars. */
@@ -123,7 +123,7 @@ export interface OutflowToday {
 }
 
 /** What counts against the caps of this UTC day. */
-export async function outflowToday(pool: Pool): Promise<OutflowToday> {
+export async function readOutflowToday(pool: Pool): Promise<OutflowToday> {
   const { rows } = await pool.query<{ kind: string; name: string; amount: bigint; day: string }>(
     `WITH today AS (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS day),
        counted AS (
@@ -136,7 +136,7 @@ export async function outflowToday(pool: Pool): Promise<OutflowToday> {
      FROM today LEFT JOIN counted c ON c.place <= $1
      LEFT JOIN ledger.account a ON c.kind = 'key' AND c.scope = 'key:' || a.id
      ORDER BY c.kind, c.place`,
-    [SHOWN],
+    [TOP_COUNT],
   )
   const of = (kind: string) => rows.filter((row) => row.kind === kind)
   return {
@@ -159,17 +159,17 @@ export interface SellerRecord {
 }
 
 /** Sellers who took money and delivered nothing, the worst first. */
-export async function worstSellers(pool: Pool): Promise<readonly SellerRecord[]> {
+export async function listWorstSellers(pool: Pool): Promise<readonly SellerRecord[]> {
   const { rows } = await pool.query<SellerRecord>(
     `SELECT seller, signed, taken, delivered, open, last_at AS "lastAt" FROM hub.seller_record
      WHERE taken > delivered ORDER BY taken - delivered DESC, last_at DESC LIMIT $1`,
-    [SHOWN],
+    [TOP_COUNT],
   )
   return rows
 }
 
 /** What the books say of the wallets of the house. Microdollars; gas in gwei. */
-export interface WalletBooks {
+export interface LedgerBalances {
   /** Received: what is final, and what is in transit. */
   readonly treasury: bigint
   /** The part of it that is not final. */
@@ -182,8 +182,8 @@ export interface WalletBooks {
   readonly exceptions: { readonly treasury: bigint; readonly spend: bigint }
 }
 
-export async function booksOfWallets(pool: Pool): Promise<WalletBooks> {
-  const { rows } = await pool.query<BooksRow>(
+export async function readLedgerBalances(pool: Pool): Promise<LedgerBalances> {
+  const { rows } = await pool.query<LedgerBalancesRow>(
     `WITH held AS (
        SELECT a.code, -sum(b.balance)::bigint AS amount
        FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
@@ -204,7 +204,7 @@ export async function booksOfWallets(pool: Pool): Promise<WalletBooks> {
   return { ...books, exceptions: { treasury: ofTreasury, spend: ofSpend } }
 }
 
-interface BooksRow extends Omit<WalletBooks, 'exceptions'> {
+interface LedgerBalancesRow extends Omit<LedgerBalances, 'exceptions'> {
   readonly ofTreasury: bigint
   readonly ofSpend: bigint
 }
@@ -217,7 +217,7 @@ export interface LedgerFigures {
   readonly holds: bigint
 }
 
-export async function ledgerFigures(pool: Pool): Promise<LedgerFigures> {
+export async function readLedgerFigures(pool: Pool): Promise<LedgerFigures> {
   const { rows } = await pool.query<LedgerFigures>(
     `SELECT (SELECT coalesce(sum(seq), 0)::bigint FROM ledger.head) AS entries,
        (SELECT coalesce(sum(b.balance), 0)::bigint FROM ledger.balance b

@@ -5,13 +5,19 @@ import type { Log } from '../../log.ts'
 import type { Micros } from '../../money.ts'
 import type { Asset, Hex } from '../chain/asset.ts'
 import type { Chain } from '../chain/chain.ts'
-import { type Verdict, verdict, verdictOn } from '../chain/evidence.ts'
+import {
+  blockBefore,
+  judgeAuthorization,
+  judgeTransaction,
+  type PaymentVerdict,
+} from '../chain/verdict.ts'
 import type { Intent, Intents } from '../paying/intents.ts'
-import { bookPayment } from '../receiving/booking.ts'
-import { isOver } from '../receiving/claim-rows.ts'
-import type { Claim, Claims } from '../receiving/claims.ts'
+import { postOrThrow } from '../post-entry.ts'
+import { type Claim, isClosed } from '../receiving/claim.ts'
+import type { Claims } from '../receiving/claims.ts'
+import { postPayment } from '../receiving/post-payment.ts'
 
-export interface ResolvePorts {
+export interface ResolveDeps {
   readonly ledger: Ledger
   readonly chain: Chain
   readonly claims: Claims
@@ -23,11 +29,9 @@ export interface ResolvePorts {
   readonly finality: bigint
 }
 
-const BATCH = 100
+const BATCH_SIZE = 100
 /** A run ends, however much there is to do. */
-const BATCHES = 50
-const LOOK_BACK_BLOCKS = 1_000n
-const MS_PER_SECOND = 1_000n
+const BATCHES_MAX = 50
 
 /**
  * Learns from the chain what became of payments whose outcome, or whose finality, is open, and
@@ -35,26 +39,26 @@ const MS_PER_SECOND = 1_000n
  * @param olderThanSeconds leaves those alone that a request is probably still at work on
  * @returns how many are still open
  */
-export async function resolvePayments(ports: ResolvePorts, olderThanSeconds = 5): Promise<number> {
+export async function resolvePayments(ports: ResolveDeps, olderThanSeconds = 5): Promise<number> {
   let open = 0
-  for (let batch = 0; batch < BATCHES; batch++) {
-    const outcomes = await resolveSome(ports, olderThanSeconds)
+  for (let batch = 0; batch < BATCHES_MAX; batch++) {
+    const outcomes = await resolveBatch(ports, olderThanSeconds)
     open += outcomes.filter((done) => !done).length
-    if (outcomes.length < BATCH || !outcomes.includes(true)) break
+    if (outcomes.length < BATCH_SIZE || !outcomes.includes(true)) break
   }
   return open
 }
 
-async function resolveSome(ports: ResolvePorts, olderThanSeconds: number): Promise<boolean[]> {
-  const claims = await ports.claims.takeUnfinished(olderThanSeconds, BATCH)
-  const intents = await ports.intents.takeUnfinished(olderThanSeconds, BATCH)
+async function resolveBatch(ports: ResolveDeps, olderThanSeconds: number): Promise<boolean[]> {
+  const claims = await ports.claims.takeUnfinished(olderThanSeconds, BATCH_SIZE)
+  const intents = await ports.intents.takeUnfinished(olderThanSeconds, BATCH_SIZE)
   const work = [
     ...claims.map((claim) => () => resolveClaim(ports, claim)),
     ...intents.map((intent) => () => resolveIntent(ports, intent)),
   ]
   const outcomes: boolean[] = []
   while (work.length > 0) {
-    const some = work.splice(0, AT_ONCE).map((resolve) =>
+    const some = work.splice(0, CONCURRENCY).map((resolve) =>
       resolve().catch((error: unknown) => {
         ports.log.warn({ err: error }, 'a payment is not resolved yet')
         return false
@@ -66,25 +70,25 @@ async function resolveSome(ports: ResolvePorts, olderThanSeconds: number): Promi
 }
 
 /** A node answers several questions as quickly as one, and the ledger books together. */
-const AT_ONCE = 50
+const CONCURRENCY = 50
 
-async function resolveClaim(ports: ResolvePorts, claim: Claim): Promise<boolean> {
+async function resolveClaim(ports: ResolveDeps, claim: Claim): Promise<boolean> {
   const { claims, ledger } = ports
   const { amount: value, key } = claim
-  const found = await verdictOf(ports, claim)
-  const isGivenUp = isOver(claim)
+  const found = await judgeClaim(ports, claim)
+  const isGivenUp = isClosed(claim)
   if (found.is === 'open') return isGivenUp // no more is expected of it
   if (found.is === 'void') {
-    if (await claims.isBooked(claim)) await bookVanished(ports, claim)
+    if (await claims.isPosted(claim)) await postVanishedReceipt(ports, claim)
     if (!isGivenUp) await claims.conclude(claim.key, 'failed')
     const isOwed = claim.state === 'pending' && claim.purpose === 'call' && !claim.upfront
     if (isOwed && (await claims.wasServed(claim))) await claims.distrust(key.payer, 'never_settled')
     return true
   }
-  if (claim.state === 'released' && !(await claims.recall(claim))) return false
+  if (claim.state === 'released' && !(await claims.reopen(claim))) return false
   const { tx } = found
-  await bookPayment(ledger, claim, tx) // a crash may have come between settling and booking
-  await post(
+  await postPayment(ledger, claim, tx) // a crash may have come between settling and booking
+  await postOrThrow(
     ledger,
     { type: 'receipt.confirmed', amount: value as Micros },
     { owner: await ledger.account(IN_TRANSIT), id: claim.id, meta: { tx } },
@@ -93,25 +97,25 @@ async function resolveClaim(ports: ResolvePorts, claim: Claim): Promise<boolean>
   return true
 }
 
-async function verdictOf(ports: ResolvePorts, claim: Claim): Promise<Verdict> {
+async function judgeClaim(ports: ResolveDeps, claim: Claim): Promise<PaymentVerdict> {
   const { payer, nonce } = claim.key as { payer: Hex; nonce: Hex }
   const { amount: value, validBefore, transaction: tx } = claim
   const paid = { from: payer, to: claim.payTo as Hex, value, nonce }
-  const known = tx === null ? undefined : await verdictOn(ports, { ...paid, tx: tx as Hex })
+  const known = tx === null ? undefined : await judgeTransaction(ports, { ...paid, tx: tx as Hex })
   if (known) return known
-  const fromBlock = await blockBefore(ports.chain, claim.claimedAt)
-  return verdict(ports, { ...paid, validBefore, fromBlock })
+  const fromBlock = blockBefore(await ports.chain.head(), claim.claimedAt)
+  return judgeAuthorization(ports, { ...paid, validBefore, fromBlock })
 }
 
 /** A reorganisation of the chain took back a payment that was booked (security.md §1.4). */
-async function bookVanished({ ledger, log }: ResolvePorts, claim: Claim): Promise<void> {
+async function postVanishedReceipt({ ledger, log }: ResolveDeps, claim: Claim): Promise<void> {
   const { id, amount, payee, purpose, key } = claim
   const credits = await ledger.account(payee)
   const left = purpose === 'credits' ? await ledger.balance(payee) : (0n as Micros)
   const recovered = left < amount ? left : (amount as Micros)
   const lost = (amount - recovered) as Micros
   log.error({ claim: id, payer: key.payer, amount: String(amount) }, 'a booked payment vanished')
-  const owner = await onShardOf(credits, ledger.account(X402_LOSS))
+  const owner = await accountOnShardOf(credits, ledger.account(X402_LOSS))
   const event = { type: 'receipt.vanished', credits: payee, recovered, lost } as const
   const meta = { payer: key.payer, nonce: key.nonce }
   const outcome = await ledger.post(event, { owner, id, meta })
@@ -119,19 +123,11 @@ async function bookVanished({ ledger, log }: ResolvePorts, claim: Claim): Promis
   if (outcome === 'insufficient_funds') throw new Error(`receipt.vanished ${id}: ${outcome}`)
 }
 
-/** A block that was there before an instant, taking a block a second as the quickest pace. */
-async function blockBefore(chain: Chain, instant: Date): Promise<bigint> {
-  const { number, time } = await chain.head()
-  const seconds = BigInt(Math.max(0, time.getTime() - instant.getTime())) / MS_PER_SECOND
-  const block = number - seconds - LOOK_BACK_BLOCKS
-  return block > 0n ? block : 0n
-}
-
-async function resolveIntent(ports: ResolvePorts, intent: Intent): Promise<boolean> {
+async function resolveIntent(ports: ResolveDeps, intent: Intent): Promise<boolean> {
   const { intents, ledger } = ports
   const { call, amount } = intent
   const hold = { call, owner: await ledger.account(intent.owner) }
-  const found = await verdict(ports, {
+  const found = await judgeAuthorization(ports, {
     ...intent,
     from: intent.payer,
     to: intent.payee,
@@ -139,18 +135,18 @@ async function resolveIntent(ports: ResolvePorts, intent: Intent): Promise<boole
   })
   if (found.is === 'open') return false
   if (found.is === 'void') {
-    await giveBack(ledger, hold, amount as Micros)
-    await intents.recordReturn(call)
+    await releaseOrRefund(ledger, hold, amount as Micros)
+    await intents.recordRefund(call)
     await intents.conclude(call, 'unused')
     return true
   }
   const { tx } = found
-  const charged = await charge(ledger, hold, amount)
+  const charged = await settleHold(ledger, hold, amount)
   if (!charged) {
     ports.log.error({ call, tx, amount: String(amount) }, 'paid outside after the hold went back')
   }
-  const sellers = await onShardOf(hold.owner, ledger.account(EXTERNAL_SELLERS))
-  await post(
+  const sellers = await accountOnShardOf(hold.owner, ledger.account(EXTERNAL_SELLERS))
+  await postOrThrow(
     ledger,
     { type: charged ? 'external.confirmed' : 'external.lost', amount: amount as Micros },
     { owner: sellers, id: call, meta: { tx } },
@@ -161,7 +157,7 @@ async function resolveIntent(ports: ResolvePorts, intent: Intent): Promise<boole
 }
 
 /** @returns false when the hold went back though it was spent: then the loss is the house's */
-async function charge(ledger: Ledger, hold: HoldRef, amount: bigint): Promise<boolean> {
+async function settleHold(ledger: Ledger, hold: HoldRef, amount: bigint): Promise<boolean> {
   const { outcome } = await ledger.settle(hold, amount)
   if (outcome === 'applied' || outcome === 'replayed') return true
   const state = await ledger.stateOf(hold)
@@ -170,13 +166,13 @@ async function charge(ledger: Ledger, hold: HoldRef, amount: bigint): Promise<bo
 }
 
 /** What an account has put into one of all shards lies on its own shard. */
-const onShardOf = async (
+const accountOnShardOf = async (
   { shard }: AccountRef,
   account: Promise<AccountRef>,
 ): Promise<AccountRef> => ({ ...(await account), shard })
 
 /** Releases the hold of a payment that was never taken; a charge on the seller's word goes back. */
-async function giveBack(ledger: Ledger, hold: HoldRef, amount: Micros): Promise<void> {
+async function releaseOrRefund(ledger: Ledger, hold: HoldRef, amount: Micros): Promise<void> {
   const state = await ledger.stateOf(hold)
   if (state === 'open') {
     const { outcome } = await ledger.release(hold)
@@ -187,12 +183,5 @@ async function giveBack(ledger: Ledger, hold: HoldRef, amount: Micros): Promise<
   if (state !== 'settled') return
   const credits = hold.owner.code
   const event = { type: 'external.refunded', credits, amount } as const
-  await post(ledger, event, { owner: hold.owner, id: hold.call })
-}
-
-/** @throws Error when the entry was refused: somebody has to look at it */
-async function post(ledger: Ledger, ...entry: Parameters<Ledger['post']>): Promise<void> {
-  const outcome = await ledger.post(...entry)
-  if (outcome === 'applied' || outcome === 'replayed') return
-  throw new Error(`${entry[0].type} ${entry[1].id} not booked: ${outcome}`)
+  await postOrThrow(ledger, event, { owner: hold.owner, id: hold.call })
 }

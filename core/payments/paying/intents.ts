@@ -1,7 +1,7 @@
 import { DatabaseError, type Pool } from 'pg'
 import { Fault } from '../../errors.ts'
 import type { Hex } from '../chain/asset.ts'
-import type { SignedPayment } from './buying.ts'
+import { expiryOf, type SignedPayment } from './x402-client.ts'
 
 /** A payment that the hub signed for a call. */
 export interface Intent {
@@ -46,7 +46,7 @@ export interface PaymentOrder {
 }
 
 /** What is known of the end of an intent. */
-export interface Known {
+export interface IntentResult {
   readonly transaction?: string | undefined
   /** Of the seller's answer. */
   readonly status?: number | undefined
@@ -81,7 +81,7 @@ export class Intents {
       payee: signed.to,
       amount: String(signed.value),
       nonce: signed.nonce,
-      valid_before: new Date(Number(signed.validBefore) * 1_000),
+      valid_before: expiryOf(signed),
       payload_hash: signed.payloadHash,
     }
     try {
@@ -93,12 +93,12 @@ export class Intents {
       )
       if (rowCount !== 1) throw new Error(`no such key: ${payer}`)
     } catch (error) {
-      throw refusalOf(error)
+      throw toFault(error)
     }
   }
 
   /** Notes what became of an intent; a final state does not change any more. */
-  async conclude(call: string, state: IntentState, known: Known = {}): Promise<void> {
+  async conclude(call: string, state: IntentState, known: IntentResult = {}): Promise<void> {
     const { transaction = null, status = null, reason = null } = known
     await this.#pool.query('SELECT hub.conclude_payment($1, $2, $3, $4, $5)', [
       call,
@@ -119,7 +119,7 @@ export class Intents {
   }
 
   /** … and a charge that went back. */
-  async recordReturn(call: string): Promise<void> {
+  async recordRefund(call: string): Promise<void> {
     await this.#pool.query(`UPDATE hub.call SET charged = 0, outcome = 'failed' WHERE id = $1`, [
       call,
     ])
@@ -159,14 +159,14 @@ const sellerOf = (url: string): string => {
 
 const PAUSED = 'AH010'
 const ABOVE_CAP = 'AH011'
-const SCOPES = { key: 'this key', host: 'this host', platform: 'the hub' } as const
+const CAP_OWNERS = { key: 'this key', host: 'this host', platform: 'the hub' } as const
 
 /** A refusal of the database as the fault that the caller is told; other errors as they are. */
-function refusalOf(error: unknown): unknown {
+function toFault(error: unknown): unknown {
   if (!(error instanceof DatabaseError)) return error
   if (error.code === PAUSED) return new Fault('payments_paused', undefined, { cause: error })
   if (error.code !== ABOVE_CAP) return error
-  const scope = error.message.split(':')[0] as keyof typeof SCOPES
-  const detail = `The daily limit of ${SCOPES[scope]} for payments to sellers is reached.`
+  const scope = error.message.split(':')[0] as keyof typeof CAP_OWNERS
+  const detail = `The daily limit of ${CAP_OWNERS[scope]} for payments to sellers is reached.`
   return new Fault('outflow_cap_reached', detail, { extras: { scope }, cause: error })
 }

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { type Micros, micros } from '../../money.ts'
 
 /** What the hub's own probe last saw a listed resource ask for. */
-export interface Pin {
+export interface ListedTerms {
   readonly listing: string
   readonly payTo: string
   /** Microdollars. */
@@ -10,7 +10,7 @@ export interface Pin {
 }
 
 /** The terms to which purchases from listed sellers are held. */
-export class Pins {
+export class ListedTermsStore {
   readonly #pool: Pool
 
   constructor(pool: Pool) {
@@ -18,7 +18,7 @@ export class Pins {
   }
 
   /** The pin of a URL: of its very query if that is listed, else of what is listed without one. */
-  async of(method: string, text: string): Promise<Pin | undefined> {
+  async find(method: string, text: string): Promise<ListedTerms | undefined> {
     const url = URL.parse(text)
     if (!url) return undefined
     url.hash = ''
@@ -34,7 +34,7 @@ export class Pins {
   }
 
   /** The seller asks for something else than what was seen: a probe looks at once. */
-  async doubt({ listing }: Pin): Promise<void> {
+  async requestProbe({ listing }: ListedTerms): Promise<void> {
     await this.#pool.query(
       `UPDATE hub.listing SET next_probe_at = now() WHERE id = $1 AND next_probe_at > now()
          AND probed_at < now() - interval '1 minute'`,

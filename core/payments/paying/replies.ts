@@ -1,27 +1,29 @@
 import { isUtf8 } from 'node:buffer'
-import { answerableHeaders } from '../../egress/headers.ts'
+import { returnableHeaders } from '../../egress/headers.ts'
 import type { EgressResponse } from '../../egress/http.ts'
 import { json } from '../../money.ts'
 import { Reply } from '../../plugin/index.ts'
 import type { Hex } from '../chain/asset.ts'
-import { dateOf, type Evidence } from '../chain/evidence.ts'
-import type { PaidOutcome, SignedPayment } from './buying.ts'
+import type { PaidVerdict } from '../chain/verdict.ts'
 import type { Terms } from './terms.ts'
+import { expiryOf, type PaymentOutcome, type SignedPayment } from './x402-client.ts'
 
 /** Somebody may have taken the seller's place: it wants another address paid than the last time. */
 const CAUTION = 'pay_to_changed'
 /** Of a failed answer's body, in bytes. */
-const BODY_SHOWN = 65_536
+const BODY_SHOWN_BYTES = 65_536
 
 /** A whole answer of success, of which only the receipt is missing. */
-export const isComplete = (outcome: PaidOutcome & { outcome: 'unresolved' }): boolean => {
+export const isCompleteResponse = (
+  outcome: PaymentOutcome & { outcome: 'unresolved' },
+): boolean => {
   const { status = 0 } = outcome.response ?? {}
   return outcome.answered && status >= 200 && status < 300
 }
 
 /** What was paid for, as it came: its status, its headers, its body, which may be a stream. */
-export function delivered(response: EgressResponse, terms: Terms, tx: Hex | undefined): Reply {
-  const headers = answerableHeaders(response.headers)
+export function deliveredReply(response: EgressResponse, terms: Terms, tx: Hex | undefined): Reply {
+  const headers = returnableHeaders(response.headers)
   const receipt = headers['payment-response']
   return new Reply(response.stream ?? response.body, {
     status: response.status,
@@ -36,40 +38,41 @@ export function delivered(response: EgressResponse, terms: Terms, tx: Hex | unde
 }
 
 /** What a failed call shows: the seller's answer, where the money is, and what happens next. */
-export function told(
+export function failureExtras(
   call: string,
   terms: Terms,
-  { to, value, nonce, validBefore }: SignedPayment,
+  signed: SignedPayment,
   response: EgressResponse | undefined,
-  seen: Evidence | undefined,
+  transfer: PaidVerdict | undefined,
 ) {
+  const { to, value, nonce } = signed
   return {
     payment: {
-      state: seen ? 'taken' : 'unresolved',
+      state: transfer ? 'taken' : 'unresolved',
       amount_microdollars: json(value),
       pay_to: to,
       nonce,
       ...(terms.payToChanged ? { caution: CAUTION } : {}),
-      ...(seen
-        ? { transaction: seen.transaction, block: json(seen.block) }
-        : { valid_before: dateOf(validBefore).toISOString(), next: nextOf(call) }),
+      ...(transfer
+        ? { transaction: transfer.tx, block: json(transfer.block) }
+        : { valid_before: expiryOf(signed).toISOString(), next: nextStepFor(call) }),
     },
-    upstream: response && upstreamOf(response),
+    upstream: response && describeResponse(response),
   }
 }
 
-const nextOf = (call: string): string =>
+const nextStepFor = (call: string): string =>
   'Held until the chain shows whether the seller took it; then charged or given back. ' +
   `GET /v1/calls/${call} tells.`
 
-function upstreamOf({ status, headers, body }: EgressResponse) {
-  const shown = body.subarray(0, BODY_SHOWN)
+function describeResponse({ status, headers, body }: EgressResponse) {
+  const shown = body.subarray(0, BODY_SHOWN_BYTES)
   const encoding = isUtf8(shown) ? 'utf8' : 'base64'
   return {
     status,
-    headers: answerableHeaders(headers),
+    headers: returnableHeaders(headers),
     body: shown.toString(encoding),
     body_encoding: encoding,
-    ...(body.length > BODY_SHOWN ? { body_truncated: true } : {}),
+    ...(body.length > BODY_SHOWN_BYTES ? { body_truncated: true } : {}),
   }
 }

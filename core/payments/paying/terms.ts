@@ -5,7 +5,7 @@ import { type Micros, micros } from '../../money.ts'
 import { USDC_BASE } from '../chain/asset.ts'
 
 /** Why an offer is not taken. The order is that of the checks: a later one got further. */
-const REASONS = {
+const REASON_TEXTS = {
   no_offer: 'The seller asks for a payment but makes no x402 offer.',
   duplicate_offer: 'The seller makes two offers in one answer.',
   malformed_offer: 'The offer of the seller cannot be read.',
@@ -26,10 +26,10 @@ const REASONS = {
   not_asked: 'The URL asks for no payment. The hub only forwards what is paid for.',
 } as const
 
-export type TermsReason = keyof typeof REASONS
+export type TermsReason = keyof typeof REASON_TEXTS
 export type TermsCode = 'upstream_payment_terms' | 'price_exceeds_max' | 'not_payable'
 
-const CODES: Partial<Record<TermsReason, TermsCode>> = {
+const CODE_BY_REASON: Partial<Record<TermsReason, TermsCode>> = {
   above_max: 'price_exceeds_max',
   above_cap: 'price_exceeds_max',
   above_listed: 'price_exceeds_max',
@@ -45,8 +45,8 @@ export class PaymentTermsError extends Error {
   readonly asked: Micros | undefined
 
   constructor(reason: TermsReason, { asked, cause }: { asked?: Micros; cause?: unknown } = {}) {
-    super(REASONS[reason], { cause })
-    this.code = CODES[reason] ?? 'upstream_payment_terms'
+    super(REASON_TEXTS[reason], { cause })
+    this.code = CODE_BY_REASON[reason] ?? 'upstream_payment_terms'
     this.reason = reason
     this.asked = asked
   }
@@ -96,7 +96,7 @@ export interface Terms {
 const HEADER = 'payment-required'
 const ENTRIES_MAX = 100
 /** Below it no facilitator settles in time; above it nobody needs it (security case A088). */
-const TIMEOUT_SECONDS = { min: 10, max: 86_400 } as const
+const TIMEOUT_LIMITS_SECONDS = { min: 10, max: 86_400 } as const
 const BASE64 = /^[A-Za-z\d+/]+={0,2}$/
 const POSITIVE = /^[1-9]\d{0,77}$/
 const ZERO = '0x0000000000000000000000000000000000000000'
@@ -110,13 +110,13 @@ const ZERO = '0x0000000000000000000000000000000000000000'
 export function parseOffer(response: Pick<EgressResponse, 'headers' | 'body'>): Offer {
   const header = response.headers[HEADER]
   if (Array.isArray(header)) throw new PaymentTermsError('duplicate_offer')
-  if (header === undefined) return offerOf(1, bodyOf(response.body))
+  if (header === undefined) return toOffer(1, parseBody(response.body))
   const decoded = decodeJson(header)
   if (!isJsonObject(decoded)) throw new PaymentTermsError('malformed_offer')
-  return offerOf(2, decoded)
+  return toOffer(2, decoded)
 }
 
-function bodyOf(body: Buffer): JsonObject {
+function parseBody(body: Buffer): JsonObject {
   const parsed = parseJson(body.toString('utf8'))
   if (!isJsonObject(parsed) || parsed['x402Version'] === undefined) {
     throw new PaymentTermsError('no_offer')
@@ -124,7 +124,7 @@ function bodyOf(body: Buffer): JsonObject {
   return parsed
 }
 
-function offerOf(version: 1 | 2, envelope: JsonObject): Offer {
+function toOffer(version: 1 | 2, envelope: JsonObject): Offer {
   const { x402Version, accepts, resource, extensions } = envelope as Record<string, unknown>
   if (x402Version !== version || !Array.isArray(accepts) || accepts.length > ENTRIES_MAX) {
     throw new PaymentTermsError('malformed_offer')
@@ -156,14 +156,14 @@ type Check = (entry: JsonObject, offer: Offer, policy: TermsPolicy) => boolean
 /** What an entry must be, in the order of `REASONS`. Nothing here looks at the price's height. */
 const CHECKS: readonly (readonly [TermsReason, Check])[] = [
   ['extension', (_entry, { extensions }) => !requiresExtension(extensions)],
-  ['resource', isForHost],
+  ['resource', isForRequestedHost],
   ['scheme', (entry) => entry['scheme'] === 'exact' && flowOf(entry) !== undefined],
   ['network', (entry, { version }) => entry['network'] === NETWORK[version]],
   ['asset', (entry) => isSameAddress(entry['asset'], USDC_BASE.address)],
   ['domain', hasKnownDomain],
   ['amount', (entry, { version }) => amountOf(entry, version) !== undefined],
   ['pay_to', (entry) => payToOf(entry) !== undefined],
-  ['own_wallet', (entry, _offer, policy) => !isOneOf(payToOf(entry), policy.ownWallets)],
+  ['own_wallet', (entry, _offer, policy) => !isListed(payToOf(entry), policy.ownWallets)],
   ['timeout', (entry) => timeoutOf(entry) !== undefined],
 ]
 
@@ -233,13 +233,13 @@ function amountOf(entry: JsonObject, version: 1 | 2): Micros | undefined {
 function payToOf(entry: JsonObject): Address | undefined {
   const payTo = entry['payTo']
   if (typeof payTo !== 'string' || !isAddress(payTo)) return undefined
-  return isOneOf(payTo, [ZERO, USDC_BASE.address]) ? undefined : getAddress(payTo)
+  return isListed(payTo, [ZERO, USDC_BASE.address]) ? undefined : getAddress(payTo)
 }
 
 function timeoutOf(entry: JsonObject): number | undefined {
   const seconds = entry['maxTimeoutSeconds']
   if (typeof seconds !== 'number' || !Number.isSafeInteger(seconds)) return undefined
-  const { min, max } = TIMEOUT_SECONDS
+  const { min, max } = TIMEOUT_LIMITS_SECONDS
   return seconds >= min && seconds <= max ? seconds : undefined
 }
 
@@ -260,7 +260,7 @@ function hasKnownDomain(entry: JsonObject): boolean {
 }
 
 /** Whether the resource, where it is a URL, is on the requested host (attack: resource_spoof). */
-function isForHost(entry: JsonObject, offer: Offer, { host }: TermsPolicy): boolean {
+function isForRequestedHost(entry: JsonObject, offer: Offer, { host }: TermsPolicy): boolean {
   const named = [entry['resource'], offer.version === 2 ? offer.resource : undefined]
   return named.every((resource) => {
     const url = isJsonObject(resource) ? resource['url'] : resource
@@ -282,5 +282,5 @@ function requiresExtension(extensions: unknown): boolean {
 const isSameAddress = (a: unknown, b: string): boolean =>
   typeof a === 'string' && a.toLowerCase() === b.toLowerCase()
 
-const isOneOf = (address: string | undefined, list: readonly string[]): boolean =>
+const isListed = (address: string | undefined, list: readonly string[]): boolean =>
   list.some((one) => isSameAddress(address, one))

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { Fault } from '../../errors.ts'
-import type { Manager } from '../../identity/children.ts'
+import type { KeyManager } from '../../identity/sub-keys.ts'
 
 /** A payout as its provider sees it. Amounts in microdollars. */
 export interface PayoutInfo {
@@ -25,7 +25,7 @@ const SELECT = `SELECT o.id, o.provider, o.batch::text AS batch, o.state, o.amou
 /** Those of an owner's providers, the newest first. */
 export async function listPayouts(
   pool: Pool,
-  owner: Manager,
+  owner: KeyManager,
   limit: number,
   after: string | undefined,
 ): Promise<readonly PayoutInfo[]> {
@@ -37,7 +37,7 @@ export async function listPayouts(
 }
 
 /** @throws Fault `not_found` */
-export async function findPayout(pool: Pool, owner: Manager, id: string): Promise<PayoutInfo> {
+export async function findPayout(pool: Pool, owner: KeyManager, id: string): Promise<PayoutInfo> {
   const { rows } = await pool.query<PayoutInfo>(`${SELECT} AND o.id = $2`, [owner, id])
   if (!rows[0]) throw new Fault('not_found', 'There is no such payout of yours.')
   return rows[0]

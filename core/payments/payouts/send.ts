@@ -2,21 +2,21 @@ import type { Pool } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import { PAYOUTS } from '../../ledger/postings.ts'
 import { micros } from '../../money.ts'
-import { tellPayout } from '../../providers/notify-owner.ts'
+import { notifyPayout } from '../../providers/notify-owner.ts'
 import type { Hex } from '../chain/asset.ts'
 import { signAuthorization } from '../chain/authorization.ts'
-import { type Verdict, verdict, verdictOn } from '../chain/evidence.ts'
-import { OutgoingSwitch } from '../operations/switch.ts'
+import { judgeAuthorization, judgeTransaction, type PaymentVerdict } from '../chain/verdict.ts'
+import { OutgoingSwitch } from '../operations/outgoing-switch.ts'
 import type { Payment } from '../receiving/payment.ts'
-import { bookkeeper } from './book.ts'
-import type { Payout, PayoutPorts } from './ports.ts'
+import type { Payout, PayoutDeps } from './payout.ts'
+import { payoutLedger } from './payout-entries.ts'
 
 /** Payouts that are looked at together; so many may share a transaction. */
-const AT_ONCE = 50
+const BATCH_SIZE = 50
 /** One that was looked at is left alone for so long: another process may be at it. */
-const AGAIN_SECONDS = 20
+const RETRY_AFTER_SECONDS = 20
 /** Later than this before its end, an authorization is not sent any more. */
-const LAST_MS = 30_000
+const SENDABLE_MARGIN_MS = 30_000
 
 /**
  * Sends the payouts that were started, and learns from the chain what became of those that were
@@ -25,9 +25,9 @@ const LAST_MS = 30_000
  * @returns how many are still on their way
  */
 export async function sendPayouts(
-  ports: PayoutPorts,
+  ports: PayoutDeps,
   stopping?: AbortSignal,
-  againSeconds = AGAIN_SECONDS,
+  againSeconds = RETRY_AFTER_SECONDS,
 ): Promise<number> {
   const { pool, log } = ports
   const { rows } = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now')
@@ -36,7 +36,7 @@ export async function sendPayouts(
   let open = 0
   for (;;) {
     if (stopping?.aborted) break
-    const batch = await takeOpen(pool, since, againSeconds)
+    const batch = await takePending(pool, since, againSeconds)
     if (batch.length === 0) break
     const ends = batch.map((payout) =>
       advance(ports, payout, sending).catch((error: unknown) => {
@@ -50,7 +50,11 @@ export async function sendPayouts(
 }
 
 /** Those first that were looked at longest ago; each once in a run. */
-async function takeOpen(pool: Pool, since: Date, againSeconds: number): Promise<readonly Payout[]> {
+async function takePending(
+  pool: Pool,
+  since: Date,
+  againSeconds: number,
+): Promise<readonly Payout[]> {
   const { rows } = await pool.query<Payout>(
     `UPDATE hub.payout p SET tried_at = clock_timestamp() FROM (
        SELECT id, tried_at = started_at AS fresh FROM hub.payout
@@ -60,24 +64,26 @@ async function takeOpen(pool: Pool, since: Date, againSeconds: number): Promise<
      WHERE p.id = t.id
      RETURNING p.id, p.provider, p.amount, p.shard, p.payer, p.payee, p.nonce, p.transaction,
        p.valid_before AS "validBefore", p.from_block AS "fromBlock", t.fresh`,
-    [since, againSeconds, AT_ONCE],
+    [since, againSeconds, BATCH_SIZE],
   )
   return rows
 }
 
 /** @returns whether it has come to its end */
-async function advance(ports: PayoutPorts, payout: Payout, sending: boolean): Promise<boolean> {
+async function advance(ports: PayoutDeps, payout: Payout, sending: boolean): Promise<boolean> {
   let transaction = payout.transaction
-  const found: Verdict = payout.fresh ? { is: 'open' } : await look(ports, payout, transaction)
+  const found: PaymentVerdict = payout.fresh
+    ? { is: 'open' }
+    : await judgePayout(ports, payout, transaction)
   if (found.is === 'open' && sending && isSendable(ports, payout)) {
-    transaction = await send(ports, payout)
+    transaction = await sendPayout(ports, payout)
   }
-  const known = found.is === 'open' ? await look(ports, payout, transaction) : found
+  const known = found.is === 'open' ? await judgePayout(ports, payout, transaction) : found
   if (known.is === 'open') return false
-  if (known.is === 'paid') await confirm(ports, payout, known.tx)
+  if (known.is === 'paid') await confirmPayout(ports, payout, known.tx)
   else {
-    await stopIfUsed(ports, payout)
-    await fail(ports, payout)
+    await pauseIfUsed(ports, payout)
+    await failPayout(ports, payout)
   }
   return true
 }
@@ -86,7 +92,7 @@ async function advance(ports: PayoutPorts, payout: Payout, sending: boolean): Pr
  * An authorization that was used by another transfer than this payout: the books have forgotten one
  * that they made, as after a restore. Nothing goes out any more until somebody has looked.
  */
-async function stopIfUsed({ pool, chain, log }: PayoutPorts, payout: Payout): Promise<void> {
+async function pauseIfUsed({ pool, chain, log }: PayoutDeps, payout: Payout): Promise<void> {
   const { id, payer, nonce } = payout
   if (!(await chain.authorizationState(payer, nonce))) return
   const reason = `The chain has another transfer by the authorization of payout ${id}.`
@@ -94,19 +100,25 @@ async function stopIfUsed({ pool, chain, log }: PayoutPorts, payout: Payout): Pr
   log.error({ reason }, 'outgoing payments are paused: `npm run payments -- resume`')
 }
 
-const look = async (ports: PayoutPorts, payout: Payout, tx: Hex | null): Promise<Verdict> => {
+const judgePayout = async (
+  ports: PayoutDeps,
+  payout: Payout,
+  tx: Hex | null,
+): Promise<PaymentVerdict> => {
   const { payer: from, payee: to, amount: value, nonce, validBefore, fromBlock } = payout
-  const known = tx === null ? undefined : await verdictOn(ports, { tx, from, to, value, nonce })
-  return known ?? verdict(ports, { from, to, value, nonce, validBefore, fromBlock })
+  const known =
+    tx === null ? undefined : await judgeTransaction(ports, { tx, from, to, value, nonce })
+  return known ?? judgeAuthorization(ports, { from, to, value, nonce, validBefore, fromBlock })
 }
 
 /** Another key than the one that it was started with cannot sign it: then it ends unused. */
-const isSendable = ({ account, clock }: PayoutPorts, { payer, validBefore }: Payout): boolean =>
-  account.address.toLowerCase() === payer && clock.now().getTime() < validBefore.getTime() - LAST_MS
+const isSendable = ({ account, clock }: PayoutDeps, { payer, validBefore }: Payout): boolean =>
+  account.address.toLowerCase() === payer &&
+  clock.now().getTime() < validBefore.getTime() - SENDABLE_MARGIN_MS
 
 /** @returns the transaction, as far as the facilitator names one */
-async function send(ports: PayoutPorts, payout: Payout): Promise<Hex | null> {
-  const { outcome, tx, reason } = await ports.settle(...(await paymentOf(ports, payout)))
+async function sendPayout(ports: PayoutDeps, payout: Payout): Promise<Hex | null> {
+  const { outcome, tx, reason } = await ports.settle(...(await signPayout(ports, payout)))
   const { rows } = await ports.pool.query<{ transaction: Hex | null }>(
     `UPDATE hub.payout SET transaction = coalesce($2, transaction), reason = $3
      WHERE id = $1 AND state = 'started' RETURNING transaction`,
@@ -119,7 +131,7 @@ async function send(ports: PayoutPorts, payout: Payout): Promise<Hex | null> {
 }
 
 /** The payment as a facilitator takes it, with what it is to pay. */
-async function paymentOf({ account, asset }: PayoutPorts, payout: Payout) {
+async function signPayout({ account, asset }: PayoutDeps, payout: Payout) {
   const { payer: from, payee: to, amount: value, nonce, validBefore } = payout
   const { network, address, name, version } = asset
   const seconds = BigInt(validBefore.getTime()) / 1_000n
@@ -138,14 +150,14 @@ async function paymentOf({ account, asset }: PayoutPorts, payout: Payout) {
 }
 
 /** Whoever is first ends it: the others find it ended. */
-const STILL_OPEN = `SELECT FROM hub.payout WHERE id = $1 AND state = 'started' FOR UPDATE`
+const LOCK_IF_STARTED = `SELECT FROM hub.payout WHERE id = $1 AND state = 'started' FOR UPDATE`
 
 /** Books it out of the wallet: the chain shows it, and is not going to forget it. */
-const confirm = (ports: PayoutPorts, payout: Payout, tx: Hex): Promise<void> =>
+const confirmPayout = (ports: PayoutDeps, payout: Payout, tx: Hex): Promise<void> =>
   inTransaction(ports.pool, async (client) => {
     const { id, provider, shard } = payout
-    if ((await client.query(STILL_OPEN, [id])).rowCount !== 1) return
-    const book = bookkeeper(ports, client)
+    if ((await client.query(LOCK_IF_STARTED, [id])).rowCount !== 1) return
+    const book = payoutLedger(ports, client)
     const owner = { ...(await book.account(PAYOUTS)), shard }
     const amount = micros(payout.amount)
     const meta = { tx, payout: id, provider }
@@ -155,14 +167,14 @@ const confirm = (ports: PayoutPorts, payout: Payout, tx: Hex): Promise<void> =>
          ended_at = clock_timestamp() WHERE id = $1`,
       [id, tx],
     )
-    await tellPayout(client, id, 'payout.sent')
+    await notifyPayout(client, id, 'payout.sent')
   })
 
 /** It is dead on the clock of the chain, unused: what it took is owed again. */
-const fail = (ports: PayoutPorts, { id, provider, shard }: Payout): Promise<void> =>
+const failPayout = (ports: PayoutDeps, { id, provider, shard }: Payout): Promise<void> =>
   inTransaction(ports.pool, async (client) => {
-    if ((await client.query(STILL_OPEN, [id])).rowCount !== 1) return
-    const book = bookkeeper(ports, client)
+    if ((await client.query(LOCK_IF_STARTED, [id])).rowCount !== 1) return
+    const book = payoutLedger(ports, client)
     const { rows } = await client.query<{ code: string; amount: bigint }>(
       `SELECT a.code, sum(p.amount)::bigint AS amount FROM hub.payout_part p
        JOIN ledger.account a ON a.id = p.account WHERE p.payout = $1 GROUP BY a.code ORDER BY 1`,
@@ -177,5 +189,5 @@ const fail = (ports: PayoutPorts, { id, provider, shard }: Payout): Promise<void
       `UPDATE hub.payout SET state = 'failed', ended_at = clock_timestamp() WHERE id = $1`,
       [id],
     )
-    await tellPayout(client, id, 'payout.failed')
+    await notifyPayout(client, id, 'payout.failed')
   })

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { inTransaction, readTogether } from '../../db/transaction.ts'
+import { inTransaction, readSnapshot } from '../../db/transaction.ts'
 import type { LedgerEvent } from '../../ledger/events.ts'
 
 /** One entry of the journal as it stands in a statement. Amounts in microdollars. */
@@ -39,26 +39,26 @@ export type LineCursor = readonly [account: string, shard: number, seq: string]
  * Kinds: 2 settled, 18 sold, 30 sponsored, 29 reversed. `n.amount` is what an entry added to the
  * account; of what is sold on the spot, the commission is a leg of its own (account 1).
  */
-const SOLD_FEE = `(SELECT coalesce(sum(u.amount), 0) FROM unnest(j.accounts, j.amounts)
+const SOLD_FEE_SQL = `(SELECT coalesce(sum(u.amount), 0) FROM unnest(j.accounts, j.amounts)
   u(account, amount) WHERE u.account = 1)`
-const COMMISSION = `CASE j.kind WHEN 2 THEN j.fee WHEN 18 THEN ${SOLD_FEE} ELSE 0 END`
-const GROSS = `CASE j.kind WHEN 2 THEN j.amount WHEN 18 THEN n.amount + ${SOLD_FEE}
+const COMMISSION_SQL = `CASE j.kind WHEN 2 THEN j.fee WHEN 18 THEN ${SOLD_FEE_SQL} ELSE 0 END`
+const GROSS_SQL = `CASE j.kind WHEN 2 THEN j.amount WHEN 18 THEN n.amount + ${SOLD_FEE_SQL}
   WHEN 30 THEN n.amount ELSE 0 END`
-const ENTRY = `CROSS JOIN LATERAL (SELECT * FROM ledger.journal j
+const JOIN_ENTRY = `CROSS JOIN LATERAL (SELECT * FROM ledger.journal j
   WHERE j.shard = p.shard AND j.seq = n.seq LIMIT 1) j`
 
 /** The statistics of a young journal make a scan of all of it look cheap. */
-const PLANS = 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off'
-const ALL = 1_000_000_000
+const PLANNER_SETTINGS = 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off'
+const NO_LIMIT = 1_000_000_000
 
 /**
  * Writes down what the entries of payouts came to, once for each; the database refuses sums that do
  * not add up to what was paid.
  * @param payout left out: all that were not summed up yet
  */
-export async function sumUp(pool: Pool, payout?: string): Promise<void> {
+export async function sumPayoutParts(pool: Pool, payout?: string): Promise<void> {
   await inTransaction(pool, async (client) => {
-    await client.query(PLANS)
+    await client.query(PLANNER_SETTINGS)
     await client.query(
       `UPDATE hub.payout_part w SET calls = s.calls, gross = s.gross, commission = s.commission,
          refunded = s.refunded, other = s.other
@@ -69,13 +69,13 @@ export async function sumUp(pool: Pool, payout?: string): Promise<void> {
            ORDER BY payout, account, shard FOR UPDATE) p
          CROSS JOIN LATERAL (
            SELECT count(*) FILTER (WHERE j.kind IN (2, 18, 30)) AS calls,
-             coalesce(sum(${GROSS}), 0)::bigint AS gross,
-             coalesce(sum(${COMMISSION}), 0)::bigint AS commission,
+             coalesce(sum(${GROSS_SQL}), 0)::bigint AS gross,
+             coalesce(sum(${COMMISSION_SQL}), 0)::bigint AS commission,
              coalesce(-sum(n.amount) FILTER (WHERE j.kind = 29), 0)::bigint AS refunded,
              coalesce(sum(n.amount) FILTER (WHERE j.kind NOT IN (2, 18, 29, 30)), 0)::bigint
                AS other
-           FROM ledger.next_entries(p.account, p.shard, p.after_seq, p.upto_seq - 1, ${ALL}) n
-           ${ENTRY}) t) s
+           FROM ledger.next_entries(p.account, p.shard, p.after_seq, p.upto_seq - 1, ${NO_LIMIT}) n
+           ${JOIN_ENTRY}) t) s
        WHERE w.payout = s.payout AND w.account = s.account AND w.shard = s.shard`,
       [payout ?? null],
     )
@@ -83,8 +83,8 @@ export async function sumUp(pool: Pool, payout?: string): Promise<void> {
 }
 
 /** What a payout paid, by service. */
-export async function serviceSums(pool: Pool, payout: string): Promise<readonly ServiceSums[]> {
-  await sumUp(pool, payout)
+export async function readServiceSums(pool: Pool, payout: string): Promise<readonly ServiceSums[]> {
+  await sumPayoutParts(pool, payout)
   const { rows } = await pool.query<ServiceSums>(
     `SELECT split_part(a.code, ':', 4) AS service, sum(p.calls)::bigint AS calls,
        sum(p.gross)::bigint AS gross, sum(p.commission)::bigint AS commission,
@@ -97,7 +97,7 @@ export async function serviceSums(pool: Pool, payout: string): Promise<readonly 
   return rows
 }
 
-interface Place {
+interface AccountShard {
   readonly account: bigint
   readonly shard: number
 }
@@ -106,24 +106,26 @@ interface Place {
  * The entries that a payout paid for: by account, shard and sequence.
  * @returns at most `limit` of them, and their accounts for the cursor of the next page
  */
-export function statementLines(
+export function readStatementLines(
   pool: Pool,
   payout: string,
   limit: number,
   after?: LineCursor,
-): Promise<readonly (StatementLine & Place)[]> {
-  const work: Parameters<typeof readTogether<(StatementLine & Place)[]>>[1] = async (client) => {
-    const { rows: places } = await client.query<Place>(
+): Promise<readonly (StatementLine & AccountShard)[]> {
+  const work: Parameters<typeof readSnapshot<(StatementLine & AccountShard)[]>>[1] = async (
+    client,
+  ) => {
+    const { rows: places } = await client.query<AccountShard>(
       `SELECT account, shard FROM hub.payout_part WHERE payout = $1
          AND ($2::bigint IS NULL OR (account, shard) >= ($2, $3::smallint))
        ORDER BY account, shard`,
       [payout, after?.[0] ?? null, after?.[1] ?? null],
     )
-    const lines: (StatementLine & Place)[] = []
+    const lines: (StatementLine & AccountShard)[] = []
     for (const { account, shard } of places) {
       if (lines.length >= limit) break
       const isFirst = after !== undefined && String(account) === after[0] && shard === after[1]
-      const { rows } = await client.query<StatementLine & Place>(LINES, [
+      const { rows } = await client.query<StatementLine & AccountShard>(LINES_SQL, [
         payout,
         account,
         shard,
@@ -134,14 +136,14 @@ export function statementLines(
     }
     return lines
   }
-  return readTogether(pool, work, PLANS)
+  return readSnapshot(pool, work, PLANNER_SETTINGS)
 }
 
-const LINES = `
+const LINES_SQL = `
   SELECT split_part(a.code, ':', 4) AS service, k.event, j.id, j.at, p.shard, j.seq, p.account,
-    (${GROSS})::bigint AS gross, (${COMMISSION})::bigint AS commission, n.amount
+    (${GROSS_SQL})::bigint AS gross, (${COMMISSION_SQL})::bigint AS commission, n.amount
   FROM hub.payout_part p JOIN ledger.account a ON a.id = p.account
   CROSS JOIN LATERAL ledger.next_entries(p.account, p.shard, coalesce($4::bigint, p.after_seq),
     p.upto_seq - 1, $5) n
-  ${ENTRY} JOIN ledger.kind k ON k.id = j.kind
+  ${JOIN_ENTRY} JOIN ledger.kind k ON k.id = j.kind
   WHERE p.payout = $1 AND p.account = $2 AND p.shard = $3 ORDER BY j.seq`

@@ -2,8 +2,8 @@ import { Fault } from '../../errors.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
 import { NOT_BROADCAST } from '../facilitators/facilitator.ts'
-import { bookPayment } from './booking.ts'
-import type { Claim, Claims, Purchase } from './claims.ts'
+import type { Claim, Purchase } from './claim.ts'
+import type { Claims } from './claims.ts'
 import {
   BadPayment,
   type Offers,
@@ -13,8 +13,9 @@ import {
   type Settlement,
   validBeforeOf,
 } from './offers.ts'
+import { postPayment } from './post-payment.ts'
 
-export interface AcceptPorts {
+export interface AcceptDeps {
   readonly ledger: Ledger
   readonly claims: Claims
   readonly offers: Offers
@@ -35,7 +36,7 @@ export class PaymentRefused extends Error {
 }
 
 /** A payment that was claimed now, and verified. Nothing has moved yet. */
-export interface Accepted {
+export interface AcceptedPayment {
   readonly claim: Claim
   readonly payment: Payment
   readonly requirement: ReturnType<Offers['requirements']>
@@ -50,13 +51,13 @@ export interface Accepted {
  * @throws PaymentRefused, and Fault `facilitator_unavailable` when nobody can tell
  */
 export async function acceptPayment(
-  { claims, offers }: AcceptPorts,
+  { claims, offers }: AcceptDeps,
   header: string,
   terms: SaleTerms,
   purchase: Omit<Purchase, 'amount' | 'validBefore' | 'upfront' | 'payTo'>,
   needSeconds = 0,
-): Promise<Accepted | { readonly repeated: Claim }> {
-  const payment = read(offers, header)
+): Promise<AcceptedPayment | { readonly repeated: Claim }> {
+  const payment = readOrRefuse(offers, header)
   const key = paymentKey(payment)
   const [known, upfront] = await Promise.all([
     claims.find(key),
@@ -77,7 +78,7 @@ export async function acceptPayment(
   const validBefore = validBeforeOf(payment)
   const { amount } = terms
   const { payTo } = requirement
-  const { mine, claim } = await claims.claim(key, {
+  const { isNew: mine, claim } = await claims.claim(key, {
     ...purchase,
     amount,
     validBefore,
@@ -100,12 +101,12 @@ export async function acceptPayment(
     await claims.conclude(key, 'pending')
     throw new Fault('payment_pending', undefined, { extras: { reason: verified.reason } })
   }
-  await (NOT_OURS.has(verified.reason ?? '') ? claims.forget(key) : claims.release(key))
+  await (UNUSABLE_REASONS.has(verified.reason ?? '') ? claims.forget(key) : claims.release(key))
   throw new PaymentRefused(verified.reason ?? 'not_valid', upfront)
 }
 
 /** Nobody can bring these on chain, or not to us, or they would be watched for ever. */
-const NOT_OURS: ReadonlySet<string> = new Set([
+const UNUSABLE_REASONS: ReadonlySet<string> = new Set([
   'authorization_lives_too_long',
   'invalid_exact_evm_signature',
   'invalid_exact_evm_recipient_mismatch',
@@ -113,7 +114,7 @@ const NOT_OURS: ReadonlySet<string> = new Set([
 ])
 const NONCE_USED = 'invalid_exact_evm_nonce_already_used'
 
-function read(offers: Offers, header: string): Payment {
+function readOrRefuse(offers: Offers, header: string): Payment {
   try {
     return offers.read(header)
   } catch (error) {
@@ -129,15 +130,15 @@ function read(offers: Offers, header: string): Payment {
  * @throws Fault `facilitator_unavailable` when nothing was sent: the same payment may come again
  */
 export async function settlePayment(
-  { ledger, claims, offers, log }: AcceptPorts,
-  { claim, payment, requirement }: Accepted,
+  { ledger, claims, offers, log }: AcceptDeps,
+  { claim, payment, requirement }: AcceptedPayment,
 ): Promise<Settlement & { readonly booked: boolean }> {
   const settled = await offers.settle(payment, requirement)
   const { outcome, tx, reason } = settled
   if (outcome === 'settled') {
     try {
       await Promise.all([
-        bookPayment(ledger, claim, tx),
+        postPayment(ledger, claim, tx),
         claims.conclude(claim.key, 'settled', tx, !claim.upfront), // unbooked, the job books it
       ])
       return { ...settled, booked: true }

@@ -2,59 +2,25 @@ import type { ClientBase, Pool } from 'pg'
 import type { Clock } from '../../clock.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import { uuidv7 } from '../../ids.ts'
-import { isBooked } from '../../ledger/idempotency.ts'
+import { isPosted } from '../../ledger/idempotency.ts'
 import {
+  attemptIds,
+  CLAIM_COLUMNS,
+  type Claim,
   type ClaimRow,
-  COLUMNS,
-  claimOf,
-  IS_KEY,
-  idsOf,
-  isOver,
-  parts,
-  SELECT,
-  sameKey,
-} from './claim-rows.ts'
-import type { PaymentKey } from './offers.ts'
-
-/** What a payment is for, and what booking it will need. */
-export interface Purchase {
-  /** Of the purchase, where the buyer names it: it is paid once, by whichever payment comes. */
-  readonly id?: string | undefined
-  readonly purpose: 'credits' | 'call'
-  /** Id of the call, which is one attempt at a request. */
-  readonly call?: string
-  /** sha256 of exactly what is paid, to tell a repetition from another use. */
-  readonly requestHash: Buffer
-  /** sha256 of who sent it: nobody else gets the answer, though the chain shows the payment. */
-  readonly client?: Buffer | undefined
-  /** Microdollars. */
-  readonly amount: bigint
-  /** The wallet that is paid, in lower case. */
-  readonly payTo: string
-  /** Code of the account that is credited. */
-  readonly payee: string
-  readonly commissionBps: number
-  /** After it the authorization is dead. */
-  readonly validBefore: Date
-  /** Settled before the work. @defaultValue false */
-  readonly upfront?: boolean
-}
-
-export interface Claim extends Purchase {
-  /** Id of the entry that the journal has or will have of this payment. */
-  readonly id: string
-  readonly key: PaymentKey
-  /** `released`: it may be claimed again, and is watched as long as it may come on chain. */
-  readonly state: 'claimed' | 'settled' | 'confirmed' | 'pending' | 'failed' | 'released'
-  readonly transaction: string | null
-  readonly claimedAt: Date
-  /** When the work was done, for a payment that came before it. */
-  readonly deliveredAt: Date | null
-}
+  isClosed,
+  isSameKey,
+  keyValues,
+  MATCHES_KEY,
+  type Purchase,
+  SELECT_CLAIM,
+  toClaim,
+} from './claim.ts'
+import type { PaymentKey } from './payment.ts'
 
 /** A claim, and whether it was made just now. */
-interface Claimed {
-  readonly mine: boolean
+interface ClaimResult {
+  readonly isNew: boolean
   readonly claim: Claim
 }
 
@@ -72,58 +38,63 @@ export class Claims {
   }
 
   async find(key: PaymentKey): Promise<Claim | undefined> {
-    const { rows } = await this.#pool.query<ClaimRow>(`${SELECT} WHERE ${IS_KEY}`, parts(key))
-    return rows[0] && claimOf(rows[0])
+    const { rows } = await this.#pool.query<ClaimRow>(
+      `${SELECT_CLAIM} WHERE ${MATCHES_KEY}`,
+      keyValues(key),
+    )
+    return rows[0] && toClaim(rows[0])
   }
 
   /** A payment that has come for a call, whose work is not known to be done. */
-  async paidFor(call: string): Promise<Claim | undefined> {
+  async findPaidCall(call: string): Promise<Claim | undefined> {
     const { rows } = await this.#pool.query<ClaimRow>(
-      `${SELECT} WHERE call = $1 AND state IN ('settled', 'confirmed') AND delivered_at IS NULL
+      `${SELECT_CLAIM} WHERE call = $1 AND state IN ('settled', 'confirmed') AND delivered_at IS NULL
        LIMIT 1`,
       [call],
     )
-    return rows[0] && claimOf(rows[0])
+    return rows[0] && toClaim(rows[0])
   }
 
   /** Claims a payment, or gives the claim that was there before. */
-  async claim(key: PaymentKey, what: Purchase): Promise<Claimed> {
-    for (let tries = 0; tries < CLAIM_TRIES; tries++) {
+  async claim(key: PaymentKey, what: Purchase): Promise<ClaimResult> {
+    for (let tries = 0; tries < CLAIM_ATTEMPTS_MAX; tries++) {
       const claimed = await (what.id === undefined
         ? this.#insert(this.#pool, key, what)
         : this.#insertNamed(key, what, what.id))
       if (claimed) return claimed
       const claim = await this.find(key)
-      if (claim) return { mine: false, claim }
+      if (claim) return { isNew: false, claim }
       // Somebody else gave it up in between, since the payment was not valid then.
     }
     throw new Error('a claim was given up each time that it was read')
   }
 
   /** The payment that a purchase of this name has: one that may come, or did, if there is one. */
-  async named(name: string): Promise<Claim | undefined> {
-    const all = await this.#attempts(this.#pool, name)
-    return all.find((claim) => !isOver(claim)) ?? all[0]
+  async findPurchase(name: string): Promise<Claim | undefined> {
+    const all = await this.#findAttempts(this.#pool, name)
+    return all.find((claim) => !isClosed(claim)) ?? all[0]
   }
 
   /** All payments that a purchase of this name has had. */
-  async #attempts(on: Pool | ClientBase, name: string): Promise<readonly Claim[]> {
-    const { rows } = await on.query<ClaimRow>(`${SELECT} WHERE id = ANY ($1)`, [idsOf(name)])
-    return rows.map(claimOf)
+  async #findAttempts(on: Pool | ClientBase, name: string): Promise<readonly Claim[]> {
+    const { rows } = await on.query<ClaimRow>(`${SELECT_CLAIM} WHERE id = ANY ($1)`, [
+      attemptIds(name),
+    ])
+    return rows.map(toClaim)
   }
 
   /**
    * Each payment has an id of its own, since an earlier one may still come; all follow from the
    * name, so that the one that has paid is found again. Undefined: the payment is claimed.
    */
-  #insertNamed(key: PaymentKey, what: Purchase, name: string): Promise<Claimed | undefined> {
+  #insertNamed(key: PaymentKey, what: Purchase, name: string): Promise<ClaimResult | undefined> {
     return inTransaction(this.#pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 8407))', [name])
-      const all = await this.#attempts(client, name)
-      const living = all.find((claim) => !isOver(claim))
-      if (living) return { mine: false, claim: living }
-      const own = all.find((claim) => sameKey(claim.key, key))
-      const free = idsOf(name).find((id) => all.every((claim) => claim.id !== id))
+      const all = await this.#findAttempts(client, name)
+      const living = all.find((claim) => !isClosed(claim))
+      if (living) return { isNew: false, claim: living }
+      const own = all.find((claim) => isSameKey(claim.key, key))
+      const free = attemptIds(name).find((id) => all.every((claim) => claim.id !== id))
       if (!own && free === undefined) throw new Error(`purchase ${name} has failed too often`)
       return this.#insert(client, key, { ...what, id: own?.id ?? free })
     })
@@ -134,7 +105,7 @@ export class Claims {
     on: Pool | ClientBase,
     key: PaymentKey,
     what: Purchase,
-  ): Promise<Claimed | undefined> {
+  ): Promise<ClaimResult | undefined> {
     const { rows } = await on.query<ClaimRow>(
       `INSERT INTO hub.payment_claim AS c (network, asset, payer, nonce, id, purpose, request_hash,
          amount, payee, commission_bps, valid_before, upfront, client, pay_to, call)
@@ -146,9 +117,9 @@ export class Claims {
          pay_to = excluded.pay_to, call = excluded.call, state = 'claimed',
          claimed_at = now(), changed_at = now()
          WHERE c.state = 'released'
-       RETURNING ${COLUMNS}`,
+       RETURNING ${CLAIM_COLUMNS}`,
       [
-        ...parts(key),
+        ...keyValues(key),
         what.id ?? uuidv7(this.#clock.now().getTime()),
         what.purpose,
         what.requestHash,
@@ -162,7 +133,7 @@ export class Claims {
         what.call ?? null,
       ],
     )
-    return rows[0] && { mine: true, claim: claimOf(rows[0]) }
+    return rows[0] && { isNew: true, claim: toClaim(rows[0]) }
   }
 
   /**
@@ -181,17 +152,17 @@ export class Claims {
            AND changed_at < now() - make_interval(secs => $1)
          ORDER BY state IN ('settled', 'failed', 'released'), changed_at
          LIMIT $2 FOR UPDATE SKIP LOCKED)
-       RETURNING ${COLUMNS}`,
+       RETURNING ${CLAIM_COLUMNS}`,
       [olderThanSeconds, limit],
     )
-    return rows.map(claimOf)
+    return rows.map(toClaim)
   }
 
   /** Forgets a claim: the payment was not valid, and nobody can bring it on chain. */
   async forget(key: PaymentKey): Promise<void> {
     await this.#pool.query(
-      `DELETE FROM hub.payment_claim WHERE ${IS_KEY} AND state = 'claimed'`,
-      parts(key),
+      `DELETE FROM hub.payment_claim WHERE ${MATCHES_KEY} AND state = 'claimed'`,
+      keyValues(key),
     )
   }
 
@@ -199,13 +170,13 @@ export class Claims {
   async release(key: PaymentKey): Promise<void> {
     await this.#pool.query(
       `UPDATE hub.payment_claim SET state = 'released', changed_at = now()
-       WHERE ${IS_KEY} AND state = 'claimed'`,
-      parts(key),
+       WHERE ${MATCHES_KEY} AND state = 'claimed'`,
+      keyValues(key),
     )
   }
 
   /** Takes a released claim back, since its payment came. False: it was claimed again meanwhile. */
-  async recall({ id }: Claim): Promise<boolean> {
+  async reopen({ id }: Claim): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `UPDATE hub.payment_claim SET state = 'pending' WHERE id = $1 AND state = 'released'`,
       [id],
@@ -224,22 +195,22 @@ export class Claims {
    * Takes up the work of a payment that has come, by this call and for so long. False: it is done,
    * or another request is at it.
    */
-  async begin(key: PaymentKey, call: string, seconds: number): Promise<boolean> {
+  async startWork(key: PaymentKey, call: string, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `UPDATE hub.payment_claim SET working_until = now() + make_interval(secs => $5), call = $6
-       WHERE ${IS_KEY} AND delivered_at IS NULL
+       WHERE ${MATCHES_KEY} AND delivered_at IS NULL
          AND (working_until IS NULL OR working_until < now())`,
-      [...parts(key), seconds, call],
+      [...keyValues(key), seconds, call],
     )
     return rowCount === 1
   }
 
   /** Ends that work. What failed may be tried again with the same payment. */
-  async end(key: PaymentKey, delivered: boolean): Promise<void> {
+  async finishWork(key: PaymentKey, delivered: boolean): Promise<void> {
     await this.#pool.query(
       `UPDATE hub.payment_claim SET working_until = NULL,
-         delivered_at = CASE WHEN $5 THEN now() END WHERE ${IS_KEY} AND delivered_at IS NULL`,
-      [...parts(key), delivered],
+         delivered_at = CASE WHEN $5 THEN now() END WHERE ${MATCHES_KEY} AND delivered_at IS NULL`,
+      [...keyValues(key), delivered],
     )
   }
 
@@ -262,8 +233,8 @@ export class Claims {
   }
 
   /** Whether the books have it, whatever the claim says. */
-  isBooked({ id, payee }: Claim): Promise<boolean> {
-    return isBooked(this.#pool, payee, id)
+  isPosted({ id, payee }: Claim): Promise<boolean> {
+    return isPosted(this.#pool, payee, id)
   }
 
   /** Notes what came of a payment. A final state does not change; failed may prove wrong. */
@@ -277,13 +248,13 @@ export class Claims {
       `UPDATE hub.payment_claim
        SET state = $5, transaction = coalesce($6, transaction), changed_at = now(),
          delivered_at = CASE WHEN $7 THEN now() ELSE delivered_at END
-       WHERE ${IS_KEY} AND (state IN ('claimed', 'pending', 'settled')
+       WHERE ${MATCHES_KEY} AND (state IN ('claimed', 'pending', 'settled')
          OR state IN ('failed', 'released') AND $5 = 'confirmed')`,
-      [...parts(key), state, transaction ?? null, served],
+      [...keyValues(key), state, transaction ?? null, served],
     )
   }
 }
 
 /** How long a payer who did not pay for work that was done has to pay before it. */
 const DISTRUST_DAYS = 30
-const CLAIM_TRIES = 20
+const CLAIM_ATTEMPTS_MAX = 20

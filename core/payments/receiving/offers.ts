@@ -11,7 +11,7 @@ import { type Clock, systemClock } from '../../clock.ts'
 import { type Asset, assetOf, type Hex } from '../chain/asset.ts'
 import { type Facilitator, FacilitatorUnavailable } from '../facilitators/facilitator.ts'
 import { type Payment, readPayment } from './payment.ts'
-import { noAnswer, refused, type Settlement, settlement } from './settlement.ts'
+import { errorResponse, refusedResponse, type Settlement, toSettlement } from './settlement.ts'
 
 export { BadPayment, type Payment, type PaymentKey, paymentKey, validBeforeOf } from './payment.ts'
 export type { Settlement } from './settlement.ts'
@@ -35,7 +35,7 @@ export interface SaleTerms {
   readonly upfront?: boolean
 }
 
-export interface Verdict {
+export interface VerificationResult {
   readonly valid: boolean
   readonly payer: Hex
   /** Why not, in the words of x402. */
@@ -67,7 +67,11 @@ export interface Offers {
    * work. It reserves nothing: claim the payment (`paymentKey`) before.
    * @throws FacilitatorUnavailable when nobody can tell.
    */
-  verify(payment: Payment, requirement: PaymentRequirements, needSeconds?: number): Promise<Verdict>
+  verify(
+    payment: Payment,
+    requirement: PaymentRequirements,
+    needSeconds?: number,
+  ): Promise<VerificationResult>
   /**
    * Brings the payment onto the chain. Never throws for a facilitator that fails: that is
    * `pending`, unless it is sure that nothing was sent. The same payment may be settled again.
@@ -79,12 +83,12 @@ export function createOffers(options: OffersOptions): Offers {
   const { facilitator, payTo, network, clock = systemClock } = options
   const asset = assetOf(network)
   const server = new x402ResourceServer(facilitator).register(asset.network, new ExactEvmScheme())
-  const requirements = (terms: SaleTerms) => requirementsOf(asset, payTo, terms)
+  const requirements = (terms: SaleTerms) => buildRequirements(asset, payTo, terms)
   const oneByOne: Pick<Facilitator, 'verify' | 'settle'> = {
     verify: (...asked) => server.verifyPayment(...asked),
     settle: (...asked) => server.settlePayment(...asked),
   }
-  const way = () => facilitator.together ?? oneByOne
+  const way = () => facilitator.batched ?? oneByOne
   return {
     requirements,
     offer(sale) {
@@ -103,22 +107,23 @@ export function createOffers(options: OffersOptions): Offers {
     async verify(payment, requirement, needSeconds = 0) {
       const payer = payment.payload.authorization.from.toLowerCase() as Hex
       const early =
-        mismatch(payment, requirement) ?? lifetime(payment, requirement, clock, needSeconds)
-      const reason = early ?? (await invalidity(way(), payment, requirement))
+        findMismatch(payment, requirement) ??
+        checkLifetime(payment, requirement, clock, needSeconds)
+      const reason = early ?? (await verifyWithFacilitator(way(), payment, requirement))
       return reason === undefined ? { valid: true, payer } : { valid: false, payer, reason }
     },
     async settle(payment, requirement) {
-      const reason = mismatch(payment, requirement)
-      if (reason !== undefined) return settlement(payment, refused(asset.network, reason))
+      const reason = findMismatch(payment, requirement)
+      if (reason !== undefined) return toSettlement(payment, refusedResponse(asset.network, reason))
       const answer = await way()
         .settle(payment, requirement)
-        .catch((error: unknown) => noAnswer(asset.network, error))
-      return settlement(payment, answer)
+        .catch((error: unknown) => errorResponse(asset.network, error))
+      return toSettlement(payment, answer)
     },
   }
 }
 
-function requirementsOf(asset: Asset, payTo: Hex, terms: SaleTerms): PaymentRequirements {
+function buildRequirements(asset: Asset, payTo: Hex, terms: SaleTerms): PaymentRequirements {
   const { amount, maxTimeoutSeconds, upfront = false } = terms
   if (amount <= 0n) throw new RangeError(`not a price: ${amount}`)
   if (!(maxTimeoutSeconds > 0)) throw new RangeError(`not a time: ${maxTimeoutSeconds}`)
@@ -135,7 +140,7 @@ function requirementsOf(asset: Asset, payTo: Hex, terms: SaleTerms): PaymentRequ
 }
 
 /** What the facilitator has against the payment. */
-async function invalidity(
+async function verifyWithFacilitator(
   facilitator: Pick<Facilitator, 'verify'>,
   payment: Payment,
   requirement: PaymentRequirements,
@@ -152,7 +157,7 @@ async function invalidity(
 }
 
 /** What is signed must be what is sold, whatever a facilitator thinks of it. */
-function mismatch({ payload }: Payment, requirement: PaymentRequirements): string | undefined {
+function findMismatch({ payload }: Payment, requirement: PaymentRequirements): string | undefined {
   const { to, value } = payload.authorization
   if (to.toLowerCase() !== requirement.payTo.toLowerCase()) {
     return 'invalid_exact_evm_recipient_mismatch'
@@ -163,23 +168,23 @@ function mismatch({ payload }: Payment, requirement: PaymentRequirements): strin
 }
 
 /** Shorter, the authorization could end before a block has it. */
-const SETTLE_SECONDS = 6
+const SETTLE_MARGIN_SECONDS = 6
 
 /** A clock may be wrong by so much; what is valid much longer would be watched for ever. */
-const TOLERANCE_SECONDS = 600n
+const CLOCK_TOLERANCE_SECONDS = 600n
 
-function lifetime(
+function checkLifetime(
   { payload }: Payment,
   { maxTimeoutSeconds }: PaymentRequirements,
   clock: Clock,
   needSeconds: number,
 ): string | undefined {
   const now = BigInt(clock.now().getTime()) / 1_000n
-  const latest = now + BigInt(maxTimeoutSeconds) + TOLERANCE_SECONDS
+  const latest = now + BigInt(maxTimeoutSeconds) + CLOCK_TOLERANCE_SECONDS
   if (BigInt(payload.authorization.validBefore) > latest) return 'authorization_lives_too_long'
   if (
     BigInt(payload.authorization.validBefore) <=
-    now + BigInt(Math.max(needSeconds, SETTLE_SECONDS))
+    now + BigInt(Math.max(needSeconds, SETTLE_MARGIN_SECONDS))
   ) {
     return 'invalid_exact_evm_payload_authorization_valid_before'
   }

@@ -118,10 +118,10 @@ export function paymentKey({ accepted, payload }: Payment): PaymentKey {
 }
 
 /** The last second of the year 9999: later ones fit into no date, and are as good as never. */
-const NEVER = 253_402_300_799n
+const LAST_DATE_SECONDS = 253_402_300_799n
 
 /** When the authorization is dead on the chain. A time beyond the year 9999 counts as its end. */
 export function validBeforeOf({ payload }: Payment): Date {
   const seconds = BigInt(payload.authorization.validBefore)
-  return new Date(Number((seconds < NEVER ? seconds : NEVER) * 1_000n))
+  return new Date(Number((seconds < LAST_DATE_SECONDS ? seconds : LAST_DATE_SECONDS) * 1_000n))
 }

@@ -1,5 +1,5 @@
 /** What a payer can do about it: reasons of facilitators (x402's exact scheme on EVM), and ours. */
-const SAID: Readonly<Record<string, string>> = {
+const REASON_TEXTS: Readonly<Record<string, string>> = {
   invalid_exact_evm_insufficient_balance: 'The wallet that signed has too little USDC on Base.',
   invalid_exact_evm_payload_authorization_valid_after: 'The payment is not valid yet.',
   invalid_exact_evm_payload_authorization_valid_before:
@@ -11,4 +11,4 @@ const SAID: Readonly<Record<string, string>> = {
 }
 
 /** Why a payment was refused, in a sentence; undefined where only its name is known. */
-export const reasonInWords = (reason: string): string | undefined => SAID[reason]
+export const describeRefusal = (reason: string): string | undefined => REASON_TEXTS[reason]

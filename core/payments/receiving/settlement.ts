@@ -27,7 +27,7 @@ const PENDING = 'settlement_pending'
  * Reasons given before anything is sent. Any other one leaves the outcome open: a facilitator's
  * "transaction failed" may be a lost answer, "nonce already used" our own payment of before.
  */
-const FINAL = new Set([
+const UNSENT_REASONS = new Set([
   NOT_BROADCAST,
   'insufficient_funds',
   'invalid_exact_evm_authorization_value',
@@ -54,21 +54,21 @@ const FINAL = new Set([
 ])
 
 /** The answer of a facilitator that did not take the payment. */
-export const refused = (
+export const refusedResponse = (
   network: Network,
   errorReason: string,
   errorMessage = 'Nothing was settled.',
 ): SettleResponse => ({ success: false, errorReason, errorMessage, transaction: '', network })
 
 /** What a facilitator's failure amounts to: it says what became of the payment, or it does not. */
-export function noAnswer(network: Network, error: unknown): SettleResponse {
-  if (!(error instanceof SettleError)) return refused(network, PENDING, 'No answer yet.')
+export function errorResponse(network: Network, error: unknown): SettleResponse {
+  if (!(error instanceof SettleError)) return refusedResponse(network, PENDING, 'No answer yet.')
   const { errorReason = PENDING, errorMessage, transaction } = error
-  return { ...refused(network, errorReason, errorMessage), transaction }
+  return { ...refusedResponse(network, errorReason, errorMessage), transaction }
 }
 
 /** What came of a payment, from what the facilitator answered. */
-export function settlement({ payload }: Payment, answer: SettleResponse): Settlement {
+export function toSettlement({ payload }: Payment, answer: SettleResponse): Settlement {
   const { from, value } = payload.authorization
   const hasHash = /^0x[0-9a-fA-F]{64}$/.test(answer.transaction)
   const outcome = outcomeOf(answer, hasHash)
@@ -79,20 +79,20 @@ export function settlement({ payload }: Payment, answer: SettleResponse): Settle
     payer: from.toLowerCase() as Hex,
     amount: BigInt(value),
     ...(reason === undefined ? {} : { reason }),
-    responseHeader: encodePaymentResponseHeader(responseOf(answer, outcome, from, value)),
+    responseHeader: encodePaymentResponseHeader(payerResponse(answer, outcome, from, value)),
   }
 }
 
 function outcomeOf({ success, errorReason = '' }: SettleResponse, hasHash: boolean) {
   if (success) return hasHash ? 'settled' : 'pending'
-  return !hasHash && FINAL.has(errorReason) ? 'failed' : 'pending'
+  return !hasHash && UNSENT_REASONS.has(errorReason) ? 'failed' : 'pending'
 }
 
 /**
  * What the payer is told. The scheme leaves out the amount, and a facilitator may leave out the
  * payer; its error message is for us: it may name our node.
  */
-const responseOf = (
+const payerResponse = (
   { transaction, network, errorReason = PENDING, extensions }: SettleResponse,
   outcome: Settlement['outcome'],
   payer: string,

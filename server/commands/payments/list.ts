@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import { decimal } from '../../../core/money.ts'
-import { outlook } from '../../../core/payments/operations/forecast.ts'
+import { forecastPayment } from '../../../core/payments/operations/forecast.ts'
 import {
   listPayments,
+  type PaymentDetails,
   type PaymentFilter,
-  type PaymentSeen,
 } from '../../../core/payments/operations/overview.ts'
 import { showPayment } from '../../rest/finance/payments.ts'
 import { type Command, FAILED, Misuse, optional, toJson, type Values } from '../ledger/command.ts'
@@ -33,7 +33,7 @@ export const listCommand = (finality: bigint): Command => ({
       if (rows.length === 0) await write('None.\n')
     }
     if (more) await tell(`There are more: --limit takes up to ${MOST}.\n`)
-    return rows.some((seen) => outlook(seen, finality).overdue) ? FAILED : 0
+    return rows.some((seen) => forecastPayment(seen, finality).isOverdue) ? FAILED : 0
   },
 })
 
@@ -55,9 +55,9 @@ function filterOf(values: Values): PaymentFilter {
   return { open: values['all'] !== true, direction, limit }
 }
 
-function told(seen: PaymentSeen, finality: bigint): string {
+function told(seen: PaymentDetails, finality: bigint): string {
   const { id, direction, state, amount, host, counterparty, transaction, ageSeconds } = seen
-  const { nextStep } = outlook(seen, finality)
+  const { nextStep } = forecastPayment(seen, finality)
   const who = direction === 'in' ? `from ${counterparty}` : `${host}, to ${counterparty}`
   const facts = [
     `${id}  ${direction.padEnd(3)} ${state.padEnd(10)} ${decimal(amount).padStart(14)}  ${who}`,

@@ -1,17 +1,20 @@
 import type { Pool } from 'pg'
 import { decimal } from '../../../core/money.ts'
-import { type GasState, gasState } from '../../../core/payments/facilitators/gas-state.ts'
-import { outlook } from '../../../core/payments/operations/forecast.ts'
+import { type GasState, readGasState } from '../../../core/payments/facilitators/gas-wallet.ts'
+import { forecastPayment } from '../../../core/payments/operations/forecast.ts'
 import {
-  booksOfWallets,
+  OutgoingSwitch,
+  type SwitchState,
+} from '../../../core/payments/operations/outgoing-switch.ts'
+import {
+  type LedgerBalances,
   listPayments,
-  type OpenPayments,
+  type OpenPaymentGroup,
   type OutflowToday,
-  openPayments,
-  outflowToday,
-  type WalletBooks,
+  readLedgerBalances,
+  readOutflowToday,
+  summarizeOpenPayments,
 } from '../../../core/payments/operations/overview.ts'
-import { OutgoingSwitch, type SwitchState } from '../../../core/payments/operations/switch.ts'
 import { type Command, FAILED, toJson } from '../ledger/command.ts'
 import { age } from './age.ts'
 
@@ -36,10 +39,10 @@ interface Status extends Omit<SwitchState, 'author' | 'reason' | 'at'> {
   readonly reason: string | null
   readonly at: Date | null
   readonly today: OutflowToday
-  readonly open: readonly OpenPayments[]
+  readonly open: readonly OpenPaymentGroup[]
   /** Ids of payments. */
   readonly overdue: readonly string[]
-  readonly wallets: WalletBooks
+  readonly wallets: LedgerBalances
   /** As the hub saw it last; null: it pays no gas, or has not looked yet. */
   readonly gas: GasState | null
 }
@@ -48,11 +51,11 @@ async function read(pool: Pool, finality: bigint): Promise<Status> {
   const state = (await new OutgoingSwitch(pool).state()) ?? NEVER
   return {
     ...state,
-    today: await outflowToday(pool),
-    open: await openPayments(pool),
+    today: await readOutflowToday(pool),
+    open: await summarizeOpenPayments(pool),
     overdue: await overduePayments(pool, finality),
-    wallets: await booksOfWallets(pool),
-    gas: (await gasState(pool)) ?? null,
+    wallets: await readLedgerBalances(pool),
+    gas: (await readGasState(pool)) ?? null,
   }
 }
 
@@ -61,7 +64,7 @@ async function overduePayments(pool: Pool, finality: bigint): Promise<readonly s
   let after: string | undefined
   do {
     const rows = await listPayments(pool, { open: true, limit: PAGE, after })
-    const late = rows.filter((seen) => outlook(seen, finality).overdue)
+    const late = rows.filter((seen) => forecastPayment(seen, finality).isOverdue)
     overdue.push(...late.map(({ id }) => id))
     after = rows.length === PAGE ? rows.at(-1)?.id : undefined
   } while (after !== undefined)

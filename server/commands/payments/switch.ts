@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
-import { operator } from '../../../core/audit/audit.ts'
-import { switchOutgoing } from '../../../core/finance/decisions.ts'
-import { OutgoingSwitch } from '../../../core/payments/operations/switch.ts'
+import { operator } from '../../../core/audit/record.ts'
+import { setOutgoingPaused } from '../../../core/finance/decisions.ts'
+import { OutgoingSwitch } from '../../../core/payments/operations/outgoing-switch.ts'
 import {
   type Command,
   type Context,
@@ -36,7 +36,7 @@ export const resumeCommand: Command = {
 async function set({ pool, write }: Context, values: Values, paused: boolean, said: string) {
   const reason = needed(values['reason'], '--reason')
   const author = optional(values['author'])?.trim() || whoAmI()
-  await switchOutgoing({ pool: await pool() }, operator(author), paused, reason)
+  await setOutgoingPaused({ pool: await pool() }, operator(author), paused, reason)
   const outgoing = new OutgoingSwitch(await pool())
   await write(values['json'] === true ? toJson(await outgoing.state()) : `${said}\n`)
   return 0

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HubClient } from '../../../core/client/index.ts'
 import { type Config, readConfig } from '../../../core/config.ts'
-import type { Entry } from '../../../core/hosting/entry.ts'
+import type { PluginEntry } from '../../../core/hosting/entry.ts'
 import { createLog } from '../../../core/log.ts'
 import type { AnyService } from '../../../core/plugin/index.ts'
+import { CREDITS_ONLY } from '../../boot/options.ts'
 import { type Parts, type RunningHub, startHub } from '../../boot/start.ts'
-import { CREDITS_ONLY } from '../../boot/steps.ts'
 import { firstAgent } from '../../sandbox/agent.ts'
 
 /** A sandbox that sells one plugin, for tries. */
@@ -30,7 +30,7 @@ export interface TrialHub {
 export async function startTrial(
   parts: Parts,
   config: Config,
-  entry: Entry,
+  entry: PluginEntry,
   out: { write(line: string): unknown } = process.stderr,
 ): Promise<TrialHub> {
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-trial-'))

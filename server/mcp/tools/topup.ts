@@ -3,8 +3,8 @@ import type { JsonObject } from '../../../core/json.ts'
 import { MIN_TOP_UP, type Micros } from '../../../core/money.ts'
 import type { Offers } from '../../../core/payments/receiving/offers.ts'
 import * as s from '../../../core/plugin/schema.ts'
-import type { Standing } from '../../../core/usage/account-status.ts'
-import { MAX_PURCHASE, purchaseTerms } from '../../rest/account/credits.ts'
+import type { AccountStatus } from '../../../core/usage/account-status.ts'
+import { MAX_PURCHASE_MICROS, purchaseTerms } from '../../rest/account/credits.ts'
 import { dollars, readDollars } from '../dollars.ts'
 import { badArguments, told } from '../results.ts'
 import { type AnyTool, READS, type ToolContext, tool } from '../tool.ts'
@@ -12,7 +12,7 @@ import { open } from './schemas.ts'
 
 export interface TopupPorts {
   readonly offers: Offers
-  readonly standing: Standing
+  readonly accountStatus: AccountStatus
   /** What callers see as our address. */
   readonly baseUrl: () => string
 }
@@ -41,8 +41,8 @@ export const topupTool = (ports: TopupPorts): AnyTool =>
     }),
     run: async ({ amount_usd: text = DEFAULT }, context) => {
       const amount = readDollars(text)
-      if (amount < MIN_TOP_UP || amount > MAX_PURCHASE) {
-        const range = `${dollars(MIN_TOP_UP)} to ${dollars(MAX_PURCHASE)} USD`
+      if (amount < MIN_TOP_UP || amount > MAX_PURCHASE_MICROS) {
+        const range = `${dollars(MIN_TOP_UP)} to ${dollars(MAX_PURCHASE_MICROS)} USD`
         return badArguments('hub_topup', [{ path: '/amount_usd', message: `must be ${range}` }])
       }
       return told(await instructions(ports, amount, context))
@@ -50,7 +50,7 @@ export const topupTool = (ports: TopupPorts): AnyTool =>
   })
 
 async function instructions(
-  { offers, standing, baseUrl }: TopupPorts,
+  { offers, accountStatus, baseUrl }: TopupPorts,
   amount: Micros,
   { caller }: ToolContext,
 ): Promise<JsonObject> {
@@ -65,7 +65,7 @@ async function instructions(
   return {
     amount_usd: value,
     min_usd: DEFAULT,
-    balance_usd: dollars(await standing.balance(caller.credits)),
+    balance_usd: dollars(await accountStatus.balance(caller.credits)),
     key_id: caller.keyId,
     purchase_id: name,
     options: {

@@ -2,18 +2,18 @@ import { encodePaymentResponseHeader } from '@x402/core/http'
 import { Fault } from '../../../core/errors.ts'
 import { json, type Micros } from '../../../core/money.ts'
 import {
-  type Accepted,
-  type AcceptPorts,
+  type AcceptDeps,
+  type AcceptedPayment,
   settlePayment,
 } from '../../../core/payments/receiving/accept.ts'
-import type { Claim } from '../../../core/payments/receiving/claims.ts'
+import type { Claim } from '../../../core/payments/receiving/claim.ts'
 import type { Settlement } from '../../../core/payments/receiving/offers.ts'
-import { reasonInWords } from '../../../core/payments/receiving/refusal-reasons.ts'
-import type { KeptAnswer, KeptAnswers } from '../../../core/usage/kept-answers.ts'
-import type { Funds, Offer, Outcome, Receipt } from '../call.ts'
+import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
+import type { StoredResponse, StoredResponses } from '../../../core/usage/stored-responses.ts'
+import type { CallOutcome, Charge, Funds, PricedCall } from '../call.ts'
 
-export interface X402Ports extends AcceptPorts {
-  readonly answers: KeptAnswers
+export interface X402Ports extends AcceptDeps {
+  readonly answers: StoredResponses
 }
 
 const FREE = 0n as Micros
@@ -25,13 +25,18 @@ export class OnDelivery implements Funds {
   readonly source = source
   readonly payer: string
   readonly #ports: X402Ports
-  readonly #accepted: Accepted
-  readonly #offer: Offer
+  readonly #accepted: AcceptedPayment
+  readonly #offer: PricedCall
   readonly #offerUpfront: () => Fault
   #open = true
 
   /** @param offerUpfront the 402 that a payer sees whose payment failed after the work */
-  constructor(ports: X402Ports, accepted: Accepted, offer: Offer, offerUpfront: () => Fault) {
+  constructor(
+    ports: X402Ports,
+    accepted: AcceptedPayment,
+    offer: PricedCall,
+    offerUpfront: () => Fault,
+  ) {
     this.payer = payerOf(accepted.claim)
     this.#ports = ports
     this.#accepted = accepted
@@ -40,13 +45,13 @@ export class OnDelivery implements Funds {
   }
 
   /** The answer is kept before the money moves: whoever pays can have it, whatever happens. */
-  async settle(outcome: Outcome): Promise<Receipt> {
+  async settle(outcome: CallOutcome): Promise<Charge> {
     if (outcome.kind !== 'delivered' || outcome.charged === 0n) {
       return { source, charged: FREE, balance: undefined }
     }
     this.#open = false
     const { claim } = this.#accepted
-    await this.#ports.answers.keep(claim.id, { call: this.#offer.call, ...outcome })
+    await this.#ports.answers.store(claim.id, { call: this.#offer.call, ...outcome })
     const settled = await settlePayment(this.#ports, this.#accepted)
     if (settled.outcome === 'failed') throw merged(this.#offerUpfront(), settled, this.#offer)
     if (settled.outcome !== 'settled') throw notSettled(settled, this.#offer)
@@ -85,13 +90,13 @@ export class Prepaid implements Funds {
     return { 'PAYMENT-RESPONSE': this.#response }
   }
 
-  async settle(outcome: Outcome): Promise<Receipt> {
+  async settle(outcome: CallOutcome): Promise<Charge> {
     const headers = this.paid
     if (outcome.kind !== 'delivered' || outcome.charged === 0n) {
       return { source, charged: FREE, balance: undefined, headers } // it pays the next one
     }
-    await this.#ports.answers.keep(this.#claim.id, { call: this.#call, ...outcome })
-    await this.#ports.claims.end(this.#claim.key, true)
+    await this.#ports.answers.store(this.#claim.id, { call: this.#call, ...outcome })
+    await this.#ports.claims.finishWork(this.#claim.key, true)
     this.#open = false
     const { id: entry, amount } = this.#claim
     return { source, charged: amount as Micros, balance: undefined, entry, headers }
@@ -111,7 +116,7 @@ export class Prepaid implements Funds {
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#open) return
     this.#open = false
-    await this.#ports.claims.end(this.#claim.key, false)
+    await this.#ports.claims.finishWork(this.#claim.key, false)
   }
 }
 
@@ -119,16 +124,16 @@ export class Prepaid implements Funds {
 export class Replayed implements Funds {
   readonly source = source
   readonly payer: string
-  readonly kept: KeptAnswer
+  readonly kept: StoredResponse
   readonly #claim: Claim
 
-  constructor(claim: Claim, kept: KeptAnswer) {
+  constructor(claim: Claim, kept: StoredResponse) {
     this.payer = payerOf(claim)
     this.kept = kept
     this.#claim = claim
   }
 
-  async settle(): Promise<Receipt> {
+  async settle(): Promise<Charge> {
     const headers = {
       'PAYMENT-RESPONSE': responseOf(this.#claim),
       'Idempotency-Replayed': 'true',
@@ -156,17 +161,17 @@ function responseOf({ key, transaction, amount }: Claim): string {
 /** What to tell of a payment that did not come, or may still. */
 export function notSettled(
   { outcome, reason, tx, responseHeader }: Settlement,
-  { price }: Offer,
+  { price }: PricedCall,
 ): Fault {
   const headers = { 'PAYMENT-RESPONSE': responseHeader }
   const extras = { reason, price_microdollars: json(price), transaction: tx }
   if (outcome === 'pending') return new Fault('payment_pending', undefined, { extras, headers })
-  const why = reasonInWords(reason ?? '') ?? 'The payment was not settled.'
+  const why = describeRefusal(reason ?? '') ?? 'The payment was not settled.'
   return new Fault('payment_invalid', why, { extras, headers })
 }
 
 /** The 402 of a settlement that failed, with the offer by which the next payment may come. */
-function merged(offered: Fault, settled: Settlement, offer: Offer): Fault {
+function merged(offered: Fault, settled: Settlement, offer: PricedCall): Fault {
   const { code, message, extras, headers } = notSettled(settled, offer)
   return new Fault(code, message, { extras, headers: { ...offered.headers, ...headers } })
 }

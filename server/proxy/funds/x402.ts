@@ -3,16 +3,16 @@ import { deadlineOf } from '../../../core/catalog/services/deadline.ts'
 import { Fault } from '../../../core/errors.ts'
 import { json } from '../../../core/money.ts'
 import {
-  type Accepted,
+  type AcceptedPayment,
   acceptPayment,
   PaymentRefused,
   settlePayment,
 } from '../../../core/payments/receiving/accept.ts'
-import type { Claim } from '../../../core/payments/receiving/claims.ts'
+import type { Claim } from '../../../core/payments/receiving/claim.ts'
 import { BadPayment, paymentKey } from '../../../core/payments/receiving/offers.ts'
-import { reasonInWords } from '../../../core/payments/receiving/refusal-reasons.ts'
-import { networkOf } from '../../../core/usage/network.ts'
-import type { CallRequest, Funds, Offer } from '../call.ts'
+import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
+import { networkPrefix } from '../../../core/usage/network.ts'
+import type { CallRequest, Funds, PricedCall } from '../call.ts'
 import type { Sources } from '../fund.ts'
 import { notSettled, OnDelivery, Prepaid, Replayed, type X402Ports } from './x402-funds.ts'
 
@@ -20,7 +20,7 @@ import { notSettled, OnDelivery, Prepaid, Replayed, type X402Ports } from './x40
 const SETTLE_MARGIN_SECONDS = 60
 
 /** What an offer asks for: the price, to whom, for which resource. */
-export const termsOf = ({ offering, price }: Offer, url: string) => ({
+export const termsOf = ({ offering, price }: PricedCall, url: string) => ({
   amount: price,
   maxTimeoutSeconds: deadlineOf(offering.endpoint) + SETTLE_MARGIN_SECONDS,
   upfront: offering.endpoint.streams === true, // what was sent cannot be taken back
@@ -41,7 +41,7 @@ export function createX402(ports: X402Ports): Sources['x402'] {
         ? take(request, offer)
         : undefined,
     owed: async (offer) => {
-      const claim = await ports.claims.paidFor(offer.call)
+      const claim = await ports.claims.findPaidCall(offer.call)
       return claim && again(ports, claim, offer)
     },
     foresee: async ({ payment }, { price }) =>
@@ -51,7 +51,7 @@ export function createX402(ports: X402Ports): Sources['x402'] {
 
 async function accept(
   ports: X402Ports,
-  offer: Offer,
+  offer: PricedCall,
   request: CallRequest & { readonly payment: string },
 ): Promise<Funds> {
   const { payee, commissionBps } = offer.offering
@@ -63,7 +63,7 @@ async function accept(
   const refuse = (code: Refusal, reason: string, upfront = terms.upfront): Fault => {
     const { header, required } = ports.offers.offer({ ...terms, upfront, error: reason })
     const extras = { ...required, reason, price_microdollars: json(offer.price) }
-    return new Fault(code, reasonInWords(reason), {
+    return new Fault(code, describeRefusal(reason), {
       extras,
       headers: { 'PAYMENT-REQUIRED': header },
     })
@@ -104,17 +104,21 @@ async function wasClaimed({ claims, offers }: X402Ports, header: string): Promis
 type Refusal = 'payment_invalid' | 'payment_replayed'
 
 /** Takes the money, and then has the work done; until it is, the same payment may come again. */
-async function settledFirst(ports: X402Ports, accepted: Accepted, offer: Offer): Promise<Funds> {
+async function settledFirst(
+  ports: X402Ports,
+  accepted: AcceptedPayment,
+  offer: PricedCall,
+): Promise<Funds> {
   const settled = await settlePayment(ports, accepted)
   if (settled.outcome !== 'settled') throw notSettled(settled, offer)
   const { claim } = accepted
-  if (!(await ports.claims.begin(claim.key, offer.call, leaseOf(offer))))
+  if (!(await ports.claims.startWork(claim.key, offer.call, leaseOf(offer))))
     throw new Fault('payment_in_progress')
   return new Prepaid(ports, claim, offer.call, settled.responseHeader)
 }
 
 /** The same payment for the same request: it gets the answer, and is never asked for another. */
-async function again(ports: X402Ports, claim: Claim, offer: Offer): Promise<Funds> {
+async function again(ports: X402Ports, claim: Claim, offer: PricedCall): Promise<Funds> {
   const { state, transaction } = claim
   const extras = { reason: 'payment_already_claimed', transaction }
   if (state === 'claimed') throw new Fault('payment_in_progress', undefined, { extras })
@@ -122,13 +126,13 @@ async function again(ports: X402Ports, claim: Claim, offer: Offer): Promise<Fund
   const answer = await ports.answers.find(claim.id)
   if (answer) return new Replayed(claim, answer)
   if (claim.deliveredAt) throw new Fault('answer_expired', undefined, { extras: { transaction } })
-  if (await ports.claims.begin(claim.key, offer.call, leaseOf(offer)))
+  if (await ports.claims.startWork(claim.key, offer.call, leaseOf(offer)))
     return new Prepaid(ports, claim, offer.call)
   throw new Fault('payment_in_progress', undefined, { extras })
 }
 
 /** Seconds for which nobody else takes the work up. */
-const leaseOf = ({ offering }: Offer): number =>
+const leaseOf = ({ offering }: PricedCall): number =>
   deadlineOf(offering.endpoint) + SETTLE_MARGIN_SECONDS
 
 /** Whoever reads the chain can send the payment too, but not get what it bought. */
@@ -140,5 +144,5 @@ const elsewhere = ({ transaction }: Claim): Fault =>
 /** By key, or else by network. */
 const clientOf = ({ authorization, ip }: CallRequest): Buffer =>
   createHash('sha256')
-    .update(authorization ?? networkOf(ip()))
+    .update(authorization ?? networkPrefix(ip()))
     .digest()

@@ -14,16 +14,15 @@ import {
   PaymentRefused,
   settlePayment,
 } from '../../../core/payments/receiving/accept.ts'
-import { isOver } from '../../../core/payments/receiving/claim-rows.ts'
-import type { Claim } from '../../../core/payments/receiving/claims.ts'
+import { type Claim, isOver } from '../../../core/payments/receiving/claim.ts'
 import { reasonInWords } from '../../../core/payments/receiving/refusal-reasons.ts'
-import type { Standing } from '../../../core/usage/account-status.ts'
+import type { AccountStatus } from '../../../core/usage/account-status.ts'
 import { type AnyRoute, callerOf, type RestReply, route } from '../route.ts'
 
 /** The least that a purchase may be, in microdollars: below it, gas outweighs it. */
-export const MIN_PURCHASE = micros(1_000_000)
-export const MAX_PURCHASE = micros(10_000_000_000)
-const OFFER_SECONDS = 300
+export const MIN_PURCHASE_MICROS = micros(1_000_000)
+export const MAX_PURCHASE_MICROS = micros(10_000_000_000)
+const OFFER_TIMEOUT_SECONDS = 300
 
 const amount = z.int().min(0).meta({ description: 'Microdollars: 1,000,000 are one dollar.' })
 
@@ -37,7 +36,7 @@ const Purchase = z.object({
 
 const Balance = z.object({ balance_microdollars: amount, reserved_microdollars: amount })
 
-const purchaseName = z
+const purchaseIdField = z
   .string()
   .regex(/^[\w.:-]{1,128}$/, '1 to 128 letters, digits and . _ : -')
   .optional()
@@ -46,13 +45,13 @@ const purchaseName = z
       'Your name for it: bought once, however often and with whichever payment it is sent.',
   })
 
-export interface CreditsPorts extends AcceptPorts {
+export interface CreditsDeps extends AcceptPorts {
   readonly pool: Pool
   readonly clock: Clock
-  readonly standing: Standing
+  readonly accountStatus: AccountStatus
 }
 
-export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
+export const creditsRoutes = (ports: CreditsDeps): readonly AnyRoute[] => [
   route({
     method: 'POST',
     path: '/v1/credits/purchase',
@@ -60,12 +59,15 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
       'Buys credits by an x402 payment: first a 402 with the offer, then the same request paid.',
     auth: 'key',
     body: z.strictObject({
-      amount_microdollars: z.int().min(Number(MIN_PURCHASE)).max(Number(MAX_PURCHASE)),
-      purchase_id: purchaseName,
+      amount_microdollars: z
+        .int()
+        .min(Number(MIN_PURCHASE_MICROS))
+        .max(Number(MAX_PURCHASE_MICROS)),
+      purchase_id: purchaseIdField,
     }),
     example: { amount_microdollars: 5_000_000, purchase_id: 'top-up-1' },
-    answer: { status: 201, or: 202, schema: Purchase },
-    price: { min: MIN_PURCHASE, max: MAX_PURCHASE },
+    response: { status: 201, or: 202, schema: Purchase },
+    price: { min: MIN_PURCHASE_MICROS, max: MAX_PURCHASE_MICROS },
     faults: [
       'payment_required',
       'payment_invalid',
@@ -89,12 +91,12 @@ export const creditsRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
     path: '/v1/credits/balance',
     summary: 'The credits of this key: free to spend, and reserved by calls in flight.',
     auth: 'key',
-    answer: { status: 200, schema: Balance },
+    response: { status: 200, schema: Balance },
     handle: async (request) => ({ body: await balances(ports, callerOf(request)) }),
   }),
 ]
 
-interface Order {
+interface PurchaseOrder {
   /** Whose credits they will be. */
   readonly buyer: KeyCredits
   readonly amount: Micros
@@ -107,12 +109,12 @@ interface Order {
 /** The offer to who buys credits. @param url of the purchase */
 export const purchaseTerms = (amount: Micros, url: string) => ({
   amount,
-  maxTimeoutSeconds: OFFER_SECONDS,
+  maxTimeoutSeconds: OFFER_TIMEOUT_SECONDS,
   resource: { url, description: 'Credits of an AgentHub key', mimeType: 'application/json' },
 })
 
 /** Settles first and books once: a repetition of a settled payment is answered, not executed. */
-export async function purchase(ports: CreditsPorts, order: Order): Promise<RestReply> {
+export async function purchase(ports: CreditsDeps, order: PurchaseOrder): Promise<RestReply> {
   const { offers } = ports
   const { buyer, amount, url } = order
   const terms = purchaseTerms(amount, url)
@@ -123,11 +125,11 @@ export async function purchase(ports: CreditsPorts, order: Order): Promise<RestR
     const detail = reasonInWords(error ?? '')
     return new Fault(code, detail, { extras, headers: { 'PAYMENT-REQUIRED': header } })
   }
-  const id = await idOf(ports, order)
+  const id = await claimPurchaseId(ports, order)
   if (order.payment === undefined) {
     const known = id === undefined ? undefined : await ports.claims.named(id)
     if (!known || isOver(known)) throw refuse('payment_required')
-    return shown(ports, buyer, known, {}) // nobody pays twice for want of an answer
+    return purchaseReply(ports, buyer, known, {}) // nobody pays twice for want of an answer
   }
   const requestHash = createHash('sha256').update(`${buyer.keyId}\n${amount}`).digest()
   const payee = buyer.credits.code
@@ -140,18 +142,22 @@ export async function purchase(ports: CreditsPorts, order: Order): Promise<RestR
   }).catch((error: unknown) => {
     throw error instanceof PaymentRefused ? refuse('payment_invalid', error.reason) : error
   })
-  if ('repeated' in accepted) return repeated(ports, buyer, accepted.repeated, requestHash)
+  if ('repeated' in accepted)
+    return replyToRepeatedPayment(ports, buyer, accepted.repeated, requestHash)
   const { claim } = accepted
   const settled = await settlePayment(ports, accepted)
   const { outcome, tx, reason, responseHeader } = settled
   if (outcome === 'failed') throw refuse('payment_invalid', reason ?? 'not_settled')
   const state = settled.booked ? 'settled' : 'pending'
   const done = { ...claim, state, transaction: tx ?? null } as const
-  return shown(ports, buyer, done, { 'PAYMENT-RESPONSE': responseHeader })
+  return purchaseReply(ports, buyer, done, { 'PAYMENT-RESPONSE': responseHeader })
 }
 
 /** The id of a purchase that the buyer named; one that was named before keeps it. */
-async function idOf({ pool, clock }: CreditsPorts, order: Order): Promise<string | undefined> {
+async function claimPurchaseId(
+  { pool, clock }: CreditsDeps,
+  order: PurchaseOrder,
+): Promise<string | undefined> {
   const { buyer, name, amount } = order
   if (name === undefined) return undefined
   const key = `purchase:${name}`
@@ -162,8 +168,8 @@ async function idOf({ pool, clock }: CreditsPorts, order: Order): Promise<string
 }
 
 /** The same payment again: the same purchase is told once more, any other use is refused. */
-async function repeated(
-  ports: CreditsPorts,
+async function replyToRepeatedPayment(
+  ports: CreditsDeps,
   buyer: KeyCredits,
   claim: Claim,
   requestHash: Buffer,
@@ -171,11 +177,11 @@ async function repeated(
   if (!claim.requestHash.equals(requestHash) || claim.state === 'failed') {
     throw new Fault('payment_replayed')
   }
-  return shown(ports, buyer, claim, {})
+  return purchaseReply(ports, buyer, claim, {})
 }
 
-async function shown(
-  { standing }: CreditsPorts,
+async function purchaseReply(
+  { accountStatus }: CreditsDeps,
   { credits }: KeyCredits,
   claim: Claim,
   headers: Readonly<Record<string, string>>,
@@ -188,7 +194,7 @@ async function shown(
       purchase_id: claim.id,
       state: settled ? 'settled' : 'pending',
       credited_microdollars: settled ? json(claim.amount) : 0,
-      balance_microdollars: json(await standing.balance(credits)),
+      balance_microdollars: json(await accountStatus.balance(credits)),
       transaction: claim.transaction,
     },
   }
@@ -196,7 +202,7 @@ async function shown(
 
 /** What a key has: its credits, and what calls in flight hold of them. */
 export async function balances(
-  { pool, standing }: Pick<CreditsPorts, 'pool' | 'standing'>,
+  { pool, accountStatus }: Pick<CreditsDeps, 'pool' | 'standing'>,
   caller: Caller,
 ) {
   const { rows } = await pool.query<{ reserved: string }>(
@@ -205,7 +211,7 @@ export async function balances(
     [caller.credits.id],
   )
   return {
-    balance_microdollars: json(await standing.balance(caller.credits)),
+    balance_microdollars: json(await accountStatus.balance(caller.credits)),
     reserved_microdollars: json(BigInt(rows[0]!.reserved)),
   }
 }

@@ -4,9 +4,9 @@ import type { Hex } from '../../../core/payments/chain/asset.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 /** Hundred dollars a time: enough to try everything, and no number that frightens. */
-const MOST = 100_000_000
+const MAX_AMOUNT_MICROS = 100_000_000
 
-const Gift = z.object({ wallet_address: z.string(), amount_microdollars: z.int() })
+const FaucetTransfer = z.object({ wallet_address: z.string(), amount_microdollars: z.int() })
 
 /**
  * Test dollars for whoever tries the sandbox. Without a faucet there is no such route.
@@ -28,9 +28,9 @@ export const faucetRoutes = (
               .string()
               .regex(/^0x[0-9a-fA-F]{40}$/, 'an address: 0x and 40 hex digits')
               .transform((text) => getAddress(text.toLowerCase())),
-            amount_microdollars: z.int().min(1).max(MOST),
+            amount_microdollars: z.int().min(1).max(MAX_AMOUNT_MICROS),
           }),
-          answer: { status: 200, schema: Gift },
+          response: { status: 200, schema: FaucetTransfer },
           handle: async ({ body }) => {
             await give(body.wallet_address, BigInt(body.amount_microdollars))
             return { body }

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { audited } from '../../../core/audit/audit.ts'
-import { commissionHistory } from '../../../core/catalog/services/oversight.ts'
+import { withAudit } from '../../../core/audit/record.ts'
+import { commissionHistory } from '../../../core/catalog/services/admin-services.ts'
 import { type CommissionRule, setCommission } from '../../../core/usage/commission.ts'
-import { reason } from '../reason.ts'
+import { auditReason } from '../reason.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
 
 const Rule = z.object({
@@ -23,7 +23,7 @@ export const commissionAdminRoutes = ({ pool }: { readonly pool: Pool }): readon
     path: '/v1/admin/providers/{id}/commission',
     summary: 'All that was agreed on with a provider, the newest first.',
     auth: 'finance',
-    answer: { status: 200, schema: z.object({ data: z.array(Rule) }) },
+    response: { status: 200, schema: z.object({ data: z.array(Rule) }) },
     handle: async ({ params: { id = '' } }) => ({
       body: { data: (await commissionHistory(pool, id)).map(show) },
     }),
@@ -37,9 +37,9 @@ export const commissionAdminRoutes = ({ pool }: { readonly pool: Pool }): readon
       service: z.string().max(40).nullable().default(null),
       bps: z.int().min(0).max(10_000).nullable(),
       effective_from: z.iso.datetime().optional().meta({ description: 'Left out: from now on.' }),
-      reason,
+      reason: auditReason,
     }),
-    answer: { status: 201, schema: Rule },
+    response: { status: 201, schema: Rule },
     faults: ['not_found'],
     handle: async (request) => {
       const { id: provider = '' } = request.params
@@ -47,7 +47,7 @@ export const commissionAdminRoutes = ({ pool }: { readonly pool: Pool }): readon
       const by = staffOf(request)
       const effectiveFrom = from === undefined ? undefined : new Date(from)
       const order = { provider, service, bps, effectiveFrom, author: by.name, reason: why }
-      const rule = await audited(pool, by, why, async (client, note) => {
+      const rule = await withAudit(pool, by, why, async (client, note) => {
         const before = await client.query<{ bps: number | null }>(
           'SELECT hub.commission_of($1, $2) AS bps',
           [provider, service ?? ''],

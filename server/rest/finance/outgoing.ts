@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import type { Config } from '../../../core/config.ts'
-import { switchOutgoing } from '../../../core/finance/decisions.ts'
+import { setOutgoingPaused } from '../../../core/finance/decisions.ts'
 import type { Log } from '../../../core/log.ts'
 import { json } from '../../../core/money.ts'
-import { outflowToday, worstSellers } from '../../../core/payments/operations/overview.ts'
-import { OutgoingSwitch } from '../../../core/payments/operations/switch.ts'
+import { OutgoingSwitch } from '../../../core/payments/operations/outgoing-switch.ts'
+import { listWorstSellers, readOutflowToday } from '../../../core/payments/operations/overview.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
 
 const amount = z.int().min(0).meta({ description: 'Microdollars.' })
@@ -46,21 +46,21 @@ const Outgoing = z.object({
 
 export type OutgoingJson = z.infer<typeof Outgoing>
 
-export interface OutgoingPorts {
+export interface OutgoingDeps {
   readonly pool: Pool
   readonly outflow: Config['outflow']
   readonly log: Log
 }
 
 /** Payments to sellers as a whole, and the switch that stops them on every process at once. */
-export const outgoingRoutes = (ports: OutgoingPorts): readonly AnyRoute[] => [
+export const outgoingRoutes = (ports: OutgoingDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/finance/outgoing',
     summary: 'Whether sellers are paid, what went out today, and who delivered nothing for it.',
     auth: 'finance',
-    answer: { status: 200, schema: Outgoing },
-    handle: async () => ({ body: await show(ports) }),
+    response: { status: 200, schema: Outgoing },
+    handle: async () => ({ body: await showOutgoing(ports) }),
   }),
   route({
     method: 'POST',
@@ -68,23 +68,23 @@ export const outgoingRoutes = (ports: OutgoingPorts): readonly AnyRoute[] => [
     summary: 'Pauses payments to sellers, or lets them go on. All other calls go on meanwhile.',
     auth: 'finance',
     body: z.strictObject({ paused: z.boolean(), reason: z.string().trim().min(1).max(500) }),
-    answer: { status: 200, schema: Outgoing },
+    response: { status: 200, schema: Outgoing },
     handle: async (request) => {
       const { paused, reason } = request.body
       const by = staffOf(request)
-      await switchOutgoing(ports, by, paused, reason)
+      await setOutgoingPaused(ports, by, paused, reason)
       const author = by.name
       ports.log.warn({ paused, author, reason }, 'the switch of payments to sellers was set')
-      return { body: await show(ports) }
+      return { body: await showOutgoing(ports) }
     },
   }),
 ]
 
-async function show({ pool, outflow }: OutgoingPorts): Promise<z.infer<typeof Outgoing>> {
+async function showOutgoing({ pool, outflow }: OutgoingDeps): Promise<z.infer<typeof Outgoing>> {
   const [state, today, sellers] = await Promise.all([
     new OutgoingSwitch(pool).state(),
-    outflowToday(pool),
-    worstSellers(pool),
+    readOutflowToday(pool),
+    listWorstSellers(pool),
   ])
   return {
     paused: state?.paused ?? false,

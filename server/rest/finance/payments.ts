@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { json } from '../../../core/money.ts'
-import { outlook } from '../../../core/payments/operations/forecast.ts'
-import { listPayments, type PaymentSeen } from '../../../core/payments/operations/overview.ts'
-import { page, pageOf, paging, readCursor } from '../paging.ts'
+import { forecastPayment } from '../../../core/payments/operations/forecast.ts'
+import { listPayments, type PaymentDetails } from '../../../core/payments/operations/overview.ts'
+import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 const Payment = z.object({
@@ -27,14 +27,14 @@ const Payment = z.object({
 
 export type PaymentJson = z.infer<typeof Payment>
 
-export interface PaymentsPorts {
+export interface PaymentsDeps {
   readonly pool: Pool
   /** Blocks with a small transfer and on top of it before it is final. */
   readonly finality: bigint
 }
 
 /** Each payment in both directions, and what comes next of it. */
-export const paymentsRoutes = ({ pool, finality }: PaymentsPorts): readonly AnyRoute[] => [
+export const paymentsRoutes = ({ pool, finality }: PaymentsDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/finance/payments',
@@ -46,13 +46,13 @@ export const paymentsRoutes = ({ pool, finality }: PaymentsPorts): readonly AnyR
       state: z.enum(['open', 'all']).default('open'),
       direction: z.enum(['in', 'out']).optional(),
     }),
-    answer: { status: 200, schema: pageOf(Payment) },
+    response: { status: 200, schema: pageSchema(Payment) },
     handle: async ({ query, url }) => {
       const { limit, cursor, direction } = query
       const [after] = readCursor(cursor, z.tuple([z.uuid()])) ?? []
       const open = query.state === 'open'
       const rows = await listPayments(pool, { open, direction, limit: limit + 1, after })
-      return page(
+      return pageReply(
         rows,
         limit,
         url,
@@ -64,8 +64,8 @@ export const paymentsRoutes = ({ pool, finality }: PaymentsPorts): readonly AnyR
 ]
 
 /** A payment in the form of the API. */
-export function showPayment(seen: PaymentSeen, finality: bigint): z.infer<typeof Payment> {
-  const { deadline, overdue, nextStep } = outlook(seen, finality)
+export function showPayment(seen: PaymentDetails, finality: bigint): z.infer<typeof Payment> {
+  const { deadline, isOverdue: overdue, nextStep } = forecastPayment(seen, finality)
   return {
     id: seen.id,
     direction: seen.direction,

@@ -1,21 +1,21 @@
 import { z } from 'zod'
 import {
-  type BookedTransfers,
-  bookTransfers,
-  foreseeTransfers,
-  type TransferPorts,
+  type PostedTransfers,
+  postWalletTransfers,
+  previewWalletTransfers,
+  type WalletTransferDeps,
 } from '../../../core/finance/wallet-transfers.ts'
 import { json } from '../../../core/money.ts'
 import type { Hex } from '../../../core/payments/chain/asset.ts'
-import { reason } from '../reason.ts'
+import { auditReason } from '../reason.ts'
 import { type AnyRoute, parse, route, staffOf } from '../route.ts'
 
-const transaction = z
+const transactionHash = z
   .string()
   .regex(/^0x[0-9a-fA-F]{64}$/, '0x and 64 hexadecimal digits')
   .transform((text) => text.toLowerCase() as Hex)
 
-const Transfers = z.object({
+const WalletTransfers = z.object({
   transaction: z.string(),
   block: z.int(),
   time: z.iso.datetime(),
@@ -31,21 +31,21 @@ const Transfers = z.object({
   ),
 })
 
-export type TransfersJson = z.infer<typeof Transfers>
+export type WalletTransfersJson = z.infer<typeof WalletTransfers>
 
 /** Money of the house that goes from one of its wallets to another. */
-export const transferBookingRoutes = (ports: TransferPorts): readonly AnyRoute[] => [
+export const walletTransferRoutes = (ports: WalletTransferDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/finance/transfers/{transaction}',
     summary: 'What a transaction moved between wallets of the house, as it is or would be booked.',
     auth: 'finance',
-    answer: { status: 200, schema: Transfers },
+    response: { status: 200, schema: WalletTransfers },
     faults: ['not_booked', 'chain_unavailable', 'validation_failed'],
     handle: async ({ params }) => {
-      const tx = parse(z.object({ transaction }), params).transaction
-      const made = await foreseeTransfers(ports, tx)
-      return { body: shown(tx, made, !made.fresh) }
+      const tx = parse(z.object({ transaction: transactionHash }), params).transaction
+      const made = await previewWalletTransfers(ports, tx)
+      return { body: showTransfers(tx, made, !made.fresh) }
     },
   }),
   route({
@@ -54,24 +54,24 @@ export const transferBookingRoutes = (ports: TransferPorts): readonly AnyRoute[]
     summary:
       'Books what a transaction moved between treasury and spend wallet, or brought for gas.',
     auth: 'finance',
-    body: z.strictObject({ transaction, reason }),
+    body: z.strictObject({ transaction: transactionHash, reason: auditReason }),
     example: { transaction: `0x${'ab'.repeat(32)}`, reason: 'October for the spend wallet' },
-    answer: {
+    response: {
       status: 201,
       or: 200,
       location: '/v1/finance/transfers/{transaction}',
-      schema: Transfers,
+      schema: WalletTransfers,
     },
     faults: ['not_booked', 'chain_unavailable'],
     handle: async (request) => {
       const { transaction: tx, reason: why } = request.body
-      const made = await bookTransfers(ports, staffOf(request), tx, why)
-      return { status: made.fresh ? 201 : 200, body: shown(tx, made, true) }
+      const made = await postWalletTransfers(ports, staffOf(request), tx, why)
+      return { status: made.fresh ? 201 : 200, body: showTransfers(tx, made, true) }
     },
   }),
 ]
 
-const shown = (tx: Hex, made: BookedTransfers, booked: boolean): TransfersJson => ({
+const showTransfers = (tx: Hex, made: PostedTransfers, booked: boolean): WalletTransfersJson => ({
   transaction: tx,
   block: json(made.block),
   time: made.time.toISOString(),

@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import type { Clock } from '../../../core/clock.ts'
 import { json } from '../../../core/money.ts'
-import { type HoldingsPorts, holdings } from '../../../core/payments/operations/holdings.ts'
+import {
+  readWalletBalances,
+  type WalletBalancesDeps,
+} from '../../../core/payments/operations/wallet-balances.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 const microdollars = z.int()
@@ -40,34 +43,34 @@ const Wallets = z.object({
 
 export type WalletsJson = z.infer<typeof Wallets>
 
-export type WalletsPorts = HoldingsPorts & { readonly clock: Clock }
+export type WalletsDeps = WalletBalancesDeps & { readonly clock: Clock }
 
 /** The wallets of the house, by the chain and by the books. */
-export const walletsRoutes = (ports: WalletsPorts): readonly AnyRoute[] => [
+export const walletsRoutes = (ports: WalletsDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/finance/wallets',
     summary: 'What the wallets of the house hold, on chain and in the books.',
     auth: 'finance',
-    answer: { status: 200, schema: Wallets },
-    handle: async () => ({ body: await show(ports) }),
+    response: { status: 200, schema: Wallets },
+    handle: async () => ({ body: await showWallets(ports) }),
   }),
 ]
 
-async function show(ports: WalletsPorts): Promise<z.infer<typeof Wallets>> {
-  const { chain, books, gas } = await holdings(ports)
+async function showWallets(ports: WalletsDeps): Promise<z.infer<typeof Wallets>> {
+  const { chain, books, gas } = await readWalletBalances(ports)
   const { exceptions } = books
   const wallet = (name: 'treasury' | 'spend', inTransit: bigint) => ({
     address: ports[name],
-    chain_microdollars: known(chain?.[name]),
+    chain_microdollars: jsonOrNull(chain?.[name]),
     books_microdollars: json(books[name]),
     in_transit_microdollars: json(inTransit),
-    difference_microdollars: known(chain && chain[name] - books[name]),
+    difference_microdollars: jsonOrNull(chain && chain[name] - books[name]),
     exceptions: json(exceptions[name]),
   })
   return {
     chain: chain ? 'ok' : 'unavailable',
-    block: known(chain?.block),
+    block: jsonOrNull(chain?.block),
     block_time: chain?.time.toISOString() ?? null,
     looked_at: ports.clock.now().toISOString(),
     treasury: wallet('treasury', books.received),
@@ -75,14 +78,14 @@ async function show(ports: WalletsPorts): Promise<z.infer<typeof Wallets>> {
     gas: ports.gas
       ? {
           address: ports.gas.address,
-          chain_gwei: known(chain?.gas),
+          chain_gwei: jsonOrNull(chain?.gas),
           books_gwei: json(books.gas),
-          difference_gwei: known(chain?.gas === undefined ? undefined : chain.gas - books.gas),
+          difference_gwei: jsonOrNull(chain?.gas === undefined ? undefined : chain.gas - books.gas),
           low: gas?.low ?? null,
         }
       : null,
   }
 }
 
-const known = (amount: bigint | undefined): number | null =>
+const jsonOrNull = (amount: bigint | undefined): number | null =>
   amount === undefined ? null : json(amount)

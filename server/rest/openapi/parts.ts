@@ -4,7 +4,7 @@ import { decimal, type Micros } from '../../../core/money.ts'
 import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
 
 /** A price that is not known before. */
-export const range = ({ min, max }: { readonly min: Micros; readonly max: Micros }) => ({
+export const priceRange = ({ min, max }: { readonly min: Micros; readonly max: Micros }) => ({
   mode: 'dynamic',
   currency: 'USD',
   min: decimal(min),
@@ -65,12 +65,12 @@ export const jsonBody = (schema: unknown, example?: unknown) => ({
 })
 
 /** `GET /v1/calls/{id}` is `getV1CallsId`. */
-export const nameOf = (method: string, path: string): string =>
+export const operationIdOf = (method: string, path: string): string =>
   method.toLowerCase() +
   path.replaceAll(/[^A-Za-z\d]+(.?)/g, (_, first: string) => first.toUpperCase())
 
 /** Faults by status, since OpenAPI has one response for each. */
-export function problems(codes: readonly FaultCode[]): Record<string, unknown> {
+export function problemResponses(codes: readonly FaultCode[]): Record<string, unknown> {
   const byStatus = new Map<number, FaultCode[]>()
   for (const code of new Set(codes)) {
     const [status] = FAULTS[code]

@@ -10,23 +10,23 @@ import {
   withdrawAddress,
 } from '../../../core/providers/payout-address.ts'
 import {
-  ChallengeBody,
+  ChallengeView,
   nonce,
-  type SigningPorts,
+  type SigningDeps,
   showChallenge,
   signature,
-  signedFaults,
+  signatureFaults,
   walletAddress,
 } from '../account/registration.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
-export interface AddressPorts extends Pick<SigningPorts, 'pool' | 'site' | 'contracts'> {
+export interface PayoutAddressDeps extends Pick<SigningDeps, 'pool' | 'site' | 'contracts'> {
   /** Wallets of the house, in lower case: none of them is paid out. */
   readonly ownWallets: readonly string[]
   readonly cooldownHours: number
 }
 
-const Shown = z.object({
+const PayoutAddressView = z.object({
   provider_id: z.string().nullable().meta({ description: 'null: you have sold nothing yet.' }),
   address: z.string().nullable().meta({ description: 'null: payouts wait until there is one.' }),
   since: z.iso.datetime().nullable(),
@@ -39,19 +39,33 @@ const Shown = z.object({
   asset: z.literal('USDC'),
 })
 
-export type PayoutAddressJson = z.infer<typeof Shown>
+export type PayoutAddressJson = z.infer<typeof PayoutAddressView>
 
-const provider = z
+const providerField = z
   .string()
   .max(40)
   .optional()
   .meta({ description: 'Of several of an account; left out: that of the account itself.' })
 
-type Shows = Omit<Destination, 'provider' | 'owner'> & { readonly provider: string | null }
+type PayoutDestination = Omit<Destination, 'provider' | 'owner'> & {
+  readonly provider: string | null
+}
 
-const NONE = { provider: null, address: null, since: null, next: null, nextAt: null } as const
+const NO_DESTINATION = {
+  provider: null,
+  address: null,
+  since: null,
+  next: null,
+  nextAt: null,
+} as const
 
-const show = ({ provider, address, since, next, nextAt }: Shows = NONE) => ({
+const showDestination = ({
+  provider,
+  address,
+  since,
+  next,
+  nextAt,
+}: PayoutDestination = NO_DESTINATION) => ({
   provider_id: provider,
   address: address && getAddress(address),
   since: since?.toISOString() ?? null,
@@ -62,17 +76,19 @@ const show = ({ provider, address, since, next, nextAt }: Shows = NONE) => ({
 })
 
 /** Where a provider is paid. Only its owner changes that, with the signature of the new wallet. */
-export const addressRoutes = (ports: AddressPorts): readonly AnyRoute[] => [
+export const payoutAddressRoutes = (ports: PayoutAddressDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/provider/payout-address',
     summary: 'Where payouts go, and where from when on.',
     auth: 'provider',
-    query: z.strictObject({ provider }),
-    answer: { status: 200, schema: Shown },
+    query: z.strictObject({ provider: providerField }),
+    response: { status: 200, schema: PayoutAddressView },
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => ({
-      body: show(await findDestination(ports.pool, ownerOf(request), request.query.provider)),
+      body: showDestination(
+        await findDestination(ports.pool, ownerOf(request), request.query.provider),
+      ),
     }),
   }),
   route({
@@ -80,8 +96,8 @@ export const addressRoutes = (ports: AddressPorts): readonly AnyRoute[] => [
     path: '/v1/provider/payout-address/challenge',
     summary: 'The message that a wallet signs to take the payouts of a provider.',
     auth: 'owner',
-    body: z.strictObject({ wallet_address: walletAddress, provider }),
-    answer: { status: 201, schema: ChallengeBody },
+    body: z.strictObject({ wallet_address: walletAddress, provider: providerField }),
+    response: { status: 201, schema: ChallengeView },
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => {
       const { pool, site, ownWallets } = ports
@@ -91,10 +107,10 @@ export const addressRoutes = (ports: AddressPorts): readonly AnyRoute[] => [
       return { status: 201, body: showChallenge(challenge) }
     },
   }),
-  ...changingRoutes(ports),
+  ...changeRoutes(ports),
 ]
 
-const changingRoutes = (ports: AddressPorts): readonly AnyRoute[] => [
+const changeRoutes = (ports: PayoutAddressDeps): readonly AnyRoute[] => [
   route({
     method: 'PUT',
     path: '/v1/provider/payout-address',
@@ -102,10 +118,10 @@ const changingRoutes = (ports: AddressPorts): readonly AnyRoute[] => [
       'Sends payouts to the wallet that has signed: at once the first time, later after a wait.',
     auth: 'owner',
     body: z.strictObject({ nonce, signature }),
-    answer: { status: 200, schema: Shown },
-    faults: ['root_key_required', 'nonce_used', ...signedFaults(ports.contracts)],
+    response: { status: 200, schema: PayoutAddressView },
+    faults: ['root_key_required', 'nonce_used', ...signatureFaults(ports.contracts)],
     handle: async (request) => ({
-      body: show(await setAddress(ports.pool, ownerOf(request), request.body, ports)),
+      body: showDestination(await setAddress(ports.pool, ownerOf(request), request.body, ports)),
     }),
   }),
   route({
@@ -113,13 +129,13 @@ const changingRoutes = (ports: AddressPorts): readonly AnyRoute[] => [
     path: '/v1/provider/payout-address',
     summary: 'Takes back a change of the payout address that waits.',
     auth: 'owner',
-    query: z.strictObject({ provider }),
-    answer: { status: 200, schema: Shown },
+    query: z.strictObject({ provider: providerField }),
+    response: { status: 200, schema: PayoutAddressView },
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => {
       const { pool } = ports
       const place = await findDestination(pool, ownerOf(request), request.query.provider)
-      return { body: show(place && (await withdrawAddress(pool, place))) }
+      return { body: showDestination(place && (await withdrawAddress(pool, place))) }
     },
   }),
 ]

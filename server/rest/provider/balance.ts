@@ -1,11 +1,15 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { json } from '../../../core/money.ts'
-import { type Holding, holdingsOf, type Wait } from '../../../core/payments/payouts/holdings.ts'
+import {
+  type Holding,
+  holdingsOf,
+  type Wait,
+} from '../../../core/payments/payouts/provider-balances.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
 const amount = z.int()
-const WAITS = [
+const WAIT_REASONS = [
   'suspension',
   'address',
   'address_change',
@@ -15,7 +19,7 @@ const WAITS = [
   'pause',
   'run',
 ] as const satisfies readonly Wait[]
-const Sums = {
+const balanceFields = {
   owed_microdollars: amount.meta({ description: 'Earned, and not paid out.' }),
   under_way_microdollars: amount.meta({ description: 'Of a payout that is not final yet.' }),
   paid_microdollars: amount.meta({ description: 'Of all payouts that are final.' }),
@@ -23,12 +27,12 @@ const Sums = {
 
 const Balance = z.object({
   minimum_microdollars: amount.meta({ description: 'From this much on there is a payout.' }),
-  totals: z.object(Sums),
+  totals: z.object(balanceFields),
   data: z.array(
     z.object({
       provider_id: z.string(),
-      ...Sums,
-      waits_for: z.enum(WAITS).meta({
+      ...balanceFields,
+      waits_for: z.enum(WAIT_REASONS).meta({
         description:
           'What the next payout waits for. address: set one. payout: one is under way. ' +
           'tomorrow: there is one on a UTC day. pause: all payments of the hub are paused. ' +
@@ -41,21 +45,21 @@ const Balance = z.object({
 
 export type ProviderBalanceJson = z.infer<typeof Balance>
 
-export interface BalancePorts {
+export interface BalanceDeps {
   readonly pool: Pool
   /** Microdollars from which on there is a payout. */
   readonly minimumPayout: bigint
 }
 
 /** Where the money of a provider is. */
-export const balanceRoutes = ({ pool, minimumPayout }: BalancePorts): readonly AnyRoute[] => [
+export const balanceRoutes = ({ pool, minimumPayout }: BalanceDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/provider/balance',
     summary:
       'What you are owed, by service; what is on its way, and what the next payout waits for.',
     auth: 'provider',
-    answer: { status: 200, schema: Balance },
+    response: { status: 200, schema: Balance },
     faults: ['root_key_required'],
     handle: async (request) => {
       const holdings = await holdingsOf(pool, ownerOf(request), minimumPayout)
@@ -66,13 +70,13 @@ export const balanceRoutes = ({ pool, minimumPayout }: BalancePorts): readonly A
         under_way_microdollars: sum(({ underWay }) => underWay),
         paid_microdollars: sum(({ paid }) => paid),
       }
-      const data = holdings.map(show)
+      const data = holdings.map(showHolding)
       return { body: { minimum_microdollars: json(minimumPayout), totals, data } }
     },
   }),
 ]
 
-const show = ({ provider, owed, underWay, paid, waitsFor, services }: Holding) => ({
+const showHolding = ({ provider, owed, underWay, paid, waitsFor, services }: Holding) => ({
   provider_id: provider,
   owed_microdollars: json(owed),
   under_way_microdollars: json(underWay),

@@ -9,12 +9,12 @@ import {
   serviceSums,
   statementLines,
 } from '../../../core/payments/payouts/statement.ts'
-import { page, pageOf, paging, readCursor } from '../paging.ts'
+import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
-import { csvOf } from './csv.ts'
+import { csvStatement } from './csv.ts'
 
 const amount = z.int()
-const Payout = z.object({
+const PayoutView = z.object({
   payout_id: z.uuid(),
   provider_id: z.string(),
   day: z.iso.date().meta({ description: 'The UTC day that it belongs to.' }),
@@ -31,7 +31,7 @@ const Payout = z.object({
   ended_at: z.iso.datetime().nullable(),
 })
 
-const Sums = z.object({
+const ServiceSumsView = z.object({
   service: z.string(),
   calls: z.int(),
   gross_microdollars: amount.meta({ description: 'What callers paid.' }),
@@ -43,7 +43,7 @@ const Sums = z.object({
   earned_microdollars: amount,
 })
 
-const Line = z.object({
+const StatementLineView = z.object({
   entry_id: z.uuid().meta({ description: 'Of the entry in the ledger: of a call, its id.' }),
   service: z.string(),
   event: z.string(),
@@ -53,17 +53,17 @@ const Line = z.object({
   amount_microdollars: amount.meta({ description: 'All lines add up to the transfer.' }),
 })
 
-export type PayoutJson = z.infer<typeof Payout>
-export type PayoutSumsJson = z.infer<typeof Sums>
-export type PayoutLineJson = z.infer<typeof Line>
+export type PayoutJson = z.infer<typeof PayoutView>
+export type PayoutSumsJson = z.infer<typeof ServiceSumsView>
+export type PayoutLineJson = z.infer<typeof StatementLineView>
 
-const STATES = { started: 'under_way', confirmed: 'sent', failed: 'failed' } as const
+const STATE_NAMES = { started: 'under_way', confirmed: 'sent', failed: 'failed' } as const
 
-const show = (payout: PayoutInfo) => ({
+const showPayout = (payout: PayoutInfo) => ({
   payout_id: payout.id,
   provider_id: payout.provider,
   day: payout.batch,
-  state: STATES[payout.state],
+  state: STATE_NAMES[payout.state],
   amount_microdollars: json(payout.amount),
   recovered_microdollars: json(payout.recovered),
   address: getAddress(payout.payee),
@@ -93,7 +93,7 @@ const showLine = (line: StatementLine) => ({
 })
 
 const id = z.uuid()
-const known = (text: string | undefined): string =>
+const uuidOrNil = (text: string | undefined): string =>
   id.safeParse(text).data ?? '00000000-0000-0000-0000-000000000000'
 
 /** What a provider was paid, and for what, line by line of the ledger. */
@@ -104,13 +104,13 @@ export const payoutRoutes = (pool: Pool): readonly AnyRoute[] => [
     summary: 'Payouts, the newest first.',
     auth: 'provider',
     query: z.strictObject(paging),
-    answer: { status: 200, schema: pageOf(Payout) },
+    response: { status: 200, schema: pageSchema(PayoutView) },
     faults: ['root_key_required'],
     handle: async (request) => {
       const { limit, cursor } = request.query
       const after = readCursor(cursor, z.tuple([id]))
       const rows = await listPayouts(pool, ownerOf(request), limit + 1, after?.[0])
-      return page(rows, limit, request.url, (row) => [row.id], show)
+      return pageReply(rows, limit, request.url, (row) => [row.id], showPayout)
     },
   }),
   route({
@@ -118,18 +118,18 @@ export const payoutRoutes = (pool: Pool): readonly AnyRoute[] => [
     path: '/v1/provider/payouts/{id}',
     summary: 'A payout, with what each service came to.',
     auth: 'provider',
-    answer: { status: 200, schema: Payout.extend({ services: z.array(Sums) }) },
+    response: { status: 200, schema: PayoutView.extend({ services: z.array(ServiceSumsView) }) },
     faults: ['root_key_required'],
     handle: async (request) => {
-      const payout = await findPayout(pool, ownerOf(request), known(request.params['id']))
+      const payout = await findPayout(pool, ownerOf(request), uuidOrNil(request.params['id']))
       const services = await serviceSums(pool, payout.id)
-      return { body: { ...show(payout), services: services.map(showSums) } }
+      return { body: { ...showPayout(payout), services: services.map(showSums) } }
     },
   }),
   ...statementRoutes(pool),
 ]
 
-const Cursor = z.tuple([
+const StatementCursor = z.tuple([
   z.string().regex(/^\d{1,18}$/),
   z.int().min(0).max(32_767),
   z.string().regex(/^\d{1,18}$/),
@@ -142,19 +142,19 @@ const statementRoutes = (pool: Pool): readonly AnyRoute[] => [
     summary: 'The ledger entries that a payout paid for. Their amounts add up to the transfer.',
     auth: 'provider',
     query: z.strictObject(paging),
-    answer: { status: 200, schema: pageOf(Line) },
+    response: { status: 200, schema: pageSchema(StatementLineView) },
     faults: ['root_key_required'],
     handle: async (request) => {
       const { limit, cursor } = request.query
-      const payout = await findPayout(pool, ownerOf(request), known(request.params['id']))
-      const after = readCursor(cursor, Cursor)
+      const payout = await findPayout(pool, ownerOf(request), uuidOrNil(request.params['id']))
+      const after = readCursor(cursor, StatementCursor)
       const rows = await statementLines(pool, payout.id, limit + 1, after)
       const position = ({ account, shard, seq }: (typeof rows)[number]) => [
         String(account),
         shard,
         String(seq),
       ]
-      return page(rows, limit, request.url, position, showLine)
+      return pageReply(rows, limit, request.url, position, showLine)
     },
   }),
   route({
@@ -162,16 +162,16 @@ const statementRoutes = (pool: Pool): readonly AnyRoute[] => [
     path: '/v1/provider/payouts/{id}/statement.csv',
     summary: 'The whole statement as CSV (RFC 4180): a line for each entry, in dollars.',
     auth: 'provider',
-    answer: { status: 200, type: 'text/csv', schema: z.string() },
+    response: { status: 200, type: 'text/csv', schema: z.string() },
     faults: ['root_key_required'],
     handle: async (request) => {
-      const payout = await findPayout(pool, ownerOf(request), known(request.params['id']))
+      const payout = await findPayout(pool, ownerOf(request), uuidOrNil(request.params['id']))
       return {
         headers: {
           'Content-Type': 'text/csv; charset=utf-8; header=present',
           'Content-Disposition': `attachment; filename="payout-${payout.id}.csv"`,
         },
-        body: csvOf(pool, payout),
+        body: csvStatement(pool, payout),
       }
     },
   }),

@@ -1,14 +1,23 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { type HubToday, hubToday } from '../../../core/catalog/services/figures.ts'
-import { type Listing, listServices } from '../../../core/catalog/services/published-services.ts'
-import { type ServiceDay, uptimeDays } from '../../../core/catalog/services/service-days.ts'
-import { OutgoingSwitch, type SwitchState } from '../../../core/payments/operations/switch.ts'
-import { uptimeStrip } from '../chart.ts'
-import { counted, instant, milliseconds, percent } from '../format.ts'
+import {
+  readServiceHealthToday,
+  type ServiceHealthToday,
+} from '../../../core/catalog/services/hub-figures.ts'
+import {
+  listServices,
+  type PublishedService,
+} from '../../../core/catalog/services/published-services.ts'
+import { readUptimeDays, type ServiceDay } from '../../../core/catalog/services/service-days.ts'
+import {
+  OutgoingSwitch,
+  type SwitchState,
+} from '../../../core/payments/operations/outgoing-switch.ts'
+import { formatDuration, formatInstant, formatPercent, pluralize } from '../format.ts'
 import { type Html, html } from '../html.ts'
-import { empty } from '../notices.ts'
+import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
+import { uptimeStrip } from '../service-charts.ts'
 import { pager } from '../table.ts'
 
 const PAGE = 20
@@ -18,15 +27,15 @@ export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
   page({
     path: '/status',
     query: z.object({ cursor: z.string().max(40).optional() }),
-    show: async ({ query: { cursor } }) => {
+    render: async ({ query: { cursor } }) => {
       const [rows, today, outgoing] = await Promise.all([
         listServices(pool, { limit: PAGE + 1, after: cursor }),
-        hubToday(pool),
+        readServiceHealthToday(pool),
         new OutgoingSwitch(pool).state(),
       ])
       const services = rows.slice(0, PAGE)
       const next = rows.length > PAGE ? (services.at(-1)?.slug ?? null) : null
-      const days = await uptimeDays(
+      const days = await readUptimeDays(
         pool,
         services.map(({ slug }) => slug),
       )
@@ -35,11 +44,11 @@ export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
         section: 'Status',
         main: html`<h1>Status</h1>${summary(today)}${payments(outgoing)}${
           services.length === 0
-            ? empty('Nothing is on sale here yet.')
+            ? emptyState('Nothing is on sale here yet.')
             : html`<h2>The last 30 days</h2><p>By the calls that were made: a call counts against
 its service if the service failed, was too slow or could not be reached. A day of at least 99.5 % is
 green and full, of at least 95 % yellow and lower, and red and low below that; days without a
-call are grey.</p><ul class="states">${services.map((service) =>
+call are grey.</p><ul class="service-states">${services.map((service) =>
                 row(service, days.get(service.slug) ?? []),
               )}</ul>${pager('/status', { cursor }, next)}`
         }`,
@@ -47,17 +56,17 @@ call are grey.</p><ul class="states">${services.map((service) =>
     },
   })
 
-function summary({ called, troubled }: HubToday): Html {
+function summary({ called, troubled }: ServiceHealthToday): Html {
   const [grade, words] =
     troubled > 0
-      ? ['bad', `${counted(troubled, 'service')} of ${called} had trouble today.`]
+      ? ['bad', `${pluralize(troubled, 'service')} of ${called} had trouble today.`]
       : called > 0
         ? ['good', 'Everything works.']
         : ['', 'Nothing was called yet today.']
   const rest =
     called > 0 &&
     troubled === 0 &&
-    `${counted(called, 'service')} called today, each at
+    `${pluralize(called, 'service')} called today, each at
 least 95 % up.`
   return html`<div class="box ${grade}"><p><strong>${words}</strong> ${rest}</p></div>`
 }
@@ -65,20 +74,20 @@ least 95 % up.`
 const payments = (state: SwitchState | undefined): Html | undefined =>
   state?.paused === true
     ? html`<div class="box fair"><p><strong>Payments to sellers outside are paused</strong> since
-${instant(state.at)}. APIs of others cannot be called meanwhile; services of this hub can.</p>
+${formatInstant(state.at)}. APIs of others cannot be called meanwhile; services of this hub can.</p>
 </div>`
     : undefined
 
-function row(service: Listing, days: readonly ServiceDay[]): Html {
+function row(service: PublishedService, days: readonly ServiceDay[]): Html {
   const { uptimePercentage: uptime, averageLatencyMs: latency } = service
   const calls = days.reduce((sum, day) => sum + day.calls, 0)
-  const said = uptime === null ? 'no calls yet' : `${percent(uptime)} up`
+  const said = uptime === null ? 'no calls yet' : `${formatPercent(uptime)} up`
   return html`<li><h3><a href="/services/${service.slug}">${service.name}</a></h3>
 <p class="facts"><span><strong>${said}</strong></span>${
-    calls > 0 && html`<span>${counted(calls, 'call')}</span>`
-  }${latency !== null && html`<span>${milliseconds(latency)} on average</span>`}</p>${
+    calls > 0 && html`<span>${pluralize(calls, 'call')}</span>`
+  }${latency !== null && html`<span>${formatDuration(latency)} on average</span>`}</p>${
     calls > 0 &&
-    html`${uptimeStrip(days, `Uptime of ${service.name} by day: ${said}`)}<p class="ends"><span>${
+    html`${uptimeStrip(days, `Uptime of ${service.name} by day: ${said}`)}<p class="date-range"><span>${
       days[0]?.day
     }</span><span>today</span></p>`
   }</li>`

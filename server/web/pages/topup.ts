@@ -4,18 +4,18 @@ import { z } from 'zod'
 import { findKeyCredits } from '../../../core/identity/key-credits.ts'
 import { dollars, usd } from '../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
-import { MAX_PURCHASE, MIN_PURCHASE } from '../../rest/account/credits.ts'
+import { MAX_PURCHASE_MICROS, MIN_PURCHASE_MICROS } from '../../rest/account/credits.ts'
 import type { KeyJson } from '../../rest/account/keys.ts'
 import { purchaseId } from '../../rest/account/topups.ts'
-import type { Listed } from '../../rest/paging.ts'
+import type { ListPage } from '../../rest/paging.ts'
 import { COPY_SCRIPT, TOPUP_SCRIPT } from '../assets.ts'
-import { optionsOf } from '../form.ts'
-import { inDollars, money } from '../format.ts'
+import { selectOptions } from '../form.ts'
+import { formatDollars, formatMicrodollars } from '../format.ts'
 import { type Html, html } from '../html.ts'
-import type { PageText } from '../layout.ts'
+import type { PageContent } from '../layout.ts'
 import { type AnyPage, type PageRequest, page } from '../page.ts'
-import { qrCode } from '../qr.ts'
-import { copied } from '../snippets.ts'
+import { qrCode } from '../qr-code.ts'
+import { copyableText } from '../snippets.ts'
 
 const DEFAULT_AMOUNT = '5.00'
 
@@ -25,7 +25,7 @@ const Query = z.object({
   purchase_id: purchaseId.optional(),
 })
 
-export interface TopupPorts {
+export interface TopupDeps {
   readonly pool: Pool
   readonly baseUrl: () => string
   readonly site: { readonly sandbox: boolean }
@@ -35,54 +35,54 @@ export interface TopupPorts {
 }
 
 /** `/topup`: credits for a key, paid by one signature of a wallet in the browser. */
-export const topupPage = (ports: TopupPorts): AnyPage =>
+export const topupPage = (ports: TopupDeps): AnyPage =>
   page({
     path: '/topup',
     query: Query,
-    own: true,
-    show: async (request) => {
+    personal: true,
+    render: async (request) => {
       const { key_id: keyId, amount_usd: text, purchase_id: given } = request.query
       const keys = await ownKeys(request)
       const filled = { keyId, amount: text, keys }
       if (keyId === '') return { title: 'Top up', main: form(filled) }
       const amount = amountOf(text)
       if (amount === undefined) return refused(filled, 422, { amount: BOUNDS })
-      if (!(await findKeyCredits(ports.pool, keyId))) return refused(filled, 404, { key: NO_KEY })
+      if (!(await findKeyCredits(deps.pool, keyId))) return refused(filled, 404, { key: NO_KEY })
       const mine = keys.find((key) => key.key_id === keyId)
       const purchaseId = given ?? `pur_${randomUUID()}`
       const order = { keyId, amount, purchaseId, isMine: mine !== undefined }
       return {
-        title: `Top up ${inDollars(amount)}`,
+        title: `Top up ${formatDollars(amount)}`,
         ...(mine && { section: 'Account' }),
         scripts: [COPY_SCRIPT, TOPUP_SCRIPT],
         main: html`${
-          mine && html`<p class="crumbs"><a href="/account/keys/${keyId}">${nameOf(mine)}</a></p>`
-        }<h1>Top up ${inDollars(amount)}</h1>
+          mine && html`<p class="breadcrumb"><a href="/account/keys/${keyId}">${nameOf(mine)}</a></p>`
+        }<h1>Top up ${formatDollars(amount)}</h1>
 <p class="lead">Credits for the key
 ${mine?.name && html`<strong>${mine.name}</strong>,`} <code>${keyId}</code>,
-paid in USDC on Base.</p>${payment(order, ports, await ports.genesis())}${elsewhere(
+paid in USDC on Base.</p>${payment(order, deps, await deps.genesis())}${elsewhere(
           order,
-          ports,
+          deps,
         )}${form(filled)}`,
       }
     },
   })
 
 const DOLLARS = /^\$?(\d{1,5}(?:\.\d{1,6})?)$/
-const BOUNDS = `Dollars: ${inDollars(MIN_PURCHASE)} to ${inDollars(MAX_PURCHASE)}.`
+const BOUNDS = `Dollars: ${formatDollars(MIN_PURCHASE_MICROS)} to ${formatDollars(MAX_PURCHASE_MICROS)}.`
 const NO_KEY = 'There is no such key, or it is no longer in use.'
 
 /** Undefined for what is no amount, or not one that can be bought. */
 function amountOf(text: string): bigint | undefined {
   const [, figure] = DOLLARS.exec(text) ?? []
   const amount = figure === undefined ? 0n : usd(figure)
-  return amount >= MIN_PURCHASE && amount <= MAX_PURCHASE ? amount : undefined
+  return amount >= MIN_PURCHASE_MICROS && amount <= MAX_PURCHASE_MICROS ? amount : undefined
 }
 
 /** The keys that hold credits, of whoever is signed in. */
-async function ownKeys({ session, ask }: PageRequest): Promise<readonly KeyJson[]> {
+async function ownKeys({ session, api }: PageRequest): Promise<readonly KeyJson[]> {
   if (!session) return []
-  const { data } = await ask<Listed<KeyJson>>('GET /v1/keys', { query: { limit: '100' } })
+  const { data } = await api<ListPage<KeyJson>>('GET /v1/keys', { query: { limit: '100' } })
   return data.filter((key) => key.balance_microdollars !== null && key.revoked_at === null)
 }
 
@@ -98,7 +98,7 @@ interface Order {
 
 const payment = (
   { keyId, amount, purchaseId, isMine }: Order,
-  { treasury }: TopupPorts,
+  { treasury }: TopupDeps,
   genesis: Hex | undefined,
 ): Html =>
   html`<section id="pay" class="box" data-amount="${String(amount)}" data-key-id="${keyId}"
@@ -107,9 +107,9 @@ data-asset="${USDC_BASE.address}" data-pay-to="${treasury}"${
     genesis !== undefined && html` data-genesis="${genesis}"`
   }><h2>Pay with a wallet in this browser</h2>
 <p>Your wallet signs one authorization, for exactly
-${inDollars(amount)} to <code>${treasury}</code>. It
+${formatDollars(amount)} to <code>${treasury}</code>. It
 sends no transaction, and needs no ETH. The credits are there when the chain has it, in seconds.</p>
-<p><button type="button" hidden>Pay ${inDollars(amount)}</button>${
+<p><button type="button" hidden>Pay ${formatDollars(amount)}</button>${
     isMine && html`<a class="button" href="/account/keys/${keyId}" hidden>See the key</a>`
   }</p>
 <p role="status" aria-live="polite"></p>
@@ -118,7 +118,7 @@ sends no transaction, and needs no ETH. The credits are there when the chain has
 
 function elsewhere(
   { keyId, amount, purchaseId }: Order,
-  { baseUrl, site: { sandbox } }: TopupPorts,
+  { baseUrl, site: { sandbox } }: TopupDeps,
 ): Html {
   const text = dollars(amount)
   const order = { amount_usd: text, key_id: keyId, purchase_id: purchaseId }
@@ -135,7 +135,7 @@ ${qrCode(url, 'The address of this page')}
 </section><section><h2>Command line</h2><p>With the secret of this key in
 <code>HUB_API_KEY</code>, and the wallet that <code>npx agenthub register</code> makes${
     sandbox && html`; in this sandbox it is given test money`
-  }:</p>${copied(command, 'Copy the command')}</section></div>`
+  }:</p>${copyableText(command, 'Copy the command')}</section></div>`
 }
 
 interface Filled {
@@ -149,7 +149,7 @@ interface Filled {
 type Wrong = Readonly<Partial<Record<'key' | 'amount', string>>>
 
 /** The form as it was filled in, with what is wrong. */
-const refused = (filled: Filled, status: number, wrong: Wrong): PageText => ({
+const refused = (filled: Filled, status: number, wrong: Wrong): PageContent => ({
   title: 'Top up',
   status,
   main: form(filled, wrong),
@@ -161,9 +161,9 @@ function form({ keyId, amount, keys }: Filled, wrong?: Wrong): Html {
   const isOther = keyId !== '' && !keys.some((key) => key.key_id === keyId)
   return html`${isFirst && html`<h1>Top up</h1>`}
 <h2>${isFirst ? 'Which key?' : 'Another amount'}</h2>
-<form action="/topup" class="fields"><div>${
+<form action="/topup" class="filters"><div>${
     keys.length > 0 && !isOther
-      ? html`<label for="key_id">Key</label><select id="key_id" name="key_id">${optionsOf(
+      ? html`<label for="key_id">Key</label><select id="key_id" name="key_id">${selectOptions(
           Object.fromEntries(keys.map((key) => [key.key_id, labelOf(key)])),
           keyId,
         )}</select>`
@@ -190,4 +190,5 @@ const error = (name: keyof Wrong, wrong: Wrong = {}): Html | undefined =>
     ? undefined
     : html`<p class="error" id="${name}-error">${wrong[name]}</p>`
 
-const labelOf = (key: KeyJson): string => `${nameOf(key)}, ${money(key.balance_microdollars ?? 0)}`
+const labelOf = (key: KeyJson): string =>
+  `${nameOf(key)}, ${formatMicrodollars(key.balance_microdollars ?? 0)}`

@@ -11,7 +11,7 @@ import { uuidv7 } from '../../../core/ids.ts'
 import { Ledger } from '../../../core/ledger/ledger.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
 import { usd } from '../../../core/money.ts'
-import type { Kept } from '../../../core/runtime/managed-process.ts'
+import type { ManagedProcess } from '../../../core/runtime/managed-process.ts'
 import { offerOf, sign } from '../x402/buyers.ts'
 import { SERVE, type Shop, shopOf, start } from '../x402/shops.ts'
 
@@ -37,7 +37,7 @@ const PROGRAMS = {
 export async function open(
   name: keyof typeof PROGRAMS,
   ...args: string[]
-): Promise<Shop & { readonly kept: Kept }> {
+): Promise<Shop & { readonly kept: ManagedProcess }> {
   const { kept, found } = await start([PROGRAMS[name].pathname, ...args], {}, READY)
   return { ...shopOf(kept, found[1]!), kept }
 }

@@ -1,8 +1,8 @@
 import { Client, request } from 'undici'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { elapsedMs, systemClock } from '../../../core/clock.ts'
-import { signPayment } from '../../../core/payments/paying/buying.ts'
 import { chooseTerms, parseOffer, type Terms } from '../../../core/payments/paying/terms.ts'
+import { signPayment } from '../../../core/payments/paying/x402-client.ts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 import type { Sample } from '../load.ts'
 

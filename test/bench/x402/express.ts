@@ -9,7 +9,7 @@ import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { localFacilitator } from '../../../core/payments/facilitators/local.ts'
 import type { AnyEndpoint } from '../../../core/plugin/index.ts'
 import echo from '../../../plugins/echo/index.ts'
-import { lent } from '../../support/lent.ts'
+import { lent } from '../../support/injected-host.ts'
 
 /**
  * The peer: `@x402/express` as its documentation shows it, in a process of its own. It sells the

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Pool } from 'pg'
-import { whatWaits } from '../../../core/finance/overview.ts'
-import { outlook } from '../../../core/payments/operations/forecast.ts'
+import { pendingWork } from '../../../core/finance/pending-work.ts'
+import { forecastPayment } from '../../../core/payments/operations/forecast.ts'
 import { listPayments } from '../../../core/payments/operations/overview.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
@@ -36,7 +36,7 @@ describe('what waits for finance', () => {
   })
   after(() => database.drop())
 
-  const waiting = () => whatWaits(database.pool, FINALITY)
+  const waiting = () => pendingWork(database.pool, FINALITY)
   const NOTHING = {
     sound: true,
     exceptions: 0n,
@@ -58,7 +58,7 @@ describe('what waits for finance', () => {
       await admin.query(CLAIM, [100 + i, 1n, state, 9_999])
     }
     const seen = await listPayments(database.pool, { open: true, limit: 100 })
-    const late = seen.filter((payment) => outlook(payment, FINALITY).overdue)
+    const late = seen.filter((payment) => forecastPayment(payment, FINALITY).isOverdue)
     const expected = PAYMENTS.filter(([, , overdue]) => overdue).length
     expect(late).to.have.length(expected)
     expect(await waiting()).to.include({

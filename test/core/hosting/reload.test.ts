@@ -11,7 +11,7 @@ import { usd } from '../../../core/money.ts'
 import { startJobs } from '../../../jobs/index.ts'
 import { pluginsCommand } from '../../../server/commands/plugins/index.ts'
 import type { TestAgent } from '../../support/hub.ts'
-import { lent } from '../../support/lent.ts'
+import { lent } from '../../support/injected-host.ts'
 import { useHub } from '../../support/suite.ts'
 
 const HELPER = 'export const wait = (ms: number) => new Promise((done) => setTimeout(done, ms))'

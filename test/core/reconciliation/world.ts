@@ -6,7 +6,7 @@ import { SPEND, walletOf } from '../../../core/ledger/postings.ts'
 import type { Hex } from '../../../core/payments/chain/asset.ts'
 import {
   type ReconcileOptions,
-  type Reconciliation,
+  type ReconciliationResult,
   reconcile,
 } from '../../../core/reconciliation/reconcile.ts'
 import contracts from '../../../server/sandbox/contracts/contracts.artifact.json' with {
@@ -137,9 +137,9 @@ export async function startWorld({ finality = 1n, shards = 1 } = {}) {
 }
 
 /** What a run says is wrong: `kind amount` of each open exception. */
-export const wrong = (runs: readonly Reconciliation[]): string[] =>
+export const wrong = (runs: readonly ReconciliationResult[]): string[] =>
   runs.flatMap(({ exceptions }) => exceptions.map(({ kind, amount }) => `${kind} ${amount}`))
 
 /** What a run says is under way. */
-export const pendingOf = (runs: readonly Reconciliation[]): string[] =>
+export const pendingOf = (runs: readonly ReconciliationResult[]): string[] =>
   runs.flatMap(({ pending }) => pending.map(({ what, amount }) => `${what} ${amount}`))

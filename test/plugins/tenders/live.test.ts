@@ -1,6 +1,6 @@
 import type { DataPlugin } from 'agenthub/plugin'
 import { expect } from 'chai'
-import { refreshListing } from '../../../core/catalog/services/catalog.ts'
+import { refreshServiceState } from '../../../core/catalog/services/catalog.ts'
 import { HubError } from '../../../core/client/index.ts'
 import { elapsedMs, sleep } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
@@ -85,7 +85,7 @@ describe('tenders: the service in production', () => {
 
   it('is listed from then on, and sells what was published', async () => {
     const service = hub().hub.services.find(({ slug }) => slug === 'journal')!
-    await refreshListing(hub().hub.pool, service)
+    await refreshServiceState(hub().hub.pool, service)
     expect(await slugs()).to.include('journal')
     const { body, charged } = await feed()
     expect(charged).to.equal(usd('0.01'))

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
 import { resolvePayments } from '../../../core/payments/operations/resolve.ts'
-import { realSockets } from '../../core/egress/world.ts'
+import { realSockets } from '../../core/egress/fixture.ts'
 import type { Told } from '../../support/ask.ts'
 import { SHOP } from './sellers.ts'
 import { type Act, type Buyer, type Order, Suspect } from './suspect.ts'

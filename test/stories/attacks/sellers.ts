@@ -4,7 +4,7 @@ import type { PaymentRequired, SettleResponse } from '@x402/core/types'
 import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import type { Facilitator } from '../../../core/payments/facilitators/facilitator.ts'
 import { type Payment, readPayment } from '../../../core/payments/receiving/payment.ts'
-import { type Listening, listen } from '../../core/egress/world.ts'
+import { type Listening, listen } from '../../core/egress/fixture.ts'
 
 /** Whom an honest seller has paid, and whom an attacker. Nobody has the keys. */
 export const SHOP: Hex = '0x5d6dF6b10C54617dac4Bf9993ad9fA384b7B36d3'

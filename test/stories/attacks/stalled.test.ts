@@ -25,7 +25,7 @@ describe('a chain that stops producing blocks', () => {
     const own = { rpcUrl, pool, key: wallets.gas.key, network: USDC_BASE.network, pollMs: 50 }
     const brief = localFacilitator({ ...own, confirmationTimeoutMs: 200 })
     const settle: typeof brief.settle = (...args) => brief.settle(...args)
-    Object.assign(money.facilitator, { settle, together: brief.together })
+    Object.assign(money.facilitator, { settle, together: brief.batched })
   })
 
   it('leaves all payments open, asks nobody to pay again, and settles each once', async () => {

@@ -54,7 +54,7 @@ export function openChainLogs(rpcUrl: string, timeout = 10_000): ChainLogs {
       const range = { fromBlock: numberToHex(fromBlock), toBlock: numberToHex(toBlock) }
       const params = { address, topics: topics.map((one) => one as Hex | Hex[] | null), ...range }
       const logs = await client.request({ method: 'eth_getLogs', params: [params] })
-      return logs.map(logOf).sort(inOrder)
+      return logs.map(parseLog).sort(byPosition)
     },
     async senderOf(hash) {
       const found = await client.request({ method: 'eth_getTransactionByHash', params: [hash] })
@@ -72,11 +72,11 @@ type RawLog = {
 }
 
 /** @throws Error for a log of no block, for which nobody asked */
-function logOf({ topics, data, transactionHash, blockNumber, logIndex }: RawLog): ChainLog {
+function parseLog({ topics, data, transactionHash, blockNumber, logIndex }: RawLog): ChainLog {
   if (!transactionHash || !blockNumber || !logIndex) throw new Error('a log that is in no block')
   const block = hexToBigInt(blockNumber)
   return { topics, data, tx: transactionHash, block, index: Number(logIndex) }
 }
 
-const inOrder = (a: ChainLog, b: ChainLog): number =>
+const byPosition = (a: ChainLog, b: ChainLog): number =>
   a.block === b.block ? a.index - b.index : Number(a.block - b.block)

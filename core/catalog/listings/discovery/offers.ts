@@ -3,7 +3,7 @@ import { type Micros, micros } from '../../../money.ts'
 import { USDC_BASE } from '../../../payments/chain/asset.ts'
 import type { Reason } from '../reasons.ts'
 import type { ListedOffer } from '../store.ts'
-import { isToken, networkOf, payeeOn } from './networks.ts'
+import { checksummedPayee, findNetwork, isToken } from './networks.ts'
 
 /** Nothing sold per request costs more than 10,000 dollars; what says so means another unit. */
 const PRICE_MAX = 10_000_000_000n
@@ -11,7 +11,7 @@ const ENTRIES_MAX = 100
 const DIGITS = /^[1-9]\d{0,30}$/
 
 /** The order in which an offer is judged: a later reason got further. */
-const ORDER: readonly Reason[] = [
+const REASONS_BY_PROGRESS: readonly Reason[] = [
   'no_offer',
   'malformed_offer',
   'scheme',
@@ -23,27 +23,27 @@ const ORDER: readonly Reason[] = [
 ]
 
 /** One entry of `accepts` that is good, or why not. */
-export type JudgedOffer = ListedOffer | Reason
+export type OfferCheck = ListedOffer | Reason
 
-export type Offers = readonly [ListedOffer, ...ListedOffer[]]
+export type NonEmptyOffers = readonly [ListedOffer, ...ListedOffer[]]
 
 /**
  * Judges one way to pay by the hub's own tables; of both versions of x402. Nothing is guessed: a
  * price that is no text of digits is no price, since nobody could tell its unit.
  */
-export function judgeOffer(entry: unknown): JudgedOffer {
+export function checkOffer(entry: unknown): OfferCheck {
   if (!isJsonObject(entry)) return 'malformed_offer'
   const { scheme, asset, payTo } = entry
   if (scheme !== 'exact') return 'scheme'
-  const network = networkOf(entry['network'])
+  const network = findNetwork(entry['network'])
   if (!network) return 'network'
   if (network.test) return 'testnet'
   if (!isToken(network, asset)) return 'asset'
   const price = priceOf(entry)
   if (price === undefined) return 'price'
-  const payee = payeeOn(network, payTo)
+  const payee = checksummedPayee(network, payTo)
   if (payee === undefined) return 'pay_to'
-  const payable = network.id === USDC_BASE.network && isAuthorization(entry)
+  const payable = network.id === USDC_BASE.network && usesEip3009(entry)
   return { scheme, network: network.id, asset: network.usdc!, payTo: payee, price, payable }
 }
 
@@ -57,7 +57,7 @@ function priceOf(entry: JsonObject): Micros | undefined {
 }
 
 /** Whether one EIP-3009 signature pays it, as far as it says. */
-function isAuthorization(entry: JsonObject): boolean {
+function usesEip3009(entry: JsonObject): boolean {
   const extra = isJsonObject(entry['extra']) ? entry['extra'] : {}
   return (extra['assetTransferMethod'] ?? 'eip3009') === 'eip3009'
 }
@@ -66,20 +66,24 @@ function isAuthorization(entry: JsonObject): boolean {
  * The good ones of `accepts`: those first that the hub pays, then the cheapest; each once.
  * Otherwise the reason of the entry that got furthest.
  */
-export function judgeOffers(accepts: unknown): Offers | Reason {
+export function checkOffers(accepts: unknown): NonEmptyOffers | Reason {
   if (!Array.isArray(accepts) || accepts.length === 0) return 'no_offer'
   if (accepts.length > ENTRIES_MAX) return 'malformed_offer'
-  const judged = accepts.map(judgeOffer)
-  const good = judged.filter((one) => typeof one !== 'string').sort(byUse)
+  const judged = accepts.map(checkOffer)
+  const good = judged.filter((one) => typeof one !== 'string').sort(byPreference)
   const each = new Map(good.map((one) => [`${one.network} ${one.payTo} ${one.price}`, one]))
   const [first, ...rest] = each.values()
   if (first) return [first, ...rest]
   return judged
     .filter((one) => typeof one === 'string')
-    .reduce((best, one) => (ORDER.indexOf(one) > ORDER.indexOf(best) ? one : best), 'no_offer')
+    .reduce(
+      (best, one) =>
+        REASONS_BY_PROGRESS.indexOf(one) > REASONS_BY_PROGRESS.indexOf(best) ? one : best,
+      'no_offer',
+    )
 }
 
-function byUse(a: ListedOffer, b: ListedOffer): number {
+function byPreference(a: ListedOffer, b: ListedOffer): number {
   if (a.payable !== b.payable) return a.payable ? -1 : 1
   return a.price === b.price ? 0 : a.price < b.price ? -1 : 1
 }

@@ -3,11 +3,11 @@ import { hexToBigInt, pad, toEventSelector } from 'viem'
 import { dayName } from '../../../clock.ts'
 import { inTransaction } from '../../../db/transaction.ts'
 import { type Hex, USDC_BASE } from '../../../payments/chain/asset.ts'
-import { beginTurn, type Turn } from '../time-budget.ts'
+import { startTimeBudget, type TimeBudget } from '../time-budget.ts'
 import type { ChainLog, ChainLogs } from './chain-logs.ts'
 import { openSource, stopPass } from './sources.ts'
 
-export interface ReadTransfersPorts extends Turn {
+export interface ReadTransfersDeps extends TimeBudget {
   readonly pool: Pool
   readonly chainLogs: ChainLogs
   /** Addresses that settle payments of x402 for others, in lower case. */
@@ -32,9 +32,9 @@ export const KNOWN_FACILITATORS: readonly string[] = [
 
 const TRANSFERS_SOURCE = 'usdc:eip155:8453'
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
-const SPAN = 500n
+const SPAN_BLOCKS = 500n
 /** A new installation begins so many blocks back: an hour. */
-const LOOK_BACK = 1_800n
+const INITIAL_BLOCKS = 1_800n
 const PAYEES_AT_ONCE = 100
 const PAYEES_MAX = 2_000
 const SENDERS_AT_ONCE = 8
@@ -46,22 +46,22 @@ const TRANSFERS_MAX = 2_000
  * there. Addresses are shared and routed, so it never says which URL was paid, and no rank and no
  * state follows from it.
  */
-export async function readTransfers(ports: ReadTransfersPorts): Promise<void> {
+export async function readTransfers(ports: ReadTransfersDeps): Promise<void> {
   const { pool, chainLogs, depth } = ports
-  const isOver = beginTurn(ports, 30_000)
+  const isOver = startTimeBudget(ports, 30_000)
   const { place } = await openSource(pool, TRANSFERS_SOURCE)
   try {
     const { number, time } = await chainLogs.head()
     const last = number - depth
     const kept = place['block']
-    const fresh = last > LOOK_BACK ? last - LOOK_BACK : 0n
+    const fresh = last > INITIAL_BLOCKS ? last - INITIAL_BLOCKS : 0n
     let next = typeof kept === 'string' ? BigInt(kept) : fresh
     while (next <= last && !isOver()) {
-      const to = next + SPAN - 1n < last ? next + SPAN - 1n : last
+      const to = next + SPAN_BLOCKS - 1n < last ? next + SPAN_BLOCKS - 1n : last
       // Base makes a block every two seconds; a day need not be told more exactly.
       const at = new Date(time.getTime() - Number(number - to) * 2_000)
-      const counts = await countIn(ports, next, to)
-      await write(pool, dayName(at), counts, to + 1n)
+      const counts = await countTransfers(ports, next, to)
+      await saveCounts(pool, dayName(at), counts, to + 1n)
       next = to + 1n
     }
   } catch (error) {
@@ -69,12 +69,12 @@ export async function readTransfers(ports: ReadTransfersPorts): Promise<void> {
   }
 }
 
-interface Count {
+interface PayeeTotals {
   payments: number
   amount: bigint
 }
 
-async function countIn(ports: ReadTransfersPorts, fromBlock: bigint, toBlock: bigint) {
+async function countTransfers(ports: ReadTransfersDeps, fromBlock: bigint, toBlock: bigint) {
   const { pool, chainLogs, facilitators } = ports
   const { rows } = await pool.query<{ payee: Hex }>(
     `SELECT DISTINCT lower(pay_to) AS payee FROM hub.listing
@@ -89,7 +89,7 @@ async function countIn(ports: ReadTransfersPorts, fromBlock: bigint, toBlock: bi
   }
   const known = new Set(facilitators)
   const senders = await sendersOf(chainLogs, logs.slice(0, TRANSFERS_MAX))
-  const counts = new Map<string, Count>()
+  const counts = new Map<string, PayeeTotals>()
   for (const log of logs.slice(0, TRANSFERS_MAX)) {
     const amount = hexToBigInt(log.data)
     const payee = `0x${(log.topics[2] ?? '').slice(-40)}`
@@ -111,10 +111,10 @@ async function sendersOf(chainLogs: ChainLogs, logs: readonly ChainLog[]) {
 }
 
 /** The counts of a range and the next place, together: no transfer counts twice. */
-async function write(
+async function saveCounts(
   pool: Pool,
   day: string,
-  counts: ReadonlyMap<string, Count>,
+  counts: ReadonlyMap<string, PayeeTotals>,
   next: bigint,
 ): Promise<void> {
   const rows = [...counts].map(([payTo, { payments, amount }]) => {
@@ -139,7 +139,7 @@ async function write(
 }
 
 /** What an address was paid by known facilitators in 30 days. */
-export async function paidTo(
+export async function readPaymentsTo(
   pool: Pool,
   payTo: string,
 ): Promise<{ readonly payments: number; readonly amount: bigint }> {

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import type { CommissionRuleJson } from '../../../rest/admin/commission.ts'
-import type { ServiceOfHouseJson } from '../../../rest/admin/services.ts'
-import { fieldsOf, form } from '../../form.ts'
-import { instantText } from '../../format.ts'
+import type { AdminServiceJson } from '../../../rest/admin/services.ts'
+import { form, formFields } from '../../form.ts'
+import { formatTimestamp } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type Act, act, type PageRequest } from '../../page.ts'
-import { address, cardTable } from '../../table.ts'
-import { optionalDay, reason, reasonField } from '../finance/parts.ts'
+import { emptyState } from '../../messages.ts'
+import { type FormAction, formAction, type PageRequest } from '../../page.ts'
+import { cardTable, withQuery } from '../../table.ts'
+import { optionalDay, reason, reasonField } from '../finance/components.ts'
 
 const SCOPES = { service: 'this service', provider: 'all of its provider’s services' }
 
@@ -25,8 +25,8 @@ const percentage = z
   })
 
 /** What the form of the commission does. @param path of its page */
-export const setCommission = (path: string): Act =>
-  act({
+export const setCommission = (path: string): FormAction =>
+  formAction({
     fields: z.object({
       slug: z.string().max(40),
       id: z.string().max(40),
@@ -35,8 +35,8 @@ export const setCommission = (path: string): Act =>
       from: optionalDay,
       reason,
     }),
-    run: async ({ ask }, { slug, id, scope, percent, from, reason: why }) => {
-      await ask('POST /v1/admin/providers/{id}/commission', {
+    run: async ({ api }, { slug, id, scope, percent, from, reason: why }) => {
+      await api('POST /v1/admin/providers/{id}/commission', {
         params: { id },
         body: {
           service: scope === 'service' ? slug : null,
@@ -45,19 +45,19 @@ export const setCommission = (path: string): Act =>
           ...(from !== undefined && { effective_from: `${from}T00:00:00Z` }),
         },
       })
-      return { to: address(path, { slug, done: 'commission' }) }
+      return { to: withQuery(path, { slug, done: 'commission' }) }
     },
   })
 
 export function commissionForm(
-  { sent, path }: PageRequest,
-  { slug, provider }: ServiceOfHouseJson,
+  { submission, path }: PageRequest,
+  { slug, provider }: AdminServiceJson,
 ): Html {
-  const fields = fieldsOf('commission', sent)
+  const fields = formFields('commission', submission)
   return html`<section><h3>Set the commission</h3>${form({
     act: 'commission',
     submit: 'Set it',
-    to: address(path, { slug }),
+    to: withQuery(path, { slug }),
     hidden: { slug, id: provider },
     fields: [
       fields.text({
@@ -82,20 +82,20 @@ export function commissionForm(
 
 /** What was agreed on with the provider of a service so far. */
 export async function commissionOf(
-  { ask }: PageRequest,
-  { provider, owner }: ServiceOfHouseJson,
+  { api }: PageRequest,
+  { provider, owner }: AdminServiceJson,
 ): Promise<Html> {
-  const { data } = await ask<{ data: readonly CommissionRuleJson[] }>(
+  const { data } = await api<{ data: readonly CommissionRuleJson[] }>(
     'GET /v1/admin/providers/{id}/commission',
     { params: { id: provider } },
   )
   return html`<h2>Commission agreed on with ${owner ?? provider}</h2>${
     data.length === 0
-      ? empty('Nothing of its own: the default of the platform counts.')
+      ? emptyState('Nothing of its own: the default of the platform counts.')
       : cardTable(
           'Commission',
           [
-            { head: 'From', whole: true, cell: (each) => instantText(each.effective_from) },
+            { head: 'From', noWrap: true, cell: (each) => formatTimestamp(each.effective_from) },
             { head: 'Of', cell: ({ service }) => service ?? 'all its services' },
             { head: 'Commission', number: true, cell: ({ bps }) => rate(bps) },
             { head: 'By', cell: ({ author }) => author },

@@ -7,23 +7,23 @@ import { encodeFunctionData, parseAbi } from 'viem'
 import { openChainLogs } from '../../../../core/catalog/listings/discovery/chain-logs.ts'
 import {
   ERC8004_REGISTRY,
-  type ReadRegistryPorts,
+  type ReadRegistryDeps,
   readRegistry,
 } from '../../../../core/catalog/listings/discovery/read-registry.ts'
 import {
-  paidTo,
+  readPaymentsTo,
   readTransfers,
 } from '../../../../core/catalog/listings/discovery/read-transfers.ts'
 import { listSources } from '../../../../core/catalog/listings/discovery/sources.ts'
 import { RANK } from '../../../../core/catalog/listings/store.ts'
-import { submit } from '../../../../core/catalog/listings/submit.ts'
+import { submitTarget } from '../../../../core/catalog/listings/submit.ts'
 import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
 import { type SandboxChain, startChain } from '../../../../server/sandbox/chain.ts'
 import { callRpc } from '../../../../server/sandbox/rpc.ts'
 import { fund } from '../../../../server/sandbox/wallets.ts'
 import contracts from '../contracts/registry.artifact.json' with { type: 'json' }
+import { forget, json, openWorld, paths, sells, type World } from '../fixture.ts'
 import { PAY_TO } from '../rows.ts'
-import { forget, json, openWorld, paths, sells, type World } from '../world.ts'
 
 const CALLER = '0x00000000000000000000000000000000000a9e47'
 const FACILITATOR = '0x00000000000000000000000000000000000fac11'
@@ -93,7 +93,7 @@ describe('reading the registry of agents', () => {
     const data = encodeFunctionData({ abi: CALLS, functionName: 'setAgentURI', args: [id, uri] })
     return send(CALLER, ERC8004_REGISTRY, data)
   }
-  const read = (more: Partial<ReadRegistryPorts> = {}) =>
+  const read = (more: Partial<ReadRegistryDeps> = {}) =>
     readRegistry({
       ...world,
       chainLogs: openChainLogs(chain.rpcUrl),
@@ -263,16 +263,16 @@ describe('reading the registry of agents', () => {
 
     it('counts transfers that a known facilitator sent to a listed payee, each once', async () => {
       const target = { url: URL, method: undefined, described: {} }
-      await submit(world, target, { source: 'submitted', rank: RANK.document })
+      await submitTarget(world, target, { source: 'submitted', rank: RANK.document })
       await count()
-      const before = await paidTo(world.pool, PAY_TO)
+      const before = await readPaymentsTo(world.pool, PAY_TO)
       await pay(FACILITATOR, PAY_TO, 3_000n)
       await pay(FACILITATOR, PAY_TO, 2_000n)
       await pay(FACILITATOR, CALLER, 7n)
       await pay(CALLER, PAY_TO, 9_000n)
       await count()
       await count()
-      const { payments, amount } = await paidTo(world.pool, PAY_TO)
+      const { payments, amount } = await readPaymentsTo(world.pool, PAY_TO)
       expect([payments - before.payments, amount - before.amount]).to.deep.equal([2, 5_000n])
     })
   })

@@ -6,9 +6,11 @@ import { GAS } from '../../../../core/ledger/postings.ts'
 import { createLog } from '../../../../core/log.ts'
 import { usd } from '../../../../core/money.ts'
 import type { Hex } from '../../../../core/payments/chain/asset.ts'
-import { bookGas, wholeGwei } from '../../../../core/payments/facilitators/gas-books.ts'
-import { gasState } from '../../../../core/payments/facilitators/gas-state.ts'
-import type { GasWallet } from '../../../../core/payments/facilitators/gas-wallet.ts'
+import {
+  deductWholeGwei,
+  postGasFees,
+} from '../../../../core/payments/facilitators/gas-accounting.ts'
+import { type GasWallet, readGasState } from '../../../../core/payments/facilitators/gas-wallet.ts'
 import type { LocalFacilitator } from '../../../../core/payments/facilitators/local.ts'
 import { accountGas } from '../../../../jobs/gas.ts'
 import { fund } from '../../../../server/sandbox/wallets.ts'
@@ -82,7 +84,7 @@ describe('the books of gas', () => {
   it('open with what the wallet held before it sent anything, though it did already', async () => {
     const held = await onChain()
     const txs = await settle(3)
-    expect(await bookGas(ports())).to.equal(3)
+    expect(await postGasFees(ports())).to.equal(3)
     expect(await inBooks()).to.equal(await onChain())
     expect(await ledger.balance('equity:opening-eth')).to.equal(held)
     expect((await entries(txs)).length).to.equal(3)
@@ -91,7 +93,7 @@ describe('the books of gas', () => {
   it('hold what the wallet holds, to the gwei, after every run', async () => {
     for (const times of [1, 5, 0, 7]) {
       await settle(times)
-      await bookGas(ports())
+      await postGasFees(ports())
       expect(await inBooks()).to.equal(await onChain())
     }
     expect(await kept()).to.equal(0)
@@ -99,7 +101,7 @@ describe('the books of gas', () => {
 
   it('tell of each transaction its fee, its worth and when it was mined', async () => {
     const [tx = '0x'] = await settle()
-    await bookGas(ports())
+    await postGasFees(ports())
     const [entry] = await entries([tx])
     const wei = await feeOf(tx)
     expect(entry?.meta.wei).to.equal(String(wei))
@@ -124,17 +126,17 @@ describe('the books of gas', () => {
     await stack.rpc('anvil_mine')
     const outcomes = (await Promise.all(ends)).map(({ outcome }) => outcome)
     expect(outcomes.toSorted()).to.deep.equal(['pending', 'settled'])
-    expect(await bookGas(ports())).to.equal(2)
+    expect(await postGasFees(ports())).to.equal(2)
     expect(await inBooks()).to.equal(await onChain())
   })
 
   it('have each transaction once, wherever a run of the job ends early', async () => {
     const txs = await settle(4)
     for (const after of [false, true, true]) {
-      const run = bookGas({ ...ports(), ledger: dying(after) })
+      const run = postGasFees({ ...ports(), ledger: dying(after) })
       expect(await run.catch((error: Error) => error.message)).to.equal('the process ends here')
     }
-    await bookGas(ports())
+    await postGasFees(ports())
     expect((await entries(txs)).length).to.equal(4)
     expect(await inBooks()).to.equal(await onChain())
   })
@@ -147,11 +149,11 @@ describe('the books of gas', () => {
       await go.promise
       return facilitator.gas.fee(hash)
     }
-    const late = bookGas({ ...ports(), wallet: { ...facilitator.gas, fee: slow } })
+    const late = postGasFees({ ...ports(), wallet: { ...facilitator.gas, fee: slow } })
     await asked.promise
-    await bookGas({ ...ports(), ledger: dying(false) }).catch(() => {})
+    await postGasFees({ ...ports(), ledger: dying(false) }).catch(() => {})
     go.resolve()
-    await Promise.all([late, bookGas(ports())])
+    await Promise.all([late, postGasFees(ports())])
     expect((await entries(txs)).length).to.equal(8)
     expect(await inBooks()).to.equal(await onChain())
     expect(await kept()).to.equal(0)
@@ -159,10 +161,10 @@ describe('the books of gas', () => {
 
   it('wait until a block is final', async () => {
     const txs = await settle()
-    await bookGas({ ...ports(), finality: 3n })
+    await postGasFees({ ...ports(), finality: 3n })
     expect(await entries(txs)).to.deep.equal([])
     await stack.rpc('anvil_mine', '0x2')
-    await bookGas({ ...ports(), finality: 3n })
+    await postGasFees({ ...ports(), finality: 3n })
     expect((await entries(txs)).length).to.equal(1)
   })
 
@@ -177,7 +179,7 @@ describe('the books of gas', () => {
     const { gas } = stack.facilitatorWith({ pool, rpcUrl: node.url })
     expect((await gas.fee(tx))?.wei).to.equal((await feeOf(tx)) + l1Fee)
     node.close()
-    await bookGas(ports())
+    await postGasFees(ports())
   })
 
   it('forget a transaction whose number another one has, for it cost nothing', async () => {
@@ -192,14 +194,14 @@ describe('the books of gas', () => {
         [minutes],
       )
     await age(61)
-    await bookGas(ports())
+    await postGasFees(ports())
     expect(await kept()).to.equal(1) // its number is free: it may still come
     await settle()
     await age(59)
-    expect(await bookGas(ports())).to.equal(1)
+    expect(await postGasFees(ports())).to.equal(1)
     expect(await kept()).to.equal(1) // another node may know of a block that this one does not
     await age(61)
-    await bookGas(ports())
+    await postGasFees(ports())
     expect(await kept()).to.equal(0)
     expect(await inBooks()).to.equal(await onChain())
   })
@@ -209,7 +211,7 @@ describe('the books of gas', () => {
       fc.property(fc.bigInt(0n, 10n ** 12n), fc.array(fc.bigInt(0n, 10n ** 11n)), (held, fees) => {
         let { rest, booked, wei } = { rest: held % GWEI, booked: held / GWEI, wei: held }
         for (const fee of fees.filter((_, i) => fees.slice(0, i + 1).reduce(sum, 0n) <= held)) {
-          const whole = wholeGwei(fee, rest)
+          const whole = deductWholeGwei(fee, rest)
           ;({ rest } = whole)
           booked -= whole.gwei
           wei -= fee
@@ -227,7 +229,7 @@ describe('the books of gas', () => {
       lines.length = 0
       const gas = { wallet, ethPrice: ETH_PRICE, lowGwei }
       await accountGas({ pool, ledger, finality: 1n, gas, log })
-      const state = await gasState(pool)
+      const state = await readGasState(pool)
       return { state, alarms: lines.filter((line) => JSON.parse(line).level === 50) }
     }
 
@@ -272,7 +274,7 @@ describe('the books of gas', () => {
       expect(await kept()).to.equal(before)
       await fund(stack.rpcUrl, address, { wei: held })
       await settle()
-      await bookGas(ports())
+      await postGasFees(ports())
       expect(await inBooks()).to.equal(await onChain())
     })
   })

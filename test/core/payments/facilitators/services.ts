@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http'
 import type { SettleResponse } from '@x402/core/types'
 import { createLog } from '../../../../core/log.ts'
 import { type Hex, USDC_BASE } from '../../../../core/payments/chain/asset.ts'
+import { chainVerified } from '../../../../core/payments/facilitators/chain-verified.ts'
 import { httpFacilitator } from '../../../../core/payments/facilitators/http.ts'
-import { witnessed } from '../../../../core/payments/facilitators/witnessed.ts'
 import { NETWORK, type Stack, startStack } from '../stack.ts'
 import { type Prepared, prepare, type Served, serve, shop } from './world.ts'
 
@@ -17,7 +17,7 @@ export interface Services {
   readonly lines: { level: number; facilitator?: string; msg: string }[]
   readonly serve: (...args: Parameters<typeof serve>) => Promise<Served>
   readonly service: (settle: Settle) => Promise<Served>
-  readonly watched: (url: string, chain?: Stack['chain']) => ReturnType<typeof witnessed>
+  readonly watched: (url: string, chain?: Stack['chain']) => ReturnType<typeof chainVerified>
   /** What a shop makes of a payment that such a service settles. */
   readonly buy: (
     settle: Settle,
@@ -51,7 +51,7 @@ export async function startServices(timeoutMs = 15_000): Promise<Services> {
   const watched: Services['watched'] = (url, chain = stack.chain) => {
     const look = { patienceMs: 200, pollMs: 20 }
     const witness = { chain, asset: USDC_BASE, name: 'liar.test', log, ...look }
-    return witnessed(httpFacilitator({ url, timeoutMs }), witness)
+    return chainVerified(httpFacilitator({ url, timeoutMs }), witness)
   }
   return {
     stack,

@@ -4,14 +4,14 @@ import { decodePaymentSignatureHeader } from '@x402/core/http'
 import { expect } from 'chai'
 import { verifyTypedData } from 'viem'
 import { EgressError } from '../../../../core/egress/errors.ts'
+import { PaymentTermsError } from '../../../../core/payments/paying/terms.ts'
 import {
   type ExternalRequest,
   quoteExternal,
   type SignedPayment,
   signPayment,
-} from '../../../../core/payments/paying/buying.ts'
-import { PaymentTermsError } from '../../../../core/payments/paying/terms.ts'
-import { realSockets, rejection } from '../../egress/world.ts'
+} from '../../../../core/payments/paying/x402-client.ts'
+import { realSockets, rejection } from '../../egress/fixture.ts'
 import {
   account,
   answering,

@@ -1,8 +1,12 @@
 import type { RequestListener } from 'node:http'
 import { expect } from 'chai'
 import { parseSandboxHosts } from '../../../../core/egress/sandbox.ts'
-import { quoteExternal, sendPaid, signPayment } from '../../../../core/payments/paying/buying.ts'
-import { listen, realSockets, withEgress } from '../../egress/world.ts'
+import {
+  quoteExternal,
+  sendPaid,
+  signPayment,
+} from '../../../../core/payments/paying/x402-client.ts'
+import { listen, realSockets, withEgress } from '../../egress/fixture.ts'
 import {
   account,
   answering,

@@ -13,8 +13,12 @@ import { expect } from 'chai'
 import { createWalletClient, http, publicActions } from 'viem'
 import { base } from 'viem/chains'
 import { systemClock } from '../../../../core/clock.ts'
-import { quoteExternal, sendPaid, signPayment } from '../../../../core/payments/paying/buying.ts'
-import { realSockets } from '../../egress/world.ts'
+import {
+  quoteExternal,
+  sendPaid,
+  signPayment,
+} from '../../../../core/payments/paying/x402-client.ts'
+import { realSockets } from '../../egress/fixture.ts'
 import { NETWORK, type Stack, startStack, USDC } from '../stack.ts'
 import { GET, world } from './world.ts'
 

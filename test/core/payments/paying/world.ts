@@ -3,9 +3,9 @@ import { encodePaymentResponseHeader } from '@x402/core/http'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Egress } from '../../../../core/egress/http.ts'
 import { parseSandboxHosts } from '../../../../core/egress/sandbox.ts'
-import type { ExternalRequest } from '../../../../core/payments/paying/buying.ts'
 import type { Terms } from '../../../../core/payments/paying/terms.ts'
-import { type Listening, listen, withEgress } from '../../egress/world.ts'
+import type { ExternalRequest } from '../../../../core/payments/paying/x402-client.ts'
+import { type Listening, listen, withEgress } from '../../egress/fixture.ts'
 
 export const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 export const PAY_TO = '0x5d6dF6b10C54617dac4Bf9993ad9fA384b7B36d3'

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { suspend } from '../../../../core/catalog/services/suspension.ts'
+import { setSuspension } from '../../../../core/catalog/services/suspension.ts'
 import { inTransaction } from '../../../../core/db/transaction.ts'
 import { reverseCall } from '../../../../core/ledger/reverse.ts'
 import { micros } from '../../../../core/money.ts'
-import { OutgoingSwitch } from '../../../../core/payments/operations/switch.ts'
-import { holdingsOf } from '../../../../core/payments/payouts/holdings.ts'
-import type { PayoutPorts } from '../../../../core/payments/payouts/ports.ts'
+import { OutgoingSwitch } from '../../../../core/payments/operations/outgoing-switch.ts'
+import type { PayoutDeps } from '../../../../core/payments/payouts/payout.ts'
+import { holdingsOf } from '../../../../core/payments/payouts/provider-balances.ts'
 import { sendPayouts } from '../../../../core/payments/payouts/send.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
 import { serviceSums, statementLines } from '../../../../core/payments/payouts/statement.ts'
@@ -29,7 +29,7 @@ describe('payouts', () => {
   })
   after(() => world.stop())
 
-  const pay = async (own: Partial<PayoutPorts> = {}): Promise<void> => {
+  const pay = async (own: Partial<PayoutDeps> = {}): Promise<void> => {
     const ports = { ...world.ports, ...own }
     await startPayouts(ports)
     await sendPayouts(ports, undefined, 0)
@@ -111,7 +111,7 @@ describe('payouts', () => {
     expect(await holding()).to.deep.equal(['pause', USD, 0n, 0n])
     await outgoing.set(false, 'finance', 'a test')
     const suspended = (reason: string | null) =>
-      inTransaction(world.admin, (on) => suspend(on, 'provider', provider.id, reason))
+      inTransaction(world.admin, (on) => setSuspension(on, 'provider', provider.id, reason))
     await suspended('a test')
     await pay()
     expect(await payoutsOf(provider), 'while an administrator has stopped it').to.deep.equal([])
@@ -157,7 +157,7 @@ describe('payouts', () => {
     const provider = await world.provider('p-silent')
     await world.earn(provider.accounts[0]!, 3n * USD)
     let sent = 0
-    const silent: PayoutPorts['settle'] = async (...payment) => {
+    const silent: PayoutDeps['settle'] = async (...payment) => {
       sent++
       const { payer, amount, responseHeader } = await world.ports.settle(...payment)
       return { outcome: 'pending', payer, amount, responseHeader }

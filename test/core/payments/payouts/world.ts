@@ -10,7 +10,7 @@ import { earningsOf, SPEND } from '../../../../core/ledger/postings.ts'
 import { createLog } from '../../../../core/log.ts'
 import { micros } from '../../../../core/money.ts'
 import { type Hex, USDC_BASE } from '../../../../core/payments/chain/asset.ts'
-import type { PayoutPorts } from '../../../../core/payments/payouts/ports.ts'
+import type { PayoutDeps } from '../../../../core/payments/payouts/payout.ts'
 import { createOffers } from '../../../../core/payments/receiving/offers.ts'
 import { fund } from '../../../../server/sandbox/wallets.ts'
 import { freshDatabase } from '../../../support/postgres.ts'
@@ -51,7 +51,7 @@ export async function startPayWorld({ opening = 1_000_000_000n, shards = 2 } = {
   const facilitator = stack.facilitatorWith({ pool, confirmationTimeoutMs: 5_000 })
   const offers = createOffers({ facilitator, payTo: stack.payTo, network: NETWORK })
   const lines: string[] = []
-  const ports: PayoutPorts = {
+  const ports: PayoutDeps = {
     pool,
     ledger,
     chain,

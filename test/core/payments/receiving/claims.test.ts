@@ -42,11 +42,11 @@ describe('the claims of a purchase that has a name', () => {
       const second = await claim(paid)
       expect(second, 'its name is free again').to.include({ mine: true })
       await claims.conclude(paid, 'settled', hex(32))
-      expect(await claims.named(id)).to.deep.include({ key: paid, state: 'settled' })
+      expect(await claims.findPurchase(id)).to.deep.include({ key: paid, state: 'settled' })
       const third = await claim(late)
       expect(third, 'it is paid').to.deep.include({ mine: false })
       expect(third.claim.key).to.deep.equal(paid)
-      expect((await claim(lost)).mine, 'nor by the first one once more').to.equal(false)
+      expect((await claim(lost)).isNew, 'nor by the first one once more').to.equal(false)
       expect(await claims.find(lost), 'which is watched under its own id').to.include({
         state: end,
         id,
@@ -60,7 +60,7 @@ describe('the claims of a purchase that has a name', () => {
     await claims.release(lost)
     const payments = Array.from({ length: 4 }, payment)
     const told = await Promise.all([lost, lost, ...payments, ...payments].map(claim))
-    expect(told.filter(({ mine }) => mine)).to.have.lengthOf(1)
+    expect(told.filter(({ isNew: mine }) => mine)).to.have.lengthOf(1)
     expect(new Set(told.map((each) => each.claim.id)).size).to.equal(1)
   })
 })

@@ -5,7 +5,7 @@ import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
 import { openChain } from '../../../../core/payments/chain/chain.ts'
 import { freePort } from '../../../../core/runtime/net.ts'
 import { assertMayRead, metricsRoutes } from '../../../../server/rest/metrics.ts'
-import { figures } from '../../../../server/rest/metrics-figures.ts'
+import { collectGauges } from '../../../../server/rest/metrics-figures.ts'
 import { ask } from '../../../support/ask.ts'
 import { useHub } from '../../../support/suite.ts'
 import { makeAdmin, openAnother, weather } from './world.ts'
@@ -106,12 +106,12 @@ describe('metrics', () => {
   it('leave out what cannot be read, and say that it cannot', async () => {
     const rpcUrl = `http://127.0.0.1:${await freePort()}`
     const chain = openChain({ rpcUrl, network: USDC_BASE.network })
-    const blind = parse(await figures({ ...ports(), chain }))
+    const blind = parse(await collectGauges({ ...ports(), chain }))
     expect(blind.get('hub_chain_up')).to.equal(0)
     expect([...blind.keys()].join(' ')).to.not.match(/hub_wallet_usdc|hub_gas_gwei/)
     expect(blind.get('hub_ledger_wallet_microdollars{wallet="spend"}')).to.equal(50_000_000)
     const nowhere = createPool(`postgres://nobody@127.0.0.1:${await freePort()}/none`)
-    const deaf = parse(await figures({ ...ports(), pool: nowhere }))
+    const deaf = parse(await collectGauges({ ...ports(), pool: nowhere }))
     expect([...deaf]).to.deep.equal([['hub_database_up', 0]])
     await nowhere.end()
   })

@@ -1,12 +1,12 @@
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { request } from 'undici'
-import { bookTransfers } from '../../../../core/finance/wallet-transfers.ts'
+import { postWalletTransfers } from '../../../../core/finance/wallet-transfers.ts'
 import { writeNextExport } from '../../../../core/finance/write-export.ts'
 import { createLog } from '../../../../core/log.ts'
 import { usd } from '../../../../core/money.ts'
 import type { Hex } from '../../../../core/payments/chain/asset.ts'
-import { bookGas } from '../../../../core/payments/facilitators/gas-books.ts'
+import { postGasFees } from '../../../../core/payments/facilitators/gas-accounting.ts'
 import { reconcile } from '../../../../core/reconciliation/reconcile.ts'
 import { fund } from '../../../../server/sandbox/wallets.ts'
 import { useHub } from '../../../support/suite.ts'
@@ -87,7 +87,7 @@ describe('money between wallets of the house', () => {
     const early = await pay(1_000_000_000n)
     refused(await book(early), 409, 'not_booked')
     const books = { pool, ledger, wallet, finality: 1n, ethPrice: usd('3000') }
-    await bookGas(books)
+    await postGasFees(books)
     refused(await book(early), 409, 'not_booked')
     const [first, second] = [await pay(1_500_000_000n), await pay(2_500_000_000n)]
     const told = [await book(first), await book(second), await book(first)]
@@ -95,7 +95,7 @@ describe('money between wallets of the house', () => {
     const amounts = told.map(({ body }) => (body['entries'] as Json[])[0]?.['amount'])
     expect(Number(amounts[0]) + Number(amounts[1])).to.be.oneOf([4, 5])
     expect(amounts[2]).to.equal(amounts[0])
-    await bookGas(books)
+    await postGasFees(books)
     expect((await look())['gas']).to.include({ difference_gwei: 0 })
   })
 
@@ -118,7 +118,7 @@ describe('money between wallets of the house', () => {
     const ports = { ...money(), spend: spend.address, gas: undefined, pool, ledger }
     const by = { name: 'x', principal: 'x', via: null, role: 'finance', requestId: null } as const
     const impatient = { ...ports, finality: 1_000n }
-    const early = await bookTransfers(impatient, { ...by, network: null }, tx, 'x').catch(
+    const early = await postWalletTransfers(impatient, { ...by, network: null }, tx, 'x').catch(
       (error: unknown) => error,
     )
     expect(early).to.have.property('code', 'not_booked')

@@ -2,9 +2,9 @@ import { expect } from 'chai'
 import { usd } from '../../../../core/money.ts'
 import { USDC_BASE } from '../../../../core/payments/chain/asset.ts'
 import { openChain } from '../../../../core/payments/chain/chain.ts'
-import { bookGas } from '../../../../core/payments/facilitators/gas-books.ts'
-import { holdings } from '../../../../core/payments/operations/holdings.ts'
+import { postGasFees } from '../../../../core/payments/facilitators/gas-accounting.ts'
 import { resolvePayments } from '../../../../core/payments/operations/resolve.ts'
+import { readWalletBalances } from '../../../../core/payments/operations/wallet-balances.ts'
 import { freePort } from '../../../../core/runtime/net.ts'
 import { useHub } from '../../../support/suite.ts'
 import { makeAdmin, openAnother, weather } from './world.ts'
@@ -71,7 +71,7 @@ describe('the wallets, as finance sees them', () => {
     const before = await look()
     expect(before.gas).to.include({ address: wallet.address, books_gwei: 0, low: null })
     expect(before.gas).to.have.property('difference_gwei', before.gas!['chain_gwei'])
-    await bookGas({ pool, ledger, wallet, finality: 1n, ethPrice: usd('3000') })
+    await postGasFees({ pool, ledger, wallet, finality: 1n, ethPrice: usd('3000') })
     const { gas } = await look()
     expect(gas).to.include({ difference_gwei: 0, books_gwei: gas!['chain_gwei'] })
     expect(gas!['chain_gwei']).to.be.within(1, 10_000_000_000)
@@ -99,7 +99,7 @@ describe('the wallets, as finance sees them', () => {
     const { chain, treasury, spend, gas } = hub().sandbox!.money
     const silent = { ...chain, head: () => new Promise<never>(() => {}) }
     const ports = { pool: hub().hub.pool, chain: silent, treasury, spend: spend.address, gas }
-    const { chain: seen, books } = await holdings(ports, 50)
+    const { chain: seen, books } = await readWalletBalances(ports, 50)
     expect(seen).to.equal(undefined)
     expect(books.spend).to.equal(BigInt(OPENING - PRICE))
   })

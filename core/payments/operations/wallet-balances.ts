@@ -1,12 +1,16 @@
 import type { Pool } from 'pg'
-import { within } from '../../clock.ts'
+import { withTimeout } from '../../clock.ts'
 import type { Hex } from '../chain/asset.ts'
 import type { Chain } from '../chain/chain.ts'
-import { type GasState, gasState } from '../facilitators/gas-state.ts'
-import type { GasWallet } from '../facilitators/gas-wallet.ts'
-import { booksOfWallets, type WalletBooks } from './overview.ts'
+import {
+  type GasState,
+  type GasWallet,
+  readGasState,
+  WEI_PER_GWEI,
+} from '../facilitators/gas-wallet.ts'
+import { type LedgerBalances, readLedgerBalances } from './overview.ts'
 
-export interface HoldingsPorts {
+export interface WalletBalancesDeps {
   readonly pool: Pool
   readonly chain: Chain
   readonly treasury: Hex
@@ -16,7 +20,7 @@ export interface HoldingsPorts {
 }
 
 /** What the wallets hold on chain, after a block. Microdollars; gas in gwei, rounded down. */
-export interface OnChain {
+export interface ChainBalances {
   readonly block: bigint
   readonly time: Date
   readonly treasury: bigint
@@ -24,29 +28,35 @@ export interface OnChain {
   readonly gas: bigint | undefined
 }
 
-export interface Holdings {
+export interface WalletBalances {
   /** Undefined: the node did not answer in time. */
-  readonly chain: OnChain | undefined
-  readonly books: WalletBooks
+  readonly chain: ChainBalances | undefined
+  readonly books: LedgerBalances
   /** What the hub's own job saw last of the gas wallet. */
   readonly gas: GasState | undefined
 }
 
-const WEI_PER_GWEI = 1_000_000_000n
-const PATIENCE_MS = 3_000
+const NODE_TIMEOUT_MS = 3_000
 
 /** What the wallets of the house hold, by the chain and by the books. */
-export async function holdings(ports: HoldingsPorts, patienceMs = PATIENCE_MS): Promise<Holdings> {
+export async function readWalletBalances(
+  ports: WalletBalancesDeps,
+  patienceMs = NODE_TIMEOUT_MS,
+): Promise<WalletBalances> {
   const [chain, books, gas] = await Promise.all([
-    within(patienceMs, onChain(ports)),
-    booksOfWallets(ports.pool),
-    gasState(ports.pool),
+    withTimeout(patienceMs, readChainBalances(ports)),
+    readLedgerBalances(ports.pool),
+    readGasState(ports.pool),
   ])
   return { chain, books, gas }
 }
 
 /** @throws Error when the node does not answer */
-async function onChain({ chain, gas, ...wallets }: HoldingsPorts): Promise<OnChain> {
+async function readChainBalances({
+  chain,
+  gas,
+  ...wallets
+}: WalletBalancesDeps): Promise<ChainBalances> {
   const { number: block, time } = await chain.head()
   const [treasury, spend, wei] = await Promise.all([
     chain.balanceAt(wallets.treasury, block),

@@ -6,7 +6,7 @@ import { type Chain, ChainUnavailable, type Transfer } from '../chain/chain.ts'
 import type { Payment } from '../receiving/payment.ts'
 import type { Facilitator } from './facilitator.ts'
 
-export interface Witness {
+export interface ChainVerification {
   /** Our own view. */
   readonly chain: Chain
   readonly asset: Asset
@@ -14,7 +14,7 @@ export interface Witness {
   readonly name: string
   readonly log: Log
   /** How long the chain is watched for a payment that may be on its way. @defaultValue 5000 */
-  readonly patienceMs?: number
+  readonly searchMs?: number
   /** Between two looks. @defaultValue 250 */
   readonly pollMs?: number
 }
@@ -29,18 +29,20 @@ const LOOK_BACK_BLOCKS = 2_000n
  * made and is not to be seen, or is something else, is `settlement_pending`; what is said to have
  * failed, or was left without an answer, and was made all the same, is a success.
  */
-export function witnessed(facilitator: Facilitator, witness: Witness): Facilitator {
+export function chainVerified(facilitator: Facilitator, witness: ChainVerification): Facilitator {
   const { asset, log, name } = witness
   return {
     verify: (...args) => facilitator.verify(...args),
     getSupported: () => facilitator.getSupported(),
     async settle(payload, requirements) {
       const { network } = requirements
-      const payment = paymentOf(asset, payload)
+      const payment = toAuthorizedPayment(asset, payload)
       const { from: payer, nonce } = payment
-      const said = await facilitator.settle(payload, requirements).then(wordOf, noWord)
+      const said = await facilitator
+        .settle(payload, requirements)
+        .then(claimOfResponse, claimOfError)
       const { claims, hash } = said
-      const seen = await search(witness, payment, said)
+      const seen = await pollChain(witness, payment, said)
       const told = { facilitator: name, claims, hash, payer, nonce }
       if (seen.is === 'paid') {
         const { tx } = seen
@@ -61,62 +63,68 @@ export function witnessed(facilitator: Facilitator, witness: Witness): Facilitat
 }
 
 /** What a facilitator says: that a payment is made, is not, or may be; and by which transaction. */
-type Word = { readonly claims: 'paid' | 'failed' | 'open'; readonly hash: Hex | undefined } & (
-  | { readonly answer: SettleResponse }
-  | { readonly error: unknown }
-)
+type FacilitatorClaim = {
+  readonly claims: 'paid' | 'failed' | 'open'
+  readonly hash: Hex | undefined
+} & ({ readonly answer: SettleResponse } | { readonly error: unknown })
 
-function wordOf(answer: SettleResponse): Word {
+function claimOfResponse(answer: SettleResponse): FacilitatorClaim {
   const { success, errorReason, transaction } = answer
   const isOpen = errorReason === undefined || errorReason === PENDING
   return {
     claims: success ? 'paid' : isOpen ? 'open' : 'failed',
-    hash: hashIn(transaction),
+    hash: parseHash(transaction),
     answer,
   }
 }
 
-const noWord = (error: unknown): Word => ({
+const claimOfError = (error: unknown): FacilitatorClaim => ({
   claims: 'open',
-  hash: error instanceof SettleError ? hashIn(error.transaction) : undefined,
+  hash: error instanceof SettleError ? parseHash(error.transaction) : undefined,
   error,
 })
 
-const hashIn = (text: string): Hex | undefined =>
+const parseHash = (text: string): Hex | undefined =>
   /^0x[0-9a-fA-F]{64}$/.test(text) ? (text.toLowerCase() as Hex) : undefined
 
-type PaymentTransfer = Omit<Transfer, 'tx'> & { readonly nonce: Hex }
+type AuthorizedPayment = Omit<Transfer, 'tx'> & { readonly nonce: Hex }
 
-function paymentOf(
+function toAuthorizedPayment(
   { address: token }: Asset,
   { payload }: Parameters<Facilitator['settle']>[0],
-): PaymentTransfer {
+): AuthorizedPayment {
   const { from, to, value, nonce } = (payload as Payment['payload']).authorization
   return { token, from, to, value: BigInt(value), nonce }
 }
 
 /** `another`: the transaction that was named is on the chain, and is not this payment. */
-type Seen = { readonly is: 'paid'; readonly tx: Hex } | { readonly is: 'another' | 'nothing' }
+type ChainFinding =
+  | { readonly is: 'paid'; readonly tx: Hex }
+  | { readonly is: 'another' | 'nothing' }
 
 /** Looks until the payment is seen; once only where it is said that none will come. */
-async function search(
-  { chain, patienceMs = 5_000, pollMs = 250 }: Witness,
-  payment: PaymentTransfer,
-  { claims, hash }: Word,
-): Promise<Seen> {
+async function pollChain(
+  { chain, searchMs: patienceMs = 5_000, pollMs = 250 }: ChainVerification,
+  payment: AuthorizedPayment,
+  { claims, hash }: FacilitatorClaim,
+): Promise<ChainFinding> {
   const deadline = elapsedMs() + (claims === 'failed' ? 0 : patienceMs)
   for (;;) {
-    const seen = await look(chain, payment, hash)
+    const seen = await checkChain(chain, payment, hash)
     if (seen.is !== 'nothing' || elapsedMs() + pollMs > deadline) return seen
     await sleep(pollMs)
   }
 }
 
-async function look(chain: Chain, payment: PaymentTransfer, hash: Hex | undefined): Promise<Seen> {
+async function checkChain(
+  chain: Chain,
+  payment: AuthorizedPayment,
+  hash: Hex | undefined,
+): Promise<ChainFinding> {
   try {
     const named = hash && (await chain.transferEvidence({ ...payment, tx: hash })).found
     if (hash && named === 'confirmed') return { is: 'paid', tx: hash }
-    const tx = await byAuthorization(chain, payment)
+    const tx = await findByAuthorization(chain, payment)
     return tx ? { is: 'paid', tx } : { is: named === 'mismatch' ? 'another' : 'nothing' }
   } catch (error) {
     if (error instanceof ChainUnavailable) return { is: 'nothing' }
@@ -125,7 +133,10 @@ async function look(chain: Chain, payment: PaymentTransfer, hash: Hex | undefine
 }
 
 /** The transaction that made a payment, whoever sent it. */
-async function byAuthorization(chain: Chain, payment: PaymentTransfer): Promise<Hex | undefined> {
+async function findByAuthorization(
+  chain: Chain,
+  payment: AuthorizedPayment,
+): Promise<Hex | undefined> {
   const { number } = await chain.head()
   const from = number > LOOK_BACK_BLOCKS ? number - LOOK_BACK_BLOCKS : 0n
   const used = await chain.authorizationOutcome(payment.from, payment.nonce, from)

@@ -1,6 +1,7 @@
 import type { Ledger } from '../../ledger/ledger.ts'
 import { type Micros, split } from '../../money.ts'
-import type { Claim } from './claims.ts'
+import { postOrThrow } from '../post-entry.ts'
+import type { Claim } from './claim.ts'
 
 /**
  * Books a payment that was settled: credits to a key, or a call sold on the spot. The entry's id
@@ -8,7 +9,7 @@ import type { Claim } from './claims.ts'
  * crash, books it for both.
  * @param transaction hash of the transfer
  */
-export async function bookPayment(
+export async function postPayment(
   ledger: Ledger,
   claim: Claim,
   transaction: string | undefined,
@@ -26,8 +27,5 @@ export async function bookPayment(
         } as const)
   const { payer, nonce } = claim.key
   const meta = { payer, nonce, ...(transaction === undefined ? {} : { transaction }) }
-  const outcome = await ledger.post(event, { owner, id: claim.id, meta })
-  if (outcome !== 'applied' && outcome !== 'replayed') {
-    throw new Error(`payment ${claim.id} not booked: ${outcome}`)
-  }
+  await postOrThrow(ledger, event, { owner, id: claim.id, meta })
 }

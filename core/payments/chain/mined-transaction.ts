@@ -2,7 +2,7 @@ import { isAddressEqual, parseAbi, parseEventLogs, type TransactionReceipt } fro
 import type { Hex } from './asset.ts'
 
 /** A transaction that succeeded, by the hub's own node; addresses in lower case. */
-export interface Mined {
+export interface MinedTransaction {
   readonly block: bigint
   /** 1 in the newest block. */
   readonly confirmations: bigint
@@ -12,10 +12,10 @@ export interface Mined {
   readonly to: Hex | null
   readonly wei: bigint
   /** Transfers of the token, in their order; those of nothing are left out. */
-  readonly moves: readonly Move[]
+  readonly transfers: readonly TokenTransfer[]
 }
 
-export interface Move {
+export interface TokenTransfer {
   /** The place of the log in its block. */
   readonly logIndex: number
   readonly from: Hex
@@ -27,14 +27,17 @@ export interface Move {
 const ABI = parseAbi(['event Transfer(address indexed from, address indexed to, uint256 value)'])
 
 /** The transfers of a token that a receipt tells of. */
-export const movesIn = ({ logs }: Pick<TransactionReceipt, 'logs'>, token: Hex): readonly Move[] =>
+export const tokenTransfersIn = (
+  { logs }: Pick<TransactionReceipt, 'logs'>,
+  token: Hex,
+): readonly TokenTransfer[] =>
   parseEventLogs({ abi: ABI, logs: logs.filter((log) => isAddressEqual(log.address, token)) })
     .filter(({ args }) => args.value > 0n)
     .map(({ logIndex, args: { from, to, value } }) => ({
       logIndex,
-      from: lower(from),
-      to: lower(to),
+      from: lowerCaseHex(from),
+      to: lowerCaseHex(to),
       value,
     }))
 
-export const lower = (hex: Hex): Hex => hex.toLowerCase() as Hex
+export const lowerCaseHex = (hex: Hex): Hex => hex.toLowerCase() as Hex

@@ -35,7 +35,7 @@ export class OutgoingSwitch {
   }
 
   /** @throws Fault `payments_paused` */
-  async assertOn(): Promise<void> {
+  async assertNotPaused(): Promise<void> {
     if ((await this.state())?.paused) throw new Fault('payments_paused')
   }
 }

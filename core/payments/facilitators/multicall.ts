@@ -9,7 +9,7 @@ import {
 import type { Asset, Hex } from '../chain/asset.ts'
 import type { Payment } from '../receiving/payment.ts'
 import type { Facilitator } from './facilitator.ts'
-import type { Call } from './sender.ts'
+import type { ContractCall } from './sender.ts'
 
 /** Multicall3: at the same address on every chain. USDC does not care who brings a payment. */
 const MULTICALL3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
@@ -28,34 +28,36 @@ export interface KeyPayment {
 }
 
 /** Undefined for one signed by a contract, which may need more than the token. */
-export function keyPayment(args: KeyPayment['args']): KeyPayment | undefined {
+export function parseKeyPayment(args: KeyPayment['args']): KeyPayment | undefined {
   const { authorization, signature } = args[0].payload as Partial<KeyPayment>
   const isOfKey = signature !== undefined && /^0x[0-9a-fA-F]{130}$/.test(signature)
   return authorization && isOfKey ? { args, authorization, signature } : undefined
 }
 
 /** All of the payments, or none. A single one goes to the token directly. */
-export function allOf({ address }: Asset, payments: readonly KeyPayment[]): Call {
+export function atomicCall({ address }: Asset, payments: readonly KeyPayment[]): ContractCall {
   const [first, ...more] = payments
-  if (first && more.length === 0) return { to: address, data: transferOf(first) }
-  return aggregate(address, payments, true)
+  if (first && more.length === 0) return { to: address, data: encodeTransfer(first) }
+  return encodeMulticall(address, payments, true)
 }
 
 /** Each payment that can be made. What came of them: `outcomesOf`. */
-export const eachOf = ({ address }: Asset, payments: readonly KeyPayment[]): Call =>
-  aggregate(address, payments, false)
+export const independentCalls = (
+  { address }: Asset,
+  payments: readonly KeyPayment[],
+): ContractCall => encodeMulticall(address, payments, false)
 
 /** Whether each payment of `eachOf` was made, in order. */
-export const outcomesOf = (data: Hex): readonly boolean[] =>
+export const decodeResults = (data: Hex): readonly boolean[] =>
   decodeFunctionResult({ abi: ABI, functionName: 'tryAggregate', data }).map((each) => each.success)
 
-function aggregate(target: Hex, payments: readonly KeyPayment[], all: boolean): Call {
-  const calls = payments.map((payment) => ({ target, callData: transferOf(payment) }))
+function encodeMulticall(target: Hex, payments: readonly KeyPayment[], all: boolean): ContractCall {
+  const calls = payments.map((payment) => ({ target, callData: encodeTransfer(payment) }))
   const data = encodeFunctionData({ abi: ABI, functionName: 'tryAggregate', args: [all, calls] })
   return { to: MULTICALL3, data }
 }
 
-function transferOf({ authorization, signature }: KeyPayment): Hex {
+function encodeTransfer({ authorization, signature }: KeyPayment): Hex {
   const { from, to, nonce } = authorization
   const [value, after, before] = [
     authorization.value,

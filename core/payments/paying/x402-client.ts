@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Address, Hex, LocalAccount } from 'viem'
-import { type EgressCode, EgressError, invalid } from '../../egress/errors.ts'
+import { type EgressCode, EgressError, invalidRequest } from '../../egress/errors.ts'
 import { forwardableHeaders } from '../../egress/headers.ts'
 import {
   type Egress,
@@ -62,10 +62,14 @@ export interface SignedPayment {
   readonly payloadHash: Hex
 }
 
+/** When the authorization expires on the chain. */
+export const expiryOf = ({ validBefore }: Pick<SignedPayment, 'validBefore'>): Date =>
+  new Date(Number(validBefore) * 1_000)
+
 /** Codes of the fault catalogue for what became of a payment that was signed. */
 export type UnresolvedReason = EgressCode | 'upstream_payment_rejected'
 
-export type PaidOutcome =
+export type PaymentOutcome =
   | { readonly outcome: 'paid'; readonly tx: Hex | undefined; readonly response: EgressResponse }
   | {
       readonly outcome: 'unresolved'
@@ -100,8 +104,12 @@ export async function quoteExternal(
   policy: BuyingPolicy,
   options: LegOptions = {},
 ): Promise<ExternalQuote> {
-  const message = prepare(request)
-  const response = await unpaid(egress, { ...message, maxBytes: OFFER_BYTES_MAX, ...options })
+  const message = prepareMessage(request)
+  const response = await requestUnpaid(egress, {
+    ...message,
+    maxBytes: OFFER_BYTES_MAX,
+    ...options,
+  })
   if (response.status >= 200 && response.status < 300) throw new PaymentTermsError('not_asked')
   if (response.status !== 402) throw new EgressError('upstream_error', { sent: true, response })
   const { hostname } = new URL(request.url)
@@ -110,7 +118,7 @@ export async function quoteExternal(
 }
 
 /** The first answer. Of a 2xx only the status matters: it may break off, or be far too large. */
-async function unpaid(egress: Egress, message: Parameters<Egress['request']>[0]) {
+async function requestUnpaid(egress: Egress, message: Parameters<Egress['request']>[0]) {
   try {
     return await egress.request(message)
   } catch (error) {
@@ -139,13 +147,13 @@ export async function signPayment(
   const validBefore = BigInt(now.getTime()) / MS_PER_SECOND + lifetime
   const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
   const payload = await signAuthorization(account, { from, to, value, validBefore, nonce })
-  const header = headerOf(terms, payload)
+  const header = paymentHeader(terms, payload)
   const payloadHash: Hex = `0x${createHash('sha256').update(header.value).digest('hex')}`
   return { header, from, to, value, nonce, validBefore, payloadHash }
 }
 
 /** The payment as the seller's version of x402 wants it. */
-function headerOf(terms: Terms, payload: unknown): SignedPayment['header'] {
+function paymentHeader(terms: Terms, payload: unknown): SignedPayment['header'] {
   const { version, accepted, resource } = terms
   const envelope =
     version === 2
@@ -165,22 +173,22 @@ export async function sendPaid(
   request: ExternalRequest,
   signed: SignedPayment,
   options: LegOptions = {},
-): Promise<PaidOutcome> {
+): Promise<PaymentOutcome> {
   try {
-    const message = prepare(request)
+    const message = prepareMessage(request)
     const headers = { ...message.headers, [signed.header.name.toLowerCase()]: signed.header.value }
     const response = await egress.request({ ...message, ...options, headers, streams: true })
-    return classify(response, signed)
+    return classifyResponse(response, signed)
   } catch (error) {
-    return unresolvedBy(error)
+    return classifyError(error)
   }
 }
 
-function classify(response: EgressResponse, signed: SignedPayment): PaidOutcome {
-  const receipt = receiptOf(response)
-  const settled = receipt !== undefined && isSuccess(receipt, signed)
+function classifyResponse(response: EgressResponse, signed: SignedPayment): PaymentOutcome {
+  const receipt = readReceipt(response)
+  const settled = receipt !== undefined && isSuccessFor(receipt, signed)
   const { status } = response
-  const tx = txOf(receipt)
+  const tx = transactionIn(receipt)
   if (status >= 200 && status < 300 && settled) return { outcome: 'paid', tx, response }
   const reason = status === 402 ? 'upstream_payment_rejected' : 'upstream_error'
   const told = !receipt ? 'no receipt' : settled ? 'a receipt of success' : 'a receipt of failure'
@@ -188,61 +196,67 @@ function classify(response: EgressResponse, signed: SignedPayment): PaidOutcome 
   return { outcome: 'unresolved', reason, note, sent: true, answered: true, tx, response }
 }
 
-function unresolvedBy(error: unknown): PaidOutcome {
+function classifyError(error: unknown): PaymentOutcome {
   if (!(error instanceof EgressError)) {
     const note = 'The hub itself failed while sending.'
     const none = { answered: false, tx: undefined, response: undefined }
     return { outcome: 'unresolved', reason: 'upstream_error', note, sent: true, ...none }
   }
   const { code, message, sent, response } = error
-  const tx = response && txOf(receiptOf(response))
+  const tx = response && transactionIn(readReceipt(response))
   return { outcome: 'unresolved', reason: code, note: message, sent, answered: false, tx, response }
 }
 
 type Receipt = Readonly<Record<string, unknown>>
 
 /** The receipt of version 2, else that of version 1; undefined when none can be read. */
-function receiptOf({ headers }: EgressResponse): Receipt | undefined {
+function readReceipt({ headers }: EgressResponse): Receipt | undefined {
   const header = headers['payment-response'] ?? headers['x-payment-response']
   const receipt = typeof header === 'string' ? decodeJson(header) : undefined
   return isJsonObject(receipt) ? receipt : undefined
 }
 
-const NETWORKS: readonly unknown[] = [USDC_BASE.network, USDC_BASE.v1Network, undefined, null]
+const RECEIPT_NETWORKS: readonly unknown[] = [
+  USDC_BASE.network,
+  USDC_BASE.v1Network,
+  undefined,
+  null,
+]
 
 /** Success, and of this payment as far as the receipt says; `exact` leaves the amount out. */
-function isSuccess(receipt: Receipt, { from, value }: SignedPayment): boolean {
+function isSuccessFor(receipt: Receipt, { from, value }: SignedPayment): boolean {
   const { success, network, payer, amount } = receipt as Record<string, unknown>
-  if (success !== true || !NETWORKS.includes(network)) return false
+  if (success !== true || !RECEIPT_NETWORKS.includes(network)) return false
   if (typeof payer === 'string' && payer.toLowerCase() !== from.toLowerCase()) return false
   return amount === undefined || amount === null || amount === String(value)
 }
 
-function txOf(receipt: Receipt | undefined): Hex | undefined {
+function transactionIn(receipt: Receipt | undefined): Hex | undefined {
   const tx = receipt?.['transaction']
   return typeof tx === 'string' && /^0x[\da-f]{64}$/i.test(tx) ? (tx as Hex) : undefined
 }
 
 /** A key of this hub at the start of a word (security case A017). */
-const OWN_KEY = /(?<![\w-])ahk_[\dA-Za-z]/
+const HUB_KEY = /(?<![\w-])ahk_[\dA-Za-z]/
 
 /** Both legs send exactly this. */
-function prepare(request: ExternalRequest) {
+function prepareMessage(request: ExternalRequest) {
   const headers = forwardableHeaders(request.headers ?? {})
-  const body = bodyOf(request.body)
-  if (body !== undefined && OWN_KEY.test(body)) throw invalid('body: contains a key of this hub')
+  const body = serializeBody(request.body)
+  if (body !== undefined && HUB_KEY.test(body))
+    throw invalidRequest('body: contains a key of this hub')
   if (body !== undefined && typeof request.body !== 'string') {
     headers['content-type'] ??= 'application/json'
   }
   return { url: request.url, method: methodOf(request.method), headers, body }
 }
 
-function bodyOf(body: unknown): string | undefined {
+function serializeBody(body: unknown): string | undefined {
   if (body === undefined || body === null) return undefined
   if (typeof body === 'string') return body
   try {
     return JSON.stringify(body)
   } catch (error) {
-    throw invalid('body: cannot be written as JSON', error)
+    throw invalidRequest('body: cannot be written as JSON', error)
   }
 }

@@ -5,10 +5,10 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import type { Log } from '../../log.ts'
 import type { Micros } from '../../money.ts'
 import type { Hex } from '../chain/asset.ts'
-import type { EvidencePorts } from '../chain/evidence.ts'
+import type { VerdictDeps } from '../chain/verdict.ts'
 import type { Offers } from '../receiving/offers.ts'
 
-export interface PayoutPorts extends EvidencePorts {
+export interface PayoutDeps extends VerdictDeps {
   readonly pool: Pool
   readonly ledger: Ledger
   readonly clock: Clock

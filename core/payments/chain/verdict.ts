@@ -1,8 +1,7 @@
-import type { SignedPayment } from '../paying/buying.ts'
 import type { Asset, Hex } from './asset.ts'
-import type { Chain, Transfer } from './chain.ts'
+import type { Chain, ChainHead, Transfer } from './chain.ts'
 
-export interface EvidencePorts {
+export interface VerdictDeps {
   readonly chain: Chain
   readonly asset: Asset
   /** Blocks with a small transfer and on top of it before it is final; of larger ones, more. */
@@ -10,21 +9,21 @@ export interface EvidencePorts {
 }
 
 /** An authorization is given up only this long after its end, on the clock of the chain. */
-export const MARGIN_MS = 30_000
+export const EXPIRY_MARGIN_MS = 30_000
 
 /** From how much on (microdollars) so many times the blocks are waited for, the most first. */
-export const DEPTHS = [
+export const CONFIRMATION_MULTIPLIERS = [
   [10_000_000_000n, 60n],
   [100_000_000n, 6n],
   [0n, 1n],
 ] as const
 
 /** In how many blocks, the first counted, a payment of so many microdollars is final. */
-export const blocksToWait = (finality: bigint, amount: bigint): bigint =>
-  finality * DEPTHS.find(([from]) => amount >= from)![1]
+export const requiredConfirmations = (finality: bigint, amount: bigint): bigint =>
+  finality * CONFIRMATION_MULTIPLIERS.find(([from]) => amount >= from)![1]
 
 /** A payment by an authorization of EIP-3009. */
-export interface Authorized {
+export interface AuthorizedTransfer {
   readonly from: Hex
   readonly to: Hex
   readonly value: bigint
@@ -34,28 +33,31 @@ export interface Authorized {
   readonly fromBlock: bigint
 }
 
-export type Verdict =
-  | { readonly is: 'paid'; readonly tx: Hex; readonly block: bigint }
-  | { readonly is: 'void' }
-  | { readonly is: 'open' }
+export interface PaidVerdict {
+  readonly is: 'paid'
+  readonly tx: Hex
+  readonly block: bigint
+}
+
+export type PaymentVerdict = PaidVerdict | { readonly is: 'void' } | { readonly is: 'open' }
 
 /**
  * What the chain says of an authorization, by its nonce and nobody's word: `paid` by this very
  * transfer, `void` (dead, cancelled, or spent on something else), or `open`. What is not final is
  * open: the next block, or the next node, may tell otherwise.
  */
-export async function verdict(
-  { chain, asset, finality }: EvidencePorts,
-  { from, to, value, nonce, validBefore, fromBlock }: Authorized,
-): Promise<Verdict> {
+export async function judgeAuthorization(
+  { chain, asset, finality }: VerdictDeps,
+  { from, to, value, nonce, validBefore, fromBlock }: AuthorizedTransfer,
+): Promise<PaymentVerdict> {
   const known = await chain.authorizationOutcome(from, nonce, fromBlock)
   if (known.outcome === 'unused') {
-    const isDead = known.blockTime.getTime() > validBefore.getTime() + MARGIN_MS
+    const isDead = known.blockTime.getTime() > validBefore.getTime() + EXPIRY_MARGIN_MS
     return { is: isDead ? 'void' : 'open' }
   }
   const { tx } = known
   const { number } = await chain.head()
-  const blocks = blocksToWait(finality, value)
+  const blocks = requiredConfirmations(finality, value)
   if (number - known.block + 1n < blocks) return { is: 'open' }
   if (known.outcome === 'canceled') return { is: 'void' }
   const transfer = { tx, token: asset.address, from, to, value, nonce }
@@ -68,39 +70,22 @@ export async function verdict(
  * The same for a payment whose transaction is known, which is quickly looked up. Undefined: it did
  * not last, or is another's, and the authorization has to be asked.
  */
-export async function verdictOn(
-  { chain, asset, finality }: EvidencePorts,
+export async function judgeTransaction(
+  { chain, asset, finality }: VerdictDeps,
   transfer: Omit<Transfer, 'token'>,
-): Promise<Verdict | undefined> {
+): Promise<PaymentVerdict | undefined> {
   const { address: token } = asset
   const evidence = await chain.transferEvidence({ ...transfer, token })
   if (evidence.found !== 'confirmed') return undefined
-  const isFinal = evidence.confirmations >= blocksToWait(finality, transfer.value)
+  const isFinal = evidence.confirmations >= requiredConfirmations(finality, transfer.value)
   return isFinal ? { is: 'paid', tx: transfer.tx, block: evidence.block } : { is: 'open' }
 }
 
-/** That a seller has taken a payment. */
-export interface Evidence {
-  readonly transaction: Hex
-  readonly block: bigint
+const LOOK_BACK_BLOCKS = 1_000n
+
+/** Returns a block mined before `instant`, assuming at most one block per second. */
+export function blockBefore(head: ChainHead, instant: Date): bigint {
+  const ms = Math.max(0, head.time.getTime() - instant.getTime())
+  const block = head.number - BigInt(Math.floor(ms / 1_000)) - LOOK_BACK_BLOCKS
+  return block > 0n ? block : 0n
 }
-
-/**
- * What is on the chain by now, if only in one block: more than a seller's word, which is charged
- * too. Whatever is charged early and does not last goes back. Undefined: nothing yet.
- * @throws ChainUnavailable
- */
-export async function evidenceOf(
-  ports: EvidencePorts,
-  { signed, fromBlock }: { readonly signed: SignedPayment; readonly fromBlock: bigint },
-): Promise<Evidence | undefined> {
-  const validBefore = dateOf(signed.validBefore)
-  const early = { ...ports, finality: 1n }
-  const found = await verdict(early, { ...signed, validBefore, fromBlock })
-  return found.is === 'paid' ? { transaction: found.tx, block: found.block } : undefined
-}
-
-const MS_PER_SECOND = 1_000
-
-/** Of Unix seconds. */
-export const dateOf = (seconds: bigint): Date => new Date(Number(seconds) * MS_PER_SECOND)

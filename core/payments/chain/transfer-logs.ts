@@ -27,7 +27,7 @@ const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
  * chain. Transfers of nothing are left out: anybody can make them in anybody's name.
  * @param span how many blocks one question may cover
  */
-export async function transfersOf(
+export async function fetchTransferLogs(
   client: Pick<PublicClient, 'request'>,
   { address }: Asset,
   { owner, fromBlock, toBlock }: BlockRange,
@@ -43,12 +43,12 @@ export async function transfersOf(
         params: [{ address, topics: [...topics], ...range }],
       })
       for (const log of logs) {
-        const transfer = read(log)
+        const transfer = parseTransferLog(log)
         if (transfer.value > 0n) found.set(`${transfer.blockHash} ${transfer.logIndex}`, transfer)
       }
     }
   }
-  return [...found.values()].sort(inOrder)
+  return [...found.values()].sort(byChainOrder)
 }
 
 interface RawLog {
@@ -61,7 +61,14 @@ interface RawLog {
 }
 
 /** @throws Error for a log of no block, for which nobody asked */
-function read({ topics, data, transactionHash, blockNumber, blockHash, logIndex }: RawLog) {
+function parseTransferLog({
+  topics,
+  data,
+  transactionHash,
+  blockNumber,
+  blockHash,
+  logIndex,
+}: RawLog) {
   const [, from, to] = topics
   if (!transactionHash || !blockNumber || !blockHash || !logIndex || !from || !to) {
     throw new Error('the node gave a log that is in no block, or no transfer')
@@ -71,8 +78,8 @@ function read({ topics, data, transactionHash, blockNumber, blockHash, logIndex 
     logIndex: Number(logIndex),
     block: hexToBigInt(blockNumber),
     blockHash: lower(blockHash),
-    from: addressOf(from),
-    to: addressOf(to),
+    from: addressInTopic(from),
+    to: addressInTopic(to),
     value: hexToBigInt(data),
   }
 }
@@ -80,7 +87,7 @@ function read({ topics, data, transactionHash, blockNumber, blockHash, logIndex 
 const lower = (hex: Hex): Hex => hex.toLowerCase() as Hex
 
 /** The address in a topic, which is padded to 32 bytes. */
-const addressOf = (topic: Hex): Hex => `0x${topic.slice(-40).toLowerCase()}`
+const addressInTopic = (topic: Hex): Hex => `0x${topic.slice(-40).toLowerCase()}`
 
-const inOrder = (a: TransferLog, b: TransferLog): number =>
+const byChainOrder = (a: TransferLog, b: TransferLog): number =>
   a.block === b.block ? a.logIndex - b.logIndex : Number(a.block - b.block)

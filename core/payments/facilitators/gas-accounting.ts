@@ -6,9 +6,10 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import { GAS } from '../../ledger/postings.ts'
 import type { Micros } from '../../money.ts'
 import type { Hex } from '../chain/asset.ts'
-import type { Fee, GasWallet } from './gas-wallet.ts'
+import { postOrThrow } from '../post-entry.ts'
+import { type Fee, type GasWallet, WEI_PER_GWEI } from './gas-wallet.ts'
 
-export interface GasBooksPorts {
+export interface GasAccountingDeps {
   readonly pool: Pool
   readonly ledger: Ledger
   readonly wallet: GasWallet
@@ -18,11 +19,10 @@ export interface GasBooksPorts {
   readonly ethPrice: Micros
 }
 
-const WEI_PER_GWEI = 1_000_000_000n
 const WEI_PER_ETH = 10n ** 18n
 /** Before every other entry; only the order within its month matters. */
-const BOOKS_OPENED = new Date('2026-11-01T00:00:00Z')
-const BATCH = 50
+const OPENING_DATE = new Date('2026-11-01T00:00:00Z')
+const BATCH_SIZE = 50
 
 /**
  * Books the gas of every transaction whose block is final, each once: what it cost is written down
@@ -33,20 +33,20 @@ const BATCH = 50
  * gwei is carried from one transaction to the next. Its worth is rounded down each time.
  * @returns how many transactions were booked
  */
-export async function bookGas(ports: GasBooksPorts): Promise<number> {
+export async function postGasFees(ports: GasAccountingDeps): Promise<number> {
   const { pool, wallet } = ports
   const block = (await wallet.head()) - ports.finality + 1n
   if (block < 0n) return 0
-  await open(ports, block)
-  for (const hashes of batches(await uncounted(pool, wallet))) {
-    await count(ports, await feesOf(wallet, hashes, block))
+  await ensureOpening(ports, block)
+  for (const hashes of inBatches(await transactionsWithoutFee(pool, wallet))) {
+    await recordFees(ports, await fetchFees(wallet, hashes, block))
   }
-  await forget(pool, wallet, await wallet.countAt(block))
-  return book(ports)
+  await deleteReplaced(pool, wallet, await wallet.countAt(block))
+  return postFees(ports)
 }
 
 /** What a fee takes from a wallet in whole gwei, if it held `rest` wei beyond whole ones. */
-export function wholeGwei(wei: bigint, rest: bigint): { gwei: bigint; rest: bigint } {
+export function deductWholeGwei(wei: bigint, rest: bigint): { gwei: bigint; rest: bigint } {
   const gwei = wei <= rest ? 0n : (wei - rest + WEI_PER_GWEI - 1n) / WEI_PER_GWEI
   return { gwei, rest: rest - wei + gwei * WEI_PER_GWEI }
 }
@@ -55,13 +55,13 @@ export function wholeGwei(wei: bigint, rest: bigint): { gwei: bigint; rest: bigi
  * What ETH that comes to a wallet is in whole gwei; what is left over is carried on.
  * @throws Fault `not_booked` where the books of the wallet do not begin before it
  */
-export async function takeWhole(
+export async function addWholeGwei(
   client: ClientBase,
   wallet: GasWallet,
   wei: bigint,
   block: bigint,
 ): Promise<bigint> {
-  const key = keyOf(wallet)
+  const key = walletKey(wallet)
   const { rows } = await client.query<Opening & { readonly rest: bigint }>(
     `SELECT opening, opened_at, booked, rest FROM hub.gas_wallet
      WHERE chain_id = $1 AND address = $2 FOR UPDATE`,
@@ -84,16 +84,16 @@ export async function takeWhole(
 }
 
 /** Before the first transaction that was kept, it held what it holds, and the fees since. */
-async function open(ports: GasBooksPorts, block: bigint): Promise<void> {
+async function ensureOpening(ports: GasAccountingDeps, block: bigint): Promise<void> {
   const { pool, ledger, wallet } = ports
-  const key = keyOf(wallet)
-  const known = await pool.query<Opening>(OPENING, key)
+  const key = walletKey(wallet)
+  const known = await pool.query<Opening>(OPENING_SQL, key)
   if (known.rows[0]?.booked) return
   if (!known.rows[0]) {
     const balance = await wallet.balanceAt(block)
     let wei = balance
-    for (const hashes of batches(await uncounted(pool, wallet))) {
-      for (const fee of await feesOf(wallet, hashes, block)) wei += fee.wei
+    for (const hashes of inBatches(await transactionsWithoutFee(pool, wallet))) {
+      for (const fee of await fetchFees(wallet, hashes, block)) wei += fee.wei
     }
     await pool.query(
       `INSERT INTO hub.gas_wallet (chain_id, address, opening, rest, opened_at)
@@ -101,13 +101,13 @@ async function open(ports: GasBooksPorts, block: bigint): Promise<void> {
       [...key, wei / WEI_PER_GWEI, wei % WEI_PER_GWEI, block],
     )
   }
-  const { rows } = await pool.query<Opening>(OPENING, key)
+  const { rows } = await pool.query<Opening>(OPENING_SQL, key)
   const { opening, opened_at: openedAt } = rows[0]!
   if (opening > 0n) {
     const event = { type: 'balance.opened', account: GAS, amount: opening, asset: 'GWEI' } as const
-    const id = derivedUuid(BOOKS_OPENED, wallet.address.toLowerCase())
+    const id = derivedUuid(OPENING_DATE, wallet.address.toLowerCase())
     const entry = { owner: await ledger.account(GAS), id, meta: { block: String(openedAt) } }
-    await mustPost(ledger, event, entry)
+    await postOrThrow(ledger, event, entry)
   }
   await pool.query(
     'UPDATE hub.gas_wallet SET booked = true WHERE chain_id = $1 AND address = $2',
@@ -121,36 +121,36 @@ interface Opening {
   readonly booked: boolean
 }
 
-const OPENING = `SELECT opening, opened_at, booked FROM hub.gas_wallet
+const OPENING_SQL = `SELECT opening, opened_at, booked FROM hub.gas_wallet
   WHERE chain_id = $1 AND address = $2`
 
-const keyOf = ({ chainId, address }: GasWallet): [number, string] => [
+const walletKey = ({ chainId, address }: GasWallet): [number, string] => [
   chainId,
   address.toLowerCase(),
 ]
 
 /** Transactions whose fee is not known yet, in order. */
-async function uncounted(pool: Pool, wallet: GasWallet): Promise<readonly Hex[]> {
+async function transactionsWithoutFee(pool: Pool, wallet: GasWallet): Promise<readonly Hex[]> {
   const { rows } = await pool.query<{ hash: Hex }>(
     `SELECT hash FROM hub.sent_transaction
      WHERE chain_id = $1 AND sender = $2 AND gwei IS NULL ORDER BY nonce, kept_at`,
-    keyOf(wallet),
+    walletKey(wallet),
   )
   return rows.map(({ hash }) => hash)
 }
 
 /** As many as the node is asked for at once. */
-const batches = (hashes: readonly Hex[]): readonly (readonly Hex[])[] =>
-  hashes.flatMap((_, i) => (i % BATCH === 0 ? [hashes.slice(i, i + BATCH)] : []))
+const inBatches = (hashes: readonly Hex[]): readonly (readonly Hex[])[] =>
+  hashes.flatMap((_, i) => (i % BATCH_SIZE === 0 ? [hashes.slice(i, i + BATCH_SIZE)] : []))
 
-type FeeOf = Fee & { readonly hash: Hex }
+type TransactionFee = Fee & { readonly hash: Hex }
 
 /** What those transactions cost that are in a block up to this one. */
-async function feesOf(
+async function fetchFees(
   wallet: GasWallet,
   hashes: readonly Hex[],
   upTo: bigint,
-): Promise<readonly FeeOf[]> {
+): Promise<readonly TransactionFee[]> {
   const fees = await Promise.all(
     hashes.map(async (hash) => {
       const fee = await wallet.fee(hash)
@@ -161,16 +161,19 @@ async function feesOf(
 }
 
 /** Writes down what transactions cost, for good, whoever books it. */
-const count = ({ pool, wallet, ethPrice }: GasBooksPorts, fees: readonly FeeOf[]): Promise<void> =>
+const recordFees = (
+  { pool, wallet, ethPrice }: GasAccountingDeps,
+  fees: readonly TransactionFee[],
+): Promise<void> =>
   inTransaction(pool, async (client: PoolClient) => {
-    const key = keyOf(wallet)
+    const key = walletKey(wallet)
     const { rows } = await client.query<{ rest: bigint }>(
       'SELECT rest FROM hub.gas_wallet WHERE chain_id = $1 AND address = $2 FOR UPDATE',
       key,
     )
     let rest = rows[0]!.rest
     for (const { hash, wei, time } of fees) {
-      const whole = wholeGwei(wei, rest)
+      const whole = deductWholeGwei(wei, rest)
       const { rowCount } = await client.query(
         `UPDATE hub.sent_transaction SET mined_at = $2, wei = $3, gwei = $4, worth = $5
          WHERE hash = $1 AND gwei IS NULL`,
@@ -186,14 +189,14 @@ const count = ({ pool, wallet, ethPrice }: GasBooksPorts, fees: readonly FeeOf[]
   })
 
 /** Another transaction has its number for good, and it was never mined: it cost nothing. */
-const forget = (pool: Pool, wallet: GasWallet, count: number): Promise<unknown> =>
+const deleteReplaced = (pool: Pool, wallet: GasWallet, count: number): Promise<unknown> =>
   pool.query(
     `DELETE FROM hub.sent_transaction WHERE chain_id = $1 AND sender = $2 AND nonce < $3
        AND gwei IS NULL AND kept_at < now() - interval '1 hour'`,
-    [...keyOf(wallet), count],
+    [...walletKey(wallet), count],
   )
 
-interface Counted {
+interface RecordedFee {
   readonly hash: Hex
   readonly mined_at: Date
   readonly wei: bigint
@@ -201,27 +204,25 @@ interface Counted {
   readonly worth: bigint
 }
 
-async function book({ pool, ledger, wallet }: GasBooksPorts): Promise<number> {
-  const { rows } = await pool.query<Counted>(
+async function postFees({ pool, ledger, wallet }: GasAccountingDeps): Promise<number> {
+  const { rows } = await pool.query<RecordedFee>(
     `SELECT hash, mined_at, wei, gwei, worth FROM hub.sent_transaction
      WHERE chain_id = $1 AND sender = $2 AND gwei IS NOT NULL ORDER BY nonce`,
-    keyOf(wallet),
+    walletKey(wallet),
   )
   const owner = await ledger.account(GAS)
   for (const { hash, mined_at: effectiveAt, wei, gwei, worth } of rows) {
     if (gwei > 0n || worth > 0n) {
       const id = derivedUuid(effectiveAt, hash)
       const event = { type: 'gas.paid', gwei, cost: worth as Micros } as const
-      await mustPost(ledger, event, { owner, id, effectiveAt, meta: { tx: hash, wei: `${wei}` } })
+      await postOrThrow(ledger, event, {
+        owner,
+        id,
+        effectiveAt,
+        meta: { tx: hash, wei: `${wei}` },
+      })
     }
     await pool.query('DELETE FROM hub.sent_transaction WHERE hash = $1', [hash])
   }
   return rows.length
-}
-
-/** @throws Error when the entry was refused: somebody has to look at it */
-async function mustPost(ledger: Ledger, ...entry: Parameters<Ledger['post']>): Promise<void> {
-  const outcome = await ledger.post(...entry)
-  if (outcome === 'applied' || outcome === 'replayed') return
-  throw new Error(`${entry[0].type} ${entry[1].id} not booked: ${outcome}`)
 }

