@@ -5,12 +5,12 @@ import type { Micros } from '../core/money.ts'
 import { postGasFees } from '../core/payments/facilitators/gas-accounting.ts'
 import { type GasWallet, recordGasState } from '../core/payments/facilitators/gas-wallet.ts'
 
-/** The wallet that pays for gas, and what the operator has set for it. */
+/** Wallet that pays gas, with the operator's settings. */
 export interface GasSettings {
   readonly wallet: GasWallet
-  /** Microdollars for one ETH. */
+  /** Microdollars per ETH. */
   readonly ethPrice: Micros
-  /** Below it the alarm is raised. */
+  /** Balance below which the job logs an error. */
   readonly lowGwei: bigint
 }
 
@@ -18,12 +18,12 @@ interface GasDeps {
   readonly pool: Pool
   readonly ledger: Ledger
   readonly finality: bigint
-  /** Left out where somebody else settles, and pays for it. */
+  /** Undefined if an external facilitator settles payments and pays gas. */
   readonly gas?: GasSettings | undefined
   readonly log: Log
 }
 
-/** Books what gas has cost, and raises the alarm while the wallet that pays for it is low. */
+/** Posts gas fees to the ledger, and logs an error while the gas wallet's balance is low. */
 export async function accountGas({ pool, ledger, finality, gas, log }: GasDeps): Promise<void> {
   if (gas === undefined) return
   const { wallet, ethPrice, lowGwei } = gas
@@ -31,7 +31,7 @@ export async function accountGas({ pool, ledger, finality, gas, log }: GasDeps):
     await postGasFees({ pool, ledger, wallet, finality, ethPrice })
   } finally {
     const { low, address, balanceGwei } = await recordGasState(pool, wallet, lowGwei)
-    const seen = { address, gwei: String(balanceGwei), alarm: String(lowGwei) }
-    if (low) log.error(seen, 'the gas wallet is low: send ETH to it, or payments will fail')
+    const fields = { address, gwei: String(balanceGwei), alarm: String(lowGwei) }
+    if (low) log.error(fields, 'the gas wallet is low: send ETH to it, or payments will fail')
   }
 }

@@ -1,47 +1,48 @@
 import { pause } from '../core/clock.ts'
-import { alone } from '../core/db/alone.ts'
+import { runExclusively } from '../core/db/run-exclusively.ts'
 import { writeNextExport } from '../core/finance/write-export.ts'
 import { sendMails } from '../core/mail/queue.ts'
-import { Deliveries, type DeliveryPorts } from '../core/webhooks/deliver.ts'
-import { WebhookSigner } from '../core/webhooks/sign.ts'
-import type { JobPorts } from './index.ts'
+import { Deliveries, type DeliveryDeps } from '../core/webhooks/deliveries.ts'
+import { WebhookSigner } from '../core/webhooks/signer.ts'
+import type { JobDeps } from './job.ts'
 
-type QueuePorts = Pick<JobPorts, 'pool' | 'log' | 'mailing' | 'egress' | 'signingKey'> &
-  Pick<DeliveryPorts, 'clock'>
+type QueueDeps = Pick<JobDeps, 'pool' | 'log' | 'mailing' | 'egress' | 'signingKey'> &
+  Pick<DeliveryDeps, 'clock'>
 
-/** Between two looks at a queue that is empty … */
-const LOOK_MS = 250
-/** … or cannot be worked. */
-const AGAIN_MS = 2_000
+/** Pause after an empty queue. */
+const POLL_MS = 250
+/** Pause after a failure. */
+const RETRY_MS = 2_000
 
 /**
- * Works the queues of our own as they fill, since somebody waits at the other end: mail, webhooks,
- * exports. Every process does; what one takes is leased to it, or locked while it lives, so that
- * none that hangs or dies keeps the others back.
- * @returns when all has stopped
+ * Works the hub's own queues (mail, webhooks, exports) as they fill, because recipients wait for
+ * them. Every process takes part; items are leased, or locked by a session, so that a process that
+ * hangs or dies does not block the others.
+ * @returns when everything has stopped
  */
-export async function workQueues(ports: QueuePorts, stopping: AbortSignal): Promise<void> {
-  const { pool, log, mailing, egress, signingKey } = ports
-  const signer = new WebhookSigner(signingKey.secretFor('webhooks'))
-  const deliveries = egress && new Deliveries({ ...ports, egress, signer })
-  const writing = () => alone(pool, 'write-exports', () => writeNextExport(ports, stopping))
+export async function workQueues(deps: QueueDeps, stopping: AbortSignal): Promise<void> {
+  const { pool, log, mailing, egress, signingKey } = deps
+  const signer = new WebhookSigner(signingKey.deriveSecret('webhooks'))
+  const deliveries = egress && new Deliveries({ ...deps, egress, signer })
+  const writeExport = () =>
+    runExclusively(pool, 'write-exports', () => writeNextExport(deps, stopping))
 
-  /** @param work handles what is due, and says how much that was */
-  async function attend(job: string, work: () => Promise<number | undefined>): Promise<void> {
+  /** @param work handles due items and returns how many */
+  async function workQueue(job: string, work: () => Promise<number | undefined>): Promise<void> {
     while (!stopping.aborted) {
       try {
-        if (!(await work())) await pause(LOOK_MS, stopping)
+        if (!(await work())) await pause(POLL_MS, stopping)
       } catch (error) {
         log.error({ err: error, job }, 'a job failed')
-        await pause(AGAIN_MS, stopping)
+        await pause(RETRY_MS, stopping)
       }
     }
   }
 
   await Promise.all([
-    mailing && attend('send-mail', () => sendMails(ports, mailing)),
-    deliveries && attend('deliver-webhooks', () => deliveries.start()),
-    attend('write-exports', writing),
+    mailing && workQueue('send-mail', () => sendMails(deps, mailing)),
+    deliveries && workQueue('deliver-webhooks', () => deliveries.start()),
+    workQueue('write-exports', writeExport),
   ])
-  await deliveries?.settled()
+  await deliveries?.idle()
 }

@@ -19,17 +19,17 @@ const MS_PER_SECOND = 1_000n
 const LOOK_BACK_BLOCKS = 10_000n
 
 /**
- * Holds the wallets of the house against the books, and tells of what disagrees anew. When money
- * has left the spend wallet that the books cannot account for, sellers are paid no more.
+ * Reconciles the platform wallets with the ledger and logs new differences. Pauses payments to
+ * sellers when money left the spend wallet that the ledger does not explain.
  */
-export async function reconcileChain(ports: ReconcileDeps): Promise<void> {
-  const begin = await findFirstBlock(ports)
-  const results = await reconcile(ports, { begin })
-  await pauseWhenDrained(ports, results)
-  for (const result of results) logResult(ports.log, result)
+export async function reconcileChain(deps: ReconcileDeps): Promise<void> {
+  const begin = await findFirstBlock(deps)
+  const results = await reconcile(deps, { begin })
+  await pauseWhenDrained(deps, results)
+  for (const result of results) logResult(deps.log, result)
 }
 
-/** Pauses once for each exception: a person who lets payments go on has seen those before. */
+/** Pauses once per exception: whoever resumes payments has seen the earlier ones. */
 async function pauseWhenDrained(
   { pool, log }: ReconcileDeps,
   results: readonly ReconciliationResult[],
@@ -45,7 +45,7 @@ async function pauseWhenDrained(
   log.error({ reason }, 'payments to sellers are paused: `npm run payments -- resume`')
 }
 
-/** Money of the spend wallet is gone, and neither an entry nor an open payment says where. */
+/** True if money left the spend wallet that neither an entry nor an open payment explains. */
 const isDrain = ({ wallet, kind, amount }: ReconciliationException): boolean =>
   wallet === 'spend' && amount < 0n && DRAIN_KINDS.has(kind)
 
@@ -59,19 +59,18 @@ function logResult(
   log: Log,
   { wallet, opened, exceptions, complete, toBlock }: ReconciliationResult,
 ): void {
-  if (!complete) log.info({ wallet, toBlock }, 'the reconciliation goes on in its next run')
+  if (!complete) log.info({ wallet, toBlock }, 'chain reconciliation continues in its next run')
   if (opened === 0) return
-  const told = exceptions.slice(-opened).map(({ id, kind, reason }) => `${id} ${kind}: ${reason}`)
+  const found = exceptions.slice(-opened).map(({ id, kind, reason }) => `${id} ${kind}: ${reason}`)
   log.error(
-    { wallet, exceptions: told },
-    'books and chain disagree: `npm run ledger -- exceptions`',
+    { wallet, exceptions: found },
+    'ledger and chain differ: run `npm run ledger -- exceptions`',
   )
 }
 
 /**
- * Where the first run begins for a wallet without an opening balance: before the first entry of the
- * books, taking a block a second as the quickest pace. The whole of a long chain is nobody's
- * business.
+ * First block of the first run, for a wallet without an opening balance: before the first ledger
+ * entry, assuming at most one block per second, so that it need not read a long chain from block 0.
  */
 async function findFirstBlock({ pool, chain }: ReconcileDeps): Promise<bigint> {
   const { rows } = await pool.query<{ first: Date | null }>(

@@ -1,49 +1,52 @@
 import type { PgBoss } from 'pg-boss'
 import type { AnyService } from '../core/plugin/index.ts'
-import type { Job, JobPorts } from './index.ts'
-import { pluginJobs } from './plugin-schedules.ts'
+import type { Job, JobDeps } from './job.ts'
+import { pluginJobs } from './plugin-jobs.ts'
 
-/** How late a job may come: by this part of its period, within bounds in seconds. */
-const LATE = { part: 0.1, least: 2, most: 30 } as const
+/** Polling interval of a job: a share of its period, within bounds in seconds. */
+const POLLING = { share: 0.1, minSeconds: 2, maxSeconds: 30 } as const
 
-/** A run is taken for dead when its process has not been heard of for so long. */
-const HEARD_SECONDS = 15
-/** For pg-boss: how often the dead are looked for. A deadline alone would be waited for. */
-export const LOOKS = { superviseIntervalSeconds: 10, monitorIntervalSeconds: 10 } as const
+/** Time without a heartbeat after which a run counts as dead. */
+const HEARTBEAT_SECONDS = 15
+/** pg-boss options: how often it looks for dead runs, which need not reach their deadline. */
+export const SUPERVISION = { superviseIntervalSeconds: 10, monitorIntervalSeconds: 10 } as const
 
-const limitsOf = ({ deadlineSeconds: expireInSeconds = 300 }: Job) =>
-  ({ expireInSeconds, heartbeatSeconds: HEARD_SECONDS, retryLimit: 0 }) as const
+const toQueueLimits = ({ deadlineSeconds: expireInSeconds = 300 }: Job) =>
+  ({ expireInSeconds, heartbeatSeconds: HEARTBEAT_SECONDS, retryLimit: 0 }) as const
 
-/** Of each job one run is waiting or under way at a time; jobs may come and change meanwhile. */
+/** Runs each job at most once at a time. Jobs may be added and replaced while it runs. */
 export class Runner {
   readonly #boss: PgBoss
-  readonly #ports: JobPorts
+  readonly #deps: JobDeps
   readonly #stopping: AbortSignal
   readonly #jobs = new Map<string, Job>()
 
-  constructor(boss: PgBoss, ports: JobPorts, stopping: AbortSignal) {
+  constructor(boss: PgBoss, deps: JobDeps, stopping: AbortSignal) {
     this.#boss = boss
-    this.#ports = ports
+    this.#deps = deps
     this.#stopping = stopping
   }
 
-  /** Runs it from now on; one that runs already, as it is from now on. */
+  /** Adds a job, or replaces the one of that name. */
   async put(name: string, job: Job): Promise<void> {
     const isKnown = this.#jobs.has(name)
     this.#jobs.set(name, job)
     if (isKnown) return
-    const limits = limitsOf(job)
-    const late = Math.min(job.everySeconds * LATE.part, LATE.most)
-    const pollingIntervalSeconds = Math.max(late, LATE.least)
+    const limits = toQueueLimits(job)
+    const { share, minSeconds, maxSeconds } = POLLING
+    const pollingIntervalSeconds = Math.max(
+      minSeconds,
+      Math.min(job.everySeconds * share, maxSeconds),
+    )
     await this.#boss.createQueue(name, { policy: 'stately', ...limits })
     await this.#boss.work(name, { pollingIntervalSeconds }, () => this.#run(name))
     await this.#boss.send(name, {}, limits)
-    // Takes over when a process died in a run.
+    // Restarts a job whose process died before it sent the next run.
     await this.#boss.schedule(name, '*/5 * * * *', {}, limits)
   }
 
-  /** Runs what a service declares that came, or changed, while the hub runs. */
-  async sold(service: AnyService): Promise<void> {
+  /** Replaces the jobs of a service that was added or changed while the hub runs. */
+  async putService(service: AnyService): Promise<void> {
     const jobs = pluginJobs({ services: [service], families: [] })
     for (const name of this.#jobs.keys()) {
       if (name.startsWith(`${service.slug}/`) && !(name in jobs)) this.#jobs.delete(name)
@@ -55,11 +58,11 @@ export class Runner {
     const job = this.#jobs.get(name)
     if (!job) return this.#boss.unschedule(name)
     try {
-      await job.run(this.#ports, this.#stopping)
+      await job.run(this.#deps, this.#stopping)
     } catch (error) {
-      this.#ports.log.error({ err: error, job: name }, 'a job failed')
+      this.#deps.log.error({ err: error, job: name }, 'a job failed')
     } finally {
-      await this.#boss.send(name, {}, { startAfter: job.everySeconds, ...limitsOf(job) })
+      await this.#boss.send(name, {}, { startAfter: job.everySeconds, ...toQueueLimits(job) })
     }
   }
 }

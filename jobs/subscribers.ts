@@ -1,41 +1,40 @@
 import type { PgBoss } from 'pg-boss'
 import type { Subscriber } from '../core/ledger/outbox/subscriber.ts'
 import type { Log } from '../core/log.ts'
-import { earnings } from '../core/usage/earnings.ts'
-import { type LowBalance, lowBalance } from '../core/usage/low-balance.ts'
-import { spending } from '../core/usage/spending.ts'
-import { refunds, tellLowBalance } from '../core/webhooks/sources.ts'
+import { earningsSubscriber } from '../core/usage/earnings.ts'
+import { type LowBalance, lowBalanceSubscriber } from '../core/usage/low-balance.ts'
+import { spendingSubscriber } from '../core/usage/spending.ts'
+import { emitLowBalance, refundSubscriber } from '../core/webhooks/sources.ts'
 
-/** Told of credits that ran low, at least once for each fall. */
+/** Handles credits that fell below their threshold; called at least once per fall. */
 export type OnLowBalance = (fall: LowBalance) => Promise<void>
 
-/** The least that can be done about it. */
 export const logLowBalance =
   (log: Log): OnLowBalance =>
   async (fall) =>
-    log.info(textOf(fall), 'the credits of a key run low')
+    log.info(toJson(fall), 'a key is low on credits')
 
 const LOW_BALANCE_QUEUE = 'low-balance'
-const SECONDS = { expireInSeconds: 60, retryDelay: 10, retryLimit: 8, retryBackoff: true }
+const RETRY_POLICY = { expireInSeconds: 60, retryDelay: 10, retryLimit: 8, retryBackoff: true }
 
-/** The readers of the journal; what takes time they hand to the queue, in their own transaction. */
-export const subscribersOf = (boss: PgBoss): readonly Subscriber[] => [
-  spending,
-  earnings,
-  refunds,
-  lowBalance(async (client, fall) => {
-    await tellLowBalance(client, fall)
+/** Journal subscribers. They queue slow work in their own transaction. */
+export const createSubscribers = (boss: PgBoss): readonly Subscriber[] => [
+  spendingSubscriber,
+  earningsSubscriber,
+  refundSubscriber,
+  lowBalanceSubscriber(async (client, fall) => {
+    await emitLowBalance(client, fall)
     const db = { executeSql: (text: string, values?: unknown[]) => client.query(text, values) }
-    await boss.send(LOW_BALANCE_QUEUE, textOf(fall), { db })
+    await boss.send(LOW_BALANCE_QUEUE, toJson(fall), { db })
   }),
 ]
 
-/** Makes the queues that subscribers hand work to, and works them. Call it before they run. */
-export async function workHandedOn(boss: PgBoss, onLowBalance: OnLowBalance): Promise<void> {
-  await boss.createQueue(LOW_BALANCE_QUEUE, SECONDS)
+/** Creates the queue that `createSubscribers` fills, and works it. Call it before they run. */
+export async function workLowBalanceQueue(boss: PgBoss, onLowBalance: OnLowBalance): Promise<void> {
+  await boss.createQueue(LOW_BALANCE_QUEUE, RETRY_POLICY)
   await boss.getDb().executeSql(ALLOW_SENDING)
   const polling = { pollingIntervalSeconds: 2 }
-  await boss.work<ReturnType<typeof textOf>>(LOW_BALANCE_QUEUE, polling, async ([job]) => {
+  await boss.work<ReturnType<typeof toJson>>(LOW_BALANCE_QUEUE, polling, async ([job]) => {
     if (!job) return
     const { balance, threshold, seq, ...rest } = job.data
     const amounts = { balance: BigInt(balance), threshold: BigInt(threshold), seq: BigInt(seq) }
@@ -43,8 +42,8 @@ export async function workHandedOn(boss: PgBoss, onLowBalance: OnLowBalance): Pr
   })
 }
 
-/** As JSON has it, which knows no bigint. */
-const textOf = ({ account, balance, threshold, shard, seq }: LowBalance) => ({
+/** JSON form, with bigints as text. */
+const toJson = ({ account, balance, threshold, shard, seq }: LowBalance) => ({
   account,
   balance: String(balance),
   threshold: String(threshold),
@@ -53,8 +52,8 @@ const textOf = ({ account, balance, threshold, shard, seq }: LowBalance) => ({
 })
 
 /**
- * Subscribers run in the hub's own role, which may put jobs into the queue, and no more. Two
- * processes that granted at the same time would get in each other's way.
+ * Grants the hub's role, in which subscribers run, only the right to send jobs. Locked because
+ * concurrent grants fail.
  */
 const ALLOW_SENDING = `
   SELECT pg_advisory_xact_lock(hashtext('agenthub.allow_sending'));

@@ -11,18 +11,18 @@ export interface Challenge {
   readonly expiresAt: Date
 }
 
-/** Whose name the message bears: the origin that wallets and people see. */
-export interface Site {
+/** Hub origin and chain that a challenge names, as wallets show them to people. */
+export interface ChallengeIssuer {
   readonly origin: () => string
   readonly chainId: number
 }
 
-const LIFETIME_SECONDS = 300
+const CHALLENGE_SECONDS = 300
 
-/** What a wallet agrees to by its signature, in words and for the database. */
+/** Content that a wallet agrees to by signing, as text and as stored terms. */
 export interface Agreement {
   readonly purpose: 'link' | 'transfer' | 'payout'
-  /** Of the message: one line. */
+  /** One line of the message. */
   readonly statement: string
   readonly terms: Readonly<Record<string, string>>
 }
@@ -30,14 +30,14 @@ export interface Agreement {
 const REGISTRATION = 'Register this wallet as an agent and receive an API key. This costs nothing.'
 
 /**
- * Makes a challenge, in the form of ERC-4361. Bound to an address when one is given; without, the
- * line of the address says that any wallet may sign, and the signature decides which.
- * @param wallet in lower case
- * @param agreement left out: registration
+ * Creates a challenge in ERC-4361 format. Without `wallet`, any wallet may sign it; the address
+ * line says so.
+ * @param wallet lower case
+ * @param agreement undefined: registration
  */
 export async function createChallenge(
   pool: Pool,
-  site: Site,
+  site: ChallengeIssuer,
   wallet?: `0x${string}`,
   agreement?: Agreement,
 ): Promise<Challenge> {
@@ -46,7 +46,7 @@ export async function createChallenge(
   const { rows } = await pool.query<{ now: Date; expires: Date }>(
     `SELECT date_trunc('milliseconds', now()) AS now,
        date_trunc('milliseconds', now() + make_interval(secs => $1)) AS expires`,
-    [LIFETIME_SECONDS],
+    [CHALLENGE_SECONDS],
   )
   const { now, expires } = rows[0]!
   const message = [
@@ -71,8 +71,8 @@ export async function createChallenge(
   return { nonce, message, expiresAt: expires }
 }
 
-/** What a challenge asked to sign. */
-export interface Asked {
+/** Message and terms of a challenge. */
+export interface StoredChallenge {
   readonly message: string
   readonly wallet: `0x${string}` | null
   readonly terms: unknown
@@ -81,15 +81,15 @@ export interface Asked {
 }
 
 /**
- * What the challenge of a nonce asked to sign, whether or not it can still be used.
+ * Finds the challenge of a nonce, also a used or expired one.
  * @throws Fault `nonce_unknown`, also for a challenge of another purpose
  */
 export async function findChallenge(
   pool: Pool,
   nonce: string,
   purpose: Agreement['purpose'] | 'register',
-): Promise<Asked> {
-  const { rows } = await pool.query<Asked>(
+): Promise<StoredChallenge> {
+  const { rows } = await pool.query<StoredChallenge>(
     `SELECT message, wallet_address AS wallet, terms, used_at IS NOT NULL AS used,
        expires_at <= now() AS expired
      FROM hub.challenge WHERE nonce = $1 AND purpose = $2`,
@@ -100,20 +100,20 @@ export async function findChallenge(
 }
 
 /**
- * What the challenge of a nonce asked to sign, if it can still be used.
+ * Finds the challenge of a nonce that can still be used.
  * @throws Fault `nonce_unknown`, `nonce_used`, `nonce_expired`
  */
-export async function readChallenge(
+export async function readUsableChallenge(
   pool: Pool,
   nonce: string,
   purpose: Agreement['purpose'] | 'register',
-): Promise<Asked> {
-  const asked = await findChallenge(pool, nonce, purpose)
-  if (asked.used) throw new Fault('nonce_used')
-  if (asked.expired) throw new Fault('nonce_expired')
-  return asked
+): Promise<StoredChallenge> {
+  const challenge = await findChallenge(pool, nonce, purpose)
+  if (challenge.used) throw new Fault('nonce_used')
+  if (challenge.expired) throw new Fault('nonce_expired')
+  return challenge
 }
 
-/** Uses a nonce up. Of any number at once, one succeeds; run it where the effect is made. */
+/** Marks a nonce used; at most one execution succeeds. Run it in the transaction of the effect. */
 export const USE_CHALLENGE = `UPDATE hub.challenge SET used_at = now()
   WHERE nonce = $1 AND used_at IS NULL AND expires_at > now()`

@@ -1,42 +1,41 @@
 import type { Pool } from 'pg'
-import { elapsedMs } from '../clock.ts'
 import { Fault } from '../errors.ts'
-import { inFlight } from '../in-flight.ts'
 import type { Account } from '../ledger/events.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
-import { hashOf, isWellFormed } from './secret.ts'
+import { LoadingCache } from '../runtime/cache.ts'
+import { hashKey, isWellFormed } from './secret.ts'
 
-/** A revocation takes effect within this time on every instance. */
+/** Time within which a revocation takes effect on every process. */
 const CACHE_MS = 1_000
 const CACHE_MAX = 10_000
-/** How often it is written down which keys were used. */
-const NOTE_MS = 10_000
+/** Interval at which `used_at` of used keys is written. */
+const USE_FLUSH_MS = 10_000
 
-/** Who calls, as every door and step needs it. */
+/** Principal and key of one request. */
 export interface Caller {
   readonly principal: string
   readonly keyId: string
   readonly wallet: string | null
-  /** Of the root of its key. */
+  /** Credits account of its main key. */
   readonly credits: AccountRef
-  /** Requests per minute that its root was given; null: those of its tier. */
+  /** Custom requests per minute of its main key; null: the rate of its tier. */
   readonly ratePerMinute: number | null
-  /** Those of the key and of every key above it, as far as there are any. */
+  /** Limits of the key and of every sub-key above it. */
   readonly limits: readonly KeyLimits[]
 }
 
-/** What a key that another key made may spend, in microdollars. */
+/** Spending limits of a sub-key, in microdollars; null: no limit. */
 export interface KeyLimits {
   readonly keyId: string
   readonly maxCall: bigint | null
   readonly maxDay: bigint | null
   readonly maxTotal: bigint | null
-  /** Slugs that it may call; null: all. */
+  /** Slugs of callable services; null: all. */
   readonly services: readonly string[] | null
 }
 
-/** Who shows a key for what its principal sells: it manages that, and spends nothing. */
-export interface Seller {
+/** Caller with a provider key: manages its principal's services and cannot spend. */
+export interface ProviderCaller {
   readonly role: 'provider'
   readonly principal: string
   readonly keyId: string
@@ -47,7 +46,7 @@ interface KeyRow {
   readonly principal: string
   readonly wallet_address: string | null
   readonly role: 'agent' | 'provider'
-  /** Null: a provider's. */
+  /** Null for a provider key. */
   readonly credits: bigint | null
   readonly code: Account | null
   readonly shard: number
@@ -57,9 +56,9 @@ interface KeyRow {
   readonly limits: readonly LimitsRow[]
 }
 
-type Found = Caller | Seller | 'revoked' | 'frozen'
+type KeyLookup = Caller | ProviderCaller | 'revoked' | 'frozen'
 
-/** As JSON: amounts are texts. */
+/** JSON row; amounts are text. */
 interface LimitsRow {
   readonly id: string
   readonly call: string | null
@@ -68,7 +67,7 @@ interface LimitsRow {
   readonly services: readonly string[] | null
 }
 
-/** Each key of the line from the secret's up to its root must be good for the first to be. */
+/** A key is revoked or frozen if any key from it up to its main key is. */
 const FIND = {
   name: 'keys.find',
   text: `WITH RECURSIVE line AS (
@@ -90,61 +89,55 @@ const FIND = {
     LEFT JOIN ledger.account a ON a.id = k.credits`,
 }
 
-/** Finds callers by their keys, with a cache of one second. */
+/** Authenticates callers by their keys; caches each for a second. */
 export class KeyRing {
   readonly #pool: Pool
-  /** By what was shown: to hash it anew would be much of the work of a short request. */
-  readonly #known = new Map<string, { readonly caller: Found; readonly at: number }>()
+  /** Keyed by the Authorization header, because hashing the key costs more than this lookup. */
+  readonly #cache: LoadingCache<string, KeyLookup | undefined>
   readonly #used = new Set<string>()
 
-  constructor(pool: Pool) {
+  /** @param now see `TtlOptions` */
+  constructor(pool: Pool, now?: () => number) {
     this.#pool = pool
+    this.#cache = new LoadingCache((authorization) => this.#find(authorization), {
+      ttlMs: CACHE_MS,
+      max: CACHE_MAX,
+      now,
+    })
   }
 
   /**
-   * The caller of a request, by its Authorization header (RFC 6750).
-   * @throws Fault `invalid_api_key` (malformed, unknown), `revoked_api_key`, `frozen_key`, or
-   *   `provider_key` for one that calls and pays nothing
+   * Finds the caller of a request by its Authorization header (RFC 6750).
+   * @throws Fault `invalid_api_key` (malformed or unknown), `revoked_api_key`, `frozen_key`, or
+   *   `provider_key` for a key that cannot call
    */
   async authenticate(authorization: string): Promise<Caller> {
-    const found = this.#admit(this.#recent(authorization) ?? (await this.#find(authorization)))
+    const cached = this.#cache.get(authorization)
+    const found = this.#assertUsable(cached ?? (await this.#cache.load(authorization)))
     if ('role' in found) throw new Fault('provider_key')
     return found
   }
 
   /**
-   * The same, for what providers manage too.
+   * Like `authenticate`, but also accepts provider keys.
    * @throws Fault `invalid_api_key`, `revoked_api_key`, `frozen_key`
    */
-  async identify(authorization: string): Promise<Caller | Seller> {
-    return this.#admit(this.#recent(authorization) ?? (await this.#find(authorization)))
+  async identify(authorization: string): Promise<Caller | ProviderCaller> {
+    const cached = this.#cache.get(authorization)
+    return this.#assertUsable(cached ?? (await this.#cache.load(authorization)))
   }
 
-  #admit(caller: Found | undefined): Caller | Seller {
-    if (!caller) throw invalid()
+  #assertUsable(caller: KeyLookup | undefined): Caller | ProviderCaller {
+    if (!caller) throw invalidKey()
     if (caller === 'revoked') throw new Fault('revoked_api_key', undefined, CHALLENGE)
     if (caller === 'frozen') throw new Fault('frozen_key')
-    if (this.#used.size === 0) setTimeout(() => void this.#noteUse(), NOTE_MS).unref()
+    if (this.#used.size === 0) setTimeout(() => void this.#flushUsed(), USE_FLUSH_MS).unref()
     this.#used.add(caller.keyId)
     return caller
   }
 
-  /** No secret stays in memory longer than it is of use. */
-  #forget(): void {
-    const since = elapsedMs() - CACHE_MS
-    for (const [authorization, { at }] of this.#known) {
-      if (at <= since) this.#known.delete(authorization)
-    }
-    if (this.#known.size > 0) setTimeout(() => this.#forget(), CACHE_MS).unref()
-  }
-
-  #recent(authorization: string): Found | undefined {
-    const known = this.#known.get(authorization)
-    return known && elapsedMs() - known.at < CACHE_MS ? known.caller : undefined
-  }
-
-  /** Nobody needs to know by the second when a key was used last. What cannot be noted is lost. */
-  async #noteUse(): Promise<void> {
+  /** Writes `used_at` of recently used keys. Best effort: an update that fails is lost. */
+  async #flushUsed(): Promise<void> {
     const used = [...this.#used]
     this.#used.clear()
     await this.#pool
@@ -152,28 +145,23 @@ export class KeyRing {
       .catch(() => undefined)
   }
 
-  /** Asked once for all who come with the key at the same time. */
-  readonly #find = inFlight(async (authorization: string): Promise<Found | undefined> => {
+  async #find(authorization: string): Promise<KeyLookup | undefined> {
     const key = /^Bearer ([^\s]{1,200})$/i.exec(authorization)?.[1]
     if (key === undefined || !isWellFormed(key)) return undefined
-    const at = elapsedMs()
-    const { rows } = await this.#pool.query<KeyRow>({ ...FIND, values: [hashOf(key)] })
+    const { rows } = await this.#pool.query<KeyRow>({ ...FIND, values: [hashKey(key)] })
     const [row] = rows
     if (!row) return undefined
-    const caller = row.revoked ? 'revoked' : row.frozen ? 'frozen' : holderOf(row)
-    if (this.#known.size === 0) setTimeout(() => this.#forget(), CACHE_MS).unref()
-    if (this.#known.size < CACHE_MAX) this.#known.set(authorization, { caller, at })
-    return caller
-  })
+    return row.revoked ? 'revoked' : row.frozen ? 'frozen' : toKeyLookup(row)
+  }
 }
 
-function holderOf(row: KeyRow): Caller | Seller {
+function toKeyLookup(row: KeyRow): Caller | ProviderCaller {
   const { id: keyId, principal, credits, code, shard } = row
   if (credits === null || code === null) return { role: 'provider', principal, keyId }
-  return callerOf(row, { id: credits, code, asset: 'USDC', shard })
+  return toCaller(row, { id: credits, code, asset: 'USDC', shard })
 }
 
-const callerOf = (row: KeyRow, credits: AccountRef): Caller => ({
+const toCaller = (row: KeyRow, credits: AccountRef): Caller => ({
   principal: row.principal,
   keyId: row.id,
   wallet: row.wallet_address,
@@ -181,18 +169,18 @@ const callerOf = (row: KeyRow, credits: AccountRef): Caller => ({
   ratePerMinute: row.rate,
   limits: row.limits.map(({ id, call, day, total, services }) => ({
     keyId: id,
-    maxCall: bigintOf(call),
-    maxDay: bigintOf(day),
-    maxTotal: bigintOf(total),
+    maxCall: parseBigint(call),
+    maxDay: parseBigint(day),
+    maxTotal: parseBigint(total),
     services,
   })),
 })
 
-const bigintOf = (text: string | null): bigint | null => (text === null ? null : BigInt(text))
+const parseBigint = (text: string | null): bigint | null => (text === null ? null : BigInt(text))
 
-/** RFC 9110 §15.5.2: a 401 says how to authenticate. */
+/** Header that a 401 must carry (RFC 9110 §15.5.2). */
 const CHALLENGE = {
   headers: { 'WWW-Authenticate': 'Bearer realm="hub", error="invalid_token"' },
 } as const
 
-const invalid = (): Fault => new Fault('invalid_api_key', undefined, CHALLENGE)
+const invalidKey = (): Fault => new Fault('invalid_api_key', undefined, CHALLENGE)

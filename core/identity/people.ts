@@ -3,21 +3,21 @@ import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
 import {
   type Challenge,
+  type ChallengeIssuer,
   createChallenge,
-  readChallenge,
-  type Site,
+  readUsableChallenge,
   USE_CHALLENGE,
 } from './challenge.ts'
-import { type Principal, principalOf } from './roots.ts'
+import { findOrCreatePrincipal, type Principal } from './main-keys.ts'
 import type { Session } from './sessions.ts'
-import { assertSigned, type ContractWallets } from './wallet-signature.ts'
+import { assertSigned, type ContractVerifier } from './wallet-signature.ts'
 
 /**
- * The person with an address, made when it is new: a principal without a wallet. In the
- * transaction of `client`.
- * @param email in lower case
+ * Returns the person with an email address: a principal without a wallet. Creates it if new, in
+ * the transaction of `client`.
+ * @param email lower case
  */
-export async function makePerson(client: PoolClient, email: string): Promise<string> {
+export async function findOrCreatePerson(client: PoolClient, email: string): Promise<string> {
   await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`person:${email}`])
   const { rows } = await client.query<{ principal: string }>(
     'SELECT principal FROM hub.person WHERE email = $1',
@@ -34,8 +34,8 @@ export async function makePerson(client: PoolClient, email: string): Promise<str
   return id
 }
 
-/** The principal of whoever is signed in. */
-export async function personOf(pool: Pool, { person }: Session): Promise<Principal> {
+/** Finds the principal of a signed-in person. */
+export async function findPersonPrincipal(pool: Pool, { person }: Session): Promise<Principal> {
   const { rows } = await pool.query<Principal>(
     'SELECT id, shard FROM hub.principal WHERE id = $1',
     [person],
@@ -43,8 +43,8 @@ export async function personOf(pool: Pool, { person }: Session): Promise<Princip
   return rows[0]!
 }
 
-/** When the account was made. */
-export async function memberSince(pool: Pool, { person }: Session): Promise<Date> {
+/** Returns when the account was created. */
+export async function findMemberSince(pool: Pool, { person }: Session): Promise<Date> {
   const { rows } = await pool.query<{ at: Date }>(
     'SELECT created_at AS at FROM hub.person WHERE principal = $1',
     [person],
@@ -53,13 +53,13 @@ export async function memberSince(pool: Pool, { person }: Session): Promise<Date
 }
 
 export interface LinkedWallet {
-  /** In lower case. */
+  /** Lower case. */
   readonly wallet: string
   readonly linked_at: Date
 }
 
-/** The wallets of an account, in the order in which they were linked. */
-export async function linkedWallets(pool: Pool, { person }: Session): Promise<LinkedWallet[]> {
+/** Lists an account's linked wallets, oldest link first. */
+export async function listLinkedWallets(pool: Pool, { person }: Session): Promise<LinkedWallet[]> {
   const { rows } = await pool.query<LinkedWallet>(
     `SELECT p.wallet_address AS wallet, l.linked_at FROM hub.wallet_link l
      JOIN hub.principal p ON p.id = l.wallet WHERE l.person = $1 ORDER BY l.linked_at, p.id`,
@@ -69,13 +69,13 @@ export async function linkedWallets(pool: Pool, { person }: Session): Promise<Li
 }
 
 /**
- * Asks a wallet to let this account manage its keys. What it signs names the account, so that
- * nobody links a wallet to theirs by a signature for something else.
- * @param wallet in lower case
+ * Creates a challenge that lets this account manage a wallet's keys. The message names the account,
+ * so that a signature for anything else cannot link the wallet.
+ * @param wallet lower case
  */
-export const askToLink = (
+export const createLinkChallenge = (
   pool: Pool,
-  site: Site,
+  site: ChallengeIssuer,
   { person, email }: Session,
   wallet: `0x${string}`,
 ): Promise<Challenge> =>
@@ -83,27 +83,26 @@ export const askToLink = (
     purpose: 'link',
     statement:
       `Let the account of ${email} manage the keys of this wallet, see what they spend, and ` +
-      'make new secrets for them. It stays so until you link the wallet to another account.',
+      'create new secrets for them, until you link the wallet to another account.',
     terms: { person },
   })
 
 /**
- * Links a wallet to the account, by the wallet's signature. No row moves: its keys stay on its own
- * principal, with their credits, allowances and free calls. It leaves the account that it was
- * linked to before, since it is the wallet that decides.
+ * Links a wallet to the account by the wallet's signature, and unlinks it from any other account.
+ * Its keys stay with its own principal, with their credits, allowances and free calls.
  * @throws Fault `nonce_unknown`, `nonce_used`, `nonce_expired`, `invalid_signature`
  */
 export async function linkWallet(
   pool: Pool,
   session: Session,
   signed: { readonly nonce: string; readonly signature: `0x${string}` },
-  contracts?: ContractWallets,
+  contracts?: ContractVerifier,
 ): Promise<string> {
-  const { message, wallet, terms } = await readChallenge(pool, signed.nonce, 'link')
+  const { message, wallet, terms } = await readUsableChallenge(pool, signed.nonce, 'link')
   const { person } = terms as { person: string }
   if (wallet === null || person !== session.person) throw new Fault('nonce_unknown')
   await assertSigned({ wallet, message, signature: signed.signature }, contracts)
-  const principal = await principalOf(pool, wallet)
+  const principal = await findOrCreatePrincipal(pool, wallet)
   const { rowCount } = await pool.query(
     `WITH used AS (${USE_CHALLENGE} RETURNING nonce)
      INSERT INTO hub.wallet_link (wallet, person) SELECT $2, $3 FROM used
@@ -115,8 +114,8 @@ export async function linkWallet(
 }
 
 /**
- * The account lets a wallet go; its keys work on as they are.
- * @throws Fault `not_found` for a wallet that is not linked to it
+ * Unlinks a wallet from the account; its keys keep working.
+ * @throws Fault `not_found` if the wallet is not linked to the account
  */
 export async function unlinkWallet(pool: Pool, { person }: Session, wallet: string): Promise<void> {
   const { rowCount } = await pool.query(

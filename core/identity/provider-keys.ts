@@ -2,42 +2,42 @@ import type { Pool } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
-import { ADD_SECRET, generateKey, hashOf, type NewSecret, prefixOf } from './secret.ts'
+import { generateKey, hashKey, INSERT_SECRET, keyPrefix, type NewKey } from './secret.ts'
 
-/** Of one principal, the revoked ones included. */
-const KEYS_MAX = 100
+/** Maximum per principal, including revoked keys. */
+const PROVIDER_KEYS_MAX = 100
 
-export interface ProviderKeyOrder {
-  /** Whose sales it manages. */
+export interface ProviderKeyOptions {
+  /** Owner of the services that the key manages. */
   readonly principal: string
-  /** The root that makes it, and may revoke it; null: somebody who is signed in. */
+  /** Main key that creates it and may revoke it; null: created by a signed-in person. */
   readonly parent: string | null
   readonly name: string | null
   readonly expiresAt: Date | null
 }
 
 /**
- * Makes a key that manages what its principal sells. It has no credits and spends nothing.
- * @throws Fault `key_limit_reached` when there are too many
+ * Creates a key that manages its principal's services. It has no credits and cannot spend.
+ * @throws Fault `key_limit_reached` if the principal has too many
  */
-export async function makeProviderKey(pool: Pool, order: ProviderKeyOrder): Promise<NewSecret> {
+export async function createProviderKey(pool: Pool, order: ProviderKeyOptions): Promise<NewKey> {
   const { principal, parent, name, expiresAt } = order
   const keyId = prefixedId('key')
   const apiKey = generateKey()
   await inTransaction(pool, async (client) => {
-    // Locked: two at once must not both be the hundredth.
+    // Locked, so that concurrent inserts cannot exceed PROVIDER_KEYS_MAX.
     await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`provider keys:${principal}`])
     const { rowCount } = await client.query(
       `INSERT INTO hub.api_key (id, principal, parent, depth, role, name, expires_at)
        SELECT $1, $2, $3, CASE WHEN $3::text IS NULL THEN 0 ELSE 1 END, 'provider', $4, $5
        WHERE (SELECT count(*) FROM hub.api_key WHERE principal = $2 AND role = 'provider') < $6`,
-      [keyId, principal, parent, name, expiresAt, KEYS_MAX],
+      [keyId, principal, parent, name, expiresAt, PROVIDER_KEYS_MAX],
     )
     if (rowCount !== 1) {
-      const detail = `A wallet or account has ${KEYS_MAX} keys of providers at most.`
+      const detail = `A wallet or account can have at most ${PROVIDER_KEYS_MAX} provider keys.`
       throw new Fault('key_limit_reached', detail, { extras: { scope: 'provider_keys' } })
     }
-    await client.query(ADD_SECRET, [hashOf(apiKey), keyId, prefixOf(apiKey)])
+    await client.query(INSERT_SECRET, [hashKey(apiKey), keyId, keyPrefix(apiKey)])
   })
   return { keyId, apiKey }
 }

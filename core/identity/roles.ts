@@ -1,17 +1,17 @@
 import type { ClientBase, Pool } from 'pg'
 import { Fault } from '../errors.ts'
-import type { Manager } from './children.ts'
+import type { KeyManager } from './sub-keys.ts'
 
-/** What somebody of the house may do: `finance` the books; `admin` that, and all else. */
+/** Staff roles, highest first: `admin` includes everything that `finance` may do. */
 export const ROLES = ['admin', 'finance'] as const
 export type Role = (typeof ROLES)[number]
 
-/** A role as it was given, and perhaps taken away. */
+/** Grant of a role, possibly revoked. */
 export interface RoleGrant {
   readonly id: bigint
   readonly principal: string
   readonly role: Role
-  /** The wallet or the address of mail. */
+  /** Email address or wallet. */
   readonly name: string
   readonly grantedBy: string
   readonly grantedAt: Date
@@ -19,7 +19,7 @@ export interface RoleGrant {
   readonly revokedAt: Date | null
 }
 
-/** Somebody as people know them: by the address of mail, or the wallet. `$1` is the principal. */
+/** Display name of a principal: email address or wallet. */
 const NAME = `coalesce(h.email, p.wallet_address)`
 
 const SELECT = `
@@ -29,12 +29,12 @@ const SELECT = `
   LEFT JOIN hub.person h ON h.principal = p.id`
 
 /**
- * The highest role that one of these principals has, or undefined.
- * @param admins wallets of administrators by configuration, in lower case
+ * Returns the highest role of these principals, or undefined.
+ * @param admins configured administrator wallets, lower case
  */
-export async function roleOf(
+export async function findRole(
   pool: Pool,
-  principals: Manager,
+  principals: KeyManager,
   admins: readonly string[],
 ): Promise<Role | undefined> {
   const { rows } = await pool.query<{ role: Role }>(
@@ -46,30 +46,33 @@ export async function roleOf(
   return rows[0]?.role
 }
 
-/** All roles that are held, and those that were, the newest first. */
-export async function listRoles(pool: Pool, everHeld: boolean): Promise<readonly RoleGrant[]> {
+/** Lists role grants, newest first. */
+export async function listRoles(
+  pool: Pool,
+  includeRevoked: boolean,
+): Promise<readonly RoleGrant[]> {
   const { rows } = await pool.query<RoleGrant>(
     `${SELECT} WHERE $1 OR r.revoked_at IS NULL ORDER BY r.id DESC LIMIT 500`,
-    [everHeld],
+    [includeRevoked],
   )
   return rows
 }
 
 /**
- * The principal of a wallet or of an address of mail.
- * @throws Fault `not_found` for somebody who has never registered, or signed in
+ * Finds the principal of a wallet or email address.
+ * @throws Fault `not_found` if it never registered or signed in
  */
-export async function principalNamed(client: ClientBase, name: string): Promise<string> {
+export async function findPrincipalByName(client: ClientBase, name: string): Promise<string> {
   const { rows } = await client.query<{ id: string }>(
     `SELECT id FROM hub.principal WHERE wallet_address = $1
      UNION ALL SELECT principal FROM hub.person WHERE email = $1`,
     [name.toLowerCase()],
   )
   if (rows[0]) return rows[0].id
-  throw new Fault('not_found', 'Nobody with this wallet or address has been here yet.')
+  throw new Fault('not_found', 'This wallet has not registered, or this email address has not signed in yet.')
 }
 
-/** @returns undefined when the principal has the role already */
+/** @returns undefined if the principal already has the role */
 export async function grantRole(
   client: ClientBase,
   principal: string,
@@ -85,8 +88,8 @@ export async function grantRole(
 }
 
 /**
- * Takes a role away; at once, on every process.
- * @param admins as of `roleOf`: while there is one, it is no loss when nobody else has the role
+ * Revokes a role, immediately on every process.
+ * @param admins see `findRole`; if there is one, the last granted `admin` role may be revoked
  * @throws Fault `not_found`; `last_administrator`
  */
 export async function revokeRole(
@@ -100,7 +103,7 @@ export async function revokeRole(
      WHERE id = $1 AND revoked_at IS NULL`,
     [id, by],
   )
-  if (rowCount !== 1) throw new Fault('not_found', 'Nobody holds this role.')
+  if (rowCount !== 1) throw new Fault('not_found', 'This role is not granted, or was revoked.')
   const { rows } = await client.query(
     `SELECT FROM hub.role WHERE role = 'admin' AND revoked_at IS NULL LIMIT 1`,
   )

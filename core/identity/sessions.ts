@@ -1,53 +1,53 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Pool, PoolClient } from 'pg'
 import { prefixedId } from '../ids.ts'
-import type { Manager } from './children.ts'
+import type { KeyManager } from './sub-keys.ts'
 
-/** Somebody who is signed in. */
+/** Session of a signed-in person. */
 export interface Session {
   readonly id: string
-  /** The principal of the account. */
+  /** Principal of the account. */
   readonly person: string
   readonly email: string
-  /** The person, and the wallets that are linked to the account. */
-  readonly principals: Manager
+  /** Principals of the person and of the linked wallets. */
+  readonly principals: KeyManager
 }
 
-/** Where a session was opened, so that its owner knows it again. */
-export interface Place {
-  /** What the browser called itself. */
+/** Origin of a session, shown to its owner to recognize it. */
+export interface SessionOrigin {
+  /** User-Agent of the browser. */
   readonly agent: string
   readonly network: string
 }
 
-export interface SessionInfo extends Place {
+export interface SessionInfo extends SessionOrigin {
   readonly id: string
   readonly created_at: Date
   readonly used_at: Date
   readonly expires_at: Date
 }
 
-/** A new session; only the hash of its token is kept. */
-export interface Opened {
+/** New session; the database stores only the hash of its token. */
+export interface OpenedSession {
   readonly id: string
-  /** For the cookie. */
+  /** Value of the cookie. */
   readonly token: string
 }
 
 export const SESSION_DAYS = 30
 const AGENT_MAX = 200
-/** Of one person; the ones that were used least recently end. */
+/** Maximum per person; beyond it, the least recently used end. */
 const SESSIONS_MAX = 50
 
-export const digest = (token: string): Buffer => createHash('sha256').update(token).digest()
+export const hashToken = (token: string): Buffer => createHash('sha256').update(token).digest()
 
 /** Opens a session, in the transaction of `client`. */
 export async function openSession(
   client: PoolClient,
   person: string,
-  { agent, network }: Place,
-): Promise<Opened> {
-  const opened = { id: prefixedId('ses'), token: randomBytes(32).toString('base64url') }
+  { agent, network }: SessionOrigin,
+): Promise<OpenedSession> {
+  const session = { id: prefixedId('ses'), token: randomBytes(32).toString('base64url') }
   await client.query(
     `DELETE FROM hub.session WHERE person = $1 AND id NOT IN (SELECT id FROM hub.session
        WHERE person = $1 ORDER BY used_at DESC LIMIT $2)`,
@@ -56,12 +56,12 @@ export async function openSession(
   await client.query(
     `INSERT INTO hub.session (id, hash, person, agent, network, expires_at)
      VALUES ($1, $2, $3, $4, $5, now() + make_interval(days => $6))`,
-    [opened.id, digest(opened.token), person, agent.slice(0, AGENT_MAX), network, SESSION_DAYS],
+    [session.id, hashToken(session.token), person, agent.slice(0, AGENT_MAX), network, SESSION_DAYS],
   )
-  return opened
+  return session
 }
 
-/** Whose token this is; undefined for a session that ended, or never was. */
+/** Finds a session by its token; undefined if it ended or never existed. */
 export async function findSession(pool: Pool, token: string): Promise<Session | undefined> {
   const { rows } = await pool.query<Session & { readonly stale: boolean }>(
     `SELECT s.id, s.person, p.email, s.used_at < now() - interval '1 minute' AS stale,
@@ -69,7 +69,7 @@ export async function findSession(pool: Pool, token: string): Promise<Session | 
          WHERE l.person = s.person) AS principals
      FROM hub.session s JOIN hub.person p ON p.principal = s.person
      WHERE s.hash = $1 AND s.expires_at > now()`,
-    [digest(token)],
+    [hashToken(token)],
   )
   const [row] = rows
   if (!row) return undefined
@@ -78,7 +78,7 @@ export async function findSession(pool: Pool, token: string): Promise<Session | 
   return session
 }
 
-/** Those of a person, the newest first. */
+/** Lists the sessions of a person, newest first. */
 export async function listSessions(pool: Pool, { person }: Session): Promise<SessionInfo[]> {
   const { rows } = await pool.query<SessionInfo>(
     `SELECT id, agent, network, created_at, used_at, expires_at FROM hub.session
@@ -89,9 +89,9 @@ export async function listSessions(pool: Pool, { person }: Session): Promise<Ses
 }
 
 /**
- * Ends sessions of a person, at once on every process.
- * @param id one of them; left out: all
- * @returns how many
+ * Ends sessions of a person, immediately on every process.
+ * @param id session to end; undefined: all
+ * @returns number of ended sessions
  */
 export async function endSessions(pool: Pool, { person }: Session, id?: string): Promise<number> {
   const { rowCount } = await pool.query(

@@ -3,54 +3,54 @@ import { base } from 'viem/chains'
 import { Fault } from '../errors.ts'
 
 export interface SignedMessage {
-  /** In lower case. */
+  /** Lower case. */
   readonly wallet: `0x${string}`
   readonly message: string
   readonly signature: Hex
 }
 
-/** Asks wallets that are contracts whether a signature is theirs. */
-export type ContractWallets = (signed: SignedMessage) => Promise<boolean>
+/** Checks whether a signature is valid for a contract wallet. */
+export type ContractVerifier = (signed: SignedMessage) => Promise<boolean>
 
-/** Appended to the signature of a wallet that is not on the chain yet (ERC-6492). */
+/** Suffix of signatures of wallets that are not deployed yet (ERC-6492). */
 const NOT_DEPLOYED = /(?:6492){16}$/i
 const EOA_DIGITS = 2 + 2 * 65
 
 /**
- * Proves that a wallet signed a message: an ordinary one by its key (EIP-191, personal_sign), one
- * that is a contract by what the contract says.
- * @throws Fault `invalid_signature`; `validation_failed` for what no key can have signed
+ * Verifies that a wallet signed a message: an externally owned account by EIP-191 (personal_sign),
+ * a contract wallet through `contracts`.
+ * @throws Fault `invalid_signature`; `validation_failed` for a malformed signature
  */
 export async function assertSigned(
   signed: SignedMessage,
-  contracts: ContractWallets | undefined,
+  contracts: ContractVerifier | undefined,
 ): Promise<void> {
   const { wallet, message, signature } = signed
-  const isOrdinary = signature.length === EOA_DIGITS
-  if (!isOrdinary && !contracts) throw malformed('not 65 bytes')
-  const signer = isOrdinary
+  const isEoaLength = signature.length === EOA_DIGITS
+  if (!isEoaLength && !contracts) throw malformedSignature('must be 65 bytes')
+  const signer = isEoaLength
     ? await recoverMessageAddress({ message, signature }).catch(() => undefined)
     : undefined
   if (signer?.toLowerCase() === wallet || (await contracts?.(signed))) return
-  if (isOrdinary && signer === undefined) throw malformed('no key can have made it')
+  if (isEoaLength && signer === undefined) throw malformedSignature('no key can have made it')
   throw new Fault('invalid_signature')
 }
 
-const malformed = (why: string): Fault =>
-  new Fault('validation_failed', `/signature: ${why}.`, {
-    extras: { issues: [{ path: '/signature', message: why }] },
+const malformedSignature = (message: string): Fault =>
+  new Fault('validation_failed', `/signature: ${message}.`, {
+    extras: { issues: [{ path: '/signature', message }] },
   })
 
-/** What the check of one signature may take. */
-const ANSWER_MS = 5_000
+/** Timeout of one signature check. */
+const TIMEOUT_MS = 5_000
 
 /**
- * Asks by a node: a contract by its `isValidSignature` (ERC-1271), one that is still to be
- * deployed by what its factory would make (ERC-6492), in a call that changes nothing. Other
- * addresses have no contract to ask.
+ * Creates a verifier that calls a node, without a transaction: a deployed contract by
+ * `isValidSignature` (ERC-1271), a wallet not yet deployed through its factory (ERC-6492). Other
+ * addresses have no contract and fail.
  */
-export function contractWallets(rpcUrl: string): ContractWallets {
-  const transport = http(rpcUrl, { timeout: ANSWER_MS, retryCount: 0 })
+export function createContractVerifier(rpcUrl: string): ContractVerifier {
+  const transport = http(rpcUrl, { timeout: TIMEOUT_MS, retryCount: 0 })
   const client = createPublicClient({ chain: base, transport, cacheTime: 0 })
   return async ({ wallet: address, message, signature }) => {
     try {

@@ -3,7 +3,7 @@ import { inTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 
 /** A mail that is to be written and sent. */
-export interface MailOrder {
+export interface MailRequest {
   readonly template: 'sign-in' | 'payout-sent' | 'payout-address'
   /** One address. */
   readonly recipient: string
@@ -20,13 +20,13 @@ export interface Mail {
 }
 
 /** Sends one mail to one address. It may come twice when the hub is killed on the way. */
-export interface Postman {
+export interface MailTransport {
   send(mail: Mail): Promise<void>
   close(): Promise<void>
 }
 
 /** Puts a mail into the queue: it is sent if, and only if, the transaction of `client` commits. */
-export async function enqueueMail(client: PoolClient, order: MailOrder): Promise<void> {
+export async function enqueueMail(client: PoolClient, order: MailRequest): Promise<void> {
   await client.query(
     `INSERT INTO hub.mail (template, recipient, subject_id, expires_at) VALUES ($1, $2, $3, $4)`,
     [order.template, order.recipient, order.subject, order.expires],
@@ -35,21 +35,21 @@ export async function enqueueMail(client: PoolClient, order: MailOrder): Promise
 
 interface MailRow {
   readonly id: bigint
-  readonly template: MailOrder['template']
+  readonly template: MailRequest['template']
   readonly recipient: string
   readonly subject: string
   readonly attempts: number
 }
 
-const BATCH = 20
+const BATCH_MAX = 20
 /** Of one attempt, with whatever the mail server takes: then another process may try. */
 const LEASE_SECONDS = 60
 
 /** Who writes mails, and who sends them. */
-export interface Mailing {
-  readonly postman: Postman
+export interface MailSender {
+  readonly transport: MailTransport
   /** The words of a mail; undefined when it is not to be sent after all. */
-  write(order: Pick<MailRow, 'template' | 'recipient' | 'subject'>): Promise<Mail | undefined>
+  compose(order: Pick<MailRow, 'template' | 'recipient' | 'subject'>): Promise<Mail | undefined>
 }
 
 /**
@@ -59,14 +59,14 @@ export interface Mailing {
  */
 export async function sendMails(
   { pool, log }: { readonly pool: Pool; readonly log: Log },
-  mailing: Mailing,
+  mailing: MailSender,
 ): Promise<number> {
   await pool.query('DELETE FROM hub.mail WHERE expires_at <= now()')
   let sent = 0
-  for (const row of await takeDue(pool)) {
+  for (const row of await leaseDueMails(pool)) {
     try {
-      const mail = await mailing.write(row)
-      if (mail) await mailing.postman.send(mail)
+      const mail = await mailing.compose(row)
+      if (mail) await mailing.transport.send(mail)
       await pool.query('DELETE FROM hub.mail WHERE id = $1', [row.id])
       sent++
     } catch (error) {
@@ -82,7 +82,7 @@ export async function sendMails(
 }
 
 /** Marks mails as tried before they are: one that kills its process does not come at once again. */
-const takeDue = (pool: Pool): Promise<readonly MailRow[]> =>
+const leaseDueMails = (pool: Pool): Promise<readonly MailRow[]> =>
   inTransaction(pool, async (client) => {
     const { rows } = await client.query<MailRow>(
       `UPDATE hub.mail m SET attempts = attempts + 1,
@@ -91,7 +91,7 @@ const takeDue = (pool: Pool): Promise<readonly MailRow[]> =>
          FOR UPDATE SKIP LOCKED) due
        WHERE m.id = due.id
        RETURNING m.id, m.template, m.recipient, m.subject_id AS subject, m.attempts`,
-      [BATCH, LEASE_SECONDS],
+      [BATCH_MAX, LEASE_SECONDS],
     )
     return rows
   })

@@ -1,20 +1,23 @@
 import type { Pool } from 'pg'
-import { elapsedMs } from '../clock.ts'
+
 import type { Account } from '../ledger/events.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
 import type { Micros } from '../money.ts'
+import { ttlCache } from '../runtime/cache.ts'
 import type { Tier } from './rate-limit.ts'
 
 const TIER_MS = 1_000
 const CACHE_MAX = 10_000
 
 /** What a key has at the moment: its credits, and the rate tier that follows from them. */
-export class Standing {
+export class AccountStatus {
   readonly #pool: Pool
-  readonly #tiers = new Map<bigint, { readonly tier: Tier; readonly at: number }>()
+  readonly #tiers
 
-  constructor(pool: Pool) {
+  /** @param now see `TtlOptions` */
+  constructor(pool: Pool, now?: () => number) {
     this.#pool = pool
+    this.#tiers = ttlCache<bigint, Tier>({ ttlMs: TIER_MS, max: CACHE_MAX, now })
   }
 
   /** The credits that are free to spend, in microdollars. */
@@ -25,12 +28,12 @@ export class Standing {
       values: [id, shard],
     })
     const balance = rows[0]?.balance ?? 0n
-    this.remember(id, balance)
+    this.noteBalance(id, balance)
     return balance as Micros
   }
 
   /** What is left of something that is counted like money; undefined: it was not granted yet. */
-  async units(code: Account): Promise<bigint | undefined> {
+  async remainingUnits(code: Account): Promise<bigint | undefined> {
     const { rows } = await this.#pool.query<{ balance: bigint }>(
       `SELECT b.balance FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
        WHERE a.code = $1`,
@@ -41,15 +44,12 @@ export class Standing {
 
   /** `paid` while there are credits (specification §8); at most a second old. */
   async tier(credits: AccountRef): Promise<Tier> {
-    const known = this.#tiers.get(credits.id)
-    if (known && elapsedMs() - known.at < TIER_MS) return known.tier
-    return tierOf(await this.balance(credits))
+    return this.#tiers.get(credits.id) ?? tierOf(await this.balance(credits))
   }
 
   /** Takes note of a balance that became known on the way. */
-  remember(account: bigint, balance: bigint): void {
-    if (this.#tiers.size >= CACHE_MAX) this.#tiers.clear()
-    this.#tiers.set(account, { tier: tierOf(balance), at: elapsedMs() })
+  noteBalance(account: bigint, balance: bigint): void {
+    this.#tiers.set(account, tierOf(balance))
   }
 }
 

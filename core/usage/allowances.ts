@@ -6,7 +6,7 @@ import type { Account } from '../ledger/events.ts'
 import type { AccountRef, Ledger } from '../ledger/ledger.ts'
 import { allowanceOf } from '../ledger/postings.ts'
 
-const REMEMBERED_MAX = 100_000
+const CACHE_MAX = 100_000
 
 /**
  * What keys may spend: allowances are units in the ledger, granted once, for good or for a UTC
@@ -22,10 +22,10 @@ export class Allowances {
   }
 
   /** The accounts that a call of `caller` has to be debited to, besides its credits. */
-  async guards({ limits, credits }: Caller, now: Date): Promise<AccountRef[]> {
+  async accountsFor({ limits, credits }: Caller, now: Date): Promise<AccountRef[]> {
     const { shard } = credits
     const grants = limits.flatMap(({ keyId, maxDay, maxTotal }) => [
-      ...(maxTotal === null ? [] : [this.#grant(keyId, 'total', maxTotal, ALWAYS, shard)]),
+      ...(maxTotal === null ? [] : [this.#grant(keyId, 'total', maxTotal, GRANT_EPOCH, shard)]),
       ...(maxDay === null ? [] : [this.#grant(keyId, dayName(now), maxDay, dayStart(now), shard)]),
     ])
     return Promise.all(grants)
@@ -45,20 +45,20 @@ export class Allowances {
     const account = await this.#ledger.open(code, 'ALLOWANCE', { home })
     const event = { type: 'units.granted', account: code, asset: 'ALLOWANCE', units } as const
     await this.#ledger.post(event, { owner: account, id: derivedUuid(since, code) })
-    if (this.#granted.size >= REMEMBERED_MAX) this.#granted.clear()
+    if (this.#granted.size >= CACHE_MAX) this.#granted.clear()
     this.#granted.set(code, account)
     return account
   }
 }
 
 /** Of grants that are for good: one instant, so that their ids are always the same. */
-const ALWAYS = new Date('2026-11-01T00:00:00Z')
+const GRANT_EPOCH = new Date('2026-11-01T00:00:00Z')
 
 /**
  * What a key may not do at all, whatever is left of its allowances.
  * @throws Fault `service_not_allowed`, or `key_limit_reached` for a call that is too dear
  */
-export function assertAllowed(limits: readonly KeyLimits[], slug: string, price: bigint): void {
+export function assertKeyAllows(limits: readonly KeyLimits[], slug: string, price: bigint): void {
   for (const { keyId, services, maxCall } of limits) {
     if (services && !services.includes(slug)) {
       throw new Fault('service_not_allowed', `This key may not call "${slug}".`, {

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { CallRecord } from './calls.ts'
 
 /** What a record is read from, of `hub.call c` and its endpoint `e`. */
-export const RECORD = `c.id AS call, c.at, c.request_id, c.principal, c.key_id, e.service, e.method,
+export const RECORD_COLUMNS = `c.id AS call, c.at, c.request_id, c.principal, c.key_id, e.service, e.method,
   e.path, c.endpoint, c.price_version, c.source, c.charged, c.outcome, c.status AS call_status,
   c.latency_ms, c.reason AS call_reason, c.request_hash, c.response_hash, c.entry`
 
@@ -56,15 +56,18 @@ export const endpointName = ({
 }: Pick<RecordRow, 'service' | 'method' | 'path'>) => `${method} /${service}${path}`
 
 /** A call that was recorded, with the name of its endpoint. */
-export interface Recorded {
+export interface RecordedCall {
   readonly record: CallRecord
   readonly name: string
 }
 
 /** Undefined: there was none, or it is not written yet. */
-export async function findRecord(pool: Pool, call: string): Promise<Recorded | undefined> {
+export async function findRecordedCall(
+  pool: Pool,
+  call: string,
+): Promise<RecordedCall | undefined> {
   const { rows } = await pool.query<RecordRow>(
-    `SELECT ${RECORD} FROM hub.call c JOIN hub.endpoint e ON e.id = c.endpoint WHERE c.id = $1`,
+    `SELECT ${RECORD_COLUMNS} FROM hub.call c JOIN hub.endpoint e ON e.id = c.endpoint WHERE c.id = $1`,
     [call],
   )
   return rows[0] && { record: recordOf(rows[0]), name: endpointName(rows[0]) }

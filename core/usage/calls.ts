@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { type Cell, copyInto } from '../db/copy.ts'
-import { isRefusal, isRepeatedId } from '../ledger/retry.ts'
+import { isDuplicateKey, isPermanentError } from '../ledger/retry.ts'
 import type { Log } from '../log.ts'
-import { findRecord, type Recorded } from './call-records.ts'
+import { findRecordedCall, type RecordedCall } from './call-records.ts'
 
 /** What happened in one call: an explanation beside the journal's truth. */
 export interface CallRecord {
@@ -32,13 +32,13 @@ export interface CallRecord {
 
 const FLUSH_EVERY_MS = 250
 const BATCH_MAX = 1_000
-const WAITING_MAX = 20_000
+const QUEUE_MAX = 20_000
 
 /** Writes call records in batches, off the path of the answers; durable within a second. */
 export class CallLog {
   readonly #pool: Pool
   readonly #log: Log
-  #waiting: CallRecord[] = []
+  #queue: CallRecord[] = []
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> = Promise.resolve()
 
@@ -48,11 +48,11 @@ export class CallLog {
   }
 
   add(record: CallRecord): void {
-    if (this.#waiting.length >= WAITING_MAX) {
+    if (this.#queue.length >= QUEUE_MAX) {
       this.#log.error({ call: record.id }, 'call record dropped: too many are waiting')
       return
     }
-    this.#waiting.push(record)
+    this.#queue.push(record)
     this.#timer ??= setTimeout(() => void this.flush(), FLUSH_EVERY_MS).unref()
   }
 
@@ -65,19 +65,19 @@ export class CallLog {
   }
 
   /** A call of before: of this process, or written by another one. */
-  async find(id: string): Promise<Recorded | undefined> {
+  async find(id: string): Promise<RecordedCall | undefined> {
     await this.flush()
-    return findRecord(this.#pool, id)
+    return findRecordedCall(this.#pool, id)
   }
 
   async #drain(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, BATCH_MAX)
+    while (this.#queue.length > 0) {
+      const batch = this.#queue.splice(0, BATCH_MAX)
       try {
         await this.#write(batch)
       } catch (error) {
         this.#log.error({ err: error, records: batch.length }, 'call records not written yet')
-        this.#waiting.unshift(...batch)
+        this.#queue.unshift(...batch)
         this.#timer ??= setTimeout(() => void this.flush(), FLUSH_EVERY_MS * 4).unref()
         return
       }
@@ -89,7 +89,7 @@ export class CallLog {
     try {
       await this.#insert(batch)
     } catch (error) {
-      if (!isRefusal(error)) throw error
+      if (!isPermanentError(error)) throw error
       if (batch.length === 1) {
         this.#log.error({ err: error, call: batch[0]!.id }, 'call record refused by the database')
         return
@@ -103,9 +103,9 @@ export class CallLog {
   /** What the database has already, of a time when its answer was lost, stays as it is. */
   async #insert(batch: readonly CallRecord[]): Promise<void> {
     try {
-      await copyInto(this.#pool, INTO, batch.map(columns))
+      await copyInto(this.#pool, CALL_COLUMNS, batch.map(toCells))
     } catch (error) {
-      if (!isRepeatedId(error)) throw error
+      if (!isDuplicateKey(error)) throw error
       const missing = await this.#missing(batch)
       if (missing.length === batch.length) throw error // one of them is in it twice
       if (missing.length > 0) await this.#insert(missing)
@@ -121,10 +121,10 @@ export class CallLog {
   }
 }
 
-const INTO = `hub.call (id, at, request_id, principal, key_id, service, endpoint, price_version,
+const CALL_COLUMNS = `hub.call (id, at, request_id, principal, key_id, service, endpoint, price_version,
   source, charged, outcome, status, latency_ms, reason, request_hash, response_hash, entry)`
 
-const columns = (r: CallRecord): readonly Cell[] => [
+const toCells = (r: CallRecord): readonly Cell[] => [
   r.id,
   r.at,
   r.requestId,

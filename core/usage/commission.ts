@@ -1,16 +1,16 @@
 import type { ClientBase, Pool } from 'pg'
 import { Fault } from '../errors.ts'
-import type { Manager } from '../identity/children.ts'
+import type { KeyManager } from '../identity/sub-keys.ts'
 
 /** The provider id of the house: what it sells is its own income, without commission. */
-export const HOUSE = 'agenthub'
+export const PLATFORM_PROVIDER = 'agenthub'
 
 /**
  * The commission of a service in basis points: what a rule says (`hub.commission_of`: its own, else
  * its provider's), else the platform's default (specification §1.6). The house pays itself none.
  */
 export const commissionBps = (provider: string, rule: number | null, defaultBps: number): number =>
-  provider === HOUSE ? 0 : (rule ?? defaultBps)
+  provider === PLATFORM_PROVIDER ? 0 : (rule ?? defaultBps)
 
 /** What is agreed on with a provider, from an instant on. */
 export interface CommissionRule {
@@ -25,7 +25,7 @@ export interface CommissionRule {
 }
 
 /** In the past nothing is changed: left out, or earlier than now, it counts from now on. */
-export type CommissionOrder = Omit<CommissionRule, 'effectiveFrom'> & {
+export type CommissionChange = Omit<CommissionRule, 'effectiveFrom'> & {
   readonly effectiveFrom?: Date | undefined
 }
 
@@ -38,7 +38,7 @@ const COLUMNS = `provider, service, bps, effective_from AS "effectiveFrom", auth
  */
 export async function setCommission(
   client: Pool | ClientBase,
-  { provider, service, bps, effectiveFrom, author, reason }: CommissionOrder,
+  { provider, service, bps, effectiveFrom, author, reason }: CommissionChange,
 ): Promise<CommissionRule> {
   const { rows } = await client.query<CommissionRule>(
     `INSERT INTO hub.commission_rule (provider, service, bps, effective_from, author, reason)
@@ -55,9 +55,9 @@ export async function setCommission(
 const RULES_MAX = 1_000
 
 /** The rules of an owner's providers, the newest first. */
-export async function commissionRules(
+export async function listCommissionRules(
   pool: Pool,
-  owner: Manager,
+  owner: KeyManager,
 ): Promise<readonly CommissionRule[]> {
   const { rows } = await pool.query<CommissionRule>(
     `SELECT ${COLUMNS} FROM hub.commission_rule r
@@ -75,9 +75,9 @@ export interface CommissionRate {
   readonly bps: number
 }
 
-export async function commissionRates(
+export async function listCommissionRates(
   pool: Pool,
-  owner: Manager,
+  owner: KeyManager,
   defaultBps: number,
 ): Promise<readonly CommissionRate[]> {
   const { rows } = await pool.query<CommissionRate>(

@@ -5,7 +5,7 @@ import type { Subscriber } from '../ledger/outbox/subscriber.ts'
  * Kinds: 2 settled, 18 sold, 30 sponsored, 29 reversed. Accounts: 1 the commission, 9 what
  * providers owe: of a refund after a payout it is their part too.
  */
-const ADD = `
+const ADD_EARNINGS = `
   WITH entry AS MATERIALIZED (
     SELECT j.id, j.owner, j.payee, j.kind, j.amount, j.fee, j.accounts, j.amounts,
       (j.at AT TIME ZONE 'UTC')::date AS day
@@ -35,16 +35,16 @@ const ADD = `
     refunded = s.refunded + excluded.refunded`
 
 /** Adds up what providers earned with each service, by UTC day. */
-export const earnings: Subscriber = {
+export const earningsSubscriber: Subscriber = {
   name: 'earnings',
   tables: ['hub.earning'],
   async handle(client, { shard, from, to }) {
-    await client.query({ name: 'earnings.add', text: ADD, values: [shard, from, to] })
+    await client.query({ name: 'earnings.add', text: ADD_EARNINGS, values: [shard, from, to] })
   },
 }
 
 /** What calls came to, by the journal. Microdollars; earned is gross - commission - refunded. */
-export interface Earned {
+export interface EarningTotals {
   /** A UTC day `2026-11-21`, or the slug of a service; null: all of the range together. */
   readonly of: string | null
   readonly calls: bigint
@@ -53,7 +53,7 @@ export interface Earned {
   readonly refunded: bigint
 }
 
-export interface EarnedRange {
+export interface EarningsQuery {
   /** Ids of providers. */
   readonly providers: readonly string[]
   /** One service alone; undefined: all. */
@@ -65,9 +65,12 @@ export interface EarnedRange {
 }
 
 /** What providers earned in a range of days, by day or by service, and in all. */
-export async function earnedBy(pool: Pool, range: EarnedRange): Promise<readonly Earned[]> {
+export async function readEarnings(
+  pool: Pool,
+  range: EarningsQuery,
+): Promise<readonly EarningTotals[]> {
   const { providers, service, from, to, by } = range
-  const { rows } = await pool.query<Earned>(
+  const { rows } = await pool.query<EarningTotals>(
     `SELECT e.of, coalesce(sum(e.calls), 0)::bigint AS calls,
        coalesce(sum(e.gross), 0)::bigint AS gross,
        coalesce(sum(e.commission), 0)::bigint AS commission,

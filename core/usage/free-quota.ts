@@ -3,7 +3,7 @@ import { derivedUuid } from '../ids.ts'
 import type { AccountRef, Ledger } from '../ledger/ledger.ts'
 import { freeCallsOf } from '../ledger/postings.ts'
 
-const REMEMBERED_MAX = 100_000
+const CACHE_MAX = 100_000
 
 /**
  * Free calls are units in the ledger: granted once a month, held and used up like money. The grant
@@ -37,7 +37,7 @@ export class FreeQuota {
     )
     // Reused with other terms: the quota of this month was granted before the service changed it.
     if (outcome === 'insufficient_funds') throw new Error(`free calls not granted: ${code}`)
-    if (this.#granted.size >= REMEMBERED_MAX) this.#granted.clear()
+    if (this.#granted.size >= CACHE_MAX) this.#granted.clear()
     this.#granted.set(code, account)
     return account
   }

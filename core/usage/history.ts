@@ -4,7 +4,7 @@ import type { Pool } from 'pg'
 export interface HistoryQuery {
   readonly limit: number
   /** Where the page before ended. */
-  readonly after?: HistoryPlace | undefined
+  readonly after?: HistoryCursor | undefined
   /** Names of events, such as `call.settled`. */
   readonly events?: readonly string[] | undefined
   readonly service?: string | undefined
@@ -13,7 +13,7 @@ export interface HistoryQuery {
 }
 
 /** A place in a history: id, phase and kind of an entry. */
-export type HistoryPlace = readonly [id: string, phase: number, kind: number]
+export type HistoryCursor = readonly [id: string, phase: number, kind: number]
 
 /** What an entry did to the credits of a key. */
 export interface HistoryRow {
@@ -36,7 +36,7 @@ export interface HistoryRow {
 }
 
 /** Kinds that touch credits in entries of others, as the index on them has it. */
-const VISITS = '31, 37, 40, 41'
+const FOREIGN_KINDS = '31, 37, 40, 41'
 const WHERE = `($2::uuid IS NULL OR (j.id, j.phase, j.kind) < ($2, $3, $4))
   AND ($6::text[] IS NULL OR k.event = ANY ($6)) AND ($7::text IS NULL OR e.service = $7)
   AND j.at >= coalesce($8::timestamptz, '-infinity')
@@ -47,7 +47,7 @@ const ENTRIES = `SELECT j AS row, j.id, j.phase, j.kind, k.event,
   LEFT JOIN hub.endpoint e ON e.id = j.endpoint`
 const NEWEST = 'ORDER BY j.id DESC, j.phase DESC, j.kind DESC LIMIT $5'
 
-const READ = `
+const READ_HISTORY = `
   SELECT n.id, n.phase, n.kind, n.event, (n.row).at, l.amount AS change, n.endpoint,
     CASE WHEN n.phase = 2 THEN (n.row).amount END AS charged,
     (SELECT split_part(a.code, ':', 3) FROM ledger.account a
@@ -58,7 +58,7 @@ const READ = `
   FROM (
     (${ENTRIES} WHERE j.owner = $1 AND ${WHERE} ${NEWEST})
     UNION ALL
-    (${ENTRIES} WHERE j.accounts @> ARRAY[$1::bigint] AND j.kind IN (${VISITS})
+    (${ENTRIES} WHERE j.accounts @> ARRAY[$1::bigint] AND j.kind IN (${FOREIGN_KINDS})
       AND j.owner <> $1 AND ${WHERE} ${NEWEST})
   ) n
   CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0)::bigint AS amount
@@ -75,7 +75,7 @@ export async function readHistory(
   { limit, after, events, service, from, to }: HistoryQuery,
 ): Promise<HistoryRow[]> {
   const [id = null, phase = null, kind = null] = after ?? []
-  const { rows } = await pool.query<HistoryRow>(READ, [
+  const { rows } = await pool.query<HistoryRow>(READ_HISTORY, [
     credits,
     id,
     phase,

@@ -1,15 +1,15 @@
 import type { Pool } from 'pg'
-import { UNHURRIED } from '../db/transaction.ts'
+import { ASYNC_COMMIT } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { instantOf } from '../ids.ts'
 import type { Account } from '../ledger/events.ts'
 import { claimKey } from '../ledger/idempotency.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
-import { untilAnswered } from '../ledger/retry.ts'
-import type { KeptAnswer, KeptAnswers } from './kept-answers.ts'
+import { retryWhileUnavailable } from '../ledger/retry.ts'
+import type { StoredResponse, StoredResponses } from './stored-responses.ts'
 
 /** A request under a caller's own key. */
-export interface Keyed {
+export interface IdempotentRequest {
   readonly owner: AccountRef
   readonly key: string
   /** All that was asked, in one fixed writing. */
@@ -17,17 +17,17 @@ export interface Keyed {
   /** Id of this attempt. */
   readonly call: string
   /** Accounts that may have held money for an attempt that was begun then. */
-  readonly payersAt: (begun: Date) => readonly Account[]
+  readonly payersSince: (begun: Date) => readonly Account[]
   /** How long this attempt takes at most, with whatever a crash leaves behind. */
-  readonly seconds: number
+  readonly leaseSeconds: number
 }
 
 /** What is to be done: the work, or nothing, since there is an answer. */
-export interface Turn {
+export interface IdempotentAttempt {
   readonly id: string
-  readonly kept?: KeptAnswer | undefined
+  readonly response?: StoredResponse | undefined
   /** Whether an earlier attempt failed, or died: what has paid for it pays for this one. */
-  readonly again?: boolean
+  readonly isRetry?: boolean
 }
 
 /**
@@ -39,33 +39,33 @@ export interface Turn {
  */
 export class Idempotency {
   readonly #pool: Pool
-  readonly #answers: KeptAnswers
+  readonly #responses: StoredResponses
 
-  constructor(pool: Pool, answers: KeptAnswers) {
+  constructor(pool: Pool, answers: StoredResponses) {
     this.#pool = pool
-    this.#answers = answers
+    this.#responses = answers
   }
 
   /**
    * @throws Fault `idempotency_key_reused` for other inputs, `idempotency_in_progress` while an
    *   attempt is under way, `answer_expired` when the answer is no longer kept
    */
-  async begin(keyed: Keyed): Promise<Turn> {
-    const { owner, key, inputs, call, payersAt, seconds } = keyed
+  async begin(keyed: IdempotentRequest): Promise<IdempotentAttempt> {
+    const { owner, key, inputs, call, payersSince: payersAt, leaseSeconds: seconds } = keyed
     const claimed = await claimKey(this.#pool, owner, `call:${key}`, inputs, call)
     if (!claimed) throw new Fault('idempotency_key_reused')
     const { id } = claimed
-    const isFirst = await untilAnswered(() => this.#insert(id, seconds))
+    const isFirst = await retryWhileUnavailable(() => this.#insert(id, seconds))
     const { attempt, done, busy } = isFirst
       ? { attempt: id, done: false, busy: true }
       : await this.#read(id)
     if (attempt === call) return { id }
     if (done || (!busy && (await this.#wasCharged(attempt, payersAt(instantOf(attempt)))))) {
-      const kept = await this.#answers.find(attempt)
+      const kept = await this.#responses.find(attempt)
       if (!kept) throw new Fault('answer_expired', undefined, { extras: { call_id: attempt } })
-      return { id, kept }
+      return { id, response: kept }
     }
-    if (!busy && (await this.#takeOver(id, attempt, call, seconds))) return { id, again: true }
+    if (!busy && (await this.#takeOver(id, attempt, call, seconds))) return { id, isRetry: true }
     throw new Fault('idempotency_in_progress', undefined, { extras: { call_id: attempt } })
   }
 
@@ -73,14 +73,14 @@ export class Idempotency {
    * Keeps the answer of an attempt. Before the charge, so that whoever is charged can have it;
    * where no charge follows, the next attempt has an answer of its own.
    */
-  keep(call: string, answer: KeptAnswer): Promise<void> {
-    return this.#answers.keepUnhurried(call, answer)
+  storeResponse(call: string, answer: StoredResponse): Promise<void> {
+    return this.#responses.storeAsync(call, answer)
   }
 
   /** The attempt is over: answered for good, or free to be tried again. */
-  async end({ id }: Turn, call: string, done: boolean): Promise<void> {
+  async finish({ id }: IdempotentAttempt, call: string, done: boolean): Promise<void> {
     await this.#pool.query(
-      `UPDATE hub.idempotent_call SET done = $3, busy_until = now() FROM ${UNHURRIED}
+      `UPDATE hub.idempotent_call SET done = $3, busy_until = now() FROM ${ASYNC_COMMIT}
        WHERE id = $1 AND call = $2 AND NOT done`,
       [id, call, done],
     )
@@ -90,7 +90,7 @@ export class Idempotency {
   async #insert(id: string, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `INSERT INTO hub.idempotent_call (id, call, busy_until)
-       SELECT $1, $1, now() + make_interval(secs => $2) FROM ${UNHURRIED}
+       SELECT $1, $1, now() + make_interval(secs => $2) FROM ${ASYNC_COMMIT}
        ON CONFLICT DO NOTHING`,
       [id, seconds],
     )

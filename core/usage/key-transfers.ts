@@ -1,16 +1,21 @@
 import type { Pool } from 'pg'
 import { Fault } from '../errors.ts'
-import { type Challenge, createChallenge, findChallenge, type Site } from '../identity/challenge.ts'
-import type { Manager } from '../identity/children.ts'
-import { assertSigned, type ContractWallets } from '../identity/wallet-signature.ts'
+import {
+  type Challenge,
+  type ChallengeIssuer,
+  createChallenge,
+  findChallenge,
+} from '../identity/challenge.ts'
+import type { KeyManager } from '../identity/sub-keys.ts'
+import { assertSigned, type ContractVerifier } from '../identity/wallet-signature.ts'
 import { transferCredits } from '../ledger/adjust.ts'
-import { isBooked } from '../ledger/idempotency.ts'
+import { isPosted } from '../ledger/idempotency.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { creditsOf } from '../ledger/postings.ts'
 import { decimal, type Micros, micros } from '../money.ts'
 
 /** Credits from one root of a wallet to another one. */
-export interface TransferOrder {
+export interface KeyTransfer {
   /** Of the entry in the journal, UUID version 7. */
   readonly id: string
   /** Ids of the keys. */
@@ -19,7 +24,7 @@ export interface TransferOrder {
   readonly amount: Micros
 }
 
-export interface Transferred extends TransferOrder {
+export interface CompletedKeyTransfer extends KeyTransfer {
   /** What the first key has left. */
   readonly balance: Micros
 }
@@ -30,14 +35,14 @@ export interface Transferred extends TransferOrder {
  * @throws Fault `not_found` for keys that the manager does not manage; `validation_failed` for keys
  *   that are no roots of one wallet
  */
-export async function askToTransfer(
+export async function createTransferChallenge(
   pool: Pool,
-  site: Site,
-  manager: Manager,
-  { id, from, to, amount }: TransferOrder,
+  site: ChallengeIssuer,
+  manager: KeyManager,
+  { id, from, to, amount }: KeyTransfer,
 ): Promise<Challenge> {
   if (from === to) throw new Fault('validation_failed', 'These are the same key.')
-  const wallet = await walletOf(pool, manager, from, to)
+  const wallet = await findSharedWallet(pool, manager, from, to)
   return createChallenge(pool, site, wallet, {
     purpose: 'transfer',
     statement: `Move ${decimal(amount)} USD of credits from key ${from} to key ${to}.`,
@@ -45,10 +50,10 @@ export async function askToTransfer(
   })
 }
 
-interface Root {
+interface TransferKey {
   readonly id: string
   readonly wallet: `0x${string}` | null
-  readonly isRoot: boolean
+  readonly isMainKey: boolean
   readonly revoked: boolean
   readonly frozen: boolean
 }
@@ -57,8 +62,8 @@ interface Root {
  * A manager of one root may name another one of the same wallet: the wallet has to sign anyway.
  * What a revoked key has left may be fetched from it.
  */
-async function walletOf(pool: Pool, manager: Manager, from: string, to: string) {
-  const { rows } = await pool.query<Root>(
+async function findSharedWallet(pool: Pool, manager: KeyManager, from: string, to: string) {
+  const { rows } = await pool.query<TransferKey>(
     `SELECT k.id, p.wallet_address AS wallet, k.parent IS NULL AS "isRoot",
        k.revoked_at IS NOT NULL AS revoked, k.frozen_at IS NOT NULL AS frozen
      FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
@@ -72,7 +77,7 @@ async function walletOf(pool: Pool, manager: Manager, from: string, to: string) 
   if (!payer || !payee || payee.revoked) throw new Fault('not_found', 'There are no such keys.')
   if (payer.frozen || payee.frozen) throw new Fault('frozen_key')
   const { wallet } = payer
-  if (wallet === null || wallet !== payee.wallet || !payer.isRoot || !payee.isRoot) {
+  if (wallet === null || wallet !== payee.wallet || !payer.isMainKey || !payee.isMainKey) {
     throw new Fault('validation_failed', 'Credits move between two roots of one wallet alone.')
   }
   return wallet
@@ -84,21 +89,21 @@ async function walletOf(pool: Pool, manager: Manager, from: string, to: string) 
  * @throws Fault `nonce_unknown`, `nonce_expired`, `invalid_signature`, `insufficient_credits`,
  *   `frozen_key` for a key that was frozen since
  */
-export async function transfer(
+export async function executeKeyTransfer(
   { pool, ledger }: { readonly pool: Pool; readonly ledger: Ledger },
   signed: { readonly nonce: string; readonly signature: `0x${string}` },
-  contracts?: ContractWallets,
-): Promise<Transferred> {
+  contracts?: ContractVerifier,
+): Promise<CompletedKeyTransfer> {
   const asked = await findChallenge(pool, signed.nonce, 'transfer')
   if (asked.wallet === null) throw new Fault('nonce_unknown')
   const { wallet, message } = asked
   await assertSigned({ wallet, message, signature: signed.signature }, contracts)
-  const order = orderOf(asked.terms)
+  const order = parseTerms(asked.terms)
   const [from, to] = await Promise.all([
     ledger.account(creditsOf(order.from)),
     ledger.account(creditsOf(order.to)),
   ])
-  if (!(await isBooked(pool, from.code, order.id))) {
+  if (!(await isPosted(pool, from.code, order.id))) {
     if (asked.expired) throw new Fault('nonce_expired')
     await assertNotFrozen(pool, order)
   }
@@ -116,7 +121,7 @@ export async function transfer(
   return { ...order, balance: await ledger.balance(from.code) }
 }
 
-async function assertNotFrozen(pool: Pool, { from, to }: TransferOrder): Promise<void> {
+async function assertNotFrozen(pool: Pool, { from, to }: KeyTransfer): Promise<void> {
   const { rowCount } = await pool.query(
     'SELECT FROM hub.api_key WHERE id IN ($1, $2) AND frozen_at IS NOT NULL',
     [from, to],
@@ -124,7 +129,7 @@ async function assertNotFrozen(pool: Pool, { from, to }: TransferOrder): Promise
   if (rowCount !== 0) throw new Fault('frozen_key')
 }
 
-const orderOf = (terms: unknown): TransferOrder => {
+const parseTerms = (terms: unknown): KeyTransfer => {
   const { amount, ...order } = terms as Record<'id' | 'from' | 'to' | 'amount', string>
   return { ...order, amount: micros(BigInt(amount)) }
 }

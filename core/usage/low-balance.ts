@@ -16,10 +16,10 @@ export interface LowBalance {
 }
 
 /** Below so many microdollars credits are low, unless the key has a threshold of its own. */
-export const LOW_BALANCE = 1_000_000n
+export const LOW_BALANCE_THRESHOLD = 1_000_000n
 
 /** Hands work on in the transaction of `client`: it is done if, and only if, that is committed. */
-export type HandOn = (client: PoolClient, fall: LowBalance) => Promise<void>
+export type NotifyLowBalance = (client: PoolClient, fall: LowBalance) => Promise<void>
 
 /**
  * Keeps the balances at the end of a page, and answers where in it they crossed the threshold
@@ -28,7 +28,7 @@ export type HandOn = (client: PoolClient, fall: LowBalance) => Promise<void>
  * looks only at accounts that could fall: above the threshold by all that rose, below it by all
  * that went.
  */
-const HANDLE = `
+const RECORD_FALLS = `
   WITH entry AS MATERIALIZED (
     SELECT j.seq, j.at, j.owner, j.payee, j.amount, j.amount - j.fee AS share, j.accounts, j.amounts
     FROM ledger.journal j
@@ -73,14 +73,14 @@ const HANDLE = `
  * Notices credits that fall below their threshold, once for each fall: the next one takes money
  * that lifted them above it before.
  */
-export const lowBalance = (handOn: HandOn): Subscriber => ({
+export const lowBalanceSubscriber = (handOn: NotifyLowBalance): Subscriber => ({
   name: 'low-balance',
   tables: ['hub.credit_watch', 'hub.low_balance'],
   async handle(client, { shard, from, to, replay }) {
     const { rows } = await client.query<LowBalance>({
       name: 'low-balance.handle',
-      text: HANDLE,
-      values: [shard, from, to, LOW_BALANCE],
+      text: RECORD_FALLS,
+      values: [shard, from, to, LOW_BALANCE_THRESHOLD],
     })
     if (replay) return
     for (const fall of rows) await handOn(client, fall)

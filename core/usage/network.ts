@@ -1,5 +1,5 @@
 /** An IPv4 /24 or an IPv6 /64: what one party has at its command as a rule (design §7). */
-export function networkOf(ip: string): string {
+export function networkPrefix(ip: string): string {
   const v4 = /(\d+\.\d+\.\d+)\.\d+$/.exec(ip)?.[1]
   if (v4 !== undefined) return v4
   const [head = '', tail] = ip.split('::')

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { dayName, daysBefore, weekStart } from '../clock.ts'
-import { readTogether } from '../db/transaction.ts'
+import { readSnapshot } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
-import type { Manager } from '../identity/children.ts'
-import { LATENCY_TEXT, LatencySum, type LatencyText, slowestOf } from './latencies.ts'
+import type { KeyManager } from '../identity/sub-keys.ts'
+import { LATENCY_COLUMNS, LatencyHistogram, type LatencyRow, percentile } from './latencies.ts'
 
 /** What an owner sells. */
-export interface Sales {
+export interface SoldServices {
   /** Ids of providers. */
   readonly providers: readonly string[]
   /** Slugs of services. */
@@ -19,11 +19,11 @@ export interface Sales {
  * @param service one of them alone
  * @throws Fault `service_not_found` for one that is not the owner's
  */
-export async function salesOf(
+export async function findSoldServices(
   pool: Pool,
-  owner: Manager,
+  owner: KeyManager,
   service: string | undefined,
-): Promise<Sales> {
+): Promise<SoldServices> {
   const { rows } = await pool.query<{ provider: string; slug: string | null }>(
     `SELECT p.id AS provider, s.slug FROM hub.provider p
      LEFT JOIN hub.service s ON s.provider = p.id AND ($2::text IS NULL OR s.slug = $2)
@@ -36,7 +36,7 @@ export async function salesOf(
 }
 
 /** How calls went, as they were recorded. */
-export interface CallFigures {
+export interface CallGroupStatistics {
   /** What they have in common; null: all of the range together. */
   readonly of: string | null
   readonly calls: bigint
@@ -52,95 +52,95 @@ export interface CallFigures {
   readonly p99: number | null
 }
 
-export type FiguresBy = 'day' | 'service' | 'endpoint' | 'outcome'
+export type StatisticsGroup = 'day' | 'service' | 'endpoint' | 'outcome'
 
-export interface FiguresRange {
-  readonly sales: Sales
-  readonly by: FiguresBy
+export interface StatisticsQuery {
+  readonly sales: SoldServices
+  readonly by: StatisticsGroup
   readonly from: Date
   /** Excluded. */
   readonly until: Date
 }
 
 /** To compile a query would take longer than to read a month of most providers. */
-const plainly =
+const queryWithoutJit =
   <Row extends object>(pool: Pool) =>
   (text: string, values: unknown[]) =>
-    readTogether(pool, (client) => client.query<Row>(text, values), 'SET LOCAL jit = off')
+    readSnapshot(pool, (client) => client.query<Row>(text, values), 'SET LOCAL jit = off')
 
 /** More kinds of outcomes or endpoints are not shown. */
 const ROWS_MAX = 1_000
 
 /** What they have in common, of `hub.outcome_day o` and `hub.endpoint e`. */
-const GROUPS: Readonly<Record<FiguresBy, string>> = {
+const GROUP_EXPRESSIONS: Readonly<Record<StatisticsGroup, string>> = {
   day: 'o.day::text',
   service: 'o.service',
   endpoint: `coalesce(e.service || ' ' || e.method || ' ' || e.path, o.endpoint::text)`,
   outcome: 'o.outcome',
 }
 
-interface OutcomeDay extends LatencyText {
+interface OutcomeRow extends LatencyRow {
   readonly of: string
   readonly refused: boolean
 }
 
 /** So many rows are added up in one go; then others have their turn. */
-const SLICE = 500
+const YIELD_EVERY_ROWS = 500
 
 /**
  * How the calls of an owner's services went in UTC days, by what is kept of each day: the groups by
  * name, and all of them together as the last one.
  */
-export async function callFigures(
+export async function readCallStatistics(
   pool: Pool,
-  { sales, by, from, until }: FiguresRange,
-): Promise<readonly CallFigures[]> {
-  const { rows } = await plainly<OutcomeDay>(pool)(
-    `SELECT ${GROUPS[by]} AS of, o.refused, ${LATENCY_TEXT}
+  { sales, by, from, until }: StatisticsQuery,
+): Promise<readonly CallGroupStatistics[]> {
+  const { rows } = await queryWithoutJit<OutcomeRow>(pool)(
+    `SELECT ${GROUP_EXPRESSIONS[by]} AS of, o.refused, ${LATENCY_COLUMNS}
      FROM hub.outcome_day o LEFT JOIN hub.endpoint e ON e.id = o.endpoint
      WHERE o.service = ANY ($1) AND o.day >= $2 AND o.day < $3`,
     [sales.services, dayName(from), dayName(until)],
   )
-  const groups = new Map<string, Sums>()
+  const groups = new Map<string, GroupTotals>()
   for (const [n, row] of rows.entries()) {
-    if (n % SLICE === SLICE - 1) await setImmediate()
-    const sums = groups.get(row.of) ?? new Sums()
+    if (n % YIELD_EVERY_ROWS === YIELD_EVERY_ROWS - 1) await setImmediate()
+    const sums = groups.get(row.of) ?? new GroupTotals()
     groups.set(row.of, sums)
     sums.add(row)
   }
-  const whole = new Sums()
+  const whole = new GroupTotals()
   for (const sums of groups.values()) whole.addAll(sums)
   const named = [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, ROWS_MAX)
   return [...named, [null, whole] as const]
-    .map(([of, sums]) => ({ of, ...sums.figures() }))
+    .map(([of, sums]) => ({ of, ...sums.statistics() }))
     .filter(({ calls }) => calls > 0n)
 }
 
 /** What calls came to that have something in common. */
-class Sums {
-  readonly #latencies = new LatencySum()
+class GroupTotals {
+  readonly #latencies = new LatencyHistogram()
   #refused = 0
 
-  add(row: OutcomeDay): void {
+  add(row: OutcomeRow): void {
     this.#latencies.add(row)
     if (row.refused) this.#refused += Number(row.counts) // one number: none was delivered
   }
 
-  addAll(other: Sums): void {
+  addAll(other: GroupTotals): void {
     this.#latencies.addAll(other.#latencies)
     this.#refused += other.#refused
   }
 
-  figures(): Omit<CallFigures, 'of'> {
+  statistics(): Omit<CallGroupStatistics, 'of'> {
     const latencies = this.#latencies.sorted()
     const delivered = latencies.calls.reduce((sum, count) => sum + count, 0)
     return {
       calls: BigInt(delivered + this.#latencies.undelivered),
       delivered: BigInt(delivered),
       refused: BigInt(this.#refused),
-      p50: slowestOf(latencies, 0.5),
-      p95: slowestOf(latencies, 0.95),
-      p99: slowestOf(latencies, 0.99),
+      p50: percentile(latencies, 0.5),
+      p95: percentile(latencies, 0.95),
+      p99: percentile(latencies, 0.99),
     }
   }
 }
@@ -157,7 +157,7 @@ export interface Customer {
   readonly lastAt: Date
 }
 
-export interface CustomersOrder extends Omit<FiguresRange, 'by'> {
+export interface CustomersQuery extends Omit<StatisticsQuery, 'by'> {
   readonly limit: number
   /** `charged` and `customer` of the last one of the page before. */
   readonly after: readonly [bigint, string] | undefined
@@ -166,11 +166,14 @@ export interface CustomersOrder extends Omit<FiguresRange, 'by'> {
 }
 
 /** Callers in UTC days, those first who paid most: by whole weeks, and by the days around them. */
-export async function customersOf(pool: Pool, order: CustomersOrder): Promise<readonly Customer[]> {
+export async function listCustomers(
+  pool: Pool,
+  order: CustomersQuery,
+): Promise<readonly Customer[]> {
   const { sales, from, until, limit, after, secret } = order
   const salt = Buffer.concat([secret, Buffer.from(sales.providers.join(' '))])
   const weeks = wholeWeeks(from, until)
-  const { rows } = await plainly<Customer>(pool)(
+  const { rows } = await queryWithoutJit<Customer>(pool)(
     `SELECT * FROM (
        SELECT left(encode(sha256($6::bytea || convert_to(c.principal, 'UTF8')), 'hex'), 16)
            AS customer, sum(c.calls) AS calls, sum(c.delivered) AS delivered,

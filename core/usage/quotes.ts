@@ -6,7 +6,7 @@ import type { Micros } from '../money.ts'
 const QUOTE_SECONDS = 300
 
 /** The price of one request of one key, at one version of the price. */
-export interface Held {
+export interface QuotedPrice {
   readonly endpoint: number
   readonly priceVersion: number
   readonly amount: Micros
@@ -24,7 +24,11 @@ export class Quotes {
   }
 
   /** @param id UUID version 7 */
-  async make(id: string, keyId: string, held: Held): Promise<{ readonly expiresAt: Date }> {
+  async create(
+    id: string,
+    keyId: string,
+    held: QuotedPrice,
+  ): Promise<{ readonly expiresAt: Date }> {
     const { endpoint, priceVersion, amount, commissionBps, requestHash } = held
     const { rows } = await this.#pool.query<{ expires_at: Date }>(
       `INSERT INTO hub.quote (id, key_id, endpoint, price_version, amount, commission_bps,
@@ -44,8 +48,8 @@ export class Quotes {
   async find(
     id: string,
     keyId: string | null,
-    asked: Pick<Held, 'endpoint' | 'requestHash'>,
-  ): Promise<Held> {
+    asked: Pick<QuotedPrice, 'endpoint' | 'requestHash'>,
+  ): Promise<QuotedPrice> {
     const { rows } = await this.#pool.query<QuoteRow>(
       `SELECT endpoint, price_version, amount, commission_bps, request_hash,
          expires_at <= now() AS over

@@ -1,11 +1,11 @@
 import { Fault, type FaultCode } from '../errors.ts'
 import type { Caller } from '../identity/keys.ts'
-import { networkOf } from './network.ts'
+import { networkPrefix } from './network.ts'
 import type { Windows } from './windows.ts'
 
 /** Requests per minute of a key (specification §8). */
-export const TIERS = { free: 100, paid: 1_000 } as const
-export type Tier = keyof typeof TIERS
+export const REQUESTS_PER_MINUTE = { free: 100, paid: 1_000 } as const
+export type Tier = keyof typeof REQUESTS_PER_MINUTE
 
 /** So many in each window. */
 interface Policy {
@@ -48,21 +48,21 @@ export class RateLimits {
    */
   key({ credits, ratePerMinute }: Caller, tier: Tier): Promise<RateState> {
     const own = ratePerMinute === null ? undefined : { name: 'custom', limit: ratePerMinute }
-    const policy = own ?? { name: tier, limit: TIERS[tier] }
-    return this.#take(`key:${credits.id}`, { ...policy, seconds: 60 })
+    const policy = own ?? { name: tier, limit: REQUESTS_PER_MINUTE[tier] }
+    return this.#count(`key:${credits.id}`, { ...policy, seconds: 60 })
   }
 
   /** @throws Fault `rate_limited` */
   address(ip: string): Promise<RateState> {
-    return this.#take(`network:${networkOf(ip)}`, KEYLESS)
+    return this.#count(`network:${networkPrefix(ip)}`, KEYLESS)
   }
 
   /** @throws Fault `registration_rate_limited` */
   registration(ip: string): Promise<RateState> {
-    return this.#take(`registration:${networkOf(ip)}`, REGISTRATION)
+    return this.#count(`registration:${networkPrefix(ip)}`, REGISTRATION)
   }
 
-  async #take(key: string, policy: Policy): Promise<RateState> {
+  async #count(key: string, policy: Policy): Promise<RateState> {
     const { count, msLeft } = await this.#windows.hit(key, policy.seconds)
     const left = Math.max(0, policy.limit - count)
     const headers = headersOf(policy, left, Math.max(1, Math.ceil(msLeft / 1_000)))

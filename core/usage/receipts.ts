@@ -1,10 +1,10 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import type { Pool } from 'pg'
-import { elapsedMs } from '../clock.ts'
 import { canonicalJson } from '../crypto/canonical-json.ts'
 import { sha256 } from '../crypto/sha256.ts'
 import type { SigningKey } from '../crypto/signing-key.ts'
 import { json } from '../money.ts'
+import { cachedFor } from '../runtime/cache.ts'
 import type { CallRecord } from './calls.ts'
 
 /** What the hub states about one call. Hashes are SHA-256 in base64url. */
@@ -42,16 +42,16 @@ export interface Jwk {
   readonly use: 'sig'
 }
 
-export type Verdict =
+export type ReceiptVerification =
   | { readonly valid: true; readonly claims: ReceiptClaims }
-  | { readonly valid: false; readonly reason: Flaw }
-export type Flaw = 'malformed' | 'unknown_key' | 'bad_signature'
+  | { readonly valid: false; readonly reason: ReceiptFlaw }
+export type ReceiptFlaw = 'malformed' | 'unknown_key' | 'bad_signature'
 
 const TYPE = 'agenthub-receipt+jws'
-const FRESH_MS = 10_000
+const KEYS_MS = 10_000
 
 /** The hash of a request, as callers can reckon it too. */
-export const requestHash = (endpoint: string, input: unknown): Buffer =>
+export const hashRequest = (endpoint: string, input: unknown): Buffer =>
   sha256(`${endpoint}\n${canonicalJson(input)}`)
 
 /**
@@ -65,18 +65,19 @@ export class Receipts {
   readonly #issuer: () => string
   /** The first part of every receipt. */
   readonly #head: string
-  #known: { readonly keys: ReadonlyMap<string, Jwk>; readonly at: number } | undefined
+  readonly #keys: () => Promise<ReadonlyMap<string, Jwk>>
 
   constructor(pool: Pool, key: SigningKey, issuer: () => string) {
     this.#pool = pool
     this.#key = key
     this.#issuer = issuer
-    this.#head = part({ alg: 'EdDSA', kid: key.id, typ: TYPE })
+    this.#keys = cachedFor(KEYS_MS, () => this.#readKeys())
+    this.#head = encodePart({ alg: 'EdDSA', kid: key.id, typ: TYPE })
   }
 
   /** @param endpoint `POST /echo/say` */
   async sign(record: CallRecord, endpoint: string): Promise<string> {
-    const signed = `${this.#head}.${part(claimsOf(record, endpoint, this.#issuer()))}`
+    const signed = `${this.#head}.${encodePart(claimsOf(record, endpoint, this.#issuer()))}`
     const signature = await this.#key.sign(Buffer.from(signed))
     return `${signed}.${signature.toString('base64url')}`
   }
@@ -86,41 +87,44 @@ export class Receipts {
     return [...(await this.#keys()).values()]
   }
 
-  async verify(receipt: string): Promise<Verdict> {
-    const [, head = '', body = '', signature = ''] = COMPACT.exec(receipt) ?? []
-    const { alg, typ, kid } = (read(head) ?? {}) as { alg?: string; typ?: string; kid?: string }
-    const claims = read(body)
+  async verify(receipt: string): Promise<ReceiptVerification> {
+    const [, head = '', body = '', signature = ''] = COMPACT_JWS.exec(receipt) ?? []
+    const { alg, typ, kid } = (decodePart(head) ?? {}) as {
+      alg?: string
+      typ?: string
+      kid?: string
+    }
+    const claims = decodePart(body)
     const isOurs = alg === 'EdDSA' && typ === TYPE && typeof kid === 'string' && claims
     if (!isOurs) return { valid: false, reason: 'malformed' }
     const jwk = (await this.#keys()).get(kid)
     if (!jwk) return { valid: false, reason: 'unknown_key' }
     const bytes = Buffer.from(signature, 'base64url')
-    const good = verify(null, Buffer.from(`${head}.${body}`), keyOf(jwk), bytes)
+    const good = verify(null, Buffer.from(`${head}.${body}`), toKeyObject(jwk), bytes)
     if (!good) return { valid: false, reason: 'bad_signature' }
     return { valid: true, claims: claims as ReceiptClaims }
   }
 
-  async #keys(): Promise<ReadonlyMap<string, Jwk>> {
-    if (this.#known && elapsedMs() - this.#known.at < FRESH_MS) return this.#known.keys
+  async #readKeys(): Promise<ReadonlyMap<string, Jwk>> {
     const { rows } = await this.#pool.query<{ id: string; public_key: Buffer }>(
       'SELECT id, public_key FROM ledger.signing_key ORDER BY since, id',
     )
-    const keys = new Map(rows.map(({ id, public_key }) => [id, jwkOf(id, public_key)]))
-    if (!keys.has(this.#key.id)) keys.set(this.#key.id, jwkOf(this.#key.id, this.#key.publicKey))
-    this.#known = { keys, at: elapsedMs() }
+    const keys = new Map(rows.map(({ id, public_key }) => [id, toJwk(id, public_key)]))
+    if (!keys.has(this.#key.id)) keys.set(this.#key.id, toJwk(this.#key.id, this.#key.publicKey))
     return keys
   }
 }
 
 /** Makes the hub's key known to all who will verify what it signs. */
-export const publishKey = (pool: Pool, { id, publicKey }: SigningKey): Promise<unknown> =>
+export const publishSigningKey = (pool: Pool, { id, publicKey }: SigningKey): Promise<unknown> =>
   pool.query('SELECT ledger.add_signing_key($1, $2)', [id, publicKey])
 
-const COMPACT = /^([\w-]{1,500})\.([\w-]{1,6000})\.([\w-]{86})$/
+const COMPACT_JWS = /^([\w-]{1,500})\.([\w-]{1,6000})\.([\w-]{86})$/
 
-const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const encodePart = (value: unknown): string =>
+  Buffer.from(JSON.stringify(value)).toString('base64url')
 
-function read(text: string): unknown {
+function decodePart(text: string): unknown {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
     return typeof value === 'object' && value !== null ? value : undefined
@@ -140,14 +144,14 @@ const claimsOf = (record: CallRecord, endpoint: string, iss: string): ReceiptCla
   source: record.source,
   outcome: record.outcome,
   status: record.status,
-  request_sha256: textOf(record.requestHash),
-  response_sha256: textOf(record.responseHash),
+  request_sha256: base64url(record.requestHash),
+  response_sha256: base64url(record.responseHash),
   ledger_entry: record.entry,
 })
 
-const textOf = (hash: Buffer | null): string | null => hash && hash.toString('base64url')
+const base64url = (hash: Buffer | null): string | null => hash && hash.toString('base64url')
 
-const jwkOf = (kid: string, publicKey: Buffer): Jwk => ({
+const toJwk = (kid: string, publicKey: Buffer): Jwk => ({
   kty: 'OKP',
   crv: 'Ed25519',
   x: publicKey.toString('base64url'),
@@ -156,5 +160,5 @@ const jwkOf = (kid: string, publicKey: Buffer): Jwk => ({
   use: 'sig',
 })
 
-const keyOf = ({ kty, crv, x }: Jwk): KeyObject =>
+const toKeyObject = ({ kty, crv, x }: Jwk): KeyObject =>
   createPublicKey({ key: { kty, crv, x }, format: 'jwk' })

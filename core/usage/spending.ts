@@ -3,7 +3,7 @@ import type { Account } from '../ledger/events.ts'
 import type { Subscriber } from '../ledger/outbox/subscriber.ts'
 
 /** What calls cost. Money in microdollars; `charged - refunded` is what was paid in the end. */
-export interface Spent {
+export interface SpendingTotals {
   /** A UTC day `2026-11-21`, or the slug of a service; '' for what no service of ours sold. */
   readonly of: string
   /** Calls that were settled for money, be it for nothing. */
@@ -23,7 +23,7 @@ export interface Spent {
  * the id of their call. Assets: 1 USDC, 3 FREECALL. Who pays is the third part of the code of the
  * account.
  */
-const ADD = `
+const ADD_SPENDING = `
   WITH part AS (
     SELECT j.owner, (j.at AT TIME ZONE 'UTC')::date AS day,
       coalesce(CASE WHEN j.kind IN (20, 29) THEN (SELECT c.endpoint FROM ledger.journal c
@@ -52,11 +52,11 @@ const ADD = `
     refunded = s.refunded + excluded.refunded`
 
 /** Adds up what calls cost each key and, in free calls, each principal, by day and endpoint. */
-export const spending: Subscriber = {
+export const spendingSubscriber: Subscriber = {
   name: 'spending',
   tables: ['hub.spending'],
   async handle(client, { shard, from, to }) {
-    await client.query({ name: 'spending.add', text: ADD, values: [shard, from, to] })
+    await client.query({ name: 'spending.add', text: ADD_SPENDING, values: [shard, from, to] })
   },
 }
 
@@ -72,12 +72,12 @@ export interface SpendingRange {
  * calls are its principal's, and so the same for all keys of a wallet.
  * @param credits the account of the key's credits
  */
-export async function spendingOf(
+export async function readSpending(
   pool: Pool,
   credits: Account,
   { from, to, by }: SpendingRange,
-): Promise<readonly Spent[]> {
-  const { rows } = await pool.query<Spent>(
+): Promise<readonly SpendingTotals[]> {
+  const { rows } = await pool.query<SpendingTotals>(
     `SELECT CASE $4 WHEN 'day' THEN s.day::text ELSE coalesce(e.service, '') END AS of,
        sum(s.calls)::bigint AS calls, sum(s.charged)::bigint AS charged,
        sum(s.free_calls)::bigint AS "freeCalls", sum(s.failed)::bigint AS failed,
@@ -93,7 +93,7 @@ export async function spendingOf(
 }
 
 /** What the keys of somebody spent in one service on one UTC day, or in some that begin with it. */
-export interface DaySpent {
+export interface DailySpending {
   readonly day: string
   /** '' for what no service of ours sold. */
   readonly service: string
@@ -108,12 +108,12 @@ export interface DaySpent {
  * What principals spent in a range of days, with all their keys, by day and service.
  * @param range first and last UTC day, and how many days from the first on are one
  */
-export async function dailySpending(
+export async function readDailySpending(
   pool: Pool,
   principals: readonly string[],
   { from, to, step = 1 }: Pick<SpendingRange, 'from' | 'to'> & { readonly step?: number },
-): Promise<readonly DaySpent[]> {
-  const { rows } = await pool.query<DaySpent>(
+): Promise<readonly DailySpending[]> {
+  const { rows } = await pool.query<DailySpending>(
     `SELECT ($2::date + s.n * $4::integer)::text AS day, s.service, s.calls, s.failed, s.spent
      FROM (SELECT (s.day - $2::date) / $4::integer AS n, coalesce(e.service, '') AS service,
        sum(s.calls + s.free_calls)::bigint AS calls, sum(s.failed)::bigint AS failed,

@@ -1,19 +1,19 @@
 import type { Pool } from 'pg'
-import { elapsedMs, patience } from '../clock.ts'
-import type { Hits, Windows } from './windows.ts'
+import { elapsedMs, unrefSleep } from '../clock.ts'
+import type { WindowCount, Windows } from './windows.ts'
 
-interface Waiting {
+interface PendingHit {
   readonly key: string
   readonly seconds: number
-  readonly resolve: (hits: Hits) => void
+  readonly resolve: (hits: WindowCount) => void
   readonly reject: (error: Error) => void
 }
 
 /** Longest that a request waits to be counted; then the insurance counts it. */
-const ANSWER_MS = 1_000
-const WAITING_MAX = 20_000
+const TIMEOUT_MS = 1_000
+const QUEUE_MAX = 20_000
 /** Rows are locked in the order of their keys, so that no two batches wait for each other. */
-const HIT = `
+const COUNT_HITS = `
   INSERT INTO hub.rate_window AS w (key, hits, ends_at)
   SELECT key, hits, now() + make_interval(secs => seconds)
   FROM unnest($1::text[], $2::integer[], $3::integer[]) AS t (key, hits, seconds)
@@ -39,7 +39,7 @@ export const pruneWindows = (pool: Pool): Promise<unknown> =>
  */
 export class DatabaseWindows implements Windows {
   readonly #pool: Pool
-  #waiting: Waiting[] = []
+  #queue: PendingHit[] = []
   #busySince: number | undefined
 
   /** @param pool connections of the role `hub_app` */
@@ -47,26 +47,26 @@ export class DatabaseWindows implements Windows {
     this.#pool = pool
   }
 
-  hit(key: string, seconds: number): Promise<Hits> {
+  hit(key: string, seconds: number): Promise<WindowCount> {
     return new Promise((resolve, reject) => {
-      const stuck = this.#busySince !== undefined && elapsedMs() - this.#busySince > ANSWER_MS
-      if (stuck || this.#waiting.length >= WAITING_MAX) reject(new Error('the database is slow'))
+      const stuck = this.#busySince !== undefined && elapsedMs() - this.#busySince > TIMEOUT_MS
+      if (stuck || this.#queue.length >= QUEUE_MAX) reject(new Error('the database is slow'))
       else {
-        this.#waiting.push({ key, seconds, resolve, reject })
-        void this.#pump()
+        this.#queue.push({ key, seconds, resolve, reject })
+        void this.#drain()
       }
     })
   }
 
   async close(): Promise<void> {}
 
-  async #pump(): Promise<void> {
+  async #drain(): Promise<void> {
     if (this.#busySince !== undefined) return
-    while (this.#waiting.length > 0) {
+    while (this.#queue.length > 0) {
       this.#busySince = elapsedMs()
-      const batch = this.#waiting.splice(0)
+      const batch = this.#queue.splice(0)
       const counting = this.#count(batch)
-      await Promise.race([counting, late()]).catch((error: Error) => {
+      await Promise.race([counting, rejectAfterTimeout()]).catch((error: Error) => {
         for (const { reject } of batch) reject(error)
       })
       await counting.catch(() => {}) // one statement at a time, however long it takes
@@ -74,16 +74,15 @@ export class DatabaseWindows implements Windows {
     this.#busySince = undefined
   }
 
-  async #count(batch: readonly Waiting[]): Promise<void> {
+  async #count(batch: readonly PendingHit[]): Promise<void> {
     const groups = Map.groupBy(batch, ({ key }) => key)
     const keys = [...groups.keys()].sort()
     const sizes = keys.map((key) => groups.get(key)!.length)
     const seconds = keys.map((key) => groups.get(key)![0]!.seconds)
-    const { rows } = await this.#pool.query<{ key: string; hits: number; left: number }>(HIT, [
-      keys,
-      sizes,
-      seconds,
-    ])
+    const { rows } = await this.#pool.query<{ key: string; hits: number; left: number }>(
+      COUNT_HITS,
+      [keys, sizes, seconds],
+    )
     for (const { key, hits, left } of rows) {
       const group = groups.get(key)!
       const before = hits - group.length
@@ -92,7 +91,7 @@ export class DatabaseWindows implements Windows {
   }
 }
 
-async function late(): Promise<never> {
-  await patience(ANSWER_MS)
+async function rejectAfterTimeout(): Promise<never> {
+  await unrefSleep(TIMEOUT_MS)
   throw new Error('the database did not count in time')
 }

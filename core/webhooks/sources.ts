@@ -5,7 +5,7 @@ import type { LowBalance } from '../usage/low-balance.ts'
 import { emit } from './emit.ts'
 
 /** `balance.low`, in the transaction that noticed it. */
-export async function tellLowBalance(client: PoolClient, fall: LowBalance): Promise<void> {
+export async function emitLowBalance(client: PoolClient, fall: LowBalance): Promise<void> {
   const { rows } = await client.query<{ id: string; principal: string }>(
     `SELECT id, principal FROM hub.api_key WHERE id = split_part($1, ':', 3)`,
     [fall.account],
@@ -23,7 +23,7 @@ export async function tellLowBalance(client: PoolClient, fall: LowBalance): Prom
  * Entries by which money goes back to the credits of a key: 3 released, 4 expired, 20 a payment to
  * a seller that was never taken, 29 reversed. Those of the last two bear the id of their call.
  */
-const TELL = `
+const EMIT_REFUNDS = `
   SELECT hub.emit(k.principal, 'call.refunded', jsonb_build_object('call_id', j.id, 'key_id', k.id,
       'service', e.service, 'endpoint', e.method || ' ' || e.path,
       'amount_microdollars', l.amount,
@@ -41,11 +41,15 @@ const TELL = `
   ORDER BY j.seq`
 
 /** Tells of `call.refunded`, and keeps nothing. */
-export const refunds: Subscriber = {
+export const refundSubscriber: Subscriber = {
   name: 'webhook-refunds',
   tables: [],
   async handle(client, { shard, from, to, replay }) {
     if (replay) return
-    await client.query({ name: 'webhook-refunds.tell', text: TELL, values: [shard, from, to] })
+    await client.query({
+      name: 'webhook-refunds.tell',
+      text: EMIT_REFUNDS,
+      values: [shard, from, to],
+    })
   },
 }

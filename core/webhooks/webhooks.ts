@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { Fault } from '../errors.ts'
-import type { Manager } from '../identity/children.ts'
+import type { KeyManager } from '../identity/sub-keys.ts'
 import { prefixedId } from '../ids.ts'
 import { type EventType, TEST_EVENT } from './events.ts'
 
@@ -34,7 +34,7 @@ export interface Delivery {
 const WEBHOOKS_MAX = 20
 const COLUMNS = `id, url, events, secret_version, previous_until, created_at, failing_since,
   disabled_at, disabled_reason`
-const OWN = 'principal = ANY ($1) AND id = $2'
+const IS_OWNED = 'principal = ANY ($1) AND id = $2'
 
 /** @throws Fault `key_limit_reached` when there are too many */
 export async function addWebhook(
@@ -53,7 +53,7 @@ export async function addWebhook(
 }
 
 /** Those of an owner's principals, the oldest first. */
-export async function listWebhooks(pool: Pool, owner: Manager): Promise<WebhookInfo[]> {
+export async function listWebhooks(pool: Pool, owner: KeyManager): Promise<WebhookInfo[]> {
   const { rows } = await pool.query<WebhookInfo>(
     `SELECT ${COLUMNS} FROM hub.webhook WHERE principal = ANY ($1) ORDER BY created_at, id`,
     [owner],
@@ -71,24 +71,27 @@ export interface WebhookChange {
 /** @throws Fault `not_found` */
 export async function changeWebhook(
   pool: Pool,
-  owner: Manager,
+  owner: KeyManager,
   id: string,
   { url, events, enabled }: WebhookChange,
 ): Promise<WebhookInfo> {
-  return one(
+  return queryWebhook(
     pool,
     `UPDATE hub.webhook SET url = coalesce($3, url), events = coalesce($4, events),
        disabled_at = CASE WHEN $5 THEN NULL ELSE disabled_at END,
        disabled_reason = CASE WHEN $5 THEN NULL ELSE disabled_reason END,
        failing_since = CASE WHEN $5 THEN NULL ELSE failing_since END
-     WHERE ${OWN} RETURNING ${COLUMNS}`,
+     WHERE ${IS_OWNED} RETURNING ${COLUMNS}`,
     [owner, id, url ?? null, events ?? null, enabled ?? false],
   )
 }
 
 /** Takes its deliveries along. @throws Fault `not_found` */
-export async function deleteWebhook(pool: Pool, owner: Manager, id: string): Promise<void> {
-  await one(pool, `DELETE FROM hub.webhook WHERE ${OWN} RETURNING ${COLUMNS}`, [owner, id])
+export async function deleteWebhook(pool: Pool, owner: KeyManager, id: string): Promise<void> {
+  await queryWebhook(pool, `DELETE FROM hub.webhook WHERE ${IS_OWNED} RETURNING ${COLUMNS}`, [
+    owner,
+    id,
+  ])
 }
 
 /**
@@ -97,15 +100,15 @@ export async function deleteWebhook(pool: Pool, owner: Manager, id: string): Pro
  */
 export async function rotateWebhook(
   pool: Pool,
-  owner: Manager,
+  owner: KeyManager,
   id: string,
   overlapSeconds: number,
 ): Promise<WebhookInfo> {
-  return one(
+  return queryWebhook(
     pool,
     `UPDATE hub.webhook SET secret_version = secret_version + 1,
        previous_until = now() + make_interval(secs => $3)
-     WHERE ${OWN} RETURNING ${COLUMNS}`,
+     WHERE ${IS_OWNED} RETURNING ${COLUMNS}`,
     [owner, id, overlapSeconds],
   )
 }
@@ -115,10 +118,10 @@ export async function rotateWebhook(
  * @returns the id of the event
  * @throws Fault `not_found`, also for one that is disabled
  */
-export async function testWebhook(pool: Pool, owner: Manager, id: string): Promise<string> {
+export async function testWebhook(pool: Pool, owner: KeyManager, id: string): Promise<string> {
   const { rows } = await pool.query<{ event: string | null }>(
     `SELECT hub.emit(principal, $3, '{"message":"It works."}', id) AS event
-     FROM hub.webhook WHERE ${OWN}`,
+     FROM hub.webhook WHERE ${IS_OWNED}`,
     [owner, id, TEST_EVENT],
   )
   const event = rows[0]?.event
@@ -129,12 +132,12 @@ export async function testWebhook(pool: Pool, owner: Manager, id: string): Promi
 /** What it was sent, the newest first. @throws Fault `not_found` */
 export async function listDeliveries(
   pool: Pool,
-  owner: Manager,
+  owner: KeyManager,
   id: string,
   limit: number,
   after: string | undefined,
 ): Promise<Delivery[]> {
-  await one(pool, `SELECT ${COLUMNS} FROM hub.webhook WHERE ${OWN}`, [owner, id])
+  await queryWebhook(pool, `SELECT ${COLUMNS} FROM hub.webhook WHERE ${IS_OWNED}`, [owner, id])
   const { rows } = await pool.query<Delivery>(
     `SELECT d.event, e.type, d.at, d.state, d.attempts, d.next_at, d.tried_at, d.status, d.error,
        d.duration_ms
@@ -147,7 +150,11 @@ export async function listDeliveries(
   return rows
 }
 
-async function one(pool: Pool, sql: string, values: readonly unknown[]): Promise<WebhookInfo> {
+async function queryWebhook(
+  pool: Pool,
+  sql: string,
+  values: readonly unknown[],
+): Promise<WebhookInfo> {
   const { rows } = await pool.query<WebhookInfo>(sql, [...values])
   if (!rows[0]) throw new Fault('not_found', 'There is no such webhook.')
   return rows[0]

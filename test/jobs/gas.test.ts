@@ -8,7 +8,7 @@ import { useHub } from '../support/suite.ts'
 const GWEI = 1_000_000_000n
 const log = createLog('silent')
 
-describe('the job that books gas', () => {
+describe('the gas accounting job', () => {
   const hub = useHub()
   const account = async (): Promise<void> => {
     const { hub: running, sandbox } = hub()
@@ -16,15 +16,15 @@ describe('the job that books gas', () => {
     const gas = { wallet: sandbox!.money.gas!, ethPrice: usd('3000'), lowGwei: 0n }
     await accountGas({ pool, ledger, finality: 1n, gas, log })
   }
-  const inBooks = async (): Promise<bigint> => 0n - (await hub().hub.ledger.balance(GAS))
+  const inLedger = async (): Promise<bigint> => 0n - (await hub().hub.ledger.balance(GAS))
   const onChain = async (): Promise<bigint> => (await hub().sandbox!.money.gas!.balance()) / GWEI
 
-  it('keeps the books of a hub at work with its wallet, to the gwei', async () => {
+  it('posts exactly what the wallet spent, to the gwei, while the hub is busy', async () => {
     const [one, two] = await Promise.all([hub().agent(5_000_000n), hub().agent(5_000_000n)])
     for (const { client } of [one, two, one]) {
       await client.purchase(usd('1'))
       await account()
-      expect(await inBooks()).to.equal(await onChain())
+      expect(await inLedger()).to.equal(await onChain())
     }
     const { rows } = await hub().hub.pool.query(
       `SELECT count(*) AS n FROM ledger.journal j JOIN ledger.kind k ON k.id = j.kind
@@ -33,7 +33,7 @@ describe('the job that books gas', () => {
     expect(rows[0].n).to.equal(3n)
   })
 
-  it('has nothing to do where somebody else settles', async () => {
+  it('does nothing if an external facilitator settles', async () => {
     const { pool, ledger } = hub().hub
     await accountGas({ pool, ledger, finality: 1n, log })
   })

@@ -9,7 +9,7 @@ import { workQueues } from '../../jobs/queues.ts'
 import { eventually } from '../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
-describe('the queues of our own', () => {
+describe('the mail, webhook and export queues', () => {
   let database: FreshDatabase
   const signingKey = signingKeyOf(generateKeyPairSync('ed25519').privateKey)
   const log = createLog('silent', process.stdout, [])
@@ -19,18 +19,18 @@ describe('the queues of our own', () => {
   })
   after(() => database.drop())
 
-  /** A process that has jobs. */
+  /** Starts a process that works the queues. */
   function start(send: (mail: Mail) => Promise<void>): () => Promise<void> {
     const stopping = new AbortController()
     const mailing = {
-      postman: { send, close: async () => {} },
-      write: async ({ recipient: to }: { readonly recipient: string }) => {
+      transport: { send, close: async () => {} },
+      compose: async ({ recipient: to }: { readonly recipient: string }) => {
         return { to, subject: 'Hello', text: 'How are you?' }
       },
     }
     const { pool } = database
-    const ports = { pool, log, mailing, signingKey, clock: systemClock }
-    const ended = workQueues(ports, stopping.signal)
+    const deps = { pool, log, mailing, signingKey, clock: systemClock }
+    const ended = workQueues(deps, stopping.signal)
     return async () => {
       stopping.abort()
       await ended
@@ -47,20 +47,20 @@ describe('the queues of our own', () => {
       }),
     )
 
-  it('are worked by every process: one that hangs keeps nobody else back', async () => {
-    const taken: string[] = []
+  it('are worked by every process, so that one that hangs does not block the others', async () => {
+    const leased: string[] = []
     const sent: string[] = []
     const release = Promise.withResolvers<void>()
     const stopHanging = start(async ({ to }) => {
-      taken.push(to)
+      leased.push(to)
       await release.promise
     })
     await write('ada@example.com')
-    await eventually(() => taken.length === 1)
+    await eventually(() => leased.length === 1)
     const stop = start(async ({ to }) => void sent.push(to))
     await write('bob@example.com')
     await eventually(() => sent.length === 1)
-    expect([taken, sent]).to.deep.equal([['ada@example.com'], ['bob@example.com']])
+    expect([leased, sent]).to.deep.equal([['ada@example.com'], ['bob@example.com']])
     release.resolve()
     await Promise.all([stopHanging(), stop()])
   })

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { encodeFunctionData, parseAbi } from 'viem'
-import { sleep } from '../../core/clock.ts'
 import { usd } from '../../core/money.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { OutgoingSwitch } from '../../core/payments/operations/outgoing-switch.ts'
@@ -8,13 +7,14 @@ import { reconcile } from '../../core/reconciliation/reconcile.ts'
 import { reconcileChain } from '../../jobs/reconcile-chain.ts'
 import { callRpc } from '../../server/sandbox/rpc.ts'
 import { makeAdmin, weather } from '../server/rest/finance/world.ts'
+import { eventually } from '../support/eventually.ts'
 import type { TestAgent } from '../support/hub.ts'
 import { useHub } from '../support/suite.ts'
 
 const ABI = parseAbi(['function transfer(address to, uint256 value)'])
 const THIEF = '0x000000000000000000000000000000000000dead'
 
-describe('the job that reconciles the chain', () => {
+describe('the chain reconciliation job', () => {
   const admin = makeAdmin()
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   let ada: TestAgent
@@ -23,16 +23,16 @@ describe('the job that reconciles the chain', () => {
     await hub().credit(ada.keyId, usd('1'))
   })
 
-  const ports = () => {
+  const deps = () => {
     const { money } = hub().sandbox!
     const wallets = { treasury: money.treasury, spend: money.spend.address }
     return { ...hub().hub.ports, pool: hub().hub.pool, wallets }
   }
-  const run = () => reconcileChain(ports())
+  const run = () => reconcileChain(deps())
   const state = () => new OutgoingSwitch(hub().hub.pool).state()
   const resume = () => admin.ask(hub(), 'outgoing', { paused: false, reason: 'looked into it' })
 
-  /** Takes test USDC out of the spend wallet, as somebody with its key would. */
+  /** Takes test USDC out of the spend wallet, as a thief with its key would. */
   async function drain(value: bigint): Promise<void> {
     const { rpcUrl, money } = hub().sandbox!
     const from = money.spend.address
@@ -41,17 +41,19 @@ describe('the job that reconciles the chain', () => {
     await callRpc(rpcUrl, 'anvil_impersonateAccount', [from])
     const transaction = { from, to: USDC_BASE.address, data, gas: '0x7a120' }
     const hash = await callRpc(rpcUrl, 'eth_sendTransaction', [transaction])
-    while ((await callRpc(rpcUrl, 'eth_getTransactionReceipt', [hash])) === null) await sleep(5)
+    await eventually(
+      async () => (await callRpc(rpcUrl, 'eth_getTransactionReceipt', [hash])) !== null,
+    )
   }
 
-  it('leaves payments to sellers alone while books and open payments explain them', async () => {
+  it('leaves payments to sellers on while the ledger and open payments explain them', async () => {
     await weather(hub(), ada.apiKey)
     await weather(hub(), ada.apiKey, 'fault=took')
     await run()
     expect(await state()).to.equal(undefined)
   })
 
-  it('pauses them when money left the spend wallet without our books knowing why', async () => {
+  it('pauses them when money left the spend wallet that the ledger does not explain', async () => {
     await drain(1_234n)
     await run()
     const paused = await state()
@@ -64,7 +66,7 @@ describe('the job that reconciles the chain', () => {
     expect(hub().logged()).to.match(/payments to sellers are paused: `npm run payments -- resume`/)
   })
 
-  it('does not pause again for what a person has seen, and does for what is new', async () => {
+  it('pauses again for a new difference, not for one that a person has seen', async () => {
     await resume()
     await run()
     expect(await state()).to.include({ paused: false, author: admin.wallet })
@@ -78,16 +80,16 @@ describe('the job that reconciles the chain', () => {
       .and.not.match(/001234/)
   })
 
-  it('pauses them also when it died between finding that and pausing', async () => {
+  it('pauses them if the previous run died between finding a difference and pausing', async () => {
     await resume()
     await drain(3n)
-    await reconcile(ports())
+    await reconcile(deps())
     expect(await state()).to.include({ paused: false })
     await run()
     expect(await state()).to.include({ paused: true, author: 'reconciliation' })
   })
 
-  it('pauses them after a restore from a backup, until books and chain have met', async () => {
+  it('pauses them after a restore from a backup, until ledger and chain agree', async () => {
     await resume()
     await hub().hub.pool.query(
       `INSERT INTO hub.reconciliation (wallet, address, from_block, to_block, block_hash,

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { createPool } from '../../../core/db/pool.ts'
 import { Fault } from '../../../core/errors.ts'
 import { KeyRing } from '../../../core/identity/keys.ts'
-import { generateKey, hashOf, prefixOf } from '../../../core/identity/secret.ts'
+import { generateKey, hashKey, keyPrefix } from '../../../core/identity/secret.ts'
 import { base62 } from '../../../core/ids.ts'
 import { freePort } from '../../../core/runtime/net.ts'
 
@@ -24,14 +24,14 @@ describe('an API key', () => {
 
   it('shows a prefix that tells it from others and opens nothing', () => {
     const key = generateKey()
-    expect(prefixOf(key)).to.equal(key.slice(0, 12))
+    expect(keyPrefix(key)).to.equal(key.slice(0, 12))
   })
 
   it('is found by a digest from which it cannot be read', () => {
     const key = generateKey()
-    expect(hashOf(key)).to.have.length(32)
-    expect(hashOf(key)).to.deep.equal(hashOf(key))
-    expect(hashOf(key)).not.to.deep.equal(hashOf(generateKey()))
+    expect(hashKey(key)).to.have.length(32)
+    expect(hashKey(key)).to.deep.equal(hashKey(key))
+    expect(hashKey(key)).not.to.deep.equal(hashKey(generateKey()))
   })
 })
 

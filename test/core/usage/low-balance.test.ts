@@ -1,10 +1,15 @@
 import { expect } from 'chai'
 import type { AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
-import { advance, catchUp, enrol, rebuild } from '../../../core/ledger/outbox/subscriber.ts'
 import {
-  LOW_BALANCE,
+  advance,
+  catchUp,
+  enrollSubscriber,
+  rebuild,
+} from '../../../core/ledger/outbox/subscriber.ts'
+import {
+  LOW_BALANCE_THRESHOLD,
   type LowBalance,
-  lowBalance,
+  lowBalanceSubscriber,
   setLowBalanceThreshold,
 } from '../../../core/usage/low-balance.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
@@ -19,14 +24,14 @@ describe('credits that run low', () => {
   let books: Ledger
   let payee: AccountRef
   const told: LowBalance[] = []
-  const watching = lowBalance(async (_, fall) => void told.push(fall))
+  const watching = lowBalanceSubscriber(async (_, fall) => void told.push(fall))
 
   beforeEach(async () => {
     told.length = 0
     database = await freshDatabase()
     books = await twoShards(database)
     payee = await provider(books, 'dear')
-    await enrol(database.pool, watching)
+    await enrollSubscriber(database.pool, watching)
   })
   afterEach(() => database.drop())
 
@@ -46,22 +51,22 @@ describe('credits that run low', () => {
   const balances = (): bigint[] => told.splice(0).map(({ balance }) => balance)
 
   it('are told of once for each fall, and again after money lifted them above', async () => {
-    const owner = await agent(books, LOW_BALANCE + 10n)
+    const owner = await agent(books, LOW_BALANCE_THRESHOLD + 10n)
     await spend(owner, 10n)
     expect(balances(), 'exactly the threshold').to.deep.equal([])
     await spend(owner, 20n, 3n)
-    expect(balances()).to.deep.equal([LOW_BALANCE - 3n])
+    expect(balances()).to.deep.equal([LOW_BALANCE_THRESHOLD - 3n])
     await spend(owner, 7n)
     await topUp(owner, 9n)
     await spend(owner, 1n)
     expect(balances(), 'never above meanwhile').to.deep.equal([])
     await topUp(owner, 100n)
     await spend(owner, 200n)
-    expect(balances()).to.deep.equal([LOW_BALANCE - 102n])
+    expect(balances()).to.deep.equal([LOW_BALANCE_THRESHOLD - 102n])
   })
 
   it('are told of once for many calls of one page, at the call that made them fall', async () => {
-    const owner = await agent(books, LOW_BALANCE + 5n)
+    const owner = await agent(books, LOW_BALANCE_THRESHOLD + 5n)
     const calls = Array.from({ length: 10 }, () => order(owner, payee, 1n))
     for (const call of calls) {
       await books.reserve(call)
@@ -74,13 +79,17 @@ describe('credits that run low', () => {
       [calls[5]!.call],
     )
     expect(told.map(({ seq }) => seq)[0]).to.equal(rows[0].seq)
-    expect(told[0]).to.deep.include({ account: owner.code, threshold: LOW_BALANCE, shard: 0 })
-    expect(balances()).to.deep.equal([LOW_BALANCE - 1n, LOW_BALANCE - 15n])
+    expect(told[0]).to.deep.include({
+      account: owner.code,
+      threshold: LOW_BALANCE_THRESHOLD,
+      shard: 0,
+    })
+    expect(balances()).to.deep.equal([LOW_BALANCE_THRESHOLD - 1n, LOW_BALANCE_THRESHOLD - 15n])
   })
 
   it('are not told of for a call in flight, nor for a key that never had as much', async () => {
-    const owner = await agent(books, LOW_BALANCE + 10n)
-    const small = await agent(books, LOW_BALANCE - 1n)
+    const owner = await agent(books, LOW_BALANCE_THRESHOLD + 10n)
+    const small = await agent(books, LOW_BALANCE_THRESHOLD - 1n)
     await spend(owner, 20n, 0n)
     await spend(small, 20n)
     expect(balances()).to.deep.equal([])
@@ -89,17 +98,17 @@ describe('credits that run low', () => {
   })
 
   it('are told of below the threshold of the key, if it has one', async () => {
-    const owner = await agent(books, LOW_BALANCE + 10n)
+    const owner = await agent(books, LOW_BALANCE_THRESHOLD + 10n)
     await setLowBalanceThreshold(database.pool, owner.id, micros(500n))
-    await spend(owner, LOW_BALANCE - 500n)
+    await spend(owner, LOW_BALANCE_THRESHOLD - 500n)
     expect(balances()).to.deep.equal([])
     await spend(owner, 11n)
     expect(told[0]?.threshold).to.equal(500n)
     expect(balances()).to.deep.equal([499n])
     await setLowBalanceThreshold(database.pool, owner.id, null)
-    await topUp(owner, LOW_BALANCE)
+    await topUp(owner, LOW_BALANCE_THRESHOLD)
     await spend(owner, 500n)
-    expect(balances()).to.deep.equal([LOW_BALANCE - 1n])
+    expect(balances()).to.deep.equal([LOW_BALANCE_THRESHOLD - 1n])
   })
 
   it(`crossed the threshold where the postings of the ledger say (seed ${seed})`, async () => {

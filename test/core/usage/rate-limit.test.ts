@@ -4,7 +4,7 @@ import { Fault } from '../../../core/errors.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
 import { createLog } from '../../../core/log.ts'
 import { RateLimits, type RateState } from '../../../core/usage/rate-limit.ts'
-import { InsuredWindows, MemoryWindows, type Windows } from '../../../core/usage/windows.ts'
+import { FallbackWindows, MemoryWindows, type Windows } from '../../../core/usage/windows.ts'
 import { DatabaseWindows, pruneWindows } from '../../../core/usage/windows-database.ts'
 import { RedisWindows } from '../../../core/usage/windows-redis.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
@@ -207,7 +207,7 @@ describe('rate limits in Redis', function () {
   it('A056 go on in each process by its own count when the store is killed', async () => {
     const store = await startRedis()
     const both = await Promise.all(
-      [0, 1].map(async () => new InsuredWindows(await RedisWindows.open(store.url), log)),
+      [0, 1].map(async () => new FallbackWindows(await RedisWindows.open(store.url), log)),
     )
     const [one, two] = both.map((windows) => new RateLimits(windows))
     const ada = caller()

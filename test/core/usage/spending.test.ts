@@ -1,7 +1,12 @@
 import { expect } from 'chai'
 import { systemClock } from '../../../core/clock.ts'
-import { advance, catchUp, enrol, rebuild } from '../../../core/ledger/outbox/subscriber.ts'
-import { spending, spendingOf } from '../../../core/usage/spending.ts'
+import {
+  advance,
+  catchUp,
+  enrollSubscriber,
+  rebuild,
+} from '../../../core/ledger/outbox/subscriber.ts'
+import { readSpending, spendingSubscriber } from '../../../core/usage/spending.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { dump, twoShards } from '../ledger/readers.ts'
 import { seed, Traffic } from '../ledger/traffic.ts'
@@ -20,7 +25,7 @@ describe('the spending of keys', () => {
   it(`is what callers were told that they were charged, and got back (seed ${seed})`, async () => {
     const traffic = await Traffic.open(database.pool, await twoShards(database))
     await traffic.run(400)
-    await catchUp(database.pool, spending)
+    await catchUp(database.pool, spendingSubscriber)
     const { rows } = await database.pool.query(
       `SELECT payer || ' ' || endpoint AS key, sum(calls)::bigint AS calls,
          sum(charged)::bigint AS charged, sum(free_calls)::bigint AS "freeCalls",
@@ -41,28 +46,28 @@ describe('the spending of keys', () => {
   it('is made anew byte for byte, on any pages, also while calls go on', async () => {
     const traffic = await Traffic.open(database.pool, await twoShards(database))
     await traffic.run(200)
-    await catchUp(database.pool, spending)
-    const before = await dump(database, spending)
-    await rebuild(database.pool, spending)
-    expect(await dump(database, spending)).to.equal('')
-    await catchUp(database.pool, spending)
-    expect(await dump(database, spending)).to.equal(before)
+    await catchUp(database.pool, spendingSubscriber)
+    const before = await dump(database, spendingSubscriber)
+    await rebuild(database.pool, spendingSubscriber)
+    expect(await dump(database, spendingSubscriber)).to.equal('')
+    await catchUp(database.pool, spendingSubscriber)
+    expect(await dump(database, spendingSubscriber)).to.equal(before)
 
-    const shards = await enrol(database.pool, spending)
+    const shards = await enrollSubscriber(database.pool, spendingSubscriber)
     const dumps: string[] = []
     for (const pageMax of [1n, 13n]) {
-      await rebuild(database.pool, spending)
+      await rebuild(database.pool, spendingSubscriber)
       const going = traffic.run(60)
       for (const shard of shards) {
-        while ((await advance(database.pool, spending, shard, { pageMax })) > 0n);
+        while ((await advance(database.pool, spendingSubscriber, shard, { pageMax })) > 0n);
       }
       await going
     }
-    await catchUp(database.pool, spending)
-    dumps.push(await dump(database, spending))
-    await rebuild(database.pool, spending)
-    await catchUp(database.pool, spending)
-    dumps.push(await dump(database, spending))
+    await catchUp(database.pool, spendingSubscriber)
+    dumps.push(await dump(database, spendingSubscriber))
+    await rebuild(database.pool, spendingSubscriber)
+    await catchUp(database.pool, spendingSubscriber)
+    dumps.push(await dump(database, spendingSubscriber))
     expect(dumps[1]).to.equal(dumps[0])
     expect(dumps[0]).to.not.equal(before)
   })
@@ -103,21 +108,21 @@ describe('the spending of keys', () => {
     await books.settle(calls[1]!, 2n)
     await books.release(calls[2]!)
     await books.settle(calls[3]!, 1n)
-    await catchUp(database.pool, spending)
+    await catchUp(database.pool, spendingSubscriber)
 
     const tea = { calls: 2n, charged: 6n, freeCalls: 1n, failed: 0n, released: 0n, refunded: 0n }
     const rest = { calls: 0n, charged: 0n, freeCalls: 0n, failed: 1n, released: 6n, refunded: 0n }
-    const byService = await spendingOf(database.pool, owner.code, { ...EVER, by: 'service' })
+    const byService = await readSpending(database.pool, owner.code, { ...EVER, by: 'service' })
     expect(byService).to.deep.equal([
       { of: '', ...rest },
       { of: 'tea', ...tea },
     ])
     const today = systemClock.now().toISOString().slice(0, 10)
-    const byDay = await spendingOf(database.pool, owner.code, { ...EVER, by: 'day' })
+    const byDay = await readSpending(database.pool, owner.code, { ...EVER, by: 'day' })
     expect(byDay).to.deep.equal([{ of: today, ...tea, failed: 1n, released: 6n }])
     const past = { from: '2020-01-01', to: '2020-12-31', by: 'day' } as const
-    expect(await spendingOf(database.pool, owner.code, past)).to.deep.equal([])
+    expect(await readSpending(database.pool, owner.code, past)).to.deep.equal([])
     const other = await agent(books, 7n)
-    expect(await spendingOf(database.pool, other.code, { ...EVER, by: 'day' })).to.deep.equal([])
+    expect(await readSpending(database.pool, other.code, { ...EVER, by: 'day' })).to.deep.equal([])
   })
 })

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 import { seal, unseal } from '../crypto/sealing.ts'
-import { UNHURRIED } from '../db/transaction.ts'
+import { ASYNC_COMMIT } from '../db/transaction.ts'
 
 /** What a caller got, or would have got if the connection had lasted. */
-export interface KeptAnswer {
+export interface StoredResponse {
   /** The call that it was made for. */
   readonly call: string
   readonly status: number
@@ -11,16 +11,16 @@ export interface KeptAnswer {
   readonly body: unknown
 }
 
-const KEPT_HOURS = 24
+const STORED_HOURS = 24
 /** The longest answer that is kept. */
-export const KEPT_BYTES_MAX = 1_048_576
+export const STORED_BYTES_MAX = 1_048_576
 
 /**
  * Answers that were paid for, kept for a day, so that whoever lost one on the way gets it again by
  * the same payment. Kept encrypted: the hub does not read its callers' mail, and neither does who
  * steals a copy of the database.
  */
-export class KeptAnswers {
+export class StoredResponses {
   readonly #pool: Pool
   readonly #secret: Buffer
 
@@ -31,22 +31,22 @@ export class KeptAnswers {
   }
 
   /** Keeps an answer of at most 1 MiB; larger ones and streams are not kept. */
-  keep(id: string, answer: KeptAnswer): Promise<void> {
+  store(id: string, answer: StoredResponse): Promise<void> {
     return this.#insert(id, answer, '')
   }
 
   /** The same, for one that is durable as soon as the charge that follows is. */
-  keepUnhurried(id: string, answer: KeptAnswer): Promise<void> {
-    return this.#insert(id, answer, `FROM ${UNHURRIED}`)
+  storeAsync(id: string, answer: StoredResponse): Promise<void> {
+    return this.#insert(id, answer, `FROM ${ASYNC_COMMIT}`)
   }
 
   async #insert(
     id: string,
-    { call, status, headers, body }: KeptAnswer,
+    { call, status, headers, body }: StoredResponse,
     from: string,
   ): Promise<void> {
     const bytes = bytesOf(body)
-    if (bytes === undefined || bytes.length > KEPT_BYTES_MAX) return
+    if (bytes === undefined || bytes.length > STORED_BYTES_MAX) return
     const isRaw = body instanceof Uint8Array
     const head = Buffer.from(JSON.stringify({ call, status, headers, isRaw }))
     const length = Buffer.alloc(4)
@@ -54,12 +54,12 @@ export class KeptAnswers {
     await this.#pool.query(
       `INSERT INTO hub.kept_answer SELECT $1, $2, now() + make_interval(hours => $3) ${from}
        ON CONFLICT (id) DO NOTHING`,
-      [id, seal(this.#secret, id, Buffer.concat([length, head, bytes])), KEPT_HOURS],
+      [id, seal(this.#secret, id, Buffer.concat([length, head, bytes])), STORED_HOURS],
     )
   }
 
   /** Undefined: none was kept, or it is over. */
-  async find(id: string): Promise<KeptAnswer | undefined> {
+  async find(id: string): Promise<StoredResponse | undefined> {
     const { rows } = await this.#pool.query<{ sealed: Buffer }>(
       'SELECT sealed FROM hub.kept_answer WHERE id = $1 AND expires_at > now()',
       [id],

@@ -17,7 +17,7 @@ export const signInMail = (to: string, host: string, link: string, minutes: numb
 })
 
 /** A payout as a mail tells of it. */
-export interface PayoutWords {
+export interface PayoutDetails {
   /** `12.50` */
   readonly dollars: string
   readonly address: string
@@ -25,7 +25,7 @@ export interface PayoutWords {
   readonly statement: string
 }
 
-export const payoutSentMail = (to: string, host: string, payout: PayoutWords): Mail => ({
+export const payoutSentMail = (to: string, host: string, payout: PayoutDetails): Mail => ({
   to,
   subject: `${host} has paid you ${payout.dollars} USDC`,
   text: [
@@ -38,7 +38,7 @@ export const payoutSentMail = (to: string, host: string, payout: PayoutWords): M
 })
 
 /** Where payouts go. Null: nowhere, and no change waits. */
-export interface AddressWords {
+export interface PayoutAddressDetails {
   readonly address: string | null
   readonly next: string | null
   readonly nextAt: Date | null
@@ -47,7 +47,7 @@ export interface AddressWords {
 export const payoutAddressMail = (
   to: string,
   host: string,
-  { address, next, nextAt }: AddressWords,
+  { address, next, nextAt }: PayoutAddressDetails,
 ): Mail => ({
   to,
   subject: `Where ${host} pays you`,

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { serviceDays } from '../../../core/catalog/services/service-days.ts'
+import { readServiceDays } from '../../../core/catalog/services/service-days.ts'
 import { dayName, daysBefore, systemClock } from '../../../core/clock.ts'
 import { uuidv7 } from '../../../core/ids.ts'
-import { callFigures, customersOf } from '../../../core/usage/provider-statistics.ts'
+import { listCustomers, readCallStatistics } from '../../../core/usage/provider-statistics.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 /** What the figures have to be, by reading all calls. */
@@ -194,7 +194,7 @@ describe('the figures of calls', function () {
            GROUP BY GROUPING SETS (1, ()) HAVING count(*) > 0) g
            ORDER BY g.of COLLATE "C" NULLS LAST`,
         )
-        expect(await callFigures(database.pool, { ...range, by: each })).to.deep.equal(rows)
+        expect(await readCallStatistics(database.pool, { ...range, by: each })).to.deep.equal(rows)
       }),
       { numRuns: 40 },
     )
@@ -213,7 +213,7 @@ describe('the figures of calls', function () {
            LEFT JOIN hub.call c ON c.service = 'tides' AND (at AT TIME ZONE 'UTC')::date = d.day
            GROUP BY 1 ORDER BY 1`,
         )
-        const days = await serviceDays(database.pool, 'tides', 3)
+        const days = await readServiceDays(database.pool, 'tides', 3)
         expect(
           days.map(({ day, calls: count, latency }) => ({ day, calls: count, latency })),
         ).to.deep.equal(rows)
@@ -230,9 +230,9 @@ describe('the figures of calls', function () {
     )
     const sales = { providers: ['p'], services: ['tides'] }
     const range = { sales, from: daysBefore(now, 2), until: daysBefore(now, -1) }
-    const figures = await callFigures(database.pool, { ...range, by: 'day' })
+    const figures = await readCallStatistics(database.pool, { ...range, by: 'day' })
     expect(figures.at(-1)).to.deep.include({ calls: 3_900n, p50: 100, p99: 100 })
-    const endpoints = await callFigures(database.pool, { ...range, by: 'endpoint' })
+    const endpoints = await readCallStatistics(database.pool, { ...range, by: 'endpoint' })
     expect(endpoints, 'the first thousand, and all together').to.have.length(1_001)
     expect(endpoints.at(-1)).to.deep.equal(figures.at(-1))
   })
@@ -255,7 +255,7 @@ describe('the figures of calls', function () {
         )
         const sales = { providers: ['p'], services: ['tides'] }
         const order = { sales, from, until, limit: 9, secret: Buffer.alloc(32) }
-        const found = await customersOf(database.pool, { ...order, after: undefined })
+        const found = await listCustomers(database.pool, { ...order, after: undefined })
         const ids = new Set(found.map(({ customer }) => customer))
         expect(ids.size).to.equal(rows.length)
         expect(found.map((each) => ({ ...each, customer: '' }))).to.have.deep.members(rows)

@@ -4,9 +4,9 @@ import { EgressError } from '../egress/errors.ts'
 import type { Egress } from '../egress/http.ts'
 import type { Log } from '../log.ts'
 import type { EventData } from './events.ts'
-import type { WebhookSigner } from './sign.ts'
+import type { WebhookSigner } from './signer.ts'
 
-export interface DeliveryPorts {
+export interface DeliveryDeps {
   readonly pool: Pool
   readonly egress: Egress
   readonly signer: WebhookSigner
@@ -14,7 +14,7 @@ export interface DeliveryPorts {
   readonly log: Log
 }
 
-interface Due {
+interface DueDelivery {
   readonly webhook: string
   readonly event: string
   readonly url: string
@@ -27,61 +27,63 @@ interface Due {
 }
 
 /** What came of an attempt; `error` is a code, null when it was taken. */
-interface Outcome {
+interface DeliveryOutcome {
   readonly status: number | null
   readonly error: string | null
   readonly durationMs: number
 }
 
 /** Attempts under way at once … */
-const AT_ONCE = 64
+const CONCURRENT_MAX = 64
 /** … and to one receiver: one that is slow must not take the places of the others. */
-const EACH = 4
+const CONCURRENT_PER_WEBHOOK = 4
 /** For all of an attempt. The body of the answer says nothing: little of it is read. */
-const PATIENCE = { headersMs: 10_000, bodyMs: 5_000, totalMs: 10_000 } as const
-const ANSWER_BYTES = 16_384
+const TIMEOUTS = { headersMs: 10_000, bodyMs: 5_000, totalMs: 10_000 } as const
+const RESPONSE_BYTES_MAX = 16_384
 /** Of an attempt whose process died: then another one tries. */
 const LEASE_SECONDS = 60
 /** The next attempt comes after 5 s, 20 s, 80 s … six hours, give or take a quarter … */
-const BACK_OFF = '(0.75 + random() / 2) * least(21600, 5 * 4 ^ least(d.attempts - 1, 8))'
+const BACKOFF_SECONDS = '(0.75 + random() / 2) * least(21600, 5 * 4 ^ least(d.attempts - 1, 8))'
 /** … until the event is so old. */
-const GIVE_UP = `interval '1 day'`
+const RETRY_INTERVAL = `interval '1 day'`
 /** So long without a single success: then nobody is there. */
-const FAILING = `interval '3 days'`
+const DISABLE_INTERVAL = `interval '3 days'`
 
 /** Delivers events, once or more often: receivers know a repetition by `webhook-id`. */
 export class Deliveries {
-  readonly #ports: DeliveryPorts
-  readonly #underway = new Map<Promise<void>, string>()
+  readonly #deps: DeliveryDeps
+  readonly #pending = new Map<Promise<void>, string>()
 
-  constructor(ports: DeliveryPorts) {
-    this.#ports = ports
+  constructor(ports: DeliveryDeps) {
+    this.#deps = ports
   }
 
   /** Starts what is due, and waits for none of it. @returns how many attempts */
   async start(): Promise<number> {
-    const busy = [...this.#underway.values()]
-    const full = [...new Set(busy)].filter((id) => busy.filter((b) => b === id).length >= EACH)
-    const due = await takeDue(this.#ports.pool, AT_ONCE - busy.length, full)
+    const busy = [...this.#pending.values()]
+    const full = [...new Set(busy)].filter(
+      (id) => busy.filter((b) => b === id).length >= CONCURRENT_PER_WEBHOOK,
+    )
+    const due = await leaseDue(this.#deps.pool, CONCURRENT_MAX - busy.length, full)
     for (const delivery of due) {
-      const attempt = this.#try(delivery)
-      this.#underway.set(attempt, delivery.webhook)
-      void attempt.finally(() => this.#underway.delete(attempt))
+      const attempt = this.#deliver(delivery)
+      this.#pending.set(attempt, delivery.webhook)
+      void attempt.finally(() => this.#pending.delete(attempt))
     }
     return due.length
   }
 
   /** Waits until nothing is under way. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#underway.keys())
+  async idle(): Promise<void> {
+    await Promise.all(this.#pending.keys())
   }
 
-  async #try(delivery: Due): Promise<void> {
+  async #deliver(delivery: DueDelivery): Promise<void> {
     try {
-      await note(this.#ports.pool, delivery, await attempt(this.#ports, delivery))
+      await recordOutcome(this.#deps.pool, delivery, await sendEvent(this.#deps, delivery))
     } catch (error) {
       const { webhook, event } = delivery
-      this.#ports.log.error({ err: error, webhook, event }, 'a webhook was not attempted')
+      this.#deps.log.error({ err: error, webhook, event }, 'a webhook was not attempted')
     }
   }
 }
@@ -90,12 +92,12 @@ export class Deliveries {
  * Counts attempts before they are made, and keeps other processes off.
  * @param full webhooks that have enough under way
  */
-async function takeDue(
+async function leaseDue(
   pool: Pool,
   limit: number,
   full: readonly string[],
-): Promise<readonly Due[]> {
-  const { rows } = await pool.query<Due>(
+): Promise<readonly DueDelivery[]> {
+  const { rows } = await pool.query<DueDelivery>(
     `WITH waiting AS (
        SELECT webhook, event, next_at,
          row_number() OVER (PARTITION BY webhook ORDER BY next_at, event) AS place
@@ -114,18 +116,21 @@ async function takeDue(
        AND w.id = d.webhook AND e.id = d.event
      RETURNING d.webhook, d.event, w.url, w.secret_version AS version,
        coalesce(w.previous_until > now(), false) AS both, e.type, e.data, e.at`,
-    [limit, EACH, LEASE_SECONDS, full],
+    [limit, CONCURRENT_PER_WEBHOOK, LEASE_SECONDS, full],
   )
   return rows
 }
 
-async function attempt({ egress, signer, clock }: DeliveryPorts, due: Due): Promise<Outcome> {
+async function sendEvent(
+  { egress, signer, clock }: DeliveryDeps,
+  due: DueDelivery,
+): Promise<DeliveryOutcome> {
   const { webhook, event, type, data, at, version } = due
   const body = JSON.stringify({ type, timestamp: at.toISOString(), data })
   const versions = due.both ? [version, version - 1] : [version]
   const signed = signer.headersOf(webhook, versions, event, clock.now(), body)
   const start = elapsedMs()
-  const done = (status: number | null, error: string | null): Outcome => ({
+  const done = (status: number | null, error: string | null): DeliveryOutcome => ({
     status,
     error,
     durationMs: Math.round(elapsedMs() - start),
@@ -136,31 +141,35 @@ async function attempt({ egress, signer, clock }: DeliveryPorts, due: Due): Prom
       method: 'POST',
       headers: { 'content-type': 'application/json', ...signed },
       body,
-      maxBytes: ANSWER_BYTES,
-      timeouts: PATIENCE,
+      maxBytes: RESPONSE_BYTES_MAX,
+      timeouts: TIMEOUTS,
     })
-    return done(status, isTaken(status) ? null : 'status')
+    return done(status, isSuccess(status) ? null : 'status')
   } catch (error) {
     if (!(error instanceof EgressError)) throw error
     const status = error.response?.status ?? null
     // Who took it and talks on and on has taken it.
-    const taken = error.code === 'upstream_too_large' && status !== null && isTaken(status)
+    const taken = error.code === 'upstream_too_large' && status !== null && isSuccess(status)
     return done(status, taken ? null : error.code)
   }
 }
 
-const isTaken = (status: number): boolean => status >= 200 && status < 300
+const isSuccess = (status: number): boolean => status >= 200 && status < 300
 const GONE = 410
 
 /** Keeps what came of an attempt, and what follows for the webhook. */
-async function note(pool: Pool, { webhook, event }: Due, outcome: Outcome): Promise<void> {
+async function recordOutcome(
+  pool: Pool,
+  { webhook, event }: DueDelivery,
+  outcome: DeliveryOutcome,
+): Promise<void> {
   const { status, error, durationMs } = outcome
   await pool.query(
     `WITH tried AS (
        UPDATE hub.webhook_delivery d SET tried_at = now(), status = $3::smallint, error = $4,
-         duration_ms = $5, next_at = now() + make_interval(secs => ${BACK_OFF}),
+         duration_ms = $5, next_at = now() + make_interval(secs => ${BACKOFF_SECONDS}),
          state = CASE WHEN $4::text IS NULL THEN 'delivered'
-           WHEN $3::smallint = ${GONE} OR d.at < now() - ${GIVE_UP} THEN 'failed' ELSE 'pending' END
+           WHEN $3::smallint = ${GONE} OR d.at < now() - ${RETRY_INTERVAL} THEN 'failed' ELSE 'pending' END
        WHERE d.webhook = $1 AND d.event = $2
      )
      UPDATE hub.webhook SET
@@ -172,7 +181,7 @@ async function note(pool: Pool, { webhook, event }: Due, outcome: Outcome): Prom
   await pool.query(
     `WITH ended AS (
        UPDATE hub.webhook SET disabled_at = now(), disabled_reason = $3
-       WHERE id = $1 AND disabled_at IS NULL AND ($2 OR failing_since < now() - ${FAILING})
+       WHERE id = $1 AND disabled_at IS NULL AND ($2 OR failing_since < now() - ${DISABLE_INTERVAL})
        RETURNING id
      )
      UPDATE hub.webhook_delivery d SET state = 'failed' FROM ended

@@ -2,10 +2,10 @@ import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import { prefixedId } from '../ids.ts'
-import type { Mail, Postman } from './queue.ts'
+import type { Mail, MailTransport } from './queue.ts'
 
 /** For a connection, a greeting, and each silence of the mail server. */
-const PATIENCE_MS = 15_000
+const TIMEOUT_MS = 15_000
 
 /**
  * Sends by SMTP. Addresses are given as objects: nodemailer would read a list out of a text with
@@ -13,14 +13,14 @@ const PATIENCE_MS = 15_000
  * @param url `smtp://user:password@host:587`, or `smtps://…:465`
  * @param from the address that mails come from
  */
-export function smtpPostman(url: string, from: string): Postman {
+export function smtpTransport(url: string, from: string): MailTransport {
   const transport = createTransport({
     url,
     pool: true,
     maxConnections: 2,
-    connectionTimeout: PATIENCE_MS,
-    greetingTimeout: PATIENCE_MS,
-    socketTimeout: PATIENCE_MS,
+    connectionTimeout: TIMEOUT_MS,
+    greetingTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
     disableFileAccess: true,
     disableUrlAccess: true,
   })
@@ -46,7 +46,10 @@ export function smtpPostman(url: string, from: string): Postman {
  * @param folder made when needed, for the owner alone
  * @param tell is given the file and the text of each mail
  */
-export function folderPostman(folder: string, tell: (file: string, mail: Mail) => void): Postman {
+export function folderTransport(
+  folder: string,
+  tell: (file: string, mail: Mail) => void,
+): MailTransport {
   return {
     async send(mail) {
       await mkdir(folder, { recursive: true, mode: 0o700 })

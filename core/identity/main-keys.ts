@@ -4,33 +4,33 @@ import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { creditsOf } from '../ledger/postings.ts'
-import { ADD_SECRET, generateKey, hashOf, type NewSecret, prefixOf } from './secret.ts'
+import { generateKey, hashKey, INSERT_SECRET, keyPrefix, type NewKey } from './secret.ts'
 
 export interface Principal {
   readonly id: string
   readonly shard: number
 }
 
-export interface RootOrder {
+export interface MainKeyOptions {
   readonly name?: string | null
   readonly expiresAt?: Date | null
 }
 
-/** Of one principal, the revoked ones included: an account of the ledger is for ever. */
-const ROOTS_MAX = 1_000
+/** Maximum per principal, including revoked keys, whose ledger accounts remain. */
+const MAIN_KEYS_MAX = 1_000
 
 /**
- * Makes a root: a key with credits of its own.
- * @param guard runs in the transaction that makes it; what it throws undoes that
- * @throws Fault `key_limit_reached` when the principal has too many
+ * Creates a main key: a key with credits of its own.
+ * @param guard runs in the transaction of the insert; if it throws, no key is created
+ * @throws Fault `key_limit_reached` if the principal has too many
  */
-export async function makeRoot(
+export async function createMainKey(
   pool: Pool,
   ledger: Ledger,
   { id, shard }: Principal,
-  { name = null, expiresAt = null }: RootOrder = {},
+  { name = null, expiresAt = null }: MainKeyOptions = {},
   guard: (client: PoolClient) => Promise<void> = async () => {},
-): Promise<NewSecret> {
+): Promise<NewKey> {
   const keyId = prefixedId('key')
   const apiKey = generateKey()
   const credits = await ledger.open(creditsOf(keyId), 'USDC', { home: shard })
@@ -40,21 +40,21 @@ export async function makeRoot(
       `INSERT INTO hub.api_key (id, principal, credits, name, expires_at)
        SELECT $1, $2, $3, $4, $5 WHERE $6 > (SELECT count(*) FROM hub.api_key
          WHERE principal = $2 AND parent IS NULL)`,
-      [keyId, id, credits.id, name, expiresAt, ROOTS_MAX],
+      [keyId, id, credits.id, name, expiresAt, MAIN_KEYS_MAX],
     )
-    if (rowCount !== 1) throw tooMany()
-    await client.query(ADD_SECRET, [hashOf(apiKey), keyId, prefixOf(apiKey)])
+    if (rowCount !== 1) throw mainKeyLimitReached()
+    await client.query(INSERT_SECRET, [hashKey(apiKey), keyId, keyPrefix(apiKey)])
   })
   return { keyId, apiKey }
 }
 
-const tooMany = (): Fault =>
-  new Fault('key_limit_reached', `A wallet or account has ${ROOTS_MAX} keys at most.`, {
+const mainKeyLimitReached = (): Fault =>
+  new Fault('key_limit_reached', `A wallet or account can have at most ${MAIN_KEYS_MAX} main keys.`, {
     extras: { scope: 'roots' },
   })
 
-/** The principal of a wallet, made when it is new. @param wallet in lower case */
-export async function principalOf(pool: Pool, wallet: string): Promise<Principal> {
+/** Returns the principal of a wallet; creates it if new. @param wallet lower case */
+export async function findOrCreatePrincipal(pool: Pool, wallet: string): Promise<Principal> {
   await pool.query(
     `INSERT INTO hub.principal (id, wallet_address, shard)
      SELECT $1, $2, (hashtext($2) & 2147483647) % count(*) FROM ledger.head
@@ -68,11 +68,11 @@ export async function principalOf(pool: Pool, wallet: string): Promise<Principal
   return rows[0]!
 }
 
-/** A key that holds credits. */
-export interface Root {
+/** Key that holds credits. */
+export interface MainKey {
   readonly id: string
   readonly name: string | null
-  /** Null: of a person. */
+  /** Null for a person's key. */
   readonly wallet: string | null
   /** Credits, in microdollars. */
   readonly balance: bigint
@@ -80,35 +80,38 @@ export interface Root {
   readonly frozen: boolean
 }
 
-/** The roots of principals, those that are revoked too, by wallet and age. */
-export async function listRoots(
+/** Lists main keys of principals, including revoked ones, by wallet and age. */
+export async function listMainKeys(
   pool: Pool,
   principals: readonly string[],
-): Promise<readonly Root[]> {
-  const { rows } = await pool.query<Root>(
+): Promise<readonly MainKey[]> {
+  const { rows } = await pool.query<MainKey>(
     `SELECT k.id, k.name, p.wallet_address AS wallet, b.balance,
        k.revoked_at IS NOT NULL AS revoked, k.frozen_at IS NOT NULL AS frozen
      FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
        JOIN ledger.balance b ON b.account = k.credits AND b.shard = p.shard
      WHERE k.principal = ANY ($1) AND k.parent IS NULL
      ORDER BY p.wallet_address, k.created_at, k.id LIMIT $2`,
-    [principals, ROOTS_MAX],
+    [principals, MAIN_KEYS_MAX],
   )
   return rows
 }
 
-export interface RootSums {
-  readonly roots: number
-  /** Microdollars that all of them have. */
+export interface MainKeyTotals {
+  readonly count: number
+  /** Total in microdollars. */
   readonly credits: bigint
-  /** One of them; null: there is none. */
+  /** Id of one of them; null if there is none. */
   readonly keyId: string | null
 }
 
-/** The roots of principals that are not revoked, and what they have in all. */
-export async function sumsOfRoots(pool: Pool, principals: readonly string[]): Promise<RootSums> {
-  const { rows } = await pool.query<RootSums>(
-    `SELECT count(*)::integer AS roots, coalesce(sum(b.balance), 0)::bigint AS credits,
+/** Counts the main keys of principals that are not revoked, and sums their credits. */
+export async function sumMainKeys(
+  pool: Pool,
+  principals: readonly string[],
+): Promise<MainKeyTotals> {
+  const { rows } = await pool.query<MainKeyTotals>(
+    `SELECT count(*)::integer AS count, coalesce(sum(b.balance), 0)::bigint AS credits,
        min(k.id) AS "keyId"
      FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
        JOIN ledger.balance b ON b.account = k.credits AND b.shard = p.shard

@@ -2,11 +2,11 @@ import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
 import { signingKeyOf } from '../../core/crypto/signing-key.ts'
 import { createLog } from '../../core/log.ts'
-import { verifyBooks } from '../../jobs/verify-books.ts'
+import { verifyLedgerJob } from '../../jobs/verify-ledger.ts'
 import { order, smallBooks } from '../core/ledger/world.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
-describe('the job that verifies the books', () => {
+describe('the ledger verification job', () => {
   let database: FreshDatabase
   const signingKey = signingKeyOf(generateKeyPairSync('ed25519').privateKey)
 
@@ -15,17 +15,17 @@ describe('the job that verifies the books', () => {
   })
   after(() => database.drop())
 
-  it('signs what is sound, and tells every time of what is not, without signing', async () => {
-    const said: string[] = []
-    const log = createLog('info', { write: (line: string) => void said.push(line) }, [])
-    const run = () => verifyBooks({ pool: database.pool, signingKey, log })
-    const signed = async (): Promise<number> =>
+  it('signs a valid ledger, and logs an error each time without signing an invalid one', async () => {
+    const lines: string[] = []
+    const log = createLog('info', { write: (line: string) => void lines.push(line) }, [])
+    const run = () => verifyLedgerJob({ pool: database.pool, signingKey, log })
+    const countCheckpoints = async (): Promise<number> =>
       (await database.pool.query('SELECT FROM ledger.checkpoint')).rowCount!
     const { books, owner, payee } = await smallBooks(database.pool)
     await run()
     await run() // nothing new: nothing to sign
-    expect(await signed()).to.equal(1)
-    expect(said).to.deep.equal([])
+    expect(await countCheckpoints()).to.equal(1)
+    expect(lines).to.deep.equal([])
 
     const call = order(owner, payee, 7n)
     await books.reserve(call)
@@ -35,9 +35,9 @@ describe('the job that verifies the books', () => {
     )
     await run()
     await run()
-    expect(await signed()).to.equal(1)
-    expect(said).to.have.length(2)
-    expect(said[1]).to.match(/the books are not sound.*verify|every row is as it was written/s)
-    expect(said[1]).to.include(call.call)
+    expect(await countCheckpoints()).to.equal(1)
+    expect(lines).to.have.length(2)
+    expect(lines[1]).to.match(/ledger verification failed.*verify|every row is as it was written/s)
+    expect(lines[1]).to.include(call.call)
   })
 })

@@ -1,0 +1,221 @@
+import type { Pool } from 'pg'
+import { inTransaction } from '../db/transaction.ts'
+import { Fault } from '../errors.ts'
+import { prefixedId } from '../ids.ts'
+import { generateKey, hashKey, INSERT_SECRET, keyPrefix, type NewKey } from './secret.ts'
+
+/**
+ * Ids of keys or principals that manage keys. A key manages itself and its sub-keys, a principal
+ * all its keys. A signed-in person has the ids of the account and of every linked wallet.
+ */
+export type KeyManager = readonly string[]
+
+/** Limits of a new sub-key. Amounts are microdollars; null: no limit of its own. */
+export interface SubKeyOptions {
+  readonly name: string | null
+  readonly maxCall: bigint | null
+  readonly maxDay: bigint | null
+  readonly maxTotal: bigint | null
+  readonly services: readonly string[] | null
+  readonly expiresAt: Date | null
+}
+
+export interface KeyInfo {
+  readonly id: string
+  readonly parent: string | null
+  /** A provider key manages its principal's services and has no credits. */
+  readonly role: 'agent' | 'provider'
+  readonly name: string | null
+  /** Null for a person's key. */
+  readonly wallet_address: string | null
+  readonly prefixes: readonly string[]
+  readonly max_call: bigint | null
+  readonly max_day: bigint | null
+  readonly max_total: bigint | null
+  readonly services: readonly string[] | null
+  readonly expires_at: Date | null
+  readonly created_at: Date
+  readonly used_at: Date | null
+  readonly revoked_at: Date | null
+  readonly frozen_at: Date | null
+  readonly frozen_by: 'owner' | 'administrator' | null
+  readonly frozen_reason: string | null
+  /** Credits of a main key, in microdollars; null for a sub-key. */
+  readonly balance: bigint | null
+}
+
+const DEPTH_MAX = 4
+const SUB_KEYS_MAX = 1_000
+
+/** Common table expression `family`: the keys managed by the ids in $1. */
+export const MANAGED_KEYS = `WITH RECURSIVE family AS (
+    SELECT * FROM hub.api_key
+      WHERE id = ANY ($1) OR (principal = ANY ($1) AND parent IS NULL)
+    UNION ALL
+    SELECT k.* FROM family f JOIN hub.api_key k ON k.parent = f.id
+  )`
+
+/** Selects `KeyInfo` rows from `family`. */
+const SELECT_KEY_INFO = `SELECT f.id, f.parent, f.role, f.name, f.max_call, f.max_day, f.max_total, f.services,
+    f.expires_at, f.created_at, f.used_at, f.revoked_at, f.frozen_at, f.frozen_by,
+    f.frozen_reason, p.wallet_address,
+    CASE WHEN f.parent IS NULL THEN (SELECT b.balance FROM ledger.balance b
+      WHERE b.account = f.credits AND b.shard = p.shard) END AS balance,
+    ARRAY(SELECT s.prefix FROM hub.key_secret s WHERE s.key = f.id
+      AND (s.expires_at IS NULL OR s.expires_at > now()) ORDER BY s.created_at) AS prefixes
+  FROM family f JOIN hub.principal p ON p.id = f.principal`
+
+/** Lists managed keys, oldest first. */
+export async function listKeys(
+  pool: Pool,
+  manager: KeyManager,
+  limit: number,
+  after: string | undefined,
+): Promise<KeyInfo[]> {
+  const { rows } = await pool.query<KeyInfo>(
+    `${MANAGED_KEYS} ${SELECT_KEY_INFO}
+     WHERE $3::text IS NULL OR (f.created_at, f.id) >
+       (SELECT l.created_at, l.id FROM hub.api_key l WHERE l.id = $3)
+     ORDER BY f.created_at, f.id LIMIT $2`,
+    [manager, limit, after ?? null],
+  )
+  return rows
+}
+
+/** @throws Fault `not_found` if `manager` does not manage the key */
+export async function findKey(pool: Pool, manager: KeyManager, keyId: string): Promise<KeyInfo> {
+  const { rows } = await pool.query<KeyInfo>(`${MANAGED_KEYS} ${SELECT_KEY_INFO} WHERE f.id = $2`, [
+    manager,
+    keyId,
+  ])
+  if (!rows[0]) throw keyNotFound()
+  return rows[0]
+}
+
+/**
+ * Creates a sub-key. It spends the credits of its main key, within its own limits and those of
+ * every key above it.
+ * @throws Fault `key_limit_reached` if the tree is too deep or too wide; `not_found` if `manager`
+ *   does not manage the parent, or the parent is revoked
+ */
+export async function createSubKey(
+  pool: Pool,
+  manager: KeyManager,
+  parent: string,
+  order: SubKeyOptions,
+): Promise<NewKey> {
+  const keyId = prefixedId('key')
+  const apiKey = generateKey()
+  await inTransaction(pool, async (client) => {
+    // Locked, so that concurrent inserts cannot exceed SUB_KEYS_MAX.
+    const managed = await client.query(
+      `SELECT FROM hub.api_key WHERE ${IS_MANAGED} AND revoked_at IS NULL AND role = 'agent'
+       FOR UPDATE`,
+      [manager, parent],
+    )
+    if (managed.rowCount !== 1) throw keyNotFound()
+    const { rowCount } = await client.query(
+      `INSERT INTO hub.api_key (id, principal, parent, depth, credits, name, max_call, max_day,
+         max_total, services, expires_at)
+       SELECT $2, p.principal, p.id, p.depth + 1, p.credits, $3, $4, $5, $6, $7, $8
+       FROM hub.api_key p WHERE p.id = $1 AND p.depth < $9
+         AND (SELECT count(*) FROM hub.api_key c WHERE c.parent = p.id) < $10`,
+      [
+        parent,
+        keyId,
+        order.name,
+        order.maxCall,
+        order.maxDay,
+        order.maxTotal,
+        order.services,
+        order.expiresAt,
+        DEPTH_MAX,
+        SUB_KEYS_MAX,
+      ],
+    )
+    if (rowCount !== 1) {
+      const detail = `Keys nest ${DEPTH_MAX} deep, with ${SUB_KEYS_MAX} sub-keys per key.`
+      throw new Fault('key_limit_reached', detail, { extras: { scope: 'tree' } })
+    }
+    await client.query(INSERT_SECRET, [hashKey(apiKey), keyId, keyPrefix(apiKey)])
+  })
+  return { keyId, apiKey }
+}
+
+/** @throws Fault `not_found` if `manager` does not manage the key */
+export async function renameKey(
+  pool: Pool,
+  manager: KeyManager,
+  keyId: string,
+  name: string | null,
+): Promise<void> {
+  await updateKey(pool, `UPDATE hub.api_key SET name = $3 WHERE ${IS_MANAGED}`, [
+    manager,
+    keyId,
+    name,
+  ])
+}
+
+/**
+ * Finds the account of the credits that a key spends: that of its main key.
+ * @throws Fault `not_found` if `manager` does not manage the key, or it is a provider key
+ */
+export async function findCreditsAccount(
+  pool: Pool,
+  manager: KeyManager,
+  keyId: string,
+): Promise<bigint> {
+  const { rows } = await pool.query<{ credits: bigint }>(
+    `SELECT credits FROM hub.api_key WHERE ${IS_MANAGED} AND credits IS NOT NULL`,
+    [manager, keyId],
+  )
+  if (!rows[0]) throw keyNotFound()
+  return rows[0].credits
+}
+
+/**
+ * Permanently revokes a key and its sub-keys. Takes effect on every process within a second.
+ * @throws Fault `not_found` if `manager` does not manage the key
+ */
+export async function revokeKey(pool: Pool, manager: KeyManager, keyId: string): Promise<void> {
+  const sql = `UPDATE hub.api_key SET revoked_at = coalesce(revoked_at, now()) WHERE ${IS_MANAGED}`
+  await updateKey(pool, sql, [manager, keyId])
+}
+
+/**
+ * Gives a key a new secret. Old secrets work for another `overlapSeconds`. Id, credits, limits and
+ * history stay.
+ * @throws Fault `not_found` if `manager` does not manage the key, or it is revoked
+ */
+export async function rotateKey(
+  pool: Pool,
+  manager: KeyManager,
+  keyId: string,
+  overlapSeconds: number,
+): Promise<NewKey> {
+  const apiKey = generateKey()
+  await inTransaction(pool, async (client) => {
+    const { rowCount } = await client.query(
+      `SELECT FROM hub.api_key WHERE ${IS_MANAGED} AND revoked_at IS NULL FOR UPDATE`,
+      [manager, keyId],
+    )
+    if (rowCount !== 1) throw keyNotFound()
+    await client.query(
+      `UPDATE hub.key_secret SET expires_at = least(expires_at, now() + make_interval(secs => $2))
+       WHERE key = $1`,
+      [keyId, overlapSeconds],
+    )
+    await client.query(INSERT_SECRET, [hashKey(apiKey), keyId, keyPrefix(apiKey)])
+  })
+  return { keyId, apiKey }
+}
+
+/** Condition: $2 is a key managed by the ids in $1. */
+export const IS_MANAGED = `id = $2 AND id IN (${MANAGED_KEYS} SELECT id FROM family)`
+
+async function updateKey(pool: Pool, sql: string, values: readonly unknown[]): Promise<void> {
+  const { rowCount } = await pool.query(sql, [...values])
+  if (rowCount !== 1) throw keyNotFound()
+}
+
+const keyNotFound = (): Fault => new Fault('not_found', 'There is no such key among the keys you manage.')

@@ -1,0 +1,91 @@
+import { LRUCache } from 'lru-cache'
+import { elapsedMs } from '../clock.ts'
+
+/** Shares one promise among concurrent calls with the same key. Caches nothing once it settles. */
+export function singleFlight<Key, Value>(
+  load: (key: Key) => Promise<Value>,
+): (key: Key) => Promise<Value> {
+  const pending = new Map<Key, Promise<Value>>()
+  return (key) => {
+    const known = pending.get(key)
+    if (known) return known
+    const value = load(key).finally(() => pending.delete(key))
+    pending.set(key, value)
+    return value
+  }
+}
+
+export interface TtlOptions {
+  readonly ttlMs: number
+  /** Maximum entries; beyond it, the least recently used is dropped. */
+  readonly max: number
+  /** Monotonic time in milliseconds, above 0. @defaultValue elapsedMs */
+  readonly now?: (() => number) | undefined
+}
+
+/** LRU cache whose entries expire. */
+export const ttlCache = <Key extends {}, Value extends {}>(
+  { ttlMs: ttl, max, now = elapsedMs }: TtlOptions,
+  options: Pick<LRUCache.OptionsBase<Key, Value, unknown>, 'ttlAutopurge'> = {},
+): LRUCache<Key, Value> => new LRUCache({ max, ttl, ttlResolution: 0, perf: { now }, ...options })
+
+/**
+ * Cache that loads its values by key, each valid for `ttlMs` from the start of its load, so that
+ * none is older than that; expired values leave memory. Concurrent loads of a key share a promise.
+ * Failures are not cached; undefined removes the entry.
+ */
+export class LoadingCache<Key extends {}, Value> {
+  readonly #values: LRUCache<Key, NonNullable<Value>>
+  readonly #ttlMs: number
+  readonly #now: () => number
+  /** Loads and caches a value. Call it when `get` returns undefined. */
+  readonly load: (key: Key) => Promise<Value>
+
+  constructor(load: (key: Key) => Promise<Value>, options: TtlOptions) {
+    this.#values = ttlCache(options, { ttlAutopurge: true })
+    this.#ttlMs = options.ttlMs
+    this.#now = options.now ?? elapsedMs
+    this.load = singleFlight((key) => this.refresh(key, load))
+  }
+
+  /** Synchronous: a hit costs neither a promise nor a turn of the event loop. */
+  get(key: Key): NonNullable<Value> | undefined {
+    return this.#values.get(key)
+  }
+
+  /** Caches what `load` returns now, unless the cached value's load started later. */
+  async refresh(key: Key, load: (key: Key) => Promise<Value>): Promise<Value> {
+    const start = this.#now()
+    const value = await load(key)
+    const remainingMs = start + this.#ttlMs - this.#now()
+    if (value === undefined || value === null) this.#values.delete(key)
+    else if (remainingMs > this.#values.getRemainingTTL(key)) {
+      this.#values.set(key, value, { start })
+    }
+    return value
+  }
+}
+
+/** Caches the result of `load` for `ttlMs`; concurrent calls share it. Failures are not cached. */
+export function cachedFor<Value extends {}>(
+  ttlMs: number,
+  load: () => Promise<Value>,
+  now?: () => number,
+): () => Promise<Value> {
+  const cache = new LoadingCache<'', Value>(load, { ttlMs, max: 1, now })
+  return async () => cache.get('') ?? cache.load('')
+}
+
+/** Computes a value once per object, and caches it as long as the object lives. */
+export function memoizeByObject<In extends object, Out>(
+  compute: (from: In) => Out,
+): (from: In) => Out {
+  const values = new WeakMap<In, Out>()
+  return (from) => {
+    const known = values.get(from)
+    if (known !== undefined) return known
+    const value = compute(from)
+    values.set(from, value)
+    return value
+  }
+}

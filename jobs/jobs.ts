@@ -1,0 +1,122 @@
+import { recheckDomains } from '../core/catalog/domains/proof.ts'
+import {
+  type DiscoveryDeps,
+  discoverAgents,
+  discoverIndexes,
+  discoverOrigins,
+  discoverTransfers,
+  probeListings,
+  pruneProbes,
+} from '../core/catalog/listings/discovery/discover.ts'
+import {
+  deleteUnusedEmbeddings,
+  embedDocuments,
+} from '../core/catalog/search/semantic/embed-documents.ts'
+import { dropExpiredExports } from '../core/finance/export-requests.ts'
+import { expireHolds } from '../core/ledger/expire.ts'
+import { summarizeDays, takeSnapshots } from '../core/ledger/history/snapshot.ts'
+import { resolvePayments } from '../core/payments/operations/resolve.ts'
+import { pruneQuotes } from '../core/usage/quotes.ts'
+import { pruneWindows } from '../core/usage/windows-database.ts'
+import { accountGas } from './gas.ts'
+import type { Job, JobDeps } from './job.ts'
+import { payProviders } from './pay-providers.ts'
+import { reconcileChain } from './reconcile-chain.ts'
+import { verifyLedgerJob } from './verify-ledger.ts'
+
+/** Runs discovery work, unless the hub does not discover listings. */
+const ifDiscovering =
+  (work: (deps: DiscoveryDeps) => Promise<unknown>): Job['run'] =>
+  async ({ discovery }, stopping) =>
+    discovery && work({ ...discovery, stopping })
+
+/** Rechecks due domain proofs; refreshes services whose proof expired, which unlists them. */
+async function recheckProofs({ pool, egress, signingKey, catalog }: JobDeps): Promise<void> {
+  if (!egress) return
+  const secret = signingKey.deriveSecret('listing-owner')
+  const expired = await recheckDomains({ pool, egress, secret })
+  for (const slug of expired) await catalog.refresh(slug)
+}
+
+/** Scheduled jobs of the platform, by name. */
+export const jobs = {
+  'expire-holds': { everySeconds: 5, run: ({ pool, ledger }) => expireHolds(pool, ledger) },
+  'resolve-payments': { everySeconds: 5, run: (deps) => resolvePayments(deps) },
+  'snapshot-ledger': { everySeconds: 5, run: ({ pool }) => takeSnapshots(pool) },
+  'end-days': { everySeconds: 60, deadlineSeconds: 3_600, run: ({ pool }) => summarizeDays(pool) },
+  'verify-ledger': { everySeconds: 60, run: verifyLedgerJob },
+  'reconcile-chain': { everySeconds: 60, run: reconcileChain },
+  'pay-providers': { everySeconds: 30, deadlineSeconds: 1_800, run: payProviders },
+  'account-gas': { everySeconds: 60, run: accountGas },
+  'make-partitions': {
+    everySeconds: 86_400,
+    run: ({ pool }) => pool.query('SELECT ledger.ensure_partitions()'),
+  },
+  'refresh-service-signals': {
+    everySeconds: 300,
+    run: ({ pool }) => pool.query('SELECT hub.refresh_service_signals()'),
+  },
+  'recheck-domains': { everySeconds: 60, run: recheckProofs },
+  'refresh-catalog': {
+    everySeconds: 600,
+    deadlineSeconds: 1_800,
+    run: ({ catalog }) => catalog.refreshAll(),
+  },
+  'prune-exports': { everySeconds: 3_600, run: ({ pool }) => dropExpiredExports(pool) },
+  'prune-answers': {
+    everySeconds: 600,
+    run: ({ pool }) => pool.query('DELETE FROM hub.kept_answer WHERE expires_at <= now()'),
+  },
+  'prune-quotes': { everySeconds: 3_600, run: ({ pool }) => pruneQuotes(pool) },
+  'prune-claims': {
+    everySeconds: 3_600,
+    run: ({ pool }) =>
+      pool.query(
+        `DELETE FROM hub.payment_claim
+         WHERE state = 'released' AND valid_before < now() - interval '1 day'`,
+      ),
+  },
+  'prune-sign-ins': {
+    everySeconds: 3_600,
+    run: ({ pool }) =>
+      pool.query(
+        `WITH links AS (
+           DELETE FROM hub.magic_link WHERE expires_at < now() - interval '1 day')
+         DELETE FROM hub.session WHERE expires_at < now()`,
+      ),
+  },
+  'prune-webhooks': {
+    everySeconds: 3_600,
+    run: ({ pool }) =>
+      pool.query(`DELETE FROM hub.webhook_event WHERE at < now() - interval '30 days'`),
+  },
+  'prune-windows': { everySeconds: 3_600, run: ({ pool }) => pruneWindows(pool) },
+  'prune-challenges': {
+    everySeconds: 3_600,
+    run: ({ pool }) =>
+      pool.query(`DELETE FROM hub.challenge WHERE expires_at < now() - interval '1 day'`),
+  },
+  'discover-indexes': {
+    everySeconds: 60,
+    deadlineSeconds: 900,
+    run: ifDiscovering(discoverIndexes),
+  },
+  'discover-origins': {
+    everySeconds: 60,
+    deadlineSeconds: 900,
+    run: ifDiscovering(discoverOrigins),
+  },
+  'discover-agents': { everySeconds: 30, run: ifDiscovering(discoverAgents) },
+  'discover-transfers': { everySeconds: 60, run: ifDiscovering(discoverTransfers) },
+  'probe-listings': { everySeconds: 10, run: ifDiscovering(probeListings) },
+  'prune-probes': { everySeconds: 86_400, run: ifDiscovering(pruneProbes) },
+  'embed-documents': {
+    everySeconds: 30,
+    deadlineSeconds: 900,
+    run: async ({ embedding }, stopping) => embedding && embedDocuments(embedding, stopping),
+  },
+  'forget-meanings': {
+    everySeconds: 86_400,
+    run: async ({ embedding }) => embedding && deleteUnusedEmbeddings(embedding),
+  },
+} as const satisfies Readonly<Record<string, Job>>
