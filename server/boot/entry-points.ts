@@ -1,15 +1,17 @@
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
 import { WebhookSigner } from '../../core/webhooks/signer.ts'
 import { createApp } from '../app.ts'
-import { MCP_PATH, mcpDoor } from '../mcp/entry.ts'
+import { MCP_PATH, mcpEntry } from '../mcp/entry.ts'
 import { hubTools } from '../mcp/tools/index.ts'
-import { call, type Steps } from '../proxy/call.ts'
+import { call } from '../proxy/call.ts'
+import type { CallDeps } from '../proxy/call-deps.ts'
 import { PROXY_PATH } from '../proxy/entry.ts'
+import { quote } from '../proxy/quote.ts'
 import { callRoutes } from '../rest/account/calls.ts'
 import { creditsRoutes } from '../rest/account/credits.ts'
+import { emailAccountRoutes } from '../rest/account/email-accounts.ts'
 import { faucetRoutes } from '../rest/account/faucet.ts'
 import { historyRoutes } from '../rest/account/history.ts'
-import { emailAccountRoutes } from '../rest/account/index.ts'
 import { keyTransferRoutes } from '../rest/account/key-transfers.ts'
 import { keyRoutes } from '../rest/account/keys.ts'
 import { quoteRoutes } from '../rest/account/quotes.ts'
@@ -20,24 +22,24 @@ import { topupRoutes } from '../rest/account/topups.ts'
 import { walletRoutes } from '../rest/account/wallet.ts'
 import { webhookRoutes } from '../rest/account/webhooks.ts'
 import { adminRoutes } from '../rest/admin/index.ts'
-import { externalListingRoutes } from '../rest/catalog/external.ts'
-import { submissionRoutes } from '../rest/catalog/listings.ts'
+import { externalListingRoutes } from '../rest/catalog/external-listings.ts'
 import { ownershipRoutes } from '../rest/catalog/ownership.ts'
 import { catalogRoutes } from '../rest/catalog/services.ts'
+import { submissionRoutes } from '../rest/catalog/submissions.ts'
 import { financeRoutes } from '../rest/finance/index.ts'
 import { healthRoutes } from '../rest/health.ts'
-import { inProcessApi } from '../rest/inside.ts'
+import { inProcessApi } from '../rest/in-process.ts'
 import { metricsRoutes } from '../rest/metrics.ts'
 import { openApiDocument, serviceDocument } from '../rest/openapi/document.ts'
-import { domainRoutes } from '../rest/provider/domains.ts'
+import { domainRoutes } from '../rest/provider/domains/index.ts'
 import { providerRoutes } from '../rest/provider/index.ts'
 import type { AnyRoute } from '../rest/route.ts'
-import type { Site } from '../web/docs/agents.ts'
+import type { Site } from '../web/docs/agent-documents.ts'
 import { docsRoutes } from '../web/docs/index.ts'
 import { webPages } from '../web/index.ts'
+import { createCallDeps, createSharedServices, type SharedServices } from './call-deps.ts'
 import { canMail, openLinks } from './mail.ts'
 import { type Core, CREDITS_ONLY, type HubOptions } from './options.ts'
-import { type Registers, registersOf, stepsOf } from './steps.ts'
 import { sealingKeysOf, upstreamRoutes } from './upstreams.ts'
 
 /** What there is to see of the wallets of the house. */
@@ -53,32 +55,32 @@ const housekeeping = ({ money: { chain, treasury, spend, gas, finality } }: HubO
 const walletsOf = ({ money: { treasury, spend, others } }: HubOptions): readonly string[] =>
   [treasury, spend.address, ...others].map((address) => address.toLowerCase())
 
-/** The endpoint of MCP: the same steps, and tools. */
+/** MCP endpoint, whose paid tools make the same calls as the proxy. */
 function mcpOf(
   core: Core,
   { baseUrl, mcpUrl, mcpOrigins, version }: HubOptions,
-  steps: Steps,
-  registers: Registers,
+  callDeps: CallDeps,
+  services: SharedServices,
 ) {
-  return mcpDoor({
+  return mcpEntry({
     ...core,
-    ...registers,
-    tools: hubTools({ ...core, ...registers, steps, baseUrl }),
-    admission: { origins: () => [baseUrl(), mcpUrl ?? baseUrl()], allowed: mcpOrigins },
+    ...services,
+    tools: hubTools({ ...core, ...services, callDeps, baseUrl }),
+    originPolicy: { origins: () => [baseUrl(), mcpUrl ?? baseUrl()], allowed: mcpOrigins },
     version,
   })
 }
 
-/** The REST routes, joined to core. */
+/** REST routes of all areas. */
 function routesOf(
   core: Core,
   options: HubOptions,
-  steps: Steps,
-  registers: Registers,
+  callDeps: CallDeps,
+  services: SharedServices,
 ): readonly AnyRoute[] {
   const { pool, ledger, claims, offers, calls, clock, log } = core
   const { baseUrl, version, sandbox } = options
-  const { accountStatus, limits, answers, receipts, quotes } = registers
+  const { accountStatus, limits, responses, receipts, quotes } = services
   const site = { origin: baseUrl, chainId: USDC_BASE.chainId }
   const signing = { pool, ledger, limits, site, contracts: options.contracts }
   const links = openLinks(pool, options.signingKey)
@@ -99,10 +101,10 @@ function routesOf(
     ...creditsRoutes(buying),
     ...topupRoutes(buying),
     ...historyRoutes(pool),
-    ...callRoutes({ pool, calls, answers, receipts }),
+    ...callRoutes({ pool, calls, answers: responses, receipts }),
     ...quoteRoutes({
       quotes,
-      quote: (...asked) => steps.quote(...asked),
+      quote: (caller, request) => quote(callDeps, caller, request),
       passThrough: CREDITS_ONLY,
     }),
     ...receiptRoutes(pool, receipts),
@@ -134,7 +136,7 @@ function routesOf(
 function webOf(
   { pool, clock, log, calls }: Core,
   { money, sandbox, signingKey, mail, admins }: HubOptions,
-  { limits, receipts, answers }: Registers,
+  { limits, receipts, responses }: SharedServices,
   routes: readonly AnyRoute[],
   site: () => Site,
 ) {
@@ -146,7 +148,7 @@ function webOf(
     limits,
     calls,
     receipts,
-    answers,
+    answers: responses,
     links: canMail(sandbox, mail) ? openLinks(pool, signingKey) : undefined,
     site: { sandbox },
     apiFor: inProcessApi(routes, () => site().baseUrl, { pool, admins }),
@@ -158,12 +160,12 @@ function webOf(
   })
 }
 
-/** Joins the doors to core. */
-export function openDoors(core: Core, options: HubOptions) {
+/** Creates the entry points (proxy, MCP, REST, web) on top of core. */
+export function openEntryPoints(core: Core, options: HubOptions) {
   const { pool, catalog } = core
   const { baseUrl, mcpUrl, version } = options
-  const registers = registersOf(core, options)
-  const steps = stepsOf(core, options, registers)
+  const services = createSharedServices(core, options)
+  const callDeps = createCallDeps(core, options, services)
   const site = () => ({
     baseUrl: baseUrl(),
     proxyUrl: `${baseUrl()}${PROXY_PATH}`,
@@ -171,7 +173,7 @@ export function openDoors(core: Core, options: HubOptions) {
   })
   const api = () => ({ baseUrl: baseUrl(), proxyPath: PROXY_PATH })
   const routes: readonly AnyRoute[] = [
-    ...routesOf(core, options, steps, registers),
+    ...routesOf(core, options, callDeps, services),
     ...docsRoutes({
       catalog,
       site,
@@ -184,11 +186,11 @@ export function openDoors(core: Core, options: HubOptions) {
   ]
   return createApp({
     ...core,
-    ...registers,
+    ...services,
     routes,
-    mcp: mcpOf(core, options, steps, registers),
-    web: webOf(core, options, registers, routes, site),
-    call: (request) => call(steps, request),
+    mcp: mcpOf(core, options, callDeps, services),
+    web: webOf(core, options, services, routes, site),
+    call: (request) => call(callDeps, request),
     pool,
     admins: options.admins,
     baseUrl,

@@ -14,8 +14,8 @@ const TYPES = {
 
 const assets = new Map<string, Asset>()
 
-/** Keeps a file, at an address that changes with what is in it, so that it may be kept for ever. */
-function keep(file: URL): string {
+/** Registers a file under a path that contains a hash of its content, and so can be cached forever. */
+function registerAsset(file: URL): string {
   const name = file.pathname.slice(file.pathname.lastIndexOf('/') + 1)
   const [stem, extension] = name.split('.') as [string, keyof typeof TYPES]
   const bytes = readFileSync(file)
@@ -25,12 +25,12 @@ function keep(file: URL): string {
   return path
 }
 
-/** Where the files that pages ask for are. */
-export const STYLE = keep(new URL('./assets/hub.css', import.meta.url))
-export const ICON = keep(new URL('./assets/icon.svg', import.meta.url))
-export const COPY_SCRIPT = keep(new URL('./assets/copy.js', import.meta.url))
-export const FILE_SCRIPT = keep(new URL('./assets/file.js', import.meta.url))
-export const TOPUP_SCRIPT = keep(new URL('./assets/topup.js', import.meta.url))
-export const WALLET_SCRIPT = keep(new URL('./assets/wallet.js', import.meta.url))
+/** Paths of the files that pages load. */
+export const STYLESHEET = registerAsset(new URL('./assets/hub.css', import.meta.url))
+export const ICON = registerAsset(new URL('./assets/icon.svg', import.meta.url))
+export const COPY_SCRIPT = registerAsset(new URL('./assets/copy.js', import.meta.url))
+export const FILE_SCRIPT = registerAsset(new URL('./assets/file.js', import.meta.url))
+export const TOPUP_SCRIPT = registerAsset(new URL('./assets/topup.js', import.meta.url))
+export const WALLET_SCRIPT = registerAsset(new URL('./assets/wallet.js', import.meta.url))
 
 export const findAsset = (path: string): Asset | undefined => assets.get(path)

@@ -1,34 +1,33 @@
-import { Html, html, type Part } from './html.ts'
-import type { Sent } from './page.ts'
+import { Html, type HtmlPart, html } from './html.ts'
+import type { Submission } from './page.ts'
 
-/** A form that its page takes by POST. It works without scripts. */
-export interface Form {
-  /** The name of what it does, in `acts` of the page. */
+/** Form that a page handles by POST. Works without scripts. */
+export interface FormOptions {
+  /** Name of its action in `actions` of the page. */
   readonly act: string
+  /** Text of the button. */
   readonly submit: string
-  readonly fields?: readonly Part[]
-  /** Beside the name, where a page has several forms that do the same: one for each row. */
+  readonly fields?: readonly HtmlPart[]
   readonly hidden?: Readonly<Record<string, string>>
-  /** `plain`: of lesser weight; `danger`: it takes something away. */
+  /** Style of the button: `plain` for secondary, `danger` for destructive actions. */
   readonly kind?: 'plain' | 'danger'
-  /** For those who hear the page, where the button alone says too little. */
+  /** Accessible name of the button, if its text is ambiguous. */
   readonly label?: string
-  /** A page that takes it; left out: the one that shows it. */
+  /** Page that handles the form. @defaultValue the current page */
   readonly to?: string
 }
 
 /**
- * Where the page that follows is shown from: what became of the form. Browsers would else keep the
- * part of the page that was linked to last, such as a field that was marked, and jump there.
+ * Anchor of the flash message. Forms submit to it, because browsers otherwise keep the anchor of
+ * the current address, such as a field with an error, and scroll there.
  */
-export const SAID = '#said'
+export const FLASH_ANCHOR = '#flash'
 
-const flag = (name: string, isSet: boolean | undefined): Part =>
+const booleanAttribute = (name: string, isSet: boolean | undefined): HtmlPart =>
   isSet === true && new Html(` ${name}`)
 
-/** Fields below each other, and the button. */
-export const form = ({ act, submit, fields = [], hidden = {}, kind, label, to }: Form): Html =>
-  html`<form method="post" action="${to}${SAID}" class="${
+export const form = ({ act, submit, fields = [], hidden = {}, kind, label, to }: FormOptions) =>
+  html`<form method="post" action="${to}${FLASH_ANCHOR}" class="${
     fields.length === 0 ? 'inline' : 'form'
   }"><input type="hidden" name="act" value="${act}">${Object.entries(hidden).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
@@ -36,85 +35,87 @@ export const form = ({ act, submit, fields = [], hidden = {}, kind, label, to }:
     label !== undefined && html` aria-label="${label}"`
   }>${submit}</button></form>`
 
-/** What a field of any kind has. */
-interface Named {
+/** Options of every kind of field. */
+interface FieldOptions {
   readonly name: string
   readonly label: string
-  readonly hint?: Part
+  readonly hint?: HtmlPart
   readonly value?: string | undefined
   readonly required?: boolean
 }
 
-export interface TextField extends Named {
+export interface TextField extends FieldOptions {
   readonly type?: 'text' | 'email' | 'url' | 'date' | 'datetime-local'
   readonly placeholder?: string
-  /** For numbers and amounts, which are texts too. */
+  /** Shows a numeric keyboard; the value is still text. */
   readonly numeric?: boolean
   readonly max?: number
   readonly autocomplete?: string
-  /** What browsers offer while it is typed; others may be written, too. */
+  /** Values that the browser offers; others are allowed, too. */
   readonly suggestions?: readonly string[]
-  /** Lines; more than one is a text of its own. */
+  /** Rows of a text area. @defaultValue 1, a single-line field */
   readonly lines?: number
-  /** Of such a text: that it may be read from a file, where scripts run (`FILE_SCRIPT`). */
-  readonly file?: TextFile
-  /** So many characters wide; left out: as wide as there is room for. */
+  /** Lets scripts fill the text area from a file (`FILE_SCRIPT`). */
+  readonly file?: FileSource
+  /** Width in characters. @defaultValue the available width */
   readonly size?: number
 }
 
-export interface TextFile {
-  /** As `accept` of HTML has it: `.json,.yaml`. */
+export interface FileSource {
+  /** `accept` attribute: `.json,.yaml` */
   readonly accept: string
   readonly maxBytes: number
-  /** What to do with a larger one. */
-  readonly else: string
+  /** Error message for a larger file. */
+  readonly tooLarge: string
 }
 
 /**
- * The fields of one form: as it was sent, if that did not pass, and otherwise as they are.
- * @param place which of several forms of the page that do the same
+ * Field builders of one form. Values and errors come from `submission` if this form was rejected.
+ * @param place tells apart several forms of the page with the same action
  */
-export function fieldsOf(act: string, sent: Sent | undefined, place?: string) {
-  const mine = sent?.act === act ? sent : undefined
-  const valueOf = ({ name, value = '' }: Named) => mine?.values[name] ?? value
+export function formFields(act: string, submission: Submission | undefined, place?: string) {
+  const mine = submission?.act === act ? submission : undefined
+  const valueOf = ({ name, value = '' }: FieldOptions) => mine?.values[name] ?? value
   const form = place === undefined || mine ? act : `${act}-${place}`
-  const idOf = ({ name }: Named) => `${form}-${name}`
-  /** Label, hint and what is wrong, around a field that is told of them. */
-  const around = (field: Named, write: (told: Html) => Html): Html => {
+  const idOf = ({ name }: FieldOptions) => `${form}-${name}`
+  /** Adds label, hint and error to an input, which receives the common attributes. */
+  const labeled = (field: FieldOptions, input: (attributes: Html) => Html): Html => {
     const id = idOf(field)
     const error = mine?.errors[field.name]
     const notes = [field.hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ')
-    const told = html`id="${id}" name="${field.name}"${flag('required', field.required)}${
+    const attributes = html`id="${id}" name="${field.name}"${booleanAttribute(
+      'required',
+      field.required,
+    )}${
       notes !== '' && html` aria-describedby="${notes}"`
     }${error !== undefined && new Html(' aria-invalid="true"')}`
     return html`<div class="field"><label for="${id}">${field.label}${
       field.required !== true && html` <span class="optional">optional</span>`
     }</label>
-${write(told)}${field.hint && html`<p class="hint" id="${id}-hint">${field.hint}</p>`}${
-  error !== undefined && html`<p class="error" id="${id}-error">${sentence(error)}</p>`
+${input(attributes)}${field.hint && html`<p class="hint" id="${id}-hint">${field.hint}</p>`}${
+  error !== undefined && html`<p class="error" id="${id}-error">${toSentence(error)}</p>`
 }</div>`
   }
-  /** Comes as `on`, or not at all. */
-  const check = (field: Named & { readonly checked?: boolean }): Html => {
+  /** Checkbox: browsers send `on` if it is ticked, and nothing otherwise. */
+  const check = (field: FieldOptions & { readonly checked?: boolean }): Html => {
     const id = idOf(field)
     const isOn = mine ? mine.values[field.name] === 'on' : field.checked === true
     const error = mine?.errors[field.name]
-    return html`<div class="check"><input type="checkbox" id="${id}" name="${field.name}"${flag(
-      'checked',
-      isOn,
-    )}${flag('required', field.required)}${
+    return html`<div class="check"><input type="checkbox" id="${id}" name="${
+      field.name
+    }"${booleanAttribute('checked', isOn)}${booleanAttribute('required', field.required)}${
       field.hint && html` aria-describedby="${id}-hint"`
     }><label for="${id}">${field.label}</label>${
       field.hint && html`<p class="hint" id="${id}-hint">${field.hint}</p>`
-    }${error !== undefined && html`<p class="error">${sentence(error)}</p>`}</div>`
+    }${error !== undefined && html`<p class="error">${toSentence(error)}</p>`}</div>`
   }
   return {
     text: (field: TextField): Html =>
-      around(field, (told) =>
+      labeled(field, (attributes) =>
         (field.lines ?? 1) > 1
-          ? html`<textarea ${told} rows="${field.lines}" spellcheck="false">
+          ? html`<textarea ${attributes} rows="${field.lines}" spellcheck="false">
 ${valueOf(field)}</textarea>${field.file && fileInput(idOf(field), field.label, field.file)}`
-          : html`<input ${told} type="${field.type ?? 'text'}" value="${valueOf(field)}"${
+          : html`<input ${attributes} type="${field.type ?? 'text'}" value="${valueOf(field)}"${
               field.numeric === true && new Html(' inputmode="decimal"')
             }${field.size !== undefined && html` size="${field.size}"`}${
               field.max !== undefined && html` maxlength="${field.max}"`
@@ -125,12 +126,15 @@ ${html`autocomplete="${field.autocomplete ?? 'off'}"`}>${
               field.suggestions && suggestionList(idOf(field), field.suggestions)
             }`,
       ),
-    /** @param options value and text of each, or the groups in which they are */
-    select: (field: Named, options: Options): Html =>
-      around(field, (told) => html`<select ${told}>${optionsOf(options, valueOf(field))}</select>`),
+    select: (field: FieldOptions, options: SelectOptions): Html =>
+      labeled(
+        field,
+        (attributes) =>
+          html`<select ${attributes}>${selectOptions(options, valueOf(field))}</select>`,
+      ),
     check,
-    /** Ticked by who means it: for what cannot be taken back. */
-    sure: (hint?: Part): Html =>
+    /** Required checkbox before an irreversible action (`confirmedCheckbox`). */
+    confirmation: (hint?: HtmlPart): Html =>
       check({ name: 'sure', label: 'I am sure', required: true, ...(hint && { hint }) }),
   }
 }
@@ -140,35 +144,81 @@ const suggestionList = (field: string, texts: readonly string[]): Html =>
     (text) => html`<option value="${text}">`,
   )}</datalist>`
 
-/** Has no name, and is not sent: the script puts what it reads into the field. */
-const fileInput = (into: string, label: string, file: TextFile): Html =>
-  html`<input type="file" hidden data-into="${into}" data-max="${file.maxBytes}" data-else="${
-    file.else
-  }" accept="${file.accept}" aria-label="${label}, from a file">`
+/** File input without a name, so that it is not submitted: `file.js` copies its text to the field. */
+const fileInput = (into: string, label: string, file: FileSource): Html =>
+  html`<input type="file" hidden data-into="${into}" data-max-bytes="${
+    file.maxBytes
+  }" data-too-large="${file.tooLarge}" accept="${file.accept}" aria-label="${label}, from a file">`
 
-/** What is wrong with a field, as people write it. */
-export const sentence = (text: string): string =>
+/** Validation message as a sentence: `is required` → `Is required.` */
+export const toSentence = (text: string): string =>
   `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
 
-type Options = Readonly<Record<string, string | Readonly<Record<string, string>>>>
+/** Option texts by value, or groups of options by label. */
+type SelectOptions = Readonly<Record<string, string | Readonly<Record<string, string>>>>
 
-export const optionsOf = (options: Options, chosen: string): Html =>
+export const selectOptions = (options: SelectOptions, selected: string): Html =>
   html`${Object.entries(options).map(([value, text]) =>
     typeof text === 'string'
-      ? html`<option value="${value}"${flag('selected', value === chosen)}>${text}</option>`
-      : html`<optgroup label="${value}">${optionsOf(text, chosen)}</optgroup>`,
+      ? html`<option value="${value}"${booleanAttribute(
+          'selected',
+          value === selected,
+        )}>${text}</option>`
+      : html`<optgroup label="${value}">${selectOptions(text, selected)}</optgroup>`,
   )}`
 
-/** A part of a page that is opened by who wants it. It works without scripts. */
-export const fold = (title: Part, content: Part, open = false): Html =>
-  html`<details class="fold"${flag('open', open)}><summary><h2>${title}</h2></summary>${content}
+/** Section that opens with a click on its heading. */
+export const collapsible = (title: HtmlPart, content: HtmlPart, open = false): Html =>
+  html`<details class="collapsible"${booleanAttribute(
+    'open',
+    open,
+  )}><summary><h2>${title}</h2></summary>${content}
 </details>`
 
-/** Fields of a list, which GET sends to the page itself: what it shows can be linked to. */
-export const filters = (path: string, fields: readonly Part[]): Html =>
-  html`<form action="${path}" class="fields" role="search" aria-label="Filter">${fields}
-<button type="submit" class="plain">Show</button></form>`
+/** Filters of a list, sent by GET, so that every filtered list has an address. */
+export const filterBar = (path: string, fields: readonly HtmlPart[]): Html =>
+  html`<form action="${path}" class="filters" role="search" aria-label="Filter">${fields}
+<button type="submit" class="plain">Apply</button></form>`
 
-/** A field of a filter. */
 export const filterField = (name: string, label: string, input: Html): Html =>
   html`<div><label for="filter-${name}">${label}</label>${input}</div>`
+
+export const textFilter = (name: string, label: string, value: string, size: number): Html =>
+  filterField(
+    name,
+    label,
+    html`<input id="filter-${name}" name="${name}" value="${value}" size="${size}"
+autocomplete="off">`,
+  )
+
+export const dayFilter = (name: string, label: string, value: string | undefined): Html =>
+  filterField(
+    name,
+    label,
+    html`<input type="date" id="filter-${name}" name="${name}" value="${value}">`,
+  )
+
+export const selectFilter = (
+  name: string,
+  label: string,
+  options: SelectOptions,
+  selected: string,
+): Html =>
+  filterField(
+    name,
+    label,
+    html`<select id="filter-${name}" name="${name}">${selectOptions(options, selected)}</select>`,
+  )
+
+/** Links that switch between views of a page; the current one is not a link. */
+export const viewSwitch = (
+  label: string,
+  views: Readonly<Record<string, string>>,
+  current: string,
+  pathOf: (view: string) => string,
+): Html =>
+  html`<nav class="view-switch" aria-label="${label}">${Object.entries(views).map(([view, text]) =>
+    view === current
+      ? html`<strong aria-current="true">${text}</strong>`
+      : html`<a href="${pathOf(view)}">${text}</a>`,
+  )}</nav>`

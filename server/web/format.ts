@@ -1,65 +1,67 @@
 import { dollars, priceTag } from '../../core/money.ts'
 
-/** A range of prices, or the one that there is. */
+/** `$0.001 to $0.05`, or one price if both are equal. */
 export const priceRange = (low: bigint, high: bigint): string =>
-  low === high ? inDollars(low) : `${inDollars(low)} to ${inDollars(high)}`
+  low === high ? formatDollars(low) : `${formatDollars(low)} to ${formatDollars(high)}`
 
-export const count = (value: number | bigint): string => value.toLocaleString('en-US')
+export const formatCount = (value: number | bigint): string => value.toLocaleString('en-US')
 
-export const percent = (value: number): string =>
+/** `2 calls`, `1 call` */
+export const pluralize = (value: number | bigint, one: string, many = `${one}s`): string =>
+  `${formatCount(value)} ${value === 1 || value === 1n ? one : many}`
+
+/** @param value 0 to 100 */
+export const formatPercent = (value: number): string =>
   `${value === 100 ? '100' : value.toFixed(value > 99 ? 2 : 1)} %`
 
-export const milliseconds = (value: number): string =>
+/** @param value milliseconds */
+export const formatDuration = (value: number): string =>
   value < 1_000 ? `${Math.round(value)} ms` : `${(value / 1_000).toFixed(1)} s`
 
 /** `2026-11-21 12:03 UTC` */
-export const instant = (at: Date): string =>
+export const formatInstant = (at: Date): string =>
   `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
-/** One and many, with the number. */
-export const counted = (value: number | bigint, one: string, many = `${one}s`): string =>
-  `${count(value)} ${value === 1 || value === 1n ? one : many}`
+/** Formats an ISO 8601 timestamp of a JSON response like `formatInstant`; a dash for null. */
+export const formatTimestamp = (at: string | null): string =>
+  at === null ? '–' : formatInstant(new Date(at))
 
-/** The same of an instant as JSON has it; a dash for none. */
-export const instantText = (at: string | null): string =>
-  at === null ? '–' : instant(new Date(at))
+/** UTC day of an ISO 8601 timestamp: `2026-11-21`. */
+export const dayOf = (at: string): string => at.slice(0, 10)
 
-/** The UTC day of such an instant. */
-export const day = (at: string): string => at.slice(0, 10)
+/** Formats microdollars: `$1,234.50`. */
+export const formatDollars = (amount: bigint): string => groupThousands(priceTag(amount))
 
-/** Microdollars as people read them: `$1,234.50`. */
-export const inDollars = (amount: bigint): string => grouped(priceTag(amount))
+/** Formats microdollars of a JSON response. */
+export const formatMicrodollars = (amount: number): string => formatDollars(BigInt(amount))
 
-/** The same as JSON has them. */
-export const money = (amount: number): string => inDollars(BigInt(amount))
-
-/** A number with a comma at each thousand: `1234.5000` is `1,234.5000`. */
-export const grouped = (text: string): string =>
+/** `1234.5000` → `1,234.5000` */
+export const groupThousands = (text: string): string =>
   text.replace(/\d+/, (whole) => whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ','))
 
-/**
- * Writes the amounts of a column, all with as many decimals as the longest of them has, so that
- * their points stand below each other.
- */
-export function alike(amounts: readonly bigint[]): (amount: bigint) => string {
-  const decimals = Math.max(2, ...amounts.map((amount) => decimalsOf(dollars(amount))))
+/** Returns a formatter that aligns decimal points: all `amounts` get the decimals of the longest. */
+export function alignedFormatter(amounts: readonly bigint[]): (amount: bigint) => string {
+  const decimals = Math.max(2, ...amounts.map((amount) => decimalCount(dollars(amount))))
   return (amount) => {
-    const text = inDollars(amount)
-    return text.padEnd(text.length + decimals - decimalsOf(text), '0')
+    const text = formatDollars(amount)
+    return text.padEnd(text.length + decimals - decimalCount(text), '0')
   }
 }
 
-const decimalsOf = (text: string): number => text.length - 1 - text.indexOf('.')
+const decimalCount = (text: string): number => text.length - 1 - text.indexOf('.')
 
-/** The same for a column of a table, of microdollars as JSON has them. */
-export function aligned<Row>(rows: readonly Row[], of: (row: Row) => number): (row: Row) => string {
-  const write = alike(rows.map((row) => BigInt(of(row))))
-  return (row) => write(BigInt(of(row)))
+/** Returns a cell function for a column of microdollars with aligned decimal points. */
+export function alignedColumn<Row>(
+  rows: readonly Row[],
+  amountOf: (row: Row) => number,
+): (row: Row) => string {
+  const format = alignedFormatter(rows.map((row) => BigInt(amountOf(row))))
+  return (row) => format(BigInt(amountOf(row)))
 }
 
-/** The next figure above that reads well on an axis, as does its half: 2, 4, 6, 8, 10, 20, … */
-export function roundAbove(value: bigint): bigint {
+/** Smallest round axis end at or above a value: 2, 4, 6, 8, 10, 20, … Half of it is round, too. */
+export function axisMaximum(value: bigint): bigint {
   const unit = 10n ** BigInt(String(value).length - 1)
-  const found = [1n, 2n, 4n, 6n, 8n].find((each) => each * unit >= value && each * unit > 1n)
-  return (found ?? 10n) * unit
+  const factor = [1n, 2n, 4n, 6n, 8n].find((each) => each * unit >= value && each * unit > 1n)
+  return (factor ?? 10n) * unit
 }

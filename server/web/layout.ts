@@ -1,29 +1,29 @@
-import type { Area } from './areas.ts'
-import { ICON, STYLE } from './assets.ts'
+import { ICON, STYLESHEET } from './assets.ts'
 import { Html, html } from './html.ts'
+import { MAIN_LINKS, type TabGroup } from './navigation.ts'
 
-/** A page, and what its head says of it. */
-export interface PageText {
+/** Content and metadata of a page. */
+export interface PageContent {
   readonly title: string
   readonly main: Html
-  /** For search engines and previews. */
+  /** For search engines and link previews. */
   readonly description?: string
-  /** The part of the site that it belongs to, as the navigation has it. */
+  /** Current link of the main navigation. @defaultValue 'Account' on pages with tabs */
   readonly section?: string
-  /** The pages that it belongs to, and which of them it is. */
-  readonly area?: Area
+  /** Tab bar, and the name of the current tab. */
+  readonly tabs?: TabGroup
   readonly tab?: string
-  /** Our own scripts, by address. */
+  /** Paths of first-party scripts. */
   readonly scripts?: readonly string[]
   readonly status?: number
 }
 
-/** What all pages of this hub have in common. */
+/** Settings shared by all pages of this hub. */
 export interface Site {
   readonly sandbox: boolean
 }
 
-/** The page asks nobody but the hub for anything, and runs nothing that stands in it. */
+/** Allows resources of this origin only, and no inline scripts or styles. */
 export const CSP = [
   "default-src 'none'",
   "style-src 'self'",
@@ -35,29 +35,18 @@ export const CSP = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-const SECTIONS = [
-  ['Search', '/search'],
-  ['Services', '/services'],
-  ['Status', '/status'],
-  ['Docs', '/docs'],
-  ['Account', '/account'],
-] as const
+const CURRENT_PAGE = new Html(' aria-current="page"')
 
-/** The navigation of an area: the pages beside this one. */
-const tabsOf = ({ area, tab }: PageText): Html | undefined =>
-  area &&
-  html`<nav class="tabs" aria-label="${area.label}"><ul>${Object.entries(area.pages).map(
-    ([name, path]) => html`<li><a href="${path}"${name === tab && CURRENT}>${name}</a></li>`,
-  )}</ul></nav>`
+const linkList = (links: Readonly<Record<string, string>>, current: string | undefined): Html =>
+  html`<ul>${Object.entries(links).map(
+    ([name, path]) =>
+      html`<li><a href="${path}"${name === current && CURRENT_PAGE}>${name}</a></li>`,
+  )}</ul>`
 
-const CURRENT = new Html(' aria-current="page"')
-
-/** The whole of a page. */
-export function layout(text: PageText, site: Site): Html {
-  const { title, main, description, section = text.area && 'Account', scripts = [] } = text
-  const links = SECTIONS.map(
-    ([name, path]) => html`<li><a href="${path}"${name === section && CURRENT}>${name}</a></li>`,
-  )
+/** Complete HTML document of a page. */
+export function layout(content: PageContent, site: Site): Html {
+  const { title, main, description, tabs, tab, scripts = [] } = content
+  const { section = tabs && 'Account' } = content
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${title} · AgentHub</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -65,18 +54,23 @@ export function layout(text: PageText, site: Site): Html {
     description && html`<meta name="description" content="${description}">`
   }
 <link rel="icon" href="${ICON}" type="image/svg+xml">
-<link rel="stylesheet" href="${STYLE}">${scripts.map(
+<link rel="stylesheet" href="${STYLESHEET}">${scripts.map(
     (src) => html`<script src="${src}" type="module"></script>`,
   )}</head>
-<body><a class="skip" href="#main">Skip to the content</a>
-<header class="top"><nav class="bar" aria-label="Main"><a class="brand" href="/">
-<img src="${ICON}" width="24" height="24" alt="">AgentHub</a><ul>${links}</ul></nav></header>${
+<body><a class="skip" href="#main">Skip to content</a>
+<header class="header"><nav class="main-nav" aria-label="Main"><a class="brand" href="/">
+<img src="${ICON}" width="24" height="24" alt="">AgentHub</a>${linkList(
+    MAIN_LINKS,
+    section,
+  )}</nav></header>${
     site.sandbox &&
-    html`<aside class="note" aria-label="Sandbox"><p>This is a sandbox: money is test money, and
-nothing here can be paid with a real wallet.</p></aside>`
+    html`<aside class="banner" aria-label="Sandbox"><p>This is a sandbox. It uses test money; real
+wallets cannot pay here.</p></aside>`
   }
-${tabsOf(text)}<main id="main">${main}</main>
-<footer class="foot"><a href="/docs/agents">For agents</a>
+${
+  tabs && html`<nav class="tabs" aria-label="${tabs.label}">${linkList(tabs.pages, tab)}</nav>`
+}<main id="main">${main}</main>
+<footer class="footer"><a href="/docs/agents">For agents</a>
 <a href="/docs/providers">For providers</a><a href="/docs/finance">For finance</a>
 <a href="/docs">API reference</a>
 <a href="/docs/problems">Error codes</a>

@@ -1,90 +1,91 @@
 import type { z } from 'zod'
 import type { Session } from '../../core/identity/sessions.ts'
-import type { Inside } from '../rest/inside.ts'
+import type { InProcessApi } from '../rest/in-process.ts'
 import type { Html } from './html.ts'
-import type { PageText } from './layout.ts'
+import type { PageContent } from './layout.ts'
 
-/** A request for a page, with everything that the page declares already checked. */
+/** Request for a page; params, query and session are already checked against its declaration. */
 export interface PageRequest<Query = unknown> {
-  /** Where it was asked for, without the query: forms lead back to it. */
+  /** Path without the query. Forms return to it. */
   readonly path: string
   readonly params: Readonly<Record<string, string>>
   readonly query: Query
-  /** Who is signed in; always there on pages of a person. */
+  /** Signed-in session; always set on pages with `requiresSession`. */
   readonly session: Session | undefined
-  /** The routes of REST, asked for whoever looks. */
-  readonly ask: Inside
-  /** A form of the page that was sent, and did not pass. */
-  readonly sent: Sent | undefined
-  /** What the page is to show this once. */
+  /** Calls a REST route with the rights of the signed-in account. */
+  readonly api: InProcessApi
+  /** Form of this page that was submitted and rejected. */
+  readonly submission: Submission | undefined
+  /** One-time secret to show on this page, such as a new API key. */
   readonly secret: string | undefined
   readonly ip: string
-  /** What the browser calls itself. */
+  /** `User-Agent` header. */
   readonly agent: string
 }
 
-/** A form as it was sent, to be shown again with what was wrong in it. */
-export interface Sent {
-  /** Which form of the page. */
+/** Submitted form, rendered again with its values and errors. */
+export interface Submission {
+  /** Name of the form in `actions` of the page. */
   readonly act: string
   readonly values: Readonly<Record<string, string>>
-  /** By the name of the field. */
+  /** Error messages by field name. */
   readonly errors: Readonly<Record<string, string>>
   readonly message: string
 }
 
-/** Where a form that passed leads to: another page, so that no reload sends it again. */
-export interface Done {
-  /** A path; `?done=` names one of the texts that the page there has in `done`. */
+/** Redirect (303) to another page. */
+export interface Redirect {
   readonly to: string
-  /** Shown there, this once. */
+}
+
+/** Result of a successful form: a redirect, so that reloading does not submit it again. */
+export interface FormRedirect extends Redirect {
+  /** Path of the next page; `?done=` selects one of its `notices`. */
+  readonly to: string
+  /** One-time secret shown on the next page. */
   readonly secret?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What a form that changes nothing has to tell: it stands at the top of the page. */
-export interface Told {
-  readonly told: Html
+/** Result of a form that changes nothing: a message shown above the page. */
+export interface FormMessage {
+  readonly message: Html
 }
 
-/** What a form of a page does. */
-export interface Act<Fields = unknown> {
-  /** What its fields have to be; all come as texts. */
+/** Handler of one form of a page. */
+export interface FormAction<Fields = unknown> {
+  /** Schema of its fields; browsers send every value as text. */
   readonly fields: z.ZodType<Fields>
-  /** @throws Fault, which is shown on the page, with the form as it was sent */
-  readonly run: (request: PageRequest, fields: Fields) => Promise<Done | Told>
+  /** @throws Fault, shown above the page together with the form as it was submitted */
+  readonly run: (request: PageRequest, fields: Fields) => Promise<FormRedirect | FormMessage>
 }
 
-/** Declares what a form does. The type of `fields` follows from its schema. */
-export const act = <Fields>(spec: Act<Fields>): Act => spec as unknown as Act
+/** Declares a form action. The type of `fields` follows from its schema. */
+export const formAction = <Fields>(spec: FormAction<Fields>): FormAction =>
+  spec as unknown as FormAction
 
-/** A file instead of a page. */
-export interface FileText {
+/** File download instead of a page. */
+export interface FileContent {
   readonly file: string
   readonly type: string
   readonly text: string
 }
 
-/** Another page instead of this one. */
-export interface Elsewhere {
-  readonly to: string
-}
-
-/** A page for people. */
+/** Declaration of a page. */
 export interface Page<Query = unknown> {
   /** `/services/{slug}` */
   readonly path: string
   readonly query: z.ZodType<Query>
-  /** Not alike for everybody: nobody keeps it. */
-  readonly own?: boolean
-  /** For whoever is signed in; others are led to where one signs in. */
-  readonly person?: boolean
-  /** Its forms, by the name that they send as `act`. */
-  readonly acts?: Readonly<Record<string, Act>>
-  /** What is said after a form has passed, by the name that `?done=` has. */
-  readonly done?: Readonly<Record<string, string | Html>>
-  /** @throws Fault, which is shown as a page too */
-  readonly show: (request: PageRequest<Query>) => Promise<PageText | FileText | Elsewhere>
+  /** True if the page depends on the visitor: it gets the session and is never cached. */
+  readonly personal?: boolean
+  /** True if visitors without a session are redirected to the sign-in page. */
+  readonly requiresSession?: boolean
+  /** Form actions by the value of the hidden field `act`. */
+  readonly actions?: Readonly<Record<string, FormAction>>
+  /** Success messages after a form, by the value of `?done=`. */
+  readonly notices?: Readonly<Record<string, string | Html>>
+  /** @throws Fault, rendered as an error page */
+  readonly render: (request: PageRequest<Query>) => Promise<PageContent | FileContent | Redirect>
 }
 
 export type AnyPage = Page<unknown>
@@ -92,8 +93,8 @@ export type AnyPage = Page<unknown>
 /** Declares a page. The type of `query` follows from its schema. */
 export const page = <Query>(spec: Page<Query>): AnyPage => spec as unknown as AnyPage
 
-/** Who is signed in, on a page of a person. */
-export function personOn({ session }: Pick<PageRequest, 'session'>): Session {
-  if (!session) throw new TypeError('not the page of a person')
+/** Returns the session of a page with `requiresSession`. */
+export function requireSession({ session }: Pick<PageRequest, 'session'>): Session {
+  if (!session) throw new TypeError('the page does not require a session')
   return session
 }

@@ -1,134 +1,206 @@
+import { isJsonObject } from '../../core/json.ts'
+import { exampleOf } from '../../core/testing/example.ts'
 import { type Html, html } from './html.ts'
 
-/** A request that may be pasted as it is. */
-export interface Sample {
+/** Call of a hosted service, ready to paste. */
+export interface ServiceCall {
   readonly slug: string
   readonly method: string
-  /** As it is declared: `/tides/{harbour}`. */
+  /** Path template: `/tides/{harbor}`. */
   readonly path: string
   readonly input: unknown
 }
 
-/** Where it is sent. */
-export interface Doors {
+/** Call of an external listing, ready to paste. */
+export interface ListingCall {
+  readonly url: string
+  readonly method: string
+  /** Unverified schema of the seller: JSON Schema, or anything. */
+  readonly inputSchema: unknown
+  /** Maximum price in dollars: `0.05`. */
+  readonly price: string
+}
+
+/** URLs of the entry points. */
+export interface EntryPoints {
   readonly baseUrl: string
-  /** Where services are called, such as `https://hub.example/proxy`. */
+  /** Prefix of service calls, such as `https://hub.example/proxy`. */
   readonly proxyUrl: string
   readonly mcpUrl: string
 }
 
-interface Order extends Sample, Doors {
-  /** The path with what belongs into it, and the input that is left. */
+interface FilledCall extends ServiceCall, EntryPoints {
+  /** Path with its parameters filled in. */
   readonly address: string
+  /** Input without the path parameters. */
   readonly rest: Readonly<Record<string, unknown>>
 }
 
-/** The same call by four ways; each expects a key in `HUB_API_KEY`. */
-export function snippets(sample: Sample, doors: Doors): Html {
-  const order = { ...sample, ...doors, ...addressOf(sample) }
-  return waysOf(`for ${sample.method} ${sample.path}`, {
-    curl: curl(order),
-    'Command line': cli(order),
-    'MCP, by curl': mcp(order),
-    TypeScript: typescript(order),
+/** The call via curl, command line, MCP and TypeScript; each reads the key from `HUB_API_KEY`. */
+export function serviceSnippets(call: ServiceCall, entryPoints: EntryPoints): Html {
+  const filled = { ...call, ...entryPoints, ...fillPath(call) }
+  return snippetList(`for ${call.method} ${call.path}`, {
+    curl: curlSnippet(filled),
+    'Command line': cliSnippet(filled),
+    'MCP, by curl': mcpSnippet(filled),
+    TypeScript: typescriptSnippet(filled),
+  })
+}
+
+/** The same for an external listing, with an example of its input. */
+export function listingSnippets(call: ListingCall, entryPoints: EntryPoints): Html {
+  const { proxyUrl, mcpUrl, baseUrl } = entryPoints
+  const request = exampleRequest(call)
+  const { url, method, body } = request
+  const flag = method === undefined ? '' : ` -X ${method}`
+  const data = body === undefined ? '' : ` \\\n  -d ${shellQuote(formatJson(body))}`
+  const input = { ...request, max_price_usd: call.price }
+  return snippetList(`for ${call.method} ${call.url}`, {
+    curl: [
+      `curl -i ${shellQuote(`${proxyUrl}/external`)}`,
+      AUTH_HEADER,
+      JSON_HEADER,
+      `-d ${shellQuote(formatJson(request))}`,
+    ].join(' \\\n  '),
+    'Command line': `npx agenthub call --hub ${baseUrl}${flag} ${shellQuote(url)}${data}`,
+    'MCP, by curl': toolCallSnippet('hub_call_external', input, mcpUrl),
+    TypeScript: `import { HubClient } from 'agenthub/client'
+
+const hub = new HubClient({ baseUrl: '${baseUrl}', apiKey: process.env.HUB_API_KEY })
+const { body, charged } = await hub.external(${formatJson(request)})
+console.log(body, charged)`,
   })
 }
 
 /**
- * Texts to paste, the first one open.
- * @param about which call they are, for those who hear the buttons
+ * Collapsible snippets, the first one open.
+ * @param about names the call in the accessible names of the buttons
  */
-export const waysOf = (about: string, ways: Readonly<Record<string, string>>): Html =>
-  html`${Object.entries(ways).map(
+const snippetList = (about: string, snippets: Readonly<Record<string, string>>): Html =>
+  html`${Object.entries(snippets).map(
     ([name, text], i) =>
-      html`<details${i === 0 && html` open`}><summary>${name}</summary>${copied(
+      html`<details${i === 0 && html` open`}><summary>${name}</summary>${copyableText(
         text,
         `Copy: ${name} ${about}`,
       )}</details>`,
   )}`
 
-/** A text to paste, with a button that copies it where there are scripts. */
-export const copied = (text: string, label: string): Html =>
+/** Code block. Its copy button appears if scripts run. */
+export const copyableText = (text: string, label: string): Html =>
   html`<div class="snippet"><pre tabindex="0"><code>${text}</code></pre>
 <button type="button" class="plain" data-copy aria-label="${label}" hidden>Copy</button></div>`
 
-function addressOf({ path, input }: Sample): Pick<Order, 'address' | 'rest'> {
+function fillPath({ path, input }: ServiceCall): Pick<FilledCall, 'address' | 'rest'> {
   const rest = { ...((input ?? {}) as Record<string, unknown>) }
   const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = rest[name] ?? name
     delete rest[name]
-    return encodeURIComponent(plain(value))
+    return encodeURIComponent(queryValue(value))
   })
   return { address, rest }
 }
 
-/** Longer ones are easier to read, and to change, line by line. */
-const LINE = 60
-
-export const written = (value: unknown): string => {
-  const line = JSON.stringify(value)
-  return line.length > LINE ? JSON.stringify(value, null, 2) : line
+interface ExternalRequest {
+  readonly url: string
+  readonly method?: string
+  readonly body?: unknown
 }
 
-/** As it stands in an address. */
-export const plain = (value: unknown): string =>
+function exampleRequest({ url, method, inputSchema }: ListingCall): ExternalRequest {
+  const example = exampleInput(inputSchema, method)
+  if (method !== 'GET') return { url, method, ...(example && { body: example }) }
+  const target = new URL(url)
+  for (const [name, value] of Object.entries(example ?? {})) {
+    if (!target.searchParams.has(name)) target.searchParams.set(name, queryValue(value))
+  }
+  return { url: target.href }
+}
+
+/** Example of the query (GET) or the body that a seller's schema describes. */
+function exampleInput(schema: unknown, method: string): object | undefined {
+  const { properties } = (schema ?? {}) as { properties?: Record<string, object> }
+  if (typeof properties !== 'object') return undefined
+  const part = properties[method === 'GET' ? 'queryParams' : 'body'] ?? {
+    type: 'object',
+    properties,
+  }
+  const example = exampleOf(part)
+  return isJsonObject(example) ? example : undefined
+}
+
+/** Characters; longer JSON is pretty-printed. */
+const MAX_LINE_LENGTH = 60
+
+const formatJson = (value: unknown): string => {
+  const line = JSON.stringify(value)
+  return line.length > MAX_LINE_LENGTH ? JSON.stringify(value, null, 2) : line
+}
+
+const queryValue = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value)
 
-/** Within single quotes of a shell. */
-export const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
+/** Single-quoted word of a POSIX shell. */
+const shellQuote = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-const isQuery = ({ method }: Order): boolean => method === 'GET' || method === 'DELETE'
+const hasQuery = ({ method }: FilledCall): boolean => method === 'GET' || method === 'DELETE'
 
-const search = ({ rest }: Order): string => {
-  const pairs = Object.entries(rest).map(([name, value]): [string, string] => [name, plain(value)])
+const queryString = ({ rest }: FilledCall): string => {
+  const pairs = Object.entries(rest).map(([name, value]): [string, string] => [
+    name,
+    queryValue(value),
+  ])
   const query = new URLSearchParams(pairs).toString()
   return query === '' ? '' : `?${query}`
 }
 
-const verb = ({ method }: Order, usual: string): string => (method === usual ? '' : ` -X ${method}`)
+const methodFlag = ({ method }: FilledCall, usual: string): string =>
+  method === usual ? '' : ` -X ${method}`
 
-export const KEY = '-H "Authorization: Bearer $HUB_API_KEY"'
-export const JSON_TYPE = "-H 'Content-Type: application/json'"
+const AUTH_HEADER = '-H "Authorization: Bearer $HUB_API_KEY"'
+const JSON_HEADER = "-H 'Content-Type: application/json'"
 
-const curl = (order: Order): string => {
-  const { slug, address, rest, proxyUrl } = order
+const curlSnippet = (call: FilledCall): string => {
+  const { slug, address, rest, proxyUrl } = call
   const url = `${proxyUrl}/${slug}${address}`
-  const lines = isQuery(order)
-    ? [`curl -i${verb(order, 'GET')} ${quoted(`${url}${search(order)}`)}`, KEY]
+  const lines = hasQuery(call)
+    ? [`curl -i${methodFlag(call, 'GET')} ${shellQuote(`${url}${queryString(call)}`)}`, AUTH_HEADER]
     : [
-        `curl -i${verb(order, 'POST')} ${quoted(url)}`,
-        KEY,
-        JSON_TYPE,
-        `-d ${quoted(written(rest))}`,
+        `curl -i${methodFlag(call, 'POST')} ${shellQuote(url)}`,
+        AUTH_HEADER,
+        JSON_HEADER,
+        `-d ${shellQuote(formatJson(rest))}`,
       ]
   return lines.join(' \\\n  ')
 }
 
-const cli = (order: Order): string => {
-  const { slug, address, rest, baseUrl } = order
-  const call = `npx agenthub call --hub ${baseUrl}${verb(order, 'POST')} ${slug}${address}`
-  if (!isQuery(order)) return `${call} \\\n  -d ${quoted(written(rest))}`
-  const pairs = Object.entries(rest).map(([name, value]) => quoted(`${name}=${plain(value)}`))
-  return [call, ...pairs.map((pair) => `-q ${pair}`)].join(' \\\n  ')
+const cliSnippet = (call: FilledCall): string => {
+  const { slug, address, rest, baseUrl } = call
+  const flag = methodFlag(call, 'POST')
+  const command = `npx agenthub call --hub ${baseUrl}${flag} ${slug}${address}`
+  if (!hasQuery(call)) return `${command} \\\n  -d ${shellQuote(formatJson(rest))}`
+  const pairs = Object.entries(rest).map(([name, value]) =>
+    shellQuote(`${name}=${queryValue(value)}`),
+  )
+  return [command, ...pairs.map((pair) => `-q ${pair}`)].join(' \\\n  ')
 }
 
-const mcp = ({ slug, method, path, input, mcpUrl }: Order): string =>
-  toolCall('hub_call', { service: slug, endpoint: `${method} ${path}`, input }, mcpUrl)
+const mcpSnippet = ({ slug, method, path, input, mcpUrl }: FilledCall): string =>
+  toolCallSnippet('hub_call', { service: slug, endpoint: `${method} ${path}`, input }, mcpUrl)
 
-/** What an assistant sends, as one request. */
-export function toolCall(name: string, input: object, mcpUrl: string): string {
+/** MCP tool call as one stateless HTTP request. */
+function toolCallSnippet(name: string, input: object, mcpUrl: string): string {
   const params = { name, arguments: input }
   const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
   const accept = "-H 'Accept: application/json, text/event-stream'"
-  const data = `-d ${quoted(JSON.stringify(message, null, 2))}`
-  return [`curl ${quoted(mcpUrl)}`, KEY, JSON_TYPE, accept, data].join(' \\\n  ')
+  const data = `-d ${shellQuote(JSON.stringify(message, null, 2))}`
+  return [`curl ${shellQuote(mcpUrl)}`, AUTH_HEADER, JSON_HEADER, accept, data].join(' \\\n  ')
 }
 
-const typescript = ({ slug, method, address, rest, baseUrl }: Order): string => {
-  const how = method === 'POST' ? '' : `, { method: '${method}' }`
+const typescriptSnippet = ({ slug, method, address, rest, baseUrl }: FilledCall): string => {
+  const options = method === 'POST' ? '' : `, { method: '${method}' }`
   return `import { HubClient } from 'agenthub/client'
 
 const hub = new HubClient({ baseUrl: '${baseUrl}', apiKey: process.env.HUB_API_KEY })
-const { body, charged } = await hub.call('${slug}', '${address}', ${written(rest)}${how})
+const { body, charged } = await hub.call('${slug}', '${address}', ${formatJson(rest)}${options})
 console.log(body, charged)`
 }

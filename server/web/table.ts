@@ -1,55 +1,58 @@
-import { type Html, html, type Part } from './html.ts'
+import { type Html, type HtmlPart, html } from './html.ts'
 
 export interface Column<Row> {
   readonly head: string
-  readonly cell: (row: Row) => Part
-  /** Numbers stand below each other, at the right. */
+  readonly cell: (row: Row) => HtmlPart
+  /** True for numbers: right-aligned. */
   readonly number?: boolean
-  /** What stands on one line, such as an instant. */
-  readonly whole?: boolean
+  /** True to keep the cell on one line, such as a timestamp. */
+  readonly noWrap?: boolean
 }
 
 /**
- * A table of two columns, or of some more that are numbers: it fits a phone, where texts wrap.
- * @param label what it has, for those who hear it
- * @param totals rows at its foot, a cell for each column
+ * Plain table. Fits a phone with two columns, or a few more if they are numbers.
+ * @param label accessible name
+ * @param totals rows of the footer, one part per column
  */
 export const table = <Row>(
   label: string,
   columns: readonly Column<Row>[],
   rows: readonly Row[],
-  totals: readonly (readonly Part[])[] = [],
-): Html => html`<div class="wide narrow" role="region" aria-label="${label}"
+  totals: readonly (readonly HtmlPart[])[] = [],
+): Html => html`<div class="table-box narrow" role="region" aria-label="${label}"
 tabindex="0">${tableOf(columns, rows, totals)}</div>`
 
-const namedTable =
-  (kind: 'cards' | 'cards tiles' | 'books') =>
+const labeledTable =
+  (kind: 'cards' | 'cards tiles' | 'ledger') =>
   <Row>(
     label: string,
     columns: readonly Column<Row>[],
     rows: readonly Row[],
-    totals: readonly (readonly Part[])[] = [],
+    totals: readonly (readonly HtmlPart[])[] = [],
   ): Html => {
-    const named = columns.map((column) => ({ ...column, named: html` data-head="${column.head}"` }))
-    return html`<div class="wide ${kind}" role="region" aria-label="${label}"
-tabindex="0">${tableOf(named, rows, totals)}</div>`
+    const labeled = columns.map((column) => ({
+      ...column,
+      label: html` data-head="${column.head}"`,
+    }))
+    return html`<div class="table-box ${kind}" role="region" aria-label="${label}"
+tabindex="0">${tableOf(labeled, rows, totals)}</div>`
   }
 
-/** A table whose rows are cards on a phone: there each cell says what it is. */
-export const cardTable = namedTable('cards')
+/** Table whose rows become cards on a phone, each cell with its column head as label. */
+export const cardTable = labeledTable('cards')
 
-/** The same for many numbers of one thing: three of them stand beside each other. */
-export const tileTable = namedTable('cards tiles')
+/** Card table for many numbers per row: a card shows three of them side by side. */
+export const tileTable = labeledTable('cards tiles')
 
-/** Accounts with their debits and credits, which on a phone are lines with few words. */
-export const bookTable = namedTable('books')
+/** Table of accounts with debits and credits, compact on a phone. */
+export const ledgerTable = labeledTable('ledger')
 
-type NamedColumn<Row> = Column<Row> & { readonly named?: Html }
+type LabeledColumn<Row> = Column<Row> & { readonly label?: Html }
 
 const tableOf = <Row>(
-  columns: readonly NamedColumn<Row>[],
+  columns: readonly LabeledColumn<Row>[],
   rows: readonly Row[],
-  totals: readonly (readonly Part[])[],
+  totals: readonly (readonly HtmlPart[])[],
 ): Html =>
   html`<table>
 <thead><tr>${columns.map(
@@ -57,68 +60,72 @@ const tableOf = <Row>(
   )}</tr></thead><tbody>${rows.map(
     (row) =>
       html`<tr>${columns.map(
-        ({ cell, number, whole, named }) =>
-          html`<td${named}${number ? NUMBER : whole && WHOLE}>${
-            named ? boxed(cell(row)) : cell(row)
+        ({ cell, number, noWrap, label }) =>
+          html`<td${label}${number ? NUMBER : noWrap && NO_WRAP}>${
+            label ? cellBox(cell(row)) : cell(row)
           }</td>`,
       )}</tr>`,
-  )}</tbody>${totals.length > 0 && html`<tfoot>${totals.map(totalOf(columns))}</tfoot>`}</table>`
+  )}</tbody>${totals.length > 0 && html`<tfoot>${totals.map(totalRow(columns))}</tfoot>`}</table>`
 
-/** A cell of a card is one thing beside its name, whatever it is made of. */
-const boxed = (content: Part): Html | false =>
-  isShown(content) && content !== '' && html`<div>${content}</div>`
+/** Wraps the content, so that label and content are the two grid items of a cell in a card. */
+const cellBox = (content: HtmlPart): Html | false =>
+  isPresent(content) && content !== '' && html`<div>${content}</div>`
 
-const totalOf =
-  (columns: readonly NamedColumn<never>[]) =>
-  (cells: readonly Part[]): Html =>
-    html`<tr>${columns.map(({ number, named }, i) =>
+const totalRow =
+  (columns: readonly LabeledColumn<never>[]) =>
+  (cells: readonly HtmlPart[]): Html =>
+    html`<tr>${columns.map(({ number, label }, i) =>
       i === 0
         ? html`<th scope="row">${cells[i]}</th>`
-        : html`<td${named}${number && NUMBER}>${named ? boxed(cells[i]) : cells[i]}</td>`,
+        : html`<td${label}${number && NUMBER}>${label ? cellBox(cells[i]) : cells[i]}</td>`,
     )}</tr>`
 
 const NUMBER = html` class="number"`
-const WHOLE = html` class="whole"`
+const NO_WRAP = html` class="nowrap"`
 
 /**
- * Leads on in a list, and back to its beginning.
- * @param next the cursor of the page after this one, if there is one
+ * Links to the first and the next page of a list.
+ * @param next cursor of the next page; null on the last one
  */
 export function pager(
   path: string,
   query: Readonly<Record<string, string | undefined>>,
   next: string | null,
 ): Html | undefined {
-  const { cursor, ...kept } = query
+  const { cursor, ...filters } = query
   if (next === null && !cursor) return undefined
   return html`<nav class="pager" aria-label="Pages">${
-    cursor && html`<a class="button plain" href="${address(path, kept)}">Back to the first</a>`
+    cursor && html`<a class="button plain" href="${withQuery(path, filters)}">First page</a>`
   }${
     next !== null &&
-    html`<a class="button plain" rel="next" href="${address(path, { ...kept, cursor: next })}">
-More</a>`
+    html`<a class="button plain" rel="next" href="${withQuery(path, { ...filters, cursor: next })}">
+Next page</a>`
   }</nav>`
 }
 
-/** A path with what is set of a query. */
-export function address(path: string, query: Readonly<Record<string, string | undefined>>): string {
+/** Path with a query; undefined and empty parameters are left out. */
+export function withQuery(
+  path: string,
+  query: Readonly<Record<string, string | undefined>>,
+): string {
   const set = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
   const text = new URLSearchParams(set as [string, string][]).toString()
   return text === '' ? path : `${path}?${text}`
 }
 
-/** Terms and what they are, as a list of two columns. */
-export const facts = (pairs: Readonly<Record<string, Part>>): Html =>
-  html`<dl class="pairs">${Object.entries(pairs).map(
-    ([term, value]) => isShown(value) && html`<div><dt>${term}</dt><dd>${value}</dd></div>`,
+/** Terms and values; terms without a value are left out. */
+export const definitionList = (pairs: Readonly<Record<string, HtmlPart>>): Html =>
+  html`<dl class="definitions">${Object.entries(pairs).map(
+    ([term, value]) => isPresent(value) && html`<div><dt>${term}</dt><dd>${value}</dd></div>`,
   )}</dl>`
 
-const isShown = (value: Part): boolean => value !== undefined && value !== null && value !== false
+const isPresent = (value: HtmlPart): boolean =>
+  value !== undefined && value !== null && value !== false
 
-/** A hash or an address: whole, and in two or three lines where one is too long. */
-export const hex = (text: string): Html =>
-  html`<code class="unbroken">${text
+/** Hash or address with a possible line break every 22 characters. */
+export const breakableHex = (text: string): Html =>
+  html`<code class="soft-breaks">${text
     .split(/(?<=^(?:.{22})+)/)
-    .map((part, i) => html`${i > 0 && BREAK}${part}`)}</code>`
+    .map((part, i) => html`${i > 0 && WORD_BREAK}${part}`)}</code>`
 
-const BREAK = html`<wbr>`
+export const WORD_BREAK = html`<wbr>`

@@ -1,9 +1,9 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import type { Sites } from '../core/catalog/world.ts'
+import type { Sites } from '../core/catalog/fixture.ts'
 import { data } from '../server/staff/world.ts'
-import type { openAccount } from '../server/web/account.ts'
-import { signFor } from '../server/web/linked.ts'
-import { earn, payNow } from '../server/web/money.ts'
+import type { openAccount } from '../server/web/account-fixture.ts'
+import { signFor } from '../server/web/linked-wallet.ts'
+import { earn, payNow } from '../server/web/money-tests.ts'
 import { ask } from './ask.ts'
 import type { TestHub } from './hub.ts'
 

@@ -1,14 +1,14 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openSites } from '../core/catalog/world.ts'
+import { openSites } from '../core/catalog/fixture.ts'
 import { makeAdmin } from '../server/rest/finance/world.ts'
-import { openAccount } from '../server/web/account.ts'
-import { pathsOf } from '../server/web/paths.ts'
+import { openAccount } from '../server/web/account-fixture.ts'
+import { pathsOf } from '../server/web/page-paths.ts'
+import { openBrowser } from './chromium.ts'
 import { startTestHub } from './hub.ts'
-import { openBrowser } from './own-browser.ts'
 import { stopSharedCluster } from './postgres.ts'
-import { openHouse } from './screenshots-house.ts'
 import { openSeller } from './screenshots-seller.ts'
+import { openHouse } from './screenshots-staff.ts'
 
 /** A longer page is no picture that a browser can make. */
 const HEIGHT_MAX = 8_000

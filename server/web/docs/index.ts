@@ -1,19 +1,22 @@
 import { z } from 'zod'
-import { type Catalog, type Shown, shown } from '../../../core/catalog/services/catalog.ts'
+import {
+  type Catalog,
+  type CatalogEntry,
+  catalogEntry,
+} from '../../../core/catalog/services/catalog.ts'
 import { Fault } from '../../../core/errors.ts'
+import { cachedFor } from '../../../core/runtime/cache.ts'
 import { type AnyRoute, type RestReply, route } from '../../rest/route.ts'
-import { sparing } from '../../sparing.ts'
 import {
   agentCard,
-  agentsText,
+  agentsMd,
   apiCatalog,
-  llmsText,
+  llmsTxt,
   registryEntry,
   type Site,
   x402Resources,
-} from './agents.ts'
-import { financeGuide } from './finance.ts'
-import { agentsGuide, providersGuide } from './guides.ts'
+} from './agent-documents.ts'
+import { agentsGuide, financeGuide, providersGuide, webhooksGuide } from './guides.ts'
 import {
   type ApiDocument,
   problemPage,
@@ -21,115 +24,129 @@ import {
   referencePage,
   sectionPages,
 } from './reference.ts'
-import { webhooksGuide } from './webhooks.ts'
 
-export interface DocsPorts {
-  readonly catalog: Pick<Catalog, 'shown' | 'find'>
+export interface DocsDeps {
+  readonly catalog: Pick<Catalog, 'entries' | 'find'>
   readonly site: () => Site
   /** The OpenAPI document, with these services. */
-  readonly openapi: (shown: readonly Shown[]) => Readonly<Record<string, unknown>>
+  readonly openapi: (shown: readonly CatalogEntry[]) => Readonly<Record<string, unknown>>
   /** The same of one service alone. */
-  readonly describe: (shown: readonly Shown[]) => Readonly<Record<string, unknown>>
+  readonly describe: (shown: readonly CatalogEntry[]) => Readonly<Record<string, unknown>>
   readonly creditsOnly: ReadonlySet<string>
   readonly version: string
   readonly sandbox: boolean
 }
 
+const CACHE_MS = 30_000
+
 /** What tells people and agents how the hub is used: it follows from routes and catalogue. */
-export function docsRoutes(ports: DocsPorts): readonly AnyRoute[] {
-  const { catalog, site, creditsOnly, version } = ports
-  const services = sparing(() => catalog.shown())
-  const openapi = sparing(async () => ports.openapi(await services()) as unknown as ApiDocument)
-  const text = sparing(async () => JSON.stringify(await openapi()))
-  const reference = sparing(async () => referencePage(await openapi()))
-  const sections = sparing(async () => sectionPages(await openapi()))
+export function docsRoutes(deps: DocsDeps): readonly AnyRoute[] {
+  const { catalog, site, creditsOnly, version } = deps
+  const services = cachedFor(CACHE_MS, () => catalog.entries())
+  const openapi = cachedFor(
+    CACHE_MS,
+    async () => deps.openapi(await services()) as unknown as ApiDocument,
+  )
+  const text = cachedFor(CACHE_MS, async () => JSON.stringify(await openapi()))
+  const reference = cachedFor(CACHE_MS, async () => referencePage(await openapi()))
+  const sections = cachedFor(CACHE_MS, async () => sectionPages(await openapi()))
   return [
-    shared('/openapi.json', 'This document: OpenAPI 3.1.', 'application/json', text),
-    ofService(ports),
-    page('/docs', 'The API reference, for people.', reference),
-    oneOf('/docs/reference/{section}', 'One section of it: all of its operations.', async (name) =>
-      (await sections()).get(name),
+    documentRoute('/openapi.json', 'This document: OpenAPI 3.1.', 'application/json', text),
+    serviceDocumentRoute(deps),
+    pageRoute('/docs', 'The API reference, for people.', reference),
+    namedPageRoute(
+      '/docs/reference/{section}',
+      'One section of it: all of its operations.',
+      async (name) => (await sections()).get(name),
     ),
-    page('/docs/agents', 'From nothing to a paid call, for people.', async () =>
+    pageRoute('/docs/agents', 'From nothing to a paid call, for people.', async () =>
       agentsGuide(site()),
     ),
-    page('/docs/providers', 'How one sells here, for people.', async () =>
-      providersGuide(site(), ports.sandbox),
+    pageRoute('/docs/providers', 'How one sells here, for people.', async () =>
+      providersGuide(site(), deps.sandbox),
     ),
-    page('/docs/webhooks', 'What a webhook is sent, and how it is checked.', async () =>
-      webhooksGuide(ports),
+    pageRoute('/docs/webhooks', 'What a webhook is sent, and how it is checked.', async () =>
+      webhooksGuide(deps),
     ),
-    page('/docs/finance', 'How the books are read and closed.', async () => financeGuide(site())),
-    page('/docs/problems', 'Every error code, and what to do about it.', async () =>
+    pageRoute('/docs/finance', 'How the books are read and closed.', async () =>
+      financeGuide(site()),
+    ),
+    pageRoute('/docs/problems', 'Every error code, and what to do about it.', async () =>
       problemsPage(),
     ),
-    oneOf(
+    namedPageRoute(
       '/docs/problems/{code}',
       'One error code; the type of every problem names its page.',
       async (code) => problemPage(code, await openapi()),
     ),
-    shared('/llms.txt', 'The hub for language models.', 'text/plain', async () =>
-      llmsText(await services(), site()),
+    documentRoute('/llms.txt', 'The hub for language models.', 'text/plain', async () =>
+      llmsTxt(await services(), site()),
     ),
-    shared('/.well-known/agents.md', 'How an agent begins.', 'text/markdown', async () =>
-      agentsText(site()),
+    documentRoute('/.well-known/agents.md', 'How an agent begins.', 'text/markdown', async () =>
+      agentsMd(site()),
     ),
-    shared(
+    documentRoute(
       '/.well-known/x402',
       'Every address that is paid by x402.',
       'application/json',
       async () => JSON.stringify(x402Resources(await services(), creditsOnly, site())),
     ),
-    shared(
+    documentRoute(
       '/.well-known/api-catalog',
       'Where the API and its documents are (RFC 9727).',
       'application/linkset+json',
       async () => JSON.stringify(apiCatalog(site())),
     ),
-    shared('/.well-known/agent-card.json', 'The hub as an agent.', 'application/json', async () =>
-      JSON.stringify(agentCard(await services(), site(), version)),
+    documentRoute(
+      '/.well-known/agent-card.json',
+      'The hub as an agent.',
+      'application/json',
+      async () => JSON.stringify(agentCard(await services(), site(), version)),
     ),
-    shared('/server.json', 'The hub for the registry of MCP.', 'application/json', async () =>
-      JSON.stringify(registryEntry(site(), version)),
+    documentRoute(
+      '/server.json',
+      'The hub for the registry of MCP.',
+      'application/json',
+      async () => JSON.stringify(registryEntry(site(), version)),
     ),
   ]
 }
 
-const ofService = ({ catalog, describe }: DocsPorts): AnyRoute =>
+const serviceDocumentRoute = ({ catalog, describe }: DocsDeps): AnyRoute =>
   route({
     method: 'GET',
     path: '/v1/services/{slug}/openapi.json',
     summary: 'OpenAPI 3.1 of one service.',
     auth: 'none',
     shared: true,
-    answer: { status: 200, schema: z.looseObject({}) },
+    response: { status: 200, schema: z.looseObject({}) },
     faults: ['service_not_found'],
     handle: async ({ params }) => {
       const routes = await catalog.find(params['slug'] ?? '')
       if (!routes) throw new Fault('service_not_found')
-      return { body: describe([...routes.values()].map(shown)) }
+      return { body: describe([...routes.values()].map(catalogEntry)) }
     },
   })
 
 /** A page that is the same for everybody. */
-const PAGE = {
+const PAGE_ROUTE = {
   method: 'GET',
   auth: 'none',
   shared: true,
-  answer: { status: 200, type: 'text/html', schema: z.string() },
+  response: { status: 200, type: 'text/html', schema: z.string() },
 } as const
 
-const page = (path: string, summary: string, show: () => Promise<RestReply>): AnyRoute =>
-  route({ ...PAGE, path, summary, handle: show })
+const pageRoute = (path: string, summary: string, show: () => Promise<RestReply>): AnyRoute =>
+  route({ ...PAGE_ROUTE, path, summary, handle: show })
 
 /** Pages that are named by the end of their path. @param find undefined: there is none */
-const oneOf = (
+const namedPageRoute = (
   path: string,
   summary: string,
   find: (name: string) => Promise<RestReply | undefined>,
 ): AnyRoute =>
   route({
-    ...PAGE,
+    ...PAGE_ROUTE,
     path,
     summary,
     faults: ['not_found'],
@@ -141,7 +158,7 @@ const oneOf = (
     },
   })
 
-const shared = (
+const documentRoute = (
   path: string,
   summary: string,
   type: string,
@@ -153,7 +170,7 @@ const shared = (
     summary,
     auth: 'none',
     shared: true,
-    answer: {
+    response: {
       status: 200,
       type,
       schema: type.endsWith('json') ? z.looseObject({}) : z.string(),

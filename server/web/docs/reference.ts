@@ -1,9 +1,9 @@
 import { FAULTS, type FaultCode } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { type Html, html } from '../html.ts'
-import { fieldList, typeOf } from '../schema-fields.ts'
-import { cardTable, facts } from '../table.ts'
-import { docsPage } from './html.ts'
+import { fieldList, typeName } from '../schema-fields.ts'
+import { cardTable, definitionList } from '../table.ts'
+import { docsPage } from './docs-page.ts'
 
 interface Media {
   readonly schema?: JsonObject
@@ -42,13 +42,13 @@ export interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
 }
 
-interface Named {
+interface NamedOperation {
   readonly method: string
   readonly path: string
   readonly operation: Operation
 }
 
-const operationsOf = ({ paths }: ApiDocument): readonly Named[] =>
+const operationsOf = ({ paths }: ApiDocument): readonly NamedOperation[] =>
   Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       method: method.toUpperCase(),
@@ -57,16 +57,18 @@ const operationsOf = ({ paths }: ApiDocument): readonly Named[] =>
     })),
   )
 
-const sectionOf = ({ operation }: Named): string => operation.tags[0] ?? 'hub'
+const sectionOf = ({ operation }: NamedOperation): string => operation.tags[0] ?? 'hub'
 
-const pathOf = (section: string): string => `/docs/reference/${section}`
+const sectionUrl = (section: string): string => `/docs/reference/${section}`
 
 /** Where an operation is described. */
-const placeOf = (named: Named): string =>
-  `${pathOf(sectionOf(named))}#${named.operation.operationId}`
+const operationUrl = (named: NamedOperation): string =>
+  `${sectionUrl(sectionOf(named))}#${named.operation.operationId}`
 
 /** Operations by what they are about. */
-const sectionsOf = (document: ApiDocument): readonly (readonly [string, readonly Named[]])[] =>
+const sectionsOf = (
+  document: ApiDocument,
+): readonly (readonly [string, readonly NamedOperation[]])[] =>
   [...Map.groupBy(operationsOf(document), sectionOf)].toSorted(([a], [b]) => a.localeCompare(b))
 
 /** `/docs`: every operation, each with the page that describes it. */
@@ -81,17 +83,17 @@ Every failure is a problem (RFC 9457) that says what was charged:
 see <a href="/docs/problems">the table</a>. The same as <a href="/openapi.json">OpenAPI</a>.</p>
 <nav aria-label="Sections"><ul class="columns-list">${sections.map(
       ([section, all]) =>
-        html`<li><a href="${pathOf(section)}">${section}</a> (${all.length})</li>`,
+        html`<li><a href="${sectionUrl(section)}">${section}</a> (${all.length})</li>`,
     )}</ul></nav>${sections.map(
       ([section, all]) =>
-        html`<section id="tag-${section}"><h2><a href="${pathOf(section)}">${section}</a></h2>
+        html`<section id="tag-${section}"><h2><a href="${sectionUrl(section)}">${section}</a></h2>
 <ul class="plain-list">${all.map(lineOf)}</ul></section>`,
     )}`,
   )
 }
 
-const lineOf = (named: Named): Html =>
-  html`<li id="${named.operation.operationId}"><a href="${placeOf(named)}"><code>${
+const lineOf = (named: NamedOperation): Html =>
+  html`<li id="${named.operation.operationId}"><a href="${operationUrl(named)}"><code>${
     named.method
   } ${named.path}</code></a> ${named.operation.summary}</li>`
 
@@ -99,7 +101,7 @@ const lineOf = (named: Named): Html =>
 export const sectionPages = (document: ApiDocument) =>
   new Map(sectionsOf(document).map(([section, all]) => [section, sectionPage(section, all)]))
 
-const sectionPage = (section: string, all: readonly Named[]) =>
+const sectionPage = (section: string, all: readonly NamedOperation[]) =>
   docsPage(
     `API reference: ${section}`,
     'API reference',
@@ -109,7 +111,7 @@ const sectionPage = (section: string, all: readonly Named[]) =>
     )}</ul></nav>${all.map(operationOf)}`,
   )
 
-const operationOf = ({ method, path, operation }: Named): Html => {
+const operationOf = ({ method, path, operation }: NamedOperation): Html => {
   const { operationId, summary, security, parameters = [], requestBody, responses } = operation
   const price = operation['x-payment-info']?.price
   const bodies = Object.entries(requestBody?.content ?? {})
@@ -120,18 +122,20 @@ const operationOf = ({ method, path, operation }: Named): Html => {
   }</p>${
     parameters.length === 0
       ? undefined
-      : html`<h3>Parameters</h3><dl class="pairs fields-of">${parameters.map(parameterOf)}</dl>`
-  }${bodies.map(([type, media]) => mediaOf('Body', type, media))}${Object.entries(
+      : html`<h3>Parameters</h3><dl class="definitions schema-fields">${parameters.map(parameterOf)}</dl>`
+  }${bodies.map(([type, media]) => mediaDetails('Body', type, media))}${Object.entries(
     responses,
   ).flatMap(([status, { content = {} }]) =>
     status < '300'
-      ? Object.entries(content).map(([type, media]) => mediaOf(`Answer ${status}`, type, media))
+      ? Object.entries(content).map(([type, media]) =>
+          mediaDetails(`Answer ${status}`, type, media),
+        )
       : [],
   )}${errorsOf(responses)}</article>`
 }
 
 const parameterOf = (one: NonNullable<Operation['parameters']>[number]): Html =>
-  html`<div><dt><code>${one.name}</code><span class="small">${one.in}, ${typeOf(
+  html`<div><dt><code>${one.name}</code><span class="small">${one.in}, ${typeName(
     one.schema,
   )}${one.required && ', required'}</span></dt><dd>${one.description}</dd></div>`
 
@@ -140,7 +144,7 @@ function errorsOf(responses: Operation['responses']): Html | undefined {
   if (failing.length === 0) return undefined
   return html`<details><summary>Errors: ${failing
     .map(([status]) => status)
-    .join(', ')}</summary><dl class="pairs">${failing.map(
+    .join(', ')}</summary><dl class="definitions">${failing.map(
     ([status, { 'x-codes': codes = [] }]) =>
       html`<div><dt>${status}</dt><dd>${codes.map(
         (code, i) => html`${i > 0 && ', '}${linkTo(code)}`,
@@ -148,14 +152,14 @@ function errorsOf(responses: Operation['responses']): Html | undefined {
   )}</dl></details>`
 }
 
-const mediaOf = (what: string, type: string, { schema, example }: Media): Html =>
+const mediaDetails = (what: string, type: string, { schema, example }: Media): Html =>
   html`<details><summary>${what}: <code>${type}</code></summary>${
     example === undefined
       ? undefined
-      : html`<p>Example</p><pre tabindex="0"><code>${written(example)}</code></pre>`
-  }${fieldList(schema)}<pre tabindex="0"><code>${written(schema ?? {})}</code></pre></details>`
+      : html`<p>Example</p><pre tabindex="0"><code>${formatJson(example)}</code></pre>`
+  }${fieldList(schema)}<pre tabindex="0"><code>${formatJson(schema ?? {})}</code></pre></details>`
 
-const written = (value: unknown): string => JSON.stringify(value, null, 2)
+const formatJson = (value: unknown): string => JSON.stringify(value, null, 2)
 
 const schemeOf = (scheme: JsonObject): string => {
   const [name] = Object.keys(scheme)
@@ -177,7 +181,7 @@ export const problemsPage = () =>
 what it cost: nothing, unless a seller outside took the money.</p>${cardTable(
       'Error codes',
       [
-        { head: 'Code', whole: true, cell: linkTo },
+        { head: 'Code', noWrap: true, cell: linkTo },
         { head: 'Status', cell: (code) => FAULTS[code][0] },
         { head: 'Meaning', cell: (code) => FAULTS[code][1] },
         { head: 'What to do', cell: (code) => FAULTS[code][2] },
@@ -192,22 +196,22 @@ export function problemPage(code: string, document: ApiDocument) {
   const known = code as FaultCode
   const [status, title, advice] = FAULTS[known]
   const retryable = FAULTS[known].length > 3
-  const meets = operationsOf(document).filter(({ operation }) =>
+  const occurrences = operationsOf(document).filter(({ operation }) =>
     Object.values(operation.responses).some((one) => one['x-codes']?.includes(known)),
   )
   return docsPage(
     title,
     'Error codes',
-    html`<p class="lead">${advice}</p>${facts({
+    html`<p class="lead">${advice}</p>${definitionList({
       Code: html`<code>${code}</code>`,
       'HTTP status': status,
       'Same request again': retryable ? 'may succeed later' : 'will fail again',
     })}${
-      meets.length === 0
+      occurrences.length === 0
         ? undefined
-        : html`<h2>Where it occurs</h2><ul>${meets.map(
+        : html`<h2>Where it occurs</h2><ul>${occurrences.map(
             (named) =>
-              html`<li><a href="${placeOf(named)}"><code>${named.method} ${named.path}</code></a>
+              html`<li><a href="${operationUrl(named)}"><code>${named.method} ${named.path}</code></a>
 </li>`,
           )}</ul>`
     }`,

@@ -1,75 +1,75 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { type HubFigures, hubFigures } from '../../../core/catalog/services/figures.ts'
+import { type HubFigures, readHubFigures } from '../../../core/catalog/services/hub-figures.ts'
 import { listServices } from '../../../core/catalog/services/published-services.ts'
-import { sparing } from '../../sparing.ts'
-import { serviceCard } from '../cards.ts'
-import { count, milliseconds } from '../format.ts'
+import { cachedFor } from '../../../core/runtime/cache.ts'
+import { formatCount, formatDuration } from '../format.ts'
 import { type Html, html } from '../html.ts'
-import { empty } from '../notices.ts'
+import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
+import { serviceCard } from '../service-cards.ts'
 
-const SHOWN = 6
+const MAX_SERVICES = 6
+const CACHE_MS = 30_000
 
-export interface HomePorts {
+export interface HomeDeps {
   readonly pool: Pool
   readonly baseUrl: () => string
   readonly mcpUrl: () => string
 }
 
-/** `/`: what this is, on one screen. */
-export const homePage = ({ pool, baseUrl, mcpUrl }: HomePorts): AnyPage => {
-  const known = sparing(() => hubFigures(pool))
+/** `/`: introduction, figures of the hub, first steps and services. */
+export const homePage = ({ pool, baseUrl, mcpUrl }: HomeDeps): AnyPage => {
+  const known = cachedFor(CACHE_MS, () => readHubFigures(pool))
   return page({
     path: '/',
     query: z.object({}),
-    show: async () => {
+    render: async () => {
       const [hub, services] = await Promise.all([
         known(),
-        listServices(pool, { limit: SHOWN, after: undefined }),
+        listServices(pool, { limit: MAX_SERVICES, after: undefined }),
       ])
       return {
-        title: 'APIs for agents, paid by the request',
+        title: 'APIs for agents, paid per request',
         description:
-          'Software agents find APIs here, pay for them per request in USDC, and call them.',
-        main: html`<h1>APIs for agents, paid by the request</h1>
-<p class="lead">One key, or one signature, for every API here. A call is paid from free units, from
-credits, or on the spot by x402; what fails is not charged.</p>
-<form class="find" action="/search" role="search">
+          'Marketplace where software agents find APIs, pay per request in USDC and call them.',
+        main: html`<h1>APIs for agents, paid per request</h1>
+<p class="lead">One key, or one signature, for every API. Pay with free calls, credits or x402; failed
+calls are not charged.</p>
+<form class="search-box" action="/search" role="search">
 <input type="search" name="q" aria-label="What the API should do"
 placeholder="What should the API do?"><button type="submit">Search</button></form>
-${figures(hub)}${start(baseUrl(), mcpUrl())}<h2>Services of this hub</h2>${
+${metrics(hub)}${gettingStarted(baseUrl(), mcpUrl())}<h2>Services</h2>${
           services.length === 0
-            ? empty('Nothing is on sale here yet.')
+            ? emptyState('No services yet.')
             : html`<ul class="list columns">${services.map((each) => serviceCard(each))}</ul>`
         }<p><a href="/services">All services</a> ·
-<a href="/search?type=external">APIs of others</a></p>`,
+<a href="/search?type=external">External APIs</a></p>`,
       }
     },
   })
 }
 
-const figures = (known: HubFigures): Html =>
-  html`<dl class="figures"><div><dt>Services here</dt><dd>${count(known.services)}</dd></div>
-<div><dt>APIs of others</dt><dd>${count(known.listings)}</dd></div>
-<div><dt>Calls delivered, 30 days</dt><dd>${count(known.calls)}</dd></div>
+const metrics = (known: HubFigures): Html =>
+  html`<dl class="metrics"><div><dt>Services</dt><dd>${formatCount(known.services)}</dd></div>
+<div><dt>External APIs</dt><dd>${formatCount(known.listings)}</dd></div>
+<div><dt>Calls delivered, 30 days</dt><dd>${formatCount(known.calls)}</dd></div>
 <div><dt>Average latency</dt><dd>${
-    known.latency === null ? '–' : milliseconds(known.latency)
-  }</dd></div><div><dt>Calls refunded, 30 days</dt><dd>${count(known.refunded)}</dd></div></dl>`
+    known.latency === null ? '–' : formatDuration(known.latency)
+  }</dd></div><div><dt>Calls refunded, 30 days</dt><dd>${formatCount(known.refunded)}</dd></div></dl>`
 
-const start = (baseUrl: string, mcpUrl: string): Html =>
+const gettingStarted = (baseUrl: string, mcpUrl: string): Html =>
   html`<h2>Get started</h2><div class="columns"><section><h3>With an assistant</h3>
-<p>Gives the hub to the assistants of your machine, over MCP.</p>
+<p>Adds the hub to the AI assistants on your computer, over MCP.</p>
 <pre tabindex="0"><code>npx agenthub register \\
   --hub ${baseUrl}
 npx agenthub install</code></pre><p class="small muted">Or add <code>${mcpUrl}</code> with your key
-as Bearer token.</p></section><section><h3>From the command line</h3>
-<p>A wallet is made for you, and gets a key at once.</p>
+as bearer token.</p></section><section><h3>From the command line</h3>
+<p>Creates a wallet and a key for you.</p>
 <pre tabindex="0"><code>npx agenthub register \\
   --hub ${baseUrl}
 npx agenthub search sentiment</code></pre></section><section><h3>From code</h3>
-<p>Everything is REST, described by <a href="/openapi.json">OpenAPI</a>.</p>
+<p>A REST API with an <a href="/openapi.json">OpenAPI</a> description.</p>
 <pre tabindex="0"><code>curl ${baseUrl}/v1/services</code></pre></section></div>
-<p>People <a href="/account">sign in by mail</a>: they make keys for their agents, give each its
-limits, top them up, and see what was spent. Whoever has an API <a href="/docs/providers">sells it
-here</a> at a price of their own.</p>`
+<p><a href="/account">Sign in by email</a> to create API keys, set spending limits, add credits and
+track usage. Have an API? <a href="/docs/providers">List it</a> and set your own price.</p>`

@@ -1,14 +1,14 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { listServices } from '../../../core/catalog/services/published-services.ts'
-import { serviceCard } from '../cards.ts'
 import { type Html, html } from '../html.ts'
-import { empty } from '../notices.ts'
+import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
+import { serviceCard } from '../service-cards.ts'
 
 const PAGE = 50
 
-/** `/services`: everything that the hub itself sells. */
+/** `/services`: all services hosted by the hub. */
 export const servicesPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
   page({
     path: '/services',
@@ -16,7 +16,7 @@ export const servicesPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
       category: z.string().max(40).optional(),
       after: z.string().max(40).optional(),
     }),
-    show: async ({ query: { category, after } }) => {
+    render: async ({ query: { category, after } }) => {
       const rows = await listServices(pool, { limit: PAGE + 1, after, category })
       const shown = rows.slice(0, PAGE)
       const last = rows.length > PAGE ? shown.at(-1)?.slug : undefined
@@ -24,29 +24,27 @@ export const servicesPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
       return {
         title: 'Services',
         section: 'Services',
-        description: 'APIs that this hub runs, sold by the request.',
-        main: html`<h1>Services</h1><p class="lead">APIs that run here, sold by the request. What
-others sell by x402 is in the <a href="/search?type=external">search</a>.</p>${
+        description: 'APIs hosted by this hub, paid per request.',
+        main: html`<h1>Services</h1><p class="lead">APIs hosted by this hub, paid per request. To find
+external APIs, use the <a href="/search?type=external">search</a>.</p>${
           category !== undefined &&
-          html`<p class="choices"><span>Category <strong>${category}</strong></span>
+          html`<p class="view-switch"><span>Category <strong>${category}</strong></span>
 <a href="/services">All categories</a></p>`
         }${
           shown.length === 0
-            ? none(category)
+            ? noServices(category)
             : html`<ul class="list">${shown.map((each) => serviceCard(each))}</ul>`
         }${
           last !== undefined &&
           html`<nav class="pager" aria-label="Pages"><a class="button plain" rel="next"
-href="/services?${next.toString()}">More</a></nav>`
+href="/services?${next.toString()}">Next page</a></nav>`
         }`,
       }
     },
   })
 
-const none = (category: string | undefined): Html =>
-  empty(
-    category === undefined
-      ? 'Nothing is on sale here yet.'
-      : `Nothing of the category “${category}” is on sale here.`,
-    html`<p><a href="/search">Search among the APIs of others, too</a></p>`,
+const noServices = (category: string | undefined): Html =>
+  emptyState(
+    category === undefined ? 'No services yet.' : `No services in the category “${category}”.`,
+    html`<p><a href="/search">Search all APIs, including external ones</a></p>`,
   )

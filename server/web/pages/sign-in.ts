@@ -1,63 +1,63 @@
 import { z } from 'zod'
 import type { MagicLinks } from '../../../core/identity/magic-link.ts'
 import { LINK_SECONDS } from '../../../core/identity/magic-link.ts'
-import { networkOf } from '../../../core/usage/network.ts'
-import { sessionCookie } from '../../rest/visitor.ts'
-import { fieldsOf, form } from '../form.ts'
+import { networkPrefix } from '../../../core/usage/network.ts'
+import { sessionCookie } from '../../rest/authentication.ts'
+import { form, formFields } from '../form.ts'
 import { html } from '../html.ts'
-import { type AnyPage, act, page } from '../page.ts'
-import { SIGN_IN } from '../serve-page.ts'
+import { type AnyPage, formAction, page } from '../page.ts'
+import { SIGN_IN } from '../page-router.ts'
 
-/** Where the link of a mail leads. */
+/** Target of the sign-in link. */
 export const CONFIRM_PATH = '/sign-in/confirm'
 
-const token = z.string().regex(/^[\w-]{43}$/, 'not the token of a link')
+const token = z.string().regex(/^[\w-]{43}$/, 'is not a sign-in token')
 
-export interface SignInPorts {
+export interface SignInDeps {
   readonly site: { readonly sandbox: boolean }
   readonly baseUrl: () => string
-  /** Undefined: this hub sends no mails. */
+  /** Undefined if this hub sends no email. */
   readonly links: MagicLinks | undefined
 }
 
-/** Where people sign up, and in: by a link that a mail brings. */
-export const signInPages = (ports: SignInPorts): readonly AnyPage[] =>
-  ports.links ? [askPage(ports), confirmPage(ports, ports.links)] : [withoutMails()]
+/** Pages to sign up and sign in with a link sent by email. */
+export const signInPages = (deps: SignInDeps): readonly AnyPage[] =>
+  deps.links ? [requestPage(deps), confirmPage(deps, deps.links)] : [noEmailPage()]
 
 const MINUTES = LINK_SECONDS / 60
 
-/** `/sign-in`: an address, to which a link is sent. Everybody gets the same answer. */
-const askPage = ({ site }: SignInPorts): AnyPage =>
+/** `/sign-in`: requests a link. The response does not reveal whether the account exists. */
+const requestPage = ({ site }: SignInDeps): AnyPage =>
   page({
     path: SIGN_IN,
     query: z.object({}),
-    acts: {
-      ask: act({
+    actions: {
+      ask: formAction({
         fields: z.object({ email: z.string().trim() }),
-        run: async ({ ask }, body) => {
-          await ask('POST /v1/account/sign-in', { body })
+        run: async ({ api }, body) => {
+          await api('POST /v1/account/sign-in', { body })
           return { to: `${SIGN_IN}?done=sent` }
         },
       }),
     },
-    done: {
-      sent: html`<strong>Look into your mail.</strong> The link in it signs you in; it works once,
-for ${MINUTES} minutes. Nothing came? Look into the spam folder, or ask again below.`,
+    notices: {
+      sent: html`<strong>Check your email.</strong> We sent you a sign-in link. It works once and
+expires in ${MINUTES} minutes. No email? Check your spam folder, or request a new link below.`,
     },
-    show: async ({ session, sent }) => {
+    render: async ({ session, submission }) => {
       if (session) return { to: '/account' }
-      const fields = fieldsOf('ask', sent)
+      const fields = formFields('ask', submission)
       return {
         title: 'Sign in',
         section: 'Account',
-        main: html`<h1>Sign in, or sign up</h1><p class="lead">We mail you a link; there is no
-password. The first link opens your account.</p>${form({
+        main: html`<h1>Sign in or sign up</h1><p class="lead">We email you a sign-in link, no password
+needed. Your first link creates your account.</p>${form({
           act: 'ask',
-          submit: 'Mail me a link',
+          submit: 'Email me a link',
           fields: [
             fields.text({
               name: 'email',
-              label: 'Your e-mail address',
+              label: 'Your email address',
               type: 'email',
               required: true,
               max: 254,
@@ -66,38 +66,38 @@ password. The first link opens your account.</p>${form({
           ],
         })}${
           site.sandbox &&
-          html`<p class="small muted">This sandbox sends no mail: it prints the link where it runs,
-and keeps it in the folder <code>outbox</code> of its data.</p>`
-        }<p class="small muted">Agents need no account: a wallet registers by a signature,
-<code>npx agenthub register</code>. An account can manage the keys of such wallets too.</p>`,
+          html`<p class="small muted">This sandbox sends no email. It prints the link to its console
+and stores it in the <code>outbox</code> folder of its data.</p>`
+        }<p class="small muted">Agents need no account: they register with a wallet,
+<code>npx agenthub register</code>. You can link such wallets to your account.</p>`,
       }
     },
   })
 
-/** `/sign-in/confirm`: asks for a click, since programs that look through mails press no button. */
-const confirmPage = ({ baseUrl }: SignInPorts, links: MagicLinks): AnyPage =>
+/** `/sign-in/confirm`: requires a click, because email scanners open links but press no button. */
+const confirmPage = ({ baseUrl }: SignInDeps, links: MagicLinks): AnyPage =>
   page({
     path: CONFIRM_PATH,
     query: z.object({ token }),
-    acts: {
-      confirm: act({
+    actions: {
+      confirm: formAction({
         fields: z.object({ token }),
         run: async ({ ip, agent }, fields) => {
-          const opened = await links.confirm(fields.token, { agent, network: networkOf(ip) })
+          const session = await links.confirm(fields.token, { agent, network: networkPrefix(ip) })
           return {
             to: '/account',
-            headers: { 'Set-Cookie': sessionCookie(baseUrl(), opened.token) },
+            headers: { 'Set-Cookie': sessionCookie(baseUrl(), session.token) },
           }
         },
       }),
     },
-    show: async ({ query }) => {
-      const { email } = await links.look(query.token)
+    render: async ({ query }) => {
+      const { email } = await links.inspect(query.token)
       return {
         title: 'Sign in',
         section: 'Account',
         main: html`<h1>Sign in to AgentHub</h1>
-<p class="lead">You are about to sign in as <strong>${email}</strong>.</p>${form({
+<p class="lead">You are signing in as <strong>${email}</strong>.</p>${form({
           act: 'confirm',
           submit: 'Sign in',
           hidden: { token: query.token },
@@ -106,16 +106,16 @@ const confirmPage = ({ baseUrl }: SignInPorts, links: MagicLinks): AnyPage =>
     },
   })
 
-const withoutMails = (): AnyPage =>
+const noEmailPage = (): AnyPage =>
   page({
     path: SIGN_IN,
-    own: true,
+    personal: true,
     query: z.object({}),
-    show: async () => ({
+    render: async () => ({
       title: 'Sign in',
       section: 'Account',
-      main: html`<h1>Sign in</h1><p class="lead">This hub sends no mails, so that nobody can sign in
-here. Keys work without: a wallet registers by a signature, <code>npx agenthub register</code>.
+      main: html`<h1>Sign in</h1><p class="lead">Signing in is not available: this hub does not send
+email. To get a key, register with a wallet: <code>npx agenthub register</code>.
 </p>`,
     }),
   })

@@ -22,7 +22,7 @@ import { pager } from '../table.ts'
 
 const PAGE = 20
 
-/** `/status`: how the services of the hub do, by their own traffic. */
+/** `/status`: uptime of the services, measured by their traffic. */
 export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
   page({
     path: '/status',
@@ -42,14 +42,13 @@ export const statusPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
       return {
         title: 'Status',
         section: 'Status',
-        main: html`<h1>Status</h1>${summary(today)}${payments(outgoing)}${
+        main: html`<h1>Status</h1>${summary(today)}${pauseNotice(outgoing)}${
           services.length === 0
-            ? emptyState('Nothing is on sale here yet.')
-            : html`<h2>The last 30 days</h2><p>By the calls that were made: a call counts against
-its service if the service failed, was too slow or could not be reached. A day of at least 99.5 % is
-green and full, of at least 95 % yellow and lower, and red and low below that; days without a
-call are grey.</p><ul class="service-states">${services.map((service) =>
-                row(service, days.get(service.slug) ?? []),
+            ? emptyState('No services yet.')
+            : html`<h2>Last 30 days</h2><p>Measured by calls: a call counts against a service
+if the service failed, timed out or was unreachable. Full green bars: at least 99.5 %; yellow: at
+least 95 %; low red bars: less; gray: no calls.</p><ul class="service-states">${services.map(
+                (service) => serviceRow(service, days.get(service.slug) ?? []),
               )}</ul>${pager('/status', { cursor }, next)}`
         }`,
       }
@@ -59,10 +58,10 @@ call are grey.</p><ul class="service-states">${services.map((service) =>
 function summary({ called, troubled }: ServiceHealthToday): Html {
   const [grade, words] =
     troubled > 0
-      ? ['bad', `${pluralize(troubled, 'service')} of ${called} had trouble today.`]
+      ? ['bad', `${pluralize(troubled, 'service')} of ${called} had problems today.`]
       : called > 0
-        ? ['good', 'Everything works.']
-        : ['', 'Nothing was called yet today.']
+        ? ['good', 'All services operational.']
+        : ['', 'No calls yet today.']
   const rest =
     called > 0 &&
     troubled === 0 &&
@@ -71,23 +70,23 @@ least 95 % up.`
   return html`<div class="box ${grade}"><p><strong>${words}</strong> ${rest}</p></div>`
 }
 
-const payments = (state: SwitchState | undefined): Html | undefined =>
+const pauseNotice = (state: SwitchState | undefined): Html | undefined =>
   state?.paused === true
-    ? html`<div class="box fair"><p><strong>Payments to sellers outside are paused</strong> since
-${formatInstant(state.at)}. APIs of others cannot be called meanwhile; services of this hub can.</p>
+    ? html`<div class="box fair"><p><strong>Payments to external sellers are paused</strong> since
+${formatInstant(state.at)}. External APIs are unavailable; services of this hub work.</p>
 </div>`
     : undefined
 
-function row(service: PublishedService, days: readonly ServiceDay[]): Html {
+function serviceRow(service: PublishedService, days: readonly ServiceDay[]): Html {
   const { uptimePercentage: uptime, averageLatencyMs: latency } = service
   const calls = days.reduce((sum, day) => sum + day.calls, 0)
-  const said = uptime === null ? 'no calls yet' : `${formatPercent(uptime)} up`
+  const uptimeText = uptime === null ? 'no calls yet' : `${formatPercent(uptime)} up`
   return html`<li><h3><a href="/services/${service.slug}">${service.name}</a></h3>
-<p class="facts"><span><strong>${said}</strong></span>${
+<p class="facts"><span><strong>${uptimeText}</strong></span>${
     calls > 0 && html`<span>${pluralize(calls, 'call')}</span>`
   }${latency !== null && html`<span>${formatDuration(latency)} on average</span>`}</p>${
     calls > 0 &&
-    html`${uptimeStrip(days, `Uptime of ${service.name} by day: ${said}`)}<p class="date-range"><span>${
+    html`${uptimeStrip(days, `Uptime of ${service.name} by day: ${uptimeText}`)}<p class="date-range"><span>${
       days[0]?.day
     }</span><span>today</span></p>`
   }</li>`

@@ -1,15 +1,15 @@
 import { expect } from 'chai'
-import { pagesOf } from '../../../server/web/index.ts'
-import { openSites, type Sites } from '../../core/catalog/world.ts'
+import { allPages } from '../../../server/web/index.ts'
+import { openSites, type Sites } from '../../core/catalog/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
-import { linkInOutbox, openAccount } from './account.ts'
-import { moneyTests } from './money.ts'
-import { pathsOf } from './paths.ts'
-import { peopleTests } from './people.ts'
-import { sellerTests } from './sellers.ts'
+import { linkInOutbox, openAccount } from './account-fixture.ts'
+import { peopleTests } from './account-tests.ts'
+import { injectWallet, type Wallet } from './injected-wallet.ts'
+import { moneyTests } from './money-tests.ts'
+import { pathsOf } from './page-paths.ts'
+import { sellerTests } from './seller-tests.ts'
 import { useTabs } from './tabs.ts'
-import { injectWallet, type Wallet } from './wallet.ts'
 
 describe('the pages in a browser', function () {
   this.timeout(120_000) // the first start of a browser, and axe, want their time
@@ -44,7 +44,7 @@ describe('the pages in a browser', function () {
 
   it('are all among those that are looked at, here or with those of finance', async () => {
     const looked = [...(await allPaths()), ...ELSEWHERE].map((path) => path.split('?')[0]!)
-    const missed = pagesOf({ baseUrl: () => '' } as Parameters<typeof pagesOf>[0])
+    const missed = allPages({ baseUrl: () => '' } as Parameters<typeof allPages>[0])
       .map(({ path }) => path)
       .filter((path) => !/^\/(?:finance|admin)/.test(path))
       .filter((path) => {

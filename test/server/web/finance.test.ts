@@ -12,10 +12,10 @@ import { useHub } from '../../support/suite.ts'
 import { makeAdmin } from '../rest/finance/world.ts'
 import { colleague, data, type Json, visitor } from '../staff/world.ts'
 import { send } from './acts.ts'
-import { auditTests } from './audit.ts'
+import { auditTests } from './audit-tests.ts'
+import { toldTests } from './flash-message-tests.ts'
 import { type Look, useTabs } from './tabs.ts'
-import { toldTests } from './told.ts'
-import { transferTests } from './wallet-transfers.ts'
+import { transferTests } from './wallet-transfer-tests.ts'
 
 describe('the pages of finance and administrators, in a browser', function () {
   this.timeout(120_000)

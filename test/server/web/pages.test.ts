@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
-import { signInByOutbox } from './account.ts'
+import { signInByOutbox } from './account-fixture.ts'
 
 const NASTY = `<script>alert(1)</script>" onload="x" javascript:alert(2) \u202egnp.exe \u001b[31m`
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { usd } from '../../../core/money.ts'
-import { snippets } from '../../../server/web/snippets.ts'
+import { serviceSnippets } from '../../../server/web/snippets.ts'
 import { ask } from '../../support/ask.ts'
 import { useHub } from '../../support/suite.ts'
 
@@ -80,12 +80,12 @@ describe('what pages show to be pasted', () => {
       path: '/tides/{harbour}/{day}',
       input: { harbour: 'Sète/2', day: '2026-11-21', note: `it's "high" & $HOME` },
     }
-    const { curl = '', TypeScript = '' } = textsOf(snippets(sample, DOORS).text)
+    const { curl = '', TypeScript = '' } = textsOf(serviceSnippets(sample, DOORS).text)
     expect(curl)
       .to.include("'https://hub.example/proxy/tides/tides/S%C3%A8te%2F2/2026-11-21?note=it%27s+")
       .and.not.to.match(/[{}]/)
     expect(TypeScript).to.include(`'/tides/S%C3%A8te%2F2/2026-11-21', {"note":`)
-    const posted = textsOf(snippets({ ...sample, method: 'POST' }, DOORS).text)
+    const posted = textsOf(serviceSnippets({ ...sample, method: 'POST' }, DOORS).text)
     expect(posted['curl']).to.include(String.raw`it'\''s \"high\" & $HOME`)
   })
 })

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import type { Browser, Page } from 'puppeteer-core'
-import { openBrowser } from '../../support/own-browser.ts'
+import { openBrowser } from '../../support/chromium.ts'
 
 const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
 
@@ -15,13 +15,13 @@ const TWICE = `[...document.querySelectorAll('[id]')].map(({ id }) => id)
   .filter((id, i, all) => all.indexOf(id) < i)`
 
 /** Tables that hide a part of themselves at the side. */
-const CUT = `[...document.querySelectorAll('.wide')].filter((table) =>
+const CUT = `[...document.querySelectorAll('.table-box')].filter((table) =>
   table.scrollWidth > table.clientWidth).map((table) => table.ariaLabel)`
 
 const OVER = 'document.documentElement.scrollWidth - innerWidth'
 
 /** What is of no use on paper. */
-const UNPRINTED = `[...document.querySelectorAll(':is(.bar, .tabs) ul, form, button')]
+const UNPRINTED = `[...document.querySelectorAll(':is(.main-nav, .tabs) ul, form, button')]
   .filter((each) => each.checkVisibility()).map((each) => each.outerHTML)`
 
 /** A4 between its margins, in pixels of CSS. */

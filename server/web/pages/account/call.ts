@@ -1,109 +1,109 @@
 import { z } from 'zod'
 import { Fault } from '../../../../core/errors.ts'
-import { creditsOfKey } from '../../../../core/identity/children.ts'
-import { type KeyOfCall, keyOfCall } from '../../../../core/usage/call-keys.ts'
-import { type CallJson, type CallPorts, readCall } from '../../../rest/account/calls.ts'
-import { ACCOUNT } from '../../areas.ts'
-import { instantText, money } from '../../format.ts'
+import { findCreditsAccount } from '../../../../core/identity/sub-keys.ts'
+import { type CallKey, findCallKey } from '../../../../core/usage/call-records.ts'
+import { type CallDeps, type CallJson, readCall } from '../../../rest/account/calls.ts'
+import { formatMicrodollars, formatTimestamp } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { type AnyPage, type PageRequest, page, personOn } from '../../page.ts'
-import { address, facts } from '../../table.ts'
+import { ACCOUNT_TABS } from '../../navigation.ts'
+import { type AnyPage, type PageRequest, page, requireSession } from '../../page.ts'
+import { definitionList, withQuery } from '../../table.ts'
 
-/** Left out: the key is looked for among those of the account. */
+/** Key of the call. If empty, all keys of the account are searched. */
 const Query = z.object({ key: z.string().max(40).default('') })
 type Request = PageRequest<z.infer<typeof Query>>
 
-/** `/account/calls/{id}`: one call, and its receipt, to look at and to keep. */
-export const callPages = (ports: CallPorts): readonly AnyPage[] => [
+/** `/account/calls/{id}`: one call, and the download of its receipt. */
+export const callPages = (deps: CallDeps): readonly AnyPage[] => [
   page({
     path: '/account/calls/{id}',
-    person: true,
+    requiresSession: true,
     query: Query,
-    show: async (request) => {
-      const { call, key } = await callOf(ports, request)
+    render: async (request) => {
+      const { call, key } = await callOf(deps, request)
       return {
         title: 'Call',
-        area: ACCOUNT,
+        tabs: ACCOUNT_TABS,
         tab: 'History',
-        main: html`<p class="crumbs"><a href="${address('/account/history', { key })}">
-History</a></p><h1>Call ${badge(call)}</h1>${about(call)}${payment(call)}${receipt(call, key)}`,
+        main: html`<p class="breadcrumb"><a href="${withQuery('/account/history', { key })}">
+History</a></p><h1>Call ${badge(call)}</h1>${about(call)}${paymentPart(call)}${receiptPart(call, key)}`,
       }
     },
   }),
   page({
     path: '/account/calls/{id}/receipt',
-    person: true,
+    requiresSession: true,
     query: Query,
-    show: async (request) => {
+    render: async (request) => {
       const {
         call: { id, receipt },
         key,
-      } = await callOf(ports, request)
-      if (receipt === null) return { to: address(`/account/calls/${id}`, { key }) }
+      } = await callOf(deps, request)
+      if (receipt === null) return { to: withQuery(`/account/calls/${id}`, { key }) }
       return { file: `receipt-${id}.jws`, type: 'application/jose', text: `${receipt}\n` }
     },
   }),
 ]
 
-/** @throws Fault `not_found` for a key, or a call, of somebody else */
-async function callOf(ports: CallPorts, request: Request) {
+/** @throws Fault `not_found` for keys and calls of other accounts */
+async function callOf(deps: CallDeps, request: Request) {
   const { id = '' } = request.params
-  const { keyId, credits } = await keyOn(ports, request, id)
-  return { call: await readCall(ports, { keyId, credits: { id: credits } }, id), key: keyId }
+  const { keyId, credits } = await keyOn(deps, request, id)
+  return { call: await readCall(deps, { keyId, credits: { id: credits } }, id), key: keyId }
 }
 
-async function keyOn({ pool, calls }: CallPorts, request: Request, id: string): Promise<KeyOfCall> {
-  const { principals } = personOn(request)
+async function keyOn({ pool, calls }: CallDeps, request: Request, id: string): Promise<CallKey> {
+  const { principals } = requireSession(request)
   const { key: keyId } = request.query
-  if (keyId !== '') return { keyId, credits: await creditsOfKey(pool, principals, keyId) }
-  await calls.flush() // what this process has just answered
-  const found = z.uuid().safeParse(id).success && (await keyOfCall(pool, principals, id))
-  if (!found) throw new Fault('not_found', 'No key of yours has made such a call.')
-  return found
+  if (keyId !== '') return { keyId, credits: await findCreditsAccount(pool, principals, keyId) }
+  await calls.flush() // calls that this process has just recorded
+  const owner = z.uuid().safeParse(id).success && (await findCallKey(pool, principals, id))
+  if (!owner) throw new Fault('not_found', 'None of your keys made a call with this id.')
+  return owner
 }
 
-const GRADES = { charged: 'good', held: '', released: 'fair', expired: 'fair', refunded: 'fair' }
+const BADGES = { charged: 'good', held: '', released: 'fair', expired: 'fair', refunded: 'fair' }
 
 const badge = ({ state }: CallJson): Html =>
-  html`<span class="badge ${GRADES[state]}">${state}</span>`
+  html`<span class="badge ${BADGES[state]}">${state}</span>`
 
 const about = (call: CallJson): Html =>
-  facts({
+  definitionList({
     'Call id': html`<code>${call.id}</code>`,
-    When: instantText(call.at),
+    Time: formatTimestamp(call.at),
     Endpoint: call.endpoint !== null && html`<code>${call.endpoint}</code>`,
     Status: call.status,
-    Charged: money(call.charged_microdollars),
-    Held: call.state === 'held' && money(call.reserved_microdollars),
+    Charged: formatMicrodollars(call.charged_microdollars),
+    Reserved: call.state === 'held' && formatMicrodollars(call.reserved_microdollars),
     'Paid from': call.source,
-    'Version of the price': call.price_version,
-    'Why it failed': call.reason ?? undefined,
+    'Price version': call.price_version,
+    'Failure reason': call.reason ?? undefined,
   })
 
-const payment = ({ payment }: CallJson): Html | undefined =>
+const paymentPart = ({ payment }: CallJson): Html | undefined =>
   payment === null
     ? undefined
-    : html`<h2>Payment to the seller</h2>${facts({
+    : html`<h2>Payment to the seller</h2>${definitionList({
         Address: html`<code>${payment.url}</code>`,
         State: payment.state,
-        Amount: money(payment.amount_microdollars),
+        Amount: formatMicrodollars(payment.amount_microdollars),
         'Paid to': html`<code>${payment.pay_to}</code>`,
         Transaction: payment.transaction !== null && html`<code>${payment.transaction}</code>`,
         Reason: payment.reason ?? undefined,
       })}`
 
-/** What it states, readable, and the text that proves it. */
-const receipt = (call: CallJson, key: string): Html => {
+/** Claims of the receipt in readable form, and the signed receipt. */
+const receiptPart = (call: CallJson, key: string): Html => {
   if (call.receipt === null) {
-    return html`<h2>Receipt</h2><p>There is one when the call is over.</p>`
+    return html`<h2>Receipt</h2><p>Available when the call has finished.</p>`
   }
   const [, claims = ''] = call.receipt.split('.')
-  const read: unknown = JSON.parse(Buffer.from(claims, 'base64url').toString())
-  return html`<h2>Receipt</h2><p>Signed by this hub (JWS, Ed25519). Anybody can check it by
-<a href="/.well-known/jwks.json">its keys</a>, or by <code>POST /v1/receipts/verify</code>.</p>
-<p><a class="button" href="${address(`/account/calls/${call.id}/receipt`, { key })}">
-Download the receipt</a></p><details><summary>What it states</summary>
-<pre tabindex="0"><code>${JSON.stringify(read, null, 2)}</code></pre></details>
-<details><summary>The receipt itself</summary>
+  const decoded: unknown = JSON.parse(Buffer.from(claims, 'base64url').toString())
+  return html`<h2>Receipt</h2><p>Signed by this hub (JWS, Ed25519). Anyone can verify it with
+<a href="/.well-known/jwks.json">its public keys</a> or <code>POST /v1/receipts/verify</code>.</p>
+<p><a class="button" href="${withQuery(`/account/calls/${call.id}/receipt`, { key })}">
+Download receipt</a></p><details><summary>Content</summary>
+<pre tabindex="0"><code>${JSON.stringify(decoded, null, 2)}</code></pre></details>
+<details><summary>Signed receipt</summary>
 <pre tabindex="0"><code>${call.receipt}</code></pre></details>`
 }

@@ -1,36 +1,41 @@
 import { z } from 'zod'
 import type { KeyJson, SecretJson } from '../../../rest/account/keys.ts'
-import { ACCOUNT } from '../../areas.ts'
-import { optionalDollars, optionalList, optionalText, ticked } from '../../fields.ts'
-import { fieldsOf, form } from '../../form.ts'
-import { instantText, money } from '../../format.ts'
+import { form, formFields } from '../../form.ts'
+import {
+  confirmedCheckbox,
+  optionalDollars,
+  optionalList,
+  optionalText,
+} from '../../form-schemas.ts'
+import { formatMicrodollars, formatTimestamp } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { type Act, type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { address, facts } from '../../table.ts'
+import { ACCOUNT_TABS } from '../../navigation.ts'
+import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
+import { definitionList, withQuery } from '../../table.ts'
 import { limitsOf, stateBadge } from './keys.ts'
 
-/** `/account/keys/{id}`: one key, and all that can be done with it. */
+/** `/account/keys/{id}`: one key and the forms that manage it. */
 export const keyPage = (): AnyPage =>
   page({
     path: '/account/keys/{id}',
-    person: true,
+    requiresSession: true,
     query: z.object({}),
-    acts: { ...making, ...changing },
-    done: {
-      made: 'The key is made, and works at once.',
-      rotated: 'The key has a new secret.',
-      renamed: 'The key is renamed.',
-      frozen: 'The key is frozen, with all below it.',
-      thawed: 'The key works again.',
-      revoked: 'The key is revoked, with all below it.',
+    actions: { ...secretActions, ...changeActions },
+    notices: {
+      made: 'Key created. It works immediately.',
+      rotated: 'New secret created.',
+      renamed: 'Key renamed.',
+      frozen: 'Key and its sub-keys frozen.',
+      thawed: 'Key unfrozen. It works again.',
+      revoked: 'Key and its sub-keys revoked.',
     },
-    show: async (request) => {
-      const key = await request.ask<KeyJson>('GET /v1/keys/{id}', { params: request.params })
+    render: async (request) => {
+      const key = await request.api<KeyJson>('GET /v1/keys/{id}', { params: request.params })
       return {
         title: key.name ?? key.key_id,
-        area: ACCOUNT,
+        tabs: ACCOUNT_TABS,
         tab: 'Keys',
-        main: html`<p class="crumbs"><a href="/account/keys">Keys</a></p>
+        main: html`<p class="breadcrumb"><a href="/account/keys">Keys</a></p>
 <h1>${key.name ?? 'Key'} ${stateBadge(key)}</h1>${credits(key)}${about(key)}${
           key.revoked_at === null && forms(key, request)
         }`,
@@ -38,28 +43,28 @@ export const keyPage = (): AnyPage =>
     },
   })
 
-const keyPath = (id: string | undefined, done: string): string =>
+const noticePath = (id: string | undefined, done: string): string =>
   `/account/keys/${id ?? ''}?done=${done}`
 
-const ending = z
+const lastDay = z
   .string()
-  .regex(/^(?:\d{4}-\d\d-\d\d)?$/, 'a day, such as 2027-01-31')
+  .regex(/^(?:\d{4}-\d\d-\d\d)?$/, 'enter a day, such as 2027-01-31')
   .default('')
   .transform((text) => (text === '' ? null : `${text}T23:59:59Z`))
 
-/** Forms that give a secret, which is shown once. */
-const making: Readonly<Record<string, Act>> = {
-  child: act({
+/** Actions that return a one-time secret. */
+const secretActions: Readonly<Record<string, FormAction>> = {
+  child: formAction({
     fields: z.object({
       name: optionalText(100),
       max_call: optionalDollars,
       max_day: optionalDollars,
       max_total: optionalDollars,
       services: optionalList,
-      expires: ending,
+      expires: lastDay,
     }),
-    run: async ({ ask, params }, fields) => {
-      const made = await ask<SecretJson>('POST /v1/keys', {
+    run: async ({ api, params }, fields) => {
+      const created = await api<SecretJson>('POST /v1/keys', {
         body: {
           parent: params['id'],
           name: fields.name,
@@ -70,128 +75,131 @@ const making: Readonly<Record<string, Act>> = {
           expires_at: fields.expires,
         },
       })
-      return { to: keyPath(made.key_id, 'made'), secret: made.api_key }
+      return { to: noticePath(created.key_id, 'made'), secret: created.api_key }
     },
   }),
-  rotate: act({
+  rotate: formAction({
     fields: z.object({ overlap: z.enum(['0', '3600', '86400', '604800']) }),
-    run: async ({ ask, params }, { overlap }) => {
-      const made = await ask<SecretJson>('POST /v1/keys/{id}/rotate', {
+    run: async ({ api, params }, { overlap }) => {
+      const created = await api<SecretJson>('POST /v1/keys/{id}/rotate', {
         params,
         body: { overlap_seconds: Number(overlap) },
       })
-      return { to: keyPath(params['id'], 'rotated'), secret: made.api_key }
+      return { to: noticePath(params['id'], 'rotated'), secret: created.api_key }
     },
   }),
 }
 
-const changing: Readonly<Record<string, Act>> = {
-  rename: act({
+const changeActions: Readonly<Record<string, FormAction>> = {
+  rename: formAction({
     fields: z.object({ name: optionalText(100) }),
-    run: async ({ ask, params }, body) => {
-      await ask('PATCH /v1/keys/{id}', { params, body })
-      return { to: keyPath(params['id'], 'renamed') }
+    run: async ({ api, params }, body) => {
+      await api('PATCH /v1/keys/{id}', { params, body })
+      return { to: noticePath(params['id'], 'renamed') }
     },
   }),
-  freeze: act({
+  freeze: formAction({
     fields: z.object({ reason: z.string().trim().min(1, 'is required').max(200) }),
-    run: async ({ ask, params }, body) => {
-      await ask('POST /v1/keys/{id}/freeze', { params, body })
-      return { to: keyPath(params['id'], 'frozen') }
+    run: async ({ api, params }, body) => {
+      await api('POST /v1/keys/{id}/freeze', { params, body })
+      return { to: noticePath(params['id'], 'frozen') }
     },
   }),
-  thaw: act({
+  thaw: formAction({
     fields: z.object({}),
-    run: async ({ ask, params }) => {
-      await ask('POST /v1/keys/{id}/thaw', { params })
-      return { to: keyPath(params['id'], 'thawed') }
+    run: async ({ api, params }) => {
+      await api('POST /v1/keys/{id}/thaw', { params })
+      return { to: noticePath(params['id'], 'thawed') }
     },
   }),
-  revoke: act({
-    fields: z.object({ sure: ticked.refine((sure) => sure, 'has to be ticked') }),
-    run: async ({ ask, params }) => {
-      await ask('DELETE /v1/keys/{id}', { params })
-      return { to: keyPath(params['id'], 'revoked') }
+  revoke: formAction({
+    fields: z.object({ sure: confirmedCheckbox }),
+    run: async ({ api, params }) => {
+      await api('DELETE /v1/keys/{id}', { params })
+      return { to: noticePath(params['id'], 'revoked') }
     },
   }),
 }
 
 const about = (key: KeyJson): Html =>
-  facts({
+  definitionList({
     'Key id': html`<code>${key.key_id}</code>`,
     Secrets: key.prefixes.map((prefix, i) => html`${i > 0 && ', '}<code>${prefix}…</code>`),
     Wallet: key.wallet_address !== null && html`<code>${key.wallet_address}</code>`,
-    'Made by': key.parent !== null && html`<a href="/account/keys/${key.parent}">${key.parent}</a>`,
+    'Main key':
+      key.parent !== null && html`<a href="/account/keys/${key.parent}">${key.parent}</a>`,
     Limits: limitsOf(key),
-    'Made on': instantText(key.created_at),
-    'Last used': instantText(key.used_at),
-    Revoked: key.revoked_at !== null && instantText(key.revoked_at),
+    Created: formatTimestamp(key.created_at),
+    'Last used': formatTimestamp(key.used_at),
+    Revoked: key.revoked_at !== null && formatTimestamp(key.revoked_at),
     Frozen:
       key.frozen !== null &&
-      `${instantText(key.frozen.at)} by the ${key.frozen.by}: ${key.frozen.reason}`,
+      `${formatTimestamp(key.frozen.at)} by the ${key.frozen.by}: ${key.frozen.reason}`,
   })
 
-/** Credits are a root's; the keys below it spend them. */
+/** Credits of a main key; sub-keys have none of their own. */
 const credits = (key: KeyJson): Html | undefined =>
   key.balance_microdollars === null
     ? undefined
-    : html`<dl class="figures"><div><dt>Credits</dt><dd>${money(key.balance_microdollars)}</dd>
+    : html`<dl class="metrics"><div><dt>Credits</dt><dd>${formatMicrodollars(key.balance_microdollars)}</dd>
 </div></dl><p class="actions">${
         key.revoked_at === null &&
-        html`<a class="button" href="${address('/topup', { key_id: key.key_id })}">Top up</a>`
-      }<a class="button plain" href="${address('/account/history', { key: key.key_id })}">History
+        html`<a class="button" href="${withQuery('/topup', { key_id: key.key_id })}">Top up</a>`
+      }<a class="button plain" href="${withQuery('/account/history', { key: key.key_id })}">History
 </a>${
         key.wallet_address !== null &&
-        html`<a class="button plain" href="${address('/account/transfer', { from: key.key_id })}">
-Move credits</a>`
+        html`<a class="button plain" href="${withQuery('/account/transfer', { from: key.key_id })}">
+Transfer credits</a>`
       }</p>`
 
-const forms = (key: KeyJson, { sent }: PageRequest): Html =>
-  html`${childForm(fieldsOf('child', sent))}${rotateForm(fieldsOf('rotate', sent))}${renameForm(
+const forms = (key: KeyJson, { submission }: PageRequest): Html =>
+  html`${subKeyForm(formFields('child', submission))}${rotateForm(formFields('rotate', submission))}${renameForm(
     key,
-    fieldsOf('rename', sent),
-  )}${freezeForm(key, fieldsOf('freeze', sent))}${revokeForm(key, fieldsOf('revoke', sent))}`
+    formFields('rename', submission),
+  )}${freezeForm(key, formFields('freeze', submission))}${revokeForm(key, formFields('revoke', submission))}`
 
-type Fields = ReturnType<typeof fieldsOf>
+type Fields = ReturnType<typeof formFields>
 
-const childForm = ({ text }: Fields): Html =>
-  html`<h2>Make a key below this one</h2><p>For an agent of its own: it spends the credits of this
-key, within limits that never change.</p>${form({
+const subKeyForm = ({ text }: Fields): Html =>
+  html`<h2>Create a sub-key</h2><p>A sub-key spends the credits of this key within fixed
+limits.</p>${form({
     act: 'child',
-    submit: 'Make a key',
+    submit: 'Create sub-key',
     fields: [
       text({ name: 'name', label: 'Name', max: 100 }),
-      html`<fieldset><legend>Limits, in dollars</legend><div class="row">${[
-        text({ name: 'max_call', label: 'A call', numeric: true, size: 8 }),
-        text({ name: 'max_day', label: 'A UTC day', numeric: true, size: 8 }),
-        text({ name: 'max_total', label: 'In all', numeric: true, size: 8 }),
+      html`<fieldset><legend>Limits (USD)</legend><div class="row">${[
+        text({ name: 'max_call', label: 'Per call', numeric: true, size: 8 }),
+        text({ name: 'max_day', label: 'Per day (UTC)', numeric: true, size: 8 }),
+        text({ name: 'max_total', label: 'Total limit', numeric: true, size: 8 }),
       ]}</div></fieldset>`,
       text({
         name: 'services',
         label: 'Services',
-        hint: 'Slugs with commas between. Left empty: all.',
+        hint: 'Comma-separated slugs. Leave empty to allow all services.',
       }),
       text({
         name: 'expires',
         label: 'Last day',
         type: 'date',
-        hint: 'To the end of this day, UTC.',
+        hint: 'The key works until the end of this day (UTC).',
       }),
     ],
   })}`
 
-const OVERLAPS = { '0': 'ends at once', '3600': 'works for an hour', '86400': 'works for a day' }
+const OVERLAPS = {
+  '0': 'stops working now',
+  '3600': 'works for 1 hour',
+  '86400': 'works for 1 day',
+  '604800': 'works for 1 week',
+}
 
 const rotateForm = ({ select }: Fields): Html =>
-  html`<h2>New secret</h2><p>The key stays what it is, with its credits, its limits and its
-history.</p>${form({
+  html`<h2>Rotate secret</h2><p>Creates a new secret. Credits, limits and history
+stay.</p>${form({
     act: 'rotate',
-    submit: 'Make a new secret',
+    submit: 'Rotate secret',
     fields: [
-      select(
-        { name: 'overlap', label: 'The old secret', value: '3600', required: true },
-        { ...OVERLAPS, '604800': 'works for a week' },
-      ),
+      select({ name: 'overlap', label: 'Old secret', value: '3600', required: true }, OVERLAPS),
     ],
   })}`
 
@@ -205,7 +213,7 @@ const renameForm = (key: KeyJson, { text }: Fields): Html =>
 
 const freezeForm = (key: KeyJson, { text }: Fields): Html =>
   key.frozen === null
-    ? html`<h2>Freeze</h2><p>Stops this key and all below it, until you thaw it.</p>${form({
+    ? html`<h2>Freeze</h2><p>Blocks this key and its sub-keys until you unfreeze it.</p>${form({
         act: 'freeze',
         submit: 'Freeze',
         kind: 'plain',
@@ -213,19 +221,19 @@ const freezeForm = (key: KeyJson, { text }: Fields): Html =>
       })}`
     : html`<h2>Frozen</h2>${
         key.frozen.by === 'owner'
-          ? form({ act: 'thaw', submit: 'Thaw' })
-          : html`<p>An administrator froze it: ask the operator.</p>`
+          ? form({ act: 'thaw', submit: 'Unfreeze' })
+          : html`<p>An administrator froze this key. Contact support.</p>`
       }`
 
-const revokeForm = ({ wallet_address: wallet, parent }: KeyJson, { sure }: Fields): Html =>
-  html`<h2>Revoke</h2><p>Ends this key and all below it, within a second and for good.${
-    parent === null &&
-    (wallet === null
-      ? ' Credits that are left cannot be spent any more.'
-      : ' Credits that are left can be moved to another key of the wallet.')
+const revokeForm = (key: KeyJson, { confirmation }: Fields): Html =>
+  html`<h2>Revoke</h2><p>Permanently revokes this key and its sub-keys.${
+    key.balance_microdollars !== null &&
+    (key.wallet_address === null
+      ? ` The remaining ${formatMicrodollars(key.balance_microdollars)} is lost.`
+      : ' You can transfer remaining credits to another key of the wallet.')
   }</p>${form({
     act: 'revoke',
     submit: 'Revoke',
     kind: 'danger',
-    fields: [sure()],
+    fields: [confirmation()],
   })}`

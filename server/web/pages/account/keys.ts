@@ -1,53 +1,55 @@
 import { z } from 'zod'
 import type { KeyJson, SecretJson } from '../../../rest/account/keys.ts'
-import type { Listed } from '../../../rest/paging.ts'
-import { ACCOUNT } from '../../areas.ts'
-import { optionalText } from '../../fields.ts'
-import { fieldsOf, form } from '../../form.ts'
-import { alike, instantText, money } from '../../format.ts'
+import type { ListPage } from '../../../rest/paging.ts'
+import { form, formFields } from '../../form.ts'
+import { optionalText } from '../../form-schemas.ts'
+import { alignedFormatter, formatMicrodollars, formatTimestamp } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
+import { emptyState } from '../../messages.ts'
+import { ACCOUNT_TABS } from '../../navigation.ts'
+import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
 import { cardTable, pager } from '../../table.ts'
 
 const PAGE = '100'
 
-/** `/account/keys`: the tree of all keys, and a new root. */
+/** `/account/keys`: all keys of the account as a tree, and the form that creates a main key. */
 export const keysPage = (): AnyPage =>
   page({
     path: '/account/keys',
-    person: true,
+    requiresSession: true,
     query: z.object({ cursor: z.string().max(500).optional() }),
-    acts: {
-      make: act({
+    actions: {
+      make: formAction({
         fields: z.object({ name: optionalText(100) }),
-        run: async ({ ask }, body) => {
-          const made = await ask<SecretJson>('POST /v1/keys', { body })
-          return { to: `/account/keys/${made.key_id}?done=made`, secret: made.api_key }
+        run: async ({ api }, body) => {
+          const created = await api<SecretJson>('POST /v1/keys', { body })
+          return { to: `/account/keys/${created.key_id}?done=made`, secret: created.api_key }
         },
       }),
     },
-    show: async (request) => {
+    render: async (request) => {
       const { cursor } = request.query
-      const keys = await request.ask<Listed<KeyJson>>('GET /v1/keys', {
+      const keys = await request.api<ListPage<KeyJson>>('GET /v1/keys', {
         query: { limit: PAGE, cursor },
       })
       return {
         title: 'Keys',
-        area: ACCOUNT,
+        tabs: ACCOUNT_TABS,
         tab: 'Keys',
-        main: html`<h1>Keys</h1><p class="lead">A root holds credits. The keys below it spend them,
-each within limits of its own.</p>${
+        main: html`<h1>Keys</h1><p class="lead">Main keys hold credits. Sub-keys spend from them,
+within the limits you set.</p>${
           keys.data.length === 0
-            ? empty('No keys yet. The first one is made here.')
+            ? emptyState('No keys yet. Create your first key below.')
             : html`${keyTable(keys.data)}${pager('/account/keys', { cursor }, keys.next_cursor)}`
-        }${makeForm(request)}`,
+        }${createForm(request)}`,
       }
     },
   })
 
 function keyTable(keys: readonly KeyJson[]): Html {
-  const write = alike(keys.map(({ balance_microdollars: balance }) => BigInt(balance ?? 0)))
+  const format = alignedFormatter(
+    keys.map(({ balance_microdollars: balance }) => BigInt(balance ?? 0)),
+  )
   return cardTable(
     'Keys',
     [
@@ -60,7 +62,7 @@ function keyTable(keys: readonly KeyJson[]): Html {
       },
       {
         head: 'Secret',
-        whole: true,
+        noWrap: true,
         cell: ({ key }) => html`<code>${key.prefixes[0] ?? '–'}…</code>`,
       },
       {
@@ -68,62 +70,59 @@ function keyTable(keys: readonly KeyJson[]): Html {
         number: true,
         cell: ({ key }) =>
           key.balance_microdollars === null
-            ? html`<span class="muted">its root’s</span>`
-            : write(BigInt(key.balance_microdollars)),
+            ? html`<span class="muted">from main key</span>`
+            : format(BigInt(key.balance_microdollars)),
       },
       { head: 'Limits', cell: ({ key }) => limitsOf(key) },
-      { head: 'Last used', whole: true, cell: ({ key }) => instantText(key.used_at) },
+      { head: 'Last used', noWrap: true, cell: ({ key }) => formatTimestamp(key.used_at) },
     ],
-    tree(keys),
+    keyTree(keys),
   )
 }
 
-/** Whether a key works, where that is not so. */
+/** Badge of a key that does not work. */
 export function stateBadge(key: KeyJson): Html | undefined {
   if (key.revoked_at !== null) return html`<span class="badge bad">revoked</span>`
   if (key.frozen !== null) return html`<span class="badge fair">frozen</span>`
   return undefined
 }
 
-/** The limits of a key, in few words. */
+/** Limits of a key as text: `$1.00 per call; echo`. */
 export function limitsOf(key: KeyJson): string {
   const { max_call_microdollars: call, max_day_microdollars: day } = key
   const { max_total_microdollars: total, services, expires_at: end } = key
-  const said = [
-    call !== null && `${money(call)} a call`,
-    day !== null && `${money(day)} a day`,
-    total !== null && `${money(total)} in all`,
+  const limits = [
+    call !== null && `${formatMicrodollars(call)} per call`,
+    day !== null && `${formatMicrodollars(day)} per day`,
+    total !== null && `${formatMicrodollars(total)} total`,
     services !== null && services.join(', '),
-    end !== null && `until ${instantText(end)}`,
+    end !== null && `until ${formatTimestamp(end)}`,
   ].filter((text) => text !== false)
-  return said.length === 0 ? 'none' : said.join('; ')
+  return limits.length === 0 ? 'none' : limits.join('; ')
 }
 
-interface Placed {
+interface TreeRow {
   readonly key: KeyJson
   readonly depth: number
 }
 
-/** Each key before those below it. One whose parent is on another page stands for itself. */
-function tree(keys: readonly KeyJson[]): readonly Placed[] {
+/** Each key, followed by its sub-keys. Keys whose parent is on another page start at depth 0. */
+function keyTree(keys: readonly KeyJson[]): readonly TreeRow[] {
   const shown = new Set(keys.map(({ key_id: id }) => id))
-  const below = Map.groupBy(keys, ({ parent }) =>
+  const byParent = Map.groupBy(keys, ({ parent }) =>
     parent !== null && shown.has(parent) ? parent : '',
   )
-  const from = (parent: string, depth: number): readonly Placed[] =>
-    (below.get(parent) ?? []).flatMap((key) => [{ key, depth }, ...from(key.key_id, depth + 1)])
+  const from = (parent: string, depth: number): readonly TreeRow[] =>
+    (byParent.get(parent) ?? []).flatMap((key) => [{ key, depth }, ...from(key.key_id, depth + 1)])
   return from('', 0)
 }
 
-function makeForm({ sent }: PageRequest): Html {
-  const fields = fieldsOf('make', sent)
-  return html`<h2 id="make">Make a key</h2><p>It starts without credits: top it up, then call with
-it. To give an agent a part of your credits, make a key below one of yours: open that
-key.</p>${form({
+function createForm({ submission }: PageRequest): Html {
+  const fields = formFields('make', submission)
+  return html`<h2 id="make">Create a key</h2><p>A new main key has no credits: top it up before the
+first paid call. To share credits with another agent, open a key and create a sub-key.</p>${form({
     act: 'make',
-    submit: 'Make a key',
-    fields: [
-      fields.text({ name: 'name', label: 'Name', hint: 'For you, to know it again.', max: 100 }),
-    ],
+    submit: 'Create key',
+    fields: [fields.text({ name: 'name', label: 'Name', hint: 'A label only you see.', max: 100 })],
   })}`
 }

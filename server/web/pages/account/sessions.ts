@@ -1,50 +1,50 @@
 import { z } from 'zod'
 import type { SessionJson } from '../../../rest/account/sessions.ts'
-import { sessionCookie } from '../../../rest/visitor.ts'
-import { ACCOUNT } from '../../areas.ts'
+import { sessionCookie } from '../../../rest/authentication.ts'
 import { form } from '../../form.ts'
-import { day, instantText } from '../../format.ts'
+import { dayOf, formatTimestamp } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { type AnyPage, act, page, personOn } from '../../page.ts'
+import { ACCOUNT_TABS } from '../../navigation.ts'
+import { type AnyPage, formAction, page, requireSession } from '../../page.ts'
 import { cardTable } from '../../table.ts'
 
-/** `/account/sessions`: where somebody is signed in, and the ways out. */
+/** `/account/sessions`: browsers that are signed in, and the forms that sign them out. */
 export const sessionsPage = ({ baseUrl }: { readonly baseUrl: () => string }): AnyPage => {
-  const forget = { 'Set-Cookie': sessionCookie(baseUrl(), null) }
+  const clearCookie = { 'Set-Cookie': sessionCookie(baseUrl(), null) }
   return page({
     path: '/account/sessions',
-    person: true,
+    requiresSession: true,
     query: z.object({}),
-    acts: {
-      end: act({
+    actions: {
+      end: formAction({
         fields: z.object({ id: z.string().max(40) }),
-        run: async ({ ask, session }, { id }) => {
-          await ask('DELETE /v1/sessions/{id}', { params: { id } })
+        run: async ({ api, session }, { id }) => {
+          await api('DELETE /v1/sessions/{id}', { params: { id } })
           return id === session?.id
-            ? { to: '/', headers: forget }
+            ? { to: '/', headers: clearCookie }
             : { to: '/account/sessions?done=ended' }
         },
       }),
-      all: act({
+      all: formAction({
         fields: z.object({}),
-        run: async ({ ask }) => {
-          await ask('DELETE /v1/sessions')
-          return { to: '/sign-in', headers: forget }
+        run: async ({ api }) => {
+          await api('DELETE /v1/sessions')
+          return { to: '/sign-in', headers: clearCookie }
         },
       }),
     },
-    done: { ended: 'That session has ended: its browser is signed out.' },
-    show: async (request) => {
-      const { email } = personOn(request)
-      const { data } = await request.ask<{ data: readonly SessionJson[] }>('GET /v1/sessions')
+    notices: { ended: 'Session ended. That browser is signed out.' },
+    render: async (request) => {
+      const { email } = requireSession(request)
+      const { data } = await request.api<{ data: readonly SessionJson[] }>('GET /v1/sessions')
       return {
         title: 'Sessions',
-        area: ACCOUNT,
+        tabs: ACCOUNT_TABS,
         tab: 'Sessions',
-        main: html`<h1>Sessions</h1><p class="lead">Where ${email} is signed in.</p>
-${sessionTable(data)}<h2>All of them</h2><p>Somebody else may have had your mail
-or this browser? End every session, this one too. Your keys
-work on; see <a href="/account/keys">Keys</a> to revoke them.</p>
+        main: html`<h1>Sessions</h1><p class="lead">Browsers signed in as ${email}.</p>
+${sessionTable(data)}<h2>All sessions</h2><p>If someone else may have had access to your
+email or a browser, end all sessions, including this one. Your keys keep working; you can revoke
+them under <a href="/account/keys">Keys</a>.</p>
 ${form({ act: 'all', submit: 'Sign out everywhere', kind: 'danger' })}`,
       }
     },
@@ -58,18 +58,18 @@ const sessionTable = (sessions: readonly SessionJson[]): Html =>
       {
         head: 'Browser',
         cell: ({ user_agent: agent, current }) =>
-          html`${browserOf(agent)}${current && html` <span class="badge good">this one</span>`}`,
+          html`${browserOf(agent)}${current && html` <span class="badge good">this browser</span>`}`,
       },
       { head: 'Network', cell: ({ network }) => html`<code>${network}</code>` },
-      { head: 'Signed in', whole: true, cell: (each) => instantText(each.created_at) },
-      { head: 'Last used', whole: true, cell: (each) => instantText(each.used_at) },
-      { head: 'Expires', whole: true, cell: (each) => day(each.expires_at) },
+      { head: 'Signed in', noWrap: true, cell: (each) => formatTimestamp(each.created_at) },
+      { head: 'Last used', noWrap: true, cell: (each) => formatTimestamp(each.used_at) },
+      { head: 'Expires', noWrap: true, cell: (each) => dayOf(each.expires_at) },
       {
         head: 'Action',
         cell: ({ session_id: id, current, user_agent: agent }) =>
           form({
             act: 'end',
-            submit: current ? 'Sign out' : 'End',
+            submit: current ? 'Sign out' : 'End session',
             hidden: { id },
             kind: 'plain',
             label: `Sign out of ${browserOf(agent)}`,
@@ -79,11 +79,11 @@ const sessionTable = (sessions: readonly SessionJson[]): Html =>
     sessions,
   )
 
-/** What browsers call themselves is long; name and system are enough to know one again. */
+/** Browser and operating system from a `User-Agent` header. */
 function browserOf(agent: string): string {
   const name = /(Firefox|Edg|OPR|Chrome|Safari)\/[\d.]+/.exec(agent)?.[1]
   const system = /(Android|iPhone|iPad|Windows|Mac OS X|Linux)/.exec(agent)?.[1]
   const known = { Edg: 'Edge', OPR: 'Opera' }[name ?? ''] ?? name
-  const words = [known, system].filter((word) => word !== undefined)
-  return words.length > 0 ? words.join(', ') : agent.slice(0, 60) || 'unknown'
+  const parts = [known, system].filter((part) => part !== undefined)
+  return parts.length > 0 ? parts.join(', ') : agent.slice(0, 60) || 'unknown'
 }

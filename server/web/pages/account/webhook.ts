@@ -1,91 +1,90 @@
 import { z } from 'zod'
 import { Fault } from '../../../../core/errors.ts'
+import type { DeliveryJson } from '../../../rest/account/webhook-deliveries.ts'
 import type { WebhookJson, WebhookSecretJson } from '../../../rest/account/webhooks.ts'
-import type { DeliveryJson } from '../../../rest/account/webhooks-log.ts'
-import type { Listed } from '../../../rest/paging.ts'
-import { ACCOUNT } from '../../areas.ts'
-import { ticked } from '../../fields.ts'
-import { fieldsOf, form } from '../../form.ts'
-import { instantText, milliseconds } from '../../format.ts'
+import type { ListPage } from '../../../rest/paging.ts'
+import { form, formFields } from '../../form.ts'
+import { confirmedCheckbox } from '../../form-schemas.ts'
+import { formatDuration, formatTimestamp } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type Act, type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { cardTable, facts, pager } from '../../table.ts'
-import { webhookFields, webhookInputs } from './webhook-forms.ts'
-import { stateOf } from './webhooks.ts'
+import { emptyState } from '../../messages.ts'
+import { ACCOUNT_TABS } from '../../navigation.ts'
+import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
+import { cardTable, definitionList, pager } from '../../table.ts'
+import { stateOf, webhookFields, webhookInputs } from './webhooks.ts'
 
-const pathOf = (id: string | undefined, done: string): string =>
+const noticePath = (id: string | undefined, done: string): string =>
   `/account/webhooks/${id ?? ''}?done=${done}`
 
-/** What is asked of one webhook, by a form without fields. */
-const plainAct = (route: string, done: string, body: unknown = {}): Act =>
-  act({
+/** Action without fields that calls one route. */
+const routeAction = (route: string, done: string, body: unknown = {}): FormAction =>
+  formAction({
     fields: z.object({}),
-    run: async ({ ask, params }) => {
-      await ask(route, { params, body })
-      return { to: pathOf(params['id'], done) }
+    run: async ({ api, params }) => {
+      await api(route, { params, body })
+      return { to: noticePath(params['id'], done) }
     },
   })
 
-const ACTS: Readonly<Record<string, Act>> = {
-  test: plainAct('POST /v1/webhooks/{id}/test', 'tested'),
-  enable: plainAct('PATCH /v1/webhooks/{id}', 'enabled', { enabled: true }),
-  change: act({
+const ACTIONS: Readonly<Record<string, FormAction>> = {
+  test: routeAction('POST /v1/webhooks/{id}/test', 'tested'),
+  enable: routeAction('PATCH /v1/webhooks/{id}', 'enabled', { enabled: true }),
+  change: formAction({
     fields: webhookFields,
-    run: async ({ ask, params }, body) => {
-      await ask('PATCH /v1/webhooks/{id}', { params, body })
-      return { to: pathOf(params['id'], 'changed') }
+    run: async ({ api, params }, body) => {
+      await api('PATCH /v1/webhooks/{id}', { params, body })
+      return { to: noticePath(params['id'], 'changed') }
     },
   }),
-  rotate: act({
+  rotate: formAction({
     fields: z.object({}),
-    run: async ({ ask, params }) => {
-      const { secret } = await ask<WebhookSecretJson>('POST /v1/webhooks/{id}/rotate', { params })
-      return { to: pathOf(params['id'], 'rotated'), secret }
+    run: async ({ api, params }) => {
+      const { secret } = await api<WebhookSecretJson>('POST /v1/webhooks/{id}/rotate', { params })
+      return { to: noticePath(params['id'], 'rotated'), secret }
     },
   }),
-  delete: act({
-    fields: z.object({ sure: ticked.refine((sure) => sure, 'has to be ticked') }),
-    run: async ({ ask, params }) => {
-      await ask('DELETE /v1/webhooks/{id}', { params })
+  delete: formAction({
+    fields: z.object({ sure: confirmedCheckbox }),
+    run: async ({ api, params }) => {
+      await api('DELETE /v1/webhooks/{id}', { params })
       return { to: '/account/webhooks?done=deleted' }
     },
   }),
 }
 
-/** `/account/webhooks/{id}`: one webhook, and what it was sent. */
+/** `/account/webhooks/{id}`: one webhook and its delivery log. */
 export const webhookPage = (): AnyPage =>
   page({
     path: '/account/webhooks/{id}',
-    person: true,
+    requiresSession: true,
     query: z.object({ cursor: z.string().max(500).optional() }),
-    acts: ACTS,
-    done: {
-      made: 'The webhook is added. Its secret checks the signature of each message.',
-      tested: 'A test is on its way. Look below in a moment what came of it.',
-      enabled: 'It hears of what happens from now on.',
-      changed: 'The webhook is changed.',
-      rotated: 'It has a new secret; the old one signs too for a day.',
+    actions: ACTIONS,
+    notices: {
+      made: 'Webhook added. Use its secret to verify the signature of each event.',
+      tested: 'Test event queued. Reload in a moment to see the result below.',
+      enabled: 'Webhook enabled. New events are sent from now on.',
+      changed: 'Webhook saved.',
+      rotated: 'Secret rotated. For one day, events are signed with the old secret, too.',
     },
-    show: async (request) => {
+    render: async (request) => {
       const { params, query, path } = request
       const [{ data: all }, log] = await Promise.all([
-        request.ask<{ data: readonly WebhookJson[] }>('GET /v1/webhooks'),
-        request.ask<Listed<DeliveryJson>>('GET /v1/webhooks/{id}/deliveries', {
+        request.api<{ data: readonly WebhookJson[] }>('GET /v1/webhooks'),
+        request.api<ListPage<DeliveryJson>>('GET /v1/webhooks/{id}/deliveries', {
           params,
           query: { limit: '20', ...query },
         }),
       ])
       const webhook = all.find(({ webhook_id: id }) => id === params['id'])
-      if (!webhook) throw new Fault('not_found', 'There is no such webhook.')
+      if (!webhook) throw new Fault('not_found', 'No webhook of yours has this id.')
       return {
         title: 'Webhook',
-        area: ACCOUNT,
+        tabs: ACCOUNT_TABS,
         tab: 'Webhooks',
-        main: html`<p class="crumbs"><a href="/account/webhooks">Webhooks</a></p>
+        main: html`<p class="breadcrumb"><a href="/account/webhooks">Webhooks</a></p>
 <h1>Webhook ${stateOf(webhook)}</h1>${about(webhook)}${buttons(webhook)}<h2>Deliveries</h2>${
           log.data.length === 0
-            ? empty('It was sent nothing yet.')
+            ? emptyState('No events sent yet.')
             : html`${logTable(log.data)}${pager(path, query, log.next_cursor)}`
         }${forms(webhook, request)}`,
       }
@@ -93,60 +92,68 @@ export const webhookPage = (): AnyPage =>
   })
 
 const about = (webhook: WebhookJson): Html =>
-  facts({
+  definitionList({
     URL: html`<code>${webhook.url}</code>`,
-    'Hears of': webhook.events.join(', '),
-    Added: instantText(webhook.created_at),
-    'Failing since': webhook.failing_since && instantText(webhook.failing_since),
-    'Old secret until': webhook.previous_secret_until && instantText(webhook.previous_secret_until),
-    Off:
+    Events: webhook.events.join(', '),
+    Added: formatTimestamp(webhook.created_at),
+    'Failing since': webhook.failing_since && formatTimestamp(webhook.failing_since),
+    'Old secret until':
+      webhook.previous_secret_until && formatTimestamp(webhook.previous_secret_until),
+    Disabled:
       webhook.disabled &&
-      `since ${instantText(webhook.disabled.at)}: ${REASONS[webhook.disabled.reason]}`,
+      `since ${formatTimestamp(webhook.disabled.at)}: ${REASONS[webhook.disabled.reason]}`,
   })
 
 const REASONS = {
-  gone: 'it answered that it is gone (410)',
-  failing: 'it took nothing for three days',
+  gone: 'the server responded 410 Gone',
+  failing: 'no event was accepted for three days',
 }
 
 const buttons = ({ disabled }: WebhookJson): Html =>
   html`<div class="actions">${
     disabled === null
-      ? form({ act: 'test', submit: 'Send a test' })
-      : form({ act: 'enable', submit: 'Turn on again' })
-  }${form({ act: 'rotate', submit: 'New secret', kind: 'plain' })}</div>`
+      ? form({ act: 'test', submit: 'Send test event' })
+      : form({ act: 'enable', submit: 'Enable' })
+  }${form({ act: 'rotate', submit: 'Rotate secret', kind: 'plain' })}</div>`
 
-const GRADES = { pending: '', delivered: 'good', failed: 'bad' }
+const STATE_CLASSES = { pending: '', delivered: 'good', failed: 'bad' }
 
 const logTable = (log: readonly DeliveryJson[]): Html =>
   cardTable(
     'Deliveries',
     [
-      { head: 'When', whole: true, cell: ({ at }) => instantText(at) },
+      { head: 'Time', noWrap: true, cell: ({ at }) => formatTimestamp(at) },
       { head: 'Event', cell: ({ type }) => type },
-      { head: 'State', cell: ({ state }) => html`<span class="${GRADES[state]}">${state}</span>` },
+      {
+        head: 'State',
+        cell: ({ state }) => html`<span class="${STATE_CLASSES[state]}">${state}</span>`,
+      },
       { head: 'Attempts', number: true, cell: ({ attempts }) => attempts },
-      { head: 'Last answer', cell: lastOf },
-      { head: 'Next attempt', whole: true, cell: ({ next_attempt_at: at }) => instantText(at) },
+      { head: 'Last response', cell: lastResponse },
+      {
+        head: 'Next attempt',
+        noWrap: true,
+        cell: ({ next_attempt_at: at }) => formatTimestamp(at),
+      },
       { head: 'Id', cell: ({ event_id: id }) => html`<code>${id}</code>` },
     ],
     log,
   )
 
-function lastOf({ last_attempt: last }: DeliveryJson): string {
+function lastResponse({ last_attempt: last }: DeliveryJson): string {
   if (last === null) return '–'
-  const answer = last.response_status ?? last.error ?? 'none'
-  return `${answer} in ${milliseconds(last.duration_ms)}`
+  const response = last.response_status ?? last.error ?? 'none'
+  return `${response} in ${formatDuration(last.duration_ms)}`
 }
 
-const forms = (webhook: WebhookJson, { sent }: PageRequest<unknown>): Html =>
-  html`<h2>Change</h2>${form({
+const forms = (webhook: WebhookJson, { submission }: PageRequest<unknown>): Html =>
+  html`<h2>Settings</h2>${form({
     act: 'change',
     submit: 'Save',
-    fields: webhookInputs(fieldsOf('change', sent), webhook),
+    fields: webhookInputs(formFields('change', submission), webhook),
   })}<h2>Delete</h2>${form({
     act: 'delete',
-    submit: 'Delete',
+    submit: 'Delete webhook',
     kind: 'danger',
-    fields: [fieldsOf('delete', sent).sure('Its log goes with it.')],
+    fields: [formFields('delete', submission).confirmation('Its delivery log is deleted, too.')],
   })}`

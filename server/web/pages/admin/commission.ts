@@ -1,30 +1,31 @@
 import { z } from 'zod'
-import type { CommissionRuleJson } from '../../../rest/admin/commission.ts'
+import type { CommissionRuleJson } from '../../../rest/admin/providers.ts'
 import type { AdminServiceJson } from '../../../rest/admin/services.ts'
 import { form, formFields } from '../../form.ts'
+import { optionalDay } from '../../form-schemas.ts'
 import { formatTimestamp } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { type FormAction, formAction, type PageRequest } from '../../page.ts'
 import { cardTable, withQuery } from '../../table.ts'
-import { optionalDay, reason, reasonField } from '../finance/components.ts'
+import { reason, reasonField } from '../finance/components.ts'
 
-const SCOPES = { service: 'this service', provider: 'all of its provider’s services' }
+const SCOPES = { service: 'This service', provider: 'All services of the provider' }
 
-/** `1000` basis points are `10 %`. */
-export const rate = (bps: number | null): string => (bps === null ? '–' : `${bps / 100} %`)
+/** Basis points as percent: `1000` → `10 %`. */
+export const formatRate = (bps: number | null): string => (bps === null ? '–' : `${bps / 100} %`)
 
-/** Per cent with at most two decimals, as basis points; null for none. */
+/** Percent with up to two decimals, as basis points; null if empty. */
 const percentage = z
   .string()
   .trim()
-  .regex(/^(?:(?:100|\d{1,2}(?:\.\d{1,2})?) ?%?)?$/, 'per cent, such as 7.5')
+  .regex(/^(?:(?:100|\d{1,2}(?:\.\d{1,2})?) ?%?)?$/, 'enter a percentage, such as 7.5')
   .transform((text) => {
     const [whole = '', fraction = ''] = text.replace(/ ?%$/, '').split('.')
     return whole === '' ? null : Number(whole) * 100 + Number(fraction.padEnd(2, '0'))
   })
 
-/** What the form of the commission does. @param path of its page */
+/** Action that sets a commission. @param path page of its form */
 export const setCommission = (path: string): FormAction =>
   formAction({
     fields: z.object({
@@ -54,34 +55,34 @@ export function commissionForm(
   { slug, provider }: AdminServiceJson,
 ): Html {
   const fields = formFields('commission', submission)
-  return html`<section><h3>Set the commission</h3>${form({
+  return html`<section><h3>Commission</h3>${form({
     act: 'commission',
-    submit: 'Set it',
+    submit: 'Set commission',
     to: withQuery(path, { slug }),
     hidden: { slug, id: provider },
     fields: [
       fields.text({
         name: 'percent',
-        label: 'Per cent of each sale',
-        hint: 'Left empty: no rule of its own, so that the one above it counts.',
+        label: 'Percent of each sale',
+        hint: 'Leave empty to remove the custom rate.',
         numeric: true,
         size: 6,
         max: 7,
       }),
-      fields.select({ name: 'scope', label: 'Of', required: true }, SCOPES),
+      fields.select({ name: 'scope', label: 'Applies to', required: true }, SCOPES),
       fields.text({
         name: 'from',
         label: 'From',
         type: 'date',
-        hint: 'From 0:00 UTC on. Left out: from now on.',
+        hint: 'First day, from 00:00 UTC. Leave empty to start now.',
       }),
       reasonField(fields),
     ],
   })}</section>`
 }
 
-/** What was agreed on with the provider of a service so far. */
-export async function commissionOf(
+/** All commission rules of the provider of a service. */
+export async function commissionHistory(
   { api }: PageRequest,
   { provider, owner }: AdminServiceJson,
 ): Promise<Html> {
@@ -89,16 +90,16 @@ export async function commissionOf(
     'GET /v1/admin/providers/{id}/commission',
     { params: { id: provider } },
   )
-  return html`<h2>Commission agreed on with ${owner ?? provider}</h2>${
+  return html`<h2>Commission of ${owner ?? provider}</h2>${
     data.length === 0
-      ? emptyState('Nothing of its own: the default of the platform counts.')
+      ? emptyState('No custom rate. The platform default applies.')
       : cardTable(
           'Commission',
           [
             { head: 'From', noWrap: true, cell: (each) => formatTimestamp(each.effective_from) },
-            { head: 'Of', cell: ({ service }) => service ?? 'all its services' },
-            { head: 'Commission', number: true, cell: ({ bps }) => rate(bps) },
-            { head: 'By', cell: ({ author }) => author },
+            { head: 'Applies to', cell: ({ service }) => service ?? 'all services' },
+            { head: 'Commission', number: true, cell: ({ bps }) => formatRate(bps) },
+            { head: 'Author', cell: ({ author }) => author },
             { head: 'Reason', cell: (each) => each.reason },
           ],
           data,

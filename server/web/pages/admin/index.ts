@@ -3,5 +3,5 @@ import { keysPage } from './keys.ts'
 import { rolesPage } from './roles.ts'
 import { servicesPage } from './services.ts'
 
-/** What administrators decide. Each page asks routes of REST, which know their role. */
+/** Pages of administrators. The REST routes they call check the role. */
 export const adminPages = (): readonly AnyPage[] => [servicesPage(), keysPage(), rolesPage()]

@@ -1,61 +1,61 @@
 import { z } from 'zod'
 import type { KeyStateJson } from '../../../rest/admin/keys.ts'
-import { ADMIN } from '../../areas.ts'
-import { fieldsOf, filterField, filters, form } from '../../form.ts'
-import { count, instantText } from '../../format.ts'
+import { filterBar, filterField, form, formFields } from '../../form.ts'
+import { formatCount, formatTimestamp } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { address, facts } from '../../table.ts'
-import { accountLink, reason, reasonField } from '../finance/parts.ts'
+import { emptyState } from '../../messages.ts'
+import { ADMIN_TABS } from '../../navigation.ts'
+import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
+import { definitionList, withQuery } from '../../table.ts'
+import { accountLink, reason, reasonField } from '../finance/components.ts'
 
 const PATH = '/admin/keys'
-const id = z.string().regex(/^key_[0-9A-Za-z]{16}$/, 'the id of a key: key_…')
+const id = z.string().regex(/^key_[0-9A-Za-z]{16}$/, 'enter a key id: key_…')
 
-/** `/admin/keys?key=…`: a key of somebody else's: whether it works, and at which rate. */
+/** `/admin/keys?key=…`: state and rate limit of any key. */
 export const keysPage = (): AnyPage =>
   page({
     path: PATH,
-    person: true,
+    requiresSession: true,
     query: z.object({ key: z.union([id, z.literal('')]).default('') }),
-    acts: {
-      freeze: act({
-        fields: z.object({ id, reason: z.string().trim().min(1, 'say why').max(200) }),
+    actions: {
+      freeze: formAction({
+        fields: z.object({ id, reason: z.string().trim().min(1, 'enter a reason').max(200) }),
         run: async (request, { id: key, reason: why }) =>
-          change(request, key, { frozen: { reason: why } }, 'frozen'),
+          changeKey(request, key, { frozen: { reason: why } }, 'frozen'),
       }),
-      thaw: act({
+      thaw: formAction({
         fields: z.object({ id, reason }),
         run: async (request, { id: key, reason: why }) =>
-          change(request, key, { frozen: null, reason: why }, 'thawed'),
+          changeKey(request, key, { frozen: null, reason: why }, 'thawed'),
       }),
-      rate: act({
+      rate: formAction({
         fields: z.object({
           id,
           rate: z
             .string()
             .trim()
-            .regex(/^(?:[1-9]\d{0,6})?$/, 'a whole number, or nothing')
+            .regex(/^(?:[1-9]\d{0,6})?$/, 'enter a whole number or leave empty')
             .transform((text) => (text === '' ? null : Number(text))),
           reason,
         }),
         run: async (request, { id: key, rate, reason: why }) =>
-          change(request, key, { rate_per_minute: rate, reason: why }, 'rated'),
+          changeKey(request, key, { rate_per_minute: rate, reason: why }, 'rated'),
       }),
     },
-    done: {
-      frozen: 'The key is frozen, with all that it made.',
-      thawed: 'The key works again.',
-      rated: 'The rate is set.',
+    notices: {
+      frozen: 'Key and its sub-keys frozen.',
+      thawed: 'Key unfrozen. It works again.',
+      rated: 'Rate limit set.',
     },
-    show: async (request) => {
+    render: async (request) => {
       const { key } = request.query
       return {
         title: 'Keys',
-        area: ADMIN,
+        tabs: ADMIN_TABS,
         tab: 'Keys',
-        main: html`<h1>Keys</h1><p class="lead">Stops a key, or gives it a rate of its own;
-everywhere within a second.</p>${filters(PATH, [
+        main: html`<h1>Keys</h1><p class="lead">Freeze any key or set its rate limit. Changes
+take effect within a second.</p>${filterBar(PATH, [
           filterField(
             'key',
             'Key',
@@ -64,40 +64,41 @@ autocomplete="off">`,
           ),
         ])}${
           key === ''
-            ? empty('Name a key: its id stands in every receipt and in the journal.')
-            : keyOf(
+            ? emptyState('Enter a key id. Receipts and the journal contain it.')
+            : keyPart(
                 request,
-                await request.ask<KeyStateJson>('GET /v1/admin/keys/{id}', { params: { id: key } }),
+                await request.api<KeyStateJson>('GET /v1/admin/keys/{id}', { params: { id: key } }),
               )
         }`,
       }
     },
   })
 
-async function change({ ask }: PageRequest, key: string, body: object, done: string) {
-  await ask('PATCH /v1/admin/keys/{id}', { params: { id: key }, body })
-  return { to: address(PATH, { key, done }) }
+async function changeKey({ api }: PageRequest, key: string, body: object, done: string) {
+  await api('PATCH /v1/admin/keys/{id}', { params: { id: key }, body })
+  return { to: withQuery(PATH, { key, done }) }
 }
 
-function keyOf({ sent }: PageRequest, key: KeyStateJson): Html {
+function keyPart({ submission }: PageRequest, key: KeyStateJson): Html {
   const { key_id, wallet_address: wallet, parent, frozen, revoked_at: revoked } = key
   const hidden = { id: key_id }
-  const to = address(PATH, { key: key_id })
+  const to = withQuery(PATH, { key: key_id })
   const rate = key.rate_per_minute
-  const fields = (name: string) => fieldsOf(name, sent)
-  return html`<h2><code>${key_id}</code></h2>${facts({
+  const fields = (name: string) => formFields(name, submission)
+  return html`<h2><code>${key_id}</code></h2>${definitionList({
     State:
       revoked !== null
-        ? html`<span class="badge bad">revoked</span> ${instantText(revoked)}`
+        ? html`<span class="badge bad">revoked</span> ${formatTimestamp(revoked)}`
         : frozen !== null
           ? html`<span class="badge fair">frozen</span> by the ${frozen.by},
-${instantText(frozen.at)}: ${frozen.reason}`
-          : html`<span class="badge good">works</span>`,
+${formatTimestamp(frozen.at)}: ${frozen.reason}`
+          : html`<span class="badge good">active</span>`,
     Wallet: wallet !== null && html`<code>${wallet}</code>`,
-    'Made by': parent !== null && html`<a href="${address(PATH, { key: parent })}">${parent}</a>`,
-    Rate: rate === null ? 'that of its tier' : `${count(rate)} a minute`,
+    'Main key':
+      parent !== null && html`<a href="${withQuery(PATH, { key: parent })}">${parent}</a>`,
+    'Rate limit': rate === null ? 'default of its tier' : `${formatCount(rate)} per minute`,
     Credits: parent === null && accountLink(`liabilities:agents:${key_id}:credits`),
-  })}<div class="columns"><section><h3>${frozen === null ? 'Freeze it' : 'Thaw it'}</h3>${
+  })}<div class="columns"><section><h3>${frozen === null ? 'Freeze' : 'Unfreeze'}</h3>${
     frozen === null
       ? form({
           act: 'freeze',
@@ -107,20 +108,20 @@ ${instantText(frozen.at)}: ${frozen.reason}`
           hidden,
           fields: [reasonField(fields('freeze'))],
         })
-      : form({ act: 'thaw', submit: 'Thaw', to, hidden, fields: [reasonField(fields('thaw'))] })
+      : form({ act: 'thaw', submit: 'Unfreeze', to, hidden, fields: [reasonField(fields('thaw'))] })
   }</section>${
     parent === null &&
-    html`<section><h3>Rate</h3>${form({
+    html`<section><h3>Rate limit</h3>${form({
       act: 'rate',
-      submit: 'Set the rate',
+      submit: 'Set rate limit',
       to,
       hidden,
       fields: [
         fields('rate').text({
           name: 'rate',
-          label: 'Requests a minute',
+          label: 'Requests per minute',
           value: rate === null ? '' : String(rate),
-          hint: 'Left out: that of its tier.',
+          hint: 'Leave empty for the default of its tier.',
           numeric: true,
           max: 7,
           size: 10,

@@ -1,99 +1,99 @@
 import { z } from 'zod'
 import type { GrantJson, RolesJson } from '../../../rest/admin/roles.ts'
-import { ADMIN } from '../../areas.ts'
-import { fieldsOf, form } from '../../form.ts'
-import { instantText } from '../../format.ts'
+import { form, formFields } from '../../form.ts'
+import { formatTimestamp } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
+import { emptyState } from '../../messages.ts'
+import { ADMIN_TABS } from '../../navigation.ts'
+import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
 import { cardTable } from '../../table.ts'
-import { reason, reasonField } from '../finance/parts.ts'
+import { reason, reasonField } from '../finance/components.ts'
 
 const PATH = '/admin/roles'
-const TITLES = { finance: 'finance', admin: 'administrator' }
-const ROLES = {
-  finance: 'finance: sees and corrects the books',
-  admin: 'administrator: that, and all else',
+const ROLE_NAMES = { finance: 'Finance', admin: 'Administrator' }
+const ROLE_OPTIONS = {
+  finance: 'Finance: view and correct the ledger',
+  admin: 'Administrator: finance and all other permissions',
 }
 
-/** `/admin/roles`: who may do what. */
+/** `/admin/roles`: roles of finance staff and administrators. */
 export const rolesPage = (): AnyPage =>
   page({
     path: PATH,
-    person: true,
+    requiresSession: true,
     query: z.object({}),
-    acts: {
-      grant: act({
+    actions: {
+      grant: formAction({
         fields: z.object({
-          name: z.string().trim().min(3, 'an address of mail, or a wallet').max(254),
+          name: z.string().trim().min(3, 'enter an email address or a wallet').max(254),
           role: z.enum(['finance', 'admin']),
           reason,
         }),
-        run: async ({ ask }, body) => {
-          await ask('POST /v1/admin/roles', { body })
+        run: async ({ api }, body) => {
+          await api('POST /v1/admin/roles', { body })
           return { to: `${PATH}?done=granted` }
         },
       }),
-      revoke: act({
+      revoke: formAction({
         fields: z.object({ id: z.string().max(20), reason }),
-        run: async ({ ask }, { id, reason: why }) => {
-          await ask('DELETE /v1/admin/roles/{id}', { params: { id }, body: { reason: why } })
+        run: async ({ api }, { id, reason: why }) => {
+          await api('DELETE /v1/admin/roles/{id}', { params: { id }, body: { reason: why } })
           return { to: `${PATH}?done=revoked` }
         },
       }),
     },
-    done: { granted: 'The role is given.', revoked: 'The role is taken away.' },
-    show: async (request) => {
-      const found = await request.ask<RolesJson>('GET /v1/admin/roles', { query: { held: 'ever' } })
-      const held = found.data.filter(({ revoked_at: at }) => at === null)
+    notices: { granted: 'Role granted.', revoked: 'Role revoked.' },
+    render: async (request) => {
+      const found = await request.api<RolesJson>('GET /v1/admin/roles', { query: { held: 'ever' } })
+      const active = found.data.filter(({ revoked_at: at }) => at === null)
       const past = found.data.filter(({ revoked_at: at }) => at !== null)
       return {
         title: 'Roles',
-        area: ADMIN,
+        tabs: ADMIN_TABS,
         tab: 'Roles',
-        main: html`<h1>Roles</h1><p class="lead">Who sees the books, and who decides.</p>${
+        main: html`<h1>Roles</h1><p class="lead">Who can view the ledger and who can change settings.</p>${
           found.configured.length > 0 &&
-          html`<p>By configuration (<code>HUB_ADMIN_WALLETS</code>), these wallets are
-administrators: ${found.configured.map((wallet) => html`<code>${wallet}</code> `)}</p>`
+          html`<p>Administrators by configuration
+(<code>HUB_ADMIN_WALLETS</code>): ${found.configured.map((wallet) => html`<code>${wallet}</code> `)}</p>`
         }${
-          held.length === 0
-            ? empty('Nobody has a role besides.')
-            : html`<ul class="list">${held.map((each) => holder(request, each))}</ul>`
-        }${grantForm(request)}${past.length > 0 && html`<h2>Before</h2>${history(past)}`}`,
+          active.length === 0
+            ? emptyState('No roles granted.')
+            : html`<ul class="list">${active.map((each) => grantCard(request, each))}</ul>`
+        }${grantForm(request)}${past.length > 0 && html`<h2>Revoked roles</h2>${history(past)}`}`,
       }
     },
   })
 
-function holder({ sent }: PageRequest, each: GrantJson): Html {
+function grantCard({ submission }: PageRequest, each: GrantJson): Html {
   const { role_id: id } = each
-  const mine = sent?.values['id'] === id ? sent : undefined
+  const mine = submission?.values['id'] === id ? submission : undefined
   return html`<li class="card"><h2>${each.name}</h2><p class="facts"><span><strong>${
-    TITLES[each.role]
-  }</strong></span><span>given ${instantText(each.granted_at)} by ${each.granted_by}</span></p>
-<details${mine !== undefined && html` open`}><summary>Take it away</summary>${form({
+    ROLE_NAMES[each.role]
+  }</strong></span><span>granted ${formatTimestamp(each.granted_at)} by ${each.granted_by}</span></p>
+<details${mine !== undefined && html` open`}><summary>Revoke</summary>${form({
     act: 'revoke',
-    submit: 'Take it away',
+    submit: 'Revoke',
     kind: 'danger',
-    label: `Take the role ${each.role} from ${each.name}`,
+    label: `Revoke the role ${each.role} of ${each.name}`,
     hidden: { id },
-    fields: [reasonField(fieldsOf('revoke', mine, id))],
+    fields: [reasonField(formFields('revoke', mine, id))],
   })}</details></li>`
 }
 
-function grantForm({ sent }: PageRequest): Html {
-  const fields = fieldsOf('grant', sent)
-  return html`<h2 id="grant">Give a role</h2>${form({
+function grantForm({ submission }: PageRequest): Html {
+  const fields = formFields('grant', submission)
+  return html`<h2 id="grant">Grant a role</h2>${form({
     act: 'grant',
-    submit: 'Give it',
+    submit: 'Grant',
     fields: [
       fields.text({
         name: 'name',
-        label: 'Address of mail, or wallet',
-        hint: 'Of somebody who has signed in, or registered, before.',
+        label: 'Email address or wallet',
+        hint: 'They must have signed in or registered before.',
         max: 254,
         required: true,
       }),
-      fields.select({ name: 'role', label: 'Role', required: true }, ROLES),
+      fields.select({ name: 'role', label: 'Role', required: true }, ROLE_OPTIONS),
       reasonField(fields),
     ],
   })}`
@@ -101,14 +101,17 @@ function grantForm({ sent }: PageRequest): Html {
 
 const history = (rows: readonly GrantJson[]): Html =>
   cardTable(
-    'Roles that were taken away',
+    'Revoked roles',
     [
-      { head: 'Who', cell: ({ name }) => name },
-      { head: 'Role', cell: ({ role }) => TITLES[role] },
-      { head: 'Given', cell: (each) => `${instantText(each.granted_at)} by ${each.granted_by}` },
+      { head: 'Name', cell: ({ name }) => name },
+      { head: 'Role', cell: ({ role }) => ROLE_NAMES[role] },
       {
-        head: 'Taken away',
-        cell: (each) => `${instantText(each.revoked_at)} by ${each.revoked_by ?? ''}`,
+        head: 'Granted',
+        cell: (each) => `${formatTimestamp(each.granted_at)} by ${each.granted_by}`,
+      },
+      {
+        head: 'Revoked',
+        cell: (each) => `${formatTimestamp(each.revoked_at)} by ${each.revoked_by ?? ''}`,
       },
     ],
     rows,

@@ -1,103 +1,113 @@
 import { z } from 'zod'
-import type { ServiceOfHouseJson } from '../../../rest/admin/services.ts'
-import type { Listed } from '../../../rest/paging.ts'
-import { ADMIN } from '../../areas.ts'
-import { fieldsOf, form } from '../../form.ts'
+import type { AdminServiceJson } from '../../../rest/admin/services.ts'
+import type { ListPage } from '../../../rest/paging.ts'
+import { form, formFields, viewSwitch } from '../../form.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { address, cardTable, facts, pager } from '../../table.ts'
-import { accountLink, balancePath, reason, reasonField } from '../finance/parts.ts'
-import { commissionForm, commissionOf, rate, setCommission } from './commission.ts'
-import { assignOwner, ownerForm } from './owner.ts'
+import { emptyState } from '../../messages.ts'
+import { ADMIN_TABS } from '../../navigation.ts'
+import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
+import { cardTable, definitionList, pager, withQuery } from '../../table.ts'
+import { accountLink, balancePath, reason, reasonField } from '../finance/components.ts'
+import { commissionForm, commissionHistory, formatRate, setCommission } from './commission.ts'
 
 const PATH = '/admin'
 const PAGE = '50'
-const CHOICES = { all: 'All', pending: 'Waiting for approval', suspended: 'Suspended' }
+const VIEWS = { all: 'All', pending: 'Awaiting approval', suspended: 'Suspended' }
 
-/** A provider that listed its services by itself: it is its own owner. */
-const MADE = /^p-[0-9a-f]{20}$/
+/** Ids of self-registered providers, which own themselves. */
+const SELF_REGISTERED = /^p-[0-9a-f]{20}$/
 
-const move = (kind: 'service' | 'provider', what: 'approve' | 'suspend' | 'resume') =>
-  act({
+const stageAction = (kind: 'service' | 'provider', decision: 'approve' | 'suspend' | 'resume') =>
+  formAction({
     fields: z.object({
       slug: z.string().max(40),
       id: z.string().max(40),
       revision: z.coerce.number().int().positive().optional(),
       reason,
     }),
-    run: async ({ ask }, { slug, id, revision, reason: why }) => {
+    run: async ({ api }, { slug, id, revision, reason: why }) => {
       const body = { reason: why, ...(revision !== undefined && { revision }) }
-      await ask(`POST /v1/admin/${kind}s/{id}/${what}`, { params: { id }, body })
-      return { to: address(PATH, { slug, done: what }) }
+      await api(`POST /v1/admin/${kind}s/{id}/${decision}`, { params: { id }, body })
+      return { to: withQuery(PATH, { slug, done: decision }) }
     },
   })
 
-/** `/admin`: everything that is sold; approvals, suspensions and commission. */
+const setOwner = formAction({
+  fields: z.object({
+    slug: z.string().max(40),
+    id: z.string().max(40),
+    name: z.string().trim().min(3, 'enter a wallet or an email address').max(254),
+    reason,
+  }),
+  run: async ({ api }, { slug, id, name, reason: why }) => {
+    const body = { name, reason: why }
+    await api('POST /v1/admin/providers/{id}/owner', { params: { id }, body })
+    return { to: withQuery(PATH, { slug, done: 'owner' }) }
+  },
+})
+
+/** `/admin`: all services, with approval, suspension, owner and commission. */
 export const servicesPage = (): AnyPage =>
   page({
     path: PATH,
-    person: true,
+    requiresSession: true,
     query: z.object({
       slug: z.string().max(40).default(''),
       only: z.enum(['all', 'pending', 'suspended']).default('all'),
       cursor: z.string().max(500).optional(),
     }),
-    acts: {
-      approve: move('service', 'approve'),
-      suspend: move('service', 'suspend'),
-      resume: move('service', 'resume'),
-      'suspend-provider': move('provider', 'suspend'),
-      'resume-provider': move('provider', 'resume'),
+    actions: {
+      approve: stageAction('service', 'approve'),
+      suspend: stageAction('service', 'suspend'),
+      resume: stageAction('service', 'resume'),
+      'suspend-provider': stageAction('provider', 'suspend'),
+      'resume-provider': stageAction('provider', 'resume'),
       commission: setCommission(PATH),
-      owner: assignOwner(PATH),
+      owner: setOwner,
     },
-    done: {
-      approve: 'The service may be sold.',
-      suspend: 'It is stopped: within a second nobody can call it.',
-      resume: 'It goes on.',
-      commission: 'The commission is set.',
-      owner: 'They earn with it from now on.',
+    notices: {
+      approve: 'Service approved.',
+      suspend: 'Suspended. Calls are rejected within a second.',
+      resume: 'Resumed.',
+      commission: 'Commission set.',
+      owner: 'Owner set. New earnings go to them.',
     },
-    show: async (request) => {
+    render: async (request) => {
       const { slug, only, cursor } = request.query
       return {
         title: 'Services',
-        area: ADMIN,
+        tabs: ADMIN_TABS,
         tab: 'Services',
-        main: slug === '' ? await listOf(request, only, cursor) : await oneOf(request, slug),
+        main:
+          slug === '' ? await listPart(request, only, cursor) : await servicePart(request, slug),
       }
     },
   })
 
-async function listOf(
-  { ask }: PageRequest,
-  only: keyof typeof CHOICES,
+async function listPart(
+  { api }: PageRequest,
+  only: keyof typeof VIEWS,
   cursor: string | undefined,
 ): Promise<Html> {
-  const found = await ask<Listed<ServiceOfHouseJson>>('GET /v1/admin/services', {
+  const found = await api<ListPage<AdminServiceJson>>('GET /v1/admin/services', {
     query: { limit: PAGE, only, cursor },
   })
   return html`<h1>Services</h1>
-<p class="lead">Everything that is sold here, whoever sells it.</p>
-<nav class="choices" aria-label="Which">${Object.entries(CHOICES).map(([value, text]) =>
-    value === only
-      ? html`<strong aria-current="true">${text}</strong>`
-      : html`<a href="${address(PATH, { only: value })}">${text}</a>`,
-  )}</nav>${
-    found.data.length === 0
-      ? empty(only === 'pending' ? 'Nothing waits for approval.' : 'There is none.')
-      : serviceTable(found.data)
-  }${pager(PATH, { only, cursor }, found.next_cursor)}`
+<p class="lead">Services of all providers.</p>
+${viewSwitch('View', VIEWS, only, (view) => withQuery(PATH, { only: view }))}${
+  found.data.length === 0
+    ? emptyState(only === 'pending' ? 'No services await approval.' : 'No services in this view.')
+    : serviceTable(found.data)
+}${pager(PATH, { only, cursor }, found.next_cursor)}`
 }
 
-const serviceTable = (rows: readonly ServiceOfHouseJson[]): Html =>
+const serviceTable = (rows: readonly AdminServiceJson[]): Html =>
   cardTable(
     'Services',
     [
       {
         head: 'Service',
-        cell: ({ slug, name }) => html`<a href="${address(PATH, { slug })}">${name}</a><br>
+        cell: ({ slug, name }) => html`<a href="${withQuery(PATH, { slug })}">${name}</a><br>
 <code class="small">${slug}</code>`,
       },
       { head: 'State', cell: (each) => stateBadge(each) },
@@ -108,79 +118,104 @@ const serviceTable = (rows: readonly ServiceOfHouseJson[]): Html =>
             owner !== null && html`<br><span class="small muted">${provider}</span>`
           }`,
       },
-      { head: 'Commission', number: true, cell: (each) => rate(each.commission_bps) },
+      { head: 'Commission', number: true, cell: (each) => formatRate(each.commission_bps) },
     ],
     rows,
   )
 
-function stateBadge({ suspended, stage, state }: ServiceOfHouseJson): Html {
+function stateBadge({ suspended, stage, state }: AdminServiceJson): Html {
   if (suspended !== 'no') return html`<span class="badge bad">suspended</span>`
-  if (stage === 'pending') return html`<span class="badge fair">waits for approval</span>`
+  if (stage === 'pending') return html`<span class="badge fair">awaiting approval</span>`
   return html`<span class="badge ${state === 'active' ? 'good' : ''}">${stage ?? state}</span>`
 }
 
-async function oneOf(request: PageRequest, slug: string): Promise<Html> {
-  const found = await request.ask<Listed<ServiceOfHouseJson>>('GET /v1/admin/services', {
+async function servicePart(request: PageRequest, slug: string): Promise<Html> {
+  const found = await request.api<ListPage<AdminServiceJson>>('GET /v1/admin/services', {
     query: { limit: '1', slug },
   })
   const [service] = found.data
-  if (!service) return html`${CRUMBS}<h1>Services</h1>${empty('There is no such service.')}`
+  if (!service)
+    return html`${BREADCRUMB}<h1>Services</h1>${emptyState('No service has this slug.')}`
   const { suspended, stage } = service
-  const isHouse = service.provider === 'agenthub'
-  return html`${CRUMBS}<h1>${service.name} ${stateBadge(service)}</h1>${facts({
+  const isFirstParty = service.provider === 'agenthub'
+  return html`${BREADCRUMB}<h1>${service.name} ${stateBadge(service)}</h1>${definitionList({
     Slug: html`<code>${slug}</code>`,
-    'Why it is suspended': service.suspended_reason,
-    Address: service.base_url !== null && html`<code>${service.base_url}</code>`,
-    'Not sold': service.unreadable_secrets.length > 0 && lostText(service),
-    Provider: isHouse
+    'Reason for suspension': service.suspended_reason,
+    'Upstream URL': service.base_url !== null && html`<code>${service.base_url}</code>`,
+    'Not on sale': service.unreadable_secrets.length > 0 && unreadableSecretsText(service),
+    Provider: isFirstParty
       ? service.provider
       : html`${service.provider}, <a href="${balancePath(
           `liabilities:providers:${service.provider}:`,
-        )}">what it is owed</a>`,
+        )}">balance owed</a>`,
     Owner: service.owner,
-    Commission: rate(service.commission_bps),
+    Commission: formatRate(service.commission_bps),
     Account: accountLink(
-      isHouse ? `income:services:${slug}` : `liabilities:providers:${service.provider}:${slug}`,
+      isFirstParty
+        ? `income:services:${slug}`
+        : `liabilities:providers:${service.provider}:${slug}`,
     ),
-  })}${!isHouse && (await commissionOf(request, service))}<h2>Decisions</h2>${
-    stage === 'pending' && deciding(request, service, 'approve', 'Let it be sold', 'Approve')
+  })}${!isFirstParty && (await commissionHistory(request, service))}<h2>Decisions</h2>${
+    stage === 'pending' && decisionForm(request, service, 'approve', 'Approve service', 'Approve')
   }<div class="columns">${
-    !isHouse && commissionForm(request, service)
-  }${!isHouse && !MADE.test(service.provider) && ownerForm(request, service)}<section>${
+    !isFirstParty && commissionForm(request, service)
+  }${!isFirstParty && !SELF_REGISTERED.test(service.provider) && ownerForm(request, service)}<section>${
     suspended === 'service'
-      ? deciding(request, service, 'resume', 'Let the service go on', 'Resume')
-      : deciding(request, service, 'suspend', 'Stop the service', 'Suspend')
+      ? decisionForm(request, service, 'resume', 'Resume service', 'Resume')
+      : decisionForm(request, service, 'suspend', 'Suspend service', 'Suspend')
   }${
     suspended === 'provider'
-      ? deciding(request, service, 'resume-provider', 'Let its provider go on', 'Resume all')
-      : deciding(request, service, 'suspend-provider', 'Stop all of its provider', 'Suspend all')
+      ? decisionForm(request, service, 'resume-provider', 'Resume provider', 'Resume all')
+      : decisionForm(request, service, 'suspend-provider', 'Suspend provider', 'Suspend all')
   }</section></div>`
 }
 
-const CRUMBS = html`<p class="crumbs"><a href="${PATH}">Services</a></p>`
+const BREADCRUMB = html`<p class="breadcrumb"><a href="${PATH}">Services</a></p>`
 
-const lostText = ({ unreadable_secrets: lost }: ServiceOfHouseJson): string =>
-  `No key of HUB_ENCRYPTION_KEYS opens its secrets: ${lost.join(', ')}.`
+const unreadableSecretsText = ({ unreadable_secrets: names }: AdminServiceJson): string =>
+  `No key of HUB_ENCRYPTION_KEYS decrypts its secrets: ${names.join(', ')}.`
 
-function deciding(
-  { sent }: PageRequest,
-  { slug, provider, revision }: ServiceOfHouseJson,
+function decisionForm(
+  { submission }: PageRequest,
+  { slug, provider, revision }: AdminServiceJson,
   name: string,
   title: string,
   submit: string,
 ): Html {
-  const fields = fieldsOf(name, sent)
-  const seen = (name === 'approve' || name === 'resume') && revision !== null
+  const fields = formFields(name, submission)
+  const sendsRevision = (name === 'approve' || name === 'resume') && revision !== null
   return html`<h3>${title}</h3>${form({
     act: name,
     submit,
-    to: address(PATH, { slug }),
+    to: withQuery(PATH, { slug }),
     ...(name.startsWith('suspend') && { kind: 'danger' as const }),
     hidden: {
       slug,
       id: name.endsWith('-provider') ? provider : slug,
-      ...(seen && { revision: String(revision) }),
+      ...(sendsRevision && { revision: String(revision) }),
     },
     fields: [reasonField(fields)],
   })}`
+}
+
+/** Form that sets who owns the provider of a plugin's service and so earns from it. */
+function ownerForm({ submission }: PageRequest, service: AdminServiceJson): Html {
+  const { slug, provider } = service
+  const fields = formFields('owner', submission)
+  return html`<section><h3>Owner</h3>${form({
+    act: 'owner',
+    submit: 'Set owner',
+    to: withQuery(PATH, { slug }),
+    hidden: { slug, id: provider },
+    fields: [
+      fields.text({
+        name: 'name',
+        label: 'Wallet or email address',
+        hint: `Earns from ${provider}, sees its sales and sets its payout address.`,
+        required: true,
+        max: 254,
+      }),
+      reasonField(fields),
+    ],
+  })}</section>`
 }

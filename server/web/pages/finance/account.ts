@@ -1,88 +1,83 @@
 import { z } from 'zod'
 import type { StatementJson } from '../../../rest/finance/statements.ts'
-import { FINANCE } from '../../areas.ts'
-import { filterField, filters } from '../../form.ts'
+import { dayFilter, filterBar } from '../../form.ts'
+import { optionalDay } from '../../form-schemas.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
+import { emptyState } from '../../messages.ts'
+import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { address, cardTable, pager } from '../../table.ts'
+import { cardTable, pager, withQuery } from '../../table.ts'
 import {
   accountLink,
   accountPath,
   credit,
   debit,
   entryPath,
-  optionalDay,
-  precise,
-  sided,
-  units,
-} from './parts.ts'
+  formatAmount,
+  formatBalance,
+  formatSeconds,
+} from './components.ts'
 
 const PAGE = '50'
 
-/** `/finance/accounts/{account}`: the statement of an account. */
+/** `/finance/accounts/{account}`: statement of a ledger account. */
 export const accountPage = (): AnyPage =>
   page({
     path: '/finance/accounts/{account}',
-    person: true,
+    requiresSession: true,
     query: z.object({
       from: optionalDay,
       to: optionalDay,
       cursor: z.string().max(500).optional(),
     }),
-    show: async ({ ask, params, query: { from, to, cursor } }) => {
+    render: async ({ api, params, query: { from, to, cursor } }) => {
       const account = params['account'] ?? ''
       const path = accountPath(account)
-      const found = await ask<StatementJson>('GET /v1/finance/accounts/{account}/statement', {
+      const statement = await api<StatementJson>('GET /v1/finance/accounts/{account}/statement', {
         params,
         query: { limit: PAGE, from, to, cursor },
       })
       const file = `/v1/finance/accounts/${encodeURIComponent(account)}/statement.csv`
       return {
         title: account,
-        area: FINANCE,
+        tabs: FINANCE_TABS,
         tab: 'Trial balance',
-        main: html`<p class="crumbs"><a href="/finance/trial-balance">Trial balance</a></p>
-<h1>Statement</h1><p class="lead"><code>${account}</code>, in ${found.asset}${
+        main: html`<p class="breadcrumb"><a href="/finance/trial-balance">Trial balance</a></p>
+<h1>Statement</h1><p class="lead"><code>${account}</code>, in ${statement.asset}${
           from !== undefined && `, from ${from}`
-        }${to !== undefined && `, to ${to}`}</p>${filters(path, [
-          filterField(
-            'from',
-            'From',
-            html`<input type="date" id="filter-from" name="from" value="${from ?? ''}">`,
-          ),
-          filterField(
-            'to',
-            'To',
-            html`<input type="date" id="filter-to" name="to" value="${to ?? ''}">`,
-          ),
-        ])}${sums(found)}<p class="actions"><a class="button plain" download href="${address(file, {
-          from,
-          to,
-        })}">Download as CSV</a></p>${movements(found)}${pager(
+        }${to !== undefined && `, to ${to}`}</p>${filterBar(path, [
+          dayFilter('from', 'From', from),
+          dayFilter('to', 'To', to),
+        ])}${summary(statement)}<p class="actions"><a class="button plain" download href="${withQuery(
+          file,
+          {
+            from,
+            to,
+          },
+        )}">Download CSV</a></p>${postingsPart(statement)}${pager(
           path,
           { from, to, cursor },
-          found.next_cursor,
+          statement.next_cursor,
         )}`,
       }
     },
   })
 
-const sums = ({ asset, opening, debits, credits, closing }: StatementJson): Html =>
-  html`<dl class="figures amounts"><div><dt>Opening</dt><dd>${sided(opening, asset)}</dd></div>
-<div><dt>Debits</dt><dd>${units(debits, asset)}</dd></div>
-<div><dt>Credits</dt><dd>${units(credits, asset)}</dd></div>
-<div><dt>Closing</dt><dd>${sided(closing, asset)}</dd></div></dl>`
+const summary = ({ asset, opening, debits, credits, closing }: StatementJson): Html =>
+  html`<dl class="metrics amounts"><div><dt>Opening</dt><dd>${formatBalance(opening, asset)}</dd></div>
+<div><dt>Debits</dt><dd>${formatAmount(debits, asset)}</dd></div>
+<div><dt>Credits</dt><dd>${formatAmount(credits, asset)}</dd></div>
+<div><dt>Closing</dt><dd>${formatBalance(closing, asset)}</dd></div></dl>`
 
-function movements({ data, asset }: StatementJson): Html {
-  if (data.length === 0) return empty('Nothing was booked on it in this time.')
+function postingsPart({ data, asset }: StatementJson): Html {
+  if (data.length === 0) return emptyState('No postings in this period.')
   return cardTable(
-    'Movements',
+    'Postings',
     [
       {
         head: 'Value date (UTC)',
-        whole: true,
-        cell: (line) => html`<a href="${entryPath(line.id)}">${precise(line.value_at)}</a>`,
+        noWrap: true,
+        cell: (line) => html`<a href="${entryPath(line.id)}">${formatSeconds(line.value_at)}</a>`,
       },
       {
         head: 'Event',
@@ -93,7 +88,7 @@ function movements({ data, asset }: StatementJson): Html {
           }`,
       },
       {
-        head: 'Against',
+        head: 'Contra accounts',
         cell: ({ contra }) =>
           contra.map((name, i) => html`${i > 0 && html`<br>`}${accountLink(name)}`),
       },
@@ -102,7 +97,7 @@ function movements({ data, asset }: StatementJson): Html {
       {
         head: 'Balance',
         number: true,
-        cell: ({ balance }) => sided(balance, asset),
+        cell: ({ balance }) => formatBalance(balance, asset),
       },
     ],
     data,

@@ -1,42 +1,43 @@
 import { z } from 'zod'
-import { ACTS } from '../../../../core/audit/audit.ts'
+import { ACTS } from '../../../../core/audit/record.ts'
 import { isJsonObject, type JsonObject } from '../../../../core/json.ts'
 import { ASSETS } from '../../../../core/ledger/export/format.ts'
 import type { AuditChainJson, AuditLineJson } from '../../../rest/admin/audit.ts'
-import type { Listed } from '../../../rest/paging.ts'
-import { filterField, filters, form, optionsOf } from '../../form.ts'
-import { counted, instantText } from '../../format.ts'
+import type { ListPage } from '../../../rest/paging.ts'
+import { dayFilter, filterBar, form, selectFilter, textFilter } from '../../form.ts'
+import { optionalDay } from '../../form-schemas.ts'
+import { formatTimestamp, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty, notice, outcome } from '../../messages.ts'
-import { FINANCE } from '../../navigation.ts'
-import { type AnyPage, act, page } from '../../page.ts'
-import { address, cardTable, hex, pager } from '../../table.ts'
-import { entryPath, optionalDay, precise, units } from './components.ts'
+import { emptyState, flashMessage, successMessage } from '../../messages.ts'
+import { FINANCE_TABS } from '../../navigation.ts'
+import { type AnyPage, formAction, page } from '../../page.ts'
+import { breakableHex, cardTable, pager, withQuery } from '../../table.ts'
+import { entryPath, formatAmount, formatSeconds } from './components.ts'
 import { transferPath } from './wallet-transfers.ts'
 
 const PATH = '/finance/audit'
 const CHAIN = 'GET /v1/admin/audit/chain'
 const PAGE = '50'
-const CHOICES = Object.fromEntries([['', 'every act'], ...ACTS.map((name) => [name, name])])
+const ACT_OPTIONS = Object.fromEntries([['', 'All acts'], ...ACTS.map((name) => [name, name])])
 
-const prove = act({
+const verify = formAction({
   fields: z.object({}),
-  run: async ({ ask }) => {
-    const { broken_at: broken } = await ask<AuditChainJson>(CHAIN)
+  run: async ({ api }) => {
+    const { broken_at: broken } = await api<AuditChainJson>(CHAIN)
     return {
-      told:
+      message:
         broken === null
-          ? notice('Every line is as it was written.')
-          : outcome('bad', html`<p>Not every line is as it was written.</p>`),
+          ? successMessage('Verified: no line was changed.')
+          : flashMessage('bad', html`<p>A line was changed after it was written.</p>`),
     }
   },
 })
 
-/** `/finance/audit`: who did what, and why. */
+/** `/finance/audit`: privileged acts with author and reason. */
 export const auditPage = (): AnyPage =>
   page({
     path: PATH,
-    person: true,
+    requiresSession: true,
     query: z.object({
       act: z.enum(['', ...ACTS]).default(''),
       subject: z.string().trim().max(300).default(''),
@@ -45,29 +46,25 @@ export const auditPage = (): AnyPage =>
       to: optionalDay,
       cursor: z.string().max(500).optional(),
     }),
-    acts: { prove },
-    show: async ({ ask, query }) => {
+    actions: { prove: verify },
+    render: async ({ api, query }) => {
       const [found, chain] = await Promise.all([
-        ask<Listed<AuditLineJson>>('GET /v1/admin/audit', { query: { ...query, limit: PAGE } }),
-        ask<AuditChainJson>(CHAIN, { query: { read: 'new' } }),
+        api<ListPage<AuditLineJson>>('GET /v1/admin/audit', { query: { ...query, limit: PAGE } }),
+        api<AuditChainJson>(CHAIN, { query: { read: 'new' } }),
       ])
       return {
         title: 'Audit log',
-        area: FINANCE,
+        tabs: FINANCE_TABS,
         tab: 'Audit log',
-        main: html`<h1>Audit log</h1><p class="lead">Every privileged act: who, what, and why. The
-database lets nobody change a line.</p>${proof(chain)}${filters(PATH, [
-          filterField(
-            'act',
-            'Act',
-            html`<select id="filter-act" name="act">${optionsOf(CHOICES, query.act)}</select>`,
-          ),
-          textFilter('name', 'Who', query.name),
-          textFilter('subject', 'Of what', query.subject),
+        main: html`<h1>Audit log</h1><p class="lead">Every privileged act with author and reason.
+Lines cannot be changed.</p>${chainStatus(chain)}${filterBar(PATH, [
+          selectFilter('act', 'Act', ACT_OPTIONS, query.act),
+          textFilter('name', 'Author', query.name, 14),
+          textFilter('subject', 'Subject', query.subject, 14),
           dayFilter('from', 'From', query.from),
           dayFilter('to', 'To', query.to),
         ])}
-${found.data.length === 0 ? empty('Nothing of this kind was done.') : lines(found.data)}${pager(
+${found.data.length === 0 ? emptyState('No acts match these filters.') : lineTable(found.data)}${pager(
   PATH,
   query,
   found.next_cursor,
@@ -76,83 +73,76 @@ ${found.data.length === 0 ? empty('Nothing of this kind was done.') : lines(foun
     },
   })
 
-const textFilter = (name: string, label: string, value: string): Html =>
-  filterField(
-    name,
-    label,
-    html`<input id="filter-${name}" name="${name}" value="${value}" size="14" autocomplete="off">`,
-  )
-
-const dayFilter = (name: string, label: string, value: string | undefined): Html =>
-  filterField(
-    name,
-    label,
-    html`<input type="date" id="filter-${name}" name="${name}" value="${value ?? ''}">`,
-  )
-
-const proof = (chain: AuditChainJson): Html => {
+const chainStatus = (chain: AuditChainJson): Html => {
   const { lines: count, head, broken_at: broken } = chain
   return broken === null
-    ? html`<div class="box good"><p>${counted(count, 'line')}, each with the hash of the one
-before. ${readWhen(chain)}${
+    ? html`<div class="box good"><p>${pluralize(count, 'line')}, each with the hash of the previous
+one. ${verifiedWhen(chain)}${
         head !== null &&
-        html` The last is ${hex(head)}: keep it elsewhere, and nobody can rewrite them unnoticed.`
-      }</p>${form({ act: 'prove', submit: 'Read all again', kind: 'plain' })}</div>`
-    : html`<div class="box bad" role="alert"><p><strong>Line ${broken} is not as it was
-written.</strong> Nothing from there on can be relied upon.</p></div>`
+        html` Last hash: ${breakableHex(head)}. Store it elsewhere to detect a rewrite of the log.`
+      }</p>${form({ act: 'prove', submit: 'Verify again', kind: 'plain' })}</div>`
+    : html`<div class="box bad" role="alert"><p><strong>Line ${broken} was changed after
+it was written.</strong> Do not rely on this line or any later one.</p></div>`
 }
 
-const readWhen = ({ lines: count, all_read_at: at, all_read_lines: whole }: AuditChainJson): Html =>
-  html`All were read and proved at ${instantText(at)}${
-    count > whole && html`, the ${counted(count - whole, 'line')} since then just now`
+const verifiedWhen = ({
+  lines: count,
+  all_read_at: at,
+  all_read_lines: whole,
+}: AuditChainJson): Html =>
+  html`All lines verified at ${formatTimestamp(at)}${
+    count > whole && html`, the ${pluralize(count - whole, 'line')} since then just now`
   }.`
 
-const lines = (rows: readonly AuditLineJson[]): Html =>
+const lineTable = (rows: readonly AuditLineJson[]): Html =>
   cardTable(
     'Audit log',
     [
       { head: 'Line', number: true, cell: ({ seq }) => seq },
-      { head: 'When (UTC)', whole: true, cell: ({ at }) => precise(at) },
+      { head: 'When (UTC)', noWrap: true, cell: ({ at }) => formatSeconds(at) },
       {
-        head: 'Who',
+        head: 'Author',
         cell: ({ name, role, network }) =>
-          html`${name.startsWith('0x') ? hex(name) : name}<br><span class="small muted">${role}${
+          html`${name.startsWith('0x') ? breakableHex(name) : name}<br><span class="small muted">${role}${
             network !== null && `, ${network}`
           }</span>`,
       },
       {
         head: 'Act',
         cell: ({ act, subject }) =>
-          html`${act}<br><span class="small">${about(act, subject)}</span>`,
+          html`${act}<br><span class="small">${subjectLink(act, subject)}</span>`,
       },
-      { head: 'Why', cell: ({ reason }) => reason },
+      { head: 'Reason', cell: ({ reason }) => reason },
       {
-        head: 'Before, after',
+        head: 'Change',
         cell: ({ before, after }) =>
-          html`${change(before)}${
-            change(before) && change(after) && html`<br><span class="small muted">then</span><br>`
-          }${change(after)}`,
+          html`${changeText(before)}${
+            changeText(before) &&
+            changeText(after) &&
+            html`<br><span class="small muted">to</span><br>`
+          }${changeText(after)}`,
       },
     ],
     rows,
   )
 
-/** What an act was done to, and where that is to be seen. */
-function about(act: string, subject: string): Html {
+/** Subject of an act, linked to its page. */
+function subjectLink(act: string, subject: string): Html {
   const [kind = ''] = act.split('.')
-  if (kind === 'transfer') return html`<a href="${transferPath(subject)}">${hex(subject)}</a>`
-  const path = PLACES[act] ?? PLACES[kind]
+  if (kind === 'transfer')
+    return html`<a href="${transferPath(subject)}">${breakableHex(subject)}</a>`
+  const path = SUBJECT_PATHS[act] ?? SUBJECT_PATHS[kind]
   const code = html`<code>${subject}</code>`
   return path === undefined ? code : html`<a href="${path(subject)}">${code}</a>`
 }
 
-const PLACES: Readonly<Record<string, (subject: string) => string>> = {
+const SUBJECT_PATHS: Readonly<Record<string, (subject: string) => string>> = {
   'entry.propose': () => '/finance/adjustments',
   'entry.decline': () => '/finance/adjustments',
   entry: entryPath,
   call: entryPath,
-  key: (key) => address('/admin/keys', { key }),
-  service: (slug) => address('/admin', { slug }),
+  key: (key) => withQuery('/admin/keys', { key }),
+  service: (slug) => withQuery('/admin', { slug }),
   role: () => '/admin/roles',
   period: () => '/finance/periods',
   exception: () => '/finance/exceptions?state=all',
@@ -160,8 +150,8 @@ const PLACES: Readonly<Record<string, (subject: string) => string>> = {
   export: () => '/finance/exports',
 }
 
-/** Members of a change, one below the other. */
-function change(value: unknown): Html | undefined {
+/** Members of a recorded value, one per line. */
+function changeText(value: unknown): Html | undefined {
   const members = membersOf(value)
   if (members.length === 0) return undefined
   return html`<span class="small">${members.map((text, i) => html`${i > 0 && html`<br>`}${text}`)}
@@ -177,13 +167,13 @@ function membersOf(value: unknown): readonly string[] {
     const asset = String(value['asset'])
     const text =
       name === 'amount' && hasAmount(value)
-        ? `${units(BigInt(textOf(inner)), asset)} ${asset}`
+        ? `${formatAmount(BigInt(textOf(inner)), asset)} ${asset}`
         : textOf(inner)
     return [`${name.replaceAll(/_|(?=[A-Z])/g, ' ').toLowerCase()}: ${text}`]
   })
 }
 
-/** The log keeps amounts in units of their asset, as texts; the asset stands beside. */
+/** True if `amount` is an amount of the asset that the value names, in its units, as text. */
 const hasAmount = ({ amount, asset }: JsonObject): boolean =>
   /^-?\d+$/.test(String(amount)) && ASSETS.some((known) => known === asset)
 

@@ -1,68 +1,68 @@
 import { z } from 'zod'
 import type { ExportJson } from '../../../rest/finance/exports.ts'
-import type { Listed } from '../../../rest/paging.ts'
-import { FINANCE } from '../../areas.ts'
-import { ticked } from '../../fields.ts'
-import { fieldsOf, form } from '../../form.ts'
-import { count, instantText } from '../../format.ts'
+import type { ListPage } from '../../../rest/paging.ts'
+import { form, formFields } from '../../form.ts'
+import { checkbox, optionalDay } from '../../form-schemas.ts'
+import { formatCount, formatTimestamp } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { cardTable, hex, pager } from '../../table.ts'
-import { optionalDay, reason, reasonField } from './parts.ts'
+import { emptyState } from '../../messages.ts'
+import { FINANCE_TABS } from '../../navigation.ts'
+import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
+import { breakableHex, cardTable, pager } from '../../table.ts'
+import { reason, reasonField } from './components.ts'
 
 const PATH = '/finance/exports'
 const PAGE = '20'
 const FORMATS = {
   csv: 'CSV, for spreadsheets',
-  jsonl: 'JSON lines, for auditors',
+  jsonl: 'JSON Lines, for auditors',
   hledger: 'hledger',
   ledger: 'ledger',
   beancount: 'beancount',
 }
 
-/** `/finance/exports`: exports of the journal, asked for, on their way, and to be downloaded. */
+/** `/finance/exports`: exports of the journal with their progress and downloads. */
 export const exportsPage = (): AnyPage =>
   page({
     path: PATH,
-    person: true,
+    requiresSession: true,
     query: z.object({ cursor: z.string().max(500).optional() }),
-    acts: {
-      start: act({
+    actions: {
+      start: formAction({
         fields: z.object({
           format: z.enum(Object.keys(FORMATS) as [keyof typeof FORMATS]),
           from: optionalDay,
           to: optionalDay,
           account: z.string().trim().max(300).default(''),
-          opening: ticked,
+          opening: checkbox,
           reason,
         }),
-        run: async ({ ask }, { account, ...body }) => {
-          await ask('POST /v1/finance/exports', {
+        run: async ({ api }, { account, ...body }) => {
+          await api('POST /v1/finance/exports', {
             body: { ...body, ...(account !== '' && { account }) },
           })
           return { to: `${PATH}?done=started` }
         },
       }),
     },
-    done: { started: 'The export is on its way. Its file is here when it is whole.' },
-    show: async (request) => {
+    notices: { started: 'Export started. You can download it here when it is complete.' },
+    render: async (request) => {
       const { cursor } = request.query
-      const found = await request.ask<Listed<ExportJson>>('GET /v1/finance/exports', {
+      const found = await request.api<ListPage<ExportJson>>('GET /v1/finance/exports', {
         query: { limit: PAGE, cursor },
       })
       const isBusy = found.data.some(({ state }) => state === 'waiting' || state === 'writing')
       return {
         title: 'Exports',
-        area: FINANCE,
+        tabs: FINANCE_TABS,
         tab: 'Exports',
-        main: html`<h1>Exports</h1><p class="lead">The journal as a file. What it covers is fixed
-when it is asked for, so that the same export has the same bytes for ever.</p>${
+        main: html`<h1>Exports</h1><p class="lead">The journal as a file. An export covers the
+entries at the time of the request, so that its content never changes.</p>${
           isBusy &&
-          html`<p class="actions"><a class="button plain" href="${PATH}">See how far
-they are</a></p>`
+          html`<p class="actions"><a class="button plain" href="${PATH}">Refresh
+progress</a></p>`
         }${
-          found.data.length === 0 ? empty('Nothing was exported yet.') : exportTable(found.data)
+          found.data.length === 0 ? emptyState('No exports yet.') : exportTable(found.data)
         }${pager(PATH, { cursor }, found.next_cursor)}${startForm(request)}`,
       }
     },
@@ -73,18 +73,18 @@ const exportTable = (rows: readonly ExportJson[]): Html =>
     'Exports',
     [
       {
-        head: 'What',
+        head: 'Export',
         cell: ({ title, format, sha256 }) =>
           html`${title}<br><span class="small muted">${format}${
-            sha256 !== null && html`, sha256 of the text:<br>${hex(sha256)}`
+            sha256 !== null && html`, SHA-256 of the text:<br>${breakableHex(sha256)}`
           }</span>`,
       },
       {
-        head: 'Asked for',
-        cell: (each) => html`<span class="whole">${instantText(each.asked_at)}</span><br>
+        head: 'Requested',
+        cell: (each) => html`<span class="nowrap">${formatTimestamp(each.asked_at)}</span><br>
 <span class="small muted">${each.asked_by}</span>`,
       },
-      { head: 'Entries', number: true, cell: ({ entries }) => count(entries) },
+      { head: 'Entries', number: true, cell: ({ entries }) => formatCount(entries) },
       { head: 'File', cell: (each) => progress(each) },
     ],
     rows,
@@ -95,34 +95,39 @@ function progress(each: ExportJson): Html {
   if (file !== null) {
     return html`<a class="button" download href="${file}" aria-label="Download: ${each.title}, ${
       each.format
-    }">Download</a> <span class="small muted">${count(bytes)} bytes of text, packed by
+    }">Download</a> <span class="small muted">${formatCount(bytes)} bytes of text, compressed with
 gzip</span>`
   }
   if (state === 'failed') return html`<span class="badge bad">failed</span> ${each.failure ?? ''}`
-  if (state === 'dropped') return html`<span class="muted">no longer kept</span>`
-  const said = state === 'waiting' ? 'waiting' : `${count(entries)} of ${count(total)}`
-  return html`<progress max="${total}" value="${entries}" aria-label="${each.title}">${said}
-</progress> <span class="small">${said}</span>`
+  if (state === 'dropped') return html`<span class="muted">deleted</span>`
+  const text = state === 'waiting' ? 'waiting' : `${formatCount(entries)} of ${formatCount(total)}`
+  return html`<progress max="${total}" value="${entries}" aria-label="${each.title}">${text}
+</progress> <span class="small">${text}</span>`
 }
 
-function startForm({ sent }: PageRequest): Html {
-  const fields = fieldsOf('start', sent)
+function startForm({ submission }: PageRequest): Html {
+  const fields = formFields('start', submission)
   return html`<h2 id="start">Start an export</h2>${form({
     act: 'start',
-    submit: 'Start',
+    submit: 'Start export',
     fields: [
       fields.select({ name: 'format', label: 'Format', required: true }, FORMATS),
-      fields.text({ name: 'from', label: 'From', type: 'date', hint: 'By value date (UTC).' }),
+      fields.text({
+        name: 'from',
+        label: 'From',
+        type: 'date',
+        hint: 'First day by value date (UTC).',
+      }),
       fields.text({ name: 'to', label: 'To', type: 'date' }),
       fields.text({
         name: 'account',
         label: 'Account',
-        hint: 'Entries that touch it; with a colon at its end, all accounts that begin so.',
+        hint: 'Only entries of this account. With a trailing colon: of all accounts with this prefix.',
         max: 300,
       }),
       fields.check({
         name: 'opening',
-        label: 'Begin with the balances before the first day',
+        label: 'Start with opening balances',
         hint: 'For hledger, ledger and beancount.',
       }),
       reasonField(fields),

@@ -3,19 +3,19 @@ import type { AnyPage } from '../../page.ts'
 import { accountPage } from './account.ts'
 import { adjustmentsPage } from './adjustments.ts'
 import { auditPage } from './audit.ts'
-import { balancePage } from './balance.ts'
 import { exceptionsPage } from './exceptions.ts'
 import { exportsPage } from './exports.ts'
 import { entryPage, journalPage } from './journal.ts'
 import { financePage } from './overview.ts'
 import { paymentsPage } from './payments.ts'
 import { periodsPage } from './periods.ts'
+import { balancePage } from './trial-balance.ts'
 import { transfersPage } from './wallet-transfers.ts'
 
-/** What people of finance see and decide. Each page asks routes of REST, which know their role. */
-export const financePages = (ports: { readonly clock: Clock }): readonly AnyPage[] => [
+/** Pages of finance. The REST routes they call check the role. */
+export const financePages = (deps: { readonly clock: Clock }): readonly AnyPage[] => [
   financePage(),
-  balancePage(ports),
+  balancePage(deps),
   accountPage(),
   journalPage(),
   entryPage(),
@@ -23,7 +23,7 @@ export const financePages = (ports: { readonly clock: Clock }): readonly AnyPage
   transfersPage(),
   exceptionsPage(),
   paymentsPage(),
-  periodsPage(ports),
+  periodsPage(deps),
   exportsPage(),
   auditPage(),
 ]

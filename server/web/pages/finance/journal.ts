@@ -1,25 +1,24 @@
 import { z } from 'zod'
 import type { EntryJson, TrailJson } from '../../../rest/finance/journal.ts'
-import type { Listed } from '../../../rest/paging.ts'
-import { FINANCE } from '../../areas.ts'
-import { someDollars } from '../../fields.ts'
-import { fieldsOf, filterField, filters, form, optionsOf } from '../../form.ts'
-import { milliseconds, money } from '../../format.ts'
+import type { ListPage } from '../../../rest/paging.ts'
+import { dayFilter, filterBar, filterField, form, formFields, selectFilter } from '../../form.ts'
+import { optionalDay, requiredDollars } from '../../form-schemas.ts'
+import { formatDuration, formatMicrodollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { facts, pager } from '../../table.ts'
+import { emptyState } from '../../messages.ts'
+import { FINANCE_TABS } from '../../navigation.ts'
+import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
+import { definitionList, pager } from '../../table.ts'
 import {
   accountLink,
   credit,
   debit,
   entryPath,
-  optionalDay,
+  formatSeconds,
   postingTable,
-  precise,
   reason,
   reasonField,
-} from './parts.ts'
+} from './components.ts'
 
 const PATH = '/finance/journal'
 const PAGE = '30'
@@ -53,13 +52,16 @@ const EVENTS = [
   'balance.adjusted',
   'balance.opened',
 ]
-const CHOICES = Object.fromEntries([['', 'every event'], ...EVENTS.map((name) => [name, name])])
+const EVENT_OPTIONS = Object.fromEntries([
+  ['', 'All events'],
+  ...EVENTS.map((name) => [name, name]),
+])
 
-/** `/finance/journal`: the entries, the newest first. */
+/** `/finance/journal`: all entries, newest first. */
 export const journalPage = (): AnyPage =>
   page({
     path: PATH,
-    person: true,
+    requiresSession: true,
     query: z.object({
       id: z.string().trim().max(40).default(''),
       event: z.string().max(40).default(''),
@@ -67,77 +69,71 @@ export const journalPage = (): AnyPage =>
       to: optionalDay,
       cursor: z.string().max(2_000).optional(),
     }),
-    show: async ({ ask, query }) => {
+    render: async ({ api, query }) => {
       const { id, event, from, to, cursor } = query
       if (id !== '') return { to: entryPath(encodeURIComponent(id)) }
-      const found = await ask<Listed<EntryJson>>('GET /v1/finance/journal', {
+      const found = await api<ListPage<EntryJson>>('GET /v1/finance/journal', {
         query: { limit: PAGE, event, from, to, cursor },
       })
       return {
         title: 'Journal',
-        area: FINANCE,
+        tabs: FINANCE_TABS,
         tab: 'Journal',
-        main: html`<h1>Journal</h1><p class="lead">Every entry, the newest first; each leads to its
-call, and each account to its statement.</p>${filters(PATH, [
+        main: html`<h1>Journal</h1><p class="lead">All entries, newest first. Times link to the
+entry and its call, accounts to their statement.</p>${filterBar(PATH, [
           filterField(
             'id',
             'Call or entry',
             html`<input id="filter-id" name="id" size="20" placeholder="019…" autocomplete="off">`,
           ),
-          filterField(
-            'event',
-            'Event',
-            html`<select id="filter-event" name="event">${optionsOf(CHOICES, event)}</select>`,
-          ),
+          selectFilter('event', 'Event', EVENT_OPTIONS, event),
           dayFilter('from', 'From', from),
           dayFilter('to', 'To', to),
         ])}${
           found.data.length === 0
-            ? empty(found.has_more ? 'None among those that were looked at.' : 'No such entries.')
+            ? emptyState(
+                found.has_more
+                  ? 'No matches yet. Continue on the next page.'
+                  : 'No entries match these filters.',
+              )
             : entryTable(found.data)
         }${pager(PATH, { event, from, to, cursor }, found.next_cursor)}`,
       }
     },
   })
 
-const dayFilter = (name: string, label: string, value: string | undefined): Html =>
-  filterField(
-    name,
-    label,
-    html`<input type="date" id="filter-${name}" name="${name}" value="${value ?? ''}">`,
-  )
-
-/** A row for each posting; when and what stand once beside all of an entry. */
+/** One row per posting; time and event span the rows of their entry. */
 const entryTable = (entries: readonly EntryJson[]): Html =>
-  html`<div class="wide books entries" role="region" aria-label="Journal" tabindex="0"><table>
-<thead><tr><th scope="col">Booked (UTC)</th><th scope="col">Event</th><th scope="col">Account</th>
+  html`<div class="table-box ledger entries" role="region" aria-label="Journal" tabindex="0"><table>
+<thead><tr><th scope="col">Posted (UTC)</th><th scope="col">Event</th><th scope="col">Account</th>
 <th scope="col" class="number">Debit</th><th scope="col" class="number">Credit</th>
 <th scope="col">Asset</th></tr></thead>${entries.map(entryRows)}</table></div>`
 
 const entryRows = ({ id, event, booked_at: at, postings }: EntryJson): Html => {
   const rows = html` rowspan="${postings.length}"`
-  const once = html`<td${rows} class="whole"><a href="${entryPath(id)}">${precise(at)}</a></td>
+  const spanningCells = html`<td${rows} class="nowrap"><a href="${entryPath(id)}">${formatSeconds(at)}</a></td>
 <td${rows}>${event}</td>`
   return html`<tbody>${postings.map(
-    ({ account, amount, asset }, i) => html`<tr>${i === 0 && once}<td class="account">${accountLink(
-      account,
-    )}</td>
+    (
+      { account, amount, asset },
+      i,
+    ) => html`<tr>${i === 0 && spanningCells}<td class="account">${accountLink(account)}</td>
 <td class="number" data-head="Debit">${debit(amount, asset)}</td>
 <td class="number" data-head="Credit">${credit(amount, asset)}</td><td>${asset}</td></tr>`,
   )}</tbody>`
 }
 
-/** `/finance/entries/{id}`: all that is known of a call, purchase, payment or correction. */
+/** `/finance/entries/{id}`: a call, purchase, payment or correction with all its entries. */
 export const entryPage = (): AnyPage =>
   page({
     path: '/finance/entries/{id}',
-    person: true,
+    requiresSession: true,
     query: z.object({}),
-    acts: {
-      refund: act({
-        fields: z.object({ amount: someDollars.or(z.literal('')).default(''), reason }),
-        run: async ({ ask, params, path }, { amount, reason: why }) => {
-          await ask('POST /v1/finance/calls/{id}/refund', {
+    actions: {
+      refund: formAction({
+        fields: z.object({ amount: requiredDollars.or(z.literal('')).default(''), reason }),
+        run: async ({ api, params, path }, { amount, reason: why }) => {
+          await api('POST /v1/finance/calls/{id}/refund', {
             params,
             body: { ...(amount !== '' && { amount_microdollars: amount }), reason: why },
           })
@@ -145,18 +141,18 @@ export const entryPage = (): AnyPage =>
         },
       }),
     },
-    done: { refunded: 'The call is refunded.' },
-    show: async (request) => {
-      const { ask, params } = request
-      const trail = await ask<TrailJson>('GET /v1/finance/entries/{id}', { params })
+    notices: { refunded: 'Call refunded.' },
+    render: async (request) => {
+      const { api, params } = request
+      const trail = await api<TrailJson>('GET /v1/finance/entries/{id}', { params })
       const [first] = trail.entries
       return {
         title: `Entry ${params['id']}`,
-        area: FINANCE,
+        tabs: FINANCE_TABS,
         tab: 'Journal',
-        main: html`<p class="crumbs"><a href="${PATH}">Journal</a></p>
+        main: html`<p class="breadcrumb"><a href="${PATH}">Journal</a></p>
 <h1>${trail.call ? 'Call' : (first?.event ?? 'Entry')}</h1>
-<p class="lead"><code>${params['id']}</code></p>${callOf(trail)}${
+<p class="lead"><code>${params['id']}</code></p>${callPart(trail)}${
           trail.entries.length === 1 && !trail.call
             ? trail.entries.map(entryOf)
             : trail.entries.length > 0 && html`<h2>Entries</h2>${trail.entries.map(entryPart)}`
@@ -169,40 +165,40 @@ const entryPart = (entry: EntryJson): Html =>
   html`<section><h3>${entry.event}</h3>${entryOf(entry)}</section>`
 
 const entryOf = (entry: EntryJson): Html =>
-  html`${facts({
-    Booked: `${precise(entry.booked_at)} UTC`,
-    'Value date': entry.value_at !== entry.booked_at && `${precise(entry.value_at)} UTC`,
-    Place: `shard ${entry.shard}, number ${entry.seq}`,
+  html`${definitionList({
+    Posted: `${formatSeconds(entry.booked_at)} UTC`,
+    'Value date': entry.value_at !== entry.booked_at && `${formatSeconds(entry.value_at)} UTC`,
+    Position: `shard ${entry.shard}, number ${entry.seq}`,
     ...Object.fromEntries(
-      Object.entries(entry.meta ?? {}).map(([name, value]) => [nameOf(name), textOf(value)]),
+      Object.entries(entry.meta ?? {}).map(([name, value]) => [metaLabel(name), metaValue(value)]),
     ),
   })}${postingTable(entry)}`
 
-/** `value_date` is `Value date`. */
-const nameOf = (name: string): string =>
+/** `value_date` → `Value date` */
+const metaLabel = (name: string): string =>
   name === 'tx'
     ? 'Transaction'
     : `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`
 
-const textOf = (value: unknown): Html =>
+const metaValue = (value: unknown): Html =>
   typeof value === 'string' && !/^0x[\da-f]+$/i.test(value)
     ? html`${value}`
     : html`<code>${typeof value === 'string' ? value : JSON.stringify(value)}</code>`
 
-function callOf({ call, entries }: TrailJson): Html | undefined {
+function callPart({ call, entries }: TrailJson): Html | undefined {
   if (!call) return undefined
   const others = entries.filter(({ id }) => id !== call.id)
-  return html`<section id="call">${facts({
+  return html`<section id="call">${definitionList({
     Call:
       entries.some(({ id }) => id !== call.id) &&
       html`<a href="${entryPath(call.id)}"><code>${call.id}</code></a>`,
-    At: `${precise(call.at)} UTC`,
+    Time: `${formatSeconds(call.at)} UTC`,
     Endpoint: html`<code>${call.endpoint}</code>`,
     Key: call.key_id !== null && html`<code>${call.key_id}</code>`,
-    'Paid by': call.source,
-    Charged: money(call.charged_microdollars),
+    'Paid from': call.source,
+    Charged: formatMicrodollars(call.charged_microdollars),
     Outcome: `${call.outcome}, ${call.status}${call.reason === null ? '' : `, ${call.reason}`}`,
-    Took: milliseconds(call.latency_ms),
+    Latency: formatDuration(call.latency_ms),
     'Price version': call.price_version,
     Request: html`<code>${call.request_id}</code>`,
     'Other entries':
@@ -211,19 +207,19 @@ function callOf({ call, entries }: TrailJson): Html | undefined {
   })}</section>`
 }
 
-function refundForm({ sent }: PageRequest, { entries }: TrailJson): Html | undefined {
+function refundForm({ submission }: PageRequest, { entries }: TrailJson): Html | undefined {
   const settled = entries.find(({ event }) => event === 'call.settled')
   if (!settled || entries.some(({ event }) => event === 'call.reversed')) return undefined
-  const fields = fieldsOf('refund', sent)
-  return html`<h2>Refund the call</h2>${form({
+  const fields = formFields('refund', submission)
+  return html`<h2>Refund</h2>${form({
     act: 'refund',
-    submit: 'Refund',
+    submit: 'Refund call',
     kind: 'danger',
     fields: [
       fields.text({
         name: 'amount',
-        label: 'Amount in dollars',
-        hint: 'Left out: all that was charged.',
+        label: 'Amount (USD)',
+        hint: 'Leave empty to refund the full charge.',
         numeric: true,
         size: 12,
       }),

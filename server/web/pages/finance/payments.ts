@@ -1,63 +1,66 @@
 import { z } from 'zod'
 import type { OutgoingJson } from '../../../rest/finance/outgoing.ts'
 import type { PaymentJson } from '../../../rest/finance/payments.ts'
-import type { Listed } from '../../../rest/paging.ts'
-import { FINANCE } from '../../areas.ts'
-import { fieldsOf, filterField, filters, form, optionsOf } from '../../form.ts'
-import { aligned, instantText, money } from '../../format.ts'
+import type { ListPage } from '../../../rest/paging.ts'
+import { filterBar, form, formFields, selectFilter } from '../../form.ts'
+import { alignedColumn, formatMicrodollars, formatTimestamp } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { cardTable, facts, hex, pager } from '../../table.ts'
-import { entryPath, reason, reasonField } from './parts.ts'
+import { emptyState } from '../../messages.ts'
+import { FINANCE_TABS } from '../../navigation.ts'
+import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
+import { breakableHex, cardTable, definitionList, pager } from '../../table.ts'
+import { entryPath, reason, reasonField } from './components.ts'
 
 const PATH = '/finance/payments'
 const PAGE = '50'
-const STATES = { open: 'not final yet', all: 'all' }
-const DIRECTIONS = { '': 'both ways', in: 'to the hub', out: 'to sellers' }
+const STATES = { open: 'Not final', all: 'All' }
+const DIRECTIONS = { '': 'Both', in: 'Incoming', out: 'To sellers' }
 
-/** `/finance/payments`: payments whose outcome is open, and the switch of those to sellers. */
+/** `/finance/payments`: payments that are not final, and the switch for payments to sellers. */
 export const paymentsPage = (): AnyPage =>
   page({
     path: PATH,
-    person: true,
+    requiresSession: true,
     query: z.object({
       state: z.enum(['open', 'all']).default('open'),
       direction: z.enum(['', 'in', 'out']).default(''),
       cursor: z.string().max(500).optional(),
     }),
-    acts: {
-      switch: act({
+    actions: {
+      switch: formAction({
         fields: z.object({ paused: z.enum(['true', 'false']), reason }),
-        run: async ({ ask }, { paused, reason: why }) => {
+        run: async ({ api }, { paused, reason: why }) => {
           const body = { paused: paused === 'true', reason: why }
-          await ask('POST /v1/finance/outgoing', { body })
+          await api('POST /v1/finance/outgoing', { body })
           return { to: `${PATH}?done=${body.paused ? 'paused' : 'resumed'}` }
         },
       }),
     },
-    done: {
-      paused: 'Payments to sellers are paused on every process.',
-      resumed: 'Payments to sellers go on.',
+    notices: {
+      paused: 'Payments to sellers paused on all processes.',
+      resumed: 'Payments to sellers resumed.',
     },
-    show: async (request) => {
+    render: async (request) => {
       const { state, direction, cursor } = request.query
       const [found, outgoing] = await Promise.all([
-        request.ask<Listed<PaymentJson>>('GET /v1/finance/payments', {
+        request.api<ListPage<PaymentJson>>('GET /v1/finance/payments', {
           query: { limit: PAGE, state, direction, cursor },
         }),
-        request.ask<OutgoingJson>('GET /v1/finance/outgoing'),
+        request.api<OutgoingJson>('GET /v1/finance/outgoing'),
       ])
       return {
         title: 'Payments',
-        area: FINANCE,
+        tabs: FINANCE_TABS,
         tab: 'Payments',
-        main: html`<h1>Payments</h1><p class="lead">What was paid to us and to sellers, and is not
-final yet. It resolves itself by the evidence of the chain.</p>${filterForm(state, direction)}${
+        main: html`<h1>Payments</h1><p class="lead">Incoming and outgoing payments that are not
+final. Each is resolved automatically once the blockchain shows its result.</p>${filterBar(PATH, [
+          selectFilter('state', 'State', STATES, state),
+          selectFilter('direction', 'Direction', DIRECTIONS, direction),
+        ])}${
           found.data.length === 0
-            ? empty(state === 'open' ? 'Every payment is final.' : 'There was none.')
+            ? emptyState(state === 'open' ? 'All payments are final.' : 'No payments yet.')
             : paymentTable(found.data)
-        }${pager(PATH, { state, direction, cursor }, found.next_cursor)}${switchOf(
+        }${pager(PATH, { state, direction, cursor }, found.next_cursor)}${switchPart(
           request,
           outgoing,
         )}`,
@@ -65,27 +68,10 @@ final yet. It resolves itself by the evidence of the chain.</p>${filterForm(stat
     },
   })
 
-const filterForm = (state: string, direction: string): Html =>
-  filters(PATH, [
-    filterField(
-      'state',
-      'Which',
-      html`<select id="filter-state" name="state">${optionsOf(STATES, state)}</select>`,
-    ),
-    filterField(
-      'direction',
-      'Direction',
-      html`<select id="filter-direction" name="direction">${optionsOf(
-        DIRECTIONS,
-        direction,
-      )}</select>`,
-    ),
-  ])
-
 const PURPOSES: Readonly<Record<PaymentJson['purpose'], string>> = {
   credits: 'received for credits',
   call: 'received for a call',
-  external: 'paid for a call elsewhere',
+  external: 'paid for an external call',
 }
 
 const paymentTable = (rows: readonly PaymentJson[]): Html =>
@@ -94,7 +80,7 @@ const paymentTable = (rows: readonly PaymentJson[]): Html =>
     [
       {
         head: 'Since',
-        cell: (each) => html`<a href="${entryPath(each.id)}">${instantText(each.since)}</a>`,
+        cell: (each) => html`<a href="${entryPath(each.id)}">${formatTimestamp(each.since)}</a>`,
       },
       {
         head: 'State',
@@ -102,37 +88,41 @@ const paymentTable = (rows: readonly PaymentJson[]): Html =>
           html`${state}${overdue && html` <span class="badge bad">overdue</span>`}`,
       },
       {
-        head: 'What',
+        head: 'Purpose',
         cell: ({ purpose }) => PURPOSES[purpose],
       },
       {
-        head: 'Who',
+        head: 'Counterparty',
         cell: ({ counterparty, host }) =>
-          html`${host !== null && html`${host}<br>`}${hex(counterparty)}`,
+          html`${host !== null && html`${host}<br>`}${breakableHex(counterparty)}`,
       },
-      { head: 'Amount', number: true, cell: aligned(rows, (each) => each.amount_microdollars) },
-      { head: 'Next', cell: ({ next_step: next }) => next },
+      {
+        head: 'Amount',
+        number: true,
+        cell: alignedColumn(rows, (each) => each.amount_microdollars),
+      },
+      { head: 'Next step', cell: ({ next_step: next }) => next },
     ],
     rows,
   )
 
-function switchOf({ sent }: PageRequest, outgoing: OutgoingJson): Html {
+function switchPart({ submission }: PageRequest, outgoing: OutgoingJson): Html {
   const { paused, author, reason: why, since, today, caps } = outgoing
-  const fields = fieldsOf('switch', sent)
-  return html`<section id="switch"><h2>Payments to sellers</h2>${facts({
+  const fields = formFields('switch', submission)
+  return html`<section id="switch"><h2>Payments to sellers</h2>${definitionList({
     State: html`<span class="badge ${paused ? 'bad' : 'good'}">${paused ? 'paused' : 'on'}</span>`,
-    'Set by': author !== null && `${author}, ${instantText(since)}: ${why ?? ''}`,
-    'Paid today (UTC)': `${money(today.platform_microdollars)}, of at most ${money(
+    'Set by': author !== null && `${author}, ${formatTimestamp(since)}: ${why ?? ''}`,
+    'Paid today (UTC)': `${formatMicrodollars(today.platform_microdollars)} of at most ${formatMicrodollars(
       caps.platform_day_microdollars,
     )}`,
   })}${switchForm(paused, fields)}</section>`
 }
 
-/** Lets payments go on that are paused, or pauses them; on whatever page it stands. */
-export const switchForm = (paused: boolean, fields: ReturnType<typeof fieldsOf>): Html =>
+/** Form that pauses or resumes payments to sellers; usable on any page. */
+export const switchForm = (paused: boolean, fields: ReturnType<typeof formFields>): Html =>
   form({
     act: 'switch',
-    submit: paused ? 'Let them go on' : 'Pause them',
+    submit: paused ? 'Resume payments' : 'Pause payments',
     ...(!paused && { kind: 'danger' as const }),
     to: PATH,
     hidden: { paused: String(!paused) },

@@ -1,90 +1,93 @@
 import { z } from 'zod'
 import { type Clock, monthName, monthStart } from '../../../../core/clock.ts'
-import type { PeriodJson } from '../../../rest/finance/books.ts'
+import type { PeriodJson } from '../../../rest/finance/ledger.ts'
 import type { OverviewJson } from '../../../rest/finance/overview.ts'
-import { FINANCE } from '../../areas.ts'
-import { ticked } from '../../fields.ts'
-import { fieldsOf, form } from '../../form.ts'
-import { counted, instantText } from '../../format.ts'
+import { form, formFields } from '../../form.ts'
+import { checkbox } from '../../form-schemas.ts'
+import { formatTimestamp, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
+import { emptyState } from '../../messages.ts'
+import { FINANCE_TABS } from '../../navigation.ts'
+import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
 import { cardTable } from '../../table.ts'
-import { reason, reasonField } from './parts.ts'
+import { reason, reasonField } from './components.ts'
 
 const PATH = '/finance/periods'
 
-/** `/finance/periods`: months whose books are closed, and the closing of one. */
+/** `/finance/periods`: closed months, and the form that closes one. */
 export const periodsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   page({
     path: PATH,
-    person: true,
+    requiresSession: true,
     query: z.object({}),
-    acts: {
-      close: act({
+    actions: {
+      close: formAction({
         fields: z.object({
-          month: z.string().regex(/^\d{4}-\d\d$/, 'a month, such as 2026-11'),
-          sure: ticked,
+          month: z.string().regex(/^\d{4}-\d\d$/, 'enter a month, such as 2026-11'),
+          sure: checkbox,
           reason,
         }),
-        run: async ({ ask }, { month, sure, reason: why }) => {
+        run: async ({ api }, { month, sure, reason: why }) => {
           if (!sure) return { to: `${PATH}?done=unsure` }
-          await ask('POST /v1/finance/periods', { body: { month, reason: why } })
+          await api('POST /v1/finance/periods', { body: { month, reason: why } })
           return { to: `${PATH}?done=closed` }
         },
       }),
     },
-    done: {
-      closed: 'The month is closed.',
-      unsure: 'Nothing was closed: tick that you are sure.',
+    notices: {
+      closed: 'Month closed.',
+      unsure: 'Not closed. Tick the box to confirm.',
     },
-    show: async (request) => {
-      const { ask } = request
-      const [periods, waiting] = await Promise.all([
-        ask<{ data: readonly PeriodJson[] }>('GET /v1/finance/periods'),
-        ask<OverviewJson>('GET /v1/finance/overview'),
+    render: async (request) => {
+      const { api } = request
+      const [periods, overview] = await Promise.all([
+        api<{ data: readonly PeriodJson[] }>('GET /v1/finance/periods'),
+        api<OverviewJson>('GET /v1/finance/overview'),
       ])
       return {
         title: 'Periods',
-        area: FINANCE,
+        tabs: FINANCE_TABS,
         tab: 'Periods',
-        main: html`<h1>Periods</h1><p class="lead">A closed month takes no more entries, for good:
-what comes later is dated when it is booked. No month can be opened again.</p>${closeForm(
+        main: html`<h1>Periods</h1><p class="lead">A closed month accepts no more entries and
+cannot be reopened. Late entries get the date on which they are posted.</p>${closeForm(
           request,
           clock,
-          warnings(waiting),
+          warnings(overview),
         )}<h2>Closed months</h2>${
-          periods.data.length === 0 ? empty('No month is closed yet.') : closed(periods.data)
+          periods.data.length === 0
+            ? emptyState('No closed months yet.')
+            : periodTable(periods.data)
         }`,
       }
     },
   })
 
-/** What speaks against closing; nothing of it forbids it. */
+/** Reasons to wait before closing; they do not prevent it. */
 function warnings({ sound, exceptions: open }: OverviewJson): Html | undefined {
-  const said = [
+  const reasons = [
     !sound && html`The <a href="/finance/trial-balance">trial balance</a> is not zero. `,
     open > 0 &&
-      html`<a href="/finance/exceptions">${counted(open, 'exception')}</a> between chain and
-books ${open === 1 ? 'is' : 'are'} open.`,
+      html`<a href="/finance/exceptions">${pluralize(open, 'exception')}</a> ${
+        open === 1 ? 'is' : 'are'
+      } open.`,
   ].filter((text) => text !== false)
-  if (said.length === 0) return undefined
-  return html`<div class="box fair"><p>Before you close: ${said}</p></div>`
+  if (reasons.length === 0) return undefined
+  return html`<div class="box fair"><p>Before you close: ${reasons}</p></div>`
 }
 
-function closeForm({ sent }: PageRequest, clock: Clock, warning: Html | undefined): Html {
-  const fields = fieldsOf('close', sent)
-  const last = monthName(monthStart(clock.now(), -1))
+function closeForm({ submission }: PageRequest, clock: Clock, warning: Html | undefined): Html {
+  const fields = formFields('close', submission)
+  const lastMonth = monthName(monthStart(clock.now(), -1))
   return html`<h2 id="close">Close a month</h2>${warning}${form({
     act: 'close',
-    submit: 'Close it for good',
+    submit: 'Close month permanently',
     kind: 'danger',
     fields: [
       fields.text({
         name: 'month',
         label: 'Month',
-        value: last,
-        hint: 'A UTC month that is over. All before it are closed with it.',
+        value: lastMonth,
+        hint: 'A month (UTC) that has ended. All earlier months are closed, too.',
         max: 7,
         size: 8,
         required: true,
@@ -92,14 +95,14 @@ function closeForm({ sent }: PageRequest, clock: Clock, warning: Html | undefine
       reasonField(fields),
       fields.check({
         name: 'sure',
-        label: 'I know that it cannot be opened again',
+        label: 'I understand that it cannot be reopened',
         required: true,
       }),
     ],
   })}`
 }
 
-const closed = (rows: readonly PeriodJson[]): Html =>
+const periodTable = (rows: readonly PeriodJson[]): Html =>
   cardTable(
     'Closed months',
     [
@@ -108,8 +111,8 @@ const closed = (rows: readonly PeriodJson[]): Html =>
         cell: ({ month }) =>
           html`<a href="/finance/trial-balance?day=${lastDayOf(month)}">${month}</a>`,
       },
-      { head: 'Closed', whole: true, cell: ({ closed_at: at }) => instantText(at) },
-      { head: 'By', cell: ({ author }) => author },
+      { head: 'Closed', noWrap: true, cell: ({ closed_at: at }) => formatTimestamp(at) },
+      { head: 'Author', cell: ({ author }) => author },
     ],
     rows,
   )

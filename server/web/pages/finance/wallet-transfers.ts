@@ -1,124 +1,129 @@
 import { z } from 'zod'
 import { FAULTS, Fault } from '../../../../core/errors.ts'
-import type { NotBooked } from '../../../../core/finance/wallet-transfers.ts'
+import type { RefusalReason } from '../../../../core/finance/wallet-transfers.ts'
 import type { AuditLineJson } from '../../../rest/admin/audit.ts'
 import type { OutgoingJson } from '../../../rest/finance/outgoing.ts'
 import type { ExceptionJson } from '../../../rest/finance/reconciliation.ts'
-import type { TransfersJson } from '../../../rest/finance/wallet-transfers.ts'
+import type { WalletTransfersJson } from '../../../rest/finance/wallet-transfers.ts'
 import type { WalletsJson } from '../../../rest/finance/wallets.ts'
-import type { Listed } from '../../../rest/paging.ts'
-import { FINANCE } from '../../areas.ts'
-import { fieldsOf, filterField, form } from '../../form.ts'
-import { instantText } from '../../format.ts'
-import { type Html, html, type Part } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { address, cardTable, facts, hex, pager } from '../../table.ts'
-import { accountLink, entryPath, reason, reasonField, units } from './parts.ts'
+import type { ListPage } from '../../../rest/paging.ts'
+import { filterField, form, formFields } from '../../form.ts'
+import { formatTimestamp } from '../../format.ts'
+import { type Html, type HtmlPart, html } from '../../html.ts'
+import { emptyState } from '../../messages.ts'
+import { FINANCE_TABS } from '../../navigation.ts'
+import { type AnyPage, formAction, type PageRequest, page } from '../../page.ts'
+import { breakableHex, cardTable, definitionList, pager, withQuery } from '../../table.ts'
+import { accountLink, entryPath, formatAmount, reason, reasonField } from './components.ts'
 import { switchForm } from './payments.ts'
 
 const PATH = '/finance/transfers'
 const PAGE = '30'
-const MANY = '100'
+const MAX_EXCEPTIONS = '100'
 
 type Request = PageRequest<{ readonly transaction: string; readonly cursor?: string | undefined }>
 
-/** Where a transaction is looked at, and booked. */
-export const transferPath = (transaction: string): string => address(PATH, { transaction })
+/** Page of one transaction. */
+export const transferPath = (transaction: string): string => withQuery(PATH, { transaction })
 
-/** `/finance/transfers`: money that went from one wallet of the house to another. */
+/** `/finance/transfers`: wallet transfers, that is, transactions between platform wallets. */
 export const transfersPage = (): AnyPage =>
   page({
     path: PATH,
-    person: true,
+    requiresSession: true,
     query: z.object({
       transaction: z.string().trim().max(200).default(''),
       cursor: z.string().max(500).optional(),
     }),
-    acts: {
-      book: act({
+    actions: {
+      book: formAction({
         fields: z.object({ transaction: z.string().max(200), reason }),
-        run: async ({ ask }, body) => {
-          await ask('POST /v1/finance/transfers', { body })
-          return { to: address(PATH, { transaction: body.transaction, done: 'booked' }) }
+        run: async ({ api }, body) => {
+          await api('POST /v1/finance/transfers', { body })
+          return { to: withQuery(PATH, { transaction: body.transaction, done: 'booked' }) }
         },
       }),
     },
-    done: { booked: 'The transfer is booked, as the chain tells it.' },
-    show: async (request) => {
-      const { ask, query } = request
-      const [wallets, outgoing, open, past, looked] = await Promise.all([
-        ask<WalletsJson>('GET /v1/finance/wallets'),
-        ask<OutgoingJson>('GET /v1/finance/outgoing'),
-        ask<Listed<ExceptionJson>>('GET /v1/finance/exceptions', { query: { limit: MANY } }),
-        ask<Listed<AuditLineJson>>('GET /v1/admin/audit', {
+    notices: { booked: 'Transfer posted with the amount from the blockchain.' },
+    render: async (request) => {
+      const { api, query } = request
+      const [wallets, outgoing, open, past, lookup] = await Promise.all([
+        api<WalletsJson>('GET /v1/finance/wallets'),
+        api<OutgoingJson>('GET /v1/finance/outgoing'),
+        api<ListPage<ExceptionJson>>('GET /v1/finance/exceptions', {
+          query: { limit: MAX_EXCEPTIONS },
+        }),
+        api<ListPage<AuditLineJson>>('GET /v1/admin/audit', {
           query: { act: 'transfer.book', limit: PAGE, cursor: query.cursor },
         }),
-        query.transaction === '' ? undefined : look(request),
+        query.transaction === '' ? undefined : lookUp(request),
       ])
-      const done = new Set(past.data.map(({ subject }) => subject))
-      const unknown = open.data.filter(({ transaction }) => !done.has(transaction ?? ''))
+      const posted = new Set(past.data.map(({ subject }) => subject))
+      const unknown = open.data.filter(({ transaction }) => !posted.has(transaction ?? ''))
       return {
         title: 'Transfers',
-        area: FINANCE,
+        tabs: FINANCE_TABS,
         tab: 'Transfers',
-        main: html`<h1>Transfers</h1><p class="lead">Money that went from one wallet of the house to
-another. You name the transaction; what it moved, the chain tells.</p>${lookForm(
+        main: html`<h1>Transfers</h1><p class="lead">Transfers between platform wallets. Enter a
+transaction hash; we read the amount from the chain.</p>${lookupForm(
           query.transaction,
-        )}${looked}${pausedBy(outgoing, unknown)}${waiting(
+        )}${lookup}${pausedBy(outgoing, unknown)}${unpostedPart(
           unknown.filter((each) => each.transaction !== query.transaction.toLowerCase()),
-        )}<h2>Booked so far</h2>${
-          past.data.length === 0 ? empty('No transfer was booked yet.') : booked(past.data)
+        )}<h2>Posted transfers</h2>${
+          past.data.length === 0 ? emptyState('No transfers yet.') : transferTable(past.data)
         }${pager(PATH, { cursor: query.cursor }, past.next_cursor)}${walletFacts(wallets)}`,
       }
     },
   })
 
-const lookForm = (transaction: string): Html =>
-  html`<form action="${PATH}" class="fields" role="search" aria-label="A transaction">${filterField(
+const lookupForm = (transaction: string): Html =>
+  html`<form action="${PATH}" class="filters" role="search" aria-label="Transaction">${filterField(
     'transaction',
     'Transaction',
     html`<input id="filter-transaction" name="transaction" value="${transaction}" size="66"
 placeholder="0x…" autocomplete="off" spellcheck="false" maxlength="200" required>`,
-  )}<button type="submit">Look it up</button></form>`
+  )}<button type="submit">Look up</button></form>`
 
-/** What a transaction did, with the button that books it; or why it cannot be booked. */
-async function look(request: Request): Promise<Html> {
+/** Movements of a transaction with the form that posts them, or why they cannot be posted. */
+async function lookUp(request: Request): Promise<Html> {
   const params = { transaction: request.query.transaction }
   try {
-    const found = await request.ask<TransfersJson>('GET /v1/finance/transfers/{transaction}', {
-      params,
-    })
+    const found = await request.api<WalletTransfersJson>(
+      'GET /v1/finance/transfers/{transaction}',
+      {
+        params,
+      },
+    )
     return html`<section id="found">${
-      found.booked ? html`<h2>It is booked</h2>${said(found)}` : toBook(request, found)
+      found.booked ? html`<h2>Posted</h2>${movements(found)}` : postForm(request, found)
     }</section>`
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    return refused(error)
+    return rejection(error)
   }
 }
 
-const toBook = ({ sent, path }: Request, found: TransfersJson): Html =>
-  html`<h2>To be booked</h2>${said(found)}${form({
+const postForm = ({ submission, path }: Request, found: WalletTransfersJson): Html =>
+  html`<h2>Not posted yet</h2>${movements(found)}${form({
     act: 'book',
-    submit: 'Book it',
-    to: address(path, { transaction: found.transaction }),
+    submit: 'Post transfer',
+    to: withQuery(path, { transaction: found.transaction }),
     hidden: { transaction: found.transaction },
-    fields: [reasonField(fieldsOf('book', sent))],
+    fields: [reasonField(formFields('book', submission))],
   })}`
 
-const said = ({ transaction, block, time, booked, entries }: TransfersJson): Html =>
-  html`${facts({
-    Transaction: hex(transaction),
+const movements = ({ transaction, block, time, booked, entries }: WalletTransfersJson): Html =>
+  html`${definitionList({
+    Transaction: breakableHex(transaction),
     Block: String(block),
-    'Value date': instantText(time),
+    'Value date': formatTimestamp(time),
   })}${cardTable(
-    'What it moved',
+    'Movements',
     [
       {
         head: 'Amount',
-        whole: true,
-        cell: ({ amount, asset }) => html`<strong>${units(amount, asset)} ${asset}</strong>`,
+        noWrap: true,
+        cell: ({ amount, asset }) => html`<strong>${formatAmount(amount, asset)} ${asset}</strong>`,
       },
       { head: 'Debit', cell: ({ to }) => accountLink(to) },
       { head: 'Credit', cell: ({ from }) => accountLink(from) },
@@ -133,63 +138,66 @@ const said = ({ transaction, block, time, booked, entries }: TransfersJson): Htm
     entries,
   )}`
 
-/** What to do about each refusal. */
-const ADVICE: Readonly<Record<NotBooked, Part>> = {
-  not_mined: 'Look at the hash again. If it was sent just now, wait for its block.',
-  not_final: 'Load this page again in a minute.',
-  not_ours: html`Transfers are between the addresses below. What came from anybody else is one of
-the <a href="/finance/exceptions">exceptions</a>.`,
-  opening: 'The opening balance of the wallet counted it: nothing is to be done.',
-  accounted_for: html`Nothing is to be done: see <a href="/finance/exceptions?state=all">all
+/** Advice by reason. */
+const ADVICE: Readonly<Record<RefusalReason, HtmlPart>> = {
+  not_mined: 'Check the hash. If the transaction was just sent, wait until it is in a block.',
+  not_final: 'Reload this page in a minute.',
+  not_ours: html`Only transfers between the addresses below can be posted here. Deposits from other
+addresses are <a href="/finance/exceptions">exceptions</a>.`,
+  opening: 'The opening balance of the wallet already includes it. Nothing to do.',
+  accounted_for: html`Nothing to do. See <a href="/finance/exceptions?state=all">all
 exceptions</a>, and the <a href="/finance/journal">journal</a>.`,
 }
 
-function refused({ code, status, message, extras }: Fault): Html {
+function rejection({ code, status, message, extras }: Fault): Html {
   const isForm = code === 'validation_failed'
   return html`<div class="box ${status === 503 ? 'fair' : 'bad'}" role="alert">
-<p><strong>${isForm ? 'That is no transaction.' : `${FAULTS[code][1]}.`}</strong> ${
-    isForm ? 'It has to be 0x and 64 hexadecimal digits.' : message
-  } ${ADVICE[extras['why'] as NotBooked]}</p><p class="small muted">Code
+<p><strong>${isForm ? 'Invalid transaction hash.' : `${FAULTS[code][1]}.`}</strong> ${
+    isForm ? 'Enter 0x followed by 64 hexadecimal digits.' : message
+  } ${ADVICE[extras['why'] as RefusalReason]}</p><p class="small muted">Code
 <a href="/docs/problems/${code}"><code>${code}</code></a></p></div>`
 }
 
 /**
- * Money that leaves, and nobody knows why, stops all payments until a person says otherwise: no
- * machine knows that nobody else has the key of the wallet.
- * @param open what nobody has accounted for yet
+ * Notice if reconciliation paused all payments because of an unexplained withdrawal. Only a person
+ * can resume them: the key of the wallet may have leaked.
+ * @param open exceptions whose transaction is not posted as a transfer
  */
 function pausedBy(
   { paused, author, reason: why }: OutgoingJson,
   open: readonly ExceptionJson[],
 ): Html | undefined {
   if (!paused || author !== 'reconciliation') return undefined
-  const gone = open.some((each) => each.wallet === 'spend' && each.amount_microdollars < 0)
+  const isUnexplained = open.some((each) => each.wallet === 'spend' && each.amount_microdollars < 0)
   return html`<div class="box fair" id="paused"><p>Payments to sellers and providers are
 paused: ${why}
 ${
-  gone
-    ? html`Once that is accounted for, <a href="/finance/payments#switch">let them go on</a>.</p>`
-    : html`</p><p><strong>Nothing is missing from the spend wallet any more.</strong> They stay
-paused until you let them go on.</p>${switchForm(paused, fieldsOf('switch', undefined))}`
+  isUnexplained
+    ? html`After resolving it, <a href="/finance/payments#switch">resume payments</a>.</p>`
+    : html`</p><p><strong>The spend wallet now matches the ledger.</strong> Payments stay
+paused until you resume them.</p>${switchForm(paused, formFields('switch', undefined))}`
 }</div>`
 }
 
-/** Transactions that touch both wallets, of which the books know nothing yet. */
-function waiting(open: readonly ExceptionJson[]): Html | undefined {
+/** Transactions between platform wallets that have no entry yet. */
+function unpostedPart(open: readonly ExceptionJson[]): Html | undefined {
   const found = [...Map.groupBy(open, ({ transaction }) => transaction)].flatMap(([tx, all]) =>
     tx !== null && new Set(all.map(({ wallet }) => wallet)).size > 1 ? [{ tx, all }] : [],
   )
   if (found.length === 0) return undefined
-  return html`<h2>Not booked yet</h2><p>These transactions are between wallets of the house, and no
-entry tells of them.</p>${cardTable(
-    'Not booked yet',
+  return html`<h2>Unposted transfers</h2><p>Transactions between platform wallets without a journal
+entry.</p>${cardTable(
+    'Unposted transfers',
     [
-      { head: 'Transaction', cell: ({ tx }) => html`<a href="${transferPath(tx)}">${hex(tx)}</a>` },
-      { head: 'Found', whole: true, cell: ({ all: [first] }) => instantText(first!.found_at) },
+      {
+        head: 'Transaction',
+        cell: ({ tx }) => html`<a href="${transferPath(tx)}">${breakableHex(tx)}</a>`,
+      },
+      { head: 'Found', noWrap: true, cell: ({ all: [first] }) => formatTimestamp(first!.found_at) },
       {
         head: 'Amount',
         number: true,
-        cell: ({ all: [first] }) => units(Math.abs(first!.amount_microdollars), 'USDC'),
+        cell: ({ all: [first] }) => formatAmount(Math.abs(first!.amount_microdollars), 'USDC'),
       },
       { head: 'Asset', cell: () => 'USDC' },
     ],
@@ -197,7 +205,7 @@ entry tells of them.</p>${cardTable(
   )}`
 }
 
-const Booked = z.object({
+const AuditedTransfer = z.object({
   entries: z.array(
     z.object({
       id: z.uuid(),
@@ -209,47 +217,49 @@ const Booked = z.object({
   ),
 })
 
-const booked = (lines: readonly AuditLineJson[]): Html =>
+const transferTable = (lines: readonly AuditLineJson[]): Html =>
   cardTable(
-    'Booked so far',
+    'Posted transfers',
     [
-      { head: 'Booked', whole: true, cell: ({ at }) => instantText(at) },
+      { head: 'Posted', noWrap: true, cell: ({ at }) => formatTimestamp(at) },
       {
         head: 'Amount',
         number: true,
-        cell: (line) => each(line, ({ amount, asset }) => `${units(amount, asset)} ${asset}`),
+        cell: (line) =>
+          entryLines(line, ({ amount, asset }) => `${formatAmount(amount, asset)} ${asset}`),
       },
       {
         head: 'Debit, credit',
         cell: (line) =>
-          each(
+          entryLines(
             line,
             ({ id, from, to }) =>
-              html`<a href="${entryPath(id)}"><code class="unbroken">${to}<br>${from}</code></a>`,
+              html`<a href="${entryPath(id)}"><code class="soft-breaks">${to}<br>${from}</code></a>`,
           ),
       },
       {
         head: 'Transaction',
-        cell: ({ subject }) => html`<a href="${transferPath(subject)}">${hex(subject)}</a>`,
+        cell: ({ subject }) =>
+          html`<a href="${transferPath(subject)}">${breakableHex(subject)}</a>`,
       },
       {
-        head: 'By, and why',
+        head: 'Author and reason',
         cell: (line) => html`${line.name}<br><span class="small muted">${line.reason}</span>`,
       },
     ],
     lines,
   )
 
-type Entry = z.infer<typeof Booked>['entries'][number]
+type TransferEntry = z.infer<typeof AuditedTransfer>['entries'][number]
 
-/** Of each entry of a line, one below the other. */
-const each = ({ after }: AuditLineJson, write: (entry: Entry) => Part): Html =>
-  html`${(Booked.safeParse(after).data?.entries ?? []).map(
-    (entry, i) => html`${i > 0 && html`<br>`}${write(entry)}`,
+/** Text of each entry of a line, one per row. */
+const entryLines = ({ after }: AuditLineJson, text: (entry: TransferEntry) => HtmlPart): Html =>
+  html`${(AuditedTransfer.safeParse(after).data?.entries ?? []).map(
+    (entry, i) => html`${i > 0 && html`<br>`}${text(entry)}`,
   )}`
 
 const walletFacts = ({ treasury, spend, gas }: WalletsJson): Html =>
-  html`<h2>Wallets of the house</h2>${facts({
+  html`<h2>Platform wallets</h2>${definitionList({
     Treasury: html`<code>${treasury.address}</code>`,
     Spend: html`<code>${spend.address}</code>`,
     Gas: gas !== null && html`<code>${gas.address}</code>`,

@@ -1,37 +1,30 @@
 import { z } from 'zod'
-import type { RuleJson } from '../../../rest/provider/domains-rules.ts'
-import { dollarText, optionalDollars, ticked } from '../../fields.ts'
-import { fieldsOf, form } from '../../form.ts'
-import { money } from '../../format.ts'
+import type { RuleJson } from '../../../rest/provider/domains/rules.ts'
+import { form, formFields } from '../../form.ts'
+import { checkbox, dollarsValue, lineList, optionalDollars } from '../../form-schemas.ts'
+import { formatMicrodollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type Act, act, type PageRequest, type Sent } from '../../page.ts'
-import { address, cardTable } from '../../table.ts'
+import { emptyState } from '../../messages.ts'
+import { type FormAction, formAction, type PageRequest, type Submission } from '../../page.ts'
+import { cardTable, withQuery } from '../../table.ts'
 
-/** What the page of a domain may be asked for. */
-export const TryQuery = z.object({
-  /** The path of the rule that is to be changed. */
+/** Query of the page of a domain. */
+export const DomainQuery = z.object({
+  /** Path of the rule to edit. */
   rule: z.string().max(500).optional(),
-  /** A page, to see which rule counts for it. */
+  /** URL of a page whose price is looked up. */
   url: z.string().trim().max(2_048).optional(),
 })
-type Request = PageRequest<z.infer<typeof TryQuery>>
+type Request = PageRequest<z.infer<typeof DomainQuery>>
 
-const AGES = {
-  '0': 'never: each is read anew',
-  '600': 'for 10 minutes',
-  '3600': 'for an hour',
-  '86400': 'for a day',
-  '604800': 'for a week',
-  '2592000': 'for 30 days',
+const CACHE_AGES = {
+  '0': 'not cached',
+  '600': '10 minutes',
+  '3600': '1 hour',
+  '86400': '1 day',
+  '604800': '1 week',
+  '2592000': '30 days',
 } as const
-
-const lines = z
-  .string()
-  .max(10_000)
-  .default('')
-  .transform((text) => text.split('\n').map((line) => line.trim()))
-  .transform((all) => all.filter(Boolean))
 
 const RuleFields = z.object({
   was: z.string().default(''),
@@ -41,32 +34,32 @@ const RuleFields = z.object({
   cached_price: optionalDollars,
   max_age_seconds: z
     .string()
-    .regex(/^\d{1,7}$/, 'seconds')
+    .regex(/^\d{1,7}$/, 'enter seconds')
     .default('3600'),
   preview_characters: z
     .string()
     .trim()
-    .regex(/^\d{0,4}$/, 'a whole number')
+    .regex(/^\d{0,4}$/, 'enter a whole number')
     .default('0'),
   wait_for: z.string().trim().default(''),
-  exclude: lines,
-  fast: ticked,
+  exclude: lineList,
+  fast: checkbox,
 })
 
-/** Rules are written all at once: the others are read first, and stay as they are. */
-const rewrite = async (
-  { ask, params }: PageRequest,
+/** Reads all rules, changes them and writes them back, because REST replaces them as a whole. */
+const updateRules = async (
+  { api, params }: PageRequest,
   change: (rules: readonly RuleJson[]) => readonly unknown[],
 ) => {
-  const { rules } = await ask<{ rules: readonly RuleJson[] }>('GET /v1/domains/{id}/rules', {
+  const { rules } = await api<{ rules: readonly RuleJson[] }>('GET /v1/domains/{id}/rules', {
     params,
   })
-  await ask('PUT /v1/domains/{id}/rules', { params, body: { rules: change(rules) } })
+  await api('PUT /v1/domains/{id}/rules', { params, body: { rules: change(rules) } })
   return { to: `/provider/domains/${params['id'] ?? ''}?done=rule` }
 }
 
-export const ruleActs: Readonly<Record<string, Act>> = {
-  rule: act({
+export const ruleActions: Readonly<Record<string, FormAction>> = {
+  rule: formAction({
     fields: RuleFields,
     run: (request, fields) => {
       const rule = {
@@ -82,27 +75,27 @@ export const ruleActs: Readonly<Record<string, Act>> = {
         exclude: fields.exclude,
         fast: fields.fast,
       }
-      return rewrite(request, (rules) =>
+      return updateRules(request, (rules) =>
         rules.some(({ path }) => path === fields.was)
           ? rules.map((each) => (each.path === fields.was ? rule : each))
           : [...rules, rule],
       )
     },
   }),
-  unrule: act({
+  unrule: formAction({
     fields: z.object({ path: z.string() }),
     run: (request, { path }) =>
-      rewrite(request, (rules) => rules.filter((rule) => rule.path !== path)),
+      updateRules(request, (rules) => rules.filter((rule) => rule.path !== path)),
   }),
 }
 
-/** The prices of a domain's pages, and the form that makes or changes one. */
+/** Price rules of a domain, and the form that adds or edits one. */
 export function rulesPart(rules: readonly RuleJson[], request: Request): Html {
   const editing = rules.find(({ path }) => path === request.query.rule)
-  return html`<h2 id="rules">Prices</h2><p>The most specific rule counts; what no rule names is not
+  return html`<h2 id="rules">Prices</h2><p>The most specific rule applies. Pages without a rule are not
 sold.</p>${
     rules.length === 0
-      ? empty('There is no price yet, and so nothing is sold.')
+      ? emptyState('No prices yet: nothing is sold.')
       : ruleTable(rules, request.path)
   }${ruleForm(editing, request)}`
 }
@@ -116,21 +109,24 @@ const ruleTable = (rules: readonly RuleJson[], path: string): Html =>
         head: 'Price',
         number: true,
         cell: ({ action, price_microdollars: price }) =>
-          action === 'deny' ? 'not sold' : money(price ?? 0),
+          action === 'deny' ? 'not sold' : formatMicrodollars(price ?? 0),
       },
       {
-        head: 'A kept page',
+        head: 'Cached page',
         number: true,
         cell: ({ action, cached_price_microdollars: price, max_age_seconds: age }) =>
-          action === 'deny' || age === 0 ? '–' : money(price ?? 0),
+          action === 'deny' || age === 0 ? '–' : formatMicrodollars(price ?? 0),
       },
-      { head: 'Kept', cell: ({ action, max_age_seconds: age }) => action === 'sell' && kept(age) },
       {
-        head: 'Change',
+        head: 'Cached for',
+        cell: ({ action, max_age_seconds: age }) => action === 'sell' && cacheAge(age),
+      },
+      {
+        head: 'Actions',
         cell: (rule) =>
-          html`<div class="actions"><a class="button plain" href="${address(path, {
+          html`<div class="actions"><a class="button plain" href="${withQuery(path, {
             rule: rule.path,
-          })}#rule" aria-label="Change the price of ${rule.path}">Change</a>${form({
+          })}#rule" aria-label="Edit the price of ${rule.path}">Edit</a>${form({
             act: 'unrule',
             submit: 'Remove',
             hidden: { path: rule.path },
@@ -142,17 +138,19 @@ const ruleTable = (rules: readonly RuleJson[], path: string): Html =>
     rules,
   )
 
-const kept = (seconds: number): string =>
-  (AGES as Readonly<Record<string, string>>)[seconds] ?? `for ${seconds} seconds`
+const cacheAge = (seconds: number): string =>
+  (CACHE_AGES as Readonly<Record<string, string>>)[seconds] ?? `${seconds} seconds`
 
-function ruleForm(rule: RuleJson | undefined, { sent, path }: Request): Html {
-  const { text, select } = fieldsOf('rule', sent)
+function ruleForm(rule: RuleJson | undefined, { submission, path }: Request): Html {
+  const { text, select } = formFields('rule', submission)
   return html`<h3 id="rule">
-${rule ? html`Change <code>${rule.path}</code>` : 'Add a price'}</h3>${form({
+${rule ? html`Edit <code>${rule.path}</code>` : 'Add a price'}</h3>${form({
     act: 'rule',
-    submit: rule ? 'Save the price' : 'Add the price',
+    submit: rule ? 'Save price' : 'Add price',
     to: path,
-    hidden: { was: sent?.act === 'rule' ? (sent.values['was'] ?? '') : (rule?.path ?? '') },
+    hidden: {
+      was: submission?.act === 'rule' ? (submission.values['was'] ?? '') : (rule?.path ?? ''),
+    },
     fields: [
       text({
         name: 'path',
@@ -160,102 +158,102 @@ ${rule ? html`Change <code>${rule.path}</code>` : 'Add a price'}</h3>${form({
         required: true,
         max: 500,
         value: rule?.path ?? '/**',
-        hint: html`<code>*</code> stands for anything within a segment, <code>**</code> over
+        hint: html`<code>*</code> matches within a path segment, <code>**</code> across
 segments: <code>/blog/**</code>, <code>/archive/2024-*</code>.`,
       }),
       select(
-        { name: 'action', label: 'They are', value: rule?.action ?? 'sell', required: true },
-        { sell: 'sold', deny: 'not sold' },
+        { name: 'action', label: 'Sale', value: rule?.action ?? 'sell', required: true },
+        { sell: 'Sold', deny: 'Not sold' },
       ),
       html`<div class="row">${[
         text({
           name: 'price',
-          label: 'Price of a page, in dollars',
+          label: 'Price per page (USD)',
           numeric: true,
           size: 10,
-          value: dollarText(rule?.price_microdollars ?? null),
+          value: dollarsValue(rule?.price_microdollars ?? null),
         }),
         text({
           name: 'cached_price',
-          label: 'Of a kept page',
+          label: 'Price per cached page (USD)',
           numeric: true,
           size: 10,
-          value: dollarText(rule?.cached_price_microdollars ?? null),
+          value: dollarsValue(rule?.cached_price_microdollars ?? null),
         }),
       ]}</div>`,
-      reading(rule, sent),
+      readingFields(rule, submission),
     ],
-  })}${rule && html`<p><a href="${path}#rules">Leave it as it is</a></p>`}`
+  })}${rule && html`<p><a href="${path}#rules">Cancel</a></p>`}`
 }
 
-/** How the pages of a rule are read, kept, and shown before they are bought. */
-function reading(rule: RuleJson | undefined, sent: Sent | undefined): Html {
-  const { text, select, check } = fieldsOf('rule', sent)
+/** Fields for reading, caching and previewing the pages of a rule. */
+function readingFields(rule: RuleJson | undefined, submission: Submission | undefined): Html {
+  const { text, select, check } = formFields('rule', submission)
   const age = String(rule?.max_age_seconds ?? 3_600)
-  return html`<details${sent?.act === 'rule' && html` open`}><summary>How pages are read</summary>
+  return html`<details${submission?.act === 'rule' && html` open`}><summary>Reading and caching</summary>
 <div class="stack">${[
     select(
-      { name: 'max_age_seconds', label: 'A page is kept', value: age },
+      { name: 'max_age_seconds', label: 'Cache pages for', value: age },
       {
-        ...AGES,
-        ...(Object.hasOwn(AGES, age) ? {} : { [age]: kept(Number(age)) }),
+        ...CACHE_AGES,
+        ...(Object.hasOwn(CACHE_AGES, age) ? {} : { [age]: cacheAge(Number(age)) }),
       },
     ),
     text({
       name: 'preview_characters',
-      label: 'Characters that are free',
+      label: 'Free preview (characters)',
       numeric: true,
       size: 6,
       value: String(rule?.preview_characters ?? 0),
-      hint: 'So much of the text anybody may read before buying.',
+      hint: 'Length of the text that anyone may read before buying.',
     }),
     text({
       name: 'wait_for',
       label: 'Wait for',
       value: rule?.wait_for ?? '',
-      hint: 'A CSS selector that the page has to have before it is read.',
+      hint: 'CSS selector that must match before the page is read.',
     }),
     text({
       name: 'exclude',
-      label: 'Leave out',
+      label: 'Exclude',
       lines: 3,
       value: rule?.exclude.join('\n') ?? '',
-      hint: 'CSS selectors, one on each line.',
+      hint: 'CSS selectors, one per line.',
     }),
     check({
       name: 'fast',
-      label: 'Without a browser where that gives a text',
+      label: 'Skip the browser if the HTML already contains the text',
       checked: rule?.fast ?? false,
-      hint: 'Quicker. Not for pages that scripts write.',
+      hint: 'Faster, but not suitable for pages rendered by scripts.',
     }),
   ]}</div></details>`
 }
 
-const OUTCOMES: Readonly<Record<string, string>> = {
-  malformed_url: 'That is no address of a page.',
-  domain_not_registered: 'That page is not on this domain.',
-  page_not_for_sale: 'No rule names that page: it is not sold.',
-  page_denied: 'That page is not sold: a rule says so.',
+const OUTCOME_TEXTS: Readonly<Record<string, string>> = {
+  malformed_url: 'This is not a valid URL.',
+  domain_not_registered: 'This page is not on this domain.',
+  page_not_for_sale: 'No rule matches this page: it is not sold.',
+  page_denied: 'A rule excludes this page from sale.',
 }
 
-/** Which rule counts for a page. */
-export async function triedPart({ ask, params, query: { url }, path }: Request): Promise<Html> {
-  const tried =
+/** Price lookup: the rule that applies to a page. */
+export async function priceLookup({ api, params, query: { url }, path }: Request): Promise<Html> {
+  const result =
     url === undefined || url === ''
       ? undefined
-      : await ask<{ outcome: string; rule: RuleJson | null }>('POST /v1/domains/{id}/rules/try', {
+      : await api<{ outcome: string; rule: RuleJson | null }>('POST /v1/domains/{id}/rules/try', {
           params,
           body: { url },
         })
-  return html`<h3 id="try">What does a page cost?</h3><form action="${path}#try" class="fields">
-<div><label for="try-url">Address of the page</label><input id="try-url" name="url" type="url"
-value="${url}" size="36" required></div><button type="submit" class="plain">Look</button></form>${
-    tried &&
+  return html`<h3 id="try">Check a price</h3><form action="${path}#try" class="filters">
+<div><label for="try-url">Page URL</label><input id="try-url" name="url" type="url"
+value="${url}" size="36" required></div><button type="submit" class="plain">Check price</button></form>${
+    result &&
     html`<div class="box" role="status"><p>${
-      tried.rule
-        ? html`<strong>${money(tried.rule.price_microdollars ?? 0)}</strong>, by the rule
-<code>${tried.rule.path}</code>.`
-        : (OUTCOMES[tried.outcome] ?? tried.outcome)
+      result.rule
+        ? html`<strong>${formatMicrodollars(result.rule.price_microdollars ?? 0)}</strong> by the rule
+<code>${result.rule.path}</code>.`
+        : (OUTCOME_TEXTS[result.outcome] ?? result.outcome)
     }</p></div>`
   }`
 }

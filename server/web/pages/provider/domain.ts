@@ -1,89 +1,96 @@
 import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
-import type { Listed } from '../../../rest/paging.ts'
-import type { WholeDomainJson } from '../../../rest/provider/domains.ts'
-import type { EarningJson } from '../../../rest/provider/domains-earnings.ts'
-import type { RuleJson } from '../../../rest/provider/domains-rules.ts'
-import { SELLING } from '../../areas.ts'
+import type { ListPage } from '../../../rest/paging.ts'
+import type { EarningJson } from '../../../rest/provider/domains/earnings.ts'
+import type { DomainDetailJson } from '../../../rest/provider/domains/index.ts'
+import type { RuleJson } from '../../../rest/provider/domains/rules.ts'
 import { COPY_SCRIPT } from '../../assets.ts'
-import { ticked } from '../../fields.ts'
-import { fieldsOf, form } from '../../form.ts'
-import { instantText, money } from '../../format.ts'
+import { form, formFields } from '../../form.ts'
+import { confirmedCheckbox } from '../../form-schemas.ts'
+import {
+  alignedColumn,
+  formatCount,
+  formatDollars,
+  formatMicrodollars,
+  formatTimestamp,
+} from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { type Act, type AnyPage, act, type PageRequest, page } from '../../page.ts'
-import { facts } from '../../table.ts'
-import { earningsPart } from './domain-earnings.ts'
-import { ruleActs, rulesPart, TryQuery, triedPart } from './domain-rules.ts'
+import { emptyState } from '../../messages.ts'
+import { SELLING_TABS } from '../../navigation.ts'
+import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
+import { stackedBars } from '../../stacked-bars.ts'
+import { cardTable, definitionList } from '../../table.ts'
+import { DomainQuery, priceLookup, ruleActions, rulesPart } from './domain-rules.ts'
 import { domainBadge } from './domains.ts'
 
 const DAYS = 30
-const pathOf = (id: string | undefined, done: string): string =>
+const noticePath = (id: string | undefined, done: string): string =>
   `/provider/domains/${id ?? ''}?done=${done}`
 
-const ACTS: Readonly<Record<string, Act>> = {
-  verify: act({
+const ACTIONS: Readonly<Record<string, FormAction>> = {
+  verify: formAction({
     fields: z.object({}),
-    run: async ({ ask, params }) => {
-      await ask('POST /v1/domains/{id}/verify', { params })
-      return { to: pathOf(params['id'], 'verified') }
+    run: async ({ api, params }) => {
+      await api('POST /v1/domains/{id}/verify', { params })
+      return { to: noticePath(params['id'], 'verified') }
     },
   }),
-  change: act({
+  change: formAction({
     fields: z.object({ name: z.string(), summary: z.string() }),
-    run: async ({ ask, params }, body) => {
-      await ask('PATCH /v1/domains/{id}', { params, body })
-      return { to: pathOf(params['id'], 'changed') }
+    run: async ({ api, params }, body) => {
+      await api('PATCH /v1/domains/{id}', { params, body })
+      return { to: noticePath(params['id'], 'changed') }
     },
   }),
-  sell: act({
+  sell: formAction({
     fields: z.object({ selling: z.enum(['true', 'false']) }),
-    run: async ({ ask, params }, { selling }) => {
-      await ask('PATCH /v1/domains/{id}', { params, body: { selling: selling === 'true' } })
-      return { to: pathOf(params['id'], selling === 'true' ? 'selling' : 'resting') }
+    run: async ({ api, params }, { selling }) => {
+      await api('PATCH /v1/domains/{id}', { params, body: { selling: selling === 'true' } })
+      return { to: noticePath(params['id'], selling === 'true' ? 'selling' : 'resting') }
     },
   }),
-  delete: act({
-    fields: z.object({ sure: ticked.refine((sure) => sure, 'has to be ticked') }),
-    run: async ({ ask, params }) => {
-      await ask('DELETE /v1/domains/{id}', { params })
+  delete: formAction({
+    fields: z.object({ sure: confirmedCheckbox }),
+    run: async ({ api, params }) => {
+      await api('DELETE /v1/domains/{id}', { params })
       return { to: '/provider/domains?done=deleted' }
     },
   }),
-  ...ruleActs,
+  ...ruleActions,
 }
 
-/** `/provider/domains/{id}`: its proof, its prices, and what it earned. */
+/** `/provider/domains/{id}`: proof of ownership, prices and earnings of a domain. */
 export const domainPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   page({
     path: '/provider/domains/{id}',
-    person: true,
-    query: TryQuery,
-    acts: ACTS,
-    done: {
-      added: 'The domain is added. Now show that it is yours.',
-      verified: 'The domain is proven. Its pages are sold as your rules say.',
+    requiresSession: true,
+    query: DomainQuery,
+    actions: ACTIONS,
+    notices: {
+      added: 'Domain added. Next, prove that you own it.',
+      verified: 'Domain verified. Its pages are sold by your price rules.',
       changed: 'Saved.',
-      selling: 'Its pages are sold again.',
-      resting: 'Nothing of it is sold, at once.',
-      rule: 'The rules count from now on, everywhere within a second.',
+      selling: 'Sales resumed.',
+      resting: 'Sales stopped. No pages of this domain are sold.',
+      rule: 'Price rules saved. They take effect within a second.',
     },
-    show: async (request) => {
-      const { ask, params } = request
+    render: async (request) => {
+      const { api, params } = request
       const [domain, { rules }, ...earned] = await Promise.all([
-        ask<WholeDomainJson>('GET /v1/domains/{id}', { params }),
-        ask<{ rules: readonly RuleJson[] }>('GET /v1/domains/{id}/rules', { params }),
+        api<DomainDetailJson>('GET /v1/domains/{id}', { params }),
+        api<{ rules: readonly RuleJson[] }>('GET /v1/domains/{id}/rules', { params }),
         earningsOf(request, clock.now(), 'day', '100'),
         earningsOf(request, clock.now(), 'page', '10'),
       ])
       return {
         title: domain.domain,
-        area: SELLING,
+        tabs: SELLING_TABS,
         tab: 'Domains',
         scripts: [COPY_SCRIPT],
-        main: html`<p class="crumbs"><a href="/provider/domains">Domains</a></p>
-<h1>${domain.domain} ${domainBadge(domain)}</h1>${proof(domain)}${
-          domain.state !== 'pending' && sold(domain)
-        }${rulesPart(rules, request)}${await triedPart(request)}${
+        main: html`<p class="breadcrumb"><a href="/provider/domains">Domains</a></p>
+<h1>${domain.domain} ${domainBadge(domain)}</h1>${proofPart(domain)}${
+          domain.state !== 'pending' && saleFacts(domain)
+        }${rulesPart(rules, request)}${await priceLookup(request)}${
           domain.state !== 'pending' && earningsPart(daysOf(clock.now()), ...earned)
         }${settings(domain, request)}`,
       }
@@ -93,49 +100,49 @@ export const domainPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
 const daysOf = (now: Date): readonly string[] =>
   Array.from({ length: DAYS }, (_, i) => dayName(daysBefore(now, DAYS - 1 - i)))
 
-const earningsOf = async ({ ask, params }: PageRequest, now: Date, by: string, limit: string) => {
+const earningsOf = async ({ api, params }: PageRequest, now: Date, by: string, limit: string) => {
   const query = { by, limit, from: dayName(daysBefore(now, DAYS - 1)) }
-  return (await ask<Listed<EarningJson>>('GET /v1/domains/{id}/earnings', { params, query })).data
+  return (await api<ListPage<EarningJson>>('GET /v1/domains/{id}/earnings', { params, query })).data
 }
 
-const STEPS: Readonly<Record<string, string>> = {
-  file: 'A file at this address, with this text in it',
-  meta: 'A tag in the head of the first page',
-  dns: 'A TXT record in the DNS',
+const PROOF_METHODS: Readonly<Record<string, string>> = {
+  file: 'A file at this URL with this content',
+  meta: 'A meta tag in the head of the home page',
+  dns: 'A DNS TXT record',
 }
 
-function proof({
+function proofPart({
   state,
   proof: { ways, method, proven_at: at, next_check_at: next },
-}: WholeDomainJson) {
-  const verify = form({ act: 'verify', submit: 'Look for the proof' })
+}: DomainDetailJson) {
+  const verify = form({ act: 'verify', submit: 'Verify' })
   if (state === 'verified') {
-    return html`<p>Proven by ${method}, ${instantText(at)}. Keep the proof where it is: it is looked
-for again ${instantText(next)}.</p>`
+    return html`<p>Verified by ${method}, ${formatTimestamp(at)}. Keep the proof in place: we check it
+again ${formatTimestamp(next)}.</p>`
   }
-  return html`<h2>Prove that it is yours</h2>${
+  return html`<h2>Prove ownership</h2>${
     state !== 'pending' &&
-    html`<p>The proof was not found any more, or somebody else has proven the host since.</p>`
-  }<p>One of these is enough. It stays there: it is looked for every day.</p>
+    html`<p>We no longer find the proof, or someone else has verified this host.</p>`
+  }<p>Choose one of these. Leave it in place: we check it daily.</p>
 <ol class="steps">${ways.map(
     (way) =>
-      html`<li><p><strong>${STEPS[way.method] ?? way.method}</strong></p>
+      html`<li><p><strong>${PROOF_METHODS[way.method] ?? way.method}</strong></p>
 <p class="secret"><code>${way.where}</code></p><p class="secret"><code>${way.content}</code>
 <button type="button" class="plain" data-copy="${way.content}" hidden>Copy</button></p></li>`,
-  )}</ol><p>Then let the hub look:</p>${verify}`
+  )}</ol><p>Then verify it:</p>${verify}`
 }
 
-const sold = (domain: WholeDomainJson): Html =>
-  html`<dl class="figures"><div><dt>Earned, not paid out</dt><dd>${money(
+const saleFacts = (domain: DomainDetailJson): Html =>
+  html`<dl class="metrics"><div><dt>Balance</dt><dd>${formatMicrodollars(
     domain.earned_microdollars,
-  )}</dd></div></dl>${facts({
-    'Sold as': domain.slug && html`<a href="/services/${domain.slug}">${domain.slug}</a>`,
-    'Bought at': domain.fetch_url && html`<code>${domain.fetch_url}</code>`,
+  )}</dd></div></dl>${definitionList({
+    Service: domain.slug && html`<a href="/services/${domain.slug}">${domain.slug}</a>`,
+    'Fetch URL': domain.fetch_url && html`<code>${domain.fetch_url}</code>`,
   })}`
 
-const settings = (domain: WholeDomainJson, { sent }: PageRequest<unknown>): Html => {
-  const { text } = fieldsOf('change', sent)
-  return html`<h2>How it is shown</h2>${form({
+const settings = (domain: DomainDetailJson, { submission }: PageRequest<unknown>): Html => {
+  const { text } = formFields('change', submission)
+  return html`<h2>Listing details</h2>${form({
     act: 'change',
     submit: 'Save',
     kind: 'plain',
@@ -143,22 +150,62 @@ const settings = (domain: WholeDomainJson, { sent }: PageRequest<unknown>): Html
       text({ name: 'name', label: 'Name', required: true, max: 100, value: domain.name }),
       text({ name: 'summary', label: 'Summary', required: true, max: 500, value: domain.summary }),
     ],
-  })}${domain.state !== 'pending' && selling(domain)}<h2>Delete</h2>${form({
+  })}${domain.state !== 'pending' && sellingPart(domain)}<h2>Delete</h2>${form({
     act: 'delete',
-    submit: 'Delete',
+    submit: 'Delete domain',
     kind: 'danger',
-    fields: [fieldsOf('delete', sent).sure('Ends the sale. What it earned stays yours.')],
+    fields: [
+      formFields('delete', submission).confirmation('Stops all sales. You keep what it earned.'),
+    ],
   })}`
 }
 
-const selling = (domain: WholeDomainJson): Html =>
-  html`<h2>${domain.selling ? 'Stop selling' : 'Sell again'}</h2><p>${
+const sellingPart = (domain: DomainDetailJson): Html =>
+  html`<h2>${domain.selling ? 'Stop sales' : 'Resume sales'}</h2><p>${
     domain.selling
-      ? 'Opts the whole domain out, at once. Its rules and its proof stay.'
-      : 'The domain is opted out: nothing of it is sold.'
+      ? 'Stops selling all pages of this domain immediately. Rules and proof are kept.'
+      : 'No pages of this domain are sold.'
   }</p>${form({
     act: 'sell',
-    submit: domain.selling ? 'Opt out' : 'Sell again',
+    submit: domain.selling ? 'Stop sales' : 'Resume sales',
     hidden: { selling: domain.selling ? 'false' : 'true' },
     kind: 'plain',
   })}`
+
+/** Earnings by day, and of the ten pages that earned most. */
+function earningsPart(
+  days: readonly string[],
+  byDay: readonly EarningJson[],
+  byPage: readonly EarningJson[],
+): Html {
+  if (byPage.length === 0) {
+    return html`<h2>Earnings</h2>${emptyState('No pages sold in the last 30 days.')}`
+  }
+  const amounts = byDay.map(({ day = '', earned_microdollars: earned }) => {
+    return { day, series: 'earned', amount: BigInt(earned) }
+  })
+  return html`<h2>Earnings</h2>${stackedBars(days, amounts, {
+    label: 'Earnings by day, after commission',
+    format: formatDollars,
+    legend: false,
+  })}${cardTable(
+    'Earnings by page',
+    [
+      { head: 'Page', cell: ({ page }) => html`<code>${page}</code>` },
+      { head: 'Sold', number: true, cell: ({ calls }) => formatCount(calls) },
+      { head: 'From cache', number: true, cell: (each) => formatCount(each.cached_calls) },
+      {
+        head: 'Paid',
+        number: true,
+        cell: alignedColumn(byPage, (each) => each.charged_microdollars),
+      },
+      {
+        head: 'Earned',
+        number: true,
+        cell: alignedColumn(byPage, (each) => each.earned_microdollars),
+      },
+    ],
+    byPage,
+  )}<p class="small muted">Top ten pages of the last 30 days, after commission. All
+pages: <code>GET /v1/domains/{id}/earnings</code>.</p>`
+}

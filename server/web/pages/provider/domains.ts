@@ -1,48 +1,52 @@
 import { z } from 'zod'
-import type { Listed } from '../../../rest/paging.ts'
-import type { DomainJson } from '../../../rest/provider/domains.ts'
-import { SELLING } from '../../areas.ts'
-import { ifGiven } from '../../fields.ts'
-import { fieldsOf, form } from '../../form.ts'
-import { day } from '../../format.ts'
+import type { ListPage } from '../../../rest/paging.ts'
+import type { DomainJson } from '../../../rest/provider/domains/index.ts'
+import { form, formFields } from '../../form.ts'
+import { textOrUndefined } from '../../form-schemas.ts'
+import { dayOf } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type AnyPage, act, page } from '../../page.ts'
+import { emptyState } from '../../messages.ts'
+import { SELLING_TABS } from '../../navigation.ts'
+import { type AnyPage, formAction, page } from '../../page.ts'
 import { cardTable, pager } from '../../table.ts'
 
 const PATH = '/provider/domains'
 
-/** `/provider/domains`: sites whose pages are sold, and a new one. */
+/** `/provider/domains`: domains whose pages are sold, and the form that adds one. */
 export const domainsPage = (): AnyPage =>
   page({
     path: PATH,
-    person: true,
+    requiresSession: true,
     query: z.object({ cursor: z.string().max(500).optional() }),
-    acts: {
-      add: act({
-        fields: z.object({ domain: z.string().trim(), name: ifGiven, slug: ifGiven }),
-        run: async ({ ask }, body) => {
-          const made = await ask<DomainJson>('POST /v1/domains', { body })
-          return { to: `${PATH}/${made.domain_id}?done=added` }
+    actions: {
+      add: formAction({
+        fields: z.object({
+          domain: z.string().trim(),
+          name: textOrUndefined,
+          slug: textOrUndefined,
+        }),
+        run: async ({ api }, body) => {
+          const domain = await api<DomainJson>('POST /v1/domains', { body })
+          return { to: `${PATH}/${domain.domain_id}?done=added` }
         },
       }),
     },
-    done: { deleted: 'The domain is not sold any more. What it earned stays yours.' },
-    show: async ({ ask, query, sent }) => {
-      const domains = await ask<Listed<DomainJson>>('GET /v1/domains', { query })
-      const { text } = fieldsOf('add', sent)
+    notices: { deleted: 'Domain deleted. You keep what it earned.' },
+    render: async ({ api, query, submission }) => {
+      const domains = await api<ListPage<DomainJson>>('GET /v1/domains', { query })
+      const { text } = formFields('add', submission)
       return {
         title: 'Domains',
-        area: SELLING,
+        tabs: SELLING_TABS,
         tab: 'Domains',
-        main: html`<h1>Domains</h1><p class="lead">Sell the pages of a site of yours to agents, by
-the piece. They get clean text; you get the price of each page.</p>${
+        main: html`<h1>Domains</h1><p class="lead">Sell pages of your website to agents. They get
+clean text; you get paid per page.</p>${
           domains.data.length === 0
-            ? empty('No domain is registered yet.')
+            ? emptyState('No domains yet.')
             : html`${domainTable(domains.data)}${pager(PATH, query, domains.next_cursor)}`
         }<h2>Add a domain</h2>${form({
           act: 'add',
-          submit: 'Add',
+          submit: 'Add domain',
           fields: [
             text({
               name: 'domain',
@@ -50,14 +54,14 @@ the piece. They get clean text; you get the price of each page.</p>${
               required: true,
               max: 300,
               placeholder: 'example.com',
-              hint: 'The host whose pages are sold. You prove in the next step that it is yours.',
+              hint: 'Host of the pages. In the next step you prove that you own it.',
             }),
-            text({ name: 'name', label: 'Name', max: 100, hint: 'As lists show it.' }),
+            text({ name: 'name', label: 'Name', max: 100, hint: 'Name shown in lists.' }),
             text({
               name: 'slug',
               label: 'Slug',
               max: 40,
-              hint: 'Part of the address where pages are bought. Left empty: made of the domain.',
+              hint: 'Part of the URL where pages are bought. Leave empty to derive it from the domain.',
             }),
           ],
         })}`,
@@ -75,12 +79,12 @@ const domainTable = (domains: readonly DomainJson[]): Html =>
       },
       { head: 'State', cell: domainBadge },
       { head: 'Service', cell: ({ slug }) => slug !== null && html`<code>${slug}</code>` },
-      { head: 'Added', whole: true, cell: ({ created_at: at }) => day(at) },
+      { head: 'Added', noWrap: true, cell: ({ created_at: at }) => dayOf(at) },
     ],
     domains,
   )
 
-const GRADES: Readonly<Record<DomainJson['state'], string>> = {
+const BADGES: Readonly<Record<DomainJson['state'], string>> = {
   pending: 'fair',
   verified: 'good',
   expired: 'bad',
@@ -88,8 +92,8 @@ const GRADES: Readonly<Record<DomainJson['state'], string>> = {
   deleted: '',
 }
 
-/** Whether a domain is proven, and sold. */
+/** Verification state of a domain, and whether its sales are stopped. */
 export const domainBadge = ({ state, selling }: DomainJson): Html =>
-  html`<span class="badge ${GRADES[state]}">${state === 'pending' ? 'to be proven' : state}</span>${
-    state === 'verified' && !selling && html` <span class="badge">opted out</span>`
+  html`<span class="badge ${BADGES[state]}">${state === 'pending' ? 'unverified' : state}</span>${
+    state === 'verified' && !selling && html` <span class="badge">sales stopped</span>`
   }`

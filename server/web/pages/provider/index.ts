@@ -10,19 +10,19 @@ import { servicePage } from './service.ts'
 import { servicesPage } from './services.ts'
 import { statisticsPage } from './statistics.ts'
 
-export interface ProviderPorts {
+export interface ProviderDeps {
   readonly pool: Pool
   readonly clock: Clock
 }
 
-/** What people have here as sellers. */
-export const providerPages = (ports: ProviderPorts): readonly AnyPage[] => [
-  overviewPage(ports),
+/** Pages of an account as a provider. */
+export const providerPages = (deps: ProviderDeps): readonly AnyPage[] => [
+  overviewPage(deps),
   servicesPage(),
   servicePage(),
   domainsPage(),
-  domainPage(ports),
-  statisticsPage(ports),
-  payoutsPage(ports),
+  domainPage(deps),
+  statisticsPage(deps),
+  payoutsPage(deps),
   payoutPage(),
 ]

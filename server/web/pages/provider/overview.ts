@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
-import type { Listed } from '../../../rest/paging.ts'
+import type { ListPage } from '../../../rest/paging.ts'
 import type { ProviderBalanceJson } from '../../../rest/provider/balance.ts'
-import type { DomainJson } from '../../../rest/provider/domains.ts'
+import type { DomainJson } from '../../../rest/provider/domains/index.ts'
 import type { StatisticsJson } from '../../../rest/provider/statistics.ts'
-import { SELLING } from '../../areas.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
+import { emptyState } from '../../messages.ts'
+import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
 import { balancePart } from './balance.ts'
 import { domainBadge } from './domains.ts'
@@ -14,53 +14,53 @@ import { type ServiceRowJson, serviceBadge } from './services.ts'
 import { earnedChart, failedPart, totalsPart } from './statistics.ts'
 
 const DAYS = 30
-const SHOWN = '10'
+const MAX_ROWS = '10'
 
-/** `/provider`: what somebody sells, and how it does. */
+/** `/provider`: earnings, statistics, APIs and domains of a provider. */
 export const overviewPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   page({
     path: '/provider',
-    person: true,
+    requiresSession: true,
     query: z.object({}),
-    show: async ({ ask }) => {
+    render: async ({ api }) => {
       const from = dayName(daysBefore(clock.now(), DAYS - 1))
       const [services, domains, figures, balance] = await Promise.all([
-        ask<Listed<ServiceRowJson>>('GET /v1/provider/services', { query: { limit: SHOWN } }),
-        ask<Listed<DomainJson>>('GET /v1/domains', { query: { limit: SHOWN } }),
-        ask<StatisticsJson>('GET /v1/provider/statistics', { query: { from } }),
-        ask<ProviderBalanceJson>('GET /v1/provider/balance'),
+        api<ListPage<ServiceRowJson>>('GET /v1/provider/services', { query: { limit: MAX_ROWS } }),
+        api<ListPage<DomainJson>>('GET /v1/domains', { query: { limit: MAX_ROWS } }),
+        api<StatisticsJson>('GET /v1/provider/statistics', { query: { from } }),
+        api<ProviderBalanceJson>('GET /v1/provider/balance'),
       ])
-      const earns = balance.totals.owed_microdollars + balance.totals.paid_microdollars > 0
-      const sells = services.data.length + domains.data.length > 0 || earns
+      const hasEarned = balance.totals.owed_microdollars + balance.totals.paid_microdollars > 0
+      const isProvider = services.data.length + domains.data.length > 0 || hasEarned
       return {
         title: 'Selling',
-        area: SELLING,
+        tabs: SELLING_TABS,
         tab: 'Overview',
         main: html`<h1>Selling</h1>${
-          sells
-            ? html`${balancePart(balance)}<h2>The last 30 days</h2>${
+          isProvider
+            ? html`${balancePart(balance)}<h2>Last 30 days</h2>${
                 figures.totals.calls > 0
                   ? html`${totalsPart(figures.totals)}${failedPart(figures.totals)}${earnedChart(
                       figures,
                     )}`
-                  : empty('Nothing of yours was called.')
-              }${goods(services.data, domains.data)}`
-            : begin()
+                  : emptyState('No calls in the last 30 days.')
+              }${offerLists(services.data, domains.data)}`
+            : firstSteps()
         }`,
       }
     },
   })
 
-const begin = (): Html =>
-  html`<p class="lead">Agents buy here by the request. You set the price; what fails is not charged,
-and the hub keeps a commission of what was paid.</p>${empty(
-    'You sell nothing yet.',
+const firstSteps = (): Html =>
+  html`<p class="lead">Sell APIs and web pages to agents, paid per request. You set the price; failed
+calls are not charged; the platform keeps a commission.</p>${emptyState(
+    'Nothing listed yet.',
     html`<p><a class="button" href="/provider/services">List an API</a>
-<a class="button plain" href="/provider/domains">Sell the pages of a site</a></p>`,
-  )}<p>Services that are programs of their own run in the hub: see
-<a href="/docs/providers">the guide for providers</a>.</p>`
+<a class="button plain" href="/provider/domains">Sell web pages</a></p>`,
+  )}<p>You can also run a service inside the hub as a plugin: see the
+<a href="/docs/providers">guide for providers</a>.</p>`
 
-const goods = (services: readonly ServiceRowJson[], domains: readonly DomainJson[]): Html =>
+const offerLists = (services: readonly ServiceRowJson[], domains: readonly DomainJson[]): Html =>
   html`<div class="columns"><section><h2>APIs</h2><ul class="plain-list">${services.map(
     (each) =>
       html`<li><a href="/provider/services/${each.slug}">${each.name}</a>

@@ -1,10 +1,10 @@
-import { dollarText } from '../../fields.ts'
-import { fieldsOf, fold, form, SAID, sentence } from '../../form.ts'
-import { day, money } from '../../format.ts'
+import { collapsible, FLASH_ANCHOR, form, formFields, toSentence } from '../../form.ts'
+import { dollarsValue } from '../../form-schemas.ts'
+import { dayOf, formatMicrodollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
+import { emptyState } from '../../messages.ts'
 import type { PageRequest } from '../../page.ts'
-import { address, cardTable } from '../../table.ts'
+import { cardTable, withQuery } from '../../table.ts'
 import type { ServiceJson } from './services.ts'
 
 type Endpoint = ServiceJson['endpoints'][number]
@@ -12,22 +12,23 @@ type Request = PageRequest<{ readonly endpoint?: string | undefined }>
 
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 
-/** What is sold, each with its price, and the form that makes or changes one. */
+/** Endpoints with their prices, and the form that adds or edits one. */
 export function endpointsPart(service: ServiceJson, request: Request): Html {
   const editing = service.endpoints.find((each) => nameOf(each) === request.query.endpoint)
   return html`<h2 id="endpoints">Endpoints</h2>${
     service.endpoints.length === 0
-      ? empty('There is no endpoint yet.')
+      ? emptyState('No endpoints yet.')
       : endpointTable(service.endpoints, request)
-  }${service.state !== 'retired' && endpointFold(service, editing, request)}`
+  }${service.state !== 'retired' && endpointSection(service, editing, request)}`
 }
 
-/** A new price, beside the one that is in force. */
-function priceForm(endpoint: Endpoint, { sent }: Request): Html {
+/** Form for a new price in a row of the table. */
+function priceForm(endpoint: Endpoint, { submission }: Request): Html {
   const name = nameOf(endpoint)
-  const mine = sent?.act === 'price' && sent.values['endpoint'] === name ? sent : undefined
+  const mine =
+    submission?.act === 'price' && submission.values['endpoint'] === name ? submission : undefined
   const error = mine?.errors['price']
-  return html`<form method="post" action="${SAID}" class="small-form"><input type="hidden"
+  return html`<form method="post" action="${FLASH_ANCHOR}" class="small-form"><input type="hidden"
 name="act" value="price"><input type="hidden" name="endpoint" value="${name}">
 <input name="price" size="8" value="${mine?.values['price']}"
 inputmode="decimal" autocomplete="off" required${
@@ -36,7 +37,7 @@ inputmode="decimal" autocomplete="off" required${
   }
 aria-label="New price of ${name}, in dollars">
 <button type="submit" class="plain">Set</button>${
-    error !== undefined && html`<p class="error" id="price-error">${sentence(error)}</p>`
+    error !== undefined && html`<p class="error" id="price-error">${toSentence(error)}</p>`
   }</form>`
 }
 
@@ -52,24 +53,24 @@ const endpointTable = (endpoints: readonly Endpoint[], request: Request): Html =
       {
         head: 'Price',
         number: true,
-        cell: ({ price_microdollars: price, coming_price: coming }) =>
-          html`${price === null ? html`<span class="bad">none</span>` : money(price)}${
-            coming &&
-            html`<br><span class="muted small">${money(coming.price_microdollars)} from ${day(
-              coming.effective_at,
+        cell: ({ price_microdollars: price, coming_price: upcoming }) =>
+          html`${price === null ? html`<span class="bad">none</span>` : formatMicrodollars(price)}${
+            upcoming &&
+            html`<br><span class="muted small">${formatMicrodollars(upcoming.price_microdollars)} from ${dayOf(
+              upcoming.effective_at,
             )}</span>`
           }`,
       },
       {
-        head: 'New price, in dollars',
+        head: 'New price (USD)',
         cell: (each) => priceForm(each, request),
       },
       {
-        head: 'Change',
+        head: 'Actions',
         cell: (each) =>
-          html`<div class="actions"><a class="button plain" href="${address(request.path, {
+          html`<div class="actions"><a class="button plain" href="${withQuery(request.path, {
             endpoint: nameOf(each),
-          })}#endpoint" aria-label="Change ${nameOf(each)}">Change</a>${
+          })}#endpoint" aria-label="Edit ${nameOf(each)}">Edit</a>${
             endpoints.length > 1 &&
             form({
               act: 'drop',
@@ -86,30 +87,30 @@ const endpointTable = (endpoints: readonly Endpoint[], request: Request): Html =
 
 const METHODS = { GET: 'GET', POST: 'POST', PUT: 'PUT', PATCH: 'PATCH', DELETE: 'DELETE' }
 
-const written = (schema: unknown): string =>
+const schemaText = (schema: unknown): string =>
   schema === null || schema === undefined ? '' : JSON.stringify(schema, null, 2)
 
-/** The form is open where it is what comes next. */
-const endpointFold = (
+/** Form for an endpoint, open while editing or if there is no endpoint yet. */
+const endpointSection = (
   { endpoints }: ServiceJson,
   editing: Endpoint | undefined,
   request: Request,
 ): Html =>
-  html`<div id="endpoint">${fold(
-    editing ? html`Change <code>${nameOf(editing)}</code>` : 'Add an endpoint',
+  html`<div id="endpoint">${collapsible(
+    editing ? html`Edit <code>${nameOf(editing)}</code>` : 'Add an endpoint',
     endpointForm(editing, request),
-    editing !== undefined || endpoints.length === 0 || request.sent?.act === 'endpoint',
+    editing !== undefined || endpoints.length === 0 || request.submission?.act === 'endpoint',
   )}</div>`
 
-function endpointForm(endpoint: Endpoint | undefined, { sent, path }: Request): Html {
-  const { text, select } = fieldsOf('endpoint', sent)
+function endpointForm(endpoint: Endpoint | undefined, { submission, path }: Request): Html {
+  const { text, select } = formFields('endpoint', submission)
   const was = endpoint ? nameOf(endpoint) : ''
   return html`${form({
     act: 'endpoint',
-    submit: endpoint ? 'Save the endpoint' : 'Add the endpoint',
+    submit: endpoint ? 'Save endpoint' : 'Add endpoint',
     kind: 'plain',
     to: path,
-    hidden: { was: sent?.act === 'endpoint' ? (sent.values['was'] ?? '') : was },
+    hidden: { was: submission?.act === 'endpoint' ? (submission.values['was'] ?? '') : was },
     fields: [
       html`<div class="row">${[
         select(
@@ -127,10 +128,10 @@ function endpointForm(endpoint: Endpoint | undefined, { sent, path }: Request): 
         }),
         text({
           name: 'price',
-          label: 'Price, in dollars',
+          label: 'Price (USD)',
           numeric: true,
           size: 8,
-          value: endpoint ? '' : dollarText(null),
+          value: endpoint ? '' : dollarsValue(null),
         }),
       ]}</div>`,
       text({
@@ -142,18 +143,18 @@ function endpointForm(endpoint: Endpoint | undefined, { sent, path }: Request): 
       }),
       text({
         name: 'input_schema',
-        label: 'Schema of the input',
+        label: 'Input schema',
         lines: 6,
-        value: written(endpoint?.input_schema),
-        hint: 'JSON Schema of an object: path, query and body in one. Left empty: anything.',
+        value: schemaText(endpoint?.input_schema),
+        hint: 'JSON Schema of an object that combines path, query and body. Leave empty to accept any input.',
       }),
       text({
         name: 'output_schema',
-        label: 'Schema of the answer',
+        label: 'Response schema',
         lines: 6,
-        value: written(endpoint?.output_schema),
-        hint: 'An answer that does not satisfy it is refunded.',
+        value: schemaText(endpoint?.output_schema),
+        hint: 'Calls are refunded if the response does not match.',
       }),
     ],
-  })}${endpoint && html`<p><a href="${path}#endpoints">Leave it as it is</a></p>`}`
+  })}${endpoint && html`<p><a href="${path}#endpoints">Cancel</a></p>`}`
 }

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import type { Listed } from '../../../rest/paging.ts'
-import { SELLING } from '../../areas.ts'
-import { fieldsOf, fold, form } from '../../form.ts'
-import { aligned, counted, instantText, milliseconds } from '../../format.ts'
+import type { ListPage } from '../../../rest/paging.ts'
+import { collapsible, form, formFields } from '../../form.ts'
+import { alignedColumn, formatDuration, formatTimestamp, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
+import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, type PageRequest, page } from '../../page.ts'
-import { cardTable, facts, table } from '../../table.ts'
-import { serviceActs } from './service-acts.ts'
+import { cardTable, definitionList, table } from '../../table.ts'
+import { serviceActions } from './service-actions.ts'
 import { endpointsPart } from './service-endpoints.ts'
 import { type ServiceJson, serviceBadge } from './services.ts'
 
@@ -22,80 +22,79 @@ interface PriceJson {
   readonly current: boolean
 }
 
-/** `/provider/services/{slug}`: an API that is listed without code, and all about it. */
+/** `/provider/services/{slug}`: an upstream API with its endpoints, prices and settings. */
 export const servicePage = (): AnyPage =>
   page({
     path: '/provider/services/{slug}',
-    person: true,
+    requiresSession: true,
     query: Query,
-    acts: serviceActs,
-    done: {
-      'imported-part':
-        'The first 100 endpoints are imported as a draft. Below is what is left out, and why.',
-      imported: 'The document is imported as a draft. Look at endpoints and prices, then activate.',
-      listed: 'The draft is made. It needs an endpoint with a price.',
-      active: 'It is on sale.',
-      pending: 'An administrator is asked to approve of it.',
-      paused: 'It is not sold any more, until you activate it again.',
-      retired: 'Its end is announced: callers are told with every answer.',
-      endpoints: 'The endpoints are changed: they count within a second.',
-      priced: 'The price is set. A lower one counts at once, a higher one after the notice.',
-      secret: 'The secret is set, and used from the next request on.',
+    actions: serviceActions,
+    notices: {
+      'imported-part': 'Document imported in part as a draft. See below what was left out and why.',
+      imported: 'Document imported as a draft. Review endpoints and prices, then activate it.',
+      listed: 'Draft created. Next, add an endpoint with a price.',
+      active: 'Your API is on sale.',
+      pending: 'Submitted. An administrator must approve it before it goes on sale.',
+      paused: 'Sales paused until you resume them.',
+      retired: 'Retirement announced. Every response tells callers the last day.',
+      endpoints: 'Endpoints saved. Changes take effect within a second.',
+      priced: 'Price set. Decreases take effect immediately, increases after the notice period.',
+      secret: 'Upstream credential saved. It is used from the next request on.',
       changed: 'Saved.',
     },
-    show: async (request) => {
-      const { ask, params } = request
+    render: async (request) => {
+      const { api, params } = request
       const [service, prices] = await Promise.all([
-        ask<ServiceJson>('GET /v1/provider/services/{slug}', { params }),
-        ask<Listed<PriceJson>>('GET /v1/provider/services/{slug}/prices', { params }),
+        api<ServiceJson>('GET /v1/provider/services/{slug}', { params }),
+        api<ListPage<PriceJson>>('GET /v1/provider/services/{slug}/prices', { params }),
       ])
       return {
         title: service.name,
-        area: SELLING,
+        tabs: SELLING_TABS,
         tab: 'APIs',
-        main: html`<p class="crumbs"><a href="/provider/services">APIs</a></p>
-<h1>${service.name} ${serviceBadge(service)}</h1>${missing(service)}${reportPart(service)}${about(
+        main: html`<p class="breadcrumb"><a href="/provider/services">APIs</a></p>
+<h1>${service.name} ${serviceBadge(service)}</h1>${missingPart(service)}${reportPart(service)}${about(
           service,
-        )}${states(service)}${endpointsPart(service, request)}${pricesPart(prices.data)}${testPart(
+        )}${stateForm(service)}${endpointsPart(service, request)}${pricesPart(prices.data)}${testPart(
           service,
           request,
-        )}${secretPart(service, request)}${settings(service, request)}${ending(service, request)}`,
+        )}${secretPart(service, request)}${settings(service, request)}${retirePart(service, request)}`,
       }
     },
   })
 
-const missing = (service: ServiceJson): Html | undefined =>
+const missingPart = (service: ServiceJson): Html | undefined =>
   service.missing.length === 0
     ? undefined
-    : html`<div class="box fair"><p><strong>Before it can be sold:</strong></p>
-<ul>${service.missing.map((what) => html`<li>${what}</li>`)}</ul></div>`
+    : html`<div class="box fair"><p><strong>Required before activation:</strong></p>
+<ul>${service.missing.map((item) => html`<li>${item}</li>`)}</ul></div>`
 
-/** What the document said, and its import could not take over: it is looked at before the sale. */
+/** Parts of the imported document that the import skipped or simplified; shown for drafts. */
 function reportPart({ state, imported }: ServiceJson): Html | undefined {
   if (state !== 'draft' || imported === null || imported.not_understood.length === 0) return
   const { not_understood: gaps } = imported
-  return html`<div class="box"><p><strong>Left out of the document, or taken loosely:</strong>
-${counted(gaps.length, 'place')}, ${instantText(imported.at)}.</p><details${
-    gaps.length <= FEW && OPEN
-  }><summary>What, and where</summary>${table(
-    'Left out, or taken loosely',
+  return html`<div class="box"><p><strong>Skipped or simplified on import:</strong>
+${pluralize(gaps.length, 'item')}, ${formatTimestamp(imported.at)}.</p><details${
+    gaps.length <= MAX_OPEN_ROWS && OPEN
+  }><summary>Details</summary>${table(
+    'Skipped or simplified',
     [
-      { head: 'Where', cell: ({ at }) => html`<code>${at}</code>` },
-      { head: 'What', cell: ({ what }) => what },
+      { head: 'Location', cell: ({ at }) => html`<code>${at}</code>` },
+      { head: 'Problem', cell: ({ what }) => what },
     ],
     gaps,
   )}</details></div>`
 }
 
-const FEW = 5
+const MAX_OPEN_ROWS = 5
 const OPEN = html` open`
 
 const about = (service: ServiceJson): Html =>
-  facts({
-    'Address for callers': html`<code>${service.proxy_url}</code>`,
-    'Your server': html`<code>${service.base_url}</code>`,
-    'Why it is suspended': service.reason,
-    'Last day of sale': service.sunset_on,
+  definitionList({
+    'URL for callers': html`<code>${service.proxy_url}</code>`,
+    'Upstream URL': html`<code>${service.base_url}</code>`,
+    'Reason for suspension': service.reason,
+    'Last day on sale': service.sunset_on,
     Health: service.health && healthOf(service.health),
     Page:
       service.state === 'active' &&
@@ -109,26 +108,26 @@ const healthOf = ({
   detail,
 }: NonNullable<ServiceJson['health']>) =>
   up === null
-    ? html`<span class="muted">not looked at yet</span>`
-    : html`<span class="${up ? 'good' : 'bad'}">${up ? 'up' : 'down'}</span> since ${instantText(
+    ? html`<span class="muted">not checked yet</span>`
+    : html`<span class="${up ? 'good' : 'bad'}">${up ? 'up' : 'down'}</span> since ${formatTimestamp(
         since,
-      )}${latency !== null && `, ${milliseconds(latency)}`}${
+      )}${latency !== null && `, ${formatDuration(latency)}`}${
         detail !== null && html`, <span class="muted">${detail}</span>`
       }`
 
-/** What may come next, by the state. */
-const states = ({ state, missing: open }: ServiceJson): Html | undefined =>
-  (state === 'draft' || state === 'paused') && open.length === 0
-    ? form({ act: 'activate', submit: state === 'draft' ? 'Activate' : 'Sell again' })
+/** Button for the next state, if there is one. */
+const stateForm = ({ state, missing }: ServiceJson): Html | undefined =>
+  (state === 'draft' || state === 'paused') && missing.length === 0
+    ? form({ act: 'activate', submit: state === 'draft' ? 'Activate' : 'Resume sales' })
     : state === 'active'
-      ? html`<p>${form({ act: 'pause', submit: 'Pause the sale', kind: 'plain' })}</p>`
+      ? html`<p>${form({ act: 'pause', submit: 'Pause sales', kind: 'plain' })}</p>`
       : undefined
 
 const pricesPart = (prices: readonly PriceJson[]): Html | undefined =>
   prices.length === 0
     ? undefined
-    : fold(
-        'Prices so far',
+    : collapsible(
+        'Price history',
         cardTable(
           'Prices',
           [
@@ -136,75 +135,94 @@ const pricesPart = (prices: readonly PriceJson[]): Html | undefined =>
             {
               head: 'Price',
               number: true,
-              cell: aligned(prices, (each) => each.price_microdollars),
+              cell: alignedColumn(prices, (each) => each.price_microdollars),
             },
-            { head: 'Set', whole: true, cell: ({ set_at: at }) => instantText(at) },
-            { head: 'In force from', whole: true, cell: ({ effective_at: at }) => instantText(at) },
+            { head: 'Set', noWrap: true, cell: ({ set_at: at }) => formatTimestamp(at) },
+            {
+              head: 'Effective from',
+              noWrap: true,
+              cell: ({ effective_at: at }) => formatTimestamp(at),
+            },
             { head: 'State', cell: stateOfPrice },
           ],
           prices,
         ),
       )
 
-function stateOfPrice({ current, withdrawn_at: gone, effective_at: at, set_at: set }: PriceJson) {
-  if (current) return html`<span class="badge good">in force</span>`
-  if (gone !== null) return html`<span class="muted">withdrawn</span>`
-  return html`<span class="muted">${at > set ? 'announced' : 'before'}</span>`
+function stateOfPrice({
+  current,
+  withdrawn_at: withdrawn,
+  effective_at: effective,
+  set_at: set,
+}: PriceJson) {
+  if (current) return html`<span class="badge good">current</span>`
+  if (withdrawn !== null) return html`<span class="muted">withdrawn</span>`
+  return html`<span class="muted">${effective > set ? 'announced' : 'past'}</span>`
 }
 
-function testPart({ endpoints }: ServiceJson, { sent }: PageRequest<unknown>): Html | undefined {
+function testPart(
+  { endpoints }: ServiceJson,
+  { submission }: PageRequest<unknown>,
+): Html | undefined {
   if (endpoints.length === 0) return undefined
-  const { text, select } = fieldsOf('test', sent)
+  const { text, select } = formFields('test', submission)
   const names = endpoints.map(({ method, path }) => `${method} ${path}`)
   const fields = form({
     act: 'test',
-    submit: 'Call it',
+    submit: 'Send test call',
     kind: 'plain',
     fields: [
       select(
         { name: 'endpoint', label: 'Endpoint', required: true, value: names[0] },
         Object.fromEntries(names.map((name) => [name, name])),
       ),
-      text({ name: 'input', label: 'Input, as JSON', lines: 3, placeholder: '{}' }),
+      text({ name: 'input', label: 'Input (JSON)', lines: 3, placeholder: '{}' }),
     ],
   })
-  const words = html`<p>One call, unpaid; it tells how it would have been charged.</p>`
-  return fold('Try it', html`${words}${fields}`, sent?.act === 'test')
+  const intro = html`<p>Sends one unpaid call and shows whether a caller would have been charged.</p>`
+  return collapsible('Test', html`${intro}${fields}`, submission?.act === 'test')
 }
 
-function secretPart({ secrets, imported }: ServiceJson, { sent }: PageRequest<unknown>): Html {
-  const { text } = fieldsOf('secret', sent)
-  const [wanted] = secrets.length === 0 ? (imported?.secrets ?? []) : []
-  const words = html`<p>A header that the hub adds to each request, so that your server knows it. It
-is kept encrypted, and never shown.${
+function secretPart(
+  { secrets, imported }: ServiceJson,
+  { submission }: PageRequest<unknown>,
+): Html {
+  const { text } = formFields('secret', submission)
+  const [required] = secrets.length === 0 ? (imported?.secrets ?? []) : []
+  const intro = html`<p>A header that authenticates the hub's requests to your API. It is stored
+encrypted and never shown.${
     secrets.length > 0 &&
-    html` Now: ${secrets.map(
-      (each) => html`<code>${each.name}</code>, set ${instantText(each.set_at)}. `,
+    html` Current: ${secrets.map(
+      (each) => html`<code>${each.name}</code>, set ${formatTimestamp(each.set_at)}. `,
     )}`
-  }${wanted && html` The document says that requests carry <code>${wanted.name}</code>.`}</p>`
+  }${required && html` The document requires <code>${required.name}</code>.`}</p>`
   const fields = form({
     act: 'secret',
-    submit: 'Set the secret',
+    submit: 'Save credential',
     kind: 'plain',
     fields: [
-      text({ name: 'name', label: 'Header', required: true, value: headerOf(wanted), max: 100 }),
+      text({ name: 'name', label: 'Header', required: true, value: headerOf(required), max: 100 }),
       text({
         name: 'value',
         label: 'Value',
-        hint: html`All of it: <code>Bearer abc</code>. Left empty: none is sent.`,
+        hint: html`The full value, such as <code>Bearer abc</code>. Leave empty to remove it.`,
       }),
     ],
   })
-  return fold('Secret', html`${words}${fields}`, sent?.act === 'secret' || wanted !== undefined)
+  return collapsible(
+    'Secret',
+    html`${intro}${fields}`,
+    submission?.act === 'secret' || required !== undefined,
+  )
 }
 
-type Wanted = NonNullable<ServiceJson['imported']>['secrets'][number]
+type RequiredSecret = NonNullable<ServiceJson['imported']>['secrets'][number]
 
-const headerOf = (wanted: Wanted | undefined): string =>
-  wanted?.in === 'header' ? wanted.name : 'Authorization'
+const headerOf = (secret: RequiredSecret | undefined): string =>
+  secret?.in === 'header' ? secret.name : 'Authorization'
 
-function settings(service: ServiceJson, { sent }: PageRequest<unknown>): Html {
-  const { text } = fieldsOf('change', sent)
+function settings(service: ServiceJson, { submission }: PageRequest<unknown>): Html {
+  const { text } = formFields('change', submission)
   const fields = form({
     act: 'change',
     submit: 'Save',
@@ -215,28 +233,31 @@ function settings(service: ServiceJson, { sent }: PageRequest<unknown>): Html {
       text({ name: 'summary', label: 'Summary', required: true, max: 500, value: service.summary }),
       text({
         name: 'base_url',
-        label: 'Where the API is',
+        label: 'Upstream URL',
         required: true,
         value: service.base_url,
-        hint: 'At another host, secrets are set anew.',
+        hint: 'If the host changes, set the upstream credential again.',
       }),
       text({
         name: 'free_calls_per_month',
-        label: 'Free calls a month',
+        label: 'Free calls per month',
         required: true,
         numeric: true,
         size: 8,
         value: String(service.free_calls_per_month),
-        hint: 'For each caller. They earn nothing.',
+        hint: 'Per caller. You earn nothing for free calls.',
       }),
     ],
   })
-  return fold('How it is shown, and where it is', fields, sent?.act === 'change')
+  return collapsible('Listing details', fields, submission?.act === 'change')
 }
 
-function ending({ state }: ServiceJson, { sent }: PageRequest<unknown>): Html | undefined {
+function retirePart(
+  { state }: ServiceJson,
+  { submission }: PageRequest<unknown>,
+): Html | undefined {
   if (state !== 'active' && state !== 'paused') return undefined
-  const { text, sure } = fieldsOf('retire', sent)
+  const { text, confirmation } = formFields('retire', submission)
   const fields = form({
     act: 'retire',
     submit: 'Retire',
@@ -246,11 +267,11 @@ function ending({ state }: ServiceJson, { sent }: PageRequest<unknown>): Html | 
         name: 'sunset',
         label: 'Last day',
         type: 'date',
-        hint: 'Left empty: the first that the notice allows.',
+        hint: 'Leave empty for the earliest day that the notice period allows.',
       }),
-      sure(),
+      confirmation(),
     ],
   })
-  const words = html`<p>Announces its end. Callers are told until the day comes.</p>`
-  return fold('Retire', html`${words}${fields}`, sent?.act === 'retire')
+  const intro = html`<p>Announces the last day on sale. Responses tell callers until then.</p>`
+  return collapsible('Retire', html`${intro}${fields}`, submission?.act === 'retire')
 }

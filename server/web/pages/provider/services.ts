@@ -1,45 +1,45 @@
 import { z } from 'zod'
-import type { Listed } from '../../../rest/paging.ts'
-import type { ServiceRow, ServiceView } from '../../../rest/provider/services-view.ts'
-import { SELLING } from '../../areas.ts'
+import type { ListPage } from '../../../rest/paging.ts'
+import type { ServiceRowView, ServiceView } from '../../../rest/provider/services/view.ts'
 import { FILE_SCRIPT } from '../../assets.ts'
-import { ifGiven, lines, optionalDollars } from '../../fields.ts'
-import { fieldsOf, form } from '../../form.ts'
-import { day } from '../../format.ts'
+import { form, formFields } from '../../form.ts'
+import { lineList, optionalDollars, textOrUndefined } from '../../form-schemas.ts'
+import { dayOf } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
-import { empty } from '../../notices.ts'
-import { type Act, type AnyPage, act, type PageRequest, page } from '../../page.ts'
+import { emptyState } from '../../messages.ts'
+import { SELLING_TABS } from '../../navigation.ts'
+import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
 import { cardTable, pager } from '../../table.ts'
 
-export type ServiceRowJson = z.infer<typeof ServiceRow>
+export type ServiceRowJson = z.infer<typeof ServiceRowView>
 export type ServiceJson = z.infer<typeof ServiceView>
 
 const PATH = '/provider/services'
 
-interface Imported {
+interface ImportJson {
   readonly service: { readonly slug: string }
   readonly understood: { readonly left_out: number }
 }
 
-const ACTS: Readonly<Record<string, Act>> = {
-  import: act({
+const ACTIONS: Readonly<Record<string, FormAction>> = {
+  import: formAction({
     fields: z.object({
-      url: ifGiven,
-      openapi: ifGiven,
-      only: lines,
+      url: textOrUndefined,
+      openapi: textOrUndefined,
+      only: lineList,
       slug: z.string().trim(),
-      base_url: ifGiven,
+      base_url: textOrUndefined,
       price: optionalDollars,
     }),
-    run: async ({ ask }, { price, ...body }) => {
-      const made = await ask<Imported>('POST /v1/provider/services/import', {
+    run: async ({ api }, { price, ...body }) => {
+      const created = await api<ImportJson>('POST /v1/provider/services/import', {
         body: { ...body, price_microdollars: price ?? undefined },
       })
-      const done = made.understood.left_out > 0 ? 'imported-part' : 'imported'
-      return { to: `${PATH}/${made.service.slug}?done=${done}` }
+      const done = created.understood.left_out > 0 ? 'imported-part' : 'imported'
+      return { to: `${PATH}/${created.service.slug}?done=${done}` }
     },
   }),
-  list: act({
+  list: formAction({
     fields: z.object({
       slug: z.string().trim(),
       name: z.string().trim(),
@@ -47,32 +47,34 @@ const ACTS: Readonly<Record<string, Act>> = {
       summary: z.string().trim(),
       base_url: z.string().trim(),
     }),
-    run: async ({ ask }, body) => {
-      const made = await ask<ServiceJson>('POST /v1/provider/services', { body })
-      return { to: `${PATH}/${made.slug}?done=listed` }
+    run: async ({ api }, body) => {
+      const created = await api<ServiceJson>('POST /v1/provider/services', { body })
+      return { to: `${PATH}/${created.slug}?done=listed` }
     },
   }),
 }
 
-/** `/provider/services`: APIs that are listed without code, and a new one. */
+/** `/provider/services`: upstream APIs, and the forms that add one. */
 export const servicesPage = (): AnyPage =>
   page({
     path: PATH,
-    person: true,
+    requiresSession: true,
     query: z.object({ cursor: z.string().max(500).optional() }),
-    acts: ACTS,
-    show: async (request) => {
-      const { ask, query } = request
-      const services = await ask<Listed<ServiceRowJson>>('GET /v1/provider/services', { query })
+    actions: ACTIONS,
+    render: async (request) => {
+      const { api, query } = request
+      const services = await api<ListPage<ServiceRowJson>>('GET /v1/provider/services', { query })
       return {
         title: 'APIs',
-        area: SELLING,
+        tabs: SELLING_TABS,
         tab: 'APIs',
         scripts: [FILE_SCRIPT],
-        main: html`<h1>APIs</h1><p class="lead">Sell an HTTP API that you have, without code: the
-hub takes the money, checks the input, and asks your server.</p>${
+        main: html`<h1>APIs</h1><p class="lead">Sell an existing HTTP API without code: the hub
+collects payments, validates input and calls your server.</p>${
           services.data.length === 0
-            ? empty('No API is listed yet. An OpenAPI document is the quickest way.')
+            ? emptyState(
+                'No APIs yet. Importing an OpenAPI document is the quickest way to add one.',
+              )
             : html`${serviceTable(services.data)}${pager(PATH, query, services.next_cursor)}`
         }${importForm(request)}${listForm(request)}`,
       }
@@ -89,13 +91,13 @@ const serviceTable = (services: readonly ServiceRowJson[]): Html =>
       },
       { head: 'State', cell: serviceBadge },
       { head: 'Slug', cell: ({ slug }) => html`<code>${slug}</code>` },
-      { head: 'Your server', cell: (each) => html`<code>${each.base_url}</code>` },
-      { head: 'Since', whole: true, cell: (each) => day(each.created_at) },
+      { head: 'Upstream URL', cell: (each) => html`<code>${each.base_url}</code>` },
+      { head: 'Added', noWrap: true, cell: (each) => dayOf(each.created_at) },
     ],
     services,
   )
 
-const GRADES: Readonly<Record<ServiceRowJson['state'], string>> = {
+const BADGES: Readonly<Record<ServiceRowJson['state'], string>> = {
   draft: '',
   pending: 'fair',
   active: 'good',
@@ -105,69 +107,69 @@ const GRADES: Readonly<Record<ServiceRowJson['state'], string>> = {
 }
 
 export const serviceBadge = ({ state }: Pick<ServiceRowJson, 'state'>): Html =>
-  html`<span class="badge ${GRADES[state]}">${
-    state === 'pending' ? 'waits for approval' : state
+  html`<span class="badge ${BADGES[state]}">${
+    state === 'pending' ? 'awaiting approval' : state
   }</span>`
 
-const SLUG_HINT = 'Part of the address where it is called: letters, digits and hyphens.'
+const SLUG_HINT = 'Part of the URL where it is called: letters, digits and hyphens.'
 
-const DOCUMENT_HINT = 'JSON or YAML. One of more than 200 KB comes by its address.'
+const DOCUMENT_HINT = 'JSON or YAML, up to 200 KB. For a larger document, enter its URL.'
 const DOCUMENT_FILE = {
   accept: '.json,.yaml,.yml',
   maxBytes: 200_000,
-  else: 'It has more than 200 KB: give the address of the document instead.',
+  tooLarge: 'This file is larger than 200 KB. Enter the URL of the document instead.',
 }
 
-function importForm({ sent }: PageRequest<unknown>): Html {
-  const { text } = fieldsOf('import', sent)
-  return html`<h2>From an OpenAPI document</h2><p>It becomes a draft, which nobody sees: you look at
-endpoints and prices before it is sold.</p>${form({
+function importForm({ submission }: PageRequest<unknown>): Html {
+  const { text } = formFields('import', submission)
+  return html`<h2>Import an OpenAPI document</h2><p>Creates a draft that only you can see. Review
+endpoints and prices before you activate it.</p>${form({
     act: 'import',
     submit: 'Import',
     fields: [
       text({ name: 'slug', label: 'Slug', required: true, max: 40, hint: SLUG_HINT }),
       text({
         name: 'url',
-        label: 'Address of the document',
+        label: 'Document URL',
         type: 'url',
         placeholder: 'https://api.example.com/openapi.json',
       }),
       text({
         name: 'openapi',
-        label: 'Or the document itself',
+        label: 'Or paste the document',
         lines: 6,
         file: DOCUMENT_FILE,
         hint: DOCUMENT_HINT,
       }),
       text({
         name: 'only',
-        label: 'Only',
+        label: 'Endpoints',
         lines: 3,
-        hint: html`What of it, one a line: a tag, a path and all below it, or
-<code>GET /weather</code>. Left empty: the first 100 endpoints.`,
+        hint: html`One per line: a tag, a path prefix, or an operation such as
+<code>GET /weather</code>. Leave empty to import the first 100 endpoints.`,
       }),
       text({
         name: 'base_url',
-        label: 'Where the API is',
+        label: 'Upstream URL',
         type: 'url',
-        hint: 'Left empty: the first server that the document names.',
+        hint: 'Leave empty to use the first server of the document.',
       }),
       text({
         name: 'price',
-        label: 'Price of a call, in dollars',
+        label: 'Price per call (USD)',
         numeric: true,
         size: 10,
-        hint: html`For endpoints that name none themselves (<code>x-payment-info</code>).`,
+        hint: html`For endpoints without a price of their own (<code>x-payment-info</code>).`,
       }),
     ],
   })}`
 }
 
-function listForm({ sent }: PageRequest<unknown>): Html {
-  const { text } = fieldsOf('list', sent)
-  return html`<h2>By hand</h2>${form({
+function listForm({ submission }: PageRequest<unknown>): Html {
+  const { text } = formFields('list', submission)
+  return html`<h2>Add manually</h2>${form({
     act: 'list',
-    submit: 'Make a draft',
+    submit: 'Create draft',
     kind: 'plain',
     fields: [
       text({ name: 'slug', label: 'Slug', required: true, max: 40, hint: SLUG_HINT }),
@@ -178,11 +180,11 @@ function listForm({ sent }: PageRequest<unknown>): Html {
         label: 'Summary',
         required: true,
         max: 500,
-        hint: 'What it does, for whom: searches look here.',
+        hint: 'What it does and for whom. Used by search.',
       }),
       text({
         name: 'base_url',
-        label: 'Where the API is',
+        label: 'Upstream URL',
         type: 'url',
         required: true,
         placeholder: 'https://api.example.com/v2',

@@ -2,11 +2,11 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sleep } from '../../../core/clock.ts'
 import { usd } from '../../../core/money.ts'
-import { paths, type Sites } from '../../core/catalog/world.ts'
+import { paths, type Sites } from '../../core/catalog/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import type { TestHub } from '../../support/hub.ts'
 import { cookieOf, type Person, personWith, tokenIn } from '../../support/person.ts'
-import { linkTwoKeys } from './linked.ts'
+import { linkTwoKeys } from './linked-wallet.ts'
 
 export const PROOF = '/.well-known/agenthub.txt'
 const WAIT_MS = 15_000

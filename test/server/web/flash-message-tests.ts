@@ -10,7 +10,7 @@ export function toldTests(tabs: ReturnType<typeof useTabs>, person: () => Person
       const tab = await tabs.open({ scripts, cookie: person().cookie, width: 360 })
       const { page, send } = tab
       const assertSeen = async (words: string) => {
-        const said = await page.waitForSelector('#said:focus') // and so it is read out
+        const said = await page.waitForSelector('#flash:focus') // and so it is read out
         expect(await said!.evaluate((box) => box.textContent)).to.include(words)
         expect(await said!.isIntersectingViewport({ threshold: 1 }), words).to.equal(true)
       }
@@ -18,13 +18,13 @@ export function toldTests(tabs: ReturnType<typeof useTabs>, person: () => Person
       const order = { credit: 'equity:opening', amount: '0.01', reason: `told ${how}` }
       await send('adjust', { ...order, debit: 'nowhere', amount: '0.0000001' })
       await assertSeen('Nothing was changed')
-      const marked = '#said a'
+      const marked = '#flash a'
       const field = await page.$eval(marked, (link) => link.getAttribute('href'))
       await page.click(marked)
       await page.waitForSelector(`${field}:focus`)
       await send('adjust', { ...order, debit: 'nowhere' })
       await assertSeen('No such account: nowhere')
-      expect(await page.$eval('#said', (box) => box.textContent), 'it says it').not.to.include(
+      expect(await page.$eval('#flash', (box) => box.textContent), 'it says it').not.to.include(
         'See ',
       )
       await send('adjust', { debit: 'expenses:free-tier' })

@@ -1,11 +1,19 @@
-/** Pages that belong together, with a navigation of their own. */
-export interface Area {
+/** Group of pages that share a tab bar. */
+export interface TabGroup {
   readonly label: string
+  /** Paths by tab name. */
   readonly pages: Readonly<Record<string, string>>
 }
 
-/** What is written for people about the hub. */
-export const DOCS: Area = {
+export const MAIN_LINKS = {
+  Search: '/search',
+  Services: '/services',
+  Status: '/status',
+  Docs: '/docs',
+  Account: '/account',
+}
+
+export const DOCS_TABS: TabGroup = {
   label: 'Docs',
   pages: {
     'API reference': '/docs',
@@ -17,8 +25,7 @@ export const DOCS: Area = {
   },
 }
 
-/** What people have here as buyers. */
-export const ACCOUNT: Area = {
+export const ACCOUNT_TABS: TabGroup = {
   label: 'Account',
   pages: {
     Overview: '/account',
@@ -31,8 +38,7 @@ export const ACCOUNT: Area = {
   },
 }
 
-/** What they have here as sellers. */
-export const SELLING: Area = {
+export const SELLING_TABS: TabGroup = {
   label: 'Selling',
   pages: {
     Overview: '/provider',
@@ -44,8 +50,7 @@ export const SELLING: Area = {
   },
 }
 
-/** What people of finance see and decide. */
-export const FINANCE: Area = {
+export const FINANCE_TABS: TabGroup = {
   label: 'Finance',
   pages: {
     Overview: '/finance',
@@ -62,8 +67,7 @@ export const FINANCE: Area = {
   },
 }
 
-/** What administrators decide besides. */
-export const ADMIN: Area = {
+export const ADMIN_TABS: TabGroup = {
   label: 'Administration',
   pages: {
     Services: '/admin',

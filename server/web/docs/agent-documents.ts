@@ -16,17 +16,17 @@ const byService = (
 }
 
 /** `/external` is a service of a single endpoint, without a path below its slug. */
-const urlOf = ({ service, path }: CatalogEntry, { proxyUrl }: Site): string =>
+const callUrl = ({ service, path }: CatalogEntry, { proxyUrl }: Site): string =>
   `${proxyUrl}/${service.slug}${path === '/' ? '' : path}`
 
-const lineOf = (offering: CatalogEntry, site: Site): string =>
-  `- [${offering.method} ${offering.path}](${urlOf(offering, site)}): ` +
+const endpointLine = (offering: CatalogEntry, site: Site): string =>
+  `- [${offering.method} ${offering.path}](${callUrl(offering, site)}): ` +
   `${offering.endpoint.summary} Costs ` +
   (typeof offering.endpoint.price === 'bigint' ? '' : 'at most ') +
   `${decimal(maxPrice(offering.endpoint))} USD.`
 
 /** `/llms.txt`, by the convention of llmstxt.org. */
-export const llmsText = (shown: readonly CatalogEntry[], site: Site): string => `# AgentHub
+export const llmsTxt = (shown: readonly CatalogEntry[], site: Site): string => `# AgentHub
 
 > A marketplace where software agents find APIs, pay for them per request and call them.
 
@@ -45,7 +45,7 @@ ${byService(shown)
 
 ${offerings[0].service.summary}
 
-${offerings.map((offering) => lineOf(offering, site)).join('\n')}
+${offerings.map((offering) => endpointLine(offering, site)).join('\n')}
 `,
   )
   .join('')}
@@ -57,7 +57,7 @@ ${offerings.map((offering) => lineOf(offering, site)).join('\n')}
 `
 
 /** `/.well-known/agents.md`: how an agent begins. */
-export const agentsText = ({ baseUrl, proxyUrl, mcpUrl }: Site): string => `# AgentHub for agents
+export const agentsMd = ({ baseUrl, proxyUrl, mcpUrl }: Site): string => `# AgentHub for agents
 
 1. **Register.** \`GET ${baseUrl}/v1/register/challenge?wallet_address=0x…\`, sign
    \`message\` with \`personal_sign\`, then \`POST ${baseUrl}/v1/register\` with
@@ -91,7 +91,7 @@ export const x402Resources = (
     ...new Set(
       shown
         .filter(({ service }) => !creditsOnly.has(service.slug))
-        .map((offering) => urlOf(offering, site)),
+        .map((offering) => callUrl(offering, site)),
     ),
   ],
 })
@@ -140,7 +140,7 @@ export const agentCard = (shown: readonly CatalogEntry[], site: Site, version: s
  */
 export const registryEntry = ({ baseUrl, mcpUrl }: Site, version: string) => ({
   $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
-  name: `${namespaceOf(mcpUrl)}/agenthub`,
+  name: `${reverseDomain(mcpUrl)}/agenthub`,
   title: 'AgentHub',
   description: 'Finds APIs, pays for them per request and calls them, with one key.',
   version,
@@ -170,7 +170,7 @@ export const registryEntry = ({ baseUrl, mcpUrl }: Site, version: string) => ({
   ],
 })
 
-const namespaceOf = (url: string): string =>
+const reverseDomain = (url: string): string =>
   new URL(url).hostname
     .replaceAll(/[^\w.-]/g, '-')
     .split('.')

@@ -1,9 +1,9 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import nock from 'nock'
-import { type BrowserOptions, Renderer } from '../../core/browser/open.ts'
 import { bundledProgram, systemProgram } from '../../core/browser/program.ts'
-import { BROWSER_HOME } from './own-browser.ts'
+import { type BrowserOptions, Renderer } from '../../core/browser/renderer.ts'
+import { BROWSER_HOME } from './chromium.ts'
 import { openSite, type Site } from './site/index.ts'
 
 const MIB = 1_048_576

@@ -1,9 +1,9 @@
 import { reconcile } from '../../core/reconciliation/reconcile.ts'
-import { ADMIN, FINANCE } from '../../server/web/areas.ts'
+import { ADMIN_TABS, FINANCE_TABS } from '../../server/web/navigation.ts'
 import { sendUsdc } from '../server/rest/finance/platform-wallets.ts'
 import { type makeAdmin, weather } from '../server/rest/finance/world.ts'
 import { colleague, data } from '../server/staff/world.ts'
-import type { openAccount } from '../server/web/account.ts'
+import type { openAccount } from '../server/web/account-fixture.ts'
 import type { TestHub } from './hub.ts'
 
 /** Somebody of the house, with something on every page of finance and administrators. */
@@ -38,7 +38,7 @@ export async function openHouse(
   return {
     staff,
     paths: [
-      ...new Set([FINANCE, ADMIN].flatMap((area) => Object.values(area.pages))),
+      ...new Set([FINANCE_TABS, ADMIN_TABS].flatMap((area) => Object.values(area.pages))),
       '/finance/accounts/liabilities:holds',
       '/finance/trial-balance?prefix=liabilities:agents:',
       `/finance/entries/${String(call?.['id'])}`,

@@ -4,9 +4,9 @@ import { usd } from '../../../core/money.ts'
 import { ask } from '../../support/ask.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { TestHub } from '../../support/hub.ts'
-import { linkInOutbox, signInByOutbox } from './account.ts'
+import { linkInOutbox, signInByOutbox } from './account-fixture.ts'
+import { injectWallet } from './injected-wallet.ts'
 import type { useTabs } from './tabs.ts'
-import { injectWallet } from './wallet.ts'
 
 type Tabs = ReturnType<typeof useTabs>
 type Tab = Awaited<ReturnType<Tabs['open']>>
@@ -123,7 +123,7 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
         await tab.go('/account/webhooks')
         await tab.send('make', { url: 'http://agent.test/events' })
         expect(await tab.text(), 'no event was ticked').to.include('Tick at least one')
-        await tab.page.click('#said a') // leads to a box, of which nothing was sent
+        await tab.page.click('#flash a') // leads to a box, of which nothing was sent
         expect(await tab.page.$eval(':target', (box) => box.getAttribute('name'))).to.match(/^on:/)
         await tab.send('make', { url: 'http://agent.test:81/events', 'on:balance.low': 'on' })
         expect(await tab.text())

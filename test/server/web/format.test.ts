@@ -1,17 +1,17 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { exampleOf } from '../../../core/testing/example.ts'
-import { alike, inDollars, roundAbove } from '../../../server/web/format.ts'
-import { fieldList } from '../../../server/web/schema.ts'
-import { stacks } from '../../../server/web/stacks.ts'
+import { alignedFormatter, axisMaximum, formatDollars } from '../../../server/web/format.ts'
+import { fieldList } from '../../../server/web/schema-fields.ts'
+import { stackedBars } from '../../../server/web/stacked-bars.ts'
 
 describe('what pages write', () => {
   it('amounts of a column have their points below each other, and lose nothing', () => {
     const amounts = fc.array(fc.bigInt({ min: -(10n ** 15n), max: 10n ** 15n }), { minLength: 1 })
-    expect(alike([1_234_567_500_000n])(1_234_567_500_000n)).to.equal('$1,234,567.50')
+    expect(alignedFormatter([1_234_567_500_000n])(1_234_567_500_000n)).to.equal('$1,234,567.50')
     fc.assert(
       fc.property(amounts, (all) => {
-        const texts = all.map(alike(all))
+        const texts = all.map(alignedFormatter(all))
         const decimals = texts.map((text) => text.length - text.indexOf('.'))
         expect(new Set(decimals).size).to.equal(1)
         const read = texts.map((text) => BigInt(text.replace(/[$.,]/g, '')))
@@ -24,7 +24,7 @@ describe('what pages write', () => {
   it('an axis ends above all figures, at one that halves well, and not far above', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1n, max: 10n ** 18n }), (value) => {
-        const top = roundAbove(value)
+        const top = axisMaximum(value)
         expect(top >= value && top % 2n === 0n && (top < 2n * value || top === 2n)).to.equal(true)
       }),
     )
@@ -32,8 +32,8 @@ describe('what pages write', () => {
 
   it('an axis of days on which nothing came to anything is of a dollar', () => {
     const days = ['2026-11-01', '2026-11-02']
-    const words = { label: 'Nothing', write: inDollars }
-    const { text } = stacks(days, [{ day: days[0]!, of: 'echo', amount: 0n }], words)
+    const options = { label: 'Nothing', format: formatDollars }
+    const { text } = stackedBars(days, [{ day: days[0]!, series: 'echo', amount: 0n }], options)
     expect(text).to.include('<span>$1.00</span><span>$0.50</span><span>0</span>')
   })
 

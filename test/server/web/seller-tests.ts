@@ -3,12 +3,12 @@ import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { paths, type Sites } from '../../core/catalog/world.ts'
+import { paths, type Sites } from '../../core/catalog/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import type { TestHub } from '../../support/hub.ts'
-import { PROOF, signInByOutbox } from './account.ts'
+import { PROOF, signInByOutbox } from './account-fixture.ts'
+import { injectWallet } from './injected-wallet.ts'
 import type { useTabs } from './tabs.ts'
-import { injectWallet } from './wallet.ts'
 
 const OPENAPI = {
   openapi: '3.1.0',
@@ -32,7 +32,7 @@ export function sellerTests(
       await tab.send('add', { domain: `http://${host}`, slug: `sold-${scripts}` })
       const token = await tab.page.$eval('.steps li p:last-child code', (code) => code.textContent)
       await tab.send('verify')
-      expect(await tab.text()).to.include('Not proven')
+      expect(await tab.text()).to.include('Domain not verified')
       sites().at(host, paths({ [PROOF]: (_, response) => response.end(String(token)) }))
       await hub().database.admin.query('UPDATE hub.domain SET tried_at = NULL')
       await tab.send('verify')
@@ -112,7 +112,7 @@ export function sellerTests(
       const tab = await tabs.open({ scripts, cookie })
       await tab.go('/provider/services')
       await tab.send('import', { slug, openapi: '{' })
-      expect(await tab.page.$('#said'), 'no document').not.to.equal(null)
+      expect(await tab.page.$('#flash'), 'no document').not.to.equal(null)
       await tab.send('import', { slug, openapi: JSON.stringify({ ...OPENAPI, servers: [] }) })
       expect(await tab.text()).to.include('The document names no server: say where the API is')
       const document = { slug, openapi: JSON.stringify(OPENAPI) }
@@ -123,8 +123,8 @@ export function sellerTests(
         .to.include('GET /tides')
         .and.to.include('Before it can be sold')
       await tab.send('price', { price: 'much' })
-      await tab.page.waitForSelector('#said:focus') // so that Tab leads to what is wrong
-      const wrong = await tab.page.$eval('#said a', (link) => link.getAttribute('href')!)
+      await tab.page.waitForSelector('#flash:focus') // so that Tab leads to what is wrong
+      const wrong = await tab.page.$eval('#flash a', (link) => link.getAttribute('href')!)
       const [written, why] = await tab.page.$eval(wrong, (field) => [
         field.getAttribute('value'),
         field.getAttribute('aria-describedby'),

@@ -1,0 +1,223 @@
+import { Router } from '@koa/router'
+import type { Context, Middleware } from 'koa'
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { Fault } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { RateLimits } from '../../core/usage/rate-limit.ts'
+import { readForm } from '../http/body.ts'
+import { requestIdOf } from '../http/exchange.ts'
+import { markPublic } from '../http/finalize-response.ts'
+import { faultHeaders, reportFault, toFault } from '../http/problem.ts'
+import { traceOf } from '../observability/trace.ts'
+import { assertSameOrigin, sessionFromCookie } from '../rest/authentication.ts'
+import type { InProcessApi, InProcessCaller } from '../rest/in-process.ts'
+import { assertNames, parse } from '../rest/route.ts'
+import { COPY_SCRIPT, findAsset } from './assets.ts'
+import { type Html, html } from './html.ts'
+import { CSP, layout, type PageContent, type Site } from './layout.ts'
+import { errorPage, formError, secretBox, successMessage } from './messages.ts'
+import type { AnyPage, FileContent, PageRequest, Submission } from './page.ts'
+import { setSecretCookie, takeSecretCookie } from './secret-cookie.ts'
+
+export interface PageRouterDeps {
+  readonly pool: Pool
+  readonly site: Site
+  readonly limits: Pick<RateLimits, 'address'>
+  readonly baseUrl: () => string
+  readonly log: Log
+  /** REST routes, called in process with the rights of a visitor. */
+  readonly apiFor: (caller: InProcessCaller) => InProcessApi
+}
+
+export const SIGN_IN = '/sign-in'
+/** Public pages are fresh for 15 s, then revalidated in the background for up to 60 s more. */
+const BRIEFLY_CACHED = 'public, max-age=15, stale-while-revalidate=60'
+const IMMUTABLE = 'public, max-age=31536000, immutable'
+const SEE_OTHER = 303
+
+/** Serves the pages and their assets. Errors are rendered as a page if the client is a browser. */
+export function pageRouter(pages: readonly AnyPage[], deps: PageRouterDeps): Middleware {
+  const router = new Router({ strict: true, sensitive: true })
+  router.get('/assets/:file', (ctx) => sendAsset(ctx))
+  for (const each of pages) {
+    const path = each.path.replaceAll(/\{(\w+)\}/g, ':$1')
+    router.get(path, (ctx) => showPage(ctx, each, deps))
+    if (each.actions) router.post(path, (ctx) => handleForm(ctx, each, deps))
+  }
+  const serve = router.routes() as unknown as Middleware
+  return async (ctx, next) => {
+    if (!expectsPage(ctx)) return serve(ctx, next)
+    try {
+      await serve(ctx, next)
+    } catch (error) {
+      const { method, path } = ctx
+      const requestId = requestIdOf(ctx)
+      const fault = reportFault(error, deps.log, { requestId, method, path })
+      sendPage(ctx, errorPage(fault, requestId), deps.site)
+      ctx.set({ ...faultHeaders(fault), 'Cache-Control': 'no-store' })
+    }
+  }
+}
+
+/** Browsers name `text/html` in `Accept`; programs do not, or accept anything. */
+const expectsPage = (ctx: Context): boolean =>
+  !/^\/(?:v1|proxy|mcp)(?:\/|$)/.test(ctx.path) && ctx.get('accept').includes('text/html')
+
+async function showPage(ctx: Context, page: AnyPage, deps: PageRouterDeps): Promise<void> {
+  const personal = isPersonal(page)
+  const request = await openRequest(ctx, page, deps)
+  if (page.requiresSession && !request.session) return ctx.redirect(SIGN_IN)
+  const secret = personal ? takeSecretCookie(ctx, deps.baseUrl()) : undefined
+  if (!personal) markPublic(ctx)
+  const query = parse(page.query, { ...ctx.query })
+  const content = await page.render({ ...request, query, secret })
+  if ('to' in content) redirectTo(ctx, content.to)
+  else if ('file' in content) sendFile(ctx, content)
+  else sendPage(ctx, withMessages(content, page, { done: ctx.query['done'], secret }), deps.site)
+  ctx.set('Cache-Control', personal ? 'no-store' : BRIEFLY_CACHED)
+}
+
+const FormBody = z.record(z.string(), z.string())
+
+/** Runs a form action. If it fails, renders the page again with the errors and the sent values. */
+async function handleForm(ctx: Context, page: AnyPage, deps: PageRouterDeps): Promise<void> {
+  assertSameOrigin(ctx, deps.baseUrl())
+  const request = await openRequest(ctx, page, deps)
+  ctx.set('Cache-Control', 'no-store')
+  ctx.status = SEE_OTHER
+  if (page.requiresSession && !request.session) return ctx.redirect(SIGN_IN)
+  const { act = '', ...values } = parse(FormBody, (await readForm(ctx.req)) ?? {})
+  const action = Object.hasOwn(page.actions ?? {}, act) ? page.actions?.[act] : undefined
+  if (!action) throw new Fault('validation_failed', 'This page has no such form.')
+  try {
+    const result = await action.run(request, parse(action.fields, values))
+    if ('message' in result) {
+      const submission = { act, values, errors: {}, message: '' }
+      const repeat = { above: () => result.message, status: 200, submission }
+      return await showFormAgain(ctx, page, request, repeat, deps)
+    }
+    const { to, secret, headers = {} } = result
+    ctx.redirect(to)
+    for (const [header, value] of Object.entries(headers)) ctx.append(header, value)
+    if (secret !== undefined) setSecretCookie(ctx, deps.baseUrl(), to, secret)
+  } catch (error) {
+    const fault = toFault(error)
+    if (fault.status >= 500) throw error
+    const submission = { act, values, errors: fieldErrors(fault), message: fault.message }
+    const above = (main: Html) => formError(fault, submission, main)
+    await showFormAgain(ctx, page, request, { above, status: fault.status, submission }, deps)
+    ctx.set({ ...faultHeaders(fault) })
+  }
+}
+
+interface FormRepeat {
+  /** Builds the message above the page from its content. */
+  readonly above: (main: Html) => Html
+  readonly status: number
+  readonly submission: Submission
+}
+
+/** Renders the page with a form as it was submitted and a message above it. */
+async function showFormAgain(
+  ctx: Context,
+  page: AnyPage,
+  request: PageRequest,
+  { above, status, submission }: FormRepeat,
+  { site }: PageRouterDeps,
+): Promise<void> {
+  const query = parse(page.query, { ...ctx.query })
+  const content = await page.render({ ...request, query, submission })
+  if ('to' in content) return redirectTo(ctx, content.to)
+  if ('file' in content) throw new TypeError(`${page.path} has forms, but renders a file`)
+  sendPage(ctx, { ...content, main: html`${above(content.main)}${content.main}`, status }, site)
+}
+
+const isPersonal = ({ personal, requiresSession, actions }: AnyPage): boolean =>
+  personal === true || requiresSession === true || actions !== undefined
+
+/** Counts the request against the rate limit and reads the session if the page is personal. */
+async function openRequest(
+  ctx: Context,
+  page: AnyPage,
+  deps: PageRouterDeps,
+): Promise<PageRequest> {
+  const { pool, limits, baseUrl, apiFor } = deps
+  const trace = traceOf(ctx)
+  trace.route = page.path
+  ctx.set({ ...(await limits.address(ctx.ip)).headers })
+  const params = (ctx['params'] as Record<string, string> | undefined) ?? {}
+  assertNames(params)
+  const session = isPersonal(page) ? await sessionFromCookie(ctx, pool, baseUrl()) : undefined
+  return {
+    path: ctx.path,
+    params,
+    query: undefined,
+    session,
+    api: apiFor({ session, ip: ctx.ip, requestId: requestIdOf(ctx) }),
+    submission: undefined,
+    secret: undefined,
+    ip: ctx.ip,
+    agent: ctx.get('user-agent'),
+  }
+}
+
+/** Puts the success message and the one-time secret above the page. */
+function withMessages(
+  content: PageContent,
+  { notices = {} }: AnyPage,
+  { done, secret }: { readonly done: unknown; readonly secret: string | undefined },
+): PageContent {
+  const text = typeof done === 'string' && Object.hasOwn(notices, done) ? notices[done] : undefined
+  if (text === undefined && secret === undefined) return content
+  const scripts = new Set(content.scripts ?? [])
+  if (secret !== undefined) scripts.add(COPY_SCRIPT)
+  return {
+    ...content,
+    scripts: [...scripts],
+    main: html`${text !== undefined && successMessage(text)}${
+      secret !== undefined && secretBox(secret)
+    }${content.main}`,
+  }
+}
+
+/**
+ * Error messages by form field. Form fields are named like those of REST, where amounts are
+ * microdollars: `/rules/2/price_microdollars` → `price`.
+ */
+function fieldErrors({ extras }: Fault): Readonly<Record<string, string>> {
+  const issues = (extras['issues'] ?? []) as readonly { path: string; message: string }[]
+  return Object.fromEntries(
+    issues.map(({ path, message }) => {
+      const name = path.split('/').findLast((segment) => !/^\d*$/.test(segment)) ?? ''
+      return [name.replace(/_microdollars$/, ''), message.replace(`${name}: `, '')]
+    }),
+  )
+}
+
+function redirectTo(ctx: Context, path: string): void {
+  ctx.redirect(path)
+  ctx.status = SEE_OTHER
+}
+
+function sendPage(ctx: Context, content: PageContent, site: Site): void {
+  ctx.status = content.status ?? 200
+  ctx.body = Buffer.from(layout(content, site).text)
+  ctx.type = 'text/html; charset=utf-8'
+  ctx.set('Content-Security-Policy', CSP)
+  // With `no-referrer` browsers send `Origin: null` with forms, which the same-origin check rejects.
+  ctx.set('Referrer-Policy', 'same-origin')
+}
+
+function sendFile(ctx: Context, { file, type, text }: FileContent): void {
+  ctx.body = Buffer.from(text)
+  ctx.type = type
+  ctx.attachment(file)
+}
+
+function sendAsset(ctx: Context): void {
+  const asset = findAsset(ctx.path)
+  if (!asset) throw new Fault('not_found')
+  ctx.body = asset.bytes
+  ctx.set({ 'Content-Type': asset.type, 'Cache-Control': IMMUTABLE })
+}

@@ -1,0 +1,49 @@
+import type { Hit, ListingSummary } from '../../core/catalog/search/hits.ts'
+import type { PublishedService } from '../../core/catalog/services/published-services.ts'
+import {
+  formatCount,
+  formatDollars,
+  formatDuration,
+  formatPercent,
+  pluralize,
+  priceRange,
+} from './format.ts'
+import { type Html, html } from './html.ts'
+
+/** Card of a hosted service. @param why reason for a search hit */
+export const serviceCard = (service: PublishedService, why?: Html): Html =>
+  html`<li class="card"><h2><a href="/services/${service.slug}">${service.name}</a></h2>
+<p>${service.summary}</p><p class="facts"><span><strong>${priceRange(
+    service.minPrice,
+    service.maxPrice,
+  )}</strong> per call</span>${
+    service.freeCallsPerMonth > 0 &&
+    html`<span>${formatCount(service.freeCallsPerMonth)} free calls per month</span>`
+  }<span>${pluralize(service.endpointCount, 'endpoint')}</span>
+<span>${service.category}</span>${healthFacts(
+    service.uptimePercentage,
+    service.averageLatencyMs,
+  )}</p>${why}</li>`
+
+/** Card of an external x402 listing. */
+const listingCard = (listing: ListingSummary, why?: Html): Html =>
+  html`<li class="card"><h2><a href="/listings/${listing.id}">${listing.name}</a>
+<span class="badge">external</span>${
+    listing.state !== 'active' && html` <span class="badge fair">${listing.state}</span>`
+  }</h2><p>${listing.summary}</p><p class="facts"><span><strong>${formatDollars(
+    listing.price,
+  )}</strong> per call</span><span>${listing.provider}</span>
+<span>${listing.category}</span>${healthFacts(
+    listing.uptimePercentage,
+    listing.latencyMs,
+  )}</p>${why}</li>`
+
+export const searchHitCard = (hit: Hit): Html => {
+  const why = html`<p class="small muted">Why: ${hit.why.join('; ')}</p>`
+  return 'service' in hit ? serviceCard(hit.service, why) : listingCard(hit.external, why)
+}
+
+const healthFacts = (uptime: number | null, latency: number | null): Html =>
+  html`${uptime !== null && html`<span>${formatPercent(uptime)} up</span>`}${
+    latency !== null && html`<span>responds in ${formatDuration(latency)}</span>`
+  }`

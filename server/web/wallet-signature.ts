@@ -1,0 +1,60 @@
+import { form, formFields } from './form.ts'
+import { type Html, html } from './html.ts'
+import type { Submission } from './page.ts'
+
+/**
+ * Signature of a message by a wallet, in two forms that work without scripts: address, then
+ * signature. With scripts the browser's wallet fills in both (`assets/wallet.js`).
+ */
+
+/** First form, with the action `ask`. */
+export const walletAddressForm = (submission: Submission | undefined): Html =>
+  html`<div data-wallet="connect" hidden><p><button type="button">
+Connect browser wallet</button></p><p role="status" aria-live="polite"></p></div>${form({
+    act: 'ask',
+    submit: 'Show message',
+    kind: 'plain',
+    fields: [
+      formFields('ask', submission).text({
+        name: 'wallet_address',
+        label: 'Wallet address',
+        required: true,
+        max: 42,
+        placeholder: '0x…',
+      }),
+    ],
+  })}`
+
+export interface SigningRequest {
+  readonly wallet: string
+  readonly message: string
+  readonly nonce: string
+  /** Text of the button. */
+  readonly submit: string
+}
+
+/** Second form, with the action `sign`. */
+export const signatureForm = (
+  { wallet, message, nonce, submit }: SigningRequest,
+  submission: Submission | undefined,
+): Html =>
+  html`<h2 id="sign">Sign this message</h2>
+<p>Sign this exact text with <code>${wallet}</code> (<code>personal_sign</code>):</p>
+<pre tabindex="0"><code>${message}</code></pre>
+<div data-wallet="sign" data-address="${wallet}" data-message="${message}" hidden>
+<p><button type="button">Sign with browser wallet</button></p>
+<p role="status" aria-live="polite"></p></div>${form({
+    act: 'sign',
+    submit,
+    kind: 'plain',
+    hidden: { nonce },
+    fields: [
+      formFields('sign', submission).text({
+        name: 'signature',
+        label: 'Signature',
+        required: true,
+        lines: 3,
+        placeholder: '0x…',
+      }),
+    ],
+  })}`
