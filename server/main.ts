@@ -14,12 +14,12 @@ import { demo } from './commands/demo/index.ts'
 import { ledgerCommand } from './commands/ledger/index.ts'
 import { listingsCommand } from './commands/listings/index.ts'
 import { paymentsCommand } from './commands/payments/index.ts'
-import { absent, hostOf, pluginCommand } from './commands/plugin-command.ts'
+import { createCommandHost, pluginCommand, unavailable } from './commands/plugin-command.ts'
 import { pluginsCommand } from './commands/plugins/index.ts'
-import { firstAgent } from './sandbox/agent.ts'
+import { registerFirstAgent } from './sandbox/agent.ts'
 import { SANDBOX_FINALITY } from './sandbox/start.ts'
 
-/** The composition root: the one file that sees core, plugins, jobs and doors together. */
+/** Composition root: the only file that imports core, plugins, jobs and the server together. */
 const parts: Parts = { plugins, privileged, startJobs }
 const USAGE = `usage: node server/main.ts COMMAND
 
@@ -36,32 +36,35 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<num
   serve,
   jobs,
   demo: (args) => demo(parts, args, (text) => void write(text)),
-  ledger: (args) => onBooks((connect) => ledgerCommand(connect, args, write, tell)),
-  listings: (args) => onBooks((connect) => listingsCommand(connect, args, write, tell)),
+  ledger: (args) => withDatabase((connect) => ledgerCommand(connect, args, write, writeError)),
+  listings: (args) => withDatabase((connect) => listingsCommand(connect, args, write, writeError)),
   payments,
-  plugins: (args) => pluginsOf(args),
+  plugins: (args) => runPlugins(args),
 }
 
-/** Resolves when the reader has room for more: a long export waits for a slow pipe. */
+/** Resolves when the text is written, so that a long export waits for a slow pipe. */
 const write = (text: string): Promise<void> =>
   new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => (error ? reject(error) : resolve()))
   })
 
-/** A reader that has seen enough, such as `head`, is no error. */
+/** Exits quietly when the reader, such as `head`, closes the pipe. */
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit(0)
 })
 
-const tell = (text: string): void => {
+const writeError = (text: string): void => {
   process.stderr.write(text)
 }
 
 async function serve(): Promise<number> {
   const config = readConfig()
-  const log = logOf(config, config.production ? config.logLevel : quieter(config.logLevel))
-  const options = { config, parts, log, print: tell }
+  const log = createProcessLog(
+    config,
+    config.production ? config.logLevel : quieterLevel(config.logLevel),
+  )
+  const options = { config, parts, log, print: writeError }
   if (isWorker()) process.exit(await work(options, untilSignal()))
   for (const sentence of config.misspelledVariables) log.warn(sentence)
   const running = await (config.workers > 1 ? startWorkers : startHub)(options)
@@ -69,14 +72,14 @@ async function serve(): Promise<number> {
   const { dataDir, mcpUrl = url } = config
   const stopped = untilSignal()
   if (sandbox) {
-    const apiKey = await firstAgent(dataDir, url, sandbox.wallets.agent)
+    const apiKey = await registerFirstAgent(dataDir, url, sandbox.wallets.agent)
     const { sellerUrl, rpcUrl, pageUrl } = sandbox
     await write(
       `${banner({ url, mcpUrl, dataDir, sandbox: { apiKey, sellerUrl, rpcUrl, pageUrl } })}\n`,
     )
   } else await write(`${banner({ url, mcpUrl, dataDir })}\n`)
   await stopped
-  await write('\nStopping: requests at work are finished first.\n')
+  await write('\nStopping after the requests in flight have finished.\n')
   await running.stop()
   return 0
 }
@@ -84,7 +87,7 @@ async function serve(): Promise<number> {
 async function jobs(): Promise<number> {
   const config = readConfig()
   if (!config.production) throw new ConfigError('In the sandbox, jobs run inside the server.')
-  const log = logOf(config, config.logLevel)
+  const log = createProcessLog(config, config.logLevel)
   for (const sentence of config.misspelledVariables) log.warn(sentence)
   const running = await startHub({ config: { ...config, jobs: true }, parts, log, doors: false })
   await untilSignal()
@@ -94,7 +97,7 @@ async function jobs(): Promise<number> {
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/** Resolves at the first Ctrl-C or SIGTERM; the second one ends the process as usual. */
+/** Resolves at the first Ctrl-C or SIGTERM; a second one kills the process. */
 const untilSignal = (): Promise<void> =>
   new Promise((resolve) => {
     const stop = (): void => {
@@ -104,40 +107,45 @@ const untilSignal = (): Promise<void> =>
     for (const signal of SIGNALS) process.on(signal, stop)
   })
 
-const logOf = ({ secrets }: Config, level: Config['logLevel']) =>
+const createProcessLog = ({ secrets }: Config, level: Config['logLevel']) =>
   createLog(level, process.stderr, secrets)
 
-/** A person at a terminal wants the banner, not a line of JSON for every start-up step. */
-const quieter = (level: Config['logLevel']) => (level === 'info' ? 'warn' : level)
+/** Raises info to warn, so that the banner is not lost among start-up lines. */
+const quieterLevel = (level: Config['logLevel']) => (level === 'info' ? 'warn' : level)
 
 async function payments(args: readonly string[]): Promise<number> {
   const finality = readConfig().production ? FINALITY_BLOCKS : SANDBOX_FINALITY
-  return onBooks((connect) => paymentsCommand(finality, connect, args, write, tell))
+  return withDatabase((connect) => paymentsCommand(finality, connect, args, write, writeError))
 }
 
-function pluginsOf(args: readonly string[]): Promise<number> {
+function runPlugins(args: readonly string[]): Promise<number> {
   const config = readConfig()
-  const host = hostOf({ config, tell }, absent, absent)
+  const host = createCommandHost({ config, tell: writeError }, unavailable, unavailable)
   const run = (connect: () => Promise<Pool>) =>
-    pluginsCommand({ config, parts, host, connect, write, tell }, args)
-  return onBooks(run, 'owner')
+    pluginsCommand({ config, parts, host, connect, write, tell: writeError }, args)
+  return withDatabase(run, 'owner')
 }
 
-/** What a plugin that keeps data has for the operator. */
-function commandOf(slug: string): ((args: readonly string[]) => Promise<number>) | undefined {
+/** Finds the operator commands of a plugin with a database. */
+function findPluginCommand(
+  slug: string,
+): ((args: readonly string[]) => Promise<number>) | undefined {
   const plugin = plugins.find((each) => 'open' in each && each.slug === slug)
   if (!plugin || !('open' in plugin)) return undefined
   return (args) => {
     const stop = new AbortController()
     void untilSignal().then(() => stop.abort())
-    return pluginCommand(plugin, args, { config: readConfig(), write, tell, signal: stop.signal })
+    return pluginCommand(plugin, args, {
+      config: readConfig(),
+      write,
+      tell: writeError,
+      signal: stop.signal,
+    })
   }
 }
 
-/**
- * Runs a command on the database of the hub, which is opened when it is first asked for.
- */
-async function onBooks(
+/** Runs a command on the hub's database, which is opened on first use. */
+async function withDatabase(
   command: (connect: () => Promise<Pool>) => Promise<number>,
   role: Role = 'hub_app',
 ): Promise<number> {
@@ -145,7 +153,7 @@ async function onBooks(
   const url = databaseDirectUrl ?? databaseUrl
   let opened: Promise<{ pool: Pool; close(): Promise<void> }> | undefined
   const connect = async (): Promise<Pool> => {
-    opened ??= openBooks(url ? { url } : { dataDir }, role)
+    opened ??= openDatabase(url ? { url } : { dataDir }, role)
     return (await opened).pool
   }
   try {
@@ -157,7 +165,7 @@ async function onBooks(
 
 type Role = 'hub_app' | 'owner'
 
-async function openBooks(place: Parameters<typeof joinDatabase>[0], role: Role) {
+async function openDatabase(place: Parameters<typeof joinDatabase>[0], role: Role) {
   const database = await joinDatabase(place)
   const own = role === 'owner' ? {} : { role }
   const pool = createPool(database.url, { max: 4, ...own, statementMs: 3_600_000 })
@@ -170,13 +178,13 @@ async function openBooks(place: Parameters<typeof joinDatabase>[0], role: Role) 
   } catch (error) {
     await close()
     const advice = 'Start the hub once, or set HUB_DATA_DIR or DATABASE_URL to where it runs.'
-    throw new ConfigError(`There are no books here. ${advice}`, { cause: error })
+    throw new ConfigError(`No ledger found. ${advice}`, { cause: error })
   }
   return { pool, close }
 }
 
 const [name = 'serve', ...args] = process.argv.slice(2)
-const command = COMMANDS[name] ?? commandOf(name)
+const command = COMMANDS[name] ?? findPluginCommand(name)
 if (!command) {
   process.stderr.write(`${USAGE}\n`)
   process.exit(name === '--help' || name === 'help' ? 0 : 2)
@@ -184,9 +192,9 @@ if (!command) {
 try {
   process.exitCode = await command(args)
 } catch (error) {
-  // A plugin refuses what it cannot be configured with.
-  const isTold = error instanceof ConfigError || error instanceof Refusal
-  const text = isTold ? error.message : ((error as Error).stack ?? error)
+  // A plugin throws Refusal for settings that it cannot use.
+  const isExpected = error instanceof ConfigError || error instanceof Refusal
+  const text = isExpected ? error.message : ((error as Error).stack ?? error)
   process.stderr.write(`${scrub(String(text), secretValues())}\n`)
   process.exitCode = 1
 }

@@ -1,7 +1,7 @@
-/** What a person sees when the hub is up. */
+/** Returns the text that is printed when the hub is ready. */
 export function banner(facts: {
   readonly url: string
-  /** Origin of the endpoint of MCP. */
+  /** Origin of the MCP endpoint. */
   readonly mcpUrl: string
   readonly dataDir: string
   /** Set in the sandbox. */
@@ -36,7 +36,7 @@ export function banner(facts: {
     'its keys must never receive real money.',
     '',
     `People sign in at ${url}/sign-in; without a mail server the link is printed here.`,
-    `The key below is an administrator, and gives them a role: ${url}/docs/finance`,
+    `The key below is an administrator's and can grant roles: ${url}/docs/finance`,
     '',
     'A first call (free, 15 a month):',
     ...call(
@@ -47,10 +47,10 @@ export function banner(facts: {
     'A paid one (0.0001 USD of your 5 test dollars; see the headers with -i):',
     ...call('/proxy/echo/say', '{"words":"hello"}'),
     '',
-    'An API of somebody else, bought by x402 from your credits (0.01 USD):',
+    'A third-party API, paid by x402 from your credits (0.01 USD):',
     ...call('/proxy/external', `{"url":"${sandbox.sellerUrl}/weather?city=Oslo"}`),
     '',
-    'A page that its owner sells, as clean text and Markdown (0.005 USD, 0.002 when it was kept):',
+    'A page that its owner sells, as clean text and Markdown (0.005 USD, 0.002 if cached):',
     `  curl -s '${url}/proxy/magazine/fetch?url=${sandbox.pageUrl}' \\`,
     `    -H 'Authorization: Bearer ${sandbox.apiKey}'`,
     '',

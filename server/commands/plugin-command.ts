@@ -1,69 +1,72 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openPlugin } from '../../core/catalog/services/plugins.ts'
+import { openPlugin } from '../../core/catalog/services/open-plugin.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Config } from '../../core/config.ts'
 import { startEmbedded } from '../../core/db/embedded.ts'
 import { joinDatabase } from '../../core/db/open.ts'
 import { createBackends } from '../../core/egress/backends.ts'
-import { createEgress } from '../../core/egress/http.ts'
+import { createEgress } from '../../core/egress/egress.ts'
 import { createLog } from '../../core/log.ts'
 import { type Command, type DataPlugin, type Host, Refusal } from '../../core/plugin/index.ts'
-import { type Context, Misuse, type Values, type Write } from './ledger/command.ts'
+import { type CommandContext, type OptionValues, UsageError, type Write } from './command.ts'
 import { runProgram } from './run-program.ts'
 
-interface Surroundings {
+interface PluginCommandDeps {
   readonly config: Config
   readonly write: Write
   readonly tell: Write
-  /** Aborts when the operator wants the command to end. */
+  /** Aborts when the operator interrupts the command. */
   readonly signal: AbortSignal
 }
 
 /**
- * Runs a command that a plugin has for the operator, on the hub's database or on one that is
- * thrown away. The hub need not run.
- * @returns the exit code: that of the command, or 2 for a misuse
+ * Runs an operator command of a plugin, on the hub's database or on a temporary one. The hub need
+ * not be running.
+ * @returns the exit code of the command, or 2 for a usage error
  */
 export function pluginCommand(
   plugin: DataPlugin,
   args: readonly string[],
-  surroundings: Surroundings,
+  surroundings: PluginCommandDeps,
 ): Promise<number> {
   const { write, tell } = surroundings
   const declared =
-    plugin.open({ ...hostOf(surroundings, absent, absent), database: DATABASE }).commands ?? {}
+    plugin.open({
+      ...createCommandHost(surroundings, unavailable, unavailable),
+      database: UNAVAILABLE_DATABASE,
+    }).commands ?? {}
   const commands = Object.entries(declared).map(([name, command]) => [
     name,
     {
       usage: command.usage,
-      about: command.about,
+      description: command.about,
       options: command.options ?? {},
       words: command.words ?? 0,
-      run: (_: Context, values: Values, words: readonly string[]) =>
-        run(plugin, name, { command, values, words }, surroundings),
+      run: (_: CommandContext, values: OptionValues, words: readonly string[]) =>
+        runPluginCommand(plugin, name, { command, values, words }, surroundings),
     },
   ])
   const program = { name: plugin.slug, commands: Object.fromEntries(commands), remark: '' }
-  return runProgram(program, { connect: absent, args, write, tell })
+  return runProgram(program, { connect: unavailable, args, write, tell })
 }
 
-interface Asked {
+interface ParsedCommand {
   readonly command: Command
-  readonly values: Values
+  readonly values: OptionValues
   readonly words: readonly string[]
 }
 
-async function run(
+async function runPluginCommand(
   plugin: DataPlugin,
   name: string,
-  { command, values, words }: Asked,
-  surroundings: Surroundings,
+  { command, values, words }: ParsedCommand,
+  surroundings: PluginCommandDeps,
 ): Promise<number> {
   const { config, write, tell, signal } = surroundings
   const isTrial = command.isTrial?.(values) ?? false
-  const database = await (isTrial ? trialDatabase() : joinDatabase(placeOf(config)))
+  const database = await (isTrial ? trialDatabase() : joinDatabase(databaseLocation(config)))
   const userAgent = `AgentHub/${config.version}`
   const egress = createEgress({
     userAgent,
@@ -73,7 +76,7 @@ async function run(
   })
   const backends = createBackends({ origins: config.pluginHosts, userAgent })
   try {
-    const lent = hostOf(
+    const lent = createCommandHost(
       surroundings,
       (request) => egress.request(request),
       (request) => backends.request(request),
@@ -81,13 +84,13 @@ async function run(
     const lending = { host: lent, databaseUrl: database.url, log: createLog('silent') }
     const opened = await openPlugin(plugin, lending)
     try {
-      const open = opened.sold.commands?.[name]
+      const open = opened.declaration.commands?.[name]
       return (await open?.run({ values, words, write, tell, signal })) ?? 1
     } finally {
       await opened.close()
     }
   } catch (error) {
-    if (error instanceof Refusal) throw new Misuse(error.message)
+    if (error instanceof Refusal) throw new UsageError(error.message)
     throw error
   } finally {
     await Promise.all([egress.close(), backends.close()])
@@ -95,15 +98,15 @@ async function run(
   }
 }
 
-/** What is not lent. */
-export const absent = (): never => {
-  throw new Error('a plugin asked for what it is lent before it was asked itself')
+/** Stands in for capabilities that are not available. */
+export const unavailable = (): never => {
+  throw new Error('the plugin used an injected capability before it was opened')
 }
-const DATABASE = { query: absent, transaction: absent, reading: absent }
+const UNAVAILABLE_DATABASE = { query: unavailable, transaction: unavailable, reading: unavailable }
 
-/** What a plugin is lent where no hub runs. */
-export const hostOf = (
-  { config, tell }: Pick<Surroundings, 'config' | 'tell'>,
+/** Creates the Host injected into a plugin outside of a running hub. */
+export const createCommandHost = (
+  { config, tell }: Pick<PluginCommandDeps, 'config' | 'tell'>,
   request: Host['http']['request'],
   askBackend: Host['backends']['request'],
 ): Host => ({
@@ -111,19 +114,19 @@ export const hostOf = (
   log: (message, fields) => void tell(`${message}${fields ? ` ${JSON.stringify(fields)}` : ''}\n`),
   http: { request },
   backends: { request: askBackend },
-  browser: { render: absent },
+  browser: { render: unavailable },
   clock: systemClock,
   sandbox: config.production === undefined,
 })
 
-const placeOf = ({ databaseDirectUrl, databaseUrl, dataDir }: Config) => {
+const databaseLocation = ({ databaseDirectUrl, databaseUrl, dataDir }: Config) => {
   const url = databaseDirectUrl ?? databaseUrl
   return url === undefined ? { dataDir } : { url }
 }
 
 async function trialDatabase(): Promise<{ readonly url: string; close(): Promise<void> }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-trial-'))
-  await chmod(dataDir, 0o711) // root runs the server as another user
+  await chmod(dataDir, 0o711) // root runs PostgreSQL as another user
   const server = await startEmbedded({ dataDir, durable: false })
   return {
     url: server.url,

@@ -1,34 +1,40 @@
 import { parseArgs } from 'node:util'
 import type { Pool } from 'pg'
 import { Ledger } from '../../core/ledger/ledger.ts'
-import { type Command, type Context, Misuse, type Values, type Write } from './ledger/command.ts'
+import {
+  type Command,
+  type CommandContext,
+  type OptionValues,
+  UsageError,
+  type Write,
+} from './command.ts'
 
-/** Commands that share a name, as in `npm run ledger -- verify`. */
+/** A group of commands, such as `npm run ledger -- verify`. */
 export interface Program {
   readonly name: string
-  /** In the order in which the help tells them. */
+  /** By name, in the order of the help. */
   readonly commands: Readonly<Record<string, Command>>
   /** The last line of the help. */
-  readonly remark: string
+  readonly footer: string
 }
 
-/** How a program is run. */
+/** Arguments and streams of one run. */
 export interface Invocation {
-  /** Gives connections of the role `hub_app`; asked only by commands that need them. */
+  /** Opens connections of the role `hub_app`; called only by commands that need them. */
   readonly connect: () => Promise<Pool>
-  /** What follows its name. */
+  /** Arguments after the program name. */
   readonly args: readonly string[]
   readonly write: Write
-  /** @defaultValue silence */
+  /** Writes progress and advice. @defaultValue discards them */
   readonly tell?: Write | undefined
 }
 
-const MISUSED = 2
-const WIDTH = 24
+const EXIT_USAGE = 2
+const INDENT = 24
 
 /**
  * Runs one command.
- * @returns the exit code: that of the command, or 2 for a misuse
+ * @returns the exit code of the command, or 2 for a usage error
  */
 export async function runProgram(program: Program, invocation: Invocation): Promise<number> {
   const { connect, args, write, tell = () => {} } = invocation
@@ -36,36 +42,39 @@ export async function runProgram(program: Program, invocation: Invocation): Prom
   if (['', 'help', '--help', '-h'].includes(name)) {
     const help = helpOf(program)
     await write(name === '' ? `no command given\n\n${help}` : help)
-    return name === '' ? MISUSED : 0
+    return name === '' ? EXIT_USAGE : 0
   }
   const command = Object.hasOwn(program.commands, name) ? program.commands[name] : undefined
   const usage = command
-    ? `Usage: npm run ${program.name} -- ${describe(name, command)}`
+    ? `Usage: npm run ${program.name} -- ${describeCommand(name, command)}`
     : helpOf(program)
   try {
-    if (!command) throw new Misuse(`unknown command: ${name}`)
-    const { values, words } = parse(command, rest)
+    if (!command) throw new UsageError(`unknown command: ${name}`)
+    const { values, words } = parseCommandLine(command, rest)
     if (values['help'] === true) {
       await write(usage)
       return 0
     }
     return await command.run(contextOf(connect, write, tell), values, words)
   } catch (error) {
-    if (!(error instanceof Misuse)) throw error
+    if (!(error instanceof UsageError)) throw error
     await write(`${error.message}\n\n${usage}`)
-    return MISUSED
+    return EXIT_USAGE
   }
 }
 
-const contextOf = (pool: () => Promise<Pool>, write: Write, tell: Write): Context => ({
+const contextOf = (pool: () => Promise<Pool>, write: Write, tell: Write): CommandContext => ({
   pool,
-  ledger: async () => new Ledger(await pool(), { shards: await shardsOf(await pool()) }),
+  ledger: async () => new Ledger(await pool(), { shards: await countShards(await pool()) }),
   write,
-  tell,
+  log: tell,
 })
 
-/** @throws Misuse for an option that there is not, or too many words */
-function parse(command: Command, args: readonly string[]): { values: Values; words: string[] } {
+/** @throws UsageError for an unknown option or too many arguments */
+function parseCommandLine(
+  command: Command,
+  args: readonly string[],
+): { values: OptionValues; words: string[] } {
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
@@ -73,23 +82,26 @@ function parse(command: Command, args: readonly string[]): { values: Values; wor
       options: { ...command.options, help: { type: 'boolean', short: 'h' } },
     })
     const extra = positionals[command.words ?? 0]
-    if (extra !== undefined) throw new Misuse(`unknown argument: ${extra}`)
+    if (extra !== undefined) throw new UsageError(`unknown argument: ${extra}`)
     return { values, words: positionals }
   } catch (error) {
-    if (error instanceof Misuse) throw error
-    throw new Misuse((error as Error).message)
+    if (error instanceof UsageError) throw error
+    throw new UsageError((error as Error).message)
   }
 }
 
-const helpOf = ({ name: program, commands, remark }: Program): string =>
+const helpOf = ({ name: program, commands, footer: remark }: Program): string =>
   `Usage: npm run ${program} -- COMMAND\n\n${Object.entries(commands)
-    .map(([name, command]) => `  ${describe(name, command).replaceAll('\n', '\n  ').trimEnd()}\n`)
-    .join('')}\nCOMMAND --help shows one of them. ${remark}\n`
+    .map(
+      ([name, command]) =>
+        `  ${describeCommand(name, command).replaceAll('\n', '\n  ').trimEnd()}\n`,
+    )
+    .join('')}\nCOMMAND --help explains one command. ${remark}\n`
 
-const describe = (name: string, { usage, about }: Command): string =>
-  `${name} ${usage}\n${about.replaceAll(/^/gm, ' '.repeat(WIDTH))}\n`
+const describeCommand = (name: string, { usage, description: about }: Command): string =>
+  `${name} ${usage}\n${about.replaceAll(/^/gm, ' '.repeat(INDENT))}\n`
 
-async function shardsOf(pool: Pool): Promise<number> {
+async function countShards(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ n: number }>('SELECT count(*)::integer AS n FROM ledger.head')
   return rows[0]!.n
 }

@@ -7,21 +7,26 @@ import type { Wallet } from './wallets.ts'
 const CREDITS = micros(5_000_000)
 
 /**
- * An agent for first tries: registered and with five test dollars of credits, both by way of the
- * hub's own doors. Its key is kept in `<dataDir>/sandbox-agent.key`, for the owner only.
+ * Registers the sample agent and buys $5 of credits with test money, through the hub's public API.
+ * Stores its key in `<dataDir>/sandbox-agent.key`, readable to the owner only, and reuses it.
+ * @returns the API key
  */
-export async function firstAgent(dataDir: string, url: string, wallet: Wallet): Promise<string> {
+export async function registerFirstAgent(
+  dataDir: string,
+  url: string,
+  wallet: Wallet,
+): Promise<string> {
   const file = join(dataDir, 'sandbox-agent.key')
-  const kept = (await readFile(file, 'utf8').catch(() => '')).trim()
+  const storedKey = (await readFile(file, 'utf8').catch(() => '')).trim()
   const client = new HubClient({ baseUrl: url, wallet: { account: wallet.account, sandbox: true } })
-  if (kept !== '' && (await isKnown(client.withKey(kept)))) return kept
+  if (storedKey !== '' && (await isKeyValid(client.withKey(storedKey)))) return storedKey
   const { client: agent, apiKey } = await client.register()
   await agent.purchase(CREDITS)
   await writeFile(file, `${apiKey}\n`, { mode: 0o600 })
   return apiKey
 }
 
-async function isKnown(client: HubClient): Promise<boolean> {
+async function isKeyValid(client: HubClient): Promise<boolean> {
   try {
     await client.balance()
     return true

@@ -8,27 +8,27 @@ import { freePort } from '../../core/runtime/net.ts'
 import contracts from './contracts/contracts.artifact.json' with { type: 'json' }
 import { callRpc } from './rpc.ts'
 
-/** Where Multicall3 lies on every chain; libraries ask it why a payment is invalid. */
+/** Address of Multicall3 on every chain; libraries call it to find out why a payment is invalid. */
 const MULTICALL3 = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
 /** The local chain of a sandbox. */
 export interface SandboxChain {
   readonly rpcUrl: string
   readonly pid: number
-  /** Writes the state to the data directory and ends the chain. */
+  /** Writes the state to the data directory and stops the chain. */
   stop(): Promise<void>
 }
 
 export interface ChainOptions {
-  /** The state lies in `<dataDir>/chain.json`; the directory is made when absent. */
+  /** Directory of the state file `chain.json`; created if missing. */
   readonly dataDir: string
-  /** On 127.0.0.1; 0 picks a free one. */
+  /** Port on 127.0.0.1; 0 picks a free one. */
   readonly port: number
-  /** Hears that the chain died, or lost its state. */
+  /** Reports that the chain died or lost its state. */
   readonly log?: (text: string) => void
 }
 
-/** The chain could not be started; the message says why and what to do. */
+/** Failure to start the chain; the message says why and what to do. */
 export class ChainStartError extends Error {
   override readonly name = 'ChainStartError'
 }
@@ -36,64 +36,64 @@ export class ChainStartError extends Error {
 const FLAGS = [
   ['--host', '127.0.0.1'],
   ['--chain-id', String(USDC_BASE.chainId)],
-  // A block per payment, and one every two seconds: a chain that stands still has an old clock.
+  // A block per payment, and one every two seconds, because the clock of an idle chain is old.
   ['--block-time', '2', '--mixed-mining'],
-  // Its well-known keys hold nothing here; our own are random (wallets.ts).
+  // No well-known development keys: the wallets are random (wallets.ts).
   ['--accounts', '0'],
-  // Else every block leaves some 350 kB in the home directory, 15 GB a day. A few are kept: with
-  // none, a question that meets a new block fails, and a good payment with it.
+  // Without pruning, every block writes some 350 kB to the home directory, 15 GB a day. With no
+  // history at all, a query that races a new block fails, and a valid payment with it.
   ['--prune-history', '64'],
   ['--silent'],
 ].flat()
 const READY_MS = 15_000
 const POLL_MS = 5
-const TRIES = 3
+const LAUNCH_ATTEMPTS = 3
 
 /**
- * Starts a chain that looks like Base with test USDC at the real address, and continues where the
- * last one in this data directory stopped. It ends with this process, however this process ends.
- * @throws ChainStartError when there is no anvil for this platform, or it does not start.
+ * Starts a chain that resembles Base, with test USDC at the real address. Continues from the state
+ * of the last one in this data directory. Terminated when this process exits, even on SIGKILL.
+ * @throws ChainStartError if there is no anvil for this platform, or it does not start
  */
 export async function startChain(options: ChainOptions): Promise<SandboxChain> {
   const { log = () => {} } = options
   const dataDir = resolve(options.dataDir)
   await mkdir(dataDir, { recursive: true })
   const program = anvilProgram()
-  const files = await findState(dataDir, log)
-  const { kept, rpcUrl } = await launch(program, options.port, files)
-  const watch = reportDeath(kept, log)
+  const files = await locateState(dataDir, log)
+  const { kept, rpcUrl } = await launchAnvil(program, options.port, files)
+  const watch = logUnexpectedExit(kept, log)
   return {
     rpcUrl,
     pid: kept.pid,
     async stop() {
       watch.stopping = true
       await kept.stop()
-      await keepState(files)
+      await adoptState(files)
     },
   }
 }
 
-/** anvil writes to `next` when it ends: cut short, that never spoils the state of before. */
+/** State files: anvil writes `next` when it exits, so that an interrupted write spoils nothing. */
 interface StateFiles {
   readonly state: string
   readonly next: string
-  readonly exists: boolean
+  readonly hasState: boolean
 }
 
-async function findState(dataDir: string, log: (text: string) => void): Promise<StateFiles> {
+async function locateState(dataDir: string, log: (text: string) => void): Promise<StateFiles> {
   const state = join(dataDir, 'chain.json')
   const files = { state, next: join(dataDir, 'chain.next.json') }
-  await keepState(files)
-  if (!(await exists(state))) return { ...files, exists: false }
-  if (await isWhole(state)) return { ...files, exists: true }
+  await adoptState(files)
+  if (!(await exists(state))) return { ...files, hasState: false }
+  if (await isComplete(state)) return { ...files, hasState: true }
   await rename(state, `${state}.broken`)
   log(`The state of the sandbox chain is unreadable; it was moved to ${state}.broken`)
-  return { ...files, exists: false }
+  return { ...files, hasState: false }
 }
 
-/** Takes over what the last chain wrote, also when the hub was gone by then. */
-async function keepState({ state, next }: Omit<StateFiles, 'exists'>): Promise<void> {
-  if (await isWhole(next)) await rename(next, state)
+/** Adopts the state that the last chain wrote, even if the hub was killed before. */
+async function adoptState({ state, next }: Omit<StateFiles, 'exists'>): Promise<void> {
+  if (await isComplete(next)) await rename(next, state)
   else await rm(next, { force: true })
 }
 
@@ -103,7 +103,7 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   )
 
-const isWhole = (path: string): Promise<boolean> =>
+const isComplete = (path: string): Promise<boolean> =>
   readFile(path, 'utf8').then(
     (text) => text.trimEnd().endsWith('}') && 'block' in JSON.parse(text),
     () => false,
@@ -124,21 +124,22 @@ function anvilProgram(): string {
   }
 }
 
-/** Starts anvil; when somebody takes the free port meanwhile, on another one. */
-async function launch(
+/** Starts anvil; tries another port if the free one was taken meanwhile. */
+async function launchAnvil(
   program: string,
-  wanted: number,
-  { state, next, exists }: StateFiles,
+  requestedPort: number,
+  { state, next, hasState: exists }: StateFiles,
 ): Promise<{ kept: ManagedProcess; rpcUrl: string }> {
   const files = ['--dump-state', next, ...(exists ? ['--load-state', state] : [])]
   for (let tries = 1; ; tries++) {
-    const port = wanted === 0 ? await freePort() : wanted
+    const port = requestedPort === 0 ? await freePort() : requestedPort
     const rpcUrl = `http://127.0.0.1:${port}`
-    if (await answers(rpcUrl)) throw new ChainStartError(`Port ${port} is taken by another chain.`)
+    if (await isReachable(rpcUrl))
+      throw new ChainStartError(`Port ${port} is taken by another chain.`)
     const kept = startManagedProcess(program, [...FLAGS, '--port', String(port), ...files])
-    if (await becomesReady(kept, rpcUrl)) return { kept, rpcUrl }
+    if (await waitUntilReady(kept, rpcUrl)) return { kept, rpcUrl }
     await kept.stop(0)
-    if (wanted !== 0 || tries === TRIES) {
+    if (requestedPort !== 0 || tries === LAUNCH_ATTEMPTS) {
       throw new ChainStartError(
         `The sandbox chain did not start on port ${port}. anvil said:\n${kept.tail()}`,
       )
@@ -146,15 +147,15 @@ async function launch(
   }
 }
 
-async function becomesReady(kept: ManagedProcess, rpcUrl: string): Promise<boolean> {
+async function waitUntilReady(kept: ManagedProcess, rpcUrl: string): Promise<boolean> {
   const ended = kept.exited.then(
     () => true,
     () => true,
   )
   const deadline = elapsedMs() + READY_MS
   while (elapsedMs() < deadline) {
-    if (await answers(rpcUrl)) {
-      await putContracts(rpcUrl)
+    if (await isReachable(rpcUrl)) {
+      await deployContracts(rpcUrl)
       return true
     }
     if (await Promise.race([ended, sleep(POLL_MS).then(() => false)])) return false
@@ -162,18 +163,21 @@ async function becomesReady(kept: ManagedProcess, rpcUrl: string): Promise<boole
   return false
 }
 
-const answers = (rpcUrl: string): Promise<boolean> =>
+const isReachable = (rpcUrl: string): Promise<boolean> =>
   callRpc(rpcUrl, 'eth_chainId', []).then(
     () => true,
     () => false,
   )
 
-async function putContracts(rpcUrl: string): Promise<void> {
+async function deployContracts(rpcUrl: string): Promise<void> {
   await callRpc(rpcUrl, 'anvil_setCode', [USDC_BASE.address, contracts.DevUSDC.deployed])
   await callRpc(rpcUrl, 'anvil_setCode', [MULTICALL3, contracts.MiniMulticall3.deployed])
 }
 
-function reportDeath(kept: ManagedProcess, log: (text: string) => void): { stopping: boolean } {
+function logUnexpectedExit(
+  kept: ManagedProcess,
+  log: (text: string) => void,
+): { stopping: boolean } {
   const watch = { stopping: false }
   const report = (how: number | Error): void => {
     if (!watch.stopping) log(`The sandbox chain ended unexpectedly (${how}). ${kept.tail()}`)

@@ -50,7 +50,7 @@ const NOTES = `Tonight the observatory is open until two in the morning. Visitor
 Saturn, whose rings stand nearly on edge this year, and at the cluster that sailors once tested
 their eyes by.`
 
-/** Without a browser there is nothing to read here. */
+/** Page that is empty without a browser: a script writes its text. */
 const OBSERVATORY = `<div id="app"></div>
 <script>
   const notes = ${JSON.stringify(NOTES)}
@@ -60,7 +60,7 @@ const OBSERVATORY = `<div id="app"></div>
   }, 50)
 </script>`
 
-/** What the sample magazine has, by path. */
+/** Pages of the sample magazine, by path. */
 export const MAGAZINE_PAGES: Readonly<Record<string, string>> = {
   '/': page('Home', '<h1>The Sandbox Magazine</h1><p>Two articles, and notes by a script.</p>'),
   '/articles/tides': page('Tides', TIDES, about('Ines Duarte', '2026-10-03')),

@@ -3,11 +3,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { MAGAZINE_PAGES } from './magazine-pages.ts'
 
-/** A site whose owner sells its pages, as the content gateway meets it. */
+/** A sample site whose owner sells its pages through the content gateway. */
 export interface Magazine {
-  /** On 127.0.0.1. */
+  /** Port on 127.0.0.1. */
   readonly port: number
-  /** Shows a token of the hub where owners show it. */
+  /** Publishes the hub's token as proof of ownership. */
   show(token: string): void
   stop(): Promise<void>
 }
@@ -16,7 +16,7 @@ const PROOF = '/.well-known/agenthub.txt'
 const PLAIN = { 'Content-Type': 'text/plain; charset=utf-8' }
 const PAGE = { 'Content-Type': 'text/html; charset=utf-8' }
 
-/** Starts the sample magazine: a few articles, one of them made by a script. */
+/** Starts the sample magazine: a few articles, one of them written by a script. */
 export async function startMagazine(): Promise<Magazine> {
   const tokens = new Set<string>()
   const server = createServer(({ url = '/' }, response) => {

@@ -3,8 +3,8 @@ import { request } from 'undici'
 const TIMEOUT_MS = 5_000
 
 /**
- * One JSON-RPC call to the sandbox chain.
- * @throws Error with the node's own message, or when it does not answer within 5 s.
+ * Sends one JSON-RPC call to the sandbox chain.
+ * @throws Error with the node's message, or if it does not respond within 5 s
  */
 export async function callRpc(
   url: string,

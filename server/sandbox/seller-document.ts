@@ -1,7 +1,7 @@
 import { decimal } from '../../core/money.ts'
 import { ROUTES } from './seller-routes.ts'
 
-/** What the sample seller says it sells: OpenAPI with `x-payment-info`, as crawlers read it. */
+/** OpenAPI document of the sample seller, with the `x-payment-info` that crawlers read. */
 export const sellerDocument = () => ({
   openapi: '3.1.0',
   info: { title: 'Sample seller', version: '1.0.0' },

@@ -2,9 +2,9 @@ import { Readable } from 'node:stream'
 import { sleep } from '../../core/clock.ts'
 import { type Hex, USDC_BASE } from '../../core/payments/chain/asset.ts'
 import type { Payment } from '../../core/payments/receiving/offers.ts'
-import { demand, readPayment, requirementsOf, type Sale } from './seller-sale.ts'
+import { paymentRequirements, readPayment, type Sale, sendPaymentRequired } from './seller-sale.ts'
 
-/** What a seller can do wrong, once it holds a signature or even before. */
+/** Faults that the sample seller can inject, before or after it has a signature. */
 export const FAULTS = {
   dear: 'Asks for $50.',
   v1: 'Offers by version 1, in the body only; takes X-PAYMENT and settles.',
@@ -28,7 +28,7 @@ const PAID: Record<Exclude<Fault, 'dear' | 'v1'>, Paid> = {
   hang: async ({ ctx }) => {
     ctx.respond = false
   },
-  refuse: (sale) => demand(sale, 'payment_refused'),
+  refuse: (sale) => sendPaymentRequired(sale, 'payment_refused'),
   free: serve,
   silent: async (sale, payment) => {
     await settle(sale, payment)
@@ -52,7 +52,7 @@ const PAID: Record<Exclude<Fault, 'dear' | 'v1'>, Paid> = {
   failing: ({ ctx }) => fail(ctx),
   late: (sale, payment) => {
     const delay = Number(sale.ctx.query['delay'] ?? 300)
-    sale.later(sleep(delay).then(() => settle(sale, payment)))
+    sale.runAfterResponse(sleep(delay).then(() => settle(sale, payment)))
     fail(sale.ctx)
   },
   redirect: ({ ctx }) => {
@@ -63,9 +63,9 @@ const PAID: Record<Exclude<Fault, 'dear' | 'v1'>, Paid> = {
 
 const DEAR = 50_000_000n
 
-/** Answers one request as badly as the fault says. */
-export async function answerBadly(fault: Fault, sale: Sale): Promise<void> {
-  if (fault === 'dear') return demand(sale, 'payment_required', DEAR)
+/** Responds to one request with the given fault. */
+export async function injectFault(fault: Fault, sale: Sale): Promise<void> {
+  if (fault === 'dear') return sendPaymentRequired(sale, 'payment_required', DEAR)
   if (fault === 'v1') return sellV1(sale)
   const payment = readPayment(sale)
   if (payment !== undefined) await PAID[fault](sale, payment)
@@ -76,7 +76,8 @@ function* mebibytes(count: number): Generator<Buffer> {
   for (let n = 0; n < count; n++) yield piece
 }
 
-const settle = (sale: Sale, payment: Payment) => sale.offers.settle(payment, requirementsOf(sale))
+const settle = (sale: Sale, payment: Payment) =>
+  sale.offers.settle(payment, paymentRequirements(sale))
 
 async function serve({ ctx, route }: Sale): Promise<void> {
   ctx.body = await route.answer(ctx)
@@ -87,20 +88,27 @@ function fail(ctx: Sale['ctx']): void {
   ctx.body = { error: 'boom' }
 }
 
-/** Version 1: offer in the body, payment in X-PAYMENT, receipt in X-PAYMENT-RESPONSE. */
+/** Sells by x402 version 1: offer in the body, payment in X-PAYMENT, receipt in X-PAYMENT-RESPONSE. */
 async function sellV1(sale: Sale): Promise<void> {
   const { ctx } = sale
   const header = ctx.get('x-payment')
-  if (header === '') return demandV1(sale)
+  if (header === '') return sendPaymentRequiredV1(sale)
   const { payload } = JSON.parse(Buffer.from(header, 'base64').toString('utf8'))
-  const payment = { x402Version: 2, accepted: requirementsOf(sale), payload } as unknown as Payment
+  const payment = {
+    x402Version: 2,
+    accepted: paymentRequirements(sale),
+    payload,
+  } as unknown as Payment
   const { outcome, tx, payer } = await settle(sale, payment)
-  if (outcome !== 'settled') return demandV1(sale, outcome)
+  if (outcome !== 'settled') return sendPaymentRequiredV1(sale, outcome)
   ctx.set('X-PAYMENT-RESPONSE', receiptV1(tx ?? '0x', payer))
   await serve(sale)
 }
 
-function demandV1({ ctx, route, payTo }: Sale, error = 'X-PAYMENT header is required'): void {
+function sendPaymentRequiredV1(
+  { ctx, route, payTo }: Sale,
+  error = 'X-PAYMENT header is required',
+): void {
   const { v1Network, address, name, version } = USDC_BASE
   ctx.status = 402
   ctx.body = {

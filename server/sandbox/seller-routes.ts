@@ -1,15 +1,15 @@
 import type { Context } from 'koa'
 
-/** One thing that the sample seller sells. */
+/** One endpoint of the sample seller. */
 export interface SellerRoute {
   readonly name: string
   readonly description: string
-  /** Microdollars. */
+  /** Price in microdollars. */
   readonly price: bigint
   readonly answer: (ctx: Context) => unknown
-  /** Members of an OpenAPI operation. */
+  /** Input as members of an OpenAPI operation. */
   readonly input: Readonly<Record<string, unknown>>
-  /** JSON Schema. */
+  /** JSON Schema of the response. */
   readonly output: Readonly<Record<string, unknown>>
 }
 
@@ -18,7 +18,7 @@ const BODY_MAX = 10_000
 export const ROUTES: Readonly<Record<string, SellerRoute>> = {
   'GET /weather': {
     name: 'Sample weather',
-    description: 'The weather of a city. It is made up, and always the same.',
+    description: 'The weather of a city. Made up, and always the same.',
     price: 10_000n,
     answer: ({ query }) => weather(String(query['city'] ?? 'Lisbon')),
     input: { parameters: [{ name: 'city', in: 'query', schema: { type: 'string' } }] },
@@ -33,7 +33,7 @@ export const ROUTES: Readonly<Record<string, SellerRoute>> = {
   },
   'POST /shout': {
     name: 'Sample shout',
-    description: 'Says your words back, louder.',
+    description: 'Returns your words in capitals.',
     price: 2_000n,
     answer: async (ctx) => ({ shouted: (await readText(ctx)).toUpperCase() }),
     input: { requestBody: { content: { 'text/plain': { schema: { type: 'string' } } } } },

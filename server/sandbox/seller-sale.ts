@@ -3,35 +3,35 @@ import type { Hex } from '../../core/payments/chain/asset.ts'
 import { BadPayment, type Offers } from '../../core/payments/receiving/offers.ts'
 import type { SellerRoute } from './seller-routes.ts'
 
-/** What the handlers of one request share. */
+/** One request to the sample seller. */
 export interface Sale {
   readonly ctx: Context
   readonly offers: Offers
   readonly route: SellerRoute
   readonly payTo: Hex
-  /** Work that goes on after the answer; `stop` waits for it. */
-  readonly later: (work: Promise<unknown>) => void
+  /** Registers work that continues after the response; `stop` waits for it. */
+  readonly runAfterResponse: (work: Promise<unknown>) => void
 }
 
 const MAX_TIMEOUT_SECONDS = 60
 
-/** The payment of the request. Undefined: there is none that can be read, and 402 is answered. */
+/** Reads the payment. If there is none, or it is malformed, sends a 402 and returns undefined. */
 export function readPayment(sale: Sale) {
   const header = sale.ctx.req.headersDistinct['payment-signature']
   try {
     if (header !== undefined) return sale.offers.read(header)
-    demand(sale)
+    sendPaymentRequired(sale)
   } catch (error) {
     if (!(error instanceof BadPayment)) throw error
-    demand(sale, error.reason)
+    sendPaymentRequired(sale, error.reason)
   }
 }
 
-export const requirementsOf = ({ offers, route }: Sale) =>
+export const paymentRequirements = ({ offers, route }: Sale) =>
   offers.requirements({ amount: route.price, maxTimeoutSeconds: MAX_TIMEOUT_SECONDS })
 
-/** Answers 402 with the offer, and why a payment was not taken. */
-export function demand(
+/** Sends a 402 with the offer and the reason why a payment was refused. */
+export function sendPaymentRequired(
   { ctx, offers, route }: Sale,
   error = 'payment_required',
   price = route.price,

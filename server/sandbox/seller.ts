@@ -7,33 +7,33 @@ import type { Hex } from '../../core/payments/chain/asset.ts'
 import type { Facilitator } from '../../core/payments/facilitators/facilitator.ts'
 import { createOffers } from '../../core/payments/receiving/offers.ts'
 import { sellerDocument } from './seller-document.ts'
-import { answerBadly, FAULTS, type Fault } from './seller-faults.ts'
+import { FAULTS, type Fault, injectFault } from './seller-faults.ts'
 import { ROUTES } from './seller-routes.ts'
-import { demand, readPayment, requirementsOf, type Sale } from './seller-sale.ts'
+import { paymentRequirements, readPayment, type Sale, sendPaymentRequired } from './seller-sale.ts'
 
 export interface SellerOptions {
   readonly facilitator: Facilitator
   /** The seller's wallet. */
   readonly payTo: Hex
   readonly network: string
-  /** On 127.0.0.1; 0 picks a free one. @defaultValue 0 */
+  /** Port on 127.0.0.1; 0 picks a free one. @defaultValue 0 */
   readonly port?: number
-  /** What the seller does wrong where the query has no `fault` of its own. For tests. */
+  /** Fault for requests without a `fault` query parameter. For tests. */
   readonly fault?: Fault
 }
 
-/** A seller of the outside world, as the hub's `POST /external` meets them. */
+/** A third-party x402 seller, as `POST /external` meets them. */
 export interface Seller {
   /** Its origin: `http://127.0.0.1:<port>`. */
   readonly url: string
-  /** Closes every connection, and waits for settlements under way. */
+  /** Closes every connection and waits for pending settlements. */
   stop(): Promise<void>
 }
 
 /**
  * Starts the sample seller: `GET /weather?city=` for $0.01 and `POST /shout` for $0.002, by x402
- * version 2. `?fault=<name>` makes one request go wrong in the way that `FAULTS` says, and
- * `?pay_to=<address>` has another address paid. What it sells stands in `/openapi.json`.
+ * version 2. `?fault=<name>` injects one of `FAULTS` into a request, and `?pay_to=<address>` changes
+ * the recipient. Described in `/openapi.json`.
  */
 export async function startSeller(options: SellerOptions): Promise<Seller> {
   const { facilitator, payTo, network, port = 0 } = options
@@ -53,9 +53,9 @@ export async function startSeller(options: SellerOptions): Promise<Seller> {
     const route = ROUTES[`${ctx.method} ${ctx.path}`]
     if (route === undefined) return
     const payee = isAddress(String(ctx.query['pay_to'])) ? (ctx.query['pay_to'] as Hex) : payTo
-    const sale: Sale = { ctx, offers: selling(payee), route, payTo: payee, later }
+    const sale: Sale = { ctx, offers: selling(payee), route, payTo: payee, runAfterResponse: later }
     const asked = String(ctx.query['fault'] ?? options.fault ?? '')
-    await (isFault(asked) ? answerBadly(asked, sale) : sell(sale))
+    await (isFault(asked) ? injectFault(asked, sale) : sell(sale))
   })
   const server = app.listen(port, '127.0.0.1')
   await once(server, 'listening')
@@ -73,19 +73,19 @@ const STOP_MS = 15_000
 
 const isFault = (name: string): name is Fault => Object.hasOwn(FAULTS, name)
 
-/** The honest way: check the payment, do the work, take the money, answer. */
+/** Sells honestly: verifies the payment, does the work, settles, responds. */
 async function sell(sale: Sale): Promise<void> {
   const { ctx, offers, route } = sale
   const payment = readPayment(sale)
   if (payment === undefined) return
-  const requirement = offers.match(requirementsOf(sale), payment)
-  if (requirement === undefined) return demand(sale, 'no_matching_requirements')
+  const requirement = offers.match(paymentRequirements(sale), payment)
+  if (requirement === undefined) return sendPaymentRequired(sale, 'no_matching_requirements')
   const verdict = await offers.verify(payment, requirement)
-  if (!verdict.valid) return demand(sale, verdict.reason)
+  if (!verdict.valid) return sendPaymentRequired(sale, verdict.reason)
   const body = await route.answer(ctx)
   const { outcome, responseHeader, reason } = await offers.settle(payment, requirement)
   ctx.set('PAYMENT-RESPONSE', responseHeader)
-  if (outcome === 'failed') return demand(sale, reason)
+  if (outcome === 'failed') return sendPaymentRequired(sale, reason)
   ctx.status = outcome === 'settled' ? 200 : 202
   ctx.body = outcome === 'settled' ? body : { pending: true }
 }

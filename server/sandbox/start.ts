@@ -17,44 +17,44 @@ import { callRpc } from './rpc.ts'
 import { startSeller } from './seller.ts'
 import { fund, openWallets, type Wallets } from './wallets.ts'
 
-/** The name under which the hub's guard lets calls through to the sample seller. */
+/** Host name under which the egress guard allows calls to the sample seller. */
 const SELLER_HOST = 'seller.test'
-/** The site whose pages are sold from the beginning. */
+/** Host name of the sample site whose pages are sold. */
 export const MAGAZINE_HOST = 'magazine.test'
 
-/** Where a sandbox is: what another process needs to be in it too. */
+/** Addresses of a sandbox, for other processes that join it. */
 export interface SandboxPlace {
   readonly databaseUrl: string
   readonly rpcUrl: string
-  /** On 127.0.0.1, as the next one. */
+  /** Port on 127.0.0.1, like the next one. */
   readonly sellerPort: number
   readonly magazinePort: number
 }
 
-/** Everything that a hub needs around it, made of test money on this machine. */
+/** The environment of a hub with test money, all on this machine. */
 export interface Sandbox extends SandboxPlace {
   readonly money: Money
   readonly wallets: Wallets
-  /** Where the sample seller is, as `POST /external` takes it. */
+  /** Origin of the sample seller, for `POST /external`. */
   readonly sellerUrl: string
-  /** A page that is sold. */
+  /** URL of a page that is for sale. */
   readonly pageUrl: string
   readonly hosts: SandboxHosts
-  /** Undefined where another process has started it. */
+  /** Undefined if another process started it. */
   readonly magazine?: Magazine
-  /** What the spend wallet was given at first, in microdollars. */
+  /** Opening balance of the spend wallet, in microdollars. */
   readonly spendOpening: Micros
   stop(): Promise<void>
 }
 
-/** The local chain forgets nothing, unless a test wants it to. */
+/** Confirmations before a transfer is final: the local chain reorganizes only in tests. */
 export const SANDBOX_FINALITY = 1n
 const ETH = 10n ** 18n
 const GAS_WEI = 10n * ETH
 const SPEND_MICROS = micros(50_000_000)
 const AGENT_MICROS = 100_000_000n
 
-/** Starts database (unless one is given), chain, wallets with test money, and sample sites. */
+/** Starts the database (unless one is given), chain, funded wallets and sample sites. */
 export async function startSandbox(options: {
   readonly dataDir: string
   readonly databaseUrl: string | undefined
@@ -74,15 +74,15 @@ export async function startSandbox(options: {
       startChain({ dataDir: join(dataDir, 'chain'), port: 0, log }),
       openWallets(dataDir),
     ] as const
-    const [opened, started] = await Promise.allSettled(opening) // what fails leaves none behind
+    const [opened, started] = await Promise.allSettled(opening) // a failure stops the others
     if (opened.status === 'fulfilled') stops.push(() => opened.value.close())
     if (started.status === 'fulfilled') stops.push(() => started.value.stop())
     const [database, chain, wallets] = await Promise.all(opening)
-    await endow(chain.rpcUrl, wallets)
+    await fundWallets(chain.rpcUrl, wallets)
     const { rpcUrl } = chain
     const pool = createPool(database.url, { max: 4, role: 'hub_app' }) // used after the migration
     stops.push(() => pool.end())
-    const money = moneyOf(wallets, rpcUrl, pool)
+    const money = createMoney(wallets, rpcUrl, pool)
     const seller = await startSeller({
       facilitator: money.facilitator,
       payTo: wallets.seller.account.address,
@@ -97,22 +97,22 @@ export async function startSandbox(options: {
       sellerPort: Number(new URL(seller.url).port),
       magazinePort: magazine.port,
     }
-    return { ...sandboxAt(place, wallets, money), magazine, stop }
+    return { ...describeSandbox(place, wallets, money), magazine, stop }
   } catch (error) {
     await stop()
     throw error
   }
 }
 
-/** Enters a sandbox that another process of this data directory has started. */
+/** Joins a sandbox that another process of this data directory has started. */
 export async function joinSandbox(dataDir: string, place: SandboxPlace): Promise<Sandbox> {
   const wallets = await openWallets(dataDir)
   const pool = createPool(place.databaseUrl, { max: 4, role: 'hub_app' })
   const stop = () => pool.end()
-  return { ...sandboxAt(place, wallets, moneyOf(wallets, place.rpcUrl, pool)), stop }
+  return { ...describeSandbox(place, wallets, createMoney(wallets, place.rpcUrl, pool)), stop }
 }
 
-const sandboxAt = (place: SandboxPlace, wallets: Wallets, money: Money) => ({
+const describeSandbox = (place: SandboxPlace, wallets: Wallets, money: Money) => ({
   ...place,
   money,
   wallets,
@@ -125,7 +125,7 @@ const sandboxAt = (place: SandboxPlace, wallets: Wallets, money: Money) => ({
   ]),
 })
 
-function moneyOf(wallets: Wallets, rpcUrl: string, pool: Pool): Money {
+function createMoney(wallets: Wallets, rpcUrl: string, pool: Pool): Money {
   const { network } = USDC_BASE
   const { key } = wallets.gas
   const facilitator = localFacilitator({ rpcUrl, key, network, pool, pollMs: 50 })
@@ -142,8 +142,8 @@ function moneyOf(wallets: Wallets, rpcUrl: string, pool: Pool): Money {
   }
 }
 
-/** Test money for those who need some: gas, what sellers are paid with, and an agent's own. */
-async function endow(rpcUrl: string, { gas, spend, agent }: Wallets): Promise<void> {
+/** Funds the gas, spend and agent wallets with test money, if they are empty. */
+async function fundWallets(rpcUrl: string, { gas, spend, agent }: Wallets): Promise<void> {
   const chain = openChain({ rpcUrl, network: USDC_BASE.network })
   const newest = [gas.account.address, 'latest']
   if (BigInt(String(await callRpc(rpcUrl, 'eth_getBalance', newest))) === 0n) {

@@ -9,8 +9,8 @@ import contracts from './contracts/contracts.artifact.json' with { type: 'json' 
 import { callRpc } from './rpc.ts'
 
 /**
- * Who has a wallet in a sandbox: the hub's treasury (receives), spend wallet (pays sellers
- * outside) and gas wallet (sends transactions), the sample seller, and an agent for first tries.
+ * Wallets of a sandbox: the hub's treasury (receives), spend wallet (pays sellers) and gas wallet
+ * (sends transactions), the sample seller, and the sample agent.
  */
 export const WALLETS = ['treasury', 'spend', 'gas', 'seller', 'agent'] as const
 export type WalletName = (typeof WALLETS)[number]
@@ -22,10 +22,10 @@ export interface Wallet {
 export type Wallets = Readonly<Record<WalletName, Wallet>>
 
 /**
- * The sandbox's wallets, made at random the first time and kept in
- * `<dataDir>/sandbox-wallets.json`, readable to the owner only. What they sign would be valid on
+ * Opens the sandbox's wallets. Created at random the first time and stored in
+ * `<dataDir>/sandbox-wallets.json`, readable to the owner only. Their signatures would be valid on
  * Base itself: never send real money to them.
- * @throws Error when the file is not what this function wrote.
+ * @throws Error if the file is not readable as written by this function
  */
 export async function openWallets(dataDir: string): Promise<Wallets> {
   await mkdir(dataDir, { recursive: true })
@@ -65,7 +65,7 @@ function parseKeys(text: string, file: string): Keys {
   return keys as Keys
 }
 
-/** Linking fails when the file exists: of two processes that start at once, one writes. */
+/** Creates the key file by linking, which fails if it exists: of two processes, one wins. */
 async function createKeys(file: string): Promise<Keys> {
   const keys = Object.fromEntries(WALLETS.map((name) => [name, generatePrivateKey()]))
   const part = `${file}.${randomUUID()}`
@@ -88,14 +88,14 @@ export interface Funds {
 }
 
 /**
- * Gives `address` test money on the sandbox chain and waits until it is there.
- * @throws Error when the chain does not answer, or does not mine the mint within 5 s.
+ * Sends test money to an address on the sandbox chain and waits until it is mined.
+ * @throws Error if the chain does not respond, or does not mine the transaction within 5 s
  */
 export async function fund(rpcUrl: string, address: Hex, { usdc, wei }: Funds): Promise<void> {
   if (wei !== undefined) await callRpc(rpcUrl, 'anvil_setBalance', [address, hex(wei)])
   if (usdc === undefined) return
-  // An address without a key, which the local chain acts for; a new one, so that mints at the same
-  // time do not take each other's transaction number.
+  // A new address that the local chain impersonates, so that concurrent mints do not share a
+  // transaction number.
   const from: Hex = `0x${randomBytes(20).toString('hex')}`
   await callRpc(rpcUrl, 'anvil_setBalance', [from, hex(ETH)])
   await callRpc(rpcUrl, 'anvil_impersonateAccount', [from])

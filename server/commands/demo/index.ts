@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { elapsedMs } from '../../../core/clock.ts'
 import { readConfig } from '../../../core/config.ts'
-import { exportLedger } from '../../../core/ledger/export/index.ts'
+import { exportLedger } from '../../../core/ledger/export/writer.ts'
 import { type TrialBalanceRow, trialBalance } from '../../../core/ledger/trial-balance.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { createLog } from '../../../core/log.ts'
@@ -12,11 +12,11 @@ import { decimal, json } from '../../../core/money.ts'
 import { defineService, type Plugin, s, usd } from '../../../core/plugin/index.ts'
 import type { Parts, RunningHub } from '../../boot/start.ts'
 import { startHub } from '../../boot/start.ts'
-import { story } from './story.ts'
-import { createTeller, type Write } from './teller.ts'
+import { createNarrator, type Write } from './narrator.ts'
+import { playStory } from './story.ts'
 
-/** A service that always fails, to show that failures cost nothing. */
-const flaky: Plugin = defineService({
+/** Service that always fails, to show that failures cost nothing. */
+const failingService: Plugin = defineService({
   slug: 'flaky',
   name: 'Flaky',
   category: 'test',
@@ -35,30 +35,29 @@ const flaky: Plugin = defineService({
 })
 
 /**
- * Plays the whole story once, in a sandbox of its own on free ports, and leaves nothing behind
- * but the journal.
- * @returns the exit code: 0 when every step went as told and the books balance
+ * Plays the whole story once, in a sandbox of its own on free ports. Leaves only the journal.
+ * @returns the exit code: 0 if every step went as expected and the ledger balances
  */
 export async function demo(parts: Parts, args: readonly string[], write: Write): Promise<number> {
   const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' } } })
   const { dataDir: home } = readConfig()
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-demo-'))
   const start = elapsedMs()
-  const tell = createTeller(write)
+  const tell = createNarrator(write)
   tell.chapter('Starting a sandbox: PostgreSQL, a chain with test USDC, a seller, a hub')
   const log = createLog('silent')
   const config = { ...readConfig({}), dataDir, port: 0 }
   const running = await startHub({
     config,
-    parts: { ...parts, plugins: [...parts.plugins, flaky] },
+    parts: { ...parts, plugins: [...parts.plugins, failingService] },
     log,
   })
   try {
     tell.fact('ready at', `${running.url} after ${Math.round(elapsedMs() - start)} ms`)
-    const told = await story(running, tell)
-    const books = await closeBooks(running, join(home, 'demo'), tell)
+    const told = await playStory(running, tell)
+    const books = await closeLedger(running, join(home, 'demo'), tell)
     const ok = told.ok && books.ok
-    tell.chapter(ok ? 'Everything as it should be' : 'Something is wrong')
+    tell.chapter(ok ? 'Everything is as it should be' : 'Something is wrong')
     if (values.json === true) {
       const line = {
         ok,
@@ -77,17 +76,17 @@ export async function demo(parts: Parts, args: readonly string[], write: Write):
   }
 }
 
-/** The auditor's part: the trial balance, the proof, and the journal for other tools. */
-async function closeBooks(
+/** Prints the trial balance, verifies the ledger and exports the journal for other tools. */
+async function closeLedger(
   { hub }: RunningHub,
   folder: string,
-  tell: ReturnType<typeof createTeller>,
+  tell: ReturnType<typeof createNarrator>,
 ) {
   const { pool } = hub
-  tell.chapter('Closing the books')
+  tell.chapter('Verifying the ledger')
   const rows = await trialBalance(pool)
   const money = rows.filter(({ asset, balance }) => asset === 'USDC' && balance !== 0n)
-  tell.table(money.map((row) => [row.account, signed(row)] as const))
+  tell.table(money.map((row) => [row.account, formatDebit(row)] as const))
   const total = rows.reduce((sum, { balance }) => sum + balance, 0n)
   tell.fact('trial balance', decimal(total))
   const { ok, checks } = await verifyLedger(pool)
@@ -104,5 +103,5 @@ async function closeBooks(
   return { ok: ok && total === 0n && holdsOpen === 0, total, holdsOpen, journal }
 }
 
-/** Debit-positive, as accountants read it. */
-const signed = ({ balance }: TrialBalanceRow): string => decimal(-balance).padStart(14)
+/** Formats a balance debit-positive, as accountants read it. */
+const formatDebit = ({ balance }: TrialBalanceRow): string => decimal(-balance).padStart(14)

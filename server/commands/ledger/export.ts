@@ -1,29 +1,29 @@
 import { exportToFile, NotResumable } from '../../../core/ledger/export/file.ts'
-import { exportLedger, FORMATS, type FormatName } from '../../../core/ledger/export/index.ts'
 import type { AccountBalance, ExportOrder } from '../../../core/ledger/export/plan.ts'
+import { exportLedger, FORMATS, type FormatName } from '../../../core/ledger/export/writer.ts'
 import { balancesAt } from '../../../core/ledger/history/balance.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
 import {
   type Command,
-  type Context,
-  FAILED,
-  instant,
-  Misuse,
-  month,
+  type CommandContext,
+  EXIT_FAILED,
+  type OptionValues,
   optional,
-  type Values,
-} from './command.ts'
+  parseInstant,
+  parseMonth,
+  UsageError,
+} from '../command.ts'
 
-const NAMES = Object.keys(FORMATS).join('|')
+const FORMAT_NAMES = Object.keys(FORMATS).join('|')
 
 export const exportCommand: Command = {
-  usage: `--format ${NAMES} [--out FILE [--resume]]`,
-  about: `write the journal, in exact decimals: all of it, or a part
+  usage: `--format ${FORMAT_NAMES} [--out FILE [--resume]]`,
+  description: `write the journal in exact decimals, all of it or a part
 [--month 2026-11 | --from INSTANT --to INSTANT] by value date
-  [--opening] begun with the balances before it, for hledger, ledger and beancount
-[--account CODE] an account, or all that begin with CODE when it ends in ':'
-[--provider NAME] [--agent KEY_ID] entries that touch it, whole
---resume goes on with a file that was cut off`,
+  [--opening] start with the opening balances, for hledger, ledger and beancount
+[--account CODE] one account, or all that begin with CODE if it ends in ':'
+[--provider NAME] [--agent KEY_ID] complete entries that touch its accounts
+--resume continues an interrupted file`,
   options: {
     format: { type: 'string' },
     out: { type: 'string' },
@@ -36,14 +36,14 @@ export const exportCommand: Command = {
     provider: { type: 'string' },
     agent: { type: 'string' },
   },
-  async run({ pool, write, tell }, values) {
-    const format = formatOf(values)
-    const order = orderOf(values)
-    const opening = await openingOf(pool, format, order, values)
+  async run({ pool, write, log: tell }, values) {
+    const format = parseFormat(values)
+    const order = parseOrder(values)
+    const opening = await readOpening(pool, format, order, values)
     const out = optional(values['out'])
     const resume = values['resume'] === true
     if (out === undefined) {
-      if (resume) throw new Misuse('--resume needs --out FILE')
+      if (resume) throw new UsageError('--resume requires --out FILE')
       for await (const chunk of exportLedger(await pool(), format, order, opening))
         await write(chunk)
       return 0
@@ -57,53 +57,59 @@ export const exportCommand: Command = {
     } catch (error) {
       if (!(error instanceof NotResumable)) throw error
       await write(`${error.message}\n`)
-      return FAILED
+      return EXIT_FAILED
     }
   },
 }
 
 /** @throws Misuse where an opening has no place */
-async function openingOf(
-  pool: Context['pool'],
+async function readOpening(
+  pool: CommandContext['pool'],
   format: FormatName,
   { period, accounts }: ExportOrder,
-  values: Values,
+  values: OptionValues,
 ): Promise<readonly AccountBalance[] | undefined> {
   if (values['opening'] !== true) return undefined
-  if (!period || accounts) throw new Misuse('--opening needs a period of the whole journal')
-  if (!('opening' in FORMATS[format])) throw new Misuse(`${format} has no place for an opening`)
+  if (!period || accounts)
+    throw new UsageError('--opening requires a period, and no account, provider or agent')
+  if (!('opening' in FORMATS[format]))
+    throw new UsageError(`${format} cannot contain opening balances`)
   const balances = await balancesAt(await pool(), period.from)
   return balances.map(({ account, asset, balance }) => ({ code: account, asset, amount: balance }))
 }
 
-function formatOf(values: Values): FormatName {
+function parseFormat(values: OptionValues): FormatName {
   const format = optional(values['format']) ?? ''
-  if (!(format in FORMATS)) throw new Misuse(`export needs --format ${NAMES}`)
+  if (!(format in FORMATS)) throw new UsageError(`--format ${FORMAT_NAMES} is required`)
   return format as FormatName
 }
 
-function orderOf(values: Values): ExportOrder {
+function parseOrder(values: OptionValues): ExportOrder {
   const accounts = [
-    ...texts(values['account']),
-    ...texts(values['provider']).map((name) => `liabilities:providers:${name}:`),
-    ...texts(values['agent']).map(creditsOf),
+    ...textValues(values['account']),
+    ...textValues(values['provider']).map((name) => `liabilities:providers:${name}:`),
+    ...textValues(values['agent']).map(creditsOf),
   ]
-  const period = periodOf(values)
+  const period = parsePeriod(values)
   return { ...(period ? { period } : {}), ...(accounts.length > 0 ? { accounts } : {}) }
 }
 
-const texts = (value: Values[string]): string[] => (typeof value === 'string' ? [value] : [])
+const textValues = (value: OptionValues[string]): string[] =>
+  typeof value === 'string' ? [value] : []
 
-/** `--month`, or `--from` and `--to`, of which one may be left out. @throws Misuse */
-export function periodOf(values: Values): { readonly from: Date; readonly to: Date } | undefined {
+/** Parses `--month`, or `--from` and `--to`, of which one may be omitted. @throws UsageError */
+export function parsePeriod(
+  values: OptionValues,
+): { readonly from: Date; readonly to: Date } | undefined {
   const whole = optional(values['month'])
   const [from, to] = [optional(values['from']), optional(values['to'])]
   if (whole !== undefined) {
-    if (from !== undefined || to !== undefined) throw new Misuse('--month, or --from and --to')
-    return month(whole)
+    if (from !== undefined || to !== undefined)
+      throw new UsageError('use either --month, or --from and --to')
+    return parseMonth(whole)
   }
   if (from === undefined && to === undefined) return undefined
-  const period = { from: instant(from ?? '1970-01-01'), to: instant(to ?? '9999-12-31') }
-  if (period.from >= period.to) throw new Misuse('--from must be before --to')
+  const period = { from: parseInstant(from ?? '1970-01-01'), to: parseInstant(to ?? '9999-12-31') }
+  if (period.from >= period.to) throw new UsageError('--from must be before --to')
   return period
 }

@@ -1,37 +1,38 @@
-import { audited, operator } from '../../../core/audit/audit.ts'
+import { operator, withAudit } from '../../../core/audit/record.ts'
 import { csvLine } from '../../../core/ledger/export/csv.ts'
 import { decimalsOf, formatUnits } from '../../../core/ledger/export/format.ts'
 import { balancesAt } from '../../../core/ledger/history/balance.ts'
 import { closedPeriods, closePeriod, NotClosable } from '../../../core/ledger/history/period.ts'
 import { type Movement, type Statement, statement } from '../../../core/ledger/history/statement.ts'
-import { totals, trialBalance } from '../../../core/ledger/trial-balance.ts'
+import { totalsByAsset, trialBalance } from '../../../core/ledger/trial-balance.ts'
 import {
   type Command,
-  type Context,
-  FAILED,
-  instant,
-  Misuse,
-  month,
-  needed,
+  type CommandContext,
+  EXIT_FAILED,
   optional,
+  parseInstant,
+  parseMonth,
+  required,
   toJson,
-} from './command.ts'
-import { periodOf } from './export.ts'
+  UsageError,
+} from '../command.ts'
+import { parsePeriod } from './export.ts'
 
 const PAGE = 1_000
 
 export const balancesCommand: Command = {
   usage: '[--at INSTANT | --month 2026-11] [--json]',
-  about: `the trial balance, credit-positive: now, before an instant, or at the end of a month,
-by value date; exit code 1 when it is not zero`,
+  description: `trial balance, credit-positive: now, before an instant, or at the end of a month, by
+value date; exit code 1 if it is not zero`,
   options: { at: { type: 'string' }, month: { type: 'string' }, json: { type: 'boolean' } },
   async run({ pool, write }, values) {
     const at = optional(values['at'])
     const whole = optional(values['month'])
-    if (at !== undefined && whole !== undefined) throw new Misuse('--at or --month')
-    const end = at !== undefined ? instant(at) : whole !== undefined ? month(whole).to : undefined
+    if (at !== undefined && whole !== undefined) throw new UsageError('use either --at or --month')
+    const end =
+      at !== undefined ? parseInstant(at) : whole !== undefined ? parseMonth(whole).to : undefined
     const accounts = end ? await balancesAt(await pool(), end) : await trialBalance(await pool())
-    const sums = totals(accounts)
+    const sums = totalsByAsset(accounts)
     if (values['json'] === true) {
       await write(toJson({ accounts, totals: Object.fromEntries(sums) }))
     } else {
@@ -42,14 +43,14 @@ by value date; exit code 1 when it is not zero`,
       const sumLines = [...sums].map(([asset, sum]) => line('total', asset, sum))
       await write(`${lines.join('')}\n${sumLines.join('')}`)
     }
-    return [...sums.values()].every((sum) => sum === 0n) ? 0 : FAILED
+    return [...sums.values()].every((sum) => sum === 0n) ? 0 : EXIT_FAILED
   },
 }
 
 export const statementCommand: Command = {
   usage: 'ACCOUNT [--month 2026-11 | --from INSTANT --to INSTANT] [--csv | --json]',
-  about: `an account over a period: opening balance, every movement with what was left after it,
-closing balance; by value date, credit-positive`,
+  description: `statement of an account over a period: opening balance, every movement with the balance
+after it, closing balance; by value date, credit-positive`,
   options: {
     month: { type: 'string' },
     from: { type: 'string' },
@@ -59,8 +60,11 @@ closing balance; by value date, credit-positive`,
   },
   words: 1,
   async run(context, values, [word]) {
-    const account = needed(word, 'ACCOUNT')
-    const period = periodOf(values) ?? { from: instant('1970-01-01'), to: instant('9999-12-31') }
+    const account = required(word, 'ACCOUNT')
+    const period = parsePeriod(values) ?? {
+      from: parseInstant('1970-01-01'),
+      to: parseInstant('9999-12-31'),
+    }
     const form = values['csv'] === true ? CSV : values['json'] === true ? JSON_LINES : TEXT
     const pool = await context.pool()
     let after: string | undefined
@@ -68,7 +72,7 @@ closing balance; by value date, credit-positive`,
       const page = await statement(pool, account, { ...period, after, limit: PAGE })
       if (!page) {
         await context.write(`There is no account ${account}.\n`)
-        return FAILED
+        return EXIT_FAILED
       }
       if (after === undefined) await context.write(form.head(page))
       await context.write(page.movements.map((movement) => form.line(movement, page)).join(''))
@@ -79,30 +83,31 @@ closing balance; by value date, credit-positive`,
   },
 }
 
-interface Form {
+interface StatementFormat {
   head(statement: Statement): string
   line(movement: Movement, statement: Statement): string
   foot(statement: Statement): string
 }
 
-const shown = (amount: bigint, { asset }: Statement): string =>
+const formatAmount = (amount: bigint, { asset }: Statement): string =>
   formatUnits(amount, decimalsOf(asset))
 
-const TEXT: Form = {
-  head: (page) => `${page.account} in ${page.asset}\n${row('opening', '', page.opening, page)}`,
+const TEXT: StatementFormat = {
+  head: (page) =>
+    `${page.account} in ${page.asset}\n${summaryRow('opening', '', page.opening, page)}`,
   line: ({ valueAt, event, contra, amount, balance }, page) =>
-    `${valueAt.slice(0, 19)}Z  ${event.padEnd(20)} ${shown(amount, page).padStart(18)} ` +
-    `${shown(balance, page).padStart(18)}  ${contra.join(', ')}\n`,
+    `${valueAt.slice(0, 19)}Z  ${event.padEnd(20)} ${formatAmount(amount, page).padStart(18)} ` +
+    `${formatAmount(balance, page).padStart(18)}  ${contra.join(', ')}\n`,
   foot: (page) =>
-    row('debits', '', -page.debits, page) +
-    row('credits', '', page.credits, page) +
-    row('closing', '', page.closing, page),
+    summaryRow('debits', '', -page.debits, page) +
+    summaryRow('credits', '', page.credits, page) +
+    summaryRow('closing', '', page.closing, page),
 }
 
-const row = (name: string, event: string, amount: bigint, page: Statement): string =>
-  `${name.padEnd(20)}  ${event.padEnd(20)} ${''.padStart(18)} ${shown(amount, page).padStart(18)}\n`
+const summaryRow = (name: string, event: string, amount: bigint, page: Statement): string =>
+  `${name.padEnd(20)}  ${event.padEnd(20)} ${''.padStart(18)} ${formatAmount(amount, page).padStart(18)}\n`
 
-const CSV: Form = {
+const CSV: StatementFormat = {
   head: () =>
     csvLine([
       'value_at_utc',
@@ -126,14 +131,14 @@ const CSV: Form = {
       event,
       contra.join(' '),
       page.asset,
-      shown(amount, page),
-      shown(balance, page),
+      formatAmount(amount, page),
+      formatAmount(balance, page),
     ]),
   foot: () => '',
 }
 
-/** One object a line: the sums first, then the movements. */
-const JSON_LINES: Form = {
+/** JSON Lines: the totals first, then one movement per line. */
+const JSON_LINES: StatementFormat = {
   head: ({ account, asset, opening, closing, debits, credits }) =>
     toJson({ account, asset, opening, closing, debits, credits }),
   line: (movement) => toJson(movement),
@@ -142,33 +147,33 @@ const JSON_LINES: Form = {
 
 export const closeCommand: Command = {
   usage: '2026-11 --author WHO [--reason WHY]',
-  about: `close the books of a month, and of all before it, for good; without a month, list those
-that are closed`,
+  description: `close a month, and all months before it, permanently; without a month, list the closed
+months`,
   options: { author: { type: 'string' }, reason: { type: 'string' } },
   words: 1,
   async run(context, values, [wanted]) {
     const pool = await context.pool()
-    if (wanted === undefined) return listClosed(context)
+    if (wanted === undefined) return listClosedMonths(context)
     try {
-      const author = needed(values['author'], '--author')
-      const reason = optional(values['reason']) ?? 'Closed at the command line.'
-      const closed = await audited(pool, operator(author), reason, async (client, note) => {
+      const author = required(values['author'], '--author')
+      const reason = optional(values['reason']) ?? 'Closed on the command line.'
+      const closed = await withAudit(pool, operator(author), reason, async (client, note) => {
         const months = await closePeriod(client, wanted, author)
         if (months.length > 0) note({ act: 'period.close', subject: wanted, after: { months } })
         return months
       })
-      const said = closed.length > 0 ? `Closed: ${closed.join(', ')}.` : 'It was closed already.'
+      const said = closed.length > 0 ? `Closed: ${closed.join(', ')}.` : 'Already closed.'
       await context.write(`${said}\n`)
       return 0
     } catch (error) {
       if (!(error instanceof NotClosable)) throw error
       await context.write(`Not closed: ${error.message}.\n`)
-      return FAILED
+      return EXIT_FAILED
     }
   },
 }
 
-async function listClosed({ pool, write }: Context): Promise<number> {
+async function listClosedMonths({ pool, write }: CommandContext): Promise<number> {
   const periods = await closedPeriods(await pool())
   const lines = periods.map(
     ({ month: name, closedAt, author }) =>

@@ -2,19 +2,26 @@ import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { exportCheckpoints } from '../../../core/ledger/checkpoint.ts'
-import type { Trust } from '../../../core/ledger/verify/checkpoints.ts'
-import { linesOf, verifyExport } from '../../../core/ledger/verify/offline.ts'
-import { verifySince } from '../../../core/ledger/verify/since.ts'
+import type { TrustAnchors } from '../../../core/ledger/verify/checkpoints.ts'
+import { linesOf, verifyExport } from '../../../core/ledger/verify/export-verifier.ts'
+import { verifySince } from '../../../core/ledger/verify/incremental.ts'
 import { type Verification, verifyLedger } from '../../../core/ledger/verify.ts'
-import { type Command, FAILED, Misuse, optional, toJson, type Values } from './command.ts'
+import {
+  type Command,
+  EXIT_FAILED,
+  type OptionValues,
+  optional,
+  toJson,
+  UsageError,
+} from '../command.ts'
 
 export const verifyCommand: Command = {
   usage: '[--since | --file EXPORT] [--checkpoints FILE] [--key BASE64] [--json]',
-  about: `prove the books: rebuild every balance from the journal, check the holds, the
-sequence, the chain of seals and the signed checkpoints; exit code 1 when anything is wrong
---since     only what was booked since the newest checkpoint
---file      an export as JSONL, without any database
---checkpoints, --key  what an auditor kept outside: checkpoints, and the hub's public key`,
+  description: `verify the ledger: rebuild every balance from the journal, check holds, sequence, seals
+and signed checkpoints; exit code 1 if anything is wrong
+--since     only entries since the newest checkpoint
+--file      a JSONL export, without a database
+--checkpoints, --key  an auditor's own copies: checkpoints, and the hub's public key`,
   options: {
     since: { type: 'boolean' },
     file: { type: 'string' },
@@ -23,24 +30,24 @@ sequence, the chain of seals and the signed checkpoints; exit code 1 when anythi
     json: { type: 'boolean' },
   },
   async run({ pool, write }, values) {
-    const trust = await trustOf(values)
+    const trust = await readTrustAnchors(values)
     const file = optional(values['file'])
     const since = values['since'] === true
-    if (file !== undefined && since) throw new Misuse('--since or --file')
+    if (file !== undefined && since) throw new UsageError('use either --since or --file')
     const result = await (file !== undefined
       ? verifyFile(file, trust)
       : since
         ? verifySince(await pool(), trust)
         : verifyLedger(await pool(), trust))
-    await write(values['json'] === true ? toJson(result) : told(result))
-    return result.ok ? 0 : FAILED
+    await write(values['json'] === true ? toJson(result) : describeVerification(result))
+    return result.ok ? 0 : EXIT_FAILED
   },
 }
 
 export const checkpointsCommand: Command = {
   usage: '> FILE',
-  about: `write all signed checkpoints: keep them outside, and nobody can rewrite the books
-unnoticed, not even who runs the database`,
+  description: `write all signed checkpoints; stored elsewhere, they reveal any rewriting of the ledger,
+even by the database administrator`,
   options: {},
   async run({ pool, write }) {
     for await (const note of exportCheckpoints(await pool())) await write(note)
@@ -48,7 +55,7 @@ unnoticed, not even who runs the database`,
   },
 }
 
-async function trustOf(values: Values): Promise<Trust> {
+async function readTrustAnchors(values: OptionValues): Promise<TrustAnchors> {
   const file = optional(values['checkpoints'])
   const keys = values['key']
   return {
@@ -57,12 +64,12 @@ async function trustOf(values: Values): Promise<Trust> {
   }
 }
 
-async function verifyFile(file: string, trust: Trust): Promise<Verification> {
+async function verifyFile(file: string, trust: TrustAnchors): Promise<Verification> {
   const stream = createReadStream(file, 'utf8')
   try {
     await once(stream, 'open')
   } catch (error) {
-    throw new Misuse(`cannot read ${file}: ${(error as Error).message}`)
+    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`)
   }
   return verifyExport(linesOf(stream as AsyncIterable<string>), trust)
 }
@@ -71,15 +78,15 @@ async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    throw new Misuse(`cannot read ${file}: ${(error as Error).message}`)
+    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`)
   }
 }
 
-function told({ ok, checks, notes = [] }: Verification): string {
+function describeVerification({ ok, checks, notes = [] }: Verification): string {
   const lines = checks.map(({ name, bad, example }) =>
     bad === 0n ? `ok   ${name}\n` : `BAD  ${name}: ${bad}, first ${example}\n`,
   )
   const said = notes.map((note) => `note ${note}\n`)
-  const verdict = ok ? 'The books are sound.' : 'The books are NOT sound.'
+  const verdict = ok ? 'The ledger is sound.' : 'The ledger is NOT sound.'
   return `${lines.join('')}${said.join('')}${verdict}\n`
 }

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Write } from '../ledger/command.ts'
+import type { Write } from '../command.ts'
 import { type Program, runProgram } from '../run-program.ts'
 import { listCommand } from './list.ts'
 import { statusCommand } from './status.ts'
@@ -13,15 +13,15 @@ const programOf = (finality: bigint): Program => ({
     pause: pauseCommand,
     resume: resumeCommand,
   },
-  remark: 'Amounts are dollars; with --json, microdollars.',
+  footer: 'Amounts are dollars; with --json, microdollars.',
 })
 
 /**
- * The command line of payments.
- * @param finality blocks with a small transfer and on top of it before it is final
- * @param connect gives connections of the role `hub_app`; asked only by commands that need them
- * @param args what follows `npm run payments --`
- * @returns the exit code: 0, 1 when a person should look, 2 for a misuse
+ * Runs `npm run payments`.
+ * @param finality confirmations before a small transfer is final
+ * @param connect opens connections of the role `hub_app`; called only by commands that need them
+ * @param args arguments after `npm run payments --`
+ * @returns the exit code: 0; 1 if somebody should take a look; 2 for a usage error
  */
 export const paymentsCommand = (
   finality: bigint,
@@ -29,4 +29,4 @@ export const paymentsCommand = (
   args: readonly string[],
   write: Write,
   tell?: Write,
-): Promise<number> => runProgram(programOf(finality), { connect, args, write, tell })
+): Promise<number> => runProgram(programOf(finality), { connect: connect, args, write, tell })

@@ -15,22 +15,22 @@ import {
   readOutflowToday,
   summarizeOpenPayments,
 } from '../../../core/payments/operations/overview.ts'
-import { type Command, FAILED, toJson } from '../ledger/command.ts'
+import { type Command, EXIT_FAILED, toJson } from '../command.ts'
 import { age } from './age.ts'
 
 const PAGE = 1_000
-const NEVER = { paused: false, author: null, reason: null, at: null } as const
+const NEVER_PAUSED = { paused: false, author: null, reason: null, at: null } as const
 
 export const statusCommand = (finality: bigint): Command => ({
   usage: '[--json]',
-  about: `whether sellers are paid, what went out today, what is open, and the wallets by the books;
-exit code 1 when payments are paused or one is overdue`,
+  description: `payments to sellers: paused or not, sent today, open payments, wallet balances by the
+ledger; exit code 1 if payments are paused or one is overdue`,
   options: { json: { type: 'boolean' } },
   async run({ pool, write }, values) {
-    const status = await read(await pool(), finality)
+    const status = await readStatus(await pool(), finality)
     if (values['json'] === true) await write(toJson(status))
     else await write([...heading(status), ...openLines(status), ...walletLines(status)].join('\n'))
-    return status.paused || status.overdue.length > 0 ? FAILED : 0
+    return status.paused || status.overdue.length > 0 ? EXIT_FAILED : 0
   },
 })
 
@@ -40,15 +40,15 @@ interface Status extends Omit<SwitchState, 'author' | 'reason' | 'at'> {
   readonly at: Date | null
   readonly today: OutflowToday
   readonly open: readonly OpenPaymentGroup[]
-  /** Ids of payments. */
+  /** Ids of overdue payments. */
   readonly overdue: readonly string[]
   readonly wallets: LedgerBalances
-  /** As the hub saw it last; null: it pays no gas, or has not looked yet. */
+  /** Last known state; null if the hub pays no gas or has not checked yet. */
   readonly gas: GasState | null
 }
 
-async function read(pool: Pool, finality: bigint): Promise<Status> {
-  const state = (await new OutgoingSwitch(pool).state()) ?? NEVER
+async function readStatus(pool: Pool, finality: bigint): Promise<Status> {
+  const state = (await new OutgoingSwitch(pool).state()) ?? NEVER_PAUSED
   return {
     ...state,
     today: await readOutflowToday(pool),
@@ -72,12 +72,12 @@ async function overduePayments(pool: Pool, finality: bigint): Promise<readonly s
 }
 
 function heading({ paused, author, reason, at, today }: Status): readonly string[] {
-  const state = paused ? 'are PAUSED' : 'go'
+  const state = paused ? 'are PAUSED' : 'are running'
   const by = at === null ? '' : `, since ${at.toISOString()} by ${author}: ${reason}`
   return [
     `Payments to sellers ${state}${by}.`,
     '',
-    row(`out on ${today.day}`, today.platform),
+    row(`sent on ${today.day}`, today.platform),
     ...today.hosts.map(({ host, amount }) => row(`  to ${host}`, amount)),
     ...today.keys.map(({ key, amount }) => row(`  by ${key}`, amount)),
     '',
@@ -106,12 +106,12 @@ function walletLines({ wallets, gas }: Status): readonly string[] {
   const { treasury, received, spend, signed, exceptions } = wallets
   const unexplained = exceptions.treasury + exceptions.spend
   return [
-    'wallets by the books',
-    row('  treasury', treasury, `, ${decimal(received)} of it in transit`),
-    row('  spend', spend, `, ${decimal(signed)} of it signed for sellers`),
+    'wallets by the ledger',
+    row('  treasury', treasury, `, ${decimal(received)} in transit`),
+    row('  spend', spend, `, ${decimal(signed)} signed for sellers`),
     ...(gas ? [`  gas ${gas.balanceGwei} gwei on chain${gas.low ? ', which is LOW' : ''}`] : []),
     unexplained === 0n
-      ? 'Books and chain agree, as far as the hub has looked.'
+      ? 'Ledger and chain agree, as of the last check.'
       : `${unexplained} difference(s) from the chain: npm run ledger -- exceptions`,
     '',
   ]

@@ -4,12 +4,12 @@ import { setOutgoingPaused } from '../../../core/finance/decisions.ts'
 import { OutgoingSwitch } from '../../../core/payments/operations/outgoing-switch.ts'
 import {
   type Command,
-  type Context,
-  needed,
+  type CommandContext,
+  type OptionValues,
   optional,
+  required,
   toJson,
-  type Values,
-} from '../ledger/command.ts'
+} from '../command.ts'
 
 const OPTIONS = {
   reason: { type: 'string' },
@@ -19,31 +19,36 @@ const OPTIONS = {
 
 export const pauseCommand: Command = {
   usage: '--reason WHY [--author WHO] [--json]',
-  about: `stop payments to sellers, at once and on every process, without a restart; calls,
-purchases and refunds go on`,
+  description: `pause payments to sellers in all processes at once, without a restart; calls, purchases
+and refunds continue`,
   options: OPTIONS,
   run: (context, values) =>
-    set(context, values, true, 'Payments to sellers are paused, on every process.'),
+    setPaused(context, values, true, 'Payments to sellers are paused in all processes.'),
 }
 
 export const resumeCommand: Command = {
   usage: '--reason WHY [--author WHO] [--json]',
-  about: 'let payments to sellers go on',
+  description: 'resume payments to sellers',
   options: OPTIONS,
-  run: (context, values) => set(context, values, false, 'Payments to sellers go on.'),
+  run: (context, values) => setPaused(context, values, false, 'Payments to sellers are resumed.'),
 }
 
-async function set({ pool, write }: Context, values: Values, paused: boolean, said: string) {
-  const reason = needed(values['reason'], '--reason')
-  const author = optional(values['author'])?.trim() || whoAmI()
+async function setPaused(
+  { pool, write }: CommandContext,
+  values: OptionValues,
+  paused: boolean,
+  said: string,
+) {
+  const reason = required(values['reason'], '--reason')
+  const author = optional(values['author'])?.trim() || currentUser()
   await setOutgoingPaused({ pool: await pool() }, operator(author), paused, reason)
   const outgoing = new OutgoingSwitch(await pool())
   await write(values['json'] === true ? toJson(await outgoing.state()) : `${said}\n`)
   return 0
 }
 
-/** Who is at the terminal, as far as the system knows. */
-function whoAmI(): string {
+/** Returns the name of the operating system user. */
+function currentUser(): string {
   try {
     return userInfo().username
   } catch {

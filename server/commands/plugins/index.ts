@@ -1,23 +1,29 @@
 import type { Pool } from 'pg'
 import type { Config } from '../../../core/config.ts'
-import { type Entry, parseEntry } from '../../../core/hosting/entry.ts'
-import { examine } from '../../../core/hosting/hosting.ts'
-import { placeOf } from '../../../core/hosting/settings.ts'
+import { type PluginEntry, parseEntry } from '../../../core/hosting/entry.ts'
+import { examinePlugin } from '../../../core/hosting/host-plugin.ts'
+import { resolveSpec } from '../../../core/hosting/settings.ts'
 import { createLog } from '../../../core/log.ts'
 import type { Host } from '../../../core/plugin/index.ts'
 import type { Parts } from '../../boot/start.ts'
-import { type Command, FAILED, Misuse, needed, toJson, type Write } from '../ledger/command.ts'
+import { type Command, EXIT_FAILED, required, toJson, UsageError, type Write } from '../command.ts'
 import { type Program, runProgram } from '../run-program.ts'
-import { announce, announced, type Standing, settled, standings } from './change.ts'
-import { keepOpen, tryOut } from './try.ts'
+import { runConformance, runSandbox } from './conformance.ts'
+import {
+  findPluginEntry,
+  listProcesses,
+  type ProcessReport,
+  requestReload,
+  waitForGeneration,
+} from './plugin-registry.ts'
 
-export interface Surroundings {
+export interface PluginsCommandDeps {
   readonly config: Config
-  /** The house, for a sandbox. */
+  /** The parts of the hub, to start a sandbox. */
   readonly parts: Parts
-  /** What a plugin is lent while it is looked at. */
+  /** Capabilities injected into a plugin while it is examined. */
   readonly host: Host
-  /** Gives connections of the owner: what runs code is written by nobody else. */
+  /** Opens connections of the database owner, the only role that may change plugins. */
   readonly connect: () => Promise<Pool>
   readonly write: Write
   readonly tell: Write
@@ -26,139 +32,143 @@ export interface Surroundings {
 const JSON_OPTION = { json: { type: 'boolean' } } as const
 
 /**
- * The command line of the operator's plugins: what it changes, all processes of the hub do.
- * @param args what follows `npm run plugins --`
- * @returns the exit code: 0, 1 where a plugin was refused, 2 for a misuse
+ * Runs `npm run plugins`. Changes take effect in all processes of the hub.
+ * @param args arguments after `npm run plugins --`
+ * @returns the exit code: 0; 1 if a plugin was refused; 2 for a usage error
  */
 export const pluginsCommand = (
-  surroundings: Surroundings,
+  surroundings: PluginsCommandDeps,
   args: readonly string[],
 ): Promise<number> => runProgram(programOf(surroundings), { ...surroundings, args })
 
-const programOf = (around: Surroundings): Program => ({
+const programOf = (deps: PluginsCommandDeps): Program => ({
   name: 'plugins',
   commands: {
     list: listCommand,
     add: {
-      usage: 'SPEC[=ISOLATION][+LENT…] [--json]',
-      about: 'sell a plugin, or run it in another way; see HUB_PLUGINS',
+      usage: 'SPEC[=ISOLATION][+CAPABILITY…] [--json]',
+      description: 'put a plugin on sale, or change how it runs; see HUB_PLUGINS',
       options: JSON_OPTION,
       words: 1,
       run: async ({ pool, write }, { json }, [text]) =>
-        change(around, await pool(), entryOf(text), { write, json: json === true }),
+        applyEntry(deps, await pool(), parsePluginEntry(text), { write, json: json === true }),
     },
     reload: {
       usage: 'SPEC [--json]',
-      about: 'open the version that is installed now; calls under way end on the one before',
+      description: 'load the installed version; calls in flight finish on the old one',
       options: JSON_OPTION,
       words: 1,
       run: async ({ pool, write }, { json }, [text]) => {
-        const entry = await known(around, await pool(), entryOf(text).spec)
-        return change(around, await pool(), entry, { write, json: json === true })
+        const entry = await requireEntry(deps, await pool(), parsePluginEntry(text).spec)
+        return applyEntry(deps, await pool(), entry, { write, json: json === true })
       },
     },
     test: {
-      usage: 'SPEC[=ISOLATION][+LENT…] [--json]',
-      about: 'try it in a sandbox of its own: does it what every plugin must?',
+      usage: 'SPEC[=ISOLATION][+CAPABILITY…] [--json]',
+      description: 'run the conformance suite on it, in a sandbox of its own',
       options: JSON_OPTION,
       words: 1,
-      run: (_, { json }, [text]) => tryOut(around, entryOf(text), json === true),
+      run: (_, { json }, [text]) => runConformance(deps, parsePluginEntry(text), json === true),
     },
     sandbox: {
-      usage: 'SPEC[=ISOLATION][+LENT…]',
-      about: 'sell it in a sandbox, told by a line of JSON, until standard input ends',
+      usage: 'SPEC[=ISOLATION][+CAPABILITY…]',
+      description: 'run it in a sandbox, described by a line of JSON, until standard input ends',
       options: {},
       words: 1,
-      run: (_, __, [text]) => keepOpen(around, entryOf(text)),
+      run: (_, __, [text]) => runSandbox(deps, parsePluginEntry(text)),
     },
     remove: {
       usage: 'SPEC [--json]',
-      about: 'sell it no more',
+      description: 'stop selling it',
       options: JSON_OPTION,
       words: 1,
       run: async ({ pool, write }, { json }, [text]) => {
-        const entry = await known(around, await pool(), entryOf(text).spec)
-        const generation = await announce(await pool(), entry, true)
-        const all = await settled(await pool(), entry.spec, generation)
-        return tellAll(entry.spec, all, { write, json: json === true })
+        const entry = await requireEntry(deps, await pool(), parsePluginEntry(text).spec)
+        const generation = await requestReload(await pool(), entry, true)
+        const all = await waitForGeneration(await pool(), entry.spec, generation)
+        return printReports(entry.spec, all, { write, json: json === true })
       },
     },
   },
-  remark: 'A hub that does not run does it when it starts.',
+  footer: 'A hub that does not run does it when it starts.',
 })
 
 const listCommand: Command = {
   usage: '[--json]',
-  about: 'what each process runs, and why it would not run something',
+  description: 'show what each process runs, and why a plugin does not run',
   options: JSON_OPTION,
   async run({ pool, write }, { json }) {
-    const all = await standings(await pool())
+    const all = await listProcesses(await pool())
     const lines = all.flatMap(({ process, plugins }) =>
-      Object.entries(plugins).map(([spec, report]) => `${spec}  ${lineOf({ process, report })}\n`),
+      Object.entries(plugins).map(
+        ([spec, report]) => `${spec}  ${describeReport({ process, report })}\n`,
+      ),
     )
-    await write(
-      json === true ? toJson(all) : lines.join('') || 'No process runs a plugin of yours.\n',
-    )
+    await write(json === true ? toJson(all) : lines.join('') || 'No process runs a plugin.\n')
     return 0
   },
 }
 
-interface Telling {
+interface OutputFormat {
   readonly write: Write
   readonly json: boolean
 }
 
-/** Looks at it first: what is refused here is refused everywhere, and nothing changes. */
-async function change(
-  { config, host, tell }: Surroundings,
+/** Examines a plugin and, if it is accepted, requests that all processes load it. */
+async function applyEntry(
+  { config, host, tell }: PluginsCommandDeps,
   pool: Pool,
-  entry: Entry,
-  telling: Telling,
+  entry: PluginEntry,
+  telling: OutputFormat,
 ): Promise<number> {
   const lending = { host, databaseUrl: '', log: createLog('silent') }
   try {
-    await examine(entry, lending, config.hosting)
+    await examinePlugin(entry, lending, config.hosting)
   } catch (error) {
-    await tell(`refused, nothing has changed: ${(error as Error).message}\n`)
-    return FAILED
+    await tell(`refused, nothing changed: ${(error as Error).message}\n`)
+    return EXIT_FAILED
   }
-  const generation = await announce(pool, entry)
-  return tellAll(entry.spec, await settled(pool, entry.spec, generation), telling)
+  const generation = await requestReload(pool, entry)
+  return printReports(entry.spec, await waitForGeneration(pool, entry.spec, generation), telling)
 }
 
-async function tellAll(
+async function printReports(
   spec: string,
-  all: readonly Standing[],
-  { write, json }: Telling,
+  all: readonly ProcessReport[],
+  { write, json }: OutputFormat,
 ): Promise<number> {
   if (json) await write(toJson({ spec, processes: all }))
-  else if (all.length === 0) await write('No hub runs: it is done when one starts.\n')
-  else await write(all.map((each) => `${lineOf(each)}\n`).join(''))
-  return all.some(({ report }) => report?.problem !== undefined) ? FAILED : 0
+  else if (all.length === 0) await write('No hub is running; this takes effect when one starts.\n')
+  else await write(all.map((each) => `${describeReport(each)}\n`).join(''))
+  return all.some(({ report }) => report?.problem !== undefined) ? EXIT_FAILED : 0
 }
 
-function lineOf({ process, report }: Standing): string {
-  if (!report) return `${process}  has not looked yet`
+function describeReport({ process, report }: ProcessReport): string {
+  if (!report) return `${process}  has not checked yet`
   const { version, slug, isolation, problem } = report
   const runs = version === undefined ? 'does not run' : `${slug} ${version}, ${isolation}`
   return `${process}  ${runs}${problem === undefined ? '' : `; refused: ${problem}`}`
 }
 
-/** As HUB_PLUGINS has it; a path is the same for processes that began elsewhere. @throws Misuse */
-function entryOf(text: string | undefined): Entry {
+/** Parses an entry as in HUB_PLUGINS, with an absolute path. @throws UsageError */
+function parsePluginEntry(text: string | undefined): PluginEntry {
   try {
-    const entry = parseEntry(needed(text, 'SPEC'))
-    return { ...entry, spec: placeOf(entry.spec) }
+    const entry = parseEntry(required(text, 'SPEC'))
+    return { ...entry, spec: resolveSpec(entry.spec) }
   } catch (error) {
-    throw error instanceof Misuse ? error : new Misuse((error as Error).message)
+    throw error instanceof UsageError ? error : new UsageError((error as Error).message)
   }
 }
 
-/** @throws Misuse where there is no such plugin */
-async function known({ config }: Surroundings, pool: Pool, spec: string): Promise<Entry> {
-  const text = await announced(pool, spec)
+/** Returns the entry of a known plugin. @throws UsageError */
+async function requireEntry(
+  { config }: PluginsCommandDeps,
+  pool: Pool,
+  spec: string,
+): Promise<PluginEntry> {
+  const text = await findPluginEntry(pool, spec)
   const entry =
     text === undefined ? config.hosting.entries.find((e) => e.spec === spec) : parseEntry(text)
-  if (!entry) throw new Misuse(`${spec} is no plugin of this hub: add it`)
+  if (!entry) throw new UsageError(`${spec} is not a plugin of this hub: add it first`)
   return entry
 }

@@ -8,24 +8,24 @@ import { createLog } from '../../../core/log.ts'
 import type { AnyService } from '../../../core/plugin/index.ts'
 import { CREDITS_ONLY } from '../../boot/options.ts'
 import { type Parts, type RunningHub, startHub } from '../../boot/start.ts'
-import { firstAgent } from '../../sandbox/agent.ts'
+import { registerFirstAgent } from '../../sandbox/agent.ts'
 
-/** A sandbox that sells one plugin, for tries. */
+/** A sandbox that sells one plugin. */
 export interface TrialHub {
   readonly running: RunningHub
   readonly service: AnyService
-  /** Has five dollars of credits. */
+  /** Client with $5 of credits. */
   readonly client: HubClient
   readonly apiKey: string
-  /** Ends it, and leaves nothing behind. */
+  /** Stops the sandbox and deletes its data. */
   stop(): Promise<void>
 }
 
 /**
- * Starts a sandbox on a free port and a database of its own. Of the operator's settings it has
- * those that bear on plugins alone: never a real wallet.
- * @param out takes what it logs
- * @throws Error when the plugin cannot be sold
+ * Starts a sandbox on a free port with its own database. It takes only plugin settings from the
+ * operator's configuration, never a real wallet.
+ * @param out receives the log
+ * @throws Error if the plugin cannot be sold
  */
 export async function startTrial(
   parts: Parts,
@@ -55,8 +55,8 @@ export async function startTrial(
     running = await startHub({ config: tried, parts: alone, log })
     const { hub, url, sandbox } = running
     const service = hub.services.find(({ slug }) => !CREDITS_ONLY.has(slug))
-    if (!service) throw new Error(`${entry.spec} sells no service that could be tried`)
-    const apiKey = await firstAgent(dataDir, url, sandbox!.wallets.agent)
+    if (!service) throw new Error(`${entry.spec} sells no service that could be tested`)
+    const apiKey = await registerFirstAgent(dataDir, url, sandbox!.wallets.agent)
     return { running, service, apiKey, client: new HubClient({ baseUrl: url, apiKey }), stop }
   } catch (error) {
     await stop()

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { elapsedMs } from '../../../core/clock.ts'
-import { totals, trialBalance } from '../../../core/ledger/trial-balance.ts'
+import { totalsByAsset, trialBalance } from '../../../core/ledger/trial-balance.ts'
 import { type Verification, verifyLedger } from '../../../core/ledger/verify.ts'
 import { ledgerCommand } from '../../../server/commands/ledger/index.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
@@ -152,7 +152,7 @@ describe('the verification of the books', () => {
     const holds = broken(
       await tampered('UPDATE ledger.balance SET balance = 9 WHERE account IN (2, 40)'),
     )
-    expect(holds['the control accounts hold what open holds hold']).to.match(/holds: balance 9/)
+    expect(holds['the control accounts equal the sum of open holds']).to.match(/holds: balance 9/)
   })
 
   it('notices a balance below its floor, when the floor was raised meanwhile', async () => {
@@ -162,7 +162,7 @@ describe('the verification of the books', () => {
   })
 
   it('notices an outcome of other terms, one without its reserve, and a second one', async () => {
-    const terms = 'every outcome has its reserve, and the same terms'
+    const terms = 'every outcome has a reserve with the same terms'
     await database.admin.query('ALTER TABLE ledger.journal DROP CONSTRAINT journal_pkey CASCADE')
     const twice = broken(
       await tampered('INSERT INTO ledger.journal SELECT * FROM ledger.journal WHERE kind = 3'),
@@ -213,7 +213,7 @@ describe('the verification of the books', () => {
       )
     }
     expect(await run('verify')).to.equal(0)
-    expect(said.join('')).to.include('The books are sound.')
+    expect(said.join('')).to.include('The ledger is sound.')
     expect(await run('balances', '--json')).to.equal(0)
     const { accounts, totals: sums } = JSON.parse(said.join(''))
     expect(sums).to.deep.equal({ USDC: '0', GWEI: '0', ALLOWANCE: '0', FREECALL: '0' })
@@ -239,6 +239,6 @@ describe('the verification of the books', () => {
   it('has a trial balance with every account, and totals of zero', async () => {
     const rows = await trialBalance(database.pool)
     expect(rows).to.deep.include({ account: 'income:commission', asset: 'USDC', balance: 1029n })
-    expect([...totals(rows).values()].every((sum) => sum === 0n)).to.equal(true)
+    expect([...totalsByAsset(rows).values()].every((sum) => sum === 0n)).to.equal(true)
   })
 })

@@ -9,8 +9,8 @@ import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const WHO = ['--author', 'finance', '--reason', 'dispute 17']
 
-/** What finance types, and what it is answered. */
-describe('the commands of the books', () => {
+/** The commands that finance runs, and their output. */
+describe('npm run ledger', () => {
   let database: FreshDatabase
   let owner: AccountRef
   let settled: ReserveOrder
@@ -37,7 +37,7 @@ describe('the commands of the books', () => {
     return { code, said }
   }
 
-  it('without a database tell how they are used, and what was wrong', async () => {
+  it('explains usage and errors without a database', async () => {
     const none = () => Promise.reject(new Error('no database is needed for this'))
     const said: string[] = []
     const misuse = async (...args: string[]): Promise<string> => {
@@ -51,24 +51,24 @@ describe('the commands of the books', () => {
     expect(await misuse('balances', 'extra')).to.match(/^unknown argument: extra/)
     expect(await misuse('balances', '--at', '2026-13-01')).to.match(/^not an instant: 2026-13-01/)
     expect(await misuse('balances', '--at', '2026-11-21', '--month', '2026-11')).to.match(
-      /^--at or/,
+      /^use either --at or/,
     )
-    expect(await misuse('export', '--format', 'pdf')).to.match(/^export needs --format jsonl\|csv/)
-    expect(await misuse('export', '--format', 'csv', '--resume')).to.match(/^--resume needs --out/)
+    expect(await misuse('export', '--format', 'pdf')).to.match(/^--format jsonl\|csv\S+ is required/)
+    expect(await misuse('export', '--format', 'csv', '--resume')).to.match(/^--resume requires --out/)
     const backwards = ['--from', '2026-11-02', '--to', '2026-11-01']
     expect(await misuse('export', '--format', 'csv', ...backwards)).to.match(
       /^--from must be before/,
     )
     expect(await misuse('adjust', '--debit', 'a:b')).to.match(
-      /^--credit is needed\n\nUsage.* adjust/,
+      /^--credit is required\n\nUsage.* adjust/,
     )
-    expect(await misuse('statement')).to.match(/^ACCOUNT is needed/)
+    expect(await misuse('statement')).to.match(/^ACCOUNT is required/)
     for (const args of [['--help'], ['help'], ['refund', '--help']]) {
       expect(await ledgerCommand(none, args, () => {}), args.join(' ')).to.equal(0)
     }
   })
 
-  it('give a statement whose movements lead from its opening to its closing', async () => {
+  it('prints a statement whose movements add up from opening to closing', async () => {
     const text = await run('statement', owner.code)
     expect(text.code).to.equal(0)
     expect(text.said).to.match(/^liabilities:agents:\S+ in USDC\nopening +0\.000000\n/)
@@ -92,7 +92,7 @@ describe('the commands of the books', () => {
     })
   })
 
-  it('give the balances of now and of another day, which both sum to zero', async () => {
+  it('prints balances, of now and of another day, that sum to zero', async () => {
     const now = JSON.parse((await run('balances', '--json')).said)
     const then = JSON.parse((await run('balances', '--at', '2020-01', '--json')).said)
     for (const { totals } of [now, then]) {
@@ -104,37 +104,37 @@ describe('the commands of the books', () => {
     expect((await run('balances')).said).to.match(/\ntotal +0\.000000 USDC\n/)
   })
 
-  it('refund a call once, and say so', async () => {
+  it('refunds a call once', async () => {
     const refund = () => run('refund', settled.call, ...WHO)
-    expect(await refund()).to.deep.equal({ code: 0, said: 'Booked.\n' })
-    const again = { code: 0, said: 'It was booked before; nothing changed.\n' }
+    expect(await refund()).to.deep.equal({ code: 0, said: 'Posted.\n' })
+    const again = { code: 0, said: 'Already posted; nothing changed.\n' }
     expect(await refund()).to.deep.equal(again)
     const other = await run('refund', settled.call, ...WHO, '--amount', '0.1')
     expect(other.code).to.equal(1)
-    expect(other.said).to.match(/^Not booked: something else was booked/)
+    expect(other.said).to.match(/^Not posted: another entry exists/)
     expect((await run('refund', 'no-such-call', ...WHO)).said).to.match(/^no call no-such-call/)
   })
 
-  it('book a correction under a key once, and refuse what the chart does not allow', async () => {
+  it('posts a correction once per key and refuses accounts outside the chart', async () => {
     const sides = ['--debit', 'expenses:bad-debt', '--credit', 'equity:opening']
     const book = (...more: string[]) => run('adjust', ...sides, ...WHO, ...more)
-    expect((await book('--amount', '1.25', '--key', 'a')).said).to.equal('Booked.\n')
-    expect((await book('--amount', '1.25', '--key', 'a')).said).to.match(/^It was booked before/)
+    expect((await book('--amount', '1.25', '--key', 'a')).said).to.equal('Posted.\n')
+    expect((await book('--amount', '1.25', '--key', 'a')).said).to.match(/^Already posted/)
     expect((await book('--amount', '1.26', '--key', 'a')).code).to.equal(1)
     expect((await book('--amount', '0')).said).to.match(/^--amount must be above zero/)
     expect((await book('--amount', 'x')).said).to.match(/^not a dollar amount/)
     const held = ['--debit', 'liabilities:holds', '--credit', 'equity:opening', '--amount', '1']
     const refused = await run('adjust', ...held, ...WHO)
     expect(refused.said).to.match(
-      /^Not booked: balance.adjusted may not be booked on liabilities:holds/,
+      /^Not posted: balance.adjusted may not be booked on liabilities:holds/,
     )
     expect(refused.code).to.equal(1)
   })
 
-  it('close months that are over, and list them', async () => {
+  it('closes months that are over, and lists them', async () => {
     expect((await run('close')).said).to.equal('No month is closed.\n')
     expect((await run('close', '2999-01', '--author', 'me')).said).to.match(/is not over yet/)
-    expect((await run('close', '2020-01')).said).to.match(/^--author is needed/)
+    expect((await run('close', '2020-01')).said).to.match(/^--author is required/)
     expect((await run('close', '2020-01', '--author', 'me')).said).to.equal('Closed: 2020-01.\n')
     expect((await run('close', '2020-01', '--author', 'me')).said).to.equal(
       'It was closed already.\n',
@@ -142,7 +142,7 @@ describe('the commands of the books', () => {
     expect((await run('close')).said).to.match(/^2020-01 {2}closed \S+Z by me\n$/)
   })
 
-  it('verify what is sound, whole and since the last checkpoint', async () => {
+  it('verifies a sound ledger, entirely and since the last checkpoint', async () => {
     for (const args of [[], ['--since'], ['--json']]) {
       const { code, said } = await run('verify', ...args)
       expect(code, said).to.equal(0)
@@ -151,7 +151,7 @@ describe('the commands of the books', () => {
     expect((await run('checkpoints')).code).to.equal(0)
   })
 
-  it('verify an export without a database, and name a row that was changed in it', async () => {
+  it('verifies an export without a database and names an altered row', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
     const file = join(folder, 'books.jsonl')
     const none = () => Promise.reject(new Error('no database is needed for this'))

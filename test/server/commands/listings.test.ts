@@ -2,9 +2,9 @@ import { expect } from 'chai'
 import nock from 'nock'
 import { openSource, stopPass } from '../../../core/catalog/listings/discovery/sources.ts'
 import { RANK } from '../../../core/catalog/listings/store.ts'
-import { submit } from '../../../core/catalog/listings/submit.ts'
+import { submitTarget } from '../../../core/catalog/listings/submit.ts'
 import { listingsCommand } from '../../../server/commands/listings/index.ts'
-import { openWorld, paths, sells, type World } from '../../core/catalog/world.ts'
+import { openWorld, paths, sells, type World } from '../../core/catalog/fixture.ts'
 
 describe('npm run listings', () => {
   let world: World
@@ -14,7 +14,7 @@ describe('npm run listings', () => {
     world.at('shop.test', paths({ '/rain': sells() }))
     for (const path of ['rain', 'gone']) {
       const target = { url: `http://shop.test/${path}`, method: undefined, described: {} }
-      await submit(world, target, { source: 'submitted', rank: RANK.document })
+      await submitTarget(world, target, { source: 'submitted', rank: RANK.document })
     }
     await openSource(world.pool, 'cdp')
   })
@@ -37,7 +37,7 @@ describe('npm run listings', () => {
     return rowCount
   }
 
-  it('status tells listings by state and why rows were refused', async () => {
+  it('shows listings by state and why rows were refused', async () => {
     const { code, text } = await run('status')
     expect(code).to.equal(0)
     expect(text)
@@ -46,14 +46,14 @@ describe('npm run listings', () => {
     expect(JSON.parse((await run('status', '--json')).text)).to.include({ due: 0, probedToday: 1 })
   })
 
-  it('status fails when a source cannot be read, and says why', async () => {
+  it('fails if a source cannot be read, and says why', async () => {
     await stopPass(world.pool, 'cdp', 'It answered 500.')
     const { code, text } = await run('status')
     expect(code).to.equal(1)
     expect(text).to.contain('It answered 500.')
   })
 
-  it('discover and probe make due what they name', async () => {
+  it('schedules the sources and listings that discover and probe name', async () => {
     expect(await due('hub.discovery', 'next_at')).to.equal(0)
     expect(await run('discover', 'cdp')).to.deep.equal({ code: 0, text: 'cdp\n' })
     expect(await due('hub.discovery', 'next_at')).to.equal(1)
@@ -63,7 +63,7 @@ describe('npm run listings', () => {
     expect(await due('hub.listing', 'next_probe_at')).to.equal(1)
   })
 
-  it('is misused with anything else', async () => {
+  it('rejects unknown commands', async () => {
     expect((await run('guess')).code).to.equal(2)
     expect((await run()).code).to.equal(2)
   })

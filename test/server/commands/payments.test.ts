@@ -20,8 +20,8 @@ const WHY = ['--reason', 'a seller misbehaves', '--author', 'ops']
 const hash = (): Hex => `0x${randomBytes(32).toString('hex')}`
 const inAMinute = () => new Date(systemClock.now().getTime() + 60_000)
 
-/** What an operator types, and what it is answered, without a hub that runs. */
-describe('the commands of payments', () => {
+/** The commands that operators run, and their output, without a running hub. */
+describe('npm run payments', () => {
   let database: FreshDatabase
   let owner: AccountRef
   before(async () => {
@@ -43,7 +43,7 @@ describe('the commands of payments', () => {
     return { code, said }
   }
   const { network, address: asset } = USDC_BASE
-  /** Without a key and its secret: the database keeps what a hub has signed. */
+  /** Signs without a wallet: only the row in the database matters. */
   const sign = async (amount: bigint): Promise<string> => {
     const call = newId()
     const row = {
@@ -84,7 +84,7 @@ describe('the commands of payments', () => {
   }
   const cut = (text: string): string => text.replaceAll(/ +/g, ' ')
 
-  it('tell how they are used, and what was wrong, without a database', async () => {
+  it('explains usage and errors without a database', async () => {
     const none = () => Promise.reject(new Error('no database is needed for this'))
     const ask = async (...args: string[]): Promise<readonly [number, string]> => {
       const said: string[] = []
@@ -97,8 +97,8 @@ describe('the commands of payments', () => {
       'status now': /^unknown argument: now/,
       'list --direction up': /^--direction is in or out/,
       'list --limit 0': /^--limit is 1 to 10000/,
-      pause: /^--reason is needed\n\nUsage: npm run payments -- pause/,
-      'resume --author me': /^--reason is needed/,
+      pause: /^--reason is required\n\nUsage: npm run payments -- pause/,
+      'resume --author me': /^--reason is required/,
     })) {
       const [code, said] = await ask(...args.split(' ').filter((word) => word !== ''))
       expect(said, args).to.match(words)
@@ -111,15 +111,15 @@ describe('the commands of payments', () => {
     }
   })
 
-  it('of a quiet hub say that nothing is open and sellers are paid', async () => {
+  it('reports on an idle hub that no payment is open and payments are running', async () => {
     const { code, said } = await say('status')
     expect(code).to.equal(0)
-    expect(said).to.match(/^Payments to sellers go\.\n/)
+    expect(said).to.match(/^Payments to sellers are running\.\n/)
     expect(said).to.match(/No payment is open\./)
     expect((await say('list')).said).to.equal('None.\n')
   })
 
-  it('show what is open and what went out, in dollars to people', async () => {
+  it('shows open and sent payments in dollars', async () => {
     const [call] = [await sign(12_345n), await claim()]
     const { code, said } = await say('status')
     expect(code).to.equal(0)
@@ -127,7 +127,7 @@ describe('the commands of payments', () => {
     expect(cut(said)).to.match(/\n to seller\.test 0\.012345 USD\n/)
     expect(cut(said)).to.match(/\n in claimed 1 2\.000000 USD, oldest \d+ s\n/)
     expect(cut(said)).to.match(/\n out signed 1 0\.012345 USD, oldest \d+ s\n/)
-    expect(cut(said)).to.match(/\n spend 0\.000000 USD, 0\.012345 of it signed for sellers\n/)
+    expect(cut(said)).to.match(/\n spend 0\.000000 USD, 0\.012345 signed for sellers\n/)
     const listed = await say('list', '--direction', 'out')
     expect(listed.code).to.equal(0)
     expect(cut(listed.said)).to.match(
@@ -135,7 +135,7 @@ describe('the commands of payments', () => {
     )
   })
 
-  it('show the same to programs, in microdollars', async () => {
+  it('shows the same as JSON in microdollars', async () => {
     const status = JSON.parse((await say('status', '--json')).said) as Record<string, unknown>
     expect(status).to.include({ paused: false, author: null }).and.have.property('today')
     expect(status['open']).to.have.length(2)
@@ -147,7 +147,7 @@ describe('the commands of payments', () => {
     expect(listed.data[0]).to.include({ amount_microdollars: 12_345, host: 'seller.test' })
   })
 
-  it('pause payments, so that none is signed, and let them go on', async () => {
+  it('pauses payments, so that none is signed, and resumes them', async () => {
     const paused = await say('pause', ...WHY)
     expect(paused).to.deep.equal({
       code: 0,
@@ -163,7 +163,7 @@ describe('the commands of payments', () => {
     expect(await sign(1n)).to.be.a('string')
   })
 
-  it('fail when one is overdue, and name it', async () => {
+  it('fails if a payment is overdue, and names it', async () => {
     const late = await sign(2n)
     await database.admin.query(
       `UPDATE hub.payment_intent SET valid_before = now() - interval '1 hour' WHERE call = $1`,
@@ -177,7 +177,7 @@ describe('the commands of payments', () => {
     expect(said.slice(said.indexOf(late))).to.match(/This is overdue\./)
   })
 
-  it('work on the database of a hub as processes of their own', async () => {
+  it('works on the database of a hub from a process of its own', async () => {
     const env = { ...process.env, DATABASE_URL: database.url }
     const args = [MAIN, 'payments', 'status', '--json']
     const failed = await run(process.execPath, args, { env }).catch((error: unknown) => error)
@@ -186,7 +186,7 @@ describe('the commands of payments', () => {
     expect(overdue).to.have.length(1)
   })
 
-  it('say an age as a person does', () => {
+  it('formats an age in the largest unit', () => {
     expect([0, 59, 60, 7_199, 86_400].map(age)).to.deep.equal([
       '0 s',
       '59 s',

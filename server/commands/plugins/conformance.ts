@@ -1,38 +1,42 @@
 import { once } from 'node:events'
 import { elapsedMs } from '../../../core/clock.ts'
-import type { Entry } from '../../../core/hosting/entry.ts'
-import { examine } from '../../../core/hosting/hosting.ts'
+import type { PluginEntry } from '../../../core/hosting/entry.ts'
+import { examinePlugin } from '../../../core/hosting/host-plugin.ts'
 import { createLog } from '../../../core/log.ts'
-import { conformance, troubled } from '../../../core/testing/index.ts'
-import { FAILED, toJson } from '../ledger/command.ts'
-import type { Surroundings } from './index.ts'
+import { conformance, misbehavingVariants } from '../../../core/testing/index.ts'
+import { EXIT_FAILED, toJson } from '../command.ts'
+import type { PluginsCommandDeps } from './index.ts'
 import { startTrial, type TrialHub } from './trial.ts'
 
 interface Result {
   readonly name: string
   readonly ok: boolean
-  /** What is wrong. */
+  /** Why the demand is not met. */
   readonly problem?: string
 }
 
 /**
- * Has a plugin meet every demand of the conformance suite, in a sandbox of its own.
- * @returns the exit code: 1 where it does not meet one, or cannot be sold at all
+ * Runs the conformance suite on a plugin, in a sandbox of its own.
+ * @returns the exit code: 1 if it fails a demand or cannot be sold at all
  */
-export async function tryOut(around: Surroundings, entry: Entry, json: boolean): Promise<number> {
-  const { write } = around
+export async function runConformance(
+  deps: PluginsCommandDeps,
+  entry: PluginEntry,
+  json: boolean,
+): Promise<number> {
+  const { write } = deps
   const start = elapsedMs()
   const lines: string[] = []
   const out = { write: (line: string) => lines.push(line) }
-  const trial = await open(around, entry, out).catch((error: Error) => error)
+  const trial = await startCheckedTrial(deps, entry, out).catch((error: Error) => error)
   if (trial instanceof Error) {
     const { message: problem } = trial
     await write(json ? toJson({ plugin: entry.spec, ok: false, problem }) : `✗ ${problem}\n`)
-    return FAILED
+    return EXIT_FAILED
   }
   try {
     const { service, running, client } = trial
-    for (const twin of troubled(service)) await running.hub.catalog.put(twin)
+    for (const twin of misbehavingVariants(service)) await running.hub.catalog.publish(twin)
     const results: Result[] = []
     for (const { name, meet } of conformance(service, { client: () => client })) {
       lines.length = 0
@@ -41,20 +45,20 @@ export async function tryOut(around: Surroundings, entry: Entry, json: boolean):
         (error: Error): Result => ({ name, ok: false, problem: withCauses(error, lines) }),
       )
       results.push(result)
-      if (!json) await write(lineOf(result))
+      if (!json) await write(describeResult(result))
     }
     const bad = results.filter(({ ok }) => !ok)
     const seconds = Math.round((elapsedMs() - start) / 100) / 10
     const about = { plugin: entry.spec, service: service.slug, ok: bad.length === 0, seconds }
     const met = `${results.length - bad.length} of ${results.length} demands met`
     await write(json ? toJson({ ...about, demands: results }) : `\n${met}, ${seconds} s\n`)
-    return bad.length === 0 ? 0 : FAILED
+    return bad.length === 0 ? 0 : EXIT_FAILED
   } finally {
     await trial.stop()
   }
 }
 
-/** What a caller is told of a failure has no details: they are in the log. */
+/** Adds the logged causes to a failure, whose response has no details. */
 function withCauses({ message }: Error, lines: readonly string[]): string {
   const causes = lines.map(
     (line) => (JSON.parse(line) as { err?: { message?: string } }).err?.message,
@@ -62,29 +66,29 @@ function withCauses({ message }: Error, lines: readonly string[]): string {
   return [message, ...new Set(causes.filter((cause) => cause !== undefined))].join('; logged: ')
 }
 
-const lineOf = ({ name, ok, problem }: Result): string =>
+const describeResult = ({ name, ok, problem }: Result): string =>
   ok ? `✓ ${name}\n` : `✗ ${name}\n    ${problem}\n`
 
-/** Sells a plugin in a sandbox until whoever asked for it is gone. */
-export async function keepOpen(around: Surroundings, entry: Entry): Promise<number> {
-  const trial = await open(around, entry).catch((error: Error) => error)
+/** Runs a plugin in a sandbox until standard input ends. */
+export async function runSandbox(deps: PluginsCommandDeps, entry: PluginEntry): Promise<number> {
+  const trial = await startCheckedTrial(deps, entry).catch((error: Error) => error)
   if (trial instanceof Error) {
-    await around.write(toJson({ problem: trial.message }))
-    return FAILED
+    await deps.write(toJson({ problem: trial.message }))
+    return EXIT_FAILED
   }
   const { running, service, apiKey } = trial
-  await around.write(toJson({ url: running.url, apiKey, service: service.slug }))
+  await deps.write(toJson({ url: running.url, apiKey, service: service.slug }))
   await once(process.stdin.resume(), 'end')
   await trial.stop()
   return 0
 }
 
-/** @throws Error that says why it cannot be sold */
-async function open(
-  { parts, config, host }: Surroundings,
-  entry: Entry,
+/** Examines a plugin and starts its sandbox. @throws Error that says why it cannot be sold */
+async function startCheckedTrial(
+  { parts, config, host }: PluginsCommandDeps,
+  entry: PluginEntry,
   out?: { write(line: string): unknown },
 ): Promise<TrialHub> {
-  await examine(entry, { host, databaseUrl: '', log: createLog('silent') }, config.hosting)
+  await examinePlugin(entry, { host, databaseUrl: '', log: createLog('silent') }, config.hosting)
   return startTrial(parts, config, entry, out)
 }

@@ -1,7 +1,7 @@
 export type Write = (text: string) => void
 
-/** Tells a story to a terminal: chapters, what happened, and tables. */
-export function createTeller(write: Write) {
+/** Creates a narrator that prints numbered chapters, facts and tables to a terminal. */
+export function createNarrator(write: Write) {
   let chapter = 0
   return {
     chapter(title: string): void {
@@ -18,4 +18,4 @@ export function createTeller(write: Write) {
   }
 }
 
-export type Teller = ReturnType<typeof createTeller>
+export type Narrator = ReturnType<typeof createNarrator>

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { audited, operator } from '../../../core/audit/audit.ts'
-import { booksWithin } from '../../../core/ledger/in-transaction.ts'
+import { operator, withAudit } from '../../../core/audit/record.ts'
+import { ledgerInTransaction } from '../../../core/ledger/in-transaction.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
 import { decimal } from '../../../core/money.ts'
 import {
@@ -12,13 +12,21 @@ import {
   type Resolution,
   resolveException,
 } from '../../../core/reconciliation/resolve.ts'
-import { decisionOf } from './book.ts'
-import { type Command, FAILED, Misuse, needed, optional, toJson, type Values } from './command.ts'
+import {
+  type Command,
+  EXIT_FAILED,
+  type OptionValues,
+  optional,
+  required,
+  toJson,
+  UsageError,
+} from '../command.ts'
+import { decisionOf } from './post-entries.ts'
 
 export const exceptionsCommand: Command = {
   usage: '[--all] [--json]',
-  about: `where our USDC in the books and the transfers of our wallets disagree, as the hub found it
-(it looks every minute); exit code 1 when any is open; --all with those that are resolved`,
+  description: `differences between the ledger and the platform wallets' USDC on chain (checked every
+minute); exit code 1 if any is open; --all includes resolved ones`,
   options: { all: { type: 'boolean' }, json: { type: 'boolean' } },
   async run({ pool, write }, values) {
     const runs = await lastRuns(await pool())
@@ -26,17 +34,17 @@ export const exceptionsCommand: Command = {
     if (values['json'] === true) await write(toJson({ runs, exceptions: found }))
     else
       await write(
-        `${runs.map(runLine).join('')}${found.map(told).join('')}${verdict(found, runs)}\n`,
+        `${runs.map(runLine).join('')}${found.map(describeException).join('')}${summarize(found, runs)}\n`,
       )
-    return found.some(({ resolvedAt }) => resolvedAt === null) ? FAILED : 0
+    return found.some(({ resolvedAt }) => resolvedAt === null) ? EXIT_FAILED : 0
   },
 }
 
 export const resolveCommand: Command = {
   usage: 'ID --as surplus|shortfall|identified|explained --author WHO --reason WHY',
-  about: `account for an exception: book what the chain has more (into suspense) or less (as an
-expense), or as credits of a key [--key KEY_ID]; or say which others it cancels out with
-[--with ID,ID], so that nothing is to be booked`,
+  description: `resolve an exception: post a surplus (to suspense), a shortfall (as an expense) or a
+deposit identified as credits of a key [--key KEY_ID]; or name the exceptions it cancels out
+with [--with ID,ID], which posts nothing`,
   options: {
     as: { type: 'string' },
     key: { type: 'string' },
@@ -46,18 +54,18 @@ expense), or as credits of a key [--key KEY_ID]; or say which others it cancels 
   },
   words: 1,
   async run(context, values, [word]) {
-    const id = idOf(needed(word, 'ID'))
-    const resolution = resolutionOf(values)
+    const id = parseExceptionId(required(word, 'ID'))
+    const resolution = parseResolution(values)
     const decision = decisionOf(values)
     const ledger = await context.ledger()
     const { author, reason } = decision
     try {
-      const outcome = await audited(
+      const outcome = await withAudit(
         await context.pool(),
         operator(author),
         reason,
         async (client, note) => {
-          const ports = { client, ledger: booksWithin(ledger, client) }
+          const ports = { client, ledger: ledgerInTransaction(ledger, client) }
           const ended = await resolveException(ports, id, resolution, decision)
           if (ended === 'resolved') {
             note({ act: 'exception.resolve', subject: String(id), after: resolution })
@@ -65,36 +73,41 @@ expense), or as credits of a key [--key KEY_ID]; or say which others it cancels 
           return ended
         },
       )
-      await context.write(outcome === 'resolved' ? 'Resolved.\n' : 'It was resolved so before.\n')
+      await context.write(
+        outcome === 'resolved' ? 'Resolved.\n' : 'Already resolved in this way.\n',
+      )
       return 0
     } catch (error) {
       if (!(error instanceof NotResolvable)) throw error
       await context.write(`Not resolved: ${error.message}\n`)
-      return FAILED
+      return EXIT_FAILED
     }
   },
 }
 
-function resolutionOf(values: Values): Resolution {
-  const decision = needed(values['as'], '--as')
+function parseResolution(values: OptionValues): Resolution {
+  const decision = required(values['as'], '--as')
   if (decision === 'surplus' || decision === 'shortfall') return { decision }
   if (decision === 'identified') {
-    return { decision, credits: creditsOf(needed(values['key'], '--key')) }
+    return { decision, credits: creditsOf(required(values['key'], '--key')) }
   }
-  if (decision !== 'explained') throw new Misuse(`--as cannot be ${decision}`)
+  if (decision !== 'explained')
+    throw new UsageError(
+      `--as must be surplus, shortfall, identified or explained, not ${decision}`,
+    )
   const together = optional(values['with'])
   return {
     decision,
-    ...(together === undefined ? {} : { together: together.split(',').map(idOf) }),
+    ...(together === undefined ? {} : { together: together.split(',').map(parseExceptionId) }),
   }
 }
 
-function idOf(text: string): bigint {
-  if (!/^\d{1,18}$/.test(text)) throw new Misuse(`not the number of an exception: ${text}`)
+function parseExceptionId(text: string): bigint {
+  if (!/^\d{1,18}$/.test(text)) throw new UsageError(`not an exception id: ${text}`)
   return BigInt(text)
 }
 
-interface Run {
+interface ReconciliationRun {
   readonly wallet: string
   readonly toBlock: bigint
   readonly chain: bigint | null
@@ -103,8 +116,8 @@ interface Run {
   readonly at: Date
 }
 
-async function lastRuns(pool: Pool): Promise<readonly Run[]> {
-  const { rows } = await pool.query<Run>(
+async function lastRuns(pool: Pool): Promise<readonly ReconciliationRun[]> {
+  const { rows } = await pool.query<ReconciliationRun>(
     `SELECT DISTINCT ON (wallet) wallet, to_block AS "toBlock", chain_balance AS chain,
        ledger_balance AS ledger, pending, at
      FROM hub.reconciliation ORDER BY wallet, id DESC`,
@@ -112,15 +125,15 @@ async function lastRuns(pool: Pool): Promise<readonly Run[]> {
   return rows
 }
 
-function runLine({ wallet, toBlock, chain, ledger, pending, at }: Run): string {
-  const onChain = chain === null ? 'not read to its end yet' : decimal(chain)
+function runLine({ wallet, toBlock, chain, ledger, pending, at }: ReconciliationRun): string {
+  const onChain = chain === null ? 'not read completely yet' : decimal(chain)
   return (
-    `${wallet.padEnd(9)} block ${toBlock}  chain ${onChain}  books ${decimal(ledger)}  ` +
+    `${wallet.padEnd(9)} block ${toBlock}  chain ${onChain}  ledger ${decimal(ledger)}  ` +
     `${pending} pending  ${at.toISOString()}\n`
   )
 }
 
-function told(found: ReconciliationException): string {
+function describeException(found: ReconciliationException): string {
   const { id, wallet, kind, amount, reason, tx, block, entry, resolution, author } = found
   const side =
     amount < 0n ? `chain has ${decimal(-amount)} less` : `chain has ${decimal(amount)} more`
@@ -133,8 +146,11 @@ function told(found: ReconciliationException): string {
   return `\n${id}  ${wallet} ${kind}, ${side}\n   ${reason}\n   ${facts.join(', ')}\n`
 }
 
-function verdict(found: readonly ReconciliationException[], runs: readonly Run[]): string {
+function summarize(
+  found: readonly ReconciliationException[],
+  runs: readonly ReconciliationRun[],
+): string {
   const open = found.filter(({ resolvedAt }) => resolvedAt === null).length
-  if (runs.length === 0) return 'The hub has not looked yet: it does every minute.'
-  return open === 0 ? 'Books and chain agree.' : `\n${open} to be accounted for.`
+  if (runs.length === 0) return 'Not reconciled yet: the hub does it every minute.'
+  return open === 0 ? 'Ledger and chain agree.' : `\n${open} to resolve.`
 }
