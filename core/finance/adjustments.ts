@@ -1,25 +1,31 @@
 import type { ClientBase, Pool } from 'pg'
-import { type Actor, audited } from '../audit/audit.ts'
+import { type Actor, withAudit } from '../audit/record.ts'
 import type { Clock } from '../clock.ts'
 import { Fault } from '../errors.ts'
 import { uuidv7 } from '../ids.ts'
-import { type Adjustment, adjust, adjustmentId, NotBookable, placeOf } from '../ledger/adjust.ts'
-import type { Asset, Outcome } from '../ledger/events.ts'
-import { type Books, booksWithin } from '../ledger/in-transaction.ts'
+import {
+  type Adjustment,
+  adjust,
+  claimAdjustmentId,
+  NotPostable,
+  resolveAccounts,
+} from '../ledger/adjust.ts'
+import type { Asset, LedgerOutcome } from '../ledger/events.ts'
+import { ledgerInTransaction, type PostingLedger } from '../ledger/in-transaction.ts'
 import type { Micros } from '../money.ts'
 
-/** Somebody of the house with an account: whoever decides about money. */
+/** A staff member with an account, who may decide about money. */
 export type Staff = Actor & { readonly principal: string }
 
-export interface FinancePorts {
+export interface FinanceDeps {
   readonly pool: Pool
-  readonly ledger: Books
+  readonly ledger: PostingLedger
   readonly clock: Clock
-  /** Adjustments up to it, in microdollars, one person books alone. */
-  readonly adjustAlone: Micros
+  /** Largest adjustment that one person may post alone, in microdollars. */
+  readonly soloAdjustmentMax: Micros
 }
 
-/** An adjustment that was proposed, and perhaps decided. */
+/** A proposed adjustment and its decision, if there is one. */
 export interface Proposal extends Adjustment {
   readonly id: string
   readonly asset: Asset
@@ -33,54 +39,54 @@ export interface Proposal extends Adjustment {
   readonly note: string | null
 }
 
-const SELECT = `SELECT id, debit, credit, amount, (SELECT s.code FROM ledger.account a
+const PROPOSAL_SELECT = `SELECT id, debit, credit, amount, (SELECT s.code FROM ledger.account a
     JOIN ledger.asset s ON s.id = a.asset WHERE a.code = debit) AS asset, shard,
   value_date AS "valueDate", reason,
   proposed_by AS "proposedBy", proposer, proposed_at AS "proposedAt", state,
   decided_by AS "decidedBy", decided_at AS "decidedAt", note FROM hub.adjustment`
 
-/** Proposals, the newest first; or those alone that wait for a decision. */
+/** Reads proposals, the newest first; with `open`, only those that await a decision. */
 export async function listProposals(
   pool: Pool,
   { open, limit, after }: { open: boolean; limit: number; after: string | undefined },
 ): Promise<readonly Proposal[]> {
   const { rows } = await pool.query<Proposal>(
-    `${SELECT} WHERE ($1::uuid IS NULL OR id < $1) AND (NOT $2 OR state = 'proposed')
+    `${PROPOSAL_SELECT} WHERE ($1::uuid IS NULL OR id < $1) AND (NOT $2 OR state = 'proposed')
      ORDER BY id DESC LIMIT $3`,
     [after ?? null, open, limit],
   )
   return rows
 }
 
-/** What has become of an adjustment: booked by one, or waiting for a second one. */
-export interface Submitted {
+/** State of a submitted adjustment: posted, or awaiting a second person. */
+export interface SubmittedAdjustment {
   readonly id: string
   readonly state: Proposal['state']
 }
 
 /**
- * Books a correction, or, above what one person may book, proposes it to a second one.
- * @param key a name of the caller's: the same name again is the same adjustment
+ * Posts a correction, or proposes it to a second person if it exceeds `adjustAlone`.
+ * @param key idempotency key of the caller
  * @throws Fault `not_booked`
  */
 export const submitAdjustment = (
-  { pool, ledger, clock, adjustAlone }: FinancePorts,
+  { pool, ledger, clock, soloAdjustmentMax }: FinanceDeps,
   by: Staff,
   order: Adjustment,
   reason: string,
   key?: string,
-): Promise<Submitted> =>
-  audited(pool, by, reason, async (client, note) => {
-    const books = booksWithin(ledger, client)
-    const { asset } = await refusing(() => placeOf(client, books, order))
-    const id = await idOf({ client, books, clock }, order, asset, key)
+): Promise<SubmittedAdjustment> =>
+  withAudit(pool, by, reason, async (client, note) => {
+    const poster = ledgerInTransaction(ledger, client)
+    const { asset } = await withPostingFaults(() => resolveAccounts(client, poster, order))
+    const id = await claimId({ client, ledger: poster, clock }, order, asset, key)
     const known = key === undefined ? undefined : await findProposal(client, id)
     if (known) return { id, state: known.state }
     const change = { subject: id, after: { ...order, asset } }
-    if (asset === 'USDC' && order.amount <= adjustAlone) {
+    if (asset === 'USDC' && order.amount <= soloAdjustmentMax) {
       const decision = { author: by.name, reason }
-      const outcome = await refusing(() => adjust(client, books, order, decision, { id }))
-      if (isNew(outcome)) note({ act: 'entry.adjust', ...change })
+      const outcome = await withPostingFaults(() => adjust(client, poster, order, decision, { id }))
+      if (isNewEntry(outcome)) note({ act: 'entry.adjust', ...change })
       return { id, state: 'booked' }
     }
     await client.query(
@@ -102,43 +108,47 @@ export const submitAdjustment = (
     return { id, state: 'proposed' }
   })
 
-async function idOf(
-  { client, books, clock }: { client: ClientBase; books: Books; clock: Clock },
+async function claimId(
+  { client, ledger, clock }: { client: ClientBase; ledger: PostingLedger; clock: Clock },
   order: Adjustment,
   asset: Asset,
   key: string | undefined,
 ): Promise<string> {
-  const made = uuidv7(clock.now().getTime())
-  const id = await adjustmentId(client, books, order, asset, { id: made, key })
+  const newId = uuidv7(clock.now().getTime())
+  const id = await claimAdjustmentId(client, ledger, order, asset, { id: newId, key })
   if (id === undefined) throw new Fault('idempotency_key_reused')
   return id
 }
 
 /**
- * Books what another person proposed, or declines it; whoever proposed it may only decline.
+ * Posts an adjustment proposed by another person, or declines it. The proposer may only decline.
  * @throws Fault `not_found`, `second_person_required`, `not_booked`
  */
 export const decideAdjustment = (
-  { pool, ledger }: FinancePorts,
+  { pool, ledger }: FinanceDeps,
   by: Staff,
   id: string,
   decision: 'confirm' | 'decline',
   reason: string,
-): Promise<Submitted> =>
-  audited(pool, by, reason, async (client, note) => {
+): Promise<SubmittedAdjustment> =>
+  withAudit(pool, by, reason, async (client, note) => {
     const found = await findProposal(client, id)
     if (!found) throw new Fault('not_found', 'There is no such proposal.')
     const state = decision === 'confirm' ? 'booked' : 'declined'
     if (found.state === state) return { id, state }
-    if (found.state !== 'proposed') throw new Fault('not_booked', `It was ${found.state} before.`)
+    if (found.state !== 'proposed') {
+      const decided = found.state === 'booked' ? 'posted' : found.state
+      throw new Fault('not_booked', `The proposal was already ${decided}.`)
+    }
     if (decision === 'confirm') {
       if (await isSamePerson(client, by.principal, found.proposer)) {
         throw new Fault('second_person_required')
       }
-      const books = booksWithin(ledger, client)
+      const poster = ledgerInTransaction(ledger, client)
       const author = `${found.proposedBy}, confirmed by ${by.name}`
-      const why = { author, reason: found.reason }
-      isNew(await refusing(() => adjust(client, books, orderOf(found), why, { id })))
+      const attribution = { author, reason: found.reason }
+      const order = toAdjustment(found)
+      isNewEntry(await withPostingFaults(() => adjust(client, poster, order, attribution, { id })))
     }
     await client.query(
       `UPDATE hub.adjustment SET state = $2, decided_by = $3, decider = $4,
@@ -155,7 +165,7 @@ export const decideAdjustment = (
     return { id, state }
   })
 
-/** An account of mail and the wallets that are linked to it are one person. */
+/** Treats an email account and the wallets linked to it as one person. */
 async function isSamePerson(client: ClientBase, a: string, b: string): Promise<boolean> {
   const { rows } = await client.query<{ persons: number }>(
     `SELECT count(DISTINCT coalesce(l.person, p.id))::integer AS persons
@@ -165,7 +175,7 @@ async function isSamePerson(client: ClientBase, a: string, b: string): Promise<b
   return rows[0]!.persons < 2
 }
 
-const orderOf = ({ debit, credit, amount, shard, valueDate }: Proposal): Adjustment => ({
+const toAdjustment = ({ debit, credit, amount, shard, valueDate }: Proposal): Adjustment => ({
   debit,
   credit,
   amount,
@@ -174,34 +184,34 @@ const orderOf = ({ debit, credit, amount, shard, valueDate }: Proposal): Adjustm
 })
 
 async function findProposal(client: ClientBase, id: string): Promise<Proposal | undefined> {
-  const { rows } = await client.query<Proposal>(`${SELECT} WHERE id = $1`, [id])
+  const { rows } = await client.query<Proposal>(`${PROPOSAL_SELECT} WHERE id = $1`, [id])
   return rows[0]
 }
 
-const WHY: Readonly<Partial<Record<Outcome, string>>> = {
-  insufficient_funds: 'An account does not have so much.',
+const REFUSALS: Readonly<Partial<Record<LedgerOutcome, string>>> = {
+  insufficient_funds: 'An account has an insufficient balance.',
   no_such_hold: 'The call was not charged.',
-  above_hold: 'The call was charged less.',
-  id_reused_with_other_terms: 'Something else was booked under this name, or for this call.',
+  above_hold: 'The refund exceeds the amount charged.',
+  id_reused_with_other_terms: 'A different entry exists for this idempotency key or call.',
 }
 
 /**
- * Whether an entry is a new one.
- * @throws Fault `not_booked` when there is none
+ * Returns true if the entry is new, false if it was posted before.
+ * @throws Fault `not_booked` if the ledger refused it
  */
-export function isNew(outcome: Outcome): boolean {
+export function isNewEntry(outcome: LedgerOutcome): boolean {
   if (outcome === 'applied') return true
   if (outcome === 'replayed') return false
-  throw new Fault('not_booked', WHY[outcome])
+  throw new Fault('not_booked', REFUSALS[outcome])
 }
 
-/** The rules of the books, told as they tell them. @throws Fault `not_booked` */
-export async function refusing<T>(work: () => Promise<T>): Promise<T> {
+/** Converts rejections by the ledger's rules. @throws Fault `not_booked` */
+export async function withPostingFaults<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     const { code, message } = error as { code?: unknown; message: string }
-    const isRule = error instanceof NotBookable || /^(?:23514|AH001)$/.test(String(code))
+    const isRule = error instanceof NotPostable || /^(?:23514|AH001)$/.test(String(code))
     if (!isRule) throw error
     throw new Fault('not_booked', `${message[0]!.toUpperCase()}${message.slice(1)}.`, {
       cause: error,

@@ -11,8 +11,8 @@ import { type FinanceDeps, isNewEntry, type Staff, withPostingFaults } from './a
 import { findOwners } from './journal.ts'
 
 /**
- * Gives back what a settled call was charged, or a part of it, once.
- * @param refunded left out: all of it
+ * Refunds a settled call once, in full or in part.
+ * @param refunded @defaultValue the amount charged
  * @throws Fault `not_found`, `not_booked`
  */
 export const refundCall = (
@@ -29,12 +29,12 @@ export const refundCall = (
       [await findOwners(client, call), call],
     )
     const [settled] = rows
-    if (!settled) throw new Fault('not_found', 'No such call was charged.')
-    const books = ledgerInTransaction(ledger, client)
-    const hold = { call, owner: await books.account(settled.code) }
+    if (!settled) throw new Fault('not_found', 'No charged call has this id.')
+    const poster = ledgerInTransaction(ledger, client)
+    const hold = { call, owner: await poster.account(settled.code) }
     const decision = { author: by.name, reason }
     const outcome = await withPostingFaults(() =>
-      reverseCall(client, books, hold, decision, refunded),
+      reverseCall(client, poster, hold, decision, refunded),
     )
     if (!isNewEntry(outcome)) return
     note({
@@ -46,8 +46,8 @@ export const refundCall = (
   })
 
 /**
- * Closes a month and all before it, for good.
- * @returns the months that it closed; none when they were closed already
+ * Closes a month and all earlier ones permanently.
+ * @returns the months closed by this call; empty if all were closed before
  * @throws Fault `not_closable`
  */
 export const closeMonth = (
@@ -68,7 +68,7 @@ export const closeMonth = (
   })
 
 /**
- * Accounts for a difference between chain and books.
+ * Resolves a difference between chain and ledger.
  * @throws Fault `not_found`, `not_resolvable`
  */
 export const decideException = (
@@ -98,7 +98,7 @@ export const decideException = (
     })
   })
 
-/** Stops payments to sellers on every process at once, or lets them go on. */
+/** Pauses or resumes payments to sellers on all processes. */
 export const setOutgoingPaused = (
   { pool }: Pick<FinanceDeps, 'pool'>,
   by: Actor,

@@ -2,23 +2,23 @@ import type { Pool } from 'pg'
 import { overdueThresholds } from '../payments/operations/forecast.ts'
 import { OPEN_PAYMENTS_SQL } from '../payments/operations/overview.ts'
 
-/** What waits for somebody, all as of one instant. */
+/** Work that awaits finance, as of one instant. */
 export interface PendingWork {
-  /** Whether the balances of all accounts come to zero for each asset. */
+  /** True if the balances of all accounts sum to zero for each asset. */
   readonly sound: boolean
-  /** Differences between chain and books that nobody has accounted for. */
+  /** Unresolved differences between chain and ledger. */
   readonly exceptions: bigint
-  /** Payments that are not final … */
+  /** Payments that are not final yet. */
   readonly payments: bigint
-  /** … and should be. */
+  /** Payments that should be final by now. */
   readonly overdue: bigint
-  /** Adjustments that a second person has not decided yet. */
+  /** Adjustments that await a second person. */
   readonly proposals: bigint
-  /** Whether payments to sellers are. */
+  /** True if payments to sellers are paused. */
   readonly paused: boolean
 }
 
-/** One statement: a count that is zero is so together with all others. */
+/** One statement, so that all counts are of the same instant. */
 const PENDING_WORK = `
   SELECT NOT EXISTS (SELECT FROM ledger.balance b JOIN ledger.account a ON a.id = b.account
       GROUP BY a.asset HAVING sum(b.balance) <> 0) AS sound,
@@ -32,7 +32,7 @@ const PENDING_WORK = `
          WHERE o.amount >= w.least ORDER BY w.least DESC LIMIT 1))) AS overdue
     FROM (${OPEN_PAYMENTS_SQL}) o) p`
 
-/** @param finality blocks with a small transfer and on top of it before it is final */
+/** Counts the pending work. @param finality confirmations until a small transfer is final */
 export async function pendingWork(pool: Pool, finality: bigint): Promise<PendingWork> {
   const tiers = overdueThresholds(finality)
   const values = [tiers.map(([from]) => from), tiers.map(([, ms]) => ms)]

@@ -13,6 +13,7 @@ import { requiredConfirmations } from '../payments/chain/verdict.ts'
 import { addWholeGwei } from '../payments/facilitators/gas-accounting.ts'
 import type { GasWallet } from '../payments/facilitators/gas-wallet.ts'
 import { findBeginBlock } from '../reconciliation/range.ts'
+import type { WalletName } from '../reconciliation/types.ts'
 import { type FinanceDeps, isNewEntry, type Staff } from './adjustments.ts'
 
 export interface WalletTransferDeps extends Pick<FinanceDeps, 'pool' | 'ledger'> {
@@ -20,11 +21,11 @@ export interface WalletTransferDeps extends Pick<FinanceDeps, 'pool' | 'ledger'>
   readonly treasury: Hex
   readonly spend: Hex
   readonly gas: GasWallet | undefined
-  /** Blocks with a small transfer and on top of it before it is final. */
+  /** Confirmations until a small transfer is final. */
   readonly finality: bigint
 }
 
-/** What a transaction did to the wallets of the house, as it is booked. */
+/** Entry for one movement between platform wallets. */
 interface TransferEntry {
   readonly id: string
   readonly from: string
@@ -38,14 +39,14 @@ export interface PostedTransfers {
   readonly block: bigint
   readonly time: Date
   readonly entries: readonly TransferEntry[]
-  /** Whether anything is booked by this very request. */
+  /** True if this request posted at least one of the entries. */
   readonly fresh: boolean
 }
 
 /**
- * Books what a transaction moved between the wallets of the house: USDC between treasury and spend
- * wallet, and ETH that the gas wallet was sent. Who asks names the transaction alone; what it did
- * is told by the hub's own node. The same transaction again is the same entries.
+ * Posts the movements of a transaction between platform wallets: USDC between treasury and spend
+ * wallet, and ETH sent to the gas wallet. The amounts are read from the hub's own node. Idempotent:
+ * repeating a transaction returns the same entries.
  * @throws Fault `not_booked` with the reason, `chain_unavailable`
  */
 export async function postWalletTransfers(
@@ -56,32 +57,34 @@ export async function postWalletTransfers(
 ): Promise<PostedTransfers> {
   const found = await findFinalTransaction(ports, tx)
   return withAudit(ports.pool, by, reason, async (client, note) => {
-    const made = await postEntries(ports, client, found, { author: by.name, reason })
-    if (made.fresh) note({ act: 'transfer.book', subject: tx, after: { entries: made.entries } })
-    return made
+    const posted = await postEntries(ports, client, found, { author: by.name, reason })
+    if (posted.fresh) {
+      note({ act: 'transfer.book', subject: tx, after: { entries: posted.entries } })
+    }
+    return posted
   })
 }
 
 /**
- * What `bookTransfers` would do, by doing it and leaving nothing of it.
- * @throws Fault as it does
+ * Dry run of `postWalletTransfers`: posts the entries and rolls back.
+ * @throws Fault as `postWalletTransfers`
  */
 export async function previewWalletTransfers(
   ports: WalletTransferDeps,
   tx: Hex,
 ): Promise<PostedTransfers> {
   const found = await findFinalTransaction(ports, tx)
-  const why = { author: 'nobody', reason: 'To be foreseen.' } // the books take none without
+  const why = { author: 'nobody', reason: 'Dry run.' } // the ledger requires both
   return inRolledBackTransaction(ports.pool, (client) => postEntries(ports, client, found, why))
 }
 
-/** What a transaction did that is final, and of which no opening balance knows. */
+/** Relevant movements of a final transaction that no opening balance includes. */
 interface FinalTransaction {
   readonly tx: Hex
   readonly mined: MinedTransaction
-  /** USDC between wallets of the house. */
+  /** USDC moved between platform wallets. */
   readonly moves: readonly TransferEntry[]
-  /** Wei that the gas wallet was sent. */
+  /** Wei sent to the gas wallet. */
   readonly sent: bigint
 }
 
@@ -90,7 +93,7 @@ async function findFinalTransaction(ports: WalletTransferDeps, tx: Hex): Promise
   const moves = findMoves(ports, tx, mined)
   const sent = ports.gas ? receivedWei(lowerCaseHex(ports.gas.address), mined) : 0n
   if (moves.length === 0 && sent === 0n) {
-    throw refusal('not_ours', 'It moves nothing between wallets of the house.')
+    throw refusal('not_ours', 'The transaction moves nothing between platform wallets.')
   }
   assertFinal(ports, mined, moves)
   if (moves.length > 0) await assertAfterOpening(ports, mined)
@@ -104,72 +107,71 @@ async function postEntries(
   why: Readonly<Record<string, string>>,
 ): Promise<PostedTransfers> {
   await assertUnexplained(client, tx, moves)
-  const desk = { books: ledgerInTransaction(ledger, client), client, mined }
+  const context = { ledger: ledgerInTransaction(ledger, client), client, mined }
   const meta = { tx, block: String(mined.block), ...why }
   const entries = [...moves]
   let fresh = false
-  for (const move of moves) fresh = (await postMove(desk, move, meta)) || fresh
+  for (const move of moves) fresh = (await postMove(context, move, meta)) || fresh
   if (gas && sent > 0n) {
-    const made = await postGas(desk, gas, sent, meta)
-    entries.push(made.booking)
-    fresh ||= made.fresh
+    const posted = await postGas(context, gas, sent, meta)
+    entries.push(posted.entry)
+    fresh ||= posted.fresh
   }
   return { block: mined.block, time: mined.time, entries, fresh }
 }
 
-/** Why a transaction is not booked; of gas the books of its wallet say it in words alone. */
+/** Reason why a transaction is refused; refusals by the gas accounting have only a text. */
 export type RefusalReason = 'not_mined' | 'not_final' | 'not_ours' | 'opening' | 'accounted_for'
 
 const refusal = (why: RefusalReason, text: string, more: object = {}): Fault =>
   new Fault('not_booked', text, { extras: { why, ...more } })
 
-/** Where entries are written, in one transaction. */
+/** Transaction in which entries are posted. */
 interface PostingContext {
-  readonly books: PostingLedger
+  readonly ledger: PostingLedger
   readonly client: ClientBase
   readonly mined: MinedTransaction
 }
 type EntryMeta = Readonly<Record<string, string>> & { readonly tx: Hex }
 
-/** @returns whether it was not booked before */
+/** @returns true if the entry is new */
 async function postMove(
-  { books, mined }: PostingContext,
+  { ledger, mined }: PostingContext,
   move: TransferEntry,
   meta: EntryMeta,
 ): Promise<boolean> {
   const { id, amount } = move
   const [from, to] = [walletNameOf(move.from), walletNameOf(move.to)]
   const event = { type: 'wallet.moved', from, to, amount: micros(amount) } as const
-  const owner = await books.account(walletOf(from))
-  return isNewEntry(await books.post(event, { owner, id, effectiveAt: mined.time, meta }))
+  const owner = await ledger.account(walletOf(from))
+  return isNewEntry(await ledger.post(event, { owner, id, effectiveAt: mined.time, meta }))
 }
 
 async function postGas(
-  { books, client, mined }: PostingContext,
+  { ledger, client, mined }: PostingContext,
   wallet: GasWallet,
   wei: bigint,
   meta: EntryMeta,
-): Promise<{ readonly booking: TransferEntry; readonly fresh: boolean }> {
-  const owner = await books.account(GAS)
+): Promise<{ readonly entry: TransferEntry; readonly fresh: boolean }> {
+  const owner = await ledger.account(GAS)
   const id = derivedUuid(mined.time, `gas ${meta.tx}`)
-  const booking = { id, from: ETH_OUTSIDE, to: GAS, asset: 'GWEI' } as const
+  const transfer = { id, from: ETH_OUTSIDE, to: GAS, asset: 'GWEI' } as const
   const { rows } = await client.query<{ amount: bigint }>(
     `SELECT (SELECT max(u) FROM unnest(amounts) u) AS amount FROM ledger.journal
      WHERE owner = $1 AND id = $2 AND phase = 0`,
     [owner.id, id],
   )
-  if (rows[0]) return { booking: { ...booking, amount: rows[0].amount }, fresh: false }
+  if (rows[0]) return { entry: { ...transfer, amount: rows[0].amount }, fresh: false }
   const amount = await addWholeGwei(client, wallet, wei, mined.block)
   const event = { type: 'balance.adjusted', debit: GAS, credit: ETH_OUTSIDE, amount } as const
-  const entry = { owner, id, effectiveAt: mined.time, meta }
-  const fresh = isNewEntry(await books.post({ ...event, asset: 'GWEI' }, entry))
-  return { booking: { ...booking, amount }, fresh }
+  const header = { owner, id, effectiveAt: mined.time, meta }
+  const fresh = isNewEntry(await ledger.post({ ...event, asset: 'GWEI' }, header))
+  return { entry: { ...transfer, amount }, fresh }
 }
 
 const ETH_OUTSIDE = 'equity:opening-eth'
 
-type Name = 'treasury' | 'spend'
-const walletNameOf = (account: string): Name =>
+const walletNameOf = (account: string): WalletName =>
   account === walletOf('spend') ? 'spend' : 'treasury'
 
 async function findMined({ chain }: WalletTransferDeps, tx: Hex): Promise<MinedTransaction> {
@@ -180,14 +182,14 @@ async function findMined({ chain }: WalletTransferDeps, tx: Hex): Promise<MinedT
     if (!(error instanceof ChainUnavailable)) throw error
     throw new Fault('chain_unavailable', undefined, { cause: error })
   }
-  throw refusal('not_mined', 'No block has this transaction, or it failed.')
+  throw refusal('not_mined', 'The transaction is not in a block, or it failed.')
 }
 
-/** ETH that a wallet was sent; what it sends itself stays where it is. */
+/** Wei received by a wallet; transfers to itself do not count. */
 const receivedWei = (wallet: Hex, { from, to, wei }: MinedTransaction): bigint =>
   to === wallet && from !== wallet ? wei : 0n
 
-/** USDC from one wallet of the house to the other. */
+/** Finds the USDC transfers between platform wallets. */
 function findMoves(
   { treasury, spend }: WalletTransferDeps,
   tx: Hex,
@@ -210,17 +212,17 @@ function assertFinal(
   { confirmations }: MinedTransaction,
   moves: readonly TransferEntry[],
 ): void {
-  const most = moves.reduce((max, { amount }) => (amount > max ? amount : max), 0n)
-  const needed = requiredConfirmations(finality, most)
+  const largest = moves.reduce((max, { amount }) => (amount > max ? amount : max), 0n)
+  const needed = requiredConfirmations(finality, largest)
   if (confirmations >= needed) return
-  const text = `It is final in ${needed - confirmations} blocks: ask again then.`
+  const text = `The transaction is final in ${needed - confirmations} blocks. Try again then.`
   throw refusal('not_final', text, {
     confirmations: Number(confirmations),
     needed: Number(needed),
   })
 }
 
-/** What an opening balance holds already is not booked once more. */
+/** Refuses transactions that an opening balance already includes. */
 async function assertAfterOpening(
   { pool, treasury, spend }: WalletTransferDeps,
   { block }: MinedTransaction,
@@ -228,15 +230,15 @@ async function assertAfterOpening(
   for (const [wallet, address] of Object.entries({ treasury, spend })) {
     const begin = await findBeginBlock(
       pool,
-      { wallet: wallet as Name, address: lowerCaseHex(address) },
+      { wallet: wallet as WalletName, address: lowerCaseHex(address) },
       -1n,
     )
     if (block > begin) continue
-    throw refusal('opening', `The opening of ${wallet}, of block ${begin}, has it already.`)
+    throw refusal('opening', `The opening balance of ${wallet} at block ${begin} includes it.`)
   }
 }
 
-/** What a person accounted for in another way is not booked once more. */
+/** Refuses transactions that were already accounted for in another way. */
 async function assertUnexplained(
   client: ClientBase,
   tx: Hex,
@@ -249,5 +251,5 @@ async function assertUnexplained(
        WHERE tx = $1 AND entry <> ALL ($2::uuid[]) LIMIT 1`,
     [tx, moves.map(({ id }) => id)],
   )
-  if (rows[0]) throw refusal('accounted_for', `It is accounted for by ${rows[0].what}.`)
+  if (rows[0]) throw refusal('accounted_for', `It is already accounted for by ${rows[0].what}.`)
 }

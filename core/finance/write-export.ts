@@ -4,41 +4,41 @@ import { gunzip, gzip } from 'node:zlib'
 import type { Pool } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import { IdSet } from '../ledger/export/id-set.ts'
-import { type Position, writeExport } from '../ledger/export/index.ts'
+import { type ExportPosition, writeExport } from '../ledger/export/writer.ts'
 import type { Log } from '../log.ts'
-import { type ExportWork, nextExport, readParts } from './exports.ts'
+import { claimNextExport, type ExportWork, readParts } from './export-requests.ts'
 
-const pack = promisify(gzip)
-const unpack = promisify(gunzip)
+const compress = promisify(gzip)
+const decompress = promisify(gunzip)
 
-/** A part of a file has at least so many bytes before it is packed: so much is lost by a crash. */
-const PART_BYTES = 1_048_576
+/** Minimum uncompressed size of a part; at most this much is lost by a crash. */
+const PART_BYTES_MIN = 1_048_576
 
-/** A part that is written in one go with how far it comes. */
-interface Piece {
+/** A part being filled, stored together with its end position. */
+interface PartBuffer {
   readonly texts: string[]
   bytes: number
-  /** Of the last entry in it. */
-  position: Position | undefined
+  /** Position of its last entry. */
+  position: ExportPosition | undefined
 }
 
 /**
- * Writes the next export that waits, part by part, each with how far it comes in one transaction,
- * so that it goes on there after a crash, to the same bytes.
- * @returns 0: none waited, or it has to stop
+ * Writes the next pending export part by part. Each part is stored with its position in one
+ * transaction, so that a crash resumes there with identical bytes.
+ * @returns 0 if none was pending or the job must stop, else 1
  */
 export async function writeNextExport(
   { pool, log }: { readonly pool: Pool; readonly log: Log },
   stopping: AbortSignal,
 ): Promise<number> {
-  const work = await nextExport(pool)
+  const work = await claimNextExport(pool)
   if (!work) return 0
   try {
     const isWhole = work.state === 'written' || (await writeParts(pool, work, stopping))
-    if (isWhole) await finish(pool, work.id)
+    if (isWhole) await finishExport(pool, work.id)
   } catch (error) {
-    if (isLost(error)) throw error // tried again by the next run
-    log.error({ err: error, export: work.id }, 'an export could not be written')
+    if (isTransient(error)) throw error // the next run retries it
+    log.error({ err: error, export: work.id }, 'failed to write an export')
     await pool.query(
       `UPDATE hub.export SET state = 'failed', failure = 'It could not be written.',
          changed_at = now() WHERE id = $1 AND state IN ('writing', 'written')`,
@@ -48,34 +48,34 @@ export async function writeNextExport(
   return stopping.aborted ? 0 : 1
 }
 
-/** Connections, and the other process that writes the same part: not the fault of the export. */
-const isLost = (error: unknown): boolean => {
+/** Returns true for lost connections and conflicts with another process writing the same part. */
+const isTransient = (error: unknown): boolean => {
   const { code } = error as { code?: unknown }
   return typeof code === 'string' && /^(?:08|23505|25|40|53|55|57|ECONN|EPIPE)/.test(code)
 }
 
-/** @returns whether it came to its end */
+/** @returns true if the export is complete, false if interrupted by `stopping` */
 async function writeParts(pool: Pool, work: ExportWork, stopping: AbortSignal): Promise<boolean> {
   const { id, format, plan, position: resume } = work
   const declared = new IdSet(work.declared ?? undefined)
   const opening = work.opening?.map((each) => ({ ...each, amount: BigInt(each.amount) }))
   let n = await partCount(pool, id)
-  let piece: Piece = { texts: [], bytes: 0, position: undefined }
+  let part: PartBuffer = { texts: [], bytes: 0, position: undefined }
   const written = writeExport(pool, format, plan, {
     declared,
     resume: resume ?? undefined,
     opening,
   })
   for await (const { text, position } of written) {
-    piece.texts.push(text)
-    piece.bytes += Buffer.byteLength(text)
-    piece.position = position ?? piece.position
-    if (!position || piece.bytes < PART_BYTES) continue
-    await save(pool, work, n++, piece, declared)
-    piece = { texts: [], bytes: 0, position: undefined }
+    part.texts.push(text)
+    part.bytes += Buffer.byteLength(text)
+    part.position = position ?? part.position
+    if (!position || part.bytes < PART_BYTES_MIN) continue
+    await savePart(pool, work, n++, part, declared)
+    part = { texts: [], bytes: 0, position: undefined }
     if (stopping.aborted) return false
   }
-  await save(pool, work, n, piece, declared, 'written')
+  await savePart(pool, work, n, part, declared, 'written')
   return true
 }
 
@@ -87,15 +87,15 @@ async function partCount(pool: Pool, id: string): Promise<number> {
   return rows[0]!.parts
 }
 
-async function save(
+async function savePart(
   pool: Pool,
   { id }: ExportWork,
   n: number,
-  { texts, bytes, position }: Piece,
+  { texts, bytes, position }: PartBuffer,
   declared: IdSet,
   state: 'writing' | 'written' = 'writing',
 ): Promise<void> {
-  const data = await pack(texts.join(''))
+  const data = await compress(texts.join(''))
   await inTransaction(pool, async (client) => {
     await client.query('INSERT INTO hub.export_part (export, n, data) VALUES ($1, $2, $3)', [
       id,
@@ -111,10 +111,10 @@ async function save(
   })
 }
 
-/** The hash is that of the text, so that it can be compared with an export by the command line. */
-async function finish(pool: Pool, id: string): Promise<void> {
+/** Hashes the uncompressed text, so that it can be compared with an export by the CLI. */
+async function finishExport(pool: Pool, id: string): Promise<void> {
   const hash = createHash('sha256')
-  for await (const part of readParts(pool, id)) hash.update(await unpack(part))
+  for await (const part of readParts(pool, id)) hash.update(await decompress(part))
   await pool.query(
     `UPDATE hub.export SET state = 'done', sha256 = $2, changed_at = now()
      WHERE id = $1 AND state = 'written'`,

@@ -2,7 +2,8 @@ import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
-import type { Ledger } from '../ledger/ledger.ts'
+import type { Account } from '../ledger/events.ts'
+import type { AccountRef, Ledger } from '../ledger/ledger.ts'
 import { creditsOf } from '../ledger/postings.ts'
 import { generateKey, hashKey, INSERT_SECRET, keyPrefix, type NewKey } from './secret.ts'
 
@@ -49,9 +50,13 @@ export async function createMainKey(
 }
 
 const mainKeyLimitReached = (): Fault =>
-  new Fault('key_limit_reached', `A wallet or account can have at most ${MAIN_KEYS_MAX} main keys.`, {
-    extras: { scope: 'roots' },
-  })
+  new Fault(
+    'key_limit_reached',
+    `A wallet or account can have at most ${MAIN_KEYS_MAX} main keys.`,
+    {
+      extras: { scope: 'roots' },
+    },
+  )
 
 /** Returns the principal of a wallet; creates it if new. @param wallet lower case */
 export async function findOrCreatePrincipal(pool: Pool, wallet: string): Promise<Principal> {
@@ -119,4 +124,24 @@ export async function sumMainKeys(
     [principals],
   )
   return rows[0]!
+}
+
+/** A key, and the credits that it spends: those of its root. */
+export interface KeyCredits {
+  readonly keyId: string
+  readonly credits: AccountRef
+}
+
+/** Of a key that may be used, known by its id alone; undefined when there is none. */
+export async function findKeyCredits(pool: Pool, keyId: string): Promise<KeyCredits | undefined> {
+  const { rows } = await pool.query<{ credits: bigint; code: Account; shard: number }>(
+    `SELECT k.credits, a.code, p.shard FROM hub.api_key k
+       JOIN hub.principal p ON p.id = k.principal JOIN ledger.account a ON a.id = k.credits
+     WHERE k.id = $1 AND k.revoked_at IS NULL AND k.frozen_at IS NULL
+       AND (k.expires_at IS NULL OR k.expires_at > now())`,
+    [keyId],
+  )
+  const [row] = rows
+  if (!row) return undefined
+  return { keyId, credits: { id: row.credits, code: row.code, asset: 'USDC', shard: row.shard } }
 }

@@ -1,25 +1,31 @@
 import type { Pool } from 'pg'
-import { OUTCOMES, type Outcome } from './events.ts'
+import { LEDGER_OUTCOMES, type LedgerOutcome } from './events.ts'
 import { FairQueue } from './queue.ts'
-import { isRefusal, isRepeatedId, LedgerUnavailable, RETRY_FOR_MS, untilAnswered } from './retry.ts'
+import {
+  isDuplicateKey,
+  isPermanentError,
+  LedgerUnavailable,
+  RETRY_FOR_MS,
+  retryWhileUnavailable,
+} from './retry.ts'
 
-/** What to do with a hold; the numbers are the `kind`s of the journal. */
+/** Steps of a hold; the numbers are the `kind`s of the journal. */
 export const STEP = { reserve: 1, settle: 2, release: 3, expire: 4 } as const
 export type Step = (typeof STEP)[keyof typeof STEP]
 
-/** One operation on a hold, as `ledger.apply` takes it. */
+/** One operation on a hold: a row of the arguments of `ledger.apply`. */
 export interface Operation {
   readonly step: Step
-  /** Account id of the one that pays. */
+  /** Id of the paying account. */
   readonly owner: bigint
   /** Call id, UUID version 7. */
   readonly id: string
-  /** To reserve or to charge, in units of the asset. */
+  /** Amount to reserve or to charge, in units of the asset. */
   readonly amount: bigint
   /** Asset id of the owner's account (reserve). */
   readonly asset: number
   readonly payee: bigint
-  /** Commission in basis points, applied to whatever is charged. */
+  /** Commission on the charged amount, in basis points. */
   readonly bps: number
   readonly ttlSeconds: number
   readonly endpoint: number
@@ -27,26 +33,26 @@ export interface Operation {
   readonly guards: readonly bigint[]
 }
 
-export interface Result {
-  readonly outcome: Outcome
-  /** The owner's balance after the batch that resolved the hold; 0 for a reserve. */
+export interface HoldResult {
+  readonly outcome: LedgerOutcome
+  /** Balance of the owner after the batch that resolved the hold; 0 for a reserve. */
   readonly balance: bigint
 }
 
-interface Waiting {
+interface PendingOperation {
   readonly operation: Operation
-  readonly resolve: (result: Result) => void
+  readonly resolve: (result: HoldResult) => void
   readonly reject: (error: unknown) => void
 }
 
 export interface BatcherOptions {
-  /** How many batches may be under way at once; they queue for the shard's head. @defaultValue 1 */
-  readonly lanes?: number
-  /** How many operations a batch takes. @defaultValue 1000 */
+  /** Batches in flight at once; they wait for the shard's head lock. @defaultValue 1 */
+  readonly concurrency?: number
+  /** Operations in a batch, at most. @defaultValue 1000 */
   readonly batchMax?: number
-  /** How long a batch is tried again while the database is out of reach. @defaultValue 15000 */
+  /** Milliseconds to retry a batch while the database is unreachable. @defaultValue 15000 */
   readonly retryForMs?: number
-  /** Hears how many operations each batch has. */
+  /** Called with the number of operations in each batch. */
   readonly onBatch?: (operations: number) => void
 }
 
@@ -59,25 +65,26 @@ const APPLY = {
 }
 
 /**
- * Group commit for one shard. While a batch is under way, new operations gather for the next:
- * no timer, so that light load means a batch of one, and heavy load few large transactions.
- * - An owner who sends more than there is room for waits behind itself, and delays nobody else.
- * - A lost connection repeats the batch with the same ids, which the journal then calls replayed.
- * - An operation that the database refuses with an error fails alone: its batch is split in two.
+ * Group commit for one shard. While a batch is in flight, new operations queue for the next one.
+ * There is no timer: light load gives batches of one, heavy load few large transactions.
+ * - Owners are served in turns: one that floods the queue delays only itself.
+ * - After a lost connection the batch is repeated with the same ids; the journal reports those
+ *   that were applied as replayed.
+ * - An operation that the database rejects with an error fails alone: its batch is split in two.
  */
 export class Batcher {
   readonly #pool: Pool
   readonly #shard: number
   readonly #options: Required<BatcherOptions>
-  readonly #queue = new FairQueue<Waiting>(QUEUE_MAX, QUEUE_OWNER_MAX)
-  #underWay = 0
+  readonly #queue = new FairQueue<PendingOperation>(QUEUE_MAX, QUEUE_OWNER_MAX)
+  #activeBatches = 0
   #scheduled = false
 
   constructor(pool: Pool, shard: number, options: BatcherOptions = {}) {
     this.#pool = pool
     this.#shard = shard
     this.#options = {
-      lanes: 1,
+      concurrency: 1,
       batchMax: 1_000,
       retryForMs: RETRY_FOR_MS,
       onBatch: () => {},
@@ -86,10 +93,10 @@ export class Batcher {
   }
 
   /**
-   * @throws LedgerUnavailable when too much is waiting, in all or of this owner, or when the
-   *   database stays out of reach
+   * @throws LedgerUnavailable if the queue is full, in total or for this owner, or if the database
+   *   stays unreachable
    */
-  submit(operation: Operation): Promise<Result> {
+  submit(operation: Operation): Promise<HoldResult> {
     return new Promise((resolve, reject) => {
       if (!this.#queue.push({ operation, resolve, reject })) {
         reject(new LedgerUnavailable('too many operations are waiting'))
@@ -105,23 +112,23 @@ export class Batcher {
   }
 
   #pump(): void {
-    while (this.#underWay < this.#options.lanes && this.#queue.size > 0) {
+    while (this.#activeBatches < this.#options.concurrency && this.#queue.size > 0) {
       const batch = this.#queue.take(this.#options.batchMax)
       this.#options.onBatch(batch.length)
-      this.#underWay++
+      this.#activeBatches++
       void this.#run(batch).finally(() => {
-        this.#underWay--
+        this.#activeBatches--
         this.#pump()
       })
     }
   }
 
-  async #run(batch: readonly Waiting[]): Promise<void> {
+  async #run(batch: readonly PendingOperation[]): Promise<void> {
     try {
       const results = await this.#apply(batch.map(({ operation }) => operation))
       batch.forEach(({ resolve }, i) => resolve(results[i]!))
     } catch (error) {
-      if (batch.length === 1 || !isRefusal(error)) {
+      if (batch.length === 1 || !isPermanentError(error)) {
         for (const { reject } of batch) reject(error)
         return
       }
@@ -131,21 +138,22 @@ export class Batcher {
     }
   }
 
-  /** Whatever is asked again is asked exactly: what the first time may have done is looked up. */
-  async #apply(operations: readonly Operation[]): Promise<Result[]> {
-    const values = parameters(this.#shard, operations)
+  /** Retries pass `true` as the last argument: the database then looks up earlier effects. */
+  async #apply(operations: readonly Operation[]): Promise<HoldResult[]> {
+    const values = applyParameters(this.#shard, operations)
     let tries = 0
-    const ask = () => this.#pool.query<Answer>({ ...APPLY, values: [...values, tries++ > 0] })
-    const answered = () => untilAnswered(ask, this.#options.retryForMs)
-    const { rows } = await answered().catch((error: unknown) => {
-      if (!isRepeatedId(error) || tries > 1) throw error
-      return answered()
+    const runApply = () =>
+      this.#pool.query<ApplyRow>({ ...APPLY, values: [...values, tries++ > 0] })
+    const runWithRetry = () => retryWhileUnavailable(runApply, this.#options.retryForMs)
+    const { rows } = await runWithRetry().catch((error: unknown) => {
+      if (!isDuplicateKey(error) || tries > 1) throw error
+      return runWithRetry()
     })
-    return results(operations, rows[0]!)
+    return readResults(operations, rows[0]!)
   }
 }
 
-function parameters(shard: number, operations: readonly Operation[]): unknown[] {
+function applyParameters(shard: number, operations: readonly Operation[]): unknown[] {
   const column = (of: (operation: Operation) => bigint | number | string): string =>
     `{${operations.map(of).join(',')}}`
   const guarded = operations.flatMap((operation, i) =>
@@ -168,22 +176,23 @@ function parameters(shard: number, operations: readonly Operation[]): unknown[] 
   ]
 }
 
-interface Answer {
-  /** One digit for each operation. */
+interface ApplyRow {
+  /** One digit per operation. */
   readonly outcomes: string
-  /** Those whose holds were resolved, and what they have. */
+  /** Owners whose holds were resolved, and their balances; both int8[] as text. */
   readonly owners: string | null
   readonly balances: string | null
 }
 
-function results(operations: readonly Operation[], answer: Answer): Result[] {
-  const amounts = bigints(answer.balances)
-  const balances = new Map(bigints(answer.owners).map((owner, i) => [owner, amounts[i]!]))
+function readResults(operations: readonly Operation[], row: ApplyRow): HoldResult[] {
+  const amounts = parseBigints(row.balances)
+  const balances = new Map(parseBigints(row.owners).map((owner, i) => [owner, amounts[i]!]))
   return operations.map(({ step, owner }, i) => ({
-    outcome: OUTCOMES[Number(answer.outcomes[i])]!,
+    outcome: LEDGER_OUTCOMES[Number(row.outcomes[i])]!,
     balance: (step === STEP.reserve ? undefined : balances.get(owner)) ?? 0n,
   }))
 }
 
-/** The text of an int8[] without nulls; null is that of none. */
-const bigints = (text: string | null): bigint[] => text?.slice(1, -1).split(',').map(BigInt) ?? []
+/** Parses the text of an int8[] without nulls; null gives an empty array. */
+const parseBigints = (text: string | null): bigint[] =>
+  text?.slice(1, -1).split(',').map(BigInt) ?? []

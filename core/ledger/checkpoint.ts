@@ -3,16 +3,16 @@ import type { Pool } from 'pg'
 import type { SigningKey } from '../crypto/signing-key.ts'
 
 /**
- * What a shard had come to. Signed, it is a checkpoint of the form C2SP tlog-checkpoint in a C2SP
- * signed note; the name of the key is the origin:
+ * Verified state of a shard at one sequence number. Signed, it is a C2SP tlog-checkpoint in a C2SP
+ * signed note; the key name is the origin:
  *
  *     agenthub-ledger/<ledger>/<shard>      origin
  *     <seq>                                 size: the number of entries
  *     <base64>                              hash of the seal that ends there
- *     at 2026-11-21T06:04:32.123456Z        when it was verified
- *     balances <base64>                     ledger.balances_hash at that place
+ *     at 2026-11-21T06:04:32.123456Z        time of verification
+ *     balances <base64>                     ledger.balances_hash at that seq
  *
- *     — <origin> <base64>                   4 bytes that name the key, 64 bytes of signature
+ *     — <origin> <base64>                   4 bytes of key id, 64 bytes of signature
  */
 export interface Checkpoint {
   readonly ledger: string
@@ -23,28 +23,28 @@ export interface Checkpoint {
   readonly balances: Buffer
 }
 
-/** A checkpoint as it was written, with whatever signatures it bears. */
+/** A checkpoint with its original text and its unverified signatures. */
 export interface Note extends Checkpoint {
   readonly text: string
   readonly signatures: readonly Buffer[]
 }
 
 const ORIGIN = 'agenthub-ledger'
-const HASH = '[A-Za-z0-9+/]{43}='
+const HASH_PATTERN = '[A-Za-z0-9+/]{43}='
 const BODY = new RegExp(
-  `^(${ORIGIN}/([0-9a-f-]{36})/(0|[1-9]\\d{0,4}))\\n([1-9]\\d{0,18})\\n(${HASH})\\n` +
-    `at (\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{6}Z)\\nbalances (${HASH})\\n$`,
+  `^(${ORIGIN}/([0-9a-f-]{36})/(0|[1-9]\\d{0,4}))\\n([1-9]\\d{0,18})\\n(${HASH_PATTERN})\\n` +
+    `at (\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{6}Z)\\nbalances (${HASH_PATTERN})\\n$`,
 )
-/** Notes follow one another, with or without empty lines between them. */
+/** Boundary between consecutive notes, with or without empty lines. */
 const BETWEEN_NOTES = /(?<=^— .*\n)(?!— )\n*/m
 const ED25519 = 0x01
 
-const originOf = ({ ledger, shard }: Pick<Checkpoint, 'ledger' | 'shard'>): string =>
+const checkpointOrigin = ({ ledger, shard }: Pick<Checkpoint, 'ledger' | 'shard'>): string =>
   `${ORIGIN}/${ledger}/${shard}`
 
-/** The signed note of a checkpoint. */
+/** Returns the signed note of a checkpoint. */
 export async function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): Promise<string> {
-  const origin = originOf(checkpoint)
+  const origin = checkpointOrigin(checkpoint)
   const hash = checkpoint.hash.toString('base64')
   const balances = checkpoint.balances.toString('base64')
   const text = `${origin}\n${checkpoint.seq}\n${hash}\nat ${checkpoint.at}\nbalances ${balances}\n`
@@ -55,7 +55,7 @@ export async function signCheckpoint(checkpoint: Checkpoint, key: SigningKey): P
   return `${text}\n— ${origin} ${signature.toString('base64')}\n`
 }
 
-/** Reads a signed note, without judging its signatures; undefined for anything else. */
+/** Parses a signed note without verifying its signatures; undefined if malformed. */
 export function parseNote(note: string): Note | undefined {
   const end = note.indexOf('\n\n')
   const text = note.slice(0, end + 1)
@@ -79,15 +79,15 @@ export function parseNote(note: string): Note | undefined {
   }
 }
 
-/** The notes of a text of any number of them, as `exportCheckpoints` writes it. */
+/** Splits a text as written by `exportCheckpoints` into its notes. */
 export const splitNotes = (text: string): readonly string[] =>
   text.split(BETWEEN_NOTES).filter((note) => note.trim() !== '')
 
-/** Public keys, each 32 bytes in base64. */
+/** Trusted Ed25519 public keys, each 32 bytes in base64. */
 export class Keyring {
   readonly #keys: readonly { readonly bytes: Buffer; readonly key: KeyObject }[]
 
-  /** @throws RangeError for what is no key */
+  /** @throws RangeError for a malformed key */
   constructor(keys: readonly string[]) {
     this.#keys = keys.map((text) => {
       const bytes = Buffer.from(text, 'base64')
@@ -97,10 +97,10 @@ export class Keyring {
     })
   }
 
-  /** Whether one of the keys signed it. */
-  signed(note: Note): boolean {
+  /** Returns true if the note has a valid signature by one of the keys. */
+  hasSigned(note: Note): boolean {
     const text = Buffer.from(note.text, 'utf8')
-    const origin = originOf(note)
+    const origin = checkpointOrigin(note)
     return this.#keys.some(({ bytes, key }) => {
       const name = keyHash(origin, bytes)
       return note.signatures.some(
@@ -123,7 +123,7 @@ const keyHash = (origin: string, publicKey: Buffer): Buffer =>
 
 const PAGE = 1_000
 
-/** All checkpoints, by shard and sequence: what an auditor keeps outside of the database. */
+/** Streams all checkpoints, by shard and sequence, for auditors to store outside the database. */
 export async function* exportCheckpoints(pool: Pick<Pool, 'query'>): AsyncGenerator<string> {
   let last = { shard: -1, seq: '0' }
   for (;;) {
@@ -138,7 +138,7 @@ export async function* exportCheckpoints(pool: Pick<Pool, 'query'>): AsyncGenera
   }
 }
 
-/** The public keys that the database knows, oldest first, as `Keyring` takes them. */
+/** Public keys stored in the database, oldest first, in the form that `Keyring` expects. */
 export async function knownKeys(pool: Pick<Pool, 'query'>): Promise<readonly string[]> {
   const { rows } = await pool.query<{ key: string }>(
     `SELECT encode(public_key, 'base64') AS key FROM ledger.signing_key ORDER BY since, id`,

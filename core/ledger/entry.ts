@@ -1,6 +1,6 @@
 /**
- * A row of the journal as a value. Identifiers are kept as text, since nothing is reckoned with
- * them; instants are ISO 8601 in UTC to the microsecond.
+ * A row of the journal as a value. Identifiers are text because no arithmetic is done with them;
+ * instants are ISO 8601 in UTC with microseconds.
  */
 export interface JournalEntry {
   readonly id: string
@@ -29,7 +29,7 @@ export interface JournalEntry {
   readonly leaf: string
 }
 
-/** One leg of an entry: an account's id, and its change, credit-positive. */
+/** One leg of an entry: the id of an account and the credit-positive change of its balance. */
 export interface Leg {
   readonly account: string
   readonly amount: bigint
@@ -38,12 +38,12 @@ export interface Leg {
 const COMMISSION = '1'
 const ALLOWANCE_HOLDS = '40'
 const ALLOWANCES_USED = '42'
-/** Where an asset is held, by its id; `ledger.holds_account` in the database. */
+/** Ids of the control accounts of holds, by asset id; `ledger.holds_account` in the database. */
 const HOLDS: Readonly<Record<number, string>> = { 1: '2', 3: '30', 4: ALLOWANCE_HOLDS }
 
 /**
- * The legs of an entry, in the order of `ledger.legs`: those of a call follow from its columns, all
- * others are written in the row. A property test holds the two equal.
+ * Returns the legs of an entry, in the order of `ledger.legs`: those of a call are computed from
+ * its columns, all others are stored in the row. A property test checks that the two are equal.
  */
 export function legsOf(entry: JournalEntry): readonly Leg[] {
   const { accounts, amounts } = entry
@@ -69,17 +69,17 @@ export function legsOf(entry: JournalEntry): readonly Leg[] {
   return legs.filter((leg) => leg.amount !== 0n)
 }
 
-/** The value date: when it happened outside, or else when it was booked. */
+/** Value date: when it happened outside the hub, or else when it was posted. */
 export const valueAt = (entry: JournalEntry): string => entry.effectiveAt ?? entry.at
 
-/** The columns of the journal in their order, as `parseEntry` takes them. */
-export const COLUMNS = `id, owner, seq, at, amount, rest, fee, payee, expires_at, endpoint,
+/** Columns of the journal in the order that `parseEntry` reads. */
+export const JOURNAL_COLUMNS = `id, owner, seq, at, amount, rest, fee, payee, expires_at, endpoint,
   price_version, bps, asset, shard, kind, phase, guards, accounts, amounts, effective_at, meta,
   leaf`
 
 const NULL = '\\N'
 
-/** Reads a line of `COPY (SELECT COLUMNS …) TO STDOUT`, of a session whose time zone is UTC. */
+/** Parses a line of `COPY (SELECT JOURNAL_COLUMNS …) TO STDOUT` from a session in UTC. */
 export function parseEntry(line: string): JournalEntry {
   const c = line.split('\t')
   return {
@@ -99,22 +99,22 @@ export function parseEntry(line: string): JournalEntry {
     shard: Number(c[13]),
     kind: Number(c[14]),
     phase: Number(c[15]),
-    guards: c[16] === NULL ? null : list(c[16]!),
-    accounts: c[17] === NULL ? null : list(c[17]!),
-    amounts: c[18] === NULL ? null : list(c[18]!).map(BigInt),
+    guards: c[16] === NULL ? null : parseList(c[16]!),
+    accounts: c[17] === NULL ? null : parseList(c[17]!),
+    amounts: c[18] === NULL ? null : parseList(c[18]!).map(BigInt),
     effectiveAt: c[19] === NULL ? null : isoInstant(c[19]!),
-    meta: c[20] === NULL ? null : unescape(c[20]!),
+    meta: c[20] === NULL ? null : unescapeCopyText(c[20]!),
     leaf: c[21]!.slice(3), // without \\x
   }
 }
 
-/** `2026-11-21 06:04:32.1234+00` as `2026-11-21T06:04:32.123400Z`. */
+/** Converts `2026-11-21 06:04:32.1234+00` to `2026-11-21T06:04:32.123400Z`. */
 export function isoInstant(text: string): string {
   const [seconds = '', fraction = ''] = text.slice(0, -3).split('.')
   return `${seconds.replace(' ', 'T')}.${fraction.padEnd(6, '0')}Z`
 }
 
-const list = (text: string): string[] => (text === '{}' ? [] : text.slice(1, -1).split(','))
+const parseList = (text: string): string[] => (text === '{}' ? [] : text.slice(1, -1).split(','))
 
 const ESCAPES: Readonly<Record<string, string>> = {
   b: '\b',
@@ -125,8 +125,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
   v: '\v',
 }
 
-/** COPY's own escapes (PostgreSQL, "COPY", text format); a text without any is most of them. */
-const unescape = (text: string): string =>
+/** Resolves the escapes of PostgreSQL's COPY text format; most texts have none. */
+const unescapeCopyText = (text: string): string =>
   text.includes('\\')
     ? text.replaceAll(/\\(.)/g, (_, escaped: string) => ESCAPES[escaped] ?? escaped)
     : text

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import type { Asset, Outcome } from './events.ts'
+import type { Asset, LedgerOutcome } from './events.ts'
 import type { Ledger } from './ledger.ts'
 
-const BATCH = 10_000
+const BATCH_HOLDS = 10_000
 
 interface OpenHold {
   readonly seq: bigint
@@ -10,15 +10,15 @@ interface OpenHold {
   readonly owner: bigint
   readonly code: string
   readonly asset: Asset
-  /** Its time is up, and no payment of its call is open. */
+  /** True if the hold has expired and no payment of its call is open. */
   readonly due: boolean
 }
 
 /**
- * Gives back holds that nobody resolved in time: the guarantee behind every crash. Holds whose
- * call has an open payment are left to those who resolve payments. Goes through the journal's
- * order from where all holds were resolved the last time, so that its cost does not grow.
- * @returns how many holds were given back
+ * Releases expired holds: the safety net for every crash. Holds whose call has an open payment are
+ * left to payment resolution. Starts at a cursor before which all holds are resolved, so that its
+ * cost does not grow with the journal.
+ * @returns the number of holds released
  */
 export async function expireHolds(pool: Pool, ledger: Pick<Ledger, 'expire'>): Promise<number> {
   const { rows: shards } = await pool.query<{ shard: number; seq: bigint; from: bigint }>(
@@ -35,47 +35,47 @@ export async function expireHolds(pool: Pool, ledger: Pick<Ledger, 'expire'>): P
        JOIN ledger.account a ON a.id = r.owner
        JOIN ledger.asset s ON s.id = a.asset
        WHERE r.shard = $1 AND r.seq > $2 AND r.seq <= $3 ORDER BY r.seq LIMIT $4`,
-      [shard, from, seq, BATCH],
+      [shard, from, seq, BATCH_HOLDS],
     )
-    const looked = await Promise.all(
+    const checked = await Promise.all(
       holds.map(async (hold) => ({
         seq: hold.seq,
         outcome: await expireIfDue(ledger, hold, shard),
       })),
     )
-    expired += looked.filter(({ outcome }) => outcome === 'applied').length
-    await advance(pool, shard, nextCursor(looked, seq))
+    expired += checked.filter(({ outcome }) => outcome === 'applied').length
+    await storeCursor(pool, shard, nextCursor(checked, seq))
   }
   return expired
 }
 
-/** @returns undefined: its time is not up */
+/** @returns undefined if the hold is not due */
 async function expireIfDue(
   ledger: Pick<Ledger, 'expire'>,
   { call, owner, code, asset, due }: OpenHold,
   shard: number,
-): Promise<Outcome | undefined> {
+): Promise<LedgerOutcome | undefined> {
   if (!due) return undefined
   return (await ledger.expire({ call, owner: { id: owner, code, asset, shard } })).outcome
 }
 
-interface Looked {
+interface CheckedHold {
   readonly seq: bigint
-  readonly outcome: Outcome | undefined
+  readonly outcome: LedgerOutcome | undefined
 }
 
-/** `no_such_hold`: the clock of the database was set back, and its time is not up after all. */
-const staysOpen = ({ outcome }: Looked): boolean =>
+/** `no_such_hold` means that the database clock was set back and the hold has not expired yet. */
+const isStillOpen = ({ outcome }: CheckedHold): boolean =>
   outcome === undefined || outcome === 'no_such_hold'
 
-/** Everything up to the first hold that stays open is done with. */
-function nextCursor(holds: readonly Looked[], head: bigint): bigint {
-  const open = holds.find(staysOpen)
+/** Returns the cursor just before the first hold that stays open. */
+function nextCursor(holds: readonly CheckedHold[], head: bigint): bigint {
+  const open = holds.find(isStillOpen)
   if (open) return open.seq - 1n
-  return holds.length < BATCH ? head : holds.at(-1)!.seq
+  return holds.length < BATCH_HOLDS ? head : holds.at(-1)!.seq
 }
 
-async function advance(pool: Pool, shard: number, seq: bigint): Promise<void> {
+async function storeCursor(pool: Pool, shard: number, seq: bigint): Promise<void> {
   await pool.query(
     `INSERT INTO hub.cursor AS c VALUES ('expire-holds', $1, $2)
      ON CONFLICT (name, shard) DO UPDATE SET seq = greatest(c.seq, excluded.seq)`,

@@ -1,14 +1,14 @@
 import type { ClientBase } from 'pg'
 import { type Ledger, postEntry } from './ledger.ts'
 
-/** What is needed to book events of a single step. */
-export type Books = Pick<Ledger, 'account' | 'post'>
+/** The part of the ledger that posts single-step events. */
+export type PostingLedger = Pick<Ledger, 'account' | 'post'>
 
 /**
- * The books within a transaction of the caller's: what is posted is booked when that commits. Until
- * then everybody else who books on the same shard waits. It is never tried again by itself.
+ * Ledger that posts inside the caller's transaction. Entries become visible on commit; other
+ * writers of the shard wait until then. Failed statements are not retried.
  */
-export const booksWithin = (ledger: Books, client: ClientBase): Books => ({
+export const ledgerInTransaction = (ledger: PostingLedger, client: ClientBase): PostingLedger => ({
   account: (code) => ledger.account(code),
   async post(event, { effectiveAt, ...entry }) {
     if (effectiveAt === undefined) return postEntry(client, ledger, event, entry)

@@ -3,17 +3,23 @@ import type { Micros } from '../money.ts'
 import {
   Batcher,
   type BatcherOptions,
+  type HoldResult,
   type Operation,
-  type Result,
   STEP,
   type Step,
 } from './batch.ts'
-import { type Account, type Asset, OUTCOMES, type Outcome, type SingleStepEvent } from './events.ts'
+import {
+  type Account,
+  type Asset,
+  LEDGER_OUTCOMES,
+  type LedgerOutcome,
+  type SingleStepEvent,
+} from './events.ts'
 import { postings } from './postings.ts'
-import { isPeriodClosed, untilAnswered } from './retry.ts'
+import { isPeriodClosed, retryWhileUnavailable } from './retry.ts'
 
-const ASSET_ID: Record<Asset, number> = { USDC: 1, GWEI: 2, FREECALL: 3, ALLOWANCE: 4 }
-/** By the kind of the newest row of a hold. */
+const ASSET_IDS: Record<Asset, number> = { USDC: 1, GWEI: 2, FREECALL: 3, ALLOWANCE: 4 }
+/** States by the kind of the newest journal row of a hold. */
 const HOLD_STATES: Readonly<Record<number, HoldState>> = {
   1: 'open',
   2: 'settled',
@@ -22,72 +28,75 @@ const HOLD_STATES: Readonly<Record<number, HoldState>> = {
 }
 const CACHED_ACCOUNTS_MAX = 100_000
 
-/** An account as the hot path needs it. */
+/** An account as the hot path needs it: without further lookups. */
 export interface AccountRef {
   readonly id: bigint
   readonly code: Account
   readonly asset: Asset
-  /** The shard that holds its balance. */
+  /** Shard that stores its balance. */
   readonly shard: number
 }
 
 export interface ReserveOrder {
-  /** Call id, UUID version 7: the same id again is answered `replayed`, never held twice. */
+  /** Call id, UUID version 7. Repeating an id returns `replayed` and reserves nothing. */
   readonly call: string
   readonly owner: AccountRef
-  /** In units of the owner's asset; above zero. */
+  /** Units of the owner's asset; above zero. */
   readonly amount: bigint
   readonly payee: AccountRef
-  /** Commission of whatever will be charged, in basis points. */
+  /** Commission on the amount charged at settlement, in basis points. */
   readonly commissionBps: number
-  /** After this many seconds the sweeper may give the hold back. */
+  /** Seconds after which the sweeper may release the hold. */
   readonly ttlSeconds: number
-  /** Endpoint and price version of the catalogue; 0 where there is none. */
+  /** Endpoint and price version of the catalog; 0 if there is none. */
   readonly endpoint?: number
   readonly priceVersion?: number
-  /** Allowances on the same shard that fall by the same amount, all or none. */
+  /** Allowances on the same shard, debited by the same amount: all of them or none. */
   readonly guards?: readonly AccountRef[]
 }
 
-/** A hold, known by the account that pays and the call. */
+/** A hold, identified by the paying account and the call. */
 export interface HoldRef {
   readonly call: string
   readonly owner: AccountRef
 }
 
-/** Whose entry an event is, and how it is known. */
-export interface Entry {
-  /** The account whose history it belongs to; its shard is where the entry is booked. */
+/** Identity, date and metadata of a single-step entry. */
+export interface EntryHeader {
+  /** Account whose history contains the entry; the entry is posted on its shard. */
   readonly owner: AccountRef
-  /** An id that this fact always has, UUID version 7: the same fact again is `replayed`. */
+  /** Stable id of the fact, UUID version 7. Posting it again returns `replayed`. */
   readonly id: string
-  /** When it happened outside, if that is not now: its value date. */
+  /** Value date: when it happened outside the hub. Defaults to the time of posting. */
   readonly effectiveAt?: Date
-  /** What explains it: transaction, author, reason … */
+  /** Supporting details: transaction, author, reason … */
   readonly meta?: Readonly<Record<string, unknown>>
 }
 
 export type HoldState = 'open' | 'settled' | 'released' | 'expired'
 
 export interface OpenAccount {
-  /** The only shard that holds a balance of it; left out: every shard has one. */
+  /** The only shard with a balance of the account; if omitted, every shard has one. */
   readonly home?: number
 }
 
 export interface LedgerOptions extends BatcherOptions {
-  /** As many as the database has. @defaultValue 1 */
+  /** Number of shards in the database. @defaultValue 1 */
   readonly shards?: number
 }
 
-/** The only door to money. Whatever is repeated with the same id happens once. */
+/**
+ * Double-entry ledger: the only code that moves money. Operations are idempotent: repeating one
+ * with the same id has no further effect.
+ */
 export class Ledger {
   readonly #pool: Pool
   readonly #batchers: readonly Batcher[]
   readonly #accounts = new Map<Account, AccountRef>()
 
   /**
-   * @param pool connections of the role `hub_app`, best used by nothing else: one for each shard
-   *   and lane, and one for the rest
+   * @param pool dedicated connections of the role `hub_app`: one for each concurrent batch of each
+   *   shard, and one for everything else
    */
   constructor(pool: Pool, { shards = 1, ...options }: LedgerOptions = {}) {
     this.#pool = pool
@@ -95,17 +104,17 @@ export class Ledger {
   }
 
   /**
-   * Holds money, or a unit, for a call.
+   * Reserves money, or free calls, for a call.
    * @returns `applied`, `replayed`, `insufficient_funds` or `id_reused_with_other_terms`
-   * @throws LedgerUnavailable when the outcome could not be learned in time
+   * @throws LedgerUnavailable if the outcome could not be determined in time
    */
-  reserve(order: ReserveOrder): Promise<Result> {
+  reserve(order: ReserveOrder): Promise<HoldResult> {
     return this.#submit(order.owner, {
-      ...NO_TERMS,
+      ...NO_RESERVE_TERMS,
       step: STEP.reserve,
       id: order.call,
       amount: order.amount,
-      asset: ASSET_ID[order.owner.asset],
+      asset: ASSET_IDS[order.owner.asset],
       payee: order.payee.id,
       bps: order.commissionBps,
       ttlSeconds: order.ttlSeconds,
@@ -116,32 +125,32 @@ export class Ledger {
   }
 
   /**
-   * Charges at most what is held and gives the rest back. The commission follows from the terms
-   * of the reserve.
+   * Charges up to the reserved amount and releases the rest. The commission rate is that of the
+   * reserve.
    * @returns `applied`, `replayed`, `no_such_hold`, `above_hold` or `id_reused_with_other_terms`
    */
-  settle(hold: HoldRef, charged: bigint): Promise<Result> {
+  settle(hold: HoldRef, charged: bigint): Promise<HoldResult> {
     return this.#resolve(STEP.settle, hold, charged)
   }
 
-  /** Gives all of a hold back. Outcomes as for `settle`. */
-  release(hold: HoldRef): Promise<Result> {
+  /** Releases a hold in full. Outcomes as for `settle`. */
+  release(hold: HoldRef): Promise<HoldResult> {
     return this.#resolve(STEP.release, hold)
   }
 
-  /** Gives back a hold whose time is up; `no_such_hold` while it is not. */
-  expire(hold: HoldRef): Promise<Result> {
+  /** Releases a hold that has expired; returns `no_such_hold` before its expiry. */
+  expire(hold: HoldRef): Promise<HoldResult> {
     return this.#resolve(STEP.expire, hold)
   }
 
   /**
-   * Books an event of a single step. A value date in a closed month does not lose it: the entry is
-   * then dated when it is booked, and its `meta.value_date` tells of the other.
-   * @returns `applied`, `replayed`, `insufficient_funds` or `id_reused_with_other_terms`; of a
-   *   reversal also `no_such_hold` (the call was never charged) and `above_hold` (by less)
-   * @throws LedgerUnavailable when the outcome could not be learned in time
+   * Posts a single-step event. If its value date lies in a closed month, the entry is dated when it
+   * is posted and the original date is stored in `meta.value_date`.
+   * @returns `applied`, `replayed`, `insufficient_funds` or `id_reused_with_other_terms`; for a
+   *   reversal also `no_such_hold` (the call was not charged) and `above_hold` (charged less)
+   * @throws LedgerUnavailable if the outcome could not be determined in time
    */
-  async post(event: SingleStepEvent, entry: Entry): Promise<Outcome> {
+  async post(event: SingleStepEvent, entry: EntryHeader): Promise<LedgerOutcome> {
     try {
       return await this.#post(event, entry)
     } catch (error) {
@@ -152,18 +161,18 @@ export class Ledger {
     }
   }
 
-  async #post(event: SingleStepEvent, entry: Entry): Promise<Outcome> {
-    return untilAnswered(() => postEntry(this.#pool, this, event, entry))
+  async #post(event: SingleStepEvent, entry: EntryHeader): Promise<LedgerOutcome> {
+    return retryWhileUnavailable(() => postEntry(this.#pool, this, event, entry))
   }
 
-  /** Opens an account, or finds the one that is open already. */
+  /** Opens an account, or returns the existing one. */
   async open(code: Account, asset: Asset, { home }: OpenAccount = {}): Promise<AccountRef> {
     const known = this.#accounts.get(code)
     if (known) return known
-    const { rows } = await untilAnswered(() =>
+    const { rows } = await retryWhileUnavailable(() =>
       this.#pool.query<{ id: bigint }>('SELECT ledger.open_account($1, $2, $3) AS id', [
         code,
-        ASSET_ID[asset],
+        ASSET_IDS[asset],
         home ?? null,
       ]),
     )
@@ -171,13 +180,13 @@ export class Ledger {
   }
 
   /**
-   * Finds an open account.
-   * @throws Error when there is none: the caller forgot to open it
+   * Returns an open account.
+   * @throws Error if it was never opened: a programming error
    */
   async account(code: Account): Promise<AccountRef> {
     const known = this.#accounts.get(code)
     if (known) return known
-    const { rows } = await untilAnswered(() =>
+    const { rows } = await retryWhileUnavailable(() =>
       this.#pool.query<{ id: bigint; home: number | null; asset: Asset }>(
         `SELECT a.id, a.home, s.code AS asset
          FROM ledger.account a JOIN ledger.asset s ON s.id = a.asset WHERE a.code = $1`,
@@ -189,7 +198,7 @@ export class Ledger {
     return this.#remember({ id: row.id, code, asset: row.asset, shard: row.home ?? 0 })
   }
 
-  /** How a hold ended, if it did; undefined for one that never was. */
+  /** Returns the state of a hold; undefined if it never existed. */
   async stateOf({ call, owner }: HoldRef): Promise<HoldState | undefined> {
     const { rows } = await this.#pool.query<{ kind: number }>(
       `SELECT kind FROM ledger.journal WHERE owner = $1 AND id = $2 AND phase > 0
@@ -199,7 +208,7 @@ export class Ledger {
     return rows[0] && HOLD_STATES[rows[0].kind]
   }
 
-  /** What an account holds, over all shards; credit-positive. Zero for one that is not open. */
+  /** Balance of an account over all shards, credit-positive; zero if it is not open. */
   async balance(code: Account): Promise<Micros> {
     const { rows } = await this.#pool.query<{ balance: string }>(
       `SELECT coalesce(sum(b.balance), 0)::text AS balance
@@ -209,11 +218,11 @@ export class Ledger {
     return BigInt(rows[0]!.balance) as Micros
   }
 
-  #resolve(step: Step, hold: HoldRef, amount = 0n): Promise<Result> {
-    return this.#submit(hold.owner, { ...NO_TERMS, step, id: hold.call, amount })
+  #resolve(step: Step, hold: HoldRef, amount = 0n): Promise<HoldResult> {
+    return this.#submit(hold.owner, { ...NO_RESERVE_TERMS, step, id: hold.call, amount })
   }
 
-  #submit(owner: AccountRef, operation: Omit<Operation, 'owner'>): Promise<Result> {
+  #submit(owner: AccountRef, operation: Omit<Operation, 'owner'>): Promise<HoldResult> {
     return this.#batchers[owner.shard]!.submit({ ...operation, owner: owner.id })
   }
 
@@ -224,13 +233,13 @@ export class Ledger {
   }
 }
 
-/** Books an event of a single step, on a connection that may be within a transaction. */
+/** Posts a single-step event on a connection, which may have a transaction open. */
 export async function postEntry(
   database: Pool | ClientBase,
   ledger: Pick<Ledger, 'account'>,
   event: SingleStepEvent,
-  entry: Entry,
-): Promise<Outcome> {
+  entry: EntryHeader,
+): Promise<LedgerOutcome> {
   const legs = postings(event)
   const accounts = await Promise.all(legs.map(({ account }) => ledger.account(account)))
   const values = [
@@ -247,11 +256,11 @@ export async function postEntry(
     'SELECT ledger.post($1, $2, $3, $4, $5, $6, $7, $8) AS outcome',
     values,
   )
-  return OUTCOMES[rows[0]!.outcome]!
+  return LEDGER_OUTCOMES[rows[0]!.outcome]!
 }
 
-/** Terms are read from the reserve when a hold is resolved. */
-const NO_TERMS = {
+/** Placeholders for operations that resolve a hold: the database reads the terms of the reserve. */
+const NO_RESERVE_TERMS = {
   asset: 0,
   payee: 0n,
   bps: 0,

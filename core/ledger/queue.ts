@@ -1,30 +1,30 @@
-/** What waits for a batch of one shard. */
+/** An operation that waits for a batch. */
 interface Queued {
   readonly operation: { readonly owner: bigint; readonly id: string }
 }
 
-/** An item, and in which round it is dealt: one of each owner to a round. */
-interface Place<T> {
+/** An item with its round; each round has one item of each owner. */
+interface QueuedItem<T> {
   readonly item: T
-  readonly turn: number
+  readonly round: number
 }
 
 /**
- * A queue that is fair to owners: when more waits than a batch takes, it is dealt out in turns, one
- * of each owner to a turn, so that a flood on one account delays nobody else. Within a batch, and
- * for each owner, the order is that of arrival.
+ * Queue that is fair to owners. If more items wait than fit in a batch, they are taken round-robin
+ * by owner, so that a flood on one account delays no other. Within a batch, and for each owner, the
+ * order is that of arrival.
  */
 export class FairQueue<T extends Queued> {
   readonly #max: number
   readonly #ownerMax: number
-  readonly #owners = new Map<bigint, { waiting: number; turn: number }>()
-  #places: Place<T>[] = []
-  /** That of whoever comes now and has nothing waiting. */
-  #turn = 0
+  readonly #owners = new Map<bigint, { queued: number; round: number }>()
+  #items: QueuedItem<T>[] = []
+  /** Round of a new item whose owner has nothing queued. */
+  #round = 0
 
   /**
-   * @param max how many may wait
-   * @param ownerMax how many of them may be of one owner
+   * @param max queued items, at most
+   * @param ownerMax queued items of one owner, at most
    */
   constructor(max: number, ownerMax: number) {
     this.#max = max
@@ -32,50 +32,50 @@ export class FairQueue<T extends Queued> {
   }
 
   get size(): number {
-    return this.#places.length
+    return this.#items.length
   }
 
-  /** False, and nothing is queued, when too much is waiting already. */
+  /** Queues an item. Returns false if the queue is full, in total or for the owner. */
   push(item: T): boolean {
-    const own = this.#owners.get(item.operation.owner) ?? { waiting: 0, turn: -1 }
-    if (this.size >= this.#max || own.waiting >= this.#ownerMax) return false
-    own.waiting++
-    own.turn = Math.max(own.turn + 1, this.#turn)
-    this.#owners.set(item.operation.owner, own)
-    this.#places.push({ item, turn: own.turn })
+    const state = this.#owners.get(item.operation.owner) ?? { queued: 0, round: -1 }
+    if (this.size >= this.#max || state.queued >= this.#ownerMax) return false
+    state.queued++
+    state.round = Math.max(state.round + 1, this.#round)
+    this.#owners.set(item.operation.owner, state)
+    this.#items.push({ item, round: state.round })
     return true
   }
 
-  /** The next batch. An id that is in it already waits for the next one. */
-  take(room: number): T[] {
-    let { last, spare } = this.#deal(room)
+  /** Removes and returns the next batch. A second item with the same id stays queued. */
+  take(max: number): T[] {
+    let { last, spare } = this.#limitRounds(max)
     const ids = new Set<string>()
     const batch: T[] = []
-    const later: Place<T>[] = []
-    for (const place of this.#places) {
-      const { item, turn } = place
-      const dealt = turn < last || (turn === last && spare-- > 0)
-      if (!dealt || ids.has(item.operation.id)) later.push(place)
+    const later: QueuedItem<T>[] = []
+    for (const queued of this.#items) {
+      const { item, round } = queued
+      const isTaken = round < last || (round === last && spare-- > 0)
+      if (!isTaken || ids.has(item.operation.id)) later.push(queued)
       else {
         ids.add(item.operation.id)
         batch.push(item)
-        this.#forget(item)
+        this.#countTaken(item)
       }
     }
-    this.#places = later
+    this.#items = later
     return batch
   }
 
-  /** The last turn that the room is enough for, and how many of that turn. */
-  #deal(room: number): { last: number; spare: number } {
-    if (this.size <= room) return { last: Number.POSITIVE_INFINITY, spare: 0 }
-    const turns = Float64Array.from(this.#places, ({ turn }) => turn).sort()
-    this.#turn = turns[room - 1]!
-    return { last: this.#turn, spare: room - turns.indexOf(this.#turn) }
+  /** Returns the last round that fits in a batch, and how many items of that round fit. */
+  #limitRounds(max: number): { last: number; spare: number } {
+    if (this.size <= max) return { last: Number.POSITIVE_INFINITY, spare: 0 }
+    const rounds = Float64Array.from(this.#items, ({ round }) => round).sort()
+    this.#round = rounds[max - 1]!
+    return { last: this.#round, spare: max - rounds.indexOf(this.#round) }
   }
 
-  #forget({ operation: { owner } }: T): void {
-    const own = this.#owners.get(owner)!
-    if (--own.waiting === 0) this.#owners.delete(owner)
+  #countTaken({ operation: { owner } }: T): void {
+    const state = this.#owners.get(owner)!
+    if (--state.queued === 0) this.#owners.delete(owner)
   }
 }

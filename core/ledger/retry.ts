@@ -1,57 +1,57 @@
 import { elapsedMs, sleep } from '../clock.ts'
 
-/** The ledger could not be reached in time. Whether the operation took effect is not known. */
+/** The ledger could not be reached in time. It is unknown if the operation took effect. */
 export class LedgerUnavailable extends Error {
   override readonly name = 'LedgerUnavailable'
 }
 
 const RETRY_EVERY_MS = 50
-/** Of real time: tries may take seconds each before they fail. */
+/** Elapsed time, not a number of attempts: one attempt may take seconds to fail. */
 export const RETRY_FOR_MS = 15_000
 
-/** The SQLSTATE of a value date in a closed month (see `ledger.post`). */
+/** SQLSTATE raised by `ledger.post` for a value date in a closed month. */
 const PERIOD_CLOSED = 'AH001'
 
-const stateOf = (error: unknown): string => {
+const sqlState = (error: unknown): string => {
   const { code } = error as { code?: unknown }
   return typeof code === 'string' ? code : ''
 }
 
 /**
- * Errors by which the database says that it did not and will not do it, and mistakes of our own: no
- * repetition helps. All others are those of lost connections.
+ * Returns true for errors that a retry cannot fix: rejections by the database and programming
+ * errors. All others are treated as lost connections.
  */
-export const isRefusal = (error: unknown): boolean =>
-  /^(?:0A|22|23|42|AH|P0)/.test(stateOf(error)) ||
+export const isPermanentError = (error: unknown): boolean =>
+  /^(?:0A|22|23|42|AH|P0)/.test(sqlState(error)) ||
   error instanceof TypeError ||
   error instanceof RangeError
 
-/** We have closed our connections: a process that ends need not wait for what it cut off. */
-const isEnded = (error: unknown): boolean =>
+/** Returns true if this process closed its pool: it is exiting and need not retry. */
+const isPoolEnded = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Cannot use a pool after calling end on the pool'
 
-/** The key of the journal has it already. */
-export const isRepeatedId = (error: unknown): boolean => stateOf(error) === '23505'
+/** Returns true if the journal already contains the key. */
+export const isDuplicateKey = (error: unknown): boolean => sqlState(error) === '23505'
 
-export const isPeriodClosed = (error: unknown): boolean => stateOf(error) === PERIOD_CLOSED
+export const isPeriodClosed = (error: unknown): boolean => sqlState(error) === PERIOD_CLOSED
 
 /**
- * Asks the database again until it answers, for what is idempotent: after a lost connection nobody
- * knows whether the question was heard, and the repetition tells.
- * @throws LedgerUnavailable when it stays out of reach; a refusal is an answer, and thrown as it is
+ * Retries an idempotent query while the database is unreachable. After a lost connection it is
+ * unknown if the query ran; the retry finds out.
+ * @throws LedgerUnavailable if the database stays unreachable; rethrows permanent errors
  */
-export async function untilAnswered<T>(
-  ask: () => Promise<T>,
+export async function retryWhileUnavailable<T>(
+  query: () => Promise<T>,
   forMs: number = RETRY_FOR_MS,
 ): Promise<T> {
   const start = elapsedMs()
   for (;;) {
     try {
-      return await ask()
+      return await query()
     } catch (error) {
-      if (isRefusal(error)) throw error
-      if (elapsedMs() - start >= forMs || isEnded(error)) {
-        throw new LedgerUnavailable('the database does not answer', { cause: error })
+      if (isPermanentError(error)) throw error
+      if (elapsedMs() - start >= forMs || isPoolEnded(error)) {
+        throw new LedgerUnavailable('the database is unreachable', { cause: error })
       }
       await sleep(RETRY_EVERY_MS)
     }

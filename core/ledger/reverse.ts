@@ -1,37 +1,37 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Micros } from '../money.ts'
-import type { Account, Outcome } from './events.ts'
-import type { Books } from './in-transaction.ts'
+import type { Account, LedgerOutcome } from './events.ts'
+import type { PostingLedger } from './in-transaction.ts'
 import type { HoldRef } from './ledger.ts'
 
-/** Who decided something about money, and why. Both are booked with it. */
+/** Author and reason of a manual entry; both are stored with it. */
 export interface Decision {
   readonly author: string
   readonly reason: string
 }
 
-/** Other entries may take from the payee between the look and the entry. */
-const TRIES = 3
+/** Attempts: the payee's balance may change between reading it and posting. */
+const TRIES_MAX = 3
 
 /**
- * Refunds a settled call, as after a dispute: in full, or a part of it, and once. The platform
- * gives back its part of the commission, the payee the rest; what the payee no longer has, since it
- * was paid out, it owes from then on.
- * @param refunded left out: all that was charged
- * @returns `applied`, `replayed`, `no_such_hold` for a call that was not charged, `above_hold` for
- *   more than was charged, `id_reused_with_other_terms` after another refund of the call
+ * Refunds a settled call once, in full or in part, as after a dispute. The platform refunds its
+ * share of the commission, the payee the rest. The part that the payee was already paid out becomes
+ * a receivable.
+ * @param refunded @defaultValue the amount charged
+ * @returns `applied`, `replayed`, `no_such_hold` if the call was not charged, `above_hold` if it
+ *   was charged less, `id_reused_with_other_terms` after a different refund of the call
  */
 export async function reverseCall(
   pool: Pool | ClientBase,
-  ledger: Books,
+  ledger: PostingLedger,
   hold: HoldRef,
   { author, reason }: Decision,
   refunded?: Micros,
-): Promise<Outcome> {
+): Promise<LedgerOutcome> {
   const entry = { owner: hold.owner, id: hold.call, meta: { author, reason } }
-  let outcome: Outcome = 'no_such_hold'
-  for (let tries = 0; tries < TRIES; tries++) {
-    const settled = await settlementOf(pool, hold)
+  let outcome: LedgerOutcome = 'no_such_hold'
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const settled = await findSettlement(pool, hold)
     if (!settled || settled.charged === 0n) return 'no_such_hold'
     const { charged, available, payee } = settled
     const amount = refunded ?? charged
@@ -54,13 +54,13 @@ interface Settlement {
   readonly charged: Micros
   readonly commission: bigint
   readonly payee: Account
-  /** What the payee has on the shard of the call; null: it may owe. */
+  /** Available balance of the payee on the shard of the call; null if it may be overdrawn. */
   readonly available: bigint | null
-  /** What was refunded already. */
+  /** Amount already refunded; null if none. */
   readonly reversed: bigint | null
 }
 
-async function settlementOf(
+async function findSettlement(
   pool: Pool | ClientBase,
   { owner, call }: HoldRef,
 ): Promise<Settlement | undefined> {

@@ -1,14 +1,14 @@
 import type { Pool } from 'pg'
 import type { Account, Asset } from './events.ts'
 
-/** What an account holds over all shards, in units of its asset, credit-positive. */
+/** Balance of an account over all shards, in units of its asset, credit-positive. */
 export interface TrialBalanceRow {
   readonly account: Account
   readonly asset: Asset
   readonly balance: bigint
 }
 
-/** The balance of every account that is open, by code. */
+/** Reads the balances of all open accounts, ordered by code. */
 export async function trialBalance(pool: Pool): Promise<TrialBalanceRow[]> {
   const { rows } = await pool.query<{ account: Account; asset: Asset; balance: string }>(
     `SELECT a.code AS account, s.code AS asset, coalesce(sum(b.balance), 0)::text AS balance
@@ -20,8 +20,8 @@ export async function trialBalance(pool: Pool): Promise<TrialBalanceRow[]> {
   return rows.map((row) => ({ ...row, balance: BigInt(row.balance) }))
 }
 
-/** The total of a trial balance for each asset: zero in sound books. */
-export function totals(balances: readonly TrialBalanceRow[]): ReadonlyMap<Asset, bigint> {
+/** Sums a trial balance for each asset: zero if the ledger is sound. */
+export function totalsByAsset(balances: readonly TrialBalanceRow[]): ReadonlyMap<Asset, bigint> {
   const sums = new Map<Asset, bigint>()
   for (const { asset, balance } of balances) sums.set(asset, (sums.get(asset) ?? 0n) + balance)
   return sums

@@ -2,27 +2,27 @@ import type { ClientBase, Pool } from 'pg'
 import type { Hex } from '../payments/chain/asset.ts'
 import type { ExceptionKind, Finding, WalletName } from './types.ts'
 
-/** A difference between chain and books, open until somebody or something accounts for it. */
+/** A difference between chain and ledger, open until it is resolved. */
 export interface ReconciliationException {
   readonly id: bigint
   readonly wallet: WalletName
   readonly kind: ExceptionKind
-  /** Microdollars that the chain has more than the books by it; below zero: less. */
+  /** Chain minus ledger, in microdollars. */
   readonly amount: bigint
   readonly reason: string
   readonly tx: Hex | null
   readonly block: bigint | null
-  /** The entry that it is about: its event and its id in the journal. */
+  /** Event and journal id of the entry concerned. */
   readonly event: string | null
   readonly entry: string | null
   readonly foundAt: Date
   readonly seenAt: Date
   readonly resolvedAt: Date | null
-  /** `vanished`: a later run found what was missing. */
+  /** `vanished`: a later run no longer found the difference. */
   readonly resolution: 'booked' | 'explained' | 'vanished' | null
   readonly author: string | null
   readonly explanation: string | null
-  /** The id of the entry that was booked for it. */
+  /** Id of the entry that was posted to resolve it. */
   readonly answer: string | null
 }
 
@@ -33,16 +33,16 @@ const EXCEPTION_SELECT = `
   FROM hub.reconciliation_exception x LEFT JOIN hub.wallet_entry e ON e.id = x.entry`
 
 export interface ExceptionFilter {
-  /** Those that were resolved as well. @defaultValue false */
+  /** True to include resolved exceptions. @defaultValue false */
   readonly resolved?: boolean
   readonly wallet?: WalletName | undefined
   /** @defaultValue all */
   readonly limit?: number | undefined
-  /** Goes on after this one. */
+  /** Id of the last exception of the previous page. */
   readonly after?: bigint | undefined
 }
 
-/** The exceptions that are open, the oldest first. */
+/** Reads exceptions, open ones by default, the oldest first. */
 export async function listExceptions(
   pool: Pool | ClientBase,
   { resolved = false, wallet, limit, after }: ExceptionFilter = {},
@@ -67,8 +67,8 @@ export async function findException(
 }
 
 /**
- * Closes those that an entry answers which was booked before its exception could be closed, as when
- * the process ended in between.
+ * Closes exceptions whose resolving entry is already posted: the process ended before it could
+ * close them.
  */
 export async function closeResolved(client: ClientBase, wallet: WalletName): Promise<void> {
   await client.query(
@@ -84,9 +84,9 @@ export async function closeResolved(client: ClientBase, wallet: WalletName): Pro
 }
 
 /**
- * Keeps what a run found: what is new is an exception from now on, what is found again stays the
- * same one, and what is found no more is closed and says what happened to it.
- * @returns how many were opened and closed
+ * Stores the findings of a run: opens an exception for each new one, keeps those found again, and
+ * closes those no longer found, with an explanation.
+ * @returns the numbers of exceptions opened and closed
  */
 export async function storeFindings(
   client: ClientBase,
@@ -126,12 +126,12 @@ const CLOSE_VANISHED = `
   UPDATE hub.reconciliation_exception x
   SET resolved_at = clock_timestamp(), resolution = 'vanished',
     explanation = coalesce(
-      (SELECT 'The entry ' || e.event || ' ' || e.entry || ' was booked for the transfer.'
+      (SELECT 'The entry ' || e.event || ' ' || e.entry || ' was posted for the transfer.'
        FROM hub.transfer t JOIN hub.wallet_entry e ON e.id = t.entry
        WHERE t.id = x.transfer AND t.gone_at IS NULL),
-      (SELECT 'A reorganisation took the transfer away.'
+      (SELECT 'A reorganization removed the transfer.'
        FROM hub.transfer t WHERE t.id = x.transfer AND t.gone_at IS NOT NULL),
       (SELECT 'The transfer of the entry is in block ' || t.block || '.'
        FROM hub.transfer t WHERE t.entry = x.entry AND t.gone_at IS NULL),
-      'It is no longer so as of block ' || $3::bigint || '.')
+      'No longer found as of block ' || $3::bigint || '.')
   WHERE x.wallet = $1 AND x.resolved_at IS NULL AND x.fact <> ALL ($2::text[])`

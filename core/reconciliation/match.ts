@@ -3,7 +3,7 @@ import type { Hex } from '../payments/chain/asset.ts'
 import type { TransferLog } from '../payments/chain/transfer-logs.ts'
 import type { GoneTransfer, OpenEntry, OpenTransfer, TransitItem, WalletName } from './types.ts'
 
-/** What was read of the chain about one wallet. */
+/** Transfers of one wallet read from a range of blocks. */
 export interface ChainReading {
   readonly wallet: WalletName
   readonly address: Hex
@@ -13,13 +13,13 @@ export interface ChainReading {
 }
 
 /**
- * Keeps the transfers of a range, and marks those gone that were in it before and are not any more.
- * @param rest whether all that lies behind the range has to be read again as well
+ * Stores the transfers of a range and marks those as gone that are no longer in it.
+ * @param includesLaterBlocks true to mark transfers after the range too; they are read again later
  */
 export async function storeTransfers(
   client: ClientBase,
   { wallet, address, from, to, transfers }: ChainReading,
-  rest: boolean,
+  includesLaterBlocks: boolean,
 ): Promise<void> {
   const sides = transfers.flatMap((log) => [
     ...(log.to === address ? [{ log, amount: log.value }] : []),
@@ -53,11 +53,18 @@ export async function storeTransfers(
        RETURNING t.entry
      )
      UPDATE hub.wallet_entry e SET matched = false FROM gone WHERE e.id = gone.entry`,
-    [wallet, from, to, rest, column(({ blockHash }) => blockHash), column((log) => log.logIndex)],
+    [
+      wallet,
+      from,
+      to,
+      includesLaterBlocks,
+      column(({ blockHash }) => blockHash),
+      column((log) => log.logIndex),
+    ],
   )
 }
 
-/** Neither matched nor decided on by a person, who then has accounted for it. */
+/** Condition: neither matched nor resolved by a person. */
 const IS_OPEN_TRANSFER = `t.wallet = $1 AND t.entry IS NULL AND t.gone_at IS NULL
   AND NOT EXISTS (SELECT FROM hub.reconciliation_exception x WHERE x.transfer = t.id
     AND x.resolution IN ('booked', 'explained'))`
@@ -67,9 +74,9 @@ const IS_OPEN_ENTRY = `e.wallet = $1 AND e.amount <> 0 AND e.answers IS NULL
     AND x.resolution IN ('booked', 'explained'))`
 
 /**
- * Ties transfers to entries of the same transaction and amount, one to one, in the order of both:
- * first the entries that name a payer, who must have sent it, then the others.
- * @returns how many were tied
+ * Matches transfers one to one with entries of the same transaction and amount, in order. Entries
+ * that name a payer come first and match only transfers sent by it.
+ * @returns the number of matches
  */
 export async function matchTransfers(client: ClientBase, wallet: WalletName): Promise<number> {
   const named = await client.query(matchStatement('e.payer IS NOT NULL', 'sender'), [wallet])
@@ -78,7 +85,7 @@ export async function matchTransfers(client: ClientBase, wallet: WalletName): Pr
 }
 
 const matchStatement = (entries: string, party: 'sender' | 'NULL'): string => `
-  WITH books AS (
+  WITH entries AS (
     SELECT e.id, e.tx, e.amount, e.payer,
       row_number() OVER (PARTITION BY e.tx, e.amount, e.payer ORDER BY e.id) AS n
     FROM hub.wallet_entry e
@@ -87,16 +94,16 @@ const matchStatement = (entries: string, party: 'sender' | 'NULL'): string => `
     SELECT t.id, t.tx, t.amount, ${party} AS payer,
       row_number() OVER (PARTITION BY t.tx, t.amount, ${party} ORDER BY t.block, t.log_index) AS n
     FROM hub.transfer t WHERE ${IS_OPEN_TRANSFER}
-  ), tied AS (
-    UPDATE hub.transfer t SET entry = books.id
-    FROM books JOIN chain ON chain.tx = books.tx AND chain.amount = books.amount
-      AND chain.n = books.n
-      AND chain.payer IS NOT DISTINCT FROM books.payer
+  ), matched AS (
+    UPDATE hub.transfer t SET entry = entries.id
+    FROM entries JOIN chain ON chain.tx = entries.tx AND chain.amount = entries.amount
+      AND chain.n = entries.n
+      AND chain.payer IS NOT DISTINCT FROM entries.payer
     WHERE t.id = chain.id RETURNING t.entry
   )
-  UPDATE hub.wallet_entry e SET matched = true FROM tied WHERE e.id = tied.entry`
+  UPDATE hub.wallet_entry e SET matched = true FROM matched m WHERE e.id = m.entry`
 
-/** What is left on both sides when all that fits is matched. */
+/** Items of chain and ledger that remain after matching. */
 export interface UnmatchedItems {
   readonly transfers: readonly OpenTransfer[]
   readonly entries: readonly OpenEntry[]
@@ -104,16 +111,16 @@ export interface UnmatchedItems {
   readonly transit: readonly TransitItem[]
 }
 
-/** @param atWork as it was before the books were read */
+/** @param pendingPayments state before the ledger was read */
 export async function readUnmatched(
   client: ClientBase,
   wallet: WalletName,
-  atWork: readonly PendingPayment[],
+  pendingPayments: readonly PendingPayment[],
 ): Promise<UnmatchedItems> {
   const payments = [
-    atWork.map(({ id }) => id),
-    atWork.map(({ other }) => other),
-    atWork.map(({ amount }) => amount),
+    pendingPayments.map(({ id }) => id),
+    pendingPayments.map(({ other }) => other),
+    pendingPayments.map(({ amount }) => amount),
   ]
   const [transfers, entries, gone, transit] = [
     await client.query<OpenTransfer>(OPEN_TRANSFERS, [wallet, ...payments]),
@@ -129,20 +136,21 @@ export async function readUnmatched(
   }
 }
 
-/** A payment whose outcome, or whose booking, is open. */
+/** A payment whose outcome is unknown or not posted yet. */
 interface PendingPayment {
-  /** Of the entry that it will have. */
+  /** Id of its future entry. */
   readonly id: string
-  /** Who pays us, or is paid. */
+  /** Address of the counterparty. */
   readonly other: string
-  /** Received above zero, paid below. */
+  /** Positive if received, negative if sent. */
   readonly amount: bigint
 }
 
 /**
- * The payments that are at work. Read after the chain, since each is known here before anything of
- * it reaches the chain, and before the books, so that one which ends meanwhile is in either.
- * @param since those that were begun before are no explanation any more
+ * Reads the pending payments. Called after reading the chain because payments are stored before
+ * they reach the chain, and before reading the ledger so that a payment that completes meanwhile is
+ * in one of the two.
+ * @param since payments started earlier no longer explain a transfer
  */
 export async function readPendingPayments(
   client: ClientBase,
@@ -152,7 +160,7 @@ export async function readPendingPayments(
   const { rows } = await client.query<PendingPayment>(
     `SELECT id, payer AS other, amount FROM hub.payment_claim
        WHERE $1 = 'treasury' AND claimed_at >= $2 AND (state IN ('claimed', 'pending', 'settled')
-         -- given up, and watched until it is dead: others may bring it
+         -- abandoned, but others may still submit it until it expires
          OR state IN ('failed', 'released') AND now() < valid_before + interval '2 minutes')
      UNION ALL
      SELECT call, lower(payee), -amount FROM hub.payment_intent
@@ -165,12 +173,12 @@ export async function readPendingPayments(
   return rows
 }
 
-/** The other side of a transfer. */
+/** Counterparty of a transfer. */
 const COUNTERPARTY = 'CASE WHEN t.amount > 0 THEN t.sender ELSE t.recipient END::text'
 
-/** A payment at work explains one transfer of its amount and party: of several, the first. */
+/** A pending payment explains the first unmatched transfer of its amount and counterparty. */
 const OPEN_TRANSFERS = `
-  WITH at_work AS (
+  WITH pending AS (
     SELECT p.*, row_number() OVER (PARTITION BY p.other, p.amount ORDER BY p.id) AS n
     FROM unnest($2::uuid[], $3::text[], $4::bigint[]) p(id, other, amount)
     WHERE NOT EXISTS (SELECT FROM hub.wallet_entry e WHERE e.entry = p.id AND e.matched)
@@ -180,7 +188,7 @@ const OPEN_TRANSFERS = `
     FROM hub.transfer t WHERE ${IS_OPEN_TRANSFER}
   )
   SELECT t.id, t.tx, t.block, t.sender, t.recipient, t.amount, p.id AS awaits
-  FROM open t LEFT JOIN at_work p ON p.other = t.other AND p.amount = t.amount AND p.n = t.n
+  FROM open t LEFT JOIN pending p ON p.other = t.other AND p.amount = t.amount AND p.n = t.n
   ORDER BY t.block, t.log_index, t.amount`
 
 const OPEN_ENTRIES = `
@@ -192,7 +200,7 @@ const OPEN_ENTRIES = `
        AND t.gone_at IS NULL) AS "takenBy"
   FROM hub.wallet_entry e WHERE ${IS_OPEN_ENTRY} ORDER BY e.id`
 
-/** Those whose exception was booked: their entry, if they had one, speaks for itself. */
+/** Removed transfers whose exception was posted; a matched entry is reported by itself. */
 const GONE_TRANSFERS = `
   SELECT t.id, t.tx, t.block, t.amount FROM hub.transfer t
   JOIN hub.reconciliation_exception x ON x.transfer = t.id AND x.resolution = 'booked'

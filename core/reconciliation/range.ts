@@ -3,7 +3,7 @@ import type { Hex } from '../payments/chain/asset.ts'
 import { type Chain, ChainUnavailable } from '../payments/chain/chain.ts'
 import type { WalletName } from './types.ts'
 
-/** A run as it is kept. */
+/** A stored run. */
 interface RunRecord {
   readonly id: bigint
   readonly fromBlock: bigint
@@ -11,24 +11,26 @@ interface RunRecord {
   readonly hash: Hex
 }
 
-/** What to read next of a wallet. */
+/** Blocks to read next for a wallet. */
 export interface BlockRange {
   readonly wallet: WalletName
   readonly address: Hex
-  /** The books of the wallet begin after this block. */
+  /** The ledger of the wallet begins after this block. */
   readonly begin: bigint
   readonly from: bigint
   readonly to: bigint
-  /** Whether `to` is the newest final block. */
+  /** True if `to` is the newest final block. */
   readonly isComplete: boolean
-  /** Whether blocks that were read before are no longer on the chain. */
+  /** True if blocks read before are no longer on the chain. */
   readonly isReorganized: boolean
   readonly newest: RunRecord | undefined
 }
 
-interface RangePorts {
+/** Dependencies of reconciliation. */
+export interface ReconcileDeps {
   readonly pool: Pool
   readonly chain: Chain
+  /** Confirmations, the block of a transfer included, until it is final: as for payments. */
   readonly finality: bigint
   readonly wallets: Readonly<Record<WalletName, Hex>>
 }
@@ -42,17 +44,17 @@ interface RangeOptions {
 const LOCK_ID = 8_402_011
 const PIECE_BLOCKS = 10_000n
 
-/** One at a time, whoever reconciles or resolves; given back when the transaction ends. */
+/** Serializes reconciling and resolving; released at the end of the transaction. */
 export const lockReconciliation = (client: ClientBase): Promise<unknown> =>
   client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_ID])
 
 /**
- * From the end of the newest run that the chain still has, less the last blocks of it, which are
- * read once more, to the newest final block, or as far as a piece goes.
- * @throws ChainUnavailable when the node is behind the newest run
+ * Plans the next range: it starts after the newest run that is still on the chain, minus `finality`
+ * blocks that are read again, and ends at the newest final block or after `pieceBlocks`.
+ * @throws ChainUnavailable if the node is behind the newest run
  */
 export async function planRange(
-  { pool, chain, finality, wallets }: RangePorts,
+  { pool, chain, finality, wallets }: ReconcileDeps,
   wallet: WalletName,
   options: RangeOptions,
 ): Promise<BlockRange> {
@@ -67,12 +69,12 @@ export async function planRange(
   const standing = await newestValidRun(pool, chain, place)
   const begin = await findBeginBlock(pool, place, options.begin ?? -1n)
   const next = (standing?.toBlock ?? begin) + 1n
-  const lookAgain = options.from ?? next - finality
-  const first = lookAgain > begin ? lookAgain : begin + 1n
+  const rereadFrom = options.from ?? next - finality
+  const first = rereadFrom > begin ? rereadFrom : begin + 1n
   const from = first < next ? first : next
   const last = from + (options.pieceBlocks ?? PIECE_BLOCKS) - 1n
   const to = last < final ? last : final
-  if (to < from - 1n) throw new ChainUnavailable(`The books begin after block ${begin}.`)
+  if (to < from - 1n) throw new ChainUnavailable(`The ledger begins after block ${begin}.`)
   const reorganised = newest !== undefined && newest.id !== standing?.id
   return { ...place, begin, from, to, isComplete: to === final, isReorganized: reorganised, newest }
 }
@@ -97,7 +99,7 @@ export async function newestRun(
   return rows[0]
 }
 
-/** The newest run whose last block is still on the chain: then so is all that it read. */
+/** Finds the newest run whose last block, and thus its whole range, is still on the chain. */
 async function newestValidRun(
   pool: Pool,
   chain: Chain,
@@ -115,9 +117,8 @@ async function newestValidRun(
 }
 
 /**
- * Where the books of a wallet begin: the block of its opening balance, `meta.block` of the entry,
- * or where it had nothing to open with, that of another wallet. After the first run, where that
- * began.
+ * Returns the block after which the ledger of a wallet begins: where its first run started; before
+ * the first run, the block of its opening balance (`meta.block`), or of another wallet's.
  */
 export async function findBeginBlock(
   pool: Pool,

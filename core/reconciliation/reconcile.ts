@@ -1,4 +1,4 @@
-import type { ClientBase, Pool } from 'pg'
+import type { ClientBase } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import type { Hex } from '../payments/chain/asset.ts'
 import { type BlockRef, type Chain, ChainUnavailable } from '../payments/chain/chain.ts'
@@ -16,54 +16,52 @@ import {
   readUnmatched,
   storeTransfers,
 } from './match.ts'
-import { type BlockRange, lockReconciliation, newestRun, planRange } from './range.ts'
+import {
+  type BlockRange,
+  lockReconciliation,
+  newestRun,
+  planRange,
+  type ReconcileDeps,
+} from './range.ts'
 import type { Pending, WalletName } from './types.ts'
 import { syncWalletEntries } from './wallet-entries.ts'
 
-export interface ReconcileDeps {
-  readonly pool: Pool
-  readonly chain: Chain
-  /** Blocks on top of a transfer before it counts as final, itself included: as for payments. */
-  readonly finality: bigint
-  readonly wallets: Readonly<Record<WalletName, Hex>>
-}
-
 export interface ReconcileOptions {
   /**
-   * Where the books of a wallet begin that has no opening balance: after this block. Needed on a
-   * long chain for the first run; ignored by later ones. @defaultValue -1, the whole chain
+   * Block after which the ledger of a wallet without an opening balance begins. Needed on a long
+   * chain for the first run; ignored later. @defaultValue -1, the whole chain
    */
   readonly begin?: bigint
-  /** Reads again from this block, where a node is suspected to have left something out. */
+  /** Reads again from this block, if a node may have omitted transfers. */
   readonly from?: bigint | undefined
-  /** By how much the clocks of chain and database may differ. @defaultValue 60 */
+  /** Maximum difference between the clocks of chain and database. @defaultValue 60 */
   readonly skewSeconds?: number
-  /** How long a payment may be at work and explain a transfer. @defaultValue 3600 */
+  /** Time for which a pending payment explains a transfer. @defaultValue 3600 */
   readonly paymentTimeoutSeconds?: number
-  /** How many blocks a piece has, which is kept as a whole or not at all. @defaultValue 10000 */
+  /** Blocks per piece, which is stored as a whole or not at all. @defaultValue 10000 */
   readonly pieceBlocks?: bigint
-  /** How many pieces to go through at most; the next run continues there. @defaultValue 100 */
+  /** Pieces per run, at most; the next run continues there. @defaultValue 100 */
   readonly piecesMax?: number
 }
 
-/** How a wallet stands. */
+/** Result of reconciling one wallet. */
 export interface ReconciliationResult {
   readonly wallet: WalletName
   readonly address: Hex
-  /** The last piece that was read. */
+  /** Blocks of the last piece. */
   readonly fromBlock: bigint
   readonly toBlock: bigint
-  /** False: the run did not reach the newest final block, and judged nothing yet. */
+  /** False if the run did not reach the newest final block; nothing was compared yet. */
   readonly complete: boolean
-  /** Microdollars on the chain after `toBlock`; undefined where it is not complete. */
+  /** Balance on chain after `toBlock`, in microdollars; undefined unless complete. */
   readonly chain: bigint | undefined
-  /** Microdollars by the books, in transit included. */
+  /** Balance in the ledger, in microdollars, including funds in transit. */
   readonly ledger: bigint
-  /** Transfers that this run tied to their entries. */
+  /** Transfers matched with their entries by this run. */
   readonly matched: number
-  /** Work in progress. It and the open exceptions add up to `chain - ledger`. */
+  /** Pending items; together with the open exceptions they add up to `chain - ledger`. */
   readonly pending: readonly Pending[]
-  /** All that are open, of this run and of those before. */
+  /** All open exceptions, of this run and earlier ones. */
   readonly exceptions: readonly ReconciliationException[]
   readonly opened: number
   readonly closed: number
@@ -74,11 +72,10 @@ const TRIES_MAX = 5
 const MS_PER_SECOND = 1_000
 
 /**
- * Holds the books of our USDC against the transfers of our wallets, from where the last run ended
- * to the newest final block. Every difference is an exception or work in progress; none is
- * absorbed. Gas (ETH) is not looked at. Safe to interrupt, to repeat and to run several times at
- * once.
- * @throws ChainUnavailable when the node does not answer, or is behind the last run
+ * Reconciles the ledger's USDC with the transfers of the platform wallets, from the end of the last
+ * run to the newest final block. Every difference is an exception or a pending item; none is
+ * absorbed. Gas (ETH) is not covered. Safe to interrupt, to repeat and to run concurrently.
+ * @throws ChainUnavailable if the node does not respond, or is behind the last run
  */
 export async function reconcile(
   ports: ReconcileDeps,
@@ -96,7 +93,7 @@ export async function reconcile(
   return results
 }
 
-/** Reads the chain first, so that the database waits for nobody; then keeps all or nothing. */
+/** Reads the chain before the transaction, which is thus short; stores all or nothing. */
 async function reconcilePiece(
   ports: ReconcileDeps,
   wallet: WalletName,
@@ -104,32 +101,32 @@ async function reconcilePiece(
 ): Promise<ReconciliationResult> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const range = await planRange(ports, wallet, options)
-    const sight = await readChain(ports, range)
+    const chainState = await readChain(ports, range)
     const result = await inTransaction(ports.pool, async (client) => {
       await lockReconciliation(client)
       const newest = await newestRun(client, range)
-      if (newest?.id !== range.newest?.id) return undefined // somebody else was quicker
-      return recordRun(client, range, sight, options)
+      if (newest?.id !== range.newest?.id) return undefined // another run finished first
+      return recordRun(client, range, chainState, options)
     })
     if (result) return result
   }
-  throw new Error(`others reconciled ${wallet} each time at once`)
+  throw new Error(`concurrent runs reconciled ${wallet} ${TRIES_MAX} times in a row`)
 }
 
-/** What the chain says of a range. */
+/** State of the chain for a range. */
 interface ChainState {
   readonly end: BlockRef
   readonly transfers: ChainReading['transfers']
-  /** Only where the range ends at the newest final block. */
+  /** Undefined unless the range ends at the newest final block. */
   readonly balance: bigint | undefined
 }
 
-/** @throws ChainUnavailable also when the chain is reorganised meanwhile */
+/** @throws ChainUnavailable also if the chain is reorganized meanwhile */
 async function readChain({ chain }: ReconcileDeps, range: BlockRange): Promise<ChainState> {
-  const { address: owner, from, to, isComplete: complete } = range
+  const { address: owner, from, to, isComplete } = range
   const end = await blockAt(chain, to)
   const transfers = await chain.transfers({ owner, fromBlock: from, toBlock: to })
-  const balance = complete ? await chain.balanceAt(owner, to) : undefined
+  const balance = isComplete ? await chain.balanceAt(owner, to) : undefined
   const again = await blockAt(chain, to)
   if (again.hash !== end.hash) {
     throw new ChainUnavailable(`Block ${to} was replaced while the chain was read.`)
@@ -147,11 +144,11 @@ async function recordRun(
   client: ClientBase,
   range: BlockRange,
   { end, transfers, balance }: ChainState,
-  { skewSeconds = 60, paymentTimeoutSeconds: patienceSeconds = 3_600 }: ReconcileOptions,
+  { skewSeconds = 60, paymentTimeoutSeconds = 3_600 }: ReconcileOptions,
 ): Promise<ReconciliationResult> {
   const { wallet, address, from, to, begin } = range
   const before = (seconds: number): Date => new Date(end.time.getTime() - seconds * MS_PER_SECOND)
-  const atWork = await readPendingPayments(client, wallet, before(patienceSeconds))
+  const payments = await readPendingPayments(client, wallet, before(paymentTimeoutSeconds))
   await storeTransfers(client, { ...range, transfers }, range.isReorganized)
   const ledger = (await syncWalletEntries(client)).get(wallet)!
   await closeResolved(client, wallet)
@@ -159,11 +156,11 @@ async function recordRun(
   let pending: readonly Pending[] = []
   let changed = { opened: 0, closed: 0 }
   if (balance !== undefined) {
-    const left = await readUnmatched(client, wallet, atWork)
-    const finalSince = before(skewSeconds)
-    const found = explainDifference({ ...left, wallet, chain: balance, ledger, begin, finalSince })
-    pending = found.pending
-    changed = await storeFindings(client, wallet, to, found.findings)
+    const unmatched = await readUnmatched(client, wallet, payments)
+    const state = { ...unmatched, wallet, chain: balance, ledger, begin }
+    const items = explainDifference({ ...state, finalSince: before(skewSeconds) })
+    pending = items.pending
+    changed = await storeFindings(client, wallet, to, items.findings)
   }
   const exceptions = await listExceptions(client, { wallet })
   await client.query(

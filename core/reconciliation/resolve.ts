@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { derivedUuid } from '../ids.ts'
 import type { Account, SingleStepEvent, Wallet } from '../ledger/events.ts'
-import type { Books } from '../ledger/in-transaction.ts'
+import type { PostingLedger } from '../ledger/in-transaction.ts'
 import type { AccountRef } from '../ledger/ledger.ts'
 import { walletOf } from '../ledger/postings.ts'
 import type { Decision } from '../ledger/reverse.ts'
@@ -9,35 +9,35 @@ import { type Micros, priceTag } from '../money.ts'
 import { findException, type ReconciliationException } from './exceptions.ts'
 import { lockReconciliation } from './range.ts'
 
-/** What somebody decides about an exception. */
+/** Decision about an exception. */
 export type Resolution =
-  /** The chain has more: into suspense, until somebody knows whose it is. */
+  /** The chain has more: posted to suspense until the deposit is identified. */
   | { readonly decision: 'surplus' }
-  /** The chain has less: the house's expense. */
+  /** The chain has less: posted as an expense of the platform. */
   | { readonly decision: 'shortfall' }
-  /** The chain has more, and it is a key's: its credits. Also after `surplus`. */
+  /** The chain has more: posted to the credits of a key, also after `surplus`. */
   | { readonly decision: 'identified'; readonly credits: Account }
   /**
-   * Nothing is to be booked, as the exceptions cancel each other out: an entry without a hash and
-   * the transfer that it stands for.
+   * Nothing to post: the exceptions `id` and `together` cancel each other out, such as an entry
+   * without a hash and its transfer.
    */
   | { readonly decision: 'explained'; readonly together?: readonly bigint[] }
 
-/** The exception cannot be resolved so; the message says why. */
+/** The exception cannot be resolved in this way; the message says why. */
 export class NotResolvable extends Error {
   override readonly name = 'NotResolvable'
 }
 
 /**
- * Accounts for an exception, with author and reason: books an entry that makes chain and books
- * agree, and then closes it. Where `ledger` books within the transaction of `client`, both happen
- * or neither. Where it does not, the entry's id follows from the exception, so that after a crash
- * in between the same decision goes on where it stopped, and the next run closes what is booked.
- * @returns `replayed` when it was resolved so before
+ * Resolves an exception, with author and reason: posts an entry that makes ledger and chain agree,
+ * and closes the exception. Atomic if `ledger` posts in the transaction of `client`. Otherwise the
+ * id of the entry is derived from the exception: after a crash, repeating the decision continues
+ * it, and the next run closes the exception.
+ * @returns `replayed` if it was resolved in the same way before
  * @throws NotResolvable
  */
 export async function resolveException(
-  ports: Ports,
+  ports: ResolveDeps,
   id: bigint,
   resolution: Resolution,
   decision: Decision,
@@ -46,128 +46,133 @@ export async function resolveException(
     throw new NotResolvable('A resolution needs an author and a reason.')
   }
   const { client } = ports
-  // Nobody reconciles meanwhile: a run must not close what is being booked.
+  // A concurrent run must not close the exception while its entry is being posted.
   await lockReconciliation(client)
-  const found = await findException(client, id)
-  if (!found) throw new NotResolvable(`There is no exception ${id}.`)
+  const exception = await findException(client, id)
+  if (!exception) throw new NotResolvable(`There is no exception ${id}.`)
   if (resolution.decision === 'explained') {
-    return explain(client, [id, ...(resolution.together ?? [])], decision)
+    return closeExplained(client, [id, ...(resolution.together ?? [])], decision)
   }
-  return book(ports, found, resolution, decision)
+  return postResolution(ports, exception, resolution, decision)
 }
 
-type Booking = Exclude<Resolution, { decision: 'explained' }>
+type PostedResolution = Exclude<Resolution, { decision: 'explained' }>
 
-interface Ports {
+interface ResolveDeps {
   readonly client: PoolClient
-  readonly ledger: Books
+  readonly ledger: PostingLedger
 }
 
-async function book(
-  ports: Ports,
-  found: ReconciliationException,
-  resolution: Booking,
+async function postResolution(
+  ports: ResolveDeps,
+  exception: ReconciliationException,
+  resolution: PostedResolution,
   decision: Decision,
 ): Promise<'resolved' | 'replayed'> {
-  const gives = resolution.decision !== 'shortfall'
-  if (found.amount === 0n || found.amount > 0n !== gives) {
+  const isSurplus = resolution.decision !== 'shortfall'
+  if (exception.amount === 0n || exception.amount > 0n !== isSurplus) {
     throw new NotResolvable(
-      `By exception ${found.id} the chain has ${priceTag(found.amount)} more than the books, ` +
-        `for which ${resolution.decision} is no answer.`,
+      `Exception ${exception.id} (chain minus ledger: ${priceTag(exception.amount)}) cannot be ` +
+        `resolved as ${resolution.decision}.`,
     )
   }
-  const isBooked = found.resolution === 'booked'
-  if (found.resolution !== null && !isBooked) throw new NotResolvable(closed(found))
-  const answer = entryOf(found, gives ? 'surplus.found' : 'shortfall.found')
-  const place = await placeOf(ports, answer.id, resolution)
-  if (!isBooked) {
-    const event = await answerTo(ports, found)
-    const owner = { ...(await ports.ledger.account(walletOf(event.wallet))), shard: place.shard }
-    await post(ports, event, owner, answer, decision)
-    await close(ports.client, found.id, decision, owner.id, answer.id)
+  const isPosted = exception.resolution === 'booked'
+  if (exception.resolution !== null && !isPosted) throw new NotResolvable(closedText(exception))
+  const entry = entryFor(exception, isSurplus ? 'surplus.found' : 'shortfall.found')
+  const shard = await findShard(ports, entry.id, resolution)
+  if (!isPosted) {
+    const event = await resolvingEvent(ports, exception)
+    const owner = { ...(await ports.ledger.account(walletOf(event.wallet))), shard }
+    await postDecided(ports, event, owner, entry, decision)
+    await closePosted(ports.client, exception.id, decision, owner.id, entry.id)
   }
-  if (resolution.decision !== 'identified') return isBooked ? 'replayed' : 'resolved'
-  const outcome = await identify(ports, found, resolution.credits, place, decision)
-  return isBooked && outcome === 'replayed' ? 'replayed' : 'resolved'
+  if (resolution.decision !== 'identified') return isPosted ? 'replayed' : 'resolved'
+  const outcome = await postIdentified(ports, exception, resolution.credits, shard, decision)
+  return isPosted && outcome === 'replayed' ? 'replayed' : 'resolved'
 }
 
-const closed = ({ id, resolution, explanation }: ReconciliationException): string =>
-  `Exception ${id} is closed already (${resolution}): ${explanation}`
+const closedText = ({ id, resolution, explanation }: ReconciliationException): string =>
+  `Exception ${id} is already closed (${resolution}): ${explanation}`
 
-/** The entry that an exception would have of this event. */
-const entryOf = (found: ReconciliationException, event: SingleStepEvent['type']) => ({
-  id: derivedUuid(found.foundAt, `reconciliation exception ${found.id} ${event}`),
-  meta: { exception: String(found.id), ...(found.tx === null ? {} : { tx: found.tx }) },
+/** Returns id and metadata of the entry that an event of this type gets for an exception. */
+const entryFor = (
+  { id, foundAt, tx }: ReconciliationException,
+  event: SingleStepEvent['type'],
+) => ({
+  id: derivedUuid(foundAt, `reconciliation exception ${id} ${event}`),
+  meta: { exception: String(id), ...(tx === null ? {} : { tx }) },
 })
 
-/** The shard where the surplus is booked, or will be: that of the key which gets it, if known. */
-async function placeOf(
-  { client, ledger }: Ports,
+/** Returns the shard where the entry is posted or will be: for `identified`, that of the key. */
+async function findShard(
+  { client, ledger }: ResolveDeps,
   id: string,
-  resolution: Booking,
-): Promise<{ readonly shard: number }> {
-  const booked = await shardOf(client, id)
-  if (booked) return booked
-  if (resolution.decision !== 'identified') return { shard: 0 }
-  return { shard: (await credit(ledger, resolution.credits)).shard }
+  resolution: PostedResolution,
+): Promise<number> {
+  const posted = await findPostedShard(client, id)
+  if (posted !== undefined) return posted
+  if (resolution.decision !== 'identified') return 0
+  return (await findCredits(ledger, resolution.credits)).shard
 }
 
-/** Where the entry of an exception was booked, if it was. */
-async function shardOf(client: PoolClient, id: string): Promise<{ shard: number } | undefined> {
+/** Returns the shard where an entry was posted; undefined if it was not. */
+async function findPostedShard(client: PoolClient, id: string): Promise<number | undefined> {
   const { rows } = await client.query<{ shard: number }>(
     `SELECT j.shard FROM ledger.account a
      JOIN ledger.journal j ON j.owner = a.id AND j.id = $1 AND j.phase = 0
      WHERE a.code LIKE 'assets:usdc:base:%' OR a.code = 'liabilities:suspense'`,
     [id],
   )
-  return rows[0]
+  return rows[0]?.shard
 }
 
-/** @throws NotResolvable when there are no such credits */
-const credit = (ledger: Books, credits: Account): Promise<AccountRef> =>
+/** @throws NotResolvable if there is no such account */
+const findCredits = (ledger: PostingLedger, credits: Account): Promise<AccountRef> =>
   ledger.account(credits).catch((cause: unknown) => {
     throw new NotResolvable(`There is no account ${credits}.`, { cause })
   })
 
-/** What of an entry is still in transit is taken out there. */
-async function answerTo({ client }: Ports, found: ReconciliationException) {
-  const amount = (found.amount > 0n ? found.amount : -found.amount) as Micros
-  if (found.amount > 0n) return { type: 'surplus.found', wallet: found.wallet, amount } as const
+/** Returns the resolving event; a shortfall still in transit is taken from the transit account. */
+async function resolvingEvent({ client }: ResolveDeps, exception: ReconciliationException) {
+  const isSurplus = exception.amount > 0n
+  const amount = (isSurplus ? exception.amount : -exception.amount) as Micros
+  if (isSurplus) return { type: 'surplus.found', wallet: exception.wallet, amount } as const
   const { rows } = await client.query<{ in_transit: boolean }>(
     `SELECT e.transit >= $2 AS in_transit FROM hub.reconciliation_exception x
      JOIN hub.wallet_entry e ON e.id = x.entry WHERE x.id = $1`,
-    [found.id, amount],
+    [exception.id, amount],
   )
-  const wallet: Wallet = rows[0]?.in_transit ? 'in-transit' : found.wallet
+  const wallet: Wallet = rows[0]?.in_transit ? 'in-transit' : exception.wallet
   return { type: 'shortfall.found', wallet, amount } as const
 }
 
-async function close(
+async function closePosted(
   client: PoolClient,
   id: bigint,
   { author, reason }: Decision,
-  answer: bigint,
-  answerId: string,
+  entryOwner: bigint,
+  entryId: string,
 ): Promise<void> {
   await client.query(
     `UPDATE hub.reconciliation_exception SET resolved_at = clock_timestamp(), resolution = 'booked',
        author = $2, explanation = $3, answer = $4, answer_id = $5 WHERE id = $1`,
-    [id, author, reason, answer, answerId],
+    [id, author, reason, entryOwner, entryId],
   )
 }
 
-/** Out of suspense to the key; where that is on another shard, by way of the opening balance. */
-async function identify(
-  ports: Ports,
-  found: ReconciliationException,
+/** Moves the amount from suspense to the key; between shards, through the opening account. */
+async function postIdentified(
+  ports: ResolveDeps,
+  exception: ReconciliationException,
   credits: Account,
-  { shard }: { readonly shard: number },
+  shard: number,
   decision: Decision,
 ): Promise<'applied' | 'replayed'> {
-  const amount = found.amount as Micros
-  const owner = await credit(ports.ledger, credits)
-  const entry = entryOf(found, 'deposit.identified')
-  if (owner.shard !== shard && !(await shardOf(ports.client, entry.id))) {
+  const amount = exception.amount as Micros
+  const owner = await findCredits(ports.ledger, credits)
+  const entry = entryFor(exception, 'deposit.identified')
+  const isElsewhere = owner.shard !== shard
+  if (isElsewhere && (await findPostedShard(ports.client, entry.id)) === undefined) {
     const opening = await ports.ledger.account('equity:opening')
     const [debit, through] = ['liabilities:suspense', opening.code]
     for (const [from, to, at] of [
@@ -175,18 +180,25 @@ async function identify(
       [through, debit, owner.shard],
     ] as const) {
       const move = { type: 'balance.adjusted', debit: from, credit: to, asset: 'USDC' } as const
-      const id = derivedUuid(found.foundAt, `reconciliation exception ${found.id} shard ${at}`)
-      await post(ports, { ...move, amount }, { ...opening, shard: at }, { ...entry, id }, decision)
+      const name = `reconciliation exception ${exception.id} shard ${at}`
+      const id = derivedUuid(exception.foundAt, name)
+      await postDecided(
+        ports,
+        { ...move, amount },
+        { ...opening, shard: at },
+        { ...entry, id },
+        decision,
+      )
     }
   }
   const event = { type: 'deposit.identified', credits, amount } as const
   const suspense = await ports.ledger.account('liabilities:suspense')
-  return post(ports, event, { ...suspense, shard: owner.shard }, entry, decision)
+  return postDecided(ports, event, { ...suspense, shard: owner.shard }, entry, decision)
 }
 
-/** @throws NotResolvable when it was refused */
-async function post(
-  { ledger }: Ports,
+/** @throws NotResolvable if the ledger refuses the entry */
+async function postDecided(
+  { ledger }: ResolveDeps,
   event: SingleStepEvent,
   owner: AccountRef,
   { id, meta }: { readonly id: string; readonly meta: Readonly<Record<string, string>> },
@@ -197,8 +209,8 @@ async function post(
   throw new NotResolvable(`${event.type} ${id} was refused: ${outcome}.`)
 }
 
-/** Closes exceptions of one wallet that cancel each other out. */
-async function explain(
+/** Closes exceptions of one wallet whose amounts sum to zero. */
+async function closeExplained(
   client: PoolClient,
   ids: readonly bigint[],
   { author, reason }: Decision,
@@ -210,21 +222,23 @@ async function explain(
     known.push(each)
   }
   if (known.every(({ resolution }) => resolution === 'explained')) return 'replayed'
-  const over = known.find(({ resolution }) => resolution !== null)
-  if (over) throw new NotResolvable(closed(over))
+  const resolved = known.find(({ resolution }) => resolution !== null)
+  if (resolved) throw new NotResolvable(closedText(resolved))
   if (new Set(known.map(({ wallet }) => wallet)).size > 1) {
     throw new NotResolvable('The exceptions are of two wallets.')
   }
   const sum = known.reduce((total, { amount }) => total + amount, 0n)
   if (sum !== 0n) {
     throw new NotResolvable(
-      `Together they leave ${priceTag(sum)} between chain and books, which must be booked.`,
+      `The exceptions leave a difference of ${priceTag(sum)}, which must be posted.`,
     )
   }
   for (const each of known) {
     for (const event of ['surplus.found', 'shortfall.found'] as const) {
-      const { id } = entryOf(each, event)
-      if (await shardOf(client, id)) throw new NotResolvable(`${event} ${id} was booked for it.`)
+      const { id } = entryFor(each, event)
+      if ((await findPostedShard(client, id)) !== undefined) {
+        throw new NotResolvable(`${event} ${id} was already posted for exception ${each.id}.`)
+      }
     }
   }
   await client.query(

@@ -1,58 +1,58 @@
 import type { Hex } from '../payments/chain/asset.ts'
 
-/** The wallets on the chain. What is in transit by the books is in the treasury by the chain. */
+/** Wallets on the chain. Funds in transit in the ledger are in the treasury on chain. */
 export type WalletName = 'treasury' | 'spend'
 
-/** Why chain and books disagree. */
+/** Reason for a difference between chain and ledger. */
 export type ExceptionKind =
-  /** Money came, or went, of which the books know nothing. */
+  /** A transfer without an entry. */
   | 'unknown_deposit'
   | 'unknown_withdrawal'
-  /** The books name a transaction that should be final by now, and the chain does not have it. */
+  /** An entry whose transaction should be final but is not on the chain. */
   | 'missing_on_chain'
-  /** The transaction moved another amount than was booked. */
+  /** The amounts of transfer and entry differ. */
   | 'amount_differs'
-  /** The transfer stands for another entry already. */
+  /** The transfer is already matched with another entry. */
   | 'booked_twice'
-  /** An entry moves a wallet and names no transaction. */
+  /** An entry changes a wallet but names no transaction. */
   | 'no_transaction'
-  /** What is left of the difference between the balances when all else is explained. */
+  /** Rest of the difference that no other finding explains. */
   | 'balance_differs'
-  /** A transfer that was in the books is no longer on the chain. */
+  /** A reorganization removed a transfer that was in the ledger. */
   | 'reorganised'
 
-/** A transfer on the chain that no entry stands for, as far as was seen before. */
+/** A transfer on the chain without a matching entry. */
 export interface OpenTransfer {
   readonly id: bigint
   readonly tx: Hex
   readonly block: bigint
   readonly sender: Hex
   readonly recipient: Hex
-  /** Received above zero, paid below. */
+  /** Positive if received, negative if sent. */
   readonly amount: bigint
-  /** The payment that is still at work and would explain it; null if there is none. */
+  /** Id of the pending payment that would explain it; null if there is none. */
   readonly awaits: string | null
 }
 
-/** An entry that moved a wallet, for which no transfer was found. */
+/** An entry that changed a wallet, without a matching transfer. */
 export interface OpenEntry {
   readonly id: bigint
   readonly event: string
-  /** Its id in the journal. */
+  /** Id in the journal. */
   readonly entry: string
-  /** Received above zero, paid below. */
+  /** Positive if received, negative if sent. */
   readonly amount: bigint
   readonly tx: Hex | null
   readonly payer: Hex | null
   readonly opensAt: bigint | null
   readonly at: Date
-  /** A transfer was found for it once, and is gone: its id. */
+  /** Id of the transfer that was matched with it and has since left the chain. */
   readonly gone: bigint | null
-  /** The entry that has the transfer of this transaction. */
+  /** The entry that is matched with the transfer of this transaction. */
   readonly takenBy: string | null
 }
 
-/** A transfer that is gone and had been accepted in the books otherwise than by a match. */
+/** A transfer that left the chain after its exception had been posted to the ledger. */
 export interface GoneTransfer {
   readonly id: bigint
   readonly tx: Hex
@@ -60,23 +60,24 @@ export interface GoneTransfer {
   readonly amount: bigint
 }
 
-/** An id of the books whose money is in transit, or left it without having come in. */
+/** A ledger id with a balance in transit: received but not confirmed, or the reverse. */
 export interface TransitItem {
   readonly entry: string
-  /** What came in, less what was confirmed. */
+  /** Amount received minus amount confirmed. */
   readonly amount: bigint
-  /** What was confirmed. */
+  /** Amount confirmed. */
   readonly confirmed: bigint
   readonly row: bigint
   readonly tx: Hex | null
   readonly since: Date
 }
 
-/** Something that is found to be wrong; the same fact is the same exception for ever. */
+/** A finding of a run. Findings with the same `fact` are the same exception. */
 export interface Finding {
   readonly kind: ExceptionKind
+  /** Stable identity of the finding. */
   readonly fact: string
-  /** Microdollars that the chain has more than the books by it; below zero: less. */
+  /** Chain minus ledger, in microdollars. */
   readonly amount: bigint
   readonly reason: string
   readonly tx?: Hex | null
@@ -85,12 +86,12 @@ export interface Finding {
   readonly entry?: bigint
 }
 
-/** Work in progress: what one side has and the other one will have soon. */
+/** A pending item: one side has it, the other will have it soon. */
 export interface Pending {
   readonly what: 'settling' | 'not_final' | 'unconfirmed'
-  /** As in a finding. */
+  /** Chain minus ledger, in microdollars. */
   readonly amount: bigint
-  /** Of the payment: the id that its entry has, or will have. */
+  /** Id of the payment's entry, present or future. */
   readonly id: string
   readonly tx: Hex | null
 }

@@ -9,7 +9,7 @@ import type { Tier } from './rate-limit.ts'
 const TIER_MS = 1_000
 const CACHE_MAX = 10_000
 
-/** What a key has at the moment: its credits, and the rate tier that follows from them. */
+/** Current credits of a key, and the rate tier that they imply. */
 export class AccountStatus {
   readonly #pool: Pool
   readonly #tiers
@@ -20,10 +20,10 @@ export class AccountStatus {
     this.#tiers = ttlCache<bigint, Tier>({ ttlMs: TIER_MS, max: CACHE_MAX, now })
   }
 
-  /** The credits that are free to spend, in microdollars. */
+  /** Returns the available credits, in microdollars. */
   async balance({ id, shard }: AccountRef): Promise<Micros> {
     const { rows } = await this.#pool.query<{ balance: bigint }>({
-      name: 'standing.balance',
+      name: 'account-status.balance',
       text: 'SELECT balance FROM ledger.balance WHERE account = $1 AND shard = $2',
       values: [id, shard],
     })
@@ -32,7 +32,7 @@ export class AccountStatus {
     return balance as Micros
   }
 
-  /** What is left of something that is counted like money; undefined: it was not granted yet. */
+  /** Returns the rest of a quota or allowance; undefined if it has not been granted yet. */
   async remainingUnits(code: Account): Promise<bigint | undefined> {
     const { rows } = await this.#pool.query<{ balance: bigint }>(
       `SELECT b.balance FROM ledger.account a JOIN ledger.balance b ON b.account = a.id
@@ -42,12 +42,12 @@ export class AccountStatus {
     return rows[0]?.balance
   }
 
-  /** `paid` while there are credits (specification §8); at most a second old. */
+  /** Returns `paid` while there are credits; at most a second old. */
   async tier(credits: AccountRef): Promise<Tier> {
     return this.#tiers.get(credits.id) ?? tierOf(await this.balance(credits))
   }
 
-  /** Takes note of a balance that became known on the way. */
+  /** Caches the tier of a balance that another query returned. */
   noteBalance(account: bigint, balance: bigint): void {
     this.#tiers.set(account, tierOf(balance))
   }

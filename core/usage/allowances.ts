@@ -9,9 +9,9 @@ import { allowanceOf } from '../ledger/postings.ts'
 const CACHE_MAX = 100_000
 
 /**
- * What keys may spend: allowances are units in the ledger, granted once, for good or for a UTC
- * day. A reserve debits those of the key and of every key above it together with the credits, all
- * or none, so that no limit is passed by a single microdollar, whatever happens at once.
+ * Spending limits of sub-keys. Allowances are units in the ledger, granted once per key in total or
+ * per UTC day. A reserve debits the allowances of the key and of every key above it together with
+ * the credits, all or none, so that concurrent calls cannot exceed a limit.
  */
 export class Allowances {
   readonly #ledger: Ledger
@@ -21,7 +21,7 @@ export class Allowances {
     this.#ledger = ledger
   }
 
-  /** The accounts that a call of `caller` has to be debited to, besides its credits. */
+  /** Returns the allowance accounts that a call debits besides the credits. */
   async accountsFor({ limits, credits }: Caller, now: Date): Promise<AccountRef[]> {
     const { shard } = credits
     const grants = limits.flatMap(({ keyId, maxDay, maxTotal }) => [
@@ -31,7 +31,7 @@ export class Allowances {
     return Promise.all(grants)
   }
 
-  /** Granted once, by whichever process comes first: the id follows from the account. */
+  /** Grants an allowance once: its entry id derives from the account, so processes agree on it. */
   async #grant(
     keyId: string,
     span: string,
@@ -51,12 +51,12 @@ export class Allowances {
   }
 }
 
-/** Of grants that are for good: one instant, so that their ids are always the same. */
+/** Fixed time of total grants, so that their entry ids never change. */
 const GRANT_EPOCH = new Date('2026-11-01T00:00:00Z')
 
 /**
- * What a key may not do at all, whatever is left of its allowances.
- * @throws Fault `service_not_allowed`, or `key_limit_reached` for a call that is too dear
+ * Checks the limits that do not depend on the remaining allowances.
+ * @throws Fault `service_not_allowed`, or `key_limit_reached` if the price exceeds a per-call limit
  */
 export function assertKeyAllows(limits: readonly KeyLimits[], slug: string, price: bigint): void {
   for (const { keyId, services, maxCall } of limits) {
@@ -69,6 +69,6 @@ export function assertKeyAllows(limits: readonly KeyLimits[], slug: string, pric
   }
 }
 
-/** @param scope of which limit: of a call, of the day or in total */
+/** @param scope per-call limit, or daily or total allowance */
 export const limitReached = (keyId: string | undefined, scope: 'call' | 'allowance'): Fault =>
   new Fault('key_limit_reached', undefined, { extras: { key_id: keyId, scope } })

@@ -2,39 +2,13 @@ import type { Pool } from 'pg'
 import { type Cell, copyInto } from '../db/copy.ts'
 import { isDuplicateKey, isPermanentError } from '../ledger/retry.ts'
 import type { Log } from '../log.ts'
-import { findRecordedCall, type RecordedCall } from './call-records.ts'
-
-/** What happened in one call: an explanation beside the journal's truth. */
-export interface CallRecord {
-  /** Call id, UUID version 7. */
-  readonly id: string
-  readonly at: Date
-  readonly requestId: string
-  readonly principal: string
-  /** Null: paid by x402 without a key. */
-  readonly keyId: string | null
-  readonly service: string
-  readonly endpoint: number
-  readonly priceVersion: number
-  readonly source: 'free' | 'credits' | 'x402' | 'none'
-  /** Microdollars. */
-  readonly charged: bigint
-  readonly outcome: 'delivered' | 'failed' | 'unresolved' | 'taken'
-  readonly status: number
-  readonly latencyMs: number
-  readonly reason: string | null
-  /** sha256, see receipts.ts. */
-  readonly requestHash: Buffer | null
-  readonly responseHash: Buffer | null
-  /** Id of the rows of the journal; null: no money was asked for. */
-  readonly entry: string | null
-}
+import { type CallRecord, findRecordedCall, type RecordedCall } from './call-records.ts'
 
 const FLUSH_EVERY_MS = 250
 const BATCH_MAX = 1_000
 const QUEUE_MAX = 20_000
 
-/** Writes call records in batches, off the path of the answers; durable within a second. */
+/** Writes call records in batches, without delaying responses; durable within a second. */
 export class CallLog {
   readonly #pool: Pool
   readonly #log: Log
@@ -49,14 +23,14 @@ export class CallLog {
 
   add(record: CallRecord): void {
     if (this.#queue.length >= QUEUE_MAX) {
-      this.#log.error({ call: record.id }, 'call record dropped: too many are waiting')
+      this.#log.error({ call: record.id }, 'call record dropped: the queue is full')
       return
     }
     this.#queue.push(record)
     this.#timer ??= setTimeout(() => void this.flush(), FLUSH_EVERY_MS).unref()
   }
 
-  /** Writes whatever waits. Failures are logged and tried again with the next batch. */
+  /** Writes the queue. Failures are logged and retried with the next batch. */
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -64,7 +38,7 @@ export class CallLog {
     return this.#flushing
   }
 
-  /** A call of before: of this process, or written by another one. */
+  /** Finds an earlier call, of this or another process. */
   async find(id: string): Promise<RecordedCall | undefined> {
     await this.flush()
     return findRecordedCall(this.#pool, id)
@@ -74,7 +48,7 @@ export class CallLog {
     while (this.#queue.length > 0) {
       const batch = this.#queue.splice(0, BATCH_MAX)
       try {
-        await this.#write(batch)
+        await this.#insertValid(batch)
       } catch (error) {
         this.#log.error({ err: error, records: batch.length }, 'call records not written yet')
         this.#queue.unshift(...batch)
@@ -84,30 +58,30 @@ export class CallLog {
     }
   }
 
-  /** A record that the database refuses is told and left out: the others do not wait for it. */
-  async #write(batch: readonly CallRecord[]): Promise<void> {
+  /** Inserts a batch; bisects to log and drop records that the database rejects. */
+  async #insertValid(batch: readonly CallRecord[]): Promise<void> {
     try {
       await this.#insert(batch)
     } catch (error) {
       if (!isPermanentError(error)) throw error
       if (batch.length === 1) {
-        this.#log.error({ err: error, call: batch[0]!.id }, 'call record refused by the database')
+        this.#log.error({ err: error, call: batch[0]!.id }, 'call record rejected by the database')
         return
       }
       const half = batch.length >> 1
-      await this.#write(batch.slice(0, half))
-      await this.#write(batch.slice(half))
+      await this.#insertValid(batch.slice(0, half))
+      await this.#insertValid(batch.slice(half))
     }
   }
 
-  /** What the database has already, of a time when its answer was lost, stays as it is. */
+  /** Skips records already inserted by an attempt whose result was lost. */
   async #insert(batch: readonly CallRecord[]): Promise<void> {
     try {
       await copyInto(this.#pool, CALL_COLUMNS, batch.map(toCells))
     } catch (error) {
       if (!isDuplicateKey(error)) throw error
       const missing = await this.#missing(batch)
-      if (missing.length === batch.length) throw error // one of them is in it twice
+      if (missing.length === batch.length) throw error // the batch has a duplicate
       if (missing.length > 0) await this.#insert(missing)
     }
   }
@@ -121,8 +95,8 @@ export class CallLog {
   }
 }
 
-const CALL_COLUMNS = `hub.call (id, at, request_id, principal, key_id, service, endpoint, price_version,
-  source, charged, outcome, status, latency_ms, reason, request_hash, response_hash, entry)`
+const CALL_COLUMNS = `hub.call (id, at, request_id, principal, key_id, service, endpoint,
+  price_version, source, charged, outcome, status, latency_ms, reason, request_hash, response_hash, entry)`
 
 const toCells = (r: CallRecord): readonly Cell[] => [
   r.id,

@@ -2,8 +2,8 @@ import type { Pool } from 'pg'
 import type { Subscriber } from '../ledger/outbox/subscriber.ts'
 
 /**
- * Kinds: 2 settled, 18 sold, 30 sponsored, 29 reversed. Accounts: 1 the commission, 9 what
- * providers owe: of a refund after a payout it is their part too.
+ * Entry kinds: 2 settled, 18 sold, 30 sponsored, 29 reversed. Accounts: 1 commission, 9 receivables
+ * from providers, which include the provider's part of a refund after a payout.
  */
 const ADD_EARNINGS = `
   WITH entry AS MATERIALIZED (
@@ -34,7 +34,7 @@ const ADD_EARNINGS = `
     gross = s.gross + excluded.gross, commission = s.commission + excluded.commission,
     refunded = s.refunded + excluded.refunded`
 
-/** Adds up what providers earned with each service, by UTC day. */
+/** Aggregates earnings of providers by service and UTC day. */
 export const earningsSubscriber: Subscriber = {
   name: 'earnings',
   tables: ['hub.earning'],
@@ -43,10 +43,10 @@ export const earningsSubscriber: Subscriber = {
   },
 }
 
-/** What calls came to, by the journal. Microdollars; earned is gross - commission - refunded. */
+/** Totals by the journal, in microdollars. Net earnings are gross - commission - refunded. */
 export interface EarningTotals {
-  /** A UTC day `2026-11-21`, or the slug of a service; null: all of the range together. */
-  readonly of: string | null
+  /** UTC day (`2026-11-21`) or service slug; null for the total over the range. */
+  readonly groupKey: string | null
   readonly calls: bigint
   readonly gross: bigint
   readonly commission: bigint
@@ -56,7 +56,7 @@ export interface EarningTotals {
 export interface EarningsQuery {
   /** Ids of providers. */
   readonly providers: readonly string[]
-  /** One service alone; undefined: all. */
+  /** Slug; undefined: all services. */
   readonly service: string | undefined
   /** First and last UTC day. */
   readonly from: string
@@ -64,24 +64,25 @@ export interface EarningsQuery {
   readonly by: 'day' | 'service'
 }
 
-/** What providers earned in a range of days, by day or by service, and in all. */
+/** Reads earnings of providers in a range of days, by day or service, and their total. */
 export async function readEarnings(
   pool: Pool,
   range: EarningsQuery,
 ): Promise<readonly EarningTotals[]> {
   const { providers, service, from, to, by } = range
   const { rows } = await pool.query<EarningTotals>(
-    `SELECT e.of, coalesce(sum(e.calls), 0)::bigint AS calls,
+    `SELECT e.group_key AS "groupKey", coalesce(sum(e.calls), 0)::bigint AS calls,
        coalesce(sum(e.gross), 0)::bigint AS gross,
        coalesce(sum(e.commission), 0)::bigint AS commission,
        coalesce(sum(e.refunded), 0)::bigint AS refunded
      FROM (
-       SELECT CASE $5 WHEN 'day' THEN s.day::text ELSE split_part(a.code, ':', 4) END AS of, s.*
+       SELECT CASE $5 WHEN 'day' THEN s.day::text ELSE split_part(a.code, ':', 4) END
+           AS group_key, s.*
        FROM ledger.account a JOIN hub.earning s ON s.account = a.id
        WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = ANY ($1)
          AND ($2::text IS NULL OR split_part(a.code, ':', 4) = $2)
          AND s.day BETWEEN $3 AND $4) e
-     GROUP BY GROUPING SETS ((e.of), ()) ORDER BY e.of NULLS LAST`,
+     GROUP BY GROUPING SETS ((e.group_key), ()) ORDER BY e.group_key NULLS LAST`,
     [providers, service ?? null, from, to, by],
   )
   return rows

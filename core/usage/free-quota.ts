@@ -6,9 +6,8 @@ import { freeCallsOf } from '../ledger/postings.ts'
 const CACHE_MAX = 100_000
 
 /**
- * Free calls are units in the ledger: granted once a month, held and used up like money. The grant
- * has one id for each principal, service and UTC month, so that processes which post it at the
- * same time post it once.
+ * Monthly free calls. They are units in the ledger, held and spent like money. The entry id of a
+ * grant derives from principal, service and UTC month, so that concurrent processes grant once.
  */
 export class FreeQuota {
   readonly #ledger: Ledger
@@ -18,7 +17,7 @@ export class FreeQuota {
     this.#ledger = ledger
   }
 
-  /** The account that holds a principal's free calls of a service in the month of `now`. */
+  /** Returns the account of a principal's free calls of a service in the UTC month of `now`. */
   async account(order: {
     readonly principal: string
     readonly shard: number
@@ -35,7 +34,7 @@ export class FreeQuota {
       { type: 'units.granted', account: code, asset: 'FREECALL', units },
       { owner: account, id: derivedUuid(monthStart(order.now), code) },
     )
-    // Reused with other terms: the quota of this month was granted before the service changed it.
+    // 'reused': this month's quota was granted before the service changed it.
     if (outcome === 'insufficient_funds') throw new Error(`free calls not granted: ${code}`)
     if (this.#granted.size >= CACHE_MAX) this.#granted.clear()
     this.#granted.set(code, account)

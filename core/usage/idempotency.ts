@@ -8,47 +8,47 @@ import type { AccountRef } from '../ledger/ledger.ts'
 import { retryWhileUnavailable } from '../ledger/retry.ts'
 import type { StoredResponse, StoredResponses } from './stored-responses.ts'
 
-/** A request under a caller's own key. */
+/** Request with an idempotency key of the caller. */
 export interface IdempotentRequest {
   readonly owner: AccountRef
   readonly key: string
-  /** All that was asked, in one fixed writing. */
+  /** Canonical text of all inputs. */
   readonly inputs: string
   /** Id of this attempt. */
   readonly call: string
-  /** Accounts that may have held money for an attempt that was begun then. */
-  readonly payersSince: (begun: Date) => readonly Account[]
-  /** How long this attempt takes at most, with whatever a crash leaves behind. */
+  /** Accounts that may hold money for an attempt that started at `start`. */
+  readonly payersSince: (start: Date) => readonly Account[]
+  /** Maximum duration of this attempt, including what a crash leaves behind. */
   readonly leaseSeconds: number
 }
 
-/** What is to be done: the work, or nothing, since there is an answer. */
+/** Attempt at a request: with a stored response there is nothing left to do. */
 export interface IdempotentAttempt {
   readonly id: string
   readonly response?: StoredResponse | undefined
-  /** Whether an earlier attempt failed, or died: what has paid for it pays for this one. */
+  /** True if an earlier attempt failed or died; its payment pays for this one. */
   readonly isRetry?: boolean
 }
 
 /**
- * One charge for each key of a caller, whatever is repeated and whatever crashes
- * (draft-ietf-httpapi-idempotency-key-header-07). The key is never forgotten; the answer is after
- * a day, and is then told as gone, never made again. What is noted here counts only with the hold
- * or the charge that follows it, which waits for the disk: the notes need not. Where the database
- * dies between the two and the hold comes after, the key is left: it says who had the first turn.
+ * Charges each idempotency key of a caller at most once, across retries and crashes
+ * (draft-ietf-httpapi-idempotency-key-header-07). Keys are stored forever, responses for a day;
+ * after that the request fails and is not executed again. Rows written here matter only together
+ * with the hold or charge that follows, so they commit asynchronously: if the database crashes in
+ * between and the hold comes after, the claimed key still identifies the first attempt.
  */
 export class Idempotency {
   readonly #pool: Pool
   readonly #responses: StoredResponses
 
-  constructor(pool: Pool, answers: StoredResponses) {
+  constructor(pool: Pool, responses: StoredResponses) {
     this.#pool = pool
-    this.#responses = answers
+    this.#responses = responses
   }
 
   /**
    * @throws Fault `idempotency_key_reused` for other inputs, `idempotency_in_progress` while an
-   *   attempt is under way, `answer_expired` when the answer is no longer kept
+   *   attempt is pending, `answer_expired` if the stored response is gone
    */
   async begin(keyed: IdempotentRequest): Promise<IdempotentAttempt> {
     const { owner, key, inputs, call, payersSince: payersAt, leaseSeconds: seconds } = keyed
@@ -70,14 +70,14 @@ export class Idempotency {
   }
 
   /**
-   * Keeps the answer of an attempt. Before the charge, so that whoever is charged can have it;
-   * where no charge follows, the next attempt has an answer of its own.
+   * Stores the response of an attempt. Call it before the charge, so that a charged caller can
+   * always get it; if no charge follows, the next attempt stores its own.
    */
-  storeResponse(call: string, answer: StoredResponse): Promise<void> {
-    return this.#responses.storeAsync(call, answer)
+  storeResponse(call: string, response: StoredResponse): Promise<void> {
+    return this.#responses.storeAsync(call, response)
   }
 
-  /** The attempt is over: answered for good, or free to be tried again. */
+  /** Ends an attempt. @param done false: the request may be attempted again */
   async finish({ id }: IdempotentAttempt, call: string, done: boolean): Promise<void> {
     await this.#pool.query(
       `UPDATE hub.idempotent_call SET done = $3, busy_until = now() FROM ${ASYNC_COMMIT}
@@ -86,7 +86,7 @@ export class Idempotency {
     )
   }
 
-  /** The first attempt: what has no note is at work, or was when its note was lost. */
+  /** Inserts the first attempt. A missing row means that it is pending, or its row was lost. */
   async #insert(id: string, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `INSERT INTO hub.idempotent_call (id, call, busy_until)
@@ -107,9 +107,9 @@ export class Idempotency {
   }
 
   /**
-   * Whether an attempt whose process died was charged. A payment that came, and whose work is not
-   * done, pays for the next attempt.
-   * @throws Fault `idempotency_in_progress` while its hold is open, or its payment may still come
+   * Returns true if an attempt whose process died was charged. A payment received without delivery
+   * pays for the next attempt.
+   * @throws Fault `idempotency_in_progress` while its hold is open or its payment may still arrive
    */
   async #wasCharged(call: string, payers: readonly Account[]): Promise<boolean> {
     const { rows } = await this.#pool.query<{ open: boolean | null; charged: boolean | null }>(
@@ -121,7 +121,7 @@ export class Idempotency {
            AND (delivered_at IS NOT NULL
              OR EXISTS (SELECT FROM hub.kept_answer k WHERE k.id = c.id))
          FROM hub.payment_claim c WHERE call = $2
-       ) AS ways (open, charged)`,
+       ) AS funds (open, charged)`,
       [payers, call],
     )
     const { open, charged } = rows[0]!
@@ -129,7 +129,7 @@ export class Idempotency {
     return charged ?? false
   }
 
-  /** Payments go over to the new attempt with the turn. */
+  /** Replaces a dead attempt and moves its payments to the new one. */
   async #takeOver(id: string, from: string, call: string, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `WITH taken AS (

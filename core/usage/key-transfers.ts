@@ -14,26 +14,26 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { creditsOf } from '../ledger/postings.ts'
 import { decimal, type Micros, micros } from '../money.ts'
 
-/** Credits from one root of a wallet to another one. */
+/** Transfer of credits between two main keys of one wallet. */
 export interface KeyTransfer {
-  /** Of the entry in the journal, UUID version 7. */
+  /** Id of the journal entry, UUID version 7. */
   readonly id: string
-  /** Ids of the keys. */
+  /** Key id. */
   readonly from: string
   readonly to: string
   readonly amount: Micros
 }
 
 export interface CompletedKeyTransfer extends KeyTransfer {
-  /** What the first key has left. */
+  /** Remaining credits of the source key. */
   readonly balance: Micros
 }
 
 /**
- * Asks the wallet of two roots to sign for a transfer between them. Its signature is good for this
- * transfer alone, once.
- * @throws Fault `not_found` for keys that the manager does not manage; `validation_failed` for keys
- *   that are no roots of one wallet
+ * Creates the challenge that the wallet of two main keys signs to transfer credits between them.
+ * The signature is valid once, for this transfer only.
+ * @throws Fault `not_found` if `manager` does not manage the keys; `validation_failed` if they are
+ *   not main keys of one wallet
  */
 export async function createTransferChallenge(
   pool: Pool,
@@ -41,7 +41,7 @@ export async function createTransferChallenge(
   manager: KeyManager,
   { id, from, to, amount }: KeyTransfer,
 ): Promise<Challenge> {
-  if (from === to) throw new Fault('validation_failed', 'These are the same key.')
+  if (from === to) throw new Fault('validation_failed', 'Choose two different keys.')
   const wallet = await findSharedWallet(pool, manager, from, to)
   return createChallenge(pool, site, wallet, {
     purpose: 'transfer',
@@ -59,12 +59,12 @@ interface TransferKey {
 }
 
 /**
- * A manager of one root may name another one of the same wallet: the wallet has to sign anyway.
- * What a revoked key has left may be fetched from it.
+ * Finds the wallet of both keys. Managing one main key is enough, because the wallet has to sign.
+ * The source may be a revoked key.
  */
 async function findSharedWallet(pool: Pool, manager: KeyManager, from: string, to: string) {
   const { rows } = await pool.query<TransferKey>(
-    `SELECT k.id, p.wallet_address AS wallet, k.parent IS NULL AS "isRoot",
+    `SELECT k.id, p.wallet_address AS wallet, k.parent IS NULL AS "isMainKey",
        k.revoked_at IS NOT NULL AS revoked, k.frozen_at IS NOT NULL AS frozen
      FROM hub.api_key k JOIN hub.principal p ON p.id = k.principal
      WHERE k.id IN ($2, $3) AND k.principal IN (
@@ -78,33 +78,33 @@ async function findSharedWallet(pool: Pool, manager: KeyManager, from: string, t
   if (payer.frozen || payee.frozen) throw new Fault('frozen_key')
   const { wallet } = payer
   if (wallet === null || wallet !== payee.wallet || !payer.isMainKey || !payee.isMainKey) {
-    throw new Fault('validation_failed', 'Credits move between two roots of one wallet alone.')
+    throw new Fault('validation_failed', 'Credits move only between two main keys of one wallet.')
   }
   return wallet
 }
 
 /**
- * Moves credits as a wallet has signed. The challenge has the entry's id, so that the same
- * signature moves them once, however often it comes; then the first outcome is told again.
+ * Executes a transfer that a wallet signed. The challenge contains the entry id, so that a repeated
+ * signature moves the credits once and returns the same result.
  * @throws Fault `nonce_unknown`, `nonce_expired`, `invalid_signature`, `insufficient_credits`,
- *   `frozen_key` for a key that was frozen since
+ *   `frozen_key` if a key was frozen since
  */
 export async function executeKeyTransfer(
   { pool, ledger }: { readonly pool: Pool; readonly ledger: Ledger },
   signed: { readonly nonce: string; readonly signature: `0x${string}` },
   contracts?: ContractVerifier,
 ): Promise<CompletedKeyTransfer> {
-  const asked = await findChallenge(pool, signed.nonce, 'transfer')
-  if (asked.wallet === null) throw new Fault('nonce_unknown')
-  const { wallet, message } = asked
+  const challenge = await findChallenge(pool, signed.nonce, 'transfer')
+  if (challenge.wallet === null) throw new Fault('nonce_unknown')
+  const { wallet, message } = challenge
   await assertSigned({ wallet, message, signature: signed.signature }, contracts)
-  const order = parseTerms(asked.terms)
+  const order = parseTerms(challenge.terms)
   const [from, to] = await Promise.all([
     ledger.account(creditsOf(order.from)),
     ledger.account(creditsOf(order.to)),
   ])
   if (!(await isPosted(pool, from.code, order.id))) {
-    if (asked.expired) throw new Fault('nonce_expired')
+    if (challenge.expired) throw new Fault('nonce_expired')
     await assertNotFrozen(pool, order)
   }
   const { id, amount } = order
@@ -115,7 +115,7 @@ export async function executeKeyTransfer(
     { id, meta: { wallet } },
   )
   if (outcome === 'insufficient_funds') {
-    throw new Fault('insufficient_credits', 'The first key has not so many credits free to spend.')
+    throw new Fault('insufficient_credits', 'The source key has insufficient available credits.')
   }
   if (outcome !== 'applied' && outcome !== 'replayed') throw new Error(`transfer ${id}: ${outcome}`)
   return { ...order, balance: await ledger.balance(from.code) }

@@ -3,30 +3,29 @@ import type { Account } from '../ledger/events.ts'
 import type { Subscriber } from '../ledger/outbox/subscriber.ts'
 import type { Micros } from '../money.ts'
 
-/** Credits of a key that ran low. */
+/** Fall of a key's credits below their threshold. */
 export interface LowBalance {
   readonly account: Account
-  /** Microdollars that were left, those that calls in flight held included. */
+  /** Remaining microdollars, including holds of pending calls. */
   readonly balance: bigint
-  /** What it fell below. */
+  /** Microdollars. */
   readonly threshold: bigint
-  /** Where in the journal it did: the same fall always has the same place. */
+  /** Journal position, which identifies the fall. */
   readonly shard: number
   readonly seq: bigint
 }
 
-/** Below so many microdollars credits are low, unless the key has a threshold of its own. */
+/** Default threshold, in microdollars. */
 export const LOW_BALANCE_THRESHOLD = 1_000_000n
 
-/** Hands work on in the transaction of `client`: it is done if, and only if, that is committed. */
+/** Queues the notification in the transaction of `client`, so that both commit or neither does. */
 export type NotifyLowBalance = (client: PoolClient, fall: LowBalance) => Promise<void>
 
 /**
- * Keeps the balances at the end of a page, and answers where in it they crossed the threshold
- * downwards. A charge, a purchase, a refund change what a key owns. A hold is still the key's until
- * it is settled, so that a call in flight is no fall and a failed one no rise. Entry by entry it
- * looks only at accounts that could fall: above the threshold by all that rose, below it by all
- * that went.
+ * Stores the balances at the end of a journal page, and records and returns where they fell below
+ * the threshold. Holds still count as balance until settled, so neither a pending nor a failed call
+ * changes it. Steps entry by entry only through accounts that could have crossed: at or above the
+ * threshold with all increases, below it with all decreases.
  */
 const RECORD_FALLS = `
   WITH entry AS MATERIALIZED (
@@ -70,10 +69,10 @@ const RECORD_FALLS = `
   SELECT code AS account, balance, threshold, $1 AS shard, seq FROM fall ORDER BY seq, code`
 
 /**
- * Notices credits that fall below their threshold, once for each fall: the next one takes money
- * that lifted them above it before.
+ * Detects credits that fall below their threshold, once per fall: they must rise to it before the
+ * next one.
  */
-export const lowBalanceSubscriber = (handOn: NotifyLowBalance): Subscriber => ({
+export const lowBalanceSubscriber = (notify: NotifyLowBalance): Subscriber => ({
   name: 'low-balance',
   tables: ['hub.credit_watch', 'hub.low_balance'],
   async handle(client, { shard, from, to, replay }) {
@@ -83,13 +82,13 @@ export const lowBalanceSubscriber = (handOn: NotifyLowBalance): Subscriber => ({
       values: [shard, from, to, LOW_BALANCE_THRESHOLD],
     })
     if (replay) return
-    for (const fall of rows) await handOn(client, fall)
+    for (const fall of rows) await notify(client, fall)
   },
 })
 
 /**
- * Gives a key a threshold of its own, or the default again. It holds for entries that are handled
- * from now on; a rebuild takes it for all.
+ * Sets the threshold of a key; null: the default. Applies to entries handled from now on; a rebuild
+ * applies it to all.
  */
 export async function setLowBalanceThreshold(
   pool: Pool,

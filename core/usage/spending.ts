@@ -2,26 +2,26 @@ import type { Pool } from 'pg'
 import type { Account } from '../ledger/events.ts'
 import type { Subscriber } from '../ledger/outbox/subscriber.ts'
 
-/** What calls cost. Money in microdollars; `charged - refunded` is what was paid in the end. */
+/** Totals of calls. Money in microdollars; the net cost is `charged - refunded`. */
 export interface SpendingTotals {
-  /** A UTC day `2026-11-21`, or the slug of a service; '' for what no service of ours sold. */
-  readonly of: string
-  /** Calls that were settled for money, be it for nothing. */
+  /** UTC day (`2026-11-21`) or service slug; '' for spending outside the catalog. */
+  readonly groupKey: string
+  /** Calls settled with credits, also at a price of 0. */
   readonly calls: bigint
   readonly charged: bigint
   readonly freeCalls: bigint
-  /** Calls whose hold went back: released, or expired … */
+  /** Calls whose hold was released or expired. */
   readonly failed: bigint
-  /** … and what they had held. */
+  /** Amount that those holds had reserved. */
   readonly released: bigint
-  /** Of what was charged before, on the day of the refund. */
+  /** Refunds of earlier charges, on the day of the refund. */
   readonly refunded: bigint
 }
 
 /**
- * Kinds: 2 settled, 3 released, 4 expired; 20 external.refunded and 29 call.reversed, which bear
- * the id of their call. Assets: 1 USDC, 3 FREECALL. Who pays is the third part of the code of the
- * account.
+ * Entry kinds: 2 settled, 3 released, 4 expired; 20 external.refunded and 29 call.reversed, which
+ * have the id of their call. Assets: 1 USDC, 3 FREECALL. The payer is the third part of the account
+ * code.
  */
 const ADD_SPENDING = `
   WITH part AS (
@@ -51,7 +51,7 @@ const ADD_SPENDING = `
     failed = s.failed + excluded.failed, released = s.released + excluded.released,
     refunded = s.refunded + excluded.refunded`
 
-/** Adds up what calls cost each key and, in free calls, each principal, by day and endpoint. */
+/** Aggregates credits spent per key, and free calls per principal, by day and endpoint. */
 export const spendingSubscriber: Subscriber = {
   name: 'spending',
   tables: ['hub.spending'],
@@ -68,9 +68,9 @@ export interface SpendingRange {
 }
 
 /**
- * What a key spent in a range of days, by day or by service; what was not used is left out. Free
- * calls are its principal's, and so the same for all keys of a wallet.
- * @param credits the account of the key's credits
+ * Reads the spending of a key in a range of days, by day or service. Groups without calls are left
+ * out. Free calls belong to the principal, so they are the same for all its keys.
+ * @param credits account of the key's credits
  */
 export async function readSpending(
   pool: Pool,
@@ -78,7 +78,7 @@ export async function readSpending(
   { from, to, by }: SpendingRange,
 ): Promise<readonly SpendingTotals[]> {
   const { rows } = await pool.query<SpendingTotals>(
-    `SELECT CASE $4 WHEN 'day' THEN s.day::text ELSE coalesce(e.service, '') END AS of,
+    `SELECT CASE $4 WHEN 'day' THEN s.day::text ELSE coalesce(e.service, '') END AS "groupKey",
        sum(s.calls)::bigint AS calls, sum(s.charged)::bigint AS charged,
        sum(s.free_calls)::bigint AS "freeCalls", sum(s.failed)::bigint AS failed,
        sum(s.released)::bigint AS released, sum(s.refunded)::bigint AS refunded
@@ -92,21 +92,22 @@ export async function readSpending(
   return rows
 }
 
-/** What the keys of somebody spent in one service on one UTC day, or in some that begin with it. */
+/** Spending of all keys of principals on one service in a period of days. */
 export interface DailySpending {
+  /** First UTC day of the period. */
   readonly day: string
-  /** '' for what no service of ours sold. */
+  /** '' for spending outside the catalog. */
   readonly service: string
-  /** Delivered, for money or free. */
+  /** Delivered calls, paid or free. */
   readonly calls: bigint
   readonly failed: bigint
-  /** Microdollars, less what was refunded that day: it may be below zero. */
+  /** Microdollars less refunds of that period; may be negative. */
   readonly spent: bigint
 }
 
 /**
- * What principals spent in a range of days, with all their keys, by day and service.
- * @param range first and last UTC day, and how many days from the first on are one
+ * Reads the spending of principals in a range of days, by period and service.
+ * @param range first and last UTC day, and days per period
  */
 export async function readDailySpending(
   pool: Pool,

@@ -2,9 +2,9 @@ import type { PoolClient } from 'pg'
 import type { Subscriber } from '../ledger/outbox/subscriber.ts'
 import { json } from '../money.ts'
 import type { LowBalance } from '../usage/low-balance.ts'
-import { emit } from './emit.ts'
+import { emit } from './events.ts'
 
-/** `balance.low`, in the transaction that noticed it. */
+/** Emits `balance.low` in the transaction that detected the fall. */
 export async function emitLowBalance(client: PoolClient, fall: LowBalance): Promise<void> {
   const { rows } = await client.query<{ id: string; principal: string }>(
     `SELECT id, principal FROM hub.api_key WHERE id = split_part($1, ':', 3)`,
@@ -20,8 +20,9 @@ export async function emitLowBalance(client: PoolClient, fall: LowBalance): Prom
 }
 
 /**
- * Entries by which money goes back to the credits of a key: 3 released, 4 expired, 20 a payment to
- * a seller that was never taken, 29 reversed. Those of the last two bear the id of their call.
+ * Emits `call.refunded` for entry kinds that return money to the credits of a key: 3 released,
+ * 4 expired, 20 payment that the seller never settled, 29 reversed. The last two have the id of
+ * their call.
  */
 const EMIT_REFUNDS = `
   SELECT hub.emit(k.principal, 'call.refunded', jsonb_build_object('call_id', j.id, 'key_id', k.id,
@@ -40,7 +41,7 @@ const EMIT_REFUNDS = `
   WHERE j.shard = $1 AND j.seq BETWEEN $2 AND $3 AND j.kind IN (3, 4, 20, 29) AND l.amount > 0
   ORDER BY j.seq`
 
-/** Tells of `call.refunded`, and keeps nothing. */
+/** Emits `call.refunded`; has no tables. */
 export const refundSubscriber: Subscriber = {
   name: 'webhook-refunds',
   tables: [],

@@ -1,20 +1,28 @@
 import type { Pool } from 'pg'
-import { openCatalog } from '../../core/catalog/services/catalog.ts'
+import { type Catalog, openCatalog } from '../../core/catalog/services/catalog.ts'
 import { isFamily } from '../../core/catalog/services/declaration.ts'
-import { type OpenedPlugin, openPlugin } from '../../core/catalog/services/plugins.ts'
+import { type OpenedPlugin, openPlugin } from '../../core/catalog/services/open-plugin.ts'
 import type { PluginSet } from '../../core/hosting/plugin-set.ts'
 import type { Ledger } from '../../core/ledger/ledger.ts'
-import type { AnyService, Host } from '../../core/plugin/index.ts'
+import type { AnyService, Family, Host } from '../../core/plugin/index.ts'
 import { openHosted, sellHosted } from './hosted-plugins.ts'
-import type { Hub, HubOptions } from './hub.ts'
-import { CREDITS_ONLY } from './steps.ts'
+import { CREDITS_ONLY, type HubOptions } from './options.ts'
 
 /** What the house's own plugins are lent, and nobody else. */
 type Privileges = Pick<Host, 'buyer' | 'domains' | 'upstreams'>
 
-/** What is for sale: what plugins sell, and the catalogue that lists it. */
+/** Services and families of all plugins, and the catalog that lists them. */
+export interface PluginCatalog {
+  /** Services with a schedule of their own are run by the jobs. */
+  readonly services: readonly AnyService[]
+  readonly families: readonly Family[]
+  readonly catalog: Catalog
+  /** Calls the listener for each service that is added or changes while the hub runs. */
+  readonly onSold: (listener: (service: AnyService) => void) => void
+}
+
 interface Goods {
-  readonly sold: Pick<Hub, 'services' | 'families' | 'catalog' | 'onSold'>
+  readonly sold: PluginCatalog
   close(): Promise<void>
 }
 
@@ -30,9 +38,10 @@ export async function openGoods(
   const declared = {
     ...soldOf(house),
     families: soldOf([...house, ...set.hosted]).families,
-    awaited: soldOf(set.hosted).services.map(({ slug }) => slug),
+    startingSlugs: soldOf(set.hosted).services.map(({ slug }) => slug),
     passThrough: CREDITS_ONLY,
     defaultCommissionBps: options.commissionBps,
+    now: options.cacheNow,
   }
   const catalog = await openCatalog(pool, ledger, declared)
   const listeners: ((service: AnyService) => void)[] = []
@@ -50,8 +59,8 @@ export async function openGoods(
 }
 
 const soldOf = (opened: PluginSet['hosted'] | readonly OpenedPlugin[]) => ({
-  services: opened.flatMap(({ sold }) => (isFamily(sold) ? [] : [sold])),
-  families: opened.flatMap(({ sold }) => (isFamily(sold) ? [sold] : [])),
+  services: opened.flatMap(({ declaration: each }) => (isFamily(each) ? [] : [each])),
+  families: opened.flatMap(({ declaration: each }) => (isFamily(each) ? [each] : [])),
 })
 
 async function openPlugins(

@@ -14,7 +14,8 @@ import { openDatabaseClock } from '../../core/db/clock.ts'
 import { migrate } from '../../core/db/migrate.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { createBackends } from '../../core/egress/backends.ts'
-import { createEgress, type Egress } from '../../core/egress/http.ts'
+import { createEgress } from '../../core/egress/egress.ts'
+import type { Egress } from '../../core/egress/http.ts'
 import { openShards } from '../../core/identity/shards.ts'
 import { Ledger } from '../../core/ledger/ledger.ts'
 import { USDC_BASE } from '../../core/payments/chain/asset.ts'
@@ -33,7 +34,7 @@ import { publishSigningKey } from '../../core/usage/receipts.ts'
 import { Meters } from '../observability/meters.ts'
 import { openGoods, type PluginCatalog } from './catalog.ts'
 import { openFinding } from './discovery.ts'
-import { openDoors } from './entry-points.ts'
+import { openEntryPoints } from './entry-points.ts'
 import type { HubOptions } from './options.ts'
 import { openUpstreams } from './upstreams.ts'
 
@@ -160,10 +161,10 @@ export async function openHub(options: HubOptions): Promise<Hub> {
   const finding = openEmbedding(options, { pool, clock }, userAgent)
   const counted = options.together?.(meters) ?? (() => meters.text())
   const observers = { log, meters, counted, spans: options.spans, draining }
-  const underWay = new PendingTasks()
+  const pendingTasks = new PendingTasks()
   const found = { discovery, meaning: finding?.meaning, catalog: goods.sold.catalog }
-  const own = { windows, offers, calls, clock, underWay, egress, backends }
-  const answer = openDoors({ ...core, ...observers, ...found, ...own }, options)
+  const own = { windows, offers, calls, clock, pendingTasks, egress, backends }
+  const answer = openEntryPoints({ ...core, ...observers, ...found, ...own }, options)
   return {
     pool,
     ledger,
@@ -172,8 +173,8 @@ export async function openHub(options: HubOptions): Promise<Hub> {
     ports,
     discovery,
     ...goods.sold,
-    handler: (request, response) => void underWay.add(answer(request, response)),
-    idle: () => underWay.idle(),
+    handler: (request, response) => void pendingTasks.add(answer(request, response)),
+    idle: () => pendingTasks.idle(),
     async close() {
       ticking.close()
       await calls.flush()

@@ -1,14 +1,19 @@
 import { FAULTS, Fault, type FaultCode } from '../../core/errors.ts'
 import { LedgerUnavailable } from '../../core/ledger/retry.ts'
 import type { Log } from '../../core/log.ts'
-import type { Reply } from '../proxy/call.ts'
+import type { HttpResponse } from './http-response.ts'
 
 /**
  * Builds the problem details (RFC 9457) of a fault, with extension members for advice and for the
  * amount charged, which is zero unless a seller took the money. Extras of the fault are added and
  * cannot replace the standard members.
  */
-export function problem(fault: Fault, requestId: string, instance: string, charged = 0): Reply {
+export function problem(
+  fault: Fault,
+  requestId: string,
+  instance: string,
+  charged = 0,
+): HttpResponse {
   const [status, title, advice, retryable = false] = FAULTS[fault.code] as readonly [
     number,
     string,
@@ -40,7 +45,7 @@ export function problem(fault: Fault, requestId: string, instance: string, charg
 }
 
 /** Returns the headers of a fault's response in any format; a 401 challenges (RFC 9110 §15.5.2). */
-export const faultHeaders = ({ status, headers }: Fault): Reply['headers'] => ({
+export const faultHeaders = ({ status, headers }: Fault): HttpResponse['headers'] => ({
   ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="hub"' }),
   ...headers,
 })

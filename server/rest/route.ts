@@ -2,14 +2,14 @@ import type { z } from 'zod'
 import type { FaultCode } from '../../core/errors.ts'
 import { Fault } from '../../core/errors.ts'
 import type { Staff } from '../../core/finance/adjustments.ts'
-import type { Manager } from '../../core/identity/children.ts'
-import type { Caller, Seller } from '../../core/identity/keys.ts'
+import type { Caller, ProviderCaller } from '../../core/identity/keys.ts'
 import type { Session } from '../../core/identity/sessions.ts'
+import type { KeyManager } from '../../core/identity/sub-keys.ts'
 import type { Micros } from '../../core/money.ts'
 import type { Deprecation } from '../../core/plugin/deprecation.ts'
-import { complaintsOf } from './complaints.ts'
+import { inputErrorsOf } from './input-errors.ts'
 
-/** A request to a REST route, with everything that the route declares already checked. */
+/** Request to a REST route. Its body, query and credentials have been checked. */
 export interface RestRequest<Body, Query> {
   readonly requestId: string
   readonly url: string
@@ -17,13 +17,13 @@ export interface RestRequest<Body, Query> {
   readonly params: Readonly<Record<string, string>>
   readonly body: Body
   readonly query: Query
-  /** Who showed a key, where the route takes one. */
+  /** Set if the route accepts an agent key and one was sent. */
   readonly caller: Caller | undefined
-  /** Who showed a key of a provider, where the route takes one. */
-  readonly seller?: Seller | undefined
-  /** Who is signed in, where the route takes that and no key was shown. */
+  /** Set if the route accepts a provider key and one was sent. */
+  readonly providerCaller?: ProviderCaller | undefined
+  /** Set if the route accepts a session and no key was sent. */
   readonly session: Session | undefined
-  /** Who asks, where the route is for people of the house alone. */
+  /** Set if the route requires the finance or administrator role. */
   readonly staff: Staff | undefined
   readonly header: (name: string) => string | undefined
 }
@@ -34,108 +34,112 @@ export interface RestReply {
   readonly body: unknown
 }
 
-/** One REST route. The schemas that check it also describe it in the OpenAPI document. */
+/** REST route. Its schemas check requests and describe them in the OpenAPI document. */
 export interface Route<Body = unknown, Query = unknown> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** `/v1/services/{slug}` */
   readonly path: string
   readonly summary: string
   /**
-   * `session`: somebody who is signed in; `owner`: a key, or somebody who is signed in; `provider`:
-   * the same, or a key that is for what its principal sells; `finance` and `admin`: somebody of the
-   * house with that role (an administrator has both), signed in, or by a key that no other made.
+   * Credentials that the route accepts. `key`: an agent key. `session`: a signed-in person.
+   * `owner`: either of them. `provider`: either of them, or a provider key. `finance`, `admin`: staff
+   * with that role (administrators have both), signed in or by a main key.
    */
   readonly auth: 'none' | 'key' | 'finance' | 'admin' | 'session' | 'owner' | 'provider'
-  /** Takes a form of a page, beside JSON. */
-  readonly form?: boolean
-  /** Alike for everybody: read by pages of other sites, kept for half a minute, known by ETag. */
+  /** True if the route accepts HTML forms in addition to JSON. */
+  readonly acceptsForm?: boolean
+  /** True if the response is the same for everyone: open to CORS, cached for 30 s, with ETag. */
   readonly shared?: boolean
-  /** That it will end; its callers are told with every answer. */
+  /** Announces the end of the route with every response. */
   readonly deprecated?: Deprecation
-  /** Not counted against the caller's network: it has a limit of its own, or must always answer. */
+  /** True if the rate limit per network does not apply: the handler limits, or must always run. */
   readonly unlimited?: boolean
   readonly body?: z.ZodType<Body>
-  /** A body that the schema takes, for the documents. */
+  /** Valid body for the documentation. */
   readonly example?: unknown
   readonly query?: z.ZodType<Query>
-  readonly answer: {
+  readonly response: {
     readonly status: number
-    /** Another status with the same body, such as the 202 of what is not settled yet. */
+    /** Alternative status with the same body, such as 202 for a pending settlement. */
     readonly or?: number
-    /** Where what a 201 made is found, by members of the body: `/v1/keys/{key_id}`. */
+    /** `Location` of a 201, filled from members of the body: `/v1/keys/{key_id}`. */
     readonly location?: string
     /** @defaultValue application/json */
     readonly type?: string
     readonly schema: z.ZodType
   }
-  /** What is paid by x402 for it, in microdollars. */
+  /** Price range payable by x402, in microdollars. */
   readonly price?: { readonly min: Micros; readonly max: Micros }
   readonly faults?: readonly FaultCode[]
   readonly handle: (request: RestRequest<Body, Query>) => Promise<RestReply>
 }
 
-/** A route whose types are forgotten, as the application holds it. */
+/** Route with its type parameters erased. */
 export type AnyRoute = Route<unknown, unknown>
 
-/** Declares a route. The types of `body` and `query` follow from its schemas. */
+/** Declares a route. The types of `body` and `query` are inferred from its schemas. */
 export const route = <Body = undefined, Query = undefined>(spec: Route<Body, Query>): AnyRoute =>
   spec as unknown as AnyRoute
 
-/** The caller of a route that needs a key. */
+/** Returns the caller on a route that requires a key. */
 export function callerOf({ caller }: { readonly caller: Caller | undefined }): Caller {
   if (!caller) throw new Fault('invalid_api_key')
   return caller
 }
 
-/** Who is signed in, on a route for those alone. */
+/** Returns the session on a route that requires one. */
 export function sessionOf({ session }: { readonly session: Session | undefined }): Session {
   if (!session) throw new Fault('session_required')
   return session
 }
 
-/** Who acts, on a route for people of the house. */
+/** Returns the staff member on a route that requires a role. */
 export function staffOf({ staff }: { readonly staff: Staff | undefined }): Staff {
   if (!staff) throw new Fault('finance_only')
   return staff
 }
 
-/** What the caller of a route for owners manages. */
+/** Returns what the caller may manage: the key itself, or all principals of the session. */
 export const managerOf = (request: {
   readonly caller: Caller | undefined
   readonly session: Session | undefined
-}): Manager => (request.caller ? [request.caller.keyId] : sessionOf(request).principals)
+}): KeyManager => (request.caller ? [request.caller.keyId] : sessionOf(request).principals)
 
 /**
- * Whose what a route makes is: the wallet's of a root, or the account's of whoever is signed in
- * (the first) and of the wallets that are linked to it.
- * @throws Fault `root_key_required` for a key that another key made
+ * Returns the principals that own what a route creates and lists: the principal of a main key or
+ * provider key, or the account of the session (first) and its linked wallets.
+ * @throws Fault `root_key_required` for a sub-key
  */
 export function ownerOf(
-  request: Parameters<typeof managerOf>[0] & { readonly seller?: Seller | undefined },
-): Manager {
-  const { caller, seller } = request
-  if (seller) return [seller.principal]
+  request: Parameters<typeof managerOf>[0] & {
+    readonly providerCaller?: ProviderCaller | undefined
+  },
+): KeyManager {
+  const { caller, providerCaller } = request
+  if (providerCaller) return [providerCaller.principal]
   if (!caller) return sessionOf(request).principals
   if (caller.limits.length > 0) throw new Fault('root_key_required')
   return [caller.principal]
 }
 
 /**
- * Checks a body or query against its schema.
+ * Checks a body, query or path parameter against its schema.
+ * @param subject name of the value in the error text
  * @throws Fault `validation_failed` with the issues
  */
-export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
-  if (hasNul(value)) throw new Fault('validation_failed', 'Text may not contain U+0000.', NUL)
+export function parse<T>(schema: z.ZodType<T>, value: unknown, subject = 'request'): T {
+  if (hasNul(value)) throw new Fault('validation_failed', 'Text must not contain U+0000.', NUL)
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  const issues = complaintsOf(schema, parsed.error)
-  throw new Fault('validation_failed', `${issues[0]?.path}: ${issues[0]?.message}.`, {
-    extras: { issues },
-  })
+  const issues = inputErrorsOf(schema, parsed.error)
+  const [{ path, message } = { path: '/', message: 'is invalid' }] = issues
+  const detail = path === '/' ? `The ${subject} ${message}.` : `${path}: ${message}.`
+  throw new Fault('validation_failed', detail, { extras: { issues } })
 }
 
 /**
- * Nothing has a name with a control character, and PostgreSQL takes no text with U+0000.
+ * Rejects path parameters with control characters: no resource has such a name, and PostgreSQL
+ * rejects U+0000.
  * @throws Fault `service_not_found`, `not_found`
  */
 export function assertNames(params: Readonly<Record<string, string>>): void {
@@ -143,11 +147,11 @@ export function assertNames(params: Readonly<Record<string, string>>): void {
   throw new Fault('slug' in params ? 'service_not_found' : 'not_found')
 }
 
-/** No text with U+0000 is one that PostgreSQL can hold or look for. */
+/** Returns true if any text in the value contains U+0000, which PostgreSQL rejects. */
 function hasNul(value: unknown): boolean {
   if (typeof value === 'string') return value.includes('\0')
   if (typeof value !== 'object' || value === null) return false
   return Object.entries(value).some(([name, inner]) => name.includes('\0') || hasNul(inner))
 }
 
-const NUL = { extras: { issues: [{ path: '/', message: 'contains U+0000' }] } } as const
+const NUL = { extras: { issues: [{ path: '/', message: 'must not contain U+0000' }] } } as const

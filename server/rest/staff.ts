@@ -1,40 +1,37 @@
 import type { Pool } from 'pg'
 import { Fault } from '../../core/errors.ts'
 import type { Staff } from '../../core/finance/adjustments.ts'
-import { type Role, roleOf } from '../../core/identity/roles.ts'
-import { networkOf } from '../../core/usage/network.ts'
+import { findRole, type Role } from '../../core/identity/roles.ts'
+import { networkPrefix } from '../../core/usage/network.ts'
+import type { RequestIdentity } from './authentication.ts'
 import type { AnyRoute } from './route.ts'
-import type { Visitor } from './visitor.ts'
 
-export interface StaffPorts {
+export interface StaffDeps {
   readonly pool: Pool
-  /** Wallets of administrators by configuration, in lower case. */
+  /** Wallets of configured administrators, in lower case. */
   readonly admins: readonly string[]
 }
 
-/** Where somebody asks from. */
-export interface Origin {
+/** Origin of a request, for the audit log. */
+export interface RequestOrigin {
   readonly ip: string
   readonly requestId: string
 }
 
-/** The role that a route needs; undefined: none. */
-export const neededRole = ({ auth }: AnyRoute): Role | undefined =>
+/** Returns the role that a route requires, if any. */
+export const requiredRole = ({ auth }: AnyRoute): Role | undefined =>
   auth === 'admin' || auth === 'finance' ? auth : undefined
 
-/**
- * Somebody of the house, by their key or their session; undefined for everybody else. A key that
- * another key made is for its holder's calls, and for nothing of the house.
- */
+/** Finds the staff member behind a main key or session. Sub-keys never carry a role. */
 export async function findStaff(
-  { caller, session }: Visitor,
-  { ip, requestId }: Origin,
-  { pool, admins }: StaffPorts,
+  { caller, session }: RequestIdentity,
+  { ip, requestId }: RequestOrigin,
+  { pool, admins }: StaffDeps,
 ): Promise<Staff | undefined> {
   if (caller && caller.limits.length > 0) return undefined
   const principal = caller?.principal ?? session?.person
   if (principal === undefined) return undefined
-  const role = await roleOf(pool, session?.principals ?? [principal], admins)
+  const role = await findRole(pool, session?.principals ?? [principal], admins)
   if (!role) return undefined
   return {
     name: session?.email ?? caller?.wallet ?? (await emailOf(pool, principal)),
@@ -42,13 +39,13 @@ export async function findStaff(
     via: caller?.keyId ?? session?.id ?? null,
     role,
     requestId,
-    network: networkOf(ip),
+    network: networkPrefix(ip),
   }
 }
 
 /** @throws Fault `admin_only`, `finance_only` */
-export function assertRole(needed: Role, staff: Staff | undefined): Staff {
-  if (needed === 'admin' && staff?.role !== 'admin') throw new Fault('admin_only')
+export function assertRole(required: Role, staff: Staff | undefined): Staff {
+  if (required === 'admin' && staff?.role !== 'admin') throw new Fault('admin_only')
   if (!staff) throw new Fault('finance_only')
   return staff
 }

@@ -9,10 +9,10 @@ import { startEmbedded } from '../../core/db/embedded.ts'
 import { migrate } from '../../core/db/migrate.ts'
 import { createPool } from '../../core/db/pool.ts'
 import { KeyRing } from '../../core/identity/keys.ts'
-import { makeRoot, principalOf } from '../../core/identity/roots.ts'
+import { createMainKey, findOrCreatePrincipal } from '../../core/identity/main-keys.ts'
 import { Ledger } from '../../core/ledger/ledger.ts'
 import { createLog } from '../../core/log.ts'
-import { Standing } from '../../core/usage/account-status.ts'
+import { AccountStatus } from '../../core/usage/account-status.ts'
 import { openWindows, type RateStore } from '../../core/usage/open-windows.ts'
 import { RateLimits } from '../../core/usage/rate-limit.ts'
 import { redisProgram, startRedis } from '../support/redis.ts'
@@ -90,10 +90,10 @@ async function measure(
 /** The two steps as every door takes them, without anything remembered. */
 function admitter(pool: Pool, limits: RateLimits): Admit {
   const ring = new KeyRing(pool)
-  const standing = new Standing(pool)
+  const accountStatus = new AccountStatus(pool)
   return async (authorization) => {
     const caller = await ring.authenticate(authorization)
-    const { headers } = await limits.key(caller, await standing.tier(caller.credits))
+    const { headers } = await limits.key(caller, await accountStatus.tier(caller.credits))
     return headers
   }
 }
@@ -204,9 +204,9 @@ async function micros(
 
 async function makeKeys(pool: Pool): Promise<string[]> {
   const ledger = new Ledger(pool)
-  const principal = await principalOf(pool, `0x${'a'.repeat(40)}`)
+  const principal = await findOrCreatePrincipal(pool, `0x${'a'.repeat(40)}`)
   const made: string[] = []
-  for (let i = 0; i < KEYS; i++) made.push((await makeRoot(pool, ledger, principal)).apiKey)
+  for (let i = 0; i < KEYS; i++) made.push((await createMainKey(pool, ledger, principal)).apiKey)
   await pool.query('UPDATE hub.api_key SET rate_per_minute = $1', [RATE])
   return made
 }

@@ -1,7 +1,7 @@
 /** Exports a part of the journal as CSV to nowhere, and tells its parent how that went. */
 import { elapsedMs } from '../../core/clock.ts'
 import { createPool } from '../../core/db/pool.ts'
-import { exportLedger } from '../../core/ledger/export/index.ts'
+import { exportLedger } from '../../core/ledger/export/writer.ts'
 
 export interface ExportResult {
   readonly postings: number

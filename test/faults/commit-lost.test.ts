@@ -25,7 +25,7 @@ describe('The answer to a COMMIT is lost on the way', () => {
     database = await freshDatabase()
     await openShards(database.pool, 1)
     proxy = await Proxy.open(Number(new URL(database.url).port))
-    pool = createPool(proxy.through(database.url), { role: 'hub_app', max: 4, answerMs: 4_000 })
+    pool = createPool(proxy.through(database.url), { role: 'hub_app', max: 4, responseMs: 4_000 })
     books = new Ledger(pool)
     owner = await agent(books, CREDITS)
     payee = await provider(books, 'acme')

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { openShards } from '../../core/identity/shards.ts'
 import type { Account, LedgerEvent, SingleStepEvent } from '../../core/ledger/events.ts'
-import { exportLedger } from '../../core/ledger/export/index.ts'
+import { exportLedger } from '../../core/ledger/export/writer.ts'
 import { type AccountRef, Ledger, type ReserveOrder } from '../../core/ledger/ledger.ts'
 import { postings } from '../../core/ledger/postings.ts'
 import { trialBalance } from '../../core/ledger/trial-balance.ts'

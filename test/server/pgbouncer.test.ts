@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { sleep } from '../../core/clock.ts'
 import { createPool } from '../../core/db/pool.ts'
-import { lags } from '../../core/ledger/outbox/subscriber.ts'
+import { subscriberLags } from '../../core/ledger/outbox/subscriber.ts'
 import { usd } from '../../core/money.ts'
-import { realSockets } from '../core/egress/world.ts'
+import { realSockets } from '../core/egress/fixture.ts'
 import { ask } from '../support/ask.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../support/hub.ts'
 import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
@@ -88,7 +88,9 @@ describe('a hub behind PgBouncer in transaction mode', function () {
 
   it('has its jobs and readers on connections that last', async () => {
     const behind = async () =>
-      (await lags(database.pool)).filter((each) => each.name === 'spending' && each.behind > 0n)
+      (await subscriberLags(database.pool)).filter(
+        (each) => each.name === 'spending' && each.behind > 0n,
+      )
     while ((await behind()).length > 0) await sleep(50)
     const { rows } = await database.admin.query<{ n: number }>(
       `SELECT count(*)::integer AS n FROM pg_stat_activity

@@ -10,21 +10,21 @@ import type { ProofMethod } from '../listings/ownership.ts'
 
 export type DomainState = 'pending' | 'verified' | 'expired' | 'transferred' | 'deleted'
 
-/** A host, and somebody who says that it is theirs. */
+/** Claim of a principal to a host. */
 export interface Domain {
   readonly id: string
   readonly host: string
   readonly origin: string
   readonly owner: string
   readonly provider: string
-  /** Of the service that sells its pages; null before it was proven. */
+  /** Slug of the service that sells its pages; null until ownership is proven. */
   readonly slug: string | null
-  /** Under which its earnings are booked, even after it went to somebody else. */
+  /** Slug of its earnings account, kept after the host is transferred. */
   readonly soldAs: string | null
   readonly name: string
   readonly summary: string
   readonly state: DomainState
-  /** False: the owner has opted out. */
+  /** False if the owner has stopped selling. */
   readonly selling: boolean
   readonly method: ProofMethod | null
   readonly createdAt: Date
@@ -41,15 +41,15 @@ export interface NewDomain {
   /** @defaultValue the host */
   readonly name: string | undefined
   readonly summary: string | undefined
-  /** The slug that it shall be sold under; left out: made of the host. */
+  /** @defaultValue derived from the host */
   readonly slug: string | undefined
 }
 
 const DOMAINS_MAX = 200
 
 /**
- * Notes that somebody wants to sell the pages of a host. Nothing is sold before it is proven, and
- * whoever registers it again has the same.
+ * Registers a host whose pages the owner wants to sell. Nothing is sold before ownership is proven.
+ * Registering the host again returns the same domain.
  * @throws Fault `too_many_domains`
  */
 export function registerDomain(
@@ -60,12 +60,12 @@ export function registerDomain(
   const { hostname: host } = new URL(origin)
   return inTransaction(pool, async (client) => {
     const provider = await ensureProvider(client, owner)
-    const { rows: counted } = await client.query<{ others: number }>(
+    const { rows: counts } = await client.query<{ others: number }>(
       `SELECT count(*)::integer AS others FROM hub.domain
        WHERE owner = $1 AND host <> $2 AND state <> 'deleted'`,
       [owner, host],
     )
-    if (counted[0]!.others >= DOMAINS_MAX) throw new Fault('too_many_domains')
+    if (counts[0]!.others >= DOMAINS_MAX) throw new Fault('too_many_domains')
     const { rows } = await client.query<Domain>(
       `INSERT INTO hub.domain AS d (id, host, origin, owner, provider, wanted, name, summary)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -90,7 +90,7 @@ export function registerDomain(
   })
 }
 
-/** Domains of an owner by host, with a page before the first. */
+/** Lists the domains of an owner, sorted by host and id, after `after`. */
 export async function listDomains(
   pool: Pool,
   manager: KeyManager,
@@ -107,7 +107,7 @@ export async function listDomains(
   return rows
 }
 
-/** @throws Fault `domain_not_found`, for those of others too */
+/** @throws Fault `domain_not_found`, also for domains of other owners */
 export async function findDomain(
   on: Pick<Pool, 'query'>,
   manager: KeyManager,
@@ -128,7 +128,7 @@ export interface DomainChange {
 }
 
 /**
- * Changes how a domain is shown, or whether it is sold.
+ * Changes the name or summary of a domain, or whether it is sold.
  * @throws Fault `domain_not_found`
  */
 export async function changeDomain(
@@ -148,8 +148,8 @@ export async function changeDomain(
 }
 
 /**
- * Ends it: nothing of it is sold any more. What it earned stays earned, and the slug stays the
- * host's, for whoever proves it next.
+ * Deletes a domain; its pages are no longer sold. Earnings are kept, and the slug stays with the
+ * host for the next owner who proves it.
  * @throws Fault `domain_not_found`
  */
 export async function deleteDomain(pool: Pool, manager: KeyManager, id: string): Promise<Domain> {
@@ -162,7 +162,7 @@ export async function deleteDomain(pool: Pool, manager: KeyManager, id: string):
   return rows[0]
 }
 
-/** The slug under which the pages of a host are sold, if they are. */
+/** Returns the slug that sells the pages of a host, if any. */
 export async function findSlugOfHost(pool: Pool, host: string): Promise<string | undefined> {
   const { rows } = await pool.query<{ slug: string }>(
     `SELECT slug FROM hub.domain WHERE host = $1 AND state = 'verified' AND selling`,
@@ -171,13 +171,13 @@ export async function findSlugOfHost(pool: Pool, host: string): Promise<string |
   return rows[0]?.slug
 }
 
-/** What a domain has earned and was not paid out yet, in microdollars. */
+/** Returns the earnings of a domain that are not paid out yet, in microdollars. */
 export const unpaidEarnings = async (
   ledger: Ledger,
   { provider, soldAs }: Domain,
 ): Promise<bigint> => (soldAs === null ? 0n : ledger.balance(earningsOf(provider, soldAs, false)))
 
-/** Locks all that is known of a host, so that only one at a time can come to hold it. */
+/** Locks all domains of a host, so that it is assigned to only one owner at a time. */
 export async function lockHost(client: PoolClient, host: string): Promise<readonly Domain[]> {
   await client.query(`SELECT pg_advisory_xact_lock(hashtext($1))`, [`domain:${host}`])
   const { rows } = await client.query<Domain>(

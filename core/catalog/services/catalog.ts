@@ -1,176 +1,196 @@
 import type { Pool, PoolClient } from 'pg'
+import { elapsedMs } from '../../clock.ts'
 import { inTransaction } from '../../db/transaction.ts'
-import { inFlight } from '../../in-flight.ts'
 import type { AccountRef, Ledger } from '../../ledger/ledger.ts'
 import { EXTERNAL_SELLERS, earningsOf } from '../../ledger/postings.ts'
 import type { AnyService, Family } from '../../plugin/index.ts'
-import { HOUSE } from '../../usage/commission.ts'
+import { singleFlight } from '../../runtime/cache.ts'
+import { commissionBps, PLATFORM_PROVIDER } from '../../usage/commission.ts'
 import { Families, type Routes } from './families.ts'
 import {
+  currentState,
   type Offering,
+  type PublishedEndpoint,
+  publishService,
   routesOf,
-  stateOf,
-  type Terms,
-  type Written,
+  type SalesTerms,
   writeService,
 } from './publish.ts'
-import { Rates } from './rates.ts'
-import { publish } from './replace.ts'
 import { Suspensions } from './suspension.ts'
 
 export { maxPrice, type Offering } from './publish.ts'
 
-/** An endpoint as documents show it. */
-export type Shown = Pick<Offering, 'service' | 'endpoint' | 'method' | 'path'> & {
-  /** Whether its price goes to somebody outside. */
-  readonly outside: boolean
+/** Endpoint as shown in API documents. */
+export type CatalogEntry = Pick<Offering, 'service' | 'endpoint' | 'method' | 'path'> & {
+  /** True if its price goes to an external seller. */
+  readonly isPassThrough: boolean
 }
 
-/** Writes a service into the catalogue, and gives what is sold of it. */
-type Sell = (service: AnyService) => Promise<readonly Offering[]>
+/** Writes a service to the catalog and returns its offerings. */
+type PublishOffers = (service: AnyService) => Promise<readonly Offering[]>
 
-/** The endpoints on sale: those that were declared, in memory, and those of families. */
+/** Endpoints on sale: declared services, held in memory, and services of families. */
 export class Catalog {
   readonly #declared = new Map<string, Routes>()
   readonly #families: Families
-  readonly #sell: Sell
-  readonly #rates: Rates
+  readonly #publishOffers: PublishOffers
+  readonly #rates: CommissionRates
   readonly #suspensions: Suspensions
 
   constructor(
     offerings: readonly Offering[],
     families: Families,
-    sell: Sell,
-    looks: { readonly rates: Rates; readonly suspensions: Suspensions },
+    publishOffers: PublishOffers,
+    checks: { readonly rates: CommissionRates; readonly suspensions: Suspensions },
   ) {
     for (const slug of new Set(offerings.map(({ service }) => service.slug))) {
       const own = offerings.filter(({ service }) => service.slug === slug)
       this.#declared.set(slug, new Map(own.map((o) => [`${o.method} ${o.path}`, o])))
     }
     this.#families = families
-    this.#sell = sell
-    this.#rates = looks.rates
-    this.#suspensions = looks.suspensions
+    this.#publishOffers = publishOffers
+    this.#rates = checks.rates
+    this.#suspensions = checks.suspensions
   }
 
   /**
-   * The endpoints of a service by `METHOD /path`; undefined when there is no such service. Those
-   * of a family are at most a second old.
+   * Finds the endpoints of a service by `METHOD /path`; undefined if there is no such service.
+   * Those of a family are at most one second old.
    * @throws Fault `service_suspended`
    */
   async find(slug: string): Promise<Routes | undefined> {
-    await this.#suspensions.assertOn(slug)
+    await this.#suspensions.assertNotSuspended(slug)
     if (!this.#declared.has(slug)) return await this.#families.find(slug)
-    if (this.#rates.isDue()) await this.#follow(this.#declared)
+    if (this.#rates.isCheckDue()) await this.#updateCommissions(this.#declared)
     return this.#declared.get(slug)
   }
 
-  /** Gives prices a new version where another commission is in force by now. */
-  readonly #follow = inFlight(async (declared: ReadonlyMap<string, Routes>) => {
-    for (const service of await this.#rates.outdated(declared)) await this.put(service)
+  /** Publishes new price versions of services whose commission has changed. */
+  readonly #updateCommissions = singleFlight(async (declared: ReadonlyMap<string, Routes>) => {
+    for (const service of await this.#rates.servicesToReprice(declared)) await this.publish(service)
   })
 
-  /** What was declared, and the first services of each family: there may be very many of them. */
-  async shown(): Promise<readonly Shown[]> {
+  /** Lists the declared services and the first page of each family, which may be large. */
+  async entries(): Promise<readonly CatalogEntry[]> {
     const declared = [...this.#declared.values()].flatMap((routes) => [...routes.values()])
-    return [...declared.map(shown), ...(await this.#families.first()).flatMap(shownOf)]
+    return [
+      ...declared.map(catalogEntry),
+      ...(await this.#families.firstPages()).flatMap(catalogEntriesOf),
+    ]
   }
 
   /**
-   * Sells a service that was declared while the hub runs, instead of what was sold at its slug.
-   * Calls that are under way keep what they began with.
-   * @throws Error when the slug is that of a family's service
+   * Puts a service on sale while the hub runs, replacing the one with the same slug. Pending calls
+   * finish with the version they started with.
+   * @throws Error if a family's service has the slug
    */
-  async put(service: AnyService): Promise<void> {
-    const offerings = await this.#sell(service)
+  async publish(service: AnyService): Promise<void> {
+    const offerings = await this.#publishOffers(service)
     this.#declared.set(service.slug, new Map(offerings.map((o) => [`${o.method} ${o.path}`, o])))
   }
 
-  /** Sells it no more: its owner has retired it. */
-  drop(slug: string): void {
+  /** Removes a service that its owner has retired. */
+  remove(slug: string): void {
     this.#declared.delete(slug)
   }
 
-  /** What would be sold under a slug of a family, before it is. */
+  /** Returns the service that a family would sell under a slug, before it is on sale. */
   async preview(family: string, slug: string): Promise<AnyService | undefined> {
     return this.#families.preview(family, slug)
   }
 
-  /** Writes what has become of a service of a family: sold here at once, found by search. */
+  /** Rereads a family's service, so that this process sells it and search finds it at once. */
   async refresh(slug: string): Promise<void> {
     await this.#families.refresh(slug)
   }
 
-  /** Finds what was not refreshed when it changed, over all families. */
+  /** Refreshes all services of families that changed without a refresh. */
   async refreshAll(): Promise<void> {
     await this.#families.refreshAll()
   }
 }
 
-export const shown = ({ service, endpoint, method, path, payee }: Offering): Shown => {
-  return { service, endpoint, method, path, outside: payee.code === EXTERNAL_SELLERS }
+export const catalogEntry = ({
+  service,
+  endpoint,
+  method,
+  path,
+  payee,
+}: Offering): CatalogEntry => {
+  return { service, endpoint, method, path, isPassThrough: payee.code === EXTERNAL_SELLERS }
 }
 
-const shownOf = (service: AnyService): readonly Shown[] =>
+const catalogEntriesOf = (service: AnyService): readonly CatalogEntry[] =>
   routesOf(service).map(([route, endpoint]) => {
     const [method, path] = route.split(' ') as [string, string]
-    return { service, endpoint, method, path, outside: false }
+    return { service, endpoint, method, path, isPassThrough: false }
   })
 
-/** Lists a service that has got something to sell, and takes one off the list that has not. */
-export async function refreshListing(pool: Pool, service: AnyService): Promise<void> {
+/** Lists or unlists a service, depending on whether it has anything to sell. */
+export async function refreshServiceState(pool: Pool, service: AnyService): Promise<void> {
   const { rowCount } = await pool.query(
     `UPDATE hub.service SET state = $2, updated_at = now()
      WHERE slug = $1 AND state NOT IN ('retired', $2)`,
-    [service.slug, await stateOf(service)],
+    [service.slug, await currentState(service)],
   )
   if (rowCount) await pool.query('SELECT hub.index_service($1)', [service.slug])
 }
 
-export interface Selling extends Terms {
+/** Everything that is on sale when the hub starts. */
+export interface CatalogDeclaration extends SalesTerms {
   readonly services: readonly AnyService[]
   readonly families: readonly Family[]
-  /** Slugs of services that are put on sale right after: they are left as they are. */
-  readonly awaited?: readonly string[]
+  /** Slugs of services that are published right after; they are not retired. */
+  readonly startingSlugs?: readonly string[]
+  /** Time of its caches: see `TtlOptions`. */
+  readonly now?: (() => number) | undefined
 }
 
 /**
- * Writes what is declared into the catalogue and gives what is on sale. A changed price becomes a
- * new version; what is no longer declared is retired, never deleted. Safe with several instances
- * that start at once.
+ * Writes the declared services to the catalog and opens it. A changed price becomes a new version;
+ * a service that is no longer declared is retired, never deleted. Safe when several instances start
+ * at the same time.
  */
-export async function openCatalog(pool: Pool, ledger: Ledger, selling: Selling): Promise<Catalog> {
-  const { services, families } = selling
-  const written = await inTransaction(pool, async (client) => {
+export async function openCatalog(
+  pool: Pool,
+  ledger: Ledger,
+  declaration: CatalogDeclaration,
+): Promise<Catalog> {
+  const { services, families, now } = declaration
+  const published = await inTransaction(pool, async (client) => {
     await client.query(`SELECT pg_advisory_xact_lock(hashtext('hub.catalog'))`)
-    await retireAbsent(client, selling)
-    const offerings: Written[] = []
+    await retireUndeclared(client, declaration)
+    const endpoints: PublishedEndpoint[] = []
     for (const service of services)
-      offerings.push(...(await writeService(client, service, selling)))
+      endpoints.push(...(await writeService(client, service, declaration)))
     await client.query('SELECT hub.index_service(slug) FROM hub.service WHERE family IS NULL')
-    return offerings
+    return endpoints
   })
-  const payee = (service: AnyService) => payeeOf(ledger, service, selling)
-  const offered = (each: readonly Written[]) =>
-    Promise.all(each.map(async (one) => ({ ...one, payee: await payee(one.service) })))
-  const sell = async (service: AnyService) => offered(await publish(pool, service, selling))
-  const ofFamilies = new Families({ pool, families, terms: selling, payee })
-  const looks = { rates: new Rates(pool, selling), suspensions: new Suspensions(pool) }
-  return new Catalog(await offered(written), ofFamilies, sell, looks)
+  const payee = (service: AnyService) => openPayee(ledger, service, declaration)
+  const withPayee = (endpoints: readonly PublishedEndpoint[]) =>
+    Promise.all(endpoints.map(async (one) => ({ ...one, payee: await payee(one.service) })))
+  const publishOffers = async (service: AnyService) =>
+    withPayee(await publishService(pool, service, declaration))
+  const checks = {
+    rates: new CommissionRates(pool, declaration, now),
+    suspensions: new Suspensions(pool, now),
+  }
+  const familyServices = new Families({ pool, families, terms: declaration, payee, now })
+  return new Catalog(await withPayee(published), familyServices, publishOffers, checks)
 }
 
-function payeeOf(
+function openPayee(
   ledger: Ledger,
   { provider, slug }: AnyService,
-  { passThrough }: Terms,
+  { passThrough }: SalesTerms,
 ): Promise<AccountRef> {
   if (passThrough.has(slug)) return ledger.account(EXTERNAL_SELLERS)
-  return ledger.open(earningsOf(provider, slug, provider === HOUSE), 'USDC')
+  return ledger.open(earningsOf(provider, slug, provider === PLATFORM_PROVIDER), 'USDC')
 }
 
-async function retireAbsent(
+async function retireUndeclared(
   client: PoolClient,
-  { services, families, awaited = [] }: Selling,
+  { services, families, startingSlugs = [] }: CatalogDeclaration,
 ): Promise<void> {
   const routes = services.flatMap((service) =>
     routesOf(service).map(([route]) => `${service.slug} ${route}`),
@@ -179,16 +199,62 @@ async function retireAbsent(
     `UPDATE hub.endpoint e SET state = 'retired' FROM hub.service s
      WHERE s.slug = e.service AND s.family IS NULL AND e.state = 'active'
        AND e.service || ' ' || e.method || ' ' || e.path <> ALL ($1) AND e.service <> ALL ($2)`,
-    [routes, awaited],
+    [routes, startingSlugs],
   )
   const { rows } = await client.query<{ slug: string }>(
     `UPDATE hub.service SET state = 'retired', updated_at = now()
      WHERE state <> 'retired'
        AND CASE WHEN family IS NULL THEN slug <> ALL ($1) ELSE family <> ALL ($2) END
      RETURNING slug`,
-    [[...services.map(({ slug }) => slug), ...awaited], families.map(({ family }) => family)],
+    [[...services.map(({ slug }) => slug), ...startingSlugs], families.map(({ family }) => family)],
   )
   await client.query('SELECT hub.index_service(slug) FROM unnest($1::text[]) slug', [
     rows.map(({ slug }) => slug),
   ])
+}
+
+/** Maximum delay until every process applies a new commission rate. */
+const CACHE_MS = 1_000
+
+/** Compares the commission of declared services with the rates in force. */
+class CommissionRates {
+  readonly #pool: Pool
+  readonly #terms: SalesTerms
+  readonly #now: () => number
+  #checkedAt: number
+
+  constructor(pool: Pool, terms: SalesTerms, now: () => number = elapsedMs) {
+    this.#pool = pool
+    this.#terms = terms
+    this.#now = now
+    this.#checkedAt = now()
+  }
+
+  /** Returns true once a second. */
+  isCheckDue(): boolean {
+    return this.#now() - this.#checkedAt >= CACHE_MS
+  }
+
+  /** Finds the services whose commission differs from the rate in force. */
+  async servicesToReprice(routes: ReadonlyMap<string, Routes>): Promise<readonly AnyService[]> {
+    const at = this.#now()
+    const { passThrough, defaultCommissionBps } = this.#terms
+    const { rows } = await this.#pool.query<{
+      slug: string
+      provider: string
+      rule: number | null
+    }>({
+      name: 'catalog.rates',
+      text: `SELECT slug, provider, hub.commission_of(provider, slug) AS rule FROM hub.service
+        WHERE family IS NULL AND state <> 'retired'`,
+    })
+    this.#checkedAt = at
+    return rows.flatMap(({ slug, provider, rule }) => {
+      const [first, ...others] = routes.get(slug)?.values() ?? []
+      if (!first || passThrough.has(slug)) return []
+      const bps = commissionBps(provider, rule, defaultCommissionBps)
+      const isOutdated = [first, ...others].some(({ commissionBps: sold }) => sold !== bps)
+      return isOutdated ? [first.service] : []
+    })
+  }
 }

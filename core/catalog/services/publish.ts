@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { PoolClient } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { canonicalJson } from '../../crypto/canonical-json.ts'
+import { inTransaction } from '../../db/transaction.ts'
 import type { AccountRef } from '../../ledger/ledger.ts'
 import type { Micros } from '../../money.ts'
 import type { AnyEndpoint, AnyService, Route } from '../../plugin/index.ts'
@@ -8,7 +9,7 @@ import type { Schema } from '../../plugin/schema.ts'
 import { type Check, compile } from '../../plugin/validate.ts'
 import { commissionBps } from '../../usage/commission.ts'
 
-/** One endpoint as it is sold: its declaration, its pinned price version, and who earns. */
+/** Endpoint on sale: its declaration, price version, commission and payee. */
 export interface Offering {
   readonly service: AnyService
   readonly endpoint: AnyEndpoint
@@ -22,28 +23,28 @@ export interface Offering {
   readonly checkOutput: Check | undefined
 }
 
-/** An endpoint that is in the catalogue; who earns is an account, which is opened apart. */
-export type Written = Omit<Offering, 'payee'>
+/** Endpoint in the catalog, before its payee's account has been opened. */
+export type PublishedEndpoint = Omit<Offering, 'payee'>
 
-/** By what rules services are sold. */
-export interface Terms {
-  /** Services whose price goes to somebody outside, whole, out of the platform's wallet. */
+/** Commission rules for services. */
+export interface SalesTerms {
+  /** Slugs of services whose whole price goes to an external seller from the platform's wallet. */
   readonly passThrough: ReadonlySet<string>
   readonly defaultCommissionBps: number
 }
 
-/** What a price costs at most: the price itself when it is fixed. */
+/** Returns the maximum price of an endpoint; for a fixed price, the price itself. */
 export const maxPrice = ({ price }: AnyEndpoint): Micros =>
   typeof price === 'bigint' ? price : price.max
 
 export const routesOf = ({ endpoints }: AnyService): readonly [Route, AnyEndpoint][] =>
   Object.entries(endpoints) as [Route, AnyEndpoint][]
 
-/** Whether a service that says so itself has something to sell. */
-export const stateOf = async ({ isListed }: AnyService): Promise<'active' | 'unlisted'> =>
+/** Returns `unlisted` for a service that reports having nothing to sell. */
+export const currentState = async ({ isListed }: AnyService): Promise<'active' | 'unlisted'> =>
   isListed === undefined || (await isListed()) ? 'active' : 'unlisted'
 
-/** Services of a family mostly share their schemas. */
+/** Cached by schema object, because the services of a family mostly share their schemas. */
 const schemaTexts = new WeakMap<object, string>()
 function schemaText({ json }: Schema<unknown>): string {
   const text = schemaTexts.get(json) ?? canonicalJson(json)
@@ -51,7 +52,7 @@ function schemaText({ json }: Schema<unknown>): string {
   return text
 }
 
-/** Of all that the catalogue writes of a service: as long as it is the same, nothing is written. */
+/** Hashes everything that the catalog stores of a service; nothing is written while it is equal. */
 export const digestOf = (service: AnyService): string => {
   const { name, category, summary, provider, freeCallsPerMonth = 0 } = service
   const routes = routesOf(service).map(([route, endpoint]) => [
@@ -62,26 +63,26 @@ export const digestOf = (service: AnyService): string => {
     schemaText(endpoint.input),
     endpoint.output && schemaText(endpoint.output),
   ])
-  const written = JSON.stringify([name, category, summary, provider, freeCallsPerMonth, routes])
-  return createHash('sha256').update(written).digest('hex')
+  const content = JSON.stringify([name, category, summary, provider, freeCallsPerMonth, routes])
+  return createHash('sha256').update(content).digest('hex')
 }
 
 /**
- * Writes a service into the catalogue. A changed price becomes a new version.
- * @param family the one that it belongs to, if to any
- * @throws Error when its slug is somebody else's
+ * Writes a service to the catalog. A changed price becomes a new version.
+ * @param family its family, if any
+ * @throws Error if the slug is taken
  */
 export async function writeService(
   client: PoolClient,
   service: AnyService,
-  { passThrough, defaultCommissionBps }: Terms,
+  { passThrough, defaultCommissionBps }: SalesTerms,
   family: string | null = null,
-): Promise<readonly Written[]> {
+): Promise<readonly PublishedEndpoint[]> {
   const { slug, name, category, summary, provider } = service
   const free = service.freeCallsPerMonth ?? 0
   const digest = family === null ? null : digestOf(service)
-  const outside = passThrough.has(slug)
-  const state = outside ? 'unlisted' : await stateOf(service) // a door is no service
+  const isPassThrough = passThrough.has(slug)
+  const state = isPassThrough ? 'unlisted' : await currentState(service)
   await client.query('INSERT INTO hub.provider (id) VALUES ($1) ON CONFLICT DO NOTHING', [provider])
   const { rows } = await client.query<{ rule: number | null }>(
     `INSERT INTO hub.service AS s (slug, name, category, summary, provider,
@@ -95,13 +96,13 @@ export async function writeService(
   )
   const [terms] = rows
   if (!terms) throw new Error(`service ${slug}: the slug is taken`)
-  const bps = outside ? 0 : commissionBps(provider, terms.rule, defaultCommissionBps)
-  const written: Written[] = []
+  const bps = isPassThrough ? 0 : commissionBps(provider, terms.rule, defaultCommissionBps)
+  const endpoints: PublishedEndpoint[] = []
   for (const [route, endpoint] of routesOf(service)) {
-    if (family === null) for (const schema of schemasOf(endpoint)) compile(schema) // wrong: refused
-    written.push(await writeEndpoint(client, service, route, endpoint, bps))
+    if (family === null) for (const schema of schemasOf(endpoint)) compile(schema) // may throw
+    endpoints.push(await writeEndpoint(client, service, route, endpoint, bps))
   }
-  return written
+  return endpoints
 }
 
 async function writeEndpoint(
@@ -110,7 +111,7 @@ async function writeEndpoint(
   route: Route,
   endpoint: AnyEndpoint,
   commission: number,
-): Promise<Written> {
+): Promise<PublishedEndpoint> {
   const [method, path] = route.split(' ') as [string, string]
   const output = endpoint.output === undefined ? null : JSON.stringify(endpoint.output.json)
   const { rows } = await client.query<{ id: number }>(
@@ -135,26 +136,25 @@ async function writeEndpoint(
     [id, maxPrice(endpoint), typeof endpoint.price !== 'bigint', commission],
   )
   const { version } = versions[0]!
-  return writtenOf(service, route, endpoint, { id, version, bps: commission })
+  return publishedEndpoint(service, route, endpoint, { id, version, bps: commission })
 }
 
 const schemasOf = ({ input, output }: AnyEndpoint) => (output ? [input, output] : [input])
 
-/** What the catalogue knows of an endpoint. */
 export interface EndpointRow {
   readonly id: number
-  /** Of its price. */
+  /** Price version. */
   readonly version: number
-  /** Of its commission, in that version. */
+  /** Commission of that version, in basis points. */
   readonly bps: number
 }
 
-export function writtenOf(
+export function publishedEndpoint(
   service: AnyService,
   route: Route,
   endpoint: AnyEndpoint,
   { id, version, bps }: EndpointRow,
-): Written {
+): PublishedEndpoint {
   const [method, path] = route.split(' ') as [string, string]
   return {
     service,
@@ -164,13 +164,52 @@ export function writtenOf(
     path,
     priceVersion: version,
     commissionBps: bps,
-    checkInput: compiledWhenAsked(endpoint.input),
-    checkOutput: endpoint.output && compiledWhenAsked(endpoint.output),
+    checkInput: compileOnFirstCall(endpoint.input),
+    checkOutput: endpoint.output && compileOnFirstCall(endpoint.output),
   }
 }
 
-/** An owner may list a hundred endpoints, with two thousand schemas: each waits for a call. */
-const compiledWhenAsked =
+/** Delays compilation until the first call: one owner may list 2,000 schemas. */
+const compileOnFirstCall =
   (schema: Schema<unknown>): Check =>
   (value) =>
     compile(schema)(value)
+
+/** Writes and indexes a service; retires endpoints that it no longer has. */
+export async function replaceService(
+  client: PoolClient,
+  service: AnyService,
+  terms: SalesTerms,
+  family: string | null = null,
+): Promise<readonly PublishedEndpoint[]> {
+  const endpoints = await writeService(client, service, terms, family)
+  await client.query(
+    `UPDATE hub.endpoint SET state = 'retired'
+     WHERE service = $1 AND state = 'active' AND method || ' ' || path <> ALL ($2)`,
+    [service.slug, routesOf(service).map(([route]) => route)],
+  )
+  await client.query('SELECT hub.index_service($1)', [service.slug])
+  return endpoints
+}
+
+/** Writes a service that was added or changed while the hub runs. */
+export const publishService = (
+  pool: Pool,
+  service: AnyService,
+  terms: SalesTerms,
+): Promise<readonly PublishedEndpoint[]> =>
+  inTransaction(pool, async (client) => {
+    await client.query(`SELECT pg_advisory_xact_lock(hashtext('hub.catalog'))`)
+    return replaceService(client, service, terms)
+  })
+
+/** Retires a service that is no longer sold. */
+export const retireService = (pool: Pool, slug: string): Promise<void> =>
+  inTransaction(pool, async (client) => {
+    await client.query(
+      `UPDATE hub.service SET state = 'retired', updated_at = now()
+       WHERE slug = $1 AND family IS NULL AND state <> 'retired'`,
+      [slug],
+    )
+    await client.query('SELECT hub.index_service($1)', [slug])
+  })

@@ -1,27 +1,34 @@
 import { valueAt } from '../entry.ts'
-import { dayAfter, dayOf, debitPositive, decimalsOf, type Format, formatUnits } from './format.ts'
+import {
+  dayOf,
+  debitPositive,
+  decimalsOf,
+  type ExportFormat,
+  formatUnits,
+  nextDay,
+} from './format.ts'
 
-/** Value dates may lie before the first use of an account: all are open from the beginning. */
-const OPENED = '1970-01-01'
+/** Accounts are open from the epoch because value dates may precede their first use. */
+const OPEN_DATE = '1970-01-01'
 
-/** A file of beancount; `bean-check` accepts it. Its tolerance is nil: amounts are exact. */
-export const beancount: Format = {
+/** File for beancount; accepted by `bean-check`. The tolerance is zero: amounts are exact. */
+export const beancount: ExportFormat = {
   start: () =>
     'option "title" "AgentHub ledger"\noption "inferred_tolerance_default" "*:0"\n' +
     'option "inferred_tolerance_multiplier" "0"\n',
   account: ({ code, asset }) =>
-    `\n${OPENED} open ${beancountAccount(code)} ${asset}\n  code: ${quoted(code)}\n`,
+    `\n${OPEN_DATE} open ${beancountAccount(code)} ${asset}\n  code: ${quote(code)}\n`,
   opening: (balances, instant) => {
-    const open = balances.filter(({ amount }) => amount !== 0n)
-    const lines = open.map(
+    const nonZero = balances.filter(({ amount }) => amount !== 0n)
+    const lines = nonZero.map(
       ({ code, asset, amount }) => `  ${beancountAccount(code)}  ${debitPositive(amount, asset)}\n`,
     )
     return lines.length === 0 ? '' : `\n${dayOf(instant)} * "opening balances"\n${lines.join('')}`
   },
   entry: ({ row, event, postings }) => {
     const value = valueAt(row)
-    const booked = value === row.at ? '' : `  booked: ${quoted(row.at)}\n`
-    let text = `\n${dayOf(value)} * ${quoted(event)}\n  entry: "${row.shard}/${row.seq}"\n`
+    const booked = value === row.at ? '' : `  booked: ${quote(row.at)}\n`
+    let text = `\n${dayOf(value)} * ${quote(event)}\n  entry: "${row.shard}/${row.seq}"\n`
     text += `  id: "${row.id}"\n${booked}`
     for (const { account, amount } of postings) {
       text += `  ${beancountAccount(account.code)}  ${debitPositive(amount, account.asset)}\n`
@@ -29,7 +36,7 @@ export const beancount: Format = {
     return text
   },
   closing: (balances, lastDay) => {
-    const day = dayAfter(lastDay) // a balance is that of the beginning of its day
+    const day = nextDay(lastDay) // beancount asserts balances at the start of a day
     const lines = balances.map(({ code, asset, amount }) => {
       const number = formatUnits(-amount, decimalsOf(asset))
       return `${day} balance ${beancountAccount(code)}  ${number} ~ 0 ${asset}\n`
@@ -38,28 +45,28 @@ export const beancount: Format = {
   },
 }
 
-const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
+const quote = (text: string): string => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
 
-const known = new Map<string, string>()
-const KNOWN_MAX = 100_000
+const nameCache = new Map<string, string>()
+const CACHED_NAMES_MAX = 100_000
 
 /**
- * The name of an account in beancount, where each part begins with a capital or a digit and has
- * letters, digits and hyphens alone. Reversible: a small first letter becomes a capital, `-xHH`
- * stands for the character of that hexadecimal number, and `X-x00` in front says that the first
- * letter is none that became a capital. The code itself stands beside the account, as `code`.
+ * Returns the beancount name of an account: each part starts with a capital letter or a digit and
+ * contains only letters, digits and hyphens. Reversible: a lowercase first letter is capitalized,
+ * `-xHH` encodes a character by its hexadecimal code, and the prefix `X-x00` marks a part whose
+ * first character was not capitalized. The export also stores the original code as `code`.
  */
 export function beancountAccount(code: string): string {
-  const name = known.get(code) ?? code.split(':').map(component).join(':')
-  if (known.size >= KNOWN_MAX) known.clear()
-  known.set(code, name)
+  const name = nameCache.get(code) ?? code.split(':').map(nameComponent).join(':')
+  if (nameCache.size >= CACHED_NAMES_MAX) nameCache.clear()
+  nameCache.set(code, name)
   return name
 }
 
-function component(part: string): string {
-  const safe = part.replaceAll(/-(?=x[0-9a-f]{2})|[^A-Za-z0-9-]/g, hexadecimal)
+function nameComponent(part: string): string {
+  const safe = part.replaceAll(/-(?=x[0-9a-f]{2})|[^A-Za-z0-9-]/g, escapeCharacter)
   return /^[a-z0-9]/.test(part) ? safe.charAt(0).toUpperCase() + safe.slice(1) : `X-x00${safe}`
 }
 
-const hexadecimal = (character: string): string =>
+const escapeCharacter = (character: string): string =>
   `-x${character.charCodeAt(0).toString(16).padStart(2, '0')}`

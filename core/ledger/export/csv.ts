@@ -1,5 +1,5 @@
 import { valueAt } from '../entry.ts'
-import { type Format, formatUnits } from './format.ts'
+import { type ExportFormat, formatUnits } from './format.ts'
 
 const HEADER = [
   'shard',
@@ -14,8 +14,8 @@ const HEADER = [
   'credit',
 ] as const
 
-/** The postings as CSV (RFC 4180), a line for each. Amounts are exact decimals of the asset. */
-export const csv: Format = {
+/** CSV (RFC 4180) with one line per posting. Amounts are exact decimals of the asset. */
+export const csv: ExportFormat = {
   start: () => csvLine(HEADER),
   entry: ({ row, event, postings }) => {
     const head = [`${row.shard}`, `${row.seq}`, row.at, valueAt(row), row.id, event]
@@ -31,12 +31,12 @@ export const csv: Format = {
   },
 }
 
-/** Cells as one line of CSV, with its line end. */
+/** Formats cells as one line of CSV, including the line end. */
 export const csvLine = (values: readonly string[]): string => `${values.map(csvCell).join(',')}\r\n`
 
 const PLAIN = /^[A-Za-z0-9][A-Za-z0-9:._-]*$/
 
-/** Spreadsheets run text that starts like a formula; a leading apostrophe makes it text again. */
+/** Prefixes text that a spreadsheet would run as a formula with an apostrophe. */
 function csvCell(value: string): string {
   if (PLAIN.test(value)) return value
   const formula = /^[=+\-@\t\r]/.test(value) && !/^[+-]?\d+(?:\.\d+)?$/.test(value)

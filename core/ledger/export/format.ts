@@ -1,30 +1,30 @@
 import type { AccountBalance, ExportPlan } from './plan.ts'
-import type { ExportedAccount, ExportedEntry, ExportedSeal } from './read.ts'
+import type { ExportedAccount, ExportedEntry, ExportedSeal } from './read-entries.ts'
 
-/** How the journal is written down. Each part is text; together they are the file. */
-export interface Format {
+/** Text format of an export. The concatenated texts of all members are the file. */
+export interface ExportFormat {
   start(plan: ExportPlan): string
-  /** Directly before the first entry that touches it. */
+  /** Written directly before the first entry that uses the account. */
   account?(account: ExportedAccount): string
-  /** What was there at the beginning of a period, as one entry. */
+  /** Balances at the start of a period, as one entry. */
   opening?(balances: readonly AccountBalance[], instant: string): string
   entry(entry: ExportedEntry): string
-  /** After the last entry of a seal. */
+  /** Written after the last entry of a seal. */
   seal?(seal: ExportedSeal): string
   /**
-   * Asserts balances as the ledger keeps them, after the whole journal: a page of them.
-   * @param lastDay the latest value date of all entries, `2026-11-21`
+   * Asserts a page of the ledger's own balances, after the whole journal.
+   * @param lastDay latest value date of all entries, `2026-11-21`
    */
   closing?(balances: readonly AccountBalance[], lastDay: string): string
   end?(entries: number): string
 }
 
-/** Decimals of the assets, by code. */
+/** Decimals of amounts, by asset code. */
 const DECIMALS: Readonly<Record<string, number>> = { USDC: 6, GWEI: 0, FREECALL: 0, ALLOWANCE: 6 }
 export const ASSETS = Object.keys(DECIMALS)
 export const decimalsOf = (asset: string): number => DECIMALS[asset]!
 
-/** Writes an amount with all decimals of its asset: `formatUnits(-5n, 6)` is `-0.000005`. */
+/** Formats an amount with all decimals of its asset: `formatUnits(-5n, 6)` is `-0.000005`. */
 export function formatUnits(amount: bigint, decimals: number): string {
   const sign = amount < 0n ? '-' : ''
   const digits = String(amount < 0n ? -amount : amount).padStart(decimals + 1, '0')
@@ -32,14 +32,14 @@ export function formatUnits(amount: bigint, decimals: number): string {
   return decimals === 0 ? sign + digits : `${sign}${digits.slice(0, point)}.${digits.slice(point)}`
 }
 
-/** As accountants write it: what is debited is positive. With its asset. */
+/** Formats an amount with its asset in accounting convention: debits are positive. */
 export const debitPositive = (amount: bigint, asset: string): string =>
   `${formatUnits(-amount, decimalsOf(asset))} ${asset}`
 
 export const dayOf = (instant: string): string => instant.slice(0, 10)
 
-/** `2026-12-31` → `2027-01-01`. */
-export function dayAfter(day: string): string {
+/** Returns the following day: `2026-12-31` → `2027-01-01`. */
+export function nextDay(day: string): string {
   const date = new Date(`${day}T00:00:00Z`)
   date.setUTCDate(date.getUTCDate() + 1)
   return date.toISOString().slice(0, 10)

@@ -2,8 +2,8 @@ const PAGE_BITS = 65_536
 const PAGE_BYTES = 8_192
 
 /**
- * A set of accounts by id, at a bit for each: ids are dense, and an export of a million accounts
- * has to remember which of them it has declared. As JSON it is small enough to be saved often.
+ * Bit set of account ids, which are dense: an export of a million accounts remembers which of them
+ * it has declared. Its JSON is small enough to be saved often.
  */
 export class IdSet {
   readonly #pages: Map<number, Uint8Array>
@@ -14,12 +14,12 @@ export class IdSet {
   }
 
   has(id: string): boolean {
-    const [page, byte, bit] = placeOf(id)
+    const [page, byte, bit] = bitOf(id)
     return ((this.#pages.get(page)?.[byte] ?? 0) & bit) !== 0
   }
 
   add(id: string): void {
-    const [page, byte, bit] = placeOf(id)
+    const [page, byte, bit] = bitOf(id)
     const bits = this.#pages.get(page) ?? new Uint8Array(PAGE_BYTES)
     bits[byte] = bits[byte]! | bit
     this.#pages.set(page, bits)
@@ -32,9 +32,9 @@ export class IdSet {
   }
 }
 
-/** Ids are counted up from 1000 by the database, and stay far below 2 ** 53. */
-function placeOf(id: string): readonly [page: number, byte: number, bit: number] {
+/** The database numbers accounts from 1000; ids stay far below 2 ** 53. */
+function bitOf(id: string): readonly [page: number, byte: number, bit: number] {
   const number = Number(id)
-  const within = number % PAGE_BITS
-  return [(number - within) / PAGE_BITS, within >> 3, 1 << (within & 7)]
+  const position = number % PAGE_BITS
+  return [(number - position) / PAGE_BITS, position >> 3, 1 << (position & 7)]
 }

@@ -1,22 +1,21 @@
-import { type Format } from './format.ts'
+import { type ExportFormat } from './format.ts'
 import type { ExportPlan, Span } from './plan.ts'
 
 const JSONL_FORMAT = 'agenthub-ledger/1'
 
 const line = (value: object): string => `${JSON.stringify(value)}\n`
-const texts = (values: readonly bigint[] | null) => values?.map(String) ?? null
+const toTexts = (values: readonly bigint[] | null) => values?.map(String) ?? null
 
 /**
- * Everything, one JSON object a line: accounts, entries with all columns of their rows, and seals,
- * so that the books can be proved without the database (`verifyExport`). Nothing in it can change
- * later.
+ * Complete export, one JSON object per line: accounts, entries with all columns, and seals, so that
+ * the ledger can be verified without the database (`verifyExport`). Nothing in it changes later.
  */
-export const jsonl: Format = {
+export const jsonl: ExportFormat = {
   start: (plan) => {
     const { period, accounts } = plan
-    const kept = { ...(period ? { period } : {}), ...(accounts ? { accounts } : {}) }
+    const filter = { ...(period ? { period } : {}), ...(accounts ? { accounts } : {}) }
     const spans = { from: bounds(plan, 'from'), to: bounds(plan, 'to') }
-    return line({ type: 'header', format: JSONL_FORMAT, ...spans, ...kept })
+    return line({ type: 'header', format: JSONL_FORMAT, ...spans, ...filter })
   },
   account: ({ id, code, asset }) => line({ type: 'account', id, code, asset }),
   entry: ({ row, event, postings }) =>
@@ -47,7 +46,7 @@ export const jsonl: Format = {
         phase: row.phase,
         guards: row.guards,
         accounts: row.accounts,
-        amounts: texts(row.amounts),
+        amounts: toTexts(row.amounts),
         effective_at: row.effectiveAt,
         meta: row.meta,
         leaf: row.leaf,

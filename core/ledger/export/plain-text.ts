@@ -1,30 +1,30 @@
 import { valueAt } from '../entry.ts'
-import { dayOf, debitPositive } from './format.ts'
+import { ASSETS, dayOf, debitPositive, decimalsOf, type ExportFormat } from './format.ts'
 import type { AccountBalance } from './plan.ts'
-import type { ExportedEntry } from './read.ts'
+import type { ExportedEntry } from './read-entries.ts'
 
-/** What hledger and ledger-cli have in common: dates, codes, and debit-positive postings. */
-export function transaction({ row, event, postings }: ExportedEntry): string {
+/** Formats an entry, for hledger and ledger-cli alike: debit-positive amounts. */
+function transaction({ row, event, postings }: ExportedEntry): string {
   const value = valueAt(row)
-  const booked = value === row.at ? '' : `, booked:${row.at}`
-  let text = `\n${dayOf(value)} * (${row.shard}/${row.seq}) ${event}  ; id:${row.id}${booked}\n`
+  const bookedAt = value === row.at ? '' : `, booked:${row.at}`
+  let text = `\n${dayOf(value)} * (${row.shard}/${row.seq}) ${event}  ; id:${row.id}${bookedAt}\n`
   for (const { account, amount } of postings) {
     text += `    ${account.code}  ${debitPositive(amount, account.asset)}\n`
   }
   return text
 }
 
-/** The balances at the beginning of a period, which sum to zero for each asset. */
-export function openingTransaction(balances: readonly AccountBalance[], instant: string): string {
-  const open = balances.filter(({ amount }) => amount !== 0n)
-  const lines = open.map(
+/** Formats the balances at the start of a period, which sum to zero for each asset. */
+function openingTransaction(balances: readonly AccountBalance[], instant: string): string {
+  const nonZero = balances.filter(({ amount }) => amount !== 0n)
+  const lines = nonZero.map(
     ({ code, asset, amount }) => `    ${code}  ${debitPositive(amount, asset)}\n`,
   )
   return lines.length === 0 ? '' : `\n${dayOf(instant)} * opening balances\n${lines.join('')}`
 }
 
-/** A transaction of nothing that asserts balances, by the tool's own assertion sign. */
-export const closingTransaction =
+/** Formats a zero transaction that asserts balances, with the tool's assertion sign. */
+const closingTransaction =
   (sign: '=' | '==') =>
   (balances: readonly AccountBalance[], lastDay: string): string => {
     const lines = balances.map(
@@ -33,3 +33,28 @@ export const closingTransaction =
     )
     return `\n${lastDay} * balances as the ledger keeps them\n${lines.join('')}`
   }
+
+/** Journal for hledger; accepted by `hledger check --strict`. */
+export const hledger: ExportFormat = {
+  // hledger requires a decimal mark here, also for assets without decimals.
+  start: () =>
+    ASSETS.map((asset) => `commodity 1.${'0'.repeat(decimalsOf(asset))} ${asset}\n`).join(''),
+  account: ({ code }) => `\naccount ${code}\n`,
+  opening: openingTransaction,
+  entry: transaction,
+  closing: closingTransaction('=='),
+}
+
+/** Journal for ledger-cli; accepted by `ledger --strict --pedantic`. */
+export const ledgerCli: ExportFormat = {
+  start: () =>
+    ASSETS.map((asset) => {
+      const decimals = decimalsOf(asset)
+      const zeros = decimals === 0 ? '' : `.${'0'.repeat(decimals)}`
+      return `commodity ${asset}\n    format 1${zeros} ${asset}\n`
+    }).join(''),
+  account: ({ code }) => `\naccount ${code}\n`,
+  opening: openingTransaction,
+  entry: transaction,
+  closing: closingTransaction('='),
+}

@@ -1,26 +1,26 @@
 import type { Pool } from 'pg'
 import type { Account, Asset } from '../events.ts'
 
-/** What of the journal to export; what is left out is not limited. */
+/** Filters of an export; an omitted filter selects everything. */
 export interface ExportOrder {
-  /** Numbers of the sequence, of one shard or of each. */
+  /** Sequence numbers, inclusive, of one shard or of every shard. */
   readonly range?: { readonly shard?: number; readonly from?: bigint; readonly to?: bigint }
-  /** By value date, from the first instant up to the second, which is not in it. */
+  /** Value dates: `from` inclusive, `to` exclusive. */
   readonly period?: { readonly from: Date; readonly to: Date }
-  /** Whole entries that touch one of these: codes, or beginnings of codes that end in `:`. */
+  /** Entries that touch one of these accounts: codes, or prefixes that end in `:`. */
   readonly accounts?: readonly Account[]
 }
 
-/** The entries of one shard that an export looks at. Bounds are the first and the last number. */
+/** Entries of one shard that an export reads. Bounds are inclusive sequence numbers. */
 export interface Span {
   readonly shard: number
   readonly from: string
   readonly to: string
-  /** Up to here the period's entries lie; after it are those that were booked late. */
+  /** Last entry posted within the period; later ones belong to it only by an earlier value date. */
   readonly late: string
 }
 
-/** An account with what it holds, in units of its asset, credit-positive. */
+/** Balance of an account, in units of its asset, credit-positive. */
 export interface AccountBalance {
   readonly code: Account
   readonly asset: Asset
@@ -28,8 +28,8 @@ export interface AccountBalance {
 }
 
 /**
- * An export, fixed when it begins: the same plan gives the same bytes for ever, since the journal
- * only grows. It is plain JSON, so that an export that was cut off can go on.
+ * Scope of an export, fixed at its start: the same plan always gives the same bytes because the
+ * journal is append-only. Plain JSON, so that an interrupted export can be resumed.
  */
 export interface ExportPlan {
   readonly spans: readonly Span[]
@@ -37,32 +37,32 @@ export interface ExportPlan {
   readonly accounts?: readonly Account[]
 }
 
-/** Fixes what an export covers. */
+/** Fixes the scope of an export. */
 export async function planExport(
   pool: Pool,
   { range = {}, period, accounts }: ExportOrder,
 ): Promise<ExportPlan> {
   const { shard, from = 1n, to } = range
-  const spans = await spansOf(pool, { shard, from, to, period })
+  const spans = await findSpans(pool, { shard, from, to, period })
   return {
     spans,
-    ...(period ? { period: { from: instant(period.from), to: instant(period.to) } } : {}),
+    ...(period ? { period: { from: isoText(period.from), to: isoText(period.to) } } : {}),
     ...(accounts ? { accounts } : {}),
   }
 }
 
-/** Whether it begins with the first entry and leaves none out, so that its sums are balances. */
-export const isWhole = ({ spans, period, accounts }: ExportPlan): boolean =>
+/** Returns true if the plan starts at the first entry without gaps: its sums are balances. */
+export const coversWholeJournal = ({ spans, period, accounts }: ExportPlan): boolean =>
   !period && !accounts && spans.every(({ from }) => from === '1')
 
-/** How many entries it looks at. */
-export const entriesOf = ({ spans }: ExportPlan): bigint =>
+/** Counts the entries that the export reads, an upper bound of those it writes. */
+export const countEntries = ({ spans }: ExportPlan): bigint =>
   spans.reduce((sum, { from, to }) => {
     const count = BigInt(to) - BigInt(from) + 1n
     return count > 0n ? sum + count : sum
   }, 0n)
 
-const instant = (date: Date): string => date.toISOString()
+const isoText = (date: Date): string => date.toISOString()
 
 interface Bounds {
   readonly shard: number | undefined
@@ -71,8 +71,11 @@ interface Bounds {
   readonly period: ExportOrder['period']
 }
 
-/** Seals map instants to numbers: booking times never go backwards within a shard. */
-async function spansOf(pool: Pool, { shard, from, to, period }: Bounds): Promise<readonly Span[]> {
+/** Maps instants to sequence numbers by seals: posting times never decrease within a shard. */
+async function findSpans(
+  pool: Pool,
+  { shard, from, to, period }: Bounds,
+): Promise<readonly Span[]> {
   const { rows } = await pool.query<Span>(
     `SELECT h.shard, greatest($2, 1 + coalesce((SELECT max(s.seq_to) FROM ledger.seal s
          WHERE s.shard = h.shard AND s.at < $4), 0))::text AS "from",

@@ -2,15 +2,15 @@ import type { Pool } from 'pg'
 import type { Account, Asset } from '../events.ts'
 import type { TrialBalanceRow } from '../trial-balance.ts'
 
-/** Which accounts: those whose code is LIKE one of the patterns, as in `liabilities:agents:%`. */
+/** Selects accounts whose code is LIKE one of the patterns, as in `liabilities:agents:%`. */
 export interface AccountFilter {
   readonly like?: readonly string[]
 }
 
 /**
- * What an account held at an instant, over all shards: every entry with a value date before it,
- * whenever that was booked. Credit-positive; zero for one that is not open. An instant that has
- * only just passed may still get entries; a closed month does not.
+ * Balance of an account at an instant, over all shards: the sum of all entries with an earlier
+ * value date, whenever they were posted. Credit-positive; zero if the account is not open. Later
+ * entries can still change the result, except in a closed month.
  */
 export async function balanceAt(pool: Pool, account: Account, instant: Date): Promise<bigint> {
   const { rows } = await pool.query<{ balance: string }>({
@@ -23,8 +23,8 @@ export async function balanceAt(pool: Pool, account: Account, instant: Date): Pr
 }
 
 /**
- * The trial balance of an instant: what every account held, as `balanceAt` has it, by code. Zero
- * balances are there too. It takes about 10 s for a million accounts.
+ * Trial balance at an instant: the balances of all accounts as in `balanceAt`, ordered by code,
+ * zero balances included. Takes about 10 s for a million accounts.
  */
 export async function balancesAt(
   pool: Pool,

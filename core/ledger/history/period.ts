@@ -1,6 +1,6 @@
 import type { ClientBase, DatabaseError, Pool } from 'pg'
 
-/** A month whose books are closed. */
+/** A closed month: it accepts no more entries. */
 export interface ClosedPeriod {
   /** A UTC month, `2026-11`. */
   readonly month: string
@@ -16,11 +16,10 @@ export class NotClosable extends Error {
 const CHECK_VIOLATION = '23514'
 
 /**
- * Closes a UTC month (`2026-11`), and every month before it that is still open, for good: nothing
- * is booked into them any more, and a later entry that belongs there becomes one of the open month
- * (`Ledger.post`).
- * @returns the months that it closed, in order; none when they were closed already
- * @throws NotClosable for what is no month, is not over yet, or has no author
+ * Closes a UTC month (`2026-11`) and every earlier open month permanently. Later entries with a
+ * value date in a closed month are dated when they are posted (`Ledger.post`).
+ * @returns the months closed by this call, in order; empty if all were closed before
+ * @throws NotClosable if the month is malformed or not over yet, or if the author is empty
  */
 export async function closePeriod(
   pool: Pool | ClientBase,
@@ -28,7 +27,7 @@ export async function closePeriod(
   author: string,
 ): Promise<readonly string[]> {
   if (!/^\d{4}-(?:0[1-9]|1[0-2])$/.test(month)) throw new NotClosable(`not a month: ${month}`)
-  if (author.trim() === '') throw new NotClosable('whoever closes a month says who it is')
+  if (author.trim() === '') throw new NotClosable('closing a month requires an author')
   try {
     const { rows } = await pool.query<{ month: string }>(
       `SELECT to_char(m, 'YYYY-MM') AS month FROM ledger.close_period($1, $2) m ORDER BY m`,
@@ -41,7 +40,7 @@ export async function closePeriod(
   }
 }
 
-/** The closed months, in order. Whatever lies before the first of them is closed too. */
+/** Reads the closed months, in order. All months before the first one are closed too. */
 export async function closedPeriods(pool: Pool): Promise<ClosedPeriod[]> {
   const { rows } = await pool.query<ClosedPeriod>(
     `SELECT to_char(month, 'YYYY-MM') AS month, closed_at AS "closedAt", author

@@ -1,46 +1,53 @@
 import type { Pool, PoolClient } from 'pg'
-import { readTogether } from '../../db/transaction.ts'
+import { readSnapshot } from '../../db/transaction.ts'
 import type { Account, Asset } from '../events.ts'
-import { type Line, pointOf, readLines } from './lines.ts'
-import { isAfter, type Point, parsePoint, startOf, valuesOf, writePoint } from './point.ts'
+import {
+  formatPoint,
+  isAfter,
+  type Point,
+  parsePoint,
+  pointOfInstant,
+  pointParameters,
+} from './point.ts'
+import { pointOf, readStatementLines, type StatementLine } from './statement-lines.ts'
 
-/** A line of a statement. */
-export interface Movement extends Line {
-  /** What the account held after it. */
+/** A statement line with the running balance. */
+export interface Movement extends StatementLine {
+  /** Balance of the account after it. */
   readonly balance: bigint
 }
 
-/** An account over a period: opening + credits - debits = closing. */
+/** Statement of an account over a period: opening + credits - debits = closing. */
 export interface Statement {
   readonly account: Account
   readonly asset: Asset
   readonly opening: bigint
   readonly closing: bigint
-  /** Of all movements of the period, not only of this page. */
+  /** Total of the period, not only of this page. */
   readonly debits: bigint
   readonly credits: bigint
-  /** By value date, then shard and sequence. */
+  /** Ordered by value date, then shard and sequence. */
   readonly movements: readonly Movement[]
-  /** Where the next page begins; left out on the last one. */
+  /** Cursor of the next page; omitted on the last page. */
   readonly nextCursor?: string
 }
 
 export interface StatementRange {
-  /** The first instant of the period. */
+  /** Start of the period, inclusive. */
   readonly from: Date
-  /** The first instant after it. */
+  /** End of the period, exclusive. */
   readonly to: Date
-  /** The cursor of the page before. */
+  /** Cursor of the previous page. */
   readonly after?: string | undefined
-  /** Most movements of a page. @defaultValue 100 */
+  /** Movements per page, at most. @defaultValue 100 */
   readonly limit?: number | undefined
 }
 
 /**
- * The movements of an account with a value date in a period, a page of them, with the running
- * balance. A page costs the same wherever it lies, and however much the period holds.
- * @returns undefined when there is no such account
- * @throws RangeError for a cursor that is none, or a period that ends before it begins
+ * Reads a page of an account's movements with a value date in a period, with the running balance.
+ * The cost of a page is independent of its position and of the size of the period.
+ * @returns undefined if there is no such account
+ * @throws RangeError for a malformed cursor, or a period that ends before it begins
  */
 export function statement(
   pool: Pool,
@@ -48,28 +55,28 @@ export function statement(
   { from, to, after, limit = 100 }: StatementRange,
 ): Promise<Statement | undefined> {
   if (to < from) throw new RangeError('the period ends before it begins')
-  const [first, end] = [startOf(from), startOf(to)]
+  const [first, end] = [pointOfInstant(from), pointOfInstant(to)]
   const cursor = after === undefined ? first : parsePoint(after)
   const start = isAfter(cursor, first) ? cursor : first
   const work = async (client: PoolClient): Promise<Statement | undefined> => {
     const sums = await readSums(client, account, { first, start, end })
     if (sums === undefined) return undefined
     const { id, asset, opening, closing, balance, debits, credits, passed } = sums
-    const lines = await readLines(client, id, { start, end, limit: limit + 1, passed })
+    const lines = await readStatementLines(client, id, { start, end, limit: limit + 1, passed })
     const page = lines.slice(0, limit)
-    const movements = withBalance(page, balance)
+    const movements = addRunningBalance(page, balance)
     const last = lines.length > limit ? page.at(-1) : undefined
-    const next = last && { nextCursor: writePoint(pointOf(last)) }
+    const next = last && { nextCursor: formatPoint(pointOf(last)) }
     return { account, asset, opening, closing, debits, credits, movements, ...next }
   }
-  return readTogether(pool, work, SETTINGS)
+  return readSnapshot(pool, work, PLAN_SETTINGS)
 }
 
-/** Every plan is known: a few probes of indexes. Making it takes longer than running it. */
-const SETTINGS = `SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off;
-  SET LOCAL jit = off`
+/** All plans are a few index probes; planning takes longer than executing. */
+const PLAN_SETTINGS = `SET LOCAL plan_cache_mode = force_generic_plan;
+  SET LOCAL enable_seqscan = off; SET LOCAL jit = off`
 
-const SUMS = {
+const STATEMENT_SUMS = {
   name: 'ledger.statement-sums',
   text: `SELECT a.id, s.code AS asset, f.credits - f.debits AS opening,
       e.credits - e.debits AS closing,
@@ -84,12 +91,12 @@ const SUMS = {
     WHERE a.code = $1`,
 }
 
-interface Sums {
+interface StatementSums {
   readonly id: bigint
   readonly asset: Asset
   readonly opening: bigint
   readonly closing: bigint
-  /** At the start of the page. */
+  /** Balance at the start of the page. */
   readonly balance: bigint
   readonly debits: bigint
   readonly credits: bigint
@@ -100,9 +107,12 @@ async function readSums(
   client: PoolClient,
   account: Account,
   { first, start, end }: Readonly<Record<'first' | 'start' | 'end', Point>>,
-): Promise<Sums | undefined> {
-  const values = [account, ...[first, start, end].flatMap(valuesOf)]
-  const { rows } = await client.query<Record<keyof Sums, never>>({ ...SUMS, values })
+): Promise<StatementSums | undefined> {
+  const values = [account, ...[first, start, end].flatMap(pointParameters)]
+  const { rows } = await client.query<Record<keyof StatementSums, never>>({
+    ...STATEMENT_SUMS,
+    values,
+  })
   const [row] = rows
   if (row === undefined) return undefined
   const { opening, closing, balance, debits, credits } = row // numeric: text
@@ -116,8 +126,8 @@ async function readSums(
   }
 }
 
-/** Lines with what the account held after each. */
-function withBalance(lines: readonly Line[], opening: bigint): Movement[] {
+/** Adds the balance after each line. */
+function addRunningBalance(lines: readonly StatementLine[], opening: bigint): Movement[] {
   let balance = opening
   return lines.map((line) => {
     balance += line.amount

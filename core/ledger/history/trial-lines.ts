@@ -1,44 +1,44 @@
 import type { Pool, PoolClient } from 'pg'
-import { readTogether } from '../../db/transaction.ts'
+import { readSnapshot } from '../../db/transaction.ts'
 import type { Asset } from '../events.ts'
-import { type TrialBalanceRow, totals } from '../trial-balance.ts'
+import { type TrialBalanceRow, totalsByAsset } from '../trial-balance.ts'
 
-/** An account, or all of one kind together. */
+/** A line of a trial balance: one account, or all accounts of one kind. */
 export interface TrialLine extends TrialBalanceRow {
-  /** How many accounts it stands for. */
+  /** Number of accounts in the line. */
   readonly accounts: number
 }
 
-/** What an asset comes to on both sides; neither is below zero. */
-export interface Sides {
+/** Total debits and credits of an asset; neither is negative. */
+export interface DebitsAndCredits {
   readonly debits: bigint
   readonly credits: bigint
 }
 
 export interface TrialLines {
   readonly lines: readonly TrialLine[]
-  /** Of all lines that were asked for, those before and after these too. */
-  readonly sums: ReadonlyMap<Asset, Sides>
-  /** Of all accounts that there are: zero for each asset in sound books. */
+  /** Sums over all pages of the filter. */
+  readonly sums: ReadonlyMap<Asset, DebitsAndCredits>
+  /** Balances of all accounts, regardless of the filter: zero for each asset if sound. */
   readonly totals: ReadonlyMap<Asset, bigint>
 }
 
 export interface TrialFilter {
-  /** Accounts that begin so. */
+  /** Prefix of the account codes. */
   readonly prefix: string
-  /** Whether those that hold nothing are wanted too. */
+  /** True to include zero balances. */
   readonly zero: boolean
-  /** Whether accounts of which there is one for each key, provider or service are one line. */
+  /** True to merge accounts that exist per key, provider or service into one line. */
   readonly grouped: boolean
   readonly limit: number
-  /** The account before the first one. */
+  /** Account code after which the page starts. */
   readonly after: string
 }
 
 /**
- * The trial balance of an instant, as `balancesAt` has it: a page of its lines by code, with the
- * sums of all. For the end of a day that is over it costs no more with more accounts.
- * @param instant undefined: as it is now
+ * Reads a page of the trial balance of an instant (see `balancesAt`), ordered by code, with the
+ * sums of all pages. At the end of a past day its cost does not grow with the number of accounts.
+ * @param instant undefined for the current balances
  */
 export function trialLines(
   pool: Pool,
@@ -46,48 +46,50 @@ export function trialLines(
   instant: Date | undefined,
 ): Promise<TrialLines> {
   const { prefix, zero, grouped, limit, after } = filter
-  return readTogether(pool, async (client) => {
-    const books: Books = { client, at: instant ?? 'infinity' }
-    const all = await groupsOf(books, '')
-    const groups = isPartOf(prefix, all)
-      ? await groupsOf(books, prefix)
+  return readSnapshot(pool, async (client) => {
+    const context: TrialContext = { client, at: instant ?? 'infinity' }
+    const all = await readGroups(context, '')
+    const groups = isWithinGroup(prefix, all)
+      ? await readGroups(context, prefix)
       : all.filter(({ account }) => account.startsWith(prefix))
     if (!grouped) {
-      const lines = await accountsOf(books, filter)
-      return { lines, sums: sumsOf(groups), totals: totals(all) }
+      const lines = await readAccounts(context, filter)
+      return { lines, sums: sumByAsset(groups), totals: totalsByAsset(all) }
     }
-    const lines = (zero ? await withEmpty(books, groups, prefix) : groups)
+    const lines = (zero ? await addEmptyGroups(context, groups, prefix) : groups)
       .map(({ account, asset, balance, accounts }) => ({ account, asset, balance, accounts }))
       .filter(({ account }) => account > after)
       .slice(0, limit)
-    return { lines, sums: sumsOf(groups.map(netOf)), totals: totals(all) }
+    return { lines, sums: sumByAsset(groups.map(netSides)), totals: totalsByAsset(all) }
   })
 }
 
-/** Where it is read, and as of when. */
-interface Books {
+/** Transaction and instant of the queries. */
+interface TrialContext {
   readonly client: PoolClient
   readonly at: Date | 'infinity'
 }
 
-/** A line, and what its accounts come to on each side. */
-type Group = TrialLine & Sides
+/** A line with the total debits and credits of its accounts. */
+type AccountGroup = TrialLine & DebitsAndCredits
 
-/** Whether those that begin so are some accounts of one of these lines. */
-const isPartOf = (prefix: string, lines: readonly TrialLine[]): boolean =>
+/** Returns true if the prefix selects only some of the accounts of a line. */
+const isWithinGroup = (prefix: string, lines: readonly TrialLine[]): boolean =>
   lines.some(
     ({ account }) => account.endsWith(':') && prefix.startsWith(account) && prefix !== account,
   )
 
-/** A line is on one side, whatever its accounts are. */
-const netOf = ({ asset, balance }: Group) => ({
+/** Nets a line: its balance is either a debit or a credit. */
+const netSides = ({ asset, balance }: AccountGroup) => ({
   asset,
   debits: balance < 0n ? -balance : 0n,
   credits: balance > 0n ? balance : 0n,
 })
 
-function sumsOf(sides: readonly (Sides & { readonly asset: Asset })[]): ReadonlyMap<Asset, Sides> {
-  const sums = new Map<Asset, Sides>()
+function sumByAsset(
+  sides: readonly (DebitsAndCredits & { readonly asset: Asset })[],
+): ReadonlyMap<Asset, DebitsAndCredits> {
+  const sums = new Map<Asset, DebitsAndCredits>()
   for (const { asset, debits, credits } of sides) {
     const sum = sums.get(asset) ?? { debits: 0n, credits: 0n }
     sums.set(asset, { debits: sum.debits + debits, credits: sum.credits + credits })
@@ -95,9 +97,9 @@ function sumsOf(sides: readonly (Sides & { readonly asset: Asset })[]): Readonly
   return sums
 }
 
-/** The lines by groups, of accounts that begin so and hold anything: by code. */
-async function groupsOf({ client, at }: Books, prefix: string): Promise<Group[]> {
-  const { rows } = await client.query<TrialLine & Record<keyof Sides, string>>(
+/** Reads the groups of accounts with the prefix and a non-zero balance, ordered by code. */
+async function readGroups({ client, at }: TrialContext, prefix: string): Promise<AccountGroup[]> {
+  const { rows } = await client.query<TrialLine & Record<keyof DebitsAndCredits, string>>(
     `SELECT g.code AS account, s.code AS asset, g.accounts::integer, g.debits, g.credits
      FROM ledger.groups_at($1, $2) g JOIN ledger.asset s ON s.id = g.asset
      ORDER BY g.code COLLATE "C", s.code`,
@@ -109,10 +111,10 @@ async function groupsOf({ client, at }: Books, prefix: string): Promise<Group[]>
   })
 }
 
-/** The same with all accounts that are open, whether or not they hold anything. */
-async function withEmpty(
-  { client }: Books,
-  groups: readonly Group[],
+/** Adds open accounts with a zero balance to the groups. */
+async function addEmptyGroups(
+  { client }: TrialContext,
+  groups: readonly AccountGroup[],
   prefix: string,
 ): Promise<TrialLine[]> {
   const { rows } = await client.query<Omit<TrialLine, 'balance'>>(
@@ -121,23 +123,23 @@ async function withEmpty(
      GROUP BY 1, 2 ORDER BY ledger.account_group(a.code) COLLATE "C", 2`,
     [prefix],
   )
-  const held = new Map(
+  const balances = new Map(
     groups.map(({ account, asset, balance }) => [`${account} ${asset}`, balance]),
   )
-  return rows.map((row) => ({ ...row, balance: held.get(`${row.account} ${row.asset}`) ?? 0n }))
+  return rows.map((row) => ({ ...row, balance: balances.get(`${row.account} ${row.asset}`) ?? 0n }))
 }
 
-/** So many accounts are looked at, at most, for one page in one go. */
-const ACCOUNTS_AT_ONCE = 20_000
+/** Accounts read by one query, at most. */
+const ACCOUNTS_PER_QUERY = 20_000
 
-/** A page of accounts: as many of the next ones are looked at as it takes. */
-async function accountsOf(
-  { client, at }: Books,
+/** Reads a page of accounts, with as many queries as needed to fill it. */
+async function readAccounts(
+  { client, at }: TrialContext,
   { prefix, zero, limit, after }: TrialFilter,
 ): Promise<TrialLine[]> {
   const lines: TrialLine[] = []
   let last = after
-  for (let size = 2 * limit; ; size = Math.min(4 * size, ACCOUNTS_AT_ONCE)) {
+  for (let size = 2 * limit; ; size = Math.min(4 * size, ACCOUNTS_PER_QUERY)) {
     const { rows } = await client.query<Omit<TrialLine, 'balance'> & { balance: string }>(
       `SELECT a.code AS account, s.code AS asset, h.balance, 1 AS accounts
        FROM ledger.held_at(ARRAY(SELECT n.id FROM ledger.account n WHERE n.code COLLATE "C" > $2

@@ -2,59 +2,62 @@ import { once } from 'node:events'
 import type { Pool, PoolClient } from 'pg'
 import { elapsedMs, pause } from '../../clock.ts'
 import type { Log } from '../../log.ts'
-import { advance, enrol, PAGE_MAX, PageFailed, type Subscriber } from './subscriber.ts'
+import { advance, enrollSubscriber, PAGE_MAX, PageFailed, type Subscriber } from './subscriber.ts'
 
 export interface RunOptions {
   readonly pool: Pool
   readonly subscribers: readonly Subscriber[]
   readonly log: Log
-  /** Looks without being woken, in ms, should a notification be lost. @defaultValue 5000 */
+  /** Milliseconds between polls, in case a notification is lost. @defaultValue 5000 */
   readonly pollMs?: number
-  /** Entries in a transaction, at most. @defaultValue 1000 */
+  /** Entries per transaction, at most. @defaultValue 1000 */
   readonly pageMax?: bigint
 }
 
 const POLL_MS = 5_000
 /**
- * Before the next look at entries that come one by one, which are cheaper together: so many times
- * as long as it took to handle the last ones, within bounds.
+ * Pause after a page that was not full, as a multiple of the time it took, within `PAUSE_MS`:
+ * entries that arrive one by one are cheaper to handle together.
  */
-const REST = 10
-const REST_MS = { least: 100, most: 1_000 } as const
+const PAUSE_FACTOR = 10
+const PAUSE_MS = { min: 100, max: 1_000 } as const
 const BACK_OFF_MS = [100, 1_000, 5_000, 30_000] as const
 
 /**
- * Keeps subscribers going until it is stopped, woken by the ledger's NOTIFY. Each goes its own way
- * on each shard, so that one that fails keeps no other waiting; it tries again, later each time.
- * @throws Error when the database is out of reach now; later that is logged, and waited for
+ * Runs subscribers until stopped, woken by the ledger's NOTIFY. Each subscriber advances
+ * independently on each shard: one that fails delays no other, and is retried with back-off.
+ * @throws Error if the database is unreachable at the start; later failures are logged and retried
  */
 export async function runSubscribers(options: RunOptions): Promise<{ stop(): Promise<void> }> {
   const { pool, subscribers, log } = options
   const enrolled = await Promise.all(
-    subscribers.map(async (each) => ({ subscriber: each, shards: await enrol(pool, each) })),
+    subscribers.map(async (each) => ({
+      subscriber: each,
+      shards: await enrollSubscriber(pool, each),
+    })),
   )
   const stopping = new AbortController()
   const { signal } = stopping
-  const bells = new Bells()
+  const signals = new WakeSignals()
   const followers = enrolled.flatMap(({ subscriber, shards }) =>
-    shards.map((shard) => follow(options, subscriber, shard, bells.hang(shard), signal)),
+    shards.map((shard) => runSubscriber(options, subscriber, shard, signals.add(shard), signal)),
   )
-  const running = [listen(pool, bells, log, signal), ...followers]
+  const running = [listenForEntries(pool, signals, log, signal), ...followers]
   return {
     async stop() {
       stopping.abort()
-      bells.ring()
+      signals.wake()
       await Promise.all(running)
     },
   }
 }
 
-/** Handles what a shard has for a subscriber, and waits for more. */
-async function follow(
+/** Handles the entries of one shard for a subscriber, and waits for more. */
+async function runSubscriber(
   { pool, log, pollMs = POLL_MS, pageMax = PAGE_MAX }: RunOptions,
   subscriber: Subscriber,
   shard: number,
-  bell: Bell,
+  wakeSignal: WakeSignal,
   signal: AbortSignal,
 ): Promise<void> {
   let size = pageMax
@@ -63,42 +66,47 @@ async function follow(
     const start = elapsedMs()
     try {
       const handled = await advance(pool, subscriber, shard, { pageMax: size })
-      const isFull = handled === size // and there may be more
+      const isFull = handled === size // there may be more
       failures = 0
       size = size * 2n < pageMax ? size * 2n : pageMax
-      const rest = Math.min(REST * (elapsedMs() - start), REST_MS.most)
-      if (handled === 0n) await bell.wait(pollMs, signal)
-      if (!isFull) await pause(Math.max(rest, REST_MS.least), signal)
+      const pauseMs = Math.min(PAUSE_FACTOR * (elapsedMs() - start), PAUSE_MS.max)
+      if (handled === 0n) await wakeSignal.wait(pollMs, signal)
+      if (!isFull) await pause(Math.max(pauseMs, PAUSE_MS.min), signal)
     } catch (error) {
-      // Whatever stands before the entry that it cannot handle is done, in ever smaller pages.
+      // Smaller and smaller pages handle all entries before the one that fails.
       const failed = error instanceof PageFailed ? error.page.to - error.page.from + 1n : 1n
       if (failed > 1n) size = failed / 2n
       else {
         const retryMs = BACK_OFF_MS[failures++] ?? BACK_OFF_MS.at(-1)!
         const level = error instanceof PageFailed ? 'error' : 'warn'
         const place = { subscriber: subscriber.name, shard, retryMs }
-        log[level]({ err: error, ...place }, 'a reader of the journal failed')
+        log[level]({ err: error, ...place }, 'ledger subscriber failed')
         await pause(retryMs, signal)
       }
     }
   }
 }
 
-/** Passes notifications on, over a connection that is made again whenever it is lost. */
-async function listen(pool: Pool, bells: Bells, log: Log, signal: AbortSignal): Promise<void> {
+/** Forwards notifications of new entries; reconnects whenever the connection is lost. */
+async function listenForEntries(
+  pool: Pool,
+  signals: WakeSignals,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
   let failures = 0
   while (!signal.aborted) {
     let client: PoolClient | undefined
     try {
       client = await pool.connect()
-      client.on('notification', ({ payload }) => bells.ring(Number(payload)))
+      client.on('notification', ({ payload }) => signals.wake(Number(payload)))
       await client.query('LISTEN ledger')
       failures = 0
-      bells.ring() // whatever was booked while nobody listened
+      signals.wake() // entries may have been posted before LISTEN
       await once(client, 'end', { signal })
     } catch (error) {
       if (signal.aborted) return
-      log.warn({ err: error }, 'the ledger cannot be listened to; its readers look by themselves')
+      log.warn({ err: error }, 'failed to listen for ledger entries; falling back to polling')
     } finally {
       client?.release(true)
     }
@@ -106,41 +114,41 @@ async function listen(pool: Pool, bells: Bells, log: Log, signal: AbortSignal): 
   }
 }
 
-/** One for each reader of a shard. */
-class Bells {
-  readonly #hung: { readonly shard: number; readonly bell: Bell }[] = []
+/** Wake signals of all subscribers, one for each of their shards. */
+class WakeSignals {
+  readonly #signals: { readonly shard: number; readonly wakeSignal: WakeSignal }[] = []
 
-  hang(shard: number): Bell {
-    const bell = new Bell()
-    this.#hung.push({ shard, bell })
-    return bell
+  add(shard: number): WakeSignal {
+    const wakeSignal = new WakeSignal()
+    this.#signals.push({ shard, wakeSignal })
+    return wakeSignal
   }
 
-  /** Those of one shard, or all. */
-  ring(shard?: number): void {
-    for (const each of this.#hung) {
-      if (shard === undefined || each.shard === shard) each.bell.ring()
+  /** Wakes the subscribers of one shard, or all. */
+  wake(shard?: number): void {
+    for (const each of this.#signals) {
+      if (shard === undefined || each.shard === shard) each.wakeSignal.wake()
     }
   }
 }
 
-/** Rings once for any number of pulls while nobody waits. */
-class Bell {
-  #rung = false
-  #wake: (() => void) | undefined
+/** Auto-reset event: several `wake` calls before a `wait` end that wait once. */
+class WakeSignal {
+  #isSignaled = false
+  #wakeWaiter: (() => void) | undefined
 
-  ring(): void {
-    this.#rung = true
-    this.#wake?.()
+  wake(): void {
+    this.#isSignaled = true
+    this.#wakeWaiter?.()
   }
 
   async wait(ms: number, signal: AbortSignal): Promise<void> {
-    if (!this.#rung && !signal.aborted) {
+    if (!this.#isSignaled && !signal.aborted) {
       const woken = new AbortController()
-      this.#wake = () => woken.abort()
+      this.#wakeWaiter = () => woken.abort()
       await pause(ms, woken.signal)
-      this.#wake = undefined
+      this.#wakeWaiter = undefined
     }
-    this.#rung = false
+    this.#isSignaled = false
   }
 }

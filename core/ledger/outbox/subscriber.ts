@@ -1,28 +1,28 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 
-/** Entries of one shard, from the first number to the last, in the order of booking. */
+/** Range of entries of one shard, in the order of posting; both ends inclusive. */
 export interface Page {
   readonly shard: number
   readonly from: bigint
   readonly to: bigint
-  /** It was handled before: what it keeps is made anew, and nothing leaves the database again. */
+  /** True if the entries were handled before: tables are rebuilt, nothing is sent out again. */
   readonly replay: boolean
 }
 
 /**
- * A reader of the journal's order, which is the outbox: every entry once, in order, in the same
- * transaction as its effect. Slow work is handed on from there, never done.
+ * Handles every journal entry once, in order, in the transaction of its effect: the journal is the
+ * outbox. Slow work is queued as a job, never done in `handle`.
  */
 export interface Subscriber {
   readonly name: string
-  /** What it keeps; a rebuild clears it. It must not depend on how entries fall on pages. */
+  /** Tables that it writes; a rebuild clears them. Their content must not depend on page sizes. */
   readonly tables: readonly string[]
-  /** Whatever it does belongs to the transaction of `client`; when it throws, nothing happened. */
+  /** Handles a page in the transaction of `client`, which is rolled back if this throws. */
   handle(client: PoolClient, page: Page): Promise<void>
 }
 
-/** A subscriber threw. Its effect, and the move of its place, were rolled back. */
+/** A subscriber threw on this page. Its effect and its cursor were rolled back. */
 export class PageFailed extends Error {
   override readonly name = 'PageFailed'
   readonly page: Page
@@ -37,18 +37,21 @@ export class PageFailed extends Error {
 export const PAGE_MAX = 1_000n
 
 /**
- * The statistics of a young journal make a scan of all of it look cheap; and what subscribers ask
- * is the same for every page, and takes longer to plan than to do.
+ * Statistics of a young journal make a sequential scan look cheap. Queries are the same for every
+ * page, and take longer to plan than to execute.
  */
-const PLANS = `SET LOCAL enable_seqscan = off; SET LOCAL jit = off;
+const PLAN_SETTINGS = `SET LOCAL enable_seqscan = off; SET LOCAL jit = off;
   SET LOCAL plan_cache_mode = force_generic_plan`
 
 /**
- * Gives a new subscriber its place, before the first entry of every shard. What is booked already
- * is history to it: it is handled, and not handed on.
+ * Creates the cursors of a new subscriber, before the first entry of every shard. Entries that
+ * exist already are handled as a replay.
  * @returns the shards
  */
-export async function enrol(pool: Pool, { name }: Subscriber): Promise<readonly number[]> {
+export async function enrollSubscriber(
+  pool: Pool,
+  { name }: Subscriber,
+): Promise<readonly number[]> {
   const { rows } = await pool.query<{ shard: number }>(
     `WITH new AS (INSERT INTO hub.cursor (name, shard, seq, replay_to)
        SELECT $1, shard, 0, seq FROM ledger.head ON CONFLICT DO NOTHING)
@@ -59,17 +62,17 @@ export async function enrol(pool: Pool, { name }: Subscriber): Promise<readonly 
 }
 
 export interface AdvanceOptions {
-  /** Entries at most. @defaultValue 1000 */
+  /** Entries, at most. @defaultValue 1000 */
   readonly pageMax?: bigint
-  /** Waits for a process that is at work here, instead of passing by. */
+  /** Waits for a process that is handling this shard instead of skipping it. */
   readonly wait?: boolean
 }
 
 /**
- * Handles the next page of a shard, together with any number of other processes: one of them has
- * the place, the others pass by.
- * @returns how many entries it handled; 0 when there are none, or another process is at work
- * @throws PageFailed when the subscriber threw
+ * Handles the next page of a shard. Any number of processes may call it: one locks the cursor, the
+ * others skip the shard.
+ * @returns the number of entries handled; 0 if there are none or another process has the lock
+ * @throws PageFailed if the subscriber threw
  */
 export function advance(
   pool: Pool,
@@ -78,15 +81,15 @@ export function advance(
   { pageMax = PAGE_MAX, wait = false }: AdvanceOptions = {},
 ): Promise<bigint> {
   const handleNext = async (client: PoolClient): Promise<bigint> => {
-    const { rows } = await client.query<Place>(
+    const { rows } = await client.query<CursorState>(
       `SELECT c.seq, c.replay_to AS "replayTo", h.seq AS head
        FROM hub.cursor c JOIN ledger.head h ON h.shard = c.shard
        WHERE c.name = $1 AND c.shard = $2 FOR UPDATE OF c ${wait ? '' : 'SKIP LOCKED'}`,
       [subscriber.name, shard],
     )
-    const [place] = rows
-    if (!place || place.seq >= place.head) return 0n
-    const page = { shard, ...nextPage(place, pageMax) }
+    const [cursor] = rows
+    if (!cursor || cursor.seq >= cursor.head) return 0n
+    const page = { shard, ...nextPage(cursor, pageMax) }
     await subscriber.handle(client, page).catch((cause) => {
       throw new PageFailed(subscriber.name, page, cause)
     })
@@ -95,28 +98,28 @@ export function advance(
       shard,
       page.to,
     ])
-    return page.to - place.seq
+    return page.to - cursor.seq
   }
-  return inTransaction(pool, handleNext, PLANS)
+  return inTransaction(pool, handleNext, PLAN_SETTINGS)
 }
 
-interface Place {
+interface CursorState {
   readonly seq: bigint
   readonly replayTo: bigint
   readonly head: bigint
 }
 
-/** All of a page is a replay, or nothing of it. The journal's numbers have no gaps. */
-function nextPage({ seq, replayTo, head }: Place, pageMax: bigint): Omit<Page, 'shard'> {
+/** A page is a replay as a whole or not at all. Sequence numbers have no gaps. */
+function nextPage({ seq, replayTo, head }: CursorState, pageMax: bigint): Omit<Page, 'shard'> {
   const replay = seq < replayTo
-  const end = least(seq + pageMax, head)
-  return { from: seq + 1n, to: replay ? least(end, replayTo) : end, replay }
+  const end = lesser(seq + pageMax, head)
+  return { from: seq + 1n, to: replay ? lesser(end, replayTo) : end, replay }
 }
 
-/** Handles all that there is, on every shard. @returns how many entries */
+/** Handles all entries of every shard. @returns the number of entries handled */
 export async function catchUp(pool: Pool, subscriber: Subscriber): Promise<bigint> {
   let handled = 0n
-  for (const shard of await enrol(pool, subscriber)) {
+  for (const shard of await enrollSubscriber(pool, subscriber)) {
     for (;;) {
       const page = await advance(pool, subscriber, shard, { wait: true })
       if (page === 0n) break
@@ -127,9 +130,9 @@ export async function catchUp(pool: Pool, subscriber: Subscriber): Promise<bigin
 }
 
 /**
- * Clears what a subscriber keeps and sends it back to the first entry, in one transaction that
- * waits for pages at work, and wakes those who run it: they make everything anew. What had been
- * handed on is not handed on again.
+ * Clears the tables of a subscriber and moves its cursors before the first entry, in one
+ * transaction that waits for pages in progress; then wakes the processes that run it, which rebuild
+ * the tables. Nothing is sent out again.
  */
 export function rebuild(pool: Pool, { name, tables }: Subscriber): Promise<void> {
   return inTransaction(pool, async (client) => {
@@ -146,16 +149,16 @@ export function rebuild(pool: Pool, { name, tables }: Subscriber): Promise<void>
 }
 
 /**
- * Sends a subscriber that keeps nothing back to a place in a shard: it handles, and hands on,
- * everything after entry `seq` once more, as for a receiver that lost what it was told.
- * @throws RangeError for one that keeps something, which would count twice: it is to be rebuilt
+ * Moves a subscriber without tables back: it handles all entries after `seq` once more and sends
+ * them out again, as for a receiver that lost them.
+ * @throws RangeError for a subscriber with tables, which would count entries twice: rebuild it
  */
 export async function replay(
   pool: Pool,
   { name, tables }: Subscriber,
   { shard, seq }: { readonly shard: number; readonly seq: bigint },
 ): Promise<void> {
-  if (tables.length > 0) throw new RangeError(`${name} keeps what it was told: rebuild it`)
+  if (tables.length > 0) throw new RangeError(`${name} writes tables: rebuild it instead`)
   await inTransaction(pool, async (client) => {
     await client.query(
       `UPDATE hub.cursor SET seq = least(seq, $3), replay_to = least(replay_to, $3)
@@ -169,12 +172,12 @@ export async function replay(
 export interface Lag {
   readonly name: string
   readonly shard: number
-  /** Entries that it has still to handle. */
+  /** Entries not handled yet. */
   readonly behind: bigint
 }
 
-/** How far the readers of the journal are behind it. */
-export async function lags(pool: Pool): Promise<readonly Lag[]> {
+/** Reads the lag of every subscriber on every shard. */
+export async function subscriberLags(pool: Pool): Promise<readonly Lag[]> {
   const { rows } = await pool.query<Lag>(
     `SELECT c.name, c.shard, h.seq - c.seq AS behind FROM hub.cursor c
      JOIN ledger.head h ON h.shard = c.shard ORDER BY c.name, c.shard`,
@@ -182,4 +185,4 @@ export async function lags(pool: Pool): Promise<readonly Lag[]> {
   return rows
 }
 
-const least = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+const lesser = (a: bigint, b: bigint): bigint => (a < b ? a : b)

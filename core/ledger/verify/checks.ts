@@ -1,18 +1,18 @@
-/** The part of the books that is looked at. */
+/** Part of the ledger to check, as SQL fragments. */
 export interface Scope {
-  /** Of the rows or seals of a table alias, by the column that numbers them. */
+  /** Condition on the rows or seals of a table alias, by their sequence column. */
   readonly rows: (alias: string, column?: 'seq' | 'seq_to') => string
-  /** Of a table alias with a column `shard`. */
+  /** Condition on the `shard` column of a table alias. */
   readonly shard: (alias: string) => string
-  /** The last number before it, and the hash of the seal there, as SQL literals. */
+  /** Last sequence number before the part, and the hash of the seal there, as SQL literals. */
   readonly after: string
   readonly hash: string
-  /** Where it ends: a query of (shard, seq, hash). */
+  /** Query of the ends of the part: (shard, seq, hash). */
   readonly ends: string
 }
 
-/** Everything, up to the heads. */
-export const WHOLE: Scope = {
+/** All entries, up to the heads. */
+export const WHOLE_LEDGER: Scope = {
   rows: () => 'true',
   shard: () => 'true',
   after: '0',
@@ -20,40 +20,41 @@ export const WHOLE: Scope = {
   ends: 'SELECT shard, seq, hash FROM ledger.head',
 }
 
-/** Each answers the offenders as (shard, seq, example). */
+/** SQL queries by check name; each returns the offenders as (shard, seq, example). */
 export type Checks = Readonly<Record<string, string>>
 
-/** The part of a shard after `after`, where the seal has this hash; up to `upto`, or to the end. */
-export function partOf(
+/** Scope of a shard after `after`, whose seal has this hash, up to `upto` or to the head. */
+export function shardScope(
   shard: number,
   { after, hash, upto }: { after: bigint; hash: Buffer; upto?: bigint },
 ): Scope {
-  const own = (alias: string): string => `${alias}.shard = ${shard}`
+  const ofShard = (alias: string): string => `${alias}.shard = ${shard}`
   return {
-    shard: own,
+    shard: ofShard,
     rows: (alias, column = 'seq') =>
-      `${own(alias)} AND ${alias}.${column} > ${after}` +
+      `${ofShard(alias)} AND ${alias}.${column} > ${after}` +
       (upto === undefined ? '' : ` AND ${alias}.${column} <= ${upto}`),
     after: String(after),
     hash: `'\\x${hash.toString('hex')}'::bytea`,
     ends:
       upto === undefined
-        ? `SELECT h.shard, h.seq, h.hash FROM ledger.head h WHERE ${own('h')}`
+        ? `SELECT h.shard, h.seq, h.hash FROM ledger.head h WHERE ${ofShard('h')}`
         : `SELECT s.shard, s.seq_to AS seq, s.hash FROM ledger.seal s
-           WHERE ${own('s')} AND s.seq_to = ${upto}`,
+           WHERE ${ofShard('s')} AND s.seq_to = ${upto}`,
   }
 }
 
-const row = (j: string): string => `format('shard %s seq %s id %s', ${j}.shard, ${j}.seq, ${j}.id)`
+const rowLabel = (j: string): string =>
+  `format('shard %s seq %s id %s', ${j}.shard, ${j}.seq, ${j}.id)`
 
-/** What holds for a row and what it refers to, whatever else there is. */
-export const ofRows = ({ rows }: Scope): Checks => ({
+/** Checks of single rows and the rows they refer to. */
+export const rowChecks = ({ rows }: Scope): Checks => ({
   'every row is as it was written': `
-    SELECT j.shard, j.seq, ${row('j')} AS example
+    SELECT j.shard, j.seq, ${rowLabel('j')} AS example
     FROM ledger.journal j WHERE ${rows('j')} AND j.leaf IS DISTINCT FROM ledger.leaf(j)`,
 
   'every entry is balanced for each asset': `
-    SELECT e.shard, e.seq, ${row('e')} || format(': %s in asset %s', e.total,
+    SELECT e.shard, e.seq, ${rowLabel('e')} || format(': %s in asset %s', e.total,
       coalesce(e.asset::text, 'unknown')) AS example
     FROM (SELECT j.shard, j.seq, j.id, a.asset, sum(l.amount) AS total
       FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l
@@ -61,9 +62,10 @@ export const ofRows = ({ rows }: Scope): Checks => ({
       GROUP BY j.shard, j.seq, j.id, a.asset) e
     WHERE e.total <> 0 OR e.asset IS NULL`,
 
-  // What is held, only the steps of calls may change: accounts 2, 30 and 40.
+  // Only the steps of calls may change the control accounts of holds: 2, 30 and 40.
   'every entry follows the rule of its event': `
-    SELECT j.shard, j.seq, ${row('j')} || ': ' || coalesce(k.event, 'kind ' || j.kind) AS example
+    SELECT j.shard, j.seq,
+      ${rowLabel('j')} || ': ' || coalesce(k.event, 'kind ' || j.kind) AS example
     FROM ledger.journal j LEFT JOIN ledger.kind k ON k.id = j.kind
     WHERE ${rows('j')} AND (k.id IS NULL OR k.phase <> j.phase
       OR least(j.amount, j.rest, j.fee) < 0 OR j.fee > j.amount
@@ -81,9 +83,9 @@ export const ofRows = ({ rows }: Scope): Checks => ({
           OR EXISTS (SELECT FROM unnest(k.needs) n
             WHERE coalesce(length(trim(j.meta ->> n)), 0) = 0) END)`,
 
-  'every outcome has its reserve, and the same terms': `
-    SELECT s.shard, s.seq, ${row('s')} || CASE WHEN r.id IS NULL THEN ': no reserve'
-      ELSE format(': charged %s, given back %s of %s, or other terms than the reserve', s.amount,
+  'every outcome has a reserve with the same terms': `
+    SELECT s.shard, s.seq, ${rowLabel('s')} || CASE WHEN r.id IS NULL THEN ': no reserve'
+      ELSE format(': charged %s, released %s of %s, or other terms than the reserve', s.amount,
         s.rest, r.amount) END AS example
     FROM ledger.journal s
     LEFT JOIN ledger.journal r ON r.owner = s.owner AND r.id = s.id AND r.phase = 1
@@ -93,8 +95,8 @@ export const ofRows = ({ rows }: Scope): Checks => ({
       OR (s.shard, s.payee, s.bps, s.asset, s.endpoint, s.price_version, s.guards) IS DISTINCT FROM
         (r.shard, r.payee, r.bps, r.asset, r.endpoint, r.price_version, r.guards))`,
 
-  'a reversal gives back at most what was charged': `
-    SELECT v.shard, v.seq, ${row('v')} || format(': gives back %s of %s', v.given,
+  'a reversal refunds at most the amount charged': `
+    SELECT v.shard, v.seq, ${rowLabel('v')} || format(': refunds %s of %s', v.given,
       coalesce(v.charged::text, 'nothing charged')) AS example
     FROM (SELECT j.shard, j.seq, j.id, s.amount AS charged, s.shard AS home, s.seq AS settled,
         (SELECT sum(u.amount) FROM unnest(j.accounts, j.amounts) u(account, amount)
@@ -108,8 +110,8 @@ export const ofRows = ({ rows }: Scope): Checks => ({
       OR v.settled >= v.seq`,
 })
 
-/** What holds for the order of rows and seals. */
-export const ofOrder = ({ rows, after, hash, ends }: Scope): Checks => ({
+/** Checks of the order of rows and seals. */
+export const orderChecks = ({ rows, after, hash, ends }: Scope): Checks => ({
   'the sequence has no gaps and ends at the head': `
     SELECT o.shard, o.seq, CASE
       WHEN o.at_head THEN format('shard %s: the head is at %s, the journal at %s', o.shard,
@@ -134,7 +136,7 @@ export const ofOrder = ({ rows, after, hash, ends }: Scope): Checks => ({
       WINDOW w AS (PARTITION BY l.shard ORDER BY l.at_head, l.seq_to)) c
     WHERE c.prev <> c.before OR c.seq_from <> c.before_to + 1 OR c.at < c.before_at`,
 
-  // Rows and seals in one order: a row belongs to the last seal that starts at or before it.
+  // Merges rows and seals in one order: a row belongs to the last seal that starts at or before it.
   'every row is under its seal': `
     SELECT g.shard, min(g.seq) AS seq, format('shard %s seq %s to %s', g.shard, min(g.seq),
       max(g.seq)) AS example
@@ -150,8 +152,8 @@ export const ofOrder = ({ rows, after, hash, ends }: Scope): Checks => ({
         IS DISTINCT FROM string_agg(g.hash, '')`,
 })
 
-/** What holds for the balances of today, cheap at any length of the journal. */
-export const ofBalances = ({ shard }: Scope): Checks => ({
+/** Checks of the current balances; their cost does not depend on the length of the journal. */
+export const balanceChecks = ({ shard }: Scope): Checks => ({
   'balances sum to zero for each asset': `
     SELECT b.shard, NULL::bigint AS seq,
       format('%s: the balances sum to %s', s.code, sum(b.balance)) AS example
@@ -166,8 +168,8 @@ export const ofBalances = ({ shard }: Scope): Checks => ({
       OR b.floor IS DISTINCT FROM CASE a.class WHEN 'liabilities' THEN 0 END)`,
 })
 
-/** The sums of all postings by shard, against the balances; `sums` is (shard, account, total). */
-export const balancesAgainst = (sums: string, { shard }: Scope): Checks => ({
+/** Compares balances with sums of postings; `sums` is a query of (shard, account, total). */
+export const balanceSumChecks = (sums: string, { shard }: Scope): Checks => ({
   'each balance is the sum of its postings': `
     SELECT coalesce(b.shard, p.shard) AS shard, NULL::bigint AS seq,
       format('%s: balance %s, postings %s', coalesce(a.code, 'account ' || p.account),
@@ -179,13 +181,13 @@ export const balancesAgainst = (sums: string, { shard }: Scope): Checks => ({
     WHERE b.account IS NULL OR b.balance <> coalesce(p.total, 0) OR b.asset <> a.asset`,
 })
 
-export const ALL_POSTINGS = `
+export const POSTING_SUMS = `
   SELECT j.shard, l.account, sum(l.amount) AS total
   FROM ledger.journal j CROSS JOIN LATERAL ledger.legs(j) l GROUP BY j.shard, l.account`
 
-/** What only a look at everything tells. */
-export const ONLY_WHOLE: Checks = {
-  'the control accounts hold what open holds hold': `
+/** Checks that only a run over the whole journal can make. */
+export const FULL_RUN_CHECKS: Checks = {
+  'the control accounts equal the sum of open holds': `
     SELECT b.shard, NULL::bigint AS seq,
       format('%s: balance %s, open holds %s', a.code, b.balance, coalesce(h.held, 0)) AS example
     FROM ledger.asset s
@@ -202,18 +204,18 @@ export const ONLY_WHOLE: Checks = {
       min(j.shard), min(j.seq), j.id, count(*)) AS example
     FROM ledger.journal j WHERE j.phase = 2 GROUP BY j.owner, j.id HAVING count(*) > 1`,
 
-  'each snapshot is what the journal says': `
+  'each snapshot matches the journal': `
     SELECT h.shard, w.seq, w.example
     FROM ledger.head h CROSS JOIN LATERAL ledger.wrong_snapshots(h.shard, 0, h.seq) w`,
 
-  'each end of a day is what the journal says': `
+  'each end-of-day balance matches the journal': `
     SELECT NULL::smallint AS shard, NULL::bigint AS seq, w.example FROM ledger.wrong_day_ends() w`,
 }
 
-/** The same, for the rows of a part. */
-export const outcomesOf = ({ rows }: Scope): Checks => ({
+/** Checks outcomes in a part of the journal. */
+export const outcomeChecks = ({ rows }: Scope): Checks => ({
   'a hold has one outcome at most': `
-    SELECT j.shard, j.seq, ${row('j')} || ': a second outcome' AS example
+    SELECT j.shard, j.seq, ${rowLabel('j')} || ': a second outcome' AS example
     FROM ledger.journal j WHERE ${rows('j')} AND j.phase = 2
       AND (SELECT count(*) FROM ledger.journal o
         WHERE o.owner = j.owner AND o.id = j.id AND o.phase = 2) > 1`,

@@ -13,47 +13,46 @@ export interface GasAccountingDeps {
   readonly pool: Pool
   readonly ledger: Ledger
   readonly wallet: GasWallet
-  /** Blocks on top of a transaction before its fee counts. */
+  /** Confirmations after which a fee is posted. */
   readonly finality: bigint
-  /** Microdollars for one ETH. */
+  /** Microdollars per ETH. */
   readonly ethPrice: Micros
 }
 
 const WEI_PER_ETH = 10n ** 18n
-/** Before every other entry; only the order within its month matters. */
+/** Value date of opening entries. Precedes every other entry of its month. */
 const OPENING_DATE = new Date('2026-11-01T00:00:00Z')
 const BATCH_SIZE = 50
 
 /**
- * Books the gas of every transaction whose block is final, each once: what it cost is written down
- * before it is booked, and its row goes away afterwards. The first time, what the wallet held
- * before all of them is booked as its opening.
+ * Posts the gas fee of every final transaction once: its cost is stored before it is posted, and
+ * its row is deleted afterwards. The first run posts the earlier balance of the wallet as opening.
  *
- * The books count whole gwei and always hold what the chain does, rounded down: a fraction of a
- * gwei is carried from one transaction to the next. Its worth is rounded down each time.
- * @returns how many transactions were booked
+ * The ledger counts whole gwei and always equals the chain rounded down, because fractions of a
+ * gwei are carried to the next transaction. The value in USDC is rounded down each time.
+ * @returns the number of transactions posted
  */
-export async function postGasFees(ports: GasAccountingDeps): Promise<number> {
-  const { pool, wallet } = ports
-  const block = (await wallet.head()) - ports.finality + 1n
+export async function postGasFees(deps: GasAccountingDeps): Promise<number> {
+  const { pool, wallet } = deps
+  const block = (await wallet.head()) - deps.finality + 1n
   if (block < 0n) return 0
-  await ensureOpening(ports, block)
+  await ensureOpening(deps, block)
   for (const hashes of inBatches(await transactionsWithoutFee(pool, wallet))) {
-    await recordFees(ports, await fetchFees(wallet, hashes, block))
+    await recordFees(deps, await fetchFees(wallet, hashes, block))
   }
   await deleteReplaced(pool, wallet, await wallet.countAt(block))
-  return postFees(ports)
+  return postFees(deps)
 }
 
-/** What a fee takes from a wallet in whole gwei, if it held `rest` wei beyond whole ones. */
+/** Deducts a fee in whole gwei from a wallet with `rest` wei beyond whole gwei. */
 export function deductWholeGwei(wei: bigint, rest: bigint): { gwei: bigint; rest: bigint } {
   const gwei = wei <= rest ? 0n : (wei - rest + WEI_PER_GWEI - 1n) / WEI_PER_GWEI
   return { gwei, rest: rest - wei + gwei * WEI_PER_GWEI }
 }
 
 /**
- * What ETH that comes to a wallet is in whole gwei; what is left over is carried on.
- * @throws Fault `not_booked` where the books of the wallet do not begin before it
+ * Converts ETH received by the gas wallet to whole gwei and carries the rest.
+ * @throws Fault `not_booked` if the wallet has no opening before `block`
  */
 export async function addWholeGwei(
   client: ClientBase,
@@ -67,25 +66,25 @@ export async function addWholeGwei(
      WHERE chain_id = $1 AND address = $2 FOR UPDATE`,
     key,
   )
-  const [books] = rows
-  if (!books?.booked || block <= books.opened_at) {
-    const detail = books?.booked
-      ? `The opening of the gas wallet, of block ${books.opened_at}, has it already.`
-      : 'The gas wallet has no opening balance yet, which will have it.'
+  const [opening] = rows
+  if (!opening?.booked || block <= opening.opened_at) {
+    const detail = opening?.booked
+      ? `The opening balance of the gas wallet (block ${opening.opened_at}) already includes it.`
+      : 'The gas wallet has no opening balance yet, which will include it.'
     throw new Fault('not_booked', detail)
   }
-  const whole = (books.rest + wei) / WEI_PER_GWEI
-  if (whole === 0n) throw new Fault('not_booked', 'It is less than a gwei.')
+  const whole = (opening.rest + wei) / WEI_PER_GWEI
+  if (whole === 0n) throw new Fault('not_booked', 'The amount is less than one gwei.')
   await client.query('UPDATE hub.gas_wallet SET rest = $3 WHERE chain_id = $1 AND address = $2', [
     ...key,
-    books.rest + wei - whole * WEI_PER_GWEI,
+    opening.rest + wei - whole * WEI_PER_GWEI,
   ])
   return whole
 }
 
-/** Before the first transaction that was kept, it held what it holds, and the fees since. */
-async function ensureOpening(ports: GasAccountingDeps, block: bigint): Promise<void> {
-  const { pool, ledger, wallet } = ports
+/** Posts the opening: the balance on chain plus the fees of all stored transactions. */
+async function ensureOpening(deps: GasAccountingDeps, block: bigint): Promise<void> {
+  const { pool, ledger, wallet } = deps
   const key = walletKey(wallet)
   const known = await pool.query<Opening>(OPENING_SQL, key)
   if (known.rows[0]?.booked) return
@@ -129,7 +128,7 @@ const walletKey = ({ chainId, address }: GasWallet): [number, string] => [
   address.toLowerCase(),
 ]
 
-/** Transactions whose fee is not known yet, in order. */
+/** Lists transactions whose fee is not known yet, in order of their nonce. */
 async function transactionsWithoutFee(pool: Pool, wallet: GasWallet): Promise<readonly Hex[]> {
   const { rows } = await pool.query<{ hash: Hex }>(
     `SELECT hash FROM hub.sent_transaction
@@ -139,13 +138,13 @@ async function transactionsWithoutFee(pool: Pool, wallet: GasWallet): Promise<re
   return rows.map(({ hash }) => hash)
 }
 
-/** As many as the node is asked for at once. */
+/** Splits hashes into the number that one round of node requests covers. */
 const inBatches = (hashes: readonly Hex[]): readonly (readonly Hex[])[] =>
   hashes.flatMap((_, i) => (i % BATCH_SIZE === 0 ? [hashes.slice(i, i + BATCH_SIZE)] : []))
 
 type TransactionFee = Fee & { readonly hash: Hex }
 
-/** What those transactions cost that are in a block up to this one. */
+/** Fetches the fees of those transactions that are in a block up to `upTo`. */
 async function fetchFees(
   wallet: GasWallet,
   hashes: readonly Hex[],
@@ -160,7 +159,7 @@ async function fetchFees(
   return fees.flat()
 }
 
-/** Writes down what transactions cost, for good, whoever books it. */
+/** Stores the fees of transactions once; any process may post them later. */
 const recordFees = (
   { pool, wallet, ethPrice }: GasAccountingDeps,
   fees: readonly TransactionFee[],
@@ -188,7 +187,7 @@ const recordFees = (
     ])
   })
 
-/** Another transaction has its number for good, and it was never mined: it cost nothing. */
+/** Deletes transactions that were replaced by another one with their nonce: they cost nothing. */
 const deleteReplaced = (pool: Pool, wallet: GasWallet, count: number): Promise<unknown> =>
   pool.query(
     `DELETE FROM hub.sent_transaction WHERE chain_id = $1 AND sender = $2 AND nonce < $3

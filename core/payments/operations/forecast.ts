@@ -6,50 +6,52 @@ import {
 } from '../chain/verdict.ts'
 import type { PaymentDetails } from './overview.ts'
 
-/** What is still to come of a payment. */
+/** Expected completion of a payment. */
 export interface PaymentForecast {
-  /** When its outcome should be final, on a chain that makes blocks; undefined once it is. */
+  /** Time by which the outcome should be final; undefined once it is. */
   readonly deadline: Date | undefined
-  /** It is not final long after that: somebody has to look. */
+  /** True if it is still open well after the deadline and an operator has to check. */
   readonly isOverdue: boolean
-  /** What the hub waits for, until when, and what a person may do; undefined: nothing remains. */
+  /** Text on what the hub waits for, until when, and what an operator can do; undefined if done. */
   readonly nextStep: string | undefined
 }
 
-/** Of Base, on average. */
+/** Average block time of Base. */
 const BLOCK_MS = 2_000n
-/** The job that asks the chain comes every few seconds, and may have much to do. */
+/** Allowance for the job that checks the chain every few seconds and may have a backlog. */
 const RESOLUTION_MARGIN_MS = 60_000
 
 const OVERDUE_ADVICE =
-  'This is overdue. See that the jobs run (HUB_JOBS, npm run jobs), that RPC_URL answers, and ' +
-  'that the newest block of the chain is of this minute. Book nothing by hand: the hub does as ' +
-  'soon as the chain tells.'
+  'This is overdue. Check that the jobs run (HUB_JOBS, npm run jobs), that RPC_URL responds and ' +
+  'that its newest block is less than a minute old. Post nothing by hand: the hub does so once ' +
+  'the chain shows the outcome.'
 
 /**
- * What happens next to a payment that is as it was seen, by itself and by a person.
- * @param finality blocks with a small transfer and on top of it before it is final
+ * Forecasts when a payment becomes final and what remains to be done.
+ * @param finality confirmations after which a small transfer is final
  */
-export function forecastPayment(seen: PaymentDetails, finality: bigint): PaymentForecast {
-  const blocks = requiredConfirmations(finality, seen.amount)
-  const isFinal = FINAL_STATES.has(seen.state)
-  const deadline = addMs(seen.validBefore, finalAfterMs(blocks))
-  const overdue = !isFinal && seen.now > addMs(deadline, RESOLUTION_MARGIN_MS)
-  const words =
-    seen.direction === 'out' ? outgoingNextStep(seen, blocks) : incomingNextStep(seen, blocks)
-  const by = isFinal
+export function forecastPayment(payment: PaymentDetails, finality: bigint): PaymentForecast {
+  const blocks = requiredConfirmations(finality, payment.amount)
+  const isFinal = FINAL_STATES.has(payment.state)
+  const deadline = addMs(payment.validBefore, finalAfterMs(blocks))
+  const isOverdue = !isFinal && payment.now > addMs(deadline, RESOLUTION_MARGIN_MS)
+  const text =
+    payment.direction === 'out'
+      ? outgoingNextStep(payment, blocks)
+      : incomingNextStep(payment, blocks)
+  const deadlineText = isFinal
     ? ''
-    : `By ${deadline.toISOString()} this is final; nothing is to be done until then.`
-  const nextStep = words && [words, overdue ? OVERDUE_ADVICE : by].join(' ').trim()
-  return { deadline: isFinal ? undefined : deadline, isOverdue: overdue, nextStep }
+    : `This is final by ${deadline.toISOString()}; no action is needed until then.`
+  const nextStep = text && [text, isOverdue ? OVERDUE_ADVICE : deadlineText].join(' ').trim()
+  return { deadline: isFinal ? undefined : deadline, isOverdue, nextStep }
 }
 
-/** After the end of the authorization. */
+/** Time from the expiry of the authorization until the outcome is final. */
 const finalAfterMs = (blocks: bigint): number => EXPIRY_MARGIN_MS + Number(blocks * BLOCK_MS)
 
 /**
- * From how much on (microdollars) a payment that is not final is overdue so many ms after the end
- * of its authorization, the most first: as `outlook` has it, for whoever counts in the database.
+ * Thresholds of `forecastPayment` for queries: a payment of at least `from` microdollars is overdue
+ * `ms` after the expiry of its authorization. Largest amount first.
  */
 export const overdueThresholds = (
   finality: bigint,
@@ -66,50 +68,51 @@ const blockCount = (blocks: bigint): string => (blocks === 1n ? 'a block' : `${b
 const addMs = (instant: Date, ms: number): Date => new Date(instant.getTime() + ms)
 
 function outgoingNextStep({ state, status, reason, key }: PaymentDetails, blocks: bigint) {
-  const why = reason === null ? '' : ` (${reason})`
-  if (state === 'signed') return `The signature was kept, and may have left. ${OUTGOING_RESOLUTION}`
+  const cause = reason === null ? '' : ` (${reason})`
+  if (state === 'signed')
+    return `The signature was stored and may have been sent. ${OUTGOING_RESOLUTION}`
   if (state === 'unresolved') {
-    const answer = status === null ? 'No answer came' : `The seller answered ${status}`
-    return `${answer}${why}. ${OUTGOING_RESOLUTION}`
+    const response = status === null ? 'No response' : `The seller returned ${status}`
+    return `${response}${cause}. ${OUTGOING_RESOLUTION}`
   }
   if (state === 'paid') {
-    const charged = reason === null ? '' : `, though nothing was delivered${why}`
+    const charged = reason === null ? '' : `, though nothing was delivered${cause}`
     return (
-      `The caller was charged${charged}. The hub waits for ${blockCount(blocks)} with the transfer, ` +
-      'and books it out of the spend wallet. If the chain has none when the signature is dead, ' +
-      'the caller gets the money back.'
+      `The caller was charged${charged}. The hub waits for ${blockCount(blocks)} with the ` +
+      'transfer and then posts it out of the spend wallet. If the signature expires unused, ' +
+      'the caller is refunded.'
     )
   }
   if (state !== 'confirmed' || reason === null) return undefined
   return (
-    `The seller took the money and delivered nothing${why}; the caller was charged. A person may ` +
-    'ask the seller for it, and make it good to the caller: npm run ledger -- adjust --debit ' +
+    `The seller took the money and delivered nothing${cause}; the caller was charged. You can ` +
+    'ask the seller for a refund and compensate the caller: npm run ledger -- adjust --debit ' +
     `expenses:x402-loss --credit ${creditsOf(key ?? '')}.`
   )
 }
 
 const OUTGOING_RESOLUTION =
-  'The hub asks the chain: if the seller took the money, the caller is charged; if the signature ' +
-  'dies unused, the money that is held goes back.'
+  'The hub checks the chain: if the seller took the money, the caller is charged; if the ' +
+  'signature expires unused, the hold is released.'
 const INCOMING_RESOLUTION =
-  'The hub asks the chain: what was paid is booked, and what is dead unused is given up.'
+  'The hub checks the chain: a payment that arrived is posted, an expired one is closed.'
 
 function incomingNextStep({ purpose, state, delivered }: PaymentDetails, blocks: bigint) {
   if (state === 'claimed')
-    return `A request is at work on it, or its process has died. ${INCOMING_RESOLUTION}`
+    return `A request is processing it, or its process has died. ${INCOMING_RESOLUTION}`
   if (state === 'pending') {
-    const then = purpose === 'call' ? ' If it is, its payer has to pay in advance.' : ''
-    return `It was sent to the chain, or may still come. ${INCOMING_RESOLUTION}${then}`
+    const consequence = purpose === 'call' ? ' If it expires, its payer must pay in advance.' : ''
+    return `It was sent to the chain, or may still arrive. ${INCOMING_RESOLUTION}${consequence}`
   }
   if (state === 'settled') {
     return (
-      `It is booked as in transit. The hub waits for ${blockCount(blocks)} with the transfer; what the ` +
-      'chain forgets is booked back.'
+      `It is posted as in transit. The hub waits for ${blockCount(blocks)} with the transfer and ` +
+      'reverses the entry if the transfer vanishes from the chain.'
     )
   }
   if (state !== 'confirmed' || delivered) return undefined
   return (
-    'It was paid before the work, which has not succeeded yet. The payer gets it by sending the ' +
-    'same request with the same payment.'
+    'It was paid before the work, which has not succeeded yet. The payer can retry by sending ' +
+    'the same request with the same payment.'
   )
 }

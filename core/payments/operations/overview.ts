@@ -1,9 +1,7 @@
 import type { Pool } from 'pg'
 import { GAS, IN_TRANSIT, SPEND, walletOf } from '../../ledger/postings.ts'
 
-/** What an operator sees of payments. It reads the database and nothing else. */
-
-/** States of payments whose outcome, or whose finality, is open. */
+/** States of payments whose outcome or finality is open. */
 export const OPEN_STATES = {
   in: ['claimed', 'pending', 'settled'],
   out: ['signed', 'unresolved', 'paid'],
@@ -12,46 +10,46 @@ const sqlList = (states: readonly string[]) => states.map((state) => `'${state}'
 const OPEN_IN = sqlList(OPEN_STATES.in)
 const OPEN_OUT = sqlList(OPEN_STATES.out)
 
-/** A payment as the database has it at the instant `now`. */
+/** A payment as stored in the database at the instant `now`. */
 export interface PaymentDetails {
-  /** The call, or the purchase: the id of its entry in the journal. */
+  /** Id of the call or purchase, which is the id of its journal entry. */
   readonly id: string
   readonly direction: 'in' | 'out'
   readonly purpose: 'credits' | 'call' | 'external'
   /** Microdollars. */
   readonly amount: bigint
-  /** Who pays us, or is paid. */
+  /** Payer of an incoming payment, payee of an outgoing one. */
   readonly counterparty: string
-  /** Of the seller; null for what is paid to us. */
+  /** Host of the seller; null for incoming payments. */
   readonly host: string | null
-  /** The key whose credits pay; null for what is paid to us. */
+  /** Key whose credits pay; null for incoming payments. */
   readonly key: string | null
   readonly state: string
-  /** Of the seller's answer; null: none came. */
+  /** Status of the seller's response; null if there was none. */
   readonly status: number | null
-  /** Why nothing was delivered: a code of the fault table. */
+  /** Fault code for a failed delivery. */
   readonly reason: string | null
   readonly transaction: string | null
   readonly nonce: string
-  /** False for what was paid before work that has not succeeded yet. */
+  /** False for an upfront payment whose work has not succeeded yet. */
   readonly delivered: boolean
   readonly since: Date
   readonly ageSeconds: number
-  /** After it the signature is dead. */
+  /** Expiry of the signature. */
   readonly validBefore: Date
   readonly now: Date
 }
 
 export interface PaymentFilter {
-  /** Those alone whose outcome, or whose finality, is open: the oldest first; else the newest. */
+  /** True for open payments only, oldest first; false for all, newest first. */
   readonly open: boolean
   readonly direction?: 'in' | 'out' | undefined
   readonly limit: number
-  /** Goes on after the payment with this id. */
+  /** Continues after the payment with this id. */
   readonly after?: string | undefined
 }
 
-/** Payments in both directions, in the order of their ids, which begin with the time. */
+/** Lists payments in both directions, ordered by their time-ordered ids. */
 export async function listPayments(
   pool: Pool,
   { open, direction, limit, after }: PaymentFilter,
@@ -81,18 +79,18 @@ export async function listPayments(
   return rows
 }
 
-/** Payments of one direction and state that are not final. */
+/** Sum of the open payments of one direction and state. */
 export interface OpenPaymentGroup {
   readonly direction: 'in' | 'out'
   readonly state: string
   readonly count: bigint
   /** Microdollars. */
   readonly amount: bigint
-  /** Of the oldest one. */
+  /** Age of the oldest one. */
   readonly oldestSeconds: number
 }
 
-/** All that are open, of both directions. */
+/** Selects all open payments of both directions. */
 export const OPEN_PAYMENTS_SQL = `
   SELECT 'in' AS direction, state, amount, claimed_at AS since, valid_before
   FROM hub.payment_claim WHERE state IN (${OPEN_IN})
@@ -113,7 +111,7 @@ export async function summarizeOpenPayments(pool: Pool): Promise<readonly OpenPa
 const TOP_COUNT = 10
 const TREASURY = walletOf('treasury')
 
-/** What was signed for sellers, with the most first. Amounts in microdollars. */
+/** Amounts signed for sellers on one day, largest first. Microdollars. */
 export interface OutflowToday {
   /** UTC: `2026-11-21`. */
   readonly day: string
@@ -122,7 +120,7 @@ export interface OutflowToday {
   readonly keys: readonly { readonly key: string; readonly amount: bigint }[]
 }
 
-/** What counts against the caps of this UTC day. */
+/** Reads the amounts that count against the caps of the current UTC day. */
 export async function readOutflowToday(pool: Pool): Promise<OutflowToday> {
   const { rows } = await pool.query<{ kind: string; name: string; amount: bigint; day: string }>(
     `WITH today AS (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS day),
@@ -147,9 +145,9 @@ export async function readOutflowToday(pool: Pool): Promise<OutflowToday> {
   }
 }
 
-/** What became of what a seller was paid. */
+/** Outcomes of payments to one seller. */
 export interface SellerRecord {
-  /** Origin and path: what is sold there. */
+  /** Origin and path of the URL. */
   readonly seller: string
   readonly signed: bigint
   readonly taken: bigint
@@ -158,7 +156,7 @@ export interface SellerRecord {
   readonly lastAt: Date
 }
 
-/** Sellers who took money and delivered nothing, the worst first. */
+/** Lists sellers that took money without delivering, worst first. */
 export async function listWorstSellers(pool: Pool): Promise<readonly SellerRecord[]> {
   const { rows } = await pool.query<SellerRecord>(
     `SELECT seller, signed, taken, delivered, open, last_at AS "lastAt" FROM hub.seller_record
@@ -168,17 +166,17 @@ export async function listWorstSellers(pool: Pool): Promise<readonly SellerRecor
   return rows
 }
 
-/** What the books say of the wallets of the house. Microdollars; gas in gwei. */
+/** Ledger balances of the platform wallets, in microdollars; gas in gwei. */
 export interface LedgerBalances {
-  /** Received: what is final, and what is in transit. */
+  /** Received amounts, final and in transit. */
   readonly treasury: bigint
-  /** The part of it that is not final. */
+  /** The part of `treasury` that is not final. */
   readonly received: bigint
   readonly spend: bigint
-  /** Signed for sellers and providers, and not booked out of the spend wallet: taken or not. */
+  /** Signed for sellers and providers and not yet posted out of the spend wallet. */
   readonly signed: bigint
   readonly gas: bigint
-  /** Differences that reconciliation found, and nobody has accounted for. */
+  /** Unresolved differences found by reconciliation. */
   readonly exceptions: { readonly treasury: bigint; readonly spend: bigint }
 }
 
@@ -200,7 +198,7 @@ export async function readLedgerBalances(pool: Pool): Promise<LedgerBalances> {
      FROM hub.reconciliation_exception x WHERE x.resolved_at IS NULL`,
     [[TREASURY, IN_TRANSIT, SPEND, GAS], TREASURY, IN_TRANSIT, SPEND, GAS],
   )
-  const { ofTreasury, ofSpend, ...books } = rows[0]!
+  const { ofTreasury: ofTreasury, ofSpend, ...books } = rows[0]!
   return { ...books, exceptions: { treasury: ofTreasury, spend: ofSpend } }
 }
 
@@ -209,11 +207,11 @@ interface LedgerBalancesRow extends Omit<LedgerBalances, 'exceptions'> {
   readonly ofSpend: bigint
 }
 
-/** What the ledger can tell of itself at no cost. */
+/** Key figures of the ledger that are cheap to read. */
 export interface LedgerFigures {
-  /** In the journal. */
+  /** Number of journal entries. */
   readonly entries: bigint
-  /** Microdollars that calls under way hold. */
+  /** Microdollars held for calls in flight. */
   readonly holds: bigint
 }
 

@@ -25,42 +25,42 @@ export interface ResolveDeps {
   readonly clock: Clock
   readonly log: Log
   readonly asset: Asset
-  /** Blocks on top of a transfer before it counts as final. */
+  /** Confirmations after which a small transfer is final. */
   readonly finality: bigint
 }
 
 const BATCH_SIZE = 100
-/** A run ends, however much there is to do. */
+/** Limit of one run, whatever the backlog. */
 const BATCHES_MAX = 50
 
 /**
- * Learns from the chain what became of payments whose outcome, or whose finality, is open, and
- * books it. Whatever happens at the same time elsewhere is booked once: by id.
- * @param olderThanSeconds leaves those alone that a request is probably still at work on
- * @returns how many are still open
+ * Resolves payments with an open outcome or finality by the chain and posts the result. Entries are
+ * idempotent by id, so concurrent runs and requests post each result once.
+ * @param olderThanSeconds skips payments that a request is probably still processing
+ * @returns the number of payments still open
  */
-export async function resolvePayments(ports: ResolveDeps, olderThanSeconds = 5): Promise<number> {
+export async function resolvePayments(deps: ResolveDeps, olderThanSeconds = 5): Promise<number> {
   let open = 0
   for (let batch = 0; batch < BATCHES_MAX; batch++) {
-    const outcomes = await resolveBatch(ports, olderThanSeconds)
+    const outcomes = await resolveBatch(deps, olderThanSeconds)
     open += outcomes.filter((done) => !done).length
     if (outcomes.length < BATCH_SIZE || !outcomes.includes(true)) break
   }
   return open
 }
 
-async function resolveBatch(ports: ResolveDeps, olderThanSeconds: number): Promise<boolean[]> {
-  const claims = await ports.claims.takeUnfinished(olderThanSeconds, BATCH_SIZE)
-  const intents = await ports.intents.takeUnfinished(olderThanSeconds, BATCH_SIZE)
+async function resolveBatch(deps: ResolveDeps, olderThanSeconds: number): Promise<boolean[]> {
+  const claims = await deps.claims.takeUnfinished(olderThanSeconds, BATCH_SIZE)
+  const intents = await deps.intents.takeUnfinished(olderThanSeconds, BATCH_SIZE)
   const work = [
-    ...claims.map((claim) => () => resolveClaim(ports, claim)),
-    ...intents.map((intent) => () => resolveIntent(ports, intent)),
+    ...claims.map((claim) => () => resolveClaim(deps, claim)),
+    ...intents.map((intent) => () => resolveIntent(deps, intent)),
   ]
   const outcomes: boolean[] = []
   while (work.length > 0) {
     const some = work.splice(0, CONCURRENCY).map((resolve) =>
       resolve().catch((error: unknown) => {
-        ports.log.warn({ err: error }, 'a payment is not resolved yet')
+        deps.log.warn({ err: error }, 'a payment could not be resolved yet')
         return false
       }),
     )
@@ -69,25 +69,25 @@ async function resolveBatch(ports: ResolveDeps, olderThanSeconds: number): Promi
   return outcomes
 }
 
-/** A node answers several questions as quickly as one, and the ledger books together. */
+/** Concurrent requests to the node and entries posted in one group commit. */
 const CONCURRENCY = 50
 
-async function resolveClaim(ports: ResolveDeps, claim: Claim): Promise<boolean> {
-  const { claims, ledger } = ports
+async function resolveClaim(deps: ResolveDeps, claim: Claim): Promise<boolean> {
+  const { claims, ledger } = deps
   const { amount: value, key } = claim
-  const found = await judgeClaim(ports, claim)
-  const isGivenUp = isClosed(claim)
-  if (found.is === 'open') return isGivenUp // no more is expected of it
-  if (found.is === 'void') {
-    if (await claims.isPosted(claim)) await postVanishedReceipt(ports, claim)
-    if (!isGivenUp) await claims.conclude(claim.key, 'failed')
+  const verdict = await judgeClaim(deps, claim)
+  const isAbandoned = isClosed(claim)
+  if (verdict.is === 'open') return isAbandoned // nothing more is expected
+  if (verdict.is === 'void') {
+    if (await claims.isPosted(claim)) await postVanishedReceipt(deps, claim)
+    if (!isAbandoned) await claims.conclude(claim.key, 'failed')
     const isOwed = claim.state === 'pending' && claim.purpose === 'call' && !claim.upfront
     if (isOwed && (await claims.wasServed(claim))) await claims.distrust(key.payer, 'never_settled')
     return true
   }
   if (claim.state === 'released' && !(await claims.reopen(claim))) return false
-  const { tx } = found
-  await postPayment(ledger, claim, tx) // a crash may have come between settling and booking
+  const { tx } = verdict
+  await postPayment(ledger, claim, tx) // in case of a crash between settling and posting
   await postOrThrow(
     ledger,
     { type: 'receipt.confirmed', amount: value as Micros },
@@ -97,53 +97,59 @@ async function resolveClaim(ports: ResolveDeps, claim: Claim): Promise<boolean> 
   return true
 }
 
-async function judgeClaim(ports: ResolveDeps, claim: Claim): Promise<PaymentVerdict> {
+async function judgeClaim(deps: ResolveDeps, claim: Claim): Promise<PaymentVerdict> {
   const { payer, nonce } = claim.key as { payer: Hex; nonce: Hex }
   const { amount: value, validBefore, transaction: tx } = claim
   const paid = { from: payer, to: claim.payTo as Hex, value, nonce }
-  const known = tx === null ? undefined : await judgeTransaction(ports, { ...paid, tx: tx as Hex })
+  const known = tx === null ? undefined : await judgeTransaction(deps, { ...paid, tx: tx as Hex })
   if (known) return known
-  const fromBlock = blockBefore(await ports.chain.head(), claim.claimedAt)
-  return judgeAuthorization(ports, { ...paid, validBefore, fromBlock })
+  const fromBlock = blockBefore(await deps.chain.head(), claim.claimedAt)
+  return judgeAuthorization(deps, { ...paid, validBefore, fromBlock })
 }
 
-/** A reorganisation of the chain took back a payment that was booked (security.md §1.4). */
+/** Reverses a posted payment that a reorganization of the chain removed. */
 async function postVanishedReceipt({ ledger, log }: ResolveDeps, claim: Claim): Promise<void> {
   const { id, amount, payee, purpose, key } = claim
   const credits = await ledger.account(payee)
   const left = purpose === 'credits' ? await ledger.balance(payee) : (0n as Micros)
   const recovered = left < amount ? left : (amount as Micros)
   const lost = (amount - recovered) as Micros
-  log.error({ claim: id, payer: key.payer, amount: String(amount) }, 'a booked payment vanished')
+  log.error(
+    { claim: id, payer: key.payer, amount: String(amount) },
+    'a posted payment vanished from the chain',
+  )
   const owner = await accountOnShardOf(credits, ledger.account(X402_LOSS))
   const event = { type: 'receipt.vanished', credits: payee, recovered, lost } as const
   const meta = { payer: key.payer, nonce: key.nonce }
   const outcome = await ledger.post(event, { owner, id, meta })
-  // Other terms: it was taken back before, when the credits were others.
+  // A replay with other terms is fine: it was reversed before, with another credit balance.
   if (outcome === 'insufficient_funds') throw new Error(`receipt.vanished ${id}: ${outcome}`)
 }
 
-async function resolveIntent(ports: ResolveDeps, intent: Intent): Promise<boolean> {
-  const { intents, ledger } = ports
+async function resolveIntent(deps: ResolveDeps, intent: Intent): Promise<boolean> {
+  const { intents, ledger } = deps
   const { call, amount } = intent
   const hold = { call, owner: await ledger.account(intent.owner) }
-  const found = await judgeAuthorization(ports, {
+  const verdict = await judgeAuthorization(deps, {
     ...intent,
     from: intent.payer,
     to: intent.payee,
     value: amount,
   })
-  if (found.is === 'open') return false
-  if (found.is === 'void') {
+  if (verdict.is === 'open') return false
+  if (verdict.is === 'void') {
     await releaseOrRefund(ledger, hold, amount as Micros)
     await intents.recordRefund(call)
     await intents.conclude(call, 'unused')
     return true
   }
-  const { tx } = found
+  const { tx } = verdict
   const charged = await settleHold(ledger, hold, amount)
   if (!charged) {
-    ports.log.error({ call, tx, amount: String(amount) }, 'paid outside after the hold went back')
+    deps.log.error(
+      { call, tx, amount: String(amount) },
+      'an external payment was taken after its hold was released',
+    )
   }
   const sellers = await accountOnShardOf(hold.owner, ledger.account(EXTERNAL_SELLERS))
   await postOrThrow(
@@ -156,28 +162,28 @@ async function resolveIntent(ports: ResolveDeps, intent: Intent): Promise<boolea
   return true
 }
 
-/** @returns false when the hold went back though it was spent: then the loss is the house's */
+/** @returns false if the hold was released although it was spent, which is the platform's loss */
 async function settleHold(ledger: Ledger, hold: HoldRef, amount: bigint): Promise<boolean> {
   const { outcome } = await ledger.settle(hold, amount)
   if (outcome === 'applied' || outcome === 'replayed') return true
   const state = await ledger.stateOf(hold)
   if (state === 'released' || state === 'expired') return false
-  throw new Error(`call ${hold.call} was paid outside, and is not charged: ${outcome}`)
+  throw new Error(`call ${hold.call} was paid externally but not charged: ${outcome}`)
 }
 
-/** What an account has put into one of all shards lies on its own shard. */
+/** Places a sharded account on the shard of the first account. */
 const accountOnShardOf = async (
   { shard }: AccountRef,
   account: Promise<AccountRef>,
 ): Promise<AccountRef> => ({ ...(await account), shard })
 
-/** Releases the hold of a payment that was never taken; a charge on the seller's word goes back. */
+/** Releases the hold of a payment that was never taken, or refunds its charge. */
 async function releaseOrRefund(ledger: Ledger, hold: HoldRef, amount: Micros): Promise<void> {
   const state = await ledger.stateOf(hold)
   if (state === 'open') {
     const { outcome } = await ledger.release(hold)
     if (outcome !== 'applied' && outcome !== 'replayed') {
-      throw new Error(`call ${hold.call} was not given back: ${outcome}`)
+      throw new Error(`hold of call ${hold.call} was not released: ${outcome}`)
     }
   }
   if (state !== 'settled') return

@@ -7,7 +7,7 @@ import type { AccountRef, EntryHeader, Ledger } from '../../ledger/ledger.ts'
 import { BETWEEN_SHARDS, PAYOUTS } from '../../ledger/postings.ts'
 import { type Micros, micros } from '../../money.ts'
 
-/** What a provider has on one account and shard. */
+/** Balance of a provider on one account and shard. */
 export interface EarningsPart {
   readonly owner: AccountRef
   readonly amount: Micros
@@ -18,26 +18,26 @@ export const sumAmounts = (parts: readonly EarningsPart[]): bigint =>
 
 type PayoutLedger = ReturnType<typeof payoutLedger>
 
-/** Books in the transaction of `client`. */
+/** Ledger that posts inside the transaction of `client`. */
 export function payoutLedger(
   { ledger, clock }: { readonly ledger: Ledger; readonly clock: Clock },
   client: PoolClient,
 ) {
-  const books = ledgerInTransaction(ledger, client)
+  const inner = ledgerInTransaction(ledger, client)
   return {
-    account: books.account,
+    account: inner.account,
     newId: () => uuidv7(clock.now().getTime()),
-    /** @throws Error when it is refused: then nothing of the payout happens */
+    /** @throws Error if the ledger refuses the entry, which rolls the payout back */
     async post(event: SingleStepEvent, entry: EntryHeader): Promise<void> {
-      const outcome = await books.post(event, entry)
-      if (outcome !== 'applied') throw new Error(`${event.type} ${entry.id} not booked: ${outcome}`)
+      const outcome = await inner.post(event, entry)
+      if (outcome !== 'applied') throw new Error(`${event.type} ${entry.id} not posted: ${outcome}`)
     },
   }
 }
 
-/** Takes a debt out of what was earned. @returns what is left, where there is something */
+/** Deducts a debt from earnings. @returns the parts that are left, without empty ones */
 export async function recoverDebt(
-  book: PayoutLedger,
+  ledger: PayoutLedger,
   provider: string,
   earned: readonly EarningsPart[],
   debt: bigint,
@@ -50,17 +50,17 @@ export async function recoverDebt(
     if (part > 0n) {
       const event = { type: 'receivable.recovered', earnings: owner.code } as const
       const meta = { author: 'pay-providers', reason: 'Refunded after a payout.', provider }
-      await book.post({ ...event, amount: micros(part) }, { owner, id: book.newId(), meta })
+      await ledger.post({ ...event, amount: micros(part) }, { owner, id: ledger.newId(), meta })
     }
     if (part < amount) left.push({ owner, amount: micros(amount - part) })
   }
   return left
 }
 
-/** Books every part as in transit, and gathers what lies on other shards. */
+/** Posts every part as in transit and gathers parts of other shards on `shard`. */
 export async function postPayoutStart(
   client: PoolClient,
-  book: PayoutLedger,
+  ledger: PayoutLedger,
   {
     id,
     provider,
@@ -69,28 +69,31 @@ export async function postPayoutStart(
   parts: readonly EarningsPart[],
 ): Promise<void> {
   const meta = { payout: id, provider }
-  const entries = parts.map((part) => ({ ...part, entry: book.newId() }))
+  const entries = parts.map((part) => ({ ...part, entry: ledger.newId() }))
   for (const { owner, amount, entry } of entries) {
     const event = { type: 'payout.started', earnings: owner.code, amount } as const
-    await book.post(event, { owner, id: entry, meta })
+    await ledger.post(event, { owner, id: entry, meta })
   }
-  const transit = await book.account(PAYOUTS)
-  const elsewhere = Map.groupBy(
+  const transit = await ledger.account(PAYOUTS)
+  const otherShards = Map.groupBy(
     entries.filter(({ owner }) => owner.shard !== shard),
     ({ owner }) => owner.shard,
   )
-  for (const [from, there] of elsewhere) {
+  for (const [from, entriesThere] of otherShards) {
     const event = {
       type: 'payout.gathered',
-      way: 'leaves',
-      amount: micros(sumAmounts(there)),
+      direction: 'out',
+      amount: micros(sumAmounts(entriesThere)),
     } as const
-    await book.post(event, { owner: { ...transit, shard: from }, id: book.newId(), meta })
+    await ledger.post(event, { owner: { ...transit, shard: from }, id: ledger.newId(), meta })
   }
-  const carried = micros(sumAmounts([...elsewhere.values()].flat()))
+  const carried = micros(sumAmounts([...otherShards.values()].flat()))
   if (carried > 0n) {
-    const owner = { ...(await book.account(BETWEEN_SHARDS)), shard }
-    await book.post({ type: 'payout.gathered', way: 'comes', amount: carried }, { owner, id, meta })
+    const owner = { ...(await ledger.account(BETWEEN_SHARDS)), shard }
+    await ledger.post(
+      { type: 'payout.gathered', direction: 'in', amount: carried },
+      { owner, id, meta },
+    )
   }
   await client.query(
     `INSERT INTO hub.payout_part (payout, account, shard, amount, entry, after_seq, upto_seq)
@@ -111,9 +114,8 @@ export async function postPayoutStart(
 }
 
 /**
- * What providers owe, in microdollars: refunds that were made after they had been paid out, less
- * what was taken out of later earnings, and what was written off (`meta.provider`). Those that owe
- * nothing are left out.
+ * Debts of providers in microdollars: refunds made after they were paid out, minus what was
+ * recovered from later earnings or written off (`meta.provider`). Only providers with debt.
  */
 const DEBTS_SQL = `
   WITH change(provider, amount) AS (

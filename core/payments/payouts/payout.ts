@@ -13,29 +13,29 @@ export interface PayoutDeps extends VerdictDeps {
   readonly ledger: Ledger
   readonly clock: Clock
   readonly log: Log
-  /** The spend wallet: it signs what is paid, and needs no ETH. */
+  /** The spend wallet: signs the transfers and needs no ETH. */
   readonly account: Pick<LocalAccount, 'address' | 'signTypedData'>
-  /** Brings a signed payment onto the chain, as for those that we are paid by. */
+  /** Settles a signed payment, through the same facilitator as received payments. */
   readonly settle: Offers['settle']
-  /** What is owed to a provider is paid from so much on. */
+  /** Minimum payout in microdollars. */
   readonly minimum: Micros
 }
 
-/** A payout on its way. */
+/** A payout in state `started`. */
 export interface Payout {
   readonly id: string
   readonly provider: string
   /** Microdollars. */
   readonly amount: bigint
-  /** The shard of the books where all of it is in transit. */
+  /** Ledger shard that carries the whole amount in transit. */
   readonly shard: number
   readonly payer: Hex
   readonly payee: Hex
   readonly nonce: Hex
   readonly validBefore: Date
   readonly fromBlock: bigint
-  /** The transaction that it may have been made by. */
+  /** Transaction that may have made the transfer. */
   readonly transaction: Hex | null
-  /** Whether it was ever sent, or looked for. */
+  /** True if it was never sent or looked up. */
   readonly fresh: boolean
 }

@@ -11,25 +11,25 @@ import type { Payment } from '../receiving/payment.ts'
 import type { Payout, PayoutDeps } from './payout.ts'
 import { payoutLedger } from './payout-entries.ts'
 
-/** Payouts that are looked at together; so many may share a transaction. */
+/** Payouts handled at once; as many may share a transaction. */
 const BATCH_SIZE = 50
-/** One that was looked at is left alone for so long: another process may be at it. */
+/** Pause between two attempts at a payout, because another process may be handling it. */
 const RETRY_AFTER_SECONDS = 20
-/** Later than this before its end, an authorization is not sent any more. */
+/** Remaining validity below which an authorization is no longer sent. */
 const SENDABLE_MARGIN_MS = 30_000
 
 /**
- * Sends the payouts that were started, and learns from the chain what became of those that were
- * sent: booked out of the wallet, or owed again. The authorization of a payout is always the same
- * one, so that nothing that is sent twice is paid twice.
- * @returns how many are still on their way
+ * Sends started payouts and resolves sent ones by the chain: posts them out of the wallet, or
+ * returns the amount to the provider's earnings. A payout always has the same authorization, so
+ * sending it twice does not pay it twice.
+ * @returns the number of payouts still open
  */
 export async function sendPayouts(
-  ports: PayoutDeps,
+  deps: PayoutDeps,
   stopping?: AbortSignal,
   againSeconds = RETRY_AFTER_SECONDS,
 ): Promise<number> {
-  const { pool, log } = ports
+  const { pool, log } = deps
   const { rows } = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now')
   const since = rows[0]!.now
   const sending = !(await new OutgoingSwitch(pool).state())?.paused
@@ -39,7 +39,7 @@ export async function sendPayouts(
     const batch = await takePending(pool, since, againSeconds)
     if (batch.length === 0) break
     const ends = batch.map((payout) =>
-      advance(ports, payout, sending).catch((error: unknown) => {
+      advance(deps, payout, sending).catch((error: unknown) => {
         log.warn({ err: error, payout: payout.id }, 'a payout is not resolved yet')
         return false
       }),
@@ -49,7 +49,7 @@ export async function sendPayouts(
   return open
 }
 
-/** Those first that were looked at longest ago; each once in a run. */
+/** Takes open payouts, least recently tried first and each once per run. */
 async function takePending(
   pool: Pool,
   since: Date,
@@ -69,28 +69,28 @@ async function takePending(
   return rows
 }
 
-/** @returns whether it has come to its end */
-async function advance(ports: PayoutDeps, payout: Payout, sending: boolean): Promise<boolean> {
+/** @returns true if the payout has ended */
+async function advance(deps: PayoutDeps, payout: Payout, sending: boolean): Promise<boolean> {
   let transaction = payout.transaction
   const found: PaymentVerdict = payout.fresh
     ? { is: 'open' }
-    : await judgePayout(ports, payout, transaction)
-  if (found.is === 'open' && sending && isSendable(ports, payout)) {
-    transaction = await sendPayout(ports, payout)
+    : await judgePayout(deps, payout, transaction)
+  if (found.is === 'open' && sending && isSendable(deps, payout)) {
+    transaction = await sendPayout(deps, payout)
   }
-  const known = found.is === 'open' ? await judgePayout(ports, payout, transaction) : found
+  const known = found.is === 'open' ? await judgePayout(deps, payout, transaction) : found
   if (known.is === 'open') return false
-  if (known.is === 'paid') await confirmPayout(ports, payout, known.tx)
+  if (known.is === 'paid') await confirmPayout(deps, payout, known.tx)
   else {
-    await pauseIfUsed(ports, payout)
-    await failPayout(ports, payout)
+    await pauseIfUsed(deps, payout)
+    await failPayout(deps, payout)
   }
   return true
 }
 
 /**
- * An authorization that was used by another transfer than this payout: the books have forgotten one
- * that they made, as after a restore. Nothing goes out any more until somebody has looked.
+ * Pauses outgoing payments if another transfer used the authorization: the database has then lost
+ * a payout, for example by a restore from a backup.
  */
 async function pauseIfUsed({ pool, chain, log }: PayoutDeps, payout: Payout): Promise<void> {
   const { id, payer, nonce } = payout
@@ -101,36 +101,36 @@ async function pauseIfUsed({ pool, chain, log }: PayoutDeps, payout: Payout): Pr
 }
 
 const judgePayout = async (
-  ports: PayoutDeps,
+  deps: PayoutDeps,
   payout: Payout,
   tx: Hex | null,
 ): Promise<PaymentVerdict> => {
   const { payer: from, payee: to, amount: value, nonce, validBefore, fromBlock } = payout
   const known =
-    tx === null ? undefined : await judgeTransaction(ports, { tx, from, to, value, nonce })
-  return known ?? judgeAuthorization(ports, { from, to, value, nonce, validBefore, fromBlock })
+    tx === null ? undefined : await judgeTransaction(deps, { tx, from, to, value, nonce })
+  return known ?? judgeAuthorization(deps, { from, to, value, nonce, validBefore, fromBlock })
 }
 
-/** Another key than the one that it was started with cannot sign it: then it ends unused. */
+/** Returns false if the spend key has changed, because only the original payer can sign. */
 const isSendable = ({ account, clock }: PayoutDeps, { payer, validBefore }: Payout): boolean =>
   account.address.toLowerCase() === payer &&
   clock.now().getTime() < validBefore.getTime() - SENDABLE_MARGIN_MS
 
-/** @returns the transaction, as far as the facilitator names one */
-async function sendPayout(ports: PayoutDeps, payout: Payout): Promise<Hex | null> {
-  const { outcome, tx, reason } = await ports.settle(...(await signPayout(ports, payout)))
-  const { rows } = await ports.pool.query<{ transaction: Hex | null }>(
+/** @returns the transaction, if the facilitator names one */
+async function sendPayout(deps: PayoutDeps, payout: Payout): Promise<Hex | null> {
+  const { outcome, tx, reason } = await deps.settle(...(await signPayout(deps, payout)))
+  const { rows } = await deps.pool.query<{ transaction: Hex | null }>(
     `UPDATE hub.payout SET transaction = coalesce($2, transaction), reason = $3
      WHERE id = $1 AND state = 'started' RETURNING transaction`,
     [payout.id, tx ?? null, outcome === 'settled' ? null : reason],
   )
   if (outcome === 'failed') {
-    ports.log.warn({ payout: payout.id, reason }, 'a payout was not sent, and will be tried again')
+    deps.log.warn({ payout: payout.id, reason }, 'a payout was not sent, and will be tried again')
   }
   return rows[0]?.transaction ?? null
 }
 
-/** The payment as a facilitator takes it, with what it is to pay. */
+/** Signs a payout as the payment and the requirements that a facilitator settles. */
 async function signPayout({ account, asset }: PayoutDeps, payout: Payout) {
   const { payer: from, payee: to, amount: value, nonce, validBefore } = payout
   const { network, address, name, version } = asset
@@ -149,19 +149,19 @@ async function signPayout({ account, asset }: PayoutDeps, payout: Payout) {
   return [payment, accepted] as const
 }
 
-/** Whoever is first ends it: the others find it ended. */
+/** Locks a payout, so that only one process ends it. */
 const LOCK_IF_STARTED = `SELECT FROM hub.payout WHERE id = $1 AND state = 'started' FOR UPDATE`
 
-/** Books it out of the wallet: the chain shows it, and is not going to forget it. */
-const confirmPayout = (ports: PayoutDeps, payout: Payout, tx: Hex): Promise<void> =>
-  inTransaction(ports.pool, async (client) => {
+/** Posts the payout out of the wallet, once it is final on the chain. */
+const confirmPayout = (deps: PayoutDeps, payout: Payout, tx: Hex): Promise<void> =>
+  inTransaction(deps.pool, async (client) => {
     const { id, provider, shard } = payout
     if ((await client.query(LOCK_IF_STARTED, [id])).rowCount !== 1) return
-    const book = payoutLedger(ports, client)
-    const owner = { ...(await book.account(PAYOUTS)), shard }
+    const ledger = payoutLedger(deps, client)
+    const owner = { ...(await ledger.account(PAYOUTS)), shard }
     const amount = micros(payout.amount)
     const meta = { tx, payout: id, provider }
-    await book.post({ type: 'payout.confirmed', wallet: 'spend', amount }, { owner, id, meta })
+    await ledger.post({ type: 'payout.confirmed', wallet: 'spend', amount }, { owner, id, meta })
     await client.query(
       `UPDATE hub.payout SET state = 'confirmed', transaction = $2, reason = NULL,
          ended_at = clock_timestamp() WHERE id = $1`,
@@ -170,20 +170,20 @@ const confirmPayout = (ports: PayoutDeps, payout: Payout, tx: Hex): Promise<void
     await notifyPayout(client, id, 'payout.sent')
   })
 
-/** It is dead on the clock of the chain, unused: what it took is owed again. */
-const failPayout = (ports: PayoutDeps, { id, provider, shard }: Payout): Promise<void> =>
-  inTransaction(ports.pool, async (client) => {
+/** Returns the amount to the earnings, once the authorization has expired unused on the chain. */
+const failPayout = (deps: PayoutDeps, { id, provider, shard }: Payout): Promise<void> =>
+  inTransaction(deps.pool, async (client) => {
     if ((await client.query(LOCK_IF_STARTED, [id])).rowCount !== 1) return
-    const book = payoutLedger(ports, client)
+    const ledger = payoutLedger(deps, client)
     const { rows } = await client.query<{ code: string; amount: bigint }>(
       `SELECT a.code, sum(p.amount)::bigint AS amount FROM hub.payout_part p
        JOIN ledger.account a ON a.id = p.account WHERE p.payout = $1 GROUP BY a.code ORDER BY 1`,
       [id],
     )
     for (const { code, amount } of rows) {
-      const owner = { ...(await book.account(code)), shard }
+      const owner = { ...(await ledger.account(code)), shard }
       const event = { type: 'payout.failed', earnings: code, amount: micros(amount) } as const
-      await book.post(event, { owner, id, meta: { payout: id, provider } })
+      await ledger.post(event, { owner, id, meta: { payout: id, provider } })
     }
     await client.query(
       `UPDATE hub.payout SET state = 'failed', ended_at = clock_timestamp() WHERE id = $1`,

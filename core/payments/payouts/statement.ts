@@ -2,42 +2,42 @@ import type { Pool } from 'pg'
 import { inTransaction, readSnapshot } from '../../db/transaction.ts'
 import type { LedgerEvent } from '../../ledger/events.ts'
 
-/** One entry of the journal as it stands in a statement. Amounts in microdollars. */
+/** Journal entry as a line of a statement. Amounts in microdollars. */
 export interface StatementLine {
   readonly service: string
   readonly event: LedgerEvent['type']
-  /** Of the entry: the call, or the payment that bought it. */
+  /** Id of the entry: the call, or the payment that bought it. */
   readonly id: string
   readonly at: Date
   readonly shard: number
   readonly seq: bigint
-  /** What the caller paid. */
+  /** Price that the caller paid. */
   readonly gross: bigint
   readonly commission: bigint
-  /** What it added to what the provider has. The amounts of all lines add up to the transfer. */
+  /** Change of the provider's balance. The amounts of all lines add up to the transfer. */
   readonly amount: bigint
 }
 
-/** What entries of one service came to. */
+/** Sums of the entries of one service. */
 export interface ServiceSums {
   readonly service: string
   readonly calls: bigint
   readonly gross: bigint
   readonly commission: bigint
-  /** The provider's part of what callers got back. */
+  /** Provider's share of refunds to callers. */
   readonly refunded: bigint
-  /** Debts that were recovered, payouts that failed before, corrections. */
+  /** Recovered debts, earlier failed payouts and corrections. */
   readonly other: bigint
   /** gross - commission - refunded + other */
   readonly earned: bigint
 }
 
-/** Where a page of lines begins: after this entry. */
+/** Entry after which a page of lines begins. */
 export type LineCursor = readonly [account: string, shard: number, seq: string]
 
 /**
- * Kinds: 2 settled, 18 sold, 30 sponsored, 29 reversed. `n.amount` is what an entry added to the
- * account; of what is sold on the spot, the commission is a leg of its own (account 1).
+ * Kinds: 2 settled, 18 sold, 30 sponsored, 29 reversed. `n.amount` is the change of the account;
+ * for calls paid by x402 the commission is a separate leg (account 1).
  */
 const SOLD_FEE_SQL = `(SELECT coalesce(sum(u.amount), 0) FROM unnest(j.accounts, j.amounts)
   u(account, amount) WHERE u.account = 1)`
@@ -47,14 +47,14 @@ const GROSS_SQL = `CASE j.kind WHEN 2 THEN j.amount WHEN 18 THEN n.amount + ${SO
 const JOIN_ENTRY = `CROSS JOIN LATERAL (SELECT * FROM ledger.journal j
   WHERE j.shard = p.shard AND j.seq = n.seq LIMIT 1) j`
 
-/** The statistics of a young journal make a scan of all of it look cheap. */
+/** Forces index scans: on a small journal, statistics make a full scan look cheap. */
 const PLANNER_SETTINGS = 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off'
 const NO_LIMIT = 1_000_000_000
 
 /**
- * Writes down what the entries of payouts came to, once for each; the database refuses sums that do
- * not add up to what was paid.
- * @param payout left out: all that were not summed up yet
+ * Stores the sums of each payout's entries once. The database refuses sums that do not add up to
+ * the amount paid.
+ * @param payout sums only this payout; by default all that have no sums yet
  */
 export async function sumPayoutParts(pool: Pool, payout?: string): Promise<void> {
   await inTransaction(pool, async (client) => {
@@ -82,7 +82,7 @@ export async function sumPayoutParts(pool: Pool, payout?: string): Promise<void>
   })
 }
 
-/** What a payout paid, by service. */
+/** Reads what a payout paid, by service. */
 export async function readServiceSums(pool: Pool, payout: string): Promise<readonly ServiceSums[]> {
   await sumPayoutParts(pool, payout)
   const { rows } = await pool.query<ServiceSums>(
@@ -103,8 +103,8 @@ interface AccountShard {
 }
 
 /**
- * The entries that a payout paid for: by account, shard and sequence.
- * @returns at most `limit` of them, and their accounts for the cursor of the next page
+ * Reads the entries that a payout paid for, ordered by account, shard and sequence.
+ * @returns at most `limit` lines, with their accounts for the cursor of the next page
  */
 export function readStatementLines(
   pool: Pool,

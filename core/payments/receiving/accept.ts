@@ -22,11 +22,11 @@ export interface AcceptDeps {
   readonly log: Log
 }
 
-/** A payment that does not pay what is asked. The payer may sign another one. */
+/** The payment does not satisfy the offer. The payer may sign another one. */
 export class PaymentRefused extends Error {
   override readonly name = 'PaymentRefused'
   readonly reason: string
-  /** Whether the next one must come before the work. */
+  /** True if the next payment must be settled before the work. */
   readonly upfront: boolean
   constructor(reason: string, upfront: boolean, cause?: unknown) {
     super(`payment refused: ${reason}`, { cause })
@@ -35,7 +35,7 @@ export class PaymentRefused extends Error {
   }
 }
 
-/** A payment that was claimed now, and verified. Nothing has moved yet. */
+/** A payment that was just claimed and verified. No money has moved yet. */
 export interface AcceptedPayment {
   readonly claim: Claim
   readonly payment: Payment
@@ -43,12 +43,13 @@ export interface AcceptedPayment {
 }
 
 /**
- * Takes a payment that came with a request: reads it, and claims it before it is verified, since
- * verification reserves nothing. One that was claimed before is told, whatever the terms are now:
- * its payer must not be asked for another one.
+ * Reads the payment of a request and claims it before verification, because verification reserves
+ * nothing. Returns the existing claim of a repeated payment whatever the current terms are, so that
+ * its payer is not charged twice.
  * @param header value of PAYMENT-SIGNATURE
- * @param needSeconds how long the signature must still be valid: what is left for the work
- * @throws PaymentRefused, and Fault `facilitator_unavailable` when nobody can tell
+ * @param needSeconds minimum remaining validity of the signature: the time left for the work
+ * @throws PaymentRefused
+ * @throws Fault `facilitator_unavailable` if the payment cannot be verified
  */
 export async function acceptPayment(
   { claims, offers }: AcceptDeps,
@@ -64,11 +65,11 @@ export async function acceptPayment(
     terms.upfront || (purchase.purpose === 'call' && claims.mustPayUpfront(key.payer)),
   ])
   if (known && known.state !== 'released') return { repeated: known }
-  const match = (how: boolean) =>
-    offers.match(offers.requirements({ ...terms, upfront: how }), payment)
-  const wanted = match(upfront)
-  // One that had to come before the work is refused, and watched: others may bring it to us.
-  const requirement = wanted ?? (upfront ? match(false) : undefined)
+  const match = (isUpfront: boolean) =>
+    offers.match(offers.requirements({ ...terms, upfront: isUpfront }), payment)
+  const exactMatch = match(upfront)
+  // A payment that should have been upfront is refused but watched, because others may settle it.
+  const requirement = exactMatch ?? (upfront ? match(false) : undefined)
   if (!requirement) {
     throw new PaymentRefused(
       upfront ? 'upfront_required' : 'no_matching_payment_requirements',
@@ -78,26 +79,26 @@ export async function acceptPayment(
   const validBefore = validBeforeOf(payment)
   const { amount } = terms
   const { payTo } = requirement
-  const { isNew: mine, claim } = await claims.claim(key, {
+  const { isNew, claim } = await claims.claim(key, {
     ...purchase,
     amount,
     validBefore,
-    upfront: upfront && wanted !== undefined,
+    upfront: upfront && exactMatch !== undefined,
     payTo,
   })
-  if (!mine) return { repeated: claim }
+  if (!isNew) return { repeated: claim }
   const verified = await offers.verify(payment, requirement, needSeconds).catch((error: unknown) =>
     claims.release(key).then((): never => {
       throw new Fault('facilitator_unavailable', undefined, { cause: error })
     }),
   )
-  if (verified.valid && wanted) return { claim, payment, requirement }
+  if (verified.valid && exactMatch) return { claim, payment, requirement }
   if (verified.valid) {
     await claims.release(key)
     throw new PaymentRefused('upfront_required', upfront)
   }
   if (verified.reason === NONCE_USED) {
-    // Somebody brought it on chain before us, perhaps to the treasury: the chain is asked for what.
+    // Another party settled it first, perhaps to the treasury; the job asks the chain.
     await claims.conclude(key, 'pending')
     throw new Fault('payment_pending', undefined, { extras: { reason: verified.reason } })
   }
@@ -105,7 +106,7 @@ export async function acceptPayment(
   throw new PaymentRefused(verified.reason ?? 'not_valid', upfront)
 }
 
-/** Nobody can bring these on chain, or not to us, or they would be watched for ever. */
+/** Reasons for forgetting a claim: nobody can settle it to us, so watching it is useless. */
 const UNUSABLE_REASONS: ReadonlySet<string> = new Set([
   'authorization_lives_too_long',
   'invalid_exact_evm_signature',
@@ -124,10 +125,10 @@ function readOrRefuse(offers: Offers, header: string): Payment {
 }
 
 /**
- * Brings an accepted payment onto the chain and books it. What cannot be booked now stays claimed,
- * and the job that resolves payments books it. Credits whose settlement is said to have failed stay
- * open until the chain has the last word, since the money may have come all the same.
- * @throws Fault `facilitator_unavailable` when nothing was sent: the same payment may come again
+ * Settles an accepted payment on the chain and posts it. A payment that cannot be posted now stays
+ * claimed, and the job `resolve-payments` posts it. Credits whose settlement reportedly failed stay
+ * open until the chain decides, because the money may have arrived anyway.
+ * @throws Fault `facilitator_unavailable` if nothing was sent; the same payment may be retried
  */
 export async function settlePayment(
   { ledger, claims, offers, log }: AcceptDeps,
@@ -139,11 +140,11 @@ export async function settlePayment(
     try {
       await Promise.all([
         postPayment(ledger, claim, tx),
-        claims.conclude(claim.key, 'settled', tx, !claim.upfront), // unbooked, the job books it
+        claims.conclude(claim.key, 'settled', tx, !claim.upfront), // unposted: the job does it
       ])
       return { ...settled, booked: true }
     } catch (error) {
-      log.error({ err: error, claim: claim.id, tx }, 'a payment came and is not booked yet')
+      log.error({ err: error, claim: claim.id, tx }, 'a received payment is not posted yet')
       return { ...settled, booked: false }
     }
   }
@@ -152,8 +153,8 @@ export async function settlePayment(
     await claims.release(claim.key)
     throw new Fault('facilitator_unavailable')
   }
-  const isOver = outcome === 'failed' && claim.purpose === 'call'
-  await claims.conclude(claim.key, isOver ? 'failed' : 'pending', tx, !claim.upfront)
-  if (isOver && !claim.upfront) await claims.distrust(claim.key.payer, reason ?? 'not_settled')
+  const hasFailed = outcome === 'failed' && claim.purpose === 'call'
+  await claims.conclude(claim.key, hasFailed ? 'failed' : 'pending', tx, !claim.upfront)
+  if (hasFailed && !claim.upfront) await claims.distrust(claim.key.payer, reason ?? 'not_settled')
   return { ...settled, booked: false }
 }

@@ -18,15 +18,15 @@ import {
 } from './claim.ts'
 import type { PaymentKey } from './payment.ts'
 
-/** A claim, and whether it was made just now. */
+/** A claim; `isNew` is true if this request made it. */
 interface ClaimResult {
   readonly isNew: boolean
   readonly claim: Claim
 }
 
 /**
- * Payments to the hub, each claimed before it is verified. Verification reserves nothing, so
- * without the claim one payment sent eight times at once would be served eight times.
+ * Store of payments to the hub, each claimed before verification. Verification reserves nothing, so
+ * without a claim one payment sent eight times concurrently would be served eight times.
  */
 export class Claims {
   readonly #pool: Pool
@@ -45,37 +45,37 @@ export class Claims {
     return rows[0] && toClaim(rows[0])
   }
 
-  /** A payment that has come for a call, whose work is not known to be done. */
+  /** Finds the received payment of a call whose work is not known to be done. */
   async findPaidCall(call: string): Promise<Claim | undefined> {
     const { rows } = await this.#pool.query<ClaimRow>(
-      `${SELECT_CLAIM} WHERE call = $1 AND state IN ('settled', 'confirmed') AND delivered_at IS NULL
-       LIMIT 1`,
+      `${SELECT_CLAIM} WHERE call = $1 AND state IN ('settled', 'confirmed')
+         AND delivered_at IS NULL LIMIT 1`,
       [call],
     )
     return rows[0] && toClaim(rows[0])
   }
 
-  /** Claims a payment, or gives the claim that was there before. */
-  async claim(key: PaymentKey, what: Purchase): Promise<ClaimResult> {
+  /** Claims a payment, or returns its existing claim. */
+  async claim(key: PaymentKey, purchase: Purchase): Promise<ClaimResult> {
     for (let tries = 0; tries < CLAIM_ATTEMPTS_MAX; tries++) {
-      const claimed = await (what.id === undefined
-        ? this.#insert(this.#pool, key, what)
-        : this.#insertNamed(key, what, what.id))
+      const claimed = await (purchase.id === undefined
+        ? this.#insert(this.#pool, key, purchase)
+        : this.#insertNamed(key, purchase, purchase.id))
       if (claimed) return claimed
       const claim = await this.find(key)
       if (claim) return { isNew: false, claim }
-      // Somebody else gave it up in between, since the payment was not valid then.
+      // Another request released it in between, because the payment was invalid then.
     }
-    throw new Error('a claim was given up each time that it was read')
+    throw new Error('a claim was released each time it was read')
   }
 
-  /** The payment that a purchase of this name has: one that may come, or did, if there is one. */
+  /** Finds the payment of a named purchase: an open or successful one, else any. */
   async findPurchase(name: string): Promise<Claim | undefined> {
     const all = await this.#findAttempts(this.#pool, name)
     return all.find((claim) => !isClosed(claim)) ?? all[0]
   }
 
-  /** All payments that a purchase of this name has had. */
+  /** Finds all payments of a named purchase. */
   async #findAttempts(on: Pool | ClientBase, name: string): Promise<readonly Claim[]> {
     const { rows } = await on.query<ClaimRow>(`${SELECT_CLAIM} WHERE id = ANY ($1)`, [
       attemptIds(name),
@@ -84,27 +84,32 @@ export class Claims {
   }
 
   /**
-   * Each payment has an id of its own, since an earlier one may still come; all follow from the
-   * name, so that the one that has paid is found again. Undefined: the payment is claimed.
+   * Claims a payment of a named purchase. Each payment has its same id, because an earlier one may
+   * still be settled; all ids derive from the name, so the paid one is found again. Undefined if
+   * the payment is already claimed.
    */
-  #insertNamed(key: PaymentKey, what: Purchase, name: string): Promise<ClaimResult | undefined> {
+  #insertNamed(
+    key: PaymentKey,
+    purchase: Purchase,
+    name: string,
+  ): Promise<ClaimResult | undefined> {
     return inTransaction(this.#pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 8407))', [name])
       const all = await this.#findAttempts(client, name)
-      const living = all.find((claim) => !isClosed(claim))
-      if (living) return { isNew: false, claim: living }
-      const own = all.find((claim) => isSameKey(claim.key, key))
+      const open = all.find((claim) => !isClosed(claim))
+      if (open) return { isNew: false, claim: open }
+      const same = all.find((claim) => isSameKey(claim.key, key))
       const free = attemptIds(name).find((id) => all.every((claim) => claim.id !== id))
-      if (!own && free === undefined) throw new Error(`purchase ${name} has failed too often`)
-      return this.#insert(client, key, { ...what, id: own?.id ?? free })
+      if (!same && free === undefined) throw new Error(`purchase ${name} has failed too often`)
+      return this.#insert(client, key, { ...purchase, id: same?.id ?? free })
     })
   }
 
-  /** Undefined: the payment is claimed. */
+  /** Returns undefined if the payment is already claimed. */
   async #insert(
     on: Pool | ClientBase,
     key: PaymentKey,
-    what: Purchase,
+    purchase: Purchase,
   ): Promise<ClaimResult | undefined> {
     const { rows } = await on.query<ClaimRow>(
       `INSERT INTO hub.payment_claim AS c (network, asset, payer, nonce, id, purpose, request_hash,
@@ -120,27 +125,26 @@ export class Claims {
        RETURNING ${CLAIM_COLUMNS}`,
       [
         ...keyValues(key),
-        what.id ?? uuidv7(this.#clock.now().getTime()),
-        what.purpose,
-        what.requestHash,
-        what.amount,
-        what.payee,
-        what.commissionBps,
-        what.validBefore,
-        what.upfront ?? false,
-        what.client ?? null,
-        what.payTo.toLowerCase(),
-        what.call ?? null,
+        purchase.id ?? uuidv7(this.#clock.now().getTime()),
+        purchase.purpose,
+        purchase.requestHash,
+        purchase.amount,
+        purchase.payee,
+        purchase.commissionBps,
+        purchase.validBefore,
+        purchase.upfront ?? false,
+        purchase.client ?? null,
+        purchase.payTo.toLowerCase(),
+        purchase.call ?? null,
       ],
     )
     return rows[0] && { isNew: true, claim: toClaim(rows[0]) }
   }
 
   /**
-   * Takes claims whose outcome, or then whose finality, is not known yet: those first that were
-   * looked at longest ago, so that a few which cannot be resolved never hold up the others. A
-   * failed one is watched as long as its authorization lives: whoever has it may still bring it
-   * on chain.
+   * Takes claims whose outcome or finality is unknown, least recently checked first, so that
+   * unresolvable ones do not block others. Failed claims are watched until their authorization
+   * expires, because anyone who has it may still settle it.
    */
   async takeUnfinished(olderThanSeconds: number, limit: number): Promise<readonly Claim[]> {
     const { rows } = await this.#pool.query<ClaimRow>(
@@ -158,7 +162,7 @@ export class Claims {
     return rows.map(toClaim)
   }
 
-  /** Forgets a claim: the payment was not valid, and nobody can bring it on chain. */
+  /** Deletes the claim of an invalid payment that nobody can settle. */
   async forget(key: PaymentKey): Promise<void> {
     await this.#pool.query(
       `DELETE FROM hub.payment_claim WHERE ${MATCHES_KEY} AND state = 'claimed'`,
@@ -166,7 +170,7 @@ export class Claims {
     )
   }
 
-  /** Gives a claim up: nothing was executed. Others have seen the payment, so it is watched. */
+  /** Releases a claim without delivery. It is watched, because others have seen the payment. */
   async release(key: PaymentKey): Promise<void> {
     await this.#pool.query(
       `UPDATE hub.payment_claim SET state = 'released', changed_at = now()
@@ -175,7 +179,7 @@ export class Claims {
     )
   }
 
-  /** Takes a released claim back, since its payment came. False: it was claimed again meanwhile. */
+  /** Reopens a released claim whose payment arrived. False if it was claimed again meanwhile. */
   async reopen({ id }: Claim): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       `UPDATE hub.payment_claim SET state = 'pending' WHERE id = $1 AND state = 'released'`,
@@ -184,7 +188,7 @@ export class Claims {
     return rowCount === 1
   }
 
-  /** Whether the work was done: then its answer is kept, or was. */
+  /** Returns true if the work was done. */
   async wasServed({ id, deliveredAt }: Claim): Promise<boolean> {
     if (deliveredAt) return true
     const { rowCount } = await this.#pool.query('SELECT FROM hub.kept_answer WHERE id = $1', [id])
@@ -192,8 +196,8 @@ export class Claims {
   }
 
   /**
-   * Takes up the work of a payment that has come, by this call and for so long. False: it is done,
-   * or another request is at it.
+   * Starts the work of a received payment for a call, for at most `seconds`. False if it is done or
+   * another request is working on it.
    */
   async startWork(key: PaymentKey, call: string, seconds: number): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
@@ -205,7 +209,7 @@ export class Claims {
     return rowCount === 1
   }
 
-  /** Ends that work. What failed may be tried again with the same payment. */
+  /** Ends that work. Failed work may be retried with the same payment. */
   async finishWork(key: PaymentKey, delivered: boolean): Promise<void> {
     await this.#pool.query(
       `UPDATE hub.payment_claim SET working_until = NULL,
@@ -214,7 +218,7 @@ export class Claims {
     )
   }
 
-  /** Whether a payer has to pay before the work, since an earlier payment failed after it. */
+  /** Returns true if a payer must pay upfront, because an earlier payment failed after the work. */
   async mustPayUpfront(payer: string): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       'SELECT FROM hub.distrusted_payer WHERE payer = $1 AND until > now()',
@@ -223,7 +227,7 @@ export class Claims {
     return rowCount === 1
   }
 
-  /** Work was done, and its payment failed: the next one comes before the work. */
+  /** Requires upfront payment from a payer whose payment failed after the work was done. */
   async distrust(payer: string, reason: string): Promise<void> {
     await this.#pool.query(
       `INSERT INTO hub.distrusted_payer VALUES ($1, now() + make_interval(days => $2), $3)
@@ -232,12 +236,12 @@ export class Claims {
     )
   }
 
-  /** Whether the books have it, whatever the claim says. */
+  /** Returns true if the journal has the payment, whatever state the claim has. */
   isPosted({ id, payee }: Claim): Promise<boolean> {
     return isPosted(this.#pool, payee, id)
   }
 
-  /** Notes what came of a payment. A final state does not change; failed may prove wrong. */
+  /** Stores the outcome of a payment. Final states do not change, except `failed`. */
   async conclude(
     key: PaymentKey,
     state: 'settled' | 'confirmed' | 'pending' | 'failed',
@@ -255,6 +259,6 @@ export class Claims {
   }
 }
 
-/** How long a payer who did not pay for work that was done has to pay before it. */
+/** Period in which a payer who did not pay for delivered work must pay upfront. */
 const DISTRUST_DAYS = 30
 const CLAIM_ATTEMPTS_MAX = 20

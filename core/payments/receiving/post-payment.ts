@@ -4,9 +4,8 @@ import { postOrThrow } from '../post-entry.ts'
 import type { Claim } from './claim.ts'
 
 /**
- * Books a payment that was settled: credits to a key, or a call sold on the spot. The entry's id
- * is the claim's, so that whoever books it first, the request or the job that cleans up after a
- * crash, books it for both.
+ * Posts a settled payment: credits for a key, or a call paid per request. The entry has the id of
+ * the claim, so the request and the job that runs after a crash post it once.
  * @param transaction hash of the transfer
  */
 export async function postPayment(

@@ -1,36 +1,23 @@
 import { deadlineOf } from '../../../core/catalog/services/deadline.ts'
-import { type Clock, dayName } from '../../../core/clock.ts'
+import { dayName } from '../../../core/clock.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
-import type { Ledger } from '../../../core/ledger/ledger.ts'
 import { allowanceOf } from '../../../core/ledger/postings.ts'
 import type { Micros } from '../../../core/money.ts'
-import type { Standing } from '../../../core/usage/account-status.ts'
-import { type Allowances, limitReached } from '../../../core/usage/allowances.ts'
-import type { Funds, Offer } from '../call.ts'
-import type { Foreseen, Source } from '../fund.ts'
-import { holdOf, LedgerFunds } from './ledger-funds.ts'
+import { limitReached } from '../../../core/usage/allowances.ts'
+import type { CallDeps } from '../call-deps.ts'
+import type { FundingForecast, Funds, PricedCall } from '../call-types.ts'
+import { LedgerFunds } from './ledger-funds.ts'
 
-export interface CreditsPorts {
-  readonly ledger: Ledger
-  readonly standing: Standing
-  readonly allowances: Allowances
-  readonly clock: Clock
-  /** Seconds that a hold outlives its call's deadline. */
-  readonly holdMarginSeconds: number
-}
-
-/** The price out of the key's credits, if there are enough, and its limits allow it. */
-export const createCredits = (ports: CreditsPorts): Source<Caller> => ({
-  take: (caller, offer) => take(ports, caller, offer),
-  foresee: (caller, offer) => foresee(ports, caller, offer),
-})
-
-async function take(
-  { ledger, standing, allowances, clock, holdMarginSeconds }: CreditsPorts,
+/**
+ * Reserves the price from the key's credits. Returns undefined if they do not cover it.
+ * @throws Fault `key_limit_reached` if the credits suffice and a limit of the key does not
+ */
+export async function reserveCredits(
+  { ledger, accountStatus, allowances, clock, holdMarginSeconds }: CallDeps,
   caller: Caller,
-  { call, offering, price }: Offer,
+  { call, offering, price }: PricedCall,
 ): Promise<Funds | undefined> {
-  const guards = await allowances.guards(caller, clock.now())
+  const guards = await allowances.accountsFor(caller, clock.now())
   const { outcome } = await ledger.reserve({
     call,
     owner: caller.credits,
@@ -42,9 +29,9 @@ async function take(
     priceVersion: offering.priceVersion,
     guards,
   })
-  // Call ids are fresh: a replayed reserve is our own, whose first answer was lost.
+  // Call ids are unique: `replayed` means that our first attempt was applied and its reply lost.
   if (outcome !== 'applied' && outcome !== 'replayed') {
-    const enough = guards.length > 0 && (await standing.balance(caller.credits)) >= price
+    const enough = guards.length > 0 && (await accountStatus.balance(caller.credits)) >= price
     if (enough) throw limitReached(caller.keyId, 'allowance')
     return undefined
   }
@@ -52,29 +39,30 @@ async function take(
     'credits',
     caller.keyId,
     ledger,
-    holdOf(call, caller.credits),
+    { call, owner: caller.credits },
     (charged) => charged,
     (balance) => {
-      standing.remember(caller.credits.id, balance)
+      accountStatus.noteBalance(caller.credits.id, balance)
       return balance as Micros
     },
   )
 }
 
-async function foresee(
-  { standing, clock }: CreditsPorts,
+/** Dry run of `reserveCredits`: returns the same result without moving money. */
+export async function dryRunCredits(
+  { accountStatus, clock }: CallDeps,
   { credits, keyId, limits }: Caller,
-  { price }: Offer,
-): Promise<Foreseen | undefined> {
-  if ((await standing.balance(credits)) < price) return undefined
+  { price }: PricedCall,
+): Promise<FundingForecast | undefined> {
+  if ((await accountStatus.balance(credits)) < price) return undefined
   const today = dayName(clock.now())
   for (const limit of limits) {
     const caps = { total: limit.maxTotal, [today]: limit.maxDay }
-    for (const [span, most] of Object.entries(caps)) {
-      if (most === null) continue
-      const left = (await standing.units(allowanceOf(limit.keyId, span))) ?? most
+    for (const [span, cap] of Object.entries(caps)) {
+      if (cap === null) continue
+      const left = (await accountStatus.remainingUnits(allowanceOf(limit.keyId, span))) ?? cap
       if (left < price) throw limitReached(keyId, 'allowance')
     }
   }
-  return { source: 'credits', charged: price, freeCalls: 0n }
+  return { source: 'credits', charged: price, freeCallsLeft: 0n }
 }

@@ -1,38 +1,21 @@
 import { deadlineOf } from '../../../core/catalog/services/deadline.ts'
-import { type Clock, monthName } from '../../../core/clock.ts'
+import { monthName } from '../../../core/clock.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
-import type { Ledger } from '../../../core/ledger/ledger.ts'
 import { FREE_CALLS_USED, freeCallsOf } from '../../../core/ledger/postings.ts'
 import type { Micros } from '../../../core/money.ts'
-import type { Standing } from '../../../core/usage/account-status.ts'
-import type { FreeQuota } from '../../../core/usage/free-quota.ts'
-import type { Funds, Offer } from '../call.ts'
-import type { Foreseen, Source } from '../fund.ts'
-import { holdOf, LedgerFunds } from './ledger-funds.ts'
+import type { CallDeps } from '../call-deps.ts'
+import type { FundingForecast, Funds, PricedCall } from '../call-types.ts'
+import { LedgerFunds } from './ledger-funds.ts'
 
-export interface FreeCallsPorts {
-  readonly ledger: Ledger
-  readonly quota: FreeQuota
-  readonly standing: Standing
-  readonly clock: Clock
-  /** Seconds that a hold outlives its call's deadline. */
-  readonly holdMarginSeconds: number
-}
-
-/** One free call of this month, if the service gives any and the caller has one left. */
-export const createFreeCalls = (ports: FreeCallsPorts): Source<Caller> => ({
-  take: (caller, offer) => take(ports, caller, offer),
-  foresee: (caller, offer) => foresee(ports, caller, offer),
-})
-
-async function take(
-  { ledger, quota, standing, clock, holdMarginSeconds }: FreeCallsPorts,
+/** Reserves one of this month's free calls. Returns undefined if the service or caller has none. */
+export async function reserveFreeCall(
+  { ledger, freeQuota, accountStatus, clock, holdMarginSeconds }: CallDeps,
   caller: Caller,
-  { call, offering }: Offer,
+  { call, offering }: PricedCall,
 ): Promise<Funds | undefined> {
   const callsPerMonth = offering.service.freeCallsPerMonth ?? 0
   if (callsPerMonth === 0) return undefined
-  const owner = await quota.account({
+  const owner = await freeQuota.account({
     principal: caller.principal,
     shard: caller.credits.shard,
     service: offering.service.slug,
@@ -49,27 +32,28 @@ async function take(
     endpoint: offering.endpointId,
     priceVersion: offering.priceVersion,
   })
-  // Call ids are fresh: a replayed reserve is our own, whose first answer was lost.
+  // Call ids are unique: `replayed` means that our first attempt was applied and its reply lost.
   if (outcome !== 'applied' && outcome !== 'replayed') return undefined
   return new LedgerFunds(
     'free',
     caller.keyId,
     ledger,
-    holdOf(call, owner),
+    { call, owner },
     (charged) => (charged > 0n ? 1n : 0n),
-    () => standing.balance(caller.credits),
+    () => accountStatus.balance(caller.credits),
   )
 }
 
-async function foresee(
-  { standing, clock }: FreeCallsPorts,
+/** Dry run of `reserveFreeCall`: returns the same result without using a free call. */
+export async function dryRunFreeCall(
+  { accountStatus, clock }: CallDeps,
   { principal }: Caller,
-  { offering }: Offer,
-): Promise<Foreseen | undefined> {
+  { offering }: PricedCall,
+): Promise<FundingForecast | undefined> {
   const { slug, freeCallsPerMonth = 0 } = offering.service
   if (freeCallsPerMonth === 0) return undefined
   const account = freeCallsOf(principal, slug, monthName(clock.now()))
-  const left = (await standing.units(account)) ?? BigInt(freeCallsPerMonth)
+  const left = (await accountStatus.remainingUnits(account)) ?? BigInt(freeCallsPerMonth)
   if (left === 0n) return undefined
-  return { source: 'free', charged: 0n as Micros, freeCalls: left - 1n }
+  return { source: 'free', charged: 0n as Micros, freeCallsLeft: left - 1n }
 }

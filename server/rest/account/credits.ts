@@ -3,28 +3,28 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
-import type { KeyCredits } from '../../../core/identity/key-credits.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
+import type { KeyCredits } from '../../../core/identity/main-keys.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import { claimKey } from '../../../core/ledger/idempotency.ts'
 import { json, type Micros, micros } from '../../../core/money.ts'
 import {
-  type AcceptPorts,
+  type AcceptDeps,
   acceptPayment,
   PaymentRefused,
   settlePayment,
 } from '../../../core/payments/receiving/accept.ts'
-import { type Claim, isOver } from '../../../core/payments/receiving/claim.ts'
-import { reasonInWords } from '../../../core/payments/receiving/refusal-reasons.ts'
+import { type Claim, isClosed } from '../../../core/payments/receiving/claim.ts'
+import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
 import type { AccountStatus } from '../../../core/usage/account-status.ts'
 import { type AnyRoute, callerOf, type RestReply, route } from '../route.ts'
 
-/** The least that a purchase may be, in microdollars: below it, gas outweighs it. */
+/** Below one dollar, gas costs more than the purchase is worth. */
 export const MIN_PURCHASE_MICROS = micros(1_000_000)
 export const MAX_PURCHASE_MICROS = micros(10_000_000_000)
 const OFFER_TIMEOUT_SECONDS = 300
 
-const amount = z.int().min(0).meta({ description: 'Microdollars: 1,000,000 are one dollar.' })
+const amount = z.int().min(0).meta({ description: 'Microdollars: 1,000,000 = 1 USD.' })
 
 const Purchase = z.object({
   purchase_id: z.string(),
@@ -38,25 +38,25 @@ const Balance = z.object({ balance_microdollars: amount, reserved_microdollars: 
 
 const purchaseIdField = z
   .string()
-  .regex(/^[\w.:-]{1,128}$/, '1 to 128 letters, digits and . _ : -')
+  .regex(/^[\w.:-]{1,128}$/, 'must be 1 to 128 letters, digits or . _ : -')
   .optional()
   .meta({
     description:
-      'Your name for it: bought once, however often and with whichever payment it is sent.',
+      'Your id for the purchase. Requests with the same id buy once, whatever payment they carry.',
   })
 
-export interface CreditsDeps extends AcceptPorts {
+export interface CreditsDeps extends AcceptDeps {
   readonly pool: Pool
   readonly clock: Clock
   readonly accountStatus: AccountStatus
 }
 
-export const creditsRoutes = (ports: CreditsDeps): readonly AnyRoute[] => [
+export const creditsRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
   route({
     method: 'POST',
     path: '/v1/credits/purchase',
     summary:
-      'Buys credits by an x402 payment: first a 402 with the offer, then the same request paid.',
+      'Buys credits by x402: the first request returns a 402 offer, the repeated one pays it.',
     auth: 'key',
     body: z.strictObject({
       amount_microdollars: z
@@ -83,57 +83,61 @@ export const creditsRoutes = (ports: CreditsDeps): readonly AnyRoute[] => [
         url: request.url,
         payment: request.header('payment-signature'),
       }
-      return purchase(ports, order)
+      return purchase(deps, order)
     },
   }),
   route({
     method: 'GET',
     path: '/v1/credits/balance',
-    summary: 'The credits of this key: free to spend, and reserved by calls in flight.',
+    summary: 'Returns the available and reserved credits of this key.',
     auth: 'key',
     response: { status: 200, schema: Balance },
-    handle: async (request) => ({ body: await balances(ports, callerOf(request)) }),
+    handle: async (request) => ({ body: await balances(deps, callerOf(request)) }),
   }),
 ]
 
 interface PurchaseOrder {
-  /** Whose credits they will be. */
+  /** Key that receives the credits. */
   readonly buyer: KeyCredits
   readonly amount: Micros
-  /** The buyer's own name for the purchase. */
+  /** Id of the purchase chosen by the buyer. */
   readonly name: string | undefined
   readonly url: string
   readonly payment: string | undefined
 }
 
-/** The offer to who buys credits. @param url of the purchase */
+/** Terms of a credit purchase. @param url URL of the purchase request */
 export const purchaseTerms = (amount: Micros, url: string) => ({
   amount,
   maxTimeoutSeconds: OFFER_TIMEOUT_SECONDS,
   resource: { url, description: 'Credits of an AgentHub key', mimeType: 'application/json' },
 })
 
-/** Settles first and books once: a repetition of a settled payment is answered, not executed. */
-export async function purchase(ports: CreditsDeps, order: PurchaseOrder): Promise<RestReply> {
-  const { offers } = ports
+/**
+ * Buys credits. Settles the payment first and posts it once: a repeated payment gets the reply of
+ * its purchase and is not executed again.
+ * @throws Fault `payment_required`, `payment_invalid`, `payment_replayed`, `idempotency_key_reused`
+ */
+export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise<RestReply> {
+  const { offers } = deps
   const { buyer, amount, url } = order
   const terms = purchaseTerms(amount, url)
   const refuse = (code: 'payment_required' | 'payment_invalid', error?: string): Fault => {
     const { header, required } = offers.offer({ ...terms, error: error ?? code })
     const reason = error ? { reason: error } : {}
     const extras = { ...required, amount_microdollars: json(amount), ...reason }
-    const detail = reasonInWords(error ?? '')
+    const detail = describeRefusal(error ?? '')
     return new Fault(code, detail, { extras, headers: { 'PAYMENT-REQUIRED': header } })
   }
-  const id = await claimPurchaseId(ports, order)
+  const id = await claimPurchaseId(deps, order)
   if (order.payment === undefined) {
-    const known = id === undefined ? undefined : await ports.claims.named(id)
-    if (!known || isOver(known)) throw refuse('payment_required')
-    return purchaseReply(ports, buyer, known, {}) // nobody pays twice for want of an answer
+    const known = id === undefined ? undefined : await deps.claims.named(id)
+    if (!known || isClosed(known)) throw refuse('payment_required')
+    return purchaseReply(deps, buyer, known, {}) // avoids a second payment after a lost response
   }
   const requestHash = createHash('sha256').update(`${buyer.keyId}\n${amount}`).digest()
   const payee = buyer.credits.code
-  const accepted = await acceptPayment(ports, order.payment, terms, {
+  const accepted = await acceptPayment(deps, order.payment, terms, {
     id,
     purpose: 'credits',
     requestHash,
@@ -143,17 +147,17 @@ export async function purchase(ports: CreditsDeps, order: PurchaseOrder): Promis
     throw error instanceof PaymentRefused ? refuse('payment_invalid', error.reason) : error
   })
   if ('repeated' in accepted)
-    return replyToRepeatedPayment(ports, buyer, accepted.repeated, requestHash)
+    return replyToRepeatedPayment(deps, buyer, accepted.repeated, requestHash)
   const { claim } = accepted
-  const settled = await settlePayment(ports, accepted)
+  const settled = await settlePayment(deps, accepted)
   const { outcome, tx, reason, responseHeader } = settled
   if (outcome === 'failed') throw refuse('payment_invalid', reason ?? 'not_settled')
   const state = settled.booked ? 'settled' : 'pending'
   const done = { ...claim, state, transaction: tx ?? null } as const
-  return purchaseReply(ports, buyer, done, { 'PAYMENT-RESPONSE': responseHeader })
+  return purchaseReply(deps, buyer, done, { 'PAYMENT-RESPONSE': responseHeader })
 }
 
-/** The id of a purchase that the buyer named; one that was named before keeps it. */
+/** Returns the id of a purchase that the buyer named; the same name always has the same id. */
 async function claimPurchaseId(
   { pool, clock }: CreditsDeps,
   order: PurchaseOrder,
@@ -164,12 +168,12 @@ async function claimPurchaseId(
   const id = uuidv7(clock.now().getTime())
   const claimed = await claimKey(pool, buyer.credits, key, `credits ${amount}`, id)
   if (claimed) return claimed.id
-  throw new Fault('idempotency_key_reused', `Another amount was bought as ${name}.`)
+  throw new Fault('idempotency_key_reused', `The purchase_id ${name} was used for another amount.`)
 }
 
-/** The same payment again: the same purchase is told once more, any other use is refused. */
+/** Replies to a repeated payment. Rejects it if the earlier use was not this purchase. */
 async function replyToRepeatedPayment(
-  ports: CreditsDeps,
+  deps: CreditsDeps,
   buyer: KeyCredits,
   claim: Claim,
   requestHash: Buffer,
@@ -177,7 +181,7 @@ async function replyToRepeatedPayment(
   if (!claim.requestHash.equals(requestHash) || claim.state === 'failed') {
     throw new Fault('payment_replayed')
   }
-  return purchaseReply(ports, buyer, claim, {})
+  return purchaseReply(deps, buyer, claim, {})
 }
 
 async function purchaseReply(
@@ -200,9 +204,9 @@ async function purchaseReply(
   }
 }
 
-/** What a key has: its credits, and what calls in flight hold of them. */
+/** Available credits of a key and the amount reserved by its calls in flight. */
 export async function balances(
-  { pool, accountStatus }: Pick<CreditsDeps, 'pool' | 'standing'>,
+  { pool, accountStatus }: Pick<CreditsDeps, 'pool' | 'accountStatus'>,
   caller: Caller,
 ) {
   const { rows } = await pool.query<{ reserved: string }>(

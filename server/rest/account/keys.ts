@@ -2,188 +2,206 @@ import type { Pool } from 'pg'
 import { getAddress } from 'viem'
 import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
+import { freezeKey, thawKey } from '../../../core/identity/key-state.ts'
+import { createMainKey } from '../../../core/identity/main-keys.ts'
+import { findPersonPrincipal } from '../../../core/identity/people.ts'
 import {
-  creditsOfKey,
+  createSubKey,
+  findCreditsAccount,
   findKey,
   type KeyInfo,
   listKeys,
-  makeChild,
   renameKey,
   revokeKey,
   rotateKey,
-} from '../../../core/identity/children.ts'
-import { freeze, thaw } from '../../../core/identity/key-state.ts'
-import { personOf } from '../../../core/identity/people.ts'
-import { makeRoot } from '../../../core/identity/roots.ts'
+} from '../../../core/identity/sub-keys.ts'
 import type { Ledger } from '../../../core/ledger/ledger.ts'
 import { json, micros } from '../../../core/money.ts'
 import { setLowBalanceThreshold } from '../../../core/usage/low-balance.ts'
-import { page, pageOf, paging, readCursor } from '../paging.ts'
+import { slug } from '../fields.ts'
+import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
 import { type AnyRoute, managerOf, type RestRequest, route, sessionOf } from '../route.ts'
 
 const limit = z.int().min(1).max(Number.MAX_SAFE_INTEGER).nullable()
 const name = z.string().min(1).max(100).nullable()
-const slug = z.string().regex(/^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$/, 'a slug')
 
 const Limits = {
-  max_call_microdollars: limit.meta({ description: 'For one call.' }),
-  max_day_microdollars: limit.meta({ description: 'In a UTC day.' }),
-  max_total_microdollars: limit.meta({ description: 'In all its life.' }),
-  services: z.array(slug).min(1).max(100).nullable().meta({ description: 'null: all.' }),
+  max_call_microdollars: limit.meta({ description: 'Limit per call.' }),
+  max_day_microdollars: limit.meta({ description: 'Limit per UTC day.' }),
+  max_total_microdollars: limit.meta({ description: 'Total limit.' }),
+  services: z
+    .array(slug)
+    .min(1)
+    .max(100)
+    .nullable()
+    .meta({ description: 'Services that the key may call. null: all.' }),
   expires_at: z.iso.datetime().nullable(),
 }
 
-const Frozen = z
+const FrozenState = z
   .object({
     at: z.iso.datetime(),
     by: z.enum(['owner', 'administrator']),
     reason: z.string(),
   })
   .nullable()
-  .meta({ description: 'It works when it is thawed again; null: it works.' })
+  .meta({ description: 'Set while the key is frozen and cannot be used.' })
 
 const Key = z.object({
   key_id: z.string(),
-  parent: z.string().nullable().meta({ description: 'null: a root, with credits of its own.' }),
+  parent: z.string().nullable().meta({ description: 'null: a main key, which holds credits.' }),
   role: z.enum(['agent', 'provider']).meta({
-    description: 'provider: it manages what its principal sells, and spends nothing.',
+    description: 'provider: manages the services of its owner and cannot spend.',
   }),
   name: z.string().nullable(),
-  wallet_address: z.string().nullable().meta({ description: 'null: of an account.' }),
-  prefixes: z.array(z.string()).meta({ description: 'Of its secrets that work.' }),
+  wallet_address: z
+    .string()
+    .nullable()
+    .meta({ description: 'null: the key belongs to an account.' }),
+  prefixes: z.array(z.string()).meta({ description: 'Prefixes of its valid secrets.' }),
   balance_microdollars: z
     .int()
     .nullable()
-    .meta({ description: 'Credits of a root; null: it spends those of its root.' }),
+    .meta({
+      description: 'Credits of a main key. null: a sub-key, which spends from its main key.',
+    }),
   ...Limits,
   created_at: z.iso.datetime(),
   used_at: z.iso.datetime().nullable(),
   revoked_at: z.iso.datetime().nullable(),
-  frozen: Frozen,
+  frozen: FrozenState,
 })
 
 export type KeyJson = z.infer<typeof Key>
 
 const Secret = z.object({
   key_id: z.string(),
-  api_key: z.string().meta({ description: 'Shown this once. Send it as a Bearer token.' }),
+  api_key: z.string().meta({ description: 'Shown only once. Send it as a Bearer token.' }),
 })
 
 export type SecretJson = z.infer<typeof Secret>
 
-const Done = z.object({ key_id: z.string() })
-const OVERLAP_MAX = 604_800
+const ChangedKey = z.object({ key_id: z.string() })
+const OVERLAP_MAX_SECONDS = 604_800
 
-interface KeyPorts {
+interface KeyDeps {
   readonly pool: Pool
   readonly ledger: Ledger
 }
 
 /**
- * Keys, and the keys below them: those spend the credits of their root, within limits that never
- * change. A key manages itself and all below it; who is signed in manages all of the account.
+ * Main keys and sub-keys. Sub-keys spend the credits of their main key, within limits that never
+ * change. A key manages itself and its sub-keys; a signed-in person manages all keys of the account.
  */
-export const keyRoutes = (ports: KeyPorts): readonly AnyRoute[] => [
-  ...makingRoutes(ports),
-  ...managingRoutes(ports),
-  ...freezingRoutes(ports),
+export const keyRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
+  ...collectionRoutes(deps),
+  ...singleKeyRoutes(deps),
+  ...freezingRoutes(deps),
 ]
 
-const Order = z
+const NewKey = z
   .strictObject({
     name,
     ...Limits,
-    parent: z.string().max(40).meta({ description: 'Left out: this key, or none: a root.' }),
+    parent: z
+      .string()
+      .max(40)
+      .meta({
+        description: 'Parent key. Default: the calling key; with a session, none (a main key).',
+      }),
   })
   .partial()
 
-const makingRoutes = (ports: KeyPorts): readonly AnyRoute[] => [
+const collectionRoutes = (deps: KeyDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/keys',
-    summary: 'This key and all keys below it, or all of the account, oldest first.',
+    summary: 'Lists this key and its sub-keys, or all keys of the account, oldest first.',
     auth: 'owner',
     query: z.strictObject(paging),
-    answer: { status: 200, schema: pageOf(Key) },
+    response: { status: 200, schema: pageSchema(Key) },
     handle: async (request) => {
       const { limit: size, cursor } = request.query
       const after = readCursor(cursor, z.tuple([z.string().max(40)]))
-      const rows = await listKeys(ports.pool, managerOf(request), size + 1, after?.[0])
-      return page(rows, size, request.url, ({ id }) => [id], show)
+      const rows = await listKeys(deps.pool, managerOf(request), size + 1, after?.[0])
+      return pageReply(rows, size, request.url, ({ id }) => [id], showKey)
     },
   }),
   route({
     method: 'GET',
     path: '/v1/keys/{id}',
-    summary: 'This key or one below it, or one of the account.',
+    summary: 'Returns this key, a sub-key, or a key of the account.',
     auth: 'owner',
-    answer: { status: 200, schema: Key },
+    response: { status: 200, schema: Key },
     faults: ['not_found'],
     handle: async (request) => {
       const { id = '' } = request.params
-      return { body: show(await findKey(ports.pool, managerOf(request), id)) }
+      return { body: showKey(await findKey(deps.pool, managerOf(request), id)) }
     },
   }),
   route({
     method: 'POST',
     path: '/v1/keys',
-    summary: 'Makes a key below another one with limits of its own, or a root of the account.',
+    summary: 'Creates a sub-key with its own limits, or a main key of the account.',
     auth: 'owner',
-    body: Order,
-    answer: { status: 201, location: '/v1/keys/{key_id}', schema: Secret },
+    body: NewKey,
+    response: { status: 201, location: '/v1/keys/{key_id}', schema: Secret },
     faults: ['key_limit_reached', 'not_found'],
     handle: async (request) => {
-      const made = await make(ports, request)
+      const made = await createKey(deps, request)
       return { status: 201, body: { key_id: made.keyId, api_key: made.apiKey } }
     },
   }),
 ]
 
-/** A root holds its limits as its credits: what it may spend is what is paid in. */
-async function make({ pool, ledger }: KeyPorts, request: RestRequest<Order, undefined>) {
+/** Creates a main key, which is limited only by its credits, or a sub-key. */
+async function createKey({ pool, ledger }: KeyDeps, request: RestRequest<NewKey, undefined>) {
   const { body, caller } = request
   const parent = body.parent ?? caller?.keyId
   const expiresAt = body.expires_at == null ? null : new Date(body.expires_at)
   const order = {
     name: body.name ?? null,
-    maxCall: amountOf(body.max_call_microdollars),
-    maxDay: amountOf(body.max_day_microdollars),
-    maxTotal: amountOf(body.max_total_microdollars),
+    maxCall: toAmount(body.max_call_microdollars),
+    maxDay: toAmount(body.max_day_microdollars),
+    maxTotal: toAmount(body.max_total_microdollars),
     services: body.services ?? null,
     expiresAt,
   }
-  if (parent !== undefined) return makeChild(pool, managerOf(request), parent, order)
+  if (parent !== undefined) return createSubKey(pool, managerOf(request), parent, order)
   const { maxCall, maxDay, maxTotal, services } = order
   if ([maxCall, maxDay, maxTotal, services].some((limit) => limit !== null)) {
-    throw new Fault('validation_failed', 'A root has no limits but its credits: name a parent.')
+    throw new Fault(
+      'validation_failed',
+      'A main key has no spending limits or services. Set "parent" to create a sub-key.',
+    )
   }
-  return makeRoot(pool, ledger, await personOf(pool, sessionOf(request)), order)
+  return createMainKey(pool, ledger, await findPersonPrincipal(pool, sessionOf(request)), order)
 }
 
-type Order = z.infer<typeof Order>
+type NewKey = z.infer<typeof NewKey>
 
-const managingRoutes = ({ pool }: KeyPorts): readonly AnyRoute[] => [
+const singleKeyRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
   route({
     method: 'PATCH',
     path: '/v1/keys/{id}',
-    summary: 'Renames this key or one below it, or says when its credits are low.',
+    summary: 'Renames this key or a sub-key, or sets its low-balance threshold.',
     auth: 'owner',
     body: z
       .strictObject({
         name,
         low_balance_microdollars: z.int().min(0).nullable().meta({
-          description: 'Of a root: below it balance.low is told. null: below one dollar.',
+          description: 'Main keys: threshold of the event balance.low. null: 1 USD.',
         }),
       })
       .partial(),
-    answer: { status: 200, schema: Done },
+    response: { status: 200, schema: ChangedKey },
     faults: ['not_found'],
     handle: async (request) => {
       const { id = '' } = request.params
       const { name, low_balance_microdollars: low } = request.body
       const manager = managerOf(request)
       await findKey(pool, manager, id)
-      const credits = low === undefined ? undefined : await creditsOfKey(pool, manager, id)
+      const credits = low === undefined ? undefined : await findCreditsAccount(pool, manager, id)
       if (name !== undefined) await renameKey(pool, manager, id, name)
       if (credits !== undefined && low !== undefined) {
         await setLowBalanceThreshold(pool, credits, low === null ? null : micros(low))
@@ -194,12 +212,12 @@ const managingRoutes = ({ pool }: KeyPorts): readonly AnyRoute[] => [
   route({
     method: 'POST',
     path: '/v1/keys/{id}/rotate',
-    summary: 'Gives this key or one below it a new secret; the old one goes on for a while.',
+    summary: 'Creates a new secret for this key or a sub-key; the old one works for the overlap.',
     auth: 'owner',
     body: z.strictObject({
-      overlap_seconds: z.int().min(0).max(OVERLAP_MAX).default(0),
+      overlap_seconds: z.int().min(0).max(OVERLAP_MAX_SECONDS).default(0),
     }),
-    answer: { status: 201, location: '/v1/keys/{key_id}', schema: Secret },
+    response: { status: 201, location: '/v1/keys/{key_id}', schema: Secret },
     faults: ['not_found'],
     handle: async (request) => {
       const { id = '' } = request.params
@@ -211,9 +229,9 @@ const managingRoutes = ({ pool }: KeyPorts): readonly AnyRoute[] => [
   route({
     method: 'DELETE',
     path: '/v1/keys/{id}',
-    summary: 'Revokes this key or one below it, with all that it made; everywhere within a second.',
+    summary: 'Revokes this key or a sub-key, and all keys below it, within a second.',
     auth: 'owner',
-    answer: { status: 200, schema: Done },
+    response: { status: 200, schema: ChangedKey },
     faults: ['not_found'],
     handle: async (request) => {
       const { id = '' } = request.params
@@ -223,57 +241,58 @@ const managingRoutes = ({ pool }: KeyPorts): readonly AnyRoute[] => [
   }),
 ]
 
-const freezingRoutes = ({ pool }: KeyPorts): readonly AnyRoute[] => [
+const freezingRoutes = ({ pool }: KeyDeps): readonly AnyRoute[] => [
   route({
     method: 'POST',
     path: '/v1/keys/{id}/freeze',
-    summary: 'Stops a key below this one, with all that it made, until it is thawed.',
+    summary: 'Freezes a sub-key, and all keys below it, until it is thawed.',
     auth: 'owner',
     body: z.strictObject({ reason: z.string().min(1).max(200) }),
-    answer: { status: 200, schema: Done },
+    response: { status: 200, schema: ChangedKey },
     faults: ['not_found'],
     handle: async (request) => {
       const { id = '' } = request.params
-      await freeze(pool, id, { manager: managerOf(request) }, request.body.reason)
+      await freezeKey(pool, id, { manager: managerOf(request) }, request.body.reason)
       return { body: { key_id: id } }
     },
   }),
   route({
     method: 'POST',
     path: '/v1/keys/{id}/thaw',
-    summary: 'Lets a frozen key below this one work again.',
+    summary: 'Thaws a frozen sub-key.',
     auth: 'owner',
-    answer: { status: 200, schema: Done },
+    response: { status: 200, schema: ChangedKey },
     faults: ['not_found', 'frozen_key'],
     handle: async (request) => {
       const { id = '' } = request.params
-      await thaw(pool, id, { manager: managerOf(request) })
+      await thawKey(pool, id, { manager: managerOf(request) })
       return { body: { key_id: id } }
     },
   }),
 ]
 
-const amountOf = (value: number | null | undefined): bigint | null =>
+const toAmount = (value: number | null | undefined): bigint | null =>
   value == null ? null : BigInt(value)
-const jsonOf = (amount: bigint | null): number | null => (amount === null ? null : json(amount))
-const timeOf = (date: Date | null): string | null => date?.toISOString() ?? null
+const amountOrNull = (amount: bigint | null): number | null =>
+  amount === null ? null : json(amount)
+const isoOrNull = (date: Date | null): string | null => date?.toISOString() ?? null
 
-const show = (key: KeyInfo) => ({
+const showKey = (key: KeyInfo) => ({
   key_id: key.id,
   parent: key.parent,
   role: key.role,
   name: key.name,
   wallet_address: key.wallet_address === null ? null : getAddress(key.wallet_address),
   prefixes: key.prefixes,
-  balance_microdollars: jsonOf(key.balance),
-  max_call_microdollars: jsonOf(key.max_call),
-  max_day_microdollars: jsonOf(key.max_day),
-  max_total_microdollars: jsonOf(key.max_total),
+  balance_microdollars: amountOrNull(key.balance),
+  max_call_microdollars: amountOrNull(key.max_call),
+  max_day_microdollars: amountOrNull(key.max_day),
+  max_total_microdollars: amountOrNull(key.max_total),
   services: key.services,
-  expires_at: timeOf(key.expires_at),
+  expires_at: isoOrNull(key.expires_at),
   created_at: key.created_at.toISOString(),
-  used_at: timeOf(key.used_at),
-  revoked_at: timeOf(key.revoked_at),
+  used_at: isoOrNull(key.used_at),
+  revoked_at: isoOrNull(key.revoked_at),
   frozen:
     key.frozen_at === null
       ? null

@@ -1,27 +1,85 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { withAudit } from '../../../core/audit/record.ts'
+import { commissionHistory } from '../../../core/catalog/services/admin-services.ts'
 import { findPrincipalByName } from '../../../core/identity/roles.ts'
 import { assignOwner } from '../../../core/providers/providers.ts'
-import { auditReason } from '../reason.ts'
+import { type CommissionRule, setCommission } from '../../../core/usage/commission.ts'
+import { auditReason } from '../fields.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
+
+const RuleView = z.object({
+  provider: z.string(),
+  service: z
+    .string()
+    .nullable()
+    .meta({ description: 'null: all services without their own rule.' }),
+  bps: z.int().nullable().meta({ description: 'Basis points. null: this rule was removed.' }),
+  effective_from: z.iso.datetime(),
+  author: z.string(),
+  reason: z.string(),
+})
+export type CommissionRuleJson = z.infer<typeof RuleView>
 
 const Assignment = z.object({
   id: z.string(),
-  before: z.string().nullable().meta({ description: 'Whose it was; null: nobody’s.' }),
+  before: z.string().nullable().meta({ description: 'Previous owner. null: none.' }),
   after: z.string(),
 })
 
-/** Who earns with a provider that a plugin declares. */
+/** Commission and owner of a provider. */
 export const providerAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
+  route({
+    method: 'GET',
+    path: '/v1/admin/providers/{id}/commission',
+    summary: 'Lists the commission rules of a provider, newest first.',
+    auth: 'finance',
+    response: { status: 200, schema: z.object({ data: z.array(RuleView) }) },
+    handle: async ({ params: { id = '' } }) => ({
+      body: { data: (await commissionHistory(pool, id)).map(showRule) },
+    }),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/admin/providers/{id}/commission',
+    summary: 'Sets the commission of a provider or one of its services, for future calls.',
+    auth: 'admin',
+    body: z.strictObject({
+      service: z.string().max(40).nullable().default(null),
+      bps: z.int().min(0).max(10_000).nullable(),
+      effective_from: z.iso.datetime().optional().meta({ description: 'Default: now.' }),
+      reason: auditReason,
+    }),
+    response: { status: 201, schema: RuleView },
+    faults: ['not_found'],
+    handle: async (request) => {
+      const { id: provider = '' } = request.params
+      const { service, bps, effective_from: from, reason } = request.body
+      const staff = staffOf(request)
+      const effectiveFrom = from === undefined ? undefined : new Date(from)
+      const order = { provider, service, bps, effectiveFrom, author: staff.name, reason }
+      const rule = await withAudit(pool, staff, reason, async (client, note) => {
+        const before = await client.query<{ bps: number | null }>(
+          'SELECT hub.commission_of($1, $2) AS bps',
+          [provider, service ?? ''],
+        )
+        const made = await setCommission(client, order)
+        const after = { bps: made.bps, effective_from: made.effectiveFrom }
+        const subject = service ?? provider
+        note({ act: 'commission.set', subject, before: before.rows[0], after })
+        return made
+      })
+      return { status: 201, body: showRule(rule) }
+    },
+  }),
   route({
     method: 'POST',
     path: '/v1/admin/providers/{id}/owner',
-    summary: 'Says who earns with a provider of a plugin: a wallet, or an address of mail.',
+    summary: 'Assigns the owner of a plugin provider by wallet or email address.',
     auth: 'admin',
     body: z.strictObject({
       name: z.string().trim().min(3).max(254).meta({
-        description: 'Who has registered with this wallet, or signed in with this address.',
+        description: 'Registered wallet, or email address of an account.',
       }),
       reason: auditReason,
     }),
@@ -30,9 +88,9 @@ export const providerAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly
     faults: ['not_found', 'owner_not_possible'],
     handle: async (request) => {
       const { id = '' } = request.params
-      const { name, reason: why } = request.body
+      const { name, reason } = request.body
       const after = name.toLowerCase()
-      const before = await withAudit(pool, staffOf(request), why, async (client, note) => {
+      const before = await withAudit(pool, staffOf(request), reason, async (client, note) => {
         const was = await assignOwner(client, id, await findPrincipalByName(client, name))
         const change = { before: { owner: was }, after: { owner: after } }
         if (was !== after) note({ act: 'provider.assign', subject: id, ...change })
@@ -42,3 +100,8 @@ export const providerAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly
     },
   }),
 ]
+
+const showRule = ({ effectiveFrom, ...rule }: CommissionRule): CommissionRuleJson => ({
+  ...rule,
+  effective_from: effectiveFrom.toISOString(),
+})

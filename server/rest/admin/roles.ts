@@ -1,20 +1,20 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { audited } from '../../../core/audit/audit.ts'
+import { withAudit } from '../../../core/audit/record.ts'
 import {
+  findPrincipalByName,
   grantRole,
   listRoles,
-  principalNamed,
   ROLES,
   type RoleGrant,
   revokeRole,
 } from '../../../core/identity/roles.ts'
-import { reason } from '../reason.ts'
+import { auditReason } from '../fields.ts'
 import { type AnyRoute, parse, route, staffOf } from '../route.ts'
 
 const Grant = z.object({
   role_id: z.string(),
-  name: z.string().meta({ description: 'The address of mail, or the wallet.' }),
+  name: z.string().meta({ description: 'Email address or wallet.' }),
   role: z.enum(ROLES),
   granted_by: z.string(),
   granted_at: z.iso.datetime(),
@@ -25,87 +25,87 @@ const Grant = z.object({
 const Roles = z.object({
   data: z.array(Grant),
   configured: z.array(z.string()).meta({
-    description: 'Wallets of HUB_ADMIN_WALLETS: administrators as long as it names them.',
+    description: 'Wallets in HUB_ADMIN_WALLETS, which are administrators.',
   }),
 })
 
 export type GrantJson = z.infer<typeof Grant>
 export type RolesJson = z.infer<typeof Roles>
 
-export interface RolePorts {
+export interface RoleDeps {
   readonly pool: Pool
-  /** Wallets of administrators by configuration, in lower case. */
+  /** Wallets of configured administrators, in lower case. */
   readonly admins: readonly string[]
 }
 
-/** Who has a role, gives one, and takes one away. */
-export const roleRoutes = ({ pool, admins }: RolePorts): readonly AnyRoute[] => [
+/** Roles of staff: list, grant and revoke. */
+export const roleRoutes = ({ pool, admins }: RoleDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/admin/roles',
-    summary: 'Who may see and do what: administrators, and people of finance.',
+    summary: 'Lists administrators and finance staff.',
     auth: 'admin',
     query: z.strictObject({ held: z.enum(['now', 'ever']).default('now') }),
-    answer: { status: 200, schema: Roles },
+    response: { status: 200, schema: Roles },
     handle: async ({ query }) => {
       const grants = await listRoles(pool, query.held === 'ever')
-      return { body: { data: grants.map(show), configured: admins } }
+      return { body: { data: grants.map(showGrant), configured: admins } }
     },
   }),
   route({
     method: 'POST',
     path: '/v1/admin/roles',
-    summary: 'Gives somebody a role, by their address of mail or wallet; at once.',
+    summary: 'Grants a role by email address or wallet, effective immediately.',
     auth: 'admin',
     body: z.strictObject({
       name: z.string().trim().min(3).max(254),
       role: z.enum(ROLES),
-      reason,
+      reason: auditReason,
     }),
-    answer: { status: 201, or: 200, schema: Grant },
+    response: { status: 201, or: 200, schema: Grant },
     faults: ['not_found'],
     handle: async (request) => {
-      const { name, role, reason: why } = request.body
-      const by = staffOf(request)
-      const made = await audited(pool, by, why, async (client, note) => {
-        const principal = await principalNamed(client, name)
-        const grant = await grantRole(client, principal, role, by.name)
+      const { name, role, reason } = request.body
+      const staff = staffOf(request)
+      const { grant, principal } = await withAudit(pool, staff, reason, async (client, note) => {
+        const principal = await findPrincipalByName(client, name)
+        const grant = await grantRole(client, principal, role, staff.name)
         if (grant) note({ act: 'role.grant', subject: grant.name, after: { role } })
         return { grant, principal }
       })
-      const held = made.grant ?? (await heldBy(pool, made.principal, role))
-      return { status: made.grant ? 201 : 200, body: show(held) }
+      const current = grant ?? (await findGrant(pool, principal, role))
+      return { status: grant ? 201 : 200, body: showGrant(current) }
     },
   }),
   route({
     method: 'DELETE',
     path: '/v1/admin/roles/{id}',
-    summary: 'Takes a role away, at once; an administrator always remains.',
+    summary: 'Revokes a role immediately. The last administrator cannot be revoked.',
     auth: 'admin',
-    body: z.strictObject({ reason }),
-    answer: { status: 200, schema: Grant },
+    body: z.strictObject({ reason: auditReason }),
+    response: { status: 200, schema: Grant },
     faults: ['not_found', 'last_administrator'],
     handle: async (request) => {
-      const id = BigInt(parse(roleId, request.params['id']))
-      const by = staffOf(request)
-      const taken = await audited(pool, by, request.body.reason, async (client, note) => {
-        const grant = await revokeRole(client, id, by.name, admins)
+      const id = BigInt(parse(roleId, request.params['id'], 'role id'))
+      const staff = staffOf(request)
+      const revoked = await withAudit(pool, staff, request.body.reason, async (client, note) => {
+        const grant = await revokeRole(client, id, staff.name, admins)
         note({ act: 'role.revoke', subject: grant.name, before: { role: grant.role } })
         return grant
       })
-      return { body: show(taken) }
+      return { body: showGrant(revoked) }
     },
   }),
 ]
 
-const roleId = z.string().regex(/^\d{1,18}$/, 'not the id of a role')
+const roleId = z.string().regex(/^\d{1,18}$/, 'must be a number')
 
-const heldBy = async (pool: Pool, principal: string, role: string): Promise<RoleGrant> =>
+const findGrant = async (pool: Pool, principal: string, role: string): Promise<RoleGrant> =>
   (await listRoles(pool, false)).find(
     (grant) => grant.principal === principal && grant.role === role,
   )!
 
-const show = (grant: RoleGrant): z.infer<typeof Grant> => ({
+const showGrant = (grant: RoleGrant): z.infer<typeof Grant> => ({
   role_id: String(grant.id),
   name: grant.name,
   role: grant.role,

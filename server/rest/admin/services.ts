@@ -1,68 +1,68 @@
 import type { Pool, PoolClient } from 'pg'
 import { z } from 'zod'
-import { type ActName, audited, type Change } from '../../../core/audit/audit.ts'
+import { type ActName, type AuditedChange, withAudit } from '../../../core/audit/record.ts'
 import {
-  listServicesOfHouse,
-  type ServiceOfHouse,
-} from '../../../core/catalog/services/oversight.ts'
+  type AdminService,
+  listAdminServices,
+} from '../../../core/catalog/services/admin-services.ts'
 import {
-  type Stoppable,
-  standingOf,
-  suspend,
-  suspendListed,
+  readSuspension,
+  type Suspendable,
+  setSuspension,
+  setUpstreamSuspension,
 } from '../../../core/catalog/services/suspension.ts'
 import { unreadableSecrets } from '../../../core/catalog/upstreams/secrets.ts'
 import type { SealingKeys } from '../../../core/crypto/sealing.ts'
 import { Fault, type FaultCode } from '../../../core/errors.ts'
-import { page, pageOf, paging, readCursor } from '../paging.ts'
-import { reason } from '../reason.ts'
+import { auditReason } from '../fields.ts'
+import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
 
 const Service = z.object({
   slug: z.string(),
   name: z.string(),
   provider: z.string(),
-  owner: z.string().nullable().meta({ description: 'The wallet, or the address of mail.' }),
+  owner: z.string().nullable().meta({ description: 'Wallet or email address.' }),
   state: z.enum(['active', 'unlisted', 'retired']),
   stage: z.string().nullable().meta({
-    description: 'Of one that was listed without code; pending: it waits for an administrator.',
+    description: 'Stage of an upstream. pending: awaiting approval by an administrator.',
   }),
-  base_url: z.string().nullable().meta({ description: 'Of the same: where its API is.' }),
+  base_url: z.string().nullable().meta({ description: 'Upstreams: base URL of the API.' }),
   revision: z.int().nullable().meta({
-    description: 'Of the same: what is approved of. It rises when its owner changes anything.',
+    description: 'Upstreams: revision to approve. Increases with every change by the provider.',
   }),
   unreadable_secrets: z.array(z.string()).meta({
     description:
-      'Of the same: no key opens them, so it is not sold. HUB_ENCRYPTION_KEYS lacks one.',
+      'Upstreams: credentials that no key in HUB_ENCRYPTION_KEYS decrypts; sales are stopped.',
   }),
   suspended: z.enum(['no', 'service', 'provider']).meta({
-    description: 'Whether the operator has stopped it, by itself or with its provider.',
+    description: 'Suspended by an administrator: the service itself, or its provider.',
   }),
   suspended_reason: z.string().nullable(),
   commission_bps: z.int().nullable().meta({
-    description: 'Of its prices today, in basis points; null: it has none.',
+    description: 'Commission on its current prices, in basis points. null: no prices.',
   }),
 })
-export type ServiceOfHouseJson = z.infer<typeof Service>
+export type AdminServiceJson = z.infer<typeof Service>
 
-const Moved = z.object({
+const StateChangeView = z.object({
   id: z.string(),
-  before: z.string().meta({ description: 'The state; suspended, or how it was before that.' }),
+  before: z.string().meta({ description: 'Previous state.' }),
   after: z.string(),
 })
 
-export interface ServiceAdminPorts {
+export interface ServiceAdminDeps {
   readonly pool: Pool
-  /** Of secrets of owners. */
+  /** Keys of upstream credentials. */
   readonly keys: SealingKeys
 }
 
-/** What the operator sees of everything that is sold, lets be sold, and stops. */
-export const serviceAdminRoutes = ({ pool, keys }: ServiceAdminPorts): readonly AnyRoute[] => [
+/** Overview, approval and suspension of services and providers. */
+export const serviceAdminRoutes = ({ pool, keys }: ServiceAdminDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/admin/services',
-    summary: 'All services, of whatever state, with owner, commission, and whether it is stopped.',
+    summary: 'Lists all services in any state, with owner, commission and suspension.',
     auth: 'finance',
     query: z.strictObject({
       ...paging,
@@ -70,92 +70,123 @@ export const serviceAdminRoutes = ({ pool, keys }: ServiceAdminPorts): readonly 
       slug: z.string().max(40).optional(),
       only: z.enum(['all', 'suspended', 'pending']).default('all'),
     }),
-    answer: { status: 200, schema: pageOf(Service) },
+    response: { status: 200, schema: pageSchema(Service) },
     handle: async ({ query: { limit, cursor, ...filter }, url }) => {
       const [after] = readCursor(cursor, z.tuple([z.string().max(40)])) ?? []
-      const rows = await listServicesOfHouse(pool, { limit: limit + 1, after, ...filter })
+      const rows = await listAdminServices(pool, { limit: limit + 1, after, ...filter })
       const slugs = rows.map(({ slug }) => slug)
-      const lost = await unreadableSecrets(pool, keys, slugs)
-      return page(
+      const unreadable = await unreadableSecrets(pool, keys, slugs)
+      return pageReply(
         rows,
         limit,
         url,
         ({ slug }) => [slug],
-        (row) => show(row, lost.get(row.slug)),
+        (row) => showService(row, unreadable.get(row.slug)),
       )
     },
   }),
-  moveRoute(pool, 'service', 'approve', 'Lets a service be sold that waits for it.'),
-  moveRoute(pool, 'service', 'suspend', 'Stops a service: nobody can call or find it.'),
-  moveRoute(pool, 'service', 'resume', 'Lets a service go on that was stopped.'),
-  moveRoute(pool, 'provider', 'suspend', 'Stops all that a provider sells.'),
-  moveRoute(pool, 'provider', 'resume', 'Lets a provider go on that was stopped.'),
+  actionRoute(pool, 'service', 'approve', 'Approves a pending service for sale.'),
+  actionRoute(
+    pool,
+    'service',
+    'suspend',
+    'Suspends a service: it can no longer be called or found.',
+  ),
+  actionRoute(pool, 'service', 'resume', 'Resumes a suspended service.'),
+  actionRoute(pool, 'provider', 'suspend', 'Suspends all services of a provider.'),
+  actionRoute(pool, 'provider', 'resume', 'Resumes a suspended provider.'),
 ]
 
-interface Said {
+interface ActionInput {
   readonly reason: string
   readonly revision?: number | undefined
 }
-const Reason: z.ZodType<Said> = z.strictObject({ reason })
-const Seen: z.ZodType<Said> = z.strictObject({
-  reason,
+const ReasonInput: z.ZodType<ActionInput> = z.strictObject({ reason: auditReason })
+const RevisionInput: z.ZodType<ActionInput> = z.strictObject({
+  reason: auditReason,
   revision: z.int().min(1).optional().meta({
-    description: 'Of a service that was listed without code: the one that you have seen.',
+    description: 'Upstreams: the revision that you have reviewed.',
   }),
 })
-const CHANGED: readonly FaultCode[] = ['service_changed', 'service_incomplete', 'validation_failed']
+const REVISION_FAULTS: readonly FaultCode[] = [
+  'service_changed',
+  'service_incomplete',
+  'validation_failed',
+]
 
-type Move = 'approve' | 'suspend' | 'resume'
+type ServiceAction = 'approve' | 'suspend' | 'resume'
 
-const moveRoute = (pool: Pool, kind: Stoppable, what: Move, summary: string): AnyRoute =>
+const actionRoute = (
+  pool: Pool,
+  kind: Suspendable,
+  action: ServiceAction,
+  summary: string,
+): AnyRoute =>
   route({
     method: 'POST',
-    path: `/v1/admin/${kind}s/{id}/${what}`,
+    path: `/v1/admin/${kind}s/{id}/${action}`,
     summary,
     auth: 'admin',
-    body: what === 'suspend' || kind === 'provider' ? Reason : Seen,
-    answer: { status: 200, schema: Moved },
-    faults: ['not_found', 'service_state', ...(what === 'suspend' ? [] : CHANGED)],
+    body: action === 'suspend' || kind === 'provider' ? ReasonInput : RevisionInput,
+    response: { status: 200, schema: StateChangeView },
+    faults: ['not_found', 'service_state', ...(action === 'suspend' ? [] : REVISION_FAULTS)],
     handle: async (request) => {
       const { id = '' } = request.params
-      const { reason: why, revision: seen } = request.body
-      const by = staffOf(request)
-      const moved = await audited(pool, by, why, async (client, note) => {
-        const made = await move(client, { kind, id, what, why, seen })
-        if (made.before !== made.after) note(changeOf(kind, id, what, made))
-        return made
+      const { reason, revision } = request.body
+      const staff = staffOf(request)
+      const change = await withAudit(pool, staff, reason, async (client, note) => {
+        const change = await applyAction(client, { kind, id, action, reason, revision })
+        if (change.before !== change.after) note(toAuditChange(kind, id, action, change))
+        return change
       })
-      return { body: { id, ...moved } }
+      return { body: { id, ...change } }
     },
   })
 
-interface Moving {
+interface StateChange {
   readonly before: string
   readonly after: string
 }
 
-function changeOf(kind: Stoppable, id: string, what: Move, { before, after }: Moving): Change {
-  const act = `${kind}.${what}` as ActName // there is no provider.approve route
+function toAuditChange(
+  kind: Suspendable,
+  id: string,
+  action: ServiceAction,
+  { before, after }: StateChange,
+): AuditedChange {
+  const act = `${kind}.${action}` as ActName // there is no provider.approve route
   return { act, subject: id, before: { state: before }, after: { state: after } }
 }
 
-async function move(
+async function applyAction(
   client: PoolClient,
-  order: { kind: Stoppable; id: string; what: Move; why: string; seen: number | undefined },
-): Promise<Moving> {
-  const { kind, id, what, why, seen } = order
-  const wanted = what === 'suspend' ? why : null
-  const listed = kind === 'service' ? await suspendListed(client, id, wanted, seen) : undefined
-  if (listed) return listed
-  if (what === 'approve') throw new Fault('not_found', 'No such service waits for it.')
-  const { reason: was } = await standingOf(client, kind, id)
-  await suspend(client, kind, id, wanted)
-  return { before: said(was), after: said(wanted) }
+  order: {
+    kind: Suspendable
+    id: string
+    action: ServiceAction
+    reason: string
+    revision: number | undefined
+  },
+): Promise<StateChange> {
+  const { kind, id, action, reason, revision } = order
+  const newReason = action === 'suspend' ? reason : null
+  const change =
+    kind === 'service' ? await setUpstreamSuspension(client, id, newReason, revision) : undefined
+  if (change) return change
+  if (action === 'approve')
+    throw new Fault('not_found', 'No service with this slug is pending approval.')
+  const { reason: oldReason } = await readSuspension(client, kind, id)
+  await setSuspension(client, kind, id, newReason)
+  return { before: describeSuspension(oldReason), after: describeSuspension(newReason) }
 }
 
-const said = (reason: string | null): string => (reason === null ? 'on' : `suspended: ${reason}`)
+const describeSuspension = (reason: string | null): string =>
+  reason === null ? 'on' : `suspended: ${reason}`
 
-const show = (service: ServiceOfHouse, lost: readonly string[] = []): ServiceOfHouseJson => ({
+const showService = (
+  service: AdminService,
+  unreadable: readonly string[] = [],
+): AdminServiceJson => ({
   slug: service.slug,
   name: service.name,
   provider: service.provider,
@@ -164,7 +195,7 @@ const show = (service: ServiceOfHouse, lost: readonly string[] = []): ServiceOfH
   stage: service.stage,
   base_url: service.baseUrl,
   revision: service.revision,
-  unreadable_secrets: [...lost],
+  unreadable_secrets: [...unreadable],
   suspended: service.suspended,
   suspended_reason: service.reason,
   commission_bps: service.commissionBps,

@@ -1,29 +1,29 @@
 import { z } from 'zod'
 import {
   decideAdjustment,
-  type FinancePorts,
+  type FinanceDeps,
   listProposals,
   type Proposal,
   submitAdjustment,
 } from '../../../core/finance/adjustments.ts'
 import { refundCall } from '../../../core/finance/decisions.ts'
 import { json, micros } from '../../../core/money.ts'
-import { page, pageOf, paging, readCursor } from '../paging.ts'
-import { reason } from '../reason.ts'
+import { auditReason } from '../fields.ts'
+import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
 import { type AnyRoute, parse, type RestRequest, route, staffOf } from '../route.ts'
 
-const account = z.string().regex(/^[a-z][\w:.-]{0,299}$/, 'an account')
+const account = z.string().regex(/^[a-z][\w:.-]{0,299}$/, 'must be an account name')
 const amount = z.int().min(1)
 
-const Decided = z.object({
-  id: z.uuid().meta({ description: 'Of its entry in the journal.' }),
+const DecisionView = z.object({
+  id: z.uuid().meta({ description: 'Id of its journal entry.' }),
   state: z.enum(['proposed', 'booked', 'declined']),
 })
 
-const Adjustment = Decided.extend({
+const AdjustmentView = DecisionView.extend({
   debit: z.string(),
   credit: z.string(),
-  amount: z.int().meta({ description: 'In units of the asset.' }),
+  amount: z.int().meta({ description: 'Amount in units of the asset.' }),
   asset: z.string(),
   value_date: z.iso.datetime().nullable(),
   reason: z.string(),
@@ -34,73 +34,79 @@ const Adjustment = Decided.extend({
   note: z.string().nullable(),
 })
 
-export type DecidedJson = z.infer<typeof Decided>
-export type AdjustmentJson = z.infer<typeof Adjustment>
+export type DecisionJson = z.infer<typeof DecisionView>
+export type AdjustmentJson = z.infer<typeof AdjustmentView>
 
-/** Corrections by hand, each with author and reason; large ones need two people. */
-export const adjustmentRoutes = (ports: FinancePorts): readonly AnyRoute[] => [
-  submitRoute(ports),
+/** Manual corrections with author and reason; large ones require two people. */
+export const adjustmentRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
+  submitRoute(deps),
   route({
     method: 'GET',
     path: '/v1/finance/adjustments',
-    summary: 'Adjustments that were proposed, the newest first; or those that wait alone.',
+    summary: 'Lists proposed adjustments, newest first: all, or only the pending ones.',
     auth: 'finance',
     query: z.strictObject({ ...paging, state: z.enum(['open', 'all']).default('all') }),
-    answer: { status: 200, schema: pageOf(Adjustment) },
+    response: { status: 200, schema: pageSchema(AdjustmentView) },
     handle: async ({ query: { limit, cursor, state }, url }) => {
       const [after] = readCursor(cursor, z.tuple([z.uuid()])) ?? []
       const asked = { open: state === 'open', limit: limit + 1, after }
-      return page(await listProposals(ports.pool, asked), limit, url, ({ id }) => [id], show)
+      return pageReply(
+        await listProposals(deps.pool, asked),
+        limit,
+        url,
+        ({ id }) => [id],
+        showProposal,
+      )
     },
   }),
-  decideRoute(ports, 'confirm', 'Books what somebody else proposed.'),
-  decideRoute(ports, 'decline', 'Declines what was proposed; or withdraws it, by who proposed it.'),
+  decideRoute(deps, 'confirm', 'Confirms and posts an adjustment proposed by another person.'),
+  decideRoute(deps, 'decline', 'Declines a proposed adjustment, or withdraws your own.'),
   route({
     method: 'POST',
     path: '/v1/finance/calls/{id}/refund',
-    summary: 'Gives back what a call was charged, or a part of it; once.',
+    summary: 'Refunds a call in full or in part, once.',
     auth: 'finance',
     body: z.strictObject({
-      amount_microdollars: amount.optional().meta({ description: 'Left out: all of it.' }),
-      reason,
+      amount_microdollars: amount.optional().meta({ description: 'Default: the full charge.' }),
+      reason: auditReason,
     }),
-    answer: { status: 200, schema: z.object({ call_id: z.uuid() }) },
+    response: { status: 200, schema: z.object({ call_id: z.uuid() }) },
     faults: ['not_found', 'not_booked'],
     handle: async (request) => {
-      const id = idIn(request)
-      const { amount_microdollars: part, reason: why } = request.body
+      const id = idOf(request)
+      const { amount_microdollars: part, reason } = request.body
       const refunded = part === undefined ? undefined : micros(part)
-      await refundCall(ports, staffOf(request), id, why, refunded)
+      await refundCall(deps, staffOf(request), id, reason, refunded)
       return { body: { call_id: id } }
     },
   }),
 ]
 
-const submitRoute = (ports: FinancePorts): AnyRoute =>
+const submitRoute = (deps: FinanceDeps): AnyRoute =>
   route({
     method: 'POST',
     path: '/v1/finance/adjustments',
-    summary: 'Books a correction; above HUB_ADJUST_ALONE it waits for a second person (202).',
+    summary: 'Posts a correction; above HUB_ADJUST_ALONE, a second person must confirm (202).',
     auth: 'finance',
     body: z.strictObject({
       debit: account,
       credit: account,
-      amount: amount.meta({ description: 'In units of the accounts’ asset.' }),
+      amount: amount.meta({ description: 'Amount in units of the accounts’ asset.' }),
       value_date: z.iso.date().optional().meta({
-        description: 'The UTC day to which it belongs; left out: now.',
+        description: 'UTC day that it belongs to. Default: now.',
       }),
       shard: z.int().min(0).max(63).optional().meta({
-        description: 'Whose balances change, where both accounts are of all shards.',
+        description: 'Shard to post to, if both accounts exist in all shards.',
       }),
       key: z.string().min(1).max(200).optional().meta({
-        description: 'A name of yours: the same name again is the same adjustment.',
+        description: 'Your idempotency key: the same key is the same adjustment.',
       }),
-      reason,
+      reason: auditReason,
     }),
-    answer: { status: 201, or: 202, schema: Decided },
+    response: { status: 201, or: 202, schema: DecisionView },
     faults: ['not_booked', 'idempotency_key_reused'],
     handle: async (request) => {
-      const { debit, credit, value_date: day, shard, key, reason: why } = request.body
+      const { debit, credit, value_date: day, shard, key, reason } = request.body
       const order = {
         debit,
         credit,
@@ -108,13 +114,13 @@ const submitRoute = (ports: FinancePorts): AnyRoute =>
         shard,
         valueDate: day === undefined ? undefined : new Date(`${day}T00:00:00Z`),
       }
-      const made = await submitAdjustment(ports, staffOf(request), order, why, key)
+      const made = await submitAdjustment(deps, staffOf(request), order, reason, key)
       return { status: made.state === 'proposed' ? 202 : 201, body: made }
     },
   })
 
 const decideRoute = (
-  ports: FinancePorts,
+  deps: FinanceDeps,
   decision: 'confirm' | 'decline',
   summary: string,
 ): AnyRoute =>
@@ -123,20 +129,20 @@ const decideRoute = (
     path: `/v1/finance/adjustments/{id}/${decision}`,
     summary,
     auth: 'finance',
-    body: z.strictObject({ reason }),
-    answer: { status: 200, schema: Decided },
+    body: z.strictObject({ reason: auditReason }),
+    response: { status: 200, schema: DecisionView },
     faults: ['not_found', 'not_booked', 'second_person_required'],
     handle: async (request) => {
-      const id = idIn(request)
-      const why = request.body.reason
-      return { body: await decideAdjustment(ports, staffOf(request), id, decision, why) }
+      const id = idOf(request)
+      const reason = request.body.reason
+      return { body: await decideAdjustment(deps, staffOf(request), id, decision, reason) }
     },
   })
 
-const idIn = ({ params }: Pick<RestRequest<unknown, unknown>, 'params'>): string =>
-  parse(z.uuid(), params['id']).toLowerCase()
+const idOf = ({ params }: Pick<RestRequest<unknown, unknown>, 'params'>): string =>
+  parse(z.uuid(), params['id'], 'id').toLowerCase()
 
-const show = (proposal: Proposal): z.infer<typeof Adjustment> => ({
+const showProposal = (proposal: Proposal): z.infer<typeof AdjustmentView> => ({
   id: proposal.id,
   state: proposal.state,
   debit: proposal.debit,

@@ -1,23 +1,23 @@
 import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
-import type { FinancePorts } from '../../../core/finance/adjustments.ts'
+import type { FinanceDeps } from '../../../core/finance/adjustments.ts'
 import {
-  type Export,
   findExport,
+  type LedgerExport,
   listExports,
-  partsOf,
+  openParts,
   startExport,
-} from '../../../core/finance/exports.ts'
-import { FORMATS, type FormatName } from '../../../core/ledger/export/index.ts'
+} from '../../../core/finance/export-requests.ts'
+import { FORMATS, type FormatName } from '../../../core/ledger/export/writer.ts'
 import { json } from '../../../core/money.ts'
-import { Flow } from '../../proxy/stream.ts'
-import { daysOf } from '../admin/audit.ts'
-import { page, pageOf, paging, readCursor } from '../paging.ts'
-import { reason } from '../reason.ts'
+import { ResponseStream } from '../../http/response-stream.ts'
+import { dayBounds } from '../days.ts'
+import { auditReason } from '../fields.ts'
+import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
 
-const NAMES = Object.keys(FORMATS) as [FormatName, ...FormatName[]]
-const SUFFIX: Readonly<Record<FormatName, string>> = {
+const FORMAT_NAMES = Object.keys(FORMATS) as [FormatName, ...FormatName[]]
+const FILE_SUFFIX: Readonly<Record<FormatName, string>> = {
   jsonl: 'jsonl',
   csv: 'csv',
   hledger: 'journal',
@@ -25,101 +25,104 @@ const SUFFIX: Readonly<Record<FormatName, string>> = {
   beancount: 'beancount',
 }
 
-const Exported = z.object({
+const ExportView = z.object({
   export_id: z.string(),
-  format: z.enum(NAMES),
+  format: z.enum(FORMAT_NAMES),
   title: z.string(),
   asked_by: z.string(),
   asked_at: z.iso.datetime(),
   state: z.enum(['waiting', 'writing', 'done', 'failed', 'dropped']).meta({
-    description: 'dropped: written more than 30 days ago, and no longer kept.',
+    description: 'dropped: written more than 30 days ago and deleted.',
   }),
-  entries_total: z.int().meta({ description: 'Entries that are looked at.' }),
-  entries: z.int().meta({ description: 'Those that are written by now.' }),
-  bytes: z.int().meta({ description: 'Of the text by now.' }),
-  sha256: z.string().nullable().meta({ description: 'Of the text, unpacked.' }),
-  file: z.string().nullable().meta({ description: 'Where it is, packed by gzip.' }),
+  entries_total: z.int().meta({ description: 'Entries to examine.' }),
+  entries: z.int().meta({ description: 'Entries written so far.' }),
+  bytes: z.int().meta({ description: 'Size of the text so far.' }),
+  sha256: z.string().nullable().meta({ description: 'SHA-256 of the uncompressed text.' }),
+  file: z.string().nullable().meta({ description: 'Path of the gzip file.' }),
   failure: z.string().nullable(),
 })
 
-export type ExportJson = z.infer<typeof Exported>
+export type ExportJson = z.infer<typeof ExportView>
 
-/** Exports of the journal: asked for, written by a job, and downloaded. */
-export const exportRoutes = (ports: FinancePorts): readonly AnyRoute[] => [
-  startRoute(ports),
+/** Exports of the journal, written by a background job. */
+export const exportRoutes = (deps: FinanceDeps): readonly AnyRoute[] => [
+  startRoute(deps),
   route({
     method: 'GET',
     path: '/v1/finance/exports',
-    summary: 'Exports and how far they have come, the newest first.',
+    summary: 'Lists exports and their progress, newest first.',
     auth: 'finance',
     query: z.strictObject(paging),
-    answer: { status: 200, schema: pageOf(Exported) },
+    response: { status: 200, schema: pageSchema(ExportView) },
     handle: async ({ query: { limit, cursor }, url }) => {
       const [before] = readCursor(cursor, z.tuple([z.string().max(30)])) ?? []
-      const rows = await listExports(ports.pool, limit + 1, before)
-      return page(rows, limit, url, ({ id }) => [id], show)
+      const rows = await listExports(deps.pool, limit + 1, before)
+      return pageReply(rows, limit, url, ({ id }) => [id], showExport)
     },
   }),
   route({
     method: 'GET',
     path: '/v1/finance/exports/{id}',
-    summary: 'An export, and how far it has come.',
+    summary: 'Returns an export and its progress.',
     auth: 'finance',
-    answer: { status: 200, schema: Exported },
+    response: { status: 200, schema: ExportView },
     faults: ['not_found'],
-    handle: async ({ params: { id = '' } }) => ({ body: show(await findExport(ports.pool, id)) }),
+    handle: async ({ params: { id = '' } }) => ({
+      body: showExport(await findExport(deps.pool, id)),
+    }),
   }),
   route({
     method: 'GET',
     path: '/v1/finance/exports/{id}/file',
-    summary: 'The file of an export that is done, packed by gzip.',
+    summary: 'Downloads the gzip file of a finished export.',
     auth: 'finance',
-    answer: { status: 200, type: 'application/gzip', schema: z.string() },
+    response: { status: 200, type: 'application/gzip', schema: z.string() },
     faults: ['not_found', 'export_not_ready', 'export_dropped'],
     handle: async ({ params: { id = '' } }) => {
-      const parts = await partsOf(ports.pool, id)
-      const { format } = await findExport(ports.pool, id)
-      const file = `agenthub-${id}.${SUFFIX[format]}.gz`
+      const parts = await openParts(deps.pool, id)
+      const { format } = await findExport(deps.pool, id)
+      const file = `agenthub-${id}.${FILE_SUFFIX[format]}.gz`
       return {
         headers: {
           'Content-Type': 'application/gzip',
           'Content-Disposition': `attachment; filename="${file}"`,
         },
-        body: Flow.of(parts),
+        body: ResponseStream.of(parts),
       }
     },
   }),
 ]
 
-const startRoute = (ports: FinancePorts): AnyRoute =>
+const startRoute = (deps: FinanceDeps): AnyRoute =>
   route({
     method: 'POST',
     path: '/v1/finance/exports',
-    summary: 'Starts an export of the journal; what it covers is fixed now.',
+    summary: 'Starts an export of the journal as it is now.',
     auth: 'finance',
     body: z.strictObject({
-      format: z.enum(NAMES),
-      from: z.iso.date().optional().meta({ description: 'The first UTC day, by value date.' }),
-      to: z.iso.date().optional().meta({ description: 'The last UTC day.' }),
+      format: z.enum(FORMAT_NAMES),
+      from: z.iso.date().optional().meta({ description: 'First UTC day, by value date.' }),
+      to: z.iso.date().optional().meta({ description: 'Last UTC day, by value date.' }),
       account: z
         .string()
-        .regex(/^[a-z][\w:.-]{0,299}$/, 'an account, or how some begin')
+        .regex(/^[a-z][\w:.-]{0,299}$/, 'must be an account name or prefix')
         .optional()
         .meta({
-          description: 'Entries that touch it, whole; all that begin so, if it ends in ":".',
+          description:
+            'Only entries of this account, or of all accounts under a prefix ending in ":".',
         }),
       opening: z.boolean().default(false).meta({
-        description: 'Begun with the balances before the first day.',
+        description: 'Starts with the balances before the first day.',
       }),
-      reason,
+      reason: auditReason,
     }),
-    answer: { status: 202, schema: Exported },
+    response: { status: 202, schema: ExportView },
     faults: ['rate_limited'],
     handle: async (request) => {
-      const { format, from, to, account, opening, reason: why } = request.body
-      const days = daysOf({ from, to })
+      const { format, from, to, account, opening, reason } = request.body
+      const days = dayBounds({ from, to })
       if (days.from && days.to && days.to <= days.from) {
-        throw new Fault('validation_failed', 'The period ends before it begins.')
+        throw new Fault('validation_failed', '"from" must not be after "to".')
       }
       const period = {
         from: days.from ?? new Date('1970-01-01T00:00:00Z'),
@@ -134,7 +137,10 @@ const startRoute = (ports: FinancePorts): AnyRoute =>
           ...(account !== undefined && { accounts: [account] }),
         },
       }
-      return { status: 202, body: show(await startExport(ports, staffOf(request), wish, why)) }
+      return {
+        status: 202,
+        body: showExport(await startExport(deps, staffOf(request), wish, reason)),
+      }
     },
   })
 
@@ -152,7 +158,7 @@ const titleOf = (
   return account === undefined ? days : `${days}, ${account}`
 }
 
-const show = (made: Export): z.infer<typeof Exported> => ({
+const showExport = (made: LedgerExport): z.infer<typeof ExportView> => ({
   export_id: made.id,
   format: made.format,
   title: made.title,

@@ -2,25 +2,25 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
 import {
+  type CallView,
+  findTrail,
+  type JournalEntryView,
   listEntries,
-  type SeenCall,
-  type SeenEntry,
-  trailOf,
 } from '../../../core/finance/journal.ts'
 import { json } from '../../../core/money.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
-import { daysOf } from '../admin/audit.ts'
-import { pageOf, paging, readCursor, writeCursor } from '../paging.ts'
+import { dayBounds, dayFields } from '../days.ts'
+import { pageSchema, paging, readCursor, writeCursor } from '../paging.ts'
 import { type AnyRoute, parse, route } from '../route.ts'
 
 const Posting = z.object({
   account: z.string(),
   asset: z.string(),
-  amount: z.int().meta({ description: 'In units of the asset, credit-positive.' }),
+  amount: z.int().meta({ description: 'Units of the asset; credits are positive.' }),
 })
 
 const Entry = z.object({
-  id: z.uuid().meta({ description: 'Of the call, purchase, payment or correction.' }),
+  id: z.uuid().meta({ description: 'Id of the call, purchase, payment or correction.' }),
   shard: z.int(),
   seq: z.int(),
   event: z.string(),
@@ -47,40 +47,44 @@ const Call = z.object({
 })
 
 const Trail = z.object({
-  entries: z.array(Entry).meta({ description: 'All entries of this id, in order.' }),
+  entries: z.array(Entry).meta({ description: 'All entries with this id, in order.' }),
   call: Call.nullable(),
 })
 
 export type EntryJson = z.infer<typeof Entry>
 export type TrailJson = z.infer<typeof Trail>
 
-export interface JournalPorts {
+export interface JournalDeps {
   readonly pool: Pool
   readonly calls: Pick<CallLog, 'flush'>
 }
 
-/** The journal, looked at: by time and event, and from a posting to its call and back. */
-export const journalRoutes = ({ pool, calls }: JournalPorts): readonly AnyRoute[] => [
+/** Journal entries by time and event, and all entries of one call or payment. */
+export const journalRoutes = ({ pool, calls }: JournalDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/finance/journal',
-    summary: 'Entries with their postings, the newest first, by event and by day of booking.',
+    summary: 'Lists entries with their postings by event and posting day, newest first.',
     auth: 'finance',
     query: z.strictObject({
       ...paging,
       event: z
         .string()
-        .regex(/^[a-z]+\.[a-z-]+$/, 'an event, such as call.settled')
+        .regex(/^[a-z]+\.[a-z-]+$/, 'must be an event, such as call.settled')
         .optional(),
-      from: z.iso.date().optional().meta({ description: 'The first UTC day.' }),
-      to: z.iso.date().optional().meta({ description: 'The last UTC day.' }),
+      ...dayFields,
     }),
-    answer: { status: 200, schema: pageOf(Entry) },
+    response: { status: 200, schema: pageSchema(Entry) },
     handle: async ({ query, url }) => {
       const { limit, cursor, event } = query
       const place = readCursor(cursor, z.array(z.int().min(0)).max(64))
       const before = place?.map((seq) => BigInt(seq))
-      const { entries, next } = await listEntries(pool, { limit, event, before, ...daysOf(query) })
+      const { entries, next } = await listEntries(pool, {
+        limit,
+        event,
+        before,
+        ...dayBounds(query),
+      })
       const after = next ? writeCursor(next.map(json)) : null
       const link = new URL(url)
       if (after !== null) link.searchParams.set('cursor', after)
@@ -95,20 +99,24 @@ export const journalRoutes = ({ pool, calls }: JournalPorts): readonly AnyRoute[
   route({
     method: 'GET',
     path: '/v1/finance/entries/{id}',
-    summary: 'All entries of a call, purchase, payment or correction, and its call.',
+    summary: 'Returns all entries of a call, purchase, payment or correction, and its call.',
     auth: 'finance',
-    answer: { status: 200, schema: Trail },
+    response: { status: 200, schema: Trail },
     faults: ['not_found', 'validation_failed'],
     handle: async ({ params }) => {
-      await calls.flush() // what this process has just answered
-      const { entries, call } = await trailOf(pool, parse(z.uuid(), params['id']).toLowerCase())
-      if (entries.length === 0 && !call) throw new Fault('not_found', 'The books know no such id.')
+      await calls.flush() // records of calls just served by this process
+      const { entries, call } = await findTrail(
+        pool,
+        parse(z.uuid(), params['id'], 'entry id').toLowerCase(),
+      )
+      if (entries.length === 0 && !call)
+        throw new Fault('not_found', 'The ledger has no entry with this id.')
       return { body: { entries: entries.map(showEntry), call: call && showCall(call) } }
     },
   }),
 ]
 
-const showEntry = (entry: SeenEntry): z.infer<typeof Entry> => ({
+const showEntry = (entry: JournalEntryView): z.infer<typeof Entry> => ({
   id: entry.id,
   shard: entry.shard,
   seq: json(entry.seq),
@@ -120,7 +128,7 @@ const showEntry = (entry: SeenEntry): z.infer<typeof Entry> => ({
   call_id: entry.call,
 })
 
-const showCall = (call: SeenCall): z.infer<typeof Call> => ({
+const showCall = (call: CallView): z.infer<typeof Call> => ({
   id: call.id,
   at: call.at.toISOString(),
   request_id: call.requestId,

@@ -6,6 +6,7 @@ import type { Log } from '../../../core/log.ts'
 import { json } from '../../../core/money.ts'
 import { OutgoingSwitch } from '../../../core/payments/operations/outgoing-switch.ts'
 import { listWorstSellers, readOutflowToday } from '../../../core/payments/operations/overview.ts'
+import { auditReason } from '../fields.ts'
 import { type AnyRoute, route, staffOf } from '../route.ts'
 
 const amount = z.int().min(0).meta({ description: 'Microdollars.' })
@@ -13,7 +14,10 @@ const count = z.int().min(0)
 
 const Outgoing = z.object({
   paused: z.boolean(),
-  author: z.string().nullable().meta({ description: 'Who switched last; null: nobody ever.' }),
+  author: z
+    .string()
+    .nullable()
+    .meta({ description: 'Author of the last change. null: never changed.' }),
   reason: z.string().nullable(),
   since: z.iso.datetime().nullable(),
   caps: z
@@ -23,7 +27,7 @@ const Outgoing = z.object({
       host_day_microdollars: amount,
       platform_day_microdollars: amount,
     })
-    .meta({ description: 'The most that is signed for: for one call, and in a UTC day.' }),
+    .meta({ description: 'Limits on signed payments, per call and per UTC day.' }),
   today: z.object({
     day: z.iso.date(),
     platform_microdollars: amount,
@@ -41,7 +45,7 @@ const Outgoing = z.object({
         last_at: z.iso.datetime(),
       }),
     )
-    .meta({ description: 'Those who took money and delivered nothing.' }),
+    .meta({ description: 'Sellers that took money and delivered nothing.' }),
 })
 
 export type OutgoingJson = z.infer<typeof Outgoing>
@@ -52,30 +56,30 @@ export interface OutgoingDeps {
   readonly log: Log
 }
 
-/** Payments to sellers as a whole, and the switch that stops them on every process at once. */
-export const outgoingRoutes = (ports: OutgoingDeps): readonly AnyRoute[] => [
+/** Totals of payments to sellers, and the switch that pauses them in all processes. */
+export const outgoingRoutes = (deps: OutgoingDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/finance/outgoing',
-    summary: 'Whether sellers are paid, what went out today, and who delivered nothing for it.',
+    summary: 'Returns the state of payments to sellers, today’s totals and the worst sellers.',
     auth: 'finance',
     response: { status: 200, schema: Outgoing },
-    handle: async () => ({ body: await showOutgoing(ports) }),
+    handle: async () => ({ body: await showOutgoing(deps) }),
   }),
   route({
     method: 'POST',
     path: '/v1/finance/outgoing',
-    summary: 'Pauses payments to sellers, or lets them go on. All other calls go on meanwhile.',
+    summary: 'Pauses or resumes payments to sellers. Other calls are not affected.',
     auth: 'finance',
-    body: z.strictObject({ paused: z.boolean(), reason: z.string().trim().min(1).max(500) }),
+    body: z.strictObject({ paused: z.boolean(), reason: auditReason }),
     response: { status: 200, schema: Outgoing },
     handle: async (request) => {
       const { paused, reason } = request.body
-      const by = staffOf(request)
-      await setOutgoingPaused(ports, by, paused, reason)
-      const author = by.name
-      ports.log.warn({ paused, author, reason }, 'the switch of payments to sellers was set')
-      return { body: await showOutgoing(ports) }
+      const staff = staffOf(request)
+      await setOutgoingPaused(deps, staff, paused, reason)
+      const author = staff.name
+      deps.log.warn({ paused, author, reason }, 'switched payments to sellers')
+      return { body: await showOutgoing(deps) }
     },
   }),
 ]

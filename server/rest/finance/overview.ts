@@ -1,33 +1,32 @@
 import { z } from 'zod'
-import { whatWaits } from '../../../core/finance/overview.ts'
+import { pendingWork } from '../../../core/finance/pending-work.ts'
 import { json } from '../../../core/money.ts'
 import { type AnyRoute, route } from '../route.ts'
-import type { PaymentsPorts } from './payments.ts'
+import type { PaymentsDeps } from './payments.ts'
 
 const count = z.int().min(0)
 
 const Overview = z.object({
-  sound: z.boolean().meta({ description: 'The trial balance of now is zero for each asset.' }),
-  exceptions: count.meta({ description: 'Of chain and books, that nobody has accounted for.' }),
-  payments: count.meta({ description: 'In both directions, that are not final yet.' }),
-  payments_overdue: count.meta({ description: 'Of these, that should be.' }),
-  adjustments: count.meta({ description: 'That wait for a second person.' }),
-  outgoing_paused: z.boolean().meta({ description: 'Whether payments to sellers are paused.' }),
+  sound: z.boolean().meta({ description: 'True if the trial balance is zero for each asset.' }),
+  exceptions: count.meta({ description: 'Unresolved differences between ledger and chain.' }),
+  payments: count.meta({ description: 'Payments in both directions that are not final.' }),
+  payments_overdue: count.meta({ description: 'Non-final payments past their deadline.' }),
+  adjustments: count.meta({ description: 'Adjustments awaiting a second person.' }),
+  outgoing_paused: z.boolean().meta({ description: 'True if payments to sellers are paused.' }),
 })
 
 export type OverviewJson = z.infer<typeof Overview>
 
-/** What there is to look at. */
-export const overviewRoutes = ({ pool, finality }: PaymentsPorts): readonly AnyRoute[] => [
+/** `GET /v1/finance/overview`. */
+export const overviewRoutes = ({ pool, finality }: PaymentsDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/finance/overview',
-    summary:
-      'What waits for somebody, as of one instant: whether the books balance, and what is open.',
+    summary: 'Returns pending work: ledger balance, exceptions, payments and adjustments.',
     auth: 'finance',
-    answer: { status: 200, schema: Overview },
+    response: { status: 200, schema: Overview },
     handle: async () => {
-      const found = await whatWaits(pool, finality)
+      const found = await pendingWork(pool, finality)
       return {
         body: {
           sound: found.sound,

@@ -6,14 +6,13 @@ import { decimalsOf, formatUnits } from '../../../core/ledger/export/format.ts'
 import { parsePoint } from '../../../core/ledger/history/point.ts'
 import { type Movement, type Statement, statement } from '../../../core/ledger/history/statement.ts'
 import { json } from '../../../core/money.ts'
-import { daysOf } from '../admin/audit.ts'
+import { dayBounds, dayFields } from '../days.ts'
 import { paging, readCursor, writeCursor } from '../paging.ts'
 import { type AnyRoute, type RestReply, route } from '../route.ts'
-import { accountNamed } from './books.ts'
 
-const units = z.int().meta({ description: 'In units of the asset, credit-positive.' })
+const units = z.int().meta({ description: 'Units of the asset; credits are positive.' })
 
-const Statements = z.object({
+const StatementView = z.object({
   account: z.string(),
   asset: z.string(),
   opening: units,
@@ -28,7 +27,7 @@ const Statements = z.object({
       value_at: z.string(),
       amount: units,
       balance: units,
-      contra: z.array(z.string()).meta({ description: 'The other accounts of the entry.' }),
+      contra: z.array(z.string()).meta({ description: 'Other accounts of the entry.' }),
       author: z.string().nullable(),
       reason: z.string().nullable(),
     }),
@@ -37,41 +36,36 @@ const Statements = z.object({
   has_more: z.boolean(),
 })
 
-export type StatementJson = z.infer<typeof Statements>
+export type StatementJson = z.infer<typeof StatementView>
 
-const days = {
-  from: z.iso.date().optional().meta({ description: 'The first UTC day.' }),
-  to: z.iso.date().optional().meta({ description: 'The last UTC day.' }),
-}
+/** Maximum lines of a CSV file; larger ranges need an export. */
+const CSV_LINES_MAX = 50_000n
+const CSV_PAGE_LINES = 1_000
+const ALL_TIME = { from: new Date('1970-01-01T00:00:00Z'), to: new Date('9999-12-31T00:00:00Z') }
 
-/** Lines of a file: more of them are an export. */
-const LINES_MAX = 50_000n
-const PAGE = 1_000
-const EVER = { from: new Date('1970-01-01T00:00:00Z'), to: new Date('9999-12-31T00:00:00Z') }
-
-/** What happened to an account, by value date, with what was left after each movement. */
+/** Account statements by value date, with the balance after each movement. */
 export const statementRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/finance/accounts/{account}/statement',
-    summary: 'An account over some days: opening, movements with the balance after each, closing.',
+    summary: 'Returns a statement: opening balance, movements with balances, closing balance.',
     auth: 'finance',
-    query: z.strictObject({ ...paging, ...days }),
-    answer: { status: 200, schema: Statements },
+    query: z.strictObject({ ...paging, ...dayFields }),
+    response: { status: 200, schema: StatementView },
     faults: ['not_found'],
     handle: async ({ params, query, url }) => {
       const [at] = readCursor(query.cursor, z.tuple([z.string().max(100)])) ?? []
-      const asked = { ...rangeOf(query), after: at && pointIn(at), limit: query.limit }
-      return showStatement(await find(pool, params['account'] ?? '', asked), url)
+      const asked = { ...dayRange(query), after: at && parsePointCursor(at), limit: query.limit }
+      return showStatement(await findStatement(pool, params['account'] ?? '', asked), url)
     },
   }),
   route({
     method: 'GET',
     path: '/v1/finance/accounts/{account}/statement.csv',
-    summary: 'The same as CSV, whole; amounts are exact decimals of the asset.',
+    summary: 'Downloads the whole statement as CSV, with amounts as exact decimals.',
     auth: 'finance',
-    query: z.strictObject(days),
-    answer: { status: 200, type: 'text/csv', schema: z.string() },
+    query: z.strictObject(dayFields),
+    response: { status: 200, type: 'text/csv', schema: z.string() },
     faults: ['not_found', 'validation_failed'],
     handle: async ({ params, query }) => {
       const account = params['account'] ?? ''
@@ -81,7 +75,7 @@ export const statementRoutes = ({ pool }: { readonly pool: Pool }): readonly Any
           'Content-Type': 'text/csv; charset=utf-8',
           'Content-Disposition': `attachment; filename="${file}"`,
         },
-        body: Buffer.from(await csvOf(pool, account, rangeOf(query))),
+        body: Buffer.from(await renderCsv(pool, account, dayRange(query))),
       }
     },
   }),
@@ -94,25 +88,29 @@ interface Range {
   readonly limit?: number
 }
 
+const ACCOUNT = /^[a-z][\w:.-]{0,299}$/
+
 /** @throws Fault `not_found` */
-async function find(pool: Pool, account: string, range: Range): Promise<Statement> {
-  const found = await statement(pool, accountNamed(account), range)
-  if (!found) throw new Fault('not_found', 'There is no such account.')
+async function findStatement(pool: Pool, account: string, range: Range): Promise<Statement> {
+  const found = ACCOUNT.test(account) ? await statement(pool, account, range) : undefined
+  if (!found) throw new Fault('not_found', 'The account does not exist.')
   return found
 }
 
-function rangeOf(query: { readonly from?: string | undefined; readonly to?: string | undefined }) {
-  const { from = EVER.from, to = EVER.to } = daysOf(query)
-  if (to < from) throw new Fault('validation_failed', 'The period ends before it begins.')
+function dayRange(query: { readonly from?: string | undefined; readonly to?: string | undefined }) {
+  const { from = ALL_TIME.from, to = ALL_TIME.to } = dayBounds(query)
+  if (to < from) throw new Fault('validation_failed', '"from" must not be after "to".')
   return { from, to }
 }
 
-function pointIn(cursor: string): string {
+function parsePointCursor(cursor: string): string {
   try {
     parsePoint(cursor)
     return cursor
   } catch (error) {
-    throw new Fault('validation_failed', 'The cursor is not one of this list.', { cause: error })
+    throw new Fault('validation_failed', 'The cursor does not belong to this list.', {
+      cause: error,
+    })
   }
 }
 
@@ -145,13 +143,13 @@ const showMovement = (movement: Movement) => ({
   amount: json(movement.amount),
   balance: json(movement.balance),
   contra: movement.contra,
-  author: text(movement.meta?.['author']),
-  reason: text(movement.meta?.['reason']),
+  author: stringOrNull(movement.meta?.['author']),
+  reason: stringOrNull(movement.meta?.['reason']),
 })
 
-const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+const stringOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
-const HEADER = [
+const CSV_HEADER = [
   'value_at_utc',
   'booked_at_utc',
   'id',
@@ -162,17 +160,17 @@ const HEADER = [
   'balance',
 ]
 
-async function csvOf(pool: Pool, account: string, range: Range): Promise<string> {
-  let written = csvLine(HEADER)
+async function renderCsv(pool: Pool, account: string, range: Range): Promise<string> {
+  let written = csvLine(CSV_HEADER)
   let lines = 0n
   let after: string | undefined
   do {
-    const page = await find(pool, account, { ...range, after, limit: PAGE })
+    const page = await findStatement(pool, account, { ...range, after, limit: CSV_PAGE_LINES })
     lines += BigInt(page.movements.length)
-    if (lines > LINES_MAX) {
+    if (lines > CSV_LINES_MAX) {
       throw new Fault(
         'validation_failed',
-        `It has more than ${LINES_MAX} lines: take fewer days, or start an export.`,
+        `The statement has more than ${CSV_LINES_MAX} lines. Request fewer days or an export.`,
       )
     }
     const shown = (amount: bigint): string => formatUnits(amount, decimalsOf(page.asset))

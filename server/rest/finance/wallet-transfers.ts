@@ -7,25 +7,25 @@ import {
 } from '../../../core/finance/wallet-transfers.ts'
 import { json } from '../../../core/money.ts'
 import type { Hex } from '../../../core/payments/chain/asset.ts'
-import { auditReason } from '../reason.ts'
+import { auditReason } from '../fields.ts'
 import { type AnyRoute, parse, route, staffOf } from '../route.ts'
 
 const transactionHash = z
   .string()
-  .regex(/^0x[0-9a-fA-F]{64}$/, '0x and 64 hexadecimal digits')
+  .regex(/^0x[0-9a-fA-F]{64}$/, 'must be a transaction hash: 0x and 64 hex digits')
   .transform((text) => text.toLowerCase() as Hex)
 
 const WalletTransfers = z.object({
   transaction: z.string(),
   block: z.int(),
   time: z.iso.datetime(),
-  booked: z.boolean().meta({ description: 'Whether the books have all of it.' }),
+  booked: z.boolean().meta({ description: 'True if the ledger contains all of these transfers.' }),
   entries: z.array(
     z.object({
       entry_id: z.uuid(),
       from: z.string(),
       to: z.string(),
-      amount: z.int().meta({ description: 'Microdollars, or gwei.' }),
+      amount: z.int().meta({ description: 'Microdollars or gwei.' }),
       asset: z.enum(['USDC', 'GWEI']),
     }),
   ),
@@ -33,26 +33,25 @@ const WalletTransfers = z.object({
 
 export type WalletTransfersJson = z.infer<typeof WalletTransfers>
 
-/** Money of the house that goes from one of its wallets to another. */
-export const walletTransferRoutes = (ports: WalletTransferDeps): readonly AnyRoute[] => [
+/** Transfers between platform wallets. */
+export const walletTransferRoutes = (deps: WalletTransferDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/finance/transfers/{transaction}',
-    summary: 'What a transaction moved between wallets of the house, as it is or would be booked.',
+    summary: 'Returns the transfers of a transaction between platform wallets, posted or not.',
     auth: 'finance',
     response: { status: 200, schema: WalletTransfers },
     faults: ['not_booked', 'chain_unavailable', 'validation_failed'],
     handle: async ({ params }) => {
       const tx = parse(z.object({ transaction: transactionHash }), params).transaction
-      const made = await previewWalletTransfers(ports, tx)
+      const made = await previewWalletTransfers(deps, tx)
       return { body: showTransfers(tx, made, !made.fresh) }
     },
   }),
   route({
     method: 'POST',
     path: '/v1/finance/transfers',
-    summary:
-      'Books what a transaction moved between treasury and spend wallet, or brought for gas.',
+    summary: 'Posts the transfers of a transaction between platform wallets, or gas funding.',
     auth: 'finance',
     body: z.strictObject({ transaction: transactionHash, reason: auditReason }),
     example: { transaction: `0x${'ab'.repeat(32)}`, reason: 'October for the spend wallet' },
@@ -64,8 +63,8 @@ export const walletTransferRoutes = (ports: WalletTransferDeps): readonly AnyRou
     },
     faults: ['not_booked', 'chain_unavailable'],
     handle: async (request) => {
-      const { transaction: tx, reason: why } = request.body
-      const made = await postWalletTransfers(ports, staffOf(request), tx, why)
+      const { transaction: tx, reason } = request.body
+      const made = await postWalletTransfers(deps, staffOf(request), tx, reason)
       return { status: made.fresh ? 201 : 200, body: showTransfers(tx, made, true) }
     },
   }),

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 import { systemClock } from '../../../core/clock.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
-import { makePerson } from '../../../core/identity/people.ts'
+import { findOrCreatePerson } from '../../../core/identity/people.ts'
 import { openSession } from '../../../core/identity/sessions.ts'
-import { endDays, takeSnapshots } from '../../../core/ledger/history/snapshot.ts'
+import { summarizeDays, takeSnapshots } from '../../../core/ledger/history/snapshot.ts'
 import { bulkBooks } from '../bulk-books.ts'
 import { readRelevance } from '../search/relevance.ts'
 import { plantListings } from '../search/synthetic.ts'
@@ -43,9 +43,9 @@ export async function plant(admin: Pool): Promise<Person> {
   const rows = 1_000_000
   await books.load(rows / SHARDS / BATCH)
   await takeSnapshots(admin)
-  await endDays(admin)
+  await summarizeDays(admin)
   const opened = await inTransaction(admin, async (client) => {
-    const person = await makePerson(client, 'bench@example.test')
+    const person = await findOrCreatePerson(client, 'bench@example.test')
     await client.query(PERSON, [person, KEY])
     await client.query(PROVIDER, [person])
     await client.query(ROLE, [person])

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { audited, operator } from '../../../core/audit/audit.ts'
-import { AuditProof } from '../../../core/audit/proof.ts'
+import { AuditProof } from '../../../core/audit/chain-proof.ts'
+import { operator, withAudit } from '../../../core/audit/record.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const DAY_MS = 86_400_000
@@ -19,7 +19,7 @@ describe('a proof of the audit log', () => {
   afterEach(() => database.drop())
 
   const write = (count: number) =>
-    audited(database.pool, operator('olga'), 'a test', async (_, note) => {
+    withAudit(database.pool, operator('olga'), 'a test', async (_, note) => {
       for (let i = 0; i < count; i++) note({ act: 'key.freeze', subject: `key_${i}` })
     })
   /** Somebody who gets past what the database refuses. */
@@ -33,13 +33,13 @@ describe('a proof of the audit log', () => {
 
   it('goes on from the lines that were all read, and says when that was', async () => {
     const at = new Date(now)
-    const { head } = await proof.all()
+    const { head } = await proof.verifyAll()
     now += 1_000
     await write(2)
-    const chain = await proof.latest()
+    const chain = await proof.verifyRecent()
     expect(chain).to.deep.include({ lines: 7n, brokenAt: null, whole: { lines: 5n, head, at } })
     expect(chain.head).not.to.equal(head)
-    expect((await proof.all()).whole).to.deep.equal({
+    expect((await proof.verifyAll()).lastFull).to.deep.equal({
       lines: 7n,
       head: chain.head,
       at: new Date(now),
@@ -48,33 +48,33 @@ describe('a proof of the audit log', () => {
 
   it('holds of a log that is empty', async () => {
     await tamper(removed(1))
-    expect(await proof.all()).to.include({ lines: 0n, head: null, brokenAt: null })
+    expect(await proof.verifyAll()).to.include({ lines: 0n, head: null, brokenAt: null })
   })
 
   it('names the first line of those that came since that is not as it was written', async () => {
-    await proof.all()
+    await proof.verifyAll()
     await write(3)
     await tamper(rewritten(7), rewritten(8))
-    expect(await proof.latest()).to.include({ brokenAt: 7n })
-    expect(await proof.latest(), 'also later').to.include({ brokenAt: 7n })
+    expect(await proof.verifyRecent()).to.include({ brokenAt: 7n })
+    expect(await proof.verifyRecent(), 'also later').to.include({ brokenAt: 7n })
   })
 
   it('reads older lines when all are read: on demand, and a day later', async () => {
-    await proof.all()
+    await proof.verifyAll()
     await tamper(rewritten(2))
-    expect(await proof.latest(), 'is not read').to.include({ brokenAt: null })
+    expect(await proof.verifyRecent(), 'is not read').to.include({ brokenAt: null })
     now += DAY_MS + 1
-    expect(await proof.latest()).to.include({ brokenAt: 2n })
+    expect(await proof.verifyRecent()).to.include({ brokenAt: 2n })
     now -= DAY_MS
-    expect(await proof.latest(), 'until it is right again').to.include({ brokenAt: 2n })
+    expect(await proof.verifyRecent(), 'until it is right again').to.include({ brokenAt: 2n })
     await tamper(`UPDATE hub.audit SET reason = 'a test' WHERE seq = 2`)
-    expect(await proof.latest()).to.include({ brokenAt: null })
+    expect(await proof.verifyRecent()).to.include({ brokenAt: null })
     await tamper(rewritten(2))
-    expect(await proof.all()).to.include({ brokenAt: 2n })
+    expect(await proof.verifyAll()).to.include({ brokenAt: 2n })
   })
 
   it('finds that newer lines are gone, which breaks no hash', async () => {
-    await proof.all()
+    await proof.verifyAll()
     await tamper(removed(4))
     for (const read of ['latest', 'all', 'latest'] as const) {
       expect(await proof[read](), read).to.include({ brokenAt: 5n })
@@ -82,12 +82,14 @@ describe('a proof of the audit log', () => {
   })
 
   it('finds that all was written anew, with hashes that fit', async () => {
-    await proof.all()
+    await proof.verifyAll()
     await tamper(removed(1))
     await write(6)
     const other = new AuditProof(database.pool, { now: () => new Date(now) })
-    expect(await other.all(), 'who has kept nothing finds nothing').to.include({ brokenAt: null })
-    expect(await proof.latest()).to.include({ brokenAt: 5n })
-    expect(await proof.all()).to.include({ brokenAt: 5n })
+    expect(await other.verifyAll(), 'who has kept nothing finds nothing').to.include({
+      brokenAt: null,
+    })
+    expect(await proof.verifyRecent()).to.include({ brokenAt: 5n })
+    expect(await proof.verifyAll()).to.include({ brokenAt: 5n })
   })
 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { adjust, NotBookable, transferCredits } from '../../../core/ledger/adjust.ts'
+import { adjust, NotPostable, transferCredits } from '../../../core/ledger/adjust.ts'
 import { claimKey } from '../../../core/ledger/idempotency.ts'
 import type { AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
 import { creditsOf } from '../../../core/ledger/postings.ts'
@@ -193,11 +193,11 @@ describe('what people book', () => {
       expect(await books.balance(two.code)).to.equal(4n)
       await send(one, stranger, 1n).then(
         () => expect.fail('a transfer to somebody else'),
-        (error: unknown) => expect(error).to.be.instanceOf(NotBookable),
+        (error: unknown) => expect(error).to.be.instanceOf(NotPostable),
       )
       await send(one, one, 1n).then(
         () => expect.fail('a transfer to itself'),
-        (error: unknown) => expect(error).to.be.instanceOf(NotBookable),
+        (error: unknown) => expect(error).to.be.instanceOf(NotPostable),
       )
     })
   })

@@ -62,7 +62,7 @@ export function chart({ credits, other, free, earnings }: Parties): readonly {
     'external.lost': [{ amount }, move('expenses:x402-loss', wallet('spend'), 9n)],
     'payout.started': [{ earnings, amount: micros(26n) }, move(earnings, payouts, 26n)],
     'payout.gathered': [
-      { way: 'leaves', amount: micros(6n) },
+      { direction: 'out', amount: micros(6n) },
       move(payouts, 'equity:between-shards', 6n),
     ],
     'payout.confirmed': [

@@ -18,7 +18,7 @@ describe('the ledger under concurrency and loss', () => {
     database = await freshDatabase()
     books = new Ledger(database.pool)
     otherPool = createPool(database.url, { role: 'hub_app', max: 4, applicationName: 'other' })
-    other = new Ledger(otherPool, { lanes: 2 })
+    other = new Ledger(otherPool, { concurrency: 2 })
     payee = await provider(books, 'acme')
   })
   after(async () => {

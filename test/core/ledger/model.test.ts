@@ -2,13 +2,13 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { systemClock } from '../../../core/clock.ts'
 import { createPool } from '../../../core/db/pool.ts'
-import type { Account, Outcome } from '../../../core/ledger/events.ts'
-import { exportLedger } from '../../../core/ledger/export/index.ts'
+import type { Account, LedgerOutcome } from '../../../core/ledger/events.ts'
+import { exportLedger } from '../../../core/ledger/export/writer.ts'
 import { type AccountRef, Ledger } from '../../../core/ledger/ledger.ts'
-import { changes } from '../../../core/ledger/postings.ts'
-import { totals, trialBalance } from '../../../core/ledger/trial-balance.ts'
+import { totalsByAsset, trialBalance } from '../../../core/ledger/trial-balance.ts'
 import { verifyLedger } from '../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { changes } from './changes.ts'
 import { chart } from './chart.ts'
 import { batches, command, commandsOf, newWorld, type World } from './commands.ts'
 import { type Command, executionOrder, Model } from './model.ts'
@@ -32,7 +32,7 @@ describe('the ledger beside a model', function () {
   const newModel = async (): Promise<Model> =>
     new Model((await trialBalance(database.pool)).map(({ account, balance }) => [account, balance]))
 
-  async function execute(ledger: Ledger, world: World, command: Command): Promise<Outcome> {
+  async function execute(ledger: Ledger, world: World, command: Command): Promise<LedgerOutcome> {
     operations++
     const ref = (code: Account): AccountRef => world.refs.get(code)!
     const hold = { call: command.call, owner: ref(command.owner) }
@@ -55,7 +55,7 @@ describe('the ledger beside a model', function () {
     const { checks } = await verifyLedger(database.pool)
     expect(checks.filter(({ bad }) => bad !== 0n)).to.deep.equal([])
     const rows = await trialBalance(database.pool)
-    for (const [asset, sum] of totals(rows)) expect(sum, asset).to.equal(0n)
+    for (const [asset, sum] of totalsByAsset(rows)) expect(sum, asset).to.equal(0n)
     for (const { account, balance } of rows) {
       expect(balance, account).to.equal(model.balance(account))
       if (/^liabilities:(agents|free-calls|allowances):/.test(account)) {
@@ -108,7 +108,7 @@ describe('the ledger beside a model', function () {
 
   it(`of two instances at once is that of the journal's order (seed ${seed})`, async () => {
     const otherPool = createPool(database.url, { role: 'hub_app', max: 3 })
-    const other = new Ledger(otherPool, { lanes: 2 })
+    const other = new Ledger(otherPool, { concurrency: 2 })
     const property = fc.asyncProperty(
       batches(2, 3),
       inTime(async (drafts) => {

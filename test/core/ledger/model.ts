@@ -1,4 +1,4 @@
-import type { Account, Asset, LedgerEvent, Outcome } from '../../../core/ledger/events.ts'
+import type { Account, Asset, LedgerEvent, LedgerOutcome } from '../../../core/ledger/events.ts'
 
 /** What a test asks of the ledger, by codes. */
 export type Command =
@@ -53,7 +53,7 @@ export class Model {
     this.balances = new Map(balances)
   }
 
-  run(command: Command): Outcome {
+  run(command: Command): LedgerOutcome {
     return command.do === 'reserve' ? this.#reserve(command) : this.#resolve(command)
   }
 
@@ -62,7 +62,7 @@ export class Model {
     event: LedgerEvent,
     { id, owner }: { id: string; owner: Account },
     legs: readonly (readonly [Account, bigint])[],
-  ): Outcome {
+  ): LedgerOutcome {
     const key = `${owner} ${id}`
     const terms = [event.type, ...legs.flat()].join(' ')
     const known = this.#posted.get(key)
@@ -73,7 +73,7 @@ export class Model {
     return 'applied'
   }
 
-  #reserve(terms: Reserve): Outcome {
+  #reserve(terms: Reserve): LedgerOutcome {
     const known = this.#holds.get(keyOf(terms))?.terms
     if (known) {
       const same =
@@ -95,7 +95,7 @@ export class Model {
     return 'applied'
   }
 
-  #resolve(command: Resolve): Outcome {
+  #resolve(command: Resolve): LedgerOutcome {
     const hold = this.#holds.get(keyOf(command))
     const done = hold?.resolved
     if (done) {

@@ -7,12 +7,12 @@ import { runSubscribers } from '../../../core/ledger/outbox/run.ts'
 import {
   advance,
   catchUp,
-  enrol,
-  lags,
+  enrollSubscriber,
   type Page,
   rebuild,
   replay,
   type Subscriber,
+  subscriberLags,
 } from '../../../core/ledger/outbox/subscriber.ts'
 import { createLog } from '../../../core/log.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -66,7 +66,7 @@ describe('the readers of the journal', () => {
     const { subscriber, noted } = await noting(database, 'fragile', async (_, kill) =>
       ends[tries++]?.(kill),
     )
-    await enrol(database.pool, subscriber)
+    await enrollSubscriber(database.pool, subscriber)
     const first = await failure(advance(database.pool, subscriber, 0, { pageMax: 4n }))
     expect(first).to.equal('fragile failed on shard 0, entries 1 to 4: the process ends here')
     expect(await noted()).to.deep.equal([])
@@ -100,7 +100,10 @@ describe('the readers of the journal', () => {
     }
     expect(await given()).to.deep.equal(await journal(database))
     expect(pages.length).to.be.greaterThan(10)
-    expect((await lags(database.pool)).map(({ behind }) => behind)).to.deep.equal([0n, 0n])
+    expect((await subscriberLags(database.pool)).map(({ behind }) => behind)).to.deep.equal([
+      0n,
+      0n,
+    ])
   })
 
   it('pass by a shard where another process is at work, and work on all others', async () => {
@@ -110,7 +113,7 @@ describe('the readers of the journal', () => {
     })
     const { subscriber, noted } = await noting(database, 'slow', () => left)
     const { length } = (await journal(database)).filter((entry) => entry.startsWith('0/'))
-    await enrol(database.pool, subscriber)
+    await enrollSubscriber(database.pool, subscriber)
     const working = advance(database.pool, subscriber, 0)
     await eventually(async () => {
       const { rows } = await database.admin.query(
@@ -192,7 +195,7 @@ describe('the readers of the journal', () => {
       if (replay) return
       for (let seq = from; seq <= to; seq++) handed.push(`${shard}/${seq}`)
     })
-    await enrol(database.pool, subscriber)
+    await enrollSubscriber(database.pool, subscriber)
     const before = new Set(await journal(database))
     await traffic.run(20)
     await catchUp(database.pool, subscriber)
@@ -216,7 +219,7 @@ describe('the readers of the journal', () => {
     expect(handled).to.deep.equal([{ shard: 0, from: 6n, to, replay: false }])
     const { subscriber } = await noting(database, 'keeper')
     const refused = await failure(replay(database.pool, subscriber, { shard: 0, seq: 5n }))
-    expect(refused).to.match(/keeps what it was told: rebuild it/)
+    expect(refused).to.match(/writes tables: rebuild it instead/)
   })
 
   it('stop after the page at hand, and go on from there', async () => {
@@ -236,7 +239,7 @@ describe('the readers of the journal', () => {
     const all = await journal(database)
     const onShard = (entry: string): boolean => entry.startsWith('0/')
     expect((await noted()).filter(onShard)).to.deep.equal(all.filter(onShard).slice(0, 10))
-    const behind = (await lags(database.pool)).reduce((sum, lag) => sum + lag.behind, 0n)
+    const behind = (await subscriberLags(database.pool)).reduce((sum, lag) => sum + lag.behind, 0n)
     expect(behind).to.equal(BigInt(all.length - (await noted()).length))
     await catchUp(database.pool, subscriber)
     expect(await noted()).to.deep.equal(all)

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import type { HoldTerms, LedgerEvent } from '../../../core/ledger/events.ts'
-import { changes, type Posting, postings } from '../../../core/ledger/postings.ts'
+import { type Posting, postings } from '../../../core/ledger/postings.ts'
 import { split } from '../../../core/money.ts'
+import { changes } from './changes.ts'
 import { micros } from './world.ts'
 
 type Rules = (event: LedgerEvent) => readonly Posting[]
@@ -70,7 +71,7 @@ const KINDS: { [Type in LedgerEvent['type']]: fc.Arbitrary<LedgerEvent> } = {
   'external.lost': of({ type: 'external.lost' }),
   'payout.started': of({ type: 'payout.started', earnings: EARNINGS }),
   'payout.gathered': fc
-    .record({ way: fc.constantFrom('leaves', 'comes'), amount })
+    .record({ direction: fc.constantFrom('out', 'in'), amount })
     .map((part) => ({ type: 'payout.gathered', way: part.way, amount: micros(part.amount) })),
   'payout.confirmed': of({ type: 'payout.confirmed', wallet: 'spend' }),
   'payout.failed': of({ type: 'payout.failed', earnings: EARNINGS }),

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { elapsedMs, systemClock } from '../../../core/clock.ts'
 import { uuidv7 } from '../../../core/ids.ts'
-import type { Asset, Outcome } from '../../../core/ledger/events.ts'
+import type { Asset, LedgerOutcome } from '../../../core/ledger/events.ts'
 import { type AccountRef, Ledger, type ReserveOrder } from '../../../core/ledger/ledger.ts'
 import type { Micros } from '../../../core/money.ts'
 
@@ -52,8 +52,10 @@ export function order(
 }
 
 /** How many of each outcome. */
-export function tally(results: readonly { outcome: Outcome }[]): Partial<Record<Outcome, number>> {
-  const counts: Partial<Record<Outcome, number>> = {}
+export function tally(
+  results: readonly { outcome: LedgerOutcome }[],
+): Partial<Record<LedgerOutcome, number>> {
+  const counts: Partial<Record<LedgerOutcome, number>> = {}
   for (const { outcome } of results) counts[outcome] = (counts[outcome] ?? 0) + 1
   return counts
 }

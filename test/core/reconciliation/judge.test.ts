@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { type Case, judge } from '../../../core/reconciliation/judge.ts'
+import { explainDifference, type WalletState } from '../../../core/reconciliation/differences.ts'
 import type { OpenEntry, OpenTransfer } from '../../../core/reconciliation/types.ts'
 
 const HASHES = [1, 2, 3].map((n) => `0x${String(n).repeat(64)}` as const)
@@ -31,7 +31,7 @@ const entry: fc.Arbitrary<OpenEntry> = fc.record({
   gone: fc.option(fc.constant(3n)),
   takenBy: fc.option(fc.constant('01a3'), { freq: 4 }),
 })
-const facts: fc.Arbitrary<Case> = fc.record({
+const facts: fc.Arbitrary<WalletState> = fc.record({
   wallet: fc.constant('treasury' as const),
   chain: fc.bigInt({ min: 0n, max: 1_000n }),
   ledger: fc.bigInt({ min: -1_000n, max: 1_000n }),
@@ -47,7 +47,7 @@ describe('the judgement on chain and books', () => {
   it('adds up to exactly the difference, whatever is found', () => {
     fc.assert(
       fc.property(facts, (known) => {
-        const { findings, pending } = judge(known)
+        const { findings, pending } = explainDifference(known)
         const sum = [...findings, ...pending].reduce((total, each) => total + each.amount, 0n)
         expect(sum).to.equal(known.chain - known.ledger)
       }),
@@ -56,7 +56,7 @@ describe('the judgement on chain and books', () => {
   it('speaks of every transfer and every entry once, but for openings of their block', () => {
     fc.assert(
       fc.property(facts, (known) => {
-        const { findings, pending } = judge(known)
+        const { findings, pending } = explainDifference(known)
         const openings = known.entries.filter(
           ({ event, opensAt }) => event === 'balance.opened' && opensAt !== null && opensAt <= 5n,
         )

@@ -19,7 +19,7 @@ import { agent, micros, newId, order, provider } from '../ledger/world.ts'
 
 const THRESHOLD = micros(150_000n)
 
-describe('credits that run low', () => {
+describe('low credits', () => {
   let database: FreshDatabase
   let books: Ledger
   let payee: AccountRef
@@ -50,7 +50,7 @@ describe('credits that run low', () => {
 
   const balances = (): bigint[] => told.splice(0).map(({ balance }) => balance)
 
-  it('are told of once for each fall, and again after money lifted them above', async () => {
+  it('are reported once per fall, and again after money raised them to the threshold', async () => {
     const owner = await agent(books, LOW_BALANCE_THRESHOLD + 10n)
     await spend(owner, 10n)
     expect(balances(), 'exactly the threshold').to.deep.equal([])
@@ -65,7 +65,7 @@ describe('credits that run low', () => {
     expect(balances()).to.deep.equal([LOW_BALANCE_THRESHOLD - 102n])
   })
 
-  it('are told of once for many calls of one page, at the call that made them fall', async () => {
+  it('are reported once for many calls of one page, at the call that made them fall', async () => {
     const owner = await agent(books, LOW_BALANCE_THRESHOLD + 5n)
     const calls = Array.from({ length: 10 }, () => order(owner, payee, 1n))
     for (const call of calls) {
@@ -87,17 +87,17 @@ describe('credits that run low', () => {
     expect(balances()).to.deep.equal([LOW_BALANCE_THRESHOLD - 1n, LOW_BALANCE_THRESHOLD - 15n])
   })
 
-  it('are not told of for a call in flight, nor for a key that never had as much', async () => {
+  it('are not reported for a pending call, nor for a key that never had that much', async () => {
     const owner = await agent(books, LOW_BALANCE_THRESHOLD + 10n)
     const small = await agent(books, LOW_BALANCE_THRESHOLD - 1n)
     await spend(owner, 20n, 0n)
     await spend(small, 20n)
     expect(balances()).to.deep.equal([])
     await spend(owner, 20n)
-    expect(balances(), 'the failed call did not use the warning up').to.have.length(1)
+    expect(balances(), 'the failed call triggered nothing').to.have.length(1)
   })
 
-  it('are told of below the threshold of the key, if it has one', async () => {
+  it('are reported below the threshold of the key, if it has one', async () => {
     const owner = await agent(books, LOW_BALANCE_THRESHOLD + 10n)
     await setLowBalanceThreshold(database.pool, owner.id, micros(500n))
     await spend(owner, LOW_BALANCE_THRESHOLD - 500n)
@@ -111,8 +111,8 @@ describe('credits that run low', () => {
     expect(balances()).to.deep.equal([LOW_BALANCE_THRESHOLD - 1n])
   })
 
-  it(`crossed the threshold where the postings of the ledger say (seed ${seed})`, async () => {
-    const traffic = await restless()
+  it(`are reported exactly where ledger postings cross the threshold (seed ${seed})`, async () => {
+    const traffic = await startTraffic()
     for (const _ of [1, 2, 3]) {
       await traffic.run(100)
       await catchUp(database.pool, watching)
@@ -126,13 +126,13 @@ describe('credits that run low', () => {
          (SELECT sum(h.amount) FROM ledger.open_hold h WHERE h.owner = a.id), 0)`,
     )
     expect(rows).to.deep.equal([])
-    const places = told.map(({ shard, seq, balance }) => `${shard}/${seq} ${balance}`)
-    expect(places.length).to.be.greaterThan(0)
-    expect(places).to.have.members(await crossings([...traffic.credits, fallen]))
+    const positions = told.map(({ shard, seq, balance }) => `${shard}/${seq} ${balance}`)
+    expect(positions.length).to.be.greaterThan(0)
+    expect(positions).to.have.members(await crossings([...traffic.credits, fallen]))
   })
 
-  /** Agents who go below their threshold again and again. */
-  async function restless(): Promise<Traffic> {
+  /** Starts random traffic of agents that repeatedly fall below their threshold. */
+  async function startTraffic(): Promise<Traffic> {
     const traffic = await Traffic.open(database.pool, books)
     for (const owner of traffic.credits) {
       await setLowBalanceThreshold(database.pool, owner.id, THRESHOLD)
@@ -141,7 +141,7 @@ describe('credits that run low', () => {
     return traffic
   }
 
-  /** In the traffic chance may make nobody fall. */
+  /** Makes an agent fall, because random traffic may not. */
   async function fall(): Promise<AccountRef> {
     const owner = await agent(books, THRESHOLD)
     await setLowBalanceThreshold(database.pool, owner.id, THRESHOLD)
@@ -149,7 +149,7 @@ describe('credits that run low', () => {
     return owner
   }
 
-  /** Posting by posting: what a hold of the key holds is still its own. */
+  /** Finds crossings posting by posting; holds still count as the key's balance. */
   async function crossings(owners: readonly AccountRef[]): Promise<string[]> {
     const found: string[] = []
     for (const { id } of owners) {
@@ -169,8 +169,8 @@ describe('credits that run low', () => {
     return found
   }
 
-  it('are recorded anew byte for byte by a rebuild, which tells nobody again', async () => {
-    const traffic = await restless()
+  it('are recorded again byte for byte by a rebuild, which reports nothing twice', async () => {
+    const traffic = await startTraffic()
     await traffic.run(200)
     await fall()
     const before = await dump(database, watching)
@@ -188,6 +188,6 @@ describe('credits that run low', () => {
     await traffic.run(100)
     await catchUp(database.pool, watching)
     const { rowCount } = await database.pool.query('SELECT FROM hub.low_balance')
-    expect(told, 'what was new is told of').to.have.length(rowCount!)
+    expect(told, 'new falls are reported').to.have.length(rowCount!)
   })
 })

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../../core/ledger/events.ts'
+import type { LedgerOutcome } from '../../../core/ledger/events.ts'
 
 /** One thing that a caller asks of a bank; the same id again asks for the same thing again. */
 export interface Step {
@@ -15,10 +15,10 @@ export interface Step {
 
 /** A bank under test: the true ledger, or one with a bug planted in it. */
 export interface Bank {
-  fund(step: Step): Promise<Outcome>
-  reserve(step: Step): Promise<Outcome>
-  settle(step: Step): Promise<Outcome>
-  release(step: Step): Promise<Outcome>
+  fund(step: Step): Promise<LedgerOutcome>
+  reserve(step: Step): Promise<LedgerOutcome>
+  settle(step: Step): Promise<LedgerOutcome>
+  release(step: Step): Promise<LedgerOutcome>
   /** Gives back the holds whose time is up; answers how many are open after that. */
   expire(): Promise<bigint>
   /** All that is in its books. */
@@ -54,7 +54,7 @@ export interface Told {
   /** How many were answered `replayed`. */
   replayed: number
   /** Answers by which it was refused. */
-  readonly refused: Outcome[]
+  readonly refused: LedgerOutcome[]
   /** How many tries ended without an answer. */
   lost: number
 }

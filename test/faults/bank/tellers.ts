@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { sleep } from '../../../core/clock.ts'
-import type { Outcome } from '../../../core/ledger/events.ts'
+import type { LedgerOutcome } from '../../../core/ledger/events.ts'
 import type { BankSpec } from '../banks/index.ts'
 import type { Step, Told } from './bank.ts'
 
@@ -13,7 +13,7 @@ export interface Question {
 /** Without outcome: the teller does not know. */
 export interface Answer {
   readonly n: number
-  readonly outcome?: Outcome
+  readonly outcome?: LedgerOutcome
   readonly error?: string
 }
 

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { createPool } from '../../../core/db/pool.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
-import type { Outcome } from '../../../core/ledger/events.ts'
+import type { LedgerOutcome } from '../../../core/ledger/events.ts'
 import { LedgerUnavailable } from '../../../core/ledger/retry.ts'
 import { split } from '../../../core/money.ts'
 import { type Bank, type Books, BPS, type Entry } from '../bank/bank.ts'
@@ -69,7 +69,7 @@ export function simpleBank(spec: SimpleSpec): Bank {
       ttlSeconds,
     ])
 
-  async function end(client: PoolClient, entry: Entry): Promise<Outcome> {
+  async function end(client: PoolClient, entry: Entry): Promise<LedgerOutcome> {
     const { id, agent, amount } = entry
     const lock = flaw === 'none' ? 'FOR UPDATE' : ''
     const { rows } = await client.query<{ amount: bigint }>(
@@ -87,7 +87,10 @@ export function simpleBank(spec: SimpleSpec): Bank {
   }
 
   /** One step in one transaction; the unique key says whether it was done before. */
-  const once = (step: Entry, work: (client: PoolClient) => Promise<Outcome>): Promise<Outcome> =>
+  const once = (
+    step: Entry,
+    work: (client: PoolClient) => Promise<LedgerOutcome>,
+  ): Promise<LedgerOutcome> =>
     inTransaction(pool, work).catch(async (error: unknown) => {
       if ((error as { code?: string }).code !== '23505') throw lost(error)
       return replayOf(pool, step)
@@ -130,7 +133,7 @@ export function simpleBank(spec: SimpleSpec): Bank {
 }
 
 /** Refused by the key: was it this very step that is there? */
-async function replayOf(pool: Pool, { id, what, amount }: Entry): Promise<Outcome> {
+async function replayOf(pool: Pool, { id, what, amount }: Entry): Promise<LedgerOutcome> {
   const { rowCount } = await pool
     .query('SELECT FROM entry WHERE id = $1 AND what = $2 AND amount = $3', [id, what, amount])
     .catch((error: unknown) => {

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { request } from 'undici'
 import { systemClock } from '../../../core/clock.ts'
 import { writeNextExport } from '../../../core/finance/write-export.ts'
-import { exportLedger } from '../../../core/ledger/export/index.ts'
+import { exportLedger } from '../../../core/ledger/export/writer.ts'
 import { takeSnapshots } from '../../../core/ledger/history/snapshot.ts'
 import { createLog } from '../../../core/log.ts'
 import { usd } from '../../../core/money.ts'
@@ -21,8 +21,10 @@ const DEBIT = 'expenses:free-tier'
 
 describe('the books, by REST', () => {
   const admin = makeAdmin()
-  const adjustAlone = usd('10')
-  const hub = useHub({ config: { admins: [admin.wallet], adjustAlone, jobs: false } })
+  const soloAdjustmentMax = usd('10')
+  const hub = useHub({
+    config: { admins: [admin.wallet], soloAdjustmentMax, jobs: false },
+  })
   let ada: TestAgent
   let fay: Person
   let gus: Person
@@ -185,7 +187,7 @@ describe('the books, by REST', () => {
 
   it('a large one waits for a second person, who is another one', async () => {
     const before = await balance(DEBIT)
-    const proposed = await adjust(adjustAlone + 1n)
+    const proposed = await adjust(soloAdjustmentMax + 1n)
     expect([proposed.status, proposed.body['state']]).to.deep.equal([202, 'proposed'])
     expect(await balance(DEBIT)).to.equal(before)
     const path = `adjustments/${String(proposed.body['id'])}`
@@ -195,14 +197,14 @@ describe('the books, by REST', () => {
       post(`${path}/confirm`, {}, gus),
     ])
     for (const { body } of ended) expect(body['state']).to.equal('booked')
-    expect(await balance(DEBIT)).to.equal(before - Number(adjustAlone) - 1)
+    expect(await balance(DEBIT)).to.equal(before - Number(soloAdjustmentMax) - 1)
     refused(await post(`${path}/decline`, {}, gus), 409, 'not_booked')
     const [shown] = data(await get('adjustments'))
     expect(shown).to.include({ proposed_by: fay.email, decided_by: gus.email, state: 'booked' })
   })
 
   it('whoever linked a wallet to an account is one person with it', async () => {
-    const proposed = await adjust(adjustAlone + 2n)
+    const proposed = await adjust(soloAdjustmentMax + 2n)
     const { admin: owner } = hub().database
     await owner.query(
       `INSERT INTO hub.wallet_link (wallet, person) SELECT p.id, h.principal

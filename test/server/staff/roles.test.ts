@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { type Actor, audited } from '../../../core/audit/audit.ts'
-import { sleep } from '../../../core/clock.ts'
+import { type Actor, withAudit } from '../../../core/audit/record.ts'
 import { revokeRole } from '../../../core/identity/roles.ts'
 import { usd } from '../../../core/money.ts'
 import { ask } from '../../support/ask.ts'
@@ -113,7 +112,7 @@ describe('people of the house', () => {
     }
     const none: readonly string[] = [] // as where nobody is one by configuration
     const drop = ({ role_id: id }: Json) =>
-      audited(hub().hub.pool, by, reason, (client) =>
+      withAudit(hub().hub.pool, by, reason, (client) =>
         revokeRole(client, BigInt(String(id)), by.name, none),
       )
     const ended = await Promise.allSettled(held.map(drop))
@@ -155,7 +154,7 @@ describe('people of the house', () => {
         ['providers', rows[0]!.provider],
       ] as const) {
         expect((await act(kind, id, 'suspend')).body).to.include({ id, before: 'on' })
-        await sleep(1_100)
+        hub().advanceCaches(1_000)
         refused(await say(), 503, 'service_suspended')
         expect(await listed(), `${kind} suspended`).to.deep.equal([false, false])
         const seen = data(await ann.ask('/v1/admin/services?only=suspended&limit=100'))
@@ -164,7 +163,7 @@ describe('people of the house', () => {
           suspended_reason: reason,
         })
         expect((await act(kind, id, 'resume')).body).to.include({ after: 'on' })
-        await sleep(1_100)
+        hub().advanceCaches(1_000)
         expect((await say()).status).to.equal(200)
         expect(await listed(), `${kind} resumed`).to.deep.equal([true, true])
       }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { openCatalog } from '../../../../core/catalog/services/catalog.ts'
-import { elapsedMs, sleep } from '../../../../core/clock.ts'
+import { elapsedMs } from '../../../../core/clock.ts'
 import { Ledger } from '../../../../core/ledger/ledger.ts'
 import {
   type AnyService,
@@ -143,7 +143,7 @@ describe('services of a family', () => {
     await catalog().refresh('baker')
     expect((await cry('baker')).headers['x-charged-microdollars']).to.equal('100')
     await open('baker', 300n)
-    await sleep(1_050)
+    hub().advanceCaches(1_000)
     expect((await cry('baker')).headers['x-charged-microdollars']).to.equal('300')
     const { body } = await ask(hub().url, '/v1/services/baker')
     const [endpoint] = body['endpoints'] as { price_microdollars: number; price_version: number }[]
@@ -188,7 +188,7 @@ describe('services of a family', () => {
       hub().database.admin.query('SELECT slug, xmin::text FROM hub.service ORDER BY slug')
     const before = (await stamps()).rows
     await catalog().refreshAll()
-    await sleep(1_050)
+    hub().advanceCaches(1_000)
     await cry('baker')
     expect((await stamps()).rows).to.deep.equal(before)
   })
@@ -216,7 +216,7 @@ describe('services of a family', () => {
     const earned = () => hub().hub.ledger.balance('liabilities:providers:example:grocer')
     const rule = { provider: 'example', service: 'grocer', bps: 5_000 }
     await setCommission(hub().hub.pool, { ...rule, author: 'finance', reason: 'agreed' })
-    await sleep(1_050)
+    hub().advanceCaches(1_000)
     const before = await earned()
     expect((await cry('grocer')).status).to.equal(200)
     expect((await earned()) - before).to.equal(50n)

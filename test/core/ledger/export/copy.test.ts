@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createPool } from '../../../../core/db/pool.ts'
-import { copyLines } from '../../../../core/ledger/export/copy.ts'
+import { copyLines } from '../../../../core/ledger/export/copy-lines.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 
 describe('the lines of an export', () => {
@@ -12,7 +12,7 @@ describe('the lines of an export', () => {
   afterEach(() => database.drop())
 
   it('may take longer than an answer of its pool', async () => {
-    const pool = createPool(database.url, { max: 1, answerMs: 2_000 })
+    const pool = createPool(database.url, { max: 1, responseMs: 2_000 })
     try {
       const read: string[] = []
       const slow = 'SELECT n FROM generate_series(1, 3) n, LATERAL (SELECT pg_sleep(1 + 0 * n)) s'

@@ -6,13 +6,13 @@ import { expect } from 'chai'
 import type { Pool } from 'pg'
 import { exportToFile, NotResumable } from '../../../../core/ledger/export/file.ts'
 import { IdSet } from '../../../../core/ledger/export/id-set.ts'
+import { planExport } from '../../../../core/ledger/export/plan.ts'
 import {
+  type ExportPosition,
   FORMATS,
   type FormatName,
-  type Position,
   writeExport,
-} from '../../../../core/ledger/export/index.ts'
-import { planExport } from '../../../../core/ledger/export/plan.ts'
+} from '../../../../core/ledger/export/writer.ts'
 import type { Ledger } from '../../../../core/ledger/ledger.ts'
 import { ledgerCommand } from '../../../../server/commands/ledger/index.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
@@ -66,7 +66,7 @@ describe('an export to a file', () => {
     it(`goes on after every part as if nothing had happened (${format})`, async () => {
       const plan = await planExport(database.pool, {})
       const declared = new IdSet()
-      const parts: { text: string; resume: Position | undefined; saved: string }[] = []
+      const parts: { text: string; resume: ExportPosition | undefined; saved: string }[] = []
       for await (const part of writeExport(database.pool, format, plan, { declared })) {
         const saved = JSON.stringify(declared)
         parts.push({ text: part.text, resume: part.position, saved })

@@ -9,7 +9,7 @@ import {
   type StatementRange,
   statement,
 } from '../../../../core/ledger/history/statement.ts'
-import { totals, trialBalance } from '../../../../core/ledger/trial-balance.ts'
+import { totalsByAsset, trialBalance } from '../../../../core/ledger/trial-balance.ts'
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { bulkBooks } from '../../../bench/bulk-books.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
@@ -118,7 +118,7 @@ describe('the books as of an instant', function () {
         for (const at of [0, 0.2, 0.5, 0.8, 0.95]) {
           const instant = pick(instants, at)
           const rows = await balancesAt(database.pool, instant)
-          for (const [asset, sum] of totals(rows)) expect(sum, asset).to.equal(0n)
+          for (const [asset, sum] of totalsByAsset(rows)) expect(sum, asset).to.equal(0n)
           for (const { account, balance } of rows) {
             expect(balance, account).to.equal(sumBefore(facts, account, instant))
           }

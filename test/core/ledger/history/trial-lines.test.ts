@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { dayStart, daysBefore, systemClock } from '../../../../core/clock.ts'
 import { balancesAt } from '../../../../core/ledger/history/balance.ts'
-import { endDays, takeSnapshots } from '../../../../core/ledger/history/snapshot.ts'
+import { summarizeDays, takeSnapshots } from '../../../../core/ledger/history/snapshot.ts'
 import {
   type TrialFilter,
   type TrialLine,
@@ -19,7 +19,7 @@ const now = systemClock.now()
 const seed = now.getTime() % 2 ** 31
 const DAYS = 6
 const HOUR_MS = 3_600_000
-const CHECK = 'each end of a day is what the journal says'
+const CHECK = 'each end-of-day balance matches the journal'
 
 const GROUP = /^(?:liabilities:(?:agents|providers|free-calls|allowances)|income:services):/
 
@@ -130,10 +130,10 @@ describe('a trial balance by lines', function () {
   })
 
   it(`has the same when they are, by several at once (seed ${seed})`, async () => {
-    const made = await Promise.all([1, 2, 3].map(() => endDays(database.pool)))
+    const made = await Promise.all([1, 2, 3].map(() => summarizeDays(database.pool)))
     expect(made.reduce((sum, days) => sum + days, 0)).to.equal((await ends()).length)
     expect((await ends()).length).to.be.within(DAYS - 1, DAYS)
-    expect(await endDays(database.pool), 'once').to.equal(0)
+    expect(await summarizeDays(database.pool), 'once').to.equal(0)
     expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
     await agrees()
   })
@@ -191,7 +191,7 @@ describe('a trial balance by lines', function () {
 
   it('is built again, and a sum that was changed is found and named', async () => {
     await takeSnapshots(database.pool)
-    expect(await endDays(database.pool)).to.be.within(DAYS - 1, DAYS)
+    expect(await summarizeDays(database.pool)).to.be.within(DAYS - 1, DAYS)
     const kept = await ends()
     const day = kept.at(-2)!.day as string
     for (const [set, named] of [
@@ -203,7 +203,7 @@ describe('a trial balance by lines', function () {
       expect(broken(await verifyLedger(database.pool))[CHECK], set).to.include(named)
       await database.admin.query('SELECT ledger.drop_snapshots()')
       await takeSnapshots(database.pool)
-      await endDays(database.pool)
+      await summarizeDays(database.pool)
       expect(await ends(), 'byte for byte').to.deep.equal(kept)
     }
     expect(broken(await verifyLedger(database.pool))).to.deep.equal({})

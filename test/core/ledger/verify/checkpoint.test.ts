@@ -43,14 +43,16 @@ describe('a checkpoint', () => {
     expect(signatures).to.have.length(1)
     const witnessed = `${note}— witness.example AAAAAAAA\n`
     expect(parseNote(witnessed)!.signatures).to.have.length(1)
-    expect(new Keyring([pinned(key)]).signed(parseNote(witnessed)!)).to.equal(true)
+    expect(new Keyring([pinned(key)]).hasSigned(parseNote(witnessed)!)).to.equal(true)
     expect(splitNotes(`${note}\n${witnessed}${note}\n\n`)).to.deep.equal([note, witnessed, note])
   })
 
   it('is signed by a key that is trusted, or worth nothing', () => {
-    expect(new Keyring([pinned(newSigner()), pinned(key)]).signed(parseNote(note)!)).to.equal(true)
-    expect(new Keyring([pinned(newSigner())]).signed(parseNote(note)!)).to.equal(false)
-    expect(new Keyring([]).signed(parseNote(note)!)).to.equal(false)
+    expect(new Keyring([pinned(newSigner()), pinned(key)]).hasSigned(parseNote(note)!)).to.equal(
+      true,
+    )
+    expect(new Keyring([pinned(newSigner())]).hasSigned(parseNote(note)!)).to.equal(false)
+    expect(new Keyring([]).hasSigned(parseNote(note)!)).to.equal(false)
     expect(() => new Keyring(['c2VjcmV0'])).to.throw(RangeError)
   })
 
@@ -61,7 +63,7 @@ describe('a checkpoint', () => {
       fc.property(change, ({ at, to }) => {
         const changed = note.slice(0, at) + to + note.slice(at + 1)
         const read = parseNote(changed)
-        if (changed === note || !read || !keys.signed(read)) return
+        if (changed === note || !read || !keys.hasSigned(read)) return
         const { text: _, signatures: __, ...said } = read
         expect(said).to.deep.equal(checkpoint)
       }),

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { verifySince } from '../../../../core/ledger/verify/since.ts'
+import { verifySince } from '../../../../core/ledger/verify/incremental.ts'
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { smallBooks } from '../world.ts'

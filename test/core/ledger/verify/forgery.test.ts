@@ -1,13 +1,16 @@
 import { expect } from 'chai'
 import { exportCheckpoints } from '../../../../core/ledger/checkpoint.ts'
 import type { Ledger } from '../../../../core/ledger/ledger.ts'
-import { type VerificationSince, verifySince } from '../../../../core/ledger/verify/since.ts'
+import {
+  type IncrementalVerification,
+  verifySince,
+} from '../../../../core/ledger/verify/incremental.ts'
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { order, smallBooks } from '../world.ts'
 import { broken, newSigner, pinned, REWRITE, REWRITE_SUMS, tamper } from './tampering.ts'
 
-const SIGNED = 'every checkpoint is signed, and fits its seal'
+const SIGNED = 'every checkpoint is signed and matches its seal'
 
 /** Somebody who can change every row, and makes all that follows from it fit again. */
 describe('a rewritten history', () => {
@@ -26,7 +29,7 @@ describe('a rewritten history', () => {
   })
   afterEach(() => database.drop())
 
-  const since = (options = {}): Promise<VerificationSince> =>
+  const since = (options = {}): Promise<IncrementalVerification> =>
     verifySince(database.pool, { key, ...options })
 
   async function notes(): Promise<string> {
@@ -66,7 +69,7 @@ describe('a rewritten history', () => {
     expect(broken(await verifySince(database.pool, { key: newSigner() }))).to.deep.equal({})
     expect(broken(await verifyLedger(database.pool))).to.deep.equal({})
     const keys = [pinned(key)]
-    const forged = /^shard 0 checkpoint of seq \d+: signed by no key that is trusted/
+    const forged = /^shard 0 checkpoint of seq \d+: not signed by a trusted key/
     expect(broken(await verifyLedger(database.pool, { keys }))[SIGNED]).to.match(forged)
     expect(broken(await since({ keys }))[SIGNED]).to.match(forged)
   })

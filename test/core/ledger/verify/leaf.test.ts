@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import type { JournalEntry } from '../../../../core/ledger/entry.ts'
-import { leafOf, microsOf } from '../../../../core/ledger/verify/leaf.ts'
-import { RULES } from '../../../../core/ledger/verify/rules.ts'
+import { leafOf, parseInstant } from '../../../../core/ledger/verify/leaf.ts'
+import { EVENT_RULES } from '../../../../core/ledger/verify/rules.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 
 const RUNS = 400
@@ -90,9 +90,9 @@ describe('the leaf of a row without the database', () => {
   })
 
   it('knows one way only to write an instant', () => {
-    expect(microsOf('2000-01-01T00:00:00.000001Z')).to.equal(1n)
-    expect(microsOf('1999-12-31T23:59:59.999999Z')).to.equal(-1n)
-    expect(microsOf('12345-01-01T00:00:00.000000Z')).to.equal(326_456_697_600_000_000n)
+    expect(parseInstant('2000-01-01T00:00:00.000001Z')).to.equal(1n)
+    expect(parseInstant('1999-12-31T23:59:59.999999Z')).to.equal(-1n)
+    expect(parseInstant('12345-01-01T00:00:00.000000Z')).to.equal(326_456_697_600_000_000n)
     for (const text of [
       '2026-02-30T00:00:00.000000Z',
       '2026-11-21T24:00:00.000000Z',
@@ -102,7 +102,7 @@ describe('the leaf of a row without the database', () => {
       '012345-01-01T00:00:00.000000Z',
       'infinity',
     ]) {
-      expect(microsOf(text), text).to.equal(undefined)
+      expect(parseInstant(text), text).to.equal(undefined)
     }
   })
 
@@ -113,6 +113,6 @@ describe('the leaf of a row without the database', () => {
          'needs', needs)) AS rule
        FROM ledger.kind ORDER BY id`,
     )
-    expect(Object.fromEntries(rows.map(({ id, rule }) => [id, rule]))).to.deep.equal(RULES)
+    expect(Object.fromEntries(rows.map(({ id, rule }) => [id, rule]))).to.deep.equal(EVENT_RULES)
   })
 })

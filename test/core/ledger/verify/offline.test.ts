@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { exportCheckpoints } from '../../../../core/ledger/checkpoint.ts'
-import { exportLedger } from '../../../../core/ledger/export/index.ts'
+import { exportLedger } from '../../../../core/ledger/export/writer.ts'
 import { Ledger } from '../../../../core/ledger/ledger.ts'
 import { reverseCall } from '../../../../core/ledger/reverse.ts'
-import { linesOf, verifyExport } from '../../../../core/ledger/verify/offline.ts'
-import { verifySince } from '../../../../core/ledger/verify/since.ts'
+import { linesOf, verifyExport } from '../../../../core/ledger/verify/export-verifier.ts'
+import { verifySince } from '../../../../core/ledger/verify/incremental.ts'
 import type { Verification } from '../../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { chart } from '../chart.ts'
@@ -104,7 +104,7 @@ describe('the verification of an export without its database', () => {
     const blind = await verify(lines, { checkpoints: undefined, keys: undefined })
     expect(blind.ok).to.equal(true)
     expect(blind.notes).to.include(
-      'no checkpoints were given: a history rewritten whole would not be noticed',
+      'no checkpoints were given: a completely rewritten history would go undetected',
     )
     const unsigned = await verify(lines, { keys: undefined })
     expect(unsigned.ok).to.equal(true)
@@ -114,7 +114,7 @@ describe('the verification of an export without its database', () => {
     expect(broken(tail)).to.deep.equal({})
     expect(tail.notes!.join('\n')).to.match(/^shard 0 starts at seq 16: balances and holds/)
     expect(tail.notes!.join('\n')).to.match(
-      /the hash before seq \d+, [0-9a-f]{64}, is taken on trust/,
+      /the hash before seq \d+, [0-9a-f]{64}, was not verified/,
     )
     const middle = await verify(await exported({ shard: 0, from: 2n, to: 13n }))
     expect(broken(middle)).to.deep.equal({})
@@ -176,7 +176,7 @@ describe('the verification of an export without its database', () => {
 
   it('finds an account renamed everywhere, since its balance was signed by name', async () => {
     const renamed = lines.map((line) => line.replaceAll('providers:acme:x', 'providers:acme:y'))
-    const carried = 'the verified balances are those that were signed'
+    const carried = 'the verified balances match the signed ones'
     expect(Object.keys(broken(await verify(renamed)))).to.deep.equal([carried])
   })
 
@@ -185,7 +185,7 @@ describe('the verification of an export without its database', () => {
     expect(broken(await verify(cut))).to.deep.equal({})
     const seals = lines.filter((line) => line.startsWith('{"type":"seal","shard":1'))
     const open = lines.filter((line) => line !== seals.at(-1))
-    const signed = 'every checkpoint is signed, and fits its seal'
+    const signed = 'every checkpoint is signed and matches its seal'
     expect(broken(await verify(open))).to.have.keys([signed])
     expect(broken(await verify(open))[signed]).to.match(/^shard 1 checkpoint of seq \d+: no seal/)
     expect((await verify(open, { checkpoints: undefined })).ok).to.equal(true)
@@ -204,20 +204,20 @@ describe('the verification of an export without its database', () => {
       )
       const forged: string[] = []
       for await (const line of linesOf(exportLedger(copy.pool, 'jsonl'))) forged.push(line)
-      const terms = 'every outcome has its open reserve, and the same terms'
+      const terms = 'every outcome has an open reserve with the same terms'
       expect(Object.keys(broken(await verifyExport(each(forged))))).to.deep.equal([terms])
-      const signed = 'every checkpoint is signed, and fits its seal'
+      const signed = 'every checkpoint is signed and matches its seal'
       const found = broken(await verifyExport(each(forged), { checkpoints: kept, keys }))
       expect(found[signed]).to.match(/^shard 0 checkpoint of seq \d+: the seal is another one/)
       const mine = { checkpoints: kept, keys: [pinned(newSigner())] }
-      expect(broken(await verifyExport(each(forged), mine))[signed]).to.match(/signed by no key/)
+      expect(broken(await verifyExport(each(forged), mine))[signed]).to.match(/not signed by a trusted key/)
     } finally {
       await copy.drop()
     }
   })
 
   it('refuses a text that is no export, one of a part of it, and notes that are none', async () => {
-    const form = 'every line is as the format has it'
+    const form = 'every line follows the format'
     expect(broken(await verify([]))[form]).to.equal('line 1: the end is missing')
     expect(broken(await verify(['hello']))[form]).to.equal('line 1: not JSON')
     const part: string[] = []

@@ -2,13 +2,16 @@ import { expect } from 'chai'
 import { exportCheckpoints, knownKeys } from '../../../../core/ledger/checkpoint.ts'
 import type { AccountRef, Ledger } from '../../../../core/ledger/ledger.ts'
 import { reverseCall } from '../../../../core/ledger/reverse.ts'
-import { type VerificationSince, verifySince } from '../../../../core/ledger/verify/since.ts'
+import {
+  type IncrementalVerification,
+  verifySince,
+} from '../../../../core/ledger/verify/incremental.ts'
 import { verifyLedger } from '../../../../core/ledger/verify.ts'
 import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
 import { agent, order, smallBooks } from '../world.ts'
 import { broken, newSigner, pinned, REWRITE, tamper } from './tampering.ts'
 
-const CARRIED = 'the verified balances are those that were signed'
+const CARRIED = 'the verified balances match the signed ones'
 const SUMS = 'each balance is the sum of its postings'
 const LEAF = 'every row is as it was written'
 
@@ -28,7 +31,7 @@ describe('the verification since the newest checkpoint', () => {
   })
   afterEach(() => database.drop())
 
-  const since = (options = {}): Promise<VerificationSince> =>
+  const since = (options = {}): Promise<IncrementalVerification> =>
     verifySince(database.pool, { key, ...options })
 
   async function call(): Promise<void> {
@@ -47,7 +50,7 @@ describe('the verification since the newest checkpoint', () => {
     const first = await since()
     expect(broken(first)).to.deep.equal({})
     expect(first.shards).to.have.length(1)
-    const [{ to, ...rest }] = first.shards as [VerificationSince['shards'][0]]
+    const [{ to, ...rest }] = first.shards as [IncrementalVerification['shards'][0]]
     expect(rest).to.include({ shard: 0, from: 0n, behind: 0n })
     expect(rest.checkpoint).to.match(new RegExp(`^agenthub-ledger/[0-9a-f-]{36}/0\n${to}\n`))
     await call()
@@ -73,7 +76,7 @@ describe('the verification since the newest checkpoint', () => {
     for (let i = 0; i < 4; i++) await call()
     const shift = 'balance = balance + CASE account WHEN 1 THEN 1 ELSE -1 END'
     await tamper(database, `UPDATE ledger.balance SET ${shift} WHERE account IN (1, 3)`)
-    const steps: VerificationSince['shards'][0][] = []
+    const steps: IncrementalVerification['shards'][0][] = []
     while (steps.length < 20) {
       const result = await since({ limit: 3n })
       steps.push(result.shards[0]!)
@@ -153,7 +156,7 @@ describe('the verification since the newest checkpoint', () => {
       ],
       'terms of an outcome': [
         'UPDATE ledger.journal SET payee = 3 WHERE seq = 16',
-        'every outcome has its reserve, and the same terms',
+        'every outcome has a reserve with the same terms',
         /^shard 0 seq 16 id/,
       ],
       'a carried balance': [
@@ -207,9 +210,9 @@ describe('the verification since the newest checkpoint', () => {
     await books.settle(terms, 40n)
     await reverseCall(database.pool, books, terms, { author: 'finance', reason: 'a dispute' })
     expect(broken(await since())).to.deep.equal({})
-    const reversal = 'a reversal gives back at most what was charged'
+    const reversal = 'a reversal refunds at most the amount charged'
     const other = await agent(books, 1n)
-    const named = /^shard 0 seq \d+ id .*: gives back/
+    const named = /^shard 0 seq \d+ id .*: refunds/
     for (const set of [
       'amounts = ARRAY(SELECT 2 * a FROM unnest(amounts) a)',
       `accounts = array_replace(accounts, ${owner.id}, ${other.id})`,
@@ -234,13 +237,13 @@ describe('the verification since the newest checkpoint', () => {
   it('leaves a snapshot that nothing in the journal explains to the whole run', async () => {
     await tamper(database, `INSERT INTO ledger.snapshot VALUES (1, 0, 5, 1, 0, '{0}', '{-1}')`)
     expect(broken(await verifyLedger(database.pool))).to.deep.equal({
-      'each snapshot is what the journal says':
+      'each snapshot matches the journal':
         'shard 0 snapshot of account 1 at seq 5: there is no such chunk',
     })
   })
 
   it('takes a checkpoint only of a seal, newer than the last, and through its door', async () => {
-    const [{ to }] = (await since()).shards as [VerificationSince['shards'][0]]
+    const [{ to }] = (await since()).shards as [IncrementalVerification['shards'][0]]
     const add = (seq: bigint, hash: string): Promise<string> =>
       database.pool
         .query(`SELECT ledger.add_checkpoint(0::smallint, $1, ${hash}, now(), $2, 'note')`, [

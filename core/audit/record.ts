@@ -2,21 +2,21 @@ import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import type { Role } from '../identity/roles.ts'
 
-/** Who does something that not everybody may do. */
+/** Author of a privileged act. */
 export interface Actor {
-  /** As people know them: an address of mail, a wallet; at the command line a name. */
+  /** Name for people: an email address or a wallet; on the command line a name. */
   readonly name: string
-  /** Null: whoever runs the hub, at the command line. */
+  /** Null for an operator on the command line. */
   readonly principal: string | null
-  /** The key or the session by which they came. */
+  /** Key or session that authenticated the request. */
   readonly via: string | null
   readonly role: Role | 'operator'
   readonly requestId: string | null
-  /** An IPv4 /24 or an IPv6 /64. */
+  /** IPv4 /24 or IPv6 /64. */
   readonly network: string | null
 }
 
-/** Whoever runs the hub, at the command line, by the name that they give. */
+/** Actor for an operator on the command line, with a self-chosen name. */
 export const operator = (name: string): Actor => ({
   name,
   principal: null,
@@ -26,7 +26,7 @@ export const operator = (name: string): Actor => ({
   network: null,
 })
 
-/** Privileged acts, all of them. A line of the log has one. */
+/** All privileged acts. Each line of the log has one. */
 export const ACTS = [
   'role.grant',
   'role.revoke',
@@ -54,29 +54,29 @@ export const ACTS = [
 ] as const
 export type ActName = (typeof ACTS)[number]
 
-/** What an act changed. */
-export interface Change {
+/** Change made by an act. */
+export interface AuditedChange {
   readonly act: ActName
-  /** What it was done to: the id of a key, a slug, an account … */
+  /** Object of the act: the id of a key, a slug, an account … */
   readonly subject: string
   readonly before?: unknown
   readonly after?: unknown
 }
 
 /**
- * Does something privileged, and writes it into the audit log, in one transaction: both are there,
- * or neither. An act that changed nothing notes nothing. Acts come one after the other.
- * @param work notes each change that it makes
+ * Runs a privileged act and writes its changes to the audit log in the same transaction. Acts are
+ * serialized. An act without changes writes nothing.
+ * @param work calls `note` for each change
  */
-export const audited = <T>(
+export const withAudit = <T>(
   pool: Pool,
   by: Actor,
   reason: string,
-  work: (client: PoolClient, note: (change: Change) => void) => Promise<T>,
+  work: (client: PoolClient, note: (change: AuditedChange) => void) => Promise<T>,
 ): Promise<T> =>
   inTransaction(pool, async (client) => {
     await client.query('SELECT hub.begin_act()')
-    const changes: Change[] = []
+    const changes: AuditedChange[] = []
     const result = await work(client, (change) => changes.push(change))
     for (const { act, subject, before, after } of changes) {
       await client.query('SELECT hub.add_audit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)', [
@@ -86,8 +86,8 @@ export const audited = <T>(
         by.role,
         act,
         subject,
-        written(before),
-        written(after),
+        toJsonText(before),
+        toJsonText(after),
         reason,
         by.requestId,
         by.network,
@@ -96,8 +96,8 @@ export const audited = <T>(
     return result
   })
 
-/** Amounts are too large for JSON's numbers in many readers: they are texts. */
-const written = (value: unknown): string | null =>
+/** Converts to JSON with amounts as text: they exceed the number range of many JSON readers. */
+const toJsonText = (value: unknown): string | null =>
   value === undefined || value === null
     ? null
     : JSON.stringify(value, (_, inner: unknown) =>

@@ -2,8 +2,8 @@ import type { Pool, PoolClient } from 'pg'
 import type { Checks } from './checks.ts'
 import type { Findings } from './findings.ts'
 
-/** Runs `work` on one snapshot of the database, without a limit of time. */
-export async function onSnapshot<T>(
+/** Runs `work` on one snapshot of the database, without a statement timeout. */
+export async function inSnapshot<T>(
   pool: Pool,
   mode: 'READ ONLY' | 'READ WRITE',
   work: (client: PoolClient) => Promise<T>,
@@ -12,7 +12,7 @@ export async function onSnapshot<T>(
   let sound = false
   try {
     await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ ${mode}`)
-    // Holds and their outcomes share a partition, so that joins need no more than one at a time.
+    // Holds and their outcomes are in the same partition: joins can process one at a time.
     await client.query(
       `SET LOCAL statement_timeout = 0; SET LOCAL enable_partitionwise_join = on;
        SET LOCAL enable_partitionwise_aggregate = on; SET LOCAL jit = off;
@@ -27,7 +27,7 @@ export async function onSnapshot<T>(
   }
 }
 
-/** All work is done by the database, which spills to its disk; one row of each check comes back. */
+/** Runs checks in the database, which may spill to disk; each returns one row. */
 export async function runChecks(
   client: PoolClient,
   checks: Checks,

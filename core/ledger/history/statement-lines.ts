@@ -1,54 +1,54 @@
 import type { PoolClient } from 'pg'
 import type { Account, LedgerEvent } from '../events.ts'
-import { inOrder, isAfter, type Point, valuesOf } from './point.ts'
+import { comparePoints, isAfter, type Point, pointParameters } from './point.ts'
 
-/** What one entry did to an account. */
-export interface Line {
+/** Effect of one entry on an account. */
+export interface StatementLine {
   readonly shard: number
   readonly seq: bigint
-  /** The call, purchase or grant. */
+  /** Id of the call, purchase or grant. */
   readonly id: string
   readonly event: LedgerEvent['type']
-  /** When it was booked: ISO 8601 in UTC, to the microsecond. */
+  /** Time of posting: ISO 8601 in UTC, with microseconds. */
   readonly bookedAt: string
-  /** When it counts; earlier than `bookedAt` for what happened outside. */
+  /** Value date; earlier than `bookedAt` for events outside the hub. */
   readonly valueAt: string
   /** Credit-positive, in units of the asset. */
   readonly amount: bigint
-  /** The other accounts of the entry. */
+  /** Other accounts of the entry. */
   readonly contra: readonly Account[]
   readonly meta: Readonly<Record<string, unknown>> | null
 }
 
-export interface LineRange {
-  /** After this point … */
+export interface StatementLineRange {
+  /** Exclusive. */
   readonly start: Point
-  /** … up to this one. */
+  /** Inclusive. */
   readonly end: Point
   readonly limit: number
-  /** How many entries of the account lie up to `start` that were booked after it. */
+  /** Number of the account's entries that were posted after `start` but valued up to it. */
   readonly passed: number
 }
 
-const ISO = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`
+const ISO_FORMAT = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`
 
-/** Which entry it is, when it was booked and when it counts: of `journal j` and `kind k`. */
+/** SQL columns of an entry: id, event, metadata and dates, from `journal j` and `kind k`. */
 export const ENTRY_COLUMNS = `j.id, k.event, j.meta,
-  to_char(j.at AT TIME ZONE 'UTC', ${ISO}) AS "bookedAt",
-  to_char(coalesce(j.effective_at, j.at) AT TIME ZONE 'UTC', ${ISO}) AS "valueAt"`
+  to_char(j.at AT TIME ZONE 'UTC', ${ISO_FORMAT}) AS "bookedAt",
+  to_char(coalesce(j.effective_at, j.at) AT TIME ZONE 'UTC', ${ISO_FORMAT}) AS "valueAt"`
 
-/** What the journal tells of the entry (shard, seq) of `e`. */
-const COLUMNS = `e.shard, e.seq, e.amount, ${ENTRY_COLUMNS},
+/** SQL columns of a statement line, for the entry (shard, seq) of `e`. */
+const LINE_COLUMNS = `e.shard, e.seq, e.amount, ${ENTRY_COLUMNS},
   ARRAY(SELECT a.code FROM ledger.legs(j) l JOIN ledger.account a ON a.id = l.account
     WHERE l.account <> $1 ORDER BY l.n) AS contra`
-const JOURNAL = `CROSS JOIN LATERAL (SELECT * FROM ledger.journal j
+const JOURNAL_JOIN = `CROSS JOIN LATERAL (SELECT * FROM ledger.journal j
     WHERE j.shard = e.shard AND j.seq = e.seq LIMIT 1) j
   JOIN ledger.kind k ON k.id = j.kind`
 
-/** The next entries in the order of booking, those of a shard by one scan of each partition. */
+/** Next entries in the order of posting, with one scan of each partition per shard. */
 const ENTRIES = {
   name: 'ledger.statement-entries',
-  text: `SELECT ${COLUMNS}
+  text: `SELECT ${LINE_COLUMNS}
     FROM (SELECT r.shard, r.seq, r.at, r AS row, p.amounts[array_position(p.seqs, r.seq)] AS amount
       FROM (SELECT c.shard, n.seqs, n.amounts, i.* FROM ledger.account a
         JOIN ledger.cut($2, $3, $4) c ON c.shard = a.home OR a.home IS NULL
@@ -64,33 +64,36 @@ const ENTRIES = {
     JOIN ledger.kind k ON k.id = j.kind
     ORDER BY e.at, e.shard, e.seq`,
 }
-const LATE = {
+const LATE_ENTRIES = {
   name: 'ledger.statement-late',
-  text: `SELECT ${COLUMNS} FROM ledger.late($2, $3, $4, $1) e ${JOURNAL}`,
+  text: `SELECT ${LINE_COLUMNS} FROM ledger.late($2, $3, $4, $1) e ${JOURNAL_JOIN}`,
 }
 
 /**
- * The first lines of an account after a point, at most `limit`, in order. The journal gives entries
- * in the order of booking; up to where a few of them reach, nothing else can come between but what
- * was booked late, and that the database finds by its value date.
+ * Reads the first `limit` lines of an account after a point, in order. The journal is in the order
+ * of posting: up to the last entry read from it, only entries that were posted late are missing,
+ * and those are found by value date.
  */
-export async function readLines(
+export async function readStatementLines(
   client: PoolClient,
   account: bigint,
-  { start, end, limit, passed }: LineRange,
-): Promise<Line[]> {
+  { start, end, limit, passed }: StatementLineRange,
+): Promise<StatementLine[]> {
   const ahead = limit + passed
-  const values = [account, ...valuesOf(start), ...valuesOf(end), ahead]
-  const { rows: entries } = await client.query<Line>({ ...ENTRIES, values })
+  const values = [account, ...pointParameters(start), ...pointParameters(end), ahead]
+  const { rows: entries } = await client.query<StatementLine>({ ...ENTRIES, values })
   const last = entries.length === ahead ? entries.at(-1) : undefined
   const reach = last === undefined ? end : { ...last, at: last.bookedAt }
-  const late = await client.query<Line>({ ...LATE, values: [account, ...valuesOf(reach)] })
+  const late = await client.query<StatementLine>({
+    ...LATE_ENTRIES,
+    values: [account, ...pointParameters(reach)],
+  })
   return [...entries, ...late.rows]
     .filter((line) => isAfter(pointOf(line), start))
-    .sort((a, b) => inOrder(pointOf(a), pointOf(b)))
+    .sort((a, b) => comparePoints(pointOf(a), pointOf(b)))
     .slice(0, limit)
     .map((line) => ({ ...line, contra: [...new Set(line.contra)] }))
 }
 
-/** The place of a line in a statement. */
-export const pointOf = ({ valueAt: at, shard, seq }: Line): Point => ({ at, shard, seq })
+/** Returns the position of a line in statements. */
+export const pointOf = ({ valueAt: at, shard, seq }: StatementLine): Point => ({ at, shard, seq })

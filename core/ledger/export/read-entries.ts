@@ -1,10 +1,17 @@
 import type { Pool } from 'pg'
-import { COLUMNS, isoInstant, type JournalEntry, legsOf, parseEntry, valueAt } from '../entry.ts'
+import {
+  isoInstant,
+  JOURNAL_COLUMNS,
+  type JournalEntry,
+  legsOf,
+  parseEntry,
+  valueAt,
+} from '../entry.ts'
 import type { Account, Asset, LedgerEvent } from '../events.ts'
-import { copyLines } from './copy.ts'
+import { copyLines } from './copy-lines.ts'
 import type { ExportPlan, Span } from './plan.ts'
 
-/** An account as exports write it. */
+/** An account in an export. */
 export interface ExportedAccount {
   readonly id: string
   readonly code: Account
@@ -12,7 +19,7 @@ export interface ExportedAccount {
   readonly decimals: number
 }
 
-/** One leg of an entry, in units of the account's asset, credit-positive. */
+/** One leg of an exported entry, in units of the account's asset, credit-positive. */
 export interface ExportedPosting {
   readonly account: ExportedAccount
   readonly amount: bigint
@@ -22,7 +29,7 @@ export interface ExportedEntry {
   readonly row: JournalEntry
   readonly event: LedgerEvent['type']
   readonly postings: readonly ExportedPosting[]
-  /** The seal of which it is the last entry. */
+  /** Seal that ends with this entry. */
   readonly seal?: ExportedSeal | undefined
 }
 
@@ -37,8 +44,8 @@ export interface ExportedSeal {
 
 const ACCOUNTS_MAX = 50_000
 
-/** Accounts and kinds by their ids. Both are never changed, so that what was read once holds. */
-class Names {
+/** Caches accounts and event names by id; neither ever changes. */
+class NameCache {
   readonly #pool: Pool
   readonly #accounts = new Map<string, ExportedAccount>()
   readonly #events = new Map<number, LedgerEvent['type']>()
@@ -47,8 +54,8 @@ class Names {
     this.#pool = pool
   }
 
-  /** Reads what is not known yet of the accounts that these entries touch. */
-  async learn(entries: readonly JournalEntry[]): Promise<void> {
+  /** Loads the accounts of these entries that are not cached yet. */
+  async load(entries: readonly JournalEntry[]): Promise<void> {
     if (this.#events.size === 0) {
       const { rows } = await this.#pool.query<{ id: number; event: LedgerEvent['type'] }>(
         'SELECT id, event FROM ledger.kind',
@@ -81,31 +88,31 @@ class Names {
 }
 
 export interface ReadOptions {
-  /** Goes on behind this entry. */
+  /** Entry to resume after. */
   readonly after?: { readonly shard: number; readonly seq: bigint } | undefined
-  /** Whether seals are wanted too. */
+  /** True to include seals. */
   readonly seals?: boolean
 }
 
 /**
- * The entries of a plan in the order (shard, seq), in pages as they come from the database: a COPY
- * for each shard, read no faster than its reader asks for more.
+ * Reads the entries of a plan in the order (shard, seq), in pages of one COPY per shard, with
+ * backpressure.
  */
 export async function* readEntries(
   pool: Pool,
   plan: ExportPlan,
   { after, seals = false }: ReadOptions = {},
 ): AsyncGenerator<readonly ExportedEntry[]> {
-  const names = new Names(pool)
+  const names = new NameCache(pool)
   for (const span of plan.spans) {
     if (after && span.shard < after.shard) continue
     const done = after?.shard === span.shard ? after.seq : 0n
     for await (const rows of readRows(pool, span, done, plan.period)) {
-      const kept = plan.period ? rows.filter(withinPeriod(plan.period)) : rows
-      await names.learn(kept)
-      const ends = seals ? await sealsOf(pool, span, rows) : undefined
-      const entries = kept.map((row) => names.entry(row, ends?.get(row.seq)))
-      yield plan.accounts ? entries.filter(touches(plan.accounts)) : entries
+      const selected = plan.period ? rows.filter(isInPeriod(plan.period)) : rows
+      await names.load(selected)
+      const ends = seals ? await readSeals(pool, span, rows) : undefined
+      const entries = selected.map((row) => names.entry(row, ends?.get(row.seq)))
+      yield plan.accounts ? entries.filter(touchesAccounts(plan.accounts)) : entries
     }
   }
 }
@@ -120,7 +127,7 @@ async function* readRows(
   const where = `shard = ${shard} AND seq >= ${first} AND`
   yield* copyRows(pool, `${where} seq <= ${late}`)
   if (!period || BigInt(late) >= BigInt(to)) return
-  // Booked after the period, with a value date in it.
+  // Entries posted after the period with a value date in it.
   const stab = `tstzrange(effective_at, at, '[]') @> '${period.to}'::timestamptz`
   yield* copyRows(
     pool,
@@ -128,31 +135,31 @@ async function* readRows(
   )
 }
 
-/** All values in `where` are numbers and instants of our own making: COPY takes no parameters. */
+/** COPY takes no parameters; `where` contains only numbers and instants formatted by this file. */
 async function* copyRows(pool: Pool, where: string): AsyncGenerator<JournalEntry[]> {
-  const select = `SELECT ${COLUMNS} FROM ledger.journal WHERE ${where} ORDER BY seq`
+  const select = `SELECT ${JOURNAL_COLUMNS} FROM ledger.journal WHERE ${where} ORDER BY seq`
   for await (const lines of copyLines(pool, select)) yield lines.map(parseEntry)
 }
 
-const withinPeriod =
+const isInPeriod =
   ({ from, to }: NonNullable<ExportPlan['period']>) =>
   (row: JournalEntry): boolean => {
     const value = valueAt(row)
-    return value >= micro(from) && value < micro(to)
+    return value >= toMicroseconds(from) && value < toMicroseconds(to)
   }
 
-/** `2026-11-01T00:00:00.000Z` as entries write it, so that text compares like time. */
-const micro = (iso: string): string => iso.replace('Z', '000Z')
+/** Converts `2026-11-01T00:00:00.000Z` to the format of entries: text order is time order. */
+const toMicroseconds = (iso: string): string => iso.replace('Z', '000Z')
 
-const touches =
+const touchesAccounts =
   (wanted: readonly Account[]) =>
   ({ postings }: ExportedEntry): boolean =>
     postings.some(({ account: { code } }) =>
       wanted.some((name) => (name.endsWith(':') ? code.startsWith(name) : code === name)),
     )
 
-/** The seals that end with one of these rows and lie in the span whole, by their last number. */
-async function sealsOf(
+/** Reads the seals that end with one of these rows and lie within the span, by last number. */
+async function readSeals(
   pool: Pool,
   { shard, from }: Span,
   rows: readonly JournalEntry[],

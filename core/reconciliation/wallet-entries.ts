@@ -1,21 +1,23 @@
 import type { ClientBase } from 'pg'
 import type { WalletName } from './types.ts'
 
-/** Entries of the journal that one statement goes through. */
-const SLICE = 100_000n
+/** Journal entries read by one statement. */
+const ENTRIES_PER_STATEMENT = 100_000n
 const CURSOR = 'reconcile-chain'
 
-/** Below this number a kind is a step of a call, which moves no wallet. */
-const SINGLE_STEPS = 16
+/** Lower kinds are steps of a call, which do not change wallets. */
+const FIRST_SINGLE_STEP_KIND = 16
 
 /**
- * Takes over what the journal says of the wallets since the last time, and then ties together what
- * belongs together within the books: the confirmation of a receipt with the receipt, and the answer
- * to an exception with the exception.
- * @returns what the books say that each wallet holds, as of the last entry that was taken over
+ * Copies the journal entries that changed a wallet since the last run to `hub.wallet_entry`, then
+ * links related entries: receipts with their confirmations, and exceptions with the entries that
+ * resolve them.
+ * @returns the ledger balance of each wallet in microdollars, as of the last entry copied
  */
-export async function readBooks(client: ClientBase): Promise<ReadonlyMap<WalletName, bigint>> {
-  // One statement, so that the heads and the balances are of the same instant.
+export async function syncWalletEntries(
+  client: ClientBase,
+): Promise<ReadonlyMap<WalletName, bigint>> {
+  // One statement: heads and balances are of the same instant.
   const { rows: shards } = await client.query<{
     shard: number
     head: bigint
@@ -29,17 +31,22 @@ export async function readBooks(client: ClientBase): Promise<ReadonlyMap<WalletN
        (SELECT -sum(b.balance)::bigint FROM ledger.balance b
         WHERE b.shard = h.shard AND b.account = ANY ($3)) AS spend
      FROM ledger.head h LEFT JOIN hub.cursor c ON c.name = $1 AND c.shard = h.shard`,
-    [CURSOR, ...(await accounts(client))],
+    [CURSOR, ...(await findWalletAccounts(client))],
   )
-  const held = new Map<WalletName, bigint>([
+  const balances = new Map<WalletName, bigint>([
     ['treasury', 0n],
     ['spend', 0n],
   ])
   for (const { shard, head, from, treasury, spend } of shards) {
-    held.set('treasury', held.get('treasury')! + treasury)
-    held.set('spend', held.get('spend')! + spend)
-    for (let low = from; low < head; low += SLICE) {
-      await takeOver(client, shard, low, low + SLICE < head ? low + SLICE : head)
+    balances.set('treasury', balances.get('treasury')! + treasury)
+    balances.set('spend', balances.get('spend')! + spend)
+    for (let low = from; low < head; low += ENTRIES_PER_STATEMENT) {
+      await copyEntries(
+        client,
+        shard,
+        low,
+        low + ENTRIES_PER_STATEMENT < head ? low + ENTRIES_PER_STATEMENT : head,
+      )
     }
     await client.query(
       `INSERT INTO hub.cursor VALUES ($1, $2, $3)
@@ -47,25 +54,26 @@ export async function readBooks(client: ClientBase): Promise<ReadonlyMap<WalletN
       [CURSOR, shard, head],
     )
   }
-  await tieTogether(client)
-  return held
+  await linkEntries(client)
+  return balances
 }
 
-/** The accounts of a wallet: what is in transit is in the treasury's wallet already. */
-const ACCOUNTS = `SELECT array_agg(id) FILTER (WHERE code <> 'assets:usdc:base:spend') AS treasury,
+/** Accounts of each wallet: funds in transit are already in the treasury on chain. */
+const WALLET_ACCOUNTS = `
+  SELECT array_agg(id) FILTER (WHERE code <> 'assets:usdc:base:spend') AS treasury,
     array_agg(id) FILTER (WHERE code = 'assets:usdc:base:spend') AS spend,
     array_agg(id) FILTER (WHERE code = 'assets:usdc:base:in-transit') AS transit
   FROM ledger.account
   WHERE code IN ('assets:usdc:base:treasury', 'assets:usdc:base:in-transit',
     'assets:usdc:base:spend')`
 
-async function accounts(client: ClientBase): Promise<[bigint[], bigint[]]> {
-  const { rows } = await client.query<{ treasury: bigint[]; spend: bigint[] }>(ACCOUNTS)
+async function findWalletAccounts(client: ClientBase): Promise<[bigint[], bigint[]]> {
+  const { rows } = await client.query<{ treasury: bigint[]; spend: bigint[] }>(WALLET_ACCOUNTS)
   return [rows[0]!.treasury, rows[0]!.spend]
 }
 
-/** What is not a hash, an address or a number is as good as not said. */
-const TAKE_OVER = `
+/** Malformed hashes, addresses and numbers in `meta` become null. */
+const COPY_ENTRIES = `
   INSERT INTO hub.wallet_entry (wallet, shard, seq, owner, entry, phase, event, amount, transit, tx,
     payer, opens_at, exception, at)
   SELECT m.wallet, j.shard, j.seq, j.owner, j.id, j.phase, k.event, m.amount, m.transit,
@@ -74,7 +82,7 @@ const TAKE_OVER = `
     substring(j.meta ->> 'block' FROM '^[0-9]{1,18}$')::bigint,
     substring(j.meta ->> 'exception' FROM '^[0-9]{1,18}$')::bigint,
     j.at
-  FROM (${ACCOUNTS}) a, ledger.journal j
+  FROM (${WALLET_ACCOUNTS}) a, ledger.journal j
   JOIN ledger.kind k ON k.id = j.kind
   CROSS JOIN LATERAL (
     SELECT CASE WHEN u.account = ANY (a.spend) THEN 'spend' ELSE 'treasury' END AS wallet,
@@ -82,15 +90,15 @@ const TAKE_OVER = `
       coalesce(-sum(u.amount) FILTER (WHERE u.account = ANY (a.transit)), 0)::bigint AS transit
     FROM unnest(j.accounts, j.amounts) u(account, amount)
     WHERE u.account = ANY (a.treasury || a.spend) GROUP BY 1) m
-  WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND j.kind >= ${SINGLE_STEPS}
+  WHERE j.shard = $1 AND j.seq > $2 AND j.seq <= $3 AND j.kind >= ${FIRST_SINGLE_STEP_KIND}
     AND (m.amount <> 0 OR m.transit <> 0)
   ORDER BY j.seq`
 
-const takeOver = (client: ClientBase, shard: number, low: bigint, high: bigint) =>
-  client.query(TAKE_OVER, [shard, low, high])
+const copyEntries = (client: ClientBase, shard: number, low: bigint, high: bigint) =>
+  client.query(COPY_ENTRIES, [shard, low, high])
 
-async function tieTogether(client: ClientBase): Promise<void> {
-  // Of a receipt the hub's own look at the chain counts, not what the facilitator said.
+async function linkEntries(client: ClientBase): Promise<void> {
+  // The transaction that the hub saw on chain overrides the one reported by the facilitator.
   await client.query(
     `UPDATE hub.wallet_entry e SET tx = c.tx FROM hub.wallet_entry c
      WHERE c.entry = e.entry AND c.wallet = e.wallet AND c.event = 'receipt.confirmed'
@@ -108,8 +116,8 @@ async function tieTogether(client: ClientBase): Promise<void> {
        ORDER BY x.id, e.id) x
      WHERE e.id = x.entry`,
   )
-  // What came into transit and left it again is done with: by the id of both entries, or because an
-  // exception of the one was answered by the other.
+  // Clears transit items that came in and left again: entries with the same id, or an entry and the
+  // one that resolved its exception.
   await client.query(
     `UPDATE hub.wallet_entry e SET transit = 0
      FROM (SELECT array_agg(e.id) AS ids FROM hub.wallet_entry e

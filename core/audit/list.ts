@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { ActName, Actor } from './audit.ts'
+import type { ActName, Actor } from './record.ts'
 
 /** A line of the audit log. */
 export interface AuditLine extends Actor {
@@ -10,25 +10,25 @@ export interface AuditLine extends Actor {
   readonly before: unknown
   readonly after: unknown
   readonly reason: string
-  /** Over this line and the hash of the one before it; hex. */
+  /** Hash of this line and of the previous hash, in hex. */
   readonly hash: string
 }
 
 export interface AuditFilter {
   readonly limit: number
-  /** Goes on below this line. */
+  /** Sequence number before which the page starts. */
   readonly before?: bigint | undefined
-  /** An act, or all of a kind: `key.freeze`, `key`. */
+  /** An act, or all acts of a kind: `key.freeze`, `key`. */
   readonly act?: string | undefined
   readonly subject?: string | undefined
-  /** Who did it. */
+  /** Name of the actor. */
   readonly name?: string | undefined
-  /** From the first instant up to the second, which is not in it. */
+  /** Time of the act: `from` inclusive, `to` exclusive. */
   readonly from?: Date | undefined
   readonly to?: Date | undefined
 }
 
-/** Lines of the audit log, the newest first. */
+/** Reads lines of the audit log, the newest first. */
 export async function listAudit(pool: Pool, filter: AuditFilter): Promise<readonly AuditLine[]> {
   const { limit, before, act, subject, name, from, to } = filter
   const { rows } = await pool.query<AuditLine>(

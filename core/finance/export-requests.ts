@@ -1,87 +1,88 @@
 import type { Pool } from 'pg'
-import { audited } from '../audit/audit.ts'
+import { withAudit } from '../audit/record.ts'
 import { Fault } from '../errors.ts'
 import { prefixedId } from '../ids.ts'
 import type { IdSet } from '../ledger/export/id-set.ts'
-import { FORMATS, type FormatName, type Position } from '../ledger/export/index.ts'
 import {
   type AccountBalance,
+  countEntries,
   type ExportOrder,
   type ExportPlan,
-  entriesOf,
   planExport,
 } from '../ledger/export/plan.ts'
+import { type ExportPosition, FORMATS, type FormatName } from '../ledger/export/writer.ts'
 import { balancesAt } from '../ledger/history/balance.ts'
-import type { FinancePorts, Staff } from './adjustments.ts'
+import type { FinanceDeps, Staff } from './adjustments.ts'
 
-/** An export of the journal, on its way or written. */
-export interface Export {
+/** An export of the journal and its progress. */
+export interface LedgerExport {
   readonly id: string
   readonly format: FormatName
-  /** What it covers, for people. */
+  /** Scope in words. */
   readonly title: string
   readonly askedBy: string
   readonly askedAt: Date
-  /** Entries that are looked at, and those that are written. */
+  /** Entries to read, an upper bound of `entries`. */
   readonly total: bigint
+  /** Entries written. */
   readonly entries: bigint
-  /** Of the text. */
+  /** Size of the uncompressed text. */
   readonly bytes: bigint
-  /** `written`: it is read once more, for its hash; `dropped`: it is no longer kept. */
+  /** `written`: the hash is being computed; `dropped`: the file was deleted. */
   readonly state: 'waiting' | 'writing' | 'written' | 'done' | 'failed' | 'dropped'
-  /** Of the text; null: it is not whole yet. */
+  /** Hash of the uncompressed text, in hex; null until complete. */
   readonly sha256: string | null
   readonly failure: string | null
 }
 
-/** What a job needs to go on with an export. */
-export interface ExportWork extends Export {
+/** State from which a job continues an export. */
+export interface ExportWork extends LedgerExport {
   readonly plan: ExportPlan
-  /** As JSON: amounts are texts. */
+  /** Opening balances as JSON: amounts are text. */
   readonly opening: readonly (Omit<AccountBalance, 'amount'> & { readonly amount: string })[] | null
-  readonly position: Position | null
+  readonly position: ExportPosition | null
   readonly declared: ReturnType<IdSet['toJSON']> | null
 }
 
 const COLUMNS = `id, format, title, asked_by AS "askedBy", asked_at AS "askedAt", total, entries,
   bytes, state, sha256, failure`
 
-/** What somebody wants to have exported. */
-export interface ExportWish {
+/** Request for an export. */
+export interface ExportRequest {
   readonly format: FormatName
   readonly order: ExportOrder
-  /** Whether it begins with the balances before its period. */
+  /** True to start with the balances before the period. */
   readonly opening: boolean
   readonly title: string
 }
 
-/** Together, so many exports wait or are written at a time. */
-const UNDER_WAY_MAX = 20
+/** Exports waiting or being written, at most. */
+const PENDING_EXPORTS_MAX = 20
 
 /**
- * Asks for an export. What it covers is fixed now, whatever is booked later.
- * @throws Fault `validation_failed` where an opening has no place; `rate_limited` while too many
- *   wait
+ * Requests an export. Its scope is fixed now: entries posted later are not included.
+ * @throws Fault `validation_failed` if opening balances are not possible; `rate_limited` if too
+ *   many exports are pending
  */
 export async function startExport(
-  { pool }: Pick<FinancePorts, 'pool'>,
+  { pool }: Pick<FinanceDeps, 'pool'>,
   by: Staff,
-  { format, order, opening, title }: ExportWish,
+  { format, order, opening, title }: ExportRequest,
   reason: string,
-): Promise<Export> {
+): Promise<LedgerExport> {
   if (opening && (!order.period || order.accounts || !('opening' in FORMATS[format]))) {
     throw new Fault(
       'validation_failed',
-      'Opening balances go with a period of the whole journal, as hledger, ledger or beancount.',
+      'Opening balances require a period of the whole journal, as hledger, ledger or beancount.',
     )
   }
   const plan = await planExport(pool, order)
-  const begins = opening && order.period ? await balancesAt(pool, order.period.from) : undefined
-  const balances = begins?.map(({ account: code, asset, balance }) => {
+  const rows = opening && order.period ? await balancesAt(pool, order.period.from) : undefined
+  const balances = rows?.map(({ account: code, asset, balance }) => {
     return { code, asset, amount: String(balance) }
   })
-  return audited(pool, by, reason, async (client, note) => {
-    const { rows } = await client.query<Export>(
+  return withAudit(pool, by, reason, async (client, note) => {
+    const { rows } = await client.query<LedgerExport>(
       `INSERT INTO hub.export (id, format, title, plan, opening, asked_by, total)
        SELECT $1, $2, $3, $4, $5, $6, $7 WHERE $8 > (SELECT count(*) FROM hub.export
          WHERE state IN ('waiting', 'writing', 'written')) RETURNING ${COLUMNS}`,
@@ -92,24 +93,26 @@ export async function startExport(
         JSON.stringify(plan),
         balances ? JSON.stringify(balances) : null,
         by.name,
-        entriesOf(plan),
-        UNDER_WAY_MAX,
+        countEntries(plan),
+        PENDING_EXPORTS_MAX,
       ],
     )
-    const [made] = rows
-    if (!made) throw new Fault('rate_limited', 'Too many exports are under way: wait for them.')
-    note({ act: 'export.start', subject: made.id, after: { format, title } })
-    return made
+    const [created] = rows
+    if (!created) {
+      throw new Fault('rate_limited', 'Too many exports are pending. Try again when one is done.')
+    }
+    note({ act: 'export.start', subject: created.id, after: { format, title } })
+    return created
   })
 }
 
-/** The newest exports first. @param before the id of the last one of the page before */
+/** Reads exports, the newest first. @param before id of the last one on the previous page */
 export async function listExports(
   pool: Pool,
   limit: number,
   before: string | undefined,
-): Promise<readonly Export[]> {
-  const { rows } = await pool.query<Export>(
+): Promise<readonly LedgerExport[]> {
+  const { rows } = await pool.query<LedgerExport>(
     `SELECT ${COLUMNS} FROM hub.export e WHERE $1::text IS NULL OR (asked_at, id) <
        (SELECT b.asked_at, b.id FROM hub.export b WHERE b.id = $1)
      ORDER BY asked_at DESC, id DESC LIMIT $2`,
@@ -119,17 +122,20 @@ export async function listExports(
 }
 
 /** @throws Fault `not_found` */
-export async function findExport(pool: Pool, id: string): Promise<Export> {
-  const { rows } = await pool.query<Export>(`SELECT ${COLUMNS} FROM hub.export WHERE id = $1`, [id])
+export async function findExport(pool: Pool, id: string): Promise<LedgerExport> {
+  const { rows } = await pool.query<LedgerExport>(
+    `SELECT ${COLUMNS} FROM hub.export WHERE id = $1`,
+    [id],
+  )
   if (!rows[0]) throw new Fault('not_found', 'There is no such export.')
   return rows[0]
 }
 
 /**
- * The parts of an export: one after the other they are a gzip file.
+ * Streams the parts of an export; concatenated, they are a gzip file.
  * @throws Fault `not_found`, `export_not_ready`, `export_dropped`
  */
-export async function partsOf(pool: Pool, id: string): Promise<AsyncGenerator<Buffer>> {
+export async function openParts(pool: Pool, id: string): Promise<AsyncGenerator<Buffer>> {
   const { state, failure } = await findExport(pool, id)
   if (state === 'dropped') throw new Fault('export_dropped')
   if (state !== 'done') throw new Fault('export_not_ready', failure ?? undefined)
@@ -147,22 +153,22 @@ export async function* readParts(pool: Pool, id: string): AsyncGenerator<Buffer>
   }
 }
 
-/** Written exports are kept so long. */
-const KEPT_DAYS = 30
+/** Time for which the files of exports are stored. */
+const RETENTION_DAYS = 30
 
-/** Drops the files of exports that were written long ago; that they were is kept. */
-export async function dropExports(pool: Pool): Promise<void> {
+/** Deletes the files of expired exports; their records remain. */
+export async function dropExpiredExports(pool: Pool): Promise<void> {
   await pool.query(
     `WITH old AS (
        UPDATE hub.export SET state = 'dropped', changed_at = now()
        WHERE state = 'done' AND changed_at < now() - make_interval(days => $1) RETURNING id)
      DELETE FROM hub.export_part p USING old WHERE p.export = old.id`,
-    [KEPT_DAYS],
+    [RETENTION_DAYS],
   )
 }
 
-/** The next export to be written, or to be gone on with. */
-export async function nextExport(pool: Pool): Promise<ExportWork | undefined> {
+/** Claims the next export to start or to continue. */
+export async function claimNextExport(pool: Pool): Promise<ExportWork | undefined> {
   const { rows } = await pool.query<ExportWork>(
     `UPDATE hub.export SET changed_at = now(),
        state = CASE state WHEN 'written' THEN state ELSE 'writing' END

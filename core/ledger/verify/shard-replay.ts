@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 import { type JournalEntry, type Leg, legsOf } from '../entry.ts'
+import type { PostingLine } from './export-line.ts'
 import type { Findings } from './findings.ts'
-import type { PostingLine } from './line.ts'
-import { fits, RULES } from './rules.ts'
+import { EVENT_RULES, matchesAccounts } from './rules.ts'
 
-export const POSTINGS = 'the postings follow from the row'
+export const POSTINGS = 'the postings match the row'
 export const BALANCED = 'every entry is balanced for each asset'
 export const RULE = 'every entry follows the rule of its event'
-export const OUTCOME = 'every outcome has its open reserve, and the same terms'
-export const ONCE = 'an id is booked once'
-export const FLOOR = 'what the house owes is never below zero'
-export const CONTROL = 'the control accounts hold what open holds hold'
+export const OUTCOME = 'every outcome has an open reserve with the same terms'
+export const UNIQUE = 'an id is posted once'
+export const FLOOR = 'no liability is below zero'
+export const CONTROL = 'the control accounts equal the sum of open holds'
 
 const ASSETS: Readonly<Record<number, string>> = {
   1: 'USDC',
@@ -18,32 +18,36 @@ const ASSETS: Readonly<Record<number, string>> = {
   3: 'FREECALL',
   4: 'ALLOWANCE',
 }
-const HOLDS: Readonly<Record<string, string>> = { USDC: '2', FREECALL: '30', ALLOWANCE: '40' }
-const CONTROLS: readonly string[] = Object.values(HOLDS)
+const HOLDS_ACCOUNTS: Readonly<Record<string, string>> = {
+  USDC: '2',
+  FREECALL: '30',
+  ALLOWANCE: '40',
+}
+const CONTROL_ACCOUNTS: readonly string[] = Object.values(HOLDS_ACCOUNTS)
 
 export interface NamedAccount {
   readonly code: string
   readonly asset: string
 }
 
-/** Accounts by their ids, as the export declares them. */
+/** Accounts by id, as declared by the export. */
 export type Accounts = ReadonlyMap<string, NamedAccount>
 
-/** Balances and open holds of one shard, as its entries come. */
-export class Books {
+/** Replays the entries of one shard: checks each, and tracks balances and open holds. */
+export class ShardReplay {
   readonly #findings: Findings
   readonly #accounts: Accounts
-  /** Whether everything from the first entry on is there: balances and holds are known. */
-  readonly #whole: boolean
+  /** True if the export starts at the first entry, so that balances and holds are known. */
+  readonly #startsAtFirst: boolean
   readonly #balances = new Map<string, bigint>()
   readonly #holds = new Map<string, JournalEntry>()
   readonly #ids = new Set<string>()
-  #strangers = 0n
+  #unknownReserves = 0n
 
-  constructor(findings: Findings, accounts: Accounts, whole: boolean) {
+  constructor(findings: Findings, accounts: Accounts, startsAtFirst: boolean) {
     this.#findings = findings
     this.#accounts = accounts
-    this.#whole = whole
+    this.#startsAtFirst = startsAtFirst
   }
 
   entry(row: JournalEntry, event: string, postings: readonly PostingLine[], name: string): void {
@@ -51,12 +55,12 @@ export class Books {
     if (!this.#samePostings(legs, postings)) this.#findings.add(POSTINGS, name)
     const unbalanced = this.#unbalanced(legs)
     if (unbalanced) this.#findings.add(BALANCED, `${name}: ${unbalanced}`)
-    if (!this.#lawful(row, event)) this.#findings.add(RULE, `${name}: ${event}`)
-    this.#hold(row, name)
+    if (!this.#followsRule(row, event)) this.#findings.add(RULE, `${name}: ${event}`)
+    this.#trackHold(row, name)
     for (const { account, amount } of legs) {
       this.#balances.set(account, (this.#balances.get(account) ?? 0n) + amount)
     }
-    if (!this.#whole) return
+    if (!this.#startsAtFirst) return
     for (const { account } of legs) {
       const balance = this.#balances.get(account)!
       const code = this.#accounts.get(account)?.code ?? ''
@@ -66,7 +70,7 @@ export class Books {
     }
   }
 
-  /** As `ledger.balances_hash` has it. */
+  /** Computes the same hash as `ledger.balances_hash`. */
   balancesHash(): Buffer {
     const ids = [...this.#balances.keys()].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1))
     const hash = createHash('sha256')
@@ -78,21 +82,21 @@ export class Books {
   }
 
   end(shard: number): void {
-    if (!this.#whole) {
-      if (this.#strangers > 0n) {
+    if (!this.#startsAtFirst) {
+      if (this.#unknownReserves > 0n) {
         this.#findings.note(
-          `shard ${shard}: ${this.#strangers} outcomes have their reserve before the export`,
+          `shard ${shard}: ${this.#unknownReserves} outcomes belong to reserves before the export`,
         )
       }
       return
     }
-    const held = new Map(CONTROLS.map((id) => [id, 0n]))
-    const add = (id: string, amount: bigint) => held.set(id, (held.get(id) ?? 0n) + amount)
+    const holds = new Map(CONTROL_ACCOUNTS.map((id) => [id, 0n]))
+    const add = (id: string, amount: bigint) => holds.set(id, (holds.get(id) ?? 0n) + amount)
     for (const { asset, amount, guards } of this.#holds.values()) {
-      add(HOLDS[ASSETS[asset] ?? ''] ?? 'unknown', amount)
-      if (guards) add(HOLDS['ALLOWANCE']!, amount * BigInt(guards.length))
+      add(HOLDS_ACCOUNTS[ASSETS[asset] ?? ''] ?? 'unknown', amount)
+      if (guards) add(HOLDS_ACCOUNTS['ALLOWANCE']!, amount * BigInt(guards.length))
     }
-    for (const [id, amount] of held) {
+    for (const [id, amount] of holds) {
       const balance = this.#balances.get(id) ?? 0n
       if (balance === amount) continue
       this.#findings.add(
@@ -125,8 +129,8 @@ export class Books {
     return undefined
   }
 
-  #lawful(row: JournalEntry, event: string): boolean {
-    const rule = RULES[row.kind]
+  #followsRule(row: JournalEntry, event: string): boolean {
+    const rule = EVENT_RULES[row.kind]
     if (rule?.event !== event || rule.phase !== row.phase) return false
     const { amount, rest, fee, bps, accounts, amounts } = row
     if (amount < 0n || rest < 0n || fee < 0n || fee > amount) return false
@@ -145,34 +149,39 @@ export class Books {
     const allowed = accounts.every((id, i) => {
       const code = this.#accounts.get(id)?.code ?? ''
       const leg = amounts[i]!
-      return leg !== 0n && !CONTROLS.includes(id) && fits(code, leg < 0n ? debits : credits)
+      return (
+        leg !== 0n &&
+        !CONTROL_ACCOUNTS.includes(id) &&
+        matchesAccounts(code, leg < 0n ? debits : credits)
+      )
     })
-    return allowed && tells(row.meta, needs)
+    return allowed && hasText(row.meta, needs)
   }
 
-  #hold(row: JournalEntry, name: string): void {
+  #trackHold(row: JournalEntry, name: string): void {
     const key = `${row.owner}/${row.id}`
     if (row.phase === 1) {
-      if (this.#holds.has(key)) this.#findings.add(ONCE, name)
+      if (this.#holds.has(key)) this.#findings.add(UNIQUE, name)
       this.#holds.set(key, row)
     } else if (row.phase === 2) {
       const reserve = this.#holds.get(key)
       this.#holds.delete(key)
-      if (reserve ? !sameTerms(reserve, row) : this.#whole) this.#findings.add(OUTCOME, name)
-      else if (!reserve) this.#strangers++
+      if (reserve ? !sameTerms(reserve, row) : this.#startsAtFirst)
+        this.#findings.add(OUTCOME, name)
+      else if (!reserve) this.#unknownReserves++
     } else {
       const entry = `${key}/${row.phase}`
-      if (this.#ids.has(entry)) this.#findings.add(ONCE, name)
+      if (this.#ids.has(entry)) this.#findings.add(UNIQUE, name)
       this.#ids.add(entry)
     }
   }
 }
 
-/** Whether it has legs at all. */
+/** Returns true if legs can be computed from the row. */
 const isWellFormed = ({ accounts, amounts, asset }: JournalEntry): boolean =>
   accounts && amounts
     ? accounts.length === amounts.length
-    : accounts === amounts && HOLDS[ASSETS[asset] ?? ''] !== undefined
+    : accounts === amounts && HOLDS_ACCOUNTS[ASSETS[asset] ?? ''] !== undefined
 
 const sameTerms = (reserve: JournalEntry, outcome: JournalEntry): boolean =>
   outcome.amount + outcome.rest === reserve.amount &&
@@ -183,13 +192,13 @@ const sameTerms = (reserve: JournalEntry, outcome: JournalEntry): boolean =>
   outcome.priceVersion === reserve.priceVersion &&
   String(outcome.guards) === String(reserve.guards)
 
-/** Whether `meta` has text for each of these. */
-function tells(meta: string | null, needs: readonly string[]): boolean {
+/** Returns true if `meta` has a non-empty value for each required member. */
+function hasText(meta: string | null, needs: readonly string[]): boolean {
   if (needs.length === 0) return true
   try {
-    const told = JSON.parse(meta ?? 'null') as Readonly<Record<string, unknown>> | null
+    const members = JSON.parse(meta ?? 'null') as Readonly<Record<string, unknown>> | null
     return needs.every((need) => {
-      const text = told?.[need] ?? ''
+      const text = members?.[need] ?? ''
       return typeof text !== 'string' || text.trim() !== ''
     })
   } catch {

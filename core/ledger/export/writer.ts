@@ -1,0 +1,171 @@
+import type { Pool } from 'pg'
+import { valueAt } from '../entry.ts'
+import type { Account, Asset } from '../events.ts'
+import { beancount } from './beancount.ts'
+import { copyLines } from './copy-lines.ts'
+import { csv } from './csv.ts'
+import { dayOf, type ExportFormat } from './format.ts'
+import { IdSet } from './id-set.ts'
+import { jsonl } from './jsonl.ts'
+import { hledger, ledgerCli } from './plain-text.ts'
+import {
+  type AccountBalance,
+  coversWholeJournal,
+  type ExportOrder,
+  type ExportPlan,
+  planExport,
+} from './plan.ts'
+import { type ExportedEntry, readEntries } from './read-entries.ts'
+
+export const FORMATS = { jsonl, csv, hledger, ledger: ledgerCli, beancount } as const
+export type FormatName = keyof typeof FORMATS
+
+/** Position after the last written entry, as plain JSON: an interrupted export resumes here. */
+export interface ExportPosition {
+  readonly shard: number
+  readonly seq: string
+  readonly entries: number
+  readonly lastDay: string
+}
+
+/** A part of the file. Parts end between entries. */
+export interface ExportPart {
+  readonly text: string
+  /** Omitted before and after the entries, where an export cannot be resumed. */
+  readonly position?: ExportPosition
+}
+
+export interface WriteOptions {
+  /** Accounts declared so far; updated while writing. */
+  readonly declared?: IdSet
+  /** Position to resume after. */
+  readonly resume?: ExportPosition | undefined
+  /** Balances at the start of the period, for formats that support them. */
+  readonly opening?: readonly AccountBalance[] | undefined
+}
+
+const START_POSITION: ExportPosition = { shard: -1, seq: '0', entries: 0, lastDay: '' }
+
+/**
+ * Writes a planned export, part by part, in constant memory. The same plan gives the same bytes,
+ * regardless of parts, resumptions and entries posted since.
+ */
+export async function* writeExport(
+  pool: Pool,
+  name: FormatName,
+  plan: ExportPlan,
+  { declared = new IdSet(), resume, opening }: WriteOptions = {},
+): AsyncGenerator<ExportPart> {
+  const format: ExportFormat = FORMATS[name]
+  let position: ExportPosition = resume ?? START_POSITION
+  if (!resume) {
+    const before = opening && plan.period ? (format.opening?.(opening, plan.period.from) ?? '') : ''
+    const names =
+      before === '' ? '' : await declareOpeningAccounts(pool, format, opening!, declared)
+    yield { text: format.start(plan) + names + before }
+  }
+  const after = resume && { shard: resume.shard, seq: BigInt(resume.seq) }
+  const seals = format.seal !== undefined && !plan.period && !plan.accounts
+  for await (const page of readEntries(pool, plan, { after, seals })) {
+    const last = page.at(-1)?.row
+    if (!last) continue
+    let text = ''
+    let { entries, lastDay } = position
+    for (const entry of page) {
+      text += declareNewAccounts(format, entry, declared) + format.entry(entry)
+      if (entry.seal) text += format.seal?.(entry.seal) ?? ''
+      entries++
+      const day = dayOf(valueAt(entry.row))
+      if (day > lastDay) lastDay = day
+    }
+    position = { shard: last.shard, seq: String(last.seq), entries, lastDay }
+    yield { text, position }
+  }
+  const { entries, lastDay } = position
+  if (format.closing && entries > 0 && coversWholeJournal(plan)) {
+    for await (const balances of closingBalances(pool, plan, declared)) {
+      yield { text: format.closing(balances, lastDay) }
+    }
+  }
+  if (format.end) yield { text: format.end(entries) }
+}
+
+/** Plans and writes an export as text. */
+export async function* exportLedger(
+  pool: Pool,
+  name: FormatName,
+  order: ExportOrder = {},
+  opening?: readonly AccountBalance[],
+): AsyncGenerator<string> {
+  const plan = await planExport(pool, order)
+  for await (const { text } of writeExport(pool, name, plan, { opening })) yield text
+}
+
+function declareNewAccounts(
+  format: ExportFormat,
+  { postings }: ExportedEntry,
+  declared: IdSet,
+): string {
+  if (!format.account) return ''
+  let text = ''
+  for (const { account } of postings) {
+    if (declared.has(account.id)) continue
+    declared.add(account.id)
+    text += format.account(account)
+  }
+  return text
+}
+
+async function declareOpeningAccounts(
+  pool: Pool,
+  format: ExportFormat,
+  opening: readonly AccountBalance[],
+  declared: IdSet,
+): Promise<string> {
+  const { rows } = await pool.query<{ id: string; code: string; asset: never; decimals: number }>(
+    `SELECT a.id::text AS id, a.code, s.code AS asset, s.decimals FROM ledger.account a
+     JOIN ledger.asset s ON s.id = a.asset WHERE a.code = ANY ($1) ORDER BY a.id`,
+    [opening.filter(({ amount }) => amount !== 0n).map(({ code }) => code)],
+  )
+  for (const { id } of rows) declared.add(id)
+  return rows.map((account) => format.account?.(account) ?? '').join('')
+}
+
+/**
+ * Reads the balances after the last entry of a plan, ordered by account id: the current balances
+ * minus the entries posted since. Accounts that the export has not declared are included only with
+ * a non-zero balance, which would be an error.
+ */
+async function* closingBalances(
+  pool: Pool,
+  { spans }: ExportPlan,
+  declared: IdSet,
+): AsyncGenerator<AccountBalance[]> {
+  if (spans.length === 0) return
+  const values = spans.map(({ shard, to }) => `(${shard}::smallint, ${to}::bigint)`)
+  for await (const lines of copyLines(pool, closingSelect(values.join(', ')))) {
+    const rows = lines.map((line) => line.split('\t'))
+    const page = rows.filter(([id = '', , , amount]) => amount !== '0' || declared.has(id))
+    if (page.length === 0) continue
+    yield page.map(([, code, asset, amount]) => ({
+      code: code as Account,
+      asset: asset as Asset,
+      amount: BigInt(amount!),
+    }))
+  }
+}
+
+const closingSelect = (spans: string): string => `
+  WITH span(shard, last) AS (VALUES ${spans}), later AS (
+    SELECT j.shard, l.account, sum(l.amount) AS amount
+    FROM span p
+    JOIN ledger.journal j ON j.shard = p.shard AND j.seq > p.last
+    CROSS JOIN LATERAL ledger.legs(j) l
+    GROUP BY j.shard, l.account)
+  SELECT a.id, a.code, s.code, sum(b.balance - coalesce(l.amount, 0))
+  FROM span p
+  JOIN ledger.balance b ON b.shard = p.shard
+  JOIN ledger.account a ON a.id = b.account
+  JOIN ledger.asset s ON s.id = a.asset
+  LEFT JOIN later l ON l.shard = b.shard AND l.account = b.account
+  GROUP BY a.id, s.code ORDER BY a.id`

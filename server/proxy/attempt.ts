@@ -1,0 +1,113 @@
+import { deadlineOf } from '../../core/catalog/services/deadline.ts'
+import { daysBefore, monthName } from '../../core/clock.ts'
+import { Fault } from '../../core/errors.ts'
+import type { Caller } from '../../core/identity/keys.ts'
+import { freeCallsOf } from '../../core/ledger/postings.ts'
+import type { IdempotentAttempt } from '../../core/usage/idempotency.ts'
+import type { CallDeps } from './call-deps.ts'
+import { findReceipt } from './call-record.ts'
+import type { AnonymousCaller, Attempt, CallRequest, PricedCall } from './call-types.ts'
+import { findPresentedClaim, resumeClaim } from './funds/x402.ts'
+import { assertCallable } from './payment-required.ts'
+
+/** First attempt at a request without an Idempotency-Key. */
+const UNKEYED: Attempt = Object.freeze({ isOpen: false })
+
+/**
+ * Begins an attempt at a request, or finds the response of an earlier one. A key stands for an
+ * input, so an invalid input uses none up; the key of an anonymous caller has no owner and is
+ * ignored, because its payment is used once anyway.
+ * @throws Fault of `Idempotency.begin`, of `assertCallable`, or of a payment presented before
+ */
+export async function beginAttempt(
+  deps: CallDeps,
+  caller: Caller | AnonymousCaller,
+  priced: PricedCall,
+  request: CallRequest,
+): Promise<Attempt> {
+  const { idempotencyKey: key } = request
+  const isKeyed = key !== undefined && caller.keyId !== null && !priced.inputError
+  const keyed = isKeyed ? await beginKeyed(deps, caller, priced, key) : undefined
+  if (keyed?.response) {
+    const headers = { 'Idempotency-Replayed': 'true' }
+    return { replayable: { response: keyed.response, source: 'none', headers }, isOpen: false }
+  }
+  try {
+    let claim = keyed?.isRetry ? await deps.claims.findPaidCall(priced.call) : undefined
+    if (!claim) {
+      await assertCallable(deps, caller, priced, request)
+      if (request.payment !== undefined) {
+        claim = await findPresentedClaim(deps, priced, request, request.payment)
+      }
+    }
+    if (!claim) return keyed ? { keyed, isOpen: true } : UNKEYED
+    const resumed = await resumeClaim(deps, claim, priced)
+    const { replayable } = resumed
+    if (!replayable) return { ...resumed, keyed, isOpen: keyed !== undefined }
+    if (keyed) {
+      await deps.idempotency.storeResponse(priced.call, replayable.response)
+      await markCharged(deps, keyed, priced.call)
+    }
+    return { replayable, isOpen: false }
+  } catch (error) {
+    if (keyed) await deps.idempotency.finish(keyed, priced.call, false)
+    throw error
+  }
+}
+
+/** Marks the key as charged. A failure is only logged: the journal shows the charge later. */
+export async function markCharged(
+  { idempotency, log }: CallDeps,
+  keyed: IdempotentAttempt,
+  call: string,
+): Promise<void> {
+  await idempotency.finish(keyed, call, true).catch((error: unknown) => {
+    log.error({ err: error, call }, 'failed to mark an idempotency key as charged')
+  })
+}
+
+function beginKeyed(
+  deps: CallDeps,
+  caller: Caller,
+  priced: PricedCall,
+  key: string,
+): Promise<IdempotentAttempt> {
+  const attempt = deps.idempotency.begin({
+    owner: caller.credits,
+    key,
+    inputs: priced.requestHash.toString('hex'),
+    call: priced.call,
+    payersSince: (begun) => payersOf(caller, priced, begun),
+    leaseSeconds: deadlineOf(priced.offering.endpoint) + deps.holdMarginSeconds,
+  })
+  return attempt.catch((error: unknown) => throwWithReceipt(deps, error))
+}
+
+/** Adds the receipt of the charged call to a fault that its response is no longer stored. */
+async function throwWithReceipt(deps: CallDeps, error: unknown): Promise<never> {
+  if (!(error instanceof Fault && error.code === 'answer_expired')) throw error
+  const receipt = await findReceipt(deps, String(error.extras['call_id']))
+  throw new Fault(error.code, undefined, {
+    extras: { ...error.extras, ...(receipt !== undefined && { receipt }) },
+  })
+}
+
+/** Accounts whose holds may pay: credits, and free calls of the month of `begun` or the next. */
+function payersOf({ credits, principal }: Caller, { offering }: PricedCall, begun: Date) {
+  const { slug } = offering.service
+  const months = [begun, daysBefore(begun, -1)].map(monthName)
+  return [credits.code, ...months.map((month) => freeCallsOf(principal, slug, month))]
+}
+
+const KEY = /^[\x21-\x7e]{1,255}$/
+
+/**
+ * Parses Idempotency-Key: a structured-field string, or the same without quotes.
+ * @throws Fault `validation_failed` unless it has 1 to 255 visible ASCII characters
+ */
+export function parseIdempotencyKey(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined
+  const key = /^"(.*)"$/.exec(header)?.[1] ?? header
+  if (KEY.test(key)) return key
+  throw new Fault('validation_failed', 'Idempotency-Key must be 1 to 255 visible ASCII characters.')
+}

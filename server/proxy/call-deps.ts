@@ -1,0 +1,53 @@
+import type { Catalog } from '../../core/catalog/services/catalog.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { KeyRing } from '../../core/identity/keys.ts'
+import type { Ledger } from '../../core/ledger/ledger.ts'
+import type { Log } from '../../core/log.ts'
+import type { Micros } from '../../core/money.ts'
+import type { Claims } from '../../core/payments/receiving/claims.ts'
+import type { Offers } from '../../core/payments/receiving/offers.ts'
+import type { PendingTasks } from '../../core/runtime/pending-tasks.ts'
+import type { AccountStatus } from '../../core/usage/account-status.ts'
+import type { Allowances } from '../../core/usage/allowances.ts'
+import type { CallLog } from '../../core/usage/calls.ts'
+import type { FreeQuota } from '../../core/usage/free-quota.ts'
+import type { Idempotency } from '../../core/usage/idempotency.ts'
+import type { Quotes } from '../../core/usage/quotes.ts'
+import type { RateLimits } from '../../core/usage/rate-limit.ts'
+import type { Receipts } from '../../core/usage/receipts.ts'
+import type { StoredResponses } from '../../core/usage/stored-responses.ts'
+
+/** Services that the steps of a call share. Created once, at boot. */
+export interface CallDeps {
+  readonly keys: KeyRing
+  readonly limits: RateLimits
+  readonly accountStatus: AccountStatus
+  readonly catalog: Pick<Catalog, 'find'>
+  readonly quotes: Pick<Quotes, 'find'>
+  readonly idempotency: Idempotency
+  readonly responses: StoredResponses
+  readonly ledger: Ledger
+  readonly freeQuota: FreeQuota
+  readonly allowances: Allowances
+  readonly claims: Claims
+  readonly offers: Offers
+  readonly calls: Pick<CallLog, 'add' | 'find'>
+  readonly receipts: Pick<Receipts, 'sign'>
+  /** Awaited at shutdown: a stream whose caller has left has no connection to wait for. */
+  readonly pendingTasks: PendingTasks
+  /** Services that only credits can pay, and that may park the price of a call. */
+  readonly creditsOnly: ReadonlySet<string>
+  readonly minTopUp: Micros
+  /** Minimum price payable by x402, in microdollars; cheaper calls require credits. */
+  readonly minX402: Micros
+  /** Seconds that a hold outlives its call's deadline. */
+  readonly holdMarginSeconds: number
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Dependencies for building a 402 response. */
+export type PaymentRequiredDeps = Pick<
+  CallDeps,
+  'offers' | 'accountStatus' | 'creditsOnly' | 'minTopUp' | 'minX402'
+>

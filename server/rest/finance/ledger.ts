@@ -1,0 +1,156 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { closeMonth } from '../../../core/finance/decisions.ts'
+import type { Asset } from '../../../core/ledger/events.ts'
+import { closedPeriods } from '../../../core/ledger/history/period.ts'
+import { trialLines } from '../../../core/ledger/history/trial-lines.ts'
+import { json } from '../../../core/money.ts'
+import { dayBounds } from '../days.ts'
+import { auditReason } from '../fields.ts'
+import { type AnyRoute, route, staffOf } from '../route.ts'
+
+const units = z.int().meta({
+  description: 'Units of the asset (USDC: microdollars); credits are positive.',
+})
+
+const unsignedUnits = z.int().min(0).meta({ description: 'Units of the asset.' })
+
+const TrialBalance = z.object({
+  day: z.iso
+    .date()
+    .nullable()
+    .meta({ description: 'Balances at the end of this day, by value date. null: now.' }),
+  accounts: z.array(
+    z.object({
+      account: z.string(),
+      asset: z.string(),
+      balance: units,
+      accounts: z.int().meta({ description: 'Number of accounts in this line.' }),
+    }),
+  ),
+  sums: z
+    .array(z.object({ asset: z.string(), debits: unsignedUnits, credits: unsignedUnits }))
+    .meta({
+      description: 'Sums of all accounts that match the query, on all pages.',
+    }),
+  totals: z.array(z.object({ asset: z.string(), total: units })).meta({
+    description: 'Sum of all accounts in the ledger; zero for each asset if it balances.',
+  }),
+  more: z.boolean().meta({ description: 'True if there are more accounts; narrow the prefix.' }),
+})
+
+const Period = z.object({
+  month: z.string(),
+  closed_at: z.iso.datetime(),
+  author: z.string(),
+})
+
+export type TrialBalanceJson = z.infer<typeof TrialBalance>
+export type PeriodJson = z.infer<typeof Period>
+
+const monthField = z
+  .string()
+  .regex(/^20\d\d-(?:0[1-9]|1[0-2])$/, 'must be a month, such as 2026-11')
+const ACCOUNTS_MAX = 2_000
+const accountPrefix = z.string().regex(/^[\w:.-]{1,300}$/, 'must be the start of an account name')
+
+/** Trial balance and closed months. */
+export const ledgerRoutes = ({ pool }: { readonly pool: Pool }): readonly AnyRoute[] => [
+  trialBalanceRoute(pool),
+  ...periodRoutes(pool),
+]
+
+const trialBalanceRoute = (pool: Pool): AnyRoute =>
+  route({
+    method: 'GET',
+    path: '/v1/finance/trial-balance',
+    summary: 'Returns all account balances at the end of a day, by value date, or now.',
+    auth: 'finance',
+    query: z.strictObject({
+      day: z.iso.date().optional(),
+      prefix: accountPrefix
+        .optional()
+        .meta({ description: 'Only accounts that start with this text.' }),
+      zero: z.enum(['show', 'hide']).default('hide').meta({
+        description: 'Accounts with zero balance.',
+      }),
+      by: z.enum(['account', 'group']).default('account').meta({
+        description: 'group: one line for all keys, one for all providers, one for all services.',
+      }),
+      limit: z
+        .string()
+        .regex(/^\d{1,4}$/, 'must be a whole number')
+        .transform(Number)
+        .pipe(z.int().min(1).max(ACCOUNTS_MAX))
+        .default(ACCOUNTS_MAX),
+      after: accountPrefix.optional().meta({ description: 'Last account of the previous page.' }),
+    }),
+    response: { status: 200, schema: TrialBalance },
+    handle: async ({ query: { day, prefix: begin = '', zero, by, limit, after = '' } }) => {
+      const asked = { prefix: begin, zero: zero === 'show', grouped: by === 'group', after }
+      const found = await trialLines(
+        pool,
+        { ...asked, limit: limit + 1 },
+        dayBounds({ to: day }).to,
+      )
+      return {
+        body: {
+          day: day ?? null,
+          accounts: found.lines
+            .slice(0, limit)
+            .map((line) => ({ ...line, balance: json(line.balance) })),
+          sums: sortByAsset(found.sums).map(([asset, { debits, credits }]) => ({
+            asset,
+            debits: json(debits),
+            credits: json(credits),
+          })),
+          totals: sortByAsset(found.totals).map(([asset, total]) => ({
+            asset,
+            total: json(total),
+          })),
+          more: found.lines.length > limit,
+        },
+      }
+    },
+  })
+
+const sortByAsset = <Of>(sums: ReadonlyMap<Asset, Of>): [Asset, Of][] =>
+  [...sums].sort(([a], [b]) => (a < b ? -1 : 1))
+
+const periodRoutes = (pool: Pool): readonly AnyRoute[] => [
+  route({
+    method: 'GET',
+    path: '/v1/finance/periods',
+    summary: 'Lists the closed months, newest first.',
+    auth: 'finance',
+    response: { status: 200, schema: z.object({ data: z.array(Period) }) },
+    handle: async () => {
+      const periods = await closedPeriods(pool)
+      const data = periods.toReversed().map(({ closedAt, ...period }) => ({
+        ...period,
+        closed_at: closedAt.toISOString(),
+      }))
+      return { body: { data } }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/finance/periods',
+    summary: 'Closes a month and all earlier ones permanently; no entry can be posted to them.',
+    auth: 'finance',
+    body: z.strictObject({ month: monthField, reason: auditReason }),
+    response: {
+      status: 201,
+      or: 200,
+      schema: z.object({ closed: z.array(z.string()) }).meta({
+        description: 'Months closed by this request; empty if they were already closed.',
+      }),
+    },
+    faults: ['not_closable'],
+    handle: async (request) => {
+      const { month: last, reason } = request.body
+      const closed = await closeMonth({ pool }, staffOf(request), last, reason)
+      return { status: closed.length > 0 ? 201 : 200, body: { closed } }
+    },
+  }),
+]
