@@ -40,7 +40,10 @@ export async function setKeyRate(
 ): Promise<void> {
   const { parent } = await findKeyState(pool, keyId)
   if (parent !== null) {
-    throw new Fault('validation_failed', `A sub-key shares the rate of its main key. Set it for ${parent}.`)
+    throw new Fault(
+      'validation_failed',
+      `A sub-key shares the rate of its main key. Set it for ${parent}.`,
+    )
   }
   await pool.query('UPDATE hub.api_key SET rate_per_minute = $2 WHERE id = $1', [keyId, perMinute])
 }
@@ -57,7 +60,10 @@ export async function freezeKey(
   reason: string,
 ): Promise<void> {
   if (by !== 'administrator' && by.manager.includes(keyId)) {
-    throw new Fault('validation_failed', 'A key cannot freeze itself, because it could not thaw itself.')
+    throw new Fault(
+      'validation_failed',
+      'A key cannot freeze itself, because it could not thaw itself.',
+    )
   }
   const [frozenBy, condition, managers] = authority(by)
   const { rowCount } = await pool.query(
@@ -68,7 +74,8 @@ export async function freezeKey(
      WHERE id = $2 AND ($1::text[] IS NULL OR ${condition})`,
     [managers, keyId, frozenBy, reason],
   )
-  if (rowCount !== 1) throw new Fault('not_found', 'There is no such key among the keys you manage.')
+  if (rowCount !== 1)
+    throw new Fault('not_found', 'There is no such key among the keys you manage.')
 }
 
 /**

@@ -117,6 +117,10 @@ interface LinkRow {
 }
 
 const rateLimited = (): Fault =>
-  new Fault('rate_limited', 'Too many sign-in links were requested from this network. Try again in an hour.', {
-    headers: { 'Retry-After': '3600' },
-  })
+  new Fault(
+    'rate_limited',
+    'Too many sign-in links were requested from this network. Try again in an hour.',
+    {
+      headers: { 'Retry-After': '3600' },
+    },
+  )

@@ -69,7 +69,10 @@ export async function findPrincipalByName(client: ClientBase, name: string): Pro
     [name.toLowerCase()],
   )
   if (rows[0]) return rows[0].id
-  throw new Fault('not_found', 'This wallet has not registered, or this email address has not signed in yet.')
+  throw new Fault(
+    'not_found',
+    'This wallet has not registered, or this email address has not signed in yet.',
+  )
 }
 
 /** @returns undefined if the principal already has the role */

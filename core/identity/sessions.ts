@@ -56,7 +56,14 @@ export async function openSession(
   await client.query(
     `INSERT INTO hub.session (id, hash, person, agent, network, expires_at)
      VALUES ($1, $2, $3, $4, $5, now() + make_interval(days => $6))`,
-    [session.id, hashToken(session.token), person, agent.slice(0, AGENT_MAX), network, SESSION_DAYS],
+    [
+      session.id,
+      hashToken(session.token),
+      person,
+      agent.slice(0, AGENT_MAX),
+      network,
+      SESSION_DAYS,
+    ],
   )
   return session
 }

@@ -56,8 +56,8 @@ export const MANAGED_KEYS = `WITH RECURSIVE family AS (
   )`
 
 /** Selects `KeyInfo` rows from `family`. */
-const SELECT_KEY_INFO = `SELECT f.id, f.parent, f.role, f.name, f.max_call, f.max_day, f.max_total, f.services,
-    f.expires_at, f.created_at, f.used_at, f.revoked_at, f.frozen_at, f.frozen_by,
+const SELECT_KEY_INFO = `SELECT f.id, f.parent, f.role, f.name, f.max_call, f.max_day, f.max_total,
+    f.services, f.expires_at, f.created_at, f.used_at, f.revoked_at, f.frozen_at, f.frozen_by,
     f.frozen_reason, p.wallet_address,
     CASE WHEN f.parent IS NULL THEN (SELECT b.balance FROM ledger.balance b
       WHERE b.account = f.credits AND b.shard = p.shard) END AS balance,
@@ -218,4 +218,5 @@ async function updateKey(pool: Pool, sql: string, values: readonly unknown[]): P
   if (rowCount !== 1) throw keyNotFound()
 }
 
-const keyNotFound = (): Fault => new Fault('not_found', 'There is no such key among the keys you manage.')
+const keyNotFound = (): Fault =>
+  new Fault('not_found', 'There is no such key among the keys you manage.')

@@ -2,14 +2,14 @@ import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../db/transaction.ts'
 import type { Log } from '../log.ts'
 
-/** A mail that is to be written and sent. */
+/** Mail to be composed and sent. */
 export interface MailRequest {
   readonly template: 'sign-in' | 'payout-sent' | 'payout-address'
-  /** One address. */
+  /** Single address. */
   readonly recipient: string
-  /** What it is about: of a sign-in, the id of the link; of a payout, its id. */
+  /** Id of the subject: sign-in link or payout. */
   readonly subject: string
-  /** After it nobody needs the mail. */
+  /** Time after which the mail is useless and no longer sent. */
   readonly expires: Date
 }
 
@@ -19,13 +19,13 @@ export interface Mail {
   readonly text: string
 }
 
-/** Sends one mail to one address. It may come twice when the hub is killed on the way. */
+/** Sends a mail to one address; it may arrive twice if the hub is killed while sending. */
 export interface MailTransport {
   send(mail: Mail): Promise<void>
   close(): Promise<void>
 }
 
-/** Puts a mail into the queue: it is sent if, and only if, the transaction of `client` commits. */
+/** Queues a mail in the transaction of `client`; it is sent only if that commits. */
 export async function enqueueMail(client: PoolClient, order: MailRequest): Promise<void> {
   await client.query(
     `INSERT INTO hub.mail (template, recipient, subject_id, expires_at) VALUES ($1, $2, $3, $4)`,
@@ -42,35 +42,37 @@ interface MailRow {
 }
 
 const BATCH_MAX = 20
-/** Of one attempt, with whatever the mail server takes: then another process may try. */
+/** Maximum duration of an attempt, after which another process may retry. */
 const LEASE_SECONDS = 60
 
-/** Who writes mails, and who sends them. */
+/** Composes and sends mails. */
 export interface MailSender {
   readonly transport: MailTransport
-  /** The words of a mail; undefined when it is not to be sent after all. */
+  /** Composes a mail; undefined if it need not be sent any more. */
   compose(order: Pick<MailRow, 'template' | 'recipient' | 'subject'>): Promise<Mail | undefined>
 }
 
 /**
- * Sends what is due. A mail that fails is tried again, later each time (5, 10, 20 … seconds), until
- * nobody needs it.
- * @returns how many were sent
+ * Sends due mails. Retries failures with increasing delay (5, 10, 20 … seconds) until they expire.
+ * @returns number of handled mails
  */
 export async function sendMails(
   { pool, log }: { readonly pool: Pool; readonly log: Log },
   mailing: MailSender,
 ): Promise<number> {
   await pool.query('DELETE FROM hub.mail WHERE expires_at <= now()')
-  let sent = 0
+  let handled = 0
   for (const row of await leaseDueMails(pool)) {
     try {
       const mail = await mailing.compose(row)
       if (mail) await mailing.transport.send(mail)
       await pool.query('DELETE FROM hub.mail WHERE id = $1', [row.id])
-      sent++
+      handled++
     } catch (error) {
-      log.warn({ err: error, mail: String(row.id), attempts: row.attempts }, 'a mail was not sent')
+      log.warn(
+        { err: error, mail: String(row.id), attempts: row.attempts },
+        'failed to send a mail',
+      )
       await pool.query(
         `UPDATE hub.mail SET next_at = now() + make_interval(secs => 5 * 2 ^ least(attempts - 1, 8))
          WHERE id = $1`,
@@ -78,10 +80,10 @@ export async function sendMails(
       )
     }
   }
-  return sent
+  return handled
 }
 
-/** Marks mails as tried before they are: one that kills its process does not come at once again. */
+/** Counts attempts before sending, so that a mail that crashes the process is retried later. */
 const leaseDueMails = (pool: Pool): Promise<readonly MailRow[]> =>
   inTransaction(pool, async (client) => {
     const { rows } = await client.query<MailRow>(

@@ -1,22 +1,22 @@
 import type { Mail } from './queue.ts'
 
-/** The mail by which somebody signs in. @param link with the token; it works once */
+/** Composes the sign-in mail. @param link contains the token; works once */
 export const signInMail = (to: string, host: string, link: string, minutes: number): Mail => ({
   to,
   subject: `Sign in to ${host}`,
   text: [
-    `Somebody, probably you, wants to sign in to ${host} with this address.`,
+    `Someone, probably you, requested to sign in to ${host} with this email address.`,
     '',
-    `Open this link within ${minutes} minutes, and confirm there:`,
+    `Open this link within ${minutes} minutes and confirm:`,
     '',
     link,
     '',
-    'It works once. If it was not you, do nothing: without the link nobody can sign in.',
+    'The link works once. If you did not request it, ignore this email.',
     '',
   ].join('\n'),
 })
 
-/** A payout as a mail tells of it. */
+/** Payout as shown in its mail. */
 export interface PayoutDetails {
   /** `12.50` */
   readonly dollars: string
@@ -27,17 +27,17 @@ export interface PayoutDetails {
 
 export const payoutSentMail = (to: string, host: string, payout: PayoutDetails): Mail => ({
   to,
-  subject: `${host} has paid you ${payout.dollars} USDC`,
+  subject: `${host} sent you ${payout.dollars} USDC`,
   text: [
-    `${payout.dollars} USDC were sent to ${payout.address}, and are final on Base.`,
+    `We sent ${payout.dollars} USDC to ${payout.address}. The transaction is final on Base.`,
     '',
     `Transaction: ${payout.transaction}`,
-    `Statement, line by line: ${payout.statement}`,
+    `Itemized statement: ${payout.statement}`,
     '',
   ].join('\n'),
 })
 
-/** Where payouts go. Null: nowhere, and no change waits. */
+/** Current and pending payout address; null: none. */
 export interface PayoutAddressDetails {
   readonly address: string | null
   readonly next: string | null
@@ -50,16 +50,16 @@ export const payoutAddressMail = (
   { address, next, nextAt }: PayoutAddressDetails,
 ): Mail => ({
   to,
-  subject: `Where ${host} pays you`,
+  subject: `Your payout address at ${host}`,
   text: [
-    `Payouts go to ${address ?? 'no address yet'}.`,
+    `Payout address: ${address ?? 'none'}.`,
     ...(next === null
-      ? ['No change waits.']
+      ? ['No change is pending.']
       : [
-          `From ${nextAt?.toISOString()} on they go to ${next}. Until then nothing is paid.`,
+          `It changes to ${next} at ${nextAt?.toISOString()}. Until then we send no payouts.`,
           '',
-          'If that was not you: take the change back (DELETE /v1/provider/payout-address),',
-          'and revoke the key that asked for it.',
+          'If you did not request this, cancel the change (DELETE /v1/provider/payout-address)',
+          'and revoke the key that requested it.',
         ]),
     '',
   ].join('\n'),

@@ -4,14 +4,14 @@ import { createTransport } from 'nodemailer'
 import { prefixedId } from '../ids.ts'
 import type { Mail, MailTransport } from './queue.ts'
 
-/** For a connection, a greeting, and each silence of the mail server. */
+/** Timeout of connection, greeting and each idle period. */
 const TIMEOUT_MS = 15_000
 
 /**
- * Sends by SMTP. Addresses are given as objects: nodemailer would read a list out of a text with
- * a comma, and send to everybody on it.
+ * Sends by SMTP. Passes addresses as objects, because nodemailer parses a text with a comma as a
+ * list of recipients.
  * @param url `smtp://user:password@host:587`, or `smtps://…:465`
- * @param from the address that mails come from
+ * @param from sender address
  */
 export function smtpTransport(url: string, from: string): MailTransport {
   const transport = createTransport({
@@ -42,13 +42,13 @@ export function smtpTransport(url: string, from: string): MailTransport {
 }
 
 /**
- * Keeps mails as files instead, for the sandbox: whoever runs it reads them there.
- * @param folder made when needed, for the owner alone
- * @param tell is given the file and the text of each mail
+ * Writes mails to files instead of sending them, for the sandbox.
+ * @param folder created when needed, readable only by its owner
+ * @param onMail called with the file and content of each mail
  */
 export function folderTransport(
   folder: string,
-  tell: (file: string, mail: Mail) => void,
+  onMail: (file: string, mail: Mail) => void,
 ): MailTransport {
   return {
     async send(mail) {
@@ -57,7 +57,7 @@ export function folderTransport(
       const text = `To: ${mail.to}\nSubject: ${mail.subject}\n\n${mail.text}`
       await writeFile(`${file}.part`, text, { mode: 0o600 })
       await rename(`${file}.part`, file)
-      tell(file, mail)
+      onMail(file, mail)
     },
     async close() {},
   }

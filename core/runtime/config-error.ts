@@ -1,4 +1,4 @@
-/** A configuration that cannot work; the message names every variable and what it lacks. */
+/** Invalid configuration; the message names each variable and its problem. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }

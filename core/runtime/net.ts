@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 
 /**
- * A port of 127.0.0.1 that nobody listens on just now. Somebody else may take it before the caller
- * does, so a caller tries again with another one.
+ * Returns a currently unused port of 127.0.0.1. Another process may take it before the caller does:
+ * retry with another one then.
  */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')

@@ -1,16 +1,16 @@
-/** Work that its caller may have left. It is waited for before its surroundings are taken down. */
-export class UnderWay {
-  readonly #works = new Set<Promise<unknown>>()
+/** Set of unfinished promises, awaited before the resources they use are closed. */
+export class PendingTasks {
+  readonly #tasks = new Set<Promise<unknown>>()
 
-  add<T>(work: Promise<T>): Promise<T> {
-    const over = (): void => void this.#works.delete(work)
-    this.#works.add(work)
-    work.then(over, over)
-    return work
+  add<T>(task: Promise<T>): Promise<T> {
+    const remove = (): void => void this.#tasks.delete(task)
+    this.#tasks.add(task)
+    task.then(remove, remove)
+    return task
   }
 
-  /** Until nothing is under way, also of what is begun meanwhile. */
+  /** Waits until no task is pending, including tasks added meanwhile. */
   async idle(): Promise<void> {
-    while (this.#works.size > 0) await Promise.allSettled(this.#works)
+    while (this.#tasks.size > 0) await Promise.allSettled(this.#tasks)
   }
 }

@@ -1,9 +1,35 @@
 import type { Pool } from 'pg'
-import type { CallRecord } from './calls.ts'
+import { type KeyManager, MANAGED_KEYS } from '../identity/sub-keys.ts'
 
-/** What a record is read from, of `hub.call c` and its endpoint `e`. */
-export const RECORD_COLUMNS = `c.id AS call, c.at, c.request_id, c.principal, c.key_id, e.service, e.method,
-  e.path, c.endpoint, c.price_version, c.source, c.charged, c.outcome, c.status AS call_status,
+/** Record of one call. Explains journal entries; the journal stays the source of truth. */
+export interface CallRecord {
+  /** Call id, UUID version 7. */
+  readonly id: string
+  readonly at: Date
+  readonly requestId: string
+  readonly principal: string
+  /** Null if paid by x402 without a key. */
+  readonly keyId: string | null
+  readonly service: string
+  readonly endpoint: number
+  readonly priceVersion: number
+  readonly source: 'free' | 'credits' | 'x402' | 'none'
+  /** Microdollars. */
+  readonly charged: bigint
+  readonly outcome: 'delivered' | 'failed' | 'unresolved' | 'taken'
+  readonly status: number
+  readonly latencyMs: number
+  readonly reason: string | null
+  /** SHA-256: see `hashRequest` in receipts.ts. */
+  readonly requestHash: Buffer | null
+  readonly responseHash: Buffer | null
+  /** Id of the journal entries; null if the call was not charged through the ledger. */
+  readonly entry: string | null
+}
+
+/** Columns of `RecordRow`, from `hub.call c` and its endpoint `e`. */
+export const RECORD_COLUMNS = `c.id AS call, c.at, c.request_id, c.principal, c.key_id, e.service,
+  e.method, e.path, c.endpoint, c.price_version, c.source, c.charged, c.outcome, c.status AS call_status,
   c.latency_ms, c.reason AS call_reason, c.request_hash, c.response_hash, c.entry`
 
 export interface RecordRow {
@@ -48,27 +74,53 @@ export const recordOf = (row: RecordRow): CallRecord => ({
   entry: row.entry,
 })
 
-/** `POST /echo/say`, as receipts name it. */
+/** Formats an endpoint as receipts name it: `POST /echo/say`. */
 export const endpointName = ({
   service,
   method,
   path,
 }: Pick<RecordRow, 'service' | 'method' | 'path'>) => `${method} /${service}${path}`
 
-/** A call that was recorded, with the name of its endpoint. */
+/** Call record with the name of its endpoint. */
 export interface RecordedCall {
   readonly record: CallRecord
   readonly name: string
 }
 
-/** Undefined: there was none, or it is not written yet. */
+/** Finds a call record; undefined if there is none or it is not written yet. */
 export async function findRecordedCall(
   pool: Pool,
   call: string,
 ): Promise<RecordedCall | undefined> {
   const { rows } = await pool.query<RecordRow>(
-    `SELECT ${RECORD_COLUMNS} FROM hub.call c JOIN hub.endpoint e ON e.id = c.endpoint WHERE c.id = $1`,
+    `SELECT ${RECORD_COLUMNS} FROM hub.call c JOIN hub.endpoint e ON e.id = c.endpoint
+     WHERE c.id = $1`,
     [call],
   )
   return rows[0] && { record: recordOf(rows[0]), name: endpointName(rows[0]) }
+}
+
+/** Key of a call, and the account of the credits that it spends. */
+export interface CallKey {
+  readonly keyId: string
+  readonly credits: bigint
+}
+
+/**
+ * Finds the managed key that made a call, or the main key that paid it if the call's record is not
+ * written yet. Undefined if `manager` manages neither.
+ */
+export async function findCallKey(
+  pool: Pool,
+  manager: KeyManager,
+  call: string,
+): Promise<CallKey | undefined> {
+  const { rows } = await pool.query<CallKey>(
+    `${MANAGED_KEYS} SELECT f.id AS "keyId", f.credits FROM family f
+     WHERE f.credits IS NOT NULL AND (f.id = (SELECT c.key_id FROM hub.call c WHERE c.id = $2)
+       OR f.parent IS NULL AND f.credits IN (SELECT o.owner FROM ledger.owners_of($2) o))
+     ORDER BY f.id = (SELECT c.key_id FROM hub.call c WHERE c.id = $2) DESC NULLS LAST LIMIT 1`,
+    [manager, call],
+  )
+  return rows[0]
 }

@@ -2,29 +2,29 @@ import type { ClientBase, Pool } from 'pg'
 import { Fault } from '../errors.ts'
 import type { KeyManager } from '../identity/sub-keys.ts'
 
-/** The provider id of the house: what it sells is its own income, without commission. */
+/** Provider id of the platform, which pays no commission on first-party services. */
 export const PLATFORM_PROVIDER = 'agenthub'
 
 /**
- * The commission of a service in basis points: what a rule says (`hub.commission_of`: its own, else
- * its provider's), else the platform's default (specification §1.6). The house pays itself none.
+ * Commission of a service in basis points: its rule, its provider's rule (`hub.commission_of`
+ * applies that order), or the platform default.
  */
 export const commissionBps = (provider: string, rule: number | null, defaultBps: number): number =>
   provider === PLATFORM_PROVIDER ? 0 : (rule ?? defaultBps)
 
-/** What is agreed on with a provider, from an instant on. */
+/** Commission agreed with a provider. */
 export interface CommissionRule {
   readonly provider: string
-  /** Null: all of the provider's services that have no rule of their own. */
+  /** Null: all services of the provider without a rule of their own. */
   readonly service: string | null
-  /** Basis points; null: no rule of its own any more. */
+  /** Basis points; null removes the rule. */
   readonly bps: number | null
   readonly effectiveFrom: Date
   readonly author: string
   readonly reason: string
 }
 
-/** In the past nothing is changed: left out, or earlier than now, it counts from now on. */
+/** New rule. Without `effectiveFrom`, or with one in the past, it applies from now on. */
 export type CommissionChange = Omit<CommissionRule, 'effectiveFrom'> & {
   readonly effectiveFrom?: Date | undefined
 }
@@ -32,9 +32,9 @@ export type CommissionChange = Omit<CommissionRule, 'effectiveFrom'> & {
 const COLUMNS = `provider, service, bps, effective_from AS "effectiveFrom", author, reason`
 
 /**
- * Sets the commission of a provider, or of one of its services. Calls from then on are settled by
- * it, everywhere within a second: the catalogue gives each price a new version with the new rate.
- * @throws Fault `not_found` for a provider that is none, or a service that is another's
+ * Sets the commission of a provider, or of one of its services. The catalog creates a price version
+ * with the new rate, which every process applies within a second.
+ * @throws Fault `not_found` if the provider does not exist or does not own the service
  */
 export async function setCommission(
   client: Pool | ClientBase,
@@ -48,13 +48,14 @@ export async function setCommission(
      RETURNING ${COLUMNS}`,
     [provider, service, bps, effectiveFrom ?? null, author, reason],
   )
-  if (!rows[0]) throw new Fault('not_found', 'There is no such provider, or no such service of it.')
+  if (!rows[0])
+    throw new Fault('not_found', 'This provider does not exist, or does not own the service.')
   return rows[0]
 }
 
 const RULES_MAX = 1_000
 
-/** The rules of an owner's providers, the newest first. */
+/** Lists the rules of an owner's providers, newest first. */
 export async function listCommissionRules(
   pool: Pool,
   owner: KeyManager,
@@ -68,7 +69,7 @@ export async function listCommissionRules(
   return rows
 }
 
-/** What the platform keeps of the sales of a service, as of now. */
+/** Current commission of a service. */
 export interface CommissionRate {
   readonly provider: string
   readonly service: string

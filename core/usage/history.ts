@@ -1,41 +1,41 @@
 import type { Pool } from 'pg'
 
-/** What may be asked of a history. Instants are those of the booking. */
+/** Filter and page of a history. Times are those of posting. */
 export interface HistoryQuery {
   readonly limit: number
-  /** Where the page before ended. */
+  /** Cursor of the last row of the previous page. */
   readonly after?: HistoryCursor | undefined
-  /** Names of events, such as `call.settled`. */
+  /** Event names, such as `call.settled`. */
   readonly events?: readonly string[] | undefined
   readonly service?: string | undefined
   readonly from?: Date | undefined
   readonly to?: Date | undefined
 }
 
-/** A place in a history: id, phase and kind of an entry. */
+/** Position in a history: id, phase and kind of an entry. */
 export type HistoryCursor = readonly [id: string, phase: number, kind: number]
 
-/** What an entry did to the credits of a key. */
+/** Effect of an entry on the credits of a key. */
 export interface HistoryRow {
   readonly id: string
   readonly phase: number
   readonly kind: number
   readonly event: string
   readonly at: Date
-  /** Microdollars, up or down. */
+  /** Microdollars, signed. */
   readonly change: bigint
-  /** What a call cost, of those that are settled. */
+  /** Price of a settled call; null for other entries. */
   readonly charged: bigint | null
   readonly endpoint: string | null
-  /** The other key of a transfer. */
+  /** Other key of a key-to-key transfer. */
   readonly otherKey: string | null
-  /** On chain. */
+  /** Transaction hash. */
   readonly transaction: string | null
-  /** Why a person booked it, or why a call was given back. */
+  /** Reason of a manual entry or of a refunded call. */
   readonly reason: string | null
 }
 
-/** Kinds that touch credits in entries of others, as the index on them has it. */
+/** Entry kinds that change credits other than their owner's; matches the partial index. */
 const FOREIGN_KINDS = '31, 37, 40, 41'
 const WHERE = `($2::uuid IS NULL OR (j.id, j.phase, j.kind) < ($2, $3, $4))
   AND ($6::text[] IS NULL OR k.event = ANY ($6)) AND ($7::text IS NULL OR e.service = $7)
@@ -66,8 +66,8 @@ const READ_HISTORY = `
   ORDER BY n.id DESC, n.phase DESC, n.kind DESC LIMIT $5`
 
 /**
- * Every movement of the credits of a key, newest first.
- * @param credits the account of the credits
+ * Reads all changes of a key's credits, newest first.
+ * @param credits account of the credits
  */
 export async function readHistory(
   pool: Pool,

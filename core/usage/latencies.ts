@@ -1,36 +1,36 @@
-/** Latencies in milliseconds, the lowest first, with how many calls took so long. */
+/** Latencies in milliseconds, ascending, with the number of calls of each. */
 export interface SortedLatencies {
   readonly ms: readonly number[]
   readonly calls: readonly number[]
 }
 
-/** The same as the database writes it: numbers between spaces. */
+/** Latencies and counts as the database returns them: numbers separated by spaces. */
 export interface LatencyRow {
   readonly ms: string
   readonly counts: string
 }
 
-/** The columns of `LatencyText`, of `hub.outcome_day o`; empty where there is no such row. */
+/** Columns of `LatencyRow`, from `hub.outcome_day o`; empty text without a row. */
 export const LATENCY_COLUMNS = `coalesce(array_to_string(o.ms, ' '), '') AS ms,
   coalesce(array_to_string(o.calls, ' '), '') AS counts`
 
-/** The latency that a share of the calls did not exceed; null without calls. */
+/** Returns the latency that `share` of the calls did not exceed; null without calls. */
 export function percentile({ ms, calls }: SortedLatencies, share: number): number | null {
-  const wanted = share * calls.reduce((sum, count) => sum + count, 0)
-  let upto = 0
+  const rank = share * calls.reduce((sum, count) => sum + count, 0)
+  let cumulative = 0
   for (const [i, count] of calls.entries()) {
-    upto += count
-    if (upto >= wanted) return ms[i]!
+    cumulative += count
+    if (cumulative >= rank) return ms[i]!
   }
   return null
 }
 
-/** Latencies of several rows as one. */
+/** Merged latencies of several rows. */
 export class LatencyHistogram {
   readonly #calls = new Map<number, number>()
   #undelivered = 0
 
-  /** Calls that were not delivered: they are kept below zero, and have no latency. */
+  /** Calls that were not delivered; rows store them with negative latency. */
   get undelivered(): number {
     return this.#undelivered
   }

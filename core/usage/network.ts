@@ -1,4 +1,4 @@
-/** An IPv4 /24 or an IPv6 /64: what one party has at its command as a rule (design §7). */
+/** Returns the IPv4 /24 or IPv6 /64 prefix of an address: usually controlled by one party. */
 export function networkPrefix(ip: string): string {
   const v4 = /(\d+\.\d+\.\d+)\.\d+$/.exec(ip)?.[1]
   if (v4 !== undefined) return v4

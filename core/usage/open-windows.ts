@@ -1,15 +1,53 @@
 import type { Pool } from 'pg'
+import { elapsedMs } from '../clock.ts'
 import type { Log } from '../log.ts'
-import { FallbackWindows, MemoryWindows, type Windows } from './windows.ts'
+import { MemoryWindows, type WindowCount, type Windows } from './windows.ts'
 import { DatabaseWindows } from './windows-database.ts'
 
-/** Where rate limits are counted. */
+/** Store that counts rate limits. */
 export type RateStore = 'memory' | 'database' | { readonly redisUrl: string }
 
-/** Opens the store; one that is shared is insured against its loss. */
+/** Opens the store. A shared one falls back to memory while it fails. */
 export async function openWindows(store: RateStore, pool: Pool, log: Log): Promise<Windows> {
   if (store === 'memory') return new MemoryWindows()
   if (store === 'database') return new FallbackWindows(new DatabaseWindows(pool), log)
-  const { RedisWindows } = await import('./windows-redis.ts') // who has none does not wait for it
+  const { RedisWindows } = await import('./windows-redis.ts') // lazy: slow to load
   return new FallbackWindows(await RedisWindows.open(store.redisUrl), log)
+}
+
+/** Time without attempts after a failure, so that not every request waits for the store. */
+const RETRY_AFTER_MS = 1_000
+
+/**
+ * Counts in a shared store, and in this process while the store fails. The process always counts
+ * its own requests, so that each process then still enforces the limit.
+ */
+export class FallbackWindows implements Windows {
+  readonly #shared: Windows
+  readonly #log: Log
+  readonly #local = new MemoryWindows()
+  #retryAtMs = 0
+
+  constructor(shared: Windows, log: Log) {
+    this.#shared = shared
+    this.#log = log
+  }
+
+  async count(key: string, seconds: number): Promise<WindowCount> {
+    const own = await this.#local.count(key, seconds)
+    if (elapsedMs() < this.#retryAtMs) return own
+    try {
+      return await this.#shared.count(key, seconds)
+    } catch (error) {
+      if (elapsedMs() >= this.#retryAtMs) {
+        this.#log.warn({ err: error }, 'the rate limit store failed: counting per process')
+      }
+      this.#retryAtMs = elapsedMs() + RETRY_AFTER_MS
+      return own
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#shared.close()
+  }
 }

@@ -6,7 +6,7 @@ import { Fault } from '../errors.ts'
 import type { KeyManager } from '../identity/sub-keys.ts'
 import { LATENCY_COLUMNS, LatencyHistogram, type LatencyRow, percentile } from './latencies.ts'
 
-/** What an owner sells. */
+/** Providers and services of an owner. */
 export interface SoldServices {
   /** Ids of providers. */
   readonly providers: readonly string[]
@@ -15,9 +15,9 @@ export interface SoldServices {
 }
 
 /**
- * The services of an owner, the retired ones included: their calls were made.
- * @param service one of them alone
- * @throws Fault `service_not_found` for one that is not the owner's
+ * Finds the services of an owner, including retired ones, which have past calls.
+ * @param service only this one
+ * @throws Fault `service_not_found` if the owner does not have it
  */
 export async function findSoldServices(
   pool: Pool,
@@ -35,17 +35,17 @@ export async function findSoldServices(
   return { providers: [...new Set(rows.map(({ provider }) => provider))], services }
 }
 
-/** How calls went, as they were recorded. */
+/** Call counts and latencies of one group. */
 export interface CallGroupStatistics {
-  /** What they have in common; null: all of the range together. */
-  readonly of: string | null
+  /** Group key; null for the total over the range. */
+  readonly groupKey: string | null
   readonly calls: bigint
   readonly delivered: bigint
-  /** Failed by the caller's own doing, such as invalid input. */
+  /** Failed because of the caller, such as invalid input. */
   readonly refused: bigint
   /**
-   * Milliseconds of what was delivered: half, 95 and 99 of a hundred were not slower. Above 64 they
-   * are at most 3.2 per cent more than it was.
+   * Latency percentiles of delivered calls, in milliseconds. Exact up to 64; above, at most 3.2
+   * percent too high.
    */
   readonly p50: number | null
   readonly p95: number | null
@@ -62,16 +62,16 @@ export interface StatisticsQuery {
   readonly until: Date
 }
 
-/** To compile a query would take longer than to read a month of most providers. */
+/** Disables JIT: compiling costs more than reading a typical provider's month. */
 const queryWithoutJit =
   <Row extends object>(pool: Pool) =>
   (text: string, values: unknown[]) =>
     readSnapshot(pool, (client) => client.query<Row>(text, values), 'SET LOCAL jit = off')
 
-/** More kinds of outcomes or endpoints are not shown. */
+/** Maximum groups returned. */
 const ROWS_MAX = 1_000
 
-/** What they have in common, of `hub.outcome_day o` and `hub.endpoint e`. */
+/** SQL of the group key, from `hub.outcome_day o` and `hub.endpoint e`. */
 const GROUP_EXPRESSIONS: Readonly<Record<StatisticsGroup, string>> = {
   day: 'o.day::text',
   service: 'o.service',
@@ -80,23 +80,22 @@ const GROUP_EXPRESSIONS: Readonly<Record<StatisticsGroup, string>> = {
 }
 
 interface OutcomeRow extends LatencyRow {
-  readonly of: string
+  readonly groupKey: string
   readonly refused: boolean
 }
 
-/** So many rows are added up in one go; then others have their turn. */
+/** Rows summed before yielding to the event loop. */
 const YIELD_EVERY_ROWS = 500
 
 /**
- * How the calls of an owner's services went in UTC days, by what is kept of each day: the groups by
- * name, and all of them together as the last one.
+ * Reads statistics of an owner's services in a range of UTC days: groups by name, then the total.
  */
 export async function readCallStatistics(
   pool: Pool,
   { sales, by, from, until }: StatisticsQuery,
 ): Promise<readonly CallGroupStatistics[]> {
   const { rows } = await queryWithoutJit<OutcomeRow>(pool)(
-    `SELECT ${GROUP_EXPRESSIONS[by]} AS of, o.refused, ${LATENCY_COLUMNS}
+    `SELECT ${GROUP_EXPRESSIONS[by]} AS "groupKey", o.refused, ${LATENCY_COLUMNS}
      FROM hub.outcome_day o LEFT JOIN hub.endpoint e ON e.id = o.endpoint
      WHERE o.service = ANY ($1) AND o.day >= $2 AND o.day < $3`,
     [sales.services, dayName(from), dayName(until)],
@@ -104,26 +103,26 @@ export async function readCallStatistics(
   const groups = new Map<string, GroupTotals>()
   for (const [n, row] of rows.entries()) {
     if (n % YIELD_EVERY_ROWS === YIELD_EVERY_ROWS - 1) await setImmediate()
-    const sums = groups.get(row.of) ?? new GroupTotals()
-    groups.set(row.of, sums)
-    sums.add(row)
+    const totals = groups.get(row.groupKey) ?? new GroupTotals()
+    groups.set(row.groupKey, totals)
+    totals.add(row)
   }
-  const whole = new GroupTotals()
-  for (const sums of groups.values()) whole.addAll(sums)
+  const total = new GroupTotals()
+  for (const totals of groups.values()) total.addAll(totals)
   const named = [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, ROWS_MAX)
-  return [...named, [null, whole] as const]
-    .map(([of, sums]) => ({ of, ...sums.statistics() }))
+  return [...named, [null, total] as const]
+    .map(([groupKey, totals]) => ({ groupKey, ...totals.statistics() }))
     .filter(({ calls }) => calls > 0n)
 }
 
-/** What calls came to that have something in common. */
+/** Totals of one group. */
 class GroupTotals {
   readonly #latencies = new LatencyHistogram()
   #refused = 0
 
   add(row: OutcomeRow): void {
     this.#latencies.add(row)
-    if (row.refused) this.#refused += Number(row.counts) // one number: none was delivered
+    if (row.refused) this.#refused += Number(row.counts) // refused rows have one count
   }
 
   addAll(other: GroupTotals): void {
@@ -131,7 +130,7 @@ class GroupTotals {
     this.#refused += other.#refused
   }
 
-  statistics(): Omit<CallGroupStatistics, 'of'> {
+  statistics(): Omit<CallGroupStatistics, 'groupKey'> {
     const latencies = this.#latencies.sorted()
     const delivered = latencies.calls.reduce((sum, count) => sum + count, 0)
     return {
@@ -145,13 +144,13 @@ class GroupTotals {
   }
 }
 
-/** A caller as a provider may know it. */
+/** Caller as shown to a provider. */
 export interface Customer {
-  /** A pseudonym: the same for the same caller, another one at each provider. */
+  /** Pseudonym of the caller, different at each provider. */
   readonly customer: string
   readonly calls: bigint
   readonly delivered: bigint
-  /** Microdollars, by the records of calls. */
+  /** Microdollars, by call records. */
   readonly charged: bigint
   readonly firstAt: Date
   readonly lastAt: Date
@@ -159,13 +158,13 @@ export interface Customer {
 
 export interface CustomersQuery extends Omit<StatisticsQuery, 'by'> {
   readonly limit: number
-  /** `charged` and `customer` of the last one of the page before. */
+  /** `charged` and `customer` of the last row of the previous page. */
   readonly after: readonly [bigint, string] | undefined
-  /** Callers are told apart by it, and not known by it elsewhere. */
+  /** Secret from which the pseudonyms derive. */
   readonly secret: Buffer
 }
 
-/** Callers in UTC days, those first who paid most: by whole weeks, and by the days around them. */
+/** Lists callers in a range of UTC days, highest charges first. Reads weeks where possible. */
 export async function listCustomers(
   pool: Pool,
   order: CustomersQuery,
@@ -201,7 +200,7 @@ export async function listCustomers(
   return rows
 }
 
-/** The weeks that lie within a range of UTC days; none: both are where it ends. */
+/** Returns the whole weeks within a range of UTC days; without any, both ends are `until`. */
 function wholeWeeks(from: Date, until: Date): { readonly from: Date; readonly until: Date } {
   const weeks = { from: weekStart(daysBefore(from, -6)), until: weekStart(until) }
   return weeks.from < weeks.until ? weeks : { from: until, until }

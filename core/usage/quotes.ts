@@ -2,20 +2,20 @@ import type { Pool } from 'pg'
 import { Fault } from '../errors.ts'
 import type { Micros } from '../money.ts'
 
-/** A quote counts for so long. */
+/** Lifetime of a quote. */
 const QUOTE_SECONDS = 300
 
-/** The price of one request of one key, at one version of the price. */
+/** Price of one request of one key, at one price version. */
 export interface QuotedPrice {
   readonly endpoint: number
   readonly priceVersion: number
   readonly amount: Micros
   readonly commissionBps: number
-  /** sha256, see receipts.ts. */
+  /** See `hashRequest` in receipts.ts. */
   readonly requestHash: Buffer
 }
 
-/** Prices that were told to a key and count for some minutes, though they rise meanwhile. */
+/** Quoted prices, valid for some minutes even if the price rises. */
 export class Quotes {
   readonly #pool: Pool
 
@@ -27,9 +27,9 @@ export class Quotes {
   async create(
     id: string,
     keyId: string,
-    held: QuotedPrice,
+    quoted: QuotedPrice,
   ): Promise<{ readonly expiresAt: Date }> {
-    const { endpoint, priceVersion, amount, commissionBps, requestHash } = held
+    const { endpoint, priceVersion, amount, commissionBps, requestHash } = quoted
     const { rows } = await this.#pool.query<{ expires_at: Date }>(
       `INSERT INTO hub.quote (id, key_id, endpoint, price_version, amount, commission_bps,
          request_hash, expires_at)
@@ -41,26 +41,26 @@ export class Quotes {
   }
 
   /**
-   * What a key was quoted for a request.
+   * Finds the quoted price of a key for a request.
    * @throws Fault `quote_not_found` (also for the quote of another key), `quote_expired`,
-   *   `quote_mismatch` for another request
+   *   `quote_mismatch` if it was made for a different request
    */
   async find(
     id: string,
     keyId: string | null,
-    asked: Pick<QuotedPrice, 'endpoint' | 'requestHash'>,
+    request: Pick<QuotedPrice, 'endpoint' | 'requestHash'>,
   ): Promise<QuotedPrice> {
     const { rows } = await this.#pool.query<QuoteRow>(
       `SELECT endpoint, price_version, amount, commission_bps, request_hash,
-         expires_at <= now() AS over
+         expires_at <= now() AS expired
        FROM hub.quote WHERE id = $1 AND key_id = $2`,
       [id, keyId],
     )
     const [row] = rows
     if (!row) throw new Fault('quote_not_found')
-    if (row.over) throw new Fault('quote_expired')
-    const same = row.endpoint === asked.endpoint && row.request_hash.equals(asked.requestHash)
-    if (!same) throw new Fault('quote_mismatch')
+    if (row.expired) throw new Fault('quote_expired')
+    const isSame = row.endpoint === request.endpoint && row.request_hash.equals(request.requestHash)
+    if (!isSame) throw new Fault('quote_mismatch')
     return {
       endpoint: row.endpoint,
       priceVersion: row.price_version,
@@ -77,9 +77,9 @@ interface QuoteRow {
   readonly amount: bigint
   readonly commission_bps: number
   readonly request_hash: Buffer
-  readonly over: boolean
+  readonly expired: boolean
 }
 
-/** Quotes that are over are of no use to anybody after a day. */
+/** Deletes quotes a day after they expired. */
 export const pruneQuotes = (pool: Pool): Promise<unknown> =>
   pool.query(`DELETE FROM hub.quote WHERE expires_at < now() - interval '1 day'`)

@@ -3,20 +3,20 @@ import type { Caller } from '../identity/keys.ts'
 import { networkPrefix } from './network.ts'
 import type { Windows } from './windows.ts'
 
-/** Requests per minute of a key (specification §8). */
+/** Requests per minute of a main key and its sub-keys, by tier. */
 export const REQUESTS_PER_MINUTE = { free: 100, paid: 1_000 } as const
 export type Tier = keyof typeof REQUESTS_PER_MINUTE
 
-/** So many in each window. */
+/** Limit of requests per window. */
 interface Policy {
   readonly name: string
   readonly limit: number
   readonly seconds: number
-  /** What the refused are told. @defaultValue rate_limited */
+  /** Error code of a refused request. @defaultValue rate_limited */
   readonly fault?: FaultCode
 }
 
-/** Of a network that shows no key: enough to browse and to read offers. */
+/** Limit of a network without a key: enough to browse and to read offers. */
 const KEYLESS: Policy = { name: 'keyless', limit: 300, seconds: 60 }
 const REGISTRATION: Policy = {
   name: 'registration',
@@ -25,25 +25,25 @@ const REGISTRATION: Policy = {
   fault: 'registration_rate_limited',
 }
 
-/** What the answer says about the caller's limit, in headers. */
+/** Response headers about the caller's limit. */
 export interface RateState {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Refuses what comes too often. Who counts, and for how many processes, the windows decide. */
+/** Enforces rate limits. `Windows` decides which processes share the counts. */
 export class RateLimits {
   readonly #windows: Windows
   readonly #onRefusal: (policy: string) => void
 
-  /** @param onRefusal hears of each request that is refused */
+  /** @param onRefusal called for each refused request */
   constructor(windows: Windows, onRefusal: (policy: string) => void = () => {}) {
     this.#windows = windows
     this.#onRefusal = onRefusal
   }
 
   /**
-   * A key and the keys that it made count together: making keys makes nobody faster. The window
-   * is one for all tiers, and the tier of this instant judges it.
+   * Counts a request of a key; a main key and its sub-keys share one window. All tiers share it
+   * too, and the current tier sets the limit.
    * @throws Fault `rate_limited`
    */
   key({ credits, ratePerMinute }: Caller, tier: Tier): Promise<RateState> {
@@ -63,7 +63,7 @@ export class RateLimits {
   }
 
   async #count(key: string, policy: Policy): Promise<RateState> {
-    const { count, msLeft } = await this.#windows.hit(key, policy.seconds)
+    const { count, msLeft } = await this.#windows.count(key, policy.seconds)
     const left = Math.max(0, policy.limit - count)
     const headers = headersOf(policy, left, Math.max(1, Math.ceil(msLeft / 1_000)))
     if (count <= policy.limit) return { headers }

@@ -5,17 +5,17 @@ import { sha256 } from '../crypto/sha256.ts'
 import type { SigningKey } from '../crypto/signing-key.ts'
 import { json } from '../money.ts'
 import { cachedFor } from '../runtime/cache.ts'
-import type { CallRecord } from './calls.ts'
+import type { CallRecord } from './call-records.ts'
 
-/** What the hub states about one call. Hashes are SHA-256 in base64url. */
+/** Signed claims about one call. Hashes are SHA-256 in base64url. */
 export interface ReceiptClaims {
   /** Origin of the hub. */
   readonly iss: string
   /** Id of the call. */
   readonly jti: string
-  /** When it was made, in seconds of Unix time. */
+  /** Time of the call, in Unix seconds. */
   readonly iat: number
-  /** Id of the key, or `x402:` and the wallet that paid. */
+  /** Key id, or `x402:` and the wallet that paid. */
   readonly sub: string
   /** `POST /echo/say` */
   readonly endpoint: string
@@ -24,15 +24,15 @@ export interface ReceiptClaims {
   readonly source: CallRecord['source']
   readonly outcome: CallRecord['outcome']
   readonly status: number
-  /** Of the endpoint, a line feed, and the input as canonical JSON. */
+  /** See `hashRequest`. */
   readonly request_sha256: string | null
-  /** Of the body before it was compressed; null: it was not sent whole. */
+  /** Hash of the uncompressed body; null if it was not sent completely. */
   readonly response_sha256: string | null
-  /** Id of the journal's rows; null: no money was asked for. */
+  /** Id of the journal entries; null if the call was not charged through the ledger. */
   readonly ledger_entry: string | null
 }
 
-/** A public key as JWKS shows it (RFC 8037). */
+/** Public key in JWKS form (RFC 8037). */
 export interface Jwk {
   readonly kty: 'OKP'
   readonly crv: 'Ed25519'
@@ -50,20 +50,20 @@ export type ReceiptFlaw = 'malformed' | 'unknown_key' | 'bad_signature'
 const TYPE = 'agenthub-receipt+jws'
 const KEYS_MS = 10_000
 
-/** The hash of a request, as callers can reckon it too. */
+/** Hashes endpoint, line feed and input as canonical JSON; callers can compute it too. */
 export const hashRequest = (endpoint: string, input: unknown): Buffer =>
   sha256(`${endpoint}\n${canonicalJson(input)}`)
 
 /**
- * Receipts: compact JWS (RFC 7515, Ed25519 by RFC 8037) of what a call came to. The same record
- * gives the same receipt whenever it is asked for, since Ed25519 has no randomness. Keys of before
- * a rotation stay known, so that old receipts can be verified for ever.
+ * Signs and verifies receipts: compact JWS (RFC 7515, Ed25519 by RFC 8037) about calls. Ed25519 is
+ * deterministic, so a record always gives the same receipt. Rotated keys stay published, so that
+ * old receipts remain verifiable.
  */
 export class Receipts {
   readonly #pool: Pool
   readonly #key: SigningKey
   readonly #issuer: () => string
-  /** The first part of every receipt. */
+  /** Encoded JWS header, the same for every receipt. */
   readonly #head: string
   readonly #keys: () => Promise<ReadonlyMap<string, Jwk>>
 
@@ -82,7 +82,7 @@ export class Receipts {
     return `${signed}.${signature.toString('base64url')}`
   }
 
-  /** Every key that has ever signed for this hub, the oldest first. */
+  /** Lists all keys that have ever signed for this hub, oldest first. */
   async keys(): Promise<readonly Jwk[]> {
     return [...(await this.#keys()).values()]
   }
@@ -95,13 +95,13 @@ export class Receipts {
       kid?: string
     }
     const claims = decodePart(body)
-    const isOurs = alg === 'EdDSA' && typ === TYPE && typeof kid === 'string' && claims
-    if (!isOurs) return { valid: false, reason: 'malformed' }
+    const isReceipt = alg === 'EdDSA' && typ === TYPE && typeof kid === 'string' && claims
+    if (!isReceipt) return { valid: false, reason: 'malformed' }
     const jwk = (await this.#keys()).get(kid)
     if (!jwk) return { valid: false, reason: 'unknown_key' }
     const bytes = Buffer.from(signature, 'base64url')
-    const good = verify(null, Buffer.from(`${head}.${body}`), toKeyObject(jwk), bytes)
-    if (!good) return { valid: false, reason: 'bad_signature' }
+    const isValid = verify(null, Buffer.from(`${head}.${body}`), toKeyObject(jwk), bytes)
+    if (!isValid) return { valid: false, reason: 'bad_signature' }
     return { valid: true, claims: claims as ReceiptClaims }
   }
 
@@ -115,7 +115,7 @@ export class Receipts {
   }
 }
 
-/** Makes the hub's key known to all who will verify what it signs. */
+/** Publishes the hub's signing key for verifiers. */
 export const publishSigningKey = (pool: Pool, { id, publicKey }: SigningKey): Promise<unknown> =>
   pool.query('SELECT ledger.add_signing_key($1, $2)', [id, publicKey])
 

@@ -2,9 +2,9 @@ import type { Pool } from 'pg'
 import { seal, unseal } from '../crypto/sealing.ts'
 import { ASYNC_COMMIT } from '../db/transaction.ts'
 
-/** What a caller got, or would have got if the connection had lasted. */
+/** Response to a paid call, as sent or meant to be sent. */
 export interface StoredResponse {
-  /** The call that it was made for. */
+  /** Id of the call. */
   readonly call: string
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -12,13 +12,12 @@ export interface StoredResponse {
 }
 
 const STORED_HOURS = 24
-/** The longest answer that is kept. */
+/** Maximum length of a stored body. */
 export const STORED_BYTES_MAX = 1_048_576
 
 /**
- * Answers that were paid for, kept for a day, so that whoever lost one on the way gets it again by
- * the same payment. Kept encrypted: the hub does not read its callers' mail, and neither does who
- * steals a copy of the database.
+ * Stores paid responses for a day, so that a caller that lost one gets it again for the same
+ * payment. Encrypted, so that a copy of the database does not reveal them.
  */
 export class StoredResponses {
   readonly #pool: Pool
@@ -30,14 +29,14 @@ export class StoredResponses {
     this.#secret = secret
   }
 
-  /** Keeps an answer of at most 1 MiB; larger ones and streams are not kept. */
-  store(id: string, answer: StoredResponse): Promise<void> {
-    return this.#insert(id, answer, '')
+  /** Stores a response of at most 1 MiB; ignores larger ones and streams. */
+  store(id: string, response: StoredResponse): Promise<void> {
+    return this.#insert(id, response, '')
   }
 
-  /** The same, for one that is durable as soon as the charge that follows is. */
-  storeAsync(id: string, answer: StoredResponse): Promise<void> {
-    return this.#insert(id, answer, `FROM ${ASYNC_COMMIT}`)
+  /** Like `store`, but becomes durable only with the charge that follows. */
+  storeAsync(id: string, response: StoredResponse): Promise<void> {
+    return this.#insert(id, response, `FROM ${ASYNC_COMMIT}`)
   }
 
   async #insert(
@@ -58,7 +57,7 @@ export class StoredResponses {
     )
   }
 
-  /** Undefined: none was kept, or it is over. */
+  /** Finds a response; undefined if none was stored or it expired. */
   async find(id: string): Promise<StoredResponse | undefined> {
     const { rows } = await this.#pool.query<{ sealed: Buffer }>(
       'SELECT sealed FROM hub.kept_answer WHERE id = $1 AND expires_at > now()',

@@ -9,10 +9,10 @@ interface PendingHit {
   readonly reject: (error: Error) => void
 }
 
-/** Longest that a request waits to be counted; then the insurance counts it. */
+/** Maximum time that a request waits to be counted; then the fallback counts it. */
 const TIMEOUT_MS = 1_000
 const QUEUE_MAX = 20_000
-/** Rows are locked in the order of their keys, so that no two batches wait for each other. */
+/** Upserts in the order of keys, so that concurrent batches cannot deadlock. */
 const COUNT_HITS = `
   INSERT INTO hub.rate_window AS w (key, hits, ends_at)
   SELECT key, hits, now() + make_interval(secs => seconds)
@@ -22,10 +22,7 @@ const COUNT_HITS = `
     ends_at = CASE WHEN w.ends_at > now() THEN w.ends_at ELSE excluded.ends_at END
   RETURNING key, hits, extract(epoch FROM ends_at - now())::float8 * 1000 AS left`
 
-/**
- * Forgets windows that are over: of whoever does not come again nothing stays. One that is being
- * counted is left alone.
- */
+/** Deletes finished windows, except those being counted. */
 export const pruneWindows = (pool: Pool): Promise<unknown> =>
   pool.query(
     `DELETE FROM hub.rate_window WHERE key IN (SELECT key FROM hub.rate_window
@@ -33,9 +30,9 @@ export const pruneWindows = (pool: Pool): Promise<unknown> =>
   )
 
 /**
- * Counts in PostgreSQL, by its clock: exact for all processes that share it. One statement for all
- * that came while the last one was under way, on a table that is not logged: nothing waits for a
- * disk.
+ * Counts in PostgreSQL, by its clock: exact for all processes that share it. One statement counts
+ * all requests that arrived during the previous one, in an unlogged table, so that none waits for
+ * a disk.
  */
 export class DatabaseWindows implements Windows {
   readonly #pool: Pool
@@ -47,10 +44,11 @@ export class DatabaseWindows implements Windows {
     this.#pool = pool
   }
 
-  hit(key: string, seconds: number): Promise<WindowCount> {
+  count(key: string, seconds: number): Promise<WindowCount> {
     return new Promise((resolve, reject) => {
       const stuck = this.#busySince !== undefined && elapsedMs() - this.#busySince > TIMEOUT_MS
-      if (stuck || this.#queue.length >= QUEUE_MAX) reject(new Error('the database is slow'))
+      if (stuck || this.#queue.length >= QUEUE_MAX)
+        reject(new Error('the database is too slow to count'))
       else {
         this.#queue.push({ key, seconds, resolve, reject })
         void this.#drain()
@@ -69,7 +67,7 @@ export class DatabaseWindows implements Windows {
       await Promise.race([counting, rejectAfterTimeout()]).catch((error: Error) => {
         for (const { reject } of batch) reject(error)
       })
-      await counting.catch(() => {}) // one statement at a time, however long it takes
+      await counting.catch(() => {}) // one statement at a time, also after a timeout
     }
     this.#busySince = undefined
   }

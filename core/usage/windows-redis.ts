@@ -4,9 +4,9 @@ import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { withTimeout } from '../clock.ts'
 import type { WindowCount, Windows } from './windows.ts'
 
-/** Longer than any answer on a network that works; then the insurance counts. */
+/** Command timeout, after which the fallback counts; longer than any healthy response time. */
 const TIMEOUT_MS = 1_000
-const RECONNECT_MS_MAX = 1_000
+const RECONNECT_MAX_MS = 1_000
 const CONNECT_MS = 2_000
 
 /** Counts in Redis or Valkey, by its clock: exact for all processes and machines that share it. */
@@ -16,12 +16,12 @@ export class RedisWindows implements Windows {
 
   private constructor(url: string) {
     this.#client = new Redis(url, {
-      enableOfflineQueue: false, // what cannot be counted now fails now
+      enableOfflineQueue: false, // fail at once while disconnected
       commandTimeout: TIMEOUT_MS,
       maxRetriesPerRequest: 0,
-      retryStrategy: (tries) => Math.min(50 * tries, RECONNECT_MS_MAX),
+      retryStrategy: (tries) => Math.min(50 * tries, RECONNECT_MAX_MS),
     })
-    this.#client.on('error', () => {}) // whoever asks is told
+    this.#client.on('error', () => {}) // reported by `count`
     this.#limiter = new RateLimiterRedis({
       storeClient: this.#client,
       points: 0,
@@ -31,14 +31,14 @@ export class RedisWindows implements Windows {
     })
   }
 
-  /** Waits for the first connection a little; it is made again whenever it is lost. */
+  /** Waits up to `CONNECT_MS` for the first connection; reconnects when it is lost. */
   static async open(url: string): Promise<RedisWindows> {
     const windows = new RedisWindows(url)
     await withTimeout(CONNECT_MS, once(windows.#client, 'ready'))
     return windows
   }
 
-  async hit(key: string, seconds: number): Promise<WindowCount> {
+  async count(key: string, seconds: number): Promise<WindowCount> {
     const hits = await this.#limiter.penalty(key, 1, { customDuration: seconds })
     return { count: hits.consumedPoints, msLeft: hits.msBeforeNext }
   }

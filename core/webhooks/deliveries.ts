@@ -19,46 +19,46 @@ interface DueDelivery {
   readonly event: string
   readonly url: string
   readonly version: number
-  /** Whether the secret before signs too. */
-  readonly both: boolean
+  /** True if the previous secret signs too. */
+  readonly signsWithPrevious: boolean
   readonly type: string
   readonly data: EventData
   readonly at: Date
 }
 
-/** What came of an attempt; `error` is a code, null when it was taken. */
+/** Result of an attempt; `error` is a code, null on success. */
 interface DeliveryOutcome {
   readonly status: number | null
   readonly error: string | null
   readonly durationMs: number
 }
 
-/** Attempts under way at once … */
+/** Maximum concurrent attempts. */
 const CONCURRENT_MAX = 64
-/** … and to one receiver: one that is slow must not take the places of the others. */
+/** Maximum concurrent attempts per webhook, so that a slow receiver does not block the others. */
 const CONCURRENT_PER_WEBHOOK = 4
-/** For all of an attempt. The body of the answer says nothing: little of it is read. */
+/** Limits of an attempt. The response body is irrelevant, so little of it is read. */
 const TIMEOUTS = { headersMs: 10_000, bodyMs: 5_000, totalMs: 10_000 } as const
 const RESPONSE_BYTES_MAX = 16_384
-/** Of an attempt whose process died: then another one tries. */
+/** Maximum duration of an attempt, after which another process may retry. */
 const LEASE_SECONDS = 60
-/** The next attempt comes after 5 s, 20 s, 80 s … six hours, give or take a quarter … */
+/** Seconds until the next attempt: 5, 20, 80 … up to six hours, ± 25 %. */
 const BACKOFF_SECONDS = '(0.75 + random() / 2) * least(21600, 5 * 4 ^ least(d.attempts - 1, 8))'
-/** … until the event is so old. */
+/** Age of an event after which it is not retried. */
 const RETRY_INTERVAL = `interval '1 day'`
-/** So long without a single success: then nobody is there. */
+/** Time without a success after which a webhook is disabled. */
 const DISABLE_INTERVAL = `interval '3 days'`
 
-/** Delivers events, once or more often: receivers know a repetition by `webhook-id`. */
+/** Delivers events at least once; receivers recognize repetitions by `webhook-id`. */
 export class Deliveries {
   readonly #deps: DeliveryDeps
   readonly #pending = new Map<Promise<void>, string>()
 
-  constructor(ports: DeliveryDeps) {
-    this.#deps = ports
+  constructor(deps: DeliveryDeps) {
+    this.#deps = deps
   }
 
-  /** Starts what is due, and waits for none of it. @returns how many attempts */
+  /** Starts due attempts without waiting for them. @returns number of attempts */
   async start(): Promise<number> {
     const busy = [...this.#pending.values()]
     const full = [...new Set(busy)].filter(
@@ -73,7 +73,7 @@ export class Deliveries {
     return due.length
   }
 
-  /** Waits until nothing is under way. */
+  /** Waits until no attempt is pending. */
   async idle(): Promise<void> {
     await Promise.all(this.#pending.keys())
   }
@@ -83,14 +83,14 @@ export class Deliveries {
       await recordOutcome(this.#deps.pool, delivery, await sendEvent(this.#deps, delivery))
     } catch (error) {
       const { webhook, event } = delivery
-      this.#deps.log.error({ err: error, webhook, event }, 'a webhook was not attempted')
+      this.#deps.log.error({ err: error, webhook, event }, 'failed to attempt a webhook delivery')
     }
   }
 }
 
 /**
- * Counts attempts before they are made, and keeps other processes off.
- * @param full webhooks that have enough under way
+ * Counts attempts before they start, and leases them against other processes.
+ * @param full webhooks at their limit of concurrent attempts
  */
 async function leaseDue(
   pool: Pool,
@@ -115,7 +115,7 @@ async function leaseDue(
      WHERE d.webhook = due.webhook AND d.event = due.event
        AND w.id = d.webhook AND e.id = d.event
      RETURNING d.webhook, d.event, w.url, w.secret_version AS version,
-       coalesce(w.previous_until > now(), false) AS both, e.type, e.data, e.at`,
+       coalesce(w.previous_until > now(), false) AS "signsWithPrevious", e.type, e.data, e.at`,
     [limit, CONCURRENT_PER_WEBHOOK, LEASE_SECONDS, full],
   )
   return rows
@@ -127,7 +127,7 @@ async function sendEvent(
 ): Promise<DeliveryOutcome> {
   const { webhook, event, type, data, at, version } = due
   const body = JSON.stringify({ type, timestamp: at.toISOString(), data })
-  const versions = due.both ? [version, version - 1] : [version]
+  const versions = due.signsWithPrevious ? [version, version - 1] : [version]
   const signed = signer.headersOf(webhook, versions, event, clock.now(), body)
   const start = elapsedMs()
   const done = (status: number | null, error: string | null): DeliveryOutcome => ({
@@ -148,16 +148,16 @@ async function sendEvent(
   } catch (error) {
     if (!(error instanceof EgressError)) throw error
     const status = error.response?.status ?? null
-    // Who took it and talks on and on has taken it.
-    const taken = error.code === 'upstream_too_large' && status !== null && isSuccess(status)
-    return done(status, taken ? null : error.code)
+    // A 2xx response counts as success even if its body is too long.
+    const isDelivered = error.code === 'upstream_too_large' && status !== null && isSuccess(status)
+    return done(status, isDelivered ? null : error.code)
   }
 }
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300
 const GONE = 410
 
-/** Keeps what came of an attempt, and what follows for the webhook. */
+/** Records the result of an attempt and updates or disables the webhook. */
 async function recordOutcome(
   pool: Pool,
   { webhook, event }: DueDelivery,
@@ -169,7 +169,8 @@ async function recordOutcome(
        UPDATE hub.webhook_delivery d SET tried_at = now(), status = $3::smallint, error = $4,
          duration_ms = $5, next_at = now() + make_interval(secs => ${BACKOFF_SECONDS}),
          state = CASE WHEN $4::text IS NULL THEN 'delivered'
-           WHEN $3::smallint = ${GONE} OR d.at < now() - ${RETRY_INTERVAL} THEN 'failed' ELSE 'pending' END
+           WHEN $3::smallint = ${GONE} OR d.at < now() - ${RETRY_INTERVAL} THEN 'failed'
+           ELSE 'pending' END
        WHERE d.webhook = $1 AND d.event = $2
      )
      UPDATE hub.webhook SET

@@ -1,18 +1,33 @@
-/** What a webhook can hear of: name and meaning. */
+import type { PoolClient } from 'pg'
+
+/** Events that webhooks can subscribe to, with descriptions. */
 export const EVENTS = {
   'balance.low': 'The credits of a key fell below its threshold.',
-  'call.refunded': 'What a call held or had charged went back to the credits of its key.',
-  'payment.resolved': 'It is known what became of a payment whose outcome was open.',
-  'listing.changed': 'A listing of yours changed its state, or was found changed.',
-  'payout.sent': 'A payout to you was sent, and is final on the chain.',
-  'payout.failed': 'A payout did not leave: it is owed to you again.',
-  'payout.address': 'The address that your payouts go to is changed, or a change was taken back.',
+  'call.refunded': 'The hold or charge of a call was returned to the credits of its key.',
+  'payment.resolved': 'The outcome of an open payment is known.',
+  'listing.changed': 'The state or content of one of your listings changed.',
+  'payout.sent': 'A payout to you was sent and is final on chain.',
+  'payout.failed': 'A payout was not sent; its amount is back in your payable balance.',
+  'payout.address': 'Your payout address changed, or a pending change was canceled.',
 } as const
 
 export type EventType = keyof typeof EVENTS
 
-/** What the test button sends, to webhooks of every kind. */
+/** Event that the test button sends, whatever a webhook subscribes to. */
 export const TEST_EVENT = 'webhook.test'
 
-/** JSON of the event: names in snake_case, amounts as integers, microdollars. */
+/** JSON payload: names in snake_case, amounts as integers in microdollars. */
 export type EventData = Readonly<Record<string, unknown>>
+
+/**
+ * Queues an event for the webhooks of a principal and of its linked account, in the transaction of
+ * `client`. Stores nothing if no webhook subscribes to it.
+ */
+export async function emit(
+  client: Pick<PoolClient, 'query'>,
+  principal: string,
+  type: EventType,
+  data: EventData,
+): Promise<void> {
+  await client.query('SELECT hub.emit($1, $2, $3)', [principal, type, JSON.stringify(data)])
+}

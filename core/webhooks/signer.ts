@@ -1,26 +1,26 @@
 import { createHmac } from 'node:crypto'
 
 /**
- * Secrets and signatures of webhooks, by the specification "Standard Webhooks". A secret follows
- * from the webhook, its version and a secret of the hub, so that no table holds one.
+ * Derives webhook secrets and signs deliveries as specified by Standard Webhooks. A secret derives
+ * from webhook id, version and a hub secret, so that no table stores it.
  */
 export class WebhookSigner {
   readonly #secret: Buffer
 
-  /** @param secret 32 bytes, of no other use */
+  /** @param secret 32 bytes, used for nothing else */
   constructor(secret: Buffer) {
     this.#secret = secret
   }
 
-  /** As its owner gets it: `whsec_` and 32 bytes in base64. */
+  /** Returns the secret as shown to its owner: `whsec_` and 32 bytes in base64. */
   secretOf(webhook: string, version: number): string {
     return `whsec_${this.#bytesOf(webhook, version).toString('base64')}`
   }
 
   /**
-   * The three headers of a delivery.
-   * @param versions of the secrets that sign: two while a secret goes over into the next one
-   * @param body exactly as it is sent
+   * Returns the three headers of a delivery.
+   * @param versions versions of the signing secrets: two during a rotation
+   * @param body exactly as sent
    */
   headersOf(
     webhook: string,

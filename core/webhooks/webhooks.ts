@@ -9,7 +9,7 @@ export interface WebhookInfo {
   readonly url: string
   readonly events: readonly EventType[]
   readonly secret_version: number
-  /** So long the secret before signs too. */
+  /** End of the rotation, until which the previous secret signs too. */
   readonly previous_until: Date | null
   readonly created_at: Date
   readonly failing_since: Date | null
@@ -30,13 +30,13 @@ export interface Delivery {
   readonly duration_ms: number | null
 }
 
-/** Of one wallet or account. */
+/** Maximum per principal. */
 const WEBHOOKS_MAX = 20
 const COLUMNS = `id, url, events, secret_version, previous_until, created_at, failing_since,
   disabled_at, disabled_reason`
 const IS_OWNED = 'principal = ANY ($1) AND id = $2'
 
-/** @throws Fault `key_limit_reached` when there are too many */
+/** @throws Fault `key_limit_reached` if the principal has too many */
 export async function addWebhook(
   pool: Pool,
   principal: string,
@@ -48,11 +48,11 @@ export async function addWebhook(
     [prefixedId('whk'), principal, order.url, order.events, WEBHOOKS_MAX],
   )
   if (rows[0]) return rows[0]
-  const detail = `There are ${WEBHOOKS_MAX} webhooks at most.`
+  const detail = `A wallet or account can have at most ${WEBHOOKS_MAX} webhooks.`
   throw new Fault('key_limit_reached', detail, { extras: { scope: 'webhooks' } })
 }
 
-/** Those of an owner's principals, the oldest first. */
+/** Lists the webhooks of an owner's principals, oldest first. */
 export async function listWebhooks(pool: Pool, owner: KeyManager): Promise<WebhookInfo[]> {
   const { rows } = await pool.query<WebhookInfo>(
     `SELECT ${COLUMNS} FROM hub.webhook WHERE principal = ANY ($1) ORDER BY created_at, id`,
@@ -61,7 +61,7 @@ export async function listWebhooks(pool: Pool, owner: KeyManager): Promise<Webho
   return rows
 }
 
-/** What may be changed. Enabled again, it hears of what happens from then on. */
+/** Changes to a webhook. A re-enabled one gets only later events. */
 export interface WebhookChange {
   readonly url?: string | undefined
   readonly events?: readonly EventType[] | undefined
@@ -86,7 +86,7 @@ export async function changeWebhook(
   )
 }
 
-/** Takes its deliveries along. @throws Fault `not_found` */
+/** Deletes a webhook with its deliveries. @throws Fault `not_found` */
 export async function deleteWebhook(pool: Pool, owner: KeyManager, id: string): Promise<void> {
   await queryWebhook(pool, `DELETE FROM hub.webhook WHERE ${IS_OWNED} RETURNING ${COLUMNS}`, [
     owner,
@@ -95,7 +95,7 @@ export async function deleteWebhook(pool: Pool, owner: KeyManager, id: string): 
 }
 
 /**
- * Gives it the next secret. The one before signs too for a while, and the one before that no more.
+ * Rotates the secret. The previous secret also signs for `overlapSeconds`, earlier ones no longer.
  * @throws Fault `not_found`
  */
 export async function rotateWebhook(
@@ -114,9 +114,9 @@ export async function rotateWebhook(
 }
 
 /**
- * Sends it an event that means nothing.
- * @returns the id of the event
- * @throws Fault `not_found`, also for one that is disabled
+ * Queues a test event.
+ * @returns id of the event
+ * @throws Fault `not_found`, also if the webhook is disabled
  */
 export async function testWebhook(pool: Pool, owner: KeyManager, id: string): Promise<string> {
   const { rows } = await pool.query<{ event: string | null }>(
@@ -126,10 +126,10 @@ export async function testWebhook(pool: Pool, owner: KeyManager, id: string): Pr
   )
   const event = rows[0]?.event
   if (event) return event
-  throw new Fault('not_found', 'There is no such webhook that is enabled and takes deliveries.')
+  throw new Fault('not_found', 'There is no such webhook, or it is disabled.')
 }
 
-/** What it was sent, the newest first. @throws Fault `not_found` */
+/** Lists the deliveries of a webhook, newest first. @throws Fault `not_found` */
 export async function listDeliveries(
   pool: Pool,
   owner: KeyManager,

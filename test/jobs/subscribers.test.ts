@@ -12,7 +12,7 @@ import {
 import { createLog } from '../../core/log.ts'
 import { LOW_BALANCE_THRESHOLD, type LowBalance } from '../../core/usage/low-balance.ts'
 import { createSubscribers, logLowBalance, workLowBalanceQueue } from '../../jobs/subscribers.ts'
-import { agent, order, smallBooks } from '../core/ledger/world.ts'
+import { openAgent, order, sampleLedger } from '../core/ledger/fixture.ts'
 import { eventually } from '../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
@@ -45,7 +45,7 @@ describe('work that a journal subscriber queues', () => {
     await Promise.all([workLowBalanceQueue(boss, handle), workLowBalanceQueue(other, handle)])
     subscribers = createSubscribers(boss)
     lowBalance = subscribers.find(({ name }) => name === 'low-balance')!
-    ;({ books, payee } = await smallBooks(database.pool))
+    ;({ books, payee } = await sampleLedger(database.pool))
     for (const subscriber of subscribers) await enrollSubscriber(database.pool, subscriber)
   })
   after(async () => {
@@ -54,7 +54,7 @@ describe('work that a journal subscriber queues', () => {
   })
 
   async function fall(): Promise<AccountRef> {
-    const owner = await agent(books, LOW_BALANCE_THRESHOLD + 1n)
+    const owner = await openAgent(books, LOW_BALANCE_THRESHOLD + 1n)
     const call = order(owner, payee, 5n)
     await books.reserve(call)
     await books.settle(call, 4n)

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { signingKeyOf } from '../../core/crypto/signing-key.ts'
 import { createLog } from '../../core/log.ts'
 import { verifyLedgerJob } from '../../jobs/verify-ledger.ts'
-import { order, smallBooks } from '../core/ledger/world.ts'
+import { order, sampleLedger } from '../core/ledger/fixture.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
 describe('the ledger verification job', () => {
@@ -21,7 +21,7 @@ describe('the ledger verification job', () => {
     const run = () => verifyLedgerJob({ pool: database.pool, signingKey, log })
     const countCheckpoints = async (): Promise<number> =>
       (await database.pool.query('SELECT FROM ledger.checkpoint')).rowCount!
-    const { books, owner, payee } = await smallBooks(database.pool)
+    const { books, owner, payee } = await sampleLedger(database.pool)
     await run()
     await run() // nothing new: nothing to sign
     expect(await countCheckpoints()).to.equal(1)

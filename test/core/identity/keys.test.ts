@@ -3,9 +3,12 @@ import * as fc from 'fast-check'
 import { createPool } from '../../../core/db/pool.ts'
 import { Fault } from '../../../core/errors.ts'
 import { KeyRing } from '../../../core/identity/keys.ts'
+import { createMainKey, findOrCreatePrincipal } from '../../../core/identity/main-keys.ts'
 import { generateKey, hashKey, keyPrefix } from '../../../core/identity/secret.ts'
 import { base62 } from '../../../core/ids.ts'
+import { Ledger } from '../../../core/ledger/ledger.ts'
 import { freePort } from '../../../core/runtime/net.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const outcomeOf = (work: Promise<unknown>): Promise<unknown> =>
   work.catch((error: unknown) => error)
@@ -16,18 +19,18 @@ const codeOf = async (work: Promise<unknown>): Promise<string> => {
 }
 
 describe('an API key', () => {
-  it('is ahk_ and 49 letters and digits, each time another one', () => {
+  it('is ahk_ and 49 letters and digits, and unique', () => {
     const keys = Array.from({ length: 1_000 }, generateKey)
     for (const key of keys) expect(key).to.match(/^ahk_[0-9A-Za-z]{49}$/)
     expect(new Set(keys)).to.have.property('size', keys.length)
   })
 
-  it('shows a prefix that tells it from others and opens nothing', () => {
+  it('has a prefix that identifies it but does not authenticate', () => {
     const key = generateKey()
     expect(keyPrefix(key)).to.equal(key.slice(0, 12))
   })
 
-  it('is found by a digest from which it cannot be read', () => {
+  it('is looked up by a hash that does not reveal it', () => {
     const key = generateKey()
     expect(hashKey(key)).to.have.length(32)
     expect(hashKey(key)).to.deep.equal(hashKey(key))
@@ -35,7 +38,7 @@ describe('an API key', () => {
   })
 })
 
-/** A ring whose database does not exist: whatever asks it fails in another way than by a fault. */
+/** KeyRing without a database: a query fails with an error that is not a Fault. */
 describe('typing errors in a key', () => {
   let ring: KeyRing
   let end: () => Promise<void>
@@ -48,12 +51,12 @@ describe('typing errors in a key', () => {
   })
   after(() => end())
 
-  it('reach the database only when the checksum is right', async () => {
+  it('reach the database only if the checksum is valid', async () => {
     const outcome = await outcomeOf(ring.authenticate(`Bearer ${generateKey()}`))
     expect(outcome).to.be.an('error').and.not.to.be.instanceOf(Fault)
   })
 
-  it('are refused by the checksum, one wrong character or two neighbours swapped', async () => {
+  it('are rejected by the checksum: one wrong character, or two neighbors swapped', async () => {
     const letters = fc.integer({ min: 0, max: 61 }).map((digit) => base62(BigInt(digit), 1))
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 4, max: 52 }), letters, async (i, letter) => {
@@ -73,11 +76,36 @@ describe('typing errors in a key', () => {
   const malformed = ['', 'Bearer', 'Bearer ', key, `Basic ${key}`, `Bearer  ${key}`]
   malformed.push(`Bearer ${key} `, `Bearer ${key}a`, `Bearer ${key.slice(4)}`, `Bearer ${key},x`)
   for (const header of malformed) {
-    it(`are answered as RFC 6750 asks: ${header.replace(key, 'KEY') || 'nothing'}`, async () => {
+    it(`get a response as RFC 6750 requires: ${header.replace(key, 'KEY') || 'none'}`, async () => {
       const outcome = (await outcomeOf(ring.authenticate(header))) as Fault
       expect(outcome).to.be.instanceOf(Fault).and.include({ code: 'invalid_api_key', status: 401 })
       expect(outcome.headers['WWW-Authenticate']).to.match(/^Bearer realm="hub"/)
       expect(JSON.stringify([outcome.message, outcome.extras])).not.to.include(key.slice(12))
     })
   }
+})
+
+describe('a revoked key', () => {
+  let database: FreshDatabase
+  before(async () => {
+    database = await freshDatabase()
+  })
+  after(() => database.drop())
+
+  it('works for less than a second on a process that has cached it', async () => {
+    const { pool } = database
+    const principal = await findOrCreatePrincipal(
+      pool,
+      '0x00000000000000000000000000000000000000aa',
+    )
+    const { apiKey, keyId } = await createMainKey(pool, new Ledger(pool), principal)
+    let now = 1
+    const ring = new KeyRing(pool, () => now)
+    expect((await ring.authenticate(`Bearer ${apiKey}`)).keyId).to.equal(keyId)
+    await pool.query('UPDATE hub.api_key SET revoked_at = now() WHERE id = $1', [keyId])
+    now += 999
+    expect((await ring.authenticate(`Bearer ${apiKey}`)).keyId, 'cached').to.equal(keyId)
+    now += 2
+    expect(await codeOf(ring.authenticate(`Bearer ${apiKey}`))).to.equal('revoked_api_key')
+  })
 })

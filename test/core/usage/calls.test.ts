@@ -2,11 +2,11 @@ import { expect } from 'chai'
 import { systemClock } from '../../../core/clock.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import { createLog } from '../../../core/log.ts'
-import { type RecordRow, recordOf } from '../../../core/usage/call-records.ts'
-import { CallLog, type CallRecord } from '../../../core/usage/calls.ts'
+import { type CallRecord, type RecordRow, recordOf } from '../../../core/usage/call-records.ts'
+import { CallLog } from '../../../core/usage/calls.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
-describe('the records of calls', () => {
+describe('call records', () => {
   let database: FreshDatabase
   before(async () => {
     database = await freshDatabase()
@@ -42,7 +42,7 @@ describe('the records of calls', () => {
     return lines
   }
 
-  it('are what was told, whatever signs and bytes are in it', async () => {
+  it('are stored exactly, whatever characters and bytes they contain', async () => {
     const nothing = record(null)
     const full: CallRecord = {
       ...record('a\\.\tb\\N\r\nc "d\' {e,f} \u2028 🙂'),
@@ -64,7 +64,7 @@ describe('the records of calls', () => {
     }
   })
 
-  it('are written once, also when they are told again, with others or twice at once', async () => {
+  it('are written once, also if added again with others or twice in a batch', async () => {
     const [first, second, third] = [record('first'), record(null), record(null)]
     await write(first, second)
     const changed = { ...first, reason: 'not the same' }
@@ -76,7 +76,7 @@ describe('the records of calls', () => {
     expect(rows).to.deep.equal([first, second, third].map(({ id, reason }) => ({ id, reason })))
   })
 
-  it('are written but for one that the database refuses, which is told', async () => {
+  it('are written except one that the database rejects, which is logged', async () => {
     const bad = record('no text has \u0000')
     const good = [null, 'late', 'timeout'].map(record)
     const lines = await write(good[0]!, bad, good[1]!, good[2]!)

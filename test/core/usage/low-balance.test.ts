@@ -13,9 +13,9 @@ import {
   setLowBalanceThreshold,
 } from '../../../core/usage/low-balance.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { dump, twoShards } from '../ledger/readers.ts'
+import { micros, newId, openAgent, openProvider, order } from '../ledger/fixture.ts'
+import { dump, openTwoShards } from '../ledger/recording-subscriber.ts'
 import { seed, Traffic } from '../ledger/traffic.ts'
-import { agent, micros, newId, order, provider } from '../ledger/world.ts'
 
 const THRESHOLD = micros(150_000n)
 
@@ -29,8 +29,8 @@ describe('low credits', () => {
   beforeEach(async () => {
     told.length = 0
     database = await freshDatabase()
-    books = await twoShards(database)
-    payee = await provider(books, 'dear')
+    books = await openTwoShards(database)
+    payee = await openProvider(books, 'dear')
     await enrollSubscriber(database.pool, watching)
   })
   afterEach(() => database.drop())
@@ -51,7 +51,7 @@ describe('low credits', () => {
   const balances = (): bigint[] => told.splice(0).map(({ balance }) => balance)
 
   it('are reported once per fall, and again after money raised them to the threshold', async () => {
-    const owner = await agent(books, LOW_BALANCE_THRESHOLD + 10n)
+    const owner = await openAgent(books, LOW_BALANCE_THRESHOLD + 10n)
     await spend(owner, 10n)
     expect(balances(), 'exactly the threshold').to.deep.equal([])
     await spend(owner, 20n, 3n)
@@ -66,7 +66,7 @@ describe('low credits', () => {
   })
 
   it('are reported once for many calls of one page, at the call that made them fall', async () => {
-    const owner = await agent(books, LOW_BALANCE_THRESHOLD + 5n)
+    const owner = await openAgent(books, LOW_BALANCE_THRESHOLD + 5n)
     const calls = Array.from({ length: 10 }, () => order(owner, payee, 1n))
     for (const call of calls) {
       await books.reserve(call)
@@ -88,8 +88,8 @@ describe('low credits', () => {
   })
 
   it('are not reported for a pending call, nor for a key that never had that much', async () => {
-    const owner = await agent(books, LOW_BALANCE_THRESHOLD + 10n)
-    const small = await agent(books, LOW_BALANCE_THRESHOLD - 1n)
+    const owner = await openAgent(books, LOW_BALANCE_THRESHOLD + 10n)
+    const small = await openAgent(books, LOW_BALANCE_THRESHOLD - 1n)
     await spend(owner, 20n, 0n)
     await spend(small, 20n)
     expect(balances()).to.deep.equal([])
@@ -98,7 +98,7 @@ describe('low credits', () => {
   })
 
   it('are reported below the threshold of the key, if it has one', async () => {
-    const owner = await agent(books, LOW_BALANCE_THRESHOLD + 10n)
+    const owner = await openAgent(books, LOW_BALANCE_THRESHOLD + 10n)
     await setLowBalanceThreshold(database.pool, owner.id, micros(500n))
     await spend(owner, LOW_BALANCE_THRESHOLD - 500n)
     expect(balances()).to.deep.equal([])
@@ -143,7 +143,7 @@ describe('low credits', () => {
 
   /** Makes an agent fall, because random traffic may not. */
   async function fall(): Promise<AccountRef> {
-    const owner = await agent(books, THRESHOLD)
+    const owner = await openAgent(books, THRESHOLD)
     await setLowBalanceThreshold(database.pool, owner.id, THRESHOLD)
     await spend(owner, 1n)
     return owner

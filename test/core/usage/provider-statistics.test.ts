@@ -6,8 +6,8 @@ import { uuidv7 } from '../../../core/ids.ts'
 import { listCustomers, readCallStatistics } from '../../../core/usage/provider-statistics.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
-/** What the figures have to be, by reading all calls. */
-const COUNTED = {
+/** Expected contents of the aggregate tables, computed from all calls. */
+const EXPECTED = {
   'hub.service_day': `SELECT service, (at AT TIME ZONE 'UTC')::date AS day, count(*) AS calls,
       count(*) FILTER (WHERE status < 500) AS up,
       count(*) FILTER (WHERE outcome = 'delivered') AS delivered,
@@ -44,18 +44,18 @@ const call: fc.Arbitrary<Call> = fc.record({
   ms: fc.integer({ min: 0, max: 63 }), // exact
 })
 
-describe('the figures of calls', function () {
+describe('call statistics', function () {
   this.timeout(60_000)
   let database: FreshDatabase
   before(async () => {
     database = await freshDatabase()
   })
   after(() => database.drop())
-  const forget = () =>
+  const truncate = () =>
     database.admin.query(
       'TRUNCATE hub.call, hub.outcome_day, hub.service_day, hub.caller_day, hub.caller_week',
     )
-  beforeEach(forget)
+  beforeEach(truncate)
 
   const now = systemClock.now()
   const add = (calls: readonly Call[]) =>
@@ -79,13 +79,13 @@ describe('the figures of calls', function () {
     latency_ms: each.ms,
     reason: each.outcome === 'failed' && each.status === 502 ? 'plugin_failed' : null,
   })
-  /** Nothing is in the tables that is not in the calls, and the other way round. */
-  const agree = async () => {
-    for (const [table, counted] of Object.entries(COUNTED)) {
+  /** Asserts that the aggregate tables contain exactly the calls. */
+  const expectAggregates = async () => {
+    for (const [table, expected] of Object.entries(EXPECTED)) {
       const { rows } = await database.admin.query(
-        `WITH kept AS (SELECT * FROM ${table} WHERE calls <> 0), counted AS (${counted})
-         (SELECT 'kept', * FROM (TABLE kept EXCEPT TABLE counted) k)
-         UNION ALL (SELECT 'counted', * FROM (TABLE counted EXCEPT TABLE kept) c)`,
+        `WITH stored AS (SELECT * FROM ${table} WHERE calls <> 0), expected AS (${expected})
+         (SELECT 'stored', * FROM (TABLE stored EXCEPT TABLE expected) k)
+         UNION ALL (SELECT 'expected', * FROM (TABLE expected EXCEPT TABLE stored) c)`,
       )
       expect(rows, table).to.deep.equal([])
     }
@@ -93,10 +93,10 @@ describe('the figures of calls', function () {
       `SELECT * FROM hub.outcome_day WHERE 0 = ANY (calls)
          OR ms <> ARRAY(SELECT DISTINCT each FROM unnest(ms) each ORDER BY each)`,
     )
-    expect(rows, 'each latency once, the lowest first').to.deep.equal([])
+    expect(rows, 'each latency once, ascending').to.deep.equal([])
   }
 
-  it('are those of all calls, whatever comes in batches at once, and changes later', async () => {
+  it('match all calls after concurrent batches and later changes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(call, { maxLength: 20 }), { maxLength: 6 }),
@@ -110,14 +110,14 @@ describe('the figures of calls', function () {
           await database.pool.query(
             `UPDATE hub.call SET charged = 0, outcome = 'failed' WHERE outcome = 'taken'`,
           )
-          await agree()
+          await expectAggregates()
         },
       ),
       { numRuns: 25 },
     )
   })
 
-  it('tell searchers of the calls of 30 days, as reading would', async () => {
+  it('feed search with the last 30 days exactly', async () => {
     const services = ['tides', 'maps', 'silent']
     await database.admin.query(
       `INSERT INTO hub.search_document (kind, id, name, provider, category, tags, description,
@@ -131,7 +131,7 @@ describe('the figures of calls', function () {
     )
     await fc.assert(
       fc.asyncProperty(fc.array(aged, { maxLength: 30 }), async (calls) => {
-        await forget()
+        await truncate()
         await add(calls)
         await database.pool.query('SELECT hub.refresh_service_signals()')
         const { rows } = await database.admin.query(
@@ -162,25 +162,25 @@ describe('the figures of calls', function () {
     )
   })
 
-  /** What has something in common, of `hub.call`. */
+  /** SQL of the group keys, from `hub.call`. */
   const GROUPS = {
     day: `(at AT TIME ZONE 'UTC')::date::text`,
     service: 'service',
-    endpoint: 'endpoint::text', // none of them is in the catalogue
+    endpoint: 'endpoint::text', // none of them is in the catalog
     outcome: `CASE outcome WHEN 'failed' THEN coalesce(reason, 'failed') ELSE outcome END`,
   } as const
 
-  it('give shares of latencies, and the sums of a range of days, as reading would', async () => {
+  it('return the exact percentiles and totals of a range of days', async () => {
     const by = fc.constantFrom('day', 'service', 'endpoint', 'outcome')
     const some = fc.array(call, { minLength: 1, maxLength: 40 })
     await fc.assert(
       fc.asyncProperty(some, by, async (calls, each) => {
-        await forget()
+        await truncate()
         await add(calls)
         const sales = { providers: ['p'], services: ['tides', 'maps'] }
         const range = { sales, from: daysBefore(now, 2), until: daysBefore(now, -1) }
         const { rows } = await database.admin.query(
-          `SELECT * FROM (SELECT ${GROUPS[each]} AS of, count(*) AS calls,
+          `SELECT * FROM (SELECT ${GROUPS[each]} AS "groupKey", count(*) AS calls,
              count(*) FILTER (WHERE outcome = 'delivered') AS delivered,
              count(*) FILTER (WHERE outcome = 'failed' AND status < 500) AS refused,
              ${[50, 95, 99]
@@ -192,7 +192,7 @@ describe('the figures of calls', function () {
            FROM hub.call
            WHERE (at AT TIME ZONE 'UTC')::date > (now() AT TIME ZONE 'UTC')::date - 3
            GROUP BY GROUPING SETS (1, ()) HAVING count(*) > 0) g
-           ORDER BY g.of COLLATE "C" NULLS LAST`,
+           ORDER BY g."groupKey" COLLATE "C" NULLS LAST`,
         )
         expect(await readCallStatistics(database.pool, { ...range, by: each })).to.deep.equal(rows)
       }),
@@ -200,10 +200,10 @@ describe('the figures of calls', function () {
     )
   })
 
-  it('give the median of each of the last days of a service', async () => {
+  it('return the median of each of the last days of a service', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(call, { minLength: 1, maxLength: 40 }), async (calls) => {
-        await forget()
+        await truncate()
         await add(calls)
         const { rows } = await database.admin.query(
           `SELECT d.day::text, count(c.id)::integer AS calls,
@@ -222,7 +222,7 @@ describe('the figures of calls', function () {
     )
   })
 
-  it('of many endpoints and days are added up whole', async () => {
+  it('total many endpoints and days completely', async () => {
     await database.admin.query(
       `INSERT INTO hub.outcome_day SELECT 'tides', ($1::date - n % 3), n, 'delivered', false,
          ARRAY[n % 7, 100], ARRAY[1, 2] FROM generate_series(1, 1300) n`,
@@ -233,16 +233,16 @@ describe('the figures of calls', function () {
     const figures = await readCallStatistics(database.pool, { ...range, by: 'day' })
     expect(figures.at(-1)).to.deep.include({ calls: 3_900n, p50: 100, p99: 100 })
     const endpoints = await readCallStatistics(database.pool, { ...range, by: 'endpoint' })
-    expect(endpoints, 'the first thousand, and all together').to.have.length(1_001)
+    expect(endpoints, 'the first thousand and the total').to.have.length(1_001)
     expect(endpoints.at(-1)).to.deep.equal(figures.at(-1))
   })
 
-  it('know who called in a range of days, however weeks lie in it', async () => {
+  it('list the callers of any range of days, whatever weeks it spans', async () => {
     const far = fc.record({ call, daysAgo: fc.nat(40) })
     const days = fc.tuple(fc.nat(40), fc.nat(40))
     await fc.assert(
       fc.asyncProperty(fc.array(far, { maxLength: 60 }), days, async (calls, [a, b]) => {
-        await forget()
+        await truncate()
         await add(calls.map(({ call: each, daysAgo }) => ({ ...each, daysAgo })))
         const [from, until] = [daysBefore(now, Math.max(a, b)), daysBefore(now, Math.min(a, b) - 1)]
         const { rows } = await database.admin.query(
@@ -264,7 +264,7 @@ describe('the figures of calls', function () {
     )
   })
 
-  it('keep latencies to 3.2 per cent, and never say less than it was', async () => {
+  it('round latencies up, by at most 3.2 percent', async () => {
     const { rows } = await database.pool.query<{ ms: number; about: number }>(
       `SELECT ms, hub.about_ms(ms) AS about FROM (SELECT generate_series(0, 20000) AS ms
          UNION ALL SELECT (2 ^ n)::integer + d FROM generate_series(6, 29) n,

@@ -1,12 +1,13 @@
 import { expect } from 'chai'
-import { sleep } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
 import { createLog } from '../../../core/log.ts'
+import { FallbackWindows } from '../../../core/usage/open-windows.ts'
 import { RateLimits, type RateState } from '../../../core/usage/rate-limit.ts'
-import { FallbackWindows, MemoryWindows, type Windows } from '../../../core/usage/windows.ts'
+import { MemoryWindows, type Windows } from '../../../core/usage/windows.ts'
 import { DatabaseWindows, pruneWindows } from '../../../core/usage/windows-database.ts'
 import { RedisWindows } from '../../../core/usage/windows-redis.ts'
+import { eventually } from '../../support/eventually.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { type RedisServer, redisProgram, startRedis } from '../../support/redis.ts'
 
@@ -25,7 +26,7 @@ const caller = (more: Partial<Caller> = {}): Caller => {
   }
 }
 
-/** Asks `count` times at once; who got through, and who was refused. */
+/** Sends `count` concurrent requests; returns the passed and the refused ones. */
 async function ask(count: number, one: (i: number) => Promise<RateState>) {
   const outcomes = await Promise.allSettled(Array.from({ length: count }, (_, i) => one(i)))
   return {
@@ -55,7 +56,7 @@ describe('rate limits', () => {
     expect(passed).to.have.length(1_000)
   })
 
-  it('A057 judge by the tier of this instant what came before it, and never owe', async () => {
+  it('A057 apply the current tier to earlier requests, and carry no debt', async () => {
     const ada = caller()
     expect((await ask(500, () => limits.key(ada, 'paid'))).passed).to.have.length(500)
     const { passed, refused } = await ask(1, () => limits.key(ada, 'free'))
@@ -64,7 +65,7 @@ describe('rate limits', () => {
     expect((await ask(600, () => limits.key(ada, 'paid'))).passed, 'paid again').to.have.length(499)
   })
 
-  it('let as many through as the key was given, whatever its tier', async () => {
+  it('apply the custom rate of a key, whatever its tier', async () => {
     for (const [rate, tier] of [
       [30, 'paid'],
       [250, 'free'],
@@ -76,26 +77,26 @@ describe('rate limits', () => {
     }
   })
 
-  it('count each key for itself', async () => {
+  it('count each main key separately', async () => {
     const [ada, bob] = [caller(), caller()]
     await ask(150, () => limits.key(ada, 'free'))
     expect((await ask(100, () => limits.key(bob, 'free'))).passed).to.have.length(100)
   })
 
-  it('count a key and the keys that it made together', async () => {
-    const root = caller()
-    const family = [root, ...[1, 2, 3].map(() => caller({ credits: root.credits }))]
-    const { passed } = await ask(160, (i) => limits.key(family[i % 4]!, 'free'))
+  it('count a main key and its sub-keys together', async () => {
+    const mainKey = caller()
+    const keys = [mainKey, ...[1, 2, 3].map(() => caller({ credits: mainKey.credits }))]
+    const { passed } = await ask(160, (i) => limits.key(keys[i % 4]!, 'free'))
     expect(passed).to.have.length(100)
   })
 
-  it('keep addresses without a key apart from keys and from registrations', async () => {
+  it('count addresses without a key separately from keys and registrations', async () => {
     expect((await ask(310, () => limits.address('10.0.0.1'))).passed).to.have.length(300)
     expect((await ask(110, () => limits.registration('10.0.0.1'))).passed).to.have.length(100)
     expect((await ask(1, () => limits.key(caller(), 'free'))).passed).to.have.length(1)
   })
 
-  it('A049 count a network as one: an IPv4 /24, an IPv6 /64', async () => {
+  it('A049 count an IPv4 /24 or IPv6 /64 network as one', async () => {
     await ask(100, () => limits.registration('10.0.0.1'))
     expect((await ask(1, () => limits.registration('10.0.0.99'))).passed).to.have.length(0)
     expect((await ask(1, () => limits.registration('10.0.1.1'))).passed).to.have.length(1)
@@ -106,7 +107,7 @@ describe('rate limits', () => {
     expect(far.passed).to.have.length(1)
   })
 
-  it('say in headers what is left and when it starts anew', async () => {
+  it('send headers with the remaining requests and the time of the reset', async () => {
     const ada = caller()
     const { passed } = await ask(3, () => limits.key(ada, 'free'))
     const { headers } = passed.at(-1)!
@@ -119,7 +120,7 @@ describe('rate limits', () => {
     expect(Number(headers['X-RateLimit-Reset'])).to.be.within(1, 60)
   })
 
-  it('tell the refused when to come back', async () => {
+  it('send Retry-After with a refusal', async () => {
     const ada = caller()
     const { refused } = await ask(101, () => limits.key(ada, 'free'))
     const { headers } = refused[0]!
@@ -150,7 +151,7 @@ const describeStore = (name: string, open: () => Promise<Windows>, close: () => 
       expect(left.toSorted((a, b) => a - b)).to.deep.equal([...Array.from({ length: 100 }).keys()])
     })
 
-    it('give each key its own window, however many come together', async () => {
+    it('give each key its own window under concurrent requests', async () => {
       const many = Array.from({ length: 20 }, () => caller())
       const [one, two] = both.map((windows) => new RateLimits(windows))
       const { passed } = await ask(20 * 120, (i) =>
@@ -159,14 +160,13 @@ const describeStore = (name: string, open: () => Promise<Windows>, close: () => 
       expect(passed).to.have.length(20 * 100)
     })
 
-    it('begin anew when the window is over', async () => {
+    it('reset when the window ends', async () => {
       const [one, two] = both as [Windows, Windows]
-      const first = await one.hit('short', 3)
+      const first = await one.count('short', 3)
       expect(first.count).to.equal(1)
       expect(first.msLeft).to.be.within(1, 3_000)
-      expect((await two.hit('short', 3)).count).to.equal(2)
-      await sleep(3_050)
-      expect((await two.hit('short', 3)).count).to.equal(1)
+      expect((await two.count('short', 3)).count).to.equal(2)
+      await eventually(async () => (await two.count('short', 3)).count === 1)
     })
   })
 
@@ -176,16 +176,16 @@ describe('rate limits in the database', () => {
     database ??= await freshDatabase()
     return new DatabaseWindows(database.pool)
   }
-  it('forget the windows that are over, and go on in those that are open', async () => {
+  it('delete finished windows and keep open ones', async () => {
     const windows = await ready()
-    const hit = async (key: string): Promise<number> => (await windows.hit(key, 60)).count
-    await hit('over')
-    await hit('open')
+    const count = async (key: string): Promise<number> => (await windows.count(key, 60)).count
+    await count('over')
+    await count('open')
     await database.admin.query(`UPDATE hub.rate_window SET ends_at = now() WHERE key = 'over'`)
     await pruneWindows(database.pool)
     const { rows } = await database.admin.query('SELECT key FROM hub.rate_window')
     expect(rows).to.deep.equal([{ key: 'open' }])
-    expect([await hit('over'), await hit('open')]).to.deep.equal([1, 2])
+    expect([await count('over'), await count('open')]).to.deep.equal([1, 2])
   })
 
   describeStore('PostgreSQL', ready, () => database.drop())
@@ -204,7 +204,7 @@ describe('rate limits in Redis', function () {
   }
   describeStore('Redis', open, async () => redis?.kill())
 
-  it('A056 go on in each process by its own count when the store is killed', async () => {
+  it('A056 continue with per-process counts when the store is killed', async () => {
     const store = await startRedis()
     const both = await Promise.all(
       [0, 1].map(async () => new FallbackWindows(await RedisWindows.open(store.url), log)),
@@ -220,7 +220,7 @@ describe('rate limits in Redis', function () {
         expect(passed, 'of each 100 less its own 30').to.have.length(70)
         for (const fault of refused) expect(fault).to.have.property('code', 'rate_limited')
       }
-      expect(lines.join('')).to.include('counted by each process for itself')
+      expect(lines.join('')).to.include('counting per process')
     } finally {
       for (const windows of both) await windows.close()
       await store.kill()

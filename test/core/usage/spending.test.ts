@@ -8,9 +8,9 @@ import {
 } from '../../../core/ledger/outbox/subscriber.ts'
 import { readSpending, spendingSubscriber } from '../../../core/usage/spending.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { dump, twoShards } from '../ledger/readers.ts'
+import { openAgent, openGranted, openProvider, order } from '../ledger/fixture.ts'
+import { dump, openTwoShards } from '../ledger/recording-subscriber.ts'
 import { seed, Traffic } from '../ledger/traffic.ts'
-import { agent, granted, order, provider } from '../ledger/world.ts'
 
 const EVER = { from: '2026-01-01', to: '2999-12-31' }
 
@@ -22,8 +22,8 @@ describe('the spending of keys', () => {
   })
   afterEach(() => database.drop())
 
-  it(`is what callers were told that they were charged, and got back (seed ${seed})`, async () => {
-    const traffic = await Traffic.open(database.pool, await twoShards(database))
+  it(`equals the charges and refunds reported to callers (seed ${seed})`, async () => {
+    const traffic = await Traffic.open(database.pool, await openTwoShards(database))
     await traffic.run(400)
     await catchUp(database.pool, spendingSubscriber)
     const { rows } = await database.pool.query(
@@ -33,8 +33,8 @@ describe('the spending of keys', () => {
          sum(refunded)::bigint AS refunded
        FROM hub.spending GROUP BY 1`,
     )
-    const kept = new Map(rows.map(({ key, ...sums }) => [key, sums]))
-    expect(kept).to.deep.equal(traffic.sums)
+    const stored = new Map(rows.map(({ key, ...sums }) => [key, sums]))
+    expect(stored).to.deep.equal(traffic.sums)
     for (const name of ['calls', 'freeCalls', 'released', 'refunded'] as const) {
       expect(
         [...traffic.sums.values()].some((sums) => sums[name] > 0n),
@@ -43,8 +43,8 @@ describe('the spending of keys', () => {
     }
   })
 
-  it('is made anew byte for byte, on any pages, also while calls go on', async () => {
-    const traffic = await Traffic.open(database.pool, await twoShards(database))
+  it('is rebuilt byte for byte, with any page size, also during calls', async () => {
+    const traffic = await Traffic.open(database.pool, await openTwoShards(database))
     await traffic.run(200)
     await catchUp(database.pool, spendingSubscriber)
     const before = await dump(database, spendingSubscriber)
@@ -72,15 +72,15 @@ describe('the spending of keys', () => {
     expect(dumps[0]).to.not.equal(before)
   })
 
-  it('is told by day and by service, with the free calls of the wallet', async () => {
-    const books = await twoShards(database)
-    const owner = await agent(books, 1_000n)
+  it('is grouped by day or service, with the free calls of the wallet', async () => {
+    const books = await openTwoShards(database)
+    const owner = await openAgent(books, 1_000n)
     const [, , key] = owner.code.split(':')
     const [payee, used] = [
-      await provider(books, 'seller'),
+      await openProvider(books, 'seller'),
       await books.account('equity:free-calls:used'),
     ]
-    const free = await granted(books, 'FREECALL', 5n)
+    const free = await openGranted(books, 'FREECALL', 5n)
     const [, , principal] = free.code.split(':')
     await database.admin.query(
       `INSERT INTO hub.provider VALUES ('acme');
@@ -114,15 +114,15 @@ describe('the spending of keys', () => {
     const rest = { calls: 0n, charged: 0n, freeCalls: 0n, failed: 1n, released: 6n, refunded: 0n }
     const byService = await readSpending(database.pool, owner.code, { ...EVER, by: 'service' })
     expect(byService).to.deep.equal([
-      { of: '', ...rest },
-      { of: 'tea', ...tea },
+      { groupKey: '', ...rest },
+      { groupKey: 'tea', ...tea },
     ])
     const today = systemClock.now().toISOString().slice(0, 10)
     const byDay = await readSpending(database.pool, owner.code, { ...EVER, by: 'day' })
-    expect(byDay).to.deep.equal([{ of: today, ...tea, failed: 1n, released: 6n }])
+    expect(byDay).to.deep.equal([{ groupKey: today, ...tea, failed: 1n, released: 6n }])
     const past = { from: '2020-01-01', to: '2020-12-31', by: 'day' } as const
     expect(await readSpending(database.pool, owner.code, past)).to.deep.equal([])
-    const other = await agent(books, 7n)
+    const other = await openAgent(books, 7n)
     expect(await readSpending(database.pool, other.code, { ...EVER, by: 'day' })).to.deep.equal([])
   })
 })

@@ -1,0 +1,116 @@
+import { expect } from 'chai'
+import { cachedFor, LoadingCache, singleFlight, ttlCache } from '../../../core/runtime/cache.ts'
+
+/** Loader that counts its calls and returns when released. */
+function slowLoader() {
+  const pending: PromiseWithResolvers<number>[] = []
+  const load = (): Promise<number> => {
+    const next = Promise.withResolvers<number>()
+    pending.push(next)
+    return next.promise
+  }
+  return { load, pending }
+}
+
+describe('singleFlight', () => {
+  it('shares one call among concurrent callers of a key, and repeats it afterwards', async () => {
+    const { load, pending } = slowLoader()
+    const shared = singleFlight(load)
+    const [one, two, other] = [shared('a'), shared('a'), shared('b')]
+    expect(pending).to.have.length(2)
+    for (const [i, { resolve }] of pending.entries()) resolve(i)
+    expect(await Promise.all([one, two, other])).to.deep.equal([0, 0, 1])
+    void shared('a')
+    expect(pending).to.have.length(3)
+  })
+
+  it('shares a failure, and does not cache it', async () => {
+    let calls = 0
+    const shared = singleFlight(async () => {
+      calls += 1
+      throw new Error('down')
+    })
+    const settled = await Promise.allSettled([shared('a'), shared('a')])
+    expect([calls, ...settled.map(({ status }) => status)]).deep.equal([1, 'rejected', 'rejected'])
+    await shared('a').catch(() => undefined)
+    expect(calls).to.equal(2)
+  })
+})
+
+describe('LoadingCache', () => {
+  let now: number
+  beforeEach(() => (now = 1))
+  const options = { ttlMs: 1_000, max: 2, now: () => now }
+
+  it('keeps a value for its TTL from the start of the load', async () => {
+    const { load, pending } = slowLoader()
+    const cache = new LoadingCache<string, number>(load, options)
+    const loading = cache.load('a')
+    now += 600
+    pending[0]!.resolve(7)
+    expect(await loading).to.equal(7)
+    now += 399
+    expect(cache.get('a')).to.equal(7)
+    now += 2
+    expect(cache.get('a')).to.equal(undefined)
+  })
+
+  it('caches neither failures nor undefined', async () => {
+    const results = [Promise.reject(new Error('down')), Promise.resolve(undefined)]
+    const cache = new LoadingCache<string, number | undefined>(() => results.shift()!, options)
+    expect(await cache.load('a').catch((error: Error) => error.message)).to.equal('down')
+    expect(await cache.load('a')).to.equal(undefined)
+    expect(cache.get('a')).to.equal(undefined)
+  })
+
+  it('keeps the value of the load that started last', async () => {
+    const { load, pending } = slowLoader()
+    const cache = new LoadingCache<string, number>(load, options)
+    const first = cache.load('a')
+    now += 1
+    const second = cache.refresh('a', load)
+    pending[1]!.resolve(2)
+    await second
+    pending[0]!.resolve(1)
+    expect(await first).to.equal(1)
+    expect(cache.get('a')).to.equal(2)
+  })
+
+  it('drops the least recently used key beyond its maximum', async () => {
+    const cache = new LoadingCache<string, string>(async (key) => key, options)
+    for (const key of ['a', 'b']) await cache.load(key)
+    expect(cache.get('a')).to.equal('a')
+    await cache.load('c')
+    expect(['a', 'b', 'c'].map((key) => cache.get(key))).to.deep.equal(['a', undefined, 'c'])
+  })
+})
+
+describe('ttlCache', () => {
+  it('returns a value until its TTL ends', () => {
+    let now = 1
+    const cache = ttlCache<bigint, string>({ ttlMs: 1_000, max: 10, now: () => now })
+    cache.set(1n, 'paid')
+    now += 999
+    expect(cache.get(1n)).to.equal('paid')
+    now += 2
+    expect(cache.get(1n)).to.equal(undefined)
+  })
+})
+
+describe('cachedFor', () => {
+  it('shares and caches one result until its TTL ends, and retries after a failure', async () => {
+    let [now, calls] = [1, 0]
+    const load = async (): Promise<number> => {
+      calls += 1
+      if (calls === 1) throw new Error('down')
+      return calls
+    }
+    const cached = cachedFor(30_000, load, () => now)
+    expect(await cached().catch((error: Error) => error.message)).to.equal('down')
+    expect(await Promise.all([cached(), cached()])).to.deep.equal([2, 2])
+    now += 29_999
+    expect(await cached()).to.equal(2)
+    now += 2
+    expect(await cached()).to.equal(3)
+  })
+})
