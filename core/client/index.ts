@@ -1,56 +1,57 @@
+import type { JsonObject } from '../json.ts'
 import { randomUUID } from 'node:crypto'
 import type { LocalAccount } from 'viem'
 import type { Micros } from '../money.ts'
 import {
-  type Answer,
   HubError,
   type HubRequest,
+  type HubResponse,
   sendRequest,
   sendWithRetries,
 } from './transport.ts'
 
 export { usd } from '../money.ts'
-export { type Answer, HubError, HubUnreachable } from './transport.ts'
+export { HubError, type HubResponse as Answer, HubUnreachable } from './transport.ts'
 
-/** A wallet that registers and pays. */
+/** A wallet that signs registrations and payments. */
 export interface ClientWallet {
   readonly account: LocalAccount
   /**
-   * True for a wallet that a sandbox made. What such a wallet signs would be valid on the real
-   * chain too, so wallets and hubs of different kinds never sign for each other.
+   * True for a wallet created by a sandbox. Its signatures would also be valid on the real chain,
+   * so a wallet only signs for a hub of the same kind.
    */
   readonly sandbox: boolean
 }
 
 export interface ClientOptions {
-  /** The hub's origin: `http://127.0.0.1:8402`. */
+  /** Origin of the hub, such as `http://127.0.0.1:8402`. */
   readonly baseUrl: string
-  /** Where calls go. @defaultValue `{baseUrl}/proxy` */
+  /** Base URL of calls. @defaultValue `{baseUrl}/proxy` */
   readonly proxyUrl?: string | undefined
   readonly apiKey?: string | undefined
   readonly wallet?: ClientWallet | undefined
-  /** For each request. @defaultValue 120000 */
+  /** Timeout per request. @defaultValue 120000 */
   readonly timeoutMs?: number
 }
 
 export interface CallOptions {
-  /** Microdollars; dearer calls are refused before they are made. */
+  /** Maximum price in microdollars; more expensive calls are refused before they are made. */
   readonly maxPrice?: bigint | undefined
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly headers?: Readonly<Record<string, string>>
-  /** Pays a 402 by x402 with the wallet, at most this much (microdollars). */
+  /** Pays a 402 by x402 from the wallet, up to this amount in microdollars. */
   readonly payUpTo?: bigint | undefined
   /**
-   * Your name for this very call: it is charged once, however often it is sent, and a lost answer
-   * is asked for again. Left out: nothing is sent twice.
+   * Unique name of this call: it is charged once however often it is sent, and the client retries
+   * after a lost response. Without a key nothing is sent twice.
    */
   readonly idempotencyKey?: string | undefined
-  /** Says what the call would cost and who would pay. Nothing is called or charged. */
+  /** Returns the price and the paying source without calling or charging. */
   readonly dryRun?: boolean
   readonly signal?: AbortSignal
 }
 
-/** A request to somebody else's x402 API (specification §2.4). */
+/** A request to an external x402 API. */
 export interface ExternalOrder {
   readonly url: string
   readonly method?: string
@@ -58,21 +59,21 @@ export interface ExternalOrder {
   readonly body?: unknown
 }
 
-/** A name that no other call has. */
+/** Creates a unique idempotency key. */
 export const newIdempotencyKey = (): string => randomUUID()
 
 interface SendOptions extends HubRequest {
-  /** How much an offer to pay (402) may cost, in microdollars; left out: it is an error. */
+  /** Maximum price of a 402 offer, in microdollars; without it a 402 is an error. */
   readonly payUpTo?: bigint | undefined
-  /** It may be sent again. */
+  /** True if the request may safely be sent again. */
   readonly retries?: boolean
 }
 
 const TIMEOUT_MS = 120_000
-/** The header that makes a 402 an offer; others say that paying is of no use. */
+/** A 402 with this header is an offer; without it, paying does not help. */
 const OFFER_HEADER = 'payment-required'
 
-/** Talks to a hub over HTTP: what the command line, tests and other programs use. */
+/** HTTP client of a hub, used by the command line, tests and other programs. */
 export class HubClient {
   readonly #options: ClientOptions
   #isSandbox: Promise<boolean> | undefined
@@ -81,12 +82,12 @@ export class HubClient {
     this.#options = options
   }
 
-  /** The same client with another key. */
+  /** Returns the same client with another key. */
   withKey(apiKey: string): HubClient {
     return new HubClient({ ...this.#options, apiKey })
   }
 
-  /** Registers the wallet and gives a client that uses the new key (specification §5.1). */
+  /** Registers the wallet and returns a client that uses the new key. */
   async register(): Promise<{
     readonly client: HubClient
     readonly apiKey: string
@@ -97,21 +98,21 @@ export class HubClient {
     const { body: challenge } = await this.send(`/v1/register/challenge${query}`)
     const message = String(challenge['message'])
     if (!message.startsWith(`${new URL(this.#options.baseUrl).host} wants you to sign in`)) {
-      throw new Error('The challenge names another host: not signed.')
+      throw new Error('The challenge names another host, so it was not signed.')
     }
     const signature = await account.signMessage({ message })
     const { nonce } = challenge
     const body = { wallet_address: account.address, signature, nonce }
-    const { body: made } = await this.send('/v1/register', { method: 'POST', body })
-    const apiKey = String(made['api_key'])
-    return { client: this.withKey(apiKey), apiKey, keyId: String(made['key_id']) }
+    const { body: key } = await this.send('/v1/register', { method: 'POST', body })
+    const apiKey = String(key['api_key'])
+    return { client: this.withKey(apiKey), apiKey, keyId: String(key['key_id']) }
   }
 
   /**
    * Buys credits by an x402 payment of exactly `amount` microdollars.
-   * @param purchaseId your name for it: bought once, however often it is sent
+   * @param purchaseId unique name of the purchase, which is made once however often it is sent
    */
-  purchase(amount: Micros, purchaseId?: string): Promise<Answer> {
+  purchase(amount: Micros, purchaseId?: string): Promise<HubResponse> {
     const named = purchaseId === undefined ? {} : { purchase_id: purchaseId }
     return this.send('/v1/credits/purchase', {
       method: 'POST',
@@ -122,50 +123,57 @@ export class HubClient {
 
   /**
    * Calls an endpoint of a native service through the proxy.
-   * @param input the query of a GET or DELETE, else the body
+   * @param input query of a GET or DELETE, else the body
    */
-  call(slug: string, path: string, input?: unknown, options: CallOptions = {}): Promise<Answer> {
+  call(
+    slug: string,
+    path: string,
+    input?: unknown,
+    options: CallOptions = {},
+  ): Promise<HubResponse> {
     const { method = 'POST' } = options
     const inQuery = method === 'GET' || method === 'DELETE'
     const target = `/${slug}${path}${inQuery ? queryString(input) : ''}`
     return this.#call(target, { method, ...(inQuery ? {} : { body: input }) }, options)
   }
 
-  /** Calls somebody else's x402 API; the key's credits pay what it asks. */
-  external(order: ExternalOrder, options: CallOptions = {}): Promise<Answer> {
+  /** Calls an external x402 API, paid from the key's credits. */
+  external(order: ExternalOrder, options: CallOptions = {}): Promise<HubResponse> {
     return this.#call('/external', { method: 'POST', body: order }, options)
   }
 
-  search(order: Readonly<Record<string, unknown>>): Promise<Answer> {
+  search(order: JsonObject): Promise<HubResponse> {
     return this.send('/v1/search', { method: 'POST', body: order })
   }
 
-  balance(): Promise<Answer> {
+  balance(): Promise<HubResponse> {
     return this.send('/v1/wallet/balance')
   }
 
   /**
-   * Sends one request; with `payUpTo`, pays the offer of a 402 once and sends it again.
-   * @throws HubError for a problem, and for anything but a 2xx
+   * Sends one request. With `payUpTo`, pays the offer of a 402 once and sends it again.
+   * @throws HubError for a problem or any status other than 2xx
    */
-  async send(path: string, order: SendOptions = {}): Promise<Answer> {
+  async send(path: string, order: SendOptions = {}): Promise<HubResponse> {
     const { payUpTo, retries: repeatable = false, ...message } = order
-    const ask = (more: Readonly<Record<string, string>> = {}): Promise<Answer> => {
+    const request = (more: Readonly<Record<string, string>> = {}): Promise<HubResponse> => {
       const once = () =>
         this.#exchange(path, { ...message, headers: { ...message.headers, ...more } })
       return repeatable ? sendWithRetries(once) : once()
     }
-    const first = await ask()
+    const first = await request()
     const isOffer = first.status === 402 && OFFER_HEADER in first.headers && payUpTo !== undefined
-    const answer = isOffer ? await ask(await this.#paymentHeader(first, path, payUpTo)) : first
-    const { status, headers } = answer
-    // A problem may have status 202: a payment that is pending bought nothing yet.
+    const response = isOffer
+      ? await request(await this.#paymentHeader(first, path, payUpTo))
+      : first
+    const { status, headers } = response
+    // A problem may have status 202: a pending payment has bought nothing yet.
     const isProblem = /^application\/problem\+json\b/.test(String(headers['content-type']))
-    if (isProblem || status < 200 || status > 299) throw new HubError(status, answer.body)
-    return answer
+    if (isProblem || status < 200 || status > 299) throw new HubError(status, response.body)
+    return response
   }
 
-  #call(target: string, message: HubRequest, options: CallOptions): Promise<Answer> {
+  #call(target: string, message: HubRequest, options: CallOptions): Promise<HubResponse> {
     const { maxPrice, idempotencyKey, payUpTo, dryRun, signal, headers = {} } = options
     const { baseUrl, proxyUrl = `${baseUrl}/proxy` } = this.#options
     const url = new URL(`${proxyUrl}${target}`)
@@ -183,29 +191,29 @@ export class HubClient {
     })
   }
 
-  #exchange(path: string, message: HubRequest): Promise<Answer> {
+  #exchange(path: string, message: HubRequest): Promise<HubResponse> {
     const { baseUrl, apiKey, timeoutMs = TIMEOUT_MS } = this.#options
     return sendRequest({ baseUrl, apiKey, timeoutMs }, path, message)
   }
 
-  async #paymentHeader(offered: Answer, path: string, maxAmount: bigint) {
+  async #paymentHeader(offered: HubResponse, path: string, maxAmount: bigint) {
     const { account } = await this.#wallet()
-    const { createPaymentHeader: payment } = await import('./pay.ts') // signing takes long to load
+    const { createPaymentHeader } = await import('./pay.ts') // lazy: signing is slow to load
     const { hostname: host } = new URL(path, this.#options.baseUrl)
-    return payment(account, offered, { host, maxAmount })
+    return createPaymentHeader(account, offered, { host, maxAmount })
   }
 
-  /** The wallet, once it is sure that hub and wallet are of one kind. */
+  /** Returns the wallet after checking that hub and wallet are both sandbox or both real. */
   async #wallet(): Promise<ClientWallet> {
     const { wallet } = this.#options
-    if (!wallet) throw new Error('This needs a wallet.')
+    if (!wallet) throw new Error('This request needs a wallet.')
     this.#isSandbox ??= this.#exchange('/health', {}).then(({ body }) => body['sandbox'] === true)
     const hubIsSandbox = await this.#isSandbox
     if (hubIsSandbox && !wallet.sandbox) {
-      throw new Error('This hub is a sandbox: do not sign for it with a wallet made elsewhere.')
+      throw new Error('This hub is a sandbox: use a wallet created by a sandbox.')
     }
     if (!hubIsSandbox && wallet.sandbox) {
-      throw new Error('This hub handles real money: a wallet of a sandbox has none.')
+      throw new Error('This hub handles real money: a sandbox wallet cannot be used.')
     }
     return wallet
   }

@@ -2,12 +2,12 @@ import type { LocalAccount } from 'viem'
 import { systemClock } from '../clock.ts'
 import { chooseTerms, parseOffer, type Terms } from '../payments/paying/terms.ts'
 import { signPayment } from '../payments/paying/x402-client.ts'
-import type { Answer } from './transport.ts'
+import type { HubResponse } from './transport.ts'
 
-/** A seller verifies that a payment outlives the deadline of the call that it pays. */
+/** Validity of a payment. A seller verifies that it outlives the deadline of the call. */
 const LIFETIME_SECONDS = 600n
 
-/** Who is to be paid, and at most how much. */
+/** Host to pay and maximum amount. */
 export interface PaymentLimit {
   readonly host: string
   /** Microdollars. */
@@ -17,12 +17,12 @@ export interface PaymentLimit {
 type SigningAccount = Pick<LocalAccount, 'address' | 'signTypedData'>
 
 /**
- * The terms of a 402 that this client would sign: USDC on Base by EIP-3009, for the host that was
- * asked, no dearer than allowed.
+ * Chooses the terms of a 402 to sign: USDC on Base by EIP-3009, for the requested host, within the
+ * limit.
  * @throws PaymentTermsError
  */
 function acceptTerms(
-  { headers, bytes }: Answer,
+  { headers, bytes }: HubResponse,
   { host, maxAmount }: PaymentLimit,
   own: string,
 ): Terms {
@@ -30,10 +30,10 @@ function acceptTerms(
   return chooseTerms(parseOffer({ headers, body: bytes }), policy)
 }
 
-/** The header that pays an offer. Each one is another payment. @throws PaymentTermsError */
+/** Signs the header that pays an offer; each call is a new payment. @throws PaymentTermsError */
 export async function createPaymentHeader(
   account: SigningAccount,
-  offered: Answer,
+  offered: HubResponse,
   limit: PaymentLimit,
 ): Promise<Readonly<Record<string, string>>> {
   const terms = acceptTerms(offered, limit, account.address)

@@ -1,13 +1,14 @@
+import type { JsonObject } from '../json.ts'
 import { request } from 'undici'
 import { sleep } from '../clock.ts'
 
-/** An answer of the hub that was not a success; `code` is stable, `body` the whole problem. */
+/** Error response of the hub; `code` is stable, `body` is the whole problem. */
 export class HubError extends Error {
   override readonly name = 'HubError'
   readonly status: number
   readonly code: string
-  readonly body: Readonly<Record<string, unknown>>
-  constructor(status: number, body: Readonly<Record<string, unknown>>) {
+  readonly body: JsonObject
+  constructor(status: number, body: JsonObject) {
     const { code, detail } = body as { code?: string; detail?: string }
     super(`${status} ${code ?? ''}: ${detail ?? ''}`)
     this.status = status
@@ -16,16 +17,16 @@ export class HubError extends Error {
   }
 }
 
-/** The hub gave no answer: it cannot be reached, or took too long. */
+/** The hub cannot be reached or did not respond in time. */
 export class HubUnreachable extends Error {
   override readonly name = 'HubUnreachable'
 }
 
-export interface Answer<Body = Readonly<Record<string, unknown>>> {
+export interface HubResponse<Body = JsonObject> {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Body
-  /** The body as it came. */
+  /** Raw bytes of the body. */
   readonly bytes: Buffer
   /** Microdollars. */
   readonly charged: bigint
@@ -43,16 +44,16 @@ export interface HubRequest {
 export interface HubRoute {
   readonly baseUrl: string
   readonly apiKey?: string | undefined
-  /** For each request. */
+  /** Timeout per request. */
   readonly timeoutMs: number
 }
 
-/** Sends one request and reads its answer whole, whatever its status. @throws HubUnreachable */
+/** Sends one request and reads the whole response, whatever its status. @throws HubUnreachable */
 export async function sendRequest(
   route: HubRoute,
   path: string,
   message: HubRequest,
-): Promise<Answer> {
+): Promise<HubResponse> {
   const { method = 'GET', body, headers = {}, signal } = message
   const timeout = AbortSignal.timeout(route.timeoutMs)
   try {
@@ -66,23 +67,23 @@ export async function sendRequest(
       },
       ...(body === undefined ? {} : { body: serializeBody(body) }),
     })
-    return toAnswer(response, Buffer.from(await response.body.arrayBuffer()))
+    return toHubResponse(response, Buffer.from(await response.body.arrayBuffer()))
   } catch (cause) {
     signal?.throwIfAborted()
     const { origin } = new URL(route.baseUrl)
-    throw new HubUnreachable(`The hub at ${origin} does not answer.`, { cause })
+    throw new HubUnreachable(`The hub at ${origin} did not respond.`, { cause })
   }
 }
 
-/** Bytes are sent as they are, anything else as JSON. */
+/** Sends bytes unchanged and anything else as JSON. */
 const serializeBody = (body: unknown): string | Uint8Array =>
   body instanceof Uint8Array ? body : JSON.stringify(body)
 
-function toAnswer(
+function toHubResponse(
   { statusCode: status, headers, trailers }: Awaited<ReturnType<typeof request>>,
   bytes: Buffer,
-): Answer {
-  // Of a stream they come at its end.
+): HubResponse {
+  // A stream sends these as trailers.
   const one = (name: string) => (headers[name] ?? trailers[name])?.toString()
   return {
     status,
@@ -95,7 +96,7 @@ function toAnswer(
   }
 }
 
-function parseBody(text: string): Readonly<Record<string, unknown>> {
+function parseBody(text: string): JsonObject {
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null
@@ -111,26 +112,25 @@ const FIRST_DELAY_MS = 250
 const LONGEST_DELAY_MS = 10_000
 
 /**
- * Sends a request that may safely be sent again, until its answer is final: lost answers, 409 of
- * the same request still under way, 429 and 503 are tried again, later each time or when the hub
- * says so.
+ * Sends a repeatable request until its response is final. Retries lost responses, 409 of the same
+ * request still in progress, 429 and 503, with exponential backoff or as `Retry-After` says.
  */
-export async function sendWithRetries(send: () => Promise<Answer>): Promise<Answer> {
+export async function sendWithRetries(send: () => Promise<HubResponse>): Promise<HubResponse> {
   for (let attempt = 1; ; attempt++) {
-    const answer = await send().catch((error: unknown) => {
+    const response = await send().catch((error: unknown) => {
       if (!(error instanceof HubUnreachable) || attempt === ATTEMPTS_MAX) throw error
       return undefined
     })
-    if (answer && (!isTemporary(answer) || attempt === ATTEMPTS_MAX)) return answer
-    await sleep(retryDelayMs(answer, attempt))
+    if (response && (!isTemporary(response) || attempt === ATTEMPTS_MAX)) return response
+    await sleep(retryDelayMs(response, attempt))
   }
 }
 
-const isTemporary = ({ status, body }: Answer): boolean =>
+const isTemporary = ({ status, body }: HubResponse): boolean =>
   status === 429 || status === 503 || (status === 409 && body['code'] === 'idempotency_in_progress')
 
-function retryDelayMs(answer: Answer | undefined, attempt: number): number {
-  const seconds = Number(answer?.headers['retry-after'] ?? Number.NaN)
-  const asked = Number.isFinite(seconds) ? seconds * 1_000 : FIRST_DELAY_MS * 2 ** (attempt - 1)
-  return Math.min(asked, LONGEST_DELAY_MS)
+function retryDelayMs(response: HubResponse | undefined, attempt: number): number {
+  const seconds = Number(response?.headers['retry-after'] ?? Number.NaN)
+  const delayMs = Number.isFinite(seconds) ? seconds * 1_000 : FIRST_DELAY_MS * 2 ** (attempt - 1)
+  return Math.min(delayMs, LONGEST_DELAY_MS)
 }

@@ -2,21 +2,22 @@ import { registerHooks } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
 /**
- * How plugins from outside are imported: whatever copy of the hub they bring along, `agenthub/…` is
- * the one that runs them; and a version that changed on disk is imported anew, with all its files.
+ * Modules of this hub by import name. Third-party plugins always get these, whatever copy of the hub
+ * they have installed.
  */
 const HUB_MODULES: ReadonlyMap<string, string> = new Map([
   ['agenthub/plugin', new URL('../plugin/index.ts', import.meta.url).href],
   ['agenthub/client', new URL('../client/index.ts', import.meta.url).href],
   ['agenthub/testing', new URL('../testing/index.ts', import.meta.url).href],
 ])
-/** Folders by the number of the import. */
+/** Plugin folders by import number, which is added to the URLs of their modules. */
 const importFolders = new Map<string, string>()
 let isHooked = false
 
 /**
- * The default export of a plugin's module, imported anew.
- * @param folder whose modules belong to it
+ * Imports a plugin's module and its other files afresh, so that changes on disk take effect.
+ * @param folder the plugin's folder
+ * @returns the default export
  * @throws whatever the module throws
  */
 export async function importFresh(entry: string, folder: string): Promise<unknown> {

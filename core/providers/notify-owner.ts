@@ -1,13 +1,13 @@
 import type { PoolClient } from 'pg'
 import { enqueueMail, type MailRequest } from '../mail/queue.ts'
 import { json } from '../money.ts'
-import { emit } from '../webhooks/emit.ts'
 import type { EventData, EventType } from '../webhooks/events.ts'
+import { emit } from '../webhooks/events.ts'
 
-/** Of a mail: it says what happened, and that is soon old. */
+/** Undelivered mails expire after this time, because their news is outdated. */
 const MAIL_LIFETIME_DAYS = 3
 
-/** Tells webhooks, and by mail, what became of a payout, in the transaction that ends it. */
+/** Notifies the owner of a payout's end by webhook and mail, in the transaction that ends it. */
 export async function notifyPayout(
   client: PoolClient,
   id: string,
@@ -44,7 +44,7 @@ export async function emitToOwner(
   if (owner !== null) await emit(client, owner, type, data)
 }
 
-/** To the person whose account it is, or whose account the wallet is linked to. */
+/** Queues a mail to the person who owns the account or to whom the wallet is linked. */
 export async function mailOwner(
   client: PoolClient,
   owner: string | null,

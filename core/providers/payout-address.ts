@@ -14,26 +14,27 @@ import { assertSigned, type ContractVerifier } from '../identity/wallet-signatur
 import { emitToOwner, mailOwner } from './notify-owner.ts'
 import { ensureProvider } from './providers.ts'
 
-/** Where a provider is paid. Addresses in lower case. */
+/** Payout address of a provider. Addresses in lower case. */
 export interface PayoutDestination {
   readonly provider: string
   readonly owner: string
-  /** Null: it has none, and is not paid. */
+  /** Null if there is none; the provider is then not paid. */
   readonly address: Hex | null
   readonly since: Date | null
-  /** The address that waits; while one does, nothing is paid. */
+  /** Changed address that is not active yet; it blocks payouts. */
   readonly next: Hex | null
   readonly nextAt: Date | null
 }
 
-const SELECT_DESTINATION = `SELECT d.provider, p.owner, d.address, d.since, d.next, d.next_at AS "nextAt"
+const SELECT_DESTINATION = `
+  SELECT d.provider, p.owner, d.address, d.since, d.next, d.next_at AS "nextAt"
   FROM hub.payout_destination d JOIN hub.provider p ON p.id = d.provider`
 
 /**
- * Where a provider of an owner is paid.
- * @param provider left out: the one that the first of the principals is
- * @returns undefined when that has never sold anything
- * @throws Fault `not_found` for somebody else's
+ * Finds the payout address of an owner's provider.
+ * @param provider by default the own provider of the first principal
+ * @returns undefined if that principal has never sold anything
+ * @throws Fault `not_found` if the provider belongs to another owner
  */
 export async function findDestination(
   pool: Pool,
@@ -47,14 +48,14 @@ export async function findDestination(
     [provider ?? null, owner, first],
   )
   if (!rows[0] && provider !== undefined) {
-    throw new Fault('not_found', 'There is no such provider of yours.')
+    throw new Fault('not_found', 'You have no provider with this id.')
   }
   return rows[0]
 }
 
 /**
- * The same, for whoever is about to set it: the provider is made when it is new.
- * @throws Fault `not_found` for somebody else's
+ * Finds the payout address and creates the provider if it does not exist.
+ * @throws Fault `not_found` if the provider belongs to another owner
  */
 export async function ensureDestination(
   pool: Pool,
@@ -72,9 +73,9 @@ export async function ensureDestination(
 }
 
 /**
- * Asks a wallet to sign that it takes the payouts of a provider.
+ * Creates the challenge that a wallet signs to receive the payouts of a provider.
  * @param wallet in lower case
- * @param ownWallets those of the house, in lower case: none of them is paid out
+ * @param ownWallets platform wallets in lower case, which receive no payouts
  * @throws Fault `validation_failed`
  */
 export async function createAddressChallenge(
@@ -85,7 +86,7 @@ export async function createAddressChallenge(
   ownWallets: readonly string[],
 ): Promise<Challenge> {
   if (ownWallets.includes(wallet)) {
-    throw new Fault('validation_failed', '/wallet_address: this is a wallet of the hub.')
+    throw new Fault('validation_failed', '/wallet_address: this is a wallet of the platform.')
   }
   return createChallenge(pool, site, wallet, {
     purpose: 'payout',
@@ -95,9 +96,9 @@ export async function createAddressChallenge(
 }
 
 /**
- * Pays a provider at the wallet that has signed: at once if it had no address, else after the
- * cool-down, in which its owner is told and may take the change back. To sign for the address that
- * counts takes back a change that waits.
+ * Sets the wallet that signed as payout address: at once if there was none, else after the
+ * cooldown, during which the owner is notified and may withdraw the change. Signing for the active
+ * address withdraws a pending change.
  * @throws Fault `nonce_unknown`, `nonce_used`, `nonce_expired`, `invalid_signature`
  */
 export async function setAddress(
@@ -130,11 +131,11 @@ export async function setAddress(
 
 interface AddressRules {
   readonly cooldownHours: number
-  /** Undefined: a wallet that is a contract cannot sign here. */
+  /** Undefined if contract wallets are not supported. */
   readonly contracts: ContractVerifier | undefined
 }
 
-/** Takes back a change that waits. Without one, nothing happens. */
+/** Withdraws a pending change of the address, if there is one. */
 export const withdrawAddress = (
   pool: Pool,
   { provider }: PayoutDestination,
@@ -161,7 +162,7 @@ async function readDestination(client: PoolClient, provider: string): Promise<Pa
   return rows[0]!
 }
 
-/** Tells the owner what is new, if anything is. */
+/** Notifies the owner if the address or the pending change differs from `before`. */
 async function notifyIfChanged(
   client: PoolClient,
   before: PayoutDestination,

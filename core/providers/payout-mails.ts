@@ -6,8 +6,8 @@ import { payoutAddressMail, payoutSentMail } from '../mail/templates.ts'
 import { dollars } from '../money.ts'
 
 /**
- * The words of a mail about payouts, as things are when it is sent.
- * @param subject of `payout-sent` the payout, of `payout-address` the provider
+ * Composes a mail about payouts from the state at sending time; undefined if it no longer applies.
+ * @param subject id of the payout (`payout-sent`) or of the provider (`payout-address`)
  */
 export async function composePayoutMail(
   pool: Pool,

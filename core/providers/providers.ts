@@ -3,7 +3,7 @@ import type { ClientBase, PoolClient } from 'pg'
 import { Fault } from '../errors.ts'
 import { PLATFORM_PROVIDER } from '../usage/commission.ts'
 
-/** The provider that a principal is: made the first time, and then always the same. */
+/** Returns the provider id of a principal, created on first use. */
 export async function ensureProvider(client: PoolClient, principal: string): Promise<string> {
   const { rows } = await client.query<{ id: string }>(
     `INSERT INTO hub.provider (id, owner) VALUES ($1, $2)
@@ -13,13 +13,13 @@ export async function ensureProvider(client: PoolClient, principal: string): Pro
   return rows[0]!.id
 }
 
-/** As `providerOf` makes them; any other one is declared by a plugin. */
+/** Ids created by `ensureProvider`; all others are declared by plugins. */
 const GENERATED_ID = /^p-[0-9a-f]{20}$/
 
 /**
- * Says who earns with a provider that a plugin declares: from then on its owner sees the sales and
- * signs for where they are paid. An address of an earlier owner counts no more.
- * @returns whose it was, by name; null: nobody's
+ * Assigns an owner to a provider declared by a plugin. The owner sees its sales and signs for the
+ * payout address; an address of the previous owner becomes invalid.
+ * @returns email or wallet address of the previous owner; null if there was none
  * @throws Fault `not_found`, `owner_not_possible`
  */
 export async function assignOwner(
@@ -33,19 +33,22 @@ export async function assignOwner(
      WHERE p.id = $1 FOR NO KEY UPDATE OF p`,
     [provider],
   )
-  if (!rows[0]) throw new Fault('not_found', 'There is no such provider.')
+  if (!rows[0]) throw new Fault('not_found', 'No provider has this id.')
   if (provider === PLATFORM_PROVIDER) {
-    throw new Fault('owner_not_possible', 'This provider is the house: it is paid nothing out.')
+    throw new Fault('owner_not_possible', "The platform's own provider receives no payouts.")
   }
   if (GENERATED_ID.test(provider)) {
-    throw new Fault('owner_not_possible', 'No plugin declares it: it is who listed its services.')
+    throw new Fault(
+      'owner_not_possible',
+      'This provider belongs to the account that listed its services, not to a plugin.',
+    )
   }
   const other = await client.query<{ id: string }>(
     'SELECT id FROM hub.provider WHERE owner = $1 AND id <> $2',
     [principal, provider],
   )
   if (other.rows[0]) {
-    const detail = `They are provider ${other.rows[0].id} already: name another wallet of theirs.`
+    const detail = `The owner already has provider ${other.rows[0].id}: choose another wallet.`
     throw new Fault('owner_not_possible', detail)
   }
   await client.query('UPDATE hub.provider SET owner = $2 WHERE id = $1', [provider, principal])

@@ -7,7 +7,7 @@ import { exampleOf, nearMisses } from './example.ts'
 
 export { type Sandbox, type SandboxOptions, startSandbox } from './sandbox.ts'
 
-/** One thing that is demanded of every service; `meet` rejects with what is wrong. */
+/** One requirement of every service; `meet` rejects with the violation. */
 export interface Requirement {
   readonly name: string
   readonly meet: () => Promise<void>
@@ -15,11 +15,11 @@ export interface Requirement {
 
 export interface ConformanceOptions {
   /**
-   * A key with credits, on a hub that sells the service and its `troubled` twins. It is asked for
-   * when a demand is met, so that a hub may start late.
+   * Returns a client whose key has credits, on a hub that sells the service and its
+   * `misbehavingVariants`. Called when a requirement is checked, so that a hub may start late.
    */
   readonly client: () => HubClient
-  /** Inputs by route, where the plainest one that the schema describes is not served. */
+  /** Inputs by route, if the handler rejects the simplest input that the schema describes. */
   readonly examples?: Readonly<Partial<Record<Route, unknown>>>
 }
 
@@ -27,41 +27,44 @@ const STOP_TIMEOUT_MS = 2_000
 const HANG_SECONDS = 1
 
 /**
- * What every service must do, as a list for any test runner: it is declared well, refuses bad
- * input before any charge, charges exactly what it declares, stops when it is told to, and costs
- * nothing when it throws or never ends.
+ * Returns the requirements of every service, for any test runner: a valid declaration, no charge for
+ * invalid input, the declared price, a prompt stop on abort, and no charge for handlers that throw
+ * or hang.
  *
  * @example
  * for (const { name, meet } of conformance(echo, { client })) it(name, meet)
  */
 export function conformance(
   service: AnyService,
-  trial: ConformanceOptions,
+  options: ConformanceOptions,
 ): readonly Requirement[] {
   const endpoints = Object.entries(service.endpoints) as [Route, AnyEndpoint][]
   return [
-    { name: 'is declared as a catalogue takes it', meet: async () => void declared(service) },
+    { name: 'has a valid declaration', meet: async () => void validateService(service, true) },
     ...endpoints.flatMap(([route, endpoint]) => {
-      const input = trial.examples?.[route] ?? exampleOf(endpoint.input.json)
-      const tried: EndpointTrial = { service, route, endpoint, input, client: trial.client }
+      const input = options.examples?.[route] ?? exampleOf(endpoint.input.json)
+      const trial: EndpointTrial = { service, route, endpoint, input, client: options.client }
       return [
-        { name: `${route}: has schemas that hold`, meet: () => checkSchemas(tried) },
-        { name: `${route}: refuses bad input, uncharged`, meet: () => checkBadInput(tried) },
-        { name: `${route}: charges exactly its price`, meet: () => checkPrice(tried) },
-        { name: `${route}: stops when it is told to`, meet: () => checkAbort(tried) },
+        { name: `${route}: has valid schemas`, meet: () => checkSchemas(trial) },
+        {
+          name: `${route}: refuses invalid input without a charge`,
+          meet: () => checkBadInput(trial),
+        },
+        { name: `${route}: charges exactly its price`, meet: () => checkPrice(trial) },
+        { name: `${route}: stops when the call is aborted`, meet: () => checkAbort(trial) },
         {
           name: `${route}: costs nothing when it throws`,
-          meet: () => checkRefund(tried, 'throws'),
+          meet: () => checkRefund(trial, 'throws'),
         },
-        { name: `${route}: costs nothing when it hangs`, meet: () => checkRefund(tried, 'hangs') },
+        { name: `${route}: costs nothing when it hangs`, meet: () => checkRefund(trial, 'hangs') },
       ]
     }),
   ]
 }
 
-/** The same service twice more, once with handlers that throw and once with ones that never end. */
+/** Returns two variants of the service: one whose handlers throw and one whose handlers hang. */
 export function misbehavingVariants(service: AnyService): readonly AnyService[] {
-  const twin = (kind: Misbehavior, change: Partial<AnyEndpoint>): AnyService => {
+  const variant = (kind: Misbehavior, change: Partial<AnyEndpoint>): AnyService => {
     const endpoints = Object.entries(service.endpoints).map(([route, endpoint]) => [
       route,
       { ...(endpoint as AnyEndpoint), ...change },
@@ -74,8 +77,8 @@ export function misbehavingVariants(service: AnyService): readonly AnyService[] 
   }
   const hang = (): Promise<never> => new Promise(() => {})
   return [
-    twin('throws', { handle: fail }),
-    twin('hangs', { handle: hang, deadlineSeconds: HANG_SECONDS }),
+    variant('throws', { handle: fail }),
+    variant('hangs', { handle: hang, deadlineSeconds: HANG_SECONDS }),
   ]
 }
 
@@ -93,29 +96,30 @@ interface EndpointTrial {
   readonly client: () => HubClient
 }
 
-const declared = (service: AnyService): AnyService => validateService(service, true)
-
-function assert(holds: boolean, otherwise: string): void {
-  if (!holds) throw new Error(otherwise)
+function assert(condition: boolean, message: string): void {
+  if (!condition) throw new Error(message)
 }
 
 async function checkSchemas({ endpoint, input }: EndpointTrial): Promise<void> {
   const issues = compile(endpoint.input)(input)
-  assert(issues.length === 0, `the example is not an input: ${JSON.stringify(issues)}`)
+  assert(issues.length === 0, `the example is not a valid input: ${JSON.stringify(issues)}`)
   if (endpoint.output) compile(endpoint.output)
 }
 
-async function checkBadInput(tried: EndpointTrial): Promise<void> {
-  const { endpoint, input, route } = tried
+async function checkBadInput(trial: EndpointTrial): Promise<void> {
+  const { endpoint, input, route } = trial
   const check = compile(endpoint.input)
   const bad = nearMisses(input, endpoint.input.json).filter((near) => check(near).length > 0)
   const inQuery = /^(GET|DELETE) /.test(route)
   for (const near of bad.filter((value) => !inQuery || isFlat(value))) {
-    const before = await balanceOf(tried)
-    const got = await resultOf(callEndpoint(tried, tried.service.slug, near))
+    const before = await balanceOf(trial)
+    const result = await resultOf(callEndpoint(trial, trial.service.slug, near))
     const text = JSON.stringify(near)
-    assert(got.status === 422 || got.status === 413, `${text} was answered ${got.status}`)
-    assert((await balanceOf(tried)) === before, `${text} changed the balance`)
+    assert(
+      result.status === 422 || result.status === 413,
+      `${text} got the status ${result.status}`,
+    )
+    assert((await balanceOf(trial)) === before, `${text} changed the balance`)
   }
 }
 
@@ -125,14 +129,17 @@ const isFlat = (value: unknown): boolean =>
   !Array.isArray(value) &&
   Object.values(value).every((inner) => typeof inner !== 'object')
 
-async function checkPrice(tried: EndpointTrial): Promise<void> {
-  const { price } = tried.endpoint
-  const free = tried.service.freeCallsPerMonth ?? 0
+async function checkPrice(trial: EndpointTrial): Promise<void> {
+  const { price } = trial.endpoint
+  const free = trial.service.freeCallsPerMonth ?? 0
   for (let calls = 0; calls <= free; calls++) {
-    const before = await balanceOf(tried)
-    const { charged, source } = await callEndpoint(tried, tried.service.slug, tried.input)
-    const paid = before - (await balanceOf(tried))
-    assert(paid === charged, `the answer says ${charged} and the balance fell by ${paid}`)
+    const before = await balanceOf(trial)
+    const { charged, source } = await callEndpoint(trial, trial.service.slug, trial.input)
+    const paid = before - (await balanceOf(trial))
+    assert(
+      paid === charged,
+      `the response reports a charge of ${charged}, but the balance fell by ${paid}`,
+    )
     if (source === 'free') {
       assert(charged === 0n, `a free call was charged ${charged}`)
       continue
@@ -166,15 +173,15 @@ const EXPECTED = {
   hangs: [504, 'timeout'],
 } as const
 
-async function checkRefund(tried: EndpointTrial, kind: Misbehavior): Promise<void> {
-  const before = await balanceOf(tried)
+async function checkRefund(trial: EndpointTrial, kind: Misbehavior): Promise<void> {
+  const before = await balanceOf(trial)
   const start = elapsedMs()
-  const got = await resultOf(callEndpoint(tried, slugOf(tried.service, kind), tried.input))
+  const result = await resultOf(callEndpoint(trial, slugOf(trial.service, kind), trial.input))
   const took = elapsedMs() - start
   const [status, code] = EXPECTED[kind]
-  assert(got.status === status && got.code === code, `answered ${got.status} ${got.code}`)
-  assert((await balanceOf(tried)) === before, 'the caller did not get everything back')
-  assert(took < (HANG_SECONDS + 1) * 1_000, `answered after ${Math.round(took)} ms`)
+  assert(result.status === status && result.code === code, `got ${result.status} ${result.code}`)
+  assert((await balanceOf(trial)) === before, 'the caller was not refunded in full')
+  assert(took < (HANG_SECONDS + 1) * 1_000, `responded after ${Math.round(took)} ms`)
 }
 
 function callEndpoint(

@@ -6,55 +6,55 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { HubClient } from '../client/index.ts'
 
-/** A hub of your own, with test money, that sells one plugin. */
+/** Local hub with test money that sells one plugin. */
 export interface Sandbox {
   readonly url: string
-  /** The slug of what is sold. */
+  /** Slug of the plugin's service. */
   readonly service: string
   readonly apiKey: string
-  /** Has five test dollars of credits. */
+  /** Client with five test dollars of credits. */
   readonly client: HubClient
-  /** Ends it, and leaves nothing behind. It ends by itself when this process does. */
+  /** Stops the hub and deletes its data. It also stops when this process exits. */
   stop(): Promise<void>
 }
 
 export interface SandboxOptions {
-  /** The folder or file of the plugin, or the name of its package. */
+  /** Folder, file or package name of the plugin. */
   readonly plugin: URL | string
   /**
-   * `worker`, or `process+http+secret:NAME+database:SLUG`: how it runs.
-   * @defaultValue as its package says
+   * Isolation and injected capabilities: `worker`, or `process+http+secret:NAME+database:SLUG`.
+   * @defaultValue as declared by its package
    */
   readonly runs?: string
-  /** Variables of the hub, such as `HUB_SECRET_NAME`. */
+  /** Environment of the hub, such as `HUB_SECRET_NAME`. */
   readonly env?: Readonly<Record<string, string>>
-  /** A clone of the hub with its packages installed. @defaultValue the one that this package is */
+  /** Clone of the hub with its packages installed. @defaultValue the one that contains this file */
   readonly home?: string | undefined
 }
 
 /**
- * Starts a sandbox that sells a plugin: database, chain and money are local. It takes some seconds.
- * @throws Error that says why the plugin cannot be sold
+ * Starts a sandbox that sells a plugin, with local database, chain and money. Takes a few seconds.
+ * @throws Error with the reason if the plugin cannot be sold
  */
 export async function startSandbox({ plugin, runs, env, home }: SandboxOptions): Promise<Sandbox> {
   const place = hubFolder(home)
   const spec = plugin instanceof URL ? fileURLToPath(plugin) : plugin
   const entry = runs === undefined ? spec : `${spec}=${runs}`
-  const own = join(place, 'node_modules/.bin/node')
+  const node = join(place, 'node_modules/.bin/node')
   const hub = spawn(
-    existsSync(own) ? own : process.execPath,
+    existsSync(node) ? node : process.execPath,
     [join(place, 'server/main.ts'), 'plugins', 'sandbox', entry],
     { stdio: ['pipe', 'pipe', 'inherit'], env: { PATH: '/usr/bin:/bin', ...env } },
   )
   const ended = once(hub, 'exit')
-  const told = await Promise.race([
+  const started = await Promise.race([
     once(createInterface({ input: hub.stdout }), 'line').then(([line]) => JSON.parse(line)),
     ended.then(() => ({ problem: 'the sandbox ended before it was ready' })),
   ])
-  const { url, apiKey, service, problem } = told as Record<string, string>
+  const { url, apiKey, service, problem } = started as Record<string, string>
   if (url === undefined || apiKey === undefined || service === undefined) {
     await ended
-    throw new Error(problem ?? 'the sandbox said nothing')
+    throw new Error(problem ?? 'the sandbox printed nothing')
   }
   return {
     url,
@@ -70,13 +70,13 @@ export async function startSandbox({ plugin, runs, env, home }: SandboxOptions):
 
 const PACKAGE_FOLDER = dirname(fileURLToPath(new URL('../../package.json', import.meta.url)))
 
-/** @throws Error that says how to come to one */
+/** @throws Error with instructions if there is no clone of the hub */
 function hubFolder(home: string | undefined): string {
   const place = home ?? PACKAGE_FOLDER
   if (existsSync(join(place, 'server/main.ts'))) return place
   throw new Error(
-    `a sandbox needs a clone of the hub with its packages (npm ci): ${
-      home === undefined ? 'say where with home, or HUB_HOME' : `there is none at ${home}`
+    `a sandbox requires a clone of the hub with its packages (npm ci): ${
+      home === undefined ? 'set home or HUB_HOME' : `there is none at ${home}`
     }`,
   )
 }

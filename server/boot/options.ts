@@ -8,7 +8,8 @@ import type { Catalog } from '../../core/catalog/services/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Config } from '../../core/config.ts'
 import type { SigningKey } from '../../core/crypto/signing-key.ts'
-import type { Egress, EgressOptions } from '../../core/egress/http.ts'
+import type { EgressOptions } from '../../core/egress/egress.ts'
+import type { Egress } from '../../core/egress/http.ts'
 import type { ContractVerifier } from '../../core/identity/wallet-signature.ts'
 import type { Log } from '../../core/log.ts'
 import type { Micros } from '../../core/money.ts'
@@ -40,7 +41,7 @@ export type Core = Omit<ResolveDeps, 'chain' | 'asset' | 'treasury' | 'finality'
     readonly offers: ReturnType<typeof createOffers>
     readonly catalog: Catalog
     readonly calls: CallLog
-    readonly underWay: PendingTasks
+    readonly pendingTasks: PendingTasks
     readonly windows: Windows
     /** The ways out: the guarded one, and that to hosts of the operator's own. */
     readonly egress: Egress
@@ -91,7 +92,7 @@ export interface HubOptions {
   readonly contracts?: ContractVerifier | undefined
   readonly mail: Config['mail']
   readonly outflow: Config['outflow']
-  readonly adjustAlone: Micros
+  readonly soloAdjustmentMax: Micros
   readonly payouts: Config['payouts']
   readonly minX402: Micros
   readonly rateStore: RateStore
@@ -125,8 +126,6 @@ export interface HubOptions {
   /** @defaultValue the database's clock */
   readonly clock?: Clock | undefined
   /** Monotonic time of caches, in milliseconds. @defaultValue elapsedMs */
-  readonly cacheNow?: (() => number) | undefined
-  /** Time of the caches that expire within a second: see `TtlOptions.now`. */
   readonly cacheNow?: (() => number) | undefined
   readonly log: Log
 }

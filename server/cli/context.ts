@@ -22,7 +22,7 @@ export interface CommonFlags {
   readonly color?: boolean
 }
 
-export async function contextOf(flags: CommonFlags): Promise<Context> {
+export async function createContext(flags: CommonFlags): Promise<Context> {
   const settings = readSettings(flags)
   const store = new Store(settings)
   const hub = await store.hub()
@@ -37,7 +37,7 @@ export async function contextOf(flags: CommonFlags): Promise<Context> {
 }
 
 /** A client with the key of this hub. @throws Failure when there is none */
-export const keyed = async ({ client, store }: Context): Promise<HubClient> =>
+export const clientWithKey = async ({ client, store }: Context): Promise<HubClient> =>
   client({ apiKey: await store.apiKey() })
 
 /** Whether the hub's money is worth nothing. */

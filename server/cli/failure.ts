@@ -1,7 +1,7 @@
 import { HubError, HubUnreachable } from '../../core/client/index.ts'
 
 /** What a failed command leaves with. */
-export const EXIT = {
+export const EXIT_CODES = {
   error: 1,
   usage: 2,
   /** The price is above the limit, or the user said no. */
@@ -15,7 +15,7 @@ export const EXIT = {
   interrupted: 130,
 } as const
 
-export type FailureKind = keyof typeof EXIT
+export type FailureKind = keyof typeof EXIT_CODES
 
 /** A failure that the user is told in a sentence, with what to do about it. */
 export class Failure extends Error {
@@ -56,7 +56,7 @@ const KINDS: Readonly<Record<string, FailureKind>> = {
 }
 
 /** Any error as one to tell; undefined: a bug, of which the stack is of use. */
-export function failureOf(error: unknown): Failure | undefined {
+export function toFailure(error: unknown): Failure | undefined {
   if (error instanceof Failure) return error
   if (error instanceof HubUnreachable) {
     return new Failure('unreachable', error.message, 'Is it running? See `hub doctor`.', {
@@ -70,10 +70,13 @@ export function failureOf(error: unknown): Failure | undefined {
   const advice = text('advice')
   const detail = text('detail') === advice ? undefined : text('detail')
   const message = detail ?? (text('title') ? `${text('title')}.` : `The hub answered ${status}.`)
-  return new Failure(kindOf(status, code), message, hintOf(code, advice), { code, details: body })
+  return new Failure(failureKind(status, code), message, findHint(code, advice), {
+    code,
+    details: body,
+  })
 }
 
-function kindOf(status: number, code: string): FailureKind {
+function failureKind(status: number, code: string): FailureKind {
   const known = KINDS[code]
   if (known) return known
   if (status === 401) return 'no_key'
@@ -95,5 +98,5 @@ const HINTS: Readonly<Record<string, string>> = {
   validation_failed: '`hub show SLUG` tells what a service takes; --json tells all that is wrong.',
 }
 
-const hintOf = (code: string, advice: string | undefined): string | undefined =>
+const findHint = (code: string, advice: string | undefined): string | undefined =>
   HINTS[code] ?? advice

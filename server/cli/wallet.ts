@@ -2,7 +2,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import type { ClientWallet } from '../../core/client/index.ts'
 import type { Settings } from './config.ts'
 import { Failure } from './failure.ts'
-import { isLoose, readJson, replaceFile } from './files.ts'
+import { isReadableByOthers, readJson, replaceFile } from './files.ts'
 import { decryptKey, encryptKey, isKeystore } from './keystore.ts'
 import type { Store } from './store.ts'
 import type { Terminal } from './terminal.ts'
@@ -15,7 +15,7 @@ interface PlainWallet {
   readonly private_key: Hex
 }
 
-export interface WalletPorts {
+export interface WalletDeps {
   readonly settings: Settings
   readonly store: Store
   readonly terminal: Terminal
@@ -31,40 +31,41 @@ export const walletFile = (store: Store, sandbox: boolean): string =>
  * @throws Failure when it cannot be opened
  */
 export async function openWallet(
-  ports: WalletPorts,
+  ports: WalletDeps,
   sandbox: boolean,
   keystore?: string,
 ): Promise<(ClientWallet & { readonly account: PrivateKeyAccount }) | undefined> {
   const { settings, store, terminal } = ports
-  if (settings.privateKey !== undefined && !sandbox) return walletOf(settings.privateKey, false)
+  if (settings.privateKey !== undefined && !sandbox)
+    return createAccount(settings.privateKey, false)
   const path = keystore ?? walletFile(store, sandbox)
   const file = await readJson<PlainWallet>(path)
   if (file === undefined) return undefined
-  if (await isLoose(path)) terminal.warn(`Others may read ${path}: chmod 600 it.`)
+  if (await isReadableByOthers(path)) terminal.warn(`Others may read ${path}: chmod 600 it.`)
   const key = isKeystore(file)
-    ? await decryptKey(file, await passwordFor(ports, path))
+    ? await decryptKey(file, await readWalletPassword(ports, path))
     : file.private_key
-  return walletOf(key, sandbox)
+  return createAccount(key, sandbox)
 }
 
 /** Makes a wallet and keeps it, under a password where one is given. */
-export async function createWallet(ports: WalletPorts, sandbox: boolean): Promise<ClientWallet> {
+export async function createWallet(ports: WalletDeps, sandbox: boolean): Promise<ClientWallet> {
   const { store, terminal } = ports
   const key = generatePrivateKey()
-  const password = await newPassword(ports, sandbox)
-  await keepWallet(ports, sandbox, key, password)
+  const password = await askNewPassword(ports, sandbox)
+  await storeWallet(ports, sandbox, key, password)
   if (password === undefined && !sandbox) {
     terminal.warn(
       `The key of the new wallet lies unencrypted in ${walletFile(store, sandbox)}: keep little ` +
         'in it, or encrypt it with `hub wallet encrypt`.',
     )
   }
-  return walletOf(key, sandbox)
+  return createAccount(key, sandbox)
 }
 
 /** Writes a private key to the user's wallet file. */
-export async function keepWallet(
-  { store }: WalletPorts,
+export async function storeWallet(
+  { store }: WalletDeps,
   sandbox: boolean,
   key: Hex,
   password: string | undefined,
@@ -75,15 +76,17 @@ export async function keepWallet(
 }
 
 /** The private key itself, for who asks for it. @throws Failure */
-export async function privateKeyOf(ports: WalletPorts, sandbox: boolean): Promise<Hex> {
+export async function readPrivateKey(ports: WalletDeps, sandbox: boolean): Promise<Hex> {
   const path = walletFile(ports.store, sandbox)
   const file = await readJson<PlainWallet>(path)
   if (file === undefined)
     throw new Failure('error', 'There is no wallet.', 'Make one: hub register')
-  return isKeystore(file) ? decryptKey(file, await passwordFor(ports, path)) : file.private_key
+  return isKeystore(file)
+    ? decryptKey(file, await readWalletPassword(ports, path))
+    : file.private_key
 }
 
-function walletOf(key: string, sandbox: boolean) {
+function createAccount(key: string, sandbox: boolean) {
   try {
     return { account: privateKeyToAccount(key as Hex), sandbox }
   } catch (cause) {
@@ -92,7 +95,10 @@ function walletOf(key: string, sandbox: boolean) {
   }
 }
 
-async function passwordFor({ settings, terminal }: WalletPorts, path: string): Promise<string> {
+async function readWalletPassword(
+  { settings, terminal }: WalletDeps,
+  path: string,
+): Promise<string> {
   const password = settings.walletPassword ?? (await terminal.password(`Password of ${path}: `))
   if (password !== undefined) return password
   const hint = 'Set HUB_WALLET_PASSWORD or HUB_WALLET_PASSWORD_FILE.'
@@ -100,7 +106,7 @@ async function passwordFor({ settings, terminal }: WalletPorts, path: string): P
 }
 
 /** What a sandbox made is worth nothing: it needs no password. */
-async function newPassword({ settings, terminal }: WalletPorts, sandbox: boolean) {
+async function askNewPassword({ settings, terminal }: WalletDeps, sandbox: boolean) {
   if (sandbox) return undefined
   const question = 'Password for the new wallet (empty: none): '
   const password = settings.walletPassword ?? (await terminal.password(question))

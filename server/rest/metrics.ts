@@ -4,34 +4,34 @@ import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import type { WalletBalancesDeps } from '../../core/payments/operations/wallet-balances.ts'
 import { cachedFor } from '../../core/runtime/cache.ts'
-import { collectGauges } from './metrics-figures.ts'
+import { collectGauges } from './metrics-gauges.ts'
 import { type AnyRoute, type RestRequest, route } from './route.ts'
 
 export interface MetricsDeps extends WalletBalancesDeps {
-  /** Who shows it may read; undefined: this machine may, asked directly. */
+  /** Bearer token; if undefined, only direct requests from this machine are allowed. */
   readonly metricsToken: string | undefined
-  /** What the processes that serve have counted. */
+  /** Metrics collected from all server processes. */
   readonly counted: () => Promise<string>
 }
 
 const CACHE_MS = 5_000
 
-/** For a Prometheus server. */
-export function metricsRoutes(ports: MetricsDeps): readonly AnyRoute[] {
-  const read = cachedFor(CACHE_MS, () => collectGauges(ports))
+/** `GET /metrics` for Prometheus. */
+export function metricsRoutes(deps: MetricsDeps): readonly AnyRoute[] {
+  const read = cachedFor(CACHE_MS, () => collectGauges(deps))
   return [
     route({
       method: 'GET',
       path: '/metrics',
       summary:
-        'Figures of the hub and its processes, for Prometheus; those of money up to 5 s old.',
+        'Metrics of the hub and its processes for Prometheus; money metrics are up to 5 s old.',
       auth: 'none',
       unlimited: true,
       response: { status: 200, type: 'text/plain', schema: z.string() },
       faults: ['metrics_token_required', 'loopback_only'],
       handle: async (request) => {
-        assertMayRead(ports.metricsToken, request)
-        const text = `${await read()}\n${await ports.counted()}`
+        assertMayRead(deps.metricsToken, request)
+        const text = `${await read()}\n${await deps.counted()}`
         const headers = { 'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE }
         return { headers, body: Buffer.from(text) }
       },
@@ -53,12 +53,12 @@ export function assertMayRead(
   if (isForwarded || !LOOPBACK.test(ip)) throw new Fault('loopback_only')
 }
 
-/** A reverse proxy on this machine speaks for anybody. */
+/** Headers of a reverse proxy, which forwards requests from other machines over loopback. */
 const FORWARDING_HEADERS = ['forwarded', 'x-forwarded-for', 'via'] as const
 const LOOPBACK = /^(::ffff:)?127(\.\d{1,3}){3}$|^::1$/
 
-/** In the same time whatever was shown. */
-const equalsInConstantTime = (shown: string, wanted: string): boolean =>
-  timingSafeEqual(sha256(shown), sha256(wanted))
+/** Compares digests, so that timing reveals nothing about the token. */
+const equalsInConstantTime = (a: string, b: string): boolean =>
+  timingSafeEqual(sha256(a), sha256(b))
 
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()

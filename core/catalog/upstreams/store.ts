@@ -7,12 +7,12 @@ import { ensureProvider } from '../../providers/providers.ts'
 import { isReserved } from '../services/declaration.ts'
 import { missingParts } from './completeness.ts'
 
-/** The family that these services belong to. */
+/** Family of imported services. */
 export const UPSTREAM_FAMILY = 'upstream'
 
 export type UpstreamState = 'draft' | 'pending' | 'active' | 'paused' | 'suspended' | 'retired'
 
-/** An API that is listed without code, as its owner sees it. */
+/** Imported API, as shown to its owner. */
 export interface UpstreamInfo {
   readonly slug: string
   readonly owner: string
@@ -26,9 +26,9 @@ export interface UpstreamInfo {
   readonly responseHeaders: readonly string[]
   readonly healthPath: string
   readonly state: UpstreamState
-  /** Why it is suspended. */
+  /** Reason of a suspension. */
   readonly reason: string | null
-  /** Rises with each change of what it is, where it is and what it sells. */
+  /** Increases with each change of its description, location or endpoints. */
   readonly revision: number
   readonly approvedAt: Date | null
   readonly activatedAt: Date | null
@@ -39,7 +39,7 @@ export interface UpstreamInfo {
   readonly updatedAt: Date
 }
 
-/** Whether it is sold, or would be as soon as an administrator approves of it. */
+/** Returns true if a service is on sale, or will be once an administrator approves it. */
 export const isOffered = ({ state }: Pick<UpstreamInfo, 'state'>): boolean =>
   state === 'active' || state === 'pending'
 
@@ -63,17 +63,17 @@ export type NewUpstream = Pick<
   | 'healthPath'
 >
 
-/** What of it may be changed; what is left out stays. */
+/** Members to change; omitted ones keep their value. */
 export type UpstreamChange = {
   readonly [K in Exclude<keyof NewUpstream, 'slug'>]?: NewUpstream[K] | undefined
 }
 
 const OWNER_SERVICES_MAX = 50
-/** With those that have ended: whoever sold something keeps its slug. */
+/** Includes retired services, because a service that was once sold keeps its slug. */
 const OWNER_SLUGS_MAX = 500
 
 /**
- * Makes a draft. Its slug is taken from now on.
+ * Creates a draft and reserves its slug.
  * @throws Fault `slug_taken`, `too_many_services`
  */
 export async function createUpstream(
@@ -84,13 +84,13 @@ export async function createUpstream(
   const provider = await ensureProvider(client, owner)
   await assertBelowLimits(client, owner)
   const { slug, name, category, summary } = draft
-  const taken = await client.query(
+  const inserted = await client.query(
     `INSERT INTO hub.service (slug, name, category, summary, provider, free_calls_per_month, state,
        family) VALUES ($1, $2, $3, $4, $5, 0, 'unlisted', '${UPSTREAM_FAMILY}') ON CONFLICT DO NOTHING`,
     [slug, name, category, summary, provider],
   )
-  if (isReserved(slug) || taken.rowCount !== 1) {
-    throw new Fault('slug_taken', `"${slug}" is taken: choose another slug.`)
+  if (isReserved(slug) || inserted.rowCount !== 1) {
+    throw new Fault('slug_taken', `The slug "${slug}" is taken. Choose another one.`)
   }
   const { rows } = await client.query<UpstreamInfo>(
     `INSERT INTO hub.upstream (slug, owner, provider, name, category, summary, base_url,
@@ -114,7 +114,7 @@ export async function createUpstream(
   return rows[0]!
 }
 
-/** Counted while nobody else makes one for the same owner: `providerOf` has locked its row. */
+/** Race-free, because `providerOf` has locked the owner's row. */
 async function assertBelowLimits(client: PoolClient, owner: string): Promise<void> {
   const { rows } = await client.query<{ living: number; all: number }>(
     `SELECT count(*) FILTER (WHERE state <> 'retired')::integer AS living, count(*)::integer AS all
@@ -124,10 +124,11 @@ async function assertBelowLimits(client: PoolClient, owner: string): Promise<voi
   const { living, all } = rows[0]!
   if (living >= OWNER_SERVICES_MAX) throw new Fault('too_many_services')
   if (all < OWNER_SLUGS_MAX) return
-  throw new Fault('too_many_services', `${all} slugs are yours, with those that have ended.`)
+  const detail = `You have used ${all} slugs, including those of retired services.`
+  throw new Fault('too_many_services', detail)
 }
 
-/** Those of an owner, by slug. */
+/** Lists the imported services of an owner, sorted by slug. */
 export async function listUpstreams(
   pool: Pool,
   manager: KeyManager,
@@ -142,9 +143,9 @@ export async function listUpstreams(
 }
 
 /**
- * One of an owner's.
- * @param lock for whoever changes it next
- * @throws Fault `service_not_found`, for those of others too
+ * Finds an imported service of an owner.
+ * @param lock true to lock the row for a change
+ * @throws Fault `service_not_found`, also for services of other owners
  */
 export async function findUpstream(
   on: Pick<PoolClient, 'query'>,
@@ -161,7 +162,7 @@ export async function findUpstream(
   return rows[0]
 }
 
-/** One of anybody's, locked: for administrators. @throws Fault `service_not_found` */
+/** Finds and locks a service of any owner, for administrators. @throws Fault `service_not_found` */
 export async function lockUpstream(client: PoolClient, slug: string): Promise<UpstreamInfo> {
   const { rows } = await client.query<UpstreamInfo>(
     `SELECT ${UPSTREAM_COLUMNS} FROM hub.upstream WHERE slug = $1 FOR UPDATE`,
@@ -172,17 +173,19 @@ export async function lockUpstream(client: PoolClient, slug: string): Promise<Up
 }
 
 const notFound = (slug: string): Fault =>
-  new Fault('service_not_found', `GET /v1/provider/services lists yours; "${slug}" is not there.`)
+  new Fault(
+    'service_not_found',
+    `You have no service "${slug}". GET /v1/provider/services lists yours.`,
+  )
 
-/** Whose secrets are gone, and what has to be approved of again, with another host. */
 const isOtherOrigin = (before: string, after: string): boolean =>
   new URL(before).origin !== new URL(after).origin
 
 /**
- * Changes how it is shown, or where it is. At another host it has no secrets, since who changes
- * the address must not learn them, and is not sold while it needs one; and where administrators
- * approve, they do so anew.
- * @throws Fault `service_not_found`, `service_state` for what is retired
+ * Changes the description or base URL of a service. Changing the origin deletes its secrets, so that
+ * they are not sent to another host, pauses the sale if a secret is required, and needs approval
+ * again where administrators approve.
+ * @throws Fault `service_not_found`; `service_state` if it is retired
  */
 export function changeUpstream(
   pool: Pool,
@@ -193,13 +196,13 @@ export function changeUpstream(
 ): Promise<UpstreamInfo> {
   return inTransaction(pool, async (client) => {
     const before = await findUpstream(client, manager, slug, true)
-    if (before.state === 'retired') throw new Fault('service_state', 'It is retired.')
+    if (before.state === 'retired') throw new Fault('service_state', 'The service is retired.')
     const after = { ...before, ...definedOnly(change) }
-    const elsewhere = isOtherOrigin(before.baseUrl, after.baseUrl)
-    if (elsewhere) await client.query('DELETE FROM hub.upstream_secret WHERE service = $1', [slug])
-    const isSold = elsewhere && before.state === 'active'
-    const isIncomplete = isSold && (await missingParts(client, slug)).length > 0
-    const next = isIncomplete ? 'paused' : isSold && approval ? 'pending' : before.state
+    const isMoved = isOtherOrigin(before.baseUrl, after.baseUrl)
+    if (isMoved) await client.query('DELETE FROM hub.upstream_secret WHERE service = $1', [slug])
+    const isSaleMoved = isMoved && before.state === 'active'
+    const isIncomplete = isSaleMoved && (await missingParts(client, slug)).length > 0
+    const next = isIncomplete ? 'paused' : isSaleMoved && approval ? 'pending' : before.state
     const { rows } = await client.query<UpstreamInfo>(
       `UPDATE hub.upstream SET name = $2, category = $3, summary = $4, base_url = $5,
          free_calls_per_month = $6, request_headers = $7, response_headers = $8, health_path = $9,
@@ -216,7 +219,7 @@ export function changeUpstream(
         after.requestHeaders,
         after.responseHeaders,
         after.healthPath,
-        elsewhere,
+        isMoved,
         next,
       ],
     )
@@ -224,7 +227,6 @@ export function changeUpstream(
   })
 }
 
-/** Only what is said. */
 const definedOnly = (change: object): Partial<NewUpstream> =>
   Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
 
@@ -234,7 +236,7 @@ const ENDPOINT_COLUMNS = `method, path, upstream_path AS "upstreamPath", summary
 
 export type EndpointInfo = Omit<UpstreamEndpoint, 'price'>
 
-/** What is listed of a service, in the order of its owner. */
+/** Reads the listed endpoints of a service in the owner's order. */
 export async function readEndpoints(
   on: Pick<PoolClient, 'query'>,
   slug: string,
@@ -246,7 +248,7 @@ export async function readEndpoints(
   return rows
 }
 
-/** Puts these endpoints in the place of those that there were. Prices are kept, and set apart. */
+/** Replaces all endpoints of a service. Their prices are kept, and changed by `setPrice` only. */
 export async function writeEndpoints(
   client: PoolClient,
   slug: string,

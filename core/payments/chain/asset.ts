@@ -4,15 +4,15 @@ export type Hex = `0x${string}`
 /** A blockchain by its CAIP-2 name. */
 export type Network = `eip155:${number}`
 
-/** A token that the hub takes and spends. What is not in the table below is not money here. */
+/** A token that the hub accepts and spends. Only tokens in the table below count as money. */
 export interface Asset {
   readonly network: Network
-  /** What version 1 of x402 calls the network. */
+  /** Name of the network in version 1 of x402. */
   readonly v1Network: string
   readonly chainId: number
   /** The token contract, with the checksum of EIP-55. */
   readonly address: Hex
-  /** The EIP-712 domain, which a payer signs: another name or version is another token. */
+  /** Name in the EIP-712 domain that a payer signs. Another name or version is another token. */
   readonly name: string
   readonly version: string
   readonly decimals: number
@@ -35,8 +35,8 @@ export const USDC_BASE = {
 const ASSETS: readonly Asset[] = [USDC_BASE]
 
 /**
- * What the hub sells and buys with on `network`.
- * @throws RangeError for a network without one.
+ * Returns the asset with which the hub sells and buys on `network`.
+ * @throws RangeError for an unknown network
  */
 export function assetOf(network: string): Asset {
   const found = ASSETS.find((asset) => asset.network === network)

@@ -1,15 +1,15 @@
 import type { LocalAccount } from 'viem'
 import { type Hex, USDC_BASE } from './asset.ts'
 
-/** A transfer of USDC that whoever shows its signature may have made, once (EIP-3009). */
+/** A transfer of USDC that the holder of its signature may execute once (EIP-3009). */
 export interface Authorization {
   readonly from: Hex
   readonly to: Hex
   /** Microdollars. */
   readonly value: bigint
-  /** Unix seconds of chain time from which it is dead. */
+  /** Unix seconds of chain time at which it expires. */
   readonly validBefore: bigint
-  /** 32 bytes; with `from` it is known by them on the chain. */
+  /** 32 bytes; with `from` they identify the authorization on the chain. */
   readonly nonce: Hex
 }
 
@@ -25,7 +25,7 @@ const TRANSFER_TYPES = {
   ],
 } as const
 
-/** From our own table, never from whoever is paid. */
+/** EIP-712 domain, taken from the hub's own table and never from the payee. */
 const DOMAIN = {
   name: USDC_BASE.name,
   version: USDC_BASE.version,
@@ -34,9 +34,8 @@ const DOMAIN = {
 } as const
 
 /**
- * Signs an authorization, as the payload of x402 has it. The same one gives the same signature. It
- * is valid from the beginning of time, as the clients of x402 do: the other side's clock may be
- * slow.
+ * Signs an authorization as an x402 payload. Deterministic: the same authorization gives the same
+ * signature. Valid from time zero, like other x402 clients, because the receiver's clock may lag.
  */
 export async function signAuthorization(
   account: Pick<LocalAccount, 'signTypedData'>,

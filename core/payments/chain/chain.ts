@@ -29,15 +29,16 @@ export type {
 export interface ChainOptions {
   readonly rpcUrl: string
   readonly network: string
-  /** For each request to the node. @defaultValue 5000 */
+  /** Limit per request to the node. @defaultValue 5000 */
   readonly timeoutMs?: number
-  /** How many blocks one search of the log may span; public nodes allow few. @defaultValue 2000 */
+  /** Maximum blocks per log request; public nodes allow few. @defaultValue 2000 */
   readonly logSpan?: bigint
 }
 
 /**
- * What became of an authorization. `unused` holds for the block `at`: final once `blockTime` has
- * passed validBefore by more than reorganisations reach back (20 s are ten blocks of Base).
+ * State of an authorization on the chain. `unused` is valid for the block `at`, and final once
+ * `blockTime` is past `validBefore` by more than reorganizations reach back (20 s are ten blocks of
+ * Base).
  */
 export type AuthorizationOutcome =
   | { readonly outcome: 'used' | 'canceled'; readonly tx: Hex; readonly block: bigint }
@@ -49,49 +50,49 @@ export interface ChainHead {
   readonly time: Date
 }
 
-/** A block, known for good by its hash, which stands for all blocks before it too. */
+/** A block, identified by its hash together with all blocks before it. */
 export interface BlockRef {
   readonly number: bigint
   readonly hash: Hex
   readonly time: Date
 }
 
-/** The node gave no answer, or one that cannot be. Nothing is known. */
+/** The node did not respond, or its response is impossible. The state of the chain is unknown. */
 export class ChainUnavailable extends Error {
   override readonly name = 'ChainUnavailable'
 }
 
 /**
- * The hub's own view of the chain, by its own node: facilitators and sellers are not believed.
- * Every method throws ChainUnavailable when the node does not answer in time.
+ * The hub's own view of the chain through its own node, independent of facilitators and sellers.
+ * Every method throws ChainUnavailable if the node does not respond in time.
  */
 export interface Chain {
   transferEvidence(transfer: ExpectedTransfer): Promise<TransferEvidence>
-  /** What a transaction did; undefined: no block has it, or it failed. */
+  /** Reads a transaction; undefined if it is in no block or failed. */
   minedTransaction(tx: Hex): Promise<MinedTransaction | undefined>
-  /** Whether the authorization is used up: spent or canceled. */
+  /** Returns true if the authorization is used or canceled. */
   authorizationState(from: Hex, nonce: Hex): Promise<boolean>
   /**
-   * How an authorization ended, if it did. `fromBlock`: a block before it was signed.
-   * @throws ChainUnavailable also when it was used before `fromBlock`.
+   * Finds how an authorization ended, if it did.
+   * @param fromBlock a block before it was signed
+   * @throws ChainUnavailable also if it was used before `fromBlock`
    */
   authorizationOutcome(from: Hex, nonce: Hex, fromBlock: bigint): Promise<AuthorizationOutcome>
-  /** Microdollars. */
+  /** Current balance in microdollars. */
   balanceOf(owner: Hex): Promise<bigint>
   /**
-   * Microdollars that an address held after a block. A node that no longer knows the state of that
-   * block is asked for the newest, from which the transfers since are taken away.
+   * Balance in microdollars after a block. If the node no longer has the state of that block, it is
+   * computed from the newest balance and the transfers since.
    */
   balanceAt(owner: Hex, block: bigint): Promise<bigint>
-  /** Every transfer from or to an address in a range of blocks, both ends included. */
+  /** Fetches every transfer from or to an address in a range of blocks, both ends included. */
   transfers(range: BlockRange): Promise<readonly TransferLog[]>
-  /** A block by its number; undefined when the chain is not so long. */
+  /** Fetches a block by number; undefined if the chain is shorter. */
   block(number: bigint): Promise<BlockRef | undefined>
-  /** Number and time of the newest block. */
   head(): Promise<ChainHead>
-  /** The time of the newest block: the clock by which authorizations expire. */
+  /** Time of the newest block, the clock by which authorizations expire. */
   blockTime(): Promise<Date>
-  /** Hash of block 0, by which a real network is told from a sandbox. */
+  /** Hash of block 0, which distinguishes a real network from a sandbox. */
   genesis(): Promise<Hex>
 }
 
@@ -100,7 +101,7 @@ const ABI = parseAbi([
   'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
 ])
 
-/** Opens the view; nothing is asked before it is used. @throws RangeError: unknown network. */
+/** Opens the view without contacting the node. @throws RangeError for an unknown network */
 export function openChain(options: ChainOptions): Chain {
   const { rpcUrl, network, timeoutMs = 5_000, logSpan = 2_000n } = options
   const asset = assetOf(network)
@@ -126,7 +127,7 @@ export function openChain(options: ChainOptions): Chain {
           const { number, time } = await head()
           return { at: number, blockTime: time, used: await isUsed(from, nonce, number) }
         }
-        // The sandbox knows the state of its newest block only, and another one may have come.
+        // Retried because the sandbox only has the state of its newest block, which may change.
         const { at, blockTime, used } = await look().catch(look).catch(look)
         if (!used) return { outcome: 'unused', at, blockTime }
         return findAuthorizationUse(client, { asset, from, nonce, fromBlock, toBlock: at, logSpan })
@@ -140,7 +141,7 @@ export function openChain(options: ChainOptions): Chain {
           const since = { owner, fromBlock: block + 1n, toBlock: number }
           return newest - netReceived(owner, await fetchTransferLogs(client, asset, since, logSpan))
         }
-        // The sandbox knows the state of its newest block only, and another one may have come.
+        // Retried because the sandbox only has the state of its newest block, which may change.
         return fetchBalance(client, asset, owner, block)
           .catch(walkBack)
           .catch(walkBack)
@@ -168,7 +169,7 @@ async function queryNode<T>(question: () => Promise<T>): Promise<T> {
     return await question()
   } catch (cause) {
     if (cause instanceof ChainUnavailable) throw cause
-    throw new ChainUnavailable('The node of the chain did not answer.', { cause })
+    throw new ChainUnavailable('The blockchain node did not respond.', { cause })
   }
 }
 
@@ -201,7 +202,7 @@ const fetchBalance = (
     ...(blockNumber === undefined ? {} : { blockNumber }),
   })
 
-/** What transfers added to what an address holds. */
+/** Net change of an address's balance by transfers. */
 const netReceived = (owner: Hex, transfers: readonly TransferLog[]): bigint =>
   transfers.reduce((sum, { from, to, value }) => {
     const received = isAddressEqual(to, owner) ? value : 0n
@@ -267,7 +268,7 @@ interface AuthorizationSearch {
 const USED = toEventSelector('AuthorizationUsed(address,bytes32)')
 const CANCELED = toEventSelector('AuthorizationCanceled(address,bytes32)')
 
-/** Looks for the log that used the authorization up, in pieces, the oldest first. */
+/** Searches the log in ranges, oldest first, for the use or cancellation of an authorization. */
 async function findAuthorizationUse(
   client: Client,
   search: AuthorizationSearch,
@@ -286,5 +287,5 @@ async function findAuthorizationUse(
       return { outcome, tx: log.transactionHash, block: BigInt(log.blockNumber) }
     }
   }
-  throw new ChainUnavailable(`The log has no ${nonce} since block ${search.fromBlock}.`)
+  throw new ChainUnavailable(`No log of authorization ${nonce} since block ${search.fromBlock}.`)
 }

@@ -1,22 +1,22 @@
 import { isAddressEqual, parseAbi, parseEventLogs, type TransactionReceipt } from 'viem'
 import type { Hex } from './asset.ts'
 
-/** A transaction that succeeded, by the hub's own node; addresses in lower case. */
+/** A successful transaction, read from the hub's own node; addresses in lower case. */
 export interface MinedTransaction {
   readonly block: bigint
-  /** 1 in the newest block. */
+  /** 1 if it is in the newest block. */
   readonly confirmations: bigint
   readonly time: Date
   readonly from: Hex
-  /** Whom it gives ETH, and how many wei. Null: it makes a contract. */
+  /** Recipient of the ETH; null for a contract creation. */
   readonly to: Hex | null
   readonly wei: bigint
-  /** Transfers of the token, in their order; those of nothing are left out. */
+  /** Token transfers in log order, without zero transfers. */
   readonly transfers: readonly TokenTransfer[]
 }
 
 export interface TokenTransfer {
-  /** The place of the log in its block. */
+  /** Index of the log in its block. */
   readonly logIndex: number
   readonly from: Hex
   readonly to: Hex
@@ -26,7 +26,7 @@ export interface TokenTransfer {
 
 const ABI = parseAbi(['event Transfer(address indexed from, address indexed to, uint256 value)'])
 
-/** The transfers of a token that a receipt tells of. */
+/** Reads the transfers of a token from a receipt. */
 export const tokenTransfersIn = (
   { logs }: Pick<TransactionReceipt, 'logs'>,
   token: Hex,

@@ -1,29 +1,29 @@
 import { isAddressEqual, parseAbi, parseEventLogs, type TransactionReceipt } from 'viem'
 import type { Hex } from './asset.ts'
 
-/** What a transaction must have done to count as a payment. */
+/** Transfer that a transaction must contain to count as a payment. */
 export interface ExpectedTransfer {
   readonly tx: Hex
   /** The token contract. */
   readonly token: Hex
   readonly from: Hex
   readonly to: Hex
-  /** Microdollars: exactly this much. */
+  /** Exact amount in microdollars. */
   readonly value: bigint
-  /** Of the authorization that it used up: then one transfer cannot stand for two payments. */
+  /** Nonce of the authorization it used, so that one transfer cannot count for two payments. */
   readonly nonce?: Hex
 }
 
 /**
- * `missing`: no block has it (any more). `mismatch`: it is on the chain and failed, or moved
- * something else.
+ * Result of looking up a transaction. `missing`: it is in no block (any more). `mismatch`: it is
+ * on the chain, but failed or transferred something else.
  */
 export type TransferEvidence =
   | { readonly found: 'missing' }
   | {
       readonly found: 'confirmed' | 'mismatch'
       readonly block: bigint
-      /** 1 in the newest block. How many are enough is for the caller to say. */
+      /** 1 if it is in the newest block. */
       readonly confirmations: bigint
     }
 
@@ -32,7 +32,7 @@ const ABI = parseAbi([
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
 ])
 
-/** What a receipt says of a transfer. @param head the newest block */
+/** Looks for a transfer in a receipt. @param head number of the newest block */
 export function findTransferEvidence(
   { status, logs, blockNumber: block }: TransactionReceipt,
   transfer: ExpectedTransfer,
@@ -41,7 +41,7 @@ export function findTransferEvidence(
   return {
     found: status === 'success' && containsTransfer(logs, transfer) ? 'confirmed' : 'mismatch',
     block,
-    // A node behind another one may not have seen the receipt's block yet.
+    // A lagging node may not have seen the receipt's block yet.
     confirmations: head < block ? 1n : head - block + 1n,
   }
 }
@@ -49,9 +49,9 @@ export function findTransferEvidence(
 type ReceiptLogs = Parameters<typeof parseEventLogs>[0]['logs']
 
 /**
- * Whether the token itself says that exactly this was transferred, by this authorization: USDC logs
- * the use of an authorization right before its transfer. One transaction may carry several of them,
- * and the transfer of one must not stand for another.
+ * Returns true if the token logged exactly this transfer by this authorization. USDC logs the use
+ * of an authorization right before its transfer. A transaction may contain several of them, and the
+ * transfer of one must not count for another.
  */
 function containsTransfer(
   logs: ReceiptLogs,

@@ -1,10 +1,10 @@
 import { hexToBigInt, numberToHex, type PublicClient, pad, toEventSelector } from 'viem'
 import type { Asset, Hex } from './asset.ts'
 
-/** A transfer of the token as its log tells it; addresses and hashes in lower case. */
+/** A transfer read from the token's log; addresses and hashes in lower case. */
 export interface TransferLog {
   readonly tx: Hex
-  /** The place of the log in its block. */
+  /** Index of the log in its block. */
   readonly logIndex: number
   readonly block: bigint
   readonly blockHash: Hex
@@ -23,9 +23,9 @@ export interface BlockRange {
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
 
 /**
- * Every transfer from or to `owner` in a range of blocks, both ends included, in the order of the
- * chain. Transfers of nothing are left out: anybody can make them in anybody's name.
- * @param span how many blocks one question may cover
+ * Fetches every transfer from or to `owner` in a range of blocks, both ends included, in chain
+ * order. Leaves out zero transfers, which anyone can make in another's name.
+ * @param span maximum number of blocks per request
  */
 export async function fetchTransferLogs(
   client: Pick<PublicClient, 'request'>,
@@ -33,7 +33,7 @@ export async function fetchTransferLogs(
   { owner, fromBlock, toBlock }: BlockRange,
   span: bigint,
 ): Promise<readonly TransferLog[]> {
-  const found = new Map<string, TransferLog>() // one to oneself answers both questions
+  const found = new Map<string, TransferLog>() // a self-transfer matches both filters
   for (let first = fromBlock; first <= toBlock; first += span) {
     const last = first + span - 1n < toBlock ? first + span - 1n : toBlock
     const range = { fromBlock: numberToHex(first), toBlock: numberToHex(last) }
@@ -60,7 +60,7 @@ interface RawLog {
   readonly logIndex: Hex | null
 }
 
-/** @throws Error for a log of no block, for which nobody asked */
+/** @throws Error for a log that is not in a block or not a transfer */
 function parseTransferLog({
   topics,
   data,
@@ -71,7 +71,7 @@ function parseTransferLog({
 }: RawLog) {
   const [, from, to] = topics
   if (!transactionHash || !blockNumber || !blockHash || !logIndex || !from || !to) {
-    throw new Error('the node gave a log that is in no block, or no transfer')
+    throw new Error('the node returned a log that is not in a block or not a transfer')
   }
   return {
     tx: lower(transactionHash),
@@ -86,7 +86,7 @@ function parseTransferLog({
 
 const lower = (hex: Hex): Hex => hex.toLowerCase() as Hex
 
-/** The address in a topic, which is padded to 32 bytes. */
+/** Extracts the address from a topic, which is padded to 32 bytes. */
 const addressInTopic = (topic: Hex): Hex => `0x${topic.slice(-40).toLowerCase()}`
 
 const byChainOrder = (a: TransferLog, b: TransferLog): number =>

@@ -4,25 +4,25 @@ import type { Chain, ChainHead, Transfer } from './chain.ts'
 export interface VerdictDeps {
   readonly chain: Chain
   readonly asset: Asset
-  /** Blocks with a small transfer and on top of it before it is final; of larger ones, more. */
+  /** Confirmations after which a small transfer is final; larger ones need a multiple. */
   readonly finality: bigint
 }
 
-/** An authorization is given up only this long after its end, on the clock of the chain. */
+/** Time after expiry, on the clock of the chain, before an authorization counts as dead. */
 export const EXPIRY_MARGIN_MS = 30_000
 
-/** From how much on (microdollars) so many times the blocks are waited for, the most first. */
+/** Multiples of `finality` by minimum amount in microdollars, largest amount first. */
 export const CONFIRMATION_MULTIPLIERS = [
   [10_000_000_000n, 60n],
   [100_000_000n, 6n],
   [0n, 1n],
 ] as const
 
-/** In how many blocks, the first counted, a payment of so many microdollars is final. */
+/** Confirmations (1 in the newest block) after which a payment of `amount` is final. */
 export const requiredConfirmations = (finality: bigint, amount: bigint): bigint =>
   finality * CONFIRMATION_MULTIPLIERS.find(([from]) => amount >= from)![1]
 
-/** A payment by an authorization of EIP-3009. */
+/** A payment by an EIP-3009 authorization. */
 export interface AuthorizedTransfer {
   readonly from: Hex
   readonly to: Hex
@@ -42,9 +42,9 @@ export interface PaidVerdict {
 export type PaymentVerdict = PaidVerdict | { readonly is: 'void' } | { readonly is: 'open' }
 
 /**
- * What the chain says of an authorization, by its nonce and nobody's word: `paid` by this very
- * transfer, `void` (dead, cancelled, or spent on something else), or `open`. What is not final is
- * open: the next block, or the next node, may tell otherwise.
+ * Judges an authorization by the chain alone: `paid` by exactly this transfer, `void` (expired,
+ * canceled or used for another transfer) or `open`. Stays `open` until final, because a later block
+ * or another node may show a different result.
  */
 export async function judgeAuthorization(
   { chain, asset, finality }: VerdictDeps,
@@ -67,8 +67,8 @@ export async function judgeAuthorization(
 }
 
 /**
- * The same for a payment whose transaction is known, which is quickly looked up. Undefined: it did
- * not last, or is another's, and the authorization has to be asked.
+ * Judges a payment by its known transaction, which is a quick lookup. Undefined if the transaction
+ * has vanished or is another payment; `judgeAuthorization` must then decide.
  */
 export async function judgeTransaction(
   { chain, asset, finality }: VerdictDeps,

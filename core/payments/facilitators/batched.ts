@@ -11,64 +11,64 @@ import {
 } from './multicall.ts'
 import type { Sender } from './sender.ts'
 
-/** So many fit a block many times over. */
+/** A block holds many times as many. */
 const BATCH_SIZE_MAX = 50
 const ABI = parseAbi(['event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)'])
 
 interface BatchDeps {
   readonly sender: Sender
   readonly asset: Asset
-  /** Deals with one payment, and says what is wrong with it. */
+  /** Handles one payment and reports what is wrong with it. */
   readonly single: Pick<Facilitator, 'verify' | 'settle'>
   readonly confirmationTimeoutMs: number
 }
 
 /**
- * Deals with payments that come at the same time by one request to the node, and by one
- * transaction. What comes while one is under way waits for the next; nothing waits for company.
- * Whatever is not plainly good is dealt with alone, which tells what is wrong with it: a bad
- * payment harms no other.
+ * Verifies concurrent payments by one request to the node and settles them by one transaction.
+ * Payments that arrive while a batch is in flight form the next one; there is no timer. A payment
+ * that does not pass in the batch is handled alone, which reports its fault: a bad payment never
+ * affects others.
  */
-export function batched(ports: BatchDeps): Required<Pick<Facilitator, 'batched'>>['batched'] {
-  const { single: alone } = ports
+export function batched(deps: BatchDeps): Required<Pick<Facilitator, 'batched'>>['batched'] {
+  const { single: alone } = deps
   return {
-    verify: inBatches(alone.verify, (batch) => verifyBatch(ports, batch)),
-    settle: inBatches(alone.settle, (batch) => settleBatch(ports, batch)),
+    verify: inBatches(alone.verify, (batch) => verifyBatch(deps, batch)),
+    settle: inBatches(alone.settle, (batch) => settleBatch(deps, batch)),
   }
 }
 
 type Args = KeyPayment['args']
-/** What comes of each payment, as far as it is known when the next batch may go. */
-type Responses<Answer> = readonly Promise<Answer>[]
+/** Response for each payment, possibly still pending when the next batch starts. */
+type Responses<Result> = readonly Promise<Result>[]
 
 /** @param work never throws */
-function inBatches<Answer>(
-  alone: (...args: Args) => Promise<Answer>,
-  work: (batch: readonly KeyPayment[]) => Promise<Responses<Answer>>,
-): (...args: Args) => Promise<Answer> {
-  const waiting: { payment: KeyPayment; resolve: (answer: Promise<Answer>) => void }[] = []
-  let working = false
+function inBatches<Result>(
+  alone: (...args: Args) => Promise<Result>,
+  work: (batch: readonly KeyPayment[]) => Promise<Responses<Result>>,
+): (...args: Args) => Promise<Result> {
+  const queue: { payment: KeyPayment; resolve: (response: Promise<Result>) => void }[] = []
+  let isRunning = false
   const run = async (): Promise<void> => {
-    if (working) return
-    working = true
-    while (waiting.length > 0) {
-      const batch = waiting.splice(0, BATCH_SIZE_MAX)
-      const answers = await work(batch.map(({ payment }) => payment))
-      for (const [i, { resolve }] of batch.entries()) resolve(answers[i]!)
+    if (isRunning) return
+    isRunning = true
+    while (queue.length > 0) {
+      const batch = queue.splice(0, BATCH_SIZE_MAX)
+      const responses = await work(batch.map(({ payment }) => payment))
+      for (const [i, { resolve }] of batch.entries()) resolve(responses[i]!)
     }
-    working = false
+    isRunning = false
   }
   return (...args) => {
     const payment = parseKeyPayment(args)
     if (!payment) return alone(...args)
     return new Promise((resolve) => {
-      waiting.push({ payment, resolve })
+      queue.push({ payment, resolve })
       void run()
     })
   }
 }
 
-/** Has the node make all of the payments, in thought. */
+/** Simulates all payments on the node. */
 async function verifyBatch(
   { sender: { client }, asset, single: alone }: BatchDeps,
   batch: readonly KeyPayment[],
@@ -82,23 +82,23 @@ async function verifyBatch(
   )
 }
 
-/** If one is bad, the node refuses the whole before it is sent. */
+/** Settles the batch by one transaction. The node refuses it before sending if one is bad. */
 async function settleBatch(
-  ports: BatchDeps,
+  deps: BatchDeps,
   batch: readonly KeyPayment[],
 ): Promise<Responses<SettleResponse>> {
-  const { sender, asset, single: alone } = ports
+  const { sender, asset, single: alone } = deps
   const signatures = batch.map(({ signature }) => signature)
   try {
     const tx = await sender.send(atomicCall(asset, batch), signatures)
-    const used = usedAuthorizations(ports, tx)
-    return batch.map((payment) => settlementOf(ports, payment, tx, used))
+    const used = usedAuthorizations(deps, tx)
+    return batch.map((payment) => settlementOf(deps, payment, tx, used))
   } catch {
     return batch.map(({ args }) => alone.settle(...args))
   }
 }
 
-/** The authorizations that a transaction has used, by the token's word; undefined: not known. */
+/** Reads from the token's logs which authorizations a transaction used; undefined if unknown. */
 async function usedAuthorizations({ sender, asset, confirmationTimeoutMs }: BatchDeps, tx: Hex) {
   const receipt = await sender.receipt(tx, confirmationTimeoutMs).catch(() => undefined)
   if (!receipt) return undefined
@@ -113,9 +113,9 @@ async function settlementOf(
   { asset: { network }, single: alone }: BatchDeps,
   { args, authorization: { from: payer, nonce } }: KeyPayment,
   transaction: Hex,
-  whenUsed: ReturnType<typeof usedAuthorizations>,
+  usage: ReturnType<typeof usedAuthorizations>,
 ): Promise<SettleResponse> {
-  const used = await whenUsed
+  const used = await usage
   if (used === undefined) {
     return { success: false, errorReason: 'settlement_pending', transaction, network, payer }
   }

@@ -7,30 +7,33 @@ import type { Payment } from '../receiving/payment.ts'
 import type { Facilitator } from './facilitator.ts'
 
 export interface ChainVerification {
-  /** Our own view. */
+  /** The hub's own view of the chain. */
   readonly chain: Chain
   readonly asset: Asset
-  /** What the log calls the facilitator. */
+  /** Name of the facilitator in log lines. */
   readonly name: string
   readonly log: Log
-  /** How long the chain is watched for a payment that may be on its way. @defaultValue 5000 */
+  /** Time to search the chain for a payment that may be pending. @defaultValue 5000 */
   readonly searchMs?: number
-  /** Between two looks. @defaultValue 250 */
+  /** Interval between two searches. @defaultValue 250 */
   readonly pollMs?: number
 }
 
 const PENDING = 'settlement_pending'
-/** About an hour of Base. What was used before is not found, and its payment stays pending. */
+/** About an hour of Base. A payment made earlier is not found and stays pending. */
 const LOOK_BACK_BLOCKS = 2_000n
 
 /**
- * A facilitator whose word is held against the chain. A payment counts as made when the token says
- * so: this transfer, by this authorization, in a transaction that succeeded. What is said to be
- * made and is not to be seen, or is something else, is `settlement_pending`; what is said to have
- * failed, or was left without an answer, and was made all the same, is a success.
+ * Checks every settlement of a facilitator against the chain. A payment counts as made only if the
+ * token logged this transfer by this authorization in a successful transaction. A claimed success
+ * that is missing on chain or differs becomes `settlement_pending`; a payment found on chain is a
+ * success even if the facilitator reported failure or did not respond.
  */
-export function chainVerified(facilitator: Facilitator, witness: ChainVerification): Facilitator {
-  const { asset, log, name } = witness
+export function chainVerified(
+  facilitator: Facilitator,
+  verification: ChainVerification,
+): Facilitator {
+  const { asset, log, name } = verification
   return {
     verify: (...args) => facilitator.verify(...args),
     getSupported: () => facilitator.getSupported(),
@@ -38,43 +41,46 @@ export function chainVerified(facilitator: Facilitator, witness: ChainVerificati
       const { network } = requirements
       const payment = toAuthorizedPayment(asset, payload)
       const { from: payer, nonce } = payment
-      const said = await facilitator
+      const claim = await facilitator
         .settle(payload, requirements)
         .then(claimOfResponse, claimOfError)
-      const { claims, hash } = said
-      const seen = await pollChain(witness, payment, said)
-      const told = { facilitator: name, claims, hash, payer, nonce }
-      if (seen.is === 'paid') {
-        const { tx } = seen
+      const { claims, hash } = claim
+      const finding = await pollChain(verification, payment, claim)
+      const details = { facilitator: name, claims, hash, payer, nonce }
+      if (finding.is === 'paid') {
+        const { tx } = finding
         if (claims !== 'paid' || tx !== hash) {
-          log.warn({ ...told, tx }, 'a payment was made otherwise than the facilitator says')
+          log.warn(
+            { ...details, tx },
+            'the chain shows another result than the facilitator reports',
+          )
         }
         return { success: true, transaction: tx, network, payer }
       }
       const pending = { success: false, errorReason: PENDING, network, payer }
-      if (seen.is === 'another' && claims !== 'failed') {
-        log.error(told, 'the facilitator names a transaction that is not the payment')
+      if (finding.is === 'another' && claims !== 'failed') {
+        log.error(details, 'the facilitator names a transaction that is not the payment')
         return { ...pending, transaction: '' }
       }
-      if ('error' in said) throw said.error
-      return claims === 'paid' ? { ...pending, transaction: hash ?? '' } : said.answer
+      if ('error' in claim) throw claim.error
+      return claims === 'paid' ? { ...pending, transaction: hash ?? '' } : claim.response
     },
   }
 }
 
-/** What a facilitator says: that a payment is made, is not, or may be; and by which transaction. */
+/** Claim of a facilitator: the payment is made, failed or open, and by which transaction. */
 type FacilitatorClaim = {
   readonly claims: 'paid' | 'failed' | 'open'
   readonly hash: Hex | undefined
-} & ({ readonly answer: SettleResponse } | { readonly error: unknown })
+} & ({ readonly response: SettleResponse } | { readonly error: unknown })
 
-function claimOfResponse(answer: SettleResponse): FacilitatorClaim {
-  const { success, errorReason, transaction } = answer
+function claimOfResponse(response: SettleResponse): FacilitatorClaim {
+  const { success, errorReason, transaction } = response
   const isOpen = errorReason === undefined || errorReason === PENDING
   return {
     claims: success ? 'paid' : isOpen ? 'open' : 'failed',
     hash: parseHash(transaction),
-    answer,
+    response,
   }
 }
 
@@ -97,12 +103,12 @@ function toAuthorizedPayment(
   return { token, from, to, value: BigInt(value), nonce }
 }
 
-/** `another`: the transaction that was named is on the chain, and is not this payment. */
+/** `another`: the named transaction is on the chain and is not this payment. */
 type ChainFinding =
   | { readonly is: 'paid'; readonly tx: Hex }
   | { readonly is: 'another' | 'nothing' }
 
-/** Looks until the payment is seen; once only where it is said that none will come. */
+/** Searches until the payment is found; only once if the facilitator reported failure. */
 async function pollChain(
   { chain, searchMs: patienceMs = 5_000, pollMs = 250 }: ChainVerification,
   payment: AuthorizedPayment,
@@ -110,8 +116,8 @@ async function pollChain(
 ): Promise<ChainFinding> {
   const deadline = elapsedMs() + (claims === 'failed' ? 0 : patienceMs)
   for (;;) {
-    const seen = await checkChain(chain, payment, hash)
-    if (seen.is !== 'nothing' || elapsedMs() + pollMs > deadline) return seen
+    const finding = await checkChain(chain, payment, hash)
+    if (finding.is !== 'nothing' || elapsedMs() + pollMs > deadline) return finding
     await sleep(pollMs)
   }
 }
@@ -132,7 +138,7 @@ async function checkChain(
   }
 }
 
-/** The transaction that made a payment, whoever sent it. */
+/** Finds the transaction that made a payment, whoever sent it. */
 async function findByAuthorization(
   chain: Chain,
   payment: AuthorizedPayment,

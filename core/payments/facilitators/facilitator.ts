@@ -2,39 +2,38 @@ import type { FacilitatorClient } from '@x402/core/server'
 import { type Asset, assetOf, type Hex } from '../chain/asset.ts'
 
 /**
- * Who checks a payment and brings it onto the chain: our own key (`facilitators/local.ts`) or a
- * service (`facilitators/http.ts`). The shape is that of @x402/core, whose every facilitator fits:
+ * Verifies payments and settles them on the chain, with the hub's own key (`local.ts`) or through
+ * a service (`http.ts`). Compatible with every facilitator of @x402/core:
  * `verify(payload, requirements)`, `settle(payload, requirements)` and `getSupported()`.
  *
- * `settle` that has sent a transaction and does not know its fate answers `success: false` with
- * `errorReason: 'settlement_pending'` and the hash; the same payload again asks after it.
+ * If `settle` has sent a transaction and does not know its outcome, it returns `success: false`
+ * with `errorReason: 'settlement_pending'` and the hash; calling it again asks for the outcome.
  */
 export interface Facilitator extends FacilitatorClient {
   /**
-   * The same, for a seller of many things at a time: a payment may share a question to the node, or
-   * a transaction, with others that come at the same time. Whoever calls `verify` has compared the
-   * payment with the requirements and the clock: whether it can be made is all that is asked. Left
-   * out: one by one.
+   * Variant that may share a node request or a transaction among concurrent payments. Its `verify`
+   * only checks that the payment can be made: the caller has already compared it with the
+   * requirements and the clock. Omitted if the facilitator handles payments one by one.
    */
   readonly batched?: Pick<FacilitatorClient, 'verify' | 'settle'>
 }
 
 /**
- * A settlement reason of our own: the facilitator failed before anything left it, so that the
- * payment cannot have happened. The payer is not at fault and may send the same payload again.
+ * Settlement reason of this hub: the facilitator failed before it sent anything, so the payment
+ * cannot have happened. The payer is not at fault and may send the same payload again.
  */
 export const NOT_BROADCAST = 'not_broadcast'
 
-/** The facilitator gave no answer. What it was asked to settle may have been settled anyway. */
+/** The facilitator did not respond. A requested settlement may have happened anyway. */
 export class FacilitatorUnavailable extends Error {
   override readonly name = 'FacilitatorUnavailable'
 }
 
 /**
- * Checks at start what the hub relies on: that the facilitator settles what is sold (version 2,
- * scheme exact, our token, by EIP-3009), and sends from wallets of its own. No extension is needed.
- * @param ownWallets addresses whose keys nobody else may have
- * @throws FacilitatorUnavailable when it does not, or does not answer.
+ * Checks at startup that the facilitator settles what the hub sells (version 2, scheme exact, USDC
+ * by EIP-3009) and sends from wallets of its own. Requires no extension.
+ * @param ownWallets addresses whose keys only this hub may have
+ * @throws FacilitatorUnavailable if it does not, or does not respond
  */
 export async function assertSupports(
   facilitator: Facilitator,
@@ -43,8 +42,8 @@ export async function assertSupports(
 ): Promise<void> {
   const asset = assetOf(network)
   const { kinds, signers } = await facilitator.getSupported().catch((cause: unknown) => {
-    const why = cause instanceof FacilitatorUnavailable ? ` ${cause.message}` : ''
-    throw new FacilitatorUnavailable(`The facilitator does not say what it supports.${why}`, {
+    const detail = cause instanceof FacilitatorUnavailable ? ` ${cause.message}` : ''
+    throw new FacilitatorUnavailable(`The facilitator does not report what it supports.${detail}`, {
       cause,
     })
   })
@@ -75,7 +74,7 @@ const KINDS_SHOWN = 10
 
 const isSameText = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase()
 
-/** Whether what a kind says of its token, if it says something, is what the hub sells for. */
+/** Returns true if everything a kind states about its token matches the asset. */
 function matchesAsset(asset: Asset, extra: Readonly<Record<string, unknown>> = {}): boolean {
   const { name, version, address } = asset
   const ours: Record<string, string> = { name, version, asset: address, ...EIP_3009 }

@@ -6,27 +6,27 @@ import type { Sender } from './sender.ts'
 export const WEI_PER_GWEI = 1_000_000_000n
 const MS_PER_SECOND = 1_000
 
-/** What a transaction cost, all in all. */
+/** Total cost of a transaction. */
 export interface Fee {
   readonly wei: bigint
   readonly block: bigint
-  /** Of the block. */
+  /** Time of the block. */
   readonly time: Date
 }
 
-/** The wallet that pays for gas, as the chain tells it. Each method throws when the node fails. */
+/** On-chain view of the wallet that pays for gas. Each method throws if the node fails. */
 export interface GasWallet {
   readonly chainId: number
   readonly address: Hex
-  /** The newest block. */
+  /** Number of the newest block. */
   head(): Promise<bigint>
-  /** Wei that it holds. */
+  /** Current balance in wei. */
   balance(): Promise<bigint>
-  /** Wei that it held after a block. */
+  /** Balance in wei after a block. */
   balanceAt(block: bigint): Promise<bigint>
-  /** How many transactions of it the chain had after a block. */
+  /** Number of its transactions on the chain after a block. */
   countAt(block: bigint): Promise<number>
-  /** Undefined: no block has the transaction. */
+  /** Fee of a transaction; undefined if it is in no block. */
   fee(hash: Hex): Promise<Fee | undefined>
 }
 
@@ -46,26 +46,26 @@ export function gasWallet({ address, client }: Sender, chainId: number): GasWall
       if (receipt === undefined) return undefined
       const { gasUsed, effectiveGasPrice, l1Fee, blockNumber: block } = receipt
       const { timestamp } = await client.getBlock({ blockNumber: block })
-      // Base charges for its data on Ethereum beside the gas.
+      // Base also charges for its data on Ethereum.
       const wei = gasUsed * effectiveGasPrice + (l1Fee ?? 0n)
       return { wei, block, time: new Date(Number(timestamp) * MS_PER_SECOND) }
     },
   }
 }
 
-/** The gas wallet as it was when somebody looked. */
+/** State of the gas wallet at the last check. */
 export interface GasState {
   readonly address: Hex
-  /** On chain, rounded down. */
+  /** Balance on chain, rounded down. */
   readonly balanceGwei: bigint
-  /** It needs ETH soon, or no payment can be settled. */
+  /** True if it needs ETH soon; without ETH no payment can be settled. */
   readonly low: boolean
   readonly at: Date
 }
 
 /**
- * Looks at the gas wallet, and keeps what was seen for `gasState`, once its opening is booked.
- * @throws Error when the node does not answer
+ * Checks the gas wallet and stores the result for `readGasState`, once its opening is posted.
+ * @throws Error if the node does not respond
  */
 export async function recordGasState(
   pool: Pool,
@@ -84,8 +84,8 @@ export async function recordGasState(
 }
 
 /**
- * What the newest look at a gas wallet saw, whichever process it was. Undefined: there is none,
- * since somebody else settles, or nobody has looked yet.
+ * Reads the newest check of a gas wallet by any process; undefined if another party settles or
+ * nothing has been checked yet.
  */
 export async function readGasState(pool: Pool): Promise<GasState | undefined> {
   const { rows } = await pool.query<GasState>(

@@ -3,28 +3,29 @@ import { FacilitatorUnavailable } from './facilitator.ts'
 
 export type FacilitatorOperation = 'verify' | 'settle' | 'supported'
 
-/** Makes the headers that authenticate one request, anew for each. */
+/** Creates the headers that authenticate one request. */
 export type AuthHeaders = (
   operation: FacilitatorOperation,
   request: { readonly method: 'GET' | 'POST'; readonly url: string },
 ) => Promise<Readonly<Record<string, string>>>
 
 export interface HttpFacilitatorOptions {
-  /** Its base URL, to which `/verify`, `/settle` and `/supported` are added. */
+  /** Base URL, to which `/verify`, `/settle` and `/supported` are appended. */
   readonly url: string
-  /** For each request, from the connection to the last byte of the answer. @defaultValue 30000 */
+  /** Limit per request, from connecting to the last byte of the response. @defaultValue 30000 */
   readonly timeoutMs?: number
-  /** Largest answer that is read. @defaultValue 262144 */
+  /** Largest response that is read. @defaultValue 262144 */
   readonly maxBytes?: number
   readonly authHeaders?: AuthHeaders
 }
 
-/** Nothing was sent: the service cannot have seen the payment. */
+/** Nothing was sent, so the service cannot have seen the payment. */
 export class FacilitatorUnreachable extends FacilitatorUnavailable {}
 
 /**
- * One request and its answer, whatever its status.
- * @throws FacilitatorUnavailable when no whole answer came; NotReached when nothing was sent
+ * Sends one request and returns its response, whatever its status.
+ * @throws FacilitatorUnavailable if no complete response arrives
+ * @throws FacilitatorUnreachable if nothing was sent
  */
 export type Exchange = (
   operation: FacilitatorOperation,
@@ -33,11 +34,11 @@ export type Exchange = (
 
 const LOOPBACK: readonly string[] = ['127.0.0.1', '[::1]', 'localhost']
 
-/** Errors that come before a byte of the request has left. */
+/** Errors raised before a byte of the request is sent. */
 const CONNECT_ERRORS =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/
 
-/** @throws TypeError for a URL that is neither https nor on this machine */
+/** @throws TypeError for a URL that is neither https nor loopback */
 export function openExchange(options: HttpFacilitatorOptions): Exchange {
   const { url, timeoutMs = 30_000, maxBytes = 262_144, authHeaders = noHeaders } = options
   const { protocol, hostname } = new URL(url)
@@ -52,24 +53,24 @@ export function openExchange(options: HttpFacilitatorOptions): Exchange {
       url: `${base}/${operation}`,
     }
     const headers = await authHeaders(operation, target).catch((cause: unknown) => {
-      throw new FacilitatorUnreachable('No authentication for the facilitator.', { cause })
+      throw new FacilitatorUnreachable('Failed to authenticate with the facilitator.', { cause })
     })
-    const { statusCode: status, ...answer } = await request(target.url, {
+    const { statusCode: status, ...response } = await request(target.url, {
       dispatcher: agent,
       method: target.method,
-      // What is never inflated cannot be a bomb.
+      // Compression is declined, so a response cannot be a decompression bomb.
       headers: { ...JSON_HEADERS, 'accept-encoding': 'identity', ...headers },
       body: body ?? null,
       signal: AbortSignal.timeout(timeoutMs),
     }).catch(throwUnavailable)
-    answer.body.on('error', () => {}) // an abort without a listener would end the process
+    response.body.on('error', () => {}) // an abort without a listener would end the process
     if (status >= 300 && status < 400) {
-      answer.body.destroy()
+      response.body.destroy()
       throw new FacilitatorUnavailable(
-        `The facilitator redirects "${operation}": its URL must be the final one.`,
+        `The facilitator redirects "${operation}": configure its final URL.`,
       )
     }
-    return { status, text: await answer.body.text().catch(throwUnavailable) }
+    return { status, text: await response.body.text().catch(throwUnavailable) }
   }
 }
 
@@ -80,7 +81,7 @@ const noHeaders: AuthHeaders = async () => ({})
 function throwUnavailable(cause: unknown): never {
   const code = codeOf(cause)
   const Unavailable = CONNECT_ERRORS.test(code) ? FacilitatorUnreachable : FacilitatorUnavailable
-  throw new Unavailable(`The facilitator gave no answer (${code}).`, { cause })
+  throw new Unavailable(`The facilitator did not respond (${code}).`, { cause })
 }
 
 function codeOf(error: unknown): string {

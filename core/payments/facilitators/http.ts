@@ -1,5 +1,6 @@
 import { SettleError, VerifyError } from '@x402/core/types'
 import { z } from 'zod'
+import { isJsonObject } from '../../json.ts'
 import { type Facilitator, FacilitatorUnavailable, NOT_BROADCAST } from './facilitator.ts'
 import {
   type Exchange,
@@ -10,7 +11,7 @@ import {
 
 export type { AuthHeaders, HttpFacilitatorOptions } from './http-exchange.ts'
 
-/** Of a reason or a message; the rest is cut off. */
+/** Maximum length of a reason or message; longer ones are truncated. */
 const TEXT_MAX = 500
 const text = z.string().max(500)
 const optionalText = z
@@ -52,14 +53,13 @@ const SupportedBody = z.object({
 const PENDING = 'settlement_pending'
 
 /**
- * A facilitator that somebody else runs (CDP, PayAI, x402.org …). No redirect is followed: a signed
- * payment is shown to the configured host alone. An answer that is too large, too late, malformed
- * or of a server in trouble is no answer.
+ * Facilitator run by a third party (CDP, PayAI, x402.org …). Follows no redirects, so only the
+ * configured host sees a signed payment. Treats responses that are too large, too late, malformed
+ * or server errors as no response.
  *
- * A `settle` that throws says nothing: the payment may have been made. It answers `not_broadcast`
- * only when the service could not even be connected to.
- * @throws TypeError for a URL that is neither https nor on this machine: payments are not shown
- *   to the network.
+ * If `settle` throws, the payment may have been made. It returns `not_broadcast` only if it could
+ * not connect to the service.
+ * @throws TypeError for a URL that is neither https nor loopback, which would expose payments
  */
 export function httpFacilitator(options: HttpFacilitatorOptions): Facilitator {
   const exchange = openExchange(options)
@@ -67,9 +67,9 @@ export function httpFacilitator(options: HttpFacilitatorOptions): Facilitator {
   return {
     async verify(payload, requirements) {
       const body = requestBody(payload, requirements)
-      const { status, answer } = await query(exchange, 'verify', VerifyBody, body)
-      if (isSuccess(status)) return answer
-      throw new VerifyError(status, answer)
+      const { status, response } = await query(exchange, 'verify', VerifyBody, body)
+      if (isSuccess(status)) return response
+      throw new VerifyError(status, response)
     },
     async settle(payload, requirements) {
       const { network } = requirements
@@ -77,15 +77,15 @@ export function httpFacilitator(options: HttpFacilitatorOptions): Facilitator {
       sent.add(payload)
       const body = requestBody(payload, requirements)
       try {
-        const { status, answer } = await query(exchange, 'settle', SettleBody, body)
-        if (answer.network !== network) {
-          throw new FacilitatorUnavailable(`The facilitator answered for ${answer.network}.`)
+        const { status, response } = await query(exchange, 'settle', SettleBody, body)
+        if (response.network !== network) {
+          throw new FacilitatorUnavailable(`The facilitator responded for ${response.network}.`)
         }
-        if (answer.errorReason === NOT_BROADCAST) {
-          throw new FacilitatorUnavailable('That nothing was sent is our own word, not its.')
+        if (response.errorReason === NOT_BROADCAST) {
+          throw new FacilitatorUnavailable('The facilitator used a reason reserved for this hub.')
         }
-        if (isSuccess(status)) return answer
-        throw new SettleError(status, answer)
+        if (isSuccess(status)) return response
+        throw new SettleError(status, response)
       } catch (error) {
         if (!(error instanceof FacilitatorUnreachable && isNew)) throw error
         sent.delete(payload)
@@ -95,41 +95,38 @@ export function httpFacilitator(options: HttpFacilitatorOptions): Facilitator {
       }
     },
     async getSupported() {
-      const { status, answer } = await query(exchange, 'supported', SupportedBody)
-      if (isSuccess(status)) return answer
-      throw new FacilitatorUnavailable(`The facilitator answered ${status}.`)
+      const { status, response } = await query(exchange, 'supported', SupportedBody)
+      if (isSuccess(status)) return response
+      throw new FacilitatorUnavailable(`The facilitator returned status ${status}.`)
     },
   }
 }
 
 type Operation = Parameters<Exchange>[0]
 
-/** @throws FacilitatorUnavailable for whatever is not an answer to the question */
+/** @throws FacilitatorUnavailable if the response does not fit the operation */
 async function query<T>(
   exchange: Exchange,
   operation: Operation,
   schema: z.ZodType<T>,
   body?: string,
-): Promise<{ readonly status: number; readonly answer: T }> {
+): Promise<{ readonly status: number; readonly response: T }> {
   const { status, text: json } = await exchange(operation, body)
   const parsed = schema.safeParse(parseJson(json))
-  const isTrouble = status >= 500 && !isPending(parsed.data)
-  if (isTrouble) throw new FacilitatorUnavailable(`The facilitator answered ${status}.`)
-  if (parsed.success) return { status, answer: parsed.data }
+  const isServerError = status >= 500 && !isPending(parsed.data)
+  if (isServerError) throw new FacilitatorUnavailable(`The facilitator returned status ${status}.`)
+  if (parsed.success) return { status, response: parsed.data }
   throw new FacilitatorUnavailable(
-    `The facilitator gave a malformed answer to "${operation}" (status ${status}).`,
+    `The facilitator returned a malformed response to "${operation}" (status ${status}).`,
   )
 }
 
-const isPending = (answer: unknown): boolean =>
-  typeof answer === 'object' &&
-  answer !== null &&
-  'errorReason' in answer &&
-  answer.errorReason === PENDING
+const isPending = (response: unknown): boolean =>
+  isJsonObject(response) && response['errorReason'] === PENDING
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
-/** Some write null for what is not there. */
+/** Drops members that are null, which some facilitators send for absent values. */
 function parseJson(json: string): unknown {
   try {
     return JSON.parse(json, (_, value: unknown) => value ?? undefined)

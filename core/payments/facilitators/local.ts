@@ -14,35 +14,35 @@ import { createStoredOutbox } from './stored-outbox.ts'
 
 export interface LocalFacilitatorOptions {
   readonly rpcUrl: string
-  /** The gas wallet's private key. It pays fees and never touches the money that it moves. */
+  /** Private key of the gas wallet, which pays fees and never holds the transferred money. */
   readonly key: Hex
   readonly network: string
   /**
-   * Where transactions are kept: then several processes may send with the key, none is lost by a
-   * crash, and gas can be booked. At least two connections, migrated before the first payment.
-   * Left out: the memory of this process.
+   * Database that stores transactions, so that several processes can share the key, no transaction
+   * is lost by a crash and gas can be posted. Needs at least two connections and the migrations.
+   * Default: the memory of this process.
    */
   readonly pool?: Pool
-  /** How long `settle` waits for a receipt before it answers "pending". @defaultValue 10000 */
+  /** Time that `settle` waits for a receipt before it returns "pending". @defaultValue 10000 */
   readonly confirmationTimeoutMs?: number
-  /** Between two looks for a receipt, after the first few. @defaultValue 250 */
+  /** Interval between polls for a receipt, after the first few. @defaultValue 250 */
   readonly pollMs?: number
-  /** For each request to the node. @defaultValue 5000 */
+  /** Limit per request to the node. @defaultValue 5000 */
   readonly rpcTimeoutMs?: number
 }
 
-/** A facilitator in this process, with a key of its own. */
+/** Facilitator in this process with its own key. */
 export interface LocalFacilitator extends Facilitator {
-  /** The gas wallet: it needs ETH. */
+  /** Address of the gas wallet, which needs ETH. */
   readonly address: Hex
   readonly gas: GasWallet
 }
 
 /**
- * Verifies and settles by our own node and key. `verify` throws `FacilitatorUnavailable` when the
- * node cannot be asked, instead of calling the payment invalid. `settle` answers
- * `settlement_pending` with the hash when no receipt came in time, and `not_broadcast` when it
- * failed before anything was sent, as with an empty gas wallet.
+ * Verifies and settles with the hub's own node and key. If the node fails, `verify` throws
+ * `FacilitatorUnavailable` instead of calling the payment invalid. `settle` returns
+ * `settlement_pending` with the hash if no receipt arrives in time, and `not_broadcast` if it fails
+ * before anything is sent, for example with an empty gas wallet.
  */
 export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilitator {
   const asset = assetOf(options.network)
@@ -51,17 +51,17 @@ export function localFacilitator(options: LocalFacilitatorOptions): LocalFacilit
   const attempt = (payment?: string) => createAttempt(sender, asset, confirmationTimeoutMs, payment)
   const settle: Facilitator['settle'] = async (payload, requirements) => {
     const { facilitator, node } = attempt(readSignature(payload))
-    const answer = await facilitator.settle(payload, requirements)
-    const isOurs = !answer.success && !answer.transaction && node.failed
-    return isOurs ? asNotBroadcast(answer) : answer
+    const response = await facilitator.settle(payload, requirements)
+    const isUnsent = !response.success && !response.transaction && node.failed
+    return isUnsent ? asNotBroadcast(response) : response
   }
   const verify: Facilitator['verify'] = async (payload, requirements) => {
     const { facilitator, node } = attempt()
-    const answer = await facilitator.verify(payload, requirements)
-    if (!answer.isValid && node.failed) {
-      throw new FacilitatorUnavailable('The node did not answer while a payment was verified.')
+    const response = await facilitator.verify(payload, requirements)
+    if (!response.isValid && node.failed) {
+      throw new FacilitatorUnavailable('The node did not respond during verification.')
     }
-    return answer
+    return response
   }
   return {
     address: sender.address,
@@ -79,28 +79,28 @@ function outboxOf({ pool, key }: LocalFacilitatorOptions, { chainId }: Asset) {
   return { outbox: createStoredOutbox(pool, { chainId, address: privateKeyToAddress(key) }) }
 }
 
-/** What the scheme knows a payment by. */
+/** The scheme identifies a payment by its signature. */
 const readSignature = ({ payload }: Parameters<Facilitator['settle']>[0]): string | undefined =>
   typeof payload['signature'] === 'string' ? payload['signature'] : undefined
 
-const asNotBroadcast = (answer: SettleResponse): SettleResponse => ({
-  ...answer,
+const asNotBroadcast = (response: SettleResponse): SettleResponse => ({
+  ...response,
   errorReason: NOT_BROADCAST,
   errorMessage: 'The facilitator could not send the transaction.',
 })
 
 /**
- * A facilitator for one verification or settlement. The scheme takes a node that cannot be asked
- * for an invalid signature or a failed simulation; `node.failed` tells them apart.
+ * Creates a facilitator for one verification or settlement. The scheme reports an unreachable node
+ * as an invalid signature or a failed simulation; `node.failed` distinguishes the two.
  */
 function createAttempt(
   sender: Sender,
   { network }: Asset,
   confirmationTimeoutMs: number,
-  of?: string,
+  payment?: string,
 ) {
   const node = { failed: false }
-  const watched = async <T>(work: Promise<T>): Promise<T> => {
+  const watch = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work
     } catch (error) {
@@ -108,7 +108,7 @@ function createAttempt(
       throw error
     }
   }
-  const signer = toFacilitatorEvmSigner(createSigner(sender, watched, of), {
+  const signer = toFacilitatorEvmSigner(createSigner(sender, watch, payment), {
     confirmationTimeoutMs,
   })
   const scheme = new ExactEvmScheme(signer, { pendingSettlementStore: pendingStore(sender) })
@@ -117,30 +117,30 @@ function createAttempt(
 
 function createSigner(
   { address, client, send, receipt }: Sender,
-  watched: <T>(work: Promise<T>) => Promise<T>,
+  watch: <T>(work: Promise<T>) => Promise<T>,
   payment?: string,
 ): Omit<FacilitatorEvmSigner, 'getAddresses'> & { address: Hex } {
   return {
     address,
     readContract: ({ abi, args = [], ...call }) =>
-      watched(client.readContract({ ...call, abi: abi as Abi, args })),
+      watch(client.readContract({ ...call, abi: abi as Abi, args })),
     verifyTypedData: (data) =>
-      watched(client.verifyTypedData(data as Parameters<typeof client.verifyTypedData>[0])),
-    getCode: (call) => watched(client.getCode(call)),
+      watch(client.verifyTypedData(data as Parameters<typeof client.verifyTypedData>[0])),
+    getCode: (call) => watch(client.getCode(call)),
     writeContract: ({ address: to, abi, functionName, args, dataSuffix = '0x' }) => {
       const data = encodeFunctionData({ abi: abi as Abi, functionName, args })
       const call = { to, data: concatHex([data, dataSuffix]) }
-      return watched(send(call, payment === undefined ? [] : [payment]))
+      return watch(send(call, payment === undefined ? [] : [payment]))
     },
-    sendTransaction: (call) => watched(send(call)),
+    sendTransaction: (call) => watch(send(call)),
     waitForTransactionReceipt: ({ hash, timeout = 0 }) => receipt(hash, timeout),
   }
 }
 
 /**
- * Payments under way, as the scheme asks for them. It would note a hash only after it has waited
- * for the receipt, and forget it while it waits again; the outbox keeps it from before the
- * transaction leaves until its receipt is seen, and needs neither.
+ * Store of pending payments for the scheme, backed by the outbox. The scheme would store a hash
+ * only after waiting for the receipt and drop it while waiting again; the outbox has it from before
+ * the transaction is sent until its receipt is seen, so `set` and `delete` do nothing.
  */
 const pendingStore = ({ underWay }: Sender): PendingSettlementStore => ({
   get: underWay,

@@ -11,7 +11,7 @@ import type { Payment } from '../receiving/payment.ts'
 import type { Facilitator } from './facilitator.ts'
 import type { ContractCall } from './sender.ts'
 
-/** Multicall3: at the same address on every chain. USDC does not care who brings a payment. */
+/** Multicall3, deployed at this address on every chain. USDC accepts payments from any sender. */
 const MULTICALL3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
 const ABI = parseAbi([
@@ -20,34 +20,34 @@ const ABI = parseAbi([
   'function tryAggregate(bool requireSuccess, Call[] calls) returns (Result[] results)',
 ])
 
-/** A payment by the signature of a private key, as facilitators are given it. */
+/** A payment signed by a private key, with the arguments of `settle`. */
 export interface KeyPayment {
   readonly args: Parameters<Facilitator['settle']>
   readonly authorization: Payment['payload']['authorization']
   readonly signature: Hex
 }
 
-/** Undefined for one signed by a contract, which may need more than the token. */
+/** Returns undefined for a contract signature, which may need more than the token. */
 export function parseKeyPayment(args: KeyPayment['args']): KeyPayment | undefined {
   const { authorization, signature } = args[0].payload as Partial<KeyPayment>
-  const isOfKey = signature !== undefined && /^0x[0-9a-fA-F]{130}$/.test(signature)
-  return authorization && isOfKey ? { args, authorization, signature } : undefined
+  const isKeySignature = signature !== undefined && /^0x[0-9a-fA-F]{130}$/.test(signature)
+  return authorization && isKeySignature ? { args, authorization, signature } : undefined
 }
 
-/** All of the payments, or none. A single one goes to the token directly. */
+/** Call that makes all payments or none. A single payment calls the token directly. */
 export function atomicCall({ address }: Asset, payments: readonly KeyPayment[]): ContractCall {
   const [first, ...more] = payments
   if (first && more.length === 0) return { to: address, data: encodeTransfer(first) }
   return encodeMulticall(address, payments, true)
 }
 
-/** Each payment that can be made. What came of them: `outcomesOf`. */
+/** Call that makes every payment that can be made; `decodeResults` reads its results. */
 export const independentCalls = (
   { address }: Asset,
   payments: readonly KeyPayment[],
 ): ContractCall => encodeMulticall(address, payments, false)
 
-/** Whether each payment of `eachOf` was made, in order. */
+/** Returns in order whether each payment of `independentCalls` was made. */
 export const decodeResults = (data: Hex): readonly boolean[] =>
   decodeFunctionResult({ abi: ABI, functionName: 'tryAggregate', data }).map((each) => each.success)
 

@@ -1,7 +1,7 @@
 import { elapsedMs } from '../../clock.ts'
 import type { Hex } from '../chain/asset.ts'
 
-/** A signed transaction. Sent twice, it is still one. */
+/** A signed transaction. Sending it twice has no further effect. */
 export interface SignedTransaction {
   readonly nonce: number
   readonly hash: Hex
@@ -9,108 +9,108 @@ export interface SignedTransaction {
 }
 
 /**
- * What became of a broadcast. `unknown`: the node gave no answer, and may have taken it.
- * `numberUsed`: refused since another transaction has the number, or this one is in a block.
+ * Result of a broadcast. `unknown`: the node did not respond and may have accepted it.
+ * `isNonceUsed`: refused because another transaction has the nonce, or this one is in a block.
  */
 export type BroadcastResult =
-  | { readonly is: 'taken' | 'unknown' }
-  | { readonly is: 'refused'; readonly numberUsed: boolean; readonly error: Error }
+  | { readonly is: 'accepted' | 'unknown' }
+  | { readonly is: 'refused'; readonly isNonceUsed: boolean; readonly error: Error }
 
-/** One call on its way, and the node that takes it. */
+/** One contract call to send, with access to the node. */
 export interface OutboxCall {
-  /** How many transactions of the key the node knows, those that wait included. */
+  /** Number of the key's transactions that the node knows, including pending ones. */
   readonly countTransactions: () => Promise<number>
   readonly sign: (nonce: number) => Promise<SignedTransaction>
   readonly broadcast: (transaction: SignedTransaction) => Promise<BroadcastResult>
 }
 
-/** The transactions of one key on their way to the chain: the only one who gives out numbers. */
+/** Transactions of one key on their way to the chain; the only source of their nonces. */
 export interface Outbox {
   /**
-   * Signs a call with the next number and sends it, alone among all senders of the key. A payment
-   * that is under way is not sent again. A node that does not answer is no error.
-   * @param payments those that the call settles
-   * @returns the transaction that is on its way now
-   * @throws Error when nothing was sent: the number stays free. So does a call that settles several
-   *   payments one of which is under way: each has to be sent alone
+   * Signs a call with the next nonce and sends it, exclusively among all senders of the key. Does
+   * not send a pending payment again. An unresponsive node is not an error.
+   * @param payments the payments that the call settles
+   * @returns the transaction that is now pending
+   * @throws Error if nothing was sent, which leaves the nonce free; also for a call with several
+   *   payments of which one is pending, because each must then be sent alone
    */
-  send(wire: OutboxCall, payments?: readonly string[]): Promise<SignedTransaction>
-  /** The transaction of a payment whose fate nobody has seen yet. */
+  send(call: OutboxCall, payments?: readonly string[]): Promise<SignedTransaction>
+  /** Finds the transaction of a payment whose receipt has not been seen. */
   findPending(payment: string): Promise<SignedTransaction | undefined>
-  /** Its receipt was seen. */
+  /** Removes a transaction whose receipt was seen. */
   markMined(hash: Hex): Promise<void>
 }
 
-/** Somebody without our outbox may have used the number: then the next one. */
+/** A sender outside this outbox may have used a nonce; the next one is tried. */
 const NONCE_ATTEMPTS_MAX = 3
 
-/** What has left, and whether the node said that it took it. */
+/** A sent transaction. `isAccepted` is true if the node confirmed that it accepted it. */
 export interface PlacedTransaction {
   readonly sent: SignedTransaction
-  readonly taken: boolean
+  readonly isAccepted: boolean
 }
 
 /**
- * Sends with the first number from `first` on that is free.
- * @param keep called before a transaction leaves; false: it must not
- * @param drop called for one that the node refused
- * @returns undefined when nothing was sent, since `keep` said so
+ * Sends with the first free nonce from `first` on.
+ * @param store called before a transaction is sent; false prevents sending
+ * @param drop called for a transaction that the node refused
+ * @returns undefined if `store` prevented sending
  */
 export async function broadcastWithFreeNonce(
   { sign, broadcast }: OutboxCall,
   first: number,
-  keep: (transaction: SignedTransaction) => Promise<boolean>,
+  store: (transaction: SignedTransaction) => Promise<boolean>,
   drop: (transaction: SignedTransaction) => Promise<unknown>,
 ): Promise<PlacedTransaction | undefined> {
   for (let nonce = first; ; nonce++) {
     const sent = await sign(nonce)
-    if (!(await keep(sent))) return undefined
-    const reception = await broadcast(sent)
-    if (reception.is !== 'refused') return { sent, taken: reception.is === 'taken' }
+    if (!(await store(sent))) return undefined
+    const result = await broadcast(sent)
+    if (result.is !== 'refused') return { sent, isAccepted: result.is === 'accepted' }
     await drop(sent)
-    if (!reception.numberUsed || nonce - first + 1 === NONCE_ATTEMPTS_MAX) throw reception.error
+    if (!result.isNonceUsed || nonce - first + 1 === NONCE_ATTEMPTS_MAX) throw result.error
   }
 }
 
-/** A queue behind a node that does not answer fails as a whole, not one after the other. */
+/** Queue limit: behind an unresponsive node the queue fails as a whole, not one by one. */
 const QUEUE_TIMEOUT_MS = 15_000
 
-/** @throws Error for what was asked too long ago */
-export function assertNotTimedOut(askedMs: number): void {
-  if (elapsedMs() - askedMs > QUEUE_TIMEOUT_MS)
+/** @throws Error for a call queued too long ago */
+export function assertNotTimedOut(queuedAtMs: number): void {
+  if (elapsedMs() - queuedAtMs > QUEUE_TIMEOUT_MS)
     throw new Error('too many transactions wait for the node')
 }
 
-/** Why several payments are not sent together. */
-export const PAYMENT_PENDING = 'one of the payments is under way already'
+/** Error of a batch with a pending payment. */
+export const PAYMENT_PENDING = 'one of the payments is already pending'
 
-/** Nodes behind one address may lag; after this long without a transaction they have caught up. */
+/** Nodes behind one address may lag; after this time without a transaction they have caught up. */
 const NODE_LAG_MS = 30_000
 
-/** For a key that only this process sends with, and that may forget: benchmarks and tests. */
+/** Outbox in memory, for benchmarks and tests: one process, no recovery after a crash. */
 export function createMemoryOutbox(): Outbox {
   let tail: Promise<unknown> = Promise.resolve()
   const payments = new Map<string, SignedTransaction>()
   let last = { nonce: -1, at: 0 }
-  const send = async (wire: OutboxCall, settled: readonly string[]): Promise<SignedTransaction> => {
-    const known = settled.map((payment) => payments.get(payment)).find((each) => each)
-    if (known && settled.length > 1) throw new Error(PAYMENT_PENDING)
-    if (known) return known
-    const counted = await wire.countTransactions()
-    const fresh = elapsedMs() - last.at < NODE_LAG_MS
-    const first = fresh ? Math.max(counted, last.nonce + 1) : counted
+  const send = async (call: OutboxCall, settled: readonly string[]): Promise<SignedTransaction> => {
+    const pending = settled.map((payment) => payments.get(payment)).find((each) => each)
+    if (pending && settled.length > 1) throw new Error(PAYMENT_PENDING)
+    if (pending) return pending
+    const counted = await call.countTransactions()
+    const mayLag = elapsedMs() - last.at < NODE_LAG_MS
+    const first = mayLag ? Math.max(counted, last.nonce + 1) : counted
     const always = async (): Promise<boolean> => true
-    const { sent } = (await broadcastWithFreeNonce(wire, first, always, always))!
+    const { sent } = (await broadcastWithFreeNonce(call, first, always, always))!
     last = { nonce: sent.nonce, at: elapsedMs() }
     for (const payment of settled) payments.set(payment, sent)
     return sent
   }
   return {
-    send(wire, settled = []) {
-      const asked = elapsedMs()
+    send(call, settled = []) {
+      const queuedAtMs = elapsedMs()
       const run = tail.then(() => {
-        assertNotTimedOut(asked)
-        return send(wire, settled)
+        assertNotTimedOut(queuedAtMs)
+        return send(call, settled)
       })
       tail = run.catch(() => {})
       return run

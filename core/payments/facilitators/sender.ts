@@ -14,14 +14,14 @@ import { type BroadcastResult, createMemoryOutbox, type Outbox, type OutboxCall 
 
 export interface SenderOptions {
   readonly rpcUrl: string
-  /** Pays for gas; signs transactions and nothing else. */
+  /** Key that pays for gas and signs transactions only. */
   readonly key: Hex
   readonly asset: Asset
-  /** Gives out transaction numbers. @defaultValue `memoryOutbox()`, for this process alone */
+  /** Assigns nonces. @defaultValue `createMemoryOutbox()`, for a single process */
   readonly outbox?: Outbox
-  /** For each request to the node. @defaultValue 5000 */
+  /** Limit per request to the node. @defaultValue 5000 */
   readonly rpcTimeoutMs?: number
-  /** Between two looks for a receipt, after the first few. @defaultValue 250 */
+  /** Interval between polls for a receipt, after the first few. @defaultValue 250 */
   readonly pollMs?: number
 }
 
@@ -30,7 +30,7 @@ export interface ContractCall {
   readonly data: Hex
 }
 
-/** Nothing left for the chain: what was to be sent cannot happen. */
+/** Nothing was sent to the chain, so the call cannot happen. */
 export class NotSent extends Error {
   override readonly name = 'NotSent'
 }
@@ -39,11 +39,11 @@ export type Sender = ReturnType<typeof createSender>
 
 const GAS_MARGIN_PERCENT = 20n
 const NONCE_USED_ERROR = /nonce too low|nonce is too low|replacement transaction underpriced/i
-/** Of JSON-RPC. */
+/** JSON-RPC error code. */
 const INTERNAL_ERROR = -32_603
 const KNOWN_TRANSACTION = /already known|already imported|known transaction/i
 
-/** Sends transactions from one key. Every request to the node has a time-out. */
+/** Sends transactions from one key. Every request to the node has a timeout. */
 export function createSender(options: SenderOptions) {
   const {
     rpcUrl,
@@ -57,16 +57,16 @@ export function createSender(options: SenderOptions) {
   const client = connect(rpcUrl, rpcTimeoutMs)
 
   /**
-   * Signs and broadcasts a call, and answers its hash. Gas is estimated before a transaction
-   * number is taken: a call that reverts uses none up, and leaves no gap that would hold back
-   * all later ones (viem's `nonceManager` takes the number first).
-   * @param payments what it settles: while one of them is under way, nothing is sent again
-   * @throws ExecutionRevertedError (wrapped by viem) when the call would revert, and NotSent
-   *   when it was not broadcast for another reason. Doubt is no error: it answers the hash.
+   * Signs and broadcasts a call and returns its hash, also if the broadcast result is unknown.
+   * Estimates gas before taking a nonce, so a call that reverts leaves no gap that would block
+   * later ones (viem's `nonceManager` takes the nonce first).
+   * @param payments the payments it settles; a pending one is not sent again
+   * @throws ExecutionRevertedError (wrapped by viem) if the call would revert
+   * @throws NotSent if it was not broadcast for another reason
    */
   async function send(call: ContractCall, payments: readonly string[] = []): Promise<Hex> {
     const prepared = { ...(await prepareCall(client, address, call)), chainId: asset.chainId }
-    const wire: OutboxCall = {
+    const outboxCall: OutboxCall = {
       countTransactions: () => client.getTransactionCount({ address, blockTag: 'pending' }),
       async sign(nonce) {
         const raw = await account.signTransaction({ ...prepared, nonce })
@@ -75,7 +75,7 @@ export function createSender(options: SenderOptions) {
       broadcast: ({ raw }) => broadcast(client, raw),
     }
     try {
-      return (await outbox.send(wire, payments)).hash
+      return (await outbox.send(outboxCall, payments)).hash
     } catch (cause) {
       throw new NotSent('the transaction was not sent', { cause })
     }
@@ -85,10 +85,7 @@ export function createSender(options: SenderOptions) {
     address,
     client,
     send,
-    /**
-     * The transaction that a payment was sent with, if its fate is still open. It is sent once
-     * more, in case the node has lost it.
-     */
+    /** Finds the pending transaction of a payment and sends it again, in case the node lost it. */
     underWay: async (payment: string): Promise<Hex | undefined> => {
       const sent = await outbox.findPending(payment)
       if (sent) await broadcast(client, sent.raw)
@@ -105,10 +102,10 @@ export function createSender(options: SenderOptions) {
 
 type Client = ReturnType<typeof connect>
 
-/** A cap, not what is paid: one that is too low would hold back all later transactions. */
+/** Fee cap, not the fee paid: a cap too low would block all later transactions. */
 const FEE_OPTIONS = { baseFeeMultiplier: 2 }
 
-/** No retries: a transaction that is sent twice comes back as refused although it was taken. */
+/** Retries are off: a transaction sent twice is refused although it was accepted. */
 const connect = (rpcUrl: string, timeout: number) =>
   createPublicClient({
     chain: { ...base, fees: FEE_OPTIONS },
@@ -131,15 +128,15 @@ async function prepareCall(client: Client, account: Hex, call: ContractCall) {
 
 const broadcast = (client: Client, serializedTransaction: Hex): Promise<BroadcastResult> =>
   client.sendRawTransaction({ serializedTransaction }).then(
-    () => ({ is: 'taken' }),
+    () => ({ is: 'accepted' }),
     (error: Error) => {
       if (!isRefusal(error) || hasCause(error, isUncertain)) return { is: 'unknown' }
-      if (KNOWN_TRANSACTION.test(error.message)) return { is: 'taken' }
-      return { is: 'refused', numberUsed: NONCE_USED_ERROR.test(error.message), error }
+      if (KNOWN_TRANSACTION.test(error.message)) return { is: 'accepted' }
+      return { is: 'refused', isNonceUsed: NONCE_USED_ERROR.test(error.message), error }
     },
   )
 
-/** The first wait is this much shorter: some chains have a block at once. */
+/** Shortens the first wait, because some chains mine a block at once. */
 const FIRST_POLL_DIVISOR = 8
 
 async function waitForReceipt(client: Client, hash: Hex, timeoutMs: number, pollMs: number) {
@@ -157,11 +154,11 @@ async function waitForReceipt(client: Client, hash: Hex, timeoutMs: number, poll
 const hasCause = (error: unknown, is: (cause: unknown) => boolean): boolean =>
   error instanceof BaseError && error.walk(is) !== null
 
-/** Whether the node answered, and refused. Anything else is a node that could not be asked. */
+/** Returns true if the node responded with a refusal; any other error is an unreachable node. */
 export const isRefusal = (error: unknown): boolean =>
   hasCause(error, (cause) => cause instanceof RpcRequestError)
 
-/** An answer of something before the node, or of a node in trouble: it says nothing for sure. */
+/** Returns true for the error of a gateway or a failing node, which leaves the result unknown. */
 const isUncertain = (cause: unknown): boolean =>
   cause instanceof RpcRequestError &&
   (cause.code === INTERNAL_ERROR || /time[d ]*-?out/i.test(cause.message))

@@ -12,47 +12,47 @@ import {
   type SignedTransaction,
 } from './outbox.ts'
 
-/** A key on a chain. */
+/** A key on one chain. */
 export interface KeyOnChain {
   readonly chainId: number
   readonly address: Hex
 }
 
-/** What waits to be sent. */
+/** A call waiting to be sent. */
 interface QueuedCall {
-  readonly wire: OutboxCall
-  /** sha256 of each payment that it settles. */
+  readonly call: OutboxCall
+  /** SHA-256 of each payment it settles. */
   readonly payments: readonly Buffer[]
-  readonly askedMs: number
+  readonly queuedAtMs: number
   readonly resolve: (sent: SignedTransaction) => void
   readonly reject: (error: unknown) => void
 }
 
-/** Nodes behind one address may lag; what they do not know after this long is lost. */
+/** Nodes behind one address may lag; a transaction unknown after this time is lost. */
 const NODE_LAG_SECONDS = 30
-/** Sent while the wallet is locked once; then it is another process's turn. */
+/** Calls sent per lock of the wallet, before other processes get their turn. */
 const BATCH_SIZE = 16
 
 /**
- * Kept in PostgreSQL: for a key that several processes send with, and for transactions that must
- * survive each of them. A transaction is committed before it leaves. Whoever comes after a crash
- * sends it once more under its own number, so that no number is used twice and none is left out.
+ * Outbox in PostgreSQL, for a key shared by several processes and transactions that must survive
+ * a crash. Commits a transaction before sending it. After a crash the next sender sends it again
+ * with its own nonce, so no nonce is used twice or skipped.
  * @param pool at least two connections; no other work may hold one while it waits for this
  */
 export function createStoredOutbox(pool: Pool, key: KeyOnChain): Outbox {
   const waiting: QueuedCall[] = []
-  let working = false
+  let isSending = false
   const work = async (): Promise<void> => {
-    if (working) return
-    working = true
+    if (isSending) return
+    isSending = true
     while (waiting.length > 0) await sendBatch(pool, key, waiting.splice(0, BATCH_SIZE))
-    working = false
+    isSending = false
   }
   return {
-    send: (wire, settled = []) =>
+    send: (call, payments = []) =>
       new Promise((resolve, reject) => {
-        const payments = settled.map(sha256)
-        waiting.push({ wire, payments, askedMs: elapsedMs(), resolve, reject })
+        const hashes = payments.map(sha256)
+        waiting.push({ call, payments: hashes, queuedAtMs: elapsedMs(), resolve, reject })
         void work()
       }),
     findPending: (payment) => findPending(pool, sha256(payment)),
@@ -62,32 +62,28 @@ export function createStoredOutbox(pool: Pool, key: KeyOnChain): Outbox {
   }
 }
 
-/** Sends what waits, one after the other, while the wallet is locked. Never throws. */
-async function sendBatch(
-  pool: Pool,
-  key: KeyOnChain,
-  orders: readonly QueuedCall[],
-): Promise<void> {
+/** Sends queued calls in order while the wallet is locked. Never throws. */
+async function sendBatch(pool: Pool, key: KeyOnChain, batch: readonly QueuedCall[]): Promise<void> {
   const wallet = [key.chainId, key.address.toLowerCase()] as const
   try {
     await inTransaction(pool, async (client) => {
       await lockWallet(pool, client, wallet)
-      let next: number | undefined // until the node has to be asked
-      for (const order of orders) {
+      let next: number | undefined // unknown until the node is queried
+      for (const queued of batch) {
         try {
-          assertNotTimedOut(order.askedMs)
-          next ??= await firstFreeNonce(client, order.wire, wallet)
-          const placed = await sendOnce(pool, wallet, order, next)
-          next = placed.taken ? placed.sent.nonce + 1 : undefined
-          order.resolve(placed.sent)
+          assertNotTimedOut(queued.queuedAtMs)
+          next ??= await firstFreeNonce(client, queued.call, wallet)
+          const placed = await sendOnce(pool, wallet, queued, next)
+          next = placed.isAccepted ? placed.sent.nonce + 1 : undefined
+          queued.resolve(placed.sent)
         } catch (error) {
           next = undefined
-          order.reject(error)
+          queued.reject(error)
         }
       }
     })
   } catch (error) {
-    for (const order of orders) order.reject(error) // those that were sent have been resolved
+    for (const queued of batch) queued.reject(error) // sent ones are already resolved
   }
 }
 
@@ -106,9 +102,9 @@ async function lockWallet(pool: Pool, client: PoolClient, wallet: WalletKey): Pr
 const LOCK_SQL = 'SELECT FROM hub.wallet_nonce WHERE chain_id = $1 AND address = $2 FOR UPDATE'
 
 /**
- * The first number that no transaction has: after those that the node counts, and after those of
- * ours that it has not seen yet and is sent now.
- * @throws Error when the node does not answer
+ * Returns the first free nonce: after the transactions that the node counts and after stored ones
+ * that it has not seen, which are sent again.
+ * @throws Error if the node does not respond
  */
 async function firstFreeNonce(
   client: PoolClient,
@@ -124,22 +120,22 @@ async function firstFreeNonce(
   )
   for (const transaction of rows.map(toTransaction)) {
     if (transaction.nonce !== next) break
-    const reception = await broadcast(transaction)
-    if (reception.is === 'unknown') throw new Error('the node gave no answer')
-    if (reception.is === 'refused' && !reception.numberUsed) break
+    const result = await broadcast(transaction)
+    if (result.is === 'unknown') throw new Error('the node did not respond')
+    if (result.is === 'refused' && !result.isNonceUsed) break
     next++
   }
   return next
 }
 
-/** Sends a call, unless its payment is under way: then that is sent once more, after a crash. */
+/** Sends a call; if its payment is already pending, sends that transaction again instead. */
 async function sendOnce(
   pool: Pool,
   wallet: WalletKey,
-  { wire, payments }: QueuedCall,
+  { call: call, payments }: QueuedCall,
   first: number,
 ) {
-  const keep = ({ hash, nonce, raw }: SignedTransaction): Promise<boolean> =>
+  const store = ({ hash, nonce, raw }: SignedTransaction): Promise<boolean> =>
     pool
       .query(
         `WITH sent AS (
@@ -151,14 +147,14 @@ async function sendOnce(
       .then(() => true, rethrowUnlessPending)
   const drop = ({ hash }: SignedTransaction) =>
     pool.query('DELETE FROM hub.sent_transaction WHERE hash = $1', [hash])
-  const placed = await broadcastWithFreeNonce(wire, first, keep, drop)
+  const placed = await broadcastWithFreeNonce(call, first, store, drop)
   if (placed) return placed
   const [payment, other] = payments
   if (other) throw new Error(PAYMENT_PENDING)
   const sent = payment && (await findPending(pool, payment))
-  if (!sent) throw new Error('the payment was under way, and has ended now')
-  await wire.broadcast(sent)
-  return { sent, taken: false }
+  if (!sent) throw new Error('the payment was pending and has just ended')
+  await call.broadcast(sent)
+  return { sent, isAccepted: false }
 }
 
 async function findPending(pool: Pool, payment: Buffer): Promise<SignedTransaction | undefined> {
@@ -170,7 +166,7 @@ async function findPending(pool: Pool, payment: Buffer): Promise<SignedTransacti
   return rows[0] && toTransaction(rows[0])
 }
 
-/** False: one of the payments is in another transaction. */
+/** Returns false if one of the payments is in another transaction; rethrows other errors. */
 function rethrowUnlessPending(error: unknown): false {
   if (error instanceof DatabaseError && error.constraint === 'sent_payment_pkey') return false
   throw error

@@ -1,7 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import { Fault } from '../../errors.ts'
 
-/** Who paused payments to sellers, or let them go on, when and why. */
+/** Last change of the switch: paused or resumed, by whom, when and why. */
 export interface SwitchState {
   readonly paused: boolean
   readonly author: string
@@ -10,9 +10,9 @@ export interface SwitchState {
 }
 
 /**
- * Stops all payments to sellers, without a restart: the database signs nothing off while it is
- * paused. Calls, purchases and refunds go on. It is paused too while the books were held against
- * the chain more than ten minutes ago, as after a restore from a backup.
+ * Kill switch for all outgoing payments, effective without a restart because the database checks
+ * it. Calls, purchases and refunds continue. Also paused while the last reconciliation is more than
+ * ten minutes old, for example after a restore from a backup.
  */
 export class OutgoingSwitch {
   readonly #pool: Pool | ClientBase
@@ -21,7 +21,7 @@ export class OutgoingSwitch {
     this.#pool = pool
   }
 
-  /** Undefined: it was never touched, and payments go. */
+  /** Reads the state; undefined if the switch was never used and payments are on. */
   async state(): Promise<SwitchState | undefined> {
     const { rows } = await this.#pool.query<SwitchState>(
       'SELECT * FROM hub.outgoing_state WHERE author IS NOT NULL',
@@ -29,7 +29,7 @@ export class OutgoingSwitch {
     return rows[0]
   }
 
-  /** From when it returns, nothing is signed that did not see it. */
+  /** Sets the state. Once it returns, every new signature obeys it. */
   async set(paused: boolean, author: string, reason: string): Promise<void> {
     await this.#pool.query('SELECT hub.switch_outgoing($1, $2, $3)', [paused, author, reason])
   }

@@ -15,11 +15,11 @@ export interface WalletBalancesDeps {
   readonly chain: Chain
   readonly treasury: Hex
   readonly spend: Hex
-  /** Undefined where somebody else settles. */
+  /** Undefined if an external facilitator settles. */
   readonly gas: GasWallet | undefined
 }
 
-/** What the wallets hold on chain, after a block. Microdollars; gas in gwei, rounded down. */
+/** Balances on chain after a block, in microdollars; gas in gwei, rounded down. */
 export interface ChainBalances {
   readonly block: bigint
   readonly time: Date
@@ -29,29 +29,29 @@ export interface ChainBalances {
 }
 
 export interface WalletBalances {
-  /** Undefined: the node did not answer in time. */
+  /** Undefined if the node does not respond in time. */
   readonly chain: ChainBalances | undefined
-  readonly books: LedgerBalances
-  /** What the hub's own job saw last of the gas wallet. */
+  readonly ledger: LedgerBalances
+  /** Last check of the gas wallet by the hub's job. */
   readonly gas: GasState | undefined
 }
 
 const NODE_TIMEOUT_MS = 3_000
 
-/** What the wallets of the house hold, by the chain and by the books. */
+/** Reads the balances of the platform wallets, on chain and in the ledger. */
 export async function readWalletBalances(
-  ports: WalletBalancesDeps,
+  deps: WalletBalancesDeps,
   patienceMs = NODE_TIMEOUT_MS,
 ): Promise<WalletBalances> {
   const [chain, books, gas] = await Promise.all([
-    withTimeout(patienceMs, readChainBalances(ports)),
-    readLedgerBalances(ports.pool),
-    readGasState(ports.pool),
+    withTimeout(patienceMs, readChainBalances(deps)),
+    readLedgerBalances(deps.pool),
+    readGasState(deps.pool),
   ])
-  return { chain, books, gas }
+  return { chain, ledger: books, gas }
 }
 
-/** @throws Error when the node does not answer */
+/** @throws Error if the node does not respond */
 async function readChainBalances({
   chain,
   gas,

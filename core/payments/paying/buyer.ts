@@ -32,37 +32,37 @@ export interface BuyerDeps {
   readonly asset: Asset
   /** The spend wallet. */
   readonly account: LocalAccount
-  /** Every address of the hub: none of them may be paid. */
+  /** Addresses of the hub, none of which may be paid. */
   readonly ownWallets: readonly string[]
-  /** The most that one purchase may cost. */
+  /** Maximum price of one purchase. */
   readonly maxAmount: Micros
-  /** The most that may be paid in a UTC day. */
+  /** Limits per UTC day. */
   readonly caps: OutflowCaps
   readonly outgoing: OutgoingSwitch
-  /** What listed sellers were seen to ask for. */
+  /** Terms that the hub's own probe last saw at listed sellers. */
   readonly listedTerms: ListedTermsStore
-  /** Blocks on top of a transfer before it is final. */
+  /** Confirmations after which a small transfer is final. */
   readonly finality: bigint
 }
 
 /**
- * Buys from external sellers: asks for the price, then, once the caller's money is held, signs,
- * commits what was signed, sends it once and tells what is known.
+ * Buys from external sellers: fetches the price; once the caller's money is held, signs a payment,
+ * commits it, sends it once and returns the outcome.
  */
-export function createBuyer(ports: BuyerDeps): Buyer {
-  const { egress, intents, maxAmount, outgoing } = ports
+export function createBuyer(deps: BuyerDeps): Buyer {
+  const { egress, intents, maxAmount, outgoing } = deps
   return {
     maxAmount,
     quote: async (request) => {
       await outgoing.assertNotPaused()
-      const { terms, amount } = await quoteRequest(ports, withMethod(request))
+      const { terms, amount } = await quoteRequest(deps, withMethod(request))
       return { amount, terms }
     },
     pay: async ({ id, input, payer, terms, park }) => {
       const start = elapsedMs()
       const order = { id, payer, url: input.url, terms: terms as Terms }
-      const committed = await commitPayment(ports, order)
-      if (elapsedMs() - start > SEND_TIMEOUT_MS) throw await abandonPayment(ports, id)
+      const committed = await commitPayment(deps, order)
+      if (elapsedMs() - start > SEND_TIMEOUT_MS) throw await abandonPayment(deps, id)
       park?.(true)
       const outcome = await sendPaid(egress, withMethod(input), committed.signed)
       if (outcome.outcome === 'unresolved' && !outcome.sent) {
@@ -70,14 +70,14 @@ export function createBuyer(ports: BuyerDeps): Buyer {
         park?.(false)
         throw new Fault(outcome.reason, outcome.note)
       }
-      return conclude(ports, order, outcome, committed)
+      return conclude(deps, order, outcome, committed)
     },
   }
 }
 
 /**
- * A signature that would leave later than this stays here: its call could reach the deadline, and
- * the caller have the money back, while the seller is being paid.
+ * Time limit for signing and committing. A later signature is not sent, because its call could
+ * reach the deadline and release the caller's money while the seller is being paid.
  */
 const SEND_TIMEOUT_MS = 15_000
 
@@ -87,37 +87,41 @@ async function abandonPayment({ intents }: BuyerDeps, call: string): Promise<Fau
 }
 
 /**
- * The price and terms of a seller. One that is listed is held to what the hub's own probe saw: more
- * than that is paid only where the caller has named a maximum, another payee is told.
+ * Fetches price and terms of a seller. For a listed seller, a price above the last probe is
+ * accepted only if the caller set a maximum, and another payee is flagged.
  */
-async function quoteRequest(ports: BuyerDeps, request: ReturnType<typeof withMethod>) {
-  const { egress, intents, listedTerms: pins, ownWallets } = ports
+async function quoteRequest(deps: BuyerDeps, request: ReturnType<typeof withMethod>) {
+  const { egress, intents, listedTerms, ownWallets } = deps
   const { url, method, max_price_microdollars: max } = request
-  const [payee, pin] = URL.canParse(url)
-    ? await Promise.all([intents.knownPayee(url), pins.find(method, url)])
+  const [payee, listed] = URL.canParse(url)
+    ? await Promise.all([intents.knownPayee(url), listedTerms.find(method, url)])
     : []
-  const named = max === undefined ? ports.maxAmount : micros(max)
+  const maxPrice = max === undefined ? deps.maxAmount : micros(max)
   const policy = {
-    maxAmount: named < ports.maxAmount ? named : ports.maxAmount,
+    maxAmount: maxPrice < deps.maxAmount ? maxPrice : deps.maxAmount,
     ownWallets,
-    knownPayTo: [payee, pin?.payTo].filter((one) => one !== undefined),
-    listedPrice: max === undefined ? pin?.price : undefined,
+    knownPayTo: [payee, listed?.payTo].filter((one) => one !== undefined),
+    listedPrice: max === undefined ? listed?.price : undefined,
   }
   const quoting = quoteExternal(egress, request, policy)
-  const quote = await withFaults(pin ? requestProbeOnBadTerms(pins, pin, quoting) : quoting, pin)
-  if (pin && (quote.terms.payToChanged || quote.amount !== pin.price)) await pins.requestProbe(pin)
+  const quote = await withFaults(
+    listed ? requestProbeOnBadTerms(listedTerms, listed, quoting) : quoting,
+    listed,
+  )
+  if (listed && (quote.terms.payToChanged || quote.amount !== listed.price))
+    await listedTerms.requestProbe(listed)
   return quote
 }
 
 async function requestProbeOnBadTerms<T>(
-  pins: ListedTermsStore,
-  pin: ListedTerms,
+  listedTerms: ListedTermsStore,
+  listed: ListedTerms,
   quoting: Promise<T>,
 ): Promise<T> {
   try {
     return await quoting
   } catch (error) {
-    if (error instanceof PaymentTermsError) await pins.requestProbe(pin)
+    if (error instanceof PaymentTermsError) await listedTerms.requestProbe(listed)
     throw error
   }
 }
@@ -137,7 +141,7 @@ interface CommittedPayment {
   readonly fromBlock: bigint
 }
 
-/** Signs, and has it in the database before a byte of the signature leaves (case A092). */
+/** Signs a payment and commits it to the database before any byte of it is sent. */
 async function commitPayment(
   { account, chain, clock, intents, asset, caps }: BuyerDeps,
   order: PurchaseOrder,
@@ -154,39 +158,41 @@ async function commitPayment(
 }
 
 /**
- * Notes and tells the outcome of what was sent. The money is parked: whatever fails here, an intent
- * that could not be noted stays open, and is resolved later.
+ * Stores and returns the outcome of a sent payment. The money is parked, so an intent whose outcome
+ * cannot be stored stays open and is resolved later.
  */
 async function conclude(
-  ports: BuyerDeps,
+  deps: BuyerDeps,
   { id, terms }: PurchaseOrder,
   outcome: PaymentOutcome,
   committed: CommittedPayment,
 ): Promise<Reply | Unresolved | Taken> {
-  const { intents, log } = ports
-  const note = (...what: Parameters<Intents['conclude']>): Promise<void> =>
+  const { intents, log } = deps
+  const store = (...what: Parameters<Intents['conclude']>): Promise<void> =>
     intents
       .conclude(...what)
-      .catch((err: unknown) => log.error({ err, call: id }, 'intent not noted'))
+      .catch((err: unknown) =>
+        log.error({ err, call: id }, 'failed to store the outcome of an intent'),
+      )
   const { response, tx } = outcome
   const status = response?.status
   if (outcome.outcome === 'paid') {
-    await note(id, 'paid', { transaction: tx, status })
+    await store(id, 'paid', { transaction: tx, status })
     return deliveredReply(outcome.response, terms, tx)
   }
   const { reason, note: detail } = outcome
-  const transfer = await findPayment(ports, committed)
+  const transfer = await findPayment(deps, committed)
   if (transfer && response && isCompleteResponse(outcome)) {
-    await note(id, 'paid', { transaction: transfer.tx, status })
+    await store(id, 'paid', { transaction: transfer.tx, status })
     return deliveredReply(response, terms, transfer.tx)
   }
   response?.stream?.destroy()
   const extras = failureExtras(id, terms, committed.signed, response, transfer)
   if (transfer) {
-    await note(id, 'paid', { transaction: transfer.tx, status, reason })
-    return new Taken(reason, `${detail} It has taken the payment.`, extras)
+    await store(id, 'paid', { transaction: transfer.tx, status, reason })
+    return new Taken(reason, `${detail} The seller took the payment.`, extras)
   }
-  await note(id, 'unresolved', { transaction: tx, status, reason })
+  await store(id, 'unresolved', { transaction: tx, status, reason })
   return new Unresolved(reason, detail, extras)
 }
 
@@ -196,38 +202,38 @@ async function conclude(
  * `resolve-payments` then learns the outcome.
  */
 async function findPayment(
-  ports: BuyerDeps,
+  deps: BuyerDeps,
   { signed, fromBlock }: CommittedPayment,
 ): Promise<PaidVerdict | undefined> {
   const authorized = { ...signed, validBefore: expiryOf(signed), fromBlock }
   const found = await withTimeout(
     CHAIN_LOOKUP_TIMEOUT_MS,
-    judgeAuthorization({ ...ports, finality: 1n }, authorized),
+    judgeAuthorization({ ...deps, finality: 1n }, authorized),
   )
   return found?.is === 'paid' ? found : undefined
 }
 
 const CHAIN_LOOKUP_TIMEOUT_MS = 10_000
 
-/** A seller may ask for any number; more than this is no price. */
+/** Prices above this (microdollars) are not shown; a seller may ask for any number. */
 const PLAUSIBLE_PRICE_MAX = 1_000_000_000_000n
 
-/** Errors of egress and terms carry codes of the fault table already. */
-async function withFaults<T>(work: Promise<T>, pin?: ListedTerms): Promise<T> {
+/** Converts errors of egress and terms, which already carry fault codes, to faults. */
+async function withFaults<T>(promise: Promise<T>, listed?: ListedTerms): Promise<T> {
   try {
-    return await work
+    return await promise
   } catch (error) {
     if (error instanceof EgressError || error instanceof PaymentTermsError) {
       const upstream = error instanceof EgressError ? error.response?.status : undefined
-      const asked = error instanceof PaymentTermsError ? error.asked : undefined
+      const price = error instanceof PaymentTermsError ? error.price : undefined
       const extras = {
         ...(upstream === undefined ? {} : { upstream: { status: upstream } }),
-        ...(asked === undefined || asked > PLAUSIBLE_PRICE_MAX
+        ...(price === undefined || price > PLAUSIBLE_PRICE_MAX
           ? {}
-          : { price_microdollars: json(asked) }),
-        ...(asked === undefined || pin === undefined
+          : { price_microdollars: json(price) }),
+        ...(price === undefined || listed === undefined
           ? {}
-          : { listed_price_microdollars: json(pin.price) }),
+          : { listed_price_microdollars: json(listed.price) }),
       }
       throw new Fault(error.code satisfies FaultCode, error.message, { extras, cause: error })
     }

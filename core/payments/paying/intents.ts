@@ -3,10 +3,10 @@ import { Fault } from '../../errors.ts'
 import type { Hex } from '../chain/asset.ts'
 import { expiryOf, type SignedPayment } from './x402-client.ts'
 
-/** A payment that the hub signed for a call. */
+/** A payment to a seller that the hub signed for a call. */
 export interface Intent {
   readonly call: string
-  /** Code of the account whose hold pays. */
+  /** Code of the account whose hold covers it. */
   readonly owner: string
   readonly payer: Hex
   readonly payee: Hex
@@ -18,13 +18,13 @@ export interface Intent {
 }
 
 /**
- * `signed`: it may be anywhere. `unresolved`: it left, and nobody knows what became of it.
- * `paid`: the seller says so, and the caller is charged. `confirmed`: seen on chain and booked.
- * `unused`: it can never be used any more.
+ * `signed`: it may have been sent. `unresolved`: it was sent and its outcome is unknown.
+ * `paid`: the seller or the chain reports it, and the caller is charged.
+ * `confirmed`: final on chain and posted. `unused`: it can never be used.
  */
 export type IntentState = 'signed' | 'unresolved' | 'paid' | 'confirmed' | 'unused'
 
-/** The most that may be signed for in a UTC day, in microdollars. */
+/** Maximum amounts signed per UTC day, in microdollars. */
 export interface OutflowCaps {
   /** By one key. */
   readonly key: bigint
@@ -36,7 +36,7 @@ export interface OutflowCaps {
 
 export interface PaymentOrder {
   readonly call: string
-  /** Key whose call it is; its root's credits pay. */
+  /** Key of the call; the credits of its main key pay. */
   readonly payer: string
   readonly url: string
   readonly network: string
@@ -45,16 +45,16 @@ export interface PaymentOrder {
   readonly signed: SignedPayment
 }
 
-/** What is known of the end of an intent. */
+/** Known result of an intent. */
 export interface IntentResult {
   readonly transaction?: string | undefined
-  /** Of the seller's answer. */
+  /** Status of the seller's response. */
   readonly status?: number | undefined
-  /** Why nothing was delivered: a code of the fault table. */
+  /** Fault code for a failed delivery. */
   readonly reason?: string | undefined
 }
 
-/** Signed payments, each committed before it leaves: what is signed is as good as paid. */
+/** Store of signed payments, each committed before it is sent: a signature is as good as paid. */
 export class Intents {
   readonly #pool: Pool
 
@@ -63,9 +63,9 @@ export class Intents {
   }
 
   /**
-   * Counts a signed payment against the caps of the day, and keeps it.
+   * Stores a signed payment and counts it against the caps of the day.
    * @throws Fault `payments_paused`, or `outflow_cap_reached` with the cap's `scope`
-   * @throws Error (unique violation) when the call has an intent already: one signature each
+   * @throws Error (unique violation) if the call already has an intent: one signature per call
    */
   async commit(order: PaymentOrder, caps: OutflowCaps): Promise<void> {
     const { call, network, asset, payer, url, signed } = order
@@ -97,9 +97,9 @@ export class Intents {
     }
   }
 
-  /** Notes what became of an intent; a final state does not change any more. */
-  async conclude(call: string, state: IntentState, known: IntentResult = {}): Promise<void> {
-    const { transaction = null, status = null, reason = null } = known
+  /** Stores the outcome of an intent. Final states do not change. */
+  async conclude(call: string, state: IntentState, result: IntentResult = {}): Promise<void> {
+    const { transaction = null, status = null, reason = null } = result
     await this.#pool.query('SELECT hub.conclude_payment($1, $2, $3, $4, $5)', [
       call,
       state,
@@ -109,7 +109,7 @@ export class Intents {
     ])
   }
 
-  /** Puts a charge that came later into the record of its call, which says that it was open. */
+  /** Records a late charge in its call record, whose outcome was `unresolved`. */
   async recordCharge(call: string, amount: bigint): Promise<void> {
     await this.#pool.query(
       `UPDATE hub.call SET charged = $2, outcome = 'taken' WHERE id = $1
@@ -118,14 +118,14 @@ export class Intents {
     )
   }
 
-  /** … and a charge that went back. */
+  /** Records the refund of a charge in its call record. */
   async recordRefund(call: string): Promise<void> {
     await this.#pool.query(`UPDATE hub.call SET charged = 0, outcome = 'failed' WHERE id = $1`, [
       call,
     ])
   }
 
-  /** Whom a seller had paid when it last delivered; undefined for one that never did. */
+  /** Finds the payee of a seller's last delivery; undefined if it never delivered. */
   async knownPayee(url: string): Promise<string | undefined> {
     const { rows } = await this.#pool.query<{ payee: string }>(
       `SELECT payee FROM hub.payment_intent WHERE seller = $1 AND state IN ('paid', 'confirmed')
@@ -135,7 +135,7 @@ export class Intents {
     return rows[0]?.payee
   }
 
-  /** Takes intents that are not final: those first that were looked at longest ago. */
+  /** Takes intents that are not final, least recently checked first. */
   async takeUnfinished(olderThanSeconds: number, limit: number): Promise<readonly Intent[]> {
     const { rows } = await this.#pool.query<Intent>(
       `UPDATE hub.payment_intent i SET changed_at = now() FROM ledger.account a
@@ -151,7 +151,7 @@ export class Intents {
   }
 }
 
-/** What is sold at a URL: its origin and path, whatever the query asks for. */
+/** Identity of a seller: origin and path of the URL, without the query. */
 const sellerOf = (url: string): string => {
   const { origin, pathname } = new URL(url)
   return `${origin}${pathname}`
@@ -161,7 +161,7 @@ const PAUSED = 'AH010'
 const ABOVE_CAP = 'AH011'
 const CAP_OWNERS = { key: 'this key', host: 'this host', platform: 'the hub' } as const
 
-/** A refusal of the database as the fault that the caller is told; other errors as they are. */
+/** Converts a refusal of the database to a fault; returns other errors unchanged. */
 function toFault(error: unknown): unknown {
   if (!(error instanceof DatabaseError)) return error
   if (error.code === PAUSED) return new Fault('payments_paused', undefined, { cause: error })

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { type Micros, micros } from '../../money.ts'
 
-/** What the hub's own probe last saw a listed resource ask for. */
+/** Terms of a listed resource at the hub's last probe. */
 export interface ListedTerms {
   readonly listing: string
   readonly payTo: string
@@ -9,7 +9,7 @@ export interface ListedTerms {
   readonly price: Micros
 }
 
-/** The terms to which purchases from listed sellers are held. */
+/** Store of the terms that purchases from listed sellers are compared with. */
 export class ListedTermsStore {
   readonly #pool: Pool
 
@@ -17,7 +17,7 @@ export class ListedTermsStore {
     this.#pool = pool
   }
 
-  /** The pin of a URL: of its very query if that is listed, else of what is listed without one. */
+  /** Finds the terms of a URL: of its exact query if listed, else of the URL without a query. */
   async find(method: string, text: string): Promise<ListedTerms | undefined> {
     const url = URL.parse(text)
     if (!url) return undefined
@@ -33,7 +33,7 @@ export class ListedTermsStore {
     return row && { ...row, price: micros(row.price) }
   }
 
-  /** The seller asks for something else than what was seen: a probe looks at once. */
+  /** Schedules a probe now, because the seller's terms differ from the listed ones. */
   async requestProbe({ listing }: ListedTerms): Promise<void> {
     await this.#pool.query(
       `UPDATE hub.listing SET next_probe_at = now() WHERE id = $1 AND next_probe_at > now()

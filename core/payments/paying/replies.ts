@@ -8,12 +8,12 @@ import type { PaidVerdict } from '../chain/verdict.ts'
 import type { Terms } from './terms.ts'
 import { expiryOf, type PaymentOutcome, type SignedPayment } from './x402-client.ts'
 
-/** Somebody may have taken the seller's place: it wants another address paid than the last time. */
+/** The payee differs from the last time; an attacker may impersonate the seller. */
 const CAUTION = 'pay_to_changed'
-/** Of a failed answer's body, in bytes. */
+/** Maximum size of a failed response's body in the problem. */
 const BODY_SHOWN_BYTES = 65_536
 
-/** A whole answer of success, of which only the receipt is missing. */
+/** Returns true for a complete 2xx response that only lacks a receipt. */
 export const isCompleteResponse = (
   outcome: PaymentOutcome & { outcome: 'unresolved' },
 ): boolean => {
@@ -21,7 +21,7 @@ export const isCompleteResponse = (
   return outcome.answered && status >= 200 && status < 300
 }
 
-/** What was paid for, as it came: its status, its headers, its body, which may be a stream. */
+/** Builds the reply from a paid response: status, headers and body, which may be a stream. */
 export function deliveredReply(response: EgressResponse, terms: Terms, tx: Hex | undefined): Reply {
   const headers = returnableHeaders(response.headers)
   const receipt = headers['payment-response']
@@ -37,7 +37,7 @@ export function deliveredReply(response: EgressResponse, terms: Terms, tx: Hex |
   })
 }
 
-/** What a failed call shows: the seller's answer, where the money is, and what happens next. */
+/** Problem members of a failed call: state of the payment, next step and seller's response. */
 export function failureExtras(
   call: string,
   terms: Terms,
@@ -62,8 +62,8 @@ export function failureExtras(
 }
 
 const nextStepFor = (call: string): string =>
-  'Held until the chain shows whether the seller took it; then charged or given back. ' +
-  `GET /v1/calls/${call} tells.`
+  'Held until the chain shows whether the seller took it; then charged or released. ' +
+  `See GET /v1/calls/${call} for the outcome.`
 
 function describeResponse({ status, headers, body }: EgressResponse) {
   const shown = body.subarray(0, BODY_SHOWN_BYTES)

@@ -4,26 +4,25 @@ import { isJsonObject, type JsonObject } from '../../json.ts'
 import { type Micros, micros } from '../../money.ts'
 import { USDC_BASE } from '../chain/asset.ts'
 
-/** Why an offer is not taken. The order is that of the checks: a later one got further. */
+/** Reasons for refusing an offer, in the order of the checks: a later one got further. */
 const REASON_TEXTS = {
-  no_offer: 'The seller asks for a payment but makes no x402 offer.',
-  duplicate_offer: 'The seller makes two offers in one answer.',
-  malformed_offer: 'The offer of the seller cannot be read.',
-  extension: 'The seller requires an extension that the hub does not speak.',
-  resource: 'The offer is for another host than the one that was asked.',
-  scheme: 'The seller does not sell by the scheme exact with EIP-3009.',
-  network: 'The seller does not take payments on Base.',
-  asset: 'The seller does not take USDC at its known address.',
+  no_offer: 'The seller requires payment but sent no x402 offer.',
+  duplicate_offer: 'The seller sent two offers in one response.',
+  malformed_offer: 'The seller sent a malformed offer.',
+  extension: 'The seller requires an x402 extension that the hub does not support.',
+  resource: 'The offer is for another host than the requested one.',
+  scheme: 'The seller does not accept the scheme "exact" with EIP-3009.',
+  network: 'The seller does not accept payments on Base.',
+  asset: 'The seller does not accept USDC at its canonical address.',
   domain: 'The offer names another EIP-712 domain than that of USDC.',
   amount: 'The amount is not a positive number of atomic units, or is given twice.',
-  pay_to: 'The address to be paid is not a valid one.',
-  own_wallet: 'The address to be paid is one of the hub.',
-  timeout: 'The time allowed for the payment is not sensible.',
-  above_max: 'The seller asks for more than the caller wants to pay.',
-  above_cap: 'The seller asks for more than the hub pays at once.',
-  above_listed:
-    'The seller asks for more than it is listed at: name max_price_microdollars to pay it.',
-  not_asked: 'The URL asks for no payment. The hub only forwards what is paid for.',
+  pay_to: 'The payee address is invalid.',
+  own_wallet: 'The payee is a wallet of the hub.',
+  timeout: 'The time allowed for the payment is out of range.',
+  above_max: 'The price exceeds the maximum price of the caller.',
+  above_cap: 'The price exceeds the limit of the hub per payment.',
+  above_listed: 'The price exceeds the listed price: set max_price_microdollars to accept it.',
+  not_asked: 'The URL requires no payment. The hub only forwards paid requests.',
 } as const
 
 export type TermsReason = keyof typeof REASON_TEXTS
@@ -36,27 +35,27 @@ const CODE_BY_REASON: Partial<Record<TermsReason, TermsCode>> = {
   not_asked: 'not_payable',
 }
 
-/** The hub does not pay, and has signed nothing. The message is safe to show. */
+/** The hub refuses the terms and has signed nothing. The message may be shown to the caller. */
 export class PaymentTermsError extends Error {
   override readonly name = 'PaymentTermsError'
   readonly code: TermsCode
   readonly reason: TermsReason
-  /** What the seller asks for, when only that is too much; in microdollars. */
-  readonly asked: Micros | undefined
+  /** Price in microdollars, if only the price is the reason. */
+  readonly price: Micros | undefined
 
-  constructor(reason: TermsReason, { asked, cause }: { asked?: Micros; cause?: unknown } = {}) {
+  constructor(reason: TermsReason, { price, cause }: { price?: Micros; cause?: unknown } = {}) {
     super(REASON_TEXTS[reason], { cause })
     this.code = CODE_BY_REASON[reason] ?? 'upstream_payment_terms'
     this.reason = reason
-    this.asked = asked
+    this.price = price
   }
 }
 
-/** What a seller wrote into a 402, read but not believed. */
+/** Offer in a seller's 402, parsed but not checked. */
 export interface Offer {
-  /** Version of x402: 2 comes in a header, 1 in the body. */
+  /** Version of x402: 2 is sent in a header, 1 in the body. */
   readonly version: 1 | 2
-  /** `resource` of a version 2 offer as it came, to be sent back unchanged. */
+  /** `resource` of a version 2 offer, to be sent back unchanged. */
   readonly resource: unknown
   readonly extensions: unknown
   readonly entries: readonly JsonObject[]
@@ -65,28 +64,28 @@ export interface Offer {
 export interface TermsPolicy {
   /** Host name of the requested URL. */
   readonly host: string
-  /** The most that the caller pays, in microdollars. */
+  /** Maximum price of the caller, in microdollars. */
   readonly maxAmount: bigint
-  /** What is left of the hub's own caps (per call, per host, per day), in microdollars. */
+  /** Remaining amounts of the hub's own caps (per call, host and day), in microdollars. */
   readonly caps?: readonly bigint[]
   /** Every address of the hub, any case. */
   readonly ownWallets: readonly string[]
-  /** Whom this seller had paid when it was last seen; another one is flagged, not refused. */
+  /** Known payees of this seller; another payee is flagged, not refused. */
   readonly knownPayTo?: readonly string[]
-  /** What the seller is listed at, in microdollars, unless the caller has named a maximum. */
+  /** Listed price in microdollars; undefined if the caller set a maximum. */
   readonly listedPrice?: bigint | undefined
 }
 
-/** Terms that the hub accepts: everything in them was checked against its own tables. */
+/** Accepted terms, checked against the hub's own tables. */
 export interface Terms {
   readonly version: 1 | 2
-  /** In microdollars, which are the atomic units of USDC. */
+  /** Microdollars, which are the atomic units of USDC. */
   readonly amount: Micros
   readonly payTo: Address
   readonly payToChanged: boolean
   /** Seconds that the seller allows for the payment. */
   readonly maxTimeoutSeconds: number
-  /** `upfront` means that the seller settles before it works. */
+  /** `upfront`: the seller settles before the work. */
   readonly flow: 'authorization' | 'upfront'
   /** The seller's own entry and resource, to be sent back unchanged (x402 v2 §5.2). */
   readonly accepted: JsonObject
@@ -95,16 +94,16 @@ export interface Terms {
 
 const HEADER = 'payment-required'
 const ENTRIES_MAX = 100
-/** Below it no facilitator settles in time; above it nobody needs it (security case A088). */
+/** Below the minimum no facilitator settles in time; above the maximum no seller needs it. */
 const TIMEOUT_LIMITS_SECONDS = { min: 10, max: 86_400 } as const
 const BASE64 = /^[A-Za-z\d+/]+={0,2}$/
 const POSITIVE = /^[1-9]\d{0,77}$/
 const ZERO = '0x0000000000000000000000000000000000000000'
 
 /**
- * Reads the offer of a 402: the `PAYMENT-REQUIRED` header of version 2, else the JSON body of
- * version 1 (x402 specification, transports-v2/http.md). A header that cannot be read is refused
- * even when the body could be: there must be one offer.
+ * Parses the offer of a 402: the `PAYMENT-REQUIRED` header of version 2, else the JSON body of
+ * version 1 (x402 specification, transports-v2/http.md). A malformed header is refused even if the
+ * body is readable, because there must be exactly one offer.
  * @throws PaymentTermsError `no_offer`, `duplicate_offer`, `malformed_offer`
  */
 export function parseOffer(response: Pick<EgressResponse, 'headers' | 'body'>): Offer {
@@ -125,7 +124,7 @@ function parseBody(body: Buffer): JsonObject {
 }
 
 function toOffer(version: 1 | 2, envelope: JsonObject): Offer {
-  const { x402Version, accepts, resource, extensions } = envelope as Record<string, unknown>
+  const { x402Version, accepts, resource, extensions } = envelope
   if (x402Version !== version || !Array.isArray(accepts) || accepts.length > ENTRIES_MAX) {
     throw new PaymentTermsError('malformed_offer')
   }
@@ -134,7 +133,7 @@ function toOffer(version: 1 | 2, envelope: JsonObject): Offer {
   return { version, resource, extensions, entries }
 }
 
-/** The JSON in a base64 header; undefined when it is not that, or nested beyond reading. */
+/** Decodes a base64 JSON header; undefined if it is malformed or nested too deeply. */
 export function decodeJson(header: string): unknown {
   if (!BASE64.test(header)) return undefined
   return parseJson(Buffer.from(header, 'base64').toString('utf8'))
@@ -143,7 +142,7 @@ export function decodeJson(header: string): unknown {
 function parseJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text)
-    // What cannot be written again could not be sent back: very deep nesting overflows the stack.
+    // Must be serializable to be sent back: very deep nesting overflows the stack.
     JSON.stringify(value)
     return value
   } catch {
@@ -153,7 +152,7 @@ function parseJson(text: string): unknown {
 
 type Check = (entry: JsonObject, offer: Offer, policy: TermsPolicy) => boolean
 
-/** What an entry must be, in the order of `REASONS`. Nothing here looks at the price's height. */
+/** Checks of an entry in the order of `REASON_TEXTS`, except the limits of its price. */
 const CHECKS: readonly (readonly [TermsReason, Check])[] = [
   ['extension', (_entry, { extensions }) => !requiresExtension(extensions)],
   ['resource', isForRequestedHost],
@@ -170,10 +169,11 @@ const CHECKS: readonly (readonly [TermsReason, Check])[] = [
 const NETWORK = { 1: USDC_BASE.v1Network, 2: USDC_BASE.network } as const
 
 /**
- * Chooses the cheapest entry that passes every check; of equal ones the first that settles after
- * the work. Then looks at its price.
- * @throws PaymentTermsError the reason of the entry that got furthest; `above_max` or `above_cap`
- * (code `price_exceeds_max`), or `above_listed`, when the cheapest good entry is too dear
+ * Chooses the cheapest entry that passes every check, among equal ones the first that settles after
+ * the work, and then checks its price.
+ * @throws PaymentTermsError with the reason of the entry that got furthest, or `above_max`,
+ * `above_cap` or `above_listed` (code `price_exceeds_max`) if the cheapest valid entry is too
+ * expensive
  */
 export function chooseTerms(offer: Offer, policy: TermsPolicy): Terms {
   const failed = offer.entries.map((entry) =>
@@ -185,12 +185,12 @@ export function chooseTerms(offer: Offer, policy: TermsPolicy): Terms {
     const [reason] = CHECKS[Math.max(...failed)] ?? ['malformed_offer' as const]
     throw new PaymentTermsError(reason)
   }
-  const asked = terms.amount
-  if (asked > policy.maxAmount) throw new PaymentTermsError('above_max', { asked })
-  if (policy.caps?.some((cap) => asked > cap)) throw new PaymentTermsError('above_cap', { asked })
+  const price = terms.amount
+  if (price > policy.maxAmount) throw new PaymentTermsError('above_max', { price })
+  if (policy.caps?.some((cap) => price > cap)) throw new PaymentTermsError('above_cap', { price })
   const { listedPrice } = policy
-  if (listedPrice !== undefined && asked > listedPrice) {
-    throw new PaymentTermsError('above_listed', { asked })
+  if (listedPrice !== undefined && price > listedPrice) {
+    throw new PaymentTermsError('above_listed', { price })
   }
   return terms
 }
@@ -221,7 +221,7 @@ function termsOf(entry: JsonObject, offer: Offer, policy: TermsPolicy): Terms {
   }
 }
 
-/** The amount in atomic units; a number, a decimal or two different amounts are none. */
+/** Parses the amount in atomic units; undefined for numbers, decimals and contradicting amounts. */
 function amountOf(entry: JsonObject, version: 1 | 2): Micros | undefined {
   const [own, other] = [entry['amount'], entry['maxAmountRequired']]
   const [amount, rival] = version === 2 ? [own, other] : [other, own]
@@ -229,7 +229,7 @@ function amountOf(entry: JsonObject, version: 1 | 2): Micros | undefined {
   return rival === undefined || rival === amount ? micros(BigInt(amount)) : undefined
 }
 
-/** The address to be paid. Mixed case must be a valid checksum (EIP-55). */
+/** Parses the payee address. Mixed case must be a valid checksum (EIP-55). */
 function payToOf(entry: JsonObject): Address | undefined {
   const payTo = entry['payTo']
   if (typeof payTo !== 'string' || !isAddress(payTo)) return undefined
@@ -246,20 +246,20 @@ function timeoutOf(entry: JsonObject): number | undefined {
 const extraOf = (entry: JsonObject): JsonObject =>
   isJsonObject(entry['extra']) ? entry['extra'] : {}
 
-/** How the seller settles; undefined for a way of paying other than one EIP-3009 signature. */
+/** Parses how the seller settles; undefined unless it is paid by one EIP-3009 signature. */
 function flowOf(entry: JsonObject): 'authorization' | 'upfront' | undefined {
-  const { assetTransferMethod, paymentFlow } = extraOf(entry) as Record<string, unknown>
+  const { assetTransferMethod, paymentFlow } = extraOf(entry)
   if ((assetTransferMethod ?? 'eip3009') !== 'eip3009') return undefined
   const flow = paymentFlow ?? 'authorization'
   return flow === 'authorization' || flow === 'upfront' ? flow : undefined
 }
 
 function hasKnownDomain(entry: JsonObject): boolean {
-  const { name, version } = extraOf(entry) as Record<string, unknown>
+  const { name, version } = extraOf(entry)
   return name === USDC_BASE.name && version === USDC_BASE.version
 }
 
-/** Whether the resource, where it is a URL, is on the requested host (attack: resource_spoof). */
+/** Returns true if every resource that is a URL is on the requested host. */
 function isForRequestedHost(entry: JsonObject, offer: Offer, { host }: TermsPolicy): boolean {
   const named = [entry['resource'], offer.version === 2 ? offer.resource : undefined]
   return named.every((resource) => {
@@ -271,7 +271,7 @@ function isForRequestedHost(entry: JsonObject, offer: Offer, { host }: TermsPoli
   })
 }
 
-/** Whether the offer says that it cannot be paid without an extension, such as an identifier. */
+/** Returns true if the offer requires an extension, such as an identifier. */
 function requiresExtension(extensions: unknown): boolean {
   if (!isJsonObject(extensions)) return false
   return Object.values(extensions).some(

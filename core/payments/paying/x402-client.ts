@@ -1,14 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Address, Hex, LocalAccount } from 'viem'
+import { methodOf } from '../../egress/egress.ts'
 import { type EgressCode, EgressError, invalidRequest } from '../../egress/errors.ts'
 import { forwardableHeaders } from '../../egress/headers.ts'
-import {
-  type Egress,
-  type EgressResponse,
-  type EgressTimeouts,
-  methodOf,
-} from '../../egress/http.ts'
-import { isJsonObject } from '../../json.ts'
+import type { Egress, EgressResponse, EgressTimeouts } from '../../egress/http.ts'
+import { isJsonObject, type JsonObject } from '../../json.ts'
 import type { Micros } from '../../money.ts'
 import { USDC_BASE } from '../chain/asset.ts'
 import { signAuthorization } from '../chain/authorization.ts'
@@ -21,33 +17,33 @@ import {
   type TermsPolicy,
 } from './terms.ts'
 
-/** What a caller asks for at `POST /external` (specification §2.4). */
+/** Request of a caller at `POST /external`. */
 export interface ExternalRequest {
   readonly url: string
   readonly method: string
-  readonly headers?: Readonly<Record<string, unknown>> | undefined
-  /** A string is sent verbatim, anything else as JSON; none for undefined and null. */
+  readonly headers?: JsonObject | undefined
+  /** A string is sent verbatim, anything else as JSON; undefined and null send no body. */
   readonly body?: unknown
 }
 
-/** Limits of one leg; the defaults are those of `Egress`. */
+/** Limits of one request; the defaults are those of `Egress`. */
 export interface LegOptions {
   readonly signal?: AbortSignal
   readonly maxBytes?: number
   readonly timeouts?: EgressTimeouts
 }
 
-/** The policy without the host, which the request names. */
+/** The policy without the host, which follows from the request. */
 export type BuyingPolicy = Omit<TermsPolicy, 'host'>
 
 export interface ExternalQuote {
   readonly payable: true
   readonly terms: Terms
-  /** What will be signed for, to the microdollar. */
+  /** Exact amount to be signed, in microdollars. */
   readonly amount: Micros
 }
 
-/** A signed authorization that has not left yet. Commit it before it does (security case A092). */
+/** A signed authorization that has not been sent. Commit it before sending. */
 export interface SignedPayment {
   readonly header: { readonly name: 'PAYMENT-SIGNATURE' | 'X-PAYMENT'; readonly value: string }
   readonly from: Address
@@ -56,7 +52,7 @@ export interface SignedPayment {
   readonly value: bigint
   /** 32 random bytes; with `from` it identifies the payment on the chain. */
   readonly nonce: Hex
-  /** Unix seconds of chain time from which the authorization is dead. */
+  /** Unix seconds of chain time at which the authorization expires. */
   readonly validBefore: bigint
   /** SHA-256 of the header's value. */
   readonly payloadHash: Hex
@@ -66,7 +62,7 @@ export interface SignedPayment {
 export const expiryOf = ({ validBefore }: Pick<SignedPayment, 'validBefore'>): Date =>
   new Date(Number(validBefore) * 1_000)
 
-/** Codes of the fault catalogue for what became of a payment that was signed. */
+/** Fault codes for a signed payment with an unresolved outcome. */
 export type UnresolvedReason = EgressCode | 'upstream_payment_rejected'
 
 export type PaymentOutcome =
@@ -76,26 +72,25 @@ export type PaymentOutcome =
       readonly reason: UnresolvedReason
       /** One sentence for the operator. */
       readonly note: string
-      /** False only when it is certain that the signature never left this machine. */
+      /** False only if the signature certainly never left this machine. */
       readonly sent: boolean
-      /** Whether an answer came in whole. */
+      /** True if a complete response arrived. */
       readonly answered: boolean
-      /** The transaction that the seller names: a hint for the look-up, no proof. */
+      /** Transaction named by the seller: a hint, not a proof. */
       readonly tx: Hex | undefined
       readonly response: EgressResponse | undefined
     }
 
-/** The longest that an authorization lives, in seconds: so long is money held in doubt. */
+/** Maximum validity of an authorization, which limits how long money is held in doubt. */
 const LIFETIME_SECONDS_MAX = 60n
 
 const OFFER_BYTES_MAX = 262_144
 const MS_PER_SECOND = 1_000n
 
 /**
- * First leg: asks without paying, and judges the offer. Nothing is signed. The body of an answer
- * that asks for no payment is dropped: the hub is no open proxy.
- * @throws EgressError when the request cannot be sent or is not answered; `upstream_error` for a
- * refusal other than 402
+ * Sends the request without payment and judges the offer. Signs nothing. Drops the body of a
+ * response that requires no payment, because the hub is not an open proxy.
+ * @throws EgressError if the request fails; `upstream_error` for an error status other than 402
  * @throws PaymentTermsError `not_payable`, `upstream_payment_terms`, `price_exceeds_max`
  */
 export async function quoteExternal(
@@ -117,7 +112,7 @@ export async function quoteExternal(
   return { payable: true, terms, amount: terms.amount }
 }
 
-/** The first answer. Of a 2xx only the status matters: it may break off, or be far too large. */
+/** Sends the unpaid request. For a 2xx only the status matters; its body may be broken or huge. */
 async function requestUnpaid(egress: Egress, message: Parameters<Egress['request']>[0]) {
   try {
     return await egress.request(message)
@@ -129,10 +124,10 @@ async function requestUnpaid(egress: Egress, message: Parameters<Egress['request
 }
 
 /**
- * Signs exactly `terms.amount` to `terms.payTo`, for a minute at most whatever the seller allows.
- * Call it once per call: a second signature is a second payment.
- * @param now the time from which the lifetime counts
- * @param lifetimeMax seconds; longer than a minute only for a seller that is trusted to wait
+ * Signs exactly `terms.amount` to `terms.payTo`, valid for a minute at most whatever the seller
+ * allows. Sign once per call: a second signature is a second payment.
+ * @param now start of the validity
+ * @param lifetimeMax seconds; more than a minute only for a trusted seller
  */
 export async function signPayment(
   account: Pick<LocalAccount, 'address' | 'signTypedData'>,
@@ -152,7 +147,7 @@ export async function signPayment(
   return { header, from, to, value, nonce, validBefore, payloadHash }
 }
 
-/** The payment as the seller's version of x402 wants it. */
+/** Builds the payment header for the seller's version of x402. */
 function paymentHeader(terms: Terms, payload: unknown): SignedPayment['header'] {
   const { version, accepted, resource } = terms
   const envelope =
@@ -164,9 +159,9 @@ function paymentHeader(terms: Terms, payload: unknown): SignedPayment['header'] 
 }
 
 /**
- * Second leg: sends the same request with the payment, once, and says what became of it. Never
- * throws. `paid` is only a 2xx with a receipt of success; whatever else happens, the seller may
- * still settle until `validBefore`, so the money stays held until the chain has spoken.
+ * Sends the same request once with the payment and returns the outcome. Never throws. Only a 2xx
+ * with a receipt of success is `paid`; otherwise the seller may still settle until `validBefore`,
+ * so the money stays held until the chain shows the outcome.
  */
 export async function sendPaid(
   egress: Egress,
@@ -191,14 +186,14 @@ function classifyResponse(response: EgressResponse, signed: SignedPayment): Paym
   const tx = transactionIn(receipt)
   if (status >= 200 && status < 300 && settled) return { outcome: 'paid', tx, response }
   const reason = status === 402 ? 'upstream_payment_rejected' : 'upstream_error'
-  const told = !receipt ? 'no receipt' : settled ? 'a receipt of success' : 'a receipt of failure'
-  const note = `The seller answered ${status} with ${told}.`
+  const proof = !receipt ? 'no receipt' : settled ? 'a receipt of success' : 'a receipt of failure'
+  const note = `The seller returned ${status} with ${proof}.`
   return { outcome: 'unresolved', reason, note, sent: true, answered: true, tx, response }
 }
 
 function classifyError(error: unknown): PaymentOutcome {
   if (!(error instanceof EgressError)) {
-    const note = 'The hub itself failed while sending.'
+    const note = 'The hub failed while sending the payment.'
     const none = { answered: false, tx: undefined, response: undefined }
     return { outcome: 'unresolved', reason: 'upstream_error', note, sent: true, ...none }
   }
@@ -207,10 +202,8 @@ function classifyError(error: unknown): PaymentOutcome {
   return { outcome: 'unresolved', reason: code, note: message, sent, answered: false, tx, response }
 }
 
-type Receipt = Readonly<Record<string, unknown>>
-
-/** The receipt of version 2, else that of version 1; undefined when none can be read. */
-function readReceipt({ headers }: EgressResponse): Receipt | undefined {
+/** Reads the receipt of version 2, else of version 1; undefined if there is none or malformed. */
+function readReceipt({ headers }: EgressResponse): JsonObject | undefined {
   const header = headers['payment-response'] ?? headers['x-payment-response']
   const receipt = typeof header === 'string' ? decodeJson(header) : undefined
   return isJsonObject(receipt) ? receipt : undefined
@@ -223,28 +216,28 @@ const RECEIPT_NETWORKS: readonly unknown[] = [
   null,
 ]
 
-/** Success, and of this payment as far as the receipt says; `exact` leaves the amount out. */
-function isSuccessFor(receipt: Receipt, { from, value }: SignedPayment): boolean {
-  const { success, network, payer, amount } = receipt as Record<string, unknown>
+/** Returns true for success of this payment; scheme `exact` may omit network, payer and amount. */
+function isSuccessFor(receipt: JsonObject, { from, value }: SignedPayment): boolean {
+  const { success, network, payer, amount } = receipt
   if (success !== true || !RECEIPT_NETWORKS.includes(network)) return false
   if (typeof payer === 'string' && payer.toLowerCase() !== from.toLowerCase()) return false
   return amount === undefined || amount === null || amount === String(value)
 }
 
-function transactionIn(receipt: Receipt | undefined): Hex | undefined {
+function transactionIn(receipt: JsonObject | undefined): Hex | undefined {
   const tx = receipt?.['transaction']
   return typeof tx === 'string' && /^0x[\da-f]{64}$/i.test(tx) ? (tx as Hex) : undefined
 }
 
-/** A key of this hub at the start of a word (security case A017). */
+/** An API key of this hub at the start of a word, which must not leak to a seller. */
 const HUB_KEY = /(?<![\w-])ahk_[\dA-Za-z]/
 
-/** Both legs send exactly this. */
+/** Builds the message that both the unpaid and the paid request send. */
 function prepareMessage(request: ExternalRequest) {
   const headers = forwardableHeaders(request.headers ?? {})
   const body = serializeBody(request.body)
   if (body !== undefined && HUB_KEY.test(body))
-    throw invalidRequest('body: contains a key of this hub')
+    throw invalidRequest('body: contains an API key of this hub')
   if (body !== undefined && typeof request.body !== 'string') {
     headers['content-type'] ??= 'application/json'
   }
@@ -257,6 +250,6 @@ function serializeBody(body: unknown): string | undefined {
   try {
     return JSON.stringify(body)
   } catch (error) {
-    throw invalidRequest('body: cannot be written as JSON', error)
+    throw invalidRequest('body: cannot be serialized as JSON', error)
   }
 }

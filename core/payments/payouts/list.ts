@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { Fault } from '../../errors.ts'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 
-/** A payout as its provider sees it. Amounts in microdollars. */
+/** A payout as shown to its provider. Amounts in microdollars. */
 export interface PayoutInfo {
   readonly id: string
   readonly provider: string
@@ -10,7 +10,7 @@ export interface PayoutInfo {
   readonly batch: string
   readonly state: 'started' | 'confirmed' | 'failed'
   readonly amount: bigint
-  /** Of debts, taken out of the earnings before. */
+  /** Debts that were deducted from the earnings. */
   readonly recovered: bigint
   readonly payee: string
   readonly transaction: string | null
@@ -22,7 +22,7 @@ const SELECT = `SELECT o.id, o.provider, o.batch::text AS batch, o.state, o.amou
     o.payee, o.transaction, o.started_at AS "startedAt", o.ended_at AS "endedAt"
   FROM hub.payout o JOIN hub.provider p ON p.id = o.provider WHERE p.owner = ANY ($1)`
 
-/** Those of an owner's providers, the newest first. */
+/** Lists payouts of an owner's providers, newest first. */
 export async function listPayouts(
   pool: Pool,
   owner: KeyManager,
@@ -39,6 +39,6 @@ export async function listPayouts(
 /** @throws Fault `not_found` */
 export async function findPayout(pool: Pool, owner: KeyManager, id: string): Promise<PayoutInfo> {
   const { rows } = await pool.query<PayoutInfo>(`${SELECT} AND o.id = $2`, [owner, id])
-  if (!rows[0]) throw new Fault('not_found', 'There is no such payout of yours.')
+  if (!rows[0]) throw new Fault('not_found', 'You have no payout with this id.')
   return rows[0]
 }

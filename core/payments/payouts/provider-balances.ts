@@ -2,8 +2,8 @@ import type { Pool } from 'pg'
 import type { KeyManager } from '../../identity/sub-keys.ts'
 
 /**
- * What a provider's next payout waits for. `pause`: finance has paused all payments. `run`: it is
- * started within a minute.
+ * Condition that the next payout of a provider waits for. `pause`: finance paused all payments.
+ * `run`: the payout starts within a minute.
  */
 export type PayoutBlocker =
   | 'suspension'
@@ -15,34 +15,34 @@ export type PayoutBlocker =
   | 'pause'
   | 'run'
 
-/** Where the money of a provider is. Amounts in microdollars. */
+/** Money of a provider at the hub, in microdollars. */
 export interface ProviderBalance {
   readonly provider: string
-  /** Earned, and not paid out. */
+  /** Earned and not paid out. */
   readonly owed: bigint
-  /** Of a payout that is not final yet. */
+  /** Amount of a payout that is not final yet. */
   readonly pending: bigint
-  /** Of all payouts that are final. */
+  /** Sum of all final payouts. */
   readonly paid: bigint
   readonly waitsFor: PayoutBlocker
-  /** What is owed, by service: those of which something is. */
+  /** Amount owed by service, without services at zero. */
   readonly services: readonly { readonly service: string; readonly owed: bigint }[]
 }
 
-/** What `startPayouts` looks at before it pays somebody. */
+/** Conditions that `startPayouts` checks before it pays a provider. */
 interface PayoutConditions {
   readonly owed: bigint
   readonly pending: bigint
   readonly address: string | null
-  /** An address that waits to count. */
+  /** A changed address that is not active yet. */
   readonly next: string | null
   readonly suspended: boolean
   readonly paidToday: boolean
-  /** All payments of the hub are. */
+  /** True if all outgoing payments of the hub are paused. */
   readonly paused: boolean
 }
 
-/** What has to happen first, before who is paid can do anything about the rest. */
+/** Returns the first unmet condition; those that the provider cannot influence come first. */
 function findBlocker(standing: PayoutConditions, minimum: bigint): PayoutBlocker {
   const { owed, pending, address, next, suspended, paidToday, paused } = standing
   if (suspended) return 'suspension'
@@ -83,7 +83,7 @@ interface OwedRow {
   readonly owed: bigint
 }
 
-/** What each provider of an owner has at the hub, and what its next payout waits for. */
+/** Reads the balances of an owner's providers and what their next payouts wait for. */
 export async function readProviderBalances(
   pool: Pool,
   owner: KeyManager,

@@ -17,14 +17,14 @@ import {
   sumAmounts,
 } from './payout-entries.ts'
 
-/** How long an authorization may wait for a block. What was not taken by then is owed again. */
+/** Validity of an authorization. If it expires unused, the amount is owed again. */
 const LIFETIME_MS = 1_800_000
 const MS_PER_SECOND = 1_000n
-/** Of one run; the next one goes on. */
+/** Limit of one run; the next run continues. */
 const PAYEES_MAX = 5_000
 const PAYMENTS_PAUSED = 'AH010'
 
-/** Somebody who is to be paid today. */
+/** A provider to be paid today. */
 interface DuePayee {
   readonly provider: string
   /** Microdollars, before debts. */
@@ -32,19 +32,19 @@ interface DuePayee {
 }
 
 /**
- * Starts a payout for every provider who is owed the minimum, has an address, and was not paid on
- * this UTC day: takes what was earned out of the books and keeps the authorization that will pay
- * it, in one transaction each. Debts are recovered first. Nothing is sent.
- * @returns how many were started
+ * Starts a payout for every provider that is owed the minimum, has an address and was not paid on
+ * this UTC day. One transaction per provider recovers debts, posts the earnings as in transit and
+ * stores the authorization that will pay them. Sends nothing.
+ * @returns the number of payouts started
  */
-export async function startPayouts(ports: PayoutDeps, stopping?: AbortSignal): Promise<number> {
-  const { pool, chain, log, minimum } = ports
+export async function startPayouts(deps: PayoutDeps, stopping?: AbortSignal): Promise<number> {
+  const { pool, chain, log, minimum } = deps
   const paused = (await new OutgoingSwitch(pool).state())?.paused
   const due = paused ? [] : await findDuePayees(pool, minimum)
   if (due.length === 0) return 0
   const debtors = await readDebts(pool)
   const head = await chain.head()
-  let free = await readSpendable(ports)
+  let free = await readSpendable(deps)
   let started = 0
   let missing = 0n
   for (const { provider, owed } of due) {
@@ -54,7 +54,7 @@ export async function startPayouts(ports: PayoutDeps, stopping?: AbortSignal): P
       continue
     }
     const order = { provider, hasDebt: debtors.has(provider), head }
-    const amount = await startPayout(ports, order).catch((error: unknown) => {
+    const amount = await startPayout(deps, order).catch((error: unknown) => {
       if (error instanceof DatabaseError && error.code === PAYMENTS_PAUSED) return PAYMENTS_PAUSED
       log.error({ err: error, provider }, 'a payout could not be started')
       return 0n
@@ -64,8 +64,8 @@ export async function startPayouts(ports: PayoutDeps, stopping?: AbortSignal): P
     if (amount > 0n) started++
   }
   if (missing > 0n) {
-    const told = { wallet: ports.account.address, missing: String(missing - free) }
-    log.error(told, 'the spend wallet cannot pay all providers: send USDC to it')
+    const details = { wallet: deps.account.address, missing: String(missing - free) }
+    log.error(details, 'the spend wallet cannot pay all providers: send USDC to it')
   }
   return started
 }
@@ -74,7 +74,7 @@ const OWED_SQL = `(SELECT coalesce(sum(b.balance), 0)::bigint FROM ledger.accoun
   JOIN ledger.balance b ON b.account = a.id
   WHERE a.code LIKE 'liabilities:providers:%' AND split_part(a.code, ':', 3) = p.id)`
 
-/** While a change of the address waits, nobody knows whose wish it is. */
+/** Providers that may be paid. A pending address change blocks payouts, as it may be hostile. */
 const PAYABLE_SQL = `FROM hub.provider p JOIN hub.payout_destination d ON d.provider = p.id
   CROSS JOIN (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS day) t
   WHERE d.address IS NOT NULL AND d.next IS NULL AND p.suspended_at IS NULL
@@ -90,7 +90,7 @@ async function findDuePayees(pool: Pool, minimum: Micros): Promise<readonly DueP
   return rows
 }
 
-/** What the spend wallet has on chain, beyond all that may be taken out of it already. */
+/** Balance of the spend wallet on chain, minus everything already signed for. */
 async function readSpendable({ pool, chain, account }: PayoutDeps): Promise<bigint> {
   const held = await chain.balanceOf(account.address)
   const { rows } = await pool.query<{ signed: bigint }>(
@@ -104,37 +104,37 @@ async function readSpendable({ pool, chain, account }: PayoutDeps): Promise<bigi
 interface PayoutOrder {
   readonly provider: string
   readonly hasDebt: boolean
-  /** The newest block of the chain, and its time. */
+  /** The newest block of the chain. */
   readonly head: ChainHead
 }
 
-/** @returns what will be paid; zero: nothing was started, or another process is at it */
-function startPayout(ports: PayoutDeps, order: PayoutOrder): Promise<bigint> {
+/** @returns the amount; zero if nothing was started or another process holds the provider */
+function startPayout(deps: PayoutDeps, order: PayoutOrder): Promise<bigint> {
   const { provider, hasDebt: owes } = order
-  return inTransaction(ports.pool, async (client) => {
+  return inTransaction(deps.pool, async (client) => {
     const locked = await client.query(
       'SELECT FROM hub.provider WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED',
       [provider],
     )
     const terms = locked.rowCount === 1 ? await readPayoutTerms(client, provider) : undefined
     if (!terms) return 0n
-    const book = payoutLedger(ports, client)
+    const ledger = payoutLedger(deps, client)
     const earned = await lockEarnings(client, provider)
     const debt = owes ? await readDebt(client, provider) : 0n
-    const parts = await recoverDebt(book, provider, earned, debt)
+    const parts = await recoverDebt(ledger, provider, earned, debt)
     const amount = sumAmounts(parts)
-    if (amount === 0n || amount < ports.minimum) return 0n
+    if (amount === 0n || amount < deps.minimum) return 0n
     const recovered = sumAmounts(earned) - amount
     const [{ owner: first }] = parts as [EarningsPart]
-    const id = book.newId()
-    await insertPayout(client, ports, order, {
+    const id = ledger.newId()
+    await insertPayout(client, deps, order, {
       ...terms,
       id,
       amount,
       recovered,
       shard: first.shard,
     })
-    await postPayoutStart(client, book, { id, provider, shard: first.shard }, parts)
+    await postPayoutStart(client, ledger, { id, provider, shard: first.shard }, parts)
     return amount
   })
 }
@@ -145,7 +145,7 @@ interface PayoutTerms {
   readonly attempt: number
 }
 
-/** Looked at again under the lock: another process may have been quicker. */
+/** Reads the terms again under the lock, because another process may have paid meanwhile. */
 async function readPayoutTerms(
   client: PoolClient,
   provider: string,
@@ -159,7 +159,7 @@ async function readPayoutTerms(
   return rows[0]
 }
 
-/** All that a provider has, by shard. Nobody changes it until the transaction ends. */
+/** Locks the earnings of a provider until the transaction ends and returns them by shard. */
 async function lockEarnings(
   client: PoolClient,
   provider: string,
@@ -182,8 +182,8 @@ async function lockEarnings(
 }
 
 /**
- * The nonce follows from provider, day and attempt: a backup that was restored signs the same
- * payment again, which the chain takes once.
+ * Derives the nonce from provider, day and attempt: a restored backup signs the same payment
+ * again, which the chain accepts only once.
  */
 const payoutNonce = (provider: string, { batch, attempt }: PayoutTerms): Hex => {
   const seed = `agenthub payout\n${provider}\n${batch}\n${attempt}`
@@ -201,7 +201,7 @@ const insertPayout = (
   client: PoolClient,
   { account, clock }: PayoutDeps,
   order: PayoutOrder,
-  made: NewPayout,
+  payout: NewPayout,
 ) => {
   const { provider, head } = order
   const now = Math.max(head.time.getTime(), clock.now().getTime())
@@ -211,18 +211,18 @@ const insertPayout = (
        nonce, valid_before, from_block)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     [
-      made.id,
+      payout.id,
       provider,
-      made.batch,
-      made.attempt,
-      made.amount,
-      made.recovered,
-      made.shard,
+      payout.batch,
+      payout.attempt,
+      payout.amount,
+      payout.recovered,
+      payout.shard,
       account.address.toLowerCase(),
-      made.payee,
-      payoutNonce(provider, made),
+      payout.payee,
+      payoutNonce(provider, payout),
       new Date(Number(validBefore)),
-      blockBefore(order.head, new Date(`${made.batch}T00:00:00Z`)),
+      blockBefore(order.head, new Date(`${payout.batch}T00:00:00Z`)),
     ],
   )
 }

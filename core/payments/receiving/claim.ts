@@ -1,43 +1,44 @@
 import { derivedUuid, instantOf } from '../../ids.ts'
 import type { PaymentKey } from './payment.ts'
 
-/** What a payment is for, and what booking it will need. */
+/** Purpose of a payment and the data needed to post it. */
 export interface Purchase {
-  /** Of the purchase, where the buyer names it: it is paid once, by whichever payment comes. */
+  /** Id that the buyer gave the purchase, which is paid once, by any of its payments. */
   readonly id?: string | undefined
   readonly purpose: 'credits' | 'call'
   /** Id of the call, which is one attempt at a request. */
   readonly call?: string
-  /** sha256 of exactly what is paid, to tell a repetition from another use. */
+  /** SHA-256 of the paid request, which distinguishes a repetition from another use. */
   readonly requestHash: Buffer
-  /** sha256 of who sent it: nobody else gets the answer, though the chain shows the payment. */
+  /** SHA-256 of the sender, who alone gets the stored response, as payments are public on chain. */
   readonly client?: Buffer | undefined
   /** Microdollars. */
   readonly amount: bigint
-  /** The wallet that is paid, in lower case. */
+  /** Wallet that receives the payment, in lower case. */
   readonly payTo: string
-  /** Code of the account that is credited. */
+  /** Code of the credited account. */
   readonly payee: string
   readonly commissionBps: number
-  /** After it the authorization is dead. */
+  /** Expiry of the authorization. */
   readonly validBefore: Date
-  /** Settled before the work. @defaultValue false */
+  /** True if it is settled before the work. @defaultValue false */
   readonly upfront?: boolean
 }
 
 export interface Claim extends Purchase {
-  /** Id of the entry that the journal has or will have of this payment. */
+  /** Id of the payment's journal entry, posted or future. */
   readonly id: string
   readonly key: PaymentKey
-  /** `released`: it may be claimed again, and is watched as long as it may come on chain. */
+  /** `released`: it may be claimed again, and is watched while it can still be settled. */
   readonly state: 'claimed' | 'settled' | 'confirmed' | 'pending' | 'failed' | 'released'
   readonly transaction: string | null
   readonly claimedAt: Date
-  /** When the work was done, for a payment that came before it. */
+  /** Completion of the work, for an upfront payment. */
   readonly deliveredAt: Date | null
 }
 
-export const CLAIM_COLUMNS = `network, asset, payer, nonce, id, purpose, request_hash, amount, payee,
+export const CLAIM_COLUMNS = `
+  network, asset, payer, nonce, id, purpose, request_hash, amount, payee,
   commission_bps, valid_before, upfront, client, pay_to, state, transaction, claimed_at,
     delivered_at`
 export const SELECT_CLAIM = `SELECT ${CLAIM_COLUMNS} FROM hub.payment_claim`
@@ -86,17 +87,17 @@ export const keyValues = ({ network, asset, payer, nonce }: PaymentKey): string[
   nonce,
 ]
 
-/** So often a purchase of one name may fail. */
+/** Failed payments allowed per named purchase. */
 const ATTEMPTS_MAX = 32
 
-/** Whether nothing is expected of it any more, though it may still come. */
+/** True if the payment is no longer expected, though it may still be settled. */
 export const isClosed = ({ state }: Pick<Claim, 'state'>): boolean =>
   state === 'failed' || state === 'released'
 
 export const isSameKey = (one: PaymentKey, other: PaymentKey): boolean =>
   keyValues(one).join() === keyValues(other).join()
 
-/** Of the payments of a purchase: the first has the id of its name. */
+/** Ids of the payments of a named purchase. The first one is the name itself. */
 export const attemptIds = (name: string): readonly string[] =>
   Array.from({ length: ATTEMPTS_MAX }, (_, attempt) =>
     attempt === 0 ? name : derivedUuid(instantOf(name), `payment ${attempt} of ${name}`),

@@ -18,54 +18,54 @@ export type { Settlement } from './settlement.ts'
 
 export interface OffersOptions {
   readonly facilitator: Facilitator
-  /** Who is paid. */
+  /** Wallet that receives payments. */
   readonly payTo: Hex
   /** `eip155:8453`. */
   readonly network: string
   readonly clock?: Clock
 }
 
-/** What one request costs. */
+/** Price and payment terms of one request. */
 export interface SaleTerms {
   /** Microdollars, which are the atomic units of USDC. */
   readonly amount: bigint
-  /** How long the payer's signature is to be valid: the work's deadline and time to settle. */
+  /** Validity of the payer's signature: the deadline of the work plus time to settle. */
   readonly maxTimeoutSeconds: number
-  /** Settled before the work instead of after it. @defaultValue false */
+  /** True if it is settled before the work instead of after it. @defaultValue false */
   readonly upfront?: boolean
 }
 
 export interface VerificationResult {
   readonly valid: boolean
   readonly payer: Hex
-  /** Why not, in the words of x402. */
+  /** Reason code of x402 for an invalid payment. */
   readonly reason?: string
 }
 
-/** The seller's side of x402 version 2, without a transport: the same for HTTP and MCP. */
+/** Seller side of x402 version 2, independent of the transport (HTTP or MCP). */
 export interface Offers {
-  /** @throws RangeError for an amount or a time that is not positive. */
+  /** @throws RangeError if the amount or the time is not positive */
   requirements(terms: SaleTerms): PaymentRequirements
-  /** The 402: `header` is the value of PAYMENT-REQUIRED, `required` the same to show in a body. */
+  /** Builds a 402: `header` is the value of PAYMENT-REQUIRED, `required` the same for a body. */
   offer(sale: SaleTerms & { readonly resource: ResourceInfo; readonly error?: string }): {
     readonly header: string
     readonly required: PaymentRequired
   }
   /**
-   * Reads the value (several: the header came more than once) of PAYMENT-SIGNATURE.
-   * @throws BadPayment when it is not one well formed payment of at most 16 KiB.
+   * Parses PAYMENT-SIGNATURE; several values mean that the header was repeated.
+   * @throws BadPayment unless it is one well-formed payment of at most 16 KiB
    */
   read(header: string | readonly string[]): Payment
-  /** The requirement that the payer says to have accepted, if it is one of ours, unchanged. */
+  /** Returns the requirement that the payer accepted, if it is one of ours, unchanged. */
   match(
     ours: PaymentRequirements | readonly PaymentRequirements[],
     payment: Payment,
   ): PaymentRequirements | undefined
   /**
-   * Checks signature, terms, balance and nonce; of an upfront sale only the terms, since settling
-   * comes next. `needSeconds` is how long the signature must still be valid: what is left for the
-   * work. It reserves nothing: claim the payment (`paymentKey`) before.
-   * @throws FacilitatorUnavailable when nobody can tell.
+   * Checks signature, terms, balance and nonce; for an upfront sale only the terms, because
+   * settlement follows. Reserves nothing: claim the payment (`paymentKey`) first.
+   * @param needSeconds minimum remaining validity of the signature: the time left for the work
+   * @throws FacilitatorUnavailable if the facilitator cannot verify
    */
   verify(
     payment: Payment,
@@ -73,8 +73,8 @@ export interface Offers {
     needSeconds?: number,
   ): Promise<VerificationResult>
   /**
-   * Brings the payment onto the chain. Never throws for a facilitator that fails: that is
-   * `pending`, unless it is sure that nothing was sent. The same payment may be settled again.
+   * Settles the payment on the chain. Never throws if the facilitator fails: the outcome is
+   * `pending`, unless certainly nothing was sent. The same payment may be settled again.
    */
   settle(payment: Payment, requirement: PaymentRequirements): Promise<Settlement>
 }
@@ -85,10 +85,10 @@ export function createOffers(options: OffersOptions): Offers {
   const server = new x402ResourceServer(facilitator).register(asset.network, new ExactEvmScheme())
   const requirements = (terms: SaleTerms) => buildRequirements(asset, payTo, terms)
   const oneByOne: Pick<Facilitator, 'verify' | 'settle'> = {
-    verify: (...asked) => server.verifyPayment(...asked),
-    settle: (...asked) => server.settlePayment(...asked),
+    verify: (...args) => server.verifyPayment(...args),
+    settle: (...args) => server.settlePayment(...args),
   }
-  const way = () => facilitator.batched ?? oneByOne
+  const gateway = () => facilitator.batched ?? oneByOne
   return {
     requirements,
     offer(sale) {
@@ -106,19 +106,19 @@ export function createOffers(options: OffersOptions): Offers {
       server.findMatchingRequirements('scheme' in ours ? [ours] : [...ours], payment),
     async verify(payment, requirement, needSeconds = 0) {
       const payer = payment.payload.authorization.from.toLowerCase() as Hex
-      const early =
+      const localReason =
         findMismatch(payment, requirement) ??
         checkLifetime(payment, requirement, clock, needSeconds)
-      const reason = early ?? (await verifyWithFacilitator(way(), payment, requirement))
+      const reason = localReason ?? (await verifyWithFacilitator(gateway(), payment, requirement))
       return reason === undefined ? { valid: true, payer } : { valid: false, payer, reason }
     },
     async settle(payment, requirement) {
       const reason = findMismatch(payment, requirement)
       if (reason !== undefined) return toSettlement(payment, refusedResponse(asset.network, reason))
-      const answer = await way()
+      const response = await gateway()
         .settle(payment, requirement)
         .catch((error: unknown) => errorResponse(asset.network, error))
-      return toSettlement(payment, answer)
+      return toSettlement(payment, response)
     },
   }
 }
@@ -139,7 +139,7 @@ function buildRequirements(asset: Asset, payTo: Hex, terms: SaleTerms): PaymentR
   }
 }
 
-/** What the facilitator has against the payment. */
+/** Verifies with the facilitator. Returns the reason for an invalid payment, else undefined. */
 async function verifyWithFacilitator(
   facilitator: Pick<Facilitator, 'verify'>,
   payment: Payment,
@@ -152,11 +152,13 @@ async function verifyWithFacilitator(
     const isRefusal = error instanceof VerifyError && error.statusCode < 500
     if (isRefusal && error.invalidReason !== undefined) return error.invalidReason
     if (error instanceof FacilitatorUnavailable) throw error
-    throw new FacilitatorUnavailable('The facilitator did not verify.', { cause: error })
+    throw new FacilitatorUnavailable('The facilitator failed to verify the payment.', {
+      cause: error,
+    })
   }
 }
 
-/** What is signed must be what is sold, whatever a facilitator thinks of it. */
+/** Compares the signed transfer with the requirement, independent of the facilitator. */
 function findMismatch({ payload }: Payment, requirement: PaymentRequirements): string | undefined {
   const { to, value } = payload.authorization
   if (to.toLowerCase() !== requirement.payTo.toLowerCase()) {
@@ -167,10 +169,10 @@ function findMismatch({ payload }: Payment, requirement: PaymentRequirements): s
   }
 }
 
-/** Shorter, the authorization could end before a block has it. */
+/** Minimum remaining validity, below which it could expire before a block includes it. */
 const SETTLE_MARGIN_SECONDS = 6
 
-/** A clock may be wrong by so much; what is valid much longer would be watched for ever. */
+/** Allowed clock skew. A payment valid much longer would be watched for too long. */
 const CLOCK_TOLERANCE_SECONDS = 600n
 
 function checkLifetime(

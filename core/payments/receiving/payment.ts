@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { Hex } from '../chain/asset.ts'
 
-/** A signed payment of scheme exact by EIP-3009, well formed but not yet believed. */
+/** A signed payment (scheme `exact`, EIP-3009), well-formed but not verified. */
 export type Payment = z.infer<typeof Payment>
 
-/** What makes an authorization the same one, all in lower case. */
+/** Identity of an authorization, all in lower case. */
 export interface PaymentKey {
   readonly network: string
   readonly asset: string
@@ -19,7 +19,7 @@ export type BadPaymentReason =
   | 'malformed_json'
   | 'malformed_payload'
 
-/** A PAYMENT-SIGNATURE that cannot be read. The message is safe to show to the payer. */
+/** Malformed PAYMENT-SIGNATURE. The message may be shown to the payer. */
 export class BadPayment extends Error {
   override readonly name = 'BadPayment'
   readonly reason: BadPaymentReason
@@ -58,8 +58,8 @@ const Payment = z.looseObject({
     maxTimeoutSeconds: z.number().int().positive(),
     extra: z.record(z.string(), z.unknown()),
   }),
-  // A facilitator chooses by the members of the payload how to move money: with more of them than
-  // we check, it could follow another one (`permit2Authorization`) than the one we judged.
+  // Strict, because a facilitator chooses the kind of transfer by the members of the payload: an
+  // unchecked one (`permit2Authorization`) could make another transfer than the one checked here.
   payload: z.strictObject({
     signature: bytes,
     authorization: z.strictObject({
@@ -74,24 +74,25 @@ const Payment = z.looseObject({
 })
 
 /**
- * Reads the value of PAYMENT-SIGNATURE (several values: the header came more than once).
- * @throws BadPayment when it is not one well formed payment of at most 16 KiB.
+ * Parses PAYMENT-SIGNATURE; several values mean that the header was repeated.
+ * @throws BadPayment unless it is one well-formed payment of at most 16 KiB
  */
 export function readPayment(header: string | readonly string[]): Payment {
   const [value = '', ...more] = [header].flat()
   if (more.length > 0 || value.includes(',')) {
-    throw new BadPayment('duplicate_header', 'PAYMENT-SIGNATURE must come once.')
+    throw new BadPayment('duplicate_header', 'PAYMENT-SIGNATURE must be sent once.')
   }
   if (value.length > HEADER_MAX) {
     throw new BadPayment('too_large', `PAYMENT-SIGNATURE must not exceed ${HEADER_MAX} bytes.`)
   }
-  if (!BASE64.test(value)) throw new BadPayment('malformed_base64', 'It must be base64.')
+  if (!BASE64.test(value))
+    throw new BadPayment('malformed_base64', 'PAYMENT-SIGNATURE must be base64.')
   const parsed = Payment.safeParse(parseJson(Buffer.from(value, 'base64').toString('utf8')))
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   throw new BadPayment(
     'malformed_payload',
-    `Not a payment at ${issue?.path.join('.') || 'the top'}.`,
+    `PAYMENT-SIGNATURE is malformed at ${issue?.path.join('.') || 'the top level'}.`,
   )
 }
 
@@ -102,11 +103,11 @@ function parseJson(text: string): unknown {
       return value
     })
   } catch (error) {
-    throw new BadPayment('malformed_json', 'It must be the base64 of JSON.', error)
+    throw new BadPayment('malformed_json', 'PAYMENT-SIGNATURE must be base64-encoded JSON.', error)
   }
 }
 
-/** Identifies the authorization: whatever else comes with the same key is a replay. */
+/** Identifies the authorization. Another payment with the same key is a replay. */
 export function paymentKey({ accepted, payload }: Payment): PaymentKey {
   const { from, nonce } = payload.authorization
   return {
@@ -117,10 +118,10 @@ export function paymentKey({ accepted, payload }: Payment): PaymentKey {
   }
 }
 
-/** The last second of the year 9999: later ones fit into no date, and are as good as never. */
+/** The last second of the year 9999, the latest that a date can represent. */
 const LAST_DATE_SECONDS = 253_402_300_799n
 
-/** When the authorization is dead on the chain. A time beyond the year 9999 counts as its end. */
+/** Expiry of the authorization on the chain, capped at the end of the year 9999. */
 export function validBeforeOf({ payload }: Payment): Date {
   const seconds = BigInt(payload.authorization.validBefore)
   return new Date(Number((seconds < LAST_DATE_SECONDS ? seconds : LAST_DATE_SECONDS) * 1_000n))

@@ -5,13 +5,13 @@ import { NOT_BROADCAST } from '../facilitators/facilitator.ts'
 import type { Payment } from './payment.ts'
 
 /**
- * `settled`: the money has moved. `pending`: it may have moved or may still; only the chain can
- * tell, until the authorization has expired on it. `failed`: this attempt moved nothing; where an
- * earlier attempt at the same payment had no known end, it is the chain that must be asked.
+ * Result of a settlement. `settled`: the money moved. `pending`: it may have moved or still may;
+ * only the chain decides, until the authorization expires. `failed`: this attempt moved nothing;
+ * if the outcome of an earlier attempt is unknown, the chain decides.
  */
 export interface Settlement {
   readonly outcome: 'settled' | 'pending' | 'failed'
-  /** Hash of the transaction; a pending one may be without. */
+  /** Hash of the transaction; may be absent while pending. */
   readonly tx?: Hex
   readonly payer: Hex
   /** Microdollars. */
@@ -24,8 +24,8 @@ export interface Settlement {
 const PENDING = 'settlement_pending'
 
 /**
- * Reasons given before anything is sent. Any other one leaves the outcome open: a facilitator's
- * "transaction failed" may be a lost answer, "nonce already used" our own payment of before.
+ * Reasons reported before anything is sent. Any other leaves the outcome open: "transaction failed"
+ * may be a lost response, "nonce already used" our own earlier attempt.
  */
 const UNSENT_REASONS = new Set([
   NOT_BROADCAST,
@@ -53,33 +53,33 @@ const UNSENT_REASONS = new Set([
   'unsupported_scheme',
 ])
 
-/** The answer of a facilitator that did not take the payment. */
+/** Response for a payment that was not settled. */
 export const refusedResponse = (
   network: Network,
   errorReason: string,
   errorMessage = 'Nothing was settled.',
 ): SettleResponse => ({ success: false, errorReason, errorMessage, transaction: '', network })
 
-/** What a facilitator's failure amounts to: it says what became of the payment, or it does not. */
+/** Converts an error of a facilitator to a response, pending unless the error has the outcome. */
 export function errorResponse(network: Network, error: unknown): SettleResponse {
-  if (!(error instanceof SettleError)) return refusedResponse(network, PENDING, 'No answer yet.')
+  if (!(error instanceof SettleError)) return refusedResponse(network, PENDING, 'No response yet.')
   const { errorReason = PENDING, errorMessage, transaction } = error
   return { ...refusedResponse(network, errorReason, errorMessage), transaction }
 }
 
-/** What came of a payment, from what the facilitator answered. */
-export function toSettlement({ payload }: Payment, answer: SettleResponse): Settlement {
+/** Converts the facilitator's response for a payment to its settlement. */
+export function toSettlement({ payload }: Payment, response: SettleResponse): Settlement {
   const { from, value } = payload.authorization
-  const hasHash = /^0x[0-9a-fA-F]{64}$/.test(answer.transaction)
-  const outcome = outcomeOf(answer, hasHash)
-  const reason = outcome === 'settled' ? undefined : (answer.errorReason ?? PENDING)
+  const hasHash = /^0x[0-9a-fA-F]{64}$/.test(response.transaction)
+  const outcome = outcomeOf(response, hasHash)
+  const reason = outcome === 'settled' ? undefined : (response.errorReason ?? PENDING)
   return {
     outcome,
-    ...(hasHash ? { tx: answer.transaction.toLowerCase() as Hex } : {}),
+    ...(hasHash ? { tx: response.transaction.toLowerCase() as Hex } : {}),
     payer: from.toLowerCase() as Hex,
     amount: BigInt(value),
     ...(reason === undefined ? {} : { reason }),
-    responseHeader: encodePaymentResponseHeader(payerResponse(answer, outcome, from, value)),
+    responseHeader: encodePaymentResponseHeader(payerResponse(response, outcome, from, value)),
   }
 }
 
@@ -89,8 +89,8 @@ function outcomeOf({ success, errorReason = '' }: SettleResponse, hasHash: boole
 }
 
 /**
- * What the payer is told. The scheme leaves out the amount, and a facilitator may leave out the
- * payer; its error message is for us: it may name our node.
+ * Builds the PAYMENT-RESPONSE for the payer. Adds amount and payer, which facilitators may omit,
+ * and drops their error message, which may name the hub's node.
  */
 const payerResponse = (
   { transaction, network, errorReason = PENDING, extensions }: SettleResponse,

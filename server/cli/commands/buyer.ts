@@ -1,13 +1,13 @@
 import { payDirect } from '../../../core/client/direct.ts'
 import { type Answer, type CallOptions, HubError } from '../../../core/client/index.ts'
 import type { Micros } from '../../../core/money.ts'
-import { type Context, isSandbox, keyed } from '../context.ts'
+import { type Context, clientWithKey, isSandbox } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
 import { openWallet } from '../wallet.ts'
-import { pairsOf } from './query.ts'
+import { parseQuery } from './query-parameters.ts'
 import type { Target } from './target.ts'
-import { testMoney } from './test-money.ts'
+import { requestTestMoney } from './test-money.ts'
 
 interface Call {
   readonly target: Target
@@ -16,34 +16,35 @@ interface Call {
   readonly options: CallOptions
 }
 
-export interface BuyerFlags {
+export interface PaymentFlags {
   readonly pay?: string
   readonly keystore?: string
 }
 
-const WAYS = ['auto', 'credits', 'x402']
+const PAYMENT_MODES = ['auto', 'credits', 'x402']
 const UNPAID: ReadonlySet<string> = new Set(['insufficient_credits', 'payment_required'])
 
 /**
  * Makes calls and sees to it that they are paid: by the key's free calls and credits, and where
  * those do not suffice by a payment of the wallet, if the user agrees.
  */
-export async function buyerOf(
+export async function createBuyer(
   context: Context,
-  flags: BuyerFlags,
+  flags: PaymentFlags,
 ): Promise<(call: Call) => Promise<Answer>> {
   const { pay = 'auto' } = flags
-  if (!WAYS.includes(pay)) throw new Failure('usage', `Not a way to pay: ${pay}`, WAYS.join(', '))
-  const client = pay === 'x402' ? undefined : await keyed(context)
+  if (!PAYMENT_MODES.includes(pay))
+    throw new Failure('usage', `Not a way to pay: ${pay}`, PAYMENT_MODES.join(', '))
+  const client = pay === 'x402' ? undefined : await clientWithKey(context)
   return async (call) => {
-    if (!client) return byWallet(context, call, flags)
+    if (!client) return payFromWallet(context, call, flags)
     try {
       return await send(client, call)
     } catch (error) {
       const isUnpaid = error instanceof HubError && UNPAID.has(error.code)
       if (!isUnpaid || pay === 'credits' || call.options.dryRun) throw error
-      if (!(await agrees(context, error))) throw error
-      return byWallet(context, call, flags)
+      if (!(await confirmWalletPayment(context, error))) throw error
+      return payFromWallet(context, call, flags)
     }
   }
 }
@@ -51,29 +52,33 @@ export async function buyerOf(
 const send = (client: ReturnType<Context['client']>, { target, input, query, options }: Call) =>
   target.kind === 'native'
     ? client.call(target.slug, target.path, input, { ...options, method: target.method })
-    : client.external(orderOf(target, input, query, options), { ...options, headers: {} })
+    : client.external(toProxyRequest(target, input, query, options), { ...options, headers: {} })
 
-const orderOf = (
+const toProxyRequest = (
   { url, method }: Extract<Target, { kind: 'external' }>,
   body: unknown,
   query: readonly string[],
   { headers = {} }: CallOptions,
 ) => {
   const address = new URL(url)
-  for (const [name, value] of Object.entries(pairsOf(query)))
+  for (const [name, value] of Object.entries(parseQuery(query)))
     address.searchParams.append(name, value)
   return { url: address.href, method, headers, ...(body === undefined ? {} : { body }) }
 }
 
 /** Only a person can agree to spend the wallet's money; agents say `--pay x402`. */
-async function agrees({ terminal }: Context, { body }: HubError): Promise<boolean> {
+async function confirmWalletPayment({ terminal }: Context, { body }: HubError): Promise<boolean> {
   const price = Number(body['price_microdollars'] ?? Number.NaN)
-  if (!terminal.asks || !Number.isSafeInteger(price)) return false
+  if (!terminal.isInteractive || !Number.isSafeInteger(price)) return false
   const question = `No credits are left. Pay ${dollars(BigInt(price))} from your wallet, by x402?`
   return (await terminal.confirm(question)) === true
 }
 
-async function byWallet(context: Context, call: Call, { keystore }: BuyerFlags): Promise<Answer> {
+async function payFromWallet(
+  context: Context,
+  call: Call,
+  { keystore }: PaymentFlags,
+): Promise<Answer> {
   const { target, input, query, options } = call
   const sandbox = await isSandbox(context)
   const wallet = await openWallet(context, sandbox, keystore)
@@ -82,15 +87,15 @@ async function byWallet(context: Context, call: Call, { keystore }: BuyerFlags):
   }
   const payUpTo = options.maxPrice ?? 0n
   if (target.kind === 'external')
-    return payDirect(wallet, orderOf(target, input, query, options), payUpTo)
+    return payDirect(wallet, toProxyRequest(target, input, query, options), payUpTo)
   const { idempotencyKey: _, ...keyless } = options // the payment itself is what is not repeated
   const payer = context.client({ wallet })
   const paid = { ...keyless, method: target.method, payUpTo }
   const pay = () => payer.call(target.slug, target.path, input, paid)
   if (!sandbox) return pay()
   return pay().catch(async (error: unknown) => {
-    if (!isPoor(error)) throw error // nothing was paid: another payment may be signed
-    await testMoney(
+    if (!isInsufficientBalance(error)) throw error // nothing was paid: another payment may be signed
+    await requestTestMoney(
       context,
       await context.store.apiKey(),
       payUpTo as Micros,
@@ -101,5 +106,5 @@ async function byWallet(context: Context, call: Call, { keystore }: BuyerFlags):
 }
 
 /** Whether the wallet has too little, as facilitators say it. */
-const isPoor = (error: unknown): boolean =>
+const isInsufficientBalance = (error: unknown): boolean =>
   error instanceof HubError && /insufficient_(?:balance|funds)$/.test(String(error.body['reason']))

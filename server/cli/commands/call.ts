@@ -2,12 +2,12 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { text as textOf } from 'node:stream/consumers'
 import { type Answer, type CallOptions, newIdempotencyKey } from '../../../core/client/index.ts'
 import type { Context } from '../context.ts'
-import { Failure, failureOf } from '../failure.ts'
+import { Failure, toFailure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
-import { buyerOf } from './buyer.ts'
-import { pairsOf } from './query.ts'
-import { priceOf } from './search.ts'
-import { type Target, targetOf } from './target.ts'
+import { createBuyer } from './buyer.ts'
+import { parseQuery } from './query-parameters.ts'
+import { parsePrice } from './search.ts'
+import { resolveTarget, type Target } from './target.ts'
 
 export interface CallFlags {
   readonly method?: string
@@ -28,26 +28,26 @@ const LINE_END = 0x0a
 /** Calls a native service, an external API, or a tool that was added by name. */
 export async function callCommand(context: Context, name: string, flags: CallFlags): Promise<void> {
   const { terminal } = context
-  const body = await bodyOf(flags.data)
-  const target = await targetOf(context, name, flags.method, body !== undefined)
-  const maxPrice = flags.maxPrice ? priceOf(flags.maxPrice) : context.settings.maxPrice
+  const body = await parseData(flags.data)
+  const target = await resolveTarget(context, name, flags.method, body !== undefined)
+  const maxPrice = flags.maxPrice ? parsePrice(flags.maxPrice) : context.settings.maxPrice
   const idempotencyKey = flags.idempotencyKey ?? newIdempotencyKey()
-  const headers = headersOf(flags.header)
+  const headers = parseHeaders(flags.header)
   const options = { maxPrice, idempotencyKey, dryRun: flags.dryRun === true, headers }
-  await agreeOnPrice(context, target, options)
-  const buyer = await buyerOf(context, flags)
+  await confirmPrice(context, target, options)
+  const buyer = await createBuyer(context, flags)
   const input = target.kind === 'native' ? nativeInput(target, flags.query, body) : body
   const work = buyer({ target, input, query: flags.query ?? [], options })
   const answer = await terminal
-    .during(`Calling ${name}`, work)
-    .catch((error: unknown) => Promise.reject(named(error, idempotencyKey)))
+    .withSpinner(`Calling ${name}`, work)
+    .catch((error: unknown) => Promise.reject(withRetryHint(error, idempotencyKey)))
   if (flags.dryRun) return terminal.result(answer.body, () => JSON.stringify(answer.body, null, 2))
-  await tell(context, answer, flags, idempotencyKey)
+  await printResponse(context, answer, flags, idempotencyKey)
 }
 
 /** Whose answer is lost needs the name of the call, to have it again without paying twice. */
-function named(error: unknown, idempotencyKey: string): unknown {
-  const failure = failureOf(error)
+function withRetryHint(error: unknown, idempotencyKey: string): unknown {
+  const failure = toFailure(error)
   if (!failure) return error
   const { kind, message, code, details, cause } = failure
   const again = `Call it again with --idempotency-key ${idempotencyKey}: it is charged once.`
@@ -57,7 +57,7 @@ function named(error: unknown, idempotencyKey: string): unknown {
 }
 
 /** A person is asked before a call that costs more than is usual for them. */
-async function agreeOnPrice(
+async function confirmPrice(
   { terminal, settings }: Context,
   { price }: Target,
   { maxPrice, dryRun }: Pick<CallOptions, 'maxPrice' | 'dryRun'>,
@@ -76,7 +76,7 @@ async function agreeOnPrice(
   if (answer === false) throw new Failure('declined', 'Nothing was called or paid.')
 }
 
-async function tell(
+async function printResponse(
   { terminal }: Context,
   answer: Answer,
   { output, include }: CallFlags,
@@ -93,20 +93,20 @@ async function tell(
   }
   if (output !== undefined) await writeFile(output, answer.bytes)
   if (terminal.json) {
-    const body = output === undefined ? valueOf(answer) : { file: output }
+    const body = output === undefined ? bodyValue(answer) : { file: output }
     return terminal.result({ ...facts, body }, () => '')
   }
   if (include)
     for (const [name, value] of Object.entries(answer.headers))
       terminal.note(`${name}: ${String(value)}`)
-  if (output === undefined) await terminal.raw(shown(answer))
+  if (output === undefined) await terminal.raw(formatBody(answer))
   terminal.note(
     terminal.style('dim', `charged ${dollars(answer.charged)} (${answer.source ?? 'nothing'})`),
   )
 }
 
 /** For people, JSON is indented and a line has its end; for programs all is as it came. */
-function shown({ bytes, headers, body }: Answer): Uint8Array {
+function formatBody({ bytes, headers, body }: Answer): Uint8Array {
   if (!process.stdout.isTTY) return bytes
   const isJson = /json/.test(String(headers['content-type']))
   if (!isJson)
@@ -114,14 +114,14 @@ function shown({ bytes, headers, body }: Answer): Uint8Array {
   return Buffer.from(`${JSON.stringify('value' in body ? body['value'] : body, null, 2)}\n`)
 }
 
-function valueOf({ bytes, headers }: Answer): unknown {
+function bodyValue({ bytes, headers }: Answer): unknown {
   const text = bytes.toString('utf8')
   if (!/json/.test(String(headers['content-type']))) return text
   return JSON.parse(text)
 }
 
 /** `@file`, `-` for standard input, else the data itself: JSON where it is, text otherwise. */
-async function bodyOf(data: string | undefined): Promise<unknown> {
+async function parseData(data: string | undefined): Promise<unknown> {
   if (data === undefined) return undefined
   const text =
     data === '-'
@@ -144,7 +144,7 @@ async function fileText(path: string): Promise<string> {
   }
 }
 
-function headersOf(lines: readonly string[] = []): Record<string, string> {
+function parseHeaders(lines: readonly string[] = []): Record<string, string> {
   return Object.fromEntries(
     lines.map((line) => {
       const split = line.indexOf(':')
@@ -163,5 +163,5 @@ function nativeInput({ method }: Target, query: readonly string[] = [], body: un
   }
   if (method !== 'GET' && method !== 'DELETE') return body
   const members = typeof body === 'object' && body !== null ? body : {}
-  return { ...members, ...pairsOf(query) }
+  return { ...members, ...parseQuery(query) }
 }

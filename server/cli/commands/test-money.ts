@@ -3,7 +3,7 @@ import type { Micros } from '../../../core/money.ts'
 import type { Context } from '../context.ts'
 
 /** A sandbox gives its test dollars away, to whoever has a key. */
-export async function testMoney(
+export async function requestTestMoney(
   context: Context,
   apiKey: string,
   amount: Micros,

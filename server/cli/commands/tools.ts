@@ -1,11 +1,11 @@
 import { HubError } from '../../../core/client/index.ts'
 import { decimal } from '../../../core/money.ts'
-import { type Context, keyed } from '../context.ts'
+import { type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
 import type { Tool } from '../store.ts'
 import { dollars, table } from '../terminal.ts'
-import { priceOf } from './search.ts'
-import { targetOf } from './target.ts'
+import { parsePrice } from './search.ts'
+import { resolveTarget } from './target.ts'
 
 export interface AddFlags {
   readonly name?: string
@@ -18,7 +18,7 @@ const NAME = /^[a-z][a-z0-9-]{0,39}$/
 /** Saves a service under a name of the user's own: then `hub call NAME`. */
 export async function add(context: Context, address: string, flags: AddFlags): Promise<void> {
   const { store, terminal, hub } = context
-  const name = flags.name ?? nameOf(address)
+  const name = flags.name ?? toolNameFor(address)
   if (!NAME.test(name)) {
     throw new Failure('usage', `Not a name: ${name}`, 'Lower-case letters, digits and hyphens.')
   }
@@ -27,8 +27,8 @@ export async function add(context: Context, address: string, flags: AddFlags): P
   if (known && known.target !== address) {
     throw new Failure('usage', `${name} is ${known.target} already.`, 'Take another --name.')
   }
-  const target = await targetOf(context, address, flags.method, false)
-  const price = target.price ?? (await externalPrice(context, address, target.method))
+  const target = await resolveTarget(context, address, flags.method, false)
+  const price = target.price ?? (await fetchExternalPrice(context, address, target.method))
   const tool: Tool = {
     target: address,
     method: target.method,
@@ -36,13 +36,13 @@ export async function add(context: Context, address: string, flags: AddFlags): P
     ...(price === undefined ? {} : { price_usd: decimal(price) }),
     ...(flags.description && { description: flags.description }),
   }
-  await store.keepTools({ ...tools, [name]: tool })
+  await store.saveTools({ ...tools, [name]: tool })
   await terminal.result({ name, ...tool }, () => `Added ${name}. Call it: hub call ${name}`)
 }
 
 /** What the seller asks now. @throws HubError when the hub would not pay it */
-async function externalPrice(context: Context, url: string, method: string) {
-  const client = await keyed(context)
+async function fetchExternalPrice(context: Context, url: string, method: string) {
+  const client = await clientWithKey(context)
   try {
     const { body } = await client.external({ url, method }, { dryRun: true })
     const price = body['price_microdollars']
@@ -56,7 +56,7 @@ async function externalPrice(context: Context, url: string, method: string) {
 }
 
 /** `https://api.weather.example/v1` is `weather`. */
-function nameOf(address: string): string {
+function toolNameFor(address: string): string {
   if (!URL.canParse(address)) return address.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-|-$/g, '')
   const parts = new URL(address).hostname.split('.').filter((part) => !/^(www|api)$/.test(part))
   return (parts.length > 1 ? parts.at(-2) : parts[0])?.toLowerCase() ?? 'tool'
@@ -68,7 +68,7 @@ export async function tools({ store, terminal }: Context): Promise<void> {
   await terminal.result(Object.fromEntries(known), () => {
     if (known.length === 0) return 'No tools yet: hub add https://… saves one.'
     const rows = known.map(([name, { method, target, price_usd: price }]) => {
-      return [name, method, target, price === undefined ? '' : dollars(priceOf(price))]
+      return [name, method, target, price === undefined ? '' : dollars(parsePrice(price))]
     })
     return table(['name', '', 'address', 'price'], rows)
   })
@@ -77,6 +77,6 @@ export async function tools({ store, terminal }: Context): Promise<void> {
 export async function forget({ store, terminal }: Context, name: string): Promise<void> {
   const { [name]: gone, ...rest } = await store.tools()
   if (!gone) throw new Failure('usage', `There is no tool ${name}.`, 'See `hub tools`.')
-  await store.keepTools(rest)
+  await store.saveTools(rest)
   await terminal.result({ forgotten: name }, () => `Forgot ${name}.`)
 }

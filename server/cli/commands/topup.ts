@@ -4,10 +4,10 @@ import { type Context, isSandbox } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars } from '../terminal.ts'
 import { openWallet } from '../wallet.ts'
-import { testMoney } from './test-money.ts'
+import { requestTestMoney } from './test-money.ts'
 
 const POLL_MS = 2_000
-const PATIENCE_MS = 120_000
+const PENDING_TIMEOUT_MS = 120_000
 
 export interface TopupFlags {
   readonly keystore?: string
@@ -17,7 +17,7 @@ export interface TopupFlags {
 /** Buys credits with USDC of the wallet, by one signature. */
 export async function topup(context: Context, amountText: string, flags: TopupFlags) {
   const { terminal, store, hub, client } = context
-  const amount = amountOf(amountText)
+  const amount = parseAmount(amountText)
   const apiKey = await store.apiKey()
   const sandbox = await isSandbox(context)
   const wallet = await openWallet(context, sandbox, flags.keystore)
@@ -26,11 +26,11 @@ export async function topup(context: Context, amountText: string, flags: TopupFl
     throw new Failure('error', 'There is no wallet to pay with.', hint)
   }
   const { address } = wallet.account
-  await agree(context, `Pay ${dollars(amount)} in USDC on Base from ${address} to ${hub}?`)
+  await requireConsent(context, `Pay ${dollars(amount)} in USDC on Base from ${address} to ${hub}?`)
   const paying = client({ apiKey, wallet })
-  if (sandbox) await testMoney(context, apiKey, amount, address)
+  if (sandbox) await requestTestMoney(context, apiKey, amount, address)
   const purchaseId = flags.purchaseId ?? newIdempotencyKey()
-  const told = await terminal.during('Paying', buy(paying, amount, purchaseId))
+  const told = await terminal.withSpinner('Paying', purchase(paying, amount, purchaseId))
   await terminal.result({ hub, ...told }, () =>
     [
       `Bought ${dollars(amount)} of credits.`,
@@ -40,13 +40,13 @@ export async function topup(context: Context, amountText: string, flags: TopupFl
   )
 }
 
-function amountOf(text: string): Micros {
-  const amount = parsed(text)
+function parseAmount(text: string): Micros {
+  const amount = parseDollars(text)
   if (amount >= MIN_TOP_UP) return amount
   throw new Failure('usage', `The least is ${dollars(MIN_TOP_UP)}.`, 'Such as: hub topup 5')
 }
 
-function parsed(text: string): Micros {
+function parseDollars(text: string): Micros {
   try {
     return usd(text.replace(/^\$/, ''))
   } catch (cause) {
@@ -55,7 +55,7 @@ function parsed(text: string): Micros {
 }
 
 /** @throws Failure unless somebody agrees, here or by `--yes` */
-export async function agree({ terminal }: Context, question: string): Promise<void> {
+export async function requireConsent({ terminal }: Context, question: string): Promise<void> {
   const answer = await terminal.confirm(question)
   if (answer === true) return
   if (answer === false) throw new Failure('declined', 'Nothing was paid.')
@@ -65,14 +65,14 @@ export async function agree({ terminal }: Context, question: string): Promise<vo
 type Buyer = ReturnType<Context['client']>
 
 /** A payment that is pending is waited for: it may not be made again. */
-async function buy(buyer: Buyer, amount: Micros, purchaseId: string) {
+async function purchase(buyer: Buyer, amount: Micros, purchaseId: string) {
   try {
     const { body } = await buyer.purchase(amount, purchaseId)
     if (body['state'] !== 'pending') return body
   } catch (error) {
     if (!(error instanceof HubError && error.code === 'payment_pending')) throw error
   }
-  const deadline = performance.now() + PATIENCE_MS
+  const deadline = performance.now() + PENDING_TIMEOUT_MS
   while (performance.now() < deadline) {
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
     const { body } = await buyer.send('/v1/credits/purchase', {

@@ -5,12 +5,12 @@ import type { Offers } from '../../../core/payments/receiving/offers.ts'
 import * as s from '../../../core/plugin/schema.ts'
 import type { AccountStatus } from '../../../core/usage/account-status.ts'
 import { MAX_PURCHASE_MICROS, purchaseTerms } from '../../rest/account/credits.ts'
-import { dollars, readDollars } from '../dollars.ts'
-import { badArguments, told } from '../results.ts'
-import { type AnyTool, READS, type ToolContext, tool } from '../tool.ts'
+import { dollars, parseDollars } from '../dollars.ts'
+import { invalidArgumentsResult, jsonResult } from '../results.ts'
+import { type AnyTool, READ_ONLY, type ToolContext, tool } from '../tool.ts'
 import { open } from './schemas.ts'
 
-export interface TopupPorts {
+export interface TopupDeps {
   readonly offers: Offers
   readonly accountStatus: AccountStatus
   /** What callers see as our address. */
@@ -20,7 +20,7 @@ export interface TopupPorts {
 const DEFAULT = dollars(MIN_TOP_UP)
 
 /** hub_topup: how to buy credits. It buys none: who pays is a person, or a wallet. */
-export const topupTool = (ports: TopupPorts): AnyTool =>
+export const topupTool = (deps: TopupDeps): AnyTool =>
   tool({
     name: 'hub_topup',
     title: 'Buy credits',
@@ -28,7 +28,7 @@ export const topupTool = (ports: TopupPorts): AnyTool =>
       'Tells how to buy credits with USDC on Base by x402: in a browser, by command line, or by ' +
       'signing. It pays nothing itself: show its answer to the user, or sign the offer with a ' +
       'wallet of yours; then check hub_balance. Example: {"amount_usd":"5.00"}.',
-    annotations: READS,
+    annotations: READ_ONLY,
     input: s.object({
       amount_usd: s.optional(
         s.string({ maxLength: 24, description: `At least ${DEFAULT}, the default.` }),
@@ -40,17 +40,19 @@ export const topupTool = (ports: TopupPorts): AnyTool =>
       options: { type: 'object' },
     }),
     run: async ({ amount_usd: text = DEFAULT }, context) => {
-      const amount = readDollars(text)
+      const amount = parseDollars(text)
       if (amount < MIN_TOP_UP || amount > MAX_PURCHASE_MICROS) {
         const range = `${dollars(MIN_TOP_UP)} to ${dollars(MAX_PURCHASE_MICROS)} USD`
-        return badArguments('hub_topup', [{ path: '/amount_usd', message: `must be ${range}` }])
+        return invalidArgumentsResult('hub_topup', [
+          { path: '/amount_usd', message: `must be ${range}` },
+        ])
       }
-      return told(await instructions(ports, amount, context))
+      return jsonResult(await instructions(deps, amount, context))
     },
   })
 
 async function instructions(
-  { offers, accountStatus, baseUrl }: TopupPorts,
+  { offers, accountStatus, baseUrl }: TopupDeps,
   amount: Micros,
   { caller }: ToolContext,
 ): Promise<JsonObject> {

@@ -12,136 +12,182 @@ import type { Claim } from '../../../core/payments/receiving/claim.ts'
 import { BadPayment, paymentKey } from '../../../core/payments/receiving/offers.ts'
 import { describeRefusal } from '../../../core/payments/receiving/refusal-reasons.ts'
 import { networkPrefix } from '../../../core/usage/network.ts'
-import type { CallRequest, Funds, PricedCall } from '../call.ts'
-import type { Sources } from '../fund.ts'
-import { notSettled, OnDelivery, Prepaid, Replayed, type X402Ports } from './x402-funds.ts'
-
-/** How long a payment must stay valid beyond the deadline of the call it pays, in seconds. */
-const SETTLE_MARGIN_SECONDS = 60
-
-/** What an offer asks for: the price, to whom, for which resource. */
-export const termsOf = ({ offering, price }: PricedCall, url: string) => ({
-  amount: price,
-  maxTimeoutSeconds: deadlineOf(offering.endpoint) + SETTLE_MARGIN_SECONDS,
-  upfront: offering.endpoint.streams === true, // what was sent cannot be taken back
-  resource: { url, description: offering.endpoint.summary, mimeType: 'application/json' },
-})
+import type { CallDeps } from '../call-deps.ts'
+import type { Attempt, CallRequest, FundingForecast, Funds, PricedCall } from '../call-types.ts'
+import { acceptsX402, SETTLE_MARGIN_SECONDS, saleTermsOf } from '../payment-required.ts'
+import { notSettled, PostpaidFunds, PrepaidFunds, paymentResponseOf } from './x402-funds.ts'
 
 /**
- * The price by an x402 payment that came with the request: verified now and settled on delivery,
- * or, where an earlier one of its payer failed after the work, settled now.
+ * Accepts the request's x402 payment. It is verified now and settled on delivery, or settled now
+ * if an earlier payment of its payer failed after the work. Returns undefined without a payment.
  */
-export function createX402(ports: X402Ports): Sources['x402'] {
-  const take: Sources['x402']['take'] = async ({ payment, ...request }, offer) =>
-    payment === undefined ? undefined : accept(ports, offer, { ...request, payment })
-  return {
-    take,
-    repeated: async (request, offer) =>
-      request.payment !== undefined && (await wasClaimed(ports, request.payment))
-        ? take(request, offer)
-        : undefined,
-    owed: async (offer) => {
-      const claim = await ports.claims.findPaidCall(offer.call)
-      return claim && again(ports, claim, offer)
-    },
-    foresee: async ({ payment }, { price }) =>
-      payment === undefined ? undefined : { source: 'x402', charged: price, freeCalls: 0n },
-  }
-}
-
-async function accept(
-  ports: X402Ports,
-  offer: PricedCall,
-  request: CallRequest & { readonly payment: string },
-): Promise<Funds> {
-  const { payee, commissionBps } = offer.offering
-  const terms = termsOf(offer, request.url())
-  const { requestHash } = offer
-  const client = clientOf(request)
-  const order = { requestHash, client, payee: payee.code, commissionBps }
-  const purchase = { purpose: 'call', call: offer.call, ...order } as const
-  const refuse = (code: Refusal, reason: string, upfront = terms.upfront): Fault => {
-    const { header, required } = ports.offers.offer({ ...terms, upfront, error: reason })
-    const extras = { ...required, reason, price_microdollars: json(offer.price) }
-    return new Fault(code, describeRefusal(reason), {
-      extras,
-      headers: { 'PAYMENT-REQUIRED': header },
-    })
-  }
-  const needSeconds = deadlineOf(offer.offering.endpoint)
-  const accepted = await acceptPayment(ports, request.payment, terms, purchase, needSeconds).catch(
+export async function reserveX402(
+  deps: CallDeps,
+  priced: PricedCall,
+  request: CallRequest,
+): Promise<Funds | undefined> {
+  const { payment } = request
+  if (payment === undefined) return undefined
+  const { offering, call, requestHash } = priced
+  const terms = saleTermsOf(priced, request.url())
+  const purchase = {
+    purpose: 'call',
+    call,
+    requestHash,
+    client: clientOf(request),
+    payee: offering.payee.code,
+    commissionBps: offering.commissionBps,
+  } as const
+  const needSeconds = deadlineOf(offering.endpoint)
+  const accepted = await acceptPayment(deps, payment, terms, purchase, needSeconds).catch(
     (error: unknown) => {
       if (!(error instanceof PaymentRefused)) throw error
-      throw refuse('payment_invalid', error.reason, terms.upfront || error.upfront)
+      const upfront = terms.upfront || error.upfront
+      throw refusal(deps, priced, request, 'payment_invalid', error.reason, upfront)
     },
   )
-  if (!('repeated' in accepted)) {
-    return accepted.claim.upfront
-      ? settledFirst(ports, accepted, offer)
-      : new OnDelivery(ports, accepted, offer, () =>
-          refuse('payment_invalid', 'upfront_required', true),
-        )
-  }
-  const { repeated } = accepted
-  if (!repeated.requestHash.equals(requestHash) || repeated.state === 'failed') {
-    throw refuse('payment_replayed', 'payment_already_claimed')
-  }
-  if (!repeated.client?.equals(client)) throw elsewhere(repeated)
-  return again(ports, repeated, offer)
+  if ('repeated' in accepted)
+    return await resumeConcurrent(deps, accepted.repeated, priced, request)
+  if (accepted.claim.upfront) return await settleUpfront(deps, accepted, priced)
+  return new PostpaidFunds(deps, accepted, priced, () =>
+    refusal(deps, priced, request, 'payment_invalid', 'upfront_required', true),
+  )
 }
 
-/** A payment that cannot be read was not. */
-async function wasClaimed({ claims, offers }: X402Ports, header: string): Promise<boolean> {
+/** Dry run of `reserveX402`: the payment is neither verified nor claimed. */
+export const dryRunX402 = async (
+  _: CallDeps,
+  { price }: PricedCall,
+  { payment }: CallRequest,
+): Promise<FundingForecast | undefined> =>
+  payment === undefined ? undefined : { source: 'x402', charged: price, freeCallsLeft: 0n }
+
+/**
+ * Claim of the request's payment, if the same payment was presented before, for the same request
+ * by the same client. Returns undefined for a new, released or unreadable one.
+ * @throws Fault `payment_replayed` if it was presented for another request or by another client
+ */
+export async function findPresentedClaim(
+  deps: CallDeps,
+  priced: PricedCall,
+  request: CallRequest,
+  payment: string,
+): Promise<Claim | undefined> {
+  if (priced.price === 0n || !acceptsX402(deps, priced, request)) return undefined
   try {
-    const claim = await claims.find(paymentKey(offers.read(header)))
-    return claim !== undefined && claim.state !== 'released'
+    const claim = await deps.claims.find(paymentKey(deps.offers.read(payment)))
+    if (claim === undefined || claim.state === 'released') return undefined
+    assertSamePurchase(deps, claim, priced, request)
+    return claim
   } catch (error) {
-    if (error instanceof BadPayment) return false
+    if (error instanceof BadPayment) return undefined
     throw error
   }
 }
 
-type Refusal = 'payment_invalid' | 'payment_replayed'
-
-/** Takes the money, and then has the work done; until it is, the same payment may come again. */
-async function settledFirst(
-  ports: X402Ports,
-  accepted: AcceptedPayment,
-  offer: PricedCall,
-): Promise<Funds> {
-  const settled = await settlePayment(ports, accepted)
-  if (settled.outcome !== 'settled') throw notSettled(settled, offer)
-  const { claim } = accepted
-  if (!(await ports.claims.startWork(claim.key, offer.call, leaseOf(offer))))
-    throw new Fault('payment_in_progress')
-  return new Prepaid(ports, claim, offer.call, settled.responseHeader)
+function assertSamePurchase(
+  deps: CallDeps,
+  { requestHash, client, state, transaction }: Claim,
+  priced: PricedCall,
+  request: CallRequest,
+): void {
+  if (!requestHash.equals(priced.requestHash) || state === 'failed') {
+    throw refusal(deps, priced, request, 'payment_replayed', 'payment_already_claimed')
+  }
+  // Anyone can read a payment on the chain; only the client that sent it receives the response.
+  if (!client?.equals(clientOf(request))) {
+    throw new Fault(
+      'payment_replayed',
+      'Its response is stored for the client that sent it first.',
+      {
+        extras: { reason: 'other_client', transaction },
+      },
+    )
+  }
 }
 
-/** The same payment for the same request: it gets the answer, and is never asked for another. */
-async function again(ports: X402Ports, claim: Claim, offer: PricedCall): Promise<Funds> {
+/**
+ * Continues with a payment that was presented before: returns its stored response, or the payment
+ * as funds of another attempt if its work failed. Its payer is never asked for another payment.
+ * @throws Fault `payment_in_progress`, `payment_pending` or `answer_expired`
+ */
+export async function resumeClaim(
+  { claims, responses }: CallDeps,
+  claim: Claim,
+  priced: PricedCall,
+): Promise<Pick<Attempt, 'replayable' | 'prepaid'>> {
   const { state, transaction } = claim
   const extras = { reason: 'payment_already_claimed', transaction }
   if (state === 'claimed') throw new Fault('payment_in_progress', undefined, { extras })
   if (state === 'pending') throw new Fault('payment_pending', undefined, { extras })
-  const answer = await ports.answers.find(claim.id)
-  if (answer) return new Replayed(claim, answer)
+  const response = await responses.find(claim.id)
+  if (response) {
+    const headers = {
+      'PAYMENT-RESPONSE': paymentResponseOf(claim),
+      'Idempotency-Replayed': 'true',
+    }
+    return { replayable: { response, source: 'x402', headers } }
+  }
   if (claim.deliveredAt) throw new Fault('answer_expired', undefined, { extras: { transaction } })
-  if (await ports.claims.startWork(claim.key, offer.call, leaseOf(offer)))
-    return new Prepaid(ports, claim, offer.call)
+  if (await claims.startWork(claim.key, priced.call, leaseSecondsOf(priced))) {
+    return { prepaid: new PrepaidFunds({ claims, responses }, claim, priced.call) }
+  }
   throw new Fault('payment_in_progress', undefined, { extras })
 }
 
-/** Seconds for which nobody else takes the work up. */
-const leaseOf = ({ offering }: PricedCall): number =>
+/** Continues with a payment that another request claimed after `findPresentedClaim`. */
+async function resumeConcurrent(
+  deps: CallDeps,
+  claim: Claim,
+  priced: PricedCall,
+  request: CallRequest,
+): Promise<Funds> {
+  assertSamePurchase(deps, claim, priced, request)
+  const { prepaid } = await resumeClaim(deps, claim, priced)
+  if (prepaid) return prepaid
+  throw new Fault('payment_in_progress', undefined, { extras: { transaction: claim.transaction } })
+}
+
+/** Settles the payment before the work. Until the work succeeds, the same payment may come again. */
+async function settleUpfront(
+  deps: CallDeps,
+  accepted: AcceptedPayment,
+  priced: PricedCall,
+): Promise<Funds> {
+  const settled = await settlePayment(deps, accepted)
+  if (settled.outcome !== 'settled') throw notSettled(settled, priced)
+  const { claim } = accepted
+  if (!(await deps.claims.startWork(claim.key, priced.call, leaseSecondsOf(priced)))) {
+    throw new Fault('payment_in_progress')
+  }
+  return new PrepaidFunds(deps, claim, priced.call, settled.responseHeader)
+}
+
+/** A 402 that refuses the payment and offers the terms of the next one. */
+function refusal(
+  { offers }: CallDeps,
+  priced: PricedCall,
+  request: CallRequest,
+  code: 'payment_invalid' | 'payment_replayed',
+  reason: string,
+  upfront?: boolean,
+): Fault {
+  const terms = saleTermsOf(priced, request.url())
+  const { header, required } = offers.offer({
+    ...terms,
+    upfront: upfront ?? terms.upfront,
+    error: reason,
+  })
+  const extras = { ...required, reason, price_microdollars: json(priced.price) }
+  const headers = { 'PAYMENT-REQUIRED': header }
+  return new Fault(code, describeRefusal(reason), { extras, headers })
+}
+
+/** Seconds for which no other attempt may start the work that a payment has paid for. */
+const leaseSecondsOf = ({ offering }: PricedCall): number =>
   deadlineOf(offering.endpoint) + SETTLE_MARGIN_SECONDS
 
-/** Whoever reads the chain can send the payment too, but not get what it bought. */
-const elsewhere = ({ transaction }: Claim): Fault =>
-  new Fault('payment_replayed', 'Its answer is kept for the one who sent it first.', {
-    extras: { reason: 'other_client', transaction },
-  })
-
-/** By key, or else by network. */
+/** sha256 of the caller's key, or else of its network. */
 const clientOf = ({ authorization, ip }: CallRequest): Buffer =>
   createHash('sha256')
     .update(authorization ?? networkPrefix(ip()))

@@ -131,7 +131,7 @@ export async function purchase(deps: CreditsDeps, order: PurchaseOrder): Promise
   }
   const id = await claimPurchaseId(deps, order)
   if (order.payment === undefined) {
-    const known = id === undefined ? undefined : await deps.claims.named(id)
+    const known = id === undefined ? undefined : await deps.claims.findPurchase(id)
     if (!known || isClosed(known)) throw refuse('payment_required')
     return purchaseReply(deps, buyer, known, {}) // avoids a second payment after a lost response
   }

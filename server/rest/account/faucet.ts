@@ -3,14 +3,14 @@ import { z } from 'zod'
 import type { Hex } from '../../../core/payments/chain/asset.ts'
 import { type AnyRoute, route } from '../route.ts'
 
-/** Hundred dollars a time: enough to try everything, and no number that frightens. */
+/** Maximum per request: 100 USD. */
 const MAX_AMOUNT_MICROS = 100_000_000
 
 const FaucetTransfer = z.object({ wallet_address: z.string(), amount_microdollars: z.int() })
 
 /**
- * Test dollars for whoever tries the sandbox. Without a faucet there is no such route.
- * @param give test USDC, in microdollars, on the local chain
+ * `POST /v1/sandbox/faucet`. Outside sandboxes there is no faucet and no route.
+ * @param give sends test USDC, in microdollars, on the local chain
  */
 export const faucetRoutes = (
   give: ((address: Hex, amount: bigint) => Promise<void>) | undefined,
@@ -21,12 +21,12 @@ export const faucetRoutes = (
         route({
           method: 'POST',
           path: '/v1/sandbox/faucet',
-          summary: 'Test USDC for a wallet, on the local chain of this sandbox. Worth nothing.',
+          summary: 'Sends test USDC without value to a wallet on the local chain of this sandbox.',
           auth: 'key',
           body: z.strictObject({
             wallet_address: z
               .string()
-              .regex(/^0x[0-9a-fA-F]{40}$/, 'an address: 0x and 40 hex digits')
+              .regex(/^0x[0-9a-fA-F]{40}$/, 'must be an address: 0x and 40 hex digits')
               .transform((text) => getAddress(text.toLowerCase())),
             amount_microdollars: z.int().min(1).max(MAX_AMOUNT_MICROS),
           }),

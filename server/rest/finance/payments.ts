@@ -7,39 +7,43 @@ import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 
 const Payment = z.object({
-  id: z.uuid().meta({ description: 'Of the call or purchase, and of its entry in the journal.' }),
+  id: z.uuid().meta({ description: 'Id of the call or purchase and of its journal entry.' }),
   direction: z.enum(['in', 'out']).meta({ description: 'in: to the hub; out: to a seller.' }),
   purpose: z.enum(['credits', 'call', 'external']),
   amount_microdollars: z.int().min(0),
-  counterparty: z.string().meta({ description: 'The wallet that pays us, or that we pay.' }),
+  counterparty: z.string().meta({ description: 'Wallet that pays the hub, or that the hub pays.' }),
   host: z.string().nullable(),
-  key_id: z.string().nullable().meta({ description: 'Whose credits pay a seller.' }),
+  key_id: z.string().nullable().meta({ description: 'Key whose credits pay the seller.' }),
   state: z.string(),
-  reason: z.string().nullable().meta({ description: 'Why nothing was delivered.' }),
+  reason: z.string().nullable().meta({ description: 'Reason for a failed delivery.' }),
   transaction: z.string().nullable(),
-  nonce: z.string().meta({ description: 'By which the chain knows the authorization.' }),
+  nonce: z.string().meta({ description: 'Nonce of the payment authorization (EIP-3009).' }),
   since: z.iso.datetime(),
   age_seconds: z.int().min(0),
-  deadline: z.iso.datetime().nullable().meta({ description: 'By when it should be final.' }),
-  overdue: z.boolean().meta({ description: 'It is long past its deadline: somebody has to look.' }),
-  next_step: z.string().nullable().meta({ description: 'null: nothing remains to be done.' }),
+  deadline: z.iso.datetime().nullable().meta({ description: 'Expected time of finality.' }),
+  overdue: z
+    .boolean()
+    .meta({ description: 'True if it is past its deadline and needs attention.' }),
+  next_step: z
+    .string()
+    .nullable()
+    .meta({ description: 'Next step. null: the payment is complete.' }),
 })
 
 export type PaymentJson = z.infer<typeof Payment>
 
 export interface PaymentsDeps {
   readonly pool: Pool
-  /** Blocks with a small transfer and on top of it before it is final. */
+  /** Confirmations after which a transfer is final, including its own block. */
   readonly finality: bigint
 }
 
-/** Each payment in both directions, and what comes next of it. */
+/** Payments in both directions and their next steps. */
 export const paymentsRoutes = ({ pool, finality }: PaymentsDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/finance/payments',
-    summary:
-      'Payments whose outcome or finality is open, the oldest first; or all, the newest first.',
+    summary: 'Lists pending payments, oldest first, or all payments, newest first.',
     auth: 'finance',
     query: z.strictObject({
       ...paging,
@@ -63,9 +67,9 @@ export const paymentsRoutes = ({ pool, finality }: PaymentsDeps): readonly AnyRo
   }),
 ]
 
-/** A payment in the form of the API. */
+/** Converts a payment to its API form. */
 export function showPayment(seen: PaymentDetails, finality: bigint): z.infer<typeof Payment> {
-  const { deadline, isOverdue: overdue, nextStep } = forecastPayment(seen, finality)
+  const { deadline, isOverdue, nextStep } = forecastPayment(seen, finality)
   return {
     id: seen.id,
     direction: seen.direction,
@@ -81,7 +85,7 @@ export function showPayment(seen: PaymentDetails, finality: bigint): z.infer<typ
     since: seen.since.toISOString(),
     age_seconds: seen.ageSeconds,
     deadline: deadline?.toISOString() ?? null,
-    overdue,
+    overdue: isOverdue,
     next_step: nextStep ?? null,
   }
 }

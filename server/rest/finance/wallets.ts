@@ -10,15 +10,19 @@ import { type AnyRoute, route } from '../route.ts'
 const microdollars = z.int()
 const Wallet = z.object({
   address: z.string(),
-  chain_microdollars: microdollars.nullable().meta({ description: 'null: the node is silent.' }),
-  books_microdollars: microdollars.meta({ description: 'What is in transit included.' }),
+  chain_microdollars: microdollars
+    .nullable()
+    .meta({ description: 'Balance on chain. null: the node does not respond.' }),
+  books_microdollars: microdollars.meta({
+    description: 'Ledger balance, including amounts in transit.',
+  }),
   in_transit_microdollars: microdollars.meta({
-    description: 'Received, or signed for sellers and providers; and not final yet.',
+    description: 'Received, or signed for sellers and providers, but not final yet.',
   }),
   difference_microdollars: microdollars.nullable().meta({
-    description: 'chain less books. Payments that are under way account for some of it.',
+    description: 'Chain minus ledger. Pending payments explain some of it.',
   }),
-  exceptions: z.int().meta({ description: 'Differences that nobody has accounted for.' }),
+  exceptions: z.int().meta({ description: 'Unresolved differences.' }),
 })
 const gwei = z.int()
 
@@ -35,52 +39,57 @@ const Wallets = z.object({
       chain_gwei: gwei.nullable(),
       books_gwei: gwei,
       difference_gwei: gwei.nullable(),
-      low: z.boolean().nullable().meta({ description: 'It needs ETH soon; null: not known yet.' }),
+      low: z
+        .boolean()
+        .nullable()
+        .meta({ description: 'True if it needs ETH soon. null: not known yet.' }),
     })
     .nullable()
-    .meta({ description: 'null: somebody else settles, and pays for it.' }),
+    .meta({ description: 'Gas wallet. null: an external facilitator settles and pays for gas.' }),
 })
 
 export type WalletsJson = z.infer<typeof Wallets>
 
 export type WalletsDeps = WalletBalancesDeps & { readonly clock: Clock }
 
-/** The wallets of the house, by the chain and by the books. */
-export const walletsRoutes = (ports: WalletsDeps): readonly AnyRoute[] => [
+/** Platform wallets: balances on chain and in the ledger. */
+export const walletsRoutes = (deps: WalletsDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/finance/wallets',
-    summary: 'What the wallets of the house hold, on chain and in the books.',
+    summary: 'Returns the balances of the platform wallets, on chain and in the ledger.',
     auth: 'finance',
     response: { status: 200, schema: Wallets },
-    handle: async () => ({ body: await showWallets(ports) }),
+    handle: async () => ({ body: await showWallets(deps) }),
   }),
 ]
 
-async function showWallets(ports: WalletsDeps): Promise<z.infer<typeof Wallets>> {
-  const { chain, books, gas } = await readWalletBalances(ports)
-  const { exceptions } = books
+async function showWallets(deps: WalletsDeps): Promise<z.infer<typeof Wallets>> {
+  const { chain, ledger, gas } = await readWalletBalances(deps)
+  const { exceptions } = ledger
   const wallet = (name: 'treasury' | 'spend', inTransit: bigint) => ({
-    address: ports[name],
+    address: deps[name],
     chain_microdollars: jsonOrNull(chain?.[name]),
-    books_microdollars: json(books[name]),
+    books_microdollars: json(ledger[name]),
     in_transit_microdollars: json(inTransit),
-    difference_microdollars: jsonOrNull(chain && chain[name] - books[name]),
+    difference_microdollars: jsonOrNull(chain && chain[name] - ledger[name]),
     exceptions: json(exceptions[name]),
   })
   return {
     chain: chain ? 'ok' : 'unavailable',
     block: jsonOrNull(chain?.block),
     block_time: chain?.time.toISOString() ?? null,
-    looked_at: ports.clock.now().toISOString(),
-    treasury: wallet('treasury', books.received),
-    spend: wallet('spend', books.signed),
-    gas: ports.gas
+    looked_at: deps.clock.now().toISOString(),
+    treasury: wallet('treasury', ledger.received),
+    spend: wallet('spend', ledger.signed),
+    gas: deps.gas
       ? {
-          address: ports.gas.address,
+          address: deps.gas.address,
           chain_gwei: jsonOrNull(chain?.gas),
-          books_gwei: json(books.gas),
-          difference_gwei: jsonOrNull(chain?.gas === undefined ? undefined : chain.gas - books.gas),
+          books_gwei: json(ledger.gas),
+          difference_gwei: jsonOrNull(
+            chain?.gas === undefined ? undefined : chain.gas - ledger.gas,
+          ),
           low: gas?.low ?? null,
         }
       : null,

@@ -2,9 +2,9 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { json } from '../../../core/money.ts'
 import {
-  type Holding,
-  holdingsOf,
-  type Wait,
+  type PayoutBlocker,
+  type ProviderBalance,
+  readProviderBalances,
 } from '../../../core/payments/payouts/provider-balances.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
@@ -18,15 +18,15 @@ const WAIT_REASONS = [
   'tomorrow',
   'pause',
   'run',
-] as const satisfies readonly Wait[]
+] as const satisfies readonly PayoutBlocker[]
 const balanceFields = {
-  owed_microdollars: amount.meta({ description: 'Earned, and not paid out.' }),
-  under_way_microdollars: amount.meta({ description: 'Of a payout that is not final yet.' }),
-  paid_microdollars: amount.meta({ description: 'Of all payouts that are final.' }),
+  owed_microdollars: amount.meta({ description: 'Earned but not paid out.' }),
+  under_way_microdollars: amount.meta({ description: 'In a payout that is not final yet.' }),
+  paid_microdollars: amount.meta({ description: 'Total of final payouts.' }),
 }
 
 const Balance = z.object({
-  minimum_microdollars: amount.meta({ description: 'From this much on there is a payout.' }),
+  minimum_microdollars: amount.meta({ description: 'Minimum payout.' }),
   totals: z.object(balanceFields),
   data: z.array(
     z.object({
@@ -34,9 +34,9 @@ const Balance = z.object({
       ...balanceFields,
       waits_for: z.enum(WAIT_REASONS).meta({
         description:
-          'What the next payout waits for. address: set one. payout: one is under way. ' +
-          'tomorrow: there is one on a UTC day. pause: all payments of the hub are paused. ' +
-          'run: nothing, it is started within a minute.',
+          'Condition of the next payout. address: set one. payout: one is pending. ' +
+          'tomorrow: limited to one per UTC day. pause: all payments of the hub are paused. ' +
+          'run: none, it starts within a minute.',
       }),
       services: z.array(z.object({ service: z.string(), owed_microdollars: amount })),
     }),
@@ -47,39 +47,39 @@ export type ProviderBalanceJson = z.infer<typeof Balance>
 
 export interface BalanceDeps {
   readonly pool: Pool
-  /** Microdollars from which on there is a payout. */
+  /** Minimum payout, in microdollars. */
   readonly minimumPayout: bigint
 }
 
-/** Where the money of a provider is. */
+/** `GET /v1/provider/balance`. */
 export const balanceRoutes = ({ pool, minimumPayout }: BalanceDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/provider/balance',
     summary:
-      'What you are owed, by service; what is on its way, and what the next payout waits for.',
+      'Returns your unpaid earnings by service, pending payouts and the state of the next payout.',
     auth: 'provider',
     response: { status: 200, schema: Balance },
     faults: ['root_key_required'],
     handle: async (request) => {
-      const holdings = await holdingsOf(pool, ownerOf(request), minimumPayout)
-      const sum = (of: (holding: Holding) => bigint) =>
-        json(holdings.reduce((total, holding) => total + of(holding), 0n))
+      const balances = await readProviderBalances(pool, ownerOf(request), minimumPayout)
+      const sum = (of: (balance: ProviderBalance) => bigint) =>
+        json(balances.reduce((total, balance) => total + of(balance), 0n))
       const totals = {
         owed_microdollars: sum(({ owed }) => owed),
-        under_way_microdollars: sum(({ underWay }) => underWay),
+        under_way_microdollars: sum(({ pending }) => pending),
         paid_microdollars: sum(({ paid }) => paid),
       }
-      const data = holdings.map(showHolding)
+      const data = balances.map(showBalance)
       return { body: { minimum_microdollars: json(minimumPayout), totals, data } }
     },
   }),
 ]
 
-const showHolding = ({ provider, owed, underWay, paid, waitsFor, services }: Holding) => ({
+const showBalance = ({ provider, owed, pending, paid, waitsFor, services }: ProviderBalance) => ({
   provider_id: provider,
   owed_microdollars: json(owed),
-  under_way_microdollars: json(underWay),
+  under_way_microdollars: json(pending),
   paid_microdollars: json(paid),
   waits_for: waitsFor,
   services: services.map((each) => ({

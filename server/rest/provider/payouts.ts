@@ -1,29 +1,32 @@
 import type { Pool } from 'pg'
 import { getAddress } from 'viem'
 import { z } from 'zod'
-import { json } from '../../../core/money.ts'
+import { decimal, json } from '../../../core/money.ts'
 import { findPayout, listPayouts, type PayoutInfo } from '../../../core/payments/payouts/list.ts'
 import {
+  type LineCursor,
+  readServiceSums,
+  readStatementLines,
   type ServiceSums,
   type StatementLine,
-  serviceSums,
-  statementLines,
 } from '../../../core/payments/payouts/statement.ts'
+import { ResponseStream } from '../../http/response-stream.ts'
 import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
-import { csvStatement } from './csv.ts'
 
 const amount = z.int()
 const PayoutView = z.object({
   payout_id: z.uuid(),
   provider_id: z.string(),
-  day: z.iso.date().meta({ description: 'The UTC day that it belongs to.' }),
+  day: z.iso.date().meta({ description: 'UTC day of the payout.' }),
   state: z.enum(['under_way', 'sent', 'failed']).meta({
-    description: 'sent: final on the chain. failed: nothing was paid, and it is owed again.',
+    description: 'sent: final on chain. failed: nothing was paid; the amount is owed again.',
   }),
-  amount_microdollars: amount.meta({ description: 'Of the transfer, and of its statement.' }),
+  amount_microdollars: amount.meta({
+    description: 'Amount of the transfer and total of its statement.',
+  }),
   recovered_microdollars: amount.meta({
-    description: 'Refunds after earlier payouts, taken out of the earnings before.',
+    description: 'Refunds of calls paid out earlier, deducted from earnings.',
   }),
   address: z.string(),
   transaction: z.string().nullable(),
@@ -34,23 +37,23 @@ const PayoutView = z.object({
 const ServiceSumsView = z.object({
   service: z.string(),
   calls: z.int(),
-  gross_microdollars: amount.meta({ description: 'What callers paid.' }),
+  gross_microdollars: amount.meta({ description: 'Paid by callers.' }),
   commission_microdollars: amount,
-  refunded_microdollars: amount.meta({ description: 'Your part of what callers got back.' }),
+  refunded_microdollars: amount.meta({ description: 'Your share of refunds.' }),
   other_microdollars: amount.meta({
-    description: 'Debts recovered, payouts that failed before, corrections.',
+    description: 'Recovered debts, failed earlier payouts and corrections.',
   }),
   earned_microdollars: amount,
 })
 
 const StatementLineView = z.object({
-  entry_id: z.uuid().meta({ description: 'Of the entry in the ledger: of a call, its id.' }),
+  entry_id: z.uuid().meta({ description: 'Id of the journal entry; for calls, the call id.' }),
   service: z.string(),
   event: z.string(),
   at: z.iso.datetime(),
   gross_microdollars: amount,
   commission_microdollars: amount,
-  amount_microdollars: amount.meta({ description: 'All lines add up to the transfer.' }),
+  amount_microdollars: amount.meta({ description: 'All lines sum to the transfer.' }),
 })
 
 export type PayoutJson = z.infer<typeof PayoutView>
@@ -96,12 +99,12 @@ const id = z.uuid()
 const uuidOrNil = (text: string | undefined): string =>
   id.safeParse(text).data ?? '00000000-0000-0000-0000-000000000000'
 
-/** What a provider was paid, and for what, line by line of the ledger. */
+/** Payouts of a provider, with statements of journal entries. */
 export const payoutRoutes = (pool: Pool): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/provider/payouts',
-    summary: 'Payouts, the newest first.',
+    summary: 'Lists payouts, newest first.',
     auth: 'provider',
     query: z.strictObject(paging),
     response: { status: 200, schema: pageSchema(PayoutView) },
@@ -116,13 +119,13 @@ export const payoutRoutes = (pool: Pool): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/provider/payouts/{id}',
-    summary: 'A payout, with what each service came to.',
+    summary: 'Returns a payout with the total of each service.',
     auth: 'provider',
     response: { status: 200, schema: PayoutView.extend({ services: z.array(ServiceSumsView) }) },
     faults: ['root_key_required'],
     handle: async (request) => {
       const payout = await findPayout(pool, ownerOf(request), uuidOrNil(request.params['id']))
-      const services = await serviceSums(pool, payout.id)
+      const services = await readServiceSums(pool, payout.id)
       return { body: { ...showPayout(payout), services: services.map(showSums) } }
     },
   }),
@@ -139,7 +142,7 @@ const statementRoutes = (pool: Pool): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/provider/payouts/{id}/statement',
-    summary: 'The ledger entries that a payout paid for. Their amounts add up to the transfer.',
+    summary: 'Lists the journal entries of a payout. Their amounts sum to the transfer.',
     auth: 'provider',
     query: z.strictObject(paging),
     response: { status: 200, schema: pageSchema(StatementLineView) },
@@ -148,7 +151,7 @@ const statementRoutes = (pool: Pool): readonly AnyRoute[] => [
       const { limit, cursor } = request.query
       const payout = await findPayout(pool, ownerOf(request), uuidOrNil(request.params['id']))
       const after = readCursor(cursor, StatementCursor)
-      const rows = await statementLines(pool, payout.id, limit + 1, after)
+      const rows = await readStatementLines(pool, payout.id, limit + 1, after)
       const position = ({ account, shard, seq }: (typeof rows)[number]) => [
         String(account),
         shard,
@@ -160,7 +163,7 @@ const statementRoutes = (pool: Pool): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/provider/payouts/{id}/statement.csv',
-    summary: 'The whole statement as CSV (RFC 4180): a line for each entry, in dollars.',
+    summary: 'Downloads the whole statement as CSV (RFC 4180), one line per entry, in dollars.',
     auth: 'provider',
     response: { status: 200, type: 'text/csv', schema: z.string() },
     faults: ['root_key_required'],
@@ -176,3 +179,38 @@ const statementRoutes = (pool: Pool): readonly AnyRoute[] => [
     },
   }),
 ]
+
+/** Lines read per query. */
+const CSV_PAGE_LINES = 1_000
+const CSV_HEADER = [
+  'payout_id',
+  'entry_id',
+  'service',
+  'event',
+  'at',
+  'gross_usd',
+  'commission_usd',
+  'amount_usd',
+]
+
+/** Streams a statement as CSV in constant memory. No value needs quoting. */
+const csvStatement = (pool: Pool, { id }: { readonly id: string }): ResponseStream =>
+  ResponseStream.of(csvPages(pool, id))
+
+async function* csvPages(pool: Pool, payout: string): AsyncGenerator<string> {
+  yield csvLine(CSV_HEADER)
+  let after: LineCursor | undefined
+  for (;;) {
+    const lines = await readStatementLines(pool, payout, CSV_PAGE_LINES, after)
+    const texts = lines.map(({ id, service, event, at, gross, commission, amount }) => {
+      const amounts = [gross, commission, amount].map(decimal)
+      return csvLine([payout, id, service, event, at.toISOString(), ...amounts])
+    })
+    if (texts.length > 0) yield texts.join('')
+    const last = lines.at(-1)
+    if (lines.length < CSV_PAGE_LINES || !last) return
+    after = [String(last.account), last.shard, String(last.seq)]
+  }
+}
+
+const csvLine = (values: readonly string[]): string => `${values.join(',')}\r\n`

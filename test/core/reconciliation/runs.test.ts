@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { type Chain, ChainUnavailable, openChain } from '../../../core/payments/chain/chain.ts'
 import { reconcile } from '../../../core/reconciliation/reconcile.ts'
 import { NETWORK } from '../payments/stack.ts'
-import { startWorld, type World, wrong } from './world.ts'
+import { exceptionTexts, type ReconciliationFixture, startFixture } from './fixture.ts'
 
 describe('runs of a reconciliation', () => {
-  let world: World
+  let world: ReconciliationFixture
   afterEach(() => world.stop())
   const rows = async (table: string) =>
     (await world.pool.query(`SELECT * FROM hub.${table} ORDER BY id`)).rows
@@ -17,7 +17,7 @@ describe('runs of a reconciliation', () => {
     )
 
   it('go on where the last one ended, also when it ended in the middle', async () => {
-    world = await startWorld()
+    world = await startFixture()
     for (let i = 1n; i <= 5n; i++) {
       await world.buy(i)
       await world.send(world.payer, world.treasury, 10n * i)
@@ -41,21 +41,23 @@ describe('runs of a reconciliation', () => {
     })
     expect(asked[0]).to.equal(begun[1].to_block)
     expect(runs[0]).to.include({ complete: true, chain: 165n, ledger: 15n })
-    expect(wrong(runs)).to.deep.equal([1, 2, 3, 4, 5].map((i) => `unknown_deposit ${i}0`))
+    expect(exceptionTexts(runs)).to.deep.equal([1, 2, 3, 4, 5].map((i) => `unknown_deposit ${i}0`))
     expect(await rows('transfer')).to.have.length(10)
   })
 
   it('judge nothing before the newest final block is reached', async () => {
-    world = await startWorld()
+    world = await startFixture()
     await world.send(world.payer, world.treasury, 10n)
     await world.mine(20)
     const [treasury] = await world.run({ pieceBlocks: 2n, piecesMax: 1 })
     expect(treasury).to.include({ complete: false, chain: undefined, opened: 0 })
-    expect(wrong(await world.run({ pieceBlocks: 20n }))).to.deep.equal(['unknown_deposit 10'])
+    expect(exceptionTexts(await world.run({ pieceBlocks: 20n }))).to.deep.equal([
+      'unknown_deposit 10',
+    ])
   })
 
   it('side by side count nothing twice', async () => {
-    world = await startWorld()
+    world = await startFixture()
     await world.buy(100n)
     await world.send(world.payer, world.treasury, 10n)
     await world.post(world.purchased(12n))
@@ -66,7 +68,7 @@ describe('runs of a reconciliation', () => {
       return found
     }
     const all = await Promise.all([1, 2, 3].map(() => withChain({ transfers })))
-    expect(new Set(all.map((runs) => wrong(runs).join()))).to.deep.equal(
+    expect(new Set(all.map((runs) => exceptionTexts(runs).join()))).to.deep.equal(
       new Set(['unknown_deposit 10,no_transaction -12']),
     )
     for (const wallet of ['treasury', 'spend']) {
@@ -80,29 +82,29 @@ describe('runs of a reconciliation', () => {
   })
 
   it('leave alone what is not final', async () => {
-    world = await startWorld({ finality: 4n })
+    world = await startFixture({ finality: 4n })
     await world.mine(4)
     await world.send(world.payer, world.treasury, 10n)
     const early = await world.run()
-    expect(wrong(early)).to.deep.equal([])
+    expect(exceptionTexts(early)).to.deep.equal([])
     expect(early[0]).to.include({ complete: true, chain: 0n })
     await world.mine(3)
-    expect(wrong(await world.run())).to.deep.equal(['unknown_deposit 10'])
+    expect(exceptionTexts(await world.run())).to.deep.equal(['unknown_deposit 10'])
   })
 
   it('find what a reorganisation took away, and take it back when it returns', async () => {
-    world = await startWorld({ finality: 2n })
+    world = await startFixture({ finality: 2n })
     await world.mine(4)
     await world.run()
     const before = await world.stack.rpc('evm_snapshot')
     const { tx } = await world.buy(300n)
     await world.send(world.payer, world.treasury, 10n)
     await world.mine(3)
-    expect(wrong(await world.run())).to.deep.equal(['unknown_deposit 10'])
+    expect(exceptionTexts(await world.run())).to.deep.equal(['unknown_deposit 10'])
     await world.stack.rpc('evm_revert', before)
     await world.mine(12)
     const after = await world.run()
-    expect(wrong(after)).to.deep.equal(['reorganised -300'])
+    expect(exceptionTexts(after)).to.deep.equal(['reorganised -300'])
     expect(after[0]!.exceptions[0]).to.include({ tx, event: 'credits.purchased' })
     const [deposit] = await rows('reconciliation_exception')
     expect(deposit).to.include({ kind: 'unknown_deposit', resolution: 'vanished' })
@@ -111,7 +113,7 @@ describe('runs of a reconciliation', () => {
   })
 
   it('match a transfer again that a reorganisation put into another block', async () => {
-    world = await startWorld({ finality: 2n })
+    world = await startFixture({ finality: 2n })
     await world.mine(4)
     const before = await world.stack.rpc('evm_snapshot')
     const { tx } = await world.buy(300n)
@@ -121,14 +123,14 @@ describe('runs of a reconciliation', () => {
     await world.mine(1)
     expect(await world.send(world.payer, world.treasury, 300n)).to.equal(tx)
     await world.mine(8)
-    expect(wrong(await world.run())).to.deep.equal([])
+    expect(exceptionTexts(await world.run())).to.deep.equal([])
     const [old, now] = await rows('transfer')
     expect(old.gone_at).not.to.equal(null)
     expect(now).to.include({ tx, gone_at: null, entry: old.entry })
   })
 
   it('stop when the node is behind, and when the chain changes while it is read', async () => {
-    world = await startWorld()
+    world = await startFixture()
     await world.run()
     const head = async () => ({ number: 1n, time: new Date(0) })
     const behind = await withChain({ head }).catch((cause: unknown) => cause)
@@ -144,19 +146,21 @@ describe('runs of a reconciliation', () => {
   })
 
   it('read again from a block where a node left something out', async () => {
-    world = await startWorld()
+    world = await startFixture()
     await world.send(world.payer, world.treasury, 10n)
     await world.mine(4)
     const { number: from } = await world.stack.chain.head()
     const runs = await withChain({ transfers: async () => [] })
-    expect(wrong(runs)).to.deep.equal(['balance_differs 10'])
+    expect(exceptionTexts(runs)).to.deep.equal(['balance_differs 10'])
     await world.mine(4)
-    expect(wrong(await world.run())).to.deep.equal(['balance_differs 10'])
-    expect(wrong(await world.run({ from: from - 5n }))).to.deep.equal(['unknown_deposit 10'])
+    expect(exceptionTexts(await world.run())).to.deep.equal(['balance_differs 10'])
+    expect(exceptionTexts(await world.run({ from: from - 5n }))).to.deep.equal([
+      'unknown_deposit 10',
+    ])
   })
 
   it('take back a transfer that a node had denied', async () => {
-    world = await startWorld()
+    world = await startFixture()
     const { number: from } = await world.stack.chain.head()
     await world.buy(300n)
     await world.run()
@@ -164,13 +168,13 @@ describe('runs of a reconciliation', () => {
       { ...world.ports, chain: { ...world.stack.chain, transfers: async () => [] } },
       { skewSeconds: 0, from },
     )
-    expect(wrong(denied)).to.deep.equal(['reorganised -300', 'balance_differs 300'])
-    expect(wrong(await world.run({ from }))).to.deep.equal([])
+    expect(exceptionTexts(denied)).to.deep.equal(['reorganised -300', 'balance_differs 300'])
+    expect(exceptionTexts(await world.run({ from }))).to.deep.equal([])
     expect(await rows('transfer')).to.have.length(1)
   })
 
   it('are evidence that nobody deletes, and exceptions stay what they are', async () => {
-    world = await startWorld()
+    world = await startFixture()
     await world.buy(5n)
     await world.send(world.payer, world.treasury, 10n)
     await world.run()
@@ -209,9 +213,9 @@ function barrier(count: number): () => Promise<void> {
 }
 
 describe('transfers of a wallet, read from the chain', () => {
-  let world: World
+  let world: ReconciliationFixture
   before(async () => {
-    world = await startWorld()
+    world = await startFixture()
   })
   after(() => world.stop())
 

@@ -143,7 +143,7 @@ describe('whoever runs the hub', () => {
     expect((await listed(bad))['unreadable_secrets']).to.deep.equal(['header x-token'])
     expect((await listed(good))['unreadable_secrets']).to.deep.equal([])
     expect(world.hub.logged())
-      .to.include('no key opens its secret')
+      .to.include('no key decrypts its secret')
       .and.not.include('token-of-acme')
     await send('PUT', path, { secrets })
     expect(await statuses()).to.deep.equal([200, 200])

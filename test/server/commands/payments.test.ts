@@ -9,7 +9,7 @@ import { type Hex, USDC_BASE } from '../../../core/payments/chain/asset.ts'
 import { Claims } from '../../../core/payments/receiving/claims.ts'
 import { age } from '../../../server/commands/payments/age.ts'
 import { paymentsCommand } from '../../../server/commands/payments/index.ts'
-import { newId, smallBooks } from '../../core/ledger/world.ts'
+import { newId, sampleLedger } from '../../core/ledger/fixture.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const run = promisify(execFile)
@@ -26,7 +26,7 @@ describe('npm run payments', () => {
   let owner: AccountRef
   before(async () => {
     database = await freshDatabase()
-    ;({ owner } = await smallBooks(database.pool))
+    ;({ owner } = await sampleLedger(database.pool))
   })
   after(() => database.drop())
 

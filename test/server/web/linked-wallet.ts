@@ -5,22 +5,22 @@ import { usd } from '../../../core/money.ts'
 import type { TestHub } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 
-/** Asks for a message about a wallet at a path of REST, and sends there what the wallet signs. */
+/** Requests a challenge for a wallet and posts its signature to the same REST path. */
 export async function signFor(
   person: Person,
   wallet: PrivateKeyAccount,
   path: string,
   method = 'POST',
 ): Promise<void> {
-  const order = { body: { wallet_address: wallet.address } }
-  const { body } = await person.ask(`${path}/challenge`, order)
+  const request = { body: { wallet_address: wallet.address } }
+  const { body } = await person.ask(`${path}/challenge`, request)
   const { nonce, message } = body
   const signature = await wallet.signMessage({ message: String(message) })
-  const told = await person.ask(path, { method, body: { nonce, signature } })
-  expect(told.status, told.text).to.be.within(200, 201)
+  const response = await person.ask(path, { method, body: { nonce, signature } })
+  expect(response.status, response.text).to.be.within(200, 201)
 }
 
-/** Gives somebody a wallet that has two keys, of which the first has five dollars. */
+/** Links a wallet with two keys to an account; the first key has $5. */
 export async function linkTwoKeys(hub: TestHub, person: Person) {
   const account = privateKeyToAccount(generatePrivateKey())
   const client = new HubClient({ baseUrl: hub.url, wallet: { account, sandbox: true } })

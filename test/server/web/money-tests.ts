@@ -16,7 +16,7 @@ import { injectWallet } from './injected-wallet.ts'
 import { linkTwoKeys, signFor } from './linked-wallet.ts'
 import type { useTabs } from './tabs.ts'
 
-/** Where money of people goes: between keys, and to who sells. */
+/** Tests of key-to-key transfers, receipts and payouts. */
 export function moneyTests(hub: () => TestHub, tabs: ReturnType<typeof useTabs>): void {
   async function twoKeys(email: string) {
     const person = await signInByOutbox(hub(), email)
@@ -25,7 +25,7 @@ export function moneyTests(hub: () => TestHub, tabs: ReturnType<typeof useTabs>)
 
   for (const scripts of [true, false]) {
     const how = scripts ? 'with' : 'without'
-    it(`credits move between two keys of a wallet, ${how} scripts`, async () => {
+    it(`transfer credits between two keys of a wallet, ${how} scripts`, async () => {
       const { person, account, first, second } = await twoKeys(`moves-${scripts}@example.test`)
       const tab = await tabs.open({ scripts, cookie: person.cookie })
       const { page } = tab
@@ -51,7 +51,7 @@ export function moneyTests(hub: () => TestHub, tabs: ReturnType<typeof useTabs>)
         expect(await tab.text()).to.include('Invalid signature')
         await tab.send('sign', { signature: await account.signMessage({ message }) })
       }
-      expect(await tab.text()).to.include('The credits are moved')
+      expect(await tab.text()).to.include('Credits transferred')
       const left = await Promise.all([first, second].map((key) => hub().balance(key)))
       expect(left).to.deep.equal([3_750_000n, 1_250_000n])
       await tab.go(`/account/history?key=${second}`)
@@ -62,7 +62,7 @@ export function moneyTests(hub: () => TestHub, tabs: ReturnType<typeof useTabs>)
     })
   }
 
-  it('a call is found among the keys of the account, and not by anybody else', async () => {
+  it('show a call to its account and to no one else', async () => {
     const { person, apiKey } = await twoKeys('finds@example.test')
     const told = await ask(hub().url, '/proxy/echo/say', { key: apiKey, body: { words: 'hi' } })
     const path = `/account/calls/${String(told.headers['x-call-id'])}`
@@ -76,7 +76,7 @@ export function moneyTests(hub: () => TestHub, tabs: ReturnType<typeof useTabs>)
     expect((await person.ask('/account/calls/none', { headers })).status).to.equal(404)
   })
 
-  it('a payout that the chain has paid is shown line by line, to its provider alone', async () => {
+  it('show the lines of a payout to its provider and to no one else', async () => {
     const person = await signInByOutbox(hub(), 'paid@example.test')
     const wallet = privateKeyToAccount(generatePrivateKey())
     await signFor(person, wallet, '/v1/provider/payout-address', 'PUT')
@@ -96,17 +96,17 @@ export function moneyTests(hub: () => TestHub, tabs: ReturnType<typeof useTabs>)
       'sent',
       '$2.00',
       wallet.address,
-      'call, paid by the house',
+      'call, paid by the platform',
       rows[0]!.transaction,
     ]) {
       expect(await tab.text()).to.include(words)
     }
-    const looking = await tabs.open({ cookie: person.cookie })
-    await tabs.assertSound(looking, new URL(tab.page.url()).pathname)
-    await looking.close()
+    const accessible = await tabs.open({ cookie: person.cookie })
+    await tabs.assertAccessible(accessible, new URL(tab.page.url()).pathname)
+    await accessible.close()
     const file = await tab.page.$eval('a[href$=".csv"]', (each) => each.getAttribute('href'))
     const csv = await person.ask(String(file))
-    expect(csv.text.trim().split('\r\n'), 'a head, and a line for each entry').to.have.length(3)
+    expect(csv.text.trim().split('\r\n'), 'a header and one line per entry').to.have.length(3)
     const stranger = await signInByOutbox(hub(), 'not-paid@example.test')
     const { pathname } = new URL(tab.page.url())
     const seen = await stranger.ask(pathname, { headers: { accept: 'text/html' } })
@@ -115,7 +115,7 @@ export function moneyTests(hub: () => TestHub, tabs: ReturnType<typeof useTabs>)
   })
 }
 
-/** Two entries of a dollar each. */
+/** Posts two earnings of $1 each. */
 export async function earn({ hub: { pool, ledger } }: TestHub, person: Person): Promise<void> {
   const { body } = await person.ask('/v1/account')
   const { rows } = await pool.query<{ id: string }>(
@@ -129,7 +129,7 @@ export async function earn({ hub: { pool, ledger } }: TestHub, person: Person): 
   }
 }
 
-/** What the job does, without waiting for it. */
+/** Runs the payout job now. */
 export async function payNow({ hub, sandbox }: TestHub): Promise<void> {
   const { facilitator, treasury: payTo, spend: account } = sandbox!.money
   const offers = createOffers({ facilitator, payTo, network: USDC_BASE.network })
@@ -139,6 +139,6 @@ export async function payNow({ hub, sandbox }: TestHub): Promise<void> {
   await payProviders({ ...hub.ports, pool: hub.pool, payouts }, signal)
   await eventually(async () => {
     const { rows } = await hub.pool.query(`SELECT FROM hub.payout WHERE state = 'started'`)
-    return rows.length === 0 // by the job of the hub, if that was first
+    return rows.length === 0 // possibly by the hub's own job
   })
 }

@@ -240,7 +240,7 @@ describe('reading the registry of agents', () => {
     const dead = { ...logs, logs: () => Promise.reject(new Error('down')) }
     expect(await read({ chainLogs: dead })).to.deep.equal({ events: 0 })
     const [source] = await listSources(world.pool)
-    expect(source).to.include({ failures: 1, error: 'The node of the chain did not answer.' })
+    expect(source).to.include({ failures: 1, error: 'The blockchain node did not respond.' })
     expect(await read()).to.deep.equal({ events: 1 })
   })
 

@@ -162,7 +162,7 @@ describe('a facilitator served over HTTP', () => {
       expect(await supported({ kinds: [kind], signers }, own)).to.match(/somebody else has its key/)
     })
     it('when it answers nonsense', async () => {
-      expect(await supported({ kinds: 'all' })).to.match(/malformed answer to "supported"/)
+      expect(await supported({ kinds: 'all' })).to.match(/malformed response to "supported"/)
     })
   })
 })

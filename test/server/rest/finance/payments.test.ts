@@ -102,7 +102,7 @@ describe('payments, as finance sees them', () => {
     await set(`valid_before - interval '1 hour'`)
     const late = (await list()).filter(({ overdue }) => overdue)
     expect(late.map((item) => item['id'])).to.deep.equal([id])
-    expect(late[0]!['next_step']).to.match(/This is overdue\. See that the jobs run/)
+    expect(late[0]!['next_step']).to.match(/This is overdue\. Check that the jobs run/)
     await set(`valid_before + interval '1 hour'`)
   })
 

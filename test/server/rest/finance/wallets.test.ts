@@ -99,7 +99,7 @@ describe('the wallets, as finance sees them', () => {
     const { chain, treasury, spend, gas } = hub().sandbox!.money
     const silent = { ...chain, head: () => new Promise<never>(() => {}) }
     const ports = { pool: hub().hub.pool, chain: silent, treasury, spend: spend.address, gas }
-    const { chain: seen, books } = await readWalletBalances(ports, 50)
+    const { chain: seen, ledger: books } = await readWalletBalances(ports, 50)
     expect(seen).to.equal(undefined)
     expect(books.spend).to.equal(BigInt(OPENING - PRICE))
   })

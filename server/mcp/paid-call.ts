@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto'
+import { decodePaymentRequiredHeader } from '@x402/core/http'
+import { FAULTS, type Fault, type FaultCode } from '../../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import {
+  paymentHeaderOf,
+  paymentRequiredResult,
+  withReceipt,
+} from '../../core/payments/receiving/mcp.ts'
+import type { HttpResponse } from '../http/http-response.ts'
+import { problem } from '../http/problem.ts'
+import { ResponseStream } from '../http/response-stream.ts'
+import { parseIdempotencyKey } from '../proxy/attempt.ts'
+import { call } from '../proxy/call.ts'
+import type { CallDeps } from '../proxy/call-deps.ts'
+import type { CallProgress, CallRequest } from '../proxy/call-types.ts'
+import { parseJsonText, readBody, type BodySlice } from './body.ts'
+import { convertToDollars, dollars, parseDollars } from './dollars.ts'
+import { failureResult, jsonResult, problemResult } from './results.ts'
+import type { ToolContext, ToolResult } from './tool.ts'
+
+/** Arguments of a paid tool, as a call of a service. */
+export interface ToolCall extends BodySlice {
+  /** Name of the tool, which is the resource of the x402 offer. */
+  readonly tool: string
+  readonly slug: string
+  readonly method: string
+  readonly path: string
+  readonly query?: JsonObject
+  readonly body?: unknown
+  readonly max_price_usd?: string | undefined
+  readonly idempotency_key?: string | undefined
+  readonly dry_run?: boolean | undefined
+}
+
+/**
+ * Makes a paid call for a tool. Every call has an idempotency key, the agent's or a generated one,
+ * so that the rest of a long response can be read without paying again.
+ */
+export async function makePaidCall(
+  deps: CallDeps,
+  toolCall: ToolCall,
+  context: ToolContext,
+): Promise<ToolResult> {
+  const key = toolCall.idempotency_key ?? `mcp-${randomUUID()}`
+  try {
+    const response = await call(deps, toCallRequest(toolCall, key, context))
+    return await toToolResult(response, key, toolCall)
+  } catch (error) {
+    if (context.signal.aborted) throw error
+    return faultResult(context.reportFault(error), toolCall, key, context)
+  }
+}
+
+function toCallRequest(toolCall: ToolCall, key: string, context: ToolContext): CallRequest {
+  const { tool, slug, method, path, max_price_usd: max } = toolCall
+  const { requestId, caller, authorization, address, trace, meta, signal, progress } = context
+  return {
+    requestId,
+    slug,
+    method,
+    path,
+    url: () => `mcp://tool/${tool}`,
+    query: toolCall.query ?? {},
+    body: toolCall.body,
+    caller, // authenticated and rate-limited with the message
+    authorization,
+    payment: paymentHeaderOf(meta),
+    idempotencyKey: parseIdempotencyKey(key),
+    maxPrice: max === undefined ? undefined : parseDollars(max),
+    dryRun: toolCall.dry_run ?? false,
+    isGone: () => signal.aborted,
+    onProgress: (event) => reportProgress(event, progress),
+    ip: address,
+    trace,
+  }
+}
+
+const STAGES = 4
+
+function reportProgress(event: CallProgress, report: ToolContext['progress']): void {
+  switch (event.stage) {
+    case 'priced':
+      return report(1, STAGES, `The price is ${dollars(event.price)} USD.`)
+    case 'funded':
+      return report(2, STAGES, `The price is reserved (${event.source}); calling the service.`)
+    case 'handled':
+      return report(3, STAGES, 'The service has responded.')
+    case 'settled':
+      return report(4, STAGES, `Charged ${dollars(event.charged)} USD.`)
+  }
+}
+
+/** Converts a response, with its charge. Any status but 2xx is a failure. */
+async function toToolResult(
+  response: HttpResponse,
+  key: string,
+  toolCall: ToolCall,
+): Promise<ToolResult> {
+  const { status } = response
+  if (toolCall.dry_run) return jsonResult(convertToDollars(response.body) as JsonObject)
+  const hubProblem = hubProblemOf(response)
+  if (hubProblem) return problemResult(hubProblem, { idempotency_key: key })
+  const body = await readBody(response, toolCall)
+  const headers: HttpResponse['headers'] = { ...response.headers, ...trailersOf(response) }
+  const money = {
+    ...costOf(headers),
+    ...(headers['X-Balance-Microdollars'] !== undefined && {
+      balance_usd: dollarsOf(headers['X-Balance-Microdollars']),
+    }),
+    paid_from: headers['X-Payment-Source'],
+    call_id: headers['X-Call-Id'],
+    idempotency_key: key,
+    ...(headers['Idempotency-Replayed'] !== undefined && { replayed: true }),
+    ...sellerDetailsOf(headers),
+  }
+  const reason = headers['X-Refund-Reason']
+  if (status >= 200 && status <= 299 && reason !== undefined) {
+    const next = 'The response was interrupted. You were not charged; call again.'
+    return failureResult({ error: reason, status, next, ...money, ...body })
+  }
+  if (status < 200 || status > 299) {
+    const next = 'The service refused: see body. You were not charged.'
+    return failureResult({ error: 'service_refused', status, next, ...money, ...body })
+  }
+  const receipt = headers['X-Receipt']
+  const result = jsonResult({ status, ...money, ...body }, receipt && { [RECEIPT_META]: receipt })
+  const payment = headers['PAYMENT-RESPONSE']
+  return payment === undefined ? result : withReceipt(result, payment)
+}
+
+/** Trailers of a stream; none if it was not read to its end. */
+const trailersOf = ({ body }: HttpResponse): HttpResponse['headers'] =>
+  body instanceof ResponseStream ? (body.trailers ?? {}) : {}
+
+/** The charge, or the amount reserved until the call ends. */
+const costOf = (headers: HttpResponse['headers']): JsonObject => {
+  const charged = headers['X-Charged-Microdollars']
+  return charged === undefined
+    ? { reserved_usd: dollarsOf(headers['X-Reserved-Microdollars']) }
+    : { charged_usd: dollarsOf(charged) }
+}
+
+/** `_meta` member of the hub's signed receipt (`POST /v1/receipts/verify`), for programs. */
+const RECEIPT_META = 'agenthub/receipt'
+
+/** Body of the hub's own problem response. Services may return problems of their own. */
+function hubProblemOf({ status, headers, body }: HttpResponse): JsonObject | undefined {
+  if (headers['Content-Type'] !== PROBLEM_TYPE || !(body instanceof Uint8Array)) return
+  const problem = parseJsonText(Buffer.from(body).toString('utf8'), PROBLEM_TYPE)
+  if (!isJsonObject(problem)) return
+  const code = String(problem['code'])
+  if (!Object.hasOwn(FAULTS, code) || FAULTS[code as FaultCode][0] !== status) return
+  return problem['type'] === `/docs/problems/${code}` ? problem : undefined
+}
+const PROBLEM_TYPE = 'application/problem+json'
+
+/** Transaction of the payment to an external seller, and a warning about its outcome. */
+const sellerDetailsOf = (headers: HttpResponse['headers']): JsonObject => ({
+  ...(headers['X-Upstream-Transaction'] && { transaction: headers['X-Upstream-Transaction'] }),
+  ...(headers['X-Upstream-Caution'] && { caution: headers['X-Upstream-Caution'] }),
+})
+
+const dollarsOf = (amount = '0'): string => dollars(BigInt(amount))
+
+/** Converts a fault. If x402 can pay, the result includes the offer in MCP's form. */
+function faultResult(
+  fault: Fault,
+  { tool }: ToolCall,
+  key: string,
+  { requestId }: ToolContext,
+): ToolResult {
+  const { headers, body } = problem(fault, requestId, `/mcp/${tool}`)
+  const result = problemResult(body as JsonObject, { idempotency_key: key })
+  const offer = headers['PAYMENT-REQUIRED']
+  if (offer === undefined) return result
+  const offered = paymentRequiredResult(decodePaymentRequiredHeader(offer))
+  return { ...offered, content: [...offered.content, ...result.content] }
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { FAULTS, type FaultCode } from '../../../core/errors.ts'
+import { decimal, type Micros } from '../../../core/money.ts'
+import { USDC_BASE } from '../../../core/payments/chain/asset.ts'
+
+/** Range of a price that depends on the request. */
+export const priceRange = ({ min, max }: { readonly min: Micros; readonly max: Micros }) => ({
+  mode: 'dynamic',
+  currency: 'USD',
+  min: decimal(min),
+  max: decimal(max),
+})
+
+/** Crawlers expect each protocol as an object with its name as the only member. */
+export const BY_X402 = {
+  protocols: [{ x402: { version: 2, scheme: 'exact', network: USDC_BASE.network } }],
+} as const
+export const BY_CREDITS = { protocols: [{ credits: { topup: '/v1/credits/purchase' } }] } as const
+
+export interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, { readonly description?: string }>>
+  readonly required?: readonly string[]
+}
+
+/** Converts a zod schema to JSON Schema 2020-12. */
+export const jsonSchema = (
+  schema: z.ZodType,
+  io: 'input' | 'output' = 'input',
+): Record<string, unknown> => {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+  return rest
+}
+
+export const pathParameters = (path: string) =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+
+export const queryParameters = (query: z.ZodType | undefined) =>
+  query === undefined ? [] : parametersOf(jsonSchema(query))
+
+export const parametersOf = (
+  { properties = {}, required = [] }: ObjectSchema,
+  place: 'query' | 'path' = 'query',
+) =>
+  Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    ...(schema.description === undefined ? {} : { description: schema.description }),
+    schema,
+  }))
+
+export const content = (schema: unknown, type = 'application/json') => ({
+  content: { [type]: { schema } },
+})
+
+/** Request body with an optional example. */
+export const jsonBody = (schema: unknown, example?: unknown) => ({
+  required: true,
+  content: { 'application/json': { schema, ...(example === undefined ? {} : { example }) } },
+})
+
+/** Derives an operation id: `getV1CallsId` for `GET /v1/calls/{id}`. */
+export const operationIdOf = (method: string, path: string): string =>
+  method.toLowerCase() +
+  path.replaceAll(/[^A-Za-z\d]+(.?)/g, (_, first: string) => first.toUpperCase())
+
+/** Groups faults by status, because OpenAPI has one response per status. */
+export function problemResponses(codes: readonly FaultCode[]): Record<string, unknown> {
+  const byStatus = new Map<number, FaultCode[]>()
+  for (const code of new Set(codes)) {
+    const [status] = FAULTS[code]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, same]) => [
+      status,
+      {
+        'x-codes': same,
+        description: same.map((code) => `${code}: ${FAULTS[code][2]}`).join('\n'),
+        content: {
+          'application/problem+json': {
+            schema: {
+              $ref: `#/components/schemas/${same.some(isOffer) ? 'PaymentRequired' : 'Problem'}`,
+            },
+          },
+        },
+      },
+    ]),
+  )
+}
+
+const isOffer = (code: FaultCode): boolean => code === 'payment_required'

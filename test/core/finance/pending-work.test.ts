@@ -1,0 +1,92 @@
+import { expect } from 'chai'
+import type { Pool } from 'pg'
+import { pendingWork } from '../../../core/finance/pending-work.ts'
+import { forecastPayment } from '../../../core/payments/operations/forecast.ts'
+import { listPayments } from '../../../core/payments/operations/overview.ts'
+import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+
+/** Blocks of a small payment; one of $100 takes 6 times as many, one of $10,000 60 times. */
+const FINALITY = 10n
+/** An amount, and how many seconds ago its authorization ended: a minute from where it counts. */
+const PAYMENTS: readonly (readonly [amount: bigint, seconds: number, overdue: boolean])[] = [
+  [1n, -50, false],
+  [1n, 50, false],
+  [1n, 170, true],
+  [99_999_999n, 170, true],
+  [100_000_000n, 170, false],
+  [100_000_000n, 270, true],
+  [9_999_999_999n, 1_000, true],
+  [10_000_000_000n, 1_000, false],
+  [10_000_000_000n, 1_400, true],
+]
+
+const CLAIM = `
+  INSERT INTO hub.payment_claim (network, asset, payer, nonce, id, purpose, pay_to, payee,
+    commission_bps, request_hash, amount, state, valid_before)
+  SELECT 'n', a, a, '0x' || lpad(to_hex($1::integer), 64, '0'), gen_random_uuid(), 'credits', a,
+    'p', 0, '', $2, $3, now() - make_interval(secs => $4)
+  FROM (SELECT '0x' || repeat('ab', 20)) w(a)`
+
+describe('what waits for finance', () => {
+  let database: FreshDatabase
+  let admin: Pool
+  before(async () => {
+    database = await freshDatabase()
+    admin = database.admin
+  })
+  after(() => database.drop())
+
+  const waiting = () => pendingWork(database.pool, FINALITY)
+  const NOTHING = {
+    sound: true,
+    exceptions: 0n,
+    payments: 0n,
+    overdue: 0n,
+    proposals: 0n,
+    paused: false,
+  }
+
+  it('is nothing, where nothing has happened', async () => {
+    expect(await waiting()).to.deep.equal(NOTHING)
+  })
+
+  it('counts those payments as overdue that their list does, and no final one', async () => {
+    for (const [i, [amount, seconds]] of PAYMENTS.entries()) {
+      await admin.query(CLAIM, [i, amount, 'settled', seconds])
+    }
+    for (const [i, state] of ['confirmed', 'failed', 'released'].entries()) {
+      await admin.query(CLAIM, [100 + i, 1n, state, 9_999])
+    }
+    const seen = await listPayments(database.pool, { open: true, limit: 100 })
+    const late = seen.filter((payment) => forecastPayment(payment, FINALITY).isOverdue)
+    const expected = PAYMENTS.filter(([, , overdue]) => overdue).length
+    expect(late).to.have.length(expected)
+    expect(await waiting()).to.include({
+      payments: BigInt(PAYMENTS.length),
+      overdue: BigInt(expected),
+    })
+  })
+
+  it('counts every exception that is open, and sees the switch', async () => {
+    await admin.query(
+      `INSERT INTO hub.reconciliation_exception (wallet, kind, fact, amount, reason)
+       SELECT 'treasury', 'balance_differs', n, n, 'why' FROM generate_series(1, 150) n`,
+    )
+    await admin.query(
+      `UPDATE hub.reconciliation_exception SET resolved_at = now(), resolution = 'explained',
+         author = 'ann', explanation = 'seen' WHERE fact = '7'`,
+    )
+    await admin.query(`SELECT hub.switch_outgoing(true, 'ann', 'a test')`)
+    expect(await waiting()).to.include({ exceptions: 149n, paused: true })
+  })
+
+  it('says so when one balance of one asset is not what another one is', async () => {
+    expect(await waiting()).to.have.property('sound', true)
+    await admin.query(
+      `INSERT INTO ledger.balance (account, shard, asset, balance)
+       SELECT id, 0, asset, 1 FROM ledger.account WHERE code = 'liabilities:suspense'
+       ON CONFLICT (account, shard) DO UPDATE SET balance = ledger.balance.balance + 1`,
+    )
+    expect(await waiting()).to.have.property('sound', false)
+  })
+})
