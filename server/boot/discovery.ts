@@ -1,19 +1,19 @@
 import type { Pool } from 'pg'
-import type { Discovering } from '../../core/catalog/listings/discovery/discover.ts'
+import type { DiscoveryDeps } from '../../core/catalog/listings/discovery/discover.ts'
 import { Robots } from '../../core/catalog/listings/probe/robots.ts'
 import { RANK } from '../../core/catalog/listings/store.ts'
 import { submitOrigin } from '../../core/catalog/listings/submit.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import type { Log } from '../../core/log.ts'
-import type { HubOptions } from './hub.ts'
+import type { HubOptions } from './options.ts'
 
 /** What finds sellers and looks whether they are up. */
 export const openFinding = (
   { money, egress: rules, discovery: settings, clock, log }: HubOptions & { readonly clock: Clock },
   pool: Pool,
   egress: Egress,
-): Discovering => ({
+): DiscoveryDeps => ({
   pool,
   egress,
   rules,
@@ -26,7 +26,7 @@ export const openFinding = (
 
 /** Lists the sample seller of a sandbox, so that there is something to find from the beginning. */
 export async function listSampleSeller(
-  finding: Discovering,
+  finding: DiscoveryDeps,
   sellerUrl: string,
   log: Log,
 ): Promise<void> {

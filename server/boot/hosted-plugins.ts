@@ -2,12 +2,12 @@ import { hostname } from 'node:os'
 import type { Pool } from 'pg'
 import type { Catalog } from '../../core/catalog/services/catalog.ts'
 import { isFamily } from '../../core/catalog/services/declaration.ts'
-import type { OpenedPlugin } from '../../core/catalog/services/plugins.ts'
-import { withdraw } from '../../core/catalog/services/replace.ts'
-import { host } from '../../core/hosting/hosting.ts'
+import type { OpenedPlugin } from '../../core/catalog/services/open-plugin.ts'
+import { retireService } from '../../core/catalog/services/publish.ts'
+import { hostPlugin } from '../../core/hosting/host-plugin.ts'
 import { PluginSet } from '../../core/hosting/plugin-set.ts'
 import type { AnyService, Host } from '../../core/plugin/index.ts'
-import type { HubOptions } from './hub.ts'
+import type { HubOptions } from './options.ts'
 
 /** Opens the plugins that the operator added to those of the house. */
 export async function openHosted(
@@ -19,14 +19,16 @@ export async function openHosted(
   const lending = {
     host: lent,
     databaseUrl: databaseDirectUrl ?? databaseUrl,
-    passwordOf: (role: string) => signingKey.secretFor(`database role ${role}`).toString('hex'),
+    passwordOf: (role: string) => signingKey.deriveSecret(`database role ${role}`).toString('hex'),
     log,
   }
   const set = new PluginSet({
     pool,
     entries: hosting.entries,
-    taken: new Set(house.map(({ sold }) => (isFamily(sold) ? sold.family : sold.slug))),
-    open: (entry) => host(entry, lending, hosting),
+    reservedSlugs: new Set(
+      house.map(({ declaration: sold }) => (isFamily(sold) ? sold.family : sold.slug)),
+    ),
+    open: (entry) => hostPlugin(entry, lending, hosting),
     process: `${hostname()}:${process.pid}`,
     log,
   })
@@ -46,11 +48,11 @@ export const sellHosted = (
 ): Promise<void> =>
   set.follow({
     async put(service) {
-      await catalog.put(service)
+      await catalog.publish(service)
       onSold(service)
     },
     async drop(slug) {
-      await withdraw(pool, slug)
-      catalog.drop(slug)
+      await retireService(pool, slug)
+      catalog.remove(slug)
     },
   })

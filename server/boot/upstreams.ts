@@ -1,15 +1,14 @@
 import type { Pool } from 'pg'
-import { upstreamsOn } from '../../core/catalog/upstreams/lending.ts'
+import { injectedUpstreams } from '../../core/catalog/upstreams/injection.ts'
 import type { Config } from '../../core/config.ts'
 import { SealingKeys } from '../../core/crypto/sealing.ts'
 import type { SigningKey } from '../../core/crypto/signing-key.ts'
 import type { Egress } from '../../core/egress/http.ts'
 import type { Log } from '../../core/log.ts'
 import type { Upstreams } from '../../core/plugin/upstreams.ts'
-import { providerServiceRoutes } from '../rest/provider/services.ts'
+import { providerServiceRoutes } from '../rest/provider/services/index.ts'
 import type { AnyRoute } from '../rest/route.ts'
-import type { HubOptions } from './hub.ts'
-import type { Core } from './steps.ts'
+import type { Core, HubOptions } from './options.ts'
 
 interface Options {
   readonly listing: Config['listing']
@@ -26,7 +25,7 @@ export function sealingKeysOf({
 }: Pick<Options, 'listing' | 'signingKey'>): SealingKeys {
   const derived = {
     id: `signing-${signingKey.id.slice(0, 16)}`,
-    secret: signingKey.secretFor('upstream-secrets'),
+    secret: signingKey.deriveSecret('upstream-secrets'),
   }
   const [first = derived, ...others] = listing.sealingKeys
   return new SealingKeys([first, ...others, ...(first === derived ? [] : [derived])])
@@ -41,7 +40,7 @@ export const openUpstreams = (
   options: Options,
   ways: { readonly pool: Pool; readonly http: Egress; readonly backends: Egress },
 ): Upstreams =>
-  upstreamsOn({
+  injectedUpstreams({
     ...ways,
     keys: sealingKeysOf(options),
     localOrigins: localOriginsOf(options),

@@ -1,10 +1,10 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { AggregatorRegistry } from 'prom-client'
-import { elapsedMs, patience, sleep, within } from '../../core/clock.ts'
+import { elapsedMs, sleep, unrefSleep, withTimeout } from '../../core/clock.ts'
 import { type Config, ConfigError } from '../../core/config.ts'
 import type { Log } from '../../core/log.ts'
-import { hostOf } from '../http/listen.ts'
+import { reachableHost } from '../http/listen.ts'
 import type { Meters } from '../observability/meters.ts'
 import type { SandboxPlace } from '../sandbox/start.ts'
 import { type RunningHub, type StartOptions, startHub } from './start.ts'
@@ -43,7 +43,7 @@ export async function startWorkers(options: StartOptions): Promise<RunningHub> {
   const crew = new Crew(config, log, running.sandbox)
   try {
     const port = await crew.start()
-    const address = `http://${hostOf(config.host)}:${port}`
+    const address = `http://${reachableHost(config.host)}:${port}`
     const stop = async (): Promise<void> => {
       await crew.stop()
       await running.stop()
@@ -91,13 +91,13 @@ class Crew {
   /** Has every worker finish what it is at; who takes too long is killed. */
   async stop(): Promise<void> {
     this.#stopping = true
-    const { delay, grace } = this.#config.drain
+    const { delaySeconds: delay, graceSeconds: grace } = this.#config.drain
     const workers = Object.values(cluster.workers ?? {}).filter((each) => each !== undefined)
     const ends = workers.map(async (worker) => {
       if (worker.isDead()) return
       const end = once(worker.process, 'exit')
       worker.process.kill('SIGTERM')
-      await Promise.race([end, patience((delay + grace) * 1_000 + STOP_MS)])
+      await Promise.race([end, unrefSleep((delay + grace) * 1_000 + STOP_MS)])
       if (worker.isDead()) return
       worker.process.kill('SIGKILL')
       await end
@@ -223,7 +223,7 @@ class FirstProcess {
       const question = ++this.#questions
       const told = new Promise<string>((resolve) => this.#answers.set(question, resolve))
       await this.tell({ hub: 'counted?', question })
-      const text = await within(ANSWER_MS, told)
+      const text = await withTimeout(ANSWER_MS, told)
       this.#answers.delete(question)
       return text ?? meters.text()
     }

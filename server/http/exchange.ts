@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import { Fault } from '../../core/errors.ts'
 import { prefixedId } from '../../core/ids.ts'
-import type { Reply } from '../proxy/call.ts'
-import { Flow } from '../proxy/stream.ts'
 import { asBuffer } from './bytes.ts'
+import type { HttpResponse } from './http-response.ts'
+import { ResponseStream } from './response-stream.ts'
 
 /** A request, its response and what middleware stores about it. A Koa context is one. */
 export type Exchange = Pick<Context, 'req' | 'res' | 'state'>
@@ -45,9 +45,9 @@ export function pathOf(ctx: Context): string | undefined {
 export const requestIdOf = (ctx: Exchange): string => ctx.state['requestId'] as string
 
 /** Writes a reply to the context; JSON unless the headers say otherwise. */
-export function send(ctx: Context, { status, headers, body }: Reply): void {
+export function send(ctx: Context, { status, headers, body }: HttpResponse): void {
   ctx.status = status
-  ctx.body = body instanceof Flow ? body : serializeBody(body)
+  ctx.body = body instanceof ResponseStream ? body : serializeBody(body)
   ctx.type = 'application/json'
   ctx.set({ ...headers })
 }

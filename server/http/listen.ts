@@ -57,7 +57,7 @@ const SWEEP_MS = 50
  */
 export async function drain(
   server: Server,
-  { graceSeconds: grace }: Pick<Drain, 'grace'>,
+  { graceSeconds: grace }: Pick<Drain, 'graceSeconds'>,
 ): Promise<void> {
   const closed = once(server, 'close')
   server.close()

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { traceOf } from '../observability/trace.ts'
-import type { Flow } from '../proxy/stream.ts'
 import type { Exchange } from './exchange.ts'
 import { compressBody, isCompressible } from './finalize-response.ts'
+import type { ResponseStream } from './response-stream.ts'
 import { sendStream } from './send-stream.ts'
 
 type Headers = Readonly<Record<string, string>>
@@ -59,7 +59,7 @@ export class ResponseWriter {
   }
 
   /** Sends a stream as the body. */
-  sendStream(status: number, flow: Flow): void {
+  sendStream(status: number, flow: ResponseStream): void {
     traceOf(this.#exchange).end()
     this.#writeHead(status)
     sendStream(this.#exchange, flow)

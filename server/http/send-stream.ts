@@ -1,12 +1,15 @@
 import { pipeline } from 'node:stream'
-import type { Flow } from '../proxy/stream.ts'
 import type { Exchange } from './exchange.ts'
+import type { ResponseStream } from './response-stream.ts'
 
 /**
  * Sends a stream as it arrives, then its trailers. Status and headers are set before. If the stream
  * fails, the connection is cut: a regular end would mean that the body is complete.
  */
-export function sendStream({ req, res }: Pick<Exchange, 'req' | 'res'>, stream: Flow): void {
+export function sendStream(
+  { req, res }: Pick<Exchange, 'req' | 'res'>,
+  stream: ResponseStream,
+): void {
   if (req.method === 'HEAD') {
     res.end()
     stream.destroy()

@@ -2,22 +2,20 @@ import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { Micros } from '../../core/money.ts'
 import { dollars, usd } from '../../core/money.ts'
 
-export { dollars } from '../../core/money.ts'
-
-/** The same of an amount in JSON, which is a whole number of microdollars. */
+/** Converts a JSON amount in microdollars; returns any other value unchanged. */
 const dollarsOf = (value: unknown): unknown =>
   Number.isSafeInteger(value) ? dollars(BigInt(value as number)) : value
 
 const UNIT = /_microdollars$/
 
-/** Every `…_microdollars` of a value, however deep, as `…_usd`; null and empty are left out. */
-export function inDollars(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(inDollars)
+/** Converts every `…_microdollars` member, at any depth, to `…_usd`; null members are dropped. */
+export function convertToDollars(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(convertToDollars)
   if (!isJsonObject(value)) return value
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, inner]): [string, unknown][] => {
       if (inner === null || inner === undefined) return []
-      if (!UNIT.test(name)) return [[name, inDollars(inner)]]
+      if (!UNIT.test(name)) return [[name, convertToDollars(inner)]]
       return [
         [name.replace(UNIT, '_usd'), isJsonObject(inner) ? amountsOf(inner) : dollarsOf(inner)],
       ]
@@ -29,7 +27,7 @@ const amountsOf = (amounts: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, dollarsOf(amount)]))
 
 /**
- * Reads an amount that a model wrote: "0.05", "$0.05", or what came out of a number.
- * @throws TypeError for anything but dollars with at most six decimals
+ * Parses an amount written by a model: "0.05" or "$0.05".
+ * @throws TypeError unless it is dollars with at most six decimals
  */
-export const readDollars = (text: string): Micros => usd(text.trim().replace(/^\$/, ''))
+export const parseDollars = (text: string): Micros => usd(text.trim().replace(/^\$/, ''))

@@ -3,150 +3,170 @@ import { Fault } from '../../core/errors.ts'
 import type { KeyRing } from '../../core/identity/keys.ts'
 import { isJsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import type { Standing } from '../../core/usage/account-status.ts'
+import { memoizeByObject } from '../../core/runtime/cache.ts'
+import type { AccountStatus } from '../../core/usage/account-status.ts'
 import type { RateLimits } from '../../core/usage/rate-limit.ts'
-import type { Answer } from '../http/answer.ts'
 import { readJson } from '../http/body.ts'
-import { type Asked, type EarlyDoor, earlyDoor } from '../http/early-entry.ts'
-import { authorizationOf, header, requestIdOf } from '../http/exchange.ts'
+import { readAuthorization, readSingleHeader, requestIdOf } from '../http/exchange.ts'
 import { assertWellFormed } from '../http/malformed.ts'
-import { problem, reported } from '../http/problem.ts'
+import { type PreKoaExchange, type PreKoaHandler, preKoaHandler } from '../http/pre-koa.ts'
+import { problem, reportFault } from '../http/problem.ts'
+import type { ResponseWriter } from '../http/response-writer.ts'
 import type { Observers } from '../observability/observe.ts'
 import { traceOf } from '../observability/trace.ts'
-import { type Admission, assertAdmitted, PREFLIGHT, readableBy } from './admit.ts'
 import { CAPABILITIES, type Era, eraOf } from './era.ts'
 import { codeOfStatus, RPC, RpcError } from './errors.ts'
 import { type Id, idOf, isId, metaOf, type Request, readMessage } from './message.ts'
-import { remembered } from './recent.ts'
+import {
+  assertOriginAllowed,
+  corsHeadersFor,
+  type OriginPolicy,
+  PREFLIGHT_HEADERS,
+} from './origin-policy.ts'
+import { ProgressStream } from './progress-stream.ts'
 import { createRpc, type Rpc, type RpcContext } from './rpc.ts'
-import { Progress } from './stream.ts'
 import type { AnyTool } from './tool.ts'
 
 export const MCP_PATH = '/mcp'
 
-export interface McpPorts extends Observers {
+export interface McpDeps extends Observers {
   readonly tools: readonly AnyTool[]
   readonly keys: KeyRing
   readonly limits: RateLimits
-  readonly standing: Standing
-  readonly admission: Admission
+  readonly accountStatus: AccountStatus
+  readonly originPolicy: OriginPolicy
   readonly version: string
 }
 
 /**
- * The endpoint of MCP: one message a POST, answered by itself, with nothing kept between two of
- * them. README.md has the table of what is answered when.
+ * MCP endpoint: one message per POST, without sessions. README.md has a table of all responses.
  */
-export function mcpDoor(ports: McpPorts): EarlyDoor {
-  const rpc = createRpc(ports.tools, ports.version)
-  const isOurs = (path: string): boolean => path === MCP_PATH
-  return earlyDoor(isOurs, ports, (asked, answer) => serve(asked, answer, rpc, ports))
+export function mcpEntry(deps: McpDeps): PreKoaHandler {
+  const rpc = createRpc(deps.tools, deps.version)
+  const isMcp = (path: string): boolean => path === MCP_PATH
+  return preKoaHandler(isMcp, deps, (exchange, writer) => serve(exchange, writer, rpc, deps))
 }
 
-async function serve(asked: Asked, answer: Answer, rpc: Rpc, ports: McpPorts): Promise<void> {
-  traceOf(asked).route = MCP_PATH
+async function serve(
+  exchange: PreKoaExchange,
+  writer: ResponseWriter,
+  rpc: Rpc,
+  deps: McpDeps,
+): Promise<void> {
+  traceOf(exchange).route = MCP_PATH
   let id: Id | undefined
   try {
-    assertWellFormed(asked.req)
-    assertAdmitted(asked.req, ports.admission)
-    answer.tell(readableBy(asked.req))
-    if (isPreflight(asked)) return answer.permit(PREFLIGHT)
-    const known = await admit(asked, answer, ports)
-    const body = await readJson(asked.req)
+    assertWellFormed(exchange.req)
+    assertOriginAllowed(exchange.req, deps.originPolicy)
+    writer.setHeaders(corsHeadersFor(exchange.req))
+    if (isPreflight(exchange)) return writer.sendPreflight(PREFLIGHT_HEADERS)
+    const authenticated = await authenticate(exchange, writer, deps)
+    const body = await readJson(exchange.req)
     id = idOf(body)
     const message = readMessage(body)
-    if (message.kind === 'request') await respond(asked, answer, rpc, message, known)
-    else answer.accept()
+    if (message.kind === 'request') await respond(exchange, writer, rpc, message, authenticated)
+    else writer.sendAccepted()
   } catch (error) {
-    await refuse(asked, answer, error, id, ports)
+    await sendError(exchange, writer, error, id, deps)
   }
 }
 
-/** Whether it is a browser's question, and no message. */
-const isPreflight = ({ req: { method, headers } }: Asked): boolean =>
+/** Returns true for a CORS preflight. */
+const isPreflight = ({ req: { method, headers } }: PreKoaExchange): boolean =>
   method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 
-/** Who asks, and how often. */
-type Known = Pick<RpcContext, 'caller' | 'rate' | 'authorization' | 'reported'>
+/** Caller, rate limit state and fault reporter of a request. */
+type AuthenticatedRequest = Pick<RpcContext, 'caller' | 'rate' | 'authorization' | 'reportFault'>
 
-/** What else is judged before the body is read. */
-async function admit(asked: Asked, answer: Answer, ports: McpPorts): Promise<Known> {
-  const { keys, limits, standing, log } = ports
-  if (asked.req.method !== 'POST') {
+/** Checks method, key, rate limit and Accept header before the body is read. */
+async function authenticate(
+  exchange: PreKoaExchange,
+  writer: ResponseWriter,
+  deps: McpDeps,
+): Promise<AuthenticatedRequest> {
+  const { keys, limits, accountStatus, log } = deps
+  if (exchange.req.method !== 'POST') {
     const headers = { Allow: 'POST' }
-    throw new Fault('method_not_allowed', 'MCP is spoken here by POST alone.', { headers })
+    throw new Fault('method_not_allowed', 'The MCP endpoint accepts POST only.', { headers })
   }
-  const trace = traceOf(asked)
-  const authorization = authorizationOf(asked) ?? ''
+  const trace = traceOf(exchange)
+  const authorization = readAuthorization(exchange) ?? ''
   const caller = await trace.step('authenticate', () => keys.authenticate(authorization))
   trace.keyId = caller.keyId
   const rate = await trace.step('limit', async () =>
-    limits.key(caller, await standing.tier(caller.credits)),
+    limits.key(caller, await accountStatus.tier(caller.credits)),
   )
-  answer.tell(rate.headers)
-  if (!readsJson(asked)) throw new Fault('not_acceptable')
-  return { caller, rate, authorization, reported: reporter(asked, log) }
+  writer.setHeaders(rate.headers)
+  if (!acceptsJson(exchange)) throw new Fault('not_acceptable')
+  return { caller, rate, authorization, reportFault: reporter(exchange, log) }
 }
 
-/** What MCP has clients send names it; only others are worth a closer look. */
-const readsJson = ({ req, koa }: Asked): boolean =>
+/** MCP clients list `application/json` first; any other Accept header is negotiated by Koa. */
+const acceptsJson = ({ req, koa }: PreKoaExchange): boolean =>
   req.headers.accept?.startsWith('application/json,') || koa().accepts('application/json') !== false
 
 function contextOf(
-  asked: Asked,
+  exchange: PreKoaExchange,
   request: Request,
-  known: Known,
+  authenticated: AuthenticatedRequest,
   era: Era,
-  progress: Progress | undefined,
+  progress: ProgressStream | undefined,
 ): RpcContext {
   const meta = metaOf(request)
   const { [CAPABILITIES]: declared } = meta
   return {
-    ...known,
+    ...authenticated,
     era,
-    address: () => asked.koa().ip,
-    requestId: requestIdOf(asked),
-    trace: traceOf(asked),
+    address: () => exchange.koa().ip,
+    requestId: requestIdOf(exchange),
+    trace: traceOf(exchange),
     meta,
     capabilities: isJsonObject(declared) ? declared : {},
-    signal: era === 'modern' ? goneSignal(asked) : NEVER,
-    progress: (...told) => progress?.tell(...told),
+    signal: era === 'modern' ? disconnectSignal(exchange) : NEVER_ABORTED,
+    progress: (...update) => progress?.report(...update),
   }
 }
 
-/** A legacy client that goes away has not cancelled: it may ask for the answer again. */
-const NEVER = new AbortController().signal
+/** A legacy client that disconnects has not canceled: it may request the response again. */
+const NEVER_ABORTED = new AbortController().signal
 
-function goneSignal({ res }: Asked): AbortSignal {
-  const gone = new AbortController()
+function disconnectSignal({ res }: PreKoaExchange): AbortSignal {
+  const controller = new AbortController()
   res.once('close', () => {
-    if (!res.writableFinished) gone.abort()
+    if (!res.writableFinished) controller.abort()
   })
-  return gone.signal
+  return controller.signal
 }
 
-/** Undefined: the client has not asked for it, or could not read it. */
-function progressOf({ req }: Asked, answer: Answer, request: Request): Progress | undefined {
+/** Undefined if the client did not request progress, or does not accept event streams. */
+function openProgress(
+  { req }: PreKoaExchange,
+  writer: ResponseWriter,
+  request: Request,
+): ProgressStream | undefined {
   const { progressToken: token } = metaOf(request)
   if (request.method !== 'tools/call' || !isId(token)) return undefined
-  const takes = req.headers.accept?.includes('text/event-stream')
-  return takes ? new Progress(answer, token) : undefined
+  const acceptsEvents = req.headers.accept?.includes('text/event-stream')
+  return acceptsEvents ? new ProgressStream(writer, token) : undefined
 }
 
 async function respond(
-  asked: Asked,
-  answer: Answer,
+  exchange: PreKoaExchange,
+  writer: ResponseWriter,
   rpc: Rpc,
   request: Request,
-  known: Known,
+  authenticated: AuthenticatedRequest,
 ): Promise<void> {
-  const era = eraOf(request, (name) => header(asked, name))
-  const progress = progressOf(asked, answer, request)
+  const era = eraOf(request, (name) => readSingleHeader(exchange, name))
+  const progress = openProgress(exchange, writer, request)
   try {
-    const { status, body } = await rpc(request, contextOf(asked, request, known, era, progress))
-    const text = written(body)
+    const { status, body } = await rpc(
+      request,
+      contextOf(exchange, request, authenticated, era, progress),
+    )
+    const text = serializeMessage(body)
     if (progress?.isOpen) progress.end(text)
-    else await sendJson(answer, status, text)
+    else await sendJson(writer, status, text)
   } finally {
     progress?.close()
   }
@@ -158,55 +178,55 @@ const JSON_HEADERS = {
   'X-Content-Type-Options': 'nosniff',
 } as const
 
-function sendJson(answer: Answer, status: number, json: string): Promise<void> {
-  answer.tell(JSON_HEADERS)
-  return answer.send(status, json)
+function sendJson(writer: ResponseWriter, status: number, json: string): Promise<void> {
+  writer.setHeaders(JSON_HEADERS)
+  return writer.send(status, json)
 }
 
-/** Results that are given out again and again, such as lists, are written once. */
-const textOf = remembered((result: object) => JSON.stringify(result))
+/** Serializes results that are returned repeatedly, such as lists, only once. */
+const serializeResult = memoizeByObject((result: object) => JSON.stringify(result))
 
-const written = (message: JSONRPCResponse): string => {
+const serializeMessage = (message: JSONRPCResponse): string => {
   const { id, result } = message as { readonly id: Id; readonly result?: unknown }
   return isJsonObject(result)
-    ? `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${textOf(result)}}`
+    ? `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${serializeResult(result)}}`
     : JSON.stringify(message)
 }
 
-/** A failure of HTTP or of the message, as an error of JSON-RPC; one that knows no id has none. */
-function refuse(
-  asked: Asked,
-  answer: Answer,
+/** Sends an error as a JSON-RPC error, without an id if the message's id is not known. */
+function sendError(
+  exchange: PreKoaExchange,
+  writer: ResponseWriter,
   error: unknown,
   id: Id | undefined,
-  { log }: McpPorts,
+  { log }: McpDeps,
 ): Promise<void> {
   const { status, headers, body } =
-    error instanceof RpcError ? ofMessage(error) : ofHttp(asked, error, log)
-  answer.tell(headers)
+    error instanceof RpcError ? rpcErrorResponse(error) : httpErrorResponse(exchange, error, log)
+  writer.setHeaders(headers)
   const message = { jsonrpc: '2.0', ...(id !== undefined && { id }), error: body }
-  return sendJson(answer, status, JSON.stringify(message))
+  return sendJson(writer, status, JSON.stringify(message))
 }
 
-const ofMessage = ({ status, code, message, data }: RpcError) => ({
+const rpcErrorResponse = ({ status, code, message, data }: RpcError) => ({
   status,
   headers: {},
   body: { code, message, ...(data && { data }) },
 })
 
-function ofHttp(asked: Asked, error: unknown, log: Log) {
-  const fault = reporter(asked, log)(error)
-  const { status, headers, body: data } = problem(fault, requestIdOf(asked), MCP_PATH)
+function httpErrorResponse(exchange: PreKoaExchange, error: unknown, log: Log) {
+  const fault = reporter(exchange, log)(error)
+  const { status, headers, body: data } = problem(fault, requestIdOf(exchange), MCP_PATH)
   const { 'Content-Type': _, ...others } = headers
   if (fault.code === 'malformed_json') {
     return { status, headers: others, body: { code: RPC.parse, message: fault.message, data } }
   }
   if (status === 400 || status === 422) {
-    const told = { code: RPC.invalidRequest, message: fault.message, data }
-    return { status: 400, headers: others, body: told }
+    const body = { code: RPC.invalidRequest, message: fault.message, data }
+    return { status: 400, headers: others, body }
   }
   const message = status === 401 ? `${fault.message} ${NO_KEY}` : fault.message
-  const challenge = status === 401 ? { 'WWW-Authenticate': challengeOf(asked) } : {}
+  const challenge = status === 401 ? { 'WWW-Authenticate': challengeOf(exchange) } : {}
   return {
     status,
     headers: { ...others, ...challenge },
@@ -214,19 +234,19 @@ function ofHttp(asked: Asked, error: unknown, log: Log) {
   }
 }
 
-const NO_KEY = 'This hub knows API keys alone, and no OAuth: "npx agenthub register" makes one.'
+const NO_KEY = 'This hub uses API keys, not OAuth. Create one with "npx agenthub register".'
 
-/** RFC 6750: without a key no error is named. */
-const challengeOf = ({ req }: Asked): string =>
+/** RFC 6750: a request without a key gets no error code. */
+const challengeOf = ({ req }: PreKoaExchange): string =>
   (req.headers.authorization ?? '') === ''
     ? 'Bearer realm="hub"'
     : 'Bearer realm="hub", error="invalid_token"'
 
 const reporter =
-  (asked: Asked, log: Log) =>
+  (exchange: PreKoaExchange, log: Log) =>
   (error: unknown): Fault =>
-    reported(error, log, {
-      requestId: requestIdOf(asked),
-      method: asked.req.method,
+    reportFault(error, log, {
+      requestId: requestIdOf(exchange),
+      method: exchange.req.method,
       path: MCP_PATH,
     })

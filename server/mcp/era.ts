@@ -3,13 +3,13 @@ import { RPC, RpcError } from './errors.ts'
 import { metaOf, type Request } from './message.ts'
 
 /**
- * Two protocols share the endpoint. The modern one says with each request what it speaks; the
- * legacy one agrees on it by `initialize`, once, which a server without sessions forgets.
+ * Generation of the protocol. A modern client states its version with each request; a legacy client
+ * negotiates it once by `initialize`, which a server without sessions does not remember.
  */
 export type Era = 'modern' | 'legacy'
 
 const MODERN = '2026-07-28'
-/** Newest first: what is offered to who asks for something else. */
+/** Newest first: the first is offered to clients that request another version. */
 export const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 export const SUPPORTED: readonly string[] = [MODERN, ...LEGACY]
 
@@ -17,14 +17,14 @@ const VERSION = 'io.modelcontextprotocol/protocolVersion'
 export const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 export const SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
 
-/** Reads a header of the request that may come once. */
+/** Reads a request header that may occur once. */
 export type Header = (name: string) => string | undefined
 
 const isLegacy = (version: string): boolean => (LEGACY as readonly string[]).includes(version)
 
 /**
- * Which protocol a request speaks; of a modern one that its headers say what its body says, since
- * those on the way may judge it by the headers alone.
+ * Returns the era of a request. The headers of a modern request must match its body, because
+ * intermediaries may decide by the headers alone.
  * @throws RpcError
  */
 export function eraOf(request: Request, header: Header): Era {
@@ -43,11 +43,11 @@ export function eraOf(request: Request, header: Header): Era {
   if (sent !== version) throw mismatch('MCP-Protocol-Version', version, sent)
   if (version !== MODERN) throw unsupported(version)
   if (!isJsonObject(meta[CAPABILITIES])) throw missing(CAPABILITIES)
-  assertNamed(request, header)
+  assertHeadersMatch(request, header)
   return 'modern'
 }
 
-function assertNamed({ method, params }: Request, header: Header): void {
+function assertHeadersMatch({ method, params }: Request, header: Header): void {
   const sent = header('mcp-method')
   if (sent !== method) throw mismatch('Mcp-Method', method, sent)
   if (method !== 'tools/call') return
@@ -56,7 +56,7 @@ function assertNamed({ method, params }: Request, header: Header): void {
   if (typeof name === 'string' && named !== name) throw mismatch('Mcp-Name', name, named)
 }
 
-/** Names that a header cannot hold come as `=?base64?…?=`. */
+/** Decodes `=?base64?…?=`, the form of names that are not valid in a header. */
 function decoded(value: string | undefined): string | undefined {
   const base64 = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(value ?? '')?.[1]
   return base64 === undefined ? value : Buffer.from(base64, 'base64').toString('utf8')

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../core/json.ts'
-/** Codes of JSON-RPC 2.0, and those that MCP has added (2026-07-28, basic, error codes). */
+
+/** Error codes of JSON-RPC 2.0, and those added by MCP (2026-07-28, basic, error codes). */
 export const RPC = {
   parse: -32_700,
   invalidRequest: -32_600,
@@ -11,12 +12,12 @@ export const RPC = {
   unsupportedVersion: -32_022,
 } as const
 
-/** A failure of the protocol, as the caller is told it. */
+/** Protocol error, returned to the caller as it is. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly code: number
   readonly data: JsonObject | undefined
-  /** Of the HTTP answer, if the message was refused before it was dispatched. */
+  /** HTTP status, if the message is refused before it is dispatched. @defaultValue 400 */
   readonly status: number
   constructor(code: number, message: string, more: { status?: number; data?: JsonObject } = {}) {
     super(message)
@@ -26,8 +27,5 @@ export class RpcError extends Error {
   }
 }
 
-/**
- * The code of a failure of HTTP, such as a missing key: below those that JSON-RPC and MCP keep for
- * themselves, and readable.
- */
+/** Error code of an HTTP failure: readable, and below the codes reserved by JSON-RPC and MCP. */
 export const codeOfStatus = (status: number): number => -31_000 - status

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { RPC, RpcError } from './errors.ts'
 
 export type Id = string | number
-/** What may come in one POST. Notifications and answers of clients need nothing but a 202. */
+/** Content of one POST. Notifications and responses of clients are only acknowledged (202). */
 export type Message =
   | {
       readonly kind: 'request'
@@ -16,14 +16,14 @@ export type Message =
 export type Request = Message & { readonly kind: 'request' }
 
 /**
- * Reads one message of JSON-RPC 2.0 as MCP narrows it: no batches, no id that is null or a
- * fraction, params only as an object. What json-rpc-2.0 would let through is refused here.
+ * Parses one JSON-RPC 2.0 message with the restrictions of MCP: no batches, no null or fractional
+ * id, params only as an object. The library json-rpc-2.0 checks none of these.
  * @throws RpcError
  */
 export function readMessage(value: unknown): Message {
-  if (Array.isArray(value)) throw invalid('Batches are not supported: send one message a POST.')
+  if (Array.isArray(value)) throw invalid('Batches are not supported. Send one message per POST.')
   if (!isJsonObject(value) || value['jsonrpc'] !== '2.0')
-    throw invalid('Not a message of JSON-RPC 2.0.')
+    throw invalid('Not a JSON-RPC 2.0 message.')
   const { id, method, params = {} } = value
   if (typeof method !== 'string') {
     if ('result' in value || 'error' in value) return { kind: 'response' }
@@ -36,7 +36,7 @@ export function readMessage(value: unknown): Message {
 
 export const isId = (id: unknown): id is Id => typeof id === 'string' || Number.isSafeInteger(id)
 
-/** The id to answer to, of whatever came: MCP knows no null there. */
+/** Id for the response to any body; undefined if it has none, because MCP allows no null id. */
 export const idOf = (value: unknown): Id | undefined =>
   isJsonObject(value) && isId(value['id']) ? value['id'] : undefined
 

@@ -1,20 +1,20 @@
 import type { Middleware } from 'koa'
 import { Fault } from '../../core/errors.ts'
 
-const DISCOVERY = new RegExp(
+const DISCOVERY_PATH = new RegExp(
   '^/[.]well-known/(?:oauth-(?:protected-resource|authorization-server)' +
     '|openid-configuration)(?:/|$)',
 )
-const TOLD = 'This hub uses API keys, and no OAuth. "npx agenthub register" makes a key.'
+const NO_OAUTH = 'This hub uses API keys, not OAuth. Create one with "npx agenthub register".'
 
 /**
- * Clients that were given no key look for OAuth, and show their user what they hear: so they hear
- * what to do, in the members that OAuth has for it (RFC 6749 §5.2) beside ours.
- * @throws Fault for a request of that kind
+ * Refuses OAuth discovery and registration. Clients without a key try both and show the error to
+ * their user, so it says what to do, also in the members of OAuth errors (RFC 6749 §5.2).
+ * @throws Fault `not_found` or `api_keys_only`
  */
 export const refuseOAuth: Middleware = (ctx, next) => {
-  const more = { extras: { error: 'invalid_request', error_description: TOLD } }
-  if (DISCOVERY.test(ctx.path)) throw new Fault('not_found', TOLD, more)
-  if (ctx.path === '/register') throw new Fault('api_keys_only', TOLD, more)
+  const more = { extras: { error: 'invalid_request', error_description: NO_OAUTH } }
+  if (DISCOVERY_PATH.test(ctx.path)) throw new Fault('not_found', NO_OAUTH, more)
+  if (ctx.path === '/register') throw new Fault('api_keys_only', NO_OAUTH, more)
   return next()
 }

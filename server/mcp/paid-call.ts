@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { decodePaymentRequiredHeader } from '@x402/core/http'
 import { FAULTS, type Fault, type FaultCode } from '../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { dollars } from '../../core/money.ts'
 import {
   paymentHeaderOf,
   paymentRequiredResult,
@@ -14,8 +15,8 @@ import { parseIdempotencyKey } from '../proxy/attempt.ts'
 import { call } from '../proxy/call.ts'
 import type { CallDeps } from '../proxy/call-deps.ts'
 import type { CallProgress, CallRequest } from '../proxy/call-types.ts'
-import { parseJsonText, readBody, type BodySlice } from './body.ts'
-import { convertToDollars, dollars, parseDollars } from './dollars.ts'
+import { type BodySlice, parseJsonText, readBody } from './body.ts'
+import { convertToDollars, parseDollars } from './dollars.ts'
 import { failureResult, jsonResult, problemResult } from './results.ts'
 import type { ToolContext, ToolResult } from './tool.ts'
 

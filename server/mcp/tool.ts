@@ -5,7 +5,7 @@ import type { Schema } from '../../core/plugin/schema.ts'
 import type { RateState } from '../../core/usage/rate-limit.ts'
 import type { Trace } from '../observability/trace.ts'
 
-/** What a tool is given beside its arguments. */
+/** Context of a tool call. */
 export interface ToolContext {
   readonly caller: Caller
   readonly rate: RateState
@@ -16,14 +16,14 @@ export interface ToolContext {
   readonly trace: Trace
   /** `_meta` of the request. */
   readonly meta: JsonObject
-  /** What the client declares that it can do; nothing in a legacy request, which does not say. */
+  /** Capabilities of a modern client; empty for a legacy client, which does not declare them. */
   readonly capabilities: JsonObject
-  /** Aborts when a modern client has gone, which is how it cancels. */
+  /** Aborts when a modern client disconnects, which cancels the request. */
   readonly signal: AbortSignal
-  /** Tells a client that asked for it how far the work is. `done` must grow. */
+  /** Reports progress to a client that requested it. `done` must increase. */
   readonly progress: (done: number, total: number, message: string) => void
-  /** What went wrong, as a fault. The operator is told of failures of the hub itself. */
-  readonly reported: (error: unknown) => Fault
+  /** Converts an error to a fault, and logs failures of the hub itself. */
+  readonly reportFault: (error: unknown) => Fault
 }
 
 /** The result of `tools/call`. */
@@ -37,9 +37,9 @@ export interface ToolResult {
 export interface Tool<Args> {
   readonly name: string
   readonly title: string
-  /** What, when, what it costs, what comes before and after. At most 600 characters. */
+  /** Purpose, price, and the tools to use before and after it. At most 600 characters. */
   readonly description: string
-  /** Hints by which clients ask for approval; their defaults are the dangerous ones. */
+  /** Hints by which clients ask for approval. Omitted ones mean the dangerous case. */
   readonly annotations: {
     readonly readOnlyHint: boolean
     readonly destructiveHint: boolean
@@ -48,29 +48,29 @@ export interface Tool<Args> {
   }
   readonly input: Schema<Args>
   /**
-   * A plain object schema without required fields: some clients check errors and x402 offers
-   * against it too, and would hide them from the agent.
+   * Plain object schema without required members, because some clients also validate errors and
+   * x402 offers against it and hide invalid ones from the agent.
    */
   readonly output?: JsonObject
   readonly run: (args: Args, context: ToolContext) => Promise<ToolResult>
 }
 
-/** A tool whose arguments are forgotten, as the door holds it. */
+/** A tool with its argument type erased. */
 export type AnyTool = Tool<unknown>
 
-/** Declares a tool. The type of the arguments follows from `input`. */
-export const tool = <Args>(spec: Tool<Args>): AnyTool => spec as unknown as AnyTool
+/** Declares a tool and infers the type of its arguments from `input`. */
+export const defineTool = <Args>(spec: Tool<Args>): AnyTool => spec as unknown as AnyTool
 
-/** Reads, and changes nothing. */
-export const READS = {
+/** Hints of a tool that changes nothing. */
+export const READ_ONLY = {
   readOnlyHint: true,
   destructiveHint: false,
   idempotentHint: true,
   openWorldHint: false,
 } as const
 
-/** Spends money, and destroys nothing; reaches beyond the hub. */
-export const PAYS = {
+/** Hints of a tool that spends money and reaches beyond the hub. */
+export const SPENDING = {
   readOnlyHint: false,
   destructiveHint: false,
   idempotentHint: false,

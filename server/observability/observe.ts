@@ -3,7 +3,7 @@ import { elapsedMs } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { type Exchange, requestIdOf } from '../http/exchange.ts'
 import { sendStream } from '../http/send-stream.ts'
-import { Flow } from '../proxy/stream.ts'
+import { ResponseStream } from '../http/response-stream.ts'
 import type { Meters } from './meters.ts'
 import type { Spans } from './telemetry.ts'
 import { Trace } from './trace.ts'
@@ -25,11 +25,11 @@ export const observe =
     await next()
     if (trace.steps.length > 0) ctx.set('Server-Timing', trace.serverTiming)
     if (observers.draining()) ctx.set('Connection', 'close')
-    if (ctx.body instanceof Flow) sendStreamWithoutKoa(observers, ctx, ctx.body)
+    if (ctx.body instanceof ResponseStream) sendStreamWithoutKoa(observers, ctx, ctx.body)
   }
 
 /** Sends a stream itself, because Koa would delay the headers until the first chunk. */
-function sendStreamWithoutKoa({ log }: Observers, ctx: Context, flow: Flow): void {
+function sendStreamWithoutKoa({ log }: Observers, ctx: Context, flow: ResponseStream): void {
   ctx.respond = false
   flow.once('error', (error) => {
     if (ctx.res.destroyed) return // the client disconnected

@@ -1,36 +1,38 @@
 import { Fault } from '../../core/errors.ts'
-import type { Caller, KeyRing } from '../../core/identity/keys.ts'
-import type { Standing } from '../../core/usage/account-status.ts'
-import type { RateLimits } from '../../core/usage/rate-limit.ts'
-import type { CallRequest, Keyless } from './call.ts'
+import type { Caller } from '../../core/identity/keys.ts'
+import type { CallDeps } from './call-deps.ts'
+import type { AnonymousCaller, CallRequest } from './call-types.ts'
 
 /**
- * Who calls. Without a key one may still read an offer or pay by x402, on services that the
- * predicate admits; a wrong key is refused, never treated as none.
+ * Returns the caller. Without a key a caller is anonymous, unless the service requires credits; an
+ * invalid key is refused and never treated as none.
+ * @throws Fault `invalid_api_key`, `revoked_api_key` or `caller_gone`
  */
-export const createAuthenticate =
-  (keys: KeyRing, needsKey: (slug: string) => boolean) =>
-  async ({ authorization, slug, ip }: CallRequest): Promise<Caller | Keyless> => {
-    if (authorization !== undefined) return await keys.authenticate(authorization)
-    if (needsKey(slug)) {
-      throw new Fault('invalid_api_key', `"${slug}" needs an API key.`)
-    }
-    const address = ip()
-    // What is paid is kept for the one at this address, and nobody is at none.
-    if (address === '') throw new Fault('caller_gone')
-    return { keyId: null, ip: address }
-  }
+export async function authenticate(
+  { keys, creditsOnly }: Pick<CallDeps, 'keys' | 'creditsOnly'>,
+  { authorization, slug, ip }: CallRequest,
+): Promise<Caller | AnonymousCaller> {
+  if (authorization !== undefined) return await keys.authenticate(authorization)
+  if (creditsOnly.has(slug)) throw new Fault('invalid_api_key', `"${slug}" requires an API key.`)
+  const address = ip()
+  // Paid responses are stored for the address that paid; a closed connection has none.
+  if (address === '') throw new Fault('caller_gone')
+  return { keyId: null, ip: address }
+}
 
 /**
- * Counts the request against the key's tier, or against the address of one without a key, and has
- * the answer say so.
+ * Counts the request against the limit of the key's tier, or of an anonymous caller's network, and
+ * adds the RateLimit headers.
+ * @throws Fault `rate_limited`
  */
-export const createLimitRate =
-  (limits: RateLimits, standing: Standing) =>
-  async (caller: Caller | Keyless, { early }: Pick<CallRequest, 'early'>): Promise<void> => {
-    const rate =
-      caller.keyId === null
-        ? await limits.address(caller.ip)
-        : await limits.key(caller, await standing.tier(caller.credits))
-    early?.(rate.headers)
-  }
+export async function limitRate(
+  { limits, accountStatus }: CallDeps,
+  caller: Caller | AnonymousCaller,
+  { addHeaders }: CallRequest,
+): Promise<void> {
+  const rate =
+    caller.keyId === null
+      ? await limits.address(caller.ip)
+      : await limits.key(caller, await accountStatus.tier(caller.credits))
+  addHeaders?.(rate.headers)
+}

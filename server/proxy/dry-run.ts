@@ -1,33 +1,52 @@
+import type { Caller } from '../../core/identity/keys.ts'
 import { json, type Micros } from '../../core/money.ts'
-import type { Offer, Reply, Steps } from './call.ts'
-import { admit, type Foreseen, inOrder, paymentRequired, type Sources, type Ways } from './fund.ts'
+import type { HttpResponse } from '../http/http-response.ts'
+import type { CallDeps } from './call-deps.ts'
+import type { AnonymousCaller, CallRequest, FundingForecast, PricedCall } from './call-types.ts'
+import { type FundingSources, firstFundingSource } from './fund.ts'
+import { dryRunCredits } from './funds/credits.ts'
+import { dryRunFreeCall } from './funds/free-calls.ts'
+import { dryRunX402 } from './funds/x402.ts'
+import { assertCallable, paymentRequired } from './payment-required.ts'
 
-/** Of the answer, beside the `application/json` of a call that was made. */
+/** Content type of a dry run; an endpoint declares `application/json` for its own response. */
 export const DRY_RUN_TYPE = 'application/vnd.agenthub.dry-run+json'
 
 /**
- * What a call would cost, who would pay and what would be left. Nothing moves and no handler runs;
- * a call that would be refused is refused in the same way.
+ * Reports the price of a call, the funding source and the remaining balance. No money moves and no
+ * handler runs; a call that would be refused is refused in the same way.
  */
-export const createForesee =
-  (sources: Sources, ways: Ways): Steps['foresee'] =>
-  async (caller, offer, request) => {
-    await admit(caller, offer, request, ways)
-    const seen =
-      offer.price === 0n
-        ? GIFT
-        : await inOrder(sources, ways, [caller, offer, request], (source, payer) =>
-            source.foresee(payer, offer),
-          )
-    if (!seen) throw await paymentRequired(caller, offer, request, ways)
-    const balance = caller.keyId === null ? undefined : await ways.standing.balance(caller.credits)
-    return answer(offer, seen, balance)
-  }
+export async function dryRun(
+  deps: CallDeps,
+  caller: Caller | AnonymousCaller,
+  priced: PricedCall,
+  request: CallRequest,
+): Promise<HttpResponse> {
+  await assertCallable(deps, caller, priced, request)
+  const forecast =
+    priced.price === 0n
+      ? NO_CHARGE
+      : await firstFundingSource(DRY_RUN, deps, caller, priced, request)
+  if (!forecast) throw await paymentRequired(deps, caller, priced, request)
+  const balance =
+    caller.keyId === null ? undefined : await deps.accountStatus.balance(caller.credits)
+  return responseOf(priced, forecast, balance)
+}
 
-const GIFT: Foreseen = { source: 'none', charged: 0n as Micros, freeCalls: 0n }
+const DRY_RUN: FundingSources<FundingForecast> = {
+  freeCall: dryRunFreeCall,
+  credits: dryRunCredits,
+  x402: dryRunX402,
+}
 
-function answer({ offering, price }: Offer, seen: Foreseen, balance: Micros | undefined): Reply {
-  const fromCredits = seen.source === 'credits' ? price : 0n
+const NO_CHARGE: FundingForecast = { source: 'none', charged: 0n as Micros, freeCallsLeft: 0n }
+
+function responseOf(
+  { offering, price }: PricedCall,
+  { source, charged, freeCallsLeft }: FundingForecast,
+  balance: Micros | undefined,
+): HttpResponse {
+  const fromCredits = source === 'credits' ? price : 0n
   return {
     status: 200,
     headers: {
@@ -40,11 +59,11 @@ function answer({ offering, price }: Offer, seen: Foreseen, balance: Micros | un
       endpoint: `${offering.method} ${offering.path}`,
       price_microdollars: json(price),
       price_version: offering.priceVersion,
-      source: seen.source,
-      charge_microdollars: json(seen.charged),
+      source,
+      charge_microdollars: json(charged),
       balance_microdollars: balance === undefined ? null : json(balance),
       balance_after_microdollars: balance === undefined ? null : json(balance - fromCredits),
-      free_calls_after: json(seen.freeCalls),
+      free_calls_after: json(freeCallsLeft),
     },
   }
 }

@@ -1,127 +1,139 @@
 import { parse } from 'node:querystring'
 import { Fault } from '../../core/errors.ts'
-import type { Answer } from '../http/answer.ts'
 import { readJson } from '../http/body.ts'
-import { OPEN_TO_ALL, optionsOf } from '../http/cross-origin.ts'
-import { type Asked, type EarlyDoor, earlyDoor } from '../http/early-entry.ts'
-import { authorizationOf, header, requestIdOf, writtenOf } from '../http/exchange.ts'
+import { optionsHeaders, PUBLIC_CORS_HEADERS } from '../http/cors.ts'
+import {
+  readAuthorization,
+  readSingleHeader,
+  requestIdOf,
+  serializeBody,
+} from '../http/exchange.ts'
+import type { HttpResponse } from '../http/http-response.ts'
 import { assertWellFormed } from '../http/malformed.ts'
-import { problem, reported } from '../http/problem.ts'
+import { type PreKoaExchange, type PreKoaHandler, preKoaHandler } from '../http/pre-koa.ts'
+import { problem, reportFault } from '../http/problem.ts'
+import { ResponseStream } from '../http/response-stream.ts'
+import type { ResponseWriter } from '../http/response-writer.ts'
 import type { Observers } from '../observability/observe.ts'
 import { traceOf } from '../observability/trace.ts'
-import type { CallRequest, Reply } from './call.ts'
-import { asCrawler, crawlerMaxOf, lowerOf } from './crawler.ts'
-import { idempotencyKeyOf } from './idempotent.ts'
-import { maxPriceOf, quoteIdOf } from './quote.ts'
-import { Flow } from './stream.ts'
+import { parseIdempotencyKey } from './attempt.ts'
+import type { CallRequest } from './call-types.ts'
+import { lowerOf, parseCrawlerMaxPrice, withCrawlerPrice } from './crawler.ts'
+import { parseMaxPrice, parseQuoteId } from './quote.ts'
 
 export const PROXY_PATH = '/proxy'
 
-export interface ProxyPorts extends Observers {
-  readonly call: (request: CallRequest) => Promise<Reply>
-  /** What callers see as our address. */
+export interface ProxyDeps extends Observers {
+  readonly call: (request: CallRequest) => Promise<HttpResponse>
+  /** Public base URL of the hub. */
   readonly baseUrl: () => string
 }
 
-/** Everything below `/proxy/` is a call of a service. */
-export const proxyDoor = (ports: ProxyPorts): EarlyDoor =>
-  earlyDoor(
+/** Entry point of calls: `/proxy/{slug}/{path}`. */
+export const proxyEntry = (deps: ProxyDeps): PreKoaHandler =>
+  preKoaHandler(
     (path) => path.startsWith(`${PROXY_PATH}/`),
-    ports,
-    (asked, answer) => serve(asked, answer, ports),
+    deps,
+    (exchange, writer) => serve(exchange, writer, deps),
   )
 
-async function serve(asked: Asked, answer: Answer, ports: ProxyPorts): Promise<void> {
-  answer.tell(ALWAYS)
-  // Sent beyond the catch: of a call that was charged nobody is to be told that it was not.
-  const reply = await made(asked, answer, ports).catch((error: unknown) => {
-    const { path, req } = asked
-    const at = { requestId: requestIdOf(asked), method: req.method, path }
-    const fault = reported(error, ports.log, at)
-    return problem(fault, at.requestId, path)
+async function serve(
+  exchange: PreKoaExchange,
+  writer: ResponseWriter,
+  deps: ProxyDeps,
+): Promise<void> {
+  writer.setHeaders(RESPONSE_HEADERS)
+  // Sent outside the catch: a charged call must not be reported as failed.
+  const response = await makeCall(exchange, writer, deps).catch((error: unknown) => {
+    const { path, req } = exchange
+    const requestId = requestIdOf(exchange)
+    const fault = reportFault(error, deps.log, { requestId, method: req.method, path })
+    return problem(fault, requestId, path)
   })
-  const { status, headers, body } = reply
-  answer.tell(headers)
-  traceOf(asked).charged ??= BigInt(headers['X-Charged-Microdollars'] ?? 0)
-  if (body instanceof Flow) answer.flow(status, body)
-  else await answer.send(status, writtenOf(body))
+  const { status, headers, body } = response
+  writer.setHeaders(headers)
+  traceOf(exchange).charged ??= BigInt(headers['X-Charged-Microdollars'] ?? 0)
+  if (body instanceof ResponseStream) writer.sendStream(status, body)
+  else await writer.send(status, serializeBody(body))
 }
 
-/** Makes the call that is asked for. */
-async function made(asked: Asked, answer: Answer, { call, baseUrl }: ProxyPorts): Promise<Reply> {
-  const { req } = asked
+async function makeCall(
+  exchange: PreKoaExchange,
+  writer: ResponseWriter,
+  { call, baseUrl }: ProxyDeps,
+): Promise<HttpResponse> {
+  const { req } = exchange
   const { method = 'GET' } = req
   assertWellFormed(req)
   if (method === 'OPTIONS') return { status: 204, headers: OPTIONS, body: undefined }
-  const trace = traceOf(asked)
+  const trace = traceOf(exchange)
   trace.route = `${PROXY_PATH}/{slug}`
-  const { slug, path } = target(asked.path)
+  const { slug, path } = parseTarget(exchange.path)
   const hasBody = method !== 'GET' && method !== 'HEAD' && method !== 'DELETE'
-  const crawlerMax = crawlerMaxOf(header(asked, 'crawler-max-price'))
+  const crawlerMax = parseCrawlerMaxPrice(readSingleHeader(exchange, 'crawler-max-price'))
   const { [DRY_RUN]: dryRun, ...query } = queryOf(req.url)
-  // Without getters: in a literal each would give every request a hidden class of its own, which
-  // lives until the next full collection and holds all of the request until then.
+  // No getters: V8 would create a hidden class for each request, which lives until the next full
+  // collection and keeps the request alive until then.
   const request: CallRequest = {
-    requestId: requestIdOf(asked),
+    requestId: requestIdOf(exchange),
     slug,
     method,
     path,
-    url: () => new URL(asked.path, baseUrl()).href,
+    url: () => new URL(exchange.path, baseUrl()).href,
     query,
-    ...(hasBody ? await readable(asked) : { body: undefined }),
+    ...(hasBody ? await readBody(exchange) : { body: undefined }),
     headers: req.headers,
-    authorization: authorizationOf(asked),
-    payment: header(asked, 'payment-signature'),
-    idempotencyKey: idempotencyKeyOf(header(asked, 'idempotency-key')),
-    maxPrice: lowerOf(maxPriceOf(header(asked, 'x-max-price')), crawlerMax),
-    quoteId: quoteIdOf(header(asked, 'x-quote-id')),
-    dryRun: isDryRun(header(asked, 'x-dry-run'), dryRun),
+    authorization: readAuthorization(exchange),
+    payment: readSingleHeader(exchange, 'payment-signature'),
+    idempotencyKey: parseIdempotencyKey(readSingleHeader(exchange, 'idempotency-key')),
+    maxPrice: lowerOf(parseMaxPrice(readSingleHeader(exchange, 'x-max-price')), crawlerMax),
+    quoteId: parseQuoteId(readSingleHeader(exchange, 'x-quote-id')),
+    dryRun: isDryRun(readSingleHeader(exchange, 'x-dry-run'), dryRun),
     isGone: () => req.socket.destroyed,
-    early: (headers) => answer.tell(headers),
-    ip: () => asked.koa().ip,
+    addHeaders: (headers) => writer.setHeaders(headers),
+    ip: () => exchange.koa().ip,
     trace,
   }
-  return crawlerMax === undefined ? await call(request) : asCrawler(() => call(request))
+  return crawlerMax === undefined ? await call(request) : withCrawlerPrice(() => call(request))
 }
 
 /**
- * What somebody else wrote, at an address of the hub: a browser takes it for what it is called, and
- * runs nothing of it, so that no provider can act for who is signed in here. It is JSON unless the
- * reply says otherwise.
+ * Headers of content that a provider controls: browsers neither sniff its type nor run scripts in
+ * it, so that no provider can act for a person signed in to the hub.
  */
-const ALWAYS = {
-  ...OPEN_TO_ALL,
+const RESPONSE_HEADERS = {
+  ...PUBLIC_CORS_HEADERS,
   'Content-Security-Policy': "default-src 'none'; sandbox",
   'X-Content-Type-Options': 'nosniff',
   'Content-Type': 'application/json; charset=utf-8',
 } as const
 
-const OPTIONS = optionsOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], true)
+const OPTIONS = optionsHeaders(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'], true)
 
-/** The query member that asks for a dry run; endpoints do not see it. */
+/** Query parameter that requests a dry run; removed from the endpoint's input. */
 const DRY_RUN = 'dry_run'
 
-/** @throws Fault `validation_failed` for what is neither yes nor no */
-function isDryRun(header: string | undefined, member: string | string[] | undefined): boolean {
-  const asked = [header, member].filter((value) => value !== undefined)
-  if (asked.every((value) => typeof value === 'string' && YES_OR_NO.test(value))) {
-    return asked.some((value) => !/^(?:false|0)$/.test(String(value)))
+/** @throws Fault `validation_failed` for a value that is not a boolean */
+function isDryRun(header: string | undefined, parameter: string | string[] | undefined): boolean {
+  const values = [header, parameter].filter((value) => value !== undefined)
+  if (values.every((value) => typeof value === 'string' && BOOLEAN.test(value))) {
+    return values.some((value) => !/^(?:false|0)$/.test(String(value)))
   }
-  throw new Fault('validation_failed', 'dry_run is true, false or empty.')
+  throw new Fault('validation_failed', 'dry_run must be true, false or empty.')
 }
 
-const YES_OR_NO = /^(?:|true|1|false|0)$/
+const BOOLEAN = /^(?:|true|1|false|0)$/
 
 /**
- * The body, or why it cannot be read: whether that matters depends on who is to pay.
+ * Reads the body, or returns why it could not be read: an unpaid caller sees the 402 instead.
  * @throws Fault `caller_gone`
  */
-async function readable({ req }: Asked): Promise<Pick<CallRequest, 'body' | 'unreadable'>> {
+async function readBody({ req }: PreKoaExchange): Promise<Pick<CallRequest, 'body' | 'bodyError'>> {
   try {
     return { body: await readJson(req) }
   } catch (error) {
     if (!(error instanceof Fault) || error.code === 'caller_gone') throw error
-    return { body: undefined, unreadable: error }
+    return { body: undefined, bodyError: error }
   }
 }
 
@@ -130,11 +142,11 @@ function queryOf(url = ''): ReturnType<typeof parse> {
   return start < 0 ? {} : parse(url.slice(start + 1))
 }
 
-/** Dot segments, empty ones, separators and control characters; and any of them encoded twice. */
+/** Dot and empty segments, separators and control characters, also when encoded twice. */
 const AMBIGUOUS = /[\\\p{Cc}]|\/\.{1,2}(\/|$)|\/\/|%(2e|2f|5c)/iu
 
-/** Splits `/proxy/{slug}/{path}`, and refuses what some server behind us could read otherwise. */
-function target(raw: string): { readonly slug: string; readonly path: string } {
+/** Splits `/proxy/{slug}/{path}`. Refuses paths that an upstream could interpret differently. */
+function parseTarget(raw: string): { readonly slug: string; readonly path: string } {
   let decoded: string
   try {
     decoded = decodeURIComponent(raw)

@@ -3,168 +3,168 @@ import { elapsedMs } from '../../core/clock.ts'
 import { relayableHeaders } from '../../core/egress/headers.ts'
 import { Fault, type FaultCode } from '../../core/errors.ts'
 import type { Caller } from '../../core/identity/keys.ts'
-import type { Log } from '../../core/log.ts'
 import { json, type Micros, micros } from '../../core/money.ts'
 import { Reply, Taken, Unresolved } from '../../core/plugin/index.ts'
-import type { KeptAnswer } from '../../core/usage/kept-answers.ts'
-import { viewOf } from '../http/bytes.ts'
+import { asBuffer } from '../http/bytes.ts'
 import { problem } from '../http/problem.ts'
-import type { CallRequest, Funds, Keyless, Offer, Outcome } from './call.ts'
-import { discard } from './discard.ts'
-import { assertSendable, faultOf, untilDeadline } from './provided.ts'
-import type { Record } from './record.ts'
-import { refunded } from './refunded.ts'
+import { discardBody } from '../http/response-stream.ts'
+import type { CallDeps } from './call-deps.ts'
+import { recordFailure } from './call-record.ts'
+import type { AnonymousCaller, CallOutcome, CallRequest, Funds, PricedCall } from './call-types.ts'
+import { assertSendable, providerFault, withDeadline } from './provider-code.ts'
+import { withRefund } from './settle.ts'
 
-/** Runs the handler until its deadline and judges the answer by the charge policy (design §5). */
-export const createHandle =
-  (log: Log, record: Record, privileged: ReadonlySet<string>) =>
-  async (
-    caller: Caller | Keyless,
-    offer: Offer,
-    funds: Funds,
-    request: CallRequest,
-  ): Promise<Outcome> => {
-    if (funds.kept) return repeated(funds.kept)
-    if (request.isGone?.()) throw new Fault('caller_gone') // nothing was done for it yet
-    const start = elapsedMs()
-    const took = (): number => Math.ceil(elapsedMs() - start)
-    try {
-      const trusted = privileged.has(offer.offering.service.slug)
-      return { ...(await run(offer, funds, request, trusted)), latencyMs: took() }
-    } catch (error) {
-      const failed = faultOf(error, offer.offering.service.slug, log)
-      if (funds.parked) return { ...stillOpen(failed, offer, request), latencyMs: took() }
-      const fault = refunded(funds.told?.(failed) ?? failed, offer, funds)
-      const { payer, source } = funds
-      record.failed({ caller, offer, payer, source, request, fault, latencyMs: took() })
-      throw fault
-    }
-  }
-
-/** An answer of before costs nothing, and is no call of its own. */
-const repeated = ({ call: repeats, ...kept }: KeptAnswer): Outcome => ({
-  ...kept,
-  kind: 'delivered',
-  charged: 0n as Micros,
-  latencyMs: 0,
-  repeats,
-})
-
-type Judged = Outcome extends infer O ? (O extends unknown ? Omit<O, 'latencyMs'> : never) : never
-
-async function run(
-  offer: Offer,
+/**
+ * Runs the handler until its deadline and determines the outcome. Only privileged services
+ * (`creditsOnly`) may park the price or charge without a delivered response.
+ * @throws Fault for a handler that failed, unless it has parked the price: the outcome is then
+ *   unresolved
+ */
+export async function handle(
+  deps: CallDeps,
+  caller: Caller | AnonymousCaller,
+  priced: PricedCall,
   funds: Funds,
   request: CallRequest,
-  trusted: boolean,
-): Promise<Judged> {
-  const { endpoint } = offer.offering
-  let charged: Micros = offer.price
-  let breach: Fault | undefined
-  const call = {
-    id: offer.call,
-    input: offer.input,
+): Promise<CallOutcome> {
+  if (request.isGone?.()) throw new Fault('caller_gone') // before any work is done
+  const start = elapsedMs()
+  const latencyMs = (): number => Math.ceil(elapsedMs() - start)
+  const { slug } = priced.offering.service
+  try {
+    const isPrivileged = deps.creditsOnly.has(slug)
+    return { ...(await runHandler(priced, funds, request, isPrivileged)), latencyMs: latencyMs() }
+  } catch (error) {
+    const fault = providerFault(error, slug, deps.log)
+    if (funds.parked)
+      return { ...unresolvedOutcome(fault, priced, request), latencyMs: latencyMs() }
+    const refunded = withRefund(funds.explainFailure?.(fault) ?? fault, priced, funds)
+    recordFailure(deps, { request, caller, priced, funds }, refunded, latencyMs())
+    throw refunded
+  }
+}
+
+/** A CallOutcome without the latency. */
+type HandlerOutcome = CallOutcome extends infer O
+  ? O extends unknown
+    ? Omit<O, 'latencyMs'>
+    : never
+  : never
+
+async function runHandler(
+  priced: PricedCall,
+  funds: Funds,
+  request: CallRequest,
+  isPrivileged: boolean,
+): Promise<HandlerOutcome> {
+  const { endpoint } = priced.offering
+  let charged: Micros = priced.price
+  let overcharge: Fault | undefined
+  const handlerCall = {
+    id: priced.call,
+    input: priced.input,
     payer: funds.payer,
-    // No getter, though few look: see the request in door.ts.
+    // Not a getter: see the request literal in entry.ts.
     headers: relayableHeaders(request.headers ?? {}, endpoint.headers),
-    terms: offer.terms,
-    ...(trusted && { park: (parked: boolean) => funds.park?.(parked) }),
+    terms: priced.terms,
+    ...(isPrivileged && { park: (parked: boolean) => funds.park?.(parked) }),
     charge: (amount: Micros) => {
-      if (isLowered(amount, offer.price)) charged = micros(amount)
-      else throw (breach = tooMuch())
+      if (isReduction(amount, priced.price)) charged = micros(amount)
+      else throw (overcharge = overchargeFault())
     },
   }
   let deadline: AbortSignal | undefined
-  const answer = await untilDeadline(endpoint, (signal) =>
-    endpoint.handle(Object.assign(call, { signal: (deadline = signal) })),
+  const returned = await withDeadline(endpoint, (signal) =>
+    endpoint.handle(Object.assign(handlerCall, { signal: (deadline = signal) })),
   )
-  if (breach) throw breach // also when the handler caught it
-  if (!trusted && (answer instanceof Unresolved || answer instanceof Taken)) throw presumed()
-  if (answer instanceof Unresolved) {
-    const fault = new Fault(answer.code as FaultCode, answer.detail, { extras: answer.extras })
-    return { kind: 'unresolved', ...problem(fault, request.requestId, instanceOf(request)) }
+  if (overcharge) throw overcharge // even if the handler caught it
+  if (returned instanceof Unresolved || returned instanceof Taken) {
+    if (!isPrivileged) throw unprivilegedOutcome()
+    return privilegedOutcome(returned, charged, request)
   }
-  if (answer instanceof Taken) {
-    const reason = answer.code as FaultCode
-    const fault = new Fault(reason, answer.detail, { extras: answer.extras })
-    const told = problem(fault, request.requestId, instanceOf(request), json(charged))
-    return { kind: 'taken', charged, reason, ...told }
-  }
-  const reply = answer instanceof Reply ? answer : new Reply(answer)
+  const reply = returned instanceof Reply ? returned : new Reply(returned)
   try {
-    const judged = judge(reply, charged, offer)
-    if (!(reply.body instanceof Readable)) return judged
-    if (endpoint.streams !== true) throw undeclared()
-    return {
-      ...judged,
-      flowing: {
-        source: reply.body,
-        deadline: deadline!,
-        charged: () => charged,
-        isPaid: trusted,
-      },
-    }
+    const outcome = outcomeOf(reply, charged, priced)
+    if (!(reply.body instanceof Readable)) return outcome
+    if (endpoint.streams !== true) throw undeclaredStream()
+    const source = reply.body
+    const stream = { source, deadline: deadline!, charged: () => charged, isPaid: isPrivileged }
+    return { ...outcome, stream }
   } catch (error) {
-    discard(reply.body)
+    discardBody(reply.body)
     throw error
   }
 }
 
-/** The handler is over, and what it parked is not: its outcome comes later. */
-function stillOpen({ code }: Fault, offer: Offer, request: CallRequest): Judged {
-  const detail = `The outcome is open, and the price is held. GET /v1/calls/${offer.call} tells.`
-  const payment = { state: 'unresolved', amount_microdollars: json(offer.price) }
-  const fault = new Fault(code, detail, { extras: { payment } })
-  return { kind: 'unresolved', ...problem(fault, request.requestId, instanceOf(request)) }
+function privilegedOutcome(
+  returned: Unresolved | Taken,
+  charged: Micros,
+  request: CallRequest,
+): HandlerOutcome {
+  const code = returned.code as FaultCode
+  const fault = new Fault(code, returned.detail, { extras: returned.extras })
+  const instance = pathOf(request)
+  if (returned instanceof Unresolved) {
+    return { kind: 'unresolved', ...problem(fault, request.requestId, instance) }
+  }
+  const body = problem(fault, request.requestId, instance, json(charged))
+  return { kind: 'taken', charged, reason: code, ...body }
 }
 
-/** The path that was asked, whatever stands before it inside the hub. */
-const instanceOf = ({ url }: CallRequest): string => new URL(url()).pathname
+/** Outcome of a handler that failed after it had parked the price. */
+function unresolvedOutcome(
+  { code }: Fault,
+  { call, price }: PricedCall,
+  request: CallRequest,
+): HandlerOutcome {
+  const detail = `The outcome is not known yet and the price is held. See GET /v1/calls/${call}.`
+  const payment = { state: 'unresolved', amount_microdollars: json(price) }
+  const fault = new Fault(code, detail, { extras: { payment } })
+  return { kind: 'unresolved', ...problem(fault, request.requestId, pathOf(request)) }
+}
 
-function judge(reply: Reply, charged: Micros, { offering }: Offer): Judged {
+const pathOf = ({ url }: CallRequest): string => new URL(url()).pathname
+
+/** Any status but 2xx is a failure; a 2xx must match the declared output schema. */
+function outcomeOf(reply: Reply, charged: Micros, { offering }: PricedCall): HandlerOutcome {
   assertSendable(reply)
-  if (reply.status < 200 || reply.status > 299) {
-    return { kind: 'failed', reason: `status_${reply.status}`, ...parts(reply) }
+  const { status, headers, body } = reply
+  if (status < 200 || status > 299) {
+    return { kind: 'failed', reason: `status_${status}`, status, headers, body }
   }
-  const issues = offering.checkOutput?.(valueOf(reply)) ?? []
+  const issues = offering.checkOutput?.(parsedBody(reply)) ?? []
   if (issues.length > 0) {
-    throw new Fault('plugin_failed', 'The answer does not satisfy its declared schema.', {
+    throw new Fault('plugin_failed', 'The response does not match its declared schema.', {
       extras: { reason: 'output_schema' },
       cause: new Error(`${offering.service.slug}: ${JSON.stringify(issues.slice(0, 3))}`),
     })
   }
-  return { kind: 'delivered', charged, ...parts(reply) }
+  return { kind: 'delivered', charged, status, headers, body }
 }
 
-/** What the schema speaks of: of bytes, the JSON that they are. */
-function valueOf({ body }: Reply): unknown {
+/** Value for the output schema: bytes are parsed as JSON. */
+function parsedBody({ body }: Reply): unknown {
   if (!(body instanceof Uint8Array)) return body
   try {
-    return JSON.parse(viewOf(body).toString('utf8'))
+    return JSON.parse(asBuffer(body).toString('utf8'))
   } catch (error) {
-    throw new Fault('plugin_failed', 'The answer is no JSON.', {
+    throw new Fault('plugin_failed', 'The response is not JSON.', {
       extras: { reason: 'output_schema' },
       cause: error,
     })
   }
 }
 
-const parts = ({ status, headers, body }: Reply) => ({ status, headers, body })
-
-const isLowered = (amount: unknown, price: Micros): boolean =>
+const isReduction = (amount: unknown, price: Micros): boolean =>
   typeof amount === 'bigint' && amount >= 0n && amount <= price
 
-const presumed = (): Fault =>
-  new Fault('plugin_contract', 'The service kept the price without an answer.')
+const unprivilegedOutcome = (): Fault =>
+  new Fault('plugin_contract', 'The service may not hold or keep the price without a response.')
 
-const undeclared = (): Fault =>
-  new Fault(
-    'plugin_contract',
-    'The service answered a stream, and does not declare that it does.',
-    {
-      extras: { reason: 'stream_not_declared' },
-    },
-  )
+const undeclaredStream = (): Fault =>
+  new Fault('plugin_contract', 'The service returned a stream without declaring `streams`.', {
+    extras: { reason: 'stream_not_declared' },
+  })
 
-const tooMuch = (): Fault =>
-  new Fault('plugin_contract', 'The service tried to charge more than it offered.')
+const overchargeFault = (): Fault =>
+  new Fault('plugin_contract', 'The service tried to charge more than its price.')

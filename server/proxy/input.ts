@@ -1,43 +1,43 @@
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { AnyEndpoint } from '../../core/plugin/index.ts'
-import type { CallRequest } from './call.ts'
+import type { CallRequest } from './call-types.ts'
 
-/** Methods whose input is the query; all others bring a JSON body. */
+/** Methods whose input is the query; the input of all others is a JSON body. */
 const QUERY_METHODS: ReadonlySet<string> = new Set(['GET', 'DELETE'])
 
-interface Described {
+interface JsonSchema {
   readonly type?: string | readonly string[]
-  readonly items?: Described
-  readonly properties?: Readonly<Record<string, Described>>
+  readonly items?: JsonSchema
+  readonly properties?: Readonly<Record<string, JsonSchema>>
 }
 
 /**
- * The input of a call: its query or its body, with what its path says. An address says what it is
- * about, so its members come before those of the body.
+ * Returns the input of a call: its query or body, merged with the path parameters. Members from
+ * the URL take precedence over those of the body.
  */
-export function inputOf(
+export function readInput(
   endpoint: AnyEndpoint,
   params: Readonly<Record<string, string>>,
   { method, query, body }: Pick<CallRequest, 'method' | 'query' | 'body'>,
 ): unknown {
-  const { properties = {} } = endpoint.input.json as Described
+  const { properties = {} } = endpoint.input.json as JsonSchema
   const read = (values: JsonObject) =>
     Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [name, typed(value, properties[name])]),
+      Object.entries(values).map(([name, value]) => [name, convertText(value, properties[name])]),
     )
   if (QUERY_METHODS.has(method)) return read({ ...query, ...params })
-  const named = (endpoint.query ?? []).filter((name) => query[name] !== undefined)
-  const around = { ...Object.fromEntries(named.map((name) => [name, query[name]])), ...params }
-  if (Object.keys(around).length === 0) return body
-  if (body === undefined || body === null) return read(around)
-  return isJsonObject(body) ? { ...body, ...read(around) } : body
+  const declared = (endpoint.query ?? []).filter((name) => query[name] !== undefined)
+  const fromUrl = { ...Object.fromEntries(declared.map((name) => [name, query[name]])), ...params }
+  if (Object.keys(fromUrl).length === 0) return body
+  if (body === undefined || body === null) return read(fromUrl)
+  return isJsonObject(body) ? { ...body, ...read(fromUrl) } : body
 }
 
-/** Values of an address are text: numbers, booleans and lists are read where they are expected. */
-function typed(value: unknown, { type, items }: Described = {}): unknown {
+/** Converts text from a URL to the number, boolean or array that the schema declares. */
+function convertText(value: unknown, { type, items }: JsonSchema = {}): unknown {
   const types = [type ?? []].flat()
   if (types.includes('array') && (typeof value === 'string' || Array.isArray(value))) {
-    return [value].flat().map((each) => typed(each, items))
+    return [value].flat().map((each) => convertText(each, items))
   }
   if (typeof value !== 'string') return value
   const isNumeric = types.includes('integer') || types.includes('number')

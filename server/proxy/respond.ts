@@ -1,171 +1,93 @@
 import { sha256 } from '../../core/crypto/sha256.ts'
-import type { Log } from '../../core/log.ts'
+import type { Caller } from '../../core/identity/keys.ts'
 import { deprecationHeaders } from '../../core/plugin/deprecation.ts'
-import type { UnderWay } from '../../core/runtime/pending-tasks.ts'
-import type { Receipts } from '../../core/usage/receipts.ts'
-import { BODILESS } from '../http/answer.ts'
-import { viewOf } from '../http/bytes.ts'
-import type { Flowing, Funds, Made, Outcome, Receipt, Reply, Started, Steps } from './call.ts'
-import { isOwnHeader } from './own-headers.ts'
-import { nameOf, type Record } from './record.ts'
-import { type Ending, Flow, passOn } from './stream.ts'
+import { asBuffer } from '../http/bytes.ts'
+import type { HttpResponse } from '../http/http-response.ts'
+import { BODILESS_STATUSES } from '../http/response-writer.ts'
+import type { CallDeps } from './call-deps.ts'
+import { endpointName, findReceipt, recordCall } from './call-record.ts'
+import type {
+  AnonymousCaller,
+  CallOutcome,
+  Charge,
+  PricedCall,
+  ReplayableResponse,
+  SettledCall,
+} from './call-types.ts'
+import { isReservedHeader } from './reserved-headers.ts'
 
-type Signing = Pick<Receipts, 'sign'>
-
-/** The receipt of a call of before; undefined: nobody has noted it. */
-export type ReceiptOf = (call: string) => Promise<string | undefined>
-
-/** The answer of a call that was made, with what it cost, what is left, and a receipt. */
-export const createRespond =
-  (record: Record, receipts: Signing, receiptOf: ReceiptOf) =>
-  async (made: Made): Promise<Reply> => {
-    const { outcome, receipt } = made
-    const body = bytesOf(outcome)
-    const signed =
-      outcome.repeats === undefined
-        ? { 'X-Receipt': await sign(made, sha256(body), record, receipts) }
-        : await signedBefore(outcome.repeats, receiptOf)
-    const cost = costOf(outcome, receipt)
-    const headers = { ...headersOf(made), ...receipt.headers, ...cost, ...signed }
-    return { status: outcome.status, headers, body }
+/** Returns the response of a settled call, with its charge, the remaining balance and a receipt. */
+export async function respond(deps: CallDeps, settled: SettledCall): Promise<HttpResponse> {
+  const { priced, outcome, charge } = settled
+  const receipt = await signReceipt(deps, settled, sha256(bytesOf(outcome)))
+  const headers = {
+    ...responseHeaders(priced, outcome.headers),
+    ...charge.headers,
+    ...chargeHeaders(outcome, charge),
+    'X-Receipt': receipt,
   }
-
-/** An answer of before has the receipt of before, and is no call of its own. */
-async function signedBefore(call: string, receiptOf: ReceiptOf) {
-  const receipt = await receiptOf(call)
-  return { 'X-Call-Id': call, ...(receipt !== undefined && { 'X-Receipt': receipt }) }
-}
-
-export interface StreamPorts {
-  readonly record: Record
-  readonly receipts: Signing
-  readonly settle: Steps['settle']
-  /** What is waited for before the hub ends: a stream whose caller has left has no connection. */
-  readonly underWay: UnderWay
-  readonly log: Log
+  return { status: outcome.status, headers, body: outcome.body }
 }
 
 /**
- * The answer of a call that sends a stream. What it comes to is known at its end: then it is
- * settled, before its caller sees that end, and the rest is told in trailers.
+ * Returns the stored response and receipt of an earlier attempt. It costs nothing and is not
+ * recorded as a call.
  */
-export const createStream =
-  (ports: StreamPorts): Steps['stream'] =>
-  async (started, funds) => {
-    await using scope = new AsyncDisposableStack()
-    scope.use(funds)
-    const { outcome, offer } = started
-    const { isPaid } = outcome.flowing!
-    const paid = isPaid ? await ports.settle(funds, started) : undefined
-    const flow = new Flow()
-    void ports.underWay.add(runToEnd(ports, { started, funds, paid, scope: scope.move(), flow }))
-    const held = {
-      ...funds.paid,
-      'X-Payment-Source': funds.source,
-      'X-Reserved-Microdollars': String(funds.source === 'free' ? 0n : offer.price),
-    }
-    const headers = {
-      ...headersOf(started),
-      ...(paid ? { ...paid.headers, ...costOf(outcome, paid) } : held),
-      Trailer: 'X-Charged-Microdollars, X-Balance-Microdollars, X-Refund-Reason, X-Receipt',
-    }
-    return { status: outcome.status, headers, body: flow }
+export async function replay(
+  deps: CallDeps,
+  caller: Caller | AnonymousCaller,
+  priced: PricedCall,
+  { response, source, headers: paymentHeaders }: ReplayableResponse,
+): Promise<HttpResponse> {
+  const hasBalance = source === 'none' && caller.keyId !== null
+  const balance = hasBalance ? await deps.accountStatus.balance(caller.credits) : undefined
+  const receipt = await findReceipt(deps, response.call)
+  const headers = {
+    ...responseHeaders(priced, response.headers),
+    ...paymentHeaders,
+    'X-Charged-Microdollars': '0',
+    'X-Payment-Source': source,
+    ...(balance === undefined ? {} : { 'X-Balance-Microdollars': String(balance) }),
+    'X-Call-Id': response.call,
+    ...(receipt !== undefined && { 'X-Receipt': receipt }),
   }
-
-/** Its end is seen when its money has come to rest: what broke off may be asked for at once. */
-async function runToEnd(ports: StreamPorts, running: Running): Promise<void> {
-  const { flow } = running
-  const { call } = running.started.offer
-  try {
-    const failure = await settledAtEnd(ports, running)
-    if (failure) ports.log.warn({ err: failure, call }, 'a stream broke off')
-    flow.finish(failure)
-  } catch (error) {
-    ports.log.error({ err: error, call }, 'a stream was not settled')
-    flow.finish(error as Error)
-  }
+  return { status: response.status, headers, body: response.body }
 }
 
-interface Running {
-  readonly started: Started
-  readonly funds: Funds
-  /** What was settled already. */
-  readonly paid: Receipt | undefined
-  /** Gives back what is not settled. */
-  readonly scope: AsyncDisposable
-  readonly flow: Flow
+/** Records the call and signs its receipt. */
+export const signReceipt = (
+  deps: CallDeps,
+  settled: SettledCall,
+  responseHash: Buffer | null,
+): Promise<string> => {
+  const record = recordCall(deps, settled, responseHash)
+  return deps.receipts.sign(record, endpointName(settled.priced.offering))
 }
 
-async function settledAtEnd(
-  { record, receipts, settle }: StreamPorts,
-  { started, funds, paid, scope, flow }: Running,
-): Promise<Error | null> {
-  await using _ = scope
-  const { request } = started
-  const flowing = started.outcome.flowing!
-  const { source, deadline, isPaid } = flowing
-  // Whether it comes whole bears on nothing that is paid: then nobody reads on for who has left.
-  const until = isPaid ? AbortSignal.any([deadline, flow.gone]) : deadline
-  const ending = await passOn(source, flow, until, funds.keeps ?? false)
-  const outcome = ended(started.outcome, flowing, ending, flow)
-  const receipt = paid ?? (await settle(funds, { ...started, outcome }))
-  const made = { ...started, outcome, receipt }
-  const signed = await sign(made, ending.hash, record, receipts)
-  flow.trailers = { ...costOf(outcome, receipt), 'X-Receipt': signed }
-  if (request.trace) request.trace.charged = receipt.charged
-  return ending.failure?.cause ?? null
-}
+/** Headers of the handler that it may set, and those of every call. */
+export const responseHeaders = (
+  { call, offering }: PricedCall,
+  headers: HttpResponse['headers'],
+): HttpResponse['headers'] => ({
+  ...(Object.keys(headers).some(isReservedHeader) ? withoutReserved(headers) : headers),
+  ...deprecationHeaders(offering.service.deprecated),
+  'Cache-Control': 'no-store',
+  'X-Call-Id': call,
+})
 
-/** What came of it. A body that is not kept is no body that anybody could have again. */
-function ended(begun: Outcome, flowing: Flowing, ending: Ending, flow: Flow): Outcome {
-  const { failure, byCaller, bytes } = ending
-  const { status, headers, latencyMs } = begun
-  const common = { status, headers, latencyMs, body: bytes ?? flow }
-  if (begun.kind !== 'delivered') return { ...begun, ...common }
-  const charged = flowing.isPaid ? begun.charged : flowing.charged()
-  if (!failure) return { ...common, kind: 'delivered', charged }
-  if (flowing.isPaid && flow.destroyed) {
-    return { ...common, kind: 'delivered', charged, reason: 'caller_left' }
-  }
-  if (byCaller) return { ...common, kind: 'delivered', charged, reason: 'caller_too_slow' }
-  if (flowing.isPaid) return { ...common, kind: 'taken', charged, reason: failure.reason }
-  return { ...common, kind: 'failed', reason: failure.reason }
-}
+const withoutReserved = (headers: HttpResponse['headers']): HttpResponse['headers'] =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !isReservedHeader(name)))
 
-/** Notes the call, and gives its receipt. */
-const sign = (
-  made: Made,
-  hash: Buffer | null,
-  record: Record,
-  receipts: Signing,
-): Promise<string> => receipts.sign(record.made(made, hash), nameOf(made.offer.offering))
-
-function headersOf({ offer, outcome }: Started): Reply['headers'] {
-  return {
-    ...passedOn(outcome.headers),
-    ...deprecationHeaders(offer.offering.service.deprecated),
-    'Cache-Control': 'no-store',
-    'X-Call-Id': offer.call,
-    ...(outcome.kind === 'failed' ? { 'X-Refund-Reason': outcome.reason } : {}),
-  }
-}
-
-/** Headers of a handler, without those that it may not set. */
-const passedOn = (headers: Reply['headers']): Reply['headers'] =>
-  Object.keys(headers).some(isOwnHeader)
-    ? Object.fromEntries(Object.entries(headers).filter(([name]) => !isOwnHeader(name)))
-    : headers
-
-/** What it cost, who paid, and what is left. */
-const costOf = (outcome: Outcome, { charged, source, balance }: Receipt) => ({
-  'X-Charged-Microdollars': String(charged),
+/** What the call cost, who paid, the remaining credits and why a failed call was refunded. */
+export const chargeHeaders = (outcome: CallOutcome, { amount, source, balance }: Charge) => ({
+  'X-Charged-Microdollars': String(amount),
   'X-Payment-Source': source,
   ...(balance === undefined ? {} : { 'X-Balance-Microdollars': String(balance) }),
   ...(outcome.kind === 'failed' ? { 'X-Refund-Reason': outcome.reason } : {}),
 })
 
-/** Exactly what is sent. */
-function bytesOf({ status, body }: Pick<Reply, 'status' | 'body'>): Buffer {
-  if (BODILESS.has(status)) return Buffer.alloc(0)
-  return body instanceof Uint8Array ? viewOf(body) : Buffer.from(JSON.stringify(body ?? null))
+/** Body exactly as it is sent. */
+function bytesOf({ status, body }: CallOutcome): Buffer {
+  if (BODILESS_STATUSES.has(status)) return Buffer.alloc(0)
+  return body instanceof Uint8Array ? asBuffer(body) : Buffer.from(JSON.stringify(body ?? null))
 }

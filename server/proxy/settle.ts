@@ -1,22 +1,64 @@
-import type { Steps } from './call.ts'
-import { discard } from './discard.ts'
+import { Fault } from '../../core/errors.ts'
+import { json } from '../../core/money.ts'
+import { discardBody } from '../http/response-stream.ts'
+import { markCharged } from './attempt.ts'
+import type { CallDeps } from './call-deps.ts'
+import { recordFailure } from './call-record.ts'
+import type { Attempt, Charge, Funds, HandledCall, PricedCall } from './call-types.ts'
 import { HoldExpired } from './funds/ledger-funds.ts'
-import type { Record } from './record.ts'
-import { refunded } from './refunded.ts'
 
-/** Charges or gives back; an answer that cannot be charged is let go of, and not delivered. */
-export const createSettle =
-  (record: Record): Steps['settle'] =>
-  async (funds, started) => {
-    const { outcome } = started
-    try {
-      return await funds.settle(outcome)
-    } catch (error) {
-      discard(outcome.body)
-      if (!(error instanceof HoldExpired)) throw error
-      const fault = refunded(error, started.offer, funds)
-      const { latencyMs } = outcome
-      record.failed({ ...started, source: funds.source, fault, latencyMs })
-      throw fault
+/**
+ * Charges or releases the funds. Under an Idempotency-Key the response is stored before the charge,
+ * and the key is marked as charged after it; an unresolved call keeps its key in progress. A
+ * response that cannot be charged is discarded.
+ * @throws HoldExpired, or the fault of an x402 payment that failed after the work
+ */
+export async function settle(deps: CallDeps, handled: HandledCall): Promise<Charge> {
+  const { priced, attempt, funds, outcome } = handled
+  const { keyed } = attempt
+  const isCharged = outcome.kind === 'delivered' || outcome.kind === 'taken'
+  try {
+    if (keyed && isCharged) {
+      await deps.idempotency.storeResponse(priced.call, { call: priced.call, ...outcome })
     }
+    const charge = await funds.settle(outcome)
+    if (keyed && isCharged) await markCharged(deps, keyed, priced.call)
+    if (keyed) attempt.isOpen = outcome.kind === 'failed'
+    return charge
+  } catch (error) {
+    discardBody(outcome.body)
+    if (!(error instanceof HoldExpired)) throw error
+    const fault = withRefund(error, priced, funds)
+    recordFailure(deps, handled, fault, outcome.latencyMs)
+    throw fault
   }
+}
+
+/** Releases funds that were not settled, and then the Idempotency-Key for another attempt. */
+export function release(
+  { idempotency }: CallDeps,
+  { call }: PricedCall,
+  { keyed, isOpen }: Attempt,
+  funds: Funds | undefined,
+): PromiseLike<void> {
+  const released = funds?.[Symbol.asyncDispose]() ?? Promise.resolve()
+  if (!keyed || !isOpen || funds?.parked) return released
+  return released.then(() => idempotency.finish(keyed, call, false))
+}
+
+/** Adds to a fault what was refunded and why, so that programs can decide what to do next. */
+export function withRefund(fault: Fault, { call, price }: PricedCall, { source }: Funds): Fault {
+  const { reason: given } = fault.extras
+  const reason = typeof given === 'string' ? given : fault.code
+  const refund =
+    source === 'credits'
+      ? { source, amount_microdollars: json(price), reason }
+      : source === 'free'
+        ? { source, free_calls: 1, reason }
+        : undefined
+  return new Fault(fault.code, fault.message, {
+    extras: { ...fault.extras, call_id: call, ...(refund && { refund }) },
+    headers: { ...fault.headers, 'X-Call-Id': call, ...(refund && { 'X-Refund-Reason': reason }) },
+    cause: fault.cause,
+  })
+}

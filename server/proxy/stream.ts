@@ -1,108 +1,168 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { addAbortSignal, pipeline, Readable, Transform } from 'node:stream'
+import { addAbortSignal, type Readable } from 'node:stream'
 import { elapsedMs } from '../../core/clock.ts'
 import { Failure } from '../../core/plugin/index.ts'
-import { KEPT_BYTES_MAX } from '../../core/usage/kept-answers.ts'
-import { viewOf } from '../http/bytes.ts'
+import { STORED_BYTES_MAX } from '../../core/usage/stored-responses.ts'
+import { asBuffer } from '../http/bytes.ts'
+import type { HttpResponse } from '../http/http-response.ts'
+import { ResponseStream } from '../http/response-stream.ts'
+import type { CallDeps } from './call-deps.ts'
+import type { CallOutcome, Charge, HandledCall, HandlerStream } from './call-types.ts'
+import { chargeHeaders, responseHeaders, signReceipt } from './respond.ts'
+import { release, settle } from './settle.ts'
 
-/** The most that a stream may bring: as much as may come from a host outside. */
+/** Maximum length of a stream; the same as that of a response from an external host. */
 const STREAM_BYTES_MAX = 256 * 1_048_576
 
-/** An answer that is sent as it comes. What it came to is known at its end. */
-export class Flow extends Transform {
-  /** What is told after the body. Undefined: it is not over. */
-  trailers: Readonly<Record<string, string>> | undefined
-  #failure: Error | null = null
-  readonly #gone = new AbortController()
-
-  constructor() {
-    super()
-    this.on('error', () => undefined) // nobody may be left who listens
-    this.once('close', () => this.#gone.abort())
+/**
+ * Begins the response of a call whose body is a stream. The call is settled at the end of the
+ * stream, before the caller sees that end; charge and receipt follow in trailers. A call that an
+ * external seller was paid for is settled before it is sent.
+ */
+export async function stream(deps: CallDeps, handled: HandledCall): Promise<HttpResponse> {
+  const { outcome, priced, attempt, funds } = handled
+  await using scope = new AsyncDisposableStack()
+  scope.defer(() => release(deps, priced, attempt, funds))
+  const { isPaid } = outcome.stream!
+  const charge = isPaid ? await settle(deps, handled) : undefined
+  const target = new ResponseStream()
+  void deps.pendingTasks.add(sendStream(deps, { handled, charge, scope: scope.move(), target }))
+  const moneyHeaders = charge
+    ? { ...charge.headers, ...chargeHeaders(outcome, charge) }
+    : {
+        ...funds.paymentHeaders,
+        'X-Payment-Source': funds.source,
+        'X-Reserved-Microdollars': String(funds.source === 'free' ? 0n : priced.price),
+        ...(outcome.kind === 'failed' ? { 'X-Refund-Reason': outcome.reason } : {}),
+      }
+  const headers = {
+    ...responseHeaders(priced, outcome.headers),
+    ...moneyHeaders,
+    Trailer: 'X-Charged-Microdollars, X-Balance-Microdollars, X-Refund-Reason, X-Receipt',
   }
+  return { status: outcome.status, headers, body: target }
+}
 
-  /** What is read as it is taken; where that fails, this does. */
-  static of(source: AsyncIterable<string | Uint8Array>): Flow {
-    return pipeline(Readable.from(source), new Flow(), () => undefined) // its reader is told
-  }
+interface OpenStream {
+  readonly handled: HandledCall
+  /** Set if the call was settled before it is sent. */
+  readonly charge: Charge | undefined
+  /** Releases the funds and the attempt if they were not settled. */
+  readonly scope: AsyncDisposable
+  readonly target: ResponseStream
+}
 
-  /** Aborted when nobody reads any more. */
-  get gone(): AbortSignal {
-    return this.#gone.signal
-  }
-
-  /** Ends it. What came before a failure is passed on before the failure is. */
-  finish(failure: Error | null): void {
-    this.#failure = failure
-    if (!this.destroyed) this.end()
-  }
-
-  override _transform(chunk: Buffer, _: string, next: (error: null, chunk: Buffer) => void): void {
-    next(null, chunk)
-  }
-
-  override _flush(next: (error: Error | null) => void): void {
-    next(this.#failure)
+/** Ends the response only after settlement, so that an interrupted call can be repeated at once. */
+async function sendStream(deps: CallDeps, open: OpenStream): Promise<void> {
+  const { target, handled } = open
+  const { call } = handled.priced
+  try {
+    const failure = await sendAndSettle(deps, open)
+    if (failure) deps.log.warn({ err: failure, call }, 'a stream was interrupted')
+    target.finish(failure)
+  } catch (error) {
+    deps.log.error({ err: error, call }, 'a stream was not settled')
+    target.finish(error as Error)
   }
 }
 
-/** How a stream came to its end. */
-export interface Ending {
-  /** Undefined: it came whole. */
+async function sendAndSettle(
+  deps: CallDeps,
+  { handled, charge: paid, scope, target }: OpenStream,
+): Promise<Error | null> {
+  await using _ = scope
+  const { request, attempt, funds } = handled
+  const handlerStream = handled.outcome.stream!
+  const { source, deadline, isPaid } = handlerStream
+  // A call that is paid already costs the same whether it is read to its end or not.
+  const until = isPaid ? AbortSignal.any([deadline, target.closeSignal]) : deadline
+  const isStored = attempt.keyed !== undefined || (funds.storesResponse ?? false)
+  const end = await relay(source, target, until, isStored)
+  const outcome = outcomeAtEnd(handled.outcome, handlerStream, end, target)
+  const charge = paid ?? (await settle(deps, { ...handled, outcome }))
+  const receipt = await signReceipt(deps, { ...handled, outcome, charge }, end.hash)
+  target.trailers = { ...chargeHeaders(outcome, charge), 'X-Receipt': receipt }
+  if (request.trace) request.trace.charged = charge.amount
+  return end.failure?.cause ?? null
+}
+
+/** Outcome of a call by the end of its stream. A body that is not stored cannot be repeated. */
+function outcomeAtEnd(
+  begun: CallOutcome,
+  { isPaid, charged: currentPrice }: HandlerStream,
+  { failure, isCallerTooSlow, bytes }: StreamEnd,
+  target: ResponseStream,
+): CallOutcome {
+  const { status, headers, latencyMs } = begun
+  const common = { status, headers, latencyMs, body: bytes ?? target }
+  if (begun.kind !== 'delivered') return { ...begun, ...common }
+  const charged = isPaid ? begun.charged : currentPrice()
+  if (!failure) return { ...common, kind: 'delivered', charged }
+  if (isPaid && target.destroyed) {
+    return { ...common, kind: 'delivered', charged, reason: 'caller_left' }
+  }
+  if (isCallerTooSlow) return { ...common, kind: 'delivered', charged, reason: 'caller_too_slow' }
+  if (isPaid) return { ...common, kind: 'taken', charged, reason: failure.reason }
+  return { ...common, kind: 'failed', reason: failure.reason }
+}
+
+/** How a stream ended. */
+interface StreamEnd {
+  /** Undefined: the stream was complete. */
   readonly failure?: { readonly reason: string; readonly cause: Error } | undefined
-  /** Whether it was the caller who did not take what there was in time. */
-  readonly byCaller: boolean
-  /** sha256 of all of it; null where it broke off. */
+  /** True if the deadline passed because the caller read too slowly. */
+  readonly isCallerTooSlow: boolean
+  /** sha256 of the whole stream; null if it was interrupted. */
   readonly hash: Buffer | null
-  /** All of it, where that was asked for and is not too long. */
+  /** The whole stream, if it is to be stored and short enough. */
   readonly bytes?: Buffer | undefined
 }
 
 /**
- * Passes a stream on, to its end or to the deadline, whether its reader stays or leaves. At the
- * deadline the one who has kept the other waiting longer is to blame.
+ * Relays a stream to its end or to the deadline, whether its reader stays or leaves. At the
+ * deadline, the side that kept the other waiting longer is at fault.
  */
-export async function passOn(
+async function relay(
   source: Readable,
-  flow: Flow,
+  target: ResponseStream,
   deadline: AbortSignal,
-  keeps: boolean,
-): Promise<Ending> {
+  isStored: boolean,
+): Promise<StreamEnd> {
   const hash = createHash('sha256')
-  const waited = { source: 0, caller: 0 }
-  const stop = AbortSignal.any([deadline, flow.gone])
-  const kept: Buffer[] = []
+  const waitedMs = { source: 0, caller: 0 }
+  const stop = AbortSignal.any([deadline, target.closeSignal])
+  const stored: Buffer[] = []
   let size = 0
-  let mark = elapsedMs()
-  const lap = (who: keyof typeof waited): void => {
-    waited[who] -= mark
-    waited[who] += mark = elapsedMs()
+  let lapStart = elapsedMs()
+  const endLap = (side: keyof typeof waitedMs): void => {
+    waitedMs[side] -= lapStart
+    waitedMs[side] += lapStart = elapsedMs()
   }
   try {
     for await (const chunk of addAbortSignal(deadline, source)) {
-      lap('source')
-      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : viewOf(chunk as Uint8Array)
+      endLap('source')
+      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : asBuffer(chunk as Uint8Array)
       size += bytes.length
       if (size > STREAM_BYTES_MAX) throw new Error('the stream is too long')
       hash.update(bytes)
-      if (keeps && size <= KEPT_BYTES_MAX) kept.push(bytes)
-      else kept.length = 0
-      if (!flow.destroyed && !flow.write(bytes)) await roomIn(flow, stop)
-      lap('caller')
+      if (isStored && size <= STORED_BYTES_MAX) stored.push(bytes)
+      else stored.length = 0
+      if (!target.destroyed && !target.write(bytes)) await drained(target, stop)
+      endLap('caller')
     }
   } catch (cause) {
-    lap('source')
-    const late = deadline.aborted
-    const told = cause instanceof Failure ? cause.code : 'stream_broken'
-    const broken = size > STREAM_BYTES_MAX ? 'stream_too_large' : told
-    const failure = { reason: late ? 'deadline' : broken, cause: cause as Error }
-    return { failure, byCaller: late && waited.caller > waited.source, hash: null }
+    endLap('source')
+    const isLate = deadline.aborted
+    const code = cause instanceof Failure ? cause.code : 'stream_broken'
+    const reason = isLate ? 'deadline' : size > STREAM_BYTES_MAX ? 'stream_too_large' : code
+    const isCallerTooSlow = isLate && waitedMs.caller > waitedMs.source
+    return { failure: { reason, cause: cause as Error }, isCallerTooSlow, hash: null }
   }
-  const whole = keeps && size <= KEPT_BYTES_MAX ? Buffer.concat(kept) : undefined
-  return { byCaller: false, hash: hash.digest(), bytes: whole }
+  const bytes = isStored && size <= STORED_BYTES_MAX ? Buffer.concat(stored) : undefined
+  return { isCallerTooSlow: false, hash: hash.digest(), bytes }
 }
 
-/** Waits until it takes more, or nobody reads it, or time is up. */
-const roomIn = (flow: Flow, signal: AbortSignal): Promise<unknown> =>
-  once(flow, 'drain', { signal }).catch(() => undefined)
+/** Resolves when the target accepts more, or when the signal aborts. */
+const drained = (target: ResponseStream, signal: AbortSignal): Promise<unknown> =>
+  once(target, 'drain', { signal }).catch(() => undefined)

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { expect } from 'chai'
 import { Client } from 'undici'
-import type { Reply } from '../../server/proxy/call.ts'
+import type { HttpResponse } from '../../server/http/http-response.ts'
 import { eventually } from '../support/eventually.ts'
 import { bareApp } from './bare-app.ts'
 
@@ -11,7 +11,7 @@ describe('the application, as it sends and is left', () => {
 
   describe('breaks off an answer that cannot be written, and tells the operator', () => {
     const charged = { 'X-Charged-Microdollars': '100' }
-    const unwritable: Readonly<Record<string, Reply>> = {
+    const unwritable: Readonly<Record<string, HttpResponse>> = {
       'a header': { status: 200, headers: { ...charged, 'X-Odd': 'a\r\nb' }, body: {} },
       'a body': { status: 200, headers: charged, body: { amount: 1n } },
     }

@@ -4,25 +4,26 @@ import { createPool } from '../../core/db/pool.ts'
 import { KeyRing } from '../../core/identity/keys.ts'
 import { createLog } from '../../core/log.ts'
 import { freePort } from '../../core/runtime/net.ts'
-import { Standing } from '../../core/usage/account-status.ts'
+import { AccountStatus } from '../../core/usage/account-status.ts'
 import { RateLimits } from '../../core/usage/rate-limit.ts'
 import { MemoryWindows } from '../../core/usage/windows.ts'
 import { createApp } from '../../server/app.ts'
 import { Meters } from '../../server/observability/meters.ts'
-import type { CallRequest, Reply } from '../../server/proxy/call.ts'
-import { Flow } from '../../server/proxy/stream.ts'
+import type { HttpResponse } from '../../server/http/http-response.ts'
+import type { CallRequest } from '../../server/proxy/call-types.ts'
+import { ResponseStream } from '../../server/http/response-stream.ts'
 import { type AnyRoute, route } from '../../server/rest/route.ts'
 import { type Answer, type Listening, listen, type Sent, send } from './http.ts'
 
 const anything = {} as AnyRoute['answer']
 
-const routesOf = (flow: () => Flow): readonly AnyRoute[] => [
+const routesOf = (flow: () => ResponseStream): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/things/{id}',
     summary: 'A thing.',
     auth: 'none',
-    answer: anything,
+    response: anything,
     handle: async ({ params, header }) => {
       if (params['id'] === 'bug') throw new Error('a bug with a secret in it')
       if (params['id'] === 'bigint') return { body: { amount: 1n } }
@@ -34,7 +35,7 @@ const routesOf = (flow: () => Flow): readonly AnyRoute[] => [
     path: '/v1/things',
     summary: 'Takes a thing.',
     auth: 'none',
-    answer: anything,
+    response: anything,
     body: z.unknown(),
     handle: async () => ({ body: {} }),
   }),
@@ -43,7 +44,7 @@ const routesOf = (flow: () => Flow): readonly AnyRoute[] => [
     path: '/v1/download',
     summary: 'What the test at hand sends.',
     auth: 'none',
-    answer: anything,
+    response: anything,
     handle: async () => ({ headers: { Trailer: 'X-Sum' }, body: flow() }),
   }),
   route({
@@ -51,7 +52,7 @@ const routesOf = (flow: () => Flow): readonly AnyRoute[] => [
     path: '/v1/mine',
     summary: 'For callers with a key.',
     auth: 'key',
-    answer: anything,
+    response: anything,
     handle: async () => ({ body: {} }),
   }),
 ]
@@ -59,9 +60,9 @@ const routesOf = (flow: () => Flow): readonly AnyRoute[] => [
 /** What the test at hand has the application do, and what it finds. */
 class BareApp {
   /** What the pipeline answers. */
-  call!: () => Promise<Reply>
+  call!: () => Promise<HttpResponse>
   /** What `/v1/download` sends. */
-  flow!: Flow
+  flow!: ResponseStream
   asked!: CallRequest[]
   logged!: string[]
   latest: IncomingMessage | undefined
@@ -72,7 +73,7 @@ class BareApp {
 
   forget(): void {
     this.call = async () => ({ status: 200, headers: {}, body: {} })
-    this.flow = new Flow()
+    this.flow = new ResponseStream()
     this.asked = []
     this.logged = []
     this.latest = undefined
@@ -100,7 +101,7 @@ export function bareApp(): BareApp {
       keys: new KeyRing(pool),
       admins: [],
       limits: new RateLimits(new MemoryWindows()),
-      standing: new Standing(pool),
+      accountStatus: new AccountStatus(pool),
       proxies: 0,
       baseUrl: () => 'https://hub.example',
       log: createLog('info', { write: (line) => app.logged.push(line) }),

@@ -4,20 +4,20 @@ import type { Caller } from '../../../core/identity/keys.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { json } from '../../../core/money.ts'
 import * as s from '../../../core/plugin/schema.ts'
-import type { Standing } from '../../../core/usage/account-status.ts'
+import type { AccountStatus } from '../../../core/usage/account-status.ts'
 import { readHistory } from '../../../core/usage/history.ts'
-import { spendingOf } from '../../../core/usage/spending.ts'
+import { readSpending } from '../../../core/usage/spending.ts'
 import { balances } from '../../rest/account/credits.ts'
-import { showHistory } from '../../rest/account/history.ts'
-import { freeCalls } from '../../rest/account/wallet.ts'
-import { inDollars } from '../dollars.ts'
-import { told } from '../results.ts'
-import { type AnyTool, READS, type ToolContext, tool } from '../tool.ts'
+import { showHistoryItem } from '../../rest/account/history.ts'
+import { readFreeCalls } from '../../rest/account/wallet.ts'
+import { convertToDollars } from '../dollars.ts'
+import { jsonResult } from '../results.ts'
+import { type AnyTool, defineTool, READ_ONLY, type ToolContext } from '../tool.ts'
 import { open } from './schemas.ts'
 
-export interface BalancePorts {
+export interface BalanceDeps {
   readonly pool: Pool
-  readonly standing: Standing
+  readonly accountStatus: AccountStatus
   readonly clock: Clock
 }
 
@@ -26,15 +26,15 @@ const HISTORY_MAX = 20
 const SERVICES_MAX = 10
 
 /** hub_balance: credits, spending, free calls, limits. */
-export const balanceTool = (ports: BalancePorts): AnyTool =>
-  tool({
+export const balanceTool = (deps: BalanceDeps): AnyTool =>
+  defineTool({
     name: 'hub_balance',
     title: 'Balance and limits',
     description:
       'Shows the credits of your key, what calls in flight reserve, this month’s spending by ' +
       'service, free calls left, rate limits, limits of the key, and the last movements. Free. ' +
       'Use it before dear calls; hub_topup buys credits.',
-    annotations: READS,
+    annotations: READ_ONLY,
     input: s.object({
       history_limit: s.optional(
         s.integer({ minimum: 0, maximum: HISTORY_MAX, description: `Default ${HISTORY}.` }),
@@ -48,29 +48,29 @@ export const balanceTool = (ports: BalancePorts): AnyTool =>
     }),
     run: async ({ history_limit: rows = HISTORY }, context) => {
       const { caller } = context
-      const { pool } = ports
+      const { pool } = deps
       const moved = rows === 0 ? [] : await readHistory(pool, caller.credits.id, { limit: rows })
       const value = {
         key_id: caller.keyId,
-        ...(await balances(ports, caller)),
-        rate_limit: await rateOf(ports, context),
-        free_calls: await freeCalls(pool, caller),
+        ...(await balances(deps, caller)),
+        rate_limit: await rateOf(deps, context),
+        free_calls: await readFreeCalls(pool, caller),
         ...limitsOf(caller),
-        spending_this_month: await spent(ports, caller),
-        history: moved.map(showHistory),
+        spending_this_month: await spent(deps, caller),
+        history: moved.map(showHistoryItem),
       }
-      return told(inDollars(value) as JsonObject)
+      return jsonResult(convertToDollars(value) as JsonObject)
     },
   })
 
 /** As this very request was judged. */
 async function rateOf(
-  { standing }: BalancePorts,
+  { accountStatus }: BalanceDeps,
   { caller, rate }: ToolContext,
 ): Promise<JsonObject> {
   const { headers } = rate
   return {
-    tier: await standing.tier(caller.credits),
+    tier: await accountStatus.tier(caller.credits),
     requests_per_minute: Number(headers['X-RateLimit-Limit']),
     remaining: Number(headers['X-RateLimit-Remaining']),
     resets_in_seconds: Number(headers['X-RateLimit-Reset']),
@@ -91,17 +91,17 @@ const limitsOf = ({ limits }: Caller): JsonObject =>
         })),
       }
 
-async function spent({ pool, clock }: BalancePorts, { credits }: Caller): Promise<JsonObject> {
+async function spent({ pool, clock }: BalanceDeps, { credits }: Caller): Promise<JsonObject> {
   const now = clock.now()
   const range = { from: dayName(monthStart(now)), to: dayName(now), by: 'service' } as const
-  const services = await spendingOf(pool, credits.code, range)
+  const services = await readSpending(pool, credits.code, range)
   const dearest = services.toSorted((a, b) => Number(b.charged - a.charged))
   const total = services.reduce((sum, { charged, refunded }) => sum + charged - refunded, 0n)
   return {
     total_microdollars: json(total),
     by_service: dearest
       .slice(0, SERVICES_MAX)
-      .map(({ of, calls, freeCalls: free, failed: none, ...money }) => ({
+      .map(({ groupKey: of, calls, freeCalls: free, failed: none, ...money }) => ({
         service: of === '' ? 'external' : of,
         calls: json(calls + free + none),
         free_calls: json(free),

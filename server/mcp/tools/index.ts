@@ -1,23 +1,23 @@
-import type { SearchPorts } from '../../rest/catalog/search.ts'
+import type { SearchDeps } from '../../rest/catalog/search.ts'
 import type { AnyTool } from '../tool.ts'
-import { type BalancePorts, balanceTool } from './balance.ts'
-import { type CallPorts, callTool, contentTool, externalCallTool } from './calls.ts'
-import { externalsTool } from './externals.ts'
+import { type BalanceDeps, balanceTool } from './balance.ts'
+import { externalsTool } from './external-search.ts'
+import { callTool, contentTool, externalCallTool, type PaidToolDeps } from './paid-tools.ts'
 import { serviceTool } from './service.ts'
 import { listTool, searchTool } from './services.ts'
-import { type TopupPorts, topupTool } from './topup.ts'
+import { type TopupDeps, topupTool } from './topup.ts'
 
-export type HubToolPorts = CallPorts & SearchPorts & BalancePorts & TopupPorts
+export type HubToolDeps = PaidToolDeps & SearchDeps & BalanceDeps & TopupDeps
 
 /** The tools of the hub (specification §4.2), in the order in which they are listed. */
-export const hubTools = (ports: HubToolPorts): readonly AnyTool[] => [
-  searchTool(ports),
-  listTool(ports.pool),
-  serviceTool(ports.pool),
-  callTool(ports),
-  externalsTool(ports),
-  externalCallTool(ports),
-  contentTool(ports),
-  topupTool(ports),
-  balanceTool(ports),
+export const hubTools = (deps: HubToolDeps): readonly AnyTool[] => [
+  searchTool(deps),
+  listTool(deps.pool),
+  serviceTool(deps.pool),
+  callTool(deps),
+  externalsTool(deps),
+  externalCallTool(deps),
+  contentTool(deps),
+  topupTool(deps),
+  balanceTool(deps),
 ]

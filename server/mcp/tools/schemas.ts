@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../core/json.ts'
 import * as s from '../../../core/plugin/schema.ts'
-import { CHARS, CHARS_MAX } from '../body.ts'
+import { DEFAULT_CHARS, MAX_CHARS } from '../body.ts'
 
 /** Fields that several tools share. */
 
@@ -37,7 +37,11 @@ export const idempotencyKey = s.optional(
   }),
 )
 export const maxChars = s.optional(
-  s.integer({ minimum: 100, maximum: CHARS_MAX, description: `Of the body. Default ${CHARS}.` }),
+  s.integer({
+    minimum: 100,
+    maximum: MAX_CHARS,
+    description: `Of the body. Default ${DEFAULT_CHARS}.`,
+  }),
 )
 export const offset = s.optional(
   s.integer({

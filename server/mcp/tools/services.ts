@@ -1,15 +1,19 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { type Listing, listServices } from '../../../core/catalog/services/published-services.ts'
+import {
+  listServices,
+  type PublishedService,
+} from '../../../core/catalog/services/published-services.ts'
 import type { JsonObject } from '../../../core/json.ts'
+import { dollars } from '../../../core/money.ts'
 import * as s from '../../../core/plugin/schema.ts'
-import type { SearchPorts } from '../../rest/catalog/search.ts'
-import { page, readCursor } from '../../rest/paging.ts'
-import { dollars, inDollars } from '../dollars.ts'
-import { told } from '../results.ts'
-import { type AnyTool, READS, tool } from '../tool.ts'
+import type { SearchDeps } from '../../rest/catalog/search.ts'
+import { pageReply, readCursor } from '../../rest/paging.ts'
+import { convertToDollars } from '../dollars.ts'
+import { jsonResult } from '../results.ts'
+import { type AnyTool, defineTool, READ_ONLY } from '../tool.ts'
 import { category, cursor, format, limit, list } from './schemas.ts'
-import { ROWS, seek, sought } from './seek.ts'
+import { DEFAULT_ROWS, findPage, searchInput } from './search-page.ts'
 
 const SUMMARY_CHARS = 160
 /** Pages need an address to be linked from; a tool has none. */
@@ -17,8 +21,8 @@ const PAGE = 'mcp://tool/list'
 const After = z.tuple([z.string().max(40)])
 
 /** hub_search: native services by what they do. */
-export const searchTool = (ports: SearchPorts): AnyTool =>
-  tool({
+export const searchTool = (deps: SearchDeps): AnyTool =>
+  defineTool({
     name: 'hub_search',
     title: 'Search services',
     description:
@@ -26,41 +30,44 @@ export const searchTool = (ports: SearchPorts): AnyTool =>
       'hit says why. Free. Use it before hub_call; then hub_get_service shows endpoints, schemas ' +
       'and prices. Example: {"query":"sentiment of reviews","max_price_usd":"0.01"}. For APIs ' +
       'outside the hub use hub_search_external.',
-    annotations: READS,
-    input: sought,
+    annotations: READ_ONLY,
+    input: searchInput,
     output: list('services'),
     run: async (args) => {
-      const { hits, next } = await seek(ports, 'native', args)
+      const { hits, next } = await findPage(deps, 'native', args)
       const services = hits.flatMap((hit) =>
         'service' in hit ? [{ ...show(hit.service, args.format), why: hit.why.join('; ') }] : [],
       )
-      return told(inDollars({ services, next_cursor: next }) as JsonObject)
+      return jsonResult(convertToDollars({ services, next_cursor: next }) as JsonObject)
     },
   })
 
 /** hub_list_services: native services, one after the other. */
 export const listTool = (pool: Pool): AnyTool =>
-  tool({
+  defineTool({
     name: 'hub_list_services',
     title: 'Browse services',
     description:
       'Lists the native services of the hub, page by page, all or of one category. Free. Use ' +
       'hub_search instead when you know what you need; then hub_get_service for details.',
-    annotations: READS,
+    annotations: READ_ONLY,
     input: s.object({ category, limit, cursor, format }),
     output: list('services'),
     run: async (args) => {
-      const { limit: rows = ROWS, category: of } = args
+      const { limit: rows = DEFAULT_ROWS, category: of } = args
       const after = readCursor(args.cursor, After)?.[0]
       const found = await listServices(pool, { limit: rows + 1, after, category: of })
-      const shown = (row: Listing) => show(row, args.format)
-      const { data, next_cursor } = page(found, rows, PAGE, ({ slug }) => [slug], shown).body
-      return told(inDollars({ services: data, next_cursor }) as JsonObject)
+      const shown = (row: PublishedService) => show(row, args.format)
+      const { data, next_cursor } = pageReply(found, rows, PAGE, ({ slug }) => [slug], shown).body
+      return jsonResult(convertToDollars({ services: data, next_cursor }) as JsonObject)
     },
   })
 
 /** A service in as few words as will do, or with all its figures. */
-export function show(listing: Listing, form: 'concise' | 'detailed' = 'concise'): JsonObject {
+export function show(
+  listing: PublishedService,
+  form: 'concise' | 'detailed' = 'concise',
+): JsonObject {
   const { slug, name, category: of, summary, minPrice, maxPrice, freeCallsPerMonth } = listing
   return {
     slug,

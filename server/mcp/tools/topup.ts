@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { JsonObject } from '../../../core/json.ts'
-import { MIN_TOP_UP, type Micros } from '../../../core/money.ts'
+import { dollars, MIN_TOP_UP, type Micros } from '../../../core/money.ts'
 import type { Offers } from '../../../core/payments/receiving/offers.ts'
 import * as s from '../../../core/plugin/schema.ts'
 import type { AccountStatus } from '../../../core/usage/account-status.ts'
 import { MAX_PURCHASE_MICROS, purchaseTerms } from '../../rest/account/credits.ts'
-import { dollars, parseDollars } from '../dollars.ts'
+import { parseDollars } from '../dollars.ts'
 import { invalidArgumentsResult, jsonResult } from '../results.ts'
-import { type AnyTool, READ_ONLY, type ToolContext, tool } from '../tool.ts'
+import { type AnyTool, defineTool, READ_ONLY, type ToolContext } from '../tool.ts'
 import { open } from './schemas.ts'
 
 export interface TopupDeps {
@@ -21,7 +21,7 @@ const DEFAULT = dollars(MIN_TOP_UP)
 
 /** hub_topup: how to buy credits. It buys none: who pays is a person, or a wallet. */
 export const topupTool = (deps: TopupDeps): AnyTool =>
-  tool({
+  defineTool({
     name: 'hub_topup',
     title: 'Buy credits',
     description:

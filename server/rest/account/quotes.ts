@@ -3,23 +3,23 @@ import { Fault } from '../../../core/errors.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import { json } from '../../../core/money.ts'
-import { assertAllowed } from '../../../core/usage/allowances.ts'
+import { assertKeyAllows } from '../../../core/usage/allowances.ts'
 import type { Quotes } from '../../../core/usage/quotes.ts'
-import type { CallRequest, Steps } from '../../proxy/call.ts'
+import type { CallRequest, PricedCall } from '../../proxy/call-types.ts'
 import { type AnyRoute, callerOf, type RestRequest, route } from '../route.ts'
 
-const Order = z.strictObject({
+const QuoteOrder = z.strictObject({
   slug: z.string().min(1).max(40),
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).default('POST'),
   path: z
     .string()
-    .regex(/^\/[^\p{Cc}?#]*$/u, 'a path below the slug')
+    .regex(/^\/[^\p{Cc}?#]*$/u, 'must be a path below the slug')
     .max(500),
-  input: z.unknown().meta({ description: 'The body, or the query of a GET, that will be sent.' }),
+  input: z.unknown().meta({ description: 'Body of the call, or query of a GET.' }),
 })
 
 const Quote = z.object({
-  quote_id: z.uuid().meta({ description: 'Send it as X-Quote-Id with exactly this request.' }),
+  quote_id: z.uuid().meta({ description: 'Send it as X-Quote-Id with this exact request.' }),
   slug: z.string(),
   method: z.string(),
   path: z.string(),
@@ -28,23 +28,23 @@ const Quote = z.object({
   expires_at: z.iso.datetime(),
 })
 
-interface QuotePorts {
-  readonly quotes: Pick<Quotes, 'make'>
-  readonly quote: Steps['quote']
-  /** Services whose price is somebody else's. */
+interface QuoteDeps {
+  readonly quotes: Pick<Quotes, 'create'>
+  readonly quote: (caller: Caller, request: CallRequest) => Promise<PricedCall>
+  /** Slugs of services whose price is set by an external seller. */
   readonly passThrough: ReadonlySet<string>
 }
 
-/** Prices that hold. */
-export const quoteRoutes = (ports: QuotePorts): readonly AnyRoute[] => [
+/** `POST /v1/quotes`. */
+export const quoteRoutes = (deps: QuoteDeps): readonly AnyRoute[] => [
   route({
     method: 'POST',
     path: '/v1/quotes',
-    summary: 'Holds the price of one request for five minutes, though it may rise meanwhile.',
+    summary: 'Guarantees the price of one request for five minutes.',
     auth: 'key',
-    body: Order,
+    body: QuoteOrder,
     example: { slug: 'echo', method: 'POST', path: '/say', input: { words: 'hello' } },
-    answer: { status: 201, schema: Quote },
+    response: { status: 201, schema: Quote },
     faults: [
       'service_not_found',
       'not_found',
@@ -58,32 +58,32 @@ export const quoteRoutes = (ports: QuotePorts): readonly AnyRoute[] => [
       'plugin_contract',
       'timeout',
     ],
-    handle: (request) => make(ports, callerOf(request), request),
+    handle: (request) => createQuote(deps, callerOf(request), request),
   }),
 ]
 
-async function make(
-  { quotes, quote, passThrough }: QuotePorts,
+async function createQuote(
+  { quotes, quote, passThrough }: QuoteDeps,
   caller: Caller,
-  request: RestRequest<z.infer<typeof Order>, undefined>,
+  request: RestRequest<z.infer<typeof QuoteOrder>, undefined>,
 ) {
   const { slug, method, path } = request.body
   if (passThrough.has(slug)) throw new Fault('not_quotable')
-  const offer = await quote(caller, asked(request))
-  if (offer.complaint) throw offer.complaint
-  assertAllowed(caller.limits, slug, offer.price)
-  const { offering, price } = offer
-  const { expiresAt } = await quotes.make(offer.call, caller.keyId, {
+  const priced = await quote(caller, toCallRequest(request))
+  if (priced.inputError) throw priced.inputError
+  assertKeyAllows(caller.limits, slug, priced.price)
+  const { offering, price } = priced
+  const { expiresAt } = await quotes.create(priced.call, caller.keyId, {
     endpoint: offering.endpointId,
     priceVersion: offering.priceVersion,
     amount: price,
     commissionBps: offering.commissionBps,
-    requestHash: offer.requestHash,
+    requestHash: priced.requestHash,
   })
   return {
     status: 201,
     body: {
-      quote_id: offer.call,
+      quote_id: priced.call,
       slug,
       method,
       path,
@@ -94,13 +94,13 @@ async function make(
   }
 }
 
-/** The request as the proxy would see it. */
-function asked({
+/** Converts a quote request to the call request that the proxy would build. */
+function toCallRequest({
   requestId,
   body: { slug, method, path, input },
   ip,
   url,
-}: RestRequest<z.infer<typeof Order>, undefined>): CallRequest {
+}: RestRequest<z.infer<typeof QuoteOrder>, undefined>): CallRequest {
   return {
     requestId,
     slug,

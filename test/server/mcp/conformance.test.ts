@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { useHub } from '../../support/suite.ts'
-import { serveTools, serveWithKey } from './door.ts'
 import { FIXTURES } from './fixtures.ts'
+import { serveTools, serveWithKey } from './servers.ts'
 
 const SUITE = fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/package.json'))
 const baseline = (version: string): string =>

@@ -4,10 +4,10 @@ import * as s from '../../../core/plugin/schema.ts'
 import { RPC, RpcError } from '../../../server/mcp/errors.ts'
 import {
   type AnyTool,
-  READS,
+  defineTool,
+  READ_ONLY,
   type ToolContext,
   type ToolResult,
-  tool,
 } from '../../../server/mcp/tool.ts'
 import schema2020 from './conformance/schema-2020-12.json' with { type: 'json' }
 
@@ -29,11 +29,11 @@ const fixture = (
   run: (context: ToolContext) => ToolResult | Promise<ToolResult>,
   input: Schema<unknown> = s.object({}),
 ): AnyTool =>
-  tool({
+  defineTool({
     name,
     title: name,
     description: 'A fixture.',
-    annotations: READS,
+    annotations: READ_ONLY,
     input,
     run: async (_, context) => run(context),
   })

@@ -2,13 +2,13 @@ import { expect } from 'chai'
 import { Fault } from '../../../core/errors.ts'
 import * as s from '../../../core/plugin/schema.ts'
 import { createRpc, type RpcContext } from '../../../server/mcp/rpc.ts'
-import { READS, tool } from '../../../server/mcp/tool.ts'
+import { defineTool, READ_ONLY } from '../../../server/mcp/tool.ts'
 
-const broken = tool({
+const broken = defineTool({
   name: 'broken',
   title: 'Broken',
   description: 'Has a bug.',
-  annotations: READS,
+  annotations: READ_ONLY,
   input: s.object({}),
   run: () => Promise.reject(new TypeError('a bug')),
 })
@@ -20,7 +20,7 @@ describe('a tool that fails', () => {
       era: 'legacy',
       requestId: 'req_1',
       signal,
-      reported: (error: unknown) => (told.push(error), new Fault('internal_error')),
+      reportFault: (error: unknown) => (told.push(error), new Fault('internal_error')),
     } as unknown as RpcContext
     const params = { name: 'broken', arguments: {} }
     return createRpc([broken], '0')(

@@ -4,7 +4,7 @@ import { PRICE } from '../../stories/counted.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
 import { callTool } from './ask.ts'
-import { various } from './various.ts'
+import { various } from './response-forms.ts'
 
 describe('an answer that a tool paid for', () => {
   const hub = useHub({ plugins: [various] })

@@ -1,14 +1,14 @@
 import { Readable } from 'node:stream'
 import { expect } from 'chai'
 import { type AnyEndpoint, Reply } from '../../../core/plugin/index.ts'
-import { untilDeadline } from '../../../server/proxy/provided.ts'
+import { withDeadline } from '../../../server/proxy/provider-code.ts'
 import { eventually } from '../../support/eventually.ts'
 
 describe('an answer of provider code', () => {
   it('that comes too late, and cannot even be let go of, ends nothing but its call', async () => {
     const endpoint = { deadlineSeconds: 0.01 } as AnyEndpoint
     const late = Promise.withResolvers<Reply>()
-    const told = await untilDeadline(endpoint, () => late.promise).catch((error: Error) => error)
+    const told = await withDeadline(endpoint, () => late.promise).catch((error: Error) => error)
     expect(told).to.include({ name: 'TimeoutError' })
 
     let tries = 0

@@ -3,11 +3,11 @@ import { request as ask, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { KeyRing } from '../../../core/identity/keys.ts'
 import { createLog } from '../../../core/log.ts'
-import { Standing } from '../../../core/usage/account-status.ts'
+import { AccountStatus } from '../../../core/usage/account-status.ts'
 import { RateLimits } from '../../../core/usage/rate-limit.ts'
 import { MemoryWindows } from '../../../core/usage/windows.ts'
 import { createApp } from '../../../server/app.ts'
-import { mcpDoor } from '../../../server/mcp/entry.ts'
+import { mcpEntry } from '../../../server/mcp/entry.ts'
 import type { AnyTool } from '../../../server/mcp/tool.ts'
 import { Meters } from '../../../server/observability/meters.ts'
 import type { TestHub } from '../../support/hub.ts'
@@ -37,14 +37,14 @@ export function serveTools({ hub }: TestHub, tools: readonly AnyTool[]): Promise
   const ports = {
     keys: new KeyRing(pool),
     limits: new RateLimits(new MemoryWindows()),
-    standing: new Standing(pool),
+    accountStatus: new AccountStatus(pool),
   }
-  const admission = { origins: () => [], allowed: [] }
+  const originPolicy = { origins: () => [], allowed: [] }
   const observers = { log, meters: new Meters(), spans: undefined, draining: () => false }
   const answer = createApp({
     ...ports,
     ...observers,
-    mcp: mcpDoor({ ...ports, ...observers, tools, admission, version: '0.0.0' }),
+    mcp: mcpEntry({ ...ports, ...observers, tools, originPolicy, version: '0.0.0' }),
     web: (_, next) => next(),
     pool,
     routes: [],

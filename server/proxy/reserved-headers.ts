@@ -1,11 +1,11 @@
-/** Names of headers that a handler may not set: they are the hub's own, or belong to the hop. */
-const OWN = new RegExp(
+/** Headers of the hub, and hop-by-hop headers. */
+const RESERVED = new RegExp(
   `^(?:${[
     'x-(?:request-id|call-id|receipt|charged-.*|reserved-.*|balance-.*|payment-.*|refund-.*)',
     'x-ratelimit.*|payment-.*|ratelimit.*|access-control-.*|etag|set-cookie|date|server',
     'content-security-policy.*|x-content-type-options|x-frame-options|strict-transport-security',
     'cache-control|idempotency-replayed|crawler-.*',
-    // A browser keeps these for the whole site: a provider must not be told who visits it.
+    // Browsers apply these to the whole site, where they would report its visitors to a provider.
     'clear-site-data|alt-svc|service-worker-allowed|refresh|nel|report-to|reporting-endpoints',
     'accept-ch|critical-ch|set-login|secure-session-.*|use-as-dictionary',
     'connection|keep-alive|transfer-encoding|content-length|trailer|upgrade',
@@ -13,5 +13,5 @@ const OWN = new RegExp(
   'i',
 )
 
-/** Whether callers are never sent a header of this name as a provider wrote it. */
-export const isOwnHeader = (name: string): boolean => OWN.test(name)
+/** Returns true for a header that a handler may not set. */
+export const isReservedHeader = (name: string): boolean => RESERVED.test(name)

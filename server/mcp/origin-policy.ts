@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../core/errors.ts'
 
-/** Who may ask at all, before it is known who it is. */
-export interface Admission {
-  /** Addresses of the hub as callers see it. */
+/** Origins of the hub and of further pages that may use the MCP endpoint. */
+export interface OriginPolicy {
+  /** Public base URLs of the hub. */
   readonly origins: () => readonly string[]
-  /** Further origins of pages and programs that may ask, as they stand in the header. */
+  /** Further values of the Origin header. */
   readonly allowed: readonly string[]
 }
 
@@ -13,23 +13,26 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i
 const LOOPBACK_ADDRESS = /^(?:127\.|::1$|::ffff:127\.)/
 
 /**
- * A page of somebody else's in the browser of somebody who runs a hub must not reach it, by its
- * address or by a name that the page has bound to it (DNS rebinding). MCP demands a 403.
+ * Refuses foreign web pages, which could reach a hub on the user's own machine through its browser,
+ * by address or by a name bound to it (DNS rebinding). MCP requires a 403.
  * @throws Fault `origin_not_allowed`
  */
-export function assertAdmitted(request: IncomingMessage, { origins, allowed }: Admission): void {
+export function assertOriginAllowed(
+  request: IncomingMessage,
+  { origins, allowed }: OriginPolicy,
+): void {
   const { origin, host } = request.headers
-  if (origin !== undefined && !mayAsk(origin, [...origins(), ...allowed])) {
+  if (origin !== undefined && !isAllowed(origin, [...origins(), ...allowed])) {
     throw new Fault('origin_not_allowed', 'Pages of this origin may not use the MCP endpoint.')
   }
   if (!LOOPBACK_ADDRESS.test(request.socket.localAddress ?? '')) return
   if (host === undefined || LOOPBACK.test(host.replace(/:\d+$/, ''))) return
   if (!origins().some((each) => new URL(each).host === host)) {
-    throw new Fault('origin_not_allowed', `This hub is not called ${host}.`)
+    throw new Fault('origin_not_allowed', `${host} is not a host name of this hub.`)
   }
 }
 
-const EXPOSED = [
+const EXPOSED_HEADERS = [
   'RateLimit',
   'RateLimit-Policy',
   'Retry-After',
@@ -38,7 +41,7 @@ const EXPOSED = [
   'X-Request-Id',
 ].join(', ')
 
-const SENT = [
+const ALLOWED_HEADERS = [
   'Accept',
   'Authorization',
   'Content-Type',
@@ -50,21 +53,21 @@ const SENT = [
   'X-Request-Id',
 ].join(', ')
 
-/** By which a browser lets a page that was admitted read the answer; nothing for who is no page. */
-export const readableBy = ({ headers: { origin } }: IncomingMessage): Record<string, string> =>
+/** CORS headers that let an allowed page read the response; none for a request without Origin. */
+export const corsHeadersFor = ({ headers: { origin } }: IncomingMessage): Record<string, string> =>
   origin === undefined
     ? {}
-    : { 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': EXPOSED }
+    : { 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': EXPOSED_HEADERS }
 
-/** What a browser asks for such a page before each message: none is without a key. */
-export const PREFLIGHT = {
+/** Response headers of a preflight. Browsers send one for every message, because of its key. */
+export const PREFLIGHT_HEADERS = {
   Allow: 'POST, OPTIONS',
   'Access-Control-Allow-Methods': 'POST',
-  'Access-Control-Allow-Headers': SENT,
+  'Access-Control-Allow-Headers': ALLOWED_HEADERS,
   'Access-Control-Max-Age': '7200',
 } as const
 
-const mayAsk = (origin: string, known: readonly string[]): boolean =>
+const isAllowed = (origin: string, known: readonly string[]): boolean =>
   known.includes(origin) || (/^https?:/.test(origin) && isLoopback(origin))
 
 const isLoopback = (url: string): boolean =>

@@ -9,7 +9,7 @@ import type { TestAgent } from '../../support/hub.ts'
 import { useHub } from '../../support/suite.ts'
 import { callTool, modern, type Result } from './ask.ts'
 import { hangUp } from './hang-up.ts'
-import { priced, various } from './various.ts'
+import { priced, various } from './response-forms.ts'
 
 const WORK = { service: 'counted', endpoint: 'POST /work', input: { text: 'a' } }
 

@@ -5,13 +5,13 @@ import { Fault, type FaultCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { type AnyEndpoint, Failure, Refusal, Reply } from '../../core/plugin/index.ts'
 import { RenderError } from '../../core/plugin/render-error.ts'
-import { discard } from './discard.ts'
+import { discardBody } from '../http/response-stream.ts'
 
 /**
- * Runs a provider's code until the deadline of its endpoint, even if it takes no notice of it.
- * @throws whatever the code throws, or the TimeoutError of the signal
+ * Runs a provider's code until the deadline of its endpoint, even if the code ignores the signal.
+ * @throws the code's own error, or the TimeoutError of the signal
  */
-export function untilDeadline<T>(
+export function withDeadline<T>(
   endpoint: AnyEndpoint,
   work: (signal: AbortSignal) => T | Promise<T>,
 ): Promise<T> {
@@ -19,44 +19,39 @@ export function untilDeadline<T>(
   const { signal } = deadline
   return new Promise((resolve, reject) => {
     const result = Promise.resolve(work(signal))
-    const giveUp = (): void => {
+    const onDeadline = (): void => {
       deadline.abort(new DOMException('The deadline has passed.', 'TimeoutError'))
       reject(signal.reason)
     }
-    // Not AbortSignal.timeout: its timer stays until it fires, however early the answer came.
-    const timer = setTimeout(giveUp, deadlineOf(endpoint) * 1_000).unref()
-    const answered = (answer: T): void => {
-      if (signal.aborted) discardOf(answer)
-      if (!flows(answer)) clearTimeout(timer) // a stream has until then to end
-      resolve(answer)
+    // Not AbortSignal.timeout: its timer stays until it fires, however early the code returns.
+    const timer = setTimeout(onDeadline, deadlineOf(endpoint) * 1_000).unref()
+    const onReturn = (returned: T): void => {
+      const body = returned instanceof Reply ? returned.body : undefined
+      if (signal.aborted) discardBody(body)
+      if (!(body instanceof Readable)) clearTimeout(timer) // a stream must end by the deadline
+      resolve(returned)
     }
-    const failed = (error: unknown): void => {
+    const onError = (error: unknown): void => {
       clearTimeout(timer)
       reject(error)
     }
-    result.then(answered).catch(failed) // also of an answer that cannot be let go of
+    result.then(onReturn).catch(onError) // also if a late body cannot be discarded
   })
 }
 
-const flows = (answer: unknown): boolean =>
-  answer instanceof Reply && answer.body instanceof Readable
-
-const discardOf = (answer: unknown): void =>
-  answer instanceof Reply ? discard(answer.body) : undefined
-
-/** What the caller learns of an error in a provider's code: a refusal in full, else its kind. */
-export function faultOf(error: unknown, slug: string, log: Log): Fault {
+/** Maps an error of a provider's code to a fault: a refusal in full, any other by its kind only. */
+export function providerFault(error: unknown, slug: string, log: Log): Fault {
   if (error instanceof Fault) return error
   if (error instanceof RenderError) {
-    const headers = error.code === 'render_unavailable' ? RETRY : {}
+    const headers = error.code === 'render_unavailable' ? RETRY_SOON : {}
     return new Fault(error.code, error.message, { headers, cause: error.cause })
   }
   if (error instanceof Refusal) {
     const { code, status, message, extras } = error
-    const fault = known(code, status === 404 ? 'not_found' : 'refused')
-    return new Fault(fault, message, { extras: { reason: code, ...extras } })
+    const faultCode = faultCodeOf(code, status === 404 ? 'not_found' : 'refused')
+    return new Fault(faultCode, message, { extras: { reason: code, ...extras } })
   }
-  if (error instanceof Failure) return failed(error)
+  if (error instanceof Failure) return failureFault(error)
   if (error instanceof DOMException && error.name === 'TimeoutError') {
     return new Fault('timeout', undefined, { extras: { reason: 'deadline' }, cause: error })
   }
@@ -67,10 +62,10 @@ export function faultOf(error: unknown, slug: string, log: Log): Fault {
   })
 }
 
-/** Seconds until a place in a browser is free, as a rule. */
-const RETRY = { 'Retry-After': '5' }
+/** A browser is usually free again after these seconds. */
+const RETRY_SOON = { 'Retry-After': '5' }
 
-/** What services that sell pages say; each is a fault of its own. */
+/** Codes of services that sell pages, each a fault code of the hub. */
 export const PAGE_FAULTS: readonly FaultCode[] = [
   'domain_not_registered',
   'page_not_for_sale',
@@ -82,7 +77,7 @@ export const PAGE_FAULTS: readonly FaultCode[] = [
   'content_type_unsupported',
 ]
 
-/** What services say that ask somebody else's API. */
+/** Codes of services that call an upstream, each a fault code of the hub. */
 export const UPSTREAM_FAULTS: readonly FaultCode[] = [
   'upstream_error',
   'upstream_redirect',
@@ -92,28 +87,34 @@ export const UPSTREAM_FAULTS: readonly FaultCode[] = [
   'upstream_unreachable',
 ]
 
-const known = (code: string, otherwise: FaultCode): FaultCode =>
+const faultCodeOf = (code: string, otherwise: FaultCode): FaultCode =>
   [...PAGE_FAULTS, ...UPSTREAM_FAULTS].find((each) => each === code) ?? otherwise
 
-const FAILED = {
+const FAILURE_CODES = {
   502: 'plugin_failed',
   503: 'plugin_unavailable',
   504: 'timeout',
 } as const satisfies Record<Failure['status'], FaultCode>
 
-const failed = ({ status, code, message, extras, retryAfterSeconds: after }: Failure): Fault =>
-  new Fault(known(code, FAILED[status]), message, {
+const failureFault = ({
+  status,
+  code,
+  message,
+  extras,
+  retryAfterSeconds: after,
+}: Failure): Fault =>
+  new Fault(faultCodeOf(code, FAILURE_CODES[status]), message, {
     extras: { ...extras, reason: code },
     ...(after !== undefined && { headers: { 'Retry-After': String(Math.ceil(after)) } }),
   })
 
 /**
- * An answer is charged only if it can be sent, so that is found out before.
- * @throws Fault `plugin_contract` for a status, a header or a body that HTTP or JSON cannot say
+ * Checks before the charge that a response can be sent.
+ * @throws Fault `plugin_contract` for a status or header invalid in HTTP, or a body without JSON
  */
 export function assertSendable({ status, headers, body }: Reply): void {
   if (!Number.isInteger(status) || status < 200 || status > 599) {
-    throw unsendable(`has no HTTP status of 200 to 599`)
+    throw unsendable('needs an HTTP status of 200 to 599')
   }
   try {
     for (const [name, value] of Object.entries(headers)) {
@@ -121,15 +122,15 @@ export function assertSendable({ status, headers, body }: Reply): void {
       validateHeaderValue(name, value)
     }
     const isJson = !(body instanceof Uint8Array || body instanceof Readable)
-    // Of a function, for one, JSON says nothing at all.
+    // JSON.stringify returns undefined for a function, for example.
     if (isJson && JSON.stringify(body ?? null) === undefined) throw new TypeError('no JSON')
   } catch (error) {
-    throw unsendable('has a header or a body that cannot be written', error)
+    throw unsendable('has a header or body that cannot be sent', error)
   }
 }
 
-const unsendable = (what: string, cause?: unknown): Fault =>
-  new Fault('plugin_contract', `The answer of the service ${what}.`, {
+const unsendable = (why: string, cause?: unknown): Fault =>
+  new Fault('plugin_contract', `The response of the service ${why}.`, {
     extras: { reason: 'answer_not_sendable' },
     cause,
   })

@@ -1,16 +1,16 @@
 import type { Pool } from 'pg'
-import { slugOfHost } from '../../../core/catalog/domains/store.ts'
+import { findSlugOfHost } from '../../../core/catalog/domains/store.ts'
 import type { Catalog, Offering } from '../../../core/catalog/services/catalog.ts'
 import { Fault } from '../../../core/errors.ts'
 import * as s from '../../../core/plugin/schema.ts'
-import type { Steps } from '../../proxy/call.ts'
-import { pay } from '../paid.ts'
-import { type AnyTool, PAYS, tool } from '../tool.ts'
+import type { CallDeps } from '../../proxy/call-deps.ts'
+import { makePaidCall } from '../paid-call.ts'
+import { type AnyTool, defineTool, SPENDING } from '../tool.ts'
 import { dryRun, idempotencyKey, maxChars, maxPrice, offset, PAID, slug } from './schemas.ts'
 
-export interface CallPorts {
+export interface PaidToolDeps {
   readonly pool: Pool
-  readonly steps: Steps
+  readonly callDeps: CallDeps
   readonly catalog: Pick<Catalog, 'find'>
 }
 
@@ -18,8 +18,8 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 const url = (description: string) => s.string({ minLength: 1, maxLength: 2_048, description })
 
 /** hub_call: an endpoint of a native service. */
-export const callTool = ({ steps, catalog }: CallPorts): AnyTool =>
-  tool({
+export const callTool = ({ callDeps, catalog }: PaidToolDeps): AnyTool =>
+  defineTool({
     name: 'hub_call',
     title: 'Call a service',
     description:
@@ -28,7 +28,7 @@ export const callTool = ({ steps, catalog }: CallPorts): AnyTool =>
       'Example: {"service":"analysis","endpoint":"POST /sentiment","input":{"text":"…"},' +
       '"max_price_usd":"0.01","idempotency_key":"…"}. Results say what was charged, errors what ' +
       'to change; without credits see hub_topup.',
-    annotations: PAYS,
+    annotations: SPENDING,
     input: s.object({
       service: slug('Slug of the service.'),
       endpoint: s.string({
@@ -48,13 +48,13 @@ export const callTool = ({ steps, catalog }: CallPorts): AnyTool =>
       const { method, path } = routeOf(endpoint, await catalog.find(service))
       const given = method === 'GET' || method === 'DELETE' ? { query: queryOf(input) } : {}
       const order = { tool: 'hub_call', slug: service, method, path, body: input ?? {}, ...given }
-      return pay(steps, { ...order, ...rest }, context)
+      return makePaidCall(callDeps, { ...order, ...rest }, context)
     },
   })
 
 /** hub_call_external: a seller outside, paid by the hub from the caller's credits. */
-export const externalCallTool = ({ steps }: CallPorts): AnyTool =>
-  tool({
+export const externalCallTool = ({ callDeps }: PaidToolDeps): AnyTool =>
+  defineTool({
     name: 'hub_call_external',
     title: 'Call an external x402 API',
     description:
@@ -62,7 +62,7 @@ export const externalCallTool = ({ steps }: CallPorts): AnyTool =>
       'exactly that from your credits (hub_topup). Find URLs with hub_search_external. If the ' +
       'outcome of a payment is unknown, the money is held until the chain shows it, and the ' +
       'result says so. For APIs of the hub itself use hub_call.',
-    annotations: { ...PAYS, destructiveHint: true },
+    annotations: { ...SPENDING, destructiveHint: true },
     input: s.object({
       url: url('Full URL of the paid resource.'),
       method: s.optional(s.oneOf(METHODS, { description: 'Default GET.' })),
@@ -83,19 +83,19 @@ export const externalCallTool = ({ steps }: CallPorts): AnyTool =>
         ...(body !== undefined && { body }),
       }
       const order = { tool: 'hub_call_external', slug: 'external', method: 'POST', path: '/' }
-      return pay(steps, { ...order, body: request, ...rest }, context)
+      return makePaidCall(callDeps, { ...order, body: request, ...rest }, context)
     },
   })
 
 /** hub_read_content: a page, through the content service of its owner. */
-export const contentTool = ({ steps, pool }: CallPorts): AnyTool =>
-  tool({
+export const contentTool = ({ callDeps, pool }: PaidToolDeps): AnyTool =>
+  defineTool({
     name: 'hub_read_content',
     title: 'Read a paid page',
     description:
       'Reads a page that its owner sells here; a preview is free. hub_search with category ' +
       '"content" finds sites. Fetch other pages yourself.',
-    annotations: PAYS,
+    annotations: SPENDING,
     input: s.object({
       service: s.optional(slug('Default: by its host.')),
       url: url('Full URL.'),
@@ -111,13 +111,13 @@ export const contentTool = ({ steps, pool }: CallPorts): AnyTool =>
       const query = { url: target, ...(preview !== undefined && { preview }) }
       const named = service ?? (await sellerOf(pool, target))
       const order = { tool: 'hub_read_content', slug: named, method: 'GET', path: '/fetch' }
-      return pay(steps, { ...order, query, ...rest }, context)
+      return makePaidCall(callDeps, { ...order, query, ...rest }, context)
     },
   })
 
 /** @throws Fault `domain_not_registered` for a page that nobody sells here */
 async function sellerOf(pool: Pool, text: string): Promise<string> {
-  const found = await slugOfHost(pool, URL.parse(text)?.hostname ?? '')
+  const found = await findSlugOfHost(pool, URL.parse(text)?.hostname ?? '')
   if (found !== undefined) return found
   throw new Fault('domain_not_registered', 'Nobody sells the pages of this host here.')
 }

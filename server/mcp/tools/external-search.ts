@@ -1,35 +1,36 @@
-import type { ExternalHit } from '../../../core/catalog/search/hits.ts'
+import type { ListingSummary } from '../../../core/catalog/search/hits.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import type { SearchPorts } from '../../rest/catalog/search.ts'
-import { dollars, inDollars } from '../dollars.ts'
-import { told } from '../results.ts'
-import { type AnyTool, READS, tool } from '../tool.ts'
+import { dollars } from '../../../core/money.ts'
+import type { SearchDeps } from '../../rest/catalog/search.ts'
+import { convertToDollars } from '../dollars.ts'
+import { jsonResult } from '../results.ts'
+import { type AnyTool, defineTool, READ_ONLY } from '../tool.ts'
 import { list } from './schemas.ts'
-import { seek, sought } from './seek.ts'
+import { findPage, searchInput } from './search-page.ts'
 import { shortened } from './services.ts'
 
 /** hub_search_external: what others sell for x402, as the hub has seen it. */
-export const externalsTool = (ports: SearchPorts): AnyTool =>
-  tool({
+export const externalsTool = (deps: SearchDeps): AnyTool =>
+  defineTool({
     name: 'hub_search_external',
     title: 'Search external APIs',
     description:
       'Finds APIs outside the hub that ask for payment by x402, best first. Free. Prices are as ' +
       'last seen and may have changed: hub_call_external pays none above its max_price_usd, and ' +
       'only listings with "payable". For APIs of the hub itself use hub_search.',
-    annotations: { ...READS, openWorldHint: true },
-    input: sought,
+    annotations: { ...READ_ONLY, openWorldHint: true },
+    input: searchInput,
     output: list('listings'),
     run: async (args) => {
-      const { hits, next } = await seek(ports, 'external', args)
+      const { hits, next } = await findPage(deps, 'external', args)
       const listings = hits.flatMap((hit) =>
         'external' in hit ? [{ ...show(hit.external, args.format), why: hit.why.join('; ') }] : [],
       )
-      return told(inDollars({ listings, next_cursor: next }) as JsonObject)
+      return jsonResult(convertToDollars({ listings, next_cursor: next }) as JsonObject)
     },
   })
 
-function show(listing: ExternalHit, form: 'concise' | 'detailed' = 'concise'): JsonObject {
+function show(listing: ListingSummary, form: 'concise' | 'detailed' = 'concise'): JsonObject {
   const { url, method, name, category: of, summary, price, payable, state } = listing
   return {
     url,

@@ -1,0 +1,44 @@
+import { readHits } from '../../../core/catalog/search/hits.ts'
+import { search } from '../../../core/catalog/search/search.ts'
+import * as s from '../../../core/plugin/schema.ts'
+import type { SearchDeps } from '../../rest/catalog/search.ts'
+import { readSearchCursor, writeSearchCursor } from '../../rest/catalog/search-cursor.ts'
+import { parseDollars } from '../dollars.ts'
+import { category, cursor, format, limit, maxListed, query } from './schemas.ts'
+
+/** Rows of a page unless more are asked for: a model reads all of them. */
+export const DEFAULT_ROWS = 5
+
+/** What both searches ask for. */
+export const searchInput = s.object({
+  query,
+  category,
+  max_price_usd: maxListed,
+  limit,
+  cursor,
+  format,
+})
+type SearchInput = s.Infer<typeof searchInput>
+
+/** A page of hits of one kind, and where the next one begins. */
+export async function findPage(
+  { pool, clock, meaning }: SearchDeps,
+  type: 'native' | 'external',
+  args: SearchInput,
+) {
+  const { limit: rows = DEFAULT_ROWS, max_price_usd: max } = args
+  const { hits, next } = await search(
+    pool,
+    clock,
+    {
+      query: args.query ?? '',
+      type,
+      category: args.category,
+      maxPrice: max === undefined ? undefined : parseDollars(max),
+      limit: rows,
+      after: readSearchCursor(args.cursor),
+    },
+    meaning,
+  )
+  return { hits: await readHits(pool, hits), next: writeSearchCursor(next) }
+}

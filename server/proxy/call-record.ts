@@ -1,0 +1,93 @@
+import type { Fault } from '../../core/errors.ts'
+import type { Caller } from '../../core/identity/keys.ts'
+import type { CallRecord } from '../../core/usage/call-records.ts'
+import type { CallDeps } from './call-deps.ts'
+import type {
+  AnonymousCaller,
+  CallRequest,
+  FundingSource,
+  Funds,
+  PricedCall,
+  SettledCall,
+} from './call-types.ts'
+
+/** Endpoint as receipts and callers name it: `POST /echo/say`. */
+export const endpointName = ({ service, method, path }: PricedCall['offering']): string =>
+  `${method} /${service.slug}${path}`
+
+/** Records a settled call. `responseHash` is null if the body was not sent completely. */
+export function recordCall(
+  { calls, clock }: CallDeps,
+  { request, caller, priced, funds, outcome, charge }: SettledCall,
+  responseHash: Buffer | null,
+): CallRecord {
+  const record: CallRecord = {
+    ...identityOf(caller, priced, funds.payer, request),
+    at: clock.now(),
+    source: charge.source,
+    charged: charge.amount,
+    outcome: outcome.kind,
+    status: outcome.status,
+    latencyMs: outcome.latencyMs,
+    reason: 'reason' in outcome ? outcome.reason : null,
+    responseHash,
+    entry: charge.entry ?? null,
+  }
+  calls.add(record)
+  return record
+}
+
+interface FailedCall {
+  readonly request: CallRequest
+  readonly caller: Caller | AnonymousCaller
+  readonly priced: PricedCall
+  readonly funds: Funds
+}
+
+/** Records a call whose handler failed. */
+export function recordFailure(
+  { calls, clock }: CallDeps,
+  { request, caller, priced, funds }: FailedCall,
+  fault: Fault,
+  latencyMs: number,
+): void {
+  calls.add({
+    ...identityOf(caller, priced, funds.payer, request),
+    at: clock.now(),
+    source: 'none',
+    charged: 0n,
+    outcome: 'failed',
+    status: fault.status,
+    latencyMs,
+    reason: fault.code,
+    responseHash: null,
+    entry: hasHold(funds.source) ? priced.call : null,
+  })
+}
+
+const hasHold = (source: FundingSource): boolean => source === 'credits' || source === 'free'
+
+const identityOf = (
+  caller: Caller | AnonymousCaller,
+  { call, offering, requestHash }: PricedCall,
+  payer: string,
+  { requestId }: CallRequest,
+) => ({
+  id: call,
+  requestId,
+  principal: caller.keyId === null ? payer : caller.principal,
+  keyId: caller.keyId,
+  service: offering.service.slug,
+  endpoint: offering.endpointId,
+  priceVersion: offering.priceVersion,
+  requestHash,
+})
+
+/** Signs the receipt of a recorded call again; undefined if the call was not recorded. */
+export async function findReceipt(
+  { calls, receipts }: CallDeps,
+  call: string,
+): Promise<string | undefined> {
+  const found = await calls.find(call)
+  return found && receipts.sign(found.record, found.name)
+}

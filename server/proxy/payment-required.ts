@@ -1,0 +1,95 @@
+import { deadlineOf } from '../../core/catalog/services/deadline.ts'
+import { Fault } from '../../core/errors.ts'
+import type { Caller } from '../../core/identity/keys.ts'
+import { json } from '../../core/money.ts'
+import { assertKeyAllows } from '../../core/usage/allowances.ts'
+import type { PaymentRequiredDeps } from './call-deps.ts'
+import type { AnonymousCaller, CallRequest, PricedCall } from './call-types.ts'
+
+/**
+ * Throws if the call is not allowed, before any funding source is tried.
+ * @throws Fault an input error (or the 402, if the caller could not pay), an expired quote, or
+ *   `service_not_allowed`, `key_limit_reached`
+ */
+export async function assertCallable(
+  deps: PaymentRequiredDeps,
+  caller: Caller | AnonymousCaller,
+  priced: PricedCall,
+  request: CallRequest,
+): Promise<void> {
+  if (priced.inputError) {
+    const couldPay = await mayPay(deps, caller, priced, request)
+    throw couldPay ? priced.inputError : await paymentRequired(deps, caller, priced, request)
+  }
+  if (priced.quoteError) throw priced.quoteError
+  if (caller.keyId !== null) assertKeyAllows(caller.limits, request.slug, priced.price)
+}
+
+/** Returns true if the caller shows any means to pay, whether or not it suffices. */
+async function mayPay(
+  { accountStatus }: PaymentRequiredDeps,
+  caller: Caller | AnonymousCaller,
+  { price, offering }: PricedCall,
+  { payment }: CallRequest,
+): Promise<boolean> {
+  if (price === 0n || payment !== undefined) return true
+  if (caller.keyId === null) return false
+  const hasFreeCalls = (offering.service.freeCallsPerMonth ?? 0) > 0
+  return hasFreeCalls || (await accountStatus.balance(caller.credits)) > 0n
+}
+
+/**
+ * Builds the 402 for three readers: x402 clients (PAYMENT-REQUIRED header and body), programs
+ * (`next_steps`) and people (`detail`).
+ */
+export async function paymentRequired(
+  deps: PaymentRequiredDeps,
+  caller: Caller | AnonymousCaller,
+  priced: PricedCall,
+  request: CallRequest,
+): Promise<Fault> {
+  const { offers, accountStatus, minTopUp } = deps
+  const hasKey = caller.keyId !== null
+  const available = hasKey ? await accountStatus.balance(caller.credits) : 0n
+  const isX402 = acceptsX402(deps, priced, request)
+  const terms = { ...saleTermsOf(priced, request.url()), error: 'payment_required' }
+  const offered = isX402 ? offers.offer(terms) : undefined
+  const headers: Record<string, string> = offered ? { 'PAYMENT-REQUIRED': offered.header } : {}
+  const extras = {
+    ...offered?.required,
+    price_microdollars: json(priced.price),
+    ...(hasKey ? { available_microdollars: json(available) } : {}),
+    next_steps: [
+      ...(isX402 ? [{ action: 'pay_x402', header: 'PAYMENT-SIGNATURE' }] : []),
+      {
+        action: 'topup',
+        method: 'POST',
+        href: '/v1/credits/purchase',
+        min_microdollars: json(minTopUp),
+      },
+      ...(hasKey ? [] : [{ action: 'register', method: 'GET', href: '/v1/register/challenge' }]),
+    ],
+  }
+  const code = hasKey ? 'insufficient_credits' : 'payment_required'
+  const has = hasKey ? ` ${available} are available.` : ''
+  const detail = `This call costs ${priced.price} microdollars.${has}`
+  return new Fault(code, detail, { extras, headers })
+}
+
+/** Returns true if the call may be paid per request by x402. */
+export const acceptsX402 = (
+  { creditsOnly, minX402 }: Pick<PaymentRequiredDeps, 'creditsOnly' | 'minX402'>,
+  { price }: PricedCall,
+  { slug }: CallRequest,
+): boolean => !creditsOnly.has(slug) && price >= minX402
+
+/** Seconds that a payment must stay valid beyond the deadline of the call it pays for. */
+export const SETTLE_MARGIN_SECONDS = 60
+
+/** x402 terms of a call: its price, and the resource at `url`. */
+export const saleTermsOf = ({ offering, price }: PricedCall, url: string) => ({
+  amount: price,
+  maxTimeoutSeconds: deadlineOf(offering.endpoint) + SETTLE_MARGIN_SECONDS,
+  upfront: offering.endpoint.streams === true, // a stream cannot be taken back
+  resource: { url, description: offering.endpoint.summary, mimeType: 'application/json' },
+})
