@@ -2,18 +2,18 @@ import type { Command } from 'commander'
 import type { Context } from './context.ts'
 import type { Run } from './program.ts'
 
-/** Commands for assistants, and for who sets them up. */
+/** Adds the commands for AI assistants and for those who set them up. */
 export function assistants(program: Command, run: Run): void {
   program
     .command('install')
-    .argument('[clients...]', 'such as claude-code cursor; none: those that are found here')
-    .description('give the hub to your assistants, as an MCP server')
+    .argument('[clients...]', 'such as claude-code cursor; by default all that are found')
+    .description('install the hub in AI assistants as an MCP server')
     .option('--scope <scope>', 'user, or project: this folder', 'user')
-    .option('--remove', 'take it out again')
-    .option('--dry-run', 'show what would change')
-    .option('--print', 'print what to enter by hand')
-    .option('--list', 'the assistants that are known, and which are here')
-    .option('--inline-key', 'write the key itself where nothing better is possible')
+    .option('--remove', 'remove it')
+    .option('--dry-run', 'show the changes without making them')
+    .option('--print', 'print the entries to add manually')
+    .option('--list', 'list known assistants and which are installed')
+    .option('--inline-key', 'write the key itself if nothing better is supported')
     .action(
       run(async (context, flags: object, clients: readonly string[]) =>
         (await import('./install/command.ts')).install(context, clients, flags),
@@ -21,11 +21,11 @@ export function assistants(program: Command, run: Run): void {
     )
   program
     .command('mcp')
-    .description('MCP over stdin and stdout, for assistants that start a command')
+    .description('run an MCP server over stdio, for assistants that start a command')
     .action(run(async (context) => (await import('./commands/mcp.ts')).bridge(context)))
   program
     .command('auth-header')
-    .description('print the header that authorizes, as JSON, for assistants that run a helper')
+    .description('print the Authorization header as JSON, for assistants that run a helper')
     .action(
       run(async ({ store }) => {
         const authorization = { Authorization: `Bearer ${await store.apiKey()}` }
@@ -34,7 +34,7 @@ export function assistants(program: Command, run: Run): void {
     )
   program
     .command('doctor')
-    .description('look at everything that a call needs')
+    .description('check everything that a call needs')
     .action(run(async (context) => (await import('./commands/doctor.ts')).doctor(context)))
   program
     .command('completion')

@@ -4,31 +4,31 @@ import { join } from 'node:path'
 import { type Micros, usd } from '../../core/money.ts'
 import { Failure } from './failure.ts'
 
-/** What the command line goes by: flag, then environment, project, user's file, default. */
+/** Settings, by precedence: flag, environment, project file, user file, default. */
 export interface Settings {
-  /** Where keys, wallet and tools are kept, for the user alone. */
+  /** Directory of keys, wallets and tools, readable to the user only. */
   readonly dir: string
-  /** The origin of the hub; undefined: the one that was registered with last. */
+  /** Origin of the hub; undefined for the one last registered with. */
   readonly hub: string | undefined
-  /** Whether a file of the folder that one is in named it, and not the user. */
-  readonly hubOfProject: boolean
+  /** True if a file of the current project named the hub, not the user. */
+  readonly isHubFromProject: boolean
   readonly proxyUrl: string | undefined
   readonly mcpUrl: string | undefined
   readonly apiKey: string | undefined
-  /** No call may cost more without being asked for, in microdollars. */
+  /** Maximum price of a call without --max-price, in microdollars. */
   readonly maxPrice: Micros
-  /** Above it a person at the terminal is asked, in microdollars. */
+  /** Price above which a person is asked for confirmation, in microdollars. */
   readonly confirmAbove: Micros
-  /** A wallet of real money. */
+  /** Private key of a wallet with real money. */
   readonly privateKey: string | undefined
   readonly walletPassword: string | undefined
   readonly color: boolean
-  /** Whether a spinner disturbs nobody. */
-  readonly animated: boolean
+  /** True if a spinner may be shown. */
+  readonly isAnimated: boolean
   readonly env: NodeJS.ProcessEnv
 }
 
-/** What flags may say of it. */
+/** Flags that override settings. */
 export interface Flags {
   readonly hub?: string
   readonly color?: boolean
@@ -44,7 +44,7 @@ interface File {
   readonly confirm_above_usd?: string
 }
 
-/** @throws Failure for a file or a variable that cannot be read */
+/** Reads the settings. @throws Failure for an invalid file or variable */
 export function readSettings(
   flags: Flags = {},
   env: NodeJS.ProcessEnv = process.env,
@@ -55,41 +55,37 @@ export function readSettings(
   const project = readFile(join(cwd, PROJECT_FILE))
   const named = flags.hub ?? (env['HUB_BASE_URL'] || undefined)
   const hub = named ?? project.hub ?? user.hub
-  const own = price('max_price_usd', env['HUB_MAX_PRICE'] ?? user.max_price_usd)
-  const here = price('max_price_usd', project.max_price_usd ?? undefined, own)
+  const own = parsePrice('max_price_usd', env['HUB_MAX_PRICE'] ?? user.max_price_usd)
+  const here = parsePrice('max_price_usd', project.max_price_usd ?? undefined, own)
   return {
     dir,
-    hub: hub === undefined ? undefined : originOf(hub),
-    hubOfProject: named === undefined && project.hub !== undefined && project.hub !== user.hub,
+    hub: hub === undefined ? undefined : parseOrigin(hub),
+    isHubFromProject: named === undefined && project.hub !== undefined && project.hub !== user.hub,
     proxyUrl: env['HUB_PROXY_URL'] || undefined,
     mcpUrl: env['HUB_MCP_URL'] || undefined,
     apiKey: env['HUB_API_KEY'] || undefined,
     maxPrice: here < own ? here : own, // what comes with a project may only lower it
-    confirmAbove: price('confirm_above_usd', user.confirm_above_usd),
+    confirmAbove: parsePrice('confirm_above_usd', user.confirm_above_usd),
     privateKey: env['HUB_PRIVATE_KEY'] || undefined,
-    walletPassword: passwordOf(env),
+    walletPassword: readPassword(env),
     color: wantsColor(flags, env),
-    animated: process.stderr.isTTY && !env['CI'] && env['TERM'] !== 'dumb',
+    isAnimated: process.stderr.isTTY && !env['CI'] && env['TERM'] !== 'dumb',
     env,
   }
 }
 
-/** `$XDG_CONFIG_HOME/agenthub`, also on macOS; `%APPDATA%\agenthub` on Windows. */
+/** Returns `$XDG_CONFIG_HOME/agenthub`, also on macOS; `%APPDATA%\agenthub` on Windows. */
 function configDir(env: NodeJS.ProcessEnv): string {
   if (env['HUB_CONFIG_DIR']) return env['HUB_CONFIG_DIR']
   if (process.platform === 'win32' && env['APPDATA']) return join(env['APPDATA'], 'agenthub')
   return join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'agenthub')
 }
 
-/** Of an address that may have a path. @throws Failure */
-function originOf(text: string): string {
+/** Returns the origin of a URL. @throws Failure */
+function parseOrigin(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && /^https?:$/.test(url.protocol)) return url.origin
-  throw new Failure(
-    'usage',
-    `Not the address of a hub: ${text}`,
-    'Give one like https://hub.example',
-  )
+  throw new Failure('usage', `Not a hub URL: ${text}`, 'Use a URL such as https://hub.example')
 }
 
 function readFile(path: string): File {
@@ -103,11 +99,15 @@ function readFile(path: string): File {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new Failure('error', `${path} is not valid JSON.`, 'Mend it, or move it away.', { cause })
+    throw new Failure('error', `${path} is not valid JSON.`, 'Fix it, or move it away.', { cause })
   }
 }
 
-function price(name: keyof typeof DEFAULTS, text: string | undefined, otherwise?: Micros): Micros {
+function parsePrice(
+  name: keyof typeof DEFAULTS,
+  text: string | undefined,
+  otherwise?: Micros,
+): Micros {
   if (text === undefined && otherwise !== undefined) return otherwise
   try {
     return usd(text ?? DEFAULTS[name])
@@ -116,17 +116,17 @@ function price(name: keyof typeof DEFAULTS, text: string | undefined, otherwise?
   }
 }
 
-function passwordOf(env: NodeJS.ProcessEnv): string | undefined {
+function readPassword(env: NodeJS.ProcessEnv): string | undefined {
   if (env['HUB_WALLET_PASSWORD'] !== undefined) return env['HUB_WALLET_PASSWORD']
   const file = env['HUB_WALLET_PASSWORD_FILE']
   return file ? readFileSync(file, 'utf8').replace(/\r?\n$/, '') : undefined
 }
 
-/** Whether an error may have colours, also one that the settings themselves have. */
-export const errorsInColor = (env: NodeJS.ProcessEnv = process.env): boolean =>
+/** Returns true if errors may be colored, even if the settings cannot be read. */
+export const shouldColorErrors = (env: NodeJS.ProcessEnv = process.env): boolean =>
   process.stderr.isTTY && wantsColor({}, env)
 
-/** https://no-color.org: any value but an empty one. */
+/** Follows https://no-color.org: any non-empty value disables color. */
 function wantsColor({ color }: Flags, env: NodeJS.ProcessEnv): boolean {
   if (color === false || env['NO_COLOR'] || env['TERM'] === 'dumb') return false
   return Boolean(env['FORCE_COLOR']) || process.stdout.isTTY

@@ -3,18 +3,18 @@ import { readSettings, type Settings } from './config.ts'
 import { Store } from './store.ts'
 import { Terminal } from './terminal.ts'
 
-/** What every command works with. */
+/** Dependencies of every command. */
 export interface Context {
   readonly settings: Settings
   readonly store: Store
   readonly terminal: Terminal
-  /** The hub's origin. */
+  /** Origin of the hub. */
   readonly hub: string
-  /** A client of that hub, without a key unless one is given. */
+  /** Client of that hub, without a key unless one is configured. */
   readonly client: (more?: Partial<ClientOptions>) => HubClient
 }
 
-/** Flags that every command has. */
+/** Flags common to all commands. */
 export interface CommonFlags {
   readonly hub?: string
   readonly json?: boolean
@@ -36,11 +36,11 @@ export async function createContext(flags: CommonFlags): Promise<Context> {
   }
 }
 
-/** A client with the key of this hub. @throws Failure when there is none */
+/** Returns a client with the key for this hub. @throws Failure if there is none */
 export const clientWithKey = async ({ client, store }: Context): Promise<HubClient> =>
   client({ apiKey: await store.apiKey() })
 
-/** Whether the hub's money is worth nothing. */
+/** Returns true if the hub is a sandbox with test money. */
 export async function isSandbox({ client }: Context): Promise<boolean> {
   const { body } = await client().send('/health')
   return body['sandbox'] === true

@@ -1,47 +1,47 @@
 import type { Command } from 'commander'
 
-/** What help shows first: what most people want of a command, ready to be pasted. */
+/** Examples shown in the help of each command, ready to paste. */
 const EXAMPLES: Readonly<Record<string, readonly (readonly [line: string, what: string])[]>> = {
   '': [
-    ['register', 'make a wallet and get a key'],
+    ['register', 'create a wallet and get a key'],
     ['topup 5', 'buy 5 dollars of credits with USDC on Base'],
     ['search translate text', 'find services by what they do'],
     [`call analysis/sentiment -d '{"text":"Lovely staff."}'`, ''],
-    ['call https://api.example/weather', "buy from somebody else's x402 API"],
-    ['install claude-code', 'give your assistant all of it'],
+    ['call https://api.example/weather', 'buy from a third-party x402 API'],
+    ['install claude-code', 'make all of it available to your assistant'],
   ],
   register: [
-    ['register', 'a new wallet, kept for you alone'],
-    ['register --keystore ~/.ethereum/keystore/UTC--…', 'a wallet that you have'],
+    ['register', 'with a new wallet, readable to you only'],
+    ['register --keystore ~/.ethereum/keystore/UTC--…', 'with an existing wallet'],
   ],
   topup: [
-    ['topup 5', 'asks, signs, and waits until it has settled'],
-    ['topup 20 --yes --purchase-id november', 'for programs: bought once, however often run'],
+    ['topup 5', 'asks, signs and waits for settlement'],
+    ['topup 20 --yes --purchase-id november', 'for scripts: purchased once, even if repeated'],
   ],
   search: [
     ['search extract entities --max-price 0.01', ''],
-    ['search weather --external --json', 'other people\u2019s x402 APIs, for programs'],
+    ['search weather --external --json', 'third-party x402 APIs, as JSON'],
   ],
   call: [
     [`call analysis/sentiment -d '{"text":"Lovely staff."}'`, ''],
     ['call analysis/sentiment -d @review.json --max-price 0.01', ''],
-    ['call tenders/v1/feed -q country=DEU -q limit=5 --dry-run', 'what it would cost'],
+    ['call tenders/v1/feed -q country=DEU -q limit=5 --dry-run', 'show the price only'],
     ['call https://api.example/weather -q city=Oslo --max-price 0.02', 'an x402 API'],
-    ['call weather', 'a tool that was added'],
+    ['call weather', 'a saved tool'],
   ],
   add: [['add https://api.example/weather --name weather', 'then: hub call weather']],
-  keys: [['keys create --name shop --max-day 1 --services analysis', 'a key with limits']],
-  receipts: [['receipts verify CALL-ID', 'by the public keys of the hub, on this machine']],
+  keys: [['keys create --name shop --max-day 1 --services analysis', 'a sub-key with limits']],
+  receipts: [['receipts verify CALL-ID', "with the hub's public keys, on this machine"]],
   install: [
-    ['install', 'all assistants that are found here'],
-    ['install claude-code codex --dry-run', 'what would change in their files'],
-    ['install --remove', 'takes it out again, byte for byte'],
+    ['install', 'all assistants on this machine'],
+    ['install claude-code codex --dry-run', 'show the changes to their files'],
+    ['install --remove', 'restores their files byte for byte'],
   ],
-  completion: [['completion zsh', 'eval "$(hub completion zsh)" turns it on']],
+  completion: [['completion zsh', 'eval "$(hub completion zsh)" enables it']],
 }
 
-/** The examples of a command, as text; nothing where its help says enough. */
-export function examplesOf(command: Command): string {
+/** Formats the examples of a command; empty if it has none. */
+export function formatExamples(command: Command): string {
   const known = EXAMPLES[command.parent ? command.name() : '']
   if (!known || command.parent?.parent) return ''
   const width = Math.max(...known.map(([line, what]) => (what === '' ? 0 : line.length)))

@@ -1,28 +1,28 @@
 import { HubError, HubUnreachable } from '../../core/client/index.ts'
 
-/** What a failed command leaves with. */
+/** Exit codes by kind of failure. */
 export const EXIT_CODES = {
   error: 1,
   usage: 2,
-  /** The price is above the limit, or the user said no. */
+  /** The price is above the limit, or the user declined. */
   declined: 3,
   no_key: 4,
-  /** There is no money for it. */
+  /** Insufficient funds. */
   unpaid: 5,
   unreachable: 6,
-  /** The service or seller failed; whether it was charged is told. */
+  /** The service or seller failed; the message says whether it was charged. */
   upstream: 7,
   interrupted: 130,
 } as const
 
 export type FailureKind = keyof typeof EXIT_CODES
 
-/** A failure that the user is told in a sentence, with what to do about it. */
+/** An expected failure: one sentence, and a hint what to do about it. */
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly kind: FailureKind
   readonly hint: string | undefined
-  /** Stable, as in the fault table of the hub. */
+  /** Stable code, as in the hub's table of errors. */
   readonly code: string
   readonly details: Readonly<Record<string, unknown>>
 
@@ -55,7 +55,7 @@ const KINDS: Readonly<Record<string, FailureKind>> = {
   internal_error: 'error',
 }
 
-/** Any error as one to tell; undefined: a bug, of which the stack is of use. */
+/** Converts an error to a failure; undefined for a bug, whose stack is useful. */
 export function toFailure(error: unknown): Failure | undefined {
   if (error instanceof Failure) return error
   if (error instanceof HubUnreachable) {
@@ -69,7 +69,8 @@ export function toFailure(error: unknown): Failure | undefined {
     typeof body[name] === 'string' ? body[name] : undefined
   const advice = text('advice')
   const detail = text('detail') === advice ? undefined : text('detail')
-  const message = detail ?? (text('title') ? `${text('title')}.` : `The hub answered ${status}.`)
+  const message =
+    detail ?? (text('title') ? `${text('title')}.` : `The hub responded with ${status}.`)
   return new Failure(failureKind(status, code), message, findHint(code, advice), {
     code,
     details: body,
@@ -86,16 +87,16 @@ function failureKind(status: number, code: string): FailureKind {
 
 const UNPAID = 'Buy credits: `hub topup 5`. Or pay this call from your wallet: --pay x402.'
 
-/** What to do, in the words of the command line, where the hub's are those of its routes. */
+/** Hints in terms of commands, by error code; the hub's own hints name routes. */
 const HINTS: Readonly<Record<string, string>> = {
   invalid_api_key: 'Get a key: `hub register`.',
   revoked_api_key: 'Get a key: `hub register`.',
   insufficient_credits: UNPAID,
   payment_required: UNPAID,
-  service_not_found: '`hub search` finds what there is.',
-  not_found: 'Look at the name, or the id, again.',
+  service_not_found: 'Find services with `hub search`.',
+  not_found: 'Check the name or id.',
   price_exceeds_max: 'Call again with a higher --max-price.',
-  validation_failed: '`hub show SLUG` tells what a service takes; --json tells all that is wrong.',
+  validation_failed: '`hub show SLUG` shows the expected input; --json lists all errors.',
 }
 
 const findHint = (code: string, advice: string | undefined): string | undefined =>

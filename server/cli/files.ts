@@ -5,18 +5,18 @@ import { Failure } from './failure.ts'
 
 const OWNER_ONLY = 0o600
 
-/** Parsed; undefined when there is none. @throws Failure for one that is no JSON */
+/** Reads a JSON file; undefined if it does not exist. @throws Failure for invalid JSON */
 export async function readJson<T>(path: string): Promise<T | undefined> {
   const text = await readText(path)
   if (text === undefined) return undefined
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new Failure('error', `${path} is not valid JSON.`, 'Mend it, or move it away.', { cause })
+    throw new Failure('error', `${path} is not valid JSON.`, 'Fix it, or move it away.', { cause })
   }
 }
 
-/** Undefined when there is no such file. */
+/** Reads a file; undefined if it does not exist. */
 export async function readText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
@@ -27,9 +27,9 @@ export async function readText(path: string): Promise<string | undefined> {
 }
 
 /**
- * Replaces a file as a whole: whoever reads it sees the old or the new one, also after a crash.
- * It is never readable to others in between, and a link stays a link.
- * @param mode of a new file; an old one keeps its own. @defaultValue the owner alone
+ * Replaces a file atomically: readers see the old or the new content, even after a crash.
+ * It is never readable to others in between. A symbolic link is preserved.
+ * @param mode of a new file; an existing one keeps its own. @defaultValue owner only
  */
 export async function replaceFile(path: string, text: string, mode = OWNER_ONLY): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
@@ -50,8 +50,8 @@ export async function replaceFile(path: string, text: string, mode = OWNER_ONLY)
   }
 }
 
-/** Whether others than its owner may read a file. */
-export async function isLoose(path: string): Promise<boolean> {
+/** Returns true if users other than the owner may read a file. */
+export async function isReadableByOthers(path: string): Promise<boolean> {
   if (process.platform === 'win32') return false
   const found = await stat(path).catch(() => undefined)
   return found !== undefined && (found.mode & 0o077) !== 0

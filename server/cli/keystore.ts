@@ -12,7 +12,7 @@ import { privateKeyToAddress } from 'viem/accounts'
 import { z } from 'zod'
 import { Failure } from './failure.ts'
 
-/** A private key under a password: Web3 Secret Storage, version 3, as geth and Foundry write it. */
+/** An encrypted private key: Web3 Secret Storage, version 3, as geth and Foundry write it. */
 export type Keystore = z.infer<typeof Keystore>
 
 const hex = (bytes?: number) =>
@@ -44,17 +44,17 @@ const Keystore = z.looseObject({
 
 const COST = { n: 131_072, r: 8, p: 1 } as const
 const MAC_FROM = 16
-/** Scrypt takes 128 · n · r bytes, and some. */
-const memoryOf = ({ n, r }: { n: number; r: number }): number => 128 * n * r + 33_554_432
+/** Memory limit for scrypt, which needs 128 · n · r bytes and some more. */
+const scryptMemory = ({ n, r }: { n: number; r: number }): number => 128 * n * r + 33_554_432
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
 
 type Hex = `0x${string}`
 
-/** Encrypts a private key. Takes a second: that is what the password's guesser pays. */
+/** Encrypts a private key. Deliberately slow (about a second) to resist password guessing. */
 export async function encryptKey(key: Hex, password: string): Promise<Keystore> {
   const salt = randomBytes(32)
   const iv = randomBytes(16)
-  const derived = await keyOf(password, salt, COST)
+  const derived = await deriveKey(password, salt, COST)
   const cipher = createCipheriv('aes-128-ctr', derived.subarray(0, MAC_FROM), iv)
   const text = Buffer.concat([cipher.update(Buffer.from(key.slice(2), 'hex')), cipher.final()])
   return {
@@ -67,18 +67,18 @@ export async function encryptKey(key: Hex, password: string): Promise<Keystore> 
       cipherparams: { iv: iv.toString('hex') },
       kdf: 'scrypt',
       kdfparams: { ...COST, dklen: 32, salt: salt.toString('hex') },
-      mac: macOf(derived, text).toString('hex'),
+      mac: computeMac(derived, text).toString('hex'),
     },
   }
 }
 
-/** @throws Failure for a wrong password, and for a file of another form */
+/** Decrypts a keystore. @throws Failure for a wrong password or an unsupported format */
 export async function decryptKey(file: unknown, password: string): Promise<Hex> {
   const { crypto } = readKeystore(file)
   const text = Buffer.from(crypto.ciphertext, 'hex')
   const salt = Buffer.from(crypto.kdfparams.salt, 'hex')
-  const derived = await keyOf(password, salt, crypto.kdfparams)
-  if (!timingSafeEqual(macOf(derived, text), Buffer.from(crypto.mac, 'hex'))) {
+  const derived = await deriveKey(password, salt, crypto.kdfparams)
+  if (!timingSafeEqual(computeMac(derived, text), Buffer.from(crypto.mac, 'hex'))) {
     throw new Failure('error', 'The password of the wallet is wrong.')
   }
   const iv = Buffer.from(crypto.cipherparams.iv, 'hex')
@@ -89,7 +89,7 @@ export async function decryptKey(file: unknown, password: string): Promise<Hex> 
 export const isKeystore = (file: unknown): boolean =>
   typeof file === 'object' && file !== null && 'version' in file
 
-/** Some write `Crypto` with a capital. */
+/** Some programs write `Crypto` with a capital letter. */
 function readKeystore(file: unknown): Keystore {
   const { Crypto: capital, ...rest } = file as { Crypto?: unknown }
   const parsed = Keystore.safeParse({ crypto: capital, id: '', address: '', ...rest })
@@ -97,13 +97,13 @@ function readKeystore(file: unknown): Keystore {
   throw new Failure('error', 'Not a keystore of version 3 with scrypt and aes-128-ctr.')
 }
 
-const keyOf = (password: string, salt: Buffer, cost: { n: number; r: number; p: number }) =>
+const deriveKey = (password: string, salt: Buffer, cost: { n: number; r: number; p: number }) =>
   derive(password.normalize('NFKC'), salt, 32, {
     N: cost.n,
     r: cost.r,
     p: cost.p,
-    maxmem: memoryOf(cost),
+    maxmem: scryptMemory(cost),
   })
 
-const macOf = (derived: Buffer, text: Buffer): Buffer =>
+const computeMac = (derived: Buffer, text: Buffer): Buffer =>
   Buffer.from(keccak256(Buffer.concat([derived.subarray(MAC_FROM, 32), text]), 'bytes'))

@@ -1,16 +1,16 @@
 import { type Command, CommanderError } from 'commander'
 import { versionOf } from './package.ts'
-import { programOf } from './program.ts'
+import { createProgram } from './program.ts'
 
-/** The command line: `hub`. It talks to a hub over HTTP, and to nothing else. */
-const program = programOf(versionOf(), (work) => async (...given) => {
-  const { contextOf } = await import('./context.ts')
+/** The `hub` command line. It talks to a hub over HTTP only. */
+const program = createProgram(versionOf(), (work) => async (...given) => {
+  const { createContext: contextOf } = await import('./context.ts')
   const command = given.at(-1) as Command
   const flags = command.optsWithGlobals()
   await work(await contextOf(flags), flags, ...(command.processedArgs as never))
 })
 
-/** A reader that has seen enough, such as `head`, is no error. */
+/** Exits quietly when the reader, such as `head`, closes the pipe. */
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit(0)
@@ -18,34 +18,35 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 process.once('SIGINT', () => process.exit(130))
 
 assertNode()
-throwing(program)
+throwInsteadOfExit(program)
 try {
   await program.parseAsync()
 } catch (error) {
-  process.exitCode = error instanceof CommanderError ? await misused(error) : await tell(error)
+  process.exitCode =
+    error instanceof CommanderError ? await exitForUsageError(error) : await reportError(error)
 }
 
 /**
- * What commander refuses is wrongly used; help and version are no errors. It has told a person
- * why, and a program is told here.
+ * Returns the exit code for an error of commander: usage errors fail, help and version do not.
+ * Commander has told a person already; with --json the error is printed here.
  */
-async function misused({ exitCode, code, message }: CommanderError): Promise<number> {
+async function exitForUsageError({ exitCode, code, message }: CommanderError): Promise<number> {
   if (exitCode === 0) return 0
-  const { EXIT, Failure } = await import('./failure.ts')
-  if (!asksJson()) return EXIT.usage
+  const { EXIT_CODES: EXIT, Failure } = await import('./failure.ts')
+  if (!wantsJson()) return EXIT.usage
   const why = code === 'commander.help' ? 'a command is missing' : message.replace(/^error: /, '')
-  return tell(new Failure('usage', why, 'See hub --help.'))
+  return reportError(new Failure('usage', why, 'See hub --help.'))
 }
 
-/** Read from the words themselves: what is asked may be what cannot be understood. */
-function asksJson(): boolean {
+/** Reads --json from the raw arguments, because parsing them may be what failed. */
+function wantsJson(): boolean {
   const words = process.argv.slice(2)
   const format = words.indexOf('--format')
   const isNamed = format >= 0 && words[format + 1] === 'json'
   return isNamed || words.includes('--json') || words.includes('--format=json')
 }
 
-/** What the packages that it needs ask for. */
+/** Minimum Node version of the dependencies. */
 function assertNode(): void {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   if (major > 22 || (major === 22 && minor >= 19)) return
@@ -53,20 +54,20 @@ function assertNode(): void {
   process.exit(2)
 }
 
-/** Instead of ending the process: that is done here alone. */
-function throwing(command: Command): void {
+/** Makes commander throw instead of exiting; only main.ts exits the process. */
+function throwInsteadOfExit(command: Command): void {
   command.exitOverride()
-  if (asksJson()) command.configureOutput({ writeErr: () => {} })
-  command.commands.forEach(throwing)
+  if (wantsJson()) command.configureOutput({ writeErr: () => {} })
+  command.commands.forEach(throwInsteadOfExit)
 }
 
-async function tell(error: unknown): Promise<number> {
-  const { failureOf, Failure } = await import('./failure.ts')
+async function reportError(error: unknown): Promise<number> {
+  const { toFailure: failureOf, Failure } = await import('./failure.ts')
   const { Terminal } = await import('./terminal.ts')
-  const { errorsInColor } = await import('./config.ts')
-  const json = asksJson()
+  const { shouldColorErrors: errorsInColor } = await import('./config.ts')
+  const json = wantsJson()
   const known = failureOf(error)
   if (!known && !json) process.stderr.write(`${(error as Error).stack ?? String(error)}\n`)
   const failure = known ?? new Failure('error', (error as Error).message)
-  return new Terminal({ color: errorsInColor(), animated: false }, { json }).fail(failure)
+  return new Terminal({ color: errorsInColor(), isAnimated: false }, { json }).fail(failure)
 }

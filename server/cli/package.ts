@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 
-/** The package's own file: two folders up from the sources, three from what is published. */
+/** Finds package.json: two folders up in the sources, three in the published package. */
 export function versionOf(): string {
   const places = ['../../package.json', '../../../package.json']
   const place = places.map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url))

@@ -1,16 +1,16 @@
 import { Command, Option } from 'commander'
 import { assistants } from './assistants.ts'
 import type { CommonFlags, Context } from './context.ts'
-import { examplesOf } from './examples.ts'
+import { formatExamples } from './examples.ts'
 import { pluginCommands } from './plugin/program.ts'
 
-/** Runs a command with what it needs, which is loaded only now: help must be quick. */
+/** Runs a command. Its modules are loaded only now, so that help stays fast. */
 export type Run = (
   work: (context: Context, flags: CommonFlags, ...args: never) => Promise<unknown>,
 ) => (...given: unknown[]) => Promise<void>
 
-/** The whole command line. @param version of the package */
-export function programOf(version: string, run: Run): Command {
+/** Builds the command line. @param version of the package */
+export function createProgram(version: string, run: Run): Command {
   const program = new Command('hub')
     .description('Find APIs, pay for them per request, call them.')
     .version(version, '-V, --version', 'print the version')
@@ -20,18 +20,18 @@ export function programOf(version: string, run: Run): Command {
       new Option('--format <how>', 'json is the same as --json').choices(['pretty', 'json']),
     )
     .on('option:format', (how: string) => program.setOptionValue('json', how === 'json'))
-    .option('-y, --yes', 'agree to what would be asked')
-    .option('--no-color', 'no colours (NO_COLOR)')
+    .option('-y, --yes', 'answer yes to every question')
+    .option('--no-color', 'disable colors (NO_COLOR)')
     .helpOption('-h, --help', 'show help')
-    .addHelpText('beforeAll', ({ command }) => examplesOf(command))
+    .addHelpText('beforeAll', ({ command }) => formatExamples(command))
     .configureHelp({ showGlobalOptions: true })
     .showSuggestionAfterError()
     .showHelpAfterError('(hub --help shows how it is used)')
-  money(program, run)
-  finding(program, run)
-  calling(program, run)
-  keys(program, run)
-  wallet(program, run)
+  addMoneyCommands(program, run)
+  addSearchCommands(program, run)
+  addCallCommands(program, run)
+  addKeyCommands(program, run)
+  addWalletCommands(program, run)
   assistants(program, run)
   pluginCommands(program, run)
   return program
@@ -42,10 +42,10 @@ const KEYSTORE = [
   'a keystore of version 3, as geth and Foundry write it',
 ] as const
 
-function money(program: Command, run: Run): void {
+function addMoneyCommands(program: Command, run: Run): void {
   program
     .command('register')
-    .description('register a wallet, and keep the key that it gets')
+    .description('register a wallet and store the API key')
     .option(...KEYSTORE)
     .option('--show-key', 'print the key')
     .action(
@@ -55,14 +55,14 @@ function money(program: Command, run: Run): void {
     )
   program
     .command('balance')
-    .description('credits, free calls, limits, and what was spent this month')
+    .description('show credits, free calls, limits and spending this month')
     .action(run(async (context) => (await import('./commands/balance.ts')).balance(context)))
   program
     .command('topup')
     .argument('<dollars>', 'at least 5')
-    .description('buy credits with USDC of the wallet, by one signature')
+    .description('buy credits with USDC from the wallet, with one signature')
     .option(...KEYSTORE)
-    .option('--purchase-id <name>', 'your name for it: bought once, however often it is run')
+    .option('--purchase-id <name>', 'idempotency key: purchased once, even if repeated')
     .action(
       run(async (context, flags: object, dollars: string) =>
         (await import('./commands/topup.ts')).topup(context, dollars, flags),
@@ -70,9 +70,9 @@ function money(program: Command, run: Run): void {
     )
   program
     .command('history')
-    .description('every movement of the credits, newest first')
+    .description('list every movement of the credits, newest first')
     .option('--limit <n>', 'rows, 1 to 100', '20')
-    .option('--cursor <cursor>', 'the next page')
+    .option('--cursor <cursor>', 'continue from this cursor')
     .action(
       run(async (context, flags: object) =>
         (await import('./commands/history.ts')).history(context, flags),
@@ -80,10 +80,10 @@ function money(program: Command, run: Run): void {
     )
   program
     .command('receipts')
-    .description('receipts of calls')
+    .description('work with receipts of calls')
     .command('verify')
     .argument('<receipt>', 'the value of X-Receipt, or the id of a call')
-    .description('check a receipt against the public keys of the hub')
+    .description("verify a receipt with the hub's public keys")
     .action(
       run(async (context, _: object, receipt: string) =>
         (await import('./commands/receipts.ts')).verifyReceipt(context, receipt),
@@ -91,17 +91,17 @@ function money(program: Command, run: Run): void {
     )
 }
 
-function finding(program: Command, run: Run): void {
+function addSearchCommands(program: Command, run: Run): void {
   program
     .command('search')
-    .argument('[words...]', 'what it should do; none: everything')
+    .argument('[words...]', 'what the service should do; omit to list everything')
     .description('find services, best first')
-    .option('--category <name>', 'of this category alone')
-    .option('--max-price <usd>', 'with something at most so dear, such as 0.01')
+    .option('--category <name>', 'only this category')
+    .option('--max-price <usd>', 'only services with an endpoint up to this price, such as 0.01')
     .option('--external', "other people's x402 APIs alone")
-    .option('--native', 'services of the hub alone')
+    .option('--native', 'only native services')
     .option('--limit <n>', 'hits, 1 to 100', '20')
-    .option('--cursor <cursor>', 'the next page')
+    .option('--cursor <cursor>', 'continue from this cursor')
     .action(
       run(async (context, flags: object, words: readonly string[]) =>
         (await import('./commands/search.ts')).search(context, words, flags),
@@ -110,7 +110,7 @@ function finding(program: Command, run: Run): void {
   program
     .command('show')
     .argument('<slug>', 'such as analysis')
-    .description('a service: what it does, its endpoints and prices')
+    .description('show a service with its endpoints and prices')
     .action(
       run(async (context, _: object, slug: string) =>
         (await import('./commands/show.ts')).show(context, slug),
@@ -118,22 +118,22 @@ function finding(program: Command, run: Run): void {
     )
 }
 
-function calling(program: Command, run: Run): void {
+function addCallCommands(program: Command, run: Run): void {
   program
     .command('call')
-    .argument('<target>', 'slug/path, an address of an x402 API, or a tool that was added')
-    .description('call it: free calls pay first, then credits; what fails is not charged')
+    .argument('<target>', 'slug/path, the URL of an x402 API, or a saved tool')
+    .description('call a service; free calls pay first, then credits; failures are not charged')
     .option('-X, --method <method>', 'GET, POST, PUT, PATCH or DELETE')
     .option('-d, --data <data>', 'the body: JSON or text, @file, or - for standard input')
-    .option('-q, --query <name=value>', 'a query parameter; may be repeated', gather)
-    .option('-H, --header <line>', 'a header; may be repeated', gather)
-    .option('--max-price <usd>', 'the most that it may cost (HUB_MAX_PRICE, else 0.10)')
-    .option('--dry-run', 'say what it would cost and who would pay; call nothing')
-    .option('--idempotency-key <name>', 'your name for this call: it is charged once')
+    .option('-q, --query <name=value>', 'a query parameter; may be repeated', collect)
+    .option('-H, --header <line>', 'a header; may be repeated', collect)
+    .option('--max-price <usd>', 'maximum price (HUB_MAX_PRICE, default 0.10)')
+    .option('--dry-run', 'show the price and the source of payment without calling')
+    .option('--idempotency-key <name>', 'idempotency key: charged once, even if repeated')
     .option('--pay <how>', 'credits, x402 (from the wallet), or auto', 'auto')
     .option(...KEYSTORE)
-    .option('-o, --output <file>', 'write the answer to a file')
-    .option('-i, --include', 'print the headers of the answer too')
+    .option('-o, --output <file>', 'write the response to a file')
+    .option('-i, --include', 'also print the response headers')
     .action(
       run(async (context, flags: object, target: string) =>
         (await import('./commands/call.ts')).callCommand(context, target, flags),
@@ -141,11 +141,11 @@ function calling(program: Command, run: Run): void {
     )
   program
     .command('add')
-    .argument('<target>', 'an address of an x402 API, or slug/path')
-    .description('save it under a name: then `hub call NAME`')
+    .argument('<target>', 'the URL of an x402 API, or slug/path')
+    .description('save a service under a name for `hub call NAME`')
     .option('--name <name>', 'lower-case letters, digits and hyphens')
-    .option('-X, --method <method>', 'how it is called')
-    .option('--description <text>', 'what it is for')
+    .option('-X, --method <method>', 'HTTP method')
+    .option('--description <text>', 'description')
     .action(
       run(async (context, flags: object, target: string) =>
         (await import('./commands/tools.ts')).add(context, target, flags),
@@ -153,12 +153,12 @@ function calling(program: Command, run: Run): void {
     )
   const tools = program
     .command('tools')
-    .description('the tools that were added')
+    .description('list the saved tools')
     .action(run(async (context) => (await import('./commands/tools.ts')).tools(context)))
   tools
     .command('forget')
     .argument('<name>')
-    .description('forget one')
+    .description('delete a saved tool')
     .action(
       run(async (context, _: object, name: string) =>
         (await import('./commands/tools.ts')).forget(context, name),
@@ -166,25 +166,25 @@ function calling(program: Command, run: Run): void {
     )
 }
 
-const gather = (value: string, before: readonly string[] = []): readonly string[] => [
+const collect = (value: string, before: readonly string[] = []): readonly string[] => [
   ...before,
   value,
 ]
 
-function keys(program: Command, run: Run): void {
-  const group = program.command('keys').description('the key, and keys below it within limits')
+function addKeyCommands(program: Command, run: Run): void {
+  const group = program.command('keys').description('manage the key and its sub-keys')
   group
     .command('list')
-    .description('this key and those below it')
+    .description('list this key and its sub-keys')
     .action(run(async (context) => (await import('./commands/keys.ts')).listKeys(context)))
   group
     .command('create')
-    .description('make a key below this one; it is shown once')
+    .description('create a sub-key; it is shown once')
     .option('--name <name>')
-    .option('--max-call <usd>', 'the most for one call')
-    .option('--max-day <usd>', 'the most in a UTC day')
-    .option('--max-total <usd>', 'the most in all its life')
-    .option('--services <slugs>', 'these alone, separated by commas')
+    .option('--max-call <usd>', 'maximum price of a call')
+    .option('--max-day <usd>', 'maximum spend per UTC day')
+    .option('--max-total <usd>', 'total limit')
+    .option('--services <slugs>', 'only these services, separated by commas')
     .option('--expires <date>', 'such as 2027-01-31')
     .action(
       run(async (context, flags: object) =>
@@ -194,8 +194,8 @@ function keys(program: Command, run: Run): void {
   group
     .command('rotate')
     .argument('<key-id>')
-    .description('give a key another secret')
-    .option('--overlap <seconds>', 'how long the old one goes on')
+    .description('rotate the secret of a key')
+    .option('--overlap <seconds>', 'how long the old secret keeps working')
     .action(
       run(async (context, flags: object, id: string) =>
         (await import('./commands/keys.ts')).rotateKey(context, id, flags),
@@ -204,7 +204,7 @@ function keys(program: Command, run: Run): void {
   group
     .command('revoke')
     .argument('<key-id>')
-    .description('revoke a key and those below it, for good')
+    .description('permanently revoke a key and its sub-keys')
     .action(
       run(async (context, _: object, id: string) =>
         (await import('./commands/keys.ts')).revokeKey(context, id),
@@ -212,8 +212,8 @@ function keys(program: Command, run: Run): void {
     )
 }
 
-function wallet(program: Command, run: Run): void {
-  const group = program.command('wallet').description('the wallet that registers and pays')
+function addWalletCommands(program: Command, run: Run): void {
+  const group = program.command('wallet').description('manage the wallet that registers and pays')
   group
     .command('address')
     .description('print its address')
@@ -225,7 +225,7 @@ function wallet(program: Command, run: Run): void {
     )
   group
     .command('encrypt')
-    .description('put its file under a password')
+    .description('encrypt its file with a password')
     .action(run(async (context) => (await import('./commands/wallet.ts')).walletEncrypt(context)))
   group
     .command('export')

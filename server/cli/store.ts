@@ -3,7 +3,7 @@ import { DEFAULT_HUB, type Settings } from './config.ts'
 import { Failure } from './failure.ts'
 import { readJson, replaceFile } from './files.ts'
 
-/** A key that was registered with a hub. */
+/** A key registered with a hub. */
 export interface Credential {
   readonly api_key: string
   readonly key_id: string
@@ -11,19 +11,19 @@ export interface Credential {
   readonly sandbox: boolean
 }
 
-/** Keys by the origin of their hub: a key is never sent to another one. */
+/** Keys by hub origin; a key is never sent to another hub. */
 interface Credentials {
   readonly current?: string
   readonly hubs: Readonly<Record<string, Credential>>
 }
 
-/** A service that can be called by a name of the user's own. */
+/** A service saved under a name of the user's choice. */
 export interface Tool {
-  /** An external address, or `slug/path` of a native service. */
+  /** URL of a listing, or `slug/path` of a native service. */
   readonly target: string
   readonly method: string
   readonly description?: string | undefined
-  /** Decimal dollars, when it was added. */
+  /** Price when it was added, in decimal dollars. */
   readonly price_usd?: string | undefined
   readonly hub: string
 }
@@ -32,7 +32,7 @@ interface Tools {
   readonly tools: Readonly<Record<string, Tool>>
 }
 
-/** What the command line remembers, in the user's own files. */
+/** Credentials and tools, stored in the user's configuration directory. */
 export class Store {
   readonly #settings: Settings
 
@@ -44,25 +44,25 @@ export class Store {
     return join(this.#settings.dir, name)
   }
 
-  /** The hub to talk to. */
+  /** Origin of the hub in use. */
   async hub(): Promise<string> {
     return this.#settings.hub ?? (await this.#credentials()).current ?? DEFAULT_HUB
   }
 
-  /** Undefined: this machine has not registered with that hub. */
+  /** Returns the stored credential; undefined if not registered with that hub. */
   async credential(hub: string): Promise<Credential | undefined> {
     return (await this.#credentials()).hubs[hub]
   }
 
-  /** The key to use. @throws Failure when there is none */
+  /** Returns the key in use. @throws Failure if there is none */
   async apiKey(): Promise<string> {
     const hub = await this.hub()
     const kept = (await this.credential(hub))?.api_key
-    const { apiKey, hubOfProject } = this.#settings
+    const { apiKey, isHubFromProject: hubOfProject } = this.#settings
     if (apiKey !== undefined && hubOfProject && kept === undefined) {
       throw new Failure(
         'no_key',
-        `A file of this folder names the hub ${hub}: HUB_API_KEY is not sent there.`,
+        `A file in this folder selects the hub ${hub}: HUB_API_KEY is not sent there.`,
         `If you trust it: --hub ${hub}, or HUB_BASE_URL.`,
       )
     }
@@ -70,12 +70,12 @@ export class Store {
     if (key !== undefined) return key
     throw new Failure(
       'no_key',
-      `There is no key for ${hub}.`,
+      `No API key for ${hub}.`,
       'Get one with `hub register`, or set HUB_API_KEY.',
     )
   }
 
-  async keep(hub: string, credential: Credential): Promise<void> {
+  async saveCredential(hub: string, credential: Credential): Promise<void> {
     const { hubs } = await this.#credentials()
     const next: Credentials = { current: hub, hubs: { ...hubs, [hub]: credential } }
     await replaceFile(this.path('credentials.json'), pretty(next))
@@ -85,7 +85,7 @@ export class Store {
     return (await readJson<Tools>(this.path('tools.json')))?.tools ?? {}
   }
 
-  async keepTools(tools: Readonly<Record<string, Tool>>): Promise<void> {
+  async saveTools(tools: Readonly<Record<string, Tool>>): Promise<void> {
     await replaceFile(this.path('tools.json'), pretty({ tools }))
   }
 

@@ -6,18 +6,18 @@ import { priceTag } from '../../core/money.ts'
 export { priceTag as dollars } from '../../core/money.ts'
 
 import type { Settings } from './config.ts'
-import { EXIT, type Failure } from './failure.ts'
+import { EXIT_CODES, type Failure } from './failure.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Where a command writes: results to stdout, everything else to stderr. */
+/** Output of a command: results to stdout, everything else to stderr. */
 export class Terminal {
   readonly json: boolean
-  readonly #settings: Pick<Settings, 'color' | 'animated'>
+  readonly #settings: Pick<Settings, 'color' | 'isAnimated'>
   readonly #yes: boolean
 
   constructor(
-    settings: Pick<Settings, 'color' | 'animated'>,
+    settings: Pick<Settings, 'color' | 'isAnimated'>,
     { json = false, yes = false }: { json?: boolean; yes?: boolean },
   ) {
     this.json = json
@@ -25,12 +25,12 @@ export class Terminal {
     this.#yes = yes
   }
 
-  /** Prints a result: with `--json` the value on a line, else the text. */
+  /** Prints a result: the value as one line with `--json`, otherwise the text. */
   async result(value: unknown, text: () => string): Promise<void> {
     await write(process.stdout, `${this.json ? JSON.stringify(value) : text()}\n`)
   }
 
-  /** Prints bytes as they are. */
+  /** Prints bytes unchanged. */
   raw(bytes: Uint8Array): Promise<void> {
     return write(process.stdout, bytes)
   }
@@ -39,7 +39,7 @@ export class Terminal {
     if (!this.json) process.stderr.write(`${text}\n`)
   }
 
-  /** With `--json` a line of JSON, as errors are: a program reads them line by line. */
+  /** Prints a warning; with `--json` as a line of JSON, like errors. */
   warn(text: string): void {
     const told = this.json
       ? JSON.stringify({ warning: { message: text } })
@@ -52,23 +52,23 @@ export class Terminal {
     if (this.json) {
       process.stderr.write(`${JSON.stringify({ error: { code, message, hint, details } })}\n`)
     } else {
-      const lines = [`${this.style('red', 'error:')} ${clean(message)}`]
+      const lines = [`${this.style('red', 'error:')} ${stripControls(message)}`]
       if (details['charged_microdollars'] !== undefined) {
         lines.push(`charged: ${priceTag(BigInt(Number(details['charged_microdollars'])))}`)
       }
-      if (hint) lines.push(`${this.style('cyan', 'hint:')} ${clean(hint)}`)
+      if (hint) lines.push(`${this.style('cyan', 'hint:')} ${stripControls(hint)}`)
       process.stderr.write(`${lines.join('\n')}\n`)
     }
-    return EXIT[kind]
+    return EXIT_CODES[kind]
   }
 
   style(style: Style, text: string): string {
     return this.#settings.color ? styleText(style, text, { validateStream: false }) : text
   }
 
-  /** Shows that something is under way, to a person alone. */
-  async during<T>(what: string, work: Promise<T>): Promise<T> {
-    if (!this.#settings.animated || this.json) return work
+  /** Shows a spinner while work is pending, on interactive terminals only. */
+  async withSpinner<T>(what: string, work: Promise<T>): Promise<T> {
+    if (!this.#settings.isAnimated || this.json) return work
     let turn = 0
     const draw = (): void => {
       process.stderr.write(`\r${FRAMES[turn++ % FRAMES.length]} ${what}`)
@@ -83,22 +83,22 @@ export class Terminal {
     }
   }
 
-  /** Whether somebody is there to answer. */
-  get asks(): boolean {
+  /** True if a person can answer questions. */
+  get isInteractive(): boolean {
     return process.stdin.isTTY && process.stderr.isTTY && !this.json
   }
 
-  /** A yes-or-no question. `--yes` answers it; undefined when nobody is there to ask. */
+  /** Asks a yes-or-no question. `--yes` answers it; undefined if not interactive. */
   async confirm(question: string): Promise<boolean | undefined> {
     if (this.#yes) return true
-    if (!this.asks) return undefined
+    if (!this.isInteractive) return undefined
     const answer = await this.#ask(`${question} [y/N] `)
     return /^y(es)?$/i.test(answer.trim())
   }
 
-  /** Asks for a password, which is not shown; undefined when nobody is there to ask. */
+  /** Asks for a password without echo; undefined if not interactive. */
   async password(question: string): Promise<string | undefined> {
-    return this.asks ? this.#ask(question, true) : undefined
+    return this.isInteractive ? this.#ask(question, true) : undefined
   }
 
   async #ask(question: string, isHidden = false): Promise<string> {
@@ -120,20 +120,20 @@ export class Terminal {
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'] as const
 
-/** Resolves when the reader has room for more. */
+/** Writes text and resolves when it is flushed. */
 const write = (stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<void> =>
   new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()))
   })
 
-/** What others wrote must not move the cursor of a terminal. */
-export const clean = (text: string): string =>
-  // oxlint-disable-next-line no-control-regex -- these are what is to go
+/** Strips control characters, so that third-party text cannot control the terminal. */
+export const stripControls = (text: string): string =>
+  // oxlint-disable-next-line no-control-regex -- control characters are what is removed
   stripVTControlCharacters(text).replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, '')
 
-/** Columns of text, as wide as their widest cell. */
+/** Formats rows as columns, each as wide as its widest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [head, ...rows].map((row) => row.map(clean))
+  const lines = [head, ...rows].map((row) => row.map(stripControls))
   const widths = head.map((_, i) => Math.max(...lines.map((row) => (row[i] ?? '').length)))
   return lines
     .map((row) =>

@@ -9,7 +9,7 @@ import type { Terminal } from './terminal.ts'
 
 type Hex = `0x${string}`
 
-/** A wallet in a file: under a password, or plain. */
+/** A wallet file: encrypted, or plain. */
 interface PlainWallet {
   readonly address: string
   readonly private_key: Hex
@@ -21,14 +21,14 @@ export interface WalletDeps {
   readonly terminal: Terminal
 }
 
-/** Wallets of a sandbox and of real money are kept apart: neither signs where the other does. */
+/** Returns the wallet file. Sandbox and real wallets are separate and never sign for each other. */
 export const walletFile = (store: Store, sandbox: boolean): string =>
   store.path(sandbox ? 'wallet-sandbox.json' : 'wallet.json')
 
 /**
- * The wallet to sign with: HUB_PRIVATE_KEY, a keystore that was named, or the user's own file.
- * Undefined when there is none.
- * @throws Failure when it cannot be opened
+ * Opens the wallet to sign with: HUB_PRIVATE_KEY, the given keystore, or the user's own file.
+ * @returns undefined if there is none
+ * @throws Failure if it cannot be opened
  */
 export async function openWallet(
   ports: WalletDeps,
@@ -41,14 +41,15 @@ export async function openWallet(
   const path = keystore ?? walletFile(store, sandbox)
   const file = await readJson<PlainWallet>(path)
   if (file === undefined) return undefined
-  if (await isReadableByOthers(path)) terminal.warn(`Others may read ${path}: chmod 600 it.`)
+  if (await isReadableByOthers(path))
+    terminal.warn(`Other users can read ${path}: run chmod 600 on it.`)
   const key = isKeystore(file)
     ? await decryptKey(file, await readWalletPassword(ports, path))
     : file.private_key
   return createAccount(key, sandbox)
 }
 
-/** Makes a wallet and keeps it, under a password where one is given. */
+/** Creates a wallet and stores it, encrypted if a password is given. */
 export async function createWallet(ports: WalletDeps, sandbox: boolean): Promise<ClientWallet> {
   const { store, terminal } = ports
   const key = generatePrivateKey()
@@ -56,14 +57,14 @@ export async function createWallet(ports: WalletDeps, sandbox: boolean): Promise
   await storeWallet(ports, sandbox, key, password)
   if (password === undefined && !sandbox) {
     terminal.warn(
-      `The key of the new wallet lies unencrypted in ${walletFile(store, sandbox)}: keep little ` +
-        'in it, or encrypt it with `hub wallet encrypt`.',
+      `The key of the new wallet is stored unencrypted in ${walletFile(store, sandbox)}: keep ` +
+        'only small amounts in it, or encrypt it with `hub wallet encrypt`.',
     )
   }
   return createAccount(key, sandbox)
 }
 
-/** Writes a private key to the user's wallet file. */
+/** Stores a private key in the user's wallet file. */
 export async function storeWallet(
   { store }: WalletDeps,
   sandbox: boolean,
@@ -75,12 +76,12 @@ export async function storeWallet(
   await replaceFile(walletFile(store, sandbox), `${JSON.stringify(file, null, 2)}\n`)
 }
 
-/** The private key itself, for who asks for it. @throws Failure */
+/** Returns the private key. @throws Failure */
 export async function readPrivateKey(ports: WalletDeps, sandbox: boolean): Promise<Hex> {
   const path = walletFile(ports.store, sandbox)
   const file = await readJson<PlainWallet>(path)
   if (file === undefined)
-    throw new Failure('error', 'There is no wallet.', 'Make one: hub register')
+    throw new Failure('error', 'There is no wallet.', 'Create one: hub register')
   return isKeystore(file)
     ? decryptKey(file, await readWalletPassword(ports, path))
     : file.private_key
@@ -90,8 +91,8 @@ function createAccount(key: string, sandbox: boolean) {
   try {
     return { account: privateKeyToAccount(key as Hex), sandbox }
   } catch (cause) {
-    const form = 'It is 0x and 64 hex digits.'
-    throw new Failure('error', 'The private key of the wallet is not one.', form, { cause })
+    const form = 'Expected 0x and 64 hex digits.'
+    throw new Failure('error', 'The private key of the wallet is malformed.', form, { cause })
   }
 }
 
@@ -102,10 +103,14 @@ async function readWalletPassword(
   const password = settings.walletPassword ?? (await terminal.password(`Password of ${path}: `))
   if (password !== undefined) return password
   const hint = 'Set HUB_WALLET_PASSWORD or HUB_WALLET_PASSWORD_FILE.'
-  throw new Failure('error', 'The wallet has a password, and nobody is there to ask.', hint)
+  throw new Failure(
+    'error',
+    'The wallet is encrypted, and there is no terminal to ask for the password.',
+    hint,
+  )
 }
 
-/** What a sandbox made is worth nothing: it needs no password. */
+/** Asks for the password of a new wallet. Sandbox wallets need none. */
 async function askNewPassword({ settings, terminal }: WalletDeps, sandbox: boolean) {
   if (sandbox) return undefined
   const question = 'Password for the new wallet (empty: none): '

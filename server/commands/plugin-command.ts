@@ -48,7 +48,7 @@ export function pluginCommand(
         runPluginCommand(plugin, name, { command, values, words }, surroundings),
     },
   ])
-  const program = { name: plugin.slug, commands: Object.fromEntries(commands), remark: '' }
+  const program = { name: plugin.slug, commands: Object.fromEntries(commands), footer: '' }
   return runProgram(program, { connect: unavailable, args, write, tell })
 }
 

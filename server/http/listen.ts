@@ -29,13 +29,13 @@ export async function listen(
     {
       headersTimeout: timeoutsMs.headers,
       requestTimeout: timeoutsMs.request,
-      connectionsCheckingInterval: timeoutsMs.check,
+      connectionsCheckingInterval: timeoutsMs.checkInterval,
       maxHeaderSize: 32_768,
       requireHostHeader: false, // `assertWellFormed` requires it and sends a problem
     },
     handler,
   )
-  server.timeout = timeoutsMs.silence
+  server.timeout = timeoutsMs.idle
   server.on('clientError', rejectMalformed)
   server.on('checkExpectation', handler) // unknown ones may be ignored (RFC 9110 §10.1.1)
   server.listen(port, host)

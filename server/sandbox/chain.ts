@@ -92,7 +92,7 @@ async function locateState(dataDir: string, log: (text: string) => void): Promis
 }
 
 /** Adopts the state that the last chain wrote, even if the hub was killed before. */
-async function adoptState({ state, next }: Omit<StateFiles, 'exists'>): Promise<void> {
+async function adoptState({ state, next }: Omit<StateFiles, 'hasState'>): Promise<void> {
   if (await isComplete(next)) await rename(next, state)
   else await rm(next, { force: true })
 }

@@ -1,4 +1,4 @@
-import { type Context, keyed } from '../context.ts'
+import { type Context, clientWithKey } from '../context.ts'
 import { dollars, table } from '../terminal.ts'
 
 interface Spending {
@@ -17,18 +17,18 @@ interface Balance {
 
 export async function balance(context: Context): Promise<void> {
   const { terminal, hub } = context
-  const { body } = await (await keyed(context)).balance()
+  const { body } = await (await clientWithKey(context)).balance()
   const told = body as unknown as Balance
-  await terminal.result({ hub, ...body }, () => text(told).join('\n'))
+  await terminal.result({ hub, ...body }, () => formatBalance(told).join('\n'))
 }
 
-function text(told: Balance): string[] {
+function formatBalance(told: Balance): string[] {
   const { rate_limit: rate, free_calls: free, spending } = told
   const reserved = told.reserved_microdollars
   const lines = [
     `credits   ${dollars(BigInt(told.balance_microdollars))}` +
-      (reserved > 0 ? ` and ${dollars(BigInt(reserved))} reserved by calls under way` : ''),
-    `wallet    ${told.wallet_address ?? '(an account without one)'}`,
+      (reserved > 0 ? ` and ${dollars(BigInt(reserved))}reserved for calls in flight` : ''),
+    `wallet    ${told.wallet_address ?? '(none: human account)'}`,
     `limit     ${rate.requests_per_minute} requests a minute (${rate.tier})`,
   ]
   if (free.length > 0) {

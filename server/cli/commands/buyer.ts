@@ -25,8 +25,8 @@ const PAYMENT_MODES = ['auto', 'credits', 'x402']
 const UNPAID: ReadonlySet<string> = new Set(['insufficient_credits', 'payment_required'])
 
 /**
- * Makes calls and sees to it that they are paid: by the key's free calls and credits, and where
- * those do not suffice by a payment of the wallet, if the user agrees.
+ * Creates the function that makes calls and pays for them: by the key's free calls and credits, and
+ * if those do not suffice, by a payment of the wallet that the user confirms.
  */
 export async function createBuyer(
   context: Context,
@@ -66,7 +66,7 @@ const toProxyRequest = (
   return { url: address.href, method, headers, ...(body === undefined ? {} : { body }) }
 }
 
-/** Only a person can agree to spend the wallet's money; agents say `--pay x402`. */
+/** Asks a person to confirm a wallet payment; agents pass `--pay x402` instead. */
 async function confirmWalletPayment({ terminal }: Context, { body }: HubError): Promise<boolean> {
   const price = Number(body['price_microdollars'] ?? Number.NaN)
   if (!terminal.isInteractive || !Number.isSafeInteger(price)) return false
@@ -83,7 +83,7 @@ async function payFromWallet(
   const sandbox = await isSandbox(context)
   const wallet = await openWallet(context, sandbox, keystore)
   if (!wallet) {
-    throw new Failure('error', 'There is no wallet to pay with.', 'Make one with `hub register`.')
+    throw new Failure('error', 'There is no wallet to pay with.', 'Create one with `hub register`.')
   }
   const payUpTo = options.maxPrice ?? 0n
   if (target.kind === 'external')
@@ -105,6 +105,6 @@ async function payFromWallet(
   })
 }
 
-/** Whether the wallet has too little, as facilitators say it. */
+/** Returns true if a facilitator reports an insufficient wallet balance. */
 const isInsufficientBalance = (error: unknown): boolean =>
   error instanceof HubError && /insufficient_(?:balance|funds)$/.test(String(error.body['reason']))

@@ -25,7 +25,7 @@ export interface CallFlags {
 
 const LINE_END = 0x0a
 
-/** Calls a native service, an external API, or a tool that was added by name. */
+/** Calls a native service, a listing's URL, or a saved tool. */
 export async function callCommand(context: Context, name: string, flags: CallFlags): Promise<void> {
   const { terminal } = context
   const body = await parseData(flags.data)
@@ -45,18 +45,18 @@ export async function callCommand(context: Context, name: string, flags: CallFla
   await printResponse(context, answer, flags, idempotencyKey)
 }
 
-/** Whose answer is lost needs the name of the call, to have it again without paying twice. */
+/** Adds the idempotency key to an error, so that a retry is not charged twice. */
 function withRetryHint(error: unknown, idempotencyKey: string): unknown {
   const failure = toFailure(error)
   if (!failure) return error
   const { kind, message, code, details, cause } = failure
-  const again = `Call it again with --idempotency-key ${idempotencyKey}: it is charged once.`
+  const again = `Retry with --idempotency-key ${idempotencyKey}: it is charged once.`
   const hint = kind === 'unreachable' ? again : failure.hint
   const more = { ...details, idempotency_key: idempotencyKey }
   return new Failure(kind, message, hint, { code, details: more, cause })
 }
 
-/** A person is asked before a call that costs more than is usual for them. */
+/** Asks a person before a call that costs more than their usual limit. */
 async function confirmPrice(
   { terminal, settings }: Context,
   { price }: Target,
@@ -105,7 +105,7 @@ async function printResponse(
   )
 }
 
-/** For people, JSON is indented and a line has its end; for programs all is as it came. */
+/** Formats a body: indented JSON for people, unchanged bytes for programs. */
 function formatBody({ bytes, headers, body }: Answer): Uint8Array {
   if (!process.stdout.isTTY) return bytes
   const isJson = /json/.test(String(headers['content-type']))
@@ -120,7 +120,7 @@ function bodyValue({ bytes, headers }: Answer): unknown {
   return JSON.parse(text)
 }
 
-/** `@file`, `-` for standard input, else the data itself: JSON where it is, text otherwise. */
+/** Parses --data: `@file`, `-` for standard input, or the data itself, as JSON if it is. */
 async function parseData(data: string | undefined): Promise<unknown> {
   if (data === undefined) return undefined
   const text =
@@ -155,11 +155,11 @@ function parseHeaders(lines: readonly string[] = []): Record<string, string> {
   )
 }
 
-/** A GET takes its input from `--query`, or from the members of the data. */
+/** Builds the input of a native call; a GET takes it from `--query` or the members of the data. */
 function nativeInput({ method }: Target, query: readonly string[] = [], body: unknown): unknown {
   if (typeof body === 'string' && /^\s*[{[]/.test(body)) {
-    const hint = `For the shell, in quotes: -d '{"text":"…"}'; or from a file: -d @file.json`
-    throw new Failure('usage', 'The data begins like JSON, and is none.', hint)
+    const hint = `Quote it for the shell: -d '{"text":"…"}'; or from a file: -d @file.json`
+    throw new Failure('usage', 'The data looks like JSON but is invalid.', hint)
   }
   if (method !== 'GET' && method !== 'DELETE') return body
   const members = typeof body === 'object' && body !== null ? body : {}

@@ -1,20 +1,20 @@
 import type { Command } from 'commander'
 import { Failure } from '../failure.ts'
 
-/** A command with the words that may follow it. */
+/** A command with its completion candidates. */
 interface Word {
-  /** Names from the program on, without the program: `keys create`. */
+  /** Command path without the program name, such as `keys create`. */
   readonly path: string
-  readonly follow: readonly string[]
+  readonly candidates: readonly string[]
 }
 
 type Write = (name: string, words: readonly Word[]) => string
 
-/** The deepest command first: `keys create` is `keys` too. */
+/** Cases by command, the deepest first because `keys create` also matches `keys`. */
 const cases = (words: readonly Word[], quote: (follow: readonly string[]) => string): string =>
   words
     .toReversed()
-    .map(({ path, follow }) => {
+    .map(({ path, candidates: follow }) => {
       const pattern = path === '' ? '*' : `"${path}"|"${path} "*`
       return `    ${pattern}) follow=${quote(follow)} ;;`
     })
@@ -49,7 +49,7 @@ compdef _${name} ${name}
   fish: (name, words) =>
     [
       `# fish completion of ${name}: ${name} completion fish | source`,
-      ...words.flatMap(({ path, follow }) => {
+      ...words.flatMap(({ path, candidates: follow }) => {
         const names = path.split(' ')
         const seen = names.map((each) => `__fish_seen_subcommand_from ${each}`).join('; and ')
         const given = path === '' ? '__fish_use_subcommand' : seen
@@ -64,9 +64,9 @@ compdef _${name} ${name}
 }
 
 /**
- * A script that completes commands, flags, and arguments of which there are few.
- * @param values by the path of a command, what its arguments may be
- * @throws Failure for another shell
+ * Generates a script that completes commands, flags and enumerable arguments.
+ * @param values possible arguments by command path
+ * @throws Failure for an unknown shell
  */
 export function completion(
   program: Command,
@@ -74,11 +74,11 @@ export function completion(
   values: Readonly<Record<string, readonly string[]>>,
 ): string {
   const write = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined
-  if (write) return write(program.name(), wordsOf(program, [], values))
+  if (write) return write(program.name(), collectWords(program, [], values))
   throw new Failure('usage', `Not a shell: ${shell}`, `One of ${Object.keys(SHELLS).join(', ')}`)
 }
 
-function wordsOf(
+function collectWords(
   command: Command,
   path: readonly string[],
   values: Readonly<Record<string, readonly string[]>>,
@@ -87,6 +87,8 @@ function wordsOf(
   const flags = command.options.flatMap(({ long }) => (long ? [long] : []))
   const names = command.commands.map((each) => each.name())
   const follow = [...names, ...(values[own] ?? []), ...flags, '--help']
-  const below = command.commands.flatMap((each) => wordsOf(each, [...path, each.name()], values))
-  return [{ path: own, follow }, ...below]
+  const below = command.commands.flatMap((each) =>
+    collectWords(each, [...path, each.name()], values),
+  )
+  return [{ path: own, candidates: follow }, ...below]
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Context } from '../context.ts'
-import { Failure, failureOf } from '../failure.ts'
-import { isLoose } from '../files.ts'
+import { Failure, toFailure } from '../failure.ts'
+import { isReadableByOthers } from '../files.ts'
 import { dollars } from '../terminal.ts'
 import { walletFile } from '../wallet.ts'
 
@@ -11,7 +11,7 @@ interface Check {
   readonly detail: string
 }
 
-/** Looks at everything that a call needs, and says what is missing. */
+/** Checks everything that a call needs and reports what is missing. */
 export async function doctor(context: Context): Promise<void> {
   const { terminal } = context
   const hub = await hubCheck(context)
@@ -42,7 +42,7 @@ async function hubCheck({ client, hub }: Context): Promise<Check> {
     const kind = body['sandbox'] === true ? 'a sandbox' : 'real money'
     return { name: 'hub', ok: true, detail: `${hub}, version ${String(body['version'])}, ${kind}` }
   } catch (error) {
-    return { name: 'hub', ok: false, detail: reasonOf(error) }
+    return { name: 'hub', ok: false, detail: describeError(error) }
   }
 }
 
@@ -52,29 +52,29 @@ async function keyCheck({ client, store }: Context): Promise<Check> {
     const credits = dollars(BigInt(Number(body['balance_microdollars'])))
     return { name: 'key', ok: true, detail: `works; ${credits} of credits` }
   } catch (error) {
-    return { name: 'key', ok: false, detail: reasonOf(error) }
+    return { name: 'key', ok: false, detail: describeError(error) }
   }
 }
 
-/** What went wrong, and what to do about it. */
-function reasonOf(error: unknown): string {
-  const { message, hint } = failureOf(error) ?? { message: String(error), hint: undefined }
+/** Describes an error with its hint. */
+function describeError(error: unknown): string {
+  const { message, hint } = toFailure(error) ?? { message: String(error), hint: undefined }
   return hint && !hint.includes('hub doctor') ? `${message} ${hint}` : message
 }
 
-/** Registering and paying need one; calls do not. */
+/** Checks the wallet, which only registration and payments need. */
 async function walletCheck({ store, settings, client }: Context): Promise<Check> {
   const { body } = await client().send('/health')
   const sandbox = body['sandbox'] === true
   const file = walletFile(store, sandbox)
   if (settings.privateKey !== undefined && !sandbox) {
-    return { name: 'wallet', ok: true, detail: 'that of HUB_PRIVATE_KEY' }
+    return { name: 'wallet', ok: true, detail: 'from HUB_PRIVATE_KEY' }
   }
-  const detail = existsSync(file) ? file : 'none yet: `hub register` makes one'
+  const detail = existsSync(file) ? file : 'none yet: `hub register` creates one'
   return { name: 'wallet', ok: true, detail }
 }
 
-/** Whether an assistant that was given the hub finds its tools. */
+/** Checks that an assistant would find the hub's tools. */
 export async function mcpCheck({ client, store, settings, hub }: Context): Promise<Check> {
   const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
   try {
@@ -88,15 +88,19 @@ export async function mcpCheck({ client, store, settings, hub }: Context): Promi
     const count = result?.tools?.length ?? 0
     return { name: 'mcp', ok: count > 0, detail: `${count} tools at ${settings.mcpUrl ?? hub}/mcp` }
   } catch (error) {
-    return { name: 'mcp', ok: false, detail: reasonOf(error) }
+    return { name: 'mcp', ok: false, detail: describeError(error) }
   }
 }
 
 async function filesCheck({ store, settings }: Context): Promise<Check> {
   const files = [store.path('credentials.json'), walletFile(store, false), walletFile(store, true)]
   const loose: string[] = []
-  for (const file of files) if (await isLoose(file)) loose.push(file)
+  for (const file of files) if (await isReadableByOthers(file)) loose.push(file)
   return loose.length === 0
     ? { name: 'files', ok: true, detail: settings.dir }
-    : { name: 'files', ok: false, detail: `others may read ${loose.join(', ')}: chmod 600 them` }
+    : {
+        name: 'files',
+        ok: false,
+        detail: `other users can read ${loose.join(', ')}: run chmod 600 on them`,
+      }
 }

@@ -1,6 +1,6 @@
-import { type Context, keyed } from '../context.ts'
+import { type Context, clientWithKey } from '../context.ts'
 import { dollars, table } from '../terminal.ts'
-import { limitOf } from './search.ts'
+import { parseLimit } from './search.ts'
 
 interface Item {
   readonly id: string
@@ -10,19 +10,21 @@ interface Item {
   readonly endpoint: string | null
 }
 
-/** Every movement of the key's credits, newest first. */
+/** Prints every movement of the key's credits, newest first. */
 export async function history(
   context: Context,
   { limit, cursor }: { readonly limit?: string; readonly cursor?: string },
 ): Promise<void> {
-  const query = new URLSearchParams({ limit: String(limitOf(limit)), ...(cursor && { cursor }) })
-  const { body } = await (await keyed(context)).send(`/v1/credits/history?${query.toString()}`)
+  const query = new URLSearchParams({ limit: String(parseLimit(limit)), ...(cursor && { cursor }) })
+  const { body } = await (await clientWithKey(context)).send(
+    `/v1/credits/history?${query.toString()}`,
+  )
   const { data, next_cursor: next } = body as unknown as {
     readonly data: readonly Item[]
     readonly next_cursor: string | null
   }
   await context.terminal.result(body, () => {
-    if (data.length === 0) return 'Nothing has moved yet.'
+    if (data.length === 0) return 'No movements yet.'
     const rows = data.map((item) => [
       item.at.replace('T', ' ').slice(0, 19),
       item.event,

@@ -1,8 +1,8 @@
-import { type Context, keyed } from '../context.ts'
+import { type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { dollars, table } from '../terminal.ts'
-import { priceOf } from './search.ts'
-import { agree } from './topup.ts'
+import { parsePrice } from './search.ts'
+import { requireConsent } from './topup.ts'
 
 interface Key {
   readonly key_id: string
@@ -16,9 +16,9 @@ interface Key {
   readonly revoked_at: string | null
 }
 
-/** This key and those below it. */
+/** Lists this key and its sub-keys. */
 export async function listKeys(context: Context): Promise<void> {
-  const { body } = await (await keyed(context)).send('/v1/keys?limit=100')
+  const { body } = await (await clientWithKey(context)).send('/v1/keys?limit=100')
   const { data } = body as unknown as { readonly data: readonly Key[] }
   const cap = (amount: number | null) => (amount === null ? '' : dollars(BigInt(amount)))
   await context.terminal.result(body, () =>
@@ -48,31 +48,32 @@ export interface KeyFlags {
   readonly expires?: string
 }
 
-/** Makes a key below this one, within limits. It is shown once. */
+/** Creates a sub-key with limits. The key is shown once. */
 export async function createKey(context: Context, flags: KeyFlags): Promise<void> {
-  const cap = (text: string | undefined) => (text === undefined ? undefined : Number(priceOf(text)))
+  const cap = (text: string | undefined) =>
+    text === undefined ? undefined : Number(parsePrice(text))
   const order = {
     name: flags.name,
     max_call_microdollars: cap(flags.maxCall),
     max_day_microdollars: cap(flags.maxDay),
     max_total_microdollars: cap(flags.maxTotal),
     services: flags.services?.split(',').map((slug) => slug.trim()),
-    expires_at: flags.expires === undefined ? undefined : instantOf(flags.expires),
+    expires_at: flags.expires === undefined ? undefined : parseInstant(flags.expires),
   }
-  const client = await keyed(context)
+  const client = await clientWithKey(context)
   const { body } = await client.send('/v1/keys', { method: 'POST', body: order })
   await context.terminal.result(body, () =>
     [String(body['api_key']), '', `${String(body['key_id'])}. This key is shown once.`].join('\n'),
   )
 }
 
-function instantOf(text: string): string {
+function parseInstant(text: string): string {
   const instant = new Date(text)
   if (!Number.isNaN(instant.getTime())) return instant.toISOString()
   throw new Failure('usage', `Not a date: ${text}`, 'Such as 2027-01-31')
 }
 
-/** Gives a key another secret; the old one goes on for a while. */
+/** Rotates the secret of a key; the old one works for a while. */
 export async function rotateKey(
   context: Context,
   id: string,
@@ -80,7 +81,7 @@ export async function rotateKey(
 ): Promise<void> {
   const { store, terminal, hub } = context
   const own = await store.credential(hub)
-  const client = await keyed(context)
+  const client = await clientWithKey(context)
   const seconds = overlap === undefined ? 0 : Number(overlap)
   if (!Number.isInteger(seconds) || seconds < 0)
     throw new Failure('usage', `Not seconds: ${overlap}`)
@@ -89,17 +90,17 @@ export async function rotateKey(
   const { body: made } = await client.send(path, { method: 'POST', body })
   const apiKey = String(made['api_key'])
   const isOwn = own?.key_id === id
-  if (isOwn) await store.keep(hub, { ...own, api_key: apiKey })
+  if (isOwn) await store.saveCredential(hub, { ...own, api_key: apiKey })
   const told = isOwn ? { key_id: id, kept: true } : made
   await terminal.result(told, () =>
     isOwn ? `${id} has another secret, kept in ${store.path('credentials.json')}` : apiKey,
   )
 }
 
-/** A key that is revoked never works again, nor do those below it. */
+/** Permanently revokes a key and its sub-keys. */
 export async function revokeKey(context: Context, id: string): Promise<void> {
-  await agree(context, `Revoke ${id}, and all keys below it, for good?`)
-  const client = await keyed(context)
+  await requireConsent(context, `Revoke ${id}, and all keys below it, for good?`)
+  const client = await clientWithKey(context)
   const { body } = await client.send(`/v1/keys/${encodeURIComponent(id)}`, { method: 'DELETE' })
   await context.terminal.result(body, () => `Revoked ${id}.`)
 }

@@ -1,14 +1,14 @@
 import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
-import { type Context, keyed } from '../context.ts'
+import { type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
 
 interface Jwk extends JsonWebKey {
   readonly kid?: string
 }
 
-/** Checks a receipt here, by the public keys of the hub: it is not asked whether it is true. */
+/** Verifies a receipt locally with the hub's public keys. */
 export async function verifyReceipt(context: Context, given: string): Promise<void> {
-  const receipt = given.includes('.') ? given.trim() : await receiptOf(context, given)
+  const receipt = given.includes('.') ? given.trim() : await fetchReceipt(context, given)
   const [head = '', payload = '', signature = '', ...rest] = receipt.split('.')
   const header = parse(head)
   const claims = parse(payload)
@@ -36,8 +36,10 @@ export async function verifyReceipt(context: Context, given: string): Promise<vo
   )
 }
 
-async function receiptOf(context: Context, call: string): Promise<string> {
-  const { body } = await (await keyed(context)).send(`/v1/calls/${encodeURIComponent(call)}`)
+async function fetchReceipt(context: Context, call: string): Promise<string> {
+  const { body } = await (await clientWithKey(context)).send(
+    `/v1/calls/${encodeURIComponent(call)}`,
+  )
   if (typeof body['receipt'] === 'string') return body['receipt']
   throw new Failure('error', `The call ${call} has no receipt.`)
 }

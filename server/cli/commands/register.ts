@@ -6,16 +6,21 @@ export interface RegisterFlags {
   readonly showKey?: boolean
 }
 
-/** Registers the wallet with the hub, and keeps the key. Makes a wallet where there is none. */
+/** Registers the wallet with the hub and stores the key. Creates a wallet if there is none. */
 export async function register(context: Context, flags: RegisterFlags): Promise<void> {
   const { terminal, store, hub, client } = context
   const sandbox = await isSandbox(context)
   const known = await openWallet(context, sandbox, flags.keystore)
   const wallet = known ?? (await createWallet(context, sandbox))
   const work = client({ wallet }).register()
-  const { apiKey, keyId } = await terminal.during('Registering', work)
+  const { apiKey, keyId } = await terminal.withSpinner('Registering', work)
   const { address } = wallet.account
-  await store.keep(hub, { api_key: apiKey, key_id: keyId, wallet_address: address, sandbox })
+  await store.saveCredential(hub, {
+    api_key: apiKey,
+    key_id: keyId,
+    wallet_address: address,
+    sandbox,
+  })
   const made = known === undefined
   const shown = flags.showKey ? { api_key: apiKey } : {}
   const told = { hub, key_id: keyId, wallet_address: address, wallet_created: made, sandbox }

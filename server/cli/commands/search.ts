@@ -1,7 +1,7 @@
 import { usd } from '../../../core/money.ts'
-import { type Context, keyed } from '../context.ts'
+import { type Context, clientWithKey } from '../context.ts'
 import { Failure } from '../failure.ts'
-import { clean, dollars, table } from '../terminal.ts'
+import { dollars, stripControls, table } from '../terminal.ts'
 
 export interface SearchFlags {
   readonly category?: string
@@ -24,56 +24,61 @@ interface Hit {
   readonly why: string | readonly string[]
 }
 
-/** Services by what they do, best first. */
+/** Searches services, best match first. */
 export async function search(context: Context, words: readonly string[], flags: SearchFlags) {
   const { terminal } = context
   const type = flags.external ? 'external' : flags.native ? 'native' : undefined
   const order = {
     query: words.join(' '),
     ...(flags.category && { category: flags.category }),
-    ...(flags.maxPrice && { max_price_microdollars: Number(priceOf(flags.maxPrice)) }),
+    ...(flags.maxPrice && { max_price_microdollars: Number(parsePrice(flags.maxPrice)) }),
     ...(type && { type }),
-    limit: limitOf(flags.limit),
+    limit: parseLimit(flags.limit),
     ...(flags.cursor && { cursor: flags.cursor }),
   }
-  const { body } = await terminal.during('Searching', (await keyed(context)).search(order))
+  const { body } = await terminal.withSpinner(
+    'Searching',
+    (await clientWithKey(context)).search(order),
+  )
   const { data, next_cursor: next } = body as unknown as {
     readonly data: readonly Hit[]
     readonly next_cursor: string | null
   }
-  await terminal.result(body, () => (data.length === 0 ? nothing(words) : text(data, next)))
+  await terminal.result(body, () =>
+    data.length === 0 ? formatNoHits(words) : formatHits(data, next),
+  )
 }
 
-const nothing = (words: readonly string[]): string =>
+const formatNoHits = (words: readonly string[]): string =>
   words.length > 0
-    ? `Nothing found for "${words.join(' ')}". Try fewer or other words, or no filter.`
-    : 'Nothing found. Try no filter, or another one.'
+    ? `Nothing found for "${words.join(' ')}". Try other words, or remove a filter.`
+    : 'Nothing found. Remove or change a filter.'
 
-function text(data: readonly Hit[], next: string | null): string {
+function formatHits(data: readonly Hit[], next: string | null): string {
   const rows = data.map((hit) => [
     hit.slug ?? hit.url ?? hit.id ?? '',
-    priceText(hit.price_microdollars),
+    formatPrice(hit.price_microdollars),
     hit.category ?? '',
-    clip(hit.summary ?? hit.description ?? hit.name),
+    truncate(hit.summary ?? hit.description ?? hit.name),
   ])
   const more = next === null || next === undefined ? '' : `\n\nMore: --cursor ${next}`
   return `${table(['service', 'price', 'category', 'what it does'], rows)}${more}`
 }
 
 const WIDTH = 70
-const clip = (text: string): string => {
-  const line = clean(text).replaceAll(/\s+/g, ' ')
+const truncate = (text: string): string => {
+  const line = stripControls(text).replaceAll(/\s+/g, ' ')
   return line.length > WIDTH ? `${line.slice(0, WIDTH - 1)}…` : line
 }
 
-export function priceText(price: Hit['price_microdollars']): string {
+export function formatPrice(price: Hit['price_microdollars']): string {
   if (price === null) return '?'
   if (typeof price === 'number') return dollars(BigInt(price))
   const [min, max] = [BigInt(price.min), BigInt(price.max)]
   return min === max ? dollars(min) : `${dollars(min)}–${dollars(max)}`
 }
 
-export function priceOf(text: string): bigint {
+export function parsePrice(text: string): bigint {
   try {
     return usd(text.replace(/^\$/, ''))
   } catch (cause) {
@@ -81,7 +86,7 @@ export function priceOf(text: string): bigint {
   }
 }
 
-export function limitOf(text = '20'): number {
+export function parseLimit(text = '20'): number {
   const limit = Number(text)
   if (Number.isInteger(limit) && limit >= 1 && limit <= 100) return limit
   throw new Failure('usage', `Not a number from 1 to 100: ${text}`)

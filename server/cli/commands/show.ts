@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { clean, dollars, table } from '../terminal.ts'
+import { dollars, stripControls, table } from '../terminal.ts'
 
 export interface Endpoint {
   readonly method: string
@@ -21,25 +21,25 @@ export interface ServiceInfo {
   readonly endpoints: readonly Endpoint[]
 }
 
-/** One service: what it does, its endpoints and what they cost. */
+/** Shows one service with its endpoints and prices. */
 export async function show(context: Context, slug: string): Promise<void> {
   const { terminal } = context
-  const service = await serviceOf(context, slug)
-  await terminal.result(service, () => text(service))
+  const service = await fetchService(context, slug)
+  await terminal.result(service, () => formatService(service))
 }
 
-export async function serviceOf({ client }: Context, slug: string): Promise<ServiceInfo> {
+export async function fetchService({ client }: Context, slug: string): Promise<ServiceInfo> {
   const { body } = await client().send(`/v1/services/${encodeURIComponent(slug)}`)
   return body as unknown as ServiceInfo
 }
 
-function text(service: ServiceInfo): string {
+function formatService(service: ServiceInfo): string {
   const { uptime_percentage: uptime, average_latency_ms: latency } = service
   const rows = service.endpoints.map((each) => [
     each.method,
     `${service.slug}${each.path}`,
     `${each.price_is_maximum ? '≤ ' : ''}${dollars(BigInt(each.price_microdollars))}`,
-    inputOf(each),
+    describeInput(each),
     each.summary,
   ])
   const facts = [
@@ -51,13 +51,13 @@ function text(service: ServiceInfo): string {
   ]
   const example = service.endpoints[0]
   return [
-    clean(service.name),
-    clean(service.summary),
-    facts.map(clean).join(' · '),
+    stripControls(service.name),
+    stripControls(service.summary),
+    facts.map(stripControls).join(' · '),
     '',
     table(['', 'endpoint', 'price', 'input', ''], rows),
-    ...(example ? ['', `Call it: ${callOf(service.slug, example)}`] : []),
-    'Input in full: --json shows the schemas.',
+    ...(example ? ['', `Call it: ${exampleCall(service.slug, example)}`] : []),
+    'Full schemas: --json.',
   ].join('\n')
 }
 
@@ -66,24 +66,24 @@ interface ObjectSchema {
   readonly properties?: Readonly<Record<string, { readonly type?: string }>>
 }
 
-const fieldsOf = ({ request_schema: schema }: Endpoint) => {
+const inputFields = ({ request_schema: schema }: Endpoint) => {
   const { properties = {}, required = [] } = (schema ?? {}) as ObjectSchema
   return Object.entries(properties).map(([name, { type }]) => {
     return { name, type, isRequired: required.includes(name) }
   })
 }
 
-/** Names of what it takes; a question mark after what may be left out. */
-const inputOf = (endpoint: Endpoint): string =>
-  fieldsOf(endpoint)
+/** Describes the input: field names, with a question mark after optional ones. */
+const describeInput = (endpoint: Endpoint): string =>
+  inputFields(endpoint)
     .map(({ name, isRequired }) => (isRequired ? name : `${name}?`))
     .join(' ')
 
 const SAMPLES: Readonly<Record<string, unknown>> = { number: 1, integer: 1, boolean: true }
 
-/** A command with a value for all that has to be there. */
-function callOf(slug: string, endpoint: Endpoint): string {
-  const needed = fieldsOf(endpoint).filter(({ isRequired }) => isRequired)
+/** Builds an example command with a value for each required field. */
+function exampleCall(slug: string, endpoint: Endpoint): string {
+  const needed = inputFields(endpoint).filter(({ isRequired }) => isRequired)
   const command = `hub call ${slug}${endpoint.path}`
   if (endpoint.method === 'GET' || endpoint.method === 'DELETE') {
     return [command, ...needed.map(({ name }) => `-q ${name}=…`)].join(' ')

@@ -1,22 +1,22 @@
 import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
-import { serviceOf } from './show.ts'
+import { fetchService } from './show.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-/** What is to be called. */
+/** Target of a call. */
 export type Target = { readonly method: Method; readonly price?: bigint | undefined } & (
   | { readonly kind: 'native'; readonly slug: string; readonly path: string }
   | { readonly kind: 'external'; readonly url: string }
 )
 
 /**
- * Finds out what a name means: a tool that was added, an address, or `slug/path`.
- * @param asked the method, if the user named one
+ * Resolves a name: a saved tool, a URL, or `slug/path`.
+ * @param asked the method, if given
  * @throws Failure
  */
-export async function targetOf(
+export async function resolveTarget(
   context: Context,
   name: string,
   asked: string | undefined,
@@ -28,24 +28,24 @@ export async function targetOf(
     throw new Failure('usage', `${name} was added for the hub ${tool.hub}.`, hint)
   }
   const address = tool?.target ?? name
-  const method = methodOf(asked ?? tool?.method)
+  const method = parseMethod(asked ?? tool?.method)
   if (/^https?:\/\//i.test(address)) {
     return { kind: 'external', url: address, method: method ?? (hasBody ? 'POST' : 'GET') }
   }
-  return native(context, address, method)
+  return resolveNative(context, address, method)
 }
 
-async function native(
+async function resolveNative(
   context: Context,
   address: string,
   method: Method | undefined,
 ): Promise<Target> {
   const [, slug = '', path = '/'] = /^\/?([a-z0-9-]+)(\/.*)?$/.exec(address) ?? []
   if (slug === '') {
-    const hint = 'A service is slug/path, such as analysis/sentiment; others are https://…'
-    throw new Failure('usage', `Neither a service nor an address nor a tool: ${address}`, hint)
+    const hint = 'Use slug/path, such as analysis/sentiment, or a URL.'
+    throw new Failure('usage', `Not a service, URL or saved tool: ${address}`, hint)
   }
-  const service = await serviceOf(context, slug)
+  const service = await fetchService(context, slug)
   const there = service.endpoints.filter((each) => each.path === path)
   const found = method ? there.find((each) => each.method === method) : there[0]
   if (found) {
@@ -60,7 +60,7 @@ async function native(
   )
 }
 
-function methodOf(text: string | undefined): Method | undefined {
+function parseMethod(text: string | undefined): Method | undefined {
   if (text === undefined) return undefined
   const method = text.toUpperCase()
   if (METHODS.includes(method)) return method as Method

@@ -2,7 +2,7 @@ import { HubError } from '../../../core/client/index.ts'
 import type { Micros } from '../../../core/money.ts'
 import type { Context } from '../context.ts'
 
-/** A sandbox gives its test dollars away, to whoever has a key. */
+/** Requests test USDC from the faucet of a sandbox. */
 export async function requestTestMoney(
   context: Context,
   apiKey: string,

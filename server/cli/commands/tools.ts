@@ -15,7 +15,7 @@ export interface AddFlags {
 
 const NAME = /^[a-z][a-z0-9-]{0,39}$/
 
-/** Saves a service under a name of the user's own: then `hub call NAME`. */
+/** Saves a service under a name, for `hub call NAME`. */
 export async function add(context: Context, address: string, flags: AddFlags): Promise<void> {
   const { store, terminal, hub } = context
   const name = flags.name ?? toolNameFor(address)
@@ -40,7 +40,7 @@ export async function add(context: Context, address: string, flags: AddFlags): P
   await terminal.result({ name, ...tool }, () => `Added ${name}. Call it: hub call ${name}`)
 }
 
-/** What the seller asks now. @throws HubError when the hub would not pay it */
+/** Returns the seller's current price. @throws HubError if the hub would not pay it */
 async function fetchExternalPrice(context: Context, url: string, method: string) {
   const client = await clientWithKey(context)
   try {
@@ -48,21 +48,21 @@ async function fetchExternalPrice(context: Context, url: string, method: string)
     const price = body['price_microdollars']
     return typeof price === 'number' ? BigInt(price) : undefined
   } catch (error) {
-    // The price is known, and only the money is missing.
+    // The price is known; only the funds are missing.
     const price = error instanceof HubError ? error.body['price_microdollars'] : undefined
     if (typeof price !== 'number') throw error
     return BigInt(price)
   }
 }
 
-/** `https://api.weather.example/v1` is `weather`. */
+/** Derives a tool name: `https://api.weather.example/v1` becomes `weather`. */
 function toolNameFor(address: string): string {
   if (!URL.canParse(address)) return address.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-|-$/g, '')
   const parts = new URL(address).hostname.split('.').filter((part) => !/^(www|api)$/.test(part))
   return (parts.length > 1 ? parts.at(-2) : parts[0])?.toLowerCase() ?? 'tool'
 }
 
-/** The tools that were added. */
+/** Lists the saved tools. */
 export async function tools({ store, terminal }: Context): Promise<void> {
   const known = Object.entries(await store.tools())
   await terminal.result(Object.fromEntries(known), () => {

@@ -14,7 +14,7 @@ export interface TopupFlags {
   readonly purchaseId?: string
 }
 
-/** Buys credits with USDC of the wallet, by one signature. */
+/** Buys credits with USDC from the wallet, with one signature. */
 export async function topup(context: Context, amountText: string, flags: TopupFlags) {
   const { terminal, store, hub, client } = context
   const amount = parseAmount(amountText)
@@ -22,7 +22,7 @@ export async function topup(context: Context, amountText: string, flags: TopupFl
   const sandbox = await isSandbox(context)
   const wallet = await openWallet(context, sandbox, flags.keystore)
   if (!wallet) {
-    const hint = 'Make one with `hub register`, or set HUB_PRIVATE_KEY.'
+    const hint = 'Create one with `hub register`, or set HUB_PRIVATE_KEY.'
     throw new Failure('error', 'There is no wallet to pay with.', hint)
   }
   const { address } = wallet.account
@@ -43,7 +43,7 @@ export async function topup(context: Context, amountText: string, flags: TopupFl
 function parseAmount(text: string): Micros {
   const amount = parseDollars(text)
   if (amount >= MIN_TOP_UP) return amount
-  throw new Failure('usage', `The least is ${dollars(MIN_TOP_UP)}.`, 'Such as: hub topup 5')
+  throw new Failure('usage', `The minimum is ${dollars(MIN_TOP_UP)}.`, 'Such as: hub topup 5')
 }
 
 function parseDollars(text: string): Micros {
@@ -54,17 +54,17 @@ function parseDollars(text: string): Micros {
   }
 }
 
-/** @throws Failure unless somebody agrees, here or by `--yes` */
+/** @throws Failure unless the user agrees, interactively or with `--yes` */
 export async function requireConsent({ terminal }: Context, question: string): Promise<void> {
   const answer = await terminal.confirm(question)
   if (answer === true) return
   if (answer === false) throw new Failure('declined', 'Nothing was paid.')
-  throw new Failure('declined', `${question} Nobody is there to ask.`, 'Agree with --yes.')
+  throw new Failure('declined', `${question} There is no terminal to ask.`, 'Pass --yes to agree.')
 }
 
 type Buyer = ReturnType<Context['client']>
 
-/** A payment that is pending is waited for: it may not be made again. */
+/** Buys credits. Waits for a pending payment, which must not be repeated. */
 async function purchase(buyer: Buyer, amount: Micros, purchaseId: string) {
   try {
     const { body } = await buyer.purchase(amount, purchaseId)
@@ -83,8 +83,8 @@ async function purchase(buyer: Buyer, amount: Micros, purchaseId: string) {
   }
   throw new Failure(
     'error',
-    'The payment is under way, and not confirmed yet.',
-    'Do not pay again: look with `hub balance` in a few minutes.',
+    'The payment is pending and not confirmed yet.',
+    'Do not pay again; check `hub balance` in a few minutes.',
     { code: 'payment_pending', details: { purchase_id: purchaseId } },
   )
 }

@@ -4,73 +4,74 @@ import { jsonEditor } from './json.ts'
 import { tomlEditor } from './toml.ts'
 import { yamlEditor } from './yaml.ts'
 
-/** Where things are on this machine. */
-export interface Places {
+/** Platform, home folder and environment of this machine. */
+export interface MachinePaths {
   readonly platform: NodeJS.Platform
   readonly home: string
   readonly env: NodeJS.ProcessEnv
 }
 
-/** How the hub is reached. */
-export interface Reach {
+/** Ways for an assistant to reach the hub. */
+export interface HubAccess {
   readonly url: string
-  /** Starts `hub mcp`, with the key of this machine. */
+  /** Command that starts `hub mcp` with the key of this machine. */
   readonly bridge: { readonly command: string; readonly args: readonly string[] }
-  /** Prints the authorizing header as JSON. */
+  /** Command that prints the Authorization header as JSON. */
   readonly helper: string
-  /** A file that holds the key alone. */
+  /** File that contains only the key. */
   readonly keyFile: string
-  /** Whether HUB_API_KEY is in the environment. */
+  /** True if HUB_API_KEY is set. */
   readonly hasVariable: boolean
-  /** The key itself, to write where nothing better is possible; undefined: never. */
+  /** The key itself, for assistants that support nothing better; undefined if not allowed. */
   readonly inlineKey: string | undefined
 }
 
-/** An assistant that takes MCP servers, and where it keeps them. */
+/** An assistant that supports MCP servers, and its configuration files. */
 export interface Client {
   readonly id: string
   readonly name: string
-  /** Its own folder or file: there is one where the assistant is. */
-  readonly detect: (places: Places) => string
-  readonly file: (places: Places) => string
-  /** In a project; undefined: it has none there. */
+  /** Folder or file whose presence shows that the assistant is installed. */
+  readonly detect: (places: MachinePaths) => string
+  readonly file: (places: MachinePaths) => string
+  /** Configuration file in a project; undefined if not supported. */
   readonly projectFile?: string
   readonly editor: Editor
-  /** The keys under which our entry stands, its own name last. */
+  /** Path of keys to our entry, its own name last. */
   readonly path: readonly string[]
-  readonly entry: (reach: Reach) => unknown
-  /** Whether the key has to lie in a file of its own. */
+  readonly entry: (reach: HubAccess) => unknown
+  /** True if the key must be in a file of its own. */
   readonly needsKeyFile?: boolean
 }
 
 const NAME = 'agenthub'
 
-/** Folders of applications: of macOS, Windows and everything else. */
-function appData({ platform, home, env }: Places): string {
+/** Returns the application data folder of macOS, Windows or other systems. */
+function appDataFolder({ platform, home, env }: MachinePaths): string {
   if (platform === 'darwin') return join(home, 'Library', 'Application Support')
   if (platform === 'win32') return env['APPDATA'] ?? join(home, 'AppData', 'Roaming')
   return env['XDG_CONFIG_HOME'] || join(home, '.config')
 }
-const dotConfig = ({ home, env }: Places): string => env['XDG_CONFIG_HOME'] || join(home, '.config')
-const goose = (places: Places): string =>
+const dotConfig = ({ home, env }: MachinePaths): string =>
+  env['XDG_CONFIG_HOME'] || join(home, '.config')
+const goose = (places: MachinePaths): string =>
   places.platform === 'win32'
-    ? join(appData(places), 'Block', 'goose', 'config')
+    ? join(appDataFolder(places), 'Block', 'goose', 'config')
     : join(dotConfig(places), 'goose')
-const codex = ({ home, env }: Places): string => env['CODEX_HOME'] || join(home, '.codex')
+const codex = ({ home, env }: MachinePaths): string => env['CODEX_HOME'] || join(home, '.codex')
 
-/** By an environment variable where there is one, else by the bridge: no file of theirs has it. */
-const byVariable =
+/** Uses the environment variable if set, otherwise the bridge, so that no file contains the key. */
+const variableOrBridge =
   (reference: string, more: object) =>
-  ({ url, bridge, hasVariable, inlineKey }: Reach): unknown => {
+  ({ url, bridge, hasVariable, inlineKey }: HubAccess): unknown => {
     if (inlineKey) return { ...more, url, headers: bearer(inlineKey) }
     return hasVariable ? { ...more, url, headers: bearer(reference) } : bridge
   }
 const bearer = (key: string) => ({ Authorization: `Bearer ${key}` })
-const byBridge = ({ bridge }: Reach): unknown => bridge
+const bridgeCommand = ({ bridge }: HubAccess): unknown => bridge
 
 /**
- * The secret goes in the best way that each can: a helper that prints it, a file, a question, a
- * variable, or the bridge, which needs none. Source of the forms: the documents of each.
+ * Known assistants. Each gets the secret in the best way it supports: a helper command, a file, a
+ * prompt, a variable, or the bridge, which needs none. Formats as documented by each vendor.
  */
 export const CLIENTS: readonly Client[] = [
   {
@@ -100,7 +101,7 @@ export const CLIENTS: readonly Client[] = [
     projectFile: '.gemini/settings.json',
     editor: jsonEditor,
     path: ['mcpServers', NAME],
-    entry: byVariable('$HUB_API_KEY', { type: 'http' }),
+    entry: variableOrBridge('$HUB_API_KEY', { type: 'http' }),
   },
   {
     id: 'opencode',
@@ -127,7 +128,7 @@ export const CLIENTS: readonly Client[] = [
     editor: jsonEditor,
     path: ['mcpServers', NAME],
     entry: (reach) => {
-      const remote = byVariable(`\${HUB_API_KEY}`, { type: 'http' })(reach)
+      const remote = variableOrBridge(`\${HUB_API_KEY}`, { type: 'http' })(reach)
       return remote === reach.bridge
         ? { type: 'local', ...reach.bridge, tools: ['*'] }
         : { ...(remote as object), tools: ['*'] }
@@ -136,8 +137,8 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'vscode',
     name: 'VS Code',
-    detect: (places) => join(appData(places), 'Code', 'User'),
-    file: (places) => join(appData(places), 'Code', 'User', 'mcp.json'),
+    detect: (places) => join(appDataFolder(places), 'Code', 'User'),
+    file: (places) => join(appDataFolder(places), 'Code', 'User', 'mcp.json'),
     projectFile: '.vscode/mcp.json',
     editor: jsonEditor,
     path: ['servers', NAME],
@@ -151,7 +152,7 @@ export const CLIENTS: readonly Client[] = [
     projectFile: '.cursor/mcp.json',
     editor: jsonEditor,
     path: ['mcpServers', NAME],
-    entry: byBridge,
+    entry: bridgeCommand,
   },
   {
     id: 'windsurf',
@@ -160,7 +161,7 @@ export const CLIENTS: readonly Client[] = [
     file: ({ home }) => join(home, '.codeium', 'windsurf', 'mcp_config.json'),
     editor: jsonEditor,
     path: ['mcpServers', NAME],
-    entry: byBridge,
+    entry: bridgeCommand,
   },
   {
     id: 'zed',
@@ -169,7 +170,7 @@ export const CLIENTS: readonly Client[] = [
     file: (places) => join(zed(places), 'settings.json'),
     editor: jsonEditor,
     path: ['context_servers', NAME],
-    entry: byBridge,
+    entry: bridgeCommand,
   },
   {
     id: 'cline',
@@ -208,11 +209,11 @@ export const CLIENTS: readonly Client[] = [
   {
     id: 'claude-desktop',
     name: 'Claude Desktop',
-    detect: (places) => join(appData(places), 'Claude'),
-    file: (places) => join(appData(places), 'Claude', 'claude_desktop_config.json'),
+    detect: (places) => join(appDataFolder(places), 'Claude'),
+    file: (places) => join(appDataFolder(places), 'Claude', 'claude_desktop_config.json'),
     editor: jsonEditor,
     path: ['mcpServers', NAME],
-    entry: byBridge,
+    entry: bridgeCommand,
   },
   {
     id: 'junie',
@@ -222,12 +223,12 @@ export const CLIENTS: readonly Client[] = [
     projectFile: '.junie/mcp/mcp.json',
     editor: jsonEditor,
     path: ['mcpServers', NAME],
-    entry: byBridge,
+    entry: bridgeCommand,
   },
 ]
 
-const zed = (places: Places): string =>
-  places.platform === 'win32' ? join(appData(places), 'Zed') : join(dotConfig(places), 'zed')
+const zed = (places: MachinePaths): string =>
+  places.platform === 'win32' ? join(appDataFolder(places), 'Zed') : join(dotConfig(places), 'zed')
 
-const cline = (places: Places): string =>
-  join(appData(places), 'Code', 'User', 'globalStorage', 'saoudrizwan.claude-dev')
+const cline = (places: MachinePaths): string =>
+  join(appDataFolder(places), 'Code', 'User', 'globalStorage', 'saoudrizwan.claude-dev')

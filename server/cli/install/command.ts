@@ -7,7 +7,7 @@ import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { readText, replaceFile } from '../files.ts'
 import { table } from '../terminal.ts'
-import { CLIENTS, type Client, type Places, type Reach } from './clients.ts'
+import { CLIENTS, type Client, type HubAccess, type MachinePaths } from './clients.ts'
 import { apply, CannotEdit, diff, type Edit, undo } from './edit.ts'
 import { Manifest } from './manifest.ts'
 
@@ -20,41 +20,41 @@ export interface InstallFlags {
   readonly inlineKey?: boolean
 }
 
-type Done = 'installed' | 'unchanged' | 'removed' | 'absent' | 'would change' | 'refused'
+type InstallOutcome = 'installed' | 'unchanged' | 'removed' | 'absent' | 'would change' | 'refused'
 
-/** What became of one assistant's file. */
-interface Told {
+/** Outcome for one assistant's configuration file. */
+interface InstallResult {
   readonly client: string
   readonly file: string
-  readonly done: Done
+  readonly done: InstallOutcome
   readonly detail?: string
 }
 
-/** Gives the hub to assistants as an MCP server, or takes it out again. */
+/** Installs the hub as an MCP server in assistants, or removes it. */
 export async function install(
   context: Context,
   ids: readonly string[],
   flags: InstallFlags,
 ): Promise<void> {
   const { terminal, settings } = context
-  const places: Places = { platform: process.platform, home: homedir(), env: settings.env }
+  const places: MachinePaths = { platform: process.platform, home: homedir(), env: settings.env }
   if (flags.list) return list(context, places)
-  const chosen = choose(ids, places, flags)
+  const chosen = selectClients(ids, places, flags)
   if (chosen.length === 0) {
     const hint = 'Name one: hub install claude-code. `hub install --list` shows all.'
-    throw new Failure('usage', 'No assistant that is known was found here.', hint)
+    throw new Failure('usage', 'No known assistant was found on this machine.', hint)
   }
-  const reach = await reachOf(context, flags)
+  const reach = await createAccess(context, flags)
   if (flags.print) return print(context, chosen, places, reach)
   const manifest = new Manifest(context.store)
-  const told: Told[] = []
+  const told: InstallResult[] = []
   for (const client of chosen) {
-    const file = fileOf(client, places, flags)
-    const work = flags.remove ? remove : put
+    const file = configFile(client, places, flags)
+    const work = flags.remove ? removeFrom : installInto
     told.push(await work({ context, manifest, client, file, reach, flags }))
   }
-  await terminal.result({ clients: told }, () => text(told))
-  if (told.some(({ done }) => done === 'installed')) await tellWhetherItWorks(context)
+  await terminal.result({ clients: told }, () => formatResults(told))
+  if (told.some(({ done }) => done === 'installed')) await reportConnection(context)
   const refused = told.filter(({ done }) => done === 'refused')
   if (refused.length > 0) {
     throw new Failure(
@@ -65,14 +65,14 @@ export async function install(
   }
 }
 
-/** What an assistant will find, or why it will find nothing. */
-async function tellWhetherItWorks(context: Context): Promise<void> {
+/** Reports whether an assistant will reach the hub, or why not. */
+async function reportConnection(context: Context): Promise<void> {
   const { ok, detail } = await mcpCheck(context)
-  if (ok) context.terminal.note(`It works: ${detail}. Restart what is running.`)
-  else context.terminal.warn(`It is in place, but does not work yet: ${detail}`)
+  if (ok) context.terminal.note(`It works: ${detail}. Restart running assistants.`)
+  else context.terminal.warn(`Installed, but not working yet: ${detail}`)
 }
 
-const text = (told: readonly Told[]): string =>
+const formatResults = (told: readonly InstallResult[]): string =>
   table(
     ['assistant', '', 'file'],
     told.map(({ client, done, file, detail }) => [
@@ -82,7 +82,7 @@ const text = (told: readonly Told[]): string =>
     ]),
   )
 
-async function list({ terminal }: Context, places: Places): Promise<void> {
+async function list({ terminal }: Context, places: MachinePaths): Promise<void> {
   const rows = CLIENTS.map((client) => ({
     client: client.id,
     name: client.name,
@@ -97,10 +97,10 @@ async function list({ terminal }: Context, places: Places): Promise<void> {
   )
 }
 
-/** Those that were named, or those that are here: no file is made for one that is not. */
-function choose(
+/** Selects the named assistants, or all that are installed. */
+function selectClients(
   ids: readonly string[],
-  places: Places,
+  places: MachinePaths,
   { scope = 'user' }: InstallFlags,
 ): Client[] {
   if (scope !== 'user' && scope !== 'project') {
@@ -109,7 +109,7 @@ function choose(
   const unknown = ids.filter((id) => !CLIENTS.some((client) => client.id === id))
   if (unknown.length > 0) {
     const known = CLIENTS.map(({ id }) => id).join(', ')
-    throw new Failure('usage', `Not an assistant that is known: ${unknown.join(', ')}`, known)
+    throw new Failure('usage', `Unknown assistant: ${unknown.join(', ')}`, known)
   }
   const named = CLIENTS.filter(({ id }) => ids.includes(id))
   const found = CLIENTS.filter((client) => existsSync(client.detect(places)))
@@ -117,15 +117,18 @@ function choose(
   return scope === 'user' ? chosen : chosen.filter(({ projectFile }) => projectFile !== undefined)
 }
 
-const fileOf = (client: Client, places: Places, { scope }: InstallFlags): string =>
+const configFile = (client: Client, places: MachinePaths, { scope }: InstallFlags): string =>
   scope === 'project' ? join(process.cwd(), client.projectFile!) : client.file(places)
 
-async function reachOf(context: Context, { inlineKey, scope }: InstallFlags): Promise<Reach> {
+async function createAccess(
+  context: Context,
+  { inlineKey, scope }: InstallFlags,
+): Promise<HubAccess> {
   const { settings, store, hub } = context
   if (inlineKey && scope === 'project') {
     throw new Failure(
       'usage',
-      'A key in a project is a key in its history.',
+      'A key in a project file ends up in version control.',
       'Leave out --inline-key.',
     )
   }
@@ -150,8 +153,8 @@ const quoted = (word: string): string =>
 async function print(
   { terminal }: Context,
   chosen: readonly Client[],
-  places: Places,
-  reach: Reach,
+  places: MachinePaths,
+  reach: HubAccess,
 ) {
   const snippets = chosen.map((client) => ({
     client: client.id,
@@ -174,14 +177,21 @@ interface Job {
   readonly manifest: Manifest
   readonly client: Client
   readonly file: string
-  readonly reach: Reach
+  readonly reach: HubAccess
   readonly flags: InstallFlags
 }
 
-async function put({ context, manifest, client, file, reach, flags }: Job): Promise<Told> {
+async function installInto({
+  context,
+  manifest,
+  client,
+  file,
+  reach,
+  flags,
+}: Job): Promise<InstallResult> {
   const { store, terminal } = context
   const before = await readText(file)
-  const told = (done: Done, detail?: string): Told => ({
+  const told = (done: InstallOutcome, detail?: string): InstallResult => ({
     client: client.id,
     file,
     done,
@@ -203,15 +213,15 @@ async function put({ context, manifest, client, file, reach, flags }: Job): Prom
     return told('would change')
   }
   if (client.needsKeyFile) await replaceFile(reach.keyFile, `${await store.apiKey()}\n`)
-  const backup = before === undefined ? undefined : backupOf(file)
+  const backup = before === undefined ? undefined : backupPath(file)
   if (backup) await replaceFile(backup, before!)
   await manifest.keep(file, { client: client.id, edit, created: before === undefined, backup })
   await replaceFile(file, after)
   return told('installed')
 }
 
-async function remove({ manifest, client, file, flags, context }: Job): Promise<Told> {
-  const told = (done: Done, detail?: string): Told => ({
+async function removeFrom({ manifest, client, file, flags, context }: Job): Promise<InstallResult> {
+  const told = (done: InstallOutcome, detail?: string): InstallResult => ({
     client: client.id,
     file,
     done,
@@ -241,8 +251,8 @@ async function remove({ manifest, client, file, flags, context }: Job): Promise<
   return told('removed')
 }
 
-/** A name that no file has yet. */
-function backupOf(file: string): string {
+/** Returns an unused backup path. */
+function backupPath(file: string): string {
   for (let n = 1; ; n++) {
     const name = `${file}.hub-backup-${n}`
     if (!existsSync(name)) return name

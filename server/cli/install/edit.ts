@@ -1,30 +1,31 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** A change of a text: `inserted` stands at `offset` instead of `removed`. */
+/** An edit of a text: `inserted` replaces `removed` at `offset`. */
 export interface Edit {
   readonly offset: number
   readonly removed: string
   readonly inserted: string
 }
 
-/** What was asked for cannot be written into this file without damage. */
+/** The file cannot be edited without damaging it. */
 export class CannotEdit extends Error {
   override readonly name = 'CannotEdit'
 }
 
-/** How a kind of file takes a member, and gives it back. */
+/** Editor for one file format. */
 export interface Editor {
   /**
-   * Puts a value at a path of keys. Everything else stays, to the byte. Undefined: it is there.
+   * Sets a value at a path of keys and preserves every other byte. Undefined if already set.
    * @throws CannotEdit
    */
   put(text: string, path: readonly string[], value: unknown): Edit | undefined
-  /** Takes out what is at a path, after the file has been changed by others. @throws CannotEdit */
+  /** Removes the value at a path from a file that others have changed. @throws CannotEdit */
   take(text: string, path: readonly string[]): Edit | undefined
 }
 
-/** Whether two values say the same; readers differ in the prototypes that they give. */
-export const isSame = (a: unknown, b: unknown): boolean => isDeepStrictEqual(plain(a), plain(b))
+/** Compares two values deeply, ignoring prototypes, in which parsers differ. */
+export const isDeepEqual = (a: unknown, b: unknown): boolean =>
+  isDeepStrictEqual(plain(a), plain(b))
 
 const plain = (value: unknown): unknown =>
   value === undefined ? undefined : JSON.parse(JSON.stringify(value))
@@ -32,20 +33,20 @@ const plain = (value: unknown): unknown =>
 export const apply = (text: string, { offset, removed, inserted }: Edit): string =>
   text.slice(0, offset) + inserted + text.slice(offset + removed.length)
 
-/** Undoes an edit to the byte, wherever it stands now; undefined where it no longer does, once. */
+/** Undoes an edit exactly, wherever it is now; undefined unless it occurs exactly once. */
 export function undo(text: string, { removed, inserted }: Edit): string | undefined {
   const offset = text.indexOf(inserted)
   if (offset < 0 || text.indexOf(inserted, offset + 1) >= 0) return undefined
   return text.slice(0, offset) + removed + text.slice(offset + inserted.length)
 }
 
-/** The line ends of a text: those of its first line. */
-export const eolOf = (text: string): string =>
+/** Returns the line ending of a text, taken from its first line. */
+export const lineEnding = (text: string): string =>
   /\r\n|\n/.exec(text)?.[0] === '\r\n' ? '\r\n' : '\n'
 
 const CONTEXT = 2
 
-/** The lines that differ, with a few around them, as `diff -u` shows them. */
+/** Formats the difference of two texts in the style of `diff -u`. */
 export function diff(path: string, before: string, after: string): string {
   const [old, now] = [before.split('\n'), after.split('\n')]
   const shorter = Math.min(old.length, now.length)

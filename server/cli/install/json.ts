@@ -5,17 +5,17 @@ import {
   type ParseError,
   parseTree,
 } from 'jsonc-parser'
-import { CannotEdit, type Edit, type Editor, eolOf, isSame } from './edit.ts'
+import { CannotEdit, type Edit, type Editor, isDeepEqual, lineEnding } from './edit.ts'
 
-/** JSON, with or without comments and trailing commas. */
+/** Editor for JSON, with or without comments and trailing commas. */
 export const jsonEditor: Editor = {
   put(text, path, value) {
     if (text.trim() === '') return create(text, path, value)
     const root = parse(text)
     const known = findNodeAtLocation(root, [...path])
-    if (known && isSame(getNodeValue(known), value)) return undefined
+    if (known && isDeepEqual(getNodeValue(known), value)) return undefined
     if (known) return replace(text, known, value)
-    const depth = deepest(root, path)
+    const depth = findDeepest(root, path)
     const parent = findNodeAtLocation(root, path.slice(0, depth))!
     if (parent.type !== 'object')
       throw new CannotEdit(`${path.slice(0, depth).join('.')} is no object`)
@@ -23,7 +23,7 @@ export const jsonEditor: Editor = {
   },
   take(text, path) {
     const node = findNodeAtLocation(parse(text), [...path])
-    return node?.parent ? cut(text, node.parent) : undefined
+    return node?.parent ? removeMember(text, node.parent) : undefined
   },
 }
 
@@ -37,8 +37,8 @@ function parse(text: string): Node {
 const nested = (path: readonly string[], value: unknown): unknown =>
   path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
 
-/** How many keys of the path are there. */
-function deepest(root: Node, path: readonly string[]): number {
+/** Finds how many leading keys of the path exist. */
+function findDeepest(root: Node, path: readonly string[]): number {
   let depth = 0
   while (depth < path.length && findNodeAtLocation(root, path.slice(0, depth + 1))) depth++
   return depth
@@ -57,14 +57,14 @@ function replace(text: string, node: Node, value: unknown): Edit {
   return { offset, removed, inserted: print(text, value, indent, removed.includes('\n')) }
 }
 
-/** After the last member, in the manner of the object: on one line, or a line for each. */
+/** Inserts after the last member, in the object's style: on one line, or one line each. */
 function insert(text: string, parent: Node, key: string, value: unknown): Edit {
   const members = parent.children ?? []
   const inner = text.slice(parent.offset + 1, parent.offset + parent.length - 1)
   const isOnLines = inner.includes('\n') || (members.length === 0 && isMultiline(text))
-  const [eol, own] = [eolOf(text), indentAt(text, parent.offset)]
+  const [eol, own] = [lineEnding(text), indentAt(text, parent.offset)]
   const last = members.at(-1)
-  const indent = last && isOnLines ? indentAt(text, last.offset) : own + unitOf(text)
+  const indent = last && isOnLines ? indentAt(text, last.offset) : own + indentUnit(text)
   const colon = isOnLines || / /.test(inner) ? ': ' : ':'
   const member = JSON.stringify(key) + colon + print(text, value, indent, isOnLines)
   if (last) {
@@ -74,13 +74,13 @@ function insert(text: string, parent: Node, key: string, value: unknown): Edit {
   }
   const offset = parent.offset + 1
   if (!isOnLines) return { offset, removed: '', inserted: member }
-  // A comment may stand in an empty object: the member comes first, on a line of its own.
+  // An empty object may contain a comment: the member goes first, on its own line.
   const closes = inner.includes('\n') ? '' : eol + own
   return { offset, removed: '', inserted: `${eol}${indent}${member}${closes}` }
 }
 
-/** A member with the comma that parts it from its neighbour. */
-function cut(text: string, member: Node): Edit {
+/** Removes a member together with its comma. */
+function removeMember(text: string, member: Node): Edit {
   const siblings = member.parent?.children ?? []
   const at = siblings.indexOf(member)
   const before = siblings[at - 1]
@@ -92,16 +92,16 @@ function cut(text: string, member: Node): Edit {
 
 const isMultiline = (text: string): boolean => text.trim().includes('\n') || !text.includes('"')
 
-/** The white space that the line of an offset begins with. */
+/** Returns the indentation of the line at an offset. */
 function indentAt(text: string, offset: number): string {
   const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset)
   return /^[ \t]*/.exec(line)?.[0] ?? ''
 }
 
-/** One step of indentation: the first that the text has. */
-const unitOf = (text: string): string => /\n([ \t]+)\S/.exec(text)?.[1] ?? '  '
+/** Returns one step of indentation, taken from the first indented line. */
+const indentUnit = (text: string): string => /\n([ \t]+)\S/.exec(text)?.[1] ?? '  '
 
 function print(text: string, value: unknown, indent: string, isOnLines: boolean): string {
   if (!isOnLines) return JSON.stringify(value)
-  return JSON.stringify(value, null, unitOf(text)).replaceAll('\n', eolOf(text) + indent)
+  return JSON.stringify(value, null, indentUnit(text)).replaceAll('\n', lineEnding(text) + indent)
 }

@@ -2,18 +2,18 @@ import { readJson, replaceFile } from '../files.ts'
 import type { Store } from '../store.ts'
 import type { Edit } from './edit.ts'
 
-/** What was done to a file, so that it can be undone to the byte. */
-export interface Installed {
+/** Record of an edit, so that it can be undone exactly. */
+export interface InstalledEntry {
   readonly client: string
   readonly edit: Edit
-  /** Whether the file was ours from the beginning. */
+  /** True if we created the file. */
   readonly created: boolean
   readonly backup?: string | undefined
 }
 
-type Files = Readonly<Record<string, Installed>>
+type Files = Readonly<Record<string, InstalledEntry>>
 
-/** What was installed where, in the user's own folder. */
+/** Record of all installed entries, in the user's configuration directory. */
 export class Manifest {
   readonly #store: Store
 
@@ -21,13 +21,13 @@ export class Manifest {
     this.#store = store
   }
 
-  async find(file: string): Promise<Installed | undefined> {
+  async find(file: string): Promise<InstalledEntry | undefined> {
     return (await this.#read())[file]
   }
 
-  async keep(file: string, installed: Installed): Promise<void> {
+  async keep(file: string, installed: InstalledEntry): Promise<void> {
     const { [file]: before, ...rest } = await this.#read()
-    // A second edit of an entry of ours: what undoes both is to take the entry out.
+    // A second edit of our own entry is undone by removing the entry.
     const known = before ? {} : { [file]: installed }
     await this.#write({ ...rest, ...known })
   }

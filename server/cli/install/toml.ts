@@ -1,17 +1,17 @@
 import { parse, stringify, type TomlTable } from 'smol-toml'
-import { CannotEdit, type Edit, type Editor, eolOf, isSame } from './edit.ts'
+import { CannotEdit, type Edit, type Editor, isDeepEqual, lineEnding } from './edit.ts'
 
 const BEGIN = '# >>> agenthub >>>'
 const END = '# <<< agenthub <<<'
 
-/** TOML: a table of its own at the end, between marks, where it is always allowed. */
+/** Editor for TOML: adds a table at the end between markers, where a table is always allowed. */
 export const tomlEditor: Editor = {
   put(text, path, value) {
     const before = read(text)
     const known = at(before, path)
-    if (isSame(known, value)) return undefined
+    if (isDeepEqual(known, value)) return undefined
     if (known !== undefined) throw new CannotEdit(`it has another ${path.join('.')} already`)
-    const eol = eolOf(text)
+    const eol = lineEnding(text)
     const gap = text === '' ? '' : text.endsWith('\n') ? eol : eol + eol
     const table = stringify(nested(path, value)).trimEnd().split('\n')
     const inserted = `${gap}${[BEGIN, ...table, END].join(eol)}${eol}`
@@ -26,17 +26,17 @@ export const tomlEditor: Editor = {
   },
 }
 
-/** The new file must say what the old one said, and our table. */
+/** Checks that the new file has the old content plus our table. */
 function verify(text: string, before: TomlTable, path: readonly string[], value: unknown): void {
   const after = read(text)
-  const same = isSame(at(after, path), value)
+  const same = isDeepEqual(at(after, path), value)
   const parent = at(after, path.slice(0, -1)) as TomlTable
   delete parent[path.at(-1)!]
-  const rest = at(before, path.slice(0, -1)) === undefined ? without(after, path[0]!) : after
-  if (!same || !isSame(rest, before)) throw new CannotEdit('its tables leave no room')
+  const rest = at(before, path.slice(0, -1)) === undefined ? withoutKey(after, path[0]!) : after
+  if (!same || !isDeepEqual(rest, before)) throw new CannotEdit('its tables do not allow it')
 }
 
-const without = (table: TomlTable, key: string): TomlTable =>
+const withoutKey = (table: TomlTable, key: string): TomlTable =>
   Object.fromEntries(Object.entries(table).filter(([name]) => name !== key))
 
 function read(text: string): TomlTable {

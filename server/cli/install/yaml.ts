@@ -1,25 +1,26 @@
 import { type Document, isMap, isScalar, isSeq, type Node, parseDocument, stringify } from 'yaml'
-import { apply, CannotEdit, type Edit, type Editor, eolOf, isSame } from './edit.ts'
+import { apply, CannotEdit, type Edit, type Editor, isDeepEqual, lineEnding } from './edit.ts'
 
 /**
- * YAML: a block under a key at the top. `path` is that key and the name of ours.
- * @param form a list has items, each of which says its own `name`; a map has them by name
+ * Editor for YAML: adds a block under a top-level key. `path` is that key and our own name.
+ * @param form `list`: items with a `name` member; `map`: items by name
  */
 export const yamlEditor = (form: 'map' | 'list'): Editor => ({
   put(text, [section, name], value) {
     const document = read(text)
     const known = find(document, section!, name!)
-    if (isSame(known, value)) return undefined
+    if (isDeepEqual(known, value)) return undefined
     if (known !== undefined) throw new CannotEdit(`it has another ${name} already`)
     const block = form === 'list' ? [value] : { [name!]: value }
     const edit = editOf(text, document, section!, block)
     const after = apply(text, edit)
-    const isThere = isSame(find(read(after), section!, name!), value)
-    if (!isThere || !keeps(text, after, section!)) throw new CannotEdit('its form leaves no room')
+    const isThere = isDeepEqual(find(read(after), section!, name!), value)
+    if (!isThere || !keeps(text, after, section!))
+      throw new CannotEdit('its format does not allow it')
     return edit
   },
   take() {
-    throw new CannotEdit('it was changed since')
+    throw new CannotEdit('it has changed since')
   },
 })
 
@@ -29,7 +30,7 @@ function read(text: string): Document {
   return document
 }
 
-/** Lists hold items that have a `name`. */
+/** Finds an item of a list by its `name`, or of a map by key. */
 function find(document: Document, section: string, name: string): unknown {
   const content = (document.toJS() ?? {}) as Record<string, unknown>
   const under = content[section]
@@ -37,19 +38,19 @@ function find(document: Document, section: string, name: string): unknown {
   return (under as Record<string, unknown> | undefined | null)?.[name]
 }
 
-/** What stands in other sections is as before. */
+/** Checks that the other sections are unchanged. */
 function keeps(before: string, after: string, section: string): boolean {
   const rest = (text: string) => {
     const { [section]: _, ...others } = (read(text).toJS() ?? {}) as Record<string, unknown>
     return others
   }
-  return isSame(rest(before), rest(after))
+  return isDeepEqual(rest(before), rest(after))
 }
 
 function editOf(text: string, document: Document, section: string, block: unknown): Edit {
   const node = document.get(section, true) as Node | undefined
   if (node === undefined) {
-    const gap = text === '' || text.endsWith('\n') ? '' : eolOf(text)
+    const gap = text === '' || text.endsWith('\n') ? '' : lineEnding(text)
     const inserted = gap + lines(text, { [section]: block }, '')
     return { offset: text.length, removed: '', inserted }
   }
@@ -63,12 +64,12 @@ function editOf(text: string, document: Document, section: string, block: unknow
   return after(text, node, block, /^ */.exec(line)?.[0] ?? '')
 }
 
-/** Right after the line where a node ends. */
+/** Returns the offset after the line in which a node ends. */
 function after(text: string, node: Node, block: unknown, indent: string): Edit {
   const end = node.range?.[1] ?? text.length
   const last = text.slice(0, end).trimEnd().length
   const line = text.indexOf('\n', last)
-  const eol = eolOf(text)
+  const eol = lineEnding(text)
   if (line < 0)
     return { offset: text.length, removed: '', inserted: eol + lines(text, block, indent) }
   return { offset: line + 1, removed: '', inserted: lines(text, block, indent) }
@@ -78,5 +79,5 @@ const lines = (text: string, block: unknown, indent: string): string =>
   stringify(block, { lineWidth: 0 })
     .trimEnd()
     .split('\n')
-    .map((line) => `${indent}${line}${eolOf(text)}`)
+    .map((line) => `${indent}${line}${lineEnding(text)}`)
     .join('')

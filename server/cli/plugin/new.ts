@@ -3,26 +3,26 @@ import { join, relative, resolve } from 'node:path'
 import type { Context } from '../context.ts'
 import { Failure } from '../failure.ts'
 import { versionOf } from '../package.ts'
-import { ownHome } from './home.ts'
-import { filesOf } from './template.ts'
+import { findOwnHome } from './home.ts'
+import { templateFiles } from './template.ts'
 
-interface Asked {
+interface NewPluginOptions {
   readonly name: string
   readonly folder: string | undefined
-  /** Who earns. @defaultValue me */
+  /** Provider of the service. @defaultValue me */
   readonly provider?: string
 }
 
-/** As slugs and providers are written. */
+/** Pattern of slugs and provider names. */
 const NAME = /^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$/
 
 /**
- * Makes a folder with a service, its test and all that it needs.
- * @throws Failure where there is something already
+ * Creates a folder with a service, its test and its configuration.
+ * @throws Failure if the folder is not empty
  */
 export async function newPlugin(
   { terminal }: Pick<Context, 'terminal'>,
-  { name, folder = name, provider = 'me' }: Asked,
+  { name, folder = name, provider = 'me' }: NewPluginOptions,
 ): Promise<void> {
   for (const each of [name, provider]) {
     if (NAME.test(each)) continue
@@ -31,14 +31,14 @@ export async function newPlugin(
   const place = resolve(folder)
   const there = await readdir(place).catch(() => [])
   if (there.length > 0) throw new Failure('usage', `${place} is not empty.`, 'Name another folder.')
-  const home = ownHome()
+  const home = findOwnHome()
   const agenthub = home === undefined ? `^${versionOf()}` : `file:${relative(place, home)}`
-  const files = filesOf({ name, provider, agenthub })
+  const files = templateFiles({ name, provider, agenthub })
   await mkdir(place, { recursive: true })
   for (const [file, text] of Object.entries(files)) await writeFile(join(place, file), text)
   await terminal.result({ folder: place, files: Object.keys(files) }, () =>
     [
-      `Made ${place}: ${Object.keys(files).join(', ')}`,
+      `Created ${place}: ${Object.keys(files).join(', ')}`,
       '',
       `  cd ${relative('.', place) || '.'}`,
       '  npm install',

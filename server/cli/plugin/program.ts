@@ -1,17 +1,15 @@
 import type { Command } from 'commander'
 import type { Run } from '../program.ts'
 
-/** Commands for those who sell: `hub plugin new` and `hub plugin test`. */
+/** Adds the commands for providers: `hub plugin new` and `hub plugin test`. */
 export function pluginCommands(program: Command, run: Run): void {
-  const group = program
-    .command('plugin')
-    .description('sell a service of your own: begin, and try it')
+  const group = program.command('plugin').description('create and test a service to sell')
   group
     .command('new')
-    .argument('<name>', 'of its package and its address: lower-case letters, digits and hyphens')
-    .argument('[folder]', 'where it goes; left out: a folder of that name')
-    .option('--provider <id>', 'who earns', 'me')
-    .description('make a folder with a service, its test and all that it needs')
+    .argument('<name>', 'package name and slug: lower-case letters, digits and hyphens')
+    .argument('[folder]', 'target folder; by default named after the plugin')
+    .option('--provider <id>', 'provider that earns', 'me')
+    .description('create a folder with a service, its test and its configuration')
     .action(
       run(async (context, flags: object, name: string, folder?: string) =>
         (await import('./new.ts')).newPlugin(context, { name, folder, ...flags }),
@@ -20,9 +18,9 @@ export function pluginCommands(program: Command, run: Run): void {
   group
     .command('test')
     .argument('[plugin]', 'a folder, or the name of a package', '.')
-    .option('--runs <how>', 'worker, or process+http+secret:NAME: how it runs')
+    .option('--runs <how>', 'how it runs: worker, or process+http+secret:NAME')
     .option('--home <folder>', 'a clone of the hub with its packages (HUB_HOME)')
-    .description('try it in a sandbox of its own: does it what every plugin must?')
+    .description('run the conformance suite on it, in a sandbox')
     .action(
       run(async (context, flags: object, plugin: string) =>
         (await import('./test.ts')).testPlugin(context, plugin, flags),

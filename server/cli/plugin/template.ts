@@ -1,13 +1,13 @@
-/** What a new plugin is made of. */
-interface About {
+/** Values filled into the files of a new plugin. */
+interface TemplateValues {
   readonly name: string
   readonly provider: string
-  /** Where npm finds the hub's package. */
+  /** Version specifier of the hub's package for npm. */
   readonly agenthub: string
 }
 
-/** The files of a new plugin, by name. */
-export const filesOf = (about: About): Readonly<Record<string, string>> => ({
+/** Returns the files of a new plugin, by name. */
+export const templateFiles = (about: TemplateValues): Readonly<Record<string, string>> => ({
   'package.json': json(packageOf(about)),
   'tsconfig.json': json(TSCONFIG),
   'index.ts': serviceOf(about),
@@ -18,7 +18,7 @@ export const filesOf = (about: About): Readonly<Record<string, string>> => ({
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
-const packageOf = ({ name, agenthub }: About) => ({
+const packageOf = ({ name, agenthub }: TemplateValues) => ({
   name,
   version: '0.1.0',
   type: 'module',
@@ -32,15 +32,15 @@ const packageOf = ({ name, agenthub }: About) => ({
     prepack: 'npm run build',
   },
   devDependencies: { agenthub, '@types/node': '^24.0.0', typescript: '>=5.9' },
-  // An older Node would find no test, and call that a success.
+  // An older Node would find no tests and report success.
   devEngines: { runtime: { name: 'node', version: NODE, onFail: 'error' } },
   engines: { node: NODE },
 })
 
-/** The first that reads TypeScript without being told to, of those that the hub's packages take. */
+/** The oldest Node that runs TypeScript without a flag and satisfies the hub's dependencies. */
 const NODE = '>=22.19'
 
-/** `preserveSymlinks`: a hub that is linked is a package, and none of our sources. */
+/** TypeScript settings; `preserveSymlinks` treats a linked hub as a package. */
 const TSCONFIG = {
   compilerOptions: {
     target: 'es2024',
@@ -61,7 +61,7 @@ const TSCONFIG = {
   exclude: ['*.test.ts', 'dist'],
 }
 
-const serviceOf = ({ name, provider }: About): string => `\
+const serviceOf = ({ name, provider }: TemplateValues): string => `\
 import { defineService, Refusal, s, usd } from 'agenthub/plugin'
 
 export default defineService({
@@ -78,7 +78,7 @@ export default defineService({
       output: s.object({ words: s.integer(), different: s.integer() }),
       handle: ({ input }) => {
         const words = input.text.toLowerCase().match(/[\\p{L}\\p{N}]+/gu) ?? []
-        // What is thrown is refunded; a Refusal says what the caller can change.
+// Errors are refunded; a Refusal tells the caller what to change.
         if (words.length === 0) throw new Refusal('no_words', 'Send a text that has words.')
         return { words: words.length, different: new Set(words).size }
       },
@@ -87,7 +87,7 @@ export default defineService({
 })
 `
 
-const testOf = ({ name }: About): string => `\
+const testOf = ({ name }: TemplateValues): string => `\
 import { deepEqual, equal } from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { HubError } from 'agenthub/client'
@@ -118,7 +118,7 @@ test('what is refused costs nothing', async () => {
 })
 `
 
-const readmeOf = ({ name }: About): string => `\
+const readmeOf = ({ name }: TemplateValues): string => `\
 # ${titleOf(name)}
 
 A service for AgentHub: \`index.ts\` declares what it sells, and for how much.

@@ -22,7 +22,7 @@ describe('hub mcp', function () {
     server.close()
   })
 
-  it('passes on what is told on the way at once, and hangs up on what is cancelled', async () => {
+  it('forwards progress at once and closes canceled requests', async () => {
     const hungUp = new Promise<void>((resolve) => {
       server.on('request', (request, response) => {
         if (request.headers['mcp-method'] !== 'tools/call') return void response.end()

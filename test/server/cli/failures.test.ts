@@ -6,13 +6,13 @@ import { configOf, usersOf } from './hub.ts'
 
 const SAY = ['-d', '{"words":"hello"}'] as const
 
-describe('hub, the command line, when something is wrong', function () {
+describe('hub, on failure,', function () {
   this.timeout(60_000)
   const hub = useHub()
   const { user, customer } = usersOf(() => hub().url)
 
   describe('does not pay', () => {
-    it('more than --max-price, HUB_MAX_PRICE or the default allow: exit 3', async () => {
+    it('more than --max-price, HUB_MAX_PRICE or the default allows: exit code 3', async () => {
       const bea = await customer()
       for (const [env, flags] of [
         [{}, ['--max-price', '0.00001']],
@@ -27,14 +27,14 @@ describe('hub, the command line, when something is wrong', function () {
       expect(await bea.json('balance')).to.include({ balance_microdollars: 5_000_000 })
     })
 
-    it('for a project that would raise the limit of its user', async () => {
+    it('more because a project file raises the limit', async () => {
       const bea = await customer()
       writeFileSync(join(bea.home, '.agenthubrc.json'), '{"max_price_usd":"999"}')
       Object.assign(bea.env, { HUB_MAX_PRICE: '0.00001' })
       expect((await bea.hub(['call', 'echo/say', ...SAY])).exit).to.equal(3)
     })
 
-    it('without anybody who agrees: exit 3, with the flag that would', async () => {
+    it('without consent: exit code 3, naming the flag that consents', async () => {
       const bea = user()
       await bea.json('register')
       const { exit, err } = await bea.hub(['topup', '5'])
@@ -45,7 +45,7 @@ describe('hub, the command line, when something is wrong', function () {
       expect(await bea.json('balance')).to.include({ balance_microdollars: 0 })
     })
 
-    it('twice for one purchase, however often it is run', async () => {
+    it('twice for one purchase id', async () => {
       const bea = user()
       await bea.json('register')
       await bea.json('--yes', 'topup', '5', '--purchase-id', 'mine')
@@ -53,7 +53,7 @@ describe('hub, the command line, when something is wrong', function () {
       expect(await bea.json('balance')).to.include({ balance_microdollars: 5_000_000 })
     })
 
-    it('from the wallet without being told to, and then this very call', async () => {
+    it('from the wallet without consent for this call', async () => {
       const bea = user()
       await bea.json('register')
       const unpaid = await bea.hub(['--json', 'call', 'echo/say', ...SAY])
@@ -64,7 +64,7 @@ describe('hub, the command line, when something is wrong', function () {
       expect(await bea.json('balance')).to.include({ balance_microdollars: 5_000_000 })
     })
 
-    it('twice when the answer is lost: the failure names the call', async () => {
+    it('twice after a lost response: the failure names the idempotency key', async () => {
       const bea = user({ HUB_API_KEY: `ahk_${'0'.repeat(49)}` })
       const gone = ['--json', '--hub', 'http://127.0.0.1:9', 'call', 'https://seller.example/']
       const { exit, err } = await bea.hub(gone)
@@ -73,7 +73,7 @@ describe('hub, the command line, when something is wrong', function () {
       expect(hint).to.include(`--idempotency-key ${details.idempotency_key}`)
     })
 
-    it('a hub that a folder names with the key of another one', async () => {
+    it('with HUB_API_KEY at a hub that a project file names', async () => {
       const bea = user({ HUB_API_KEY: `ahk_${'0'.repeat(49)}` })
       delete bea.env['HUB_BASE_URL']
       writeFileSync(join(bea.home, '.agenthubrc.json'), JSON.stringify({ hub: hub().url }))
@@ -84,7 +84,7 @@ describe('hub, the command line, when something is wrong', function () {
       expect((await bea.hub(['--hub', hub().url, 'balance'])).err).to.not.match(/not sent/)
     })
 
-    it('with a wallet of real money in a sandbox', async () => {
+    it('in a sandbox with a wallet of real money', async () => {
       const key = `0x${'1'.padStart(64, '0')}`
       const bea = user({ HUB_PRIVATE_KEY: key })
       const { wallet_address: address } = await bea.json('register')
@@ -92,8 +92,8 @@ describe('hub, the command line, when something is wrong', function () {
     })
   })
 
-  describe('fails in a way that programs and people can act on', () => {
-    it('with an exit code for each kind', async () => {
+  describe('fails clearly', () => {
+    it('with an exit code per kind of failure', async () => {
       const cid = user()
       const exits = async (...args: readonly string[]): Promise<number> =>
         (await cid.hub(args)).exit
@@ -110,7 +110,7 @@ describe('hub, the command line, when something is wrong', function () {
       expect(await exits('balance'), 'a wrong key').to.equal(4)
     })
 
-    it('before it sends JSON that is none', async () => {
+    it('before it sends malformed JSON', async () => {
       const cid = await customer()
       const { exit, err } = await cid.hub(['call', 'echo/say', '-d', '{words:hello}'])
       expect(exit).to.equal(2)
@@ -127,7 +127,7 @@ describe('hub, the command line, when something is wrong', function () {
       }
     })
 
-    it('takes --format json for --json, wherever it stands, and no other format', async () => {
+    it('with --format json as with --json, and with no other format', async () => {
       for (const format of [['--format', 'json'], ['--format=json']]) {
         const { exit, out } = await user().hub(['show', 'echo', ...format])
         expect([exit, typeof JSON.parse(out)], format.join(' ')).to.deep.equal([0, 'object'])
@@ -138,7 +138,7 @@ describe('hub, the command line, when something is wrong', function () {
       expect((await user().hub(['show', 'echo', '--format', 'yaml'])).exit).to.equal(2)
     })
 
-    it('and shows no key, in no message', async () => {
+    it('without showing a key in any message', async () => {
       const cid = await customer()
       const { api_key: key } = Object.values(
         JSON.parse(readFileSync(configOf(cid, 'credentials.json'), 'utf8')).hubs,
@@ -155,7 +155,7 @@ describe('hub, the command line, when something is wrong', function () {
       expect((await cid.hub(['auth-header'])).out).to.equal(`{"Authorization":"Bearer ${key}"}\n`)
     })
 
-    it('and shows neither escape sequences of others nor unwanted colours', async () => {
+    it('without third-party escape sequences or unwanted colors', async () => {
       const cid = await customer()
       const { out, err } = await cid.hub(['--hub', hub().url, 'show', 'echo'])
       expect(out + err).to.not.include('\u001B')

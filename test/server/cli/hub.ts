@@ -5,19 +5,19 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
 export const MAIN = new URL('../../../server/cli/hub.mjs', import.meta.url).pathname
-/** What has been compiled once serves all users here. */
+/** Compile cache shared by all test users. */
 const COMPILED = join(tmpdir(), 'agenthub-test-compiled')
 
 const PATIENCE_MS = 20_000
 
-/** What a run of the command line left behind. */
+/** Result of one run of the command line. */
 export interface Ran {
   readonly exit: number
   readonly out: string
   readonly err: string
 }
 
-/** A user of this machine: a home folder of their own, and nothing of ours in the environment. */
+/** A user with a home folder of their own and a clean environment. */
 export class User {
   readonly home = mkdtempSync(join(tmpdir(), 'agenthub-cli-'))
   readonly env: Record<string, string>
@@ -36,7 +36,7 @@ export class User {
     return { exit, out, err }
   }
 
-  /** The same, with its result parsed. @throws Error when it failed */
+  /** Runs `hub --json` and parses the result. @throws Error if it fails */
   async json(...args: readonly string[]): Promise<Record<string, unknown>> {
     const { exit, out, err } = await this.hub(['--json', ...args])
     if (exit !== 0) throw new Error(`hub ${args.join(' ')} left with ${exit}: ${err}`)
@@ -76,7 +76,7 @@ export class User {
   }
 }
 
-/** Users of a hub, who leave after the tests. */
+/** Creates users of a hub and removes them after the tests. */
 export function usersOf(url: () => string) {
   const users: User[] = []
   after(() => {
@@ -87,7 +87,7 @@ export function usersOf(url: () => string) {
     users.push(made)
     return made
   }
-  /** Somebody with a key and five dollars. */
+  /** Creates a user with a key and $5 of credits. */
   const customer = async (): Promise<User> => {
     const made = user()
     await made.json('register')
@@ -97,6 +97,6 @@ export function usersOf(url: () => string) {
   return { user, customer }
 }
 
-/** A file of the user's own. */
+/** Writes a file in the user's home. */
 export const configOf = ({ home }: User, name: string): string =>
   join(home, '.config', 'agenthub', name)

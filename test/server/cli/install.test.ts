@@ -5,7 +5,7 @@ import { parse as parseToml } from 'smol-toml'
 import { parse as parseYaml } from 'yaml'
 import { User } from './hub.ts'
 
-/** A file of each assistant as people have it: comments, odd spacing, other line ends. */
+/** Realistic configuration files: comments, odd spacing, different line endings. */
 const HOMES: Readonly<Record<string, readonly [file: string, text: string]>> = {
   'claude-code': ['.claude.json', '{\n  "numStartups": 7,\n  "projects": {\n    "/x": {}\n  }\n}'],
   codex: [
@@ -48,7 +48,7 @@ const ENV = { HUB_API_KEY: '', HUB_BASE_URL: 'http://127.0.0.1:8402' }
 describe('hub install', function () {
   this.timeout(60_000)
   const users: User[] = []
-  /** Somebody with a key for a hub; installing talks to nobody. */
+  /** Creates a user with a key for a hub that does not run; installing needs none. */
   const user = (env: Readonly<Record<string, string>> = {}): User => {
     const made = new User({ ...ENV, ...env })
     users.push(made)
@@ -63,7 +63,7 @@ describe('hub install', function () {
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, text)
   }
-  /** With all fourteen assistants. */
+  /** Creates a user with all fourteen assistants. */
   const collector = (env?: Readonly<Record<string, string>>): User => {
     const made = user(env)
     for (const [file, text] of Object.values(HOMES)) write(join(made.home, file), text)
@@ -73,7 +73,7 @@ describe('hub install', function () {
     readFileSync(join(home, HOMES[id]![0]), 'utf8')
   const ids = Object.keys(HOMES)
 
-  it('puts the hub into the files of all fourteen, and changes nothing else in them', async () => {
+  it('adds the hub to the files of all fourteen assistants and changes nothing else', async () => {
     const ada = collector()
     const { clients } = (await ada.json('install')) as { clients: readonly { done: string }[] }
     expect(clients.map(({ done }) => done)).to.deep.equal(Array(14).fill('installed'))
@@ -81,12 +81,12 @@ describe('hub install', function () {
       const [before, after] = [HOMES[id]![1], read(ada, id)]
       expect(after, id).to.include('agenthub')
       expect(after, id).to.not.include(KEY)
-      // Whatever was there is there, in order: only whole pieces of ours stand in between.
+      // All old content is there in order; only complete entries of ours are in between.
       if (before.trim() !== '') expect(without(after, before), id).to.equal(true)
     }
   })
 
-  it('writes what each of them reads', async () => {
+  it('writes the format that each assistant reads', async () => {
     const ada = collector()
     await ada.json('install')
     const codex = parseToml(read(ada, 'codex')) as { mcp_servers: Record<string, object> }
@@ -107,7 +107,7 @@ describe('hub install', function () {
     expect(statSync(key).mode & 0o777).to.equal(0o600)
   })
 
-  it('changes nothing the second time', async () => {
+  it('changes nothing when run again', async () => {
     const ada = collector()
     await ada.json('install')
     const first = ids.map((id) => read(ada, id))
@@ -116,7 +116,7 @@ describe('hub install', function () {
     expect(ids.map((id) => read(ada, id))).to.deep.equal(first)
   })
 
-  it('with --remove leaves every file as it was, to the byte', async () => {
+  it('restores every file byte for byte with --remove', async () => {
     const ada = collector()
     await ada.json('install')
     await ada.json('install', '--remove')
@@ -126,7 +126,7 @@ describe('hub install', function () {
       )
   })
 
-  it('takes out its own entry also when its user has added another one since', async () => {
+  it('removes its own entry after the user has added another one', async () => {
     const ada = collector()
     await ada.json('install', 'cursor')
     const file = join(ada.home, HOMES['cursor']![0])
@@ -138,7 +138,7 @@ describe('hub install', function () {
     expect(mcpServers).to.have.keys('a', 'b')
   })
 
-  it('with --dry-run and --print writes nothing', async () => {
+  it('writes nothing with --dry-run and --print', async () => {
     const ada = collector()
     const { err } = await ada.hub(['install', '--dry-run'])
     expect(err)
@@ -148,14 +148,14 @@ describe('hub install', function () {
     for (const id of ids) expect(read(ada, id), id).to.equal(HOMES[id]![1])
   })
 
-  it('makes no file for an assistant that is not here', async () => {
+  it('creates no file for an assistant that is not installed', async () => {
     const nobody = user()
     const { exit } = await nobody.hub(['install'])
     expect(exit).to.equal(2)
     expect(readdirSync(nobody.home)).to.deep.equal(['.config'])
   })
 
-  it('refuses a file that it cannot read, and keeps it', async () => {
+  it('refuses a file that it cannot parse and leaves it unchanged', async () => {
     const ada = user()
     const broken = '{ "mcpServers": { '
     write(join(ada.home, '.cursor/mcp.json'), broken)
@@ -166,7 +166,7 @@ describe('hub install', function () {
     expect(readFileSync(join(ada.home, '.cursor/mcp.json'), 'utf8')).to.equal(broken)
   })
 
-  it('keeps the mode of a file, follows a link, and leaves a copy of what was', async () => {
+  it('preserves file modes, follows links and leaves a backup', async () => {
     const ada = user()
     const file = join(ada.home, '.cursor/mcp.json')
     write(file, '{}\n')
@@ -182,7 +182,7 @@ describe('hub install', function () {
     expect(readFileSync(join(dirname(file), copy!), 'utf8')).to.equal('{}\n')
   })
 
-  it('names the key by a variable where one is set, and writes it only when told to', async () => {
+  it('refers to the key by variable if set and writes it only on request', async () => {
     const ada = collector({ HUB_API_KEY: KEY })
     await ada.json('install', 'gemini-cli')
     expect(read(ada, 'gemini-cli')).to.include('"Bearer $HUB_API_KEY"').and.not.include(KEY)
@@ -196,7 +196,7 @@ describe('hub install', function () {
 
 const KEY = `ahk_${'k'.repeat(49)}`
 
-/** Whether `after` is `before` with one piece put in. */
+/** Returns true if `after` is `before` with one insertion. */
 function without(after: string, before: string): boolean {
   const extra = after.length - before.length
   for (let at = 0; at <= before.length; at++) {

@@ -4,33 +4,33 @@ import { decryptKey, encryptKey, type Keystore } from '../../../server/cli/keyst
 
 const PASSWORD = 'correct horse'
 
-describe('a keystore of version 3', () => {
+describe('a version 3 keystore', () => {
   const key = generatePrivateKey()
   let file: Keystore
   before(async () => {
     file = await encryptKey(key, PASSWORD)
   })
 
-  it('is read in the spelling of others, and with their cost', async () => {
+  it('is read in the spelling and with the cost of other programs', async () => {
     const { crypto, ...rest } = file
     expect(await decryptKey({ ...rest, Crypto: crypto }, PASSWORD)).to.equal(key)
     const other = await failure({ ...rest, crypto: { ...crypto, kdf: 'pbkdf2' } }, PASSWORD)
     expect(other).to.match(/Not a keystore of version 3 with scrypt/)
   })
 
-  it('holds the key that was put in, and does not show it', async () => {
+  it('contains the key, encrypted', async () => {
     expect(JSON.stringify(file)).to.not.include(key.slice(2))
     expect(file.address).to.equal(privateKeyToAddress(key).slice(2).toLowerCase())
     expect(await decryptKey(file, PASSWORD)).to.equal(key)
   })
 
-  it('opens with its own password alone, and not when it was changed', async () => {
+  it('opens only with its password and only if unchanged', async () => {
     expect(await failure(file, 'correct horze')).to.match(/password of the wallet is wrong/)
     const changed = { ...file, crypto: { ...file.crypto, ciphertext: '00'.repeat(32) } }
     expect(await failure(changed, PASSWORD)).to.match(/password of the wallet is wrong/)
   })
 
-  it('that would take all memory is not tried', async () => {
+  it('is refused if decryption would exhaust memory', async () => {
     const kdfparams = { ...file.crypto.kdfparams, n: 2 ** 30 }
     const greedy = { ...file, crypto: { ...file.crypto, kdfparams } }
     expect(await failure(greedy, PASSWORD)).to.match(/Not a keystore/)

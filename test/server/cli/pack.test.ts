@@ -46,7 +46,7 @@ const names = [client, plugin, testing].map((each) => Object.keys(each))
 process.stdout.write(JSON.stringify(names))
 `
 
-/** Packs a copy, since packing puts another package.json in place for a moment; unpacks it. */
+/** Packs a copy, because packing temporarily replaces package.json, and unpacks it. */
 async function installed(home: string): Promise<string> {
   const source = join(home, 'source')
   for (const name of NEEDED) {
@@ -63,7 +63,7 @@ async function installed(home: string): Promise<string> {
   return folder
 }
 
-describe('the package that npm pack makes', function () {
+describe('the package built by npm pack', function () {
   this.timeout(60_000)
   const hub = useHub()
   const home = mkdtempSync(join(tmpdir(), 'agenthub-pack-'))
@@ -73,7 +73,7 @@ describe('the package that npm pack makes', function () {
   before(async () => {
     folder = await installed(home)
     manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-    // What it names as its dependencies, and nothing else, as npm would put it there.
+    // Only its declared dependencies, as npm would install them.
     for (const name of [...Object.keys(manifest.dependencies), '@types/node']) {
       mkdirSync(dirname(join(user, 'node_modules', name)), { recursive: true })
       symlinkSync(join(ROOT, 'node_modules', name), join(user, 'node_modules', name))
@@ -82,14 +82,14 @@ describe('the package that npm pack makes', function () {
   })
   after(() => rmSync(home, { recursive: true, force: true }))
 
-  it('holds compiled JavaScript and types, and no source', () => {
+  it('contains compiled JavaScript and types, and no sources', () => {
     const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     expect(names.filter((name) => /(?<!\.d)\.ts$/.test(name))).to.deep.equal([])
     expect(names).to.include.members(['dist/core/plugin/index.js', 'dist/core/client/index.d.ts'])
     expect(names.some((name) => /plugins\/|test\/|ledger\/.*\.sql/.test(name))).to.equal(false)
   })
 
-  it('has a command that registers, and buys a call', async () => {
+  it('has a command that registers and buys a call', async () => {
     const main = join(folder, manifest.bin['hub']!)
     const env = { PATH: process.env['PATH'] ?? '', HOME: home, HUB_BASE_URL: hub().url }
     const say = (...words: string[]) => run(process.execPath, [main, ...words], { env, cwd: home })
@@ -101,7 +101,7 @@ describe('the package that npm pack makes', function () {
     expect(JSON.parse(called.stdout)).to.deep.include({ body: { words: 'packed' } })
   })
 
-  it('can be imported: the client, the plugin API, its conformance suite', async () => {
+  it('exports the client, the plugin API and its conformance suite', async () => {
     writeFileSync(join(user, 'shows.mjs'), SHOWS)
     const { stdout } = await run(process.execPath, ['shows.mjs'], { cwd: user })
     const [client, plugin, testing] = JSON.parse(stdout) as string[][]
@@ -110,7 +110,7 @@ describe('the package that npm pack makes', function () {
     expect(testing).to.not.be.empty
   })
 
-  it('has types that a strict program compiles against', async () => {
+  it('has types that compile in strict mode', async () => {
     writeFileSync(join(user, 'uses.ts'), USES)
     const options = ['--noEmit', '--strict', '--skipLibCheck', '--types', 'node']
     const modules = ['--module', 'nodenext', '--target', 'es2024']

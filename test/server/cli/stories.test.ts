@@ -7,7 +7,7 @@ import { configOf, type User, usersOf } from './hub.ts'
 
 const SAY = ['-d', '{"words":"hello"}'] as const
 
-describe('hub, the command line', function () {
+describe('hub', function () {
   this.timeout(60_000)
   const hub = useHub()
   const { user, customer } = usersOf(() => hub().url)
@@ -18,21 +18,23 @@ describe('hub, the command line', function () {
       ada = await customer()
     })
 
-    it('and keeps keys and wallet for the user alone', async () => {
+    it('and stores keys and wallet readable to the user only', async () => {
       for (const name of ['credentials.json', 'wallet-sandbox.json']) {
         expect(statSync(configOf(ada, name)).mode & 0o777, name).to.equal(0o600)
       }
       expect(statSync(configOf(ada, '')).mode & 0o777).to.equal(0o700)
       chmodSync(configOf(ada, 'wallet-sandbox.json'), 0o644)
-      expect((await ada.hub(['wallet', 'address'])).err).to.match(/Others may read .*chmod 600/)
+      expect((await ada.hub(['wallet', 'address'])).err).to.match(
+        /Other users can read .*chmod 600/,
+      )
     })
 
-    it('and pays with one signature, of which the books know', async () => {
+    it('and pays with one signature, posted to the ledger', async () => {
       const { balance_microdollars: credits } = await ada.json('balance')
       expect(credits).to.equal(5_000_000)
     })
 
-    it('and calls a service: the answer on stdout, what it cost on stderr', async () => {
+    it('and calls a service: the response on stdout, the charge on stderr', async () => {
       const { exit, out, err } = await ada.hub(['call', 'echo/say', ...SAY])
       expect([exit, JSON.parse(out)]).to.deep.equal([0, { words: 'hello' }])
       expect(err).to.match(/charged \$0\.0001 \(credits\)/)
@@ -41,7 +43,7 @@ describe('hub, the command line', function () {
       expect(told['body']).to.deep.equal({ words: 'hello' })
     })
 
-    it('and takes the body from a file and from standard input', async () => {
+    it('and reads the body from a file and from standard input', async () => {
       writeFileSync(join(ada.home, 'body.json'), '{"words":"from a file"}')
       const file = await ada.hub(['call', 'echo/say', '-d', '@body.json'])
       expect(JSON.parse(file.out)).to.deep.equal({ words: 'from a file' })
@@ -49,7 +51,7 @@ describe('hub, the command line', function () {
       expect(JSON.parse(piped.out)).to.deep.equal({ words: 'piped' })
     })
 
-    it('and is charged once for one idempotency key', async () => {
+    it('and is charged once per idempotency key', async () => {
       const again = () => ada.json('call', 'echo/say', ...SAY, '--idempotency-key', 'just-once')
       const first = await again()
       const second = await again()
@@ -58,7 +60,7 @@ describe('hub, the command line', function () {
       expect(second['body']).to.deep.equal(first['body'])
     })
 
-    it('and buys from a seller outside, adds it, and calls it by name', async () => {
+    it('and buys from an x402 seller, saves it and calls it by name', async () => {
       const url = `${hub().sandbox!.sellerUrl}/weather?city=Oslo`
       const bought = await ada.json('call', url)
       expect(bought).to.include({ status: 200, charged_microdollars: 10_000 })
@@ -72,7 +74,7 @@ describe('hub, the command line', function () {
       expect((await ada.hub(['call', 'weather'])).exit).to.equal(1)
     })
 
-    it('and shows what moved, in pages', async () => {
+    it('and shows the history in pages', async () => {
       const first = await ada.json('history', '--limit', '2')
       expect(first['data']).to.have.length(2)
       const next = String(first['next_cursor'])
@@ -80,7 +82,7 @@ describe('hub, the command line', function () {
       expect(second['data']).to.have.length(2).and.not.deep.equal(first['data'])
     })
 
-    it('and says what a call would cost without calling it', async () => {
+    it('and shows the price of a call without calling', async () => {
       const before = (await ada.json('balance'))['balance_microdollars']
       const told = await ada.json('call', 'echo/say', ...SAY, '--dry-run')
       expect(told).to.include({ price_microdollars: 100 })
@@ -89,7 +91,7 @@ describe('hub, the command line', function () {
   })
 
   describe('manages keys', () => {
-    it('below it within limits, which hold', async () => {
+    it('with limits that hold', async () => {
       const dan = await customer()
       const child = await dan.json('keys', 'create', '--name', 'child', '--max-total', '0.0001')
       const worker = user({ HUB_API_KEY: String(child['api_key']) })
@@ -100,7 +102,7 @@ describe('hub, the command line', function () {
       await eventually(async () => (await worker.hub(['balance'])).exit === 4) // within a second
     })
 
-    it('and goes on with its own after a rotation', async () => {
+    it('and uses its own new secret after a rotation', async () => {
       const dan = await customer()
       const { data } = (await dan.json('keys', 'list')) as unknown as {
         data: readonly { key_id: string }[]
@@ -111,7 +113,7 @@ describe('hub, the command line', function () {
   })
 
   describe('at a terminal', () => {
-    it('asks before it pays, and takes no for an answer', async function () {
+    it('asks before it pays and accepts a refusal', async function () {
       const eve = user()
       await eve.json('register')
       const no = await eve.typed(['topup', '5'], 'n\n')
@@ -123,7 +125,7 @@ describe('hub, the command line', function () {
       expect(await eve.json('balance')).to.include({ balance_microdollars: 5_000_000 })
     })
 
-    it('shows colours, unless NO_COLOR is set', async function () {
+    it('shows colors unless NO_COLOR is set', async function () {
       const eve = user()
       const shown = await eve.typed(['balance'], '')
       if (!shown) return this.skip()
@@ -133,7 +135,7 @@ describe('hub, the command line', function () {
     })
   })
 
-  it('puts a wallet under a password, and pays with it', async () => {
+  it('encrypts a wallet and pays with it', async () => {
     const fay = await customer()
     const file = configOf(fay, 'wallet-sandbox.json')
     const { address, private_key: key } = JSON.parse(readFileSync(file, 'utf8'))
@@ -157,7 +159,7 @@ describe('hub, the command line', function () {
     expect((await user().hub(['completion', 'tcsh'])).exit).to.equal(2)
   })
 
-  it('is an MCP server over stdin and stdout, with the key of this machine', async () => {
+  it('is an MCP server over stdio with the key of this machine', async () => {
     const gil = await customer()
     const asked = [
       {

@@ -1,7 +1,7 @@
 import { Failure } from '../failure.ts'
 
-/** Query parameters from `name=value`. @throws Failure */
-export function pairsOf(query: readonly string[]): Record<string, string> {
+/** Parses query parameters of the form `name=value`. @throws Failure */
+export function parseQuery(query: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     query.map((pair) => {
       const split = pair.indexOf('=')
