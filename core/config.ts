@@ -3,18 +3,18 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type BrowserSettings, browserSettings } from './browser/settings.ts'
 import { type DiscoverySettings, discoverySettings } from './catalog/listings/discovery/settings.ts'
-import { type EmbedderSettings, embedderSettings } from './catalog/search/meaning/settings.ts'
-import type { ListingSettings } from './catalog/upstreams/settings.ts'
-import { Environment, NAMES } from './config/environment.ts'
-import { misspeltIn } from './config/environment-typos.ts'
+import { type EmbedderSettings, embedderSettings } from './catalog/search/semantic/settings.ts'
+import type { UpstreamSettings } from './catalog/upstreams/settings.ts'
+import { Environment, VARIABLE_NAMES } from './config/environment.ts'
+import { findMisspelledVariables } from './config/environment-typos.ts'
 import { type ProductionChain, productionOf } from './config/production.ts'
 import { parseSandboxHosts, type SandboxHosts } from './egress/sandbox.ts'
-import { type Hosting, hostingSettings } from './hosting/settings.ts'
+import { type HostingConfig, hostingSettings } from './hosting/settings.ts'
 import { type Micros, usd } from './money.ts'
 import { ConfigError } from './runtime/config-error.ts'
 import type { RateStore } from './usage/open-windows.ts'
 
-/** The only reader of the environment. Everything else is handed the frozen `Config`. */
+/** The only reader of the environment. All other code receives the frozen `Config`. */
 
 export type { ProductionChain, RemoteFacilitator } from './config/production.ts'
 export { ConfigError } from './runtime/config-error.ts'
@@ -24,31 +24,31 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly dataDir: string
-  /** What callers see, if not the address that the server listens on. */
+  /** Public URL of the hub; undefined: the address that the server listens on. */
   readonly baseUrl: string | undefined
-  /** Where callers reach MCP, if that has an origin of its own. */
+  /** Origin of MCP; undefined: the origin of the hub. */
   readonly mcpUrl: string | undefined
-  /** Origins of pages and programs that may use MCP, as they stand in their `Origin`. */
+  /** Allowed `Origin` headers of MCP clients. */
   readonly mcpOrigins: readonly string[]
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
-  /** Wallets whose keys are administrators', in lower case. */
+  /** Wallets with the administrator role, in lower case. */
   readonly admins: readonly string[]
-  /** Who shows it may read `/metrics`; undefined: this machine may. */
+  /** Bearer token required for `/metrics`; undefined: loopback requests only. */
   readonly metricsToken: string | undefined
   readonly commissionBps: number
-  /** How owners list APIs without code. */
-  readonly listing: ListingSettings
-  /** Ports of foreign hosts that may be asked besides 80 and 443. */
+  /** Rules for APIs listed without code. */
+  readonly listing: UpstreamSettings
+  /** Destination ports allowed besides 80 and 443. */
   readonly egressPorts: readonly number[]
-  /** Origins that plugins may ask wherever they are, such as a model server on this machine. */
+  /** Origins plugins may call even on private networks, such as a local model server. */
   readonly pluginHosts: readonly string[]
-  /** Plugins that the operator added, and how they run. */
-  readonly hosting: Hosting
-  /** Reverse proxies in front, each of which adds an address to X-Forwarded-For. */
+  /** Plugins added by the operator, and how they run. */
+  readonly hosting: HostingConfig
+  /** Number of trusted reverse proxies; each adds an address to X-Forwarded-For. */
   readonly proxies: number
-  /** Cheaper calls are sold for credits alone: gas and fees would exceed the sale. */
+  /** Minimum price payable by x402; gas and fees would exceed cheaper sales. */
   readonly minX402: Micros
-  /** The most that is paid to sellers: for one call, and in a UTC day. */
+  /** Limits of payments to sellers: per call; per key, host and platform in a UTC day. */
   readonly outflow: {
     readonly call: Micros
     readonly key: Micros
@@ -56,71 +56,71 @@ export interface Config {
     readonly platform: Micros
   }
   readonly payouts: {
-    /** What is owed to a provider is paid from so much on. */
+    /** Minimum payout to a provider. */
     readonly minimum: Micros
-    /** So long a changed address waits until it is paid. */
+    /** Hours before a changed payout address takes effect. */
     readonly cooldownHours: number
   }
-  /** Adjustments of the books up to it need one person, larger ones two. */
-  readonly adjustAlone: Micros
+  /** Largest ledger correction that does not need a second person. */
+  readonly soloAdjustmentMax: Micros
   readonly gas: {
-    /** What one ETH is worth: what gas costs is booked in dollars too. */
+    /** USD price of one ETH; converts gas costs for the ledger. */
     readonly ethPrice: Micros
-    /** Below it the gas wallet raises the alarm. */
+    /** Gas wallet balance that triggers an alert. */
     readonly lowGwei: bigint
   }
-  /** Shards of the ledger of a new installation; an old one keeps those that it has. */
+  /** Number of ledger shards of a new installation; existing installations keep theirs. */
   readonly shards: number
-  /** Whether the server runs the jobs too; off where `npm run jobs` has processes of its own. */
+  /** True if the server also runs the jobs; false if `npm run jobs` runs them. */
   readonly jobs: boolean
-  /** Processes that serve on the one port. */
+  /** Number of processes serving the port. */
   readonly workers: number
   readonly rateStore: RateStore
   readonly drain: Drain
   readonly databaseUrl: string | undefined
   /**
-   * Past a pooler that gives connections out by the transaction, for what needs a session:
-   * migrations, jobs, notifications. With it, `databaseUrl` is taken to be such a pooler's.
+   * Direct connection, for migrations, jobs and notifications, which need sessions. If set,
+   * `databaseUrl` is treated as a transaction pooler.
    */
   readonly databaseDirectUrl: string | undefined
-  /** Where spans go (OTLP over HTTP); undefined: nowhere, and none are made. */
+  /** OTLP/HTTP endpoint for traces; undefined: tracing is off. */
   readonly otlpEndpoint: string | undefined
-  /** Whether wallets that are contracts may sign (ERC-1271, ERC-6492): each asks the chain. */
+  /** True if contract wallets may sign (ERC-1271, ERC-6492); each check is a chain request. */
   readonly contractWallets: boolean
-  /** What mails go out by, and from whom; undefined: nobody can sign in (in a sandbox: files). */
+  /** Mail server and sender; undefined: no sign-in by email (a sandbox writes mails to files). */
   readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined
-  /** `name.test=127.0.0.1:port` pairs that the egress guard lets through, in the sandbox alone. */
+  /** Local test sellers that the egress guard allows; sandbox only. */
   readonly sandboxHosts: SandboxHosts
   readonly browser: BrowserSettings
-  /** Where listings of others are looked for. */
+  /** Sources of external listings. */
   readonly discovery: DiscoverySettings
-  /** The engine that compares meanings in searches; undefined: they go by words alone. */
+  /** Embeddings engine for semantic search; undefined: keyword search only. */
   readonly embeddings: EmbedderSettings | undefined
-  /** Ed25519, signs checkpoints of the ledger; undefined in the sandbox: see `loadSigningKey`. */
+  /** Ed25519 key that signs ledger checkpoints; undefined in the sandbox: see `loadSigningKey`. */
   readonly signingKey: KeyObject | undefined
-  /** Undefined: the sandbox, with a chain and wallets of its own. */
+  /** Undefined in a sandbox, which has its own chain and wallets. */
   readonly production: ProductionChain | undefined
-  /** `HUB_SECRET_<NAME>`, for plugins. */
+  /** Reads `HUB_SECRET_<NAME>` for plugins. */
   readonly secret: (name: string) => string | undefined
-  /** What no log may show: addresses that may hold keys, wallets, and the secrets of plugins. */
+  /** Values that logs must not show: URLs with credentials, wallet keys and plugin secrets. */
   readonly secrets: readonly string[]
-  /** A sentence for each variable that is ignored since its name is misspelt. */
-  readonly misspelt: readonly string[]
+  /** One warning for each ignored variable with a misspelled name. */
+  readonly misspelledVariables: readonly string[]
 }
 
-/** How a process stops, in seconds. */
+/** Shutdown timing of a process. */
 export interface Drain {
-  /** Says that it is not ready, and serves on, until load balancers have noticed. */
-  readonly delay: number
-  /** Requests at work get this long to finish; then they are cut off. */
-  readonly grace: number
+  /** Keeps serving while `/readyz` reports 503, so that load balancers notice. */
+  readonly delaySeconds: number
+  /** Time for requests in flight to finish before they are aborted. */
+  readonly graceSeconds: number
 }
 
 const SANDBOX_ETH_PRICE = usd('3000')
 
 /**
- * Reads the environment. Naming any wallet, RPC or facilitator means production, and then all of
- * them are needed: a hub never starts half-configured.
+ * Reads the environment. Setting any wallet, RPC or facilitator variable selects production, which
+ * requires all of them: a hub never starts half-configured.
  * @throws ConfigError
  */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
@@ -132,12 +132,12 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
   const e = parsed.data
   if (e.DATABASE_DIRECT_URL !== undefined && e.DATABASE_URL === undefined) {
-    throw new ConfigError('DATABASE_DIRECT_URL goes past the pooler of DATABASE_URL: set it too.')
+    throw new ConfigError('DATABASE_DIRECT_URL requires DATABASE_URL: set it too.')
   }
   const production = productionOf(e)
   const sandboxHosts = hostsOf(e.HUB_SANDBOX_HOSTS)
   if (production && sandboxHosts.size > 0) {
-    throw new ConfigError('HUB_SANDBOX_HOSTS is for the sandbox only: unset it.')
+    throw new ConfigError('HUB_SANDBOX_HOSTS works in a sandbox only: unset it.')
   }
   return Object.freeze({
     version: packageVersion(),
@@ -165,7 +165,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     jobs: e.HUB_JOBS === 'on',
     workers: e.HUB_WORKERS,
     rateStore: rateStoreOf(e, production !== undefined),
-    drain: { delay: e.HUB_DRAIN_DELAY ?? (production ? 5 : 0), grace: e.HUB_DRAIN_SECONDS },
+    drain: drainOf(e, production !== undefined),
     databaseUrl: e.DATABASE_URL,
     databaseDirectUrl: e.DATABASE_DIRECT_URL,
     otlpEndpoint: e.OTEL_EXPORTER_OTLP_ENDPOINT,
@@ -178,12 +178,17 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     signingKey: e.HUB_SIGNING_KEY,
     production,
     secret: (name: string) => env[`HUB_SECRET_${name.toUpperCase()}`] || undefined,
-    secrets: secretsOf(env),
-    misspelt: misspeltIn(env, NAMES),
+    secrets: secretValues(env),
+    misspelledVariables: findMisspelledVariables(env, VARIABLE_NAMES),
   })
 }
 
-/** From how much, and up to how much, money moves. */
+const drainOf = (e: Environment, isProduction: boolean): Drain => ({
+  delaySeconds: e.HUB_DRAIN_DELAY ?? (isProduction ? 5 : 0),
+  graceSeconds: e.HUB_DRAIN_SECONDS,
+})
+
+/** Minimums and maximums of money movements. */
 const limitsOf = (e: Environment) => ({
   minX402: e.HUB_X402_MIN,
   outflow: {
@@ -193,36 +198,38 @@ const limitsOf = (e: Environment) => ({
     platform: e.HUB_PAY_MAX_DAY,
   },
   payouts: { minimum: e.HUB_PAYOUT_MIN, cooldownHours: e.HUB_PAYOUT_COOLDOWN_HOURS },
-  adjustAlone: e.HUB_ADJUST_ALONE,
+  soloAdjustmentMax: e.HUB_ADJUST_ALONE,
   gas: { ethPrice: e.HUB_ETH_PRICE ?? SANDBOX_ETH_PRICE, lowGwei: e.HUB_GAS_LOW_GWEI },
 })
 
-const SECRET = new RegExp(
+const SECRET_VARIABLES = new RegExp(
   '^(HUB_SECRET_.*|HUB_METRICS_TOKEN|' +
     '(DATABASE|DATABASE_DIRECT|REDIS|RPC|SMTP|X402_FACILITATOR)_URL|' +
     'X402_FACILITATOR_TOKEN|OTEL_EXPORTER_OTLP_(ENDPOINT|HEADERS)|' +
     '(SPEND_WALLET|GAS_WALLET|HUB_SIGNING|HUB_EMBEDDINGS)_KEY|HUB_ENCRYPTION_KEYS)$',
 )
-/** Shorter ones would take harmless words out of every line. */
-const SECRET_MIN = 8
+/** Minimum length of a scrubbed secret; shorter ones would remove harmless words from logs. */
+const SECRET_LENGTH_MIN = 8
 
-/** The values that `Config` names secret; for whoever has to tell that it cannot be read, too. */
-export const secretsOf = (env: NodeJS.ProcessEnv = process.env): readonly string[] =>
+/** Values of `Config.secrets`. Separate, so that configuration errors can be scrubbed as well. */
+export const secretValues = (env: NodeJS.ProcessEnv = process.env): readonly string[] =>
   Object.entries(env)
-    .flatMap(([name, value = '']) => (SECRET.test(name) ? [value, ...passwordsOf(value)] : []))
-    .filter((value) => value.length >= SECRET_MIN)
+    .flatMap(([name, value = '']) =>
+      SECRET_VARIABLES.test(name) ? [value, ...passwordsOf(value)] : [],
+    )
+    .filter((value) => value.length >= SECRET_LENGTH_MIN)
 
-/** What stands for the password in a URL, as it is written and as it is meant. */
+/** Password in a URL, in its encoded and decoded forms. */
 function passwordsOf(text: string): readonly string[] {
   const { password = '' } = URL.canParse(text) ? new URL(text) : {}
   try {
     return [password, decodeURIComponent(password)]
   } catch {
-    return [password] // a percent sign that escapes nothing
+    return [password] // invalid percent-encoding
   }
 }
 
-/** Receivers want a sender at a host that there is. */
+/** Mail settings. The default sender uses the public host, because receivers check the domain. */
 function mailOf({ SMTP_URL: smtpUrl, HUB_MAIL_FROM, HUB_BASE_URL }: Environment): Config['mail'] {
   if (smtpUrl === undefined) return undefined
   const host = HUB_BASE_URL === undefined ? 'localhost' : new URL(HUB_BASE_URL).hostname
@@ -230,12 +237,14 @@ function mailOf({ SMTP_URL: smtpUrl, HUB_MAIL_FROM, HUB_BASE_URL }: Environment)
 }
 
 /**
- * Exact unless somebody wants it otherwise: only a sandbox of one process is known to be alone, and
- * may count in its memory.
+ * Selects where rate limits are counted. Only a single-process sandbox may default to memory:
+ * elsewhere other processes or machines may share the limits.
  */
 function rateStoreOf(e: Environment, isProduction: boolean): RateStore {
   if (e.HUB_RATE_STORE === 'memory' && e.HUB_WORKERS > 1) {
-    throw new ConfigError('HUB_RATE_STORE=memory is for one process: unset HUB_WORKERS, or it.')
+    throw new ConfigError(
+      'HUB_RATE_STORE=memory supports one process only: unset HUB_RATE_STORE or HUB_WORKERS.',
+    )
   }
   if (e.HUB_RATE_STORE !== undefined) return e.HUB_RATE_STORE
   if (e.REDIS_URL !== undefined) return { redisUrl: e.REDIS_URL }
@@ -266,7 +275,7 @@ function hostsOf(text: string): SandboxHosts {
   }
 }
 
-/** An empty variable means the same as none: that is how compose files and shells unset one. */
+/** Drops empty variables: compose files and shells unset a variable by setting it empty. */
 const withoutEmpty = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
 

@@ -1,25 +1,28 @@
-import { editDistance } from '../edit-distance.ts'
+import { distance } from 'fastest-levenshtein'
 
-/** What the names of the hub's variables begin with. Others belong to other programs. */
-const OURS = /^(?:HUB|X402|DATABASE)_/
-/** Shorter names are too like each other for two letters that differ. */
-const SHORT = 6
+/** Prefixes of the platform's variables; other programs do not use them. */
+const PREFIX = /^(?:HUB|X402|DATABASE)_/
+/** Names shorter than this allow one edit instead of two. */
+const SHORT_NAME = 6
 
 /**
- * A sentence for each variable that nobody reads, and whose name is a letter or two beside one that
- * the hub does. Other names may be meant for somebody else: the command line, a plugin, a cluster.
- * @param known the names that the hub reads
+ * Returns a warning for each unknown variable whose name is one or two edits away from a known one.
+ * Other unknown names are ignored: they may belong to the command line, a plugin or a cluster.
+ * @param known names that the platform reads
  */
-export const misspeltIn = (env: NodeJS.ProcessEnv, known: readonly string[]): readonly string[] =>
+export const findMisspelledVariables = (
+  env: NodeJS.ProcessEnv,
+  known: readonly string[],
+): readonly string[] =>
   Object.keys(env)
-    .filter((name) => OURS.test(name) && !known.includes(name))
+    .filter((name) => PREFIX.test(name) && !known.includes(name))
     .flatMap((name) => {
       const [meant] = known
-        .map((each) => ({ each, errors: editDistance(bare(name), bare(each)) }))
-        .filter(({ each, errors }) => errors <= (bare(each).length < SHORT ? 1 : 2))
-        .sort((a, b) => a.errors - b.errors)
+        .map((each) => ({ each, edits: distance(withoutHubPrefix(name), withoutHubPrefix(each)) }))
+        .filter(({ each, edits }) => edits <= (withoutHubPrefix(each).length < SHORT_NAME ? 1 : 2))
+        .sort((a, b) => a.edits - b.edits)
       return meant ? [`${name} is ignored: did you mean ${meant.each}?`] : []
     })
 
-/** `HUB_RPC_URL` is a misspelling too. */
-const bare = (name: string): string => name.replace(/^HUB_/, '')
+/** Drops the prefix `HUB_`, so that a missing or extra prefix counts as a misspelling. */
+const withoutHubPrefix = (name: string): string => name.replace(/^HUB_/, '')

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { readIndex } from '../../core/catalog/listings/discovery/read-index.ts'
 import { createPool } from '../../core/db/pool.ts'
-import { createEgress } from '../../core/egress/http.ts'
+import { createEgress } from '../../core/egress/egress.ts'
 
 /** Reads an index once, and tells what that took of this process and of the database. */
 const [url = '', port = ''] = process.argv.slice(2)

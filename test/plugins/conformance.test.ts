@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type AnyService, defineService, type Plugin, type Route, s, usd } from 'agenthub/plugin'
-import { conformance, troubled } from 'agenthub/testing'
+import { conformance, misbehavingVariants } from 'agenthub/testing'
 import { expect } from 'chai'
 import { isFamily } from '../../core/catalog/services/declaration.ts'
 import { parseSandboxHosts } from '../../core/egress/sandbox.ts'
@@ -11,7 +11,7 @@ import forecast from '../../plugins/forecast/index.ts'
 import iban from '../../plugins/iban/index.ts'
 import { plugins } from '../../plugins/index.ts'
 import primes from '../../plugins/primes/index.ts'
-import { lent, serviceOf } from '../support/lent.ts'
+import { lent, serviceOf } from '../support/injected-host.ts'
 import { useHub } from '../support/suite.ts'
 
 /** The magazine that every sandbox sells, as its domain would have it. */
@@ -107,7 +107,7 @@ describe('conformance', () => {
     await once(weather, 'listening')
     const { port } = weather.address() as AddressInfo
     return {
-      plugins: [...examples, bad, ...[...services, bad].flatMap(troubled)],
+      plugins: [...examples, bad, ...[...services, bad].flatMap(misbehavingVariants)],
       config: {
         sandboxHosts: parseSandboxHosts(`weather.test=127.0.0.1:${port}`),
         secret: (name) => (SECRETS as Record<string, string>)[name],
@@ -138,11 +138,11 @@ describe('conformance', () => {
     }
     expect(wrong).to.deep.equal([
       'POST /cheaper: charges exactly its price: charged 100, declared 1000',
-      'POST /deaf: stops when it is told to: it still runs 2000 ms after the abort',
-      'POST /strict: has schemas that hold: the example is not an input',
+      'POST /deaf: stops when the call is aborted: it still runs 2000 ms after the abort',
+      'POST /strict: has valid schemas: the example is not a valid input',
       'POST /strict: charges exactly its price: 422 validation_failed',
-      'POST /strict: costs nothing when it throws: answered 422 validation_failed',
-      'POST /strict: costs nothing when it hangs: answered 422 validation_failed',
+      'POST /strict: costs nothing when it throws: got 422 validation_failed',
+      'POST /strict: costs nothing when it hangs: got 422 validation_failed',
     ])
   })
 

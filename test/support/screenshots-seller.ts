@@ -7,10 +7,10 @@ import { earn, payNow } from '../server/web/money-tests.ts'
 import { ask } from './ask.ts'
 import type { TestHub } from './hub.ts'
 
-/** A document of which not all can be sold. */
+/** OpenAPI document with an operation that cannot be imported. */
 const OPENAPI = {
   openapi: '3.1.0',
-  info: { title: 'Port Dues', version: '1', description: 'What a port asks of a ship.' },
+  info: { title: 'Port Dues', version: '1', description: 'Fees of ports for ships.' },
   servers: [{ url: 'http://gateway.test/v2' }],
   components: { securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'X-Port-Key' } } },
   security: [{ key: [] }],
@@ -26,7 +26,7 @@ const OPENAPI = {
   },
 }
 
-/** A call that failed, a payout, money that is owed, and a draft. @returns where they are seen */
+/** Adds a failed call, a payout, a balance and a draft. @returns the paths of their pages */
 export async function openSeller(
   hub: TestHub,
   sites: Sites,

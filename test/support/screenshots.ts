@@ -8,27 +8,27 @@ import { openBrowser } from './chromium.ts'
 import { startTestHub } from './hub.ts'
 import { stopSharedCluster } from './postgres.ts'
 import { openSeller } from './screenshots-seller.ts'
-import { openHouse } from './screenshots-staff.ts'
+import { openStaff } from './screenshots-staff.ts'
 
-/** A longer page is no picture that a browser can make. */
-const HEIGHT_MAX = 8_000
+/** Pixels; the browser cannot capture a taller page. */
+const MAX_HEIGHT = 8_000
 const FOLDER = join(import.meta.dirname, '../../.screenshots')
-const LOOKS = {
+const VARIANTS = {
   light: { width: 1_200, scheme: 'light' },
   dark: { width: 1_200, scheme: 'dark' },
   phone: { width: 390, scheme: 'light' },
 }
-/** Parts of their names, if not all pages are wanted: `npm run screenshots -- account`. */
-const wanted = process.argv.slice(2)
+/** Selects pages by parts of their file names: `npm run screenshots -- account`. */
+const selected = process.argv.slice(2)
 
-/** Takes a picture of every page, in light, dark and phone width: `npm run screenshots`. */
+/** Takes screenshots of every page in light, dark and phone width: `npm run screenshots`. */
 const sites = await openSites()
 const admin = makeAdmin()
 const config = { sandboxHosts: sites.sandboxHosts, admins: [admin.wallet] }
 const hub = await startTestHub({ config })
 const browser = await openBrowser()
 try {
-  if (wanted.length === 0) await rm(FOLDER, { recursive: true, force: true })
+  if (selected.length === 0) await rm(FOLDER, { recursive: true, force: true })
   await mkdir(FOLDER, { recursive: true })
   const { client } = await hub.agent()
   for (let i = 0; i < 5; i++) await client.call('analysis', '/sentiment', { text: 'Lovely staff.' })
@@ -36,12 +36,12 @@ try {
   const signedOut = [...(await pathsOf(hub)), '/sign-in', '/nowhere']
   await plantMonth(hub)
   const own = [...account.paths, ...(await openSeller(hub, sites, account))]
-  const { staff, paths: house } = await openHouse(hub, admin, account)
+  const { staff, paths: staffPaths } = await openStaff(hub, admin, account)
   const cookieFor = (path: string) => {
     if (signedOut.includes(path)) return undefined
-    return house.includes(path) ? staff.cookie : account.person.cookie
+    return staffPaths.includes(path) ? staff.cookie : account.person.cookie
   }
-  const pages = [...signedOut, ...own, ...house].map((path) => ({
+  const pages = [...signedOut, ...own, ...staffPaths].map((path) => ({
     path,
     stem:
       path
@@ -50,13 +50,13 @@ try {
         .replaceAll(/^-|-$/g, '') || 'home',
     cookie: cookieFor(path),
   }))
-  const times = new Map<string, number>()
-  for (const { path, stem: alike, cookie } of pages) {
-    const time = (times.get(alike) ?? 0) + 1
-    times.set(alike, time)
-    const stem = time === 1 ? alike : `${alike}-${time}`
-    if (wanted.length > 0 && !wanted.some((part) => stem.includes(part))) continue
-    for (const [look, { width, scheme }] of Object.entries(LOOKS)) {
+  const counts = new Map<string, number>()
+  for (const { path, stem: base, cookie } of pages) {
+    const count = (counts.get(base) ?? 0) + 1
+    counts.set(base, count)
+    const stem = count === 1 ? base : `${base}-${count}`
+    if (selected.length > 0 && !selected.some((part) => stem.includes(part))) continue
+    for (const [variant, { width, scheme }] of Object.entries(VARIANTS)) {
       const context = await browser.createBrowserContext()
       const page = await context.newPage()
       const [name = '', value = ''] = cookie?.split('=') ?? []
@@ -64,9 +64,9 @@ try {
       await page.setViewport({ width, height: 900 })
       await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
       await page.goto(`${hub.url}${path}`)
-      const file: `${string}.png` = `${stem}-${look}.png`
+      const file: `${string}.png` = `${stem}-${variant}.png`
       const height = Number(await page.evaluate('document.documentElement.scrollHeight'))
-      const clip = { x: 0, y: 0, width, height: Math.min(height, HEIGHT_MAX) }
+      const clip = { x: 0, y: 0, width, height: Math.min(height, MAX_HEIGHT) }
       await page.screenshot({ path: join(FOLDER, file), clip, captureBeyondViewport: true })
       await context.close()
     }
@@ -79,7 +79,7 @@ try {
 }
 process.stdout.write(`${FOLDER}\n`)
 
-/** Figures of the days before, so that charts are seen as they are. */
+/** Inserts daily figures of the last month, so that charts have content. */
 async function plantMonth({ database: { admin } }: typeof hub): Promise<void> {
   await admin.query(
     `INSERT INTO hub.service_day

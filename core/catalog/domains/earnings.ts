@@ -1,40 +1,40 @@
 import type { Pool } from 'pg'
 
-/** What pages of a domain came to, by page, by caller or by UTC day. */
-export interface Earning {
-  /** An address, a caller's pseudonym, or a day. */
+/** Earnings of a domain's pages, grouped by page, caller or UTC day. */
+export interface PageEarnings {
+  /** URL, caller's pseudonym, or day. */
   readonly of: string
   readonly calls: bigint
-  /** How many of them were answered with a page that was kept. */
+  /** Number of calls answered with a cached page. */
   readonly cached: bigint
-  /** What callers paid, in microdollars. */
+  /** Charged to callers, in microdollars. */
   readonly charged: bigint
-  /** What of it is the owner's. */
+  /** The owner's share of it, in microdollars. */
   readonly earned: bigint
 }
 
-export type EarningsBy = 'page' | 'caller' | 'day'
+export type EarningsGrouping = 'page' | 'caller' | 'day'
 
-export interface EarningsOrder {
+export interface EarningsQuery {
   readonly domain: string
-  readonly by: EarningsBy
+  readonly by: EarningsGrouping
   readonly from: Date
   /** Excluded. */
   readonly until: Date
   readonly limit: number
-  /** `earned` and `of` of the last row of the page before. */
+  /** `earned` and `of` of the previous page's last row. */
   readonly after: readonly [bigint, string] | undefined
-  /** Callers are told apart by it, and not known by it elsewhere. */
+  /** Key for the callers' pseudonyms, so that they cannot be linked to other domains. */
   readonly secret: Buffer
 }
 
 /**
- * Earnings, the largest first. The commission is that of the price version of each call, rounded
- * down as the journal does: the sum of all is what the journal gave the owner.
+ * Lists earnings, largest first. The commission is that of each call's price version, rounded down
+ * as in the journal, so that the total equals what the journal credited to the owner.
  */
-export async function earningsBy(pool: Pool, order: EarningsOrder): Promise<Earning[]> {
-  const { domain, by, from, until, after, limit, secret } = order
-  const { rows } = await pool.query<Earning>(
+export async function listPageEarnings(pool: Pool, query: EarningsQuery): Promise<PageEarnings[]> {
+  const { domain, by, from, until, after, limit, secret } = query
+  const { rows } = await pool.query<PageEarnings>(
     `SELECT * FROM (
        SELECT CASE $8 WHEN 'page' THEN p.url
            WHEN 'day' THEN to_char(c.at AT TIME ZONE 'UTC', 'YYYY-MM-DD')

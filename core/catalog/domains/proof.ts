@@ -1,88 +1,96 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
-import type { Manager } from '../../identity/children.ts'
+import type { KeyManager } from '../../identity/sub-keys.ts'
 import {
   findProof,
-  type OwnershipPorts,
+  type OwnershipDeps,
   type ProofMethod,
   proofToken,
 } from '../listings/ownership.ts'
 import { isReserved } from '../services/declaration.ts'
-import { DOMAIN, type Domain, findDomain, lockHost } from './store.ts'
+import { DOMAIN_COLUMNS, type Domain, findDomain, lockHost } from './store.ts'
 
-/** The family that domains belong to, and their category. */
+/** Family and category of services that sell a domain's pages. */
 const CONTENT = 'content'
 
-/** A host is asked for its proof no more often than this, whoever wants it. */
-const TRY_SECONDS = 5
-/** A proof is looked for again after a day; one that is gone, each hour for three days. */
-const CHECK_HOURS = 24
-const AGAIN_HOURS = 1
+/** Minimum interval between checks of one host, over all principals. */
+const ATTEMPT_INTERVAL_SECONDS = 5
+/** A proof is rechecked after a day; a missing one every hour, until it expires after 3 days. */
+const RECHECK_HOURS = 24
+const RETRY_HOURS = 1
 const GRACE_DAYS = 3
 const BATCH = 20
 
-/** What the owner of a domain shows there. */
-export const tokenOf = (secret: Buffer, { owner, host }: Pick<Domain, 'owner' | 'host'>): string =>
-  proofToken(secret, owner, host)
+/** Returns the token that a domain's owner publishes. */
+export const domainToken = (
+  secret: Buffer,
+  { owner, host }: Pick<Domain, 'owner' | 'host'>,
+): string => proofToken(secret, owner, host)
 
 /**
- * Looks for the proof of a domain. With it the owner holds the host, and whoever held it before
- * does not any more.
+ * Looks for the ownership proof of a domain. If it is found, the host is assigned to this owner and
+ * taken from the previous one.
  * @throws Fault `domain_not_found`, `domain_not_proven`, `slug_taken`, `proof_too_soon`
  */
 export async function verifyDomain(
-  ports: OwnershipPorts,
-  manager: Manager,
+  deps: OwnershipDeps,
+  manager: KeyManager,
   id: string,
 ): Promise<Domain> {
-  const { pool } = ports
+  const { pool } = deps
   const domain = await findDomain(pool, manager, id)
   const { rowCount } = await pool.query(
     `UPDATE hub.domain SET tried_at = now() WHERE id = $1 AND NOT EXISTS (
        SELECT FROM hub.domain
-       WHERE host = $2 AND tried_at > now() - make_interval(secs => ${TRY_SECONDS}))`,
+       WHERE host = $2 AND tried_at > now() - make_interval(secs => ${ATTEMPT_INTERVAL_SECONDS}))`,
     [id, domain.host],
   )
   if (rowCount !== 1) {
-    throw new Fault('proof_too_soon', undefined, { headers: { 'Retry-After': `${TRY_SECONDS}` } })
+    throw new Fault('proof_too_soon', undefined, {
+      headers: { 'Retry-After': `${ATTEMPT_INTERVAL_SECONDS}` },
+    })
   }
-  const method = await findProof(ports, domain.origin, tokenOf(ports.secret, domain))
+  const method = await findProof(deps, domain.origin, domainToken(deps.secret, domain))
   if (!method) throw new Fault('domain_not_proven')
-  return inTransaction(pool, (client) => hold(client, domain, method))
+  return inTransaction(pool, (client) => assignHost(client, domain, method))
 }
 
-/** Gives a host to who has proven it, with the slug that the host has. */
-async function hold(client: PoolClient, domain: Domain, method: ProofMethod): Promise<Domain> {
+/** Assigns a host, with its slug, to the owner who has proven it. */
+async function assignHost(
+  client: PoolClient,
+  domain: Domain,
+  method: ProofMethod,
+): Promise<Domain> {
   const { id, host } = domain
   const others = (await lockHost(client, host)).filter((other) => other.id !== id)
-  const before = others.find(({ slug }) => slug !== null)
+  const previous = others.find(({ slug }) => slug !== null)
   await client.query(
     `UPDATE hub.domain SET slug = NULL, next_check_at = NULL,
        state = CASE state WHEN 'deleted' THEN state ELSE 'transferred' END
      WHERE host = $1 AND id <> $2 AND slug IS NOT NULL`,
     [host, id],
   )
-  const slug = domain.slug ?? before?.slug ?? (await newSlug(client, domain))
+  const slug = domain.slug ?? previous?.slug ?? (await claimSlug(client, domain))
   const { rows } = await client.query<Domain>(
     `UPDATE hub.domain SET state = 'verified', slug = $2, sold_as = $2, method = $3,
-       proven_at = now(), next_check_at = now() + interval '${CHECK_HOURS} hours'
-     WHERE id = $1 AND state <> 'deleted' RETURNING ${DOMAIN}`,
+       proven_at = now(), next_check_at = now() + interval '${RECHECK_HOURS} hours'
+     WHERE id = $1 AND state <> 'deleted' RETURNING ${DOMAIN_COLUMNS}`,
     [id, slug, method],
   )
   if (!rows[0]) throw new Fault('domain_not_found')
   return rows[0]
 }
 
-/** A slug that is nobody's, taken at once. @throws Fault `slug_taken` */
-async function newSlug(client: PoolClient, domain: Domain): Promise<string> {
+/** Reserves a free slug. @throws Fault `slug_taken` */
+async function claimSlug(client: PoolClient, domain: Domain): Promise<string> {
   const { rows } = await client.query<{ wanted: string | null }>(
     'SELECT wanted FROM hub.domain WHERE id = $1',
     [domain.id],
   )
   const wanted = rows[0]?.wanted ?? null
-  const tries = wanted === null ? slugsOf(domain.host) : [wanted]
-  for (const slug of tries.filter((each) => !isReserved(each))) {
+  const candidates = wanted === null ? slugCandidates(domain.host) : [wanted]
+  for (const slug of candidates.filter((each) => !isReserved(each))) {
     const { rowCount } = await client.query(
       `INSERT INTO hub.service (slug, name, category, summary, provider, free_calls_per_month,
          state, family) VALUES ($1, $2, $3, $4, $5, 0, 'unlisted', $3) ON CONFLICT DO NOTHING`,
@@ -95,41 +103,41 @@ async function newSlug(client: PoolClient, domain: Domain): Promise<string> {
 
 const SLUG_MAX = 40
 
-/** `www.example.com` → `example-com`, then with a number. */
-function slugsOf(host: string): readonly string[] {
+/** `www.example.com` → `example-com`, `example-com-2`, … */
+function slugCandidates(host: string): readonly string[] {
   const plain = host.replace(/^www\./, '').replaceAll('.', '-')
   const numbered = Array.from({ length: 50 }, (_, n) => (n === 0 ? '' : `-${n + 1}`))
   return numbered.map((end) => `${plain.slice(0, SLUG_MAX - end.length).replace(/-+$/, '')}${end}`)
 }
 
 /**
- * Looks again for proofs that are due. One that was not seen for three days has expired: its pages
- * are not sold until it is verified again.
- * @returns slugs of what is sold no more
+ * Rechecks the proofs that are due. A proof that is missing for three days expires; the pages are
+ * then not sold until the domain is verified again.
+ * @returns slugs that are no longer sold
  */
-export async function recheckDomains(ports: OwnershipPorts): Promise<readonly string[]> {
-  const { rows } = await ports.pool.query<Domain>(
+export async function recheckDomains(deps: OwnershipDeps): Promise<readonly string[]> {
+  const { rows } = await deps.pool.query<Domain>(
     `UPDATE hub.domain SET tried_at = now(),
-       next_check_at = now() + interval '${AGAIN_HOURS} hours'
+       next_check_at = now() + interval '${RETRY_HOURS} hours'
      WHERE id IN (SELECT id FROM hub.domain WHERE next_check_at <= now()
        ORDER BY next_check_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)
-     RETURNING ${DOMAIN}`,
+     RETURNING ${DOMAIN_COLUMNS}`,
   )
-  const ended = await Promise.all(rows.map((domain) => recheck(ports, domain)))
-  return ended.filter((slug) => slug !== undefined)
+  const expired = await Promise.all(rows.map((domain) => recheck(deps, domain)))
+  return expired.filter((slug) => slug !== undefined)
 }
 
-async function recheck(ports: OwnershipPorts, domain: Domain): Promise<string | undefined> {
-  const method = await findProof(ports, domain.origin, tokenOf(ports.secret, domain))
-  const { rows } = await note(ports.pool, domain.id, method)
+async function recheck(deps: OwnershipDeps, domain: Domain): Promise<string | undefined> {
+  const method = await findProof(deps, domain.origin, domainToken(deps.secret, domain))
+  const { rows } = await recordCheck(deps.pool, domain.id, method)
   return rows[0]?.state === 'expired' && domain.slug !== null ? domain.slug : undefined
 }
 
-const note = (pool: Pool, id: string, method: ProofMethod | undefined) =>
+const recordCheck = (pool: Pool, id: string, method: ProofMethod | undefined) =>
   method
     ? pool.query<{ state: string }>(
         `UPDATE hub.domain SET method = $2, proven_at = now(),
-           next_check_at = now() + interval '${CHECK_HOURS} hours'
+           next_check_at = now() + interval '${RECHECK_HOURS} hours'
          WHERE id = $1 AND state = 'verified' RETURNING state`,
         [id, method],
       )

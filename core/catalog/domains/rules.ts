@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import type { PageRule } from '../../plugin/pages.ts'
 
-/** Rules of a domain, as JSON: amounts are texts. */
+/** SQL for the rules of a domain as JSON, with amounts as strings. */
 export const RULES_JSON = `(SELECT coalesce(json_agg(json_build_object('pattern', r.pattern,
     'allow', r.allow, 'price', r.price::text, 'cachedPrice', r.cached_price::text,
     'maxAgeSeconds', r.max_age_seconds, 'previewCharacters', r.preview_characters,
@@ -14,22 +14,22 @@ export type RuleJson = Omit<PageRule, 'price' | 'cachedPrice'> & {
   readonly cachedPrice: string
 }
 
-export const ruleOf = ({ price, cachedPrice, ...rest }: RuleJson): PageRule => ({
+export const parseRule = ({ price, cachedPrice, ...rest }: RuleJson): PageRule => ({
   ...rest,
   price: BigInt(price) as PageRule['price'],
   cachedPrice: BigInt(cachedPrice) as PageRule['cachedPrice'],
 })
 
-/** The rules of a domain in the order of its owner. */
+/** Reads the rules of a domain in the owner's order. */
 export async function readRules(pool: Pool, domain: string): Promise<readonly PageRule[]> {
   const { rows } = await pool.query<{ rules: readonly RuleJson[] }>(
     `SELECT ${RULES_JSON} FROM hub.domain d WHERE d.id = $1`,
     [domain],
   )
-  return (rows[0]?.rules ?? []).map(ruleOf)
+  return (rows[0]?.rules ?? []).map(parseRule)
 }
 
-/** Puts these rules in the place of those that there were. */
+/** Replaces all rules of a domain. */
 export async function writeRules(
   pool: Pool,
   domain: string,

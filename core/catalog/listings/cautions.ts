@@ -1,57 +1,57 @@
 import { daysBefore } from '../../clock.ts'
 import { isJsonObject } from '../../json.ts'
-import type { Change, External, ExternalHistory } from './find-listings.ts'
+import type { Listing, ListingChange, ListingHistory } from './find-listings.ts'
 
-/** Something to think about before one pays. */
+/** Warning to consider before paying a seller. */
 export interface Caution {
   readonly code: string
   readonly message: string
   readonly since: Date | null
 }
 
-const DAYS = 30
-const PAID_OFTEN = 3
+const RECENT_DAYS = 30
+const CALLS_MIN = 3
 
-/** What speaks against a listing, as far as the hub has seen. Pure. */
-export function cautionsOf(listing: External, history: ExternalHistory, now: Date): Caution[] {
-  const since = daysBefore(now, DAYS)
+/** Derives warnings about a listing from what probes and calls have shown. Pure. */
+export function cautionsOf(listing: Listing, history: ListingHistory, now: Date): Caution[] {
+  const since = daysBefore(now, RECENT_DAYS)
   const seen = history.changes.filter(({ verified, at }) => verified && at > since)
-  const newest = (field: Change['field']) =>
+  const newest = (field: ListingChange['field']) =>
     seen.find((change) => change.field === field && change.before !== null)
   const cautions: Caution[] = []
   const warn = (code: string, message: string, at: Date | null = null): void => {
     cautions.push({ code, message, since: at })
   }
   const payTo = newest('pay_to')
-  if (payTo) warn('pay_to_changed', `It was ${payTo.before} that was paid before.`, payTo.at)
+  if (payTo) warn('pay_to_changed', `The previous recipient was ${payTo.before}.`, payTo.at)
   const price = newest('price')
   if (price?.before && BigInt(price.after) > BigInt(price.before)) {
-    warn('price_raised', `It cost ${price.before} microdollars before.`, price.at)
+    warn('price_raised', `The previous price was ${price.before} microdollars.`, price.at)
   }
   const network = newest('network')
-  if (network) warn('network_changed', `It was sold on ${network.before} before.`, network.at)
+  if (network) warn('network_changed', `The previous network was ${network.before}.`, network.at)
   const schema = newest('schema')
-  if (schema)
-    warn('schema_changed', 'It is called, or answers, in another way than before.', schema.at)
+  if (schema) warn('schema_changed', 'The input or output schema has changed.', schema.at)
   const { calls, delivered } = listing
-  if (calls >= PAID_OFTEN && delivered * 5 < calls * 4) {
-    warn('often_undelivered', `Of ${calls} paid calls ${delivered} were delivered.`)
+  if (calls >= CALLS_MIN && delivered * 5 < calls * 4) {
+    warn('often_undelivered', `Only ${delivered} of ${calls} paid calls were delivered.`)
   }
-  if (!listing.payable) warn('not_payable', 'POST /external does not pay it; its own clients do.')
+  if (!listing.payable)
+    warn('not_payable', 'POST /external cannot pay it; use a client of the seller.')
   if (listing.lastVerifiedAt && listing.lastVerifiedAt < daysBefore(now, 7)) {
-    warn('stale', 'No valid offer was seen for a week.', listing.lastVerifiedAt)
+    warn('stale', 'No probe has seen a valid offer for a week.', listing.lastVerifiedAt)
   }
   const other = history.sources
     .filter(({ gone }) => !gone)
-    .find((one) => disagrees(one.claim, listing))
+    .find((one) => contradicts(one.claim, listing))
   if (other && listing.lastVerifiedAt) {
-    warn('claims_differ', `${other.source} names other terms than the seller itself.`, other.seenAt)
+    warn('claims_differ', `${other.source} reports other terms than the seller.`, other.seenAt)
   }
   return cautions
 }
 
-/** Whether a source names no offer that is like the one that was seen. */
-function disagrees(claim: unknown, { payTo, price, network }: External): boolean {
+/** Returns true if none of a source's offers equals the one that probes have seen. */
+function contradicts(claim: unknown, { payTo, price, network }: Listing): boolean {
   if (!isJsonObject(claim) || !Array.isArray(claim['offers'])) return false
   return !claim['offers'].some(
     (offer) =>

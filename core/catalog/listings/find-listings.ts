@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
-import type { ListingState } from './probe/state.ts'
+import type { ListingState } from './probe/next-state.ts'
 import type { Reason } from './reasons.ts'
 import type { ListingMethod } from './store.ts'
 
-/** A listing as it is kept. */
-export interface External {
+/** Stored listing. */
+export interface Listing {
   readonly id: string
   readonly url: string
   readonly method: ListingMethod
@@ -34,12 +34,12 @@ export interface External {
   readonly uptime: number | null
   readonly latencyP50: number | null
   readonly latencyP95: number | null
-  /** What the hub paid for there in 30 days, and how much of it was delivered. */
+  /** Calls paid by the hub in 30 days, and how many of them were delivered. */
   readonly calls: number
   readonly delivered: number
 }
 
-const COLUMNS = `l.id, l.url, l.method, l.origin, l.host, l.name, l.description, l.category,
+const LISTING_COLUMNS = `l.id, l.url, l.method, l.origin, l.host, l.name, l.description, l.category,
   l.tags, l.provider, l.scheme, l.network, l.asset, l.pay_to AS "payTo", l.price, l.payable,
   l.offers, l.input_schema AS "inputSchema", l.output_schema AS "outputSchema", l.state, l.reason,
   l.first_seen_at AS "firstSeenAt", l.listed_at AS "listedAt",
@@ -47,9 +47,9 @@ const COLUMNS = `l.id, l.url, l.method, l.origin, l.host, l.name, l.description,
   l.uptime::float8, l.latency_p50_ms AS "latencyP50", l.latency_p95_ms AS "latencyP95",
   l.calls, l.delivered`
 
-export interface ExternalFilter {
+export interface ListingFilter {
   readonly limit: number
-  /** The id before the first one. */
+  /** Returns listings after this id. */
   readonly after: string | undefined
   readonly states: readonly ListingState[]
   readonly category: string | undefined
@@ -58,14 +58,14 @@ export interface ExternalFilter {
   readonly host: string | undefined
 }
 
-/** Listings by id, which is in no order that anybody can have a part in. */
-export async function listExternals(pool: Pool, filter: ExternalFilter): Promise<External[]> {
+/** Lists listings, sorted by id; ids are hashes, so that nobody can influence the order. */
+export async function findListings(pool: Pool, filter: ListingFilter): Promise<Listing[]> {
   const { limit, after, states, category, network, tag, host } = filter
-  const isShown = states.every((state) => state === 'active' || state === 'degraded')
-  const { rows } = await pool.query<External>(
-    `SELECT ${COLUMNS} FROM hub.listing l
+  const isUp = states.every((state) => state === 'active' || state === 'degraded')
+  const { rows } = await pool.query<Listing>(
+    `SELECT ${LISTING_COLUMNS} FROM hub.listing l
      WHERE l.id > $1 AND l.state = ANY ($2)
-       ${isShown ? `AND l.state IN ('active', 'degraded')` : ''}
+       ${isUp ? `AND l.state IN ('active', 'degraded')` : ''}
        AND ($3::text IS NULL OR l.category = $3) AND ($4::text IS NULL OR l.network = $4)
        AND ($5::text IS NULL OR $5 = ANY (l.tags)) AND ($6::text IS NULL OR l.host = $6)
      ORDER BY l.id LIMIT $7`,
@@ -74,37 +74,37 @@ export async function listExternals(pool: Pool, filter: ExternalFilter): Promise
   return rows
 }
 
-export async function findExternal(pool: Pool, id: string): Promise<External | undefined> {
-  const { rows } = await pool.query<External>(
-    `SELECT ${COLUMNS} FROM hub.listing l WHERE l.id = $1`,
+export async function findListing(pool: Pool, id: string): Promise<Listing | undefined> {
+  const { rows } = await pool.query<Listing>(
+    `SELECT ${LISTING_COLUMNS} FROM hub.listing l WHERE l.id = $1`,
     [id],
   )
   return rows[0]
 }
 
-const SIBLINGS_MAX = 100
+const HOST_LISTINGS_MAX = 100
 
-/** What else the same host sells, the listing itself first. */
-export async function endpointsOf(pool: Pool, { id, host }: External): Promise<External[]> {
-  const { rows } = await pool.query<External>(
-    `SELECT ${COLUMNS} FROM hub.listing l
+/** Lists a listing, followed by the other listings of its host. */
+export async function listingsOfHost(pool: Pool, { id, host }: Listing): Promise<Listing[]> {
+  const { rows } = await pool.query<Listing>(
+    `SELECT ${LISTING_COLUMNS} FROM hub.listing l
      WHERE l.host = $1 AND (l.id = $2 OR l.state IN ('active', 'degraded'))
      ORDER BY l.id <> $2, l.url, l.method LIMIT $3`,
-    [host, id, SIBLINGS_MAX],
+    [host, id, HOST_LISTINGS_MAX],
   )
   return rows
 }
 
-export interface Change {
+export interface ListingChange {
   readonly field: 'price' | 'pay_to' | 'network' | 'schema' | 'state'
   readonly before: string | null
   readonly after: string
-  /** Seen by a probe, not only claimed. */
+  /** True if seen by a probe, not only claimed. */
   readonly verified: boolean
   readonly at: Date
 }
 
-export interface ProbeSeen {
+export interface ProbeRecord {
   readonly at: Date
   readonly outcome: string
   readonly status: number | null
@@ -113,7 +113,7 @@ export interface ProbeSeen {
   readonly payTo: string | null
 }
 
-export interface DaySeen {
+export interface ProbeDay {
   readonly day: string
   readonly probes: number
   readonly up: number
@@ -121,7 +121,7 @@ export interface DaySeen {
   readonly p95: number | null
 }
 
-export interface SourceSeen {
+export interface SourceClaim {
   readonly source: string
   readonly claim: { readonly offers?: readonly Readonly<Record<string, unknown>>[] }
   readonly gone: boolean
@@ -129,34 +129,33 @@ export interface SourceSeen {
   readonly seenAt: Date
 }
 
-/** What is known of a listing over time. */
-export interface ExternalHistory {
-  readonly changes: readonly Change[]
-  readonly probes: readonly ProbeSeen[]
-  readonly days: readonly DaySeen[]
-  readonly sources: readonly SourceSeen[]
+export interface ListingHistory {
+  readonly changes: readonly ListingChange[]
+  readonly probes: readonly ProbeRecord[]
+  readonly days: readonly ProbeDay[]
+  readonly sources: readonly SourceClaim[]
 }
 
-export async function historyOf(pool: Pool, id: string): Promise<ExternalHistory> {
+export async function readListingHistory(pool: Pool, id: string): Promise<ListingHistory> {
   const [changes, probes, days, sources] = await Promise.all([
-    pool.query<Change>(
+    pool.query<ListingChange>(
       `SELECT field, before, after, verified, at FROM hub.listing_change
        WHERE listing = $1 ORDER BY id DESC LIMIT 100`,
       [id],
     ),
-    pool.query<ProbeSeen>(
+    pool.query<ProbeRecord>(
       `SELECT at, outcome, status, latency_ms AS "latencyMs", price, pay_to AS "payTo"
        FROM hub.listing_probe WHERE listing = $1 ORDER BY at DESC LIMIT 50`,
       [id],
     ),
-    pool.query<DaySeen>(
+    pool.query<ProbeDay>(
       `SELECT day, probes, up,
          (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY ms) FROM unnest(latencies) ms) AS p50,
          (SELECT percentile_disc(0.95) WITHIN GROUP (ORDER BY ms) FROM unnest(latencies) ms) AS p95
        FROM hub.listing_day WHERE listing = $1 ORDER BY day DESC LIMIT 90`,
       [id],
     ),
-    pool.query<SourceSeen>(
+    pool.query<SourceClaim>(
       `SELECT source, claim, gone, first_seen_at AS "firstSeenAt", seen_at AS "seenAt"
        FROM hub.listing_source WHERE listing = $1 ORDER BY seen_at DESC LIMIT 20`,
       [id],

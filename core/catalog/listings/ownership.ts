@@ -1,73 +1,73 @@
 import { createHmac } from 'node:crypto'
 import { resolveTxt } from 'node:dns/promises'
 import type { Pool } from 'pg'
-import { within } from '../../clock.ts'
+import { withTimeout } from '../../clock.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import type { Egress } from '../../egress/http.ts'
 
-/** Where a host shows the token of its owner. */
+/** Place where a host publishes its owner's token. */
 export type ProofMethod = 'file' | 'meta' | 'dns'
 
-/** TXT records of a name, each joined of its strings. Rejects when there are none. */
+/** Resolves the TXT records of a name, each a list of strings. Rejects if there are none. */
 export type TxtResolver = (name: string) => Promise<readonly (readonly string[])[]>
 
-export interface OwnershipPorts {
+export interface OwnershipDeps {
   readonly pool: Pool
   readonly egress: Egress
-  /** 32 bytes that only the hub knows. */
+  /** 32 secret bytes. */
   readonly secret: Buffer
-  /** @defaultValue the resolver of the system */
+  /** @defaultValue the system's resolver */
   readonly resolveTxt?: TxtResolver
 }
 
 export const PROOF_FILE = '/.well-known/agenthub.txt'
 export const PROOF_NAME = 'agenthub-verification'
-/** The TXT record is one of this name below the host. */
+/** Label of the TXT record below the host. */
 export const PROOF_LABEL = '_agenthub'
 
 const PAGE_BYTES = 262_144
 const DNS_MS = 5_000
 
 /**
- * What somebody shows to prove that a host is theirs. It follows from the two, so that nothing is
- * kept before it is proven, and the token of one does not serve another.
+ * Derives the token that proves ownership of a host. It depends on principal and host only, so that
+ * nothing is stored before the proof, and no token is valid for another principal.
  */
 export const proofToken = (secret: Buffer, principal: string, host: string): string =>
   createHmac('sha256', secret).update(`${principal} ${host}`).digest('base64url')
 
 /**
- * Looks for the token in a file, in a meta tag of the front page, and in a TXT record of the host,
- * and waits for no more of them than prove it.
- * @returns how it was shown; undefined when it was nowhere
+ * Looks for the token in a file, a meta tag of the front page and a TXT record; returns as soon as
+ * one of them has it.
+ * @returns the place of the token; undefined if it is nowhere
  */
 export async function findProof(
-  { egress, resolveTxt: resolve = resolveTxt }: OwnershipPorts,
+  { egress, resolveTxt: resolve = resolveTxt }: OwnershipDeps,
   origin: string,
   token: string,
 ): Promise<ProofMethod | undefined> {
   const { hostname } = new URL(origin)
   const found = new AbortController()
   const textAt = (path: string) => fetchText(egress, `${origin}${path}`, found.signal)
-  const ways = [
-    shownBy('file', textAt(PROOF_FILE), (text) => isLine(text, token)),
-    shownBy('meta', textAt('/'), (page) => metaTags(page).includes(token)),
-    shownBy('dns', within(DNS_MS, resolve(`${PROOF_LABEL}.${hostname}`)), (records = []) =>
+  const proofs = [
+    proofBy('file', textAt(PROOF_FILE), (text) => hasLine(text, token)),
+    proofBy('meta', textAt('/'), (page) => readMetaTokens(page).includes(token)),
+    proofBy('dns', withTimeout(DNS_MS, resolve(`${PROOF_LABEL}.${hostname}`)), (records = []) =>
       records.some((strings) => strings.join('') === `${PROOF_NAME}=${token}`),
     ),
   ]
-  const first = await Promise.any(ways).catch(() => undefined)
+  const first = await Promise.any(proofs).catch(() => undefined)
   found.abort()
   return first
 }
 
-/** Rejects where the token is not, so that the first way that shows it counts. */
-async function shownBy<Place>(
+/** Rejects if the token is missing, so that `Promise.any` returns the first place that has it. */
+async function proofBy<Place>(
   method: ProofMethod,
   place: Promise<Place>,
   shows: (place: Place) => boolean,
 ): Promise<ProofMethod> {
   if (shows(await place)) return method
-  throw new Error(`not shown by ${method}`)
+  throw new Error(`no proof by ${method}`)
 }
 
 async function fetchText(egress: Egress, url: string, signal: AbortSignal): Promise<string> {
@@ -77,21 +77,21 @@ async function fetchText(egress: Egress, url: string, signal: AbortSignal): Prom
   return status === 200 ? body.toString('utf8') : ''
 }
 
-const isLine = (text: string, token: string): boolean =>
+const hasLine = (text: string, token: string): boolean =>
   text.split(/\r?\n/).some((line) => line.trim() === token)
 
 /** Contents of `<meta name="agenthub-verification">` in the head of a page. */
-function metaTags(html: string): string[] {
+function readMetaTokens(html: string): string[] {
   const head = html.replace(/<!--[\s\S]*?-->/g, '').split(/<body[\s>]/i)[0] ?? ''
   return [...head.matchAll(/<meta\s[^>]*>/gi)].flatMap(([tag]) => {
-    const isOurs = /\sname\s*=\s*["']?agenthub-verification["'\s/>]/i.test(tag)
+    const isProof = /\sname\s*=\s*["']?agenthub-verification["'\s/>]/i.test(tag)
     const [, content = ''] = /\scontent\s*=\s*["']?([\w-]{43})["'\s/>]/i.exec(tag) ?? []
-    return isOurs && content !== '' ? [content] : []
+    return isProof && content !== '' ? [content] : []
   })
 }
 
-/** Notes a proof; the newest one counts, since hosts change hands. */
-export async function recordOwner(
+/** Stores a proof. The newest one counts, because hosts change owners. */
+export async function recordHostOwner(
   pool: Pool,
   host: string,
   principal: string,
@@ -104,7 +104,7 @@ export async function recordOwner(
   )
 }
 
-export interface Owner {
+export interface HostOwner {
   readonly principal: string
   readonly method: ProofMethod
   readonly provenAt: Date
@@ -112,8 +112,8 @@ export interface Owner {
   readonly reason: string | null
 }
 
-export async function ownerOf(pool: Pool, host: string): Promise<Owner | undefined> {
-  const { rows } = await pool.query<Owner>(
+export async function findHostOwner(pool: Pool, host: string): Promise<HostOwner | undefined> {
+  const { rows } = await pool.query<HostOwner>(
     `SELECT principal, method, proven_at AS "provenAt", opted_out_at AS "optedOutAt",
        opt_out_reason AS reason FROM hub.listing_owner WHERE host = $1`,
     [host],
@@ -122,11 +122,11 @@ export async function ownerOf(pool: Pool, host: string): Promise<Owner | undefin
 }
 
 /**
- * Takes every listing of a host out of the catalogue, or lets it come back. Tombstones tell that
- * the owner wanted it; no source brings them back.
- * @returns how many listings it was about; undefined when the host is not the principal's
+ * Removes all listings of a host from the catalog, or restores them. Removed listings stay as
+ * tombstones, so that no source lists them again.
+ * @returns number of listings; undefined if the principal does not own the host
  */
-export function optOut(
+export function setOptOut(
   pool: Pool,
   { host, principal }: { readonly host: string; readonly principal: string },
   { out, reason }: { readonly out: boolean; readonly reason: string | undefined },

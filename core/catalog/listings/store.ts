@@ -5,22 +5,22 @@ import type { Micros } from '../../money.ts'
 
 export type ListingMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** One way to pay, judged by the hub's own tables. */
+/** Payment option, checked against the hub's own tables of networks and tokens. */
 export interface ListedOffer {
   readonly scheme: string
   /** CAIP-2. */
   readonly network: string
-  /** The token, with its checksum where it has one. */
+  /** Token address, with its checksum on networks that have one. */
   readonly asset: string
   readonly payTo: string
   readonly price: Micros
-  /** Whether `POST /external` can pay it. */
+  /** True if `POST /external` can pay it. */
   readonly payable: boolean
 }
 
-/** What may become a listing: everything in it is checked and cut to size. */
-export interface Candidate {
-  /** Canonical: one resource has one. */
+/** Possible listing; all members are validated and truncated. */
+export interface ListingCandidate {
+  /** Canonical: unique per resource. */
   readonly url: string
   readonly method: ListingMethod
   readonly name: string
@@ -28,46 +28,46 @@ export interface Candidate {
   readonly category: string
   readonly tags: readonly string[]
   readonly provider: string
-  /** At least one; the first is the one that is shown. */
+  /** At least one; the first is shown. */
   readonly offers: readonly [ListedOffer, ...ListedOffer[]]
   readonly inputSchema: unknown
   readonly outputSchema: unknown
-  /** Whether the name is the source's own, not made of the URL. */
-  readonly named: boolean
+  /** True if the source names it; false if the name is derived from the URL. */
+  readonly isNamed: boolean
 }
 
 /**
- * Whose words count: those of a higher rank replace those of a lower one, of equal rank those that
- * bring a name, among equals the newer ones. Terms count by a probe alone, once there was one.
+ * Precedence of sources: texts of a higher rank replace those of a lower one; within a rank, named
+ * candidates come first, then newer ones. After the first successful probe, only probes set terms.
  */
 export const RANK = { registry: 1, index: 2, document: 3 } as const
 
 export type Rank = (typeof RANK)[keyof typeof RANK]
 
-/** The id of a resource: the same for whoever names it, also after it was removed. */
+/** Derives the id of a resource: the same for every source, also after a removal. */
 export function listingId(method: ListingMethod, url: string): string {
   const digest = createHash('sha256').update(`${method} ${url}`).digest('hex')
   return `ext_${base62(BigInt(`0x${digest.slice(0, 32)}`), 22)}`
 }
 
 /**
- * Writes what a source claims; nothing of it is believed before a probe has seen it. A new listing
- * is `unlisted: unverified` and due for a probe at once. Of one that is there already only the
- * texts change, by rank, and its terms while no probe has seen any; when a claim disagrees with
- * what was seen, the next probe is due at once. Changes are noted, and what is searched is
- * written, by triggers in the same transaction.
- * @param candidates at most one for each method and URL
+ * Writes the claims of a source, which count only after a probe. A new listing is
+ * `unlisted: unverified` and due for a probe at once. Of an existing listing only the texts change,
+ * by rank, and the terms until a probe has seen any; a claim that differs from what was seen makes
+ * the next probe due at once. Triggers record changes and update the search index in the same
+ * transaction.
+ * @param candidates at most one per method and URL
  */
 export async function upsertListings(
   client: ClientBase | Pool,
   rank: Rank,
-  candidates: readonly Candidate[],
+  candidates: readonly ListingCandidate[],
 ): Promise<void> {
   if (candidates.length === 0) return
-  await client.query(UPSERT, [JSON.stringify(candidates.map((one) => rowOf(one, rank)))])
+  await client.query(UPSERT, [JSON.stringify(candidates.map((one) => listingRow(one, rank)))])
 }
 
-function rowOf(candidate: Candidate, rank: Rank) {
+function listingRow(candidate: ListingCandidate, rank: Rank) {
   const { origin, hostname } = new URL(candidate.url)
   const [shown] = candidate.offers
   return {
@@ -78,14 +78,14 @@ function rowOf(candidate: Candidate, rank: Rank) {
     origin,
     host: hostname,
     ...termsOf(shown),
-    offers: candidate.offers.map(offerRow),
+    offers: candidate.offers.map(offerJson),
     input_schema: candidate.inputSchema ?? null,
     output_schema: candidate.outputSchema ?? null,
-    rank: 2 * rank - (candidate.named ? 0 : 1),
+    rank: 2 * rank - (candidate.isNamed ? 0 : 1),
   }
 }
 
-const textsOf = ({ name, description, category, tags, provider }: Candidate) => ({
+const textsOf = ({ name, description, category, tags, provider }: ListingCandidate) => ({
   name,
   description,
   category,
@@ -102,8 +102,8 @@ const termsOf = ({ scheme, network, asset, payTo, price, payable }: ListedOffer)
   payable,
 })
 
-/** An offer as it is kept. */
-export const offerRow = (offer: ListedOffer) => {
+/** Stored form of an offer. */
+export const offerJson = (offer: ListedOffer) => {
   const { price, ...terms } = termsOf(offer)
   return { ...terms, price_microdollars: Number(price) }
 }
@@ -131,9 +131,9 @@ const UPSERT = `
   FROM jsonb_populate_recordset(NULL::hub.listing, $1) LEFT JOIN (SELECT host AS out
     FROM hub.listing_owner WHERE opted_out_at IS NOT NULL) owned ON host = out
   ON CONFLICT (id) DO UPDATE SET
-    ${TEXTS.map((name) => `${name} = ${byRank(name)}`).join(', ')},
-    ${SCHEMAS.map((name) => `${name} = ${untilSeen(name)}`).join(', ')},
-    ${TERMS.map((name) => `${name} = ${unlessSeen(name)}`).join(', ')},
+    ${TEXTS.map((name) => `${name} = ${textByRank(name)}`).join(', ')},
+    ${SCHEMAS.map((name) => `${name} = ${schemaUntilVerified(name)}`).join(', ')},
+    ${TERMS.map((name) => `${name} = ${claimUntilVerified(name)}`).join(', ')},
     rank = greatest(l.rank, excluded.rank),
     removed_at = CASE WHEN l.reason = 'opted_out' THEN l.removed_at END,
     reason = CASE WHEN l.removed_at IS NULL OR l.reason = 'opted_out' THEN l.reason
@@ -144,23 +144,23 @@ const UPSERT = `
         THEN least(l.next_probe_at, now())
       ELSE l.next_probe_at END`
 
-/** The words of whoever has the higher rank. */
-function byRank(name: string): string {
+/** SQL: the text of the higher rank. */
+function textByRank(name: string): string {
   return `CASE WHEN excluded.rank >= l.rank THEN excluded.${name} ELSE l.${name} END`
 }
 
-/** A claim, as long as no probe has seen how it is. */
-function unlessSeen(name: string): string {
+/** SQL: the claimed terms until a probe has seen an offer. */
+function claimUntilVerified(name: string): string {
   return (
     `CASE WHEN l.last_verified_at IS NULL AND excluded.rank >= l.rank ` +
     `THEN excluded.${name} ELSE l.${name} END`
   )
 }
 
-/** Schemas as claimed until a probe has seen the offer; from then on only what is missing. */
-function untilSeen(name: string): string {
+/** SQL: the claimed schema until a probe has seen an offer; afterwards only if it is missing. */
+function schemaUntilVerified(name: string): string {
   return (
-    `CASE WHEN l.last_verified_at IS NULL THEN coalesce(${byRank(name)}, l.${name}) ` +
+    `CASE WHEN l.last_verified_at IS NULL THEN coalesce(${textByRank(name)}, l.${name}) ` +
     `ELSE coalesce(l.${name}, excluded.${name}) END`
   )
 }

@@ -1,96 +1,102 @@
 import type { Pool } from 'pg'
 import { inTransaction } from '../../db/transaction.ts'
 import { importRows } from './discovery/import.ts'
-import { type OriginReading, readOrigin, type Target } from './discovery/origin.ts'
+import { type ListingTarget, type OriginContents, readOrigin } from './discovery/read-origin.ts'
 import { openSource } from './discovery/sources.ts'
-import { type Examination, type ExaminePorts, examine } from './examine.ts'
 import { recordProbe } from './probe/record.ts'
 import { listingId, type Rank } from './store.ts'
+import { type ListingDeps, type TargetValidation, validateTarget } from './validate-target.ts'
 
-/** What became of a URL that was looked at. */
-export interface Submitted {
-  readonly examination: Examination
-  /** Its listing; undefined when it was refused. */
+/** Result of submitting a URL. */
+export interface SubmissionResult {
+  readonly validation: TargetValidation
+  /** Id of its listing; undefined if it was refused. */
   readonly id: string | undefined
 }
 
-/** Who names a URL, and what his words count. */
-export interface Namer {
+/** Source of a claim, with its rank. */
+export interface ClaimSource {
   readonly source: string
   readonly rank: Rank
   readonly pass?: number
-  /** Stands before what the source calls a URL. */
+  /** Prefix of the source's keys. */
   readonly prefix?: string
 }
 
-/** Looks at a URL and lists it, active at once, or keeps the reason why not. */
-export async function submit(
-  ports: ExaminePorts,
-  target: Target,
-  namer: Namer,
-): Promise<Submitted> {
-  const examination = await examine(ports, target)
-  await keep(ports.pool, target, examination, namer)
-  const { candidate, probed } = examination
-  if (!candidate || !probed) return { examination, id: undefined }
+/** Validates a URL and lists it, active at once, or stores the reason for refusing it. */
+export async function submitTarget(
+  deps: ListingDeps,
+  target: ListingTarget,
+  claimSource: ClaimSource,
+): Promise<SubmissionResult> {
+  const validation = await validateTarget(deps, target)
+  await recordClaim(deps.pool, target, validation, claimSource)
+  const { candidate, probeResult } = validation
+  if (!candidate || !probeResult) return { validation, id: undefined }
   const id = listingId(candidate.method, candidate.url)
-  await recordProbe(ports.pool, id, probed, Math.random())
-  return { examination, id }
+  await recordProbe(deps.pool, id, probeResult, Math.random())
+  return { validation, id }
 }
 
-function keep(
+function recordClaim(
   pool: Pool,
-  target: Target,
-  examination: Examination,
-  namer: Namer,
+  target: ListingTarget,
+  validation: TargetValidation,
+  claimSource: ClaimSource,
 ): Promise<unknown> {
-  const { url, method, reason, candidate } = examination
-  const judged = candidate ? { candidate } : { reason: reason ?? 'no_offer' }
-  const key = `${namer.prefix ?? ''}${method ?? '*'} ${url}`.toWellFormed().replaceAll('\0', '')
-  const row = { key, raw: { url: target.url, method: target.method }, judged }
-  const { source, rank, pass = 1 } = namer
+  const { url, method, reason, candidate } = validation
+  const result = candidate ? { candidate } : { reason: reason ?? 'no_offer' }
+  const key = `${claimSource.prefix ?? ''}${method ?? '*'} ${url}`
+    .toWellFormed()
+    .replaceAll('\0', '')
+  const row = { key, raw: { url: target.url, method: target.method }, result }
+  const { source, rank, pass = 1 } = claimSource
   return inTransaction(pool, (client) => importRows(client, source, rank, [row], pass))
 }
 
-/** How many resources of an origin are looked at while its owner waits; the rest follows. */
-const AT_ONCE = 10
+/** Resources of an origin that are submitted at once; a job submits the rest. */
+const IMMEDIATE_MAX = 10
 
-export interface SubmittedOrigin {
-  readonly reading: OriginReading
-  readonly submitted: readonly Submitted[]
-  /** Resources that the job looks at later. */
+export interface OriginSubmission {
+  readonly contents: OriginContents
+  readonly submitted: readonly SubmissionResult[]
+  /** Resources left for the job. */
   readonly queued: number
 }
 
-/** The source that an origin is. */
+/** Returns the source name of an origin. */
 export const originSource = (origin: string): string => `origin:${origin}`
 
 /**
- * Registers an origin: its documents are read now and every day, and the first of its resources
- * are looked at now.
+ * Registers an origin. Its documents are read now and every day; its first resources are submitted
+ * now.
  */
 export async function submitOrigin(
-  ports: ExaminePorts,
+  deps: ListingDeps,
   origin: string,
-  namer: Namer,
-): Promise<SubmittedOrigin> {
-  const reading = await readOrigin(ports.egress, origin, ports.rules)
-  const submitted: Submitted[] = []
-  for (const target of reading.targets.slice(0, AT_ONCE)) {
-    submitted.push(await submit(ports, target, namer))
+  claimSource: ClaimSource,
+): Promise<OriginSubmission> {
+  const contents = await readOrigin(deps.egress, origin, deps.rules)
+  const submitted: SubmissionResult[] = []
+  for (const target of contents.targets.slice(0, IMMEDIATE_MAX)) {
+    submitted.push(await submitTarget(deps, target, claimSource))
   }
   if (submitted.some(({ id }) => id !== undefined)) {
-    await openSource(ports.pool, originSource(origin))
+    await openSource(deps.pool, originSource(origin))
   }
-  return { reading, submitted, queued: Math.max(0, reading.targets.length - AT_ONCE) }
+  return {
+    contents,
+    submitted,
+    queued: Math.max(0, contents.targets.length - IMMEDIATE_MAX),
+  }
 }
 
-/** Looks at an origin without writing anything. */
-export async function examineOrigin(ports: ExaminePorts, origin: string) {
-  const reading = await readOrigin(ports.egress, origin, ports.rules)
-  const examinations: Examination[] = []
-  for (const target of reading.targets.slice(0, AT_ONCE)) {
-    examinations.push(await examine(ports, target))
+/** Validates the first resources of an origin without writing anything. */
+export async function validateOrigin(deps: ListingDeps, origin: string) {
+  const contents = await readOrigin(deps.egress, origin, deps.rules)
+  const validations: TargetValidation[] = []
+  for (const target of contents.targets.slice(0, IMMEDIATE_MAX)) {
+    validations.push(await validateTarget(deps, target))
   }
-  return { reading, examinations }
+  return { contents, validations }
 }

@@ -1,15 +1,15 @@
 import { elapsedMs } from '../../clock.ts'
 
-/** How long a job may work at a time. */
-export interface Turn {
-  /** In ms. */
+/** Limit of one run of a job. */
+export interface TimeBudget {
+  /** Duration in ms. */
   readonly forMs?: number
   /** Aborts when the process stops. */
   readonly stopping?: AbortSignal
 }
 
-/** Begins a turn; what it gives tells whether it is over. */
-export function beginTurn({ forMs, stopping }: Turn, defaultMs: number): () => boolean {
+/** Starts a time budget. @returns a function that returns true once the budget is used up */
+export function startTimeBudget({ forMs, stopping }: TimeBudget, defaultMs: number): () => boolean {
   const until = elapsedMs() + (forMs ?? defaultMs)
   return () => elapsedMs() >= until || stopping?.aborted === true
 }

@@ -1,117 +1,121 @@
-import { type Memory, memoryOf } from './memory.ts'
-import { asWritten, placesIn } from './places.ts'
-import { headsOf, readings, strongest } from './postings.ts'
-import type { Query } from './query.ts'
 import {
   type Candidate,
-  type Checked,
-  check,
-  type Filters,
+  type CheckedDraft,
+  checkDraft,
   filterValues,
-  integers,
-  type Reader,
-} from './store.ts'
-import { findTerms, type Terms, weightsOf } from './terms.ts'
+  parsePgArray,
+  type SearchFilters,
+} from './check-draft.ts'
+import { type IndexCache, indexCacheOf, type Reader } from './index-cache.ts'
+import { findPlaces, tsvectorForm } from './places.ts'
+import { loadPostings, planReadings, strongestDocuments } from './postings.ts'
+import type { Query } from './query.ts'
+import { findTerms, type QueryTerms, termWeights } from './terms.ts'
 
-/** Hits of one search, the deepest page included. */
-const DEPTH = 100
-/** With a filter, so many of the strongest are tried on it. */
-const TRIED = 500
-const ENOUGH = 40
-/** Where fewer of them pass, so many times as many postings are looked at. */
-const FURTHER = 6
-/** Where more than this pass, enough are among the strongest: see `search_passing`. */
+/** Hits of one search over all its pages. */
+const RESULTS_MAX = 100
+/** Strongest documents that are checked against a filter. */
+const FILTERED_MAX = 500
+/** If fewer of those pass the filter, the search is widened. */
+const PASSED_MIN = 40
+/** Factor by which a widened search reads more postings. */
+const WIDER_FACTOR = 6
+/** If more documents pass, enough of them are among the strongest: see `hub.search_passing`. */
 const PASSING_MAX = 6_000
-/** The index is written while it is searched: the last draft stands, be it a moment old. */
-const DRAFTS = 3
+/** The index may change during a search; the last attempt counts even if slightly outdated. */
+const ATTEMPTS_MAX = 3
 
-const PASSING = 'SELECT * FROM hub.search_passing($1, $2, ROW($3, $4, $5, $6, $7))'
+const SELECT_PASSING = 'SELECT * FROM hub.search_passing($1, $2, ROW($3, $4, $5, $6, $7))'
 
-export interface Found {
-  readonly terms: Terms
+export interface CandidateSet {
+  readonly terms: QueryTerms
   readonly candidates: readonly Candidate[]
 }
 
-/** A search as it was asked. */
-interface Asked {
+interface CandidateQuery {
   readonly query: Query
-  /** As `squashed` writes it. */
+  /** Reduced by `squashName`. */
   readonly name: string
-  readonly filters: Filters
-  /** Whether all documents are asked for, those that work best first. */
+  readonly filters: SearchFilters
+  /** True if all documents match, ranked by quality. */
   readonly isEmpty: boolean
 }
 
 /**
- * The documents that match a query best, by a first, rough measure, and those of that name. They
- * are found in what this process remembers of the index; then the database tells what of that is
- * out of date, if anything is, and it is done again.
+ * Returns the best documents for a query by a rough first measure, plus those with exactly that
+ * name. They are found in the index cache of this process; the database then reports what is
+ * outdated, and if anything is, the search is repeated.
  */
-export async function findCandidates(reader: Reader, asked: Asked): Promise<Found> {
-  const memory = memoryOf(reader)
+export async function findCandidates(
+  reader: Reader,
+  request: CandidateQuery,
+): Promise<CandidateSet> {
+  const cache = indexCacheOf(reader)
   for (let attempt = 1; ; attempt++) {
-    const terms = await findTerms(reader, memory, asked.query)
-    const weights = weightsOf(terms)
-    const checked = await checkedBest(reader, memory, asked, weights, new Map(terms.versions))
-    if (checked.isCurrent || attempt === DRAFTS) {
-      return { terms, candidates: candidatesOf(checked, [...weights.keys()]) }
+    const terms = await findTerms(reader, cache, request.query)
+    const weights = termWeights(terms)
+    const checked = await bestDocuments(reader, cache, request, weights, new Map(terms.versions))
+    if (checked.isCurrent || attempt === ATTEMPTS_MAX) {
+      return { terms, candidates: toCandidates(checked, [...weights.keys()]) }
     }
   }
 }
 
 /**
- * The best by the terms, as they are in the database.
- * @param versions by which the weights were reckoned; others join them as postings are added up
+ * Returns the best documents by their terms, as the database has them now.
+ * @param versions term versions that the weights are based on; those of read postings are added
  */
-async function checkedBest(
+async function bestDocuments(
   reader: Reader,
-  memory: Memory,
-  { name, filters, isEmpty }: Asked,
+  cache: IndexCache,
+  { name, filters, isEmpty }: CandidateQuery,
   weights: ReadonlyMap<string, number>,
   versions: Map<string, string>,
-): Promise<Checked> {
+): Promise<CheckedDraft> {
   const verify = (docs: readonly number[]) =>
-    check(reader, memory, { versions, docs, depth: DEPTH, name, filters })
-  if (isEmpty) return verify(integers((await passingOf(reader, null, filters)).best))
-  const usual = readings(weights)
-  const read = await headsOf(reader, memory, usual, versions)
+    checkDraft(reader, cache, { versions, docs, depth: RESULTS_MAX, name, filters })
+  if (isEmpty) return verify(parsePgArray((await readPassing(reader, null, filters)).best))
+  const readings = planReadings(weights)
+  const terms = await loadPostings(reader, cache, readings, versions)
   if (filterValues(filters).every((value) => value === undefined)) {
-    return verify(strongest(usual, read, DEPTH))
+    return verify(strongestDocuments(readings, terms, RESULTS_MAX))
   }
-  const tried = strongest(usual, read, TRIED)
-  const checked = await verify(tried)
-  const isAll = tried.length < TRIED && usual.every(({ reads }, i) => read[i]!.documents <= reads)
-  if (checked.passed >= ENOUGH || isAll || !checked.isCurrent) return checked
-  const { best, passing } = await passingOf(reader, [...weights.keys()], filters)
-  if (passing === null) return verify(integers(best))
-  const among = integers(passing)
-  const more = readings(weights, FURTHER)
-  const readMore = await headsOf(reader, memory, more, versions)
+  const strongest = strongestDocuments(readings, terms, FILTERED_MAX)
+  const checked = await verify(strongest)
+  const isExhaustive =
+    strongest.length < FILTERED_MAX &&
+    readings.every(({ reads }, i) => terms[i]!.documents <= reads)
+  if (checked.passed >= PASSED_MIN || isExhaustive || !checked.isCurrent) return checked
+  const { best, passing } = await readPassing(reader, [...weights.keys()], filters)
+  if (passing === null) return verify(parsePgArray(best))
+  const among = parsePgArray(passing)
+  const wider = planReadings(weights, WIDER_FACTOR)
+  const widerTerms = await loadPostings(reader, cache, wider, versions)
   return among.length > PASSING_MAX
-    ? verify(strongest(more, readMore, FURTHER * TRIED))
-    : verify(strongest(more, readMore, DEPTH, new Set(among)))
+    ? verify(strongestDocuments(wider, widerTerms, WIDER_FACTOR * FILTERED_MAX))
+    : verify(strongestDocuments(wider, widerTerms, RESULTS_MAX, new Set(among)))
 }
 
-interface Passing {
+interface PassingRow {
   readonly best: string | null
   readonly passing: string | null
 }
 
-async function passingOf(
+async function readPassing(
   reader: Reader,
   terms: readonly string[] | null,
-  filters: Filters,
-): Promise<Passing> {
-  const values = [terms, DEPTH, ...filterValues(filters)]
-  const { rows } = await reader.query<Passing>(PASSING, values)
+  filters: SearchFilters,
+): Promise<PassingRow> {
+  const values = [terms, RESULTS_MAX, ...filterValues(filters)]
+  const { rows } = await reader.query<PassingRow>(SELECT_PASSING, values)
   return rows[0]!
 }
 
-function candidatesOf({ entries, exact }: Checked, terms: readonly string[]): Candidate[] {
-  const written = terms.map((term) => [term, asWritten(term)] as const)
+function toCandidates({ entries, exact }: CheckedDraft, terms: readonly string[]): Candidate[] {
+  const forms = terms.map((term) => [term, tsvectorForm(term)] as const)
   return entries.map((entry) => ({
     ...entry,
     exact: exact.has(entry.doc),
-    places: placesIn(entry.vector, written),
+    places: findPlaces(entry.vector, forms),
   }))
 }

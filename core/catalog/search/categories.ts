@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 
-/** More are not offered; any can be searched for. */
-const MOST = 60
+/** Maximum number of categories offered as filters; the search itself accepts any. */
+const CATEGORIES_MAX = 60
 
-/** Categories in which something is listed, by name. Each costs one step in the index. */
+/** Lists the categories in use, by name. Each costs one index lookup. */
 export async function listedCategories(pool: Pool): Promise<readonly string[]> {
   const { rows } = await pool.query<{ category: string }>(
     `WITH RECURSIVE known AS (
@@ -12,7 +12,7 @@ export async function listedCategories(pool: Pool): Promise<readonly string[]> {
        SELECT (SELECT e.category FROM hub.search_entry e WHERE e.category > k.category
          ORDER BY e.category LIMIT 1) FROM known k WHERE k.category IS NOT NULL)
      SELECT category FROM known WHERE category IS NOT NULL LIMIT $1`,
-    [MOST],
+    [CATEGORIES_MAX],
   )
   return rows.map(({ category }) => category)
 }

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
-import { type Listing, servicesNamed } from '../services/published-services.ts'
-import type { Ranked } from './rank.ts'
+import { type PublishedService, servicesBySlug } from '../services/published-services.ts'
+import type { RankedCandidate } from './rank.ts'
 
-/** A listing of somebody else's as a search shows it. */
-export interface ExternalHit {
+/** Listing as shown in search results. */
+export interface ListingSummary {
   readonly id: string
   readonly url: string
   readonly method: string
@@ -21,17 +21,17 @@ export interface ExternalHit {
   readonly lastVerifiedAt: Date
 }
 
-/** A hit with what is shown of it. */
-export type Hit = Pick<Ranked, 'score' | 'why'> &
-  ({ readonly service: Listing } | { readonly external: ExternalHit })
+/** Hit with the details shown in search results. */
+export type Hit = Pick<RankedCandidate, 'score' | 'why'> &
+  ({ readonly service: PublishedService } | { readonly external: ListingSummary })
 
-/** Reads what is shown of hits. One that has gone since it was found is left out. */
-export async function readHits(pool: Pool, ranked: readonly Ranked[]): Promise<Hit[]> {
+/** Reads the details of hits. Those removed since the search are omitted. */
+export async function readHits(pool: Pool, ranked: readonly RankedCandidate[]): Promise<Hit[]> {
   const ids = (kind: 'native' | 'external') =>
     ranked.flatMap(({ candidate }) => (candidate.kind === kind ? [candidate.id] : []))
   const [services, externals] = await Promise.all([
-    servicesNamed(pool, ids('native')),
-    externalsNamed(pool, ids('external')),
+    servicesBySlug(pool, ids('native')),
+    listingsById(pool, ids('external')),
   ])
   const serviceBySlug = new Map(services.map((service) => [service.slug, service]))
   const externalById = new Map(externals.map((external) => [external.id, external]))
@@ -45,9 +45,9 @@ export async function readHits(pool: Pool, ranked: readonly Ranked[]): Promise<H
   })
 }
 
-async function externalsNamed(pool: Pool, ids: readonly string[]): Promise<ExternalHit[]> {
+async function listingsById(pool: Pool, ids: readonly string[]): Promise<ListingSummary[]> {
   if (ids.length === 0) return []
-  const { rows } = await pool.query<ExternalHit>(
+  const { rows } = await pool.query<ListingSummary>(
     `SELECT l.id, l.url, l.method, l.name, l.category, l.description AS summary, l.provider, l.tags,
        l.network, l.price, l.payable, l.state, l.uptime::float8 AS "uptimePercentage",
        l.latency_p50_ms AS "latencyMs", l.last_verified_at AS "lastVerifiedAt"

@@ -1,225 +1,235 @@
-import type { Candidate } from './store.ts'
-import type { Part, Terms, Way } from './terms.ts'
+import type { Candidate } from './check-draft.ts'
+import type { MatchVariant, QueryPart, QueryTerms } from './terms.ts'
 
-/** How well the text of a document answers a query. */
+/** Text score of a document for a query. */
 export interface Match {
   readonly score: number
-  /** The ways in which parts of the query were matched. */
-  readonly ways: readonly Way[]
+  /** Variants by which parts of the query were matched. */
+  readonly variants: readonly MatchVariant[]
 }
 
-// BM25 with fields: a word in a name counts as three.
-const FIELD: Readonly<Record<string, number>> = { A: 3, B: 2, C: 1, D: 0.8 }
+// BM25 with fields: a word in a name counts three times.
+const FIELD_WEIGHTS: Readonly<Record<string, number>> = { A: 3, B: 2, C: 1, D: 0.8 }
 const SATURATION = 1.2
-const LENGTH = { share: 0.4, average: 40 } as const
+const LENGTH_NORM = { share: 0.4, average: 40 } as const
 
-/** Words that follow each other, in the query and there, say more than words apart. */
-const NEIGHBOURS = 0.15
-/** Between two words of a phrase stands one at most, such as `to`. */
-const GAP = 2
-const SCATTERED = 0.6
-/** A name that says nothing else. */
-const WHOLE_NAME = 0.25
-/** A document that has half of what was asked for is worth less than half. */
-const COVERAGE = 0.5
+/** Bonus for words that are adjacent both in the query and in the document. */
+const ADJACENCY_BONUS = 0.15
+/** A phrase may contain one other word between two of its words, such as `to`. */
+const PHRASE_GAP_MAX = 2
+/** Factor for a phrase whose words are scattered or in another order. */
+const SCATTERED_FACTOR = 0.6
+/** Bonus for a name that consists only of matched words. */
+const NAME_BONUS = 0.25
+/** Share of the score that depends on how much of the query was matched. */
+const COVERAGE_WEIGHT = 0.5
 
-/** A way, with its terms by their numbers: each term of a query has one. */
-interface Path {
-  readonly way: Way
+/** Variant with its terms as numbers; each term of a query has one. */
+interface NumberedVariant {
+  readonly variant: MatchVariant
   readonly terms: readonly number[]
 }
 
-/** What is reckoned of a part once for all candidates. */
-interface Plan {
+/** Query part, prepared once for all candidates. */
+interface PartPlan {
   readonly weight: number
-  readonly words: readonly (readonly Path[])[]
-  readonly whole: readonly Path[]
-  /** The terms of its words as they were asked for. */
-  readonly asked: readonly number[]
-  /** How telling each of its words is, and all of it. */
+  readonly words: readonly (readonly NumberedVariant[])[]
+  readonly alternatives: readonly NumberedVariant[]
+  /** Terms of its words as written in the query. */
+  readonly literal: readonly number[]
+  /** Inverse document frequency of each of its words, and of the whole part. */
   readonly masses: readonly number[]
   readonly mass: number
 }
 
-/** Two words that follow each other in the query. */
-interface Pair {
-  readonly before: number
-  readonly here: number
+/** Two adjacent words of the query. */
+interface WordPair {
+  readonly first: number
+  readonly second: number
   readonly bonus: number
 }
 
-/** A term in a document: where it stands, and what that is worth by BM25. */
-interface Seen {
+/** Term in a document: its positions and BM25 value. */
+interface TermHit {
   readonly positions: readonly number[]
-  readonly isInName: boolean
   readonly worth: number
 }
 
-/** By the numbers of terms; undefined where the document does not have one. */
-type Sight = readonly (Seen | undefined)[]
+/** By term number; undefined for a term that the document does not contain. */
+type TermHits = readonly (TermHit | undefined)[]
 
-interface Found {
+interface PartMatch {
   readonly score: number
-  readonly ways: readonly Way[]
-  /** Of the mass of its part. */
+  readonly variants: readonly MatchVariant[]
+  /** Matched portion of `PartPlan.mass`. */
   readonly mass: number
 }
 
-interface Best {
+interface BestVariant {
   readonly score: number
-  readonly way: Way | undefined
+  readonly variant: MatchVariant | undefined
 }
 
-const NONE: Best = { score: 0, way: undefined }
+const NO_MATCH: BestVariant = { score: 0, variant: undefined }
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
 
-/** @returns what tells of one document after the other how well it matches */
-export function matcher({ parts, idf }: Terms): (candidate: Candidate) => Match {
-  const numbers = numbersOf(parts)
-  const plans = parts.map((part) => planOf(part, idf, numbers))
-  const pairs = pairsOf(parts, idf, numbers)
-  const all = sumOf(plans.map(({ weight, mass }) => weight * mass))
+/** Returns a function that scores one document after the other. */
+export function createMatcher({ parts, idf }: QueryTerms): (candidate: Candidate) => Match {
+  const numbers = numberTerms(parts)
+  const plans = parts.map((part) => planPart(part, idf, numbers))
+  const pairs = findPairs(parts, idf, numbers)
+  const total = sumOf(plans.map(({ weight, mass }) => weight * mass))
   return (candidate) => {
-    const sight = sightOf(candidate, idf, numbers)
-    const ways: Way[] = []
+    const hits = findTermHits(candidate, idf, numbers)
+    const variants: MatchVariant[] = []
     let text = 0
     let mass = 0
     for (const plan of plans) {
-      const found = find(plan, sight)
-      ways.push(...found.ways)
-      text += found.score
-      mass += plan.weight * found.mass
+      const part = matchPart(plan, hits)
+      variants.push(...part.variants)
+      text += part.score
+      mass += plan.weight * part.mass
     }
-    text += together(pairs, sight)
-    const covered = all === 0 ? 1 : mass / all
-    const named = nameShare(ways, candidate)
-    return { score: text * (1 - COVERAGE + COVERAGE * covered) * named, ways }
+    text += adjacencyBonus(pairs, hits)
+    const covered = total === 0 ? 1 : mass / total
+    const named = nameFactor(variants, candidate)
+    const score = text * (1 - COVERAGE_WEIGHT + COVERAGE_WEIGHT * covered) * named
+    return { score, variants }
   }
 }
 
-function numbersOf(parts: readonly Part[]): ReadonlyMap<string, number> {
-  const ways = parts.flatMap(({ words, whole }) => [...words.flat(), ...whole])
-  const terms = new Set(ways.flatMap((way) => way.terms))
+function numberTerms(parts: readonly QueryPart[]): ReadonlyMap<string, number> {
+  const variants = parts.flatMap(({ words, alternatives }) => [...words.flat(), ...alternatives])
+  const terms = new Set(variants.flatMap((variant) => variant.terms))
   return new Map([...terms].map((term, number) => [term, number]))
 }
 
-function planOf(part: Part, idf: Terms['idf'], numbers: ReadonlyMap<string, number>): Plan {
-  const massOf = (ways: readonly Way[]) =>
-    Math.max(0, ...ways.map(({ terms }) => sumOf(terms.map((term) => idf.get(term) ?? 0))))
-  const pathsOf = (ways: readonly Way[]): Path[] =>
-    ways.map((way) => ({ way, terms: way.terms.map((term) => numbers.get(term)!) }))
-  const words = part.words.map(pathsOf)
-  const asked = words.flatMap((paths) => paths.slice(0, 1).flatMap(({ terms }) => terms))
+function planPart(
+  part: QueryPart,
+  idf: QueryTerms['idf'],
+  numbers: ReadonlyMap<string, number>,
+): PartPlan {
+  const massOf = (variants: readonly MatchVariant[]) =>
+    Math.max(0, ...variants.map(({ terms }) => sumOf(terms.map((term) => idf.get(term) ?? 0))))
+  const numbered = (variants: readonly MatchVariant[]): NumberedVariant[] =>
+    variants.map((variant) => ({
+      variant,
+      terms: variant.terms.map((term) => numbers.get(term)!),
+    }))
+  const words = part.words.map(numbered)
+  const literal = words.flatMap((each) => each.slice(0, 1).flatMap(({ terms }) => terms))
   const masses = part.words.map(massOf)
-  const mass = sumOf(masses) || massOf(part.whole)
-  return { weight: part.weight, words, whole: pathsOf(part.whole), asked, masses, mass }
+  const mass = sumOf(masses) || massOf(part.alternatives)
+  const alternatives = numbered(part.alternatives)
+  return { weight: part.weight, words, alternatives, literal, masses, mass }
 }
 
-function pairsOf(
-  parts: readonly Part[],
-  idf: Terms['idf'],
+function findPairs(
+  parts: readonly QueryPart[],
+  idf: QueryTerms['idf'],
   numbers: ReadonlyMap<string, number>,
-): Pair[] {
-  const words = parts.flatMap((part) => part.words.map((ways) => ways[0]?.terms[0]))
-  return words.slice(1).flatMap((here, i): Pair[] => {
-    const before = words[i]
-    if (before === undefined || here === undefined) return []
-    const bonus = NEIGHBOURS * (idf.get(before)! + idf.get(here)!)
-    return [{ before: numbers.get(before)!, here: numbers.get(here)!, bonus }]
+): WordPair[] {
+  const words = parts.flatMap((part) => part.words.map((variants) => variants[0]?.terms[0]))
+  return words.slice(1).flatMap((second, i): WordPair[] => {
+    const first = words[i]
+    if (first === undefined || second === undefined) return []
+    const bonus = ADJACENCY_BONUS * (idf.get(first)! + idf.get(second)!)
+    return [{ first: numbers.get(first)!, second: numbers.get(second)!, bonus }]
   })
 }
 
-function sightOf(
+function findTermHits(
   { places, words }: Candidate,
-  idf: Terms['idf'],
+  idf: QueryTerms['idf'],
   numbers: ReadonlyMap<string, number>,
-): Sight {
-  const length = 1 - LENGTH.share + (LENGTH.share * words) / LENGTH.average
-  const sight: (Seen | undefined)[] = []
+): TermHits {
+  const length = 1 - LENGTH_NORM.share + (LENGTH_NORM.share * words) / LENGTH_NORM.average
+  const hits: (TermHit | undefined)[] = []
   for (const [term, { positions, fields }] of places) {
     let weight = 0
-    for (let i = 0; i < fields.length; i++) weight += FIELD[fields[i]!] ?? 0
+    for (let i = 0; i < fields.length; i++) weight += FIELD_WEIGHTS[fields[i]!] ?? 0
     const share = (weight * (1 + SATURATION)) / (weight + SATURATION * length)
     const worth = (idf.get(term) ?? 0) * share
-    sight[numbers.get(term)!] = { positions, isInName: fields.includes('A'), worth }
+    hits[numbers.get(term)!] = { positions, worth }
   }
-  return sight
+  return hits
 }
 
-/** A part of the query: either each of its words, or all of it in another way. */
-function find(plan: Plan, sight: Sight): Found {
-  const ways: Way[] = []
+/** Matches a part of the query word by word, or as a whole if that scores better. */
+function matchPart(plan: PartPlan, hits: TermHits): PartMatch {
+  const variants: MatchVariant[] = []
   let score = 0
   let mass = 0
-  for (const [i, paths] of plan.words.entries()) {
-    const best = bestOf(paths, sight)
-    if (!best.way) continue
-    ways.push(best.way)
+  for (const [i, each] of plan.words.entries()) {
+    const best = bestVariant(each, hits)
+    if (!best.variant) continue
+    variants.push(best.variant)
     score += best.score
     mass += plan.masses[i]!
   }
-  if (score > 0) score *= inOrder(plan.asked, sight)
-  const whole = bestOf(plan.whole, sight)
-  if (whole.way && whole.score > score) {
-    return { score: whole.score * plan.weight, ways: [whole.way], mass: plan.mass }
+  if (score > 0) score *= orderFactor(plan.literal, hits)
+  const whole = bestVariant(plan.alternatives, hits)
+  if (whole.variant && whole.score > score) {
+    return { score: whole.score * plan.weight, variants: [whole.variant], mass: plan.mass }
   }
-  return { score: score * plan.weight, ways, mass }
+  return { score: score * plan.weight, variants, mass }
 }
 
-function bestOf(paths: readonly Path[], sight: Sight): Best {
-  let best = NONE
-  for (const { way, terms } of paths) {
-    const sum = sumOfAll(terms, sight)
+function bestVariant(variants: readonly NumberedVariant[], hits: TermHits): BestVariant {
+  let best = NO_MATCH
+  for (const { variant, terms } of variants) {
+    const sum = sumIfAllPresent(terms, hits)
     if (sum <= 0) continue
-    const score = way.weight * sum * inOrder(terms, sight)
-    if (score > best.score) best = { score, way }
+    const score = variant.weight * sum * orderFactor(terms, hits)
+    if (score > best.score) best = { score, variant }
   }
   return best
 }
 
-/** What terms are worth together; 0 where one of them is not there. */
-function sumOfAll(terms: readonly number[], sight: Sight): number {
+/** Returns the summed value of the terms; 0 if one of them is missing. */
+function sumIfAllPresent(terms: readonly number[], hits: TermHits): number {
   let sum = 0
   for (const term of terms) {
-    const worth = sight[term]?.worth ?? 0
+    const worth = hits[term]?.worth ?? 0
     if (worth === 0) return 0
     sum += worth
   }
   return sum
 }
 
-/** Words of a phrase that stand anywhere, or in another order, are only part of it. */
-function inOrder(terms: readonly number[], sight: Sight): number {
+/** Returns 1 if the terms form a phrase in order, else `SCATTERED_FACTOR`. */
+function orderFactor(terms: readonly number[], hits: TermHits): number {
   if (terms.length < 2) return 1
-  let ends = positionsOf(sight[terms[0]!])
+  let ends = positionsOf(hits[terms[0]!])
   for (const term of terms.slice(1)) {
-    const befores = ends
-    ends = positionsOf(sight[term]).filter((at) =>
-      befores.some((before) => at > before && at - before <= GAP),
+    const starts = ends
+    ends = positionsOf(hits[term]).filter((at) =>
+      starts.some((start) => at > start && at - start <= PHRASE_GAP_MAX),
     )
   }
-  return ends.length > 0 ? 1 : SCATTERED
+  return ends.length > 0 ? 1 : SCATTERED_FACTOR
 }
 
-const NOWHERE: readonly number[] = []
-const positionsOf = (seen: Seen | undefined): readonly number[] => seen?.positions ?? NOWHERE
+const NO_POSITIONS: readonly number[] = []
+const positionsOf = (hit: TermHit | undefined): readonly number[] => hit?.positions ?? NO_POSITIONS
 
-/** For each pair of neighbours in the query that are neighbours there. */
-function together(pairs: readonly Pair[], sight: Sight): number {
+/** Sums the bonuses of the query's word pairs that are adjacent in the document too. */
+function adjacencyBonus(pairs: readonly WordPair[], hits: TermHits): number {
   let sum = 0
-  for (const { before, here, bonus } of pairs) {
-    const befores = positionsOf(sight[before])
-    if (befores.length === 0) continue
-    if (positionsOf(sight[here]).some((at) => befores.includes(at - 1))) sum += bonus
+  for (const { first, second, bonus } of pairs) {
+    const starts = positionsOf(hits[first])
+    if (starts.length === 0) continue
+    if (positionsOf(hits[second]).some((at) => starts.includes(at - 1))) sum += bonus
   }
   return sum
 }
 
-function nameShare(ways: readonly Way[], { places, nameWords }: Candidate): number {
+/** Returns 1 plus a bonus for the share of the name's words that were matched. */
+function nameFactor(variants: readonly MatchVariant[], { places, nameWords }: Candidate): number {
   const named = new Set<string>()
-  for (const { terms } of ways) {
+  for (const { terms } of variants) {
     for (const term of terms) if (places.get(term)?.fields.includes('A')) named.add(term)
   }
-  return 1 + (WHOLE_NAME * named.size) / Math.max(nameWords, 1)
+  return 1 + (NAME_BONUS * named.size) / Math.max(nameWords, 1)
 }

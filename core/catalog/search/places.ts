@@ -1,20 +1,20 @@
-/** Where a term stands in a document. */
-export interface Places {
+/** Positions of a term in a document. */
+export interface TermPlaces {
   readonly positions: readonly number[]
   /** A name, B tags, category and provider, C description, D endpoints; one for each position. */
   readonly fields: string
 }
 
-/** A term as PostgreSQL writes it in a tsvector after its first quote: `rain':`. */
-export const asWritten = (term: string): string =>
+/** Returns a term as PostgreSQL writes it in a tsvector after the opening quote: `rain':`. */
+export const tsvectorForm = (term: string): string =>
   `${term.replaceAll('\\', '\\\\').replaceAll("'", "''")}':`
 
-/** Where the terms stand in `'rain':2A,8 'snow':4`. Cheaper here than by `unnest` there. */
-export function placesIn(
+/** Finds the terms in `'rain':2A,8 'snow':4`; cheaper than `unnest` in the database. */
+export function findPlaces(
   vector: string,
   terms: readonly (readonly [term: string, written: string])[],
-): ReadonlyMap<string, Places> {
-  const places = new Map<string, Places>()
+): ReadonlyMap<string, TermPlaces> {
+  const places = new Map<string, TermPlaces>()
   for (const [term, written] of terms) {
     const at = indexOfTerm(vector, written)
     if (at > 0) places.set(term, placesAt(vector, at + written.length))
@@ -28,15 +28,15 @@ const ZERO = 0x30
 const NINE = 0x39
 const A = 0x41
 
-/** Without its first quote a term is found sooner: each word begins with one. */
+/** Searches without the opening quote, because every word has one and that slows `indexOf`. */
 function indexOfTerm(vector: string, written: string): number {
   let at = vector.indexOf(written)
   while (at > 0 && vector.charCodeAt(at - 1) !== QUOTE) at = vector.indexOf(written, at + 1)
   return at
 }
 
-/** Reads `2A,8`. The field D is not written. */
-function placesAt(vector: string, from: number): Places {
+/** Parses `2A,8`; a position without a letter is of field D. */
+function placesAt(vector: string, from: number): TermPlaces {
   const positions: number[] = []
   let fields = ''
   let position = 0

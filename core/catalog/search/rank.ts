@@ -1,50 +1,48 @@
 import { createHash } from 'node:crypto'
-import { type Match, matcher } from './match.ts'
-import type { Likeness } from './meaning/meaning.ts'
+import type { Candidate } from './check-draft.ts'
+import { createMatcher, type Match } from './match.ts'
 import type { Wish } from './query.ts'
-import type { Candidate } from './store.ts'
-import type { Terms, Way } from './terms.ts'
+import type { Similarity } from './semantic/semantic-ranker.ts'
+import type { MatchVariant, QueryTerms } from './terms.ts'
 
-/** A candidate with what it is worth. */
-export interface Scored extends Match {
+export interface ScoredCandidate extends Match {
   readonly candidate: Candidate
-  /** Whether it is there because it is new. */
-  readonly turn: boolean
-  /** How like the query it is in its meaning, −1 to 1, where that is known. */
-  readonly like?: number | undefined
+  /** True if it was moved up because it is new. */
+  readonly isFeatured: boolean
+  /** Semantic similarity to the query, −1 to 1, if known. */
+  readonly similarity?: number | undefined
 }
 
-/** A candidate with its rank's reasons. */
-export interface Ranked {
+export interface RankedCandidate {
   readonly candidate: Candidate
   readonly score: number
-  /** In words: what of it matched, and what else put it here. */
+  /** Reasons for its rank, in words. */
   readonly why: readonly string[]
 }
 
-export interface Asked {
+export interface RankingQuery {
   readonly text: string
-  readonly terms: Terms
+  readonly terms: QueryTerms
   readonly wishes: ReadonlySet<Wish>
-  /** What the hits are ranked for: freshness and turns go by days. */
+  /** Day of the ranking, on which freshness and featured listings depend. */
   readonly day: Date
-  /** Left out where no engine of embeddings tells. */
-  readonly like?: Likeness | undefined
+  /** Omitted without semantic search. */
+  readonly similarity?: Similarity | undefined
 }
 
 const DAY_MS = 86_400_000
-/** A listing is new for so many days, or until it has been called so often. */
+/** A listing is new for this many days, or until it reaches this many calls. */
 const NEW_DAYS = 14
-const NEW_CALLS = 20
-/** One new listing a day and query is shown here, if none is above. */
-const TURN = 4
-const TURN_AMONG = 30
-const TURN_SHARE = 0.5
-/** What means the very same is worth twice what has the words alone. */
-const LIKE = 1
-const LIKE_TOLD = 0.3
-/** Fewer calls say little. */
-const CALLS_TOLD = 10
+const NEW_CALLS_MAX = 20
+/** Place of the one new listing featured per day and query, unless one ranks above it already. */
+const FEATURED_INDEX = 4
+const FEATURED_DEPTH = 30
+const FEATURED_SCORE_SHARE = 0.5
+/** Full semantic similarity doubles the score. */
+const SEMANTIC_WEIGHT = 1
+const SIMILARITY_SHOWN_FROM = 0.3
+/** Fewer calls are not significant. */
+const CALLS_SHOWN_FROM = 10
 
 const FIELD_NAMES: Readonly<Record<string, string>> = {
   A: 'name',
@@ -53,11 +51,13 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
   D: 'endpoints',
 }
 
-/** Best first. The same candidates on the same day are always ranked in the same way. */
-export function rank(candidates: readonly Candidate[], asked: Asked): Scored[] {
-  const judge = judgeOf(asked)
+/** Sorts candidates, best first. The order is the same for the same candidates and day. */
+export function rankCandidates(
+  candidates: readonly Candidate[],
+  query: RankingQuery,
+): ScoredCandidate[] {
   const ranked = candidates
-    .map(judge)
+    .map(createScorer(query))
     .filter(({ score }) => score > 0)
     .toSorted(
       (a, b) =>
@@ -66,74 +66,99 @@ export function rank(candidates: readonly Candidate[], asked: Asked): Scored[] {
         a.candidate.price - b.candidate.price ||
         (a.candidate.id < b.candidate.id ? -1 : 1),
     )
-  return asked.terms.parts.length === 0 ? ranked : withTurn(ranked, asked)
+  return query.terms.parts.length === 0 ? ranked : featureNewListing(ranked, query)
 }
 
-function judgeOf(asked: Asked): (candidate: Candidate) => Scored {
-  const match = matcher(asked.terms)
-  if (asked.terms.parts.length === 0) {
-    return (candidate) => ({ candidate, score: suits(candidate, asked), ways: [], turn: false })
+function createScorer(query: RankingQuery): (candidate: Candidate) => ScoredCandidate {
+  const match = createMatcher(query.terms)
+  if (query.terms.parts.length === 0) {
+    return (candidate) => ({
+      candidate,
+      score: qualityFactor(candidate, query),
+      variants: [],
+      isFeatured: false,
+    })
   }
   return (candidate) => {
-    const { score, ways } = match(candidate)
-    const shown = candidate.exact ? Math.max(score, 1) : score
-    const like = asked.like?.(candidate)
-    const meant = 1 + LIKE * Math.max(like ?? 0, 0)
-    return { candidate, score: shown * meant * suits(candidate, asked), ways, turn: false, like }
+    const { score: matchScore, variants } = match(candidate)
+    const text = candidate.exact ? Math.max(matchScore, 1) : matchScore
+    const similarity = query.similarity?.(candidate)
+    const semantic = 1 + SEMANTIC_WEIGHT * Math.max(similarity ?? 0, 0)
+    const score = text * semantic * qualityFactor(candidate, query)
+    return { candidate, score, variants, isFeatured: false, similarity }
   }
 }
 
-/** Says of a hit why it is one, and why there. */
-export function explain({ candidate, score, ways, turn, like = 0 }: Scored): Ranked {
+/** Adds the reasons for a hit and its rank. */
+export function explainRank({
+  candidate,
+  score,
+  variants,
+  isFeatured,
+  similarity = 0,
+}: ScoredCandidate): RankedCandidate {
   const { exact, calls, delivered } = candidate
   const why = [
     ...(exact ? ['exact name'] : []),
-    ...reasons(ways, candidate),
-    ...(like >= LIKE_TOLD ? [`meaning: ${Math.round(like * 100)} % alike`] : []),
-    ...(calls >= CALLS_TOLD ? [`${delivered} of ${calls} calls delivered`] : []),
-    ...(turn ? ['new: its turn today'] : []),
+    ...matchReasons(variants, candidate),
+    ...(similarity >= SIMILARITY_SHOWN_FROM
+      ? [`meaning: ${Math.round(similarity * 100)} % alike`]
+      : []),
+    ...(calls >= CALLS_SHOWN_FROM ? [`${delivered} of ${calls} calls delivered`] : []),
+    ...(isFeatured ? ['new: featured today'] : []),
   ]
   return { candidate, score, why: why.length === 0 ? ['everything'] : why }
 }
 
-/** What it costs, how well it works and how lately that was seen: they decide among equals. */
-function suits({ price, quality, latencyMs, verifiedAt }: Candidate, asked: Asked): number {
-  const { wishes, day } = asked
+/** Small factor for price, reliability, speed and freshness: decides among equal matches. */
+function qualityFactor(
+  { price, quality, latencyMs, verifiedAt }: Candidate,
+  { wishes, day }: RankingQuery,
+): number {
   const cheap = (wishes.has('cheap') ? 0.5 : 0.04) / (1 + price / 2_000)
-  const works = ((wishes.has('reliable') ? 0.5 : 0.1) * quality) / 20
+  const reliable = ((wishes.has('reliable') ? 0.5 : 0.1) * quality) / 20
   const fast = (wishes.has('fast') ? 0.5 : 0.02) / (1 + (latencyMs ?? 1_000) / 300)
-  const seen = verifiedAt === null || day.getTime() - verifiedAt < 7 * DAY_MS
-  return 1 + cheap + works + fast + (seen ? 0.02 : 0)
+  const isFresh = verifiedAt === null || day.getTime() - verifiedAt < 7 * DAY_MS
+  return 1 + cheap + reliable + fast + (isFresh ? 0.02 : 0)
 }
 
-function reasons(ways: readonly Way[], { places }: Candidate): string[] {
+function matchReasons(variants: readonly MatchVariant[], { places }: Candidate): string[] {
   const byField = new Map<string, Set<string>>()
-  for (const way of new Set(ways)) {
-    const fields = way.terms.map((term) => places.get(term)!.fields)
+  for (const variant of new Set(variants)) {
+    const fields = variant.terms.map((term) => places.get(term)!.fields)
     const field = ['A', 'B', 'C', 'D'].find((each) => fields.some((f) => f.includes(each)))!
-    const { asked, as } = way.meant
-    const said = asked === as ? `"${asked}"` : `"${asked}" as "${as}"`
-    byField.set(field, (byField.get(field) ?? new Set()).add(said))
+    const { asked, as } = variant.reading
+    const text = asked === as ? `"${asked}"` : `"${asked}" as "${as}"`
+    byField.set(field, (byField.get(field) ?? new Set()).add(text))
   }
   return [...byField]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([field, said]) => `${FIELD_NAMES[field]}: ${[...said].join(', ')}`)
+    .map(([field, texts]) => `${FIELD_NAMES[field]}: ${[...texts].join(', ')}`)
 }
 
 /**
- * Gives one new listing a turn among the first five, if it is nearly as relevant as those: another
- * one for each query and day, so that all get their share. Exact names stay where they are.
+ * Moves one new listing into the first five if it is nearly as relevant. The choice changes with
+ * query and day, so that all new listings get their share. Exact names stay in place.
  */
-function withTurn(ranked: readonly Scored[], { text, day }: Asked): Scored[] {
-  const isNew = ({ candidate }: Scored) =>
-    candidate.calls < NEW_CALLS && day.getTime() - candidate.listedAt < NEW_DAYS * DAY_MS
-  const bar = (ranked[TURN]?.score ?? 0) * TURN_SHARE
-  const waiting = ranked.slice(TURN + 1, TURN_AMONG).filter((hit) => isNew(hit) && hit.score >= bar)
-  if (waiting.length === 0 || ranked.slice(0, TURN + 1).some(isNew)) return [...ranked]
-  if (ranked[TURN]!.candidate.exact) return [...ranked]
-  const lot = ({ candidate }: Scored) =>
+function featureNewListing(
+  ranked: readonly ScoredCandidate[],
+  { text, day }: RankingQuery,
+): ScoredCandidate[] {
+  const isNew = ({ candidate }: ScoredCandidate) =>
+    candidate.calls < NEW_CALLS_MAX && day.getTime() - candidate.listedAt < NEW_DAYS * DAY_MS
+  const bar = (ranked[FEATURED_INDEX]?.score ?? 0) * FEATURED_SCORE_SHARE
+  const eligible = ranked
+    .slice(FEATURED_INDEX + 1, FEATURED_DEPTH)
+    .filter((hit) => isNew(hit) && hit.score >= bar)
+  if (eligible.length === 0 || ranked.slice(0, FEATURED_INDEX + 1).some(isNew)) return [...ranked]
+  if (ranked[FEATURED_INDEX]!.candidate.exact) return [...ranked]
+  const lotteryNumber = ({ candidate }: ScoredCandidate) =>
     createHash('sha256').update(`${day.toISOString()} ${text} ${candidate.id}`).digest('hex')
-  const drawn = waiting.toSorted((a, b) => (lot(a) < lot(b) ? -1 : 1))[0]!
-  const others = ranked.filter((hit) => hit !== drawn)
-  return [...others.slice(0, TURN), { ...drawn, turn: true }, ...others.slice(TURN)]
+  const [winner] = eligible.toSorted((a, b) => (lotteryNumber(a) < lotteryNumber(b) ? -1 : 1))
+  const others = ranked.filter((hit) => hit !== winner)
+  return [
+    ...others.slice(0, FEATURED_INDEX),
+    { ...winner!, isFeatured: true },
+    ...others.slice(FEATURED_INDEX),
+  ]
 }

@@ -1,19 +1,19 @@
+import { tokenize } from './tokenize.ts'
 import { ABBREVIATIONS } from './vocabulary/abbreviations.ts'
 import { EQUIVALENTS } from './vocabulary/equivalents.ts'
-import { FOREIGN, NARROWER } from './vocabulary/leads.ts'
-import { plainWords } from './words.ts'
+import { FOREIGN, NARROWER } from './vocabulary/one-way.ts'
 
-/** Another way to say some words: all of its own have to be there. */
+/** Alternative phrase; a match must contain all of its words. */
 export interface Alternative {
   readonly words: readonly string[]
-  /** How much of a match it is, of 1. */
+  /** Value of a match, from 0 to 1. */
   readonly weight: number
 }
 
-const WEIGHT = { abbreviation: 0.95, foreign: 0.95, equivalent: 0.7, narrower: 0.5 } as const
+const WEIGHTS = { abbreviation: 0.95, foreign: 0.95, equivalent: 0.7, narrower: 0.5 } as const
 
-/** Singular and plural, and forms of a verb, are one. */
-function rootOf(word: string): string {
+/** Reduces singular and plural, and forms of a verb, to the same root. */
+function wordRoot(word: string): string {
   if (word.length > 5 && word.endsWith('ies')) return `${word.slice(0, -3)}y`
   const stem = word.length > 6 ? word.replace(/(ing|ed)$/, '') : word
   if (stem !== word) return stem.replace(/e$/, '')
@@ -21,41 +21,42 @@ function rootOf(word: string): string {
   return singular.length > 4 ? singular.replace(/e$/, '') : singular
 }
 
-const keyOf = (words: readonly string[]): string => words.map(rootOf).join(' ')
+const phraseKey = (words: readonly string[]): string => words.map(wordRoot).join(' ')
 
-const linesOf = (text: string): string[][][] =>
+const parseVocabulary = (text: string): string[][][] =>
   text
     .trim()
     .split('\n')
-    .map((line) => line.split(',').map(plainWords))
+    .map((line) => line.split(',').map(tokenize))
 
-const TABLE = tableOf()
-const LONGEST = Math.max(...[...TABLE.keys()].map((key) => key.split(' ').length))
+const SYNONYMS = buildTable()
+const PHRASE_WORDS_MAX = Math.max(...[...SYNONYMS.keys()].map((key) => key.split(' ').length))
 
-function tableOf(): ReadonlyMap<string, Alternative[]> {
+function buildTable(): ReadonlyMap<string, Alternative[]> {
   const table = new Map<string, Alternative[]>()
   const add = (from: readonly string[], to: readonly string[], weight: number) => {
-    const key = keyOf(from)
-    if (key === keyOf(to)) return
+    const key = phraseKey(from)
+    if (key === phraseKey(to)) return
     const known = table.get(key) ?? []
-    if (!known.some(({ words }) => keyOf(words) === keyOf(to))) known.push({ words: to, weight })
+    if (!known.some(({ words }) => phraseKey(words) === phraseKey(to)))
+      known.push({ words: to, weight })
     table.set(key, known)
   }
   for (const [text, weight] of [
-    [ABBREVIATIONS, WEIGHT.abbreviation],
-    [EQUIVALENTS, WEIGHT.equivalent],
+    [ABBREVIATIONS, WEIGHTS.abbreviation],
+    [EQUIVALENTS, WEIGHTS.equivalent],
   ] as const) {
-    for (const phrases of linesOf(text)) {
+    for (const phrases of parseVocabulary(text)) {
       for (const from of phrases) for (const to of phrases) add(from, to, weight)
     }
   }
   for (const [text, weight] of [
-    [FOREIGN, WEIGHT.foreign],
-    [NARROWER, WEIGHT.narrower],
+    [FOREIGN, WEIGHTS.foreign],
+    [NARROWER, WEIGHTS.narrower],
   ] as const) {
-    for (const [to, ...others] of linesOf(text)) {
+    for (const [to, ...others] of parseVocabulary(text)) {
       for (const from of others) {
-        const further = table.get(keyOf(to!)) ?? []
+        const further = table.get(phraseKey(to!)) ?? []
         add(from, to!, weight)
         for (const other of further) add(from, other.words, weight * other.weight)
       }
@@ -64,21 +65,21 @@ function tableOf(): ReadonlyMap<string, Alternative[]> {
   return table
 }
 
-/** The longest phrase from `at` on that has synonyms, and those; else one word and none. */
-export function synonymsOf(
+/** Finds the longest phrase at `at` that has synonyms; returns a single word if none has. */
+export function findSynonyms(
   words: readonly string[],
   at: number,
 ): { readonly length: number; readonly alternatives: readonly Alternative[] } {
-  for (let length = Math.min(LONGEST, words.length - at); length > 0; length--) {
-    const alternatives = TABLE.get(keyOf(words.slice(at, at + length)))
+  for (let length = Math.min(PHRASE_WORDS_MAX, words.length - at); length > 0; length--) {
+    const alternatives = SYNONYMS.get(phraseKey(words.slice(at, at + length)))
     if (alternatives)
-      return { length, alternatives: [...alternatives, ...spelt(words[at]!, length)] }
+      return { length, alternatives: [...alternatives, ...otherSpelling(words[at]!, length)] }
   }
-  return { length: 1, alternatives: spelt(words[at]!, 1) }
+  return { length: 1, alternatives: otherSpelling(words[at]!, 1) }
 }
 
-/** British for American spelling, and the other way round. */
-function spelt(word: string, length: number): Alternative[] {
+/** Returns the British spelling of an American word, or the reverse. */
+function otherSpelling(word: string, length: number): Alternative[] {
   if (length > 1 || word.length < 6) return []
   const other = /is(?=(e|es|ed|ing|er|ation)$)/.test(word)
     ? word.replace(/is(?=(e|es|ed|ing|er|ation)$)/, 'iz')

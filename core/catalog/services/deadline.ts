@@ -1,7 +1,7 @@
-/** Seconds until a call is given up, where its endpoint does not say. */
+/** Default deadline of a call, in seconds. */
 export const DEADLINE_SECONDS = 30
 
-/** Seconds until a call of this endpoint is given up. */
+/** Returns the deadline for calls of an endpoint, in seconds. */
 export const deadlineOf = ({
   deadlineSeconds = DEADLINE_SECONDS,
 }: {

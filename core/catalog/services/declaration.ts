@@ -15,10 +15,10 @@ const Schedules = z
   )
   .optional()
 
-/** A segment of the path is text, or a parameter: `/jobs/{id}`. */
-const ROUTE = /^(GET|POST|PUT|PATCH|DELETE) (?:\/(?:\{[A-Za-z_]\w*\}|[A-Za-z0-9_.~-]*))+$/
+/** Method and path; a segment is text or a parameter: `/jobs/{id}`. */
+const ROUTE_PATTERN = /^(GET|POST|PUT|PATCH|DELETE) (?:\/(?:\{[A-Za-z_]\w*\}|[A-Za-z0-9_.~-]*))+$/
 
-/** What a declaration must look like, beyond what its types say. */
+/** Constraints on a declaration beyond its TypeScript types. */
 const Declaration = z.object({
   slug: Slug,
   name: z.string().min(1).max(100),
@@ -28,7 +28,7 @@ const Declaration = z.object({
   freeCallsPerMonth: z.int().min(0).max(1_000_000).optional(),
   endpoints: z
     .record(
-      z.string().regex(ROUTE, 'METHOD /path'),
+      z.string().regex(ROUTE_PATTERN, 'METHOD /path'),
       z.looseObject({
         summary: z.string().min(1).max(500),
         price: z.union([z.bigint().min(0n), z.looseObject({ max: z.bigint().min(0n) })]),
@@ -42,34 +42,34 @@ const Declaration = z.object({
 
 const FamilyDeclaration = z.object({ family: Slug, schedules: Schedules })
 
-/** Slugs that mean something else on some door. */
+/** Slugs that have another meaning at some entry point. */
 const RESERVED = new Set(['external', 'health', 'mcp', 'v1', 'docs', 'proxy', 'admin'])
 
 /**
- * Checks a declaration.
- * @param privileged whether it may have a slug that is reserved
- * @throws Error that names the service, the field and what is wrong with it
+ * Validates a declaration.
+ * @param privileged true if it may have a reserved slug
+ * @throws Error that names the service, the field and the problem
  */
-export function declare(service: AnyService, privileged = false): AnyService {
-  check(`service ${service.slug}`, Declaration.safeParse(service))
+export function validateService(service: AnyService, privileged = false): AnyService {
+  assertParsed(`service ${service.slug}`, Declaration.safeParse(service))
   if (!privileged && isReserved(service.slug)) {
     throw new Error(`service ${service.slug}: the slug is reserved`)
   }
   return service
 }
 
-/** Checks what a family says of itself; its services are checked as they are sold. */
-export function declareFamily(family: Family): Family {
-  check(`family ${family.family}`, FamilyDeclaration.safeParse(family))
+/** Validates a family's declaration; its services are validated when they are published. */
+export function validateFamily(family: Family): Family {
+  assertParsed(`family ${family.family}`, FamilyDeclaration.safeParse(family))
   return family
 }
 
 export const isFamily = (sold: AnyService | Family): sold is Family => 'find' in sold
 
-/** Whether a slug means something else on some door. */
+/** Returns true if a slug has another meaning at some entry point. */
 export const isReserved = (slug: string): boolean => RESERVED.has(slug)
 
-function check(what: string, { error }: z.ZodSafeParseResult<unknown>): void {
+function assertParsed(what: string, { error }: z.ZodSafeParseResult<unknown>): void {
   if (!error) return
   const [issue] = error.issues
   throw new Error(`${what}: ${issue?.path.join(' → ')}: ${issue?.message ?? 'not valid'}`)

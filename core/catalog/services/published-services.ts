@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 
-/** A service as it is listed, with figures measured from its own traffic of the last 30 days. */
-export interface Listing {
+/** Listed service, with figures from its calls of the last 30 days. */
+export interface PublishedService {
   readonly slug: string
   readonly name: string
   readonly category: string
@@ -9,19 +9,19 @@ export interface Listing {
   readonly provider: string
   readonly freeCallsPerMonth: number
   readonly endpointCount: number
-  /** The cheapest and the dearest endpoint, in microdollars. */
+  /** Prices of the cheapest and the most expensive endpoint, in microdollars. */
   readonly minPrice: bigint
   readonly maxPrice: bigint
-  /** Calls that did not fail on the service's side, in per cent; null without traffic. */
+  /** Percentage of calls without a failure of the service; null without calls. */
   readonly uptimePercentage: number | null
   readonly averageLatencyMs: number | null
 }
 
-export interface ListedEndpoint {
+export interface ServiceEndpoint {
   readonly method: string
   readonly path: string
   readonly summary: string
-  /** Microdollars; of a computed price the most. */
+  /** Microdollars; the maximum of a computed price. */
   readonly price: bigint
   readonly computed: boolean
   readonly priceVersion: number
@@ -29,14 +29,14 @@ export interface ListedEndpoint {
   readonly outputSchema: unknown
 }
 
-const LISTING = `
+const SERVICE_COLUMNS = `
   s.slug, s.name, s.category, s.summary, s.provider,
   s.free_calls_per_month AS "freeCallsPerMonth",
   p.endpoints AS "endpointCount", p.low AS "minPrice", p.high AS "maxPrice",
   t.uptime AS "uptimePercentage", t.latency AS "averageLatencyMs"`
 
-/** Prices of the newest versions, and figures of the last 30 UTC days. */
-const FROM = `
+/** Newest prices, and figures of the last 30 UTC days. */
+const SERVICE_TABLES = `
   FROM hub.service s
   JOIN LATERAL (
     SELECT count(*)::integer AS endpoints, min(v.amount) AS low, max(v.amount) AS high
@@ -51,19 +51,22 @@ const FROM = `
     WHERE d.service = s.slug AND d.day > (now() AT TIME ZONE 'UTC')::date - 30
     HAVING sum(d.calls) > 0) t ON true`
 
-export interface ListOrder {
+export interface ServiceListQuery {
   readonly limit: number
-  /** The slug before the first one. */
+  /** Returns services after this slug. */
   readonly after: string | undefined
   /** @defaultValue all */
   readonly category?: string | undefined
 }
 
-/** Active services by slug. */
-export async function listServices(pool: Pool, order: ListOrder): Promise<Listing[]> {
+/** Lists active services, sorted by slug. */
+export async function listServices(
+  pool: Pool,
+  order: ServiceListQuery,
+): Promise<PublishedService[]> {
   const { limit, after, category } = order
-  const { rows } = await pool.query<Listing>(
-    `SELECT ${LISTING} ${FROM}
+  const { rows } = await pool.query<PublishedService>(
+    `SELECT ${SERVICE_COLUMNS} ${SERVICE_TABLES}
      WHERE s.state = 'active' AND s.slug > $1 AND ($2::text IS NULL OR s.category = $2)
      ORDER BY s.slug LIMIT $3`,
     [after ?? '', category, limit],
@@ -71,28 +74,33 @@ export async function listServices(pool: Pool, order: ListOrder): Promise<Listin
   return rows
 }
 
-/** Those of the given services that are active, in no order. */
-export async function servicesNamed(pool: Pool, slugs: readonly string[]): Promise<Listing[]> {
+/** Returns the active ones of the given services, unsorted. */
+export async function servicesBySlug(
+  pool: Pool,
+  slugs: readonly string[],
+): Promise<PublishedService[]> {
   if (slugs.length === 0) return []
-  const { rows } = await pool.query<Listing>(
-    `SELECT ${LISTING} ${FROM} WHERE s.state = 'active' AND s.slug = ANY ($1)`,
+  const { rows } = await pool.query<PublishedService>(
+    `SELECT ${SERVICE_COLUMNS} ${SERVICE_TABLES} WHERE s.state = 'active' AND s.slug = ANY ($1)`,
     [slugs],
   )
   return rows
 }
 
-/** One active service with its endpoints; undefined when there is none. */
+/** Returns an active service with its endpoints; undefined if there is none. */
 export async function findService(
   pool: Pool,
   slug: string,
-): Promise<{ readonly listing: Listing; readonly endpoints: ListedEndpoint[] } | undefined> {
-  const { rows } = await pool.query<Listing>(
-    `SELECT ${LISTING} ${FROM} WHERE s.state = 'active' AND s.slug = $1`,
+): Promise<
+  { readonly listing: PublishedService; readonly endpoints: ServiceEndpoint[] } | undefined
+> {
+  const { rows } = await pool.query<PublishedService>(
+    `SELECT ${SERVICE_COLUMNS} ${SERVICE_TABLES} WHERE s.state = 'active' AND s.slug = $1`,
     [slug],
   )
   const [listing] = rows
   if (!listing) return undefined
-  const { rows: endpoints } = await pool.query<ListedEndpoint>(
+  const { rows: endpoints } = await pool.query<ServiceEndpoint>(
     `SELECT e.method, e.path, e.summary, v.amount AS price, v.computed,
        v.version AS "priceVersion", e.input_schema AS "inputSchema",
        e.output_schema AS "outputSchema"

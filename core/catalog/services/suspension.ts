@@ -1,15 +1,14 @@
 import type { ClientBase, Pool, PoolClient } from 'pg'
-import { elapsedMs } from '../../clock.ts'
 import { Fault } from '../../errors.ts'
-import { inFlight } from '../../in-flight.ts'
-import { approve, suspend as suspendUpstream } from '../upstreams/states.ts'
+import { LoadingCache } from '../../runtime/cache.ts'
+import { approve, suspend as suspendUpstream } from '../upstreams/lifecycle.ts'
 
-/** What can be stopped: a service, or all that a provider sells. */
-export type Stoppable = 'service' | 'provider'
+/** Unit of suspension: a service, or all services of a provider. */
+export type Suspendable = 'service' | 'provider'
 
-/** What is there to be stopped, as the operator sees it. */
-export interface Standing {
-  /** A slug, or the id of a provider. */
+/** Suspension of a service or provider, as shown to administrators. */
+export interface SuspensionStatus {
+  /** Service slug or provider id. */
   readonly id: string
   readonly suspendedAt: Date | null
   readonly reason: string | null
@@ -18,12 +17,12 @@ export interface Standing {
 const KEY = { service: 'slug', provider: 'id' } as const
 
 /** @throws Fault `not_found` */
-export async function standingOf(
+export async function readSuspension(
   database: Pool | ClientBase,
-  kind: Stoppable,
+  kind: Suspendable,
   id: string,
-): Promise<Standing> {
-  const { rows } = await database.query<Standing>(
+): Promise<SuspensionStatus> {
+  const { rows } = await database.query<SuspensionStatus>(
     `SELECT ${KEY[kind]} AS id, suspended_at AS "suspendedAt", suspended_reason AS reason
      FROM hub.${kind} WHERE ${KEY[kind]} = $1`,
     [id],
@@ -33,14 +32,14 @@ export async function standingOf(
 }
 
 /**
- * Stops a service, or all of a provider: within a second nobody can call it, and lists and searches
- * leave it out at once. Calls under way come to their end; what was earned stays.
- * @param reason null: lets it go on
- * @returns false when nothing changed
+ * Suspends or resumes a service or provider. Within a second nobody can call it; lists and searches
+ * omit it at once. Pending calls finish, and earnings are kept.
+ * @param reason null to resume
+ * @returns false if nothing changed
  */
-export async function suspend(
+export async function setSuspension(
   client: ClientBase,
-  kind: Stoppable,
+  kind: Suspendable,
   id: string,
   reason: string | null,
 ): Promise<boolean> {
@@ -52,24 +51,24 @@ export async function suspend(
   )
   if (rowCount !== 1) return false
   const of = kind === 'service' ? 'slug' : 'provider'
-  // Its trigger hold_back takes it off the lists.
+  // The trigger hold_back unlists it.
   await client.query(`UPDATE hub.service SET updated_at = now() WHERE ${of} = $1`, [id])
   await client.query(`SELECT hub.index_service(slug) FROM hub.service WHERE ${of} = $1`, [id])
   return true
 }
 
 /**
- * The same of a service that was listed without code, where its owner sees it too. An administrator
- * who lets it go on approves of it, as it was seen.
- * @param seen its revision then
- * @returns undefined where it is no such service
+ * Suspends or approves an imported service; its owner sees the reason. To resume it, an
+ * administrator approves the revision that they have reviewed.
+ * @param reviewedRevision required to resume
+ * @returns undefined if the service was not imported
  * @throws Fault `service_state`, `service_changed`; `validation_failed` without a revision
  */
-export async function suspendListed(
+export async function setUpstreamSuspension(
   client: PoolClient,
   slug: string,
   reason: string | null,
-  seen: number | undefined,
+  reviewedRevision: number | undefined,
 ): Promise<{ readonly before: string; readonly after: string } | undefined> {
   const { rows } = await client.query<{ state: string }>(
     'SELECT state FROM hub.upstream WHERE slug = $1 FOR UPDATE',
@@ -77,23 +76,24 @@ export async function suspendListed(
   )
   if (!rows[0]) return undefined
   const { state: before } = rows[0]
-  const isStopped = before === 'suspended'
-  if (reason === null && !isStopped && before !== 'pending') return { before, after: before }
+  const isResumable = before === 'suspended' || before === 'pending'
+  if (reason === null && !isResumable) return { before, after: before }
   if (reason !== null) {
     const { state: after } = await suspendUpstream(client, slug, reason)
     return { before, after }
   }
-  if (seen === undefined) {
-    const issues = [{ path: '/revision', message: 'which one you have seen: GET …/services' }]
-    throw new Fault('validation_failed', '/revision: which one have you seen?', {
+  if (reviewedRevision === undefined) {
+    const message = 'is required: the revision that you have reviewed, from GET …/services'
+    const issues = [{ path: '/revision', message }]
+    throw new Fault('validation_failed', 'Send the revision that you have reviewed.', {
       extras: { issues },
     })
   }
-  const { state: after } = await approve(client, slug, seen)
+  const { state: after } = await approve(client, slug, reviewedRevision)
   return { before, after }
 }
 
-/** A change takes effect within this time on every process. */
+/** Maximum delay until every process applies a change. */
 const CACHE_MS = 1_000
 
 const FIND = {
@@ -103,26 +103,26 @@ const FIND = {
     WHERE p.suspended_at IS NOT NULL`,
 }
 
-/** Which services are stopped; asked once a second, by whoever calls anything. */
+/** Set of suspended services, read at most once a second. */
 export class Suspensions {
   readonly #pool: Pool
-  #known: ReadonlySet<string> = new Set()
-  #at = Number.NEGATIVE_INFINITY
+  /** Single entry: all suspended slugs. */
+  readonly #cache: LoadingCache<'all', ReadonlySet<string>>
 
-  constructor(pool: Pool) {
+  /** @param now see `TtlOptions` */
+  constructor(pool: Pool, now?: () => number) {
     this.#pool = pool
+    this.#cache = new LoadingCache(() => this.#find(), { ttlMs: CACHE_MS, max: 1, now })
   }
 
   /** @throws Fault `service_suspended` */
-  async assertOn(slug: string): Promise<void> {
-    if (elapsedMs() - this.#at >= CACHE_MS) await this.#look(FIND)
-    if (this.#known.has(slug)) throw new Fault('service_suspended')
+  async assertNotSuspended(slug: string): Promise<void> {
+    const suspended = this.#cache.get('all') ?? (await this.#cache.load('all'))
+    if (suspended.has(slug)) throw new Fault('service_suspended')
   }
 
-  readonly #look = inFlight(async (query: typeof FIND) => {
-    const at = elapsedMs()
-    const { rows } = await this.#pool.query<{ slug: string }>(query)
-    this.#known = new Set(rows.map(({ slug }) => slug))
-    this.#at = at
-  })
+  async #find(): Promise<ReadonlySet<string>> {
+    const { rows } = await this.#pool.query<{ slug: string }>(FIND)
+    return new Set(rows.map(({ slug }) => slug))
+  }
 }

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 import type { Health } from '../../plugin/upstreams.ts'
 
-/** How an upstream was when it was asked last. */
-export interface HealthInfo {
-  /** Null: not asked yet. */
+/** Result of the last health check of an upstream. */
+export interface UpstreamHealth {
+  /** Null before the first check. */
   readonly up: boolean | null
   readonly since: Date
   readonly checkedAt: Date | null
@@ -11,11 +11,14 @@ export interface HealthInfo {
   readonly detail: string | null
 }
 
-const EVERY_SECONDS = 300
+const CHECK_INTERVAL_SECONDS = 300
 const BATCH = 20
 
-export async function healthOf(pool: Pool, slug: string): Promise<HealthInfo | undefined> {
-  const { rows } = await pool.query<HealthInfo>(
+export async function readUpstreamHealth(
+  pool: Pool,
+  slug: string,
+): Promise<UpstreamHealth | undefined> {
+  const { rows } = await pool.query<UpstreamHealth>(
     `SELECT up, since, checked_at AS "checkedAt", latency_ms AS "latencyMs", detail
      FROM hub.upstream_health WHERE service = $1`,
     [slug],
@@ -23,10 +26,10 @@ export async function healthOf(pool: Pool, slug: string): Promise<HealthInfo | u
   return rows[0]
 }
 
-/** Slugs of what is sold and was not asked for five minutes; others leave them alone then. */
-export async function takeDue(pool: Pool): Promise<readonly string[]> {
+/** Claims upstreams whose check is due, so that other processes skip them. @returns their slugs */
+export async function claimDueChecks(pool: Pool): Promise<readonly string[]> {
   const { rows } = await pool.query<{ service: string }>(
-    `UPDATE hub.upstream_health SET next_at = now() + interval '${EVERY_SECONDS} seconds'
+    `UPDATE hub.upstream_health SET next_at = now() + interval '${CHECK_INTERVAL_SECONDS} seconds'
      WHERE service IN (SELECT h.service FROM hub.upstream_health h
        JOIN hub.upstream u ON u.slug = h.service AND u.state = 'active'
        WHERE h.next_at <= now() ORDER BY h.next_at LIMIT ${BATCH} FOR UPDATE OF h SKIP LOCKED)
@@ -35,7 +38,7 @@ export async function takeDue(pool: Pool): Promise<readonly string[]> {
   return rows.map(({ service }) => service)
 }
 
-export async function noteHealth(
+export async function recordHealth(
   pool: Pool,
   slug: string,
   { up, latencyMs, detail }: Health,

@@ -1,33 +1,33 @@
 import type { Pool, PoolClient } from 'pg'
 import type { Micros } from '../../money.ts'
 
-/** Which endpoint of a service. */
+/** Endpoint of a service. */
 export interface Route {
   readonly method: string
   readonly path: string
 }
 
-/** A price of an endpoint, from when it counts. */
+/** Price of an endpoint with its effective time. */
 export interface PriceVersion extends Route {
   readonly amount: Micros
   readonly setAt: Date
   readonly effectiveAt: Date
-  /** Another one was set before it counted. */
+  /** Set if it was replaced before it took effect. */
   readonly withdrawnAt: Date | null
-  /** Whether it is what the endpoint costs now. */
+  /** True if it is in effect now. */
   readonly current: boolean
 }
 
-/** The price that counts now; `e` is the endpoint. */
-export const CURRENT = `SELECT p.amount, p.id, p.effective_at FROM hub.upstream_price p
+/** SQL for the price in effect; `e` is the endpoint. */
+export const CURRENT_PRICE = `SELECT p.amount, p.id, p.effective_at FROM hub.upstream_price p
   WHERE p.service = e.service AND p.method = e.method AND p.path = e.path
     AND p.withdrawn_at IS NULL AND p.effective_at <= now()
   ORDER BY p.effective_at DESC, p.id DESC LIMIT 1`
 
 /**
- * Sets the price of an endpoint. A lower one counts at once, a higher one after the days of notice;
- * until the service was sold for the first time, any counts at once. What was to come and did not
- * count yet is withdrawn. The same price again changes nothing.
+ * Sets the price of an endpoint. A lower price takes effect at once, a higher one after the notice
+ * period; before the first activation every price takes effect at once. An upcoming price is
+ * withdrawn. Setting the same price again changes nothing.
  */
 export async function setPrice(
   client: PoolClient,
@@ -36,7 +36,7 @@ export async function setPrice(
   noticeDays: number,
 ): Promise<void> {
   const { rows } = await client.query<{ now: bigint | null; coming: bigint | null; sold: boolean }>(
-    `SELECT u.activated_at IS NOT NULL AS sold, (SELECT amount FROM (${CURRENT}) c) AS now,
+    `SELECT u.activated_at IS NOT NULL AS sold, (SELECT amount FROM (${CURRENT_PRICE}) c) AS now,
        (SELECT p.amount FROM hub.upstream_price p WHERE p.service = e.service
           AND p.method = e.method AND p.path = e.path AND p.withdrawn_at IS NULL
           AND p.effective_at > now() ORDER BY p.id DESC LIMIT 1) AS coming
@@ -60,7 +60,7 @@ export async function setPrice(
   )
 }
 
-/** All prices of a service, the newest first; of one page after `before`. */
+/** Lists one page of a service's prices, newest first, before the id `before`. */
 export async function listPrices(
   pool: Pool,
   slug: string,
@@ -71,7 +71,7 @@ export async function listPrices(
        p.withdrawn_at AS "withdrawnAt", coalesce(p.id = c.id, false) AS current
      FROM hub.upstream_price p
        JOIN hub.upstream_endpoint e USING (service, method, path)
-       LEFT JOIN LATERAL (${CURRENT}) c ON true
+       LEFT JOIN LATERAL (${CURRENT_PRICE}) c ON true
      WHERE p.service = $1 AND ($2::bigint IS NULL OR p.id < $2)
      ORDER BY p.id DESC LIMIT $3`,
     [slug, before ?? null, limit],
@@ -79,17 +79,17 @@ export async function listPrices(
   return rows
 }
 
-/** What each listed endpoint of a service costs, and what it will cost. */
-export async function pricesNow(
+/** Returns the current and upcoming price of each listed endpoint. */
+export async function currentPrices(
   pool: Pool,
   slug: string,
-): Promise<(Route & { readonly amount: Micros | null; readonly coming: Coming | null })[]> {
+): Promise<(Route & { readonly amount: Micros | null; readonly coming: UpcomingPrice | null })[]> {
   const { rows } = await pool.query<
     Route & { amount: Micros | null; next: Micros | null; at: Date | null }
   >(
     `SELECT e.method, e.path, c.amount, n.amount AS next, n.effective_at AS at
      FROM hub.upstream_endpoint e
-       LEFT JOIN LATERAL (${CURRENT}) c ON true
+       LEFT JOIN LATERAL (${CURRENT_PRICE}) c ON true
        LEFT JOIN LATERAL (SELECT amount, effective_at FROM hub.upstream_price f
          WHERE f.service = e.service AND f.method = e.method AND f.path = e.path
            AND f.withdrawn_at IS NULL AND f.effective_at > now()
@@ -105,8 +105,8 @@ export async function pricesNow(
   }))
 }
 
-/** A price that was announced. */
-export interface Coming {
+/** Announced price. */
+export interface UpcomingPrice {
   readonly amount: Micros
   readonly at: Date
 }

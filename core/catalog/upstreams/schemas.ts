@@ -2,62 +2,78 @@ import { isJsonObject, type JsonObject } from '../../json.ts'
 import { compile, type Issue } from '../../plugin/validate.ts'
 
 /** Limits of a foreign JSON Schema, because compiling it costs the hub memory and time. */
-export const BYTES_MAX = 65_536
-const DEPTH_MAX = 24
-const NODES_MAX = 2_000
-/** Schemas in all of a service: to compile one takes up to a millisecond, in which all wait. */
-const SERVICE_MAX = 2_500
-/** Patterns in all of a service: to compile one takes a millisecond or two. */
-const PATTERNS_MAX = 200
-const PATTERN_LENGTH = 500
-/** Two of so many are compared each with each. */
-const UNIQUE_MAX = 1_000
+export const SCHEMA_BYTES_MAX = 65_536
+const SCHEMA_DEPTH_MAX = 24
+const SCHEMA_NODES_MAX = 2_000
+/** Schemas per service; compiling one blocks the event loop for up to a millisecond. */
+const SERVICE_SCHEMAS_MAX = 2_500
+/** Patterns per service; compiling one takes one or two milliseconds. */
+const SERVICE_PATTERNS_MAX = 200
+const PATTERN_LENGTH_MAX = 500
+/** `uniqueItems` compares all pairs of items. */
+const UNIQUE_ITEMS_MAX = 1_000
 
-/** Keywords whose value is one schema, a list of them, or a map of them. */
-const ONE = ['items', 'additionalProperties', 'not', 'contains', 'propertyNames'] as const
-const LIST = ['anyOf', 'oneOf', 'allOf', 'prefixItems'] as const
-const MAP = ['properties', 'patternProperties'] as const
-const PLAIN = (
+/** Keywords whose value is a schema, a list of schemas, or a map of schemas. */
+const SINGLE_KEYWORDS = [
+  'items',
+  'additionalProperties',
+  'not',
+  'contains',
+  'propertyNames',
+] as const
+const LIST_KEYWORDS = ['anyOf', 'oneOf', 'allOf', 'prefixItems'] as const
+const MAP_KEYWORDS = ['properties', 'patternProperties'] as const
+const VALUE_KEYWORDS = (
   'type enum const title description default examples deprecated readOnly writeOnly ' +
   'format pattern minLength maxLength minimum maximum exclusiveMinimum ' +
   'exclusiveMaximum multipleOf minItems maxItems uniqueItems minProperties ' +
   'maxProperties required contentMediaType'
 ).split(' ')
 
-export const KEYWORDS: ReadonlySet<string> = new Set([...ONE, ...LIST, ...MAP, ...PLAIN])
+export const KEYWORDS: ReadonlySet<string> = new Set([
+  ...SINGLE_KEYWORDS,
+  ...LIST_KEYWORDS,
+  ...MAP_KEYWORDS,
+  ...VALUE_KEYWORDS,
+])
 
-/** What the schemas of a service may still have, together. */
-export interface Budget {
+/** Remaining schemas and patterns for the schemas of one service. */
+export interface SchemaBudget {
   schemas: number
   patterns: number
 }
 
-export const budget = (): Budget => ({ schemas: SERVICE_MAX, patterns: PATTERNS_MAX })
+export const newSchemaBudget = (): SchemaBudget => ({
+  schemas: SERVICE_SCHEMAS_MAX,
+  patterns: SERVICE_PATTERNS_MAX,
+})
 
-/** Takes the patterns of one level of a schema off. @returns what is wrong with them */
-export function takePatterns(
+/** Subtracts the patterns of one schema level from the budget. @returns an issue, if any */
+export function countPatterns(
   { pattern, patternProperties }: JsonObject,
-  left: Pick<Budget, 'patterns'>,
+  left: Pick<SchemaBudget, 'patterns'>,
 ): string | undefined {
   const names = isJsonObject(patternProperties) ? Object.keys(patternProperties) : []
   const patterns = typeof pattern === 'string' ? [...names, pattern] : names
   left.patterns -= patterns.length
-  if (left.patterns < 0) return `more than ${PATTERNS_MAX} patterns in one service`
-  const long = patterns.some(({ length }) => length > PATTERN_LENGTH)
-  return long ? `a pattern has more than ${PATTERN_LENGTH} characters` : undefined
+  if (left.patterns < 0) return `more than ${SERVICE_PATTERNS_MAX} patterns in one service`
+  const long = patterns.some(({ length }) => length > PATTERN_LENGTH_MAX)
+  return long ? `a pattern has more than ${PATTERN_LENGTH_MAX} characters` : undefined
 }
 
-/** The schemas inside of a schema, with their places. */
-export const inner = (
+/** Lists the direct subschemas of a schema with their locations. */
+export const subschemas = (
   schema: JsonObject,
 ): readonly (readonly [place: string, schema: unknown])[] => [
-  ...ONE.flatMap((key) => (isJsonObject(schema[key]) ? [[key, schema[key]] as const] : [])),
-  ...LIST.flatMap((key) =>
+  ...SINGLE_KEYWORDS.flatMap((key) =>
+    isJsonObject(schema[key]) ? [[key, schema[key]] as const] : [],
+  ),
+  ...LIST_KEYWORDS.flatMap((key) =>
     Array.isArray(schema[key])
       ? schema[key].map((each: unknown, i) => [`${key}/${i}`, each] as const)
       : [],
   ),
-  ...MAP.flatMap((key) =>
+  ...MAP_KEYWORDS.flatMap((key) =>
     isJsonObject(schema[key])
       ? Object.entries(schema[key]).map(([name, each]) => [`${key}/${name}`, each] as const)
       : [],
@@ -65,40 +81,43 @@ export const inner = (
 ]
 
 /**
- * What is wrong with a schema that somebody publishes. It refers to nothing, so that it is as large
- * as it looks; its patterns run in linear time (RE2), and no list is compared with itself. Whether
- * it can be compiled is not tried.
- * @param left what its service may still have; what it has is taken off
+ * Finds issues in a provider's schema without compiling it. `$ref` is not allowed, so that the size
+ * of a schema is what it seems; patterns run in linear time (RE2), and `uniqueItems` is limited.
+ * @param left budget of its service, reduced by this schema
  */
-export function schemaIssues(schema: unknown, at: string, left: Budget): readonly Issue[] {
-  if (!isJsonObject(schema)) return [{ path: at, message: 'is no JSON Schema: an object' }]
-  if (Buffer.byteLength(JSON.stringify(schema)) > BYTES_MAX) {
-    return [{ path: at, message: `has more than ${BYTES_MAX} bytes` }]
+export function findSchemaIssues(
+  schema: unknown,
+  at: string,
+  left: SchemaBudget,
+): readonly Issue[] {
+  if (!isJsonObject(schema)) return [{ path: at, message: 'must be a JSON Schema object' }]
+  if (Buffer.byteLength(JSON.stringify(schema)) > SCHEMA_BYTES_MAX) {
+    return [{ path: at, message: `has more than ${SCHEMA_BYTES_MAX} bytes` }]
   }
   const issues: Issue[] = []
   let nodes = 0
   const visit = (node: unknown, path: string, depth: number): void => {
     if (issues.length > 0 || typeof node === 'boolean') return
-    const complain = (message: string): void => void issues.push({ path, message })
-    if (!isJsonObject(node)) return complain('is no schema')
-    if (++nodes > NODES_MAX) return complain(`more than ${NODES_MAX} schemas in one`)
-    if (--left.schemas < 0) return complain(`more than ${SERVICE_MAX} schemas in one service`)
-    if (depth > DEPTH_MAX) return complain(`is nested more than ${DEPTH_MAX} deep`)
+    const report = (message: string): void => void issues.push({ path, message })
+    if (!isJsonObject(node)) return report('must be a schema')
+    if (++nodes > SCHEMA_NODES_MAX) return report(`more than ${SCHEMA_NODES_MAX} schemas in one`)
+    if (--left.schemas < 0) return report(`more than ${SERVICE_SCHEMAS_MAX} schemas in one service`)
+    if (depth > SCHEMA_DEPTH_MAX) return report(`is nested more than ${SCHEMA_DEPTH_MAX} deep`)
     const unknown = Object.keys(node).find((key) => !KEYWORDS.has(key))
-    if (unknown !== undefined) return complain(`${unknown} is not taken here`)
-    const patterns = takePatterns(node, left)
-    if (patterns !== undefined) return complain(patterns)
+    if (unknown !== undefined) return report(`${unknown} is not taken here`)
+    const patterns = countPatterns(node, left)
+    if (patterns !== undefined) return report(patterns)
     const { uniqueItems, maxItems } = node
-    if (uniqueItems === true && !(Number(maxItems) <= UNIQUE_MAX)) {
-      return complain(`uniqueItems needs a maxItems of at most ${UNIQUE_MAX}`)
+    if (uniqueItems === true && !(Number(maxItems) <= UNIQUE_ITEMS_MAX)) {
+      return report(`uniqueItems needs a maxItems of at most ${UNIQUE_ITEMS_MAX}`)
     }
-    for (const [place, each] of inner(node)) visit(each, `${path}/${place}`, depth + 1)
+    for (const [place, each] of subschemas(node)) visit(each, `${path}/${place}`, depth + 1)
   }
   visit(schema, at, 0)
   return issues
 }
 
-/** Why it cannot be checked by: for one, a pattern that RE2 does not have. */
+/** Returns why a schema cannot be compiled, such as a pattern that RE2 does not support. */
 export function compileError(schema: JsonObject): string | undefined {
   try {
     compile({ json: schema })
@@ -108,17 +127,17 @@ export function compileError(schema: JsonObject): string | undefined {
   }
 }
 
-/** A schema of a service, and where it stands. */
-export interface Placed {
+/** Schema of a service with its location. */
+export interface LocatedSchema {
   readonly at: string
   readonly schema: JsonObject
 }
 
-/** The first schema that cannot be checked by. */
-export function compileIssues(schemas: readonly Placed[]): readonly Issue[] {
+/** Reports the first schema that cannot be compiled. */
+export function findCompileIssues(schemas: readonly LocatedSchema[]): readonly Issue[] {
   for (const { at, schema } of schemas) {
-    const wrong = compileError(schema)
-    if (wrong !== undefined) return [{ path: at, message: wrong }]
+    const message = compileError(schema)
+    if (message !== undefined) return [{ path: at, message }]
   }
   return []
 }

@@ -2,22 +2,22 @@ import type { Pool, PoolClient } from 'pg'
 import type { SealingKeys } from '../../crypto/sealing.ts'
 import { inTransaction } from '../../db/transaction.ts'
 import { Fault } from '../../errors.ts'
-import type { Manager } from '../../identity/children.ts'
+import type { KeyManager } from '../../identity/sub-keys.ts'
 import type { Injected } from '../../plugin/upstreams.ts'
-import { assertComplete, isOffered } from './missing.ts'
-import { findUpstream } from './store.ts'
+import { assertComplete } from './completeness.ts'
+import { findUpstream, isOffered } from './store.ts'
 
-/** A secret, without what it says. */
-export interface SecretInfo {
+/** Upstream credential without its value. */
+export interface UpstreamSecretInfo {
   readonly place: Injected['place']
   readonly name: string
-  /** The key that it is encrypted under. */
+  /** Id of the encryption key. */
   readonly keyId: string
   readonly setAt: Date
 }
 
-/** Where a secret belongs; sealed, it can be put nowhere else. */
-const purposeOf = (slug: string, { place, name }: Pick<Injected, 'place' | 'name'>): string =>
+/** Binds a sealed secret to its service and place, so that it cannot be used elsewhere. */
+const sealingPurpose = (slug: string, { place, name }: Pick<Injected, 'place' | 'name'>): string =>
   `upstream-secret ${slug} ${place} ${name}`
 
 interface SealedSecret extends Omit<Injected, 'value'> {
@@ -26,18 +26,18 @@ interface SealedSecret extends Omit<Injected, 'value'> {
   readonly sealed: Buffer
 }
 
-/** What a secret says; undefined: no key opens it any more. */
-export function opened(keys: SealingKeys, secret: SealedSecret): string | undefined {
+/** Decrypts a secret; undefined if its key is missing. */
+export function openSecret(keys: SealingKeys, secret: SealedSecret): string | undefined {
   try {
-    return keys.open(purposeOf(secret.service, secret), secret.keyId, secret.sealed)
+    return keys.open(sealingPurpose(secret.service, secret), secret.keyId, secret.sealed)
   } catch {
     return undefined
   }
 }
 
 /**
- * Secrets that cannot be read, as `header x-token`, by service. A service that has one is not sold
- * until its owner has set it anew, or its key is back.
+ * Lists secrets that cannot be decrypted, as `header x-token`, by service. Such a service is not
+ * sold until its owner sets the secret again or the key is restored.
  */
 export async function unreadableSecrets(
   pool: Pool,
@@ -49,14 +49,14 @@ export async function unreadableSecrets(
      WHERE service = ANY ($1) ORDER BY service, place, name`,
     [slugs],
   )
-  const lost = rows.filter((row) => opened(keys, row) === undefined)
-  const byService = Map.groupBy(lost, ({ service }) => service)
-  const named = ({ place, name }: SealedSecret): string => `${place} ${name}`
-  return new Map([...byService].map(([service, secrets]) => [service, secrets.map(named)]))
+  const unreadable = rows.filter((row) => openSecret(keys, row) === undefined)
+  const byService = Map.groupBy(unreadable, ({ service }) => service)
+  const label = ({ place, name }: SealedSecret): string => `${place} ${name}`
+  return new Map([...byService].map(([service, secrets]) => [service, secrets.map(label)]))
 }
 
-export async function listSecrets(pool: Pool, slug: string): Promise<SecretInfo[]> {
-  const { rows } = await pool.query<SecretInfo>(
+export async function listSecrets(pool: Pool, slug: string): Promise<UpstreamSecretInfo[]> {
+  const { rows } = await pool.query<UpstreamSecretInfo>(
     `SELECT place, name, key_id AS "keyId", set_at AS "setAt" FROM hub.upstream_secret
      WHERE service = $1 ORDER BY place, name`,
     [slug],
@@ -65,23 +65,23 @@ export async function listSecrets(pool: Pool, slug: string): Promise<SecretInfo[
 }
 
 /**
- * Puts these secrets in the place of those that there were.
- * @throws Fault `service_not_found`, `service_state` for what is retired, `service_incomplete` for
- *   none where what is sold needs one
+ * Replaces all secrets of a service.
+ * @throws Fault `service_not_found`; `service_state` if it is retired; `service_incomplete` if it is
+ *   on sale and would lack a required secret
  */
 export async function setSecrets(
   pool: Pool,
   keys: SealingKeys,
-  manager: Manager,
+  manager: KeyManager,
   slug: string,
   secrets: readonly Injected[],
 ): Promise<void> {
   await inTransaction(pool, async (client) => {
     const info = await findUpstream(client, manager, slug, true)
-    if (info.state === 'retired') throw new Fault('service_state', 'It is retired.')
+    if (info.state === 'retired') throw new Fault('service_state', 'The service is retired.')
     await client.query('DELETE FROM hub.upstream_secret WHERE service = $1', [slug])
     for (const secret of secrets) {
-      const { keyId, sealed } = keys.seal(purposeOf(slug, secret), secret.value)
+      const { keyId, sealed } = keys.seal(sealingPurpose(slug, secret), secret.value)
       await client.query(
         `INSERT INTO hub.upstream_secret (service, place, name, key_id, sealed)
          VALUES ($1, $2, $3, $4, $5)`,
@@ -94,18 +94,18 @@ export async function setSecrets(
 
 const BATCH = 100
 
-/** What came of encrypting anew. */
-export interface Resealed {
+/** Result of re-encrypting secrets. */
+export interface ResealResult {
   readonly count: number
-  /** Those that no key opens any more; they stay as they are. */
+  /** Secrets whose key is missing; they are left unchanged. */
   readonly unreadable: number
 }
 
 /**
- * Encrypts anew, under the key that seals now, what another one sealed: when none is left and none
- * is unreadable, the old key may be thrown away.
+ * Re-encrypts with the current key all secrets sealed with another key. An old key may be deleted
+ * once no secret is left and none is unreadable.
  */
-export async function reseal(pool: Pool, keys: SealingKeys): Promise<Resealed> {
+export async function resealSecrets(pool: Pool, keys: SealingKeys): Promise<ResealResult> {
   let [count, unreadable] = [0, 0]
   let after: readonly string[] = ['', '', '']
   for (;;) {
@@ -114,12 +114,12 @@ export async function reseal(pool: Pool, keys: SealingKeys): Promise<Resealed> {
         `SELECT service, place, name, key_id AS "keyId", sealed FROM hub.upstream_secret
          WHERE key_id <> $1 AND (service, place, name) > ($2, $3, $4)
          ORDER BY service, place, name LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`,
-        [keys.current, ...after],
+        [keys.currentId, ...after],
       )
       for (const secret of found) {
-        const text = opened(keys, secret)
+        const text = openSecret(keys, secret)
         if (text === undefined) unreadable += 1
-        else await sealAnew(client, keys, secret, text)
+        else await resealOne(client, keys, secret, text)
       }
       return found
     })
@@ -130,13 +130,13 @@ export async function reseal(pool: Pool, keys: SealingKeys): Promise<Resealed> {
   }
 }
 
-async function sealAnew(
+async function resealOne(
   client: PoolClient,
   keys: SealingKeys,
   { service, ...where }: SealedSecret,
   text: string,
 ): Promise<void> {
-  const { keyId, sealed } = keys.seal(purposeOf(service, where), text)
+  const { keyId, sealed } = keys.seal(sealingPurpose(service, where), text)
   await client.query(
     `UPDATE hub.upstream_secret SET key_id = $4, sealed = $5
      WHERE service = $1 AND place = $2 AND name = $3`,

@@ -1,11 +1,11 @@
 import type { SealingKey } from '../../crypto/sealing.ts'
 
-/** How owners list APIs without code. */
-export interface ListingSettings {
-  /** Whether an administrator has to approve of each. */
+/** Settings for imported APIs. */
+export interface UpstreamSettings {
+  /** True if an administrator must approve each service. */
   readonly approval: boolean
-  /** Days before a higher price counts. */
+  /** Days before a higher price takes effect. */
   readonly noticeDays: number
-  /** Encrypt secrets: the first one does, all of them decrypt. None: that of the signing key. */
+  /** The first one encrypts secrets, all decrypt. If empty, a key derived from the signing key. */
   readonly sealingKeys: readonly SealingKey[]
 }

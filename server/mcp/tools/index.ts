@@ -1,7 +1,7 @@
 import type { SearchDeps } from '../../rest/catalog/search.ts'
 import type { AnyTool } from '../tool.ts'
 import { type BalanceDeps, balanceTool } from './balance.ts'
-import { externalsTool } from './external-search.ts'
+import { externalSearchTool } from './external-search.ts'
 import { callTool, contentTool, externalCallTool, type PaidToolDeps } from './paid-tools.ts'
 import { serviceTool } from './service.ts'
 import { listTool, searchTool } from './services.ts'
@@ -9,13 +9,13 @@ import { type TopupDeps, topupTool } from './topup.ts'
 
 export type HubToolDeps = PaidToolDeps & SearchDeps & BalanceDeps & TopupDeps
 
-/** The tools of the hub (specification §4.2), in the order in which they are listed. */
+/** Tools of the hub, in the order of `tools/list`. */
 export const hubTools = (deps: HubToolDeps): readonly AnyTool[] => [
   searchTool(deps),
   listTool(deps.pool),
   serviceTool(deps.pool),
   callTool(deps),
-  externalsTool(deps),
+  externalSearchTool(deps),
   externalCallTool(deps),
   contentTool(deps),
   topupTool(deps),

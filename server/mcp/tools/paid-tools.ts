@@ -6,7 +6,7 @@ import * as s from '../../../core/plugin/schema.ts'
 import type { CallDeps } from '../../proxy/call-deps.ts'
 import { makePaidCall } from '../paid-call.ts'
 import { type AnyTool, defineTool, SPENDING } from '../tool.ts'
-import { dryRun, idempotencyKey, maxChars, maxPrice, offset, PAID, slug } from './schemas.ts'
+import { dryRun, idempotencyKey, maxChars, maxPrice, offset, PAID_RESULT, slug } from './schemas.ts'
 
 export interface PaidToolDeps {
   readonly pool: Pool
@@ -17,7 +17,7 @@ export interface PaidToolDeps {
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 const url = (description: string) => s.string({ minLength: 1, maxLength: 2_048, description })
 
-/** hub_call: an endpoint of a native service. */
+/** `hub_call`: calls an endpoint of a native service. */
 export const callTool = ({ callDeps, catalog }: PaidToolDeps): AnyTool =>
   defineTool({
     name: 'hub_call',
@@ -36,30 +36,37 @@ export const callTool = ({ callDeps, catalog }: PaidToolDeps): AnyTool =>
         maxLength: 300,
         description: 'As in hub_get_service: "POST /path", or "/path".',
       }),
-      input: s.optional(s.unknown({ description: 'What the input schema asks for, as JSON.' })),
+      input: s.optional(s.unknown({ description: 'JSON that matches the input schema.' })),
       max_price_usd: s.optional(s.string(maxPrice)),
       idempotency_key: idempotencyKey,
       dry_run: dryRun,
       max_chars: maxChars,
       offset,
     }),
-    output: PAID,
+    output: PAID_RESULT,
     run: async ({ service, endpoint, input, ...rest }, context) => {
       const { method, path } = routeOf(endpoint, await catalog.find(service))
-      const given = method === 'GET' || method === 'DELETE' ? { query: queryOf(input) } : {}
-      const order = { tool: 'hub_call', slug: service, method, path, body: input ?? {}, ...given }
-      return makePaidCall(callDeps, { ...order, ...rest }, context)
+      const queryInput = method === 'GET' || method === 'DELETE' ? { query: queryOf(input) } : {}
+      const target = {
+        tool: 'hub_call',
+        slug: service,
+        method,
+        path,
+        body: input ?? {},
+        ...queryInput,
+      }
+      return makePaidCall(callDeps, { ...target, ...rest }, context)
     },
   })
 
-/** hub_call_external: a seller outside, paid by the hub from the caller's credits. */
+/** `hub_call_external`: calls an external seller, paid from the caller's credits. */
 export const externalCallTool = ({ callDeps }: PaidToolDeps): AnyTool =>
   defineTool({
     name: 'hub_call_external',
     title: 'Call an external x402 API',
     description:
-      'Calls any URL that asks for payment by x402; the hub pays the seller in USDC and takes ' +
-      'exactly that from your credits (hub_topup). Find URLs with hub_search_external. If the ' +
+      'Calls any URL that charges by x402; the hub pays the seller in USDC and charges your ' +
+      'credits exactly that (hub_topup). Find URLs with hub_search_external. If the ' +
       'outcome of a payment is unknown, the money is held until the chain shows it, and the ' +
       'result says so. For APIs of the hub itself use hub_call.',
     annotations: { ...SPENDING, destructiveHint: true },
@@ -67,27 +74,27 @@ export const externalCallTool = ({ callDeps }: PaidToolDeps): AnyTool =>
       url: url('Full URL of the paid resource.'),
       method: s.optional(s.oneOf(METHODS, { description: 'Default GET.' })),
       headers: s.optional(s.record(s.string())),
-      body: s.optional(s.unknown({ description: 'A string is sent as it is, else as JSON.' })),
+      body: s.optional(s.unknown({ description: 'A string is sent unchanged, all else as JSON.' })),
       max_price_usd: s.string(maxPrice),
       idempotency_key: idempotencyKey,
       dry_run: dryRun,
       max_chars: maxChars,
       offset,
     }),
-    output: PAID,
-    run: ({ url: target, method, headers, body, ...rest }, context) => {
+    output: PAID_RESULT,
+    run: ({ url: resource, method, headers, body, ...rest }, context) => {
       const request = {
-        url: target,
+        url: resource,
         ...(method !== undefined && { method }),
         ...(headers !== undefined && { headers }),
         ...(body !== undefined && { body }),
       }
-      const order = { tool: 'hub_call_external', slug: 'external', method: 'POST', path: '/' }
-      return makePaidCall(callDeps, { ...order, body: request, ...rest }, context)
+      const target = { tool: 'hub_call_external', slug: 'external', method: 'POST', path: '/' }
+      return makePaidCall(callDeps, { ...target, body: request, ...rest }, context)
     },
   })
 
-/** hub_read_content: a page, through the content service of its owner. */
+/** `hub_read_content`: reads a page through the content service of its owner. */
 export const contentTool = ({ callDeps, pool }: PaidToolDeps): AnyTool =>
   defineTool({
     name: 'hub_read_content',
@@ -106,27 +113,30 @@ export const contentTool = ({ callDeps, pool }: PaidToolDeps): AnyTool =>
       max_chars: maxChars,
       offset,
     }),
-    output: PAID,
-    run: async ({ service, url: target, preview, ...rest }, context) => {
-      const query = { url: target, ...(preview !== undefined && { preview }) }
-      const named = service ?? (await sellerOf(pool, target))
-      const order = { tool: 'hub_read_content', slug: named, method: 'GET', path: '/fetch' }
-      return makePaidCall(callDeps, { ...order, query, ...rest }, context)
+    output: PAID_RESULT,
+    run: async ({ service, url: page, preview, ...rest }, context) => {
+      const query = { url: page, ...(preview !== undefined && { preview }) }
+      const named = service ?? (await findContentSlug(pool, page))
+      const target = { tool: 'hub_read_content', slug: named, method: 'GET', path: '/fetch' }
+      return makePaidCall(callDeps, { ...target, query, ...rest }, context)
     },
   })
 
-/** @throws Fault `domain_not_registered` for a page that nobody sells here */
-async function sellerOf(pool: Pool, text: string): Promise<string> {
+/**
+ * Returns the slug of the content service that sells the page.
+ * @throws Fault `domain_not_registered` if there is none
+ */
+async function findContentSlug(pool: Pool, text: string): Promise<string> {
   const found = await findSlugOfHost(pool, URL.parse(text)?.hostname ?? '')
   if (found !== undefined) return found
   throw new Fault('domain_not_registered', 'Nobody sells the pages of this host here.')
 }
 
-/** What a query is made of; anything else is judged by the schema of the endpoint. */
+/** Query of the input. Anything but an object is left to the endpoint's schema. */
 const queryOf = (input: unknown): Readonly<Record<string, unknown>> =>
   typeof input === 'object' && input !== null ? { ...input } : {}
 
-/** "POST /path"; of a path alone, the method by which the service has it. */
+/** Parses "POST /path"; for a path alone, looks up the method of the service's endpoint. */
 function routeOf(endpoint: string, routes: ReadonlyMap<string, Offering> | undefined) {
   const [, named, rest = ''] = /^(?:([A-Za-z]+)\s+)?(.*)$/s.exec(endpoint.trim()) ?? []
   const path = rest.startsWith('/') ? rest : `/${rest}`

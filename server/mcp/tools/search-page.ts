@@ -4,23 +4,23 @@ import * as s from '../../../core/plugin/schema.ts'
 import type { SearchDeps } from '../../rest/catalog/search.ts'
 import { readSearchCursor, writeSearchCursor } from '../../rest/catalog/search-cursor.ts'
 import { parseDollars } from '../dollars.ts'
-import { category, cursor, format, limit, maxListed, query } from './schemas.ts'
+import { category, cursor, format, limit, maxListedPrice, query } from './schemas.ts'
 
-/** Rows of a page unless more are asked for: a model reads all of them. */
+/** Default rows of a page. Few, because a model reads all of them. */
 export const DEFAULT_ROWS = 5
 
-/** What both searches ask for. */
+/** Input of both search tools. */
 export const searchInput = s.object({
   query,
   category,
-  max_price_usd: maxListed,
+  max_price_usd: maxListedPrice,
   limit,
   cursor,
   format,
 })
 type SearchInput = s.Infer<typeof searchInput>
 
-/** A page of hits of one kind, and where the next one begins. */
+/** Finds a page of hits of one type, and the cursor of the next page. */
 export async function findPage(
   { pool, clock, meaning }: SearchDeps,
   type: 'native' | 'external',

@@ -11,20 +11,20 @@ import { LoadingCache } from '../../../core/runtime/cache.ts'
 import { convertToDollars } from '../dollars.ts'
 import { jsonResult } from '../results.ts'
 import { type AnyTool, defineTool, READ_ONLY, type ToolResult } from '../tool.ts'
-import { open, slug } from './schemas.ts'
-import { show } from './services.ts'
+import { resultSchema, slug } from './schemas.ts'
+import { serviceItem } from './services.ts'
 
 /** About 2,000 tokens. */
-const CHARS_MAX = 7_000
+const RESULT_CHARS_MAX = 7_000
 
-/** Agents look at a service right before they call it; its price counts as it is then. */
+/** Agents describeService at a service right before they call it; its price counts as it is then. */
 const CACHE_MS = 5_000
 const CACHE_MAX = 500
 
-/** hub_get_service: everything one needs to know to call a service. */
+/** `hub_get_service`: endpoints, schemas and prices of a service. */
 export const serviceTool = (pool: Pool): AnyTool => {
   const results = new LoadingCache(
-    (key: string) => look(pool, ...(JSON.parse(key) as [string, string?])),
+    (key: string) => describeService(pool, ...(JSON.parse(key) as [string, string?])),
     { ttlMs: CACHE_MS, max: CACHE_MAX },
   )
   return defineTool({
@@ -32,16 +32,16 @@ export const serviceTool = (pool: Pool): AnyTool => {
     title: 'Service details',
     description:
       'Shows one native service: endpoints with price, input and output schema. Free. Call it ' +
-      'with a slug of hub_search before hub_call. Of many endpoints the schemas are left out: ' +
-      'name one as "endpoint", such as "POST /classify", to see its own.',
+      'with a slug of hub_search before hub_call. With many endpoints, schemas are omitted: ' +
+      'name one as "endpoint", such as "POST /classify", to see its schemas.',
     annotations: READ_ONLY,
     input: s.object({
-      slug: slug('Of the service, as in hub_search.'),
+      slug: slug('Slug of the service, from hub_search.'),
       endpoint: s.optional(
         s.string({ maxLength: 300, description: 'Only this one: "POST /path" or "/path".' }),
       ),
     }),
-    output: open({
+    output: resultSchema({
       slug: { type: 'string' },
       endpoints: { type: 'array', items: { type: 'object' } },
     }),
@@ -53,12 +53,12 @@ export const serviceTool = (pool: Pool): AnyTool => {
   })
 }
 
-async function look(pool: Pool, name: string, endpoint?: string): Promise<ToolResult> {
+async function describeService(pool: Pool, name: string, endpoint?: string): Promise<ToolResult> {
   const found = await findService(pool, name)
   if (!found) throw new Fault('service_not_found', `There is no service "${name}".`)
   const { listing, endpoints } = found
-  const chosen = endpoints.filter((each) => isNamed(each, endpoint))
-  if (chosen.length > 0) return jsonResult(fitting(show(listing, 'detailed'), chosen))
+  const chosen = endpoints.filter((each) => matches(each, endpoint))
+  if (chosen.length > 0) return jsonResult(fitSchemas(serviceItem(listing, 'detailed'), chosen))
   throw new Fault('not_found', `"${name}" has no ${endpoint ?? 'endpoint'}.`, {
     extras: { endpoints: endpoints.map(routeOf) },
   })
@@ -66,17 +66,17 @@ async function look(pool: Pool, name: string, endpoint?: string): Promise<ToolRe
 
 const routeOf = ({ method, path }: ServiceEndpoint): string => `${method} ${path}`
 
-const isNamed = (endpoint: ServiceEndpoint, name: string | undefined): boolean =>
+const matches = (endpoint: ServiceEndpoint, name: string | undefined): boolean =>
   name === undefined || name.trim() === endpoint.path || name.trim() === routeOf(endpoint)
 
-/** With as much of the schemas as an agent reads with ease; of a single endpoint, all. */
-function fitting(service: JsonObject, endpoints: readonly ServiceEndpoint[]): JsonObject {
+/** Omits output schemas, then input schemas, if the result would be too long for an agent. */
+function fitSchemas(service: JsonObject, endpoints: readonly ServiceEndpoint[]): JsonObject {
   const [whole, inputs, bare] = [2, 1, 0].map((schemas) =>
     convertToDollars({ ...service, endpoints: endpoints.map((each) => endpointOf(each, schemas)) }),
   ) as [JsonObject, JsonObject, JsonObject]
-  const fits = (value: JsonObject) => JSON.stringify(value).length <= CHARS_MAX
+  const fits = (value: JsonObject) => JSON.stringify(value).length <= RESULT_CHARS_MAX
   if (endpoints.length === 1 || fits(whole)) return whole
-  const next = 'Schemas are left out: call hub_get_service again with "endpoint" to see them.'
+  const next = 'Schemas are omitted. Call hub_get_service again with "endpoint" to see them.'
   return { ...(fits(inputs) ? inputs : bare), next }
 }
 

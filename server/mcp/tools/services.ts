@@ -12,15 +12,15 @@ import { pageReply, readCursor } from '../../rest/paging.ts'
 import { convertToDollars } from '../dollars.ts'
 import { jsonResult } from '../results.ts'
 import { type AnyTool, defineTool, READ_ONLY } from '../tool.ts'
-import { category, cursor, format, limit, list } from './schemas.ts'
+import { category, cursor, format, limit, listSchema } from './schemas.ts'
 import { DEFAULT_ROWS, findPage, searchInput } from './search-page.ts'
 
 const SUMMARY_CHARS = 160
-/** Pages need an address to be linked from; a tool has none. */
+/** `pageReply` builds links relative to a URL; a tool has none. */
 const PAGE = 'mcp://tool/list'
 const After = z.tuple([z.string().max(40)])
 
-/** hub_search: native services by what they do. */
+/** `hub_search`: finds native services by what they do. */
 export const searchTool = (deps: SearchDeps): AnyTool =>
   defineTool({
     name: 'hub_search',
@@ -32,17 +32,19 @@ export const searchTool = (deps: SearchDeps): AnyTool =>
       'outside the hub use hub_search_external.',
     annotations: READ_ONLY,
     input: searchInput,
-    output: list('services'),
+    output: listSchema('services'),
     run: async (args) => {
       const { hits, next } = await findPage(deps, 'native', args)
       const services = hits.flatMap((hit) =>
-        'service' in hit ? [{ ...show(hit.service, args.format), why: hit.why.join('; ') }] : [],
+        'service' in hit
+          ? [{ ...serviceItem(hit.service, args.format), why: hit.why.join('; ') }]
+          : [],
       )
       return jsonResult(convertToDollars({ services, next_cursor: next }) as JsonObject)
     },
   })
 
-/** hub_list_services: native services, one after the other. */
+/** `hub_list_services`: lists native services in pages. */
 export const listTool = (pool: Pool): AnyTool =>
   defineTool({
     name: 'hub_list_services',
@@ -52,19 +54,19 @@ export const listTool = (pool: Pool): AnyTool =>
       'hub_search instead when you know what you need; then hub_get_service for details.',
     annotations: READ_ONLY,
     input: s.object({ category, limit, cursor, format }),
-    output: list('services'),
+    output: listSchema('services'),
     run: async (args) => {
       const { limit: rows = DEFAULT_ROWS, category: of } = args
       const after = readCursor(args.cursor, After)?.[0]
       const found = await listServices(pool, { limit: rows + 1, after, category: of })
-      const shown = (row: PublishedService) => show(row, args.format)
+      const shown = (row: PublishedService) => serviceItem(row, args.format)
       const { data, next_cursor } = pageReply(found, rows, PAGE, ({ slug }) => [slug], shown).body
       return jsonResult(convertToDollars({ services: data, next_cursor }) as JsonObject)
     },
   })
 
-/** A service in as few words as will do, or with all its figures. */
-export function show(
+/** A service in short form, or with all details. */
+export function serviceItem(
   listing: PublishedService,
   form: 'concise' | 'detailed' = 'concise',
 ): JsonObject {
@@ -73,7 +75,7 @@ export function show(
     slug,
     name,
     category: of,
-    summary: form === 'detailed' ? summary : shortened(summary),
+    summary: form === 'detailed' ? summary : shorten(summary),
     price_from_usd: dollars(minPrice),
     ...(maxPrice > minPrice && { price_to_usd: dollars(maxPrice) }),
     ...(freeCallsPerMonth > 0 && { free_calls_per_month: freeCallsPerMonth }),
@@ -86,5 +88,5 @@ export function show(
   }
 }
 
-export const shortened = (text: string): string =>
+export const shorten = (text: string): string =>
   text.length <= SUMMARY_CHARS ? text : `${text.slice(0, SUMMARY_CHARS - 1).trimEnd()}…`

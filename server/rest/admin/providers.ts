@@ -72,6 +72,10 @@ export const providerAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly
       return { status: 201, body: showRule(rule) }
     },
   }),
+  ownerRoute(pool),
+]
+
+const ownerRoute = (pool: Pool): AnyRoute =>
   route({
     method: 'POST',
     path: '/v1/admin/providers/{id}/owner',
@@ -98,8 +102,7 @@ export const providerAdminRoutes = ({ pool }: { readonly pool: Pool }): readonly
       })
       return { body: { id, before, after } }
     },
-  }),
-]
+  })
 
 const showRule = ({ effectiveFrom, ...rule }: CommissionRule): CommissionRuleJson => ({
   ...rule,

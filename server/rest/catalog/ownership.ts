@@ -2,23 +2,24 @@ import { z } from 'zod'
 import {
   canonicalOrigin,
   type UrlRules,
-} from '../../../core/catalog/listings/discovery/canonical.ts'
+} from '../../../core/catalog/listings/discovery/canonical-url.ts'
 import {
+  findHostOwner,
   findProof,
-  type OwnershipPorts,
-  optOut,
-  ownerOf,
+  type OwnershipDeps,
   PROOF_FILE,
   PROOF_LABEL,
   PROOF_NAME,
   proofToken,
-  recordOwner,
+  recordHostOwner,
+  setOptOut,
 } from '../../../core/catalog/listings/ownership.ts'
 import { REASONS } from '../../../core/catalog/listings/reasons.ts'
 import { Fault } from '../../../core/errors.ts'
+import { inputFault } from '../input-errors.ts'
 import { type AnyRoute, callerOf, route } from '../route.ts'
 
-const Host = z.string().min(1).max(300).meta({ description: 'A host or an origin.' })
+const Host = z.string().min(1).max(300).meta({ description: 'Host or origin.' })
 
 const Ownership = z.object({
   host: z.string(),
@@ -30,51 +31,50 @@ const Ownership = z.object({
 
 const OptOut = z.strictObject({
   host: Host,
-  opted_out: z.boolean().default(true).meta({ description: 'false: to be listed again.' }),
+  opted_out: z.boolean().default(true).meta({ description: 'false: list it again.' }),
   reason: z.string().max(500).optional(),
 })
 
 const OptedOut = z.object({ host: z.string(), opted_out: z.boolean(), listings: z.int() })
 
-/** Where owners of hosts prove that they are, and decide whether they are listed. */
+/** Proof of host ownership, and opt-out from listing. */
 export const ownershipRoutes = (
-  ports: OwnershipPorts & { readonly rules: UrlRules },
+  deps: OwnershipDeps & { readonly rules: UrlRules },
 ): readonly AnyRoute[] => [
   route({
     method: 'POST',
     path: '/v1/listings/ownership',
-    summary: 'Tells how to prove that a host is yours, and looks whether you have done so.',
+    summary: 'Returns how to prove ownership of a host, and checks for the proof.',
     auth: 'key',
     body: z.strictObject({ host: Host }),
-    answer: { status: 200, schema: Ownership },
+    response: { status: 200, schema: Ownership },
     handle: async (request) => {
       const { principal } = callerOf(request)
-      const origin = originOf(request.body.host, ports.rules)
+      const origin = parseOrigin(request.body.host, deps.rules, '/host')
       const { hostname: host } = new URL(origin)
-      const token = proofToken(ports.secret, principal, host)
-      const method = await findProof(ports, origin, token)
-      if (method) await recordOwner(ports.pool, host, principal, method)
-      const ways = waysOf(origin, host, token)
+      const token = proofToken(deps.secret, principal, host)
+      const method = await findProof(deps, origin, token)
+      if (method) await recordHostOwner(deps.pool, host, principal, method)
+      const ways = proofOptions(origin, host, token)
       return { body: { host, proven: method !== undefined, method: method ?? null, token, ways } }
     },
   }),
   route({
     method: 'POST',
     path: '/v1/listings/opt-out',
-    summary:
-      'Takes every listing of a host that is yours out of the catalogue, or lets it come back.',
+    summary: 'Removes all listings of your host from the catalog, or allows them again.',
     auth: 'key',
     body: OptOut,
-    answer: { status: 200, schema: OptedOut },
+    response: { status: 200, schema: OptedOut },
     faults: ['ownership_required'],
     handle: async (request) => {
       const { principal } = callerOf(request)
       const { opted_out: out, reason } = request.body
-      const { hostname: host } = new URL(originOf(request.body.host, ports.rules))
-      const owner = await ownerOf(ports.pool, host)
+      const { hostname: host } = new URL(parseOrigin(request.body.host, deps.rules, '/host'))
+      const owner = await findHostOwner(deps.pool, host)
       const changed =
         owner?.principal === principal
-          ? await optOut(ports.pool, { host, principal }, { out, reason })
+          ? await setOptOut(deps.pool, { host, principal }, { out, reason })
           : undefined
       if (changed === undefined) throw new Fault('ownership_required')
       return { body: { host, opted_out: out, listings: changed } }
@@ -82,17 +82,15 @@ export const ownershipRoutes = (
   }),
 ]
 
-/** @throws Fault `validation_failed` for what is no host that may be asked */
-function originOf(text: string, rules: UrlRules): string {
+/** @throws Fault `validation_failed` if the hub must not call this host */
+export function parseOrigin(text: string, rules: UrlRules, path: string): string {
   const canonical = canonicalOrigin(text, rules)
-  if (typeof canonical !== 'string') return canonical.origin
-  const message = REASONS[canonical]
-  throw new Fault('validation_failed', `/host: ${message}`, {
-    extras: { issues: [{ path: '/host', message }] },
-  })
+  if (typeof canonical === 'string') throw inputFault(path, REASONS[canonical])
+  return canonical.origin
 }
 
-export const waysOf = (origin: string, host: string, token: string) => [
+/** Three alternative ways to prove ownership. */
+export const proofOptions = (origin: string, host: string, token: string) => [
   { method: 'file', where: `${origin}${PROOF_FILE}`, content: token },
   {
     method: 'meta',

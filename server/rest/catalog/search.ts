@@ -1,21 +1,21 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { type ExternalHit, type Hit, readHits } from '../../../core/catalog/search/hits.ts'
-import type { Meaning } from '../../../core/catalog/search/meaning/meaning.ts'
+import { type Hit, type ListingSummary, readHits } from '../../../core/catalog/search/hits.ts'
 import { search } from '../../../core/catalog/search/search.ts'
+import type { SemanticRanker } from '../../../core/catalog/search/semantic/semantic-ranker.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { json, micros } from '../../../core/money.ts'
-import { pageOf } from '../paging.ts'
+import { pageSchema } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
-import { readPosition, writePosition } from './search-position.ts'
-import { Service, type ShowService } from './service-view.ts'
+import { readSearchCursor, writeSearchCursor } from './search-cursor.ts'
+import { ServiceView, type ShowService } from './service-view.ts'
 
-const ranked = {
+const rankFields = {
   score: z.number(),
-  why: z.string().meta({ description: 'What matched, and what else put it at its rank.' }),
+  why: z.string().meta({ description: 'Matches and other reasons for its rank.' }),
 }
 
-const External = z.object({
+const ListingSummary = z.object({
   id: z.string(),
   name: z.string(),
   type: z.literal('external'),
@@ -34,9 +34,12 @@ const External = z.object({
   last_verified_at: z.string(),
 })
 
-const SearchHit = z.discriminatedUnion('type', [Service.extend(ranked), External.extend(ranked)])
+const SearchHit = z.discriminatedUnion('type', [
+  ServiceView.extend(rankFields),
+  ListingSummary.extend(rankFields),
+])
 
-const MAX_PRICE = { description: 'In microdollars: the cheapest endpoint costs no more.' }
+const MAX_PRICE = { description: 'Maximum price of the cheapest endpoint, in microdollars.' }
 
 const SearchOrder = z.strictObject({
   query: z.string().max(500).default(''),
@@ -52,54 +55,54 @@ const SearchOrder = z.strictObject({
 type SearchOrder = z.infer<typeof SearchOrder>
 
 /** What searches ask; ranking knows the day. */
-export interface SearchPorts {
+export interface SearchDeps {
   readonly pool: Pool
   readonly clock: Clock
-  readonly meaning?: Meaning | undefined
+  readonly meaning?: SemanticRanker | undefined
 }
 
 /** `POST /v1/search`: services of the hub and listings of others, in one ranking. */
 export const searchRoute = (
-  { pool, clock, meaning }: SearchPorts,
+  { pool, clock, meaning }: SearchDeps,
   showService: ShowService,
 ): AnyRoute =>
   route({
     method: 'POST',
     path: '/v1/search',
-    summary: 'Services by capability, category or price; every hit says why.',
+    summary: 'Searches services by capability, category or price; each hit explains its rank.',
     auth: 'key',
     body: SearchOrder,
-    answer: { status: 200, schema: pageOf(SearchHit) },
+    response: { status: 200, schema: pageSchema(SearchHit) },
     handle: async ({ body: { query, limit, cursor, ...filters } }) => {
       const { type, category, network, tag } = filters
-      const after = readPosition(cursor)
-      const maxPrice = maxPriceOf(filters)
+      const after = readSearchCursor(cursor)
+      const maxPrice = lowerMaxPrice(filters)
       const order = { query, type, category, network, tag, maxPrice, limit, after }
       const { hits, next } = await search(pool, clock, order, meaning)
       const rows = await readHits(pool, hits)
       const body = {
         data: rows.map(showHit(showService)),
-        next_cursor: writePosition(next),
+        next_cursor: writeSearchCursor(next),
         has_more: next !== undefined,
       }
       return { body }
     },
   })
 
-/** Both names mean the same, and the lower one holds. */
-function maxPriceOf(filters: Pick<SearchOrder, 'max_price' | 'max_price_microdollars'>) {
+/** Both fields mean the same; the lower value applies. */
+function lowerMaxPrice(filters: Pick<SearchOrder, 'max_price' | 'max_price_microdollars'>) {
   const { max_price, max_price_microdollars } = filters
   const given = [max_price, max_price_microdollars].filter((price) => price !== undefined)
   return given.length === 0 ? undefined : micros(Math.min(...given))
 }
 
 const showHit = (showService: ShowService) => (hit: Hit) => ({
-  ...('service' in hit ? showService(hit.service) : showExternal(hit.external)),
+  ...('service' in hit ? showService(hit.service) : showListingHit(hit.external)),
   score: hit.score,
   why: hit.why.join('; '),
 })
 
-const showExternal = ({ price, payable, latencyMs, ...hit }: ExternalHit) => ({
+const showListingHit = ({ price, payable, latencyMs, ...hit }: ListingSummary) => ({
   id: hit.id,
   name: hit.name,
   type: 'external' as const,

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import type { Listing } from '../../../core/catalog/services/published-services.ts'
+import type { PublishedService } from '../../../core/catalog/services/published-services.ts'
 import { json } from '../../../core/money.ts'
 
-/** A native service as lists show it. */
-export const Service = z.object({
+/** Native service in lists. */
+export const ServiceView = z.object({
   slug: z.string(),
   name: z.string(),
   type: z.literal('native'),
@@ -18,10 +18,10 @@ export const Service = z.object({
   proxy_url: z.string(),
 })
 
-export type ShowService = ReturnType<typeof serviceOf>
+export type ShowService = ReturnType<typeof serviceViewer>
 
-/** @param proxyUrl where services are called */
-export const serviceOf = (proxyUrl: () => string) => (listing: Listing) => ({
+/** @param proxyUrl base URL of service calls */
+export const serviceViewer = (proxyUrl: () => string) => (listing: PublishedService) => ({
   slug: listing.slug,
   name: listing.name,
   type: 'native' as const,

@@ -1,21 +1,21 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import type { Meaning } from '../../../core/catalog/search/meaning/meaning.ts'
+import type { SemanticRanker } from '../../../core/catalog/search/semantic/semantic-ranker.ts'
 import {
   findService,
-  type ListedEndpoint,
   listServices,
+  type ServiceEndpoint,
 } from '../../../core/catalog/services/published-services.ts'
-import { type Coming, pricesNow } from '../../../core/catalog/upstreams/prices.ts'
+import { currentPrices, type UpcomingPrice } from '../../../core/catalog/upstreams/prices.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import { json } from '../../../core/money.ts'
-import { page, pageOf, paging, readCursor } from '../paging.ts'
+import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
 import { type AnyRoute, route } from '../route.ts'
 import { searchRoute } from './search.ts'
-import { Service, serviceOf } from './service-view.ts'
+import { ServiceView, serviceViewer } from './service-view.ts'
 
-const Endpoint = z.object({
+const EndpointView = z.object({
   method: z.string(),
   path: z.string(),
   summary: z.string(),
@@ -25,49 +25,49 @@ const Endpoint = z.object({
   coming_price: z
     .object({ price_microdollars: z.int(), effective_at: z.iso.datetime() })
     .optional()
-    .meta({ description: 'That its owner has announced.' }),
+    .meta({ description: 'Announced price change.' }),
   request_schema: z.unknown(),
   response_schema: z.unknown(),
 })
 
-/** What the public may see of the catalogue; lists may be cached for half a minute. */
+/** Public catalog of native services, and search. */
 export const catalogRoutes = (
   pool: Pool,
   proxyUrl: () => string,
   clock: Clock = systemClock,
-  meaning?: Meaning,
+  meaning?: SemanticRanker,
 ): readonly AnyRoute[] => {
-  const show = serviceOf(proxyUrl)
+  const show = serviceViewer(proxyUrl)
   return [
     route({
       method: 'GET',
       path: '/v1/services',
-      summary: 'Active native services.',
+      summary: 'Lists active native services.',
       auth: 'none',
       shared: true,
       query: z.strictObject(paging),
-      answer: { status: 200, schema: pageOf(Service) },
+      response: { status: 200, schema: pageSchema(ServiceView) },
       faults: ['validation_failed'],
       handle: async ({ query: { limit, cursor }, url }) => {
         const after = readCursor(cursor, z.tuple([z.string()]))?.[0]
         const rows = await listServices(pool, { limit: limit + 1, after })
-        const listed = page(rows, limit, url, ({ slug }) => [slug], show)
+        const listed = pageReply(rows, limit, url, ({ slug }) => [slug], show)
         return listed
       },
     }),
     route({
       method: 'GET',
       path: '/v1/services/{slug}',
-      summary: 'One service with its endpoints, schemas and prices.',
+      summary: 'Returns a service with its endpoints, schemas and prices.',
       auth: 'none',
       shared: true,
-      answer: { status: 200, schema: Service.extend({ endpoints: z.array(Endpoint) }) },
+      response: { status: 200, schema: ServiceView.extend({ endpoints: z.array(EndpointView) }) },
       faults: ['service_not_found'],
       handle: async ({ params }) => {
         const found = await findService(pool, params['slug'] ?? '')
         if (!found) throw new Fault('service_not_found')
-        const coming = await pricesNow(pool, found.listing.slug)
-        const endpoints = found.endpoints.map((each) => endpointOf(each, coming))
+        const coming = await currentPrices(pool, found.listing.slug)
+        const endpoints = found.endpoints.map((each) => showEndpoint(each, coming))
         return { body: { ...show(found.listing), endpoints } }
       },
     }),
@@ -75,9 +75,9 @@ export const catalogRoutes = (
   ]
 }
 
-const endpointOf = (
-  endpoint: ListedEndpoint,
-  announced: Awaited<ReturnType<typeof pricesNow>>,
+const showEndpoint = (
+  endpoint: ServiceEndpoint,
+  announced: Awaited<ReturnType<typeof currentPrices>>,
 ) => ({
   method: endpoint.method,
   path: endpoint.path,
@@ -85,14 +85,16 @@ const endpointOf = (
   price_microdollars: json(endpoint.price),
   price_is_maximum: endpoint.computed,
   price_version: endpoint.priceVersion,
-  ...comingOf(
+  ...showComingPrice(
     announced.find(({ method, path }) => method === endpoint.method && path === endpoint.path),
   ),
   request_schema: endpoint.inputSchema,
   response_schema: endpoint.outputSchema,
 })
 
-const comingOf = ({ coming }: { readonly coming: Coming | null } = { coming: null }) =>
+const showComingPrice = (
+  { coming }: { readonly coming: UpcomingPrice | null } = { coming: null },
+) =>
   coming && {
     coming_price: {
       price_microdollars: json(coming.amount),

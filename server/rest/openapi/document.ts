@@ -1,27 +1,26 @@
-import type { Shown } from '../../../core/catalog/services/catalog.ts'
+import type { CatalogEntry } from '../../../core/catalog/services/catalog.ts'
 import { MCP_PATH } from '../../mcp/entry.ts'
 import type { AnyRoute } from '../route.ts'
-import { EVERY_ROUTE, KEYED, SIGNED_IN, WITH_BODY } from './faults.ts'
-import { mcpOperation } from './mcp.ts'
-import { paidOperation } from './paid.ts'
 import {
   BY_X402,
   content,
   jsonBody,
   jsonSchema,
-  nameOf,
+  operationIdOf,
   pathParameters,
-  problems,
+  priceRange,
+  problemResponses,
   queryParameters,
-  range,
-} from './parts.ts'
+} from './builders.ts'
+import { BODY_FAULTS, COMMON_FAULTS, KEY_FAULTS, SESSION_FAULTS } from './faults.ts'
+import { paidOperation } from './paid-operation.ts'
 import { DRY_RUN, PAYMENT_REQUIRED, PROBLEM, SECURITY, SECURITY_SCHEMES } from './schemas.ts'
 
-/** The OpenAPI 3.1 document: REST routes from their schemas, paid ones from the catalogue. */
-export function openapi(
+/** Builds the OpenAPI 3.1 document from the schemas of REST routes and from the catalog. */
+export function openApiDocument(
   routes: readonly AnyRoute[],
-  shown: readonly Shown[],
-  site: Site,
+  shown: readonly CatalogEntry[],
+  site: ApiSite,
 ): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
@@ -31,27 +30,30 @@ export function openapi(
   return documentOf(paths, shown, site, {
     title: 'AgentHub',
     description:
-      'Find APIs, pay for them per request, call them. Services that are not in here have a ' +
-      'document of their own: /v1/services/{slug}/openapi.json.',
+      'Find APIs, pay per request and call them. For services that are not listed here, see ' +
+      '/v1/services/{slug}/openapi.json.',
   })
 }
 
-/** The same of one service alone. */
-export const serviceDocument = (shown: readonly Shown[], site: Site): Record<string, unknown> =>
+/** Builds the OpenAPI document of one service. */
+export const serviceDocument = (
+  shown: readonly CatalogEntry[],
+  site: ApiSite,
+): Record<string, unknown> =>
   documentOf({}, shown, site, {
     title: shown[0]?.service.name ?? '',
     description: shown[0]?.service.summary ?? '',
   })
 
-interface Site {
+interface ApiSite {
   readonly baseUrl: string
   readonly proxyPath: string
 }
 
 function documentOf(
   paths: Record<string, Record<string, unknown>>,
-  shown: readonly Shown[],
-  site: Site,
+  shown: readonly CatalogEntry[],
+  site: ApiSite,
   about: { readonly title: string; readonly description: string },
 ): Record<string, unknown> {
   for (const offering of shown) {
@@ -65,7 +67,7 @@ function documentOf(
       version: '1.0.0',
       'x-guidance':
         'Register a wallet (GET /v1/register/challenge, POST /v1/register), then call paid ' +
-        'operations with the key: free calls first, then credits. Without a key, pay the 402.',
+        'operations with the key: free calls pay first, then credits. Without a key, pay the 402.',
     },
     servers: [{ url: site.baseUrl }],
     paths,
@@ -76,54 +78,88 @@ function documentOf(
   }
 }
 
-/** `/external` is a service of a single endpoint, without a path below its slug. */
-const pathOf = ({ service, path }: Shown, proxyPath: string): string =>
+/** The path `/` is omitted: `/external` has a single endpoint. */
+const pathOf = ({ service, path }: CatalogEntry, proxyPath: string): string =>
   `${proxyPath}/${service.slug}${path === '/' ? '' : path}`
 
 function restOperation(route: AnyRoute): Record<string, unknown> {
   const faults = [
-    ...EVERY_ROUTE,
-    ...(route.auth === 'none' || route.auth === 'session' ? [] : KEYED),
-    ...(route.auth === 'none' || route.auth === 'key' ? [] : SIGNED_IN),
+    ...COMMON_FAULTS,
+    ...(route.auth === 'none' || route.auth === 'session' ? [] : KEY_FAULTS),
+    ...(route.auth === 'none' || route.auth === 'key' ? [] : SESSION_FAULTS),
     ...(route.auth === 'admin' ? (['admin_only'] as const) : []),
     ...(route.auth === 'finance' ? (['finance_only'] as const) : []),
-    ...(route.body ? WITH_BODY : []),
+    ...(route.body ? BODY_FAULTS : []),
     ...(route.query ? (['validation_failed'] as const) : []),
     ...(route.path.includes('{') ? (['malformed_path', 'not_found'] as const) : []),
     ...(route.faults ?? []),
   ]
-  const { status, or, location, type, schema } = route.answer
+  const { status, or, location, type, schema } = route.response
   return {
-    operationId: nameOf(route.method, route.path),
+    operationId: operationIdOf(route.method, route.path),
     summary: route.summary,
     tags: [tagOf(route.path)],
     ...(route.deprecated && { deprecated: true }),
     security: SECURITY[route.auth],
     parameters: [...pathParameters(route.path), ...queryParameters(route.query)],
     ...(route.body ? { requestBody: jsonBody(jsonSchema(route.body), route.example) } : {}),
-    ...(route.price ? { 'x-payment-info': { price: range(route.price), ...BY_X402 } } : {}),
+    ...(route.price ? { 'x-payment-info': { price: priceRange(route.price), ...BY_X402 } } : {}),
     responses: {
       [status]: {
         description: 'Success',
-        ...(location !== undefined && { headers: { Location: located(location) } }),
+        ...(location !== undefined && { headers: { Location: locationHeader(location) } }),
         ...content(jsonSchema(schema, 'output'), type),
       },
-      ...problems(faults),
+      ...problemResponses(faults),
       ...(or === undefined
         ? {}
-        : { [or]: { description: otherwise(or), ...content(jsonSchema(schema, 'output')) } }),
+        : {
+            [or]: {
+              description: alternativeDescription(or),
+              ...content(jsonSchema(schema, 'output')),
+            },
+          }),
     },
   }
 }
 
-const located = (location: string) => ({
-  description: `Where it is found: ${location}`,
+const locationHeader = (location: string) => ({
+  description: `URL of the created resource: ${location}`,
   schema: { type: 'string', format: 'uri-reference' },
 })
 
-/** What another status with the same body says. */
-const otherwise = (status: number): string =>
-  status === 202 ? 'Not settled yet' : status < 300 ? 'It was so already' : 'Not now'
+/** Description of the alternative status. */
+const alternativeDescription = (status: number): string =>
+  status === 202 ? 'Pending' : status < 300 ? 'Unchanged' : 'Unavailable'
 
-/** `/v1/credits/balance` belongs to `credits`; what stands beside `/v1` to `hub`. */
+/** Tag of a path: `credits` for `/v1/credits/balance`, `hub` for paths outside `/v1`. */
 const tagOf = (path: string): string => /^\/v1\/([\w-]+)/.exec(path)?.[1] ?? 'hub'
+
+const MCP_MESSAGE = {
+  type: 'object',
+  required: ['jsonrpc'],
+  properties: { jsonrpc: { const: '2.0' }, method: { type: 'string' } },
+} as const
+
+/** Operation of the MCP endpoint; its messages are specified by the protocol. */
+const mcpOperation = (path: string) => ({
+  operationId: operationIdOf('POST', path),
+  summary: 'Model Context Protocol: one JSON-RPC message per request.',
+  tags: ['mcp'],
+  security: [{ apiKey: [] }],
+  requestBody: jsonBody(MCP_MESSAGE, { jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+  responses: {
+    200: { description: 'JSON-RPC response', ...content(MCP_MESSAGE) },
+    202: { description: 'Notification accepted' },
+    ...problemResponses([
+      ...KEY_FAULTS,
+      ...BODY_FAULTS,
+      'method_not_allowed',
+      'not_acceptable',
+      'origin_not_allowed',
+      'api_keys_only',
+      'internal_error',
+      'service_unavailable',
+    ]),
+  },
+})

@@ -1,7 +1,7 @@
 import { type CatalogEntry, maxPrice } from '../../../core/catalog/services/catalog.ts'
 import { decimal } from '../../../core/money.ts'
 
-/** Where the doors are, as callers see them. */
+/** Public URLs of the entry points. */
 export interface Site {
   readonly baseUrl: string
   readonly proxyUrl: string
@@ -15,7 +15,7 @@ const byService = (
   return [...services.values()] as [CatalogEntry, ...CatalogEntry[]][]
 }
 
-/** `/external` is a service of a single endpoint, without a path below its slug. */
+/** The path `/` is omitted: `/external` has a single endpoint. */
 const callUrl = ({ service, path }: CatalogEntry, { proxyUrl }: Site): string =>
   `${proxyUrl}/${service.slug}${path === '/' ? '' : path}`
 
@@ -25,19 +25,19 @@ const endpointLine = (offering: CatalogEntry, site: Site): string =>
   (typeof offering.endpoint.price === 'bigint' ? '' : 'at most ') +
   `${decimal(maxPrice(offering.endpoint))} USD.`
 
-/** `/llms.txt`, by the convention of llmstxt.org. */
+/** `/llms.txt` (llmstxt.org). */
 export const llmsTxt = (shown: readonly CatalogEntry[], site: Site): string => `# AgentHub
 
-> A marketplace where software agents find APIs, pay for them per request and call them.
+> A marketplace where software agents find APIs, pay per request and call them.
 
-Amounts are whole microdollars (1,000,000 are 1 USD). Free calls pay first, then credits, then x402.
+Amounts are whole microdollars (1,000,000 = 1 USD). Free calls pay first, then credits, then x402.
 
 ## Documents
 
-- [How to begin](${site.baseUrl}/.well-known/agents.md): registration, payment, calls, step by step
+- [Getting started](${site.baseUrl}/.well-known/agents.md): registration, calls and payment
 - [OpenAPI](${site.baseUrl}/openapi.json): every operation, machine-readable
-- [Reference](${site.baseUrl}/docs): the same for people
-- [Problems](${site.baseUrl}/docs/problems): every error code, and what to do about it
+- [API reference](${site.baseUrl}/docs): the same for people
+- [Error codes](${site.baseUrl}/docs/problems): every error code and what to do
 ${byService(shown)
   .map(
     (offerings) => `
@@ -51,36 +51,36 @@ ${offerings.map((offering) => endpointLine(offering, site)).join('\n')}
   .join('')}
 ## Optional
 
-- [Services](${site.baseUrl}/v1/services): the catalogue as JSON
-- [External listings](${site.baseUrl}/v1/external): x402 APIs of others, watched for uptime
-- [MCP](${site.mcpUrl}): the same by the Model Context Protocol
+- [Services](${site.baseUrl}/v1/services): the catalog as JSON
+- [External listings](${site.baseUrl}/v1/external): x402 APIs of third parties, with uptime
+- [MCP](${site.mcpUrl}): Model Context Protocol endpoint
 `
 
-/** `/.well-known/agents.md`: how an agent begins. */
+/** `/.well-known/agents.md`: guide for agents. */
 export const agentsMd = ({ baseUrl, proxyUrl, mcpUrl }: Site): string => `# AgentHub for agents
 
 1. **Register.** \`GET ${baseUrl}/v1/register/challenge?wallet_address=0x…\`, sign
    \`message\` with \`personal_sign\`, then \`POST ${baseUrl}/v1/register\` with
-   \`wallet_address\`, \`signature\` and \`nonce\`. The answer has \`api_key\`
-   (\`ahk_…\`), shown once.
+   \`wallet_address\`, \`signature\` and \`nonce\`. The response contains \`api_key\`
+   (\`ahk_…\`), which is shown only once.
 2. **Find.** \`POST ${baseUrl}/v1/search\` with \`{"query": "…"}\`, or
    \`GET ${baseUrl}/v1/services\`.
-3. **Ask the price.** Add \`?dry_run\` to any call: price, who pays and what is left; nothing moves.
-   \`POST ${baseUrl}/v1/quotes\` holds a price for five minutes (\`X-Quote-Id\`).
-   \`X-Max-Price\` refuses what is dearer.
-4. **Call.** \`${proxyUrl}/{slug}/{path}\` with \`Authorization: Bearer ahk_…\`. Send an
-   \`Idempotency-Key\`, and repeat freely: it is charged once.
-5. **Pay.** Free calls first, then credits (\`POST ${baseUrl}/v1/credits/purchase\`, USDC on Base by
-   x402), else the 402 of the call itself: sign its offer and send \`PAYMENT-SIGNATURE\`.
-6. **Check.** \`X-Charged-Microdollars\` is what it cost. \`X-Receipt\` is signed; keys are at
-   ${baseUrl}/.well-known/jwks.json. What failed is refunded at once, with a reason.
+3. **Check the price.** Add \`?dry_run\` to any call to get its price and payment source without
+   charge. \`POST ${baseUrl}/v1/quotes\` guarantees a price for five minutes (\`X-Quote-Id\`).
+   \`X-Max-Price\` refuses more expensive calls.
+4. **Call.** \`${proxyUrl}/{slug}/{path}\` with \`Authorization: Bearer ahk_…\`. With an
+   \`Idempotency-Key\`, repeated requests are charged once.
+5. **Pay.** Free calls pay first, then credits (\`POST ${baseUrl}/v1/credits/purchase\`, USDC on Base
+   by x402). Otherwise the call returns a 402: sign its offer and send \`PAYMENT-SIGNATURE\`.
+6. **Verify.** \`X-Charged-Microdollars\` is the cost. \`X-Receipt\` is signed; public keys are at
+   ${baseUrl}/.well-known/jwks.json. Failed calls are refunded immediately, with a reason.
 
-APIs of others that take x402: \`POST ${proxyUrl}/external\` with \`url\`, \`method\`,
-\`headers\` and \`body\`; credits pay exactly what the seller asks. By MCP: ${mcpUrl}.
+External x402 APIs: \`POST ${proxyUrl}/external\` with \`url\`, \`method\`,
+\`headers\` and \`body\`; credits pay exactly the seller's price. MCP: ${mcpUrl}.
 Errors: ${baseUrl}/docs/problems.
 `
 
-/** `/.well-known/x402`: every address that answers 402 with an offer. */
+/** `/.well-known/x402`: every URL that responds 402 with an offer. */
 export const x402Resources = (
   shown: readonly CatalogEntry[],
   creditsOnly: ReadonlySet<string>,
@@ -112,11 +112,10 @@ export const apiCatalog = ({ baseUrl }: Site) => ({
   ],
 })
 
-/** `/.well-known/agent-card.json`: the hub as others list agents, with a skill for each service. */
+/** `/.well-known/agent-card.json`: A2A agent card with a skill for each service. */
 export const agentCard = (shown: readonly CatalogEntry[], site: Site, version: string) => ({
   name: 'AgentHub',
-  description:
-    'A marketplace where software agents find APIs, pay for them per request and call them.',
+  description: 'A marketplace where software agents find APIs, pay per request and call them.',
   version,
   url: site.mcpUrl,
   preferredTransport: 'MCP',
@@ -135,14 +134,14 @@ export const agentCard = (shown: readonly CatalogEntry[], site: Site, version: s
 })
 
 /**
- * `/server.json`: the hub in the form of the registry of MCP, for the owner of its domain to
- * publish there: a name begins with the domain, backwards, and the registry asks for a proof.
+ * `/server.json`: entry for the MCP registry, to be published by the owner of the domain. The name
+ * starts with the reversed domain, which the registry verifies.
  */
 export const registryEntry = ({ baseUrl, mcpUrl }: Site, version: string) => ({
   $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
   name: `${reverseDomain(mcpUrl)}/agenthub`,
   title: 'AgentHub',
-  description: 'Finds APIs, pays for them per request and calls them, with one key.',
+  description: 'Finds APIs, pays per request and calls them, with one key.',
   version,
   websiteUrl: `${baseUrl}/docs/agents`,
   remotes: [
@@ -152,13 +151,13 @@ export const registryEntry = ({ baseUrl, mcpUrl }: Site, version: string) => ({
       headers: [
         {
           name: 'Authorization',
-          description: 'The key of the hub.',
+          description: 'AgentHub API key.',
           value: 'Bearer {api_key}',
           isRequired: true,
           isSecret: true,
           variables: {
             api_key: {
-              description: `A key: ${baseUrl}/.well-known/agents.md says how to get one.`,
+              description: `API key; see ${baseUrl}/.well-known/agents.md.`,
               placeholder: 'ahk_…',
               isRequired: true,
               isSecret: true,

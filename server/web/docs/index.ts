@@ -28,9 +28,9 @@ import {
 export interface DocsDeps {
   readonly catalog: Pick<Catalog, 'entries' | 'find'>
   readonly site: () => Site
-  /** The OpenAPI document, with these services. */
+  /** Builds the OpenAPI document of the hub with these services. */
   readonly openapi: (shown: readonly CatalogEntry[]) => Readonly<Record<string, unknown>>
-  /** The same of one service alone. */
+  /** Builds the OpenAPI document of one service. */
   readonly describe: (shown: readonly CatalogEntry[]) => Readonly<Record<string, unknown>>
   readonly creditsOnly: ReadonlySet<string>
   readonly version: string
@@ -39,84 +39,87 @@ export interface DocsDeps {
 
 const CACHE_MS = 30_000
 
-/** What tells people and agents how the hub is used: it follows from routes and catalogue. */
+/** Documentation for people and agents, generated from routes and catalog. */
 export function docsRoutes(deps: DocsDeps): readonly AnyRoute[] {
-  const { catalog, site, creditsOnly, version } = deps
-  const services = cachedFor(CACHE_MS, () => catalog.entries())
+  const services = cachedFor(CACHE_MS, () => deps.catalog.entries())
   const openapi = cachedFor(
     CACHE_MS,
     async () => deps.openapi(await services()) as unknown as ApiDocument,
   )
   const text = cachedFor(CACHE_MS, async () => JSON.stringify(await openapi()))
+  return [
+    documentRoute('/openapi.json', 'Returns this OpenAPI 3.1 document.', 'application/json', text),
+    serviceDocumentRoute(deps),
+    ...pageRoutes(deps, openapi),
+    ...agentDocumentRoutes(deps, services),
+  ]
+}
+
+function pageRoutes(deps: DocsDeps, openapi: () => Promise<ApiDocument>): readonly AnyRoute[] {
+  const { site, sandbox } = deps
   const reference = cachedFor(CACHE_MS, async () => referencePage(await openapi()))
   const sections = cachedFor(CACHE_MS, async () => sectionPages(await openapi()))
   return [
-    documentRoute('/openapi.json', 'This document: OpenAPI 3.1.', 'application/json', text),
-    serviceDocumentRoute(deps),
-    pageRoute('/docs', 'The API reference, for people.', reference),
-    namedPageRoute(
-      '/docs/reference/{section}',
-      'One section of it: all of its operations.',
-      async (name) => (await sections()).get(name),
+    pageRoute('/docs', 'API reference.', reference),
+    namedPageRoute('/docs/reference/{section}', 'One section of the API reference.', async (name) =>
+      (await sections()).get(name),
     ),
-    pageRoute('/docs/agents', 'From nothing to a paid call, for people.', async () =>
-      agentsGuide(site()),
+    pageRoute('/docs/agents', 'Guide for agents.', async () => agentsGuide(site())),
+    pageRoute('/docs/providers', 'Guide for providers.', async () =>
+      providersGuide(site(), sandbox),
     ),
-    pageRoute('/docs/providers', 'How one sells here, for people.', async () =>
-      providersGuide(site(), deps.sandbox),
-    ),
-    pageRoute('/docs/webhooks', 'What a webhook is sent, and how it is checked.', async () =>
-      webhooksGuide(deps),
-    ),
-    pageRoute('/docs/finance', 'How the books are read and closed.', async () =>
-      financeGuide(site()),
-    ),
-    pageRoute('/docs/problems', 'Every error code, and what to do about it.', async () =>
-      problemsPage(),
-    ),
+    pageRoute('/docs/webhooks', 'Guide for webhooks.', async () => webhooksGuide(deps)),
+    pageRoute('/docs/finance', 'Guide for finance.', async () => financeGuide(site())),
+    pageRoute('/docs/problems', 'All error codes and what to do.', async () => problemsPage()),
     namedPageRoute(
       '/docs/problems/{code}',
-      'One error code; the type of every problem names its page.',
+      'One error code. The type of every problem links to its page.',
       async (code) => problemPage(code, await openapi()),
-    ),
-    documentRoute('/llms.txt', 'The hub for language models.', 'text/plain', async () =>
-      llmsTxt(await services(), site()),
-    ),
-    documentRoute('/.well-known/agents.md', 'How an agent begins.', 'text/markdown', async () =>
-      agentsMd(site()),
-    ),
-    documentRoute(
-      '/.well-known/x402',
-      'Every address that is paid by x402.',
-      'application/json',
-      async () => JSON.stringify(x402Resources(await services(), creditsOnly, site())),
-    ),
-    documentRoute(
-      '/.well-known/api-catalog',
-      'Where the API and its documents are (RFC 9727).',
-      'application/linkset+json',
-      async () => JSON.stringify(apiCatalog(site())),
-    ),
-    documentRoute(
-      '/.well-known/agent-card.json',
-      'The hub as an agent.',
-      'application/json',
-      async () => JSON.stringify(agentCard(await services(), site(), version)),
-    ),
-    documentRoute(
-      '/server.json',
-      'The hub for the registry of MCP.',
-      'application/json',
-      async () => JSON.stringify(registryEntry(site(), version)),
     ),
   ]
 }
+
+const agentDocumentRoutes = (
+  { site, creditsOnly, version }: DocsDeps,
+  services: () => Promise<readonly CatalogEntry[]>,
+): readonly AnyRoute[] => [
+  documentRoute('/llms.txt', 'Overview for language models.', 'text/plain', async () =>
+    llmsTxt(await services(), site()),
+  ),
+  documentRoute(
+    '/.well-known/agents.md',
+    'Getting started for agents.',
+    'text/markdown',
+    async () => agentsMd(site()),
+  ),
+  documentRoute(
+    '/.well-known/x402',
+    'URLs that are payable by x402.',
+    'application/json',
+    async () => JSON.stringify(x402Resources(await services(), creditsOnly, site())),
+  ),
+  documentRoute(
+    '/.well-known/api-catalog',
+    'Links to the API and its documentation (RFC 9727).',
+    'application/linkset+json',
+    async () => JSON.stringify(apiCatalog(site())),
+  ),
+  documentRoute(
+    '/.well-known/agent-card.json',
+    'Agent card of the hub.',
+    'application/json',
+    async () => JSON.stringify(agentCard(await services(), site(), version)),
+  ),
+  documentRoute('/server.json', 'Entry for the MCP registry.', 'application/json', async () =>
+    JSON.stringify(registryEntry(site(), version)),
+  ),
+]
 
 const serviceDocumentRoute = ({ catalog, describe }: DocsDeps): AnyRoute =>
   route({
     method: 'GET',
     path: '/v1/services/{slug}/openapi.json',
-    summary: 'OpenAPI 3.1 of one service.',
+    summary: 'Returns the OpenAPI 3.1 document of one service.',
     auth: 'none',
     shared: true,
     response: { status: 200, schema: z.looseObject({}) },
@@ -128,7 +131,7 @@ const serviceDocumentRoute = ({ catalog, describe }: DocsDeps): AnyRoute =>
     },
   })
 
-/** A page that is the same for everybody. */
+/** Common members of page routes. */
 const PAGE_ROUTE = {
   method: 'GET',
   auth: 'none',
@@ -139,7 +142,7 @@ const PAGE_ROUTE = {
 const pageRoute = (path: string, summary: string, show: () => Promise<RestReply>): AnyRoute =>
   route({ ...PAGE_ROUTE, path, summary, handle: show })
 
-/** Pages that are named by the end of their path. @param find undefined: there is none */
+/** Pages by a name in the path. @param find returns undefined for an unknown name */
 const namedPageRoute = (
   path: string,
   summary: string,
@@ -153,7 +156,7 @@ const namedPageRoute = (
     handle: async ({ params }) => {
       const [name = ''] = Object.values(params)
       const found = await find(name)
-      if (!found) throw new Fault('not_found', `There is nothing called ${name}.`)
+      if (!found) throw new Fault('not_found', `There is no documentation page ${name}.`)
       return found
     },
   })

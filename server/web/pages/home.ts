@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { z } from 'zod'
 import { type HubFigures, readHubFigures } from '../../../core/catalog/services/hub-figures.ts'
 import { listServices } from '../../../core/catalog/services/published-services.ts'
 import { cachedFor } from '../../../core/runtime/cache.ts'
@@ -8,6 +7,7 @@ import { type Html, html } from '../html.ts'
 import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
 import { serviceCard } from '../service-cards.ts'
+import { metrics } from '../table.ts'
 
 const MAX_SERVICES = 6
 const CACHE_MS = 30_000
@@ -23,7 +23,6 @@ export const homePage = ({ pool, baseUrl, mcpUrl }: HomeDeps): AnyPage => {
   const known = cachedFor(CACHE_MS, () => readHubFigures(pool))
   return page({
     path: '/',
-    query: z.object({}),
     render: async () => {
       const [hub, services] = await Promise.all([
         known(),
@@ -39,7 +38,7 @@ calls are not charged.</p>
 <form class="search-box" action="/search" role="search">
 <input type="search" name="q" aria-label="What the API should do"
 placeholder="What should the API do?"><button type="submit">Search</button></form>
-${metrics(hub)}${gettingStarted(baseUrl(), mcpUrl())}<h2>Services</h2>${
+${hubMetrics(hub)}${gettingStarted(baseUrl(), mcpUrl())}<h2>Services</h2>${
           services.length === 0
             ? emptyState('No services yet.')
             : html`<ul class="list columns">${services.map((each) => serviceCard(each))}</ul>`
@@ -50,13 +49,14 @@ ${metrics(hub)}${gettingStarted(baseUrl(), mcpUrl())}<h2>Services</h2>${
   })
 }
 
-const metrics = (known: HubFigures): Html =>
-  html`<dl class="metrics"><div><dt>Services</dt><dd>${formatCount(known.services)}</dd></div>
-<div><dt>External APIs</dt><dd>${formatCount(known.listings)}</dd></div>
-<div><dt>Calls delivered, 30 days</dt><dd>${formatCount(known.calls)}</dd></div>
-<div><dt>Average latency</dt><dd>${
-    known.latency === null ? '–' : formatDuration(known.latency)
-  }</dd></div><div><dt>Calls refunded, 30 days</dt><dd>${formatCount(known.refunded)}</dd></div></dl>`
+const hubMetrics = (known: HubFigures): Html =>
+  metrics({
+    Services: formatCount(known.services),
+    'External APIs': formatCount(known.listings),
+    'Calls delivered, 30 days': formatCount(known.calls),
+    'Average latency': known.latency === null ? '–' : formatDuration(known.latency),
+    'Calls refunded, 30 days': formatCount(known.refunded),
+  })
 
 const gettingStarted = (baseUrl: string, mcpUrl: string): Html =>
   html`<h2>Get started</h2><div class="columns"><section><h3>With an assistant</h3>

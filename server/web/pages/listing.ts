@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { type Caution, cautionsOf } from '../../../core/catalog/listings/cautions.ts'
 import {
   findListing,
@@ -10,17 +9,17 @@ import {
   readListingHistory,
 } from '../../../core/catalog/listings/find-listings.ts'
 import { REASONS } from '../../../core/catalog/listings/reasons.ts'
-import { type Clock, dayName, daysBefore } from '../../../core/clock.ts'
+import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/errors.ts'
 import { dollars } from '../../../core/money.ts'
 import { COPY_SCRIPT } from '../assets.ts'
-import { formatDollars, formatDuration, formatInstant, formatPercent } from '../format.ts'
+import { formatDollars, formatDuration, formatPercent, formatTime, lastDays } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { type AnyPage, page } from '../page.ts'
 import { fieldList } from '../schema-fields.ts'
 import { type ChartDay, serviceCharts } from '../service-charts.ts'
 import { type EntryPoints, listingSnippets } from '../snippets.ts'
-import { cardTable } from '../table.ts'
+import { cardTable, metrics } from '../table.ts'
 import type { ServiceDeps } from './service.ts'
 
 const DAYS = 30
@@ -35,7 +34,6 @@ export interface ListingDeps extends ServiceDeps {
 export const listingPage = ({ pool, clock, baseUrl, proxyUrl, mcpUrl }: ListingDeps): AnyPage =>
   page({
     path: '/listings/{id}',
-    query: z.object({}),
     render: async ({ params }) => {
       const listing = await findListing(pool, params['id'] ?? '')
       if (!listing) throw new Fault('listing_not_found')
@@ -55,7 +53,7 @@ export const listingPage = ({ pool, clock, baseUrl, proxyUrl, mcpUrl }: ListingD
           listing,
           history,
           now,
-        ).map(cautionBox)}${metrics(listing)}${serviceCharts(
+        ).map(cautionBox)}${listingMetrics(listing)}${serviceCharts(
           chartDays(history.days, now),
           'probes',
           'Measured by our probes, which never pay.',
@@ -74,20 +72,20 @@ const stateNotice = ({ state, reason }: Listing): Html | undefined => {
 const cautionBox = ({ message }: Caution): Html =>
   html`<div class="box fair"><p><strong>Caution:</strong> ${message}</p></div>`
 
-const metrics = (listing: Listing): Html =>
-  html`<dl class="metrics"><div><dt>Price per call</dt><dd>${formatDollars(listing.price)}</dd></div>
-<div><dt>Uptime</dt><dd>${
-    listing.uptime === null ? 'not probed yet' : formatPercent(listing.uptime)
-  }</dd></div><div><dt>Latency, median</dt><dd>${
-    listing.latencyP50 === null ? 'not probed yet' : formatDuration(listing.latencyP50)
-  }</dd></div><div><dt>Paid through this hub, 30 days</dt><dd>${
-    listing.calls === 0 ? 'no calls yet' : `${listing.delivered} of ${listing.calls} delivered`
-  }</dd></div></dl>`
+const listingMetrics = (listing: Listing): Html =>
+  metrics({
+    'Price per call': formatDollars(listing.price),
+    Uptime: listing.uptime === null ? 'not probed yet' : formatPercent(listing.uptime),
+    'Latency, median':
+      listing.latencyP50 === null ? 'not probed yet' : formatDuration(listing.latencyP50),
+    'Paid through this hub, 30 days':
+      listing.calls === 0 ? 'no calls yet' : `${listing.delivered} of ${listing.calls} delivered`,
+  })
 
 const sellerFacts = (listing: Listing): Html =>
   html`<p class="facts"><span>Sold by <strong>${listing.provider}</strong>, not by this
 hub</span><span>Category ${listing.category}</span><span>Last verified ${
-    listing.lastVerifiedAt ? formatInstant(listing.lastVerifiedAt) : 'never'
+    listing.lastVerifiedAt ? formatTime(listing.lastVerifiedAt) : 'never'
   }</span><span>Network <code>${listing.network}</code></span><span>Paid to <code>${
     listing.payTo
   }</code></span></p>`
@@ -95,8 +93,7 @@ hub</span><span>Category ${listing.category}</span><span>Last verified ${
 /** One chart day for each of the last `DAYS`, with or without probes. */
 function chartDays(probed: readonly ProbeDay[], now: Date): ChartDay[] {
   const known = new Map(probed.map((day) => [day.day, day]))
-  return Array.from({ length: DAYS }, (_, i) => {
-    const day = dayName(daysBefore(now, DAYS - 1 - i))
+  return lastDays(now, DAYS).map((day) => {
     const found = known.get(day)
     const uptime = found ? Math.round((10_000 * found.up) / found.probes) / 100 : null
     return { day, uptime, latency: found?.p50 ?? null }
@@ -144,7 +141,7 @@ function changePart({ changes: all }: ListingHistory): Html | undefined {
   return html`<h2>Changes</h2>${cardTable(
     'Changes',
     [
-      { head: 'Time', noWrap: true, cell: ({ at }) => formatInstant(at) },
+      { head: 'Time', noWrap: true, cell: ({ at }) => formatTime(at) },
       { head: 'Field', cell: ({ field }) => field },
       { head: 'Before', cell: (each) => changeValue(each, each.before) },
       { head: 'After', cell: (each) => changeValue(each, each.after) },
@@ -162,7 +159,7 @@ function probePart({ probes: all }: ListingHistory): Html | undefined {
   return html`<h2>Probes</h2>${cardTable(
     'Probes',
     [
-      { head: 'Time', noWrap: true, cell: ({ at }) => formatInstant(at) },
+      { head: 'Time', noWrap: true, cell: ({ at }) => formatTime(at) },
       {
         head: 'Outcome',
         cell: ({ outcome }) =>

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import { z } from 'zod'
 import {
   findService,
   type PublishedService,
@@ -22,7 +21,7 @@ import { type AnyPage, page } from '../page.ts'
 import { fieldList } from '../schema-fields.ts'
 import { serviceCharts } from '../service-charts.ts'
 import { type EntryPoints, serviceSnippets } from '../snippets.ts'
-import { cardTable } from '../table.ts'
+import { cardTable, metrics } from '../table.ts'
 
 export interface ServiceDeps {
   readonly pool: Pool
@@ -35,7 +34,6 @@ export interface ServiceDeps {
 export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl }: ServiceDeps): AnyPage =>
   page({
     path: '/services/{slug}',
-    query: z.object({}),
     render: async ({ params }) => {
       const { slug = '' } = params
       const [found, days] = await Promise.all([
@@ -53,7 +51,7 @@ export const servicePage = ({ pool, baseUrl, proxyUrl, mcpUrl }: ServiceDeps): A
 <p class="lead">${listing.summary}</p><p class="facts"><span>By
 <strong>${listing.provider}</strong></span><span>Category
 <a href="/services?category=${listing.category}">${listing.category}</a></span>
-<span><a href="/v1/services/${slug}/openapi.json">OpenAPI</a></span></p>${metrics(listing)}${serviceCharts(
+<span><a href="/v1/services/${slug}/openapi.json">OpenAPI</a></span></p>${serviceMetrics(listing)}${serviceCharts(
           days,
           'calls',
           callTotal(days),
@@ -102,16 +100,15 @@ const callTotal = (days: readonly ServiceDay[]): string =>
     'call',
   )} in ${days.length} days.`
 
-const metrics = (listing: PublishedService): Html =>
-  html`<dl class="metrics"><div><dt>Price per call</dt><dd>${priceRange(
-    listing.minPrice,
-    listing.maxPrice,
-  )}</dd></div><div><dt>Free calls per month</dt><dd>${formatCount(listing.freeCallsPerMonth)}</dd></div>
-<div><dt>Uptime, 30 days</dt><dd>${
-    listing.uptimePercentage === null ? '–' : formatPercent(listing.uptimePercentage)
-  }</dd></div><div><dt>Average latency, 30 days</dt><dd>${
-    listing.averageLatencyMs === null ? '–' : formatDuration(listing.averageLatencyMs)
-  }</dd></div></dl>`
+const serviceMetrics = (listing: PublishedService): Html =>
+  metrics({
+    'Price per call': priceRange(listing.minPrice, listing.maxPrice),
+    'Free calls per month': formatCount(listing.freeCallsPerMonth),
+    'Uptime, 30 days':
+      listing.uptimePercentage === null ? '–' : formatPercent(listing.uptimePercentage),
+    'Average latency, 30 days':
+      listing.averageLatencyMs === null ? '–' : formatDuration(listing.averageLatencyMs),
+  })
 
 function endpointPart(slug: string, endpoint: ServiceEndpoint, entryPoints: EntryPoints): Html {
   const { method, path, summary, priceVersion, inputSchema, outputSchema } = endpoint

@@ -13,7 +13,7 @@ import {
   OutgoingSwitch,
   type SwitchState,
 } from '../../../core/payments/operations/outgoing-switch.ts'
-import { formatDuration, formatInstant, formatPercent, pluralize } from '../format.ts'
+import { formatDuration, formatPercent, formatTime, pluralize } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
@@ -73,7 +73,7 @@ least 95 % up.`
 const pauseNotice = (state: SwitchState | undefined): Html | undefined =>
   state?.paused === true
     ? html`<div class="box fair"><p><strong>Payments to external sellers are paused</strong> since
-${formatInstant(state.at)}. External APIs are unavailable; services of this hub work.</p>
+${formatTime(state.at)}. External APIs are unavailable; services of this hub work.</p>
 </div>`
     : undefined
 

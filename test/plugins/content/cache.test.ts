@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { type OpenedPlugin, openPlugin } from '../../../core/catalog/services/plugins.ts'
+import { type OpenedPlugin, openPlugin } from '../../../core/catalog/services/open-plugin.ts'
 import { createLog } from '../../../core/log.ts'
 import { type Database, type DataPlugin, type PageRule, usd } from '../../../core/plugin/index.ts'
 import { PageCache } from '../../../plugins/content/cache.ts'
 import content from '../../../plugins/content/index.ts'
 import type { Read } from '../../../plugins/content/page.ts'
-import { lent } from '../../support/lent.ts'
+import { lent } from '../../support/injected-host.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const RULE: PageRule = {

@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import nock from 'nock'
 import { readConfig } from '../../../core/config.ts'
 import { usd } from '../../../core/money.ts'
-import { openSites, paths, type Sites } from '../../core/catalog/world.ts'
+import { openSites, paths, type Sites } from '../../core/catalog/fixture.ts'
 import { ask, type Question, type Told } from '../../support/ask.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
 

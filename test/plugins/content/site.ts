@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import type { paths, Site } from '../../core/catalog/world.ts'
+import type { paths, Site } from '../../core/catalog/fixture.ts'
 import { article, type Body, html, TEXT } from './owner.ts'
 
 /** A page that a script writes. */

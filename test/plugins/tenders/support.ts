@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import type { Database } from 'agenthub/plugin'
-import { openPlugin } from '../../../core/catalog/services/plugins.ts'
+import { openPlugin } from '../../../core/catalog/services/open-plugin.ts'
 import { createLog } from '../../../core/log.ts'
 import { derive } from '../../../plugins/tenders/domain/derive.ts'
 import tenders from '../../../plugins/tenders/index.ts'
 import type { Notice } from '../../../plugins/tenders/model.ts'
 import { readNotice } from '../../../plugins/tenders/parse/notice.ts'
-import { lent } from '../../support/lent.ts'
+import { lent } from '../../support/injected-host.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 
 /** Real notices lie beside the repository; tests on them are skipped where they are not. */

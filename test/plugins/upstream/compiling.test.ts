@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { issuesOf } from '../../../core/catalog/upstreams/check-schemas.ts'
-import { apart, TooMuch } from '../../../core/catalog/upstreams/run-in-worker.ts'
+import { checkSchemas } from '../../../core/catalog/upstreams/check-schemas.ts'
+import { runInWorker, WorkerLimitExceeded } from '../../../core/catalog/upstreams/run-in-worker.ts'
 import { Fault } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
 
@@ -16,29 +16,29 @@ describe('schemas that somebody publishes', () => {
   it('are compiled where they hold up nobody (A040)', async () => {
     let turns = 0
     const timer = setInterval(() => (turns += 1), 1)
-    const issues = await issuesOf(placed(patterns(200)))
+    const issues = await checkSchemas(placed(patterns(200)))
     clearInterval(timer)
     expect(issues).to.deep.equal([])
-    expect(turns, 'the hub went on meanwhile').to.be.above(5)
+    expect(turns, 'the event loop was not blocked').to.be.above(5)
   })
 
   it('have no more patterns than their service may have, nor longer ones', async () => {
-    const [many] = await issuesOf(placed(patterns(150), patterns(51)))
+    const [many] = await checkSchemas(placed(patterns(150), patterns(51)))
     expect(many).to.deep.include({ message: 'more than 200 patterns in one service' })
     const long = { type: 'object', patternProperties: { ['x'.repeat(501)]: {} } }
-    const [issue] = await issuesOf(placed(long))
+    const [issue] = await checkSchemas(placed(long))
     expect(issue).to.deep.equal({ path: '/0', message: 'a pattern has more than 500 characters' })
   })
 
   it('are refused by their place, whether few or many, for what cannot be compiled', async () => {
     const wrong = { type: 'object', properties: { x: { type: 'sting' } } }
-    const [few] = await issuesOf(
+    const [few] = await checkSchemas(
       placed(
         object(3, () => ({})),
         wrong,
       ),
     )
-    const [among] = await issuesOf(
+    const [among] = await checkSchemas(
       placed(
         object(400, () => ({})),
         wrong,
@@ -46,17 +46,21 @@ describe('schemas that somebody publishes', () => {
     )
     expect(few?.path).to.equal('/1')
     expect(among).to.deep.equal(few)
-    const [engine] = await issuesOf(placed(object(1, () => ({ type: 'string', pattern: '(?=a)' }))))
+    const [engine] = await checkSchemas(
+      placed(object(1, () => ({ type: 'string', pattern: '(?=a)' }))),
+    )
     expect(engine?.message).to.include('invalid')
   })
 
   it('wait for no more than two at once, and none of them for ever', async () => {
     const looping = new URL('./looping-thread.ts', import.meta.url)
     const limits = { deadlineMs: 700, heapMb: 64 }
-    const both = [1, 2].map(() => apart(looping, null, limits).catch((error: unknown) => error))
-    const third = await issuesOf(placed(patterns(1))).catch((error: unknown) => error)
+    const both = [1, 2].map(() =>
+      runInWorker(looping, null, limits).catch((error: unknown) => error),
+    )
+    const third = await checkSchemas(placed(patterns(1))).catch((error: unknown) => error)
     expect(third).to.be.instanceOf(Fault).with.property('code', 'rate_limited')
-    for (const each of await Promise.all(both)) expect(each).to.be.instanceOf(TooMuch)
-    expect(await issuesOf(placed(patterns(1))), 'there is room again').to.deep.equal([])
+    for (const each of await Promise.all(both)) expect(each).to.be.instanceOf(WorkerLimitExceeded)
+    expect(await checkSchemas(placed(patterns(1))), 'there is room again').to.deep.equal([])
   })
 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { reseal } from '../../../core/catalog/upstreams/secrets.ts'
-import { approve, suspend } from '../../../core/catalog/upstreams/states.ts'
+import { approve, suspend } from '../../../core/catalog/upstreams/lifecycle.ts'
+import { resealSecrets } from '../../../core/catalog/upstreams/secrets.ts'
 import { lockUpstream } from '../../../core/catalog/upstreams/store.ts'
 import { parseSealingKeys, type SealingKey, SealingKeys } from '../../../core/crypto/sealing.ts'
 import { inTransaction } from '../../../core/db/transaction.ts'
@@ -185,11 +185,11 @@ describe('owners of APIs', () => {
     const keyOf = async () => ((await view(slug))['secrets'] as Body[])[0]?.['key_id']
     expect(await keyOf()).to.equal('k1')
     const done = { count: 1, unreadable: 0 }
-    expect(await reseal(pool, new SealingKeys([KEYS[1], KEYS[0]]))).to.deep.equal(done)
+    expect(await resealSecrets(pool, new SealingKeys([KEYS[1], KEYS[0]]))).to.deep.equal(done)
     expect(await keyOf()).to.equal('k2')
-    const gone = await reseal(pool, new SealingKeys([KEYS[0]]))
+    const gone = await resealSecrets(pool, new SealingKeys([KEYS[0]]))
     expect(gone).to.deep.equal({ count: 0, unreadable: 1 })
-    expect(await reseal(pool, new SealingKeys([KEYS[0], KEYS[1]]))).to.deep.equal(done)
+    expect(await resealSecrets(pool, new SealingKeys([KEYS[0], KEYS[1]]))).to.deep.equal(done)
     answers(json({}))
     await world.hub.hub.catalog.refresh(slug)
     await call(slug, '/do', { body: {} })

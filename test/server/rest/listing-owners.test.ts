@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { paths, sells } from '../../core/catalog/world.ts'
+import { paths, sells } from '../../core/catalog/fixture.ts'
 import { type Body, useListings } from './listing-world.ts'
 
 const ELSEWHERE = '0x52908400098527886E0F7030069857D2E4169EE7'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import nock from 'nock'
-import { openSites, paths, type Sites, sells } from '../../core/catalog/world.ts'
+import { openSites, paths, type Sites, sells } from '../../core/catalog/fixture.ts'
 import { ask } from '../../support/ask.ts'
 import { startTestHub, type TestAgent, type TestHub } from '../../support/hub.ts'
 

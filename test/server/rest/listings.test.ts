@@ -1,6 +1,6 @@
 import { expect } from 'chai'
+import { json, paths, type Site, sells } from '../../core/catalog/fixture.ts'
 import { offer } from '../../core/catalog/rows.ts'
-import { json, paths, type Site, sells } from '../../core/catalog/world.ts'
 import { type Body, useListings } from './listing-world.ts'
 
 const RAIN = 'http://shop.test/rain'

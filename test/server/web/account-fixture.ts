@@ -11,7 +11,7 @@ import { linkTwoKeys } from './linked-wallet.ts'
 export const PROOF = '/.well-known/agenthub.txt'
 const WAIT_MS = 15_000
 
-/** The link of the newest mail to an address, in the outbox of the sandbox. */
+/** Waits for the sign-in link sent to an address, in the outbox of the sandbox. */
 export async function linkInOutbox(hub: TestHub, email: string): Promise<string> {
   const folder = join(hub.dataDir, 'outbox')
   for (let waited = 0; waited < WAIT_MS; waited += 50) {
@@ -22,7 +22,7 @@ export async function linkInOutbox(hub: TestHub, email: string): Promise<string>
     }
     await sleep(50)
   }
-  throw new Error(`no mail to ${email}`)
+  throw new Error(`no email to ${email}`)
 }
 
 export async function signInByOutbox(hub: TestHub, email: string): Promise<Person> {
@@ -32,31 +32,31 @@ export async function signInByOutbox(hub: TestHub, email: string): Promise<Perso
   return personWith(hub.url, email, cookieOf(told))
 }
 
-/** Somebody with something on every page of the account, and where those pages are. */
+/** Account with data on every page, and the paths of these pages. */
 export async function openAccount(hub: TestHub, sites: Sites) {
   const person = await signInByOutbox(hub, 'ada@example.test')
-  const root = await made(person, '/v1/keys', { name: 'Research agents' })
+  const root = await post(person, '/v1/keys', { name: 'Research agents' })
   const keyId = String(root['key_id'])
   await hub.credit(keyId, usd('20'))
-  const child = await made(person, '/v1/keys', {
+  const child = await post(person, '/v1/keys', {
     parent: keyId,
     name: 'Press review',
     max_day_microdollars: 2_000_000,
     services: ['analysis', 'echo'],
   })
-  await made(person, '/v1/keys', { parent: String(child['key_id']), name: 'Night shift' })
-  const webhook = await made(person, '/v1/webhooks', {
+  await post(person, '/v1/keys', { parent: String(child['key_id']), name: 'Night shift' })
+  const webhook = await post(person, '/v1/webhooks', {
     url: 'http://agent.test/hub-events',
     events: ['balance.low', 'call.refunded'],
   })
   await person.ask(`/v1/webhooks/${String(webhook['webhook_id'])}/test`, { method: 'POST' })
   await linkTwoKeys(hub, person)
-  const call = await someCalls(hub, String(root['api_key']))
-  const domain = await aDomain(hub, person, sites)
-  const pending = await made(person, '/v1/domains', { domain: 'http://index.test' })
-  const api = await anApi(person)
-  const sold = await aSoldApi(hub, person, sites, String(root['api_key']))
-  const own = [
+  const call = await makeCalls(hub, String(root['api_key']))
+  const domain = await createDomain(hub, person, sites)
+  const unverified = await post(person, '/v1/domains', { domain: 'http://index.test' })
+  const api = await createDraftApi(person)
+  const activeApi = await createActiveApi(hub, person, sites, String(root['api_key']))
+  const accountPaths = [
     '/account',
     '/account/keys',
     `/account/keys/${keyId}`,
@@ -70,24 +70,24 @@ export async function openAccount(hub: TestHub, sites: Sites) {
     '/account/sessions',
     '/provider/domains',
     `/provider/domains/${domain}`,
-    `/provider/domains/${String(pending['domain_id'])}`,
+    `/provider/domains/${String(unverified['domain_id'])}`,
     '/provider',
     '/provider/services',
     `/provider/services/${api}`,
-    `/provider/services/${sold}`,
+    `/provider/services/${activeApi}`,
     '/provider/statistics',
     '/provider/payouts',
   ]
-  return { person, keyId, paths: own }
+  return { person, keyId, paths: accountPaths }
 }
 
-async function made(person: Person, path: string, body: object) {
-  const told = await person.ask(path, { body })
-  if (told.status !== 201) throw new Error(`${path}: ${told.text}`)
-  return told.body
+async function post(person: Person, path: string, body: object) {
+  const response = await person.ask(path, { body })
+  if (response.status !== 201) throw new Error(`${path}: ${response.text}`)
+  return response.body
 }
 
-async function someCalls(hub: TestHub, key: string): Promise<string> {
+async function makeCalls(hub: TestHub, key: string): Promise<string> {
   let call = ''
   for (let i = 0; i < 4; i++) {
     const text = { body: { text: 'Lovely staff, noisy room.' }, key }
@@ -98,14 +98,14 @@ async function someCalls(hub: TestHub, key: string): Promise<string> {
   return call
 }
 
-/** An API that is listed without code, a draft. */
-async function anApi(person: Person): Promise<string> {
+/** Creates an upstream API as a draft. */
+async function createDraftApi(person: Person): Promise<string> {
   const slug = 'harbour-tides'
-  await made(person, '/v1/provider/services', {
+  await post(person, '/v1/provider/services', {
     slug,
     name: 'Harbour Tides',
     category: 'data',
-    summary: 'Tides by harbour and day, for agents that plan.',
+    summary: 'Tides by harbor and day, for agents that plan.',
     base_url: 'http://gateway.test/v2',
   })
   const endpoint = { method: 'GET', path: '/tides/{harbour}', summary: 'The tides of a harbour.' }
@@ -117,10 +117,15 @@ async function anApi(person: Person): Promise<string> {
   return slug
 }
 
-/** An API that is on sale, and was called. */
-async function aSoldApi(hub: TestHub, person: Person, sites: Sites, key: string): Promise<string> {
+/** Creates an upstream API that is on sale and was called. */
+async function createActiveApi(
+  hub: TestHub,
+  person: Person,
+  sites: Sites,
+  key: string,
+): Promise<string> {
   const slug = 'harbour-maps'
-  await made(person, '/v1/provider/services', {
+  await post(person, '/v1/provider/services', {
     slug,
     name: 'Harbour Maps',
     category: 'data',
@@ -142,9 +147,9 @@ async function aSoldApi(hub: TestHub, person: Person, sites: Sites, key: string)
   return slug
 }
 
-/** A domain that is proven, with prices. */
-async function aDomain(hub: TestHub, person: Person, sites: Sites): Promise<string> {
-  const { domain_id: id, proof } = await made(person, '/v1/domains', {
+/** Creates a verified domain with prices. */
+async function createDomain(hub: TestHub, person: Person, sites: Sites): Promise<string> {
+  const { domain_id: id, proof } = await post(person, '/v1/domains', {
     domain: 'http://owner.test',
     name: 'The Harbour Post',
   })

@@ -17,14 +17,14 @@ const OPENAPI = {
   paths: { '/tides': { get: { summary: 'Tides.', responses: { 200: { description: 'ok' } } } } },
 }
 
-/** What people do who sell; all of it works without scripts. */
+/** Tests of provider pages, with and without scripts. */
 export function sellerTests(
   hub: () => TestHub,
   tabs: ReturnType<typeof useTabs>,
   sites: () => Sites,
 ): void {
   for (const scripts of [true, false]) {
-    it(`a domain is proven and priced, ${scripts ? 'with' : 'without'} scripts`, async () => {
+    it(`verify and price a domain, ${scripts ? 'with' : 'without'} scripts`, async () => {
       const host = scripts ? 'shop.test' : 'other.test'
       const { cookie } = await signInByOutbox(hub(), `seller-${scripts}@example.test`)
       const tab = await tabs.open({ scripts, cookie })
@@ -36,7 +36,7 @@ export function sellerTests(
       sites().at(host, paths({ [PROOF]: (_, response) => response.end(String(token)) }))
       await hub().database.admin.query('UPDATE hub.domain SET tried_at = NULL')
       await tab.send('verify')
-      expect(await tab.text()).to.include('Proven by file')
+      expect(await tab.text()).to.include('Verified by file')
 
       await tab.send('rule', { path: '/blog/**' })
       expect(await tab.text(), 'a price is needed').to.include('Is required')
@@ -47,17 +47,17 @@ export function sellerTests(
         return (await ask(hub().url, path)).body['price_microdollars']
       }
       expect(await priceOf()).to.equal(4_000)
-      const change = 'a[aria-label="Change the price of /blog/**"]'
-      await Promise.all([tab.page.waitForNavigation(), tab.page.click(change)])
+      const editLink = 'a[aria-label="Edit the price of /blog/**"]'
+      await Promise.all([tab.page.waitForNavigation(), tab.page.click(editLink)])
       await tab.send('rule', { price: '0.007', cached_price: '0.007' })
       expect(await priceOf()).to.equal(7_000)
       expect(await tab.text()).to.include('$0.007')
       await tab.send('sell')
-      expect(await priceOf(), 'opted out').to.equal(undefined)
+      expect(await priceOf(), 'sales stopped').to.equal(undefined)
       await tab.close()
     })
   }
-  it('payouts go to the wallet that has signed for them', async () => {
+  it('set the payout address with a signature of the wallet', async () => {
     const { cookie } = await signInByOutbox(hub(), 'paid-out@example.test')
     const tab = await tabs.open({ cookie })
     const injected = await injectWallet(tab.page, hub().sandbox!.rpcUrl, { usdc: 0n })
@@ -66,13 +66,13 @@ export function sellerTests(
       await Promise.all([tab.page.waitForNavigation(), tab.page.click('[data-wallet] button')])
     }
     expect(await tab.text())
-      .to.include('The wallet has signed')
+      .to.include('Payout address saved')
       .and.to.include(injected.address)
     expect(injected.signed).to.equal(1)
     await tab.close()
   })
 
-  it('a document is read from a file, unless it is too large for a form', async () => {
+  it('read a document from a file unless it is too large', async () => {
     const { cookie } = await signInByOutbox(hub(), 'from-file@example.test')
     const tab = await tabs.open({ cookie })
     await tab.go('/provider/services')
@@ -84,11 +84,11 @@ export function sellerTests(
         tab.page.click('input[type=file][data-into]'),
       ])
       await chooser.accept([join(folder, name)])
-      return String(await tab.page.evaluate(SAID_OF_FILE))
+      return String(await tab.page.evaluate(FILE_ERROR))
     }
-    expect(await choose('large.yaml', '#'.repeat(200_001))).to.include('more than 200 KB')
+    expect(await choose('large.yaml', '#'.repeat(200_001))).to.include('larger than 200 KB')
     await tab.send('import', { url: 'http://127.0.0.1/openapi.json', slug: 'tides-file' })
-    expect(await tab.text(), 'the address goes without the file').to.include('Nothing was changed')
+    expect(await tab.text(), 'the URL is sent without the file').to.include('Not saved')
     await tab.go('/provider/services')
     expect(await choose('tides.json', JSON.stringify(OPENAPI))).to.equal('')
     await tab.page.waitForFunction(`document.getElementById('import-openapi').value !== ''`)
@@ -99,7 +99,7 @@ export function sellerTests(
   })
 
   for (const scripts of [true, false]) {
-    it(`an API is imported, tried and sold, ${scripts ? 'with' : 'without'} scripts`, async () => {
+    it(`import, test and sell an API, ${scripts ? 'with' : 'without'} scripts`, async () => {
       const slug = `tides-${scripts}`
       const { cookie } = await signInByOutbox(hub(), `${slug}@example.test`)
       const answer = {
@@ -112,7 +112,7 @@ export function sellerTests(
       const tab = await tabs.open({ scripts, cookie })
       await tab.go('/provider/services')
       await tab.send('import', { slug, openapi: '{' })
-      expect(await tab.page.$('#flash'), 'no document').not.to.equal(null)
+      expect(await tab.page.$('#flash'), 'not a document').not.to.equal(null)
       await tab.send('import', { slug, openapi: JSON.stringify({ ...OPENAPI, servers: [] }) })
       expect(await tab.text()).to.include('The document names no server: say where the API is')
       const document = { slug, openapi: JSON.stringify(OPENAPI) }
@@ -121,35 +121,37 @@ export function sellerTests(
       await tab.send('import', { ...document, only: 'GET /tides' })
       expect(await tab.text())
         .to.include('GET /tides')
-        .and.to.include('Before it can be sold')
+        .and.to.include('Required before activation')
       await tab.send('price', { price: 'much' })
-      await tab.page.waitForSelector('#flash:focus') // so that Tab leads to what is wrong
-      const wrong = await tab.page.$eval('#flash a', (link) => link.getAttribute('href')!)
-      const [written, why] = await tab.page.$eval(wrong, (field) => [
-        field.getAttribute('value'),
-        field.getAttribute('aria-describedby'),
+      await tab.page.waitForSelector('#flash:focus') // so that Tab continues at the error
+      const field = await tab.page.$eval('#flash a', (link) => link.getAttribute('href')!)
+      const [value, describedBy] = await tab.page.$eval(field, (input) => [
+        input.getAttribute('value'),
+        input.getAttribute('aria-describedby'),
       ])
-      expect(written).to.equal('much')
-      expect(await tab.page.$eval(`#${why}`, (text) => text.textContent)).to.include('such as 2.50')
+      expect(value).to.equal('much')
+      expect(await tab.page.$eval(`#${describedBy}`, (text) => text.textContent)).to.include(
+        'such as 2.50',
+      )
       await tab.send('price', { price: '0.01' })
       await tab.page.waitForSelector('[role=status]:focus')
       expect(await tab.text()).to.include('$0.01')
       await tab.send('test')
       expect(await tab.text())
-        .to.include('A caller would have been charged')
+        .to.include('a caller would have been charged')
         .and.to.include('6:12')
       await tab.send('activate')
-      expect(await tab.text()).to.include('It is on sale')
+      expect(await tab.text()).to.include('Your API is on sale')
       const { body } = await ask(hub().url, `/proxy/${slug}/tides?dry_run`, { method: 'GET' })
       expect(body).to.include({ price_microdollars: 10_000 })
       await tab.send('price', { price: '0.004' })
       const { body: cheaper } = await ask(hub().url, `/v1/services/${slug}`)
       expect(JSON.stringify(cheaper)).to.include('4000')
       await tab.send('pause')
-      expect(await tab.text()).to.include('not sold any more')
+      expect(await tab.text()).to.include('Sales paused')
       await tab.close()
     })
   }
 }
 
-const SAID_OF_FILE = `document.querySelector('input[type=file]').validationMessage`
+const FILE_ERROR = `document.querySelector('input[type=file]').validationMessage`

@@ -3,16 +3,16 @@ import type { Egress } from '../../../egress/http.ts'
 import { isJsonObject, type JsonObject } from '../../../json.ts'
 import type { Reason } from '../reasons.ts'
 import { canonicalUrl, type UrlRules } from './canonical-url.ts'
-import type { Target } from './read-origin.ts'
+import type { ListingTarget } from './read-origin.ts'
 
 const BYTES_MAX = 262_144
 const ENDPOINTS_MAX = 10
 const CID = /^[A-Za-z0-9]{46,100}$/
 
 /**
- * The file that an agentURI of ERC-8004 leads to: over https, by a gateway of IPFS, or inside the
- * URI itself (`data:`, or bare JSON as some write it).
- * @param gateway ends with a slash: content ids are put behind it
+ * Reads the file of an ERC-8004 agentURI: over https, through an IPFS gateway, or inside the URI
+ * itself (`data:`, or the bare JSON that some agents use).
+ * @param gateway URL ending with a slash, to which the content id is appended
  */
 export async function readAgentFile(
   egress: Egress,
@@ -21,8 +21,8 @@ export async function readAgentFile(
   rules: UrlRules,
 ): Promise<JsonObject | Reason> {
   if (uri.length > BYTES_MAX * 2) return 'too_large'
-  if (uri.startsWith('data:')) return parsed(inlineText(uri))
-  if (uri.trimStart().startsWith('{')) return parsed(uri)
+  if (uri.startsWith('data:')) return parseObject(inlineText(uri))
+  if (uri.trimStart().startsWith('{')) return parseObject(uri)
   const named = uri.startsWith('ipfs://') ? gatewayUrl(uri, gateway) : uri
   const canonical = canonicalUrl(named, rules)
   if (typeof canonical === 'string') return canonical
@@ -34,7 +34,7 @@ export async function readAgentFile(
       maxBytes: BYTES_MAX,
       timeouts: { totalMs: 15_000 },
     })
-    return status === 200 ? parsed(body.toString('utf8')) : 'agent_uri'
+    return status === 200 ? parseObject(body.toString('utf8')) : 'agent_uri'
   } catch (error) {
     if (!(error instanceof EgressError)) throw error
     return error.code === 'upstream_too_large' ? 'too_large' : 'agent_uri'
@@ -58,7 +58,7 @@ function inlineText(uri: string): string {
   }
 }
 
-function parsed(text: string): JsonObject | Reason {
+function parseObject(text: string): JsonObject | Reason {
   try {
     const value: unknown = JSON.parse(text)
     return isJsonObject(value) ? value : 'agent_uri'
@@ -67,11 +67,11 @@ function parsed(text: string): JsonObject | Reason {
   }
 }
 
-/** Services of an agent that are called over plain HTTP, by what they are called or speak. */
-const HTTP = /^(?:x402|web|api|rest|https?|openapi|service|endpoint)/i
+/** Names, protocols and types of agent services that are called over plain HTTP. */
+const HTTP_SERVICE = /^(?:x402|web|api|rest|https?|openapi|service|endpoint)/i
 
-/** What an agent sells by x402, as its file says; its 402 tells the terms. Pure. */
-export function targetsOf(file: JsonObject): readonly Target[] | Reason {
+/** Lists the x402 endpoints in an agent's file; terms come from their 402 responses. Pure. */
+export function agentTargets(file: JsonObject): readonly ListingTarget[] | Reason {
   if (file['active'] === false) return 'not_active'
   const listed = [file['services'], file['endpoints']].find(Array.isArray) ?? []
   const services = listed.filter(isJsonObject)
@@ -85,7 +85,7 @@ export function targetsOf(file: JsonObject): readonly Target[] | Reason {
   const targets = services
     .filter((service) => {
       const kinds = [service['name'], service['protocol'], service['type']].map(String)
-      return kinds.some((kind) => /x402/i.test(kind) || (takesX402 && HTTP.test(kind)))
+      return kinds.some((kind) => /x402/i.test(kind) || (takesX402 && HTTP_SERVICE.test(kind)))
     })
     .flatMap(({ endpoint }) => (isUrl(endpoint) ? [endpoint] : []))
   const urls = [...new Set(targets)].slice(0, ENDPOINTS_MAX)

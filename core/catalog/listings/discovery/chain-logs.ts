@@ -8,30 +8,30 @@ export interface ChainLog {
   readonly data: Hex
   readonly tx: Hex
   readonly block: bigint
-  /** Its place in the block. */
+  /** Index in its block. */
   readonly index: number
 }
 
 export interface LogQuery {
   readonly address: Hex
-  /** By position; null: any. */
+  /** By position; null matches any. */
   readonly topics: readonly (Hex | readonly Hex[] | null)[]
   readonly fromBlock: bigint
   readonly toBlock: bigint
 }
 
-/** What discovery asks the chain for. Every method throws when the node does not answer. */
+/** Chain access of discovery. Every method throws if the node does not respond. */
 export interface ChainLogs {
   head(): Promise<{ readonly number: bigint; readonly time: Date }>
-  /** Undefined when the chain is not so long. */
+  /** Returns undefined for a block after the head. */
   hashOf(block: bigint): Promise<Hex | undefined>
-  /** In the order of the chain. @throws also where the range is more than the node allows */
+  /** Returns logs in chain order. @throws also if the range exceeds the node's limit */
   logs(query: LogQuery): Promise<readonly ChainLog[]>
-  /** Who sent a transaction, in lower case; undefined when the node does not know it. */
+  /** Returns the sender of a transaction in lower case; undefined if the node does not know it. */
   senderOf(tx: Hex): Promise<Hex | undefined>
 }
 
-/** Opens the view of a node; nothing is asked before it is used. */
+/** Creates the access to a node; sends nothing until it is used. */
 export function openChainLogs(rpcUrl: string, timeout = 10_000): ChainLogs {
   const client = createPublicClient({
     chain: base,
@@ -71,9 +71,10 @@ type RawLog = {
   readonly logIndex: Hex | null
 }
 
-/** @throws Error for a log of no block, for which nobody asked */
+/** @throws Error for a pending log, which the query does not request */
 function parseLog({ topics, data, transactionHash, blockNumber, logIndex }: RawLog): ChainLog {
-  if (!transactionHash || !blockNumber || !logIndex) throw new Error('a log that is in no block')
+  if (!transactionHash || !blockNumber || !logIndex)
+    throw new Error('the node returned a log without a block')
   const block = hexToBigInt(blockNumber)
   return { topics, data, tx: transactionHash, block, index: Number(logIndex) }
 }

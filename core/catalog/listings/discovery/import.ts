@@ -3,22 +3,22 @@ import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../../db/transaction.ts'
 import { isJsonObject } from '../../../json.ts'
 import type { Reason } from '../reasons.ts'
-import { type Candidate, listingId, offerRow, type Rank, upsertListings } from '../store.ts'
+import { type ListingCandidate, listingId, offerJson, type Rank, upsertListings } from '../store.ts'
 import { storable } from './clean-text.ts'
-import type { Judged } from './normalize.ts'
+import type { NormalizationResult } from './normalize.ts'
 
-/** A row of a source after it was judged. */
-export interface JudgedRow {
-  /** What the source calls the resource. */
+/** A row of a source after normalization. */
+export interface NormalizedRow {
+  /** Id of the resource within the source. */
   readonly key: string
   readonly raw: unknown
-  readonly judged: Judged
+  readonly result: NormalizationResult
 }
 
-export interface Imported {
+export interface ImportCounts {
   readonly rows: number
   readonly refused: number
-  /** Rows that were new, or said something else than before. */
+  /** New rows, and rows whose content has changed. */
   readonly changed: number
 }
 
@@ -34,19 +34,19 @@ const KEY_MAX = 300
 const CLAIM_BYTES = 4_096
 
 /**
- * Writes a page of a source: its listings, each row with its reason, and where the next page
- * begins, all in one transaction. What a row says a second time costs nothing but its date.
- * @param place where to go on; the caller's own
+ * Imports a page of a source in one transaction: its listings, each row with its reason, and the
+ * start of the next page. Of an unchanged row only the date is updated.
+ * @param place start of the next page, in the caller's format
  */
 export function importPage(
   pool: Pool,
   source: string,
   rank: Rank,
-  rows: readonly JudgedRow[],
+  rows: readonly NormalizedRow[],
   place: unknown,
-): Promise<Imported> {
+): Promise<ImportCounts> {
   return inTransaction(pool, async (client) => {
-    const pass = await passOf(client, source)
+    const pass = await lockPass(client, source)
     const imported = await importRows(client, source, rank, rows, pass)
     await client.query(
       `UPDATE hub.discovery SET place = $2, pages = pages + 1, rows = rows + $3,
@@ -57,29 +57,29 @@ export function importPage(
   })
 }
 
-/** Also keeps two processes from reading the same source at once. */
-async function passOf(client: PoolClient, source: string): Promise<number> {
+/** Locks the source, so that only one process imports it, and returns its pass. */
+async function lockPass(client: PoolClient, source: string): Promise<number> {
   const { rows } = await client.query<{ pass: number }>(
     'SELECT pass FROM hub.discovery WHERE source = $1 FOR UPDATE',
     [source],
   )
-  if (!rows[0]) throw new Error(`no such source: ${source}`)
+  if (!rows[0]) throw new Error(`unknown source: ${source}`)
   return rows[0].pass
 }
 
-/** Writes what a source says, in the caller's transaction. */
+/** Imports rows of a source in the caller's transaction. */
 export async function importRows(
   client: PoolClient,
   source: string,
   rank: Rank,
-  rows: readonly JudgedRow[],
+  rows: readonly NormalizedRow[],
   pass: number,
-): Promise<Imported> {
-  const candidates = new Map<string, Candidate>()
+): Promise<ImportCounts> {
+  const candidates = new Map<string, ListingCandidate>()
   const written = new Map<string, SourceRow>()
   for (const row of rows) {
-    const { judged } = row
-    if ('candidate' in judged) candidates.set(idOf(judged.candidate), judged.candidate)
+    const { result } = row
+    if ('candidate' in result) candidates.set(idOf(result.candidate), result.candidate)
     const one = sourceRow(row)
     written.set(one.key, one)
   }
@@ -109,37 +109,39 @@ export async function importRows(
   return { rows: rows.length, refused, changed: news.length }
 }
 
-const idOf = ({ method, url }: Candidate): string => listingId(method, url)
+const idOf = ({ method, url }: ListingCandidate): string => listingId(method, url)
 
-function sourceRow({ key, raw, judged }: JudgedRow): SourceRow {
-  const isGood = 'candidate' in judged
-  const claim = isGood ? claimOf(judged.candidate) : { row: storable(raw, CLAIM_BYTES) ?? cut(raw) }
-  const said = JSON.stringify(isGood ? rowOf(judged.candidate) : [judged.reason, claim])
+function sourceRow({ key, raw, result }: NormalizedRow): SourceRow {
+  const isGood = 'candidate' in result
+  const claim = isGood
+    ? claimOf(result.candidate)
+    : { row: storable(raw, CLAIM_BYTES) ?? truncate(raw) }
+  const said = JSON.stringify(isGood ? rowOf(result.candidate) : [result.reason, claim])
   return {
     key: key.length <= KEY_MAX ? key : `${key.slice(0, KEY_MAX - 65)} ${sha256(key)}`,
-    listing: isGood ? idOf(judged.candidate) : null,
-    reason: isGood ? null : judged.reason,
+    listing: isGood ? idOf(result.candidate) : null,
+    reason: isGood ? null : result.reason,
     claim,
     digest: sha256(said),
   }
 }
 
-const rowOf = (candidate: Candidate) => ({
+const rowOf = (candidate: ListingCandidate) => ({
   ...candidate,
-  offers: candidate.offers.map(offerRow),
+  offers: candidate.offers.map(offerJson),
 })
 
-const claimOf = ({ url, method, offers }: Candidate) => ({
+const claimOf = ({ url, method, offers }: ListingCandidate) => ({
   url,
   method,
-  offers: offers.map(offerRow),
+  offers: offers.map(offerJson),
 })
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** The beginning of what is too large to keep. */
-function cut(raw: unknown): string {
-  const text = isJsonObject(raw) || Array.isArray(raw) ? shown(raw) : String(raw)
+/** Returns the beginning of a value that is too large to store. */
+function truncate(raw: unknown): string {
+  const text = isJsonObject(raw) || Array.isArray(raw) ? jsonText(raw) : String(raw)
   return text
     .slice(0, CLAIM_BYTES / 4)
     .replaceAll('\\', '')
@@ -147,11 +149,11 @@ function cut(raw: unknown): string {
     .replaceAll('\0', '')
 }
 
-function shown(raw: unknown): string {
+function jsonText(raw: unknown): string {
   try {
     return JSON.stringify(raw)
   } catch {
-    return 'nested too deeply to be shown'
+    return 'nested too deeply'
   }
 }
 

@@ -1,20 +1,20 @@
 import { getAddress, isAddress } from 'viem'
 
-/** A network that sellers take payments on. */
+/** Network on which sellers accept payments. */
 export interface KnownNetwork {
   /** CAIP-2. */
   readonly id: string
-  /** What version 1 of x402 calls it. */
+  /** Name in x402 version 1. */
   readonly name: string
-  /** USDC as its issuer publishes it; six decimals, so that an atomic unit is a microdollar. */
+  /** USDC address from Circle; six decimals, so that an atomic unit is a microdollar. */
   readonly usdc?: string
   readonly test?: true
 }
 
 /**
- * Sources: chain ids of ethereum-lists/chains and of the CAIP-2 namespace of Solana; token
- * addresses of Circle's list "USDC contract addresses". A network without a token is known, but
- * nothing sold there has a price in dollars that can be told from the chain alone.
+ * Sources: ethereum-lists/chains and the CAIP-2 namespace of Solana for chain ids, Circle's "USDC
+ * contract addresses" for tokens. A network without a token is known, but offers on it have no
+ * price in dollars that the chain alone could prove.
  */
 const NETWORKS: readonly KnownNetwork[] = [
   { id: 'eip155:8453', name: 'base', usdc: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' },
@@ -43,8 +43,8 @@ const BY_NAME = new Map(
   NETWORKS.flatMap((network) => [[network.id, network] as const, [network.name, network] as const]),
 )
 
-/** A network by its CAIP-2 id, or by its name of version 1. */
-export const networkOf = (text: unknown): KnownNetwork | undefined =>
+/** Finds a network by its CAIP-2 id, or by its name in x402 version 1. */
+export const findNetwork = (text: unknown): KnownNetwork | undefined =>
   typeof text === 'string' ? BY_NAME.get(text) : undefined
 
 const isEvm = ({ id }: KnownNetwork): boolean => id.startsWith('eip155:')
@@ -53,17 +53,17 @@ const ZERO = /^0x0{40}$/
 const BASE58 = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
 
 /**
- * An address that can be paid on a network, with its checksum (EIP-55). In mixed case a wrong
- * checksum is no address: somebody has mistyped it, or wants to be taken for somebody else.
+ * Returns a payable address with its EIP-55 checksum; undefined if it is invalid. A mixed-case
+ * address with a wrong checksum is invalid: it is a typo or imitates another address.
  */
-export function payeeOn(network: KnownNetwork, text: unknown): string | undefined {
+export function checksummedPayee(network: KnownNetwork, text: unknown): string | undefined {
   if (typeof text !== 'string') return undefined
   if (!isEvm(network)) return BASE58.test(text) && text !== network.usdc ? text : undefined
   if (!isAddress(text) || ZERO.test(text) || isToken(network, text)) return undefined
   return getAddress(text)
 }
 
-/** Whether `text` is the token of a network, in any case where case means nothing. */
+/** Returns true if `text` is the token of a network; case matters only outside EVM networks. */
 export function isToken(network: KnownNetwork, text: unknown): boolean {
   if (network.usdc === undefined || typeof text !== 'string') return false
   if (!isEvm(network)) return text === network.usdc

@@ -5,12 +5,12 @@ import type { Reason } from '../reasons.ts'
 import type { ListedOffer } from '../store.ts'
 import { checksummedPayee, findNetwork, isToken } from './networks.ts'
 
-/** Nothing sold per request costs more than 10,000 dollars; what says so means another unit. */
+/** 10,000 USD; a higher price per request must be in another unit. */
 const PRICE_MAX = 10_000_000_000n
 const ENTRIES_MAX = 100
 const DIGITS = /^[1-9]\d{0,30}$/
 
-/** The order in which an offer is judged: a later reason got further. */
+/** Reasons in the order of the checks; an offer with a later reason passed more of them. */
 const REASONS_BY_PROGRESS: readonly Reason[] = [
   'no_offer',
   'malformed_offer',
@@ -22,14 +22,14 @@ const REASONS_BY_PROGRESS: readonly Reason[] = [
   'pay_to',
 ]
 
-/** One entry of `accepts` that is good, or why not. */
+/** Valid entry of `accepts`, or the reason why it is invalid. */
 export type OfferCheck = ListedOffer | Reason
 
 export type NonEmptyOffers = readonly [ListedOffer, ...ListedOffer[]]
 
 /**
- * Judges one way to pay by the hub's own tables; of both versions of x402. Nothing is guessed: a
- * price that is no text of digits is no price, since nobody could tell its unit.
+ * Checks a payment option of either x402 version against the hub's own tables. A price that is not
+ * a string of digits is invalid, because its unit would be a guess.
  */
 export function checkOffer(entry: unknown): OfferCheck {
   if (!isJsonObject(entry)) return 'malformed_offer'
@@ -56,25 +56,25 @@ function priceOf(entry: JsonObject): Micros | undefined {
   return micros(BigInt(price))
 }
 
-/** Whether one EIP-3009 signature pays it, as far as it says. */
+/** Returns true if the offer is payable by an EIP-3009 signature, which is the default. */
 function usesEip3009(entry: JsonObject): boolean {
   const extra = isJsonObject(entry['extra']) ? entry['extra'] : {}
   return (extra['assetTransferMethod'] ?? 'eip3009') === 'eip3009'
 }
 
 /**
- * The good ones of `accepts`: those first that the hub pays, then the cheapest; each once.
- * Otherwise the reason of the entry that got furthest.
+ * Returns the distinct valid entries of `accepts`: those payable by the hub first, then the
+ * cheapest. If none is valid, returns the reason of the entry that passed most checks.
  */
 export function checkOffers(accepts: unknown): NonEmptyOffers | Reason {
   if (!Array.isArray(accepts) || accepts.length === 0) return 'no_offer'
   if (accepts.length > ENTRIES_MAX) return 'malformed_offer'
-  const judged = accepts.map(checkOffer)
-  const good = judged.filter((one) => typeof one !== 'string').sort(byPreference)
-  const each = new Map(good.map((one) => [`${one.network} ${one.payTo} ${one.price}`, one]))
-  const [first, ...rest] = each.values()
+  const checks = accepts.map(checkOffer)
+  const valid = checks.filter((one) => typeof one !== 'string').sort(byPreference)
+  const distinct = new Map(valid.map((one) => [`${one.network} ${one.payTo} ${one.price}`, one]))
+  const [first, ...rest] = distinct.values()
   if (first) return [first, ...rest]
-  return judged
+  return checks
     .filter((one) => typeof one === 'string')
     .reduce(
       (best, one) =>

@@ -5,54 +5,54 @@ import { EgressError } from '../../../egress/errors.ts'
 import type { Egress } from '../../../egress/http.ts'
 import { isJsonObject } from '../../../json.ts'
 import { RANK } from '../store.ts'
-import { beginTurn, type Turn } from '../time-budget.ts'
+import { startTimeBudget, type TimeBudget } from '../time-budget.ts'
 import type { UrlRules } from './canonical-url.ts'
 import { cleanText } from './clean-text.ts'
-import { importPage, type JudgedRow } from './import.ts'
+import { importPage, type NormalizedRow } from './import.ts'
 import { type IndexPage, readPage } from './index-page.ts'
-import { judgeRow } from './normalize.ts'
-import { type Discovery, finishPass, openSource, stopPass } from './sources.ts'
+import { normalizeRow } from './normalize.ts'
+import { type DiscoverySource, finishPass, openSource, stopPass } from './sources.ts'
 
-/** An index of the shape of `/discovery/resources`. */
+/** Index with the API of `/discovery/resources`. */
 export interface IndexSource {
   readonly name: string
   /** Without `limit` and `offset`. */
   readonly url: string
 }
 
-export interface ReadIndexPorts extends Turn {
+export interface ReadIndexDeps extends TimeBudget {
   readonly pool: Pool
   readonly egress: Egress
   readonly rules: UrlRules
   /** Seconds from the end of one pass to the next. @defaultValue an hour */
   readonly againSeconds?: number
-  /** Waits before a page is asked for again, in ms. @defaultValue 1 s, 4 s */
+  /** Waits before a failed page is requested again, in ms. @defaultValue 1 s, 4 s */
   readonly retryMs?: readonly number[]
 }
 
-/** What one run did. `stopped` tells why it could not go on; `later` that its time was over. */
-export type RunOutcome = 'whole' | 'partial' | 'later' | { readonly stopped: string }
+/** Result of one run: `later` if time was up; `stopped` with the reason of a failure. */
+export type IndexRunOutcome = 'whole' | 'partial' | 'later' | { readonly stopped: string }
 
-/** The place of an import. */
-interface Place {
+/** Progress of a pass over an index. */
+interface IndexPlace {
   readonly offset: number
   readonly limit: number
   readonly cursor: string | null
-  /** Of the last page: an index that ignores where it is to begin gives the same again. */
+  /** Hash of the last page, to detect an index that ignores the offset. */
   readonly last: string | null
-  /** Rows may have been left out. */
+  /** True if rows may have been skipped. */
   readonly partial: boolean
 }
 
-const START: Place = { offset: 0, limit: 500, cursor: null, last: null, partial: false }
+const START: IndexPlace = { offset: 0, limit: 500, cursor: null, last: null, partial: false }
 const LIMIT_MIN = 20
 const ROWS_MAX = 1_000_000
 const PAGES_MAX = 20_000
 const PAGE_BYTES = 16 * 1_048_576
-/** A server that wants us to wait longer is asked by the next run. */
+/** If a server asks for a longer wait, the next run continues. */
 const WAIT_MAX_MS = 20_000
 
-/** A page that could not be had. */
+/** A page could not be read. */
 class PageError extends Error {
   override readonly name = 'PageError'
   readonly afterSeconds: number
@@ -64,32 +64,33 @@ class PageError extends Error {
 }
 
 /**
- * Reads an index from where the last run stopped. Each page is committed with its place, so that
- * a run may be killed at any time; pages that overlap or come twice do no harm.
+ * Reads an index from where the last run stopped. Each page is committed with its place, so that a
+ * run may be killed at any time. Overlapping and repeated pages are harmless.
  */
 export async function readIndex(
-  ports: ReadIndexPorts,
+  deps: ReadIndexDeps,
   { name, url }: IndexSource,
-): Promise<RunOutcome> {
-  const { pool, againSeconds = 3_600 } = ports
+): Promise<IndexRunOutcome> {
+  const { pool, againSeconds = 3_600 } = deps
   const discovery = await openSource(pool, name)
-  const isOver = beginTurn(ports, 200_000)
-  let place: Place = { ...START, ...discovery.place }
+  const isTimeUp = startTimeBudget(deps, 200_000)
+  let place: IndexPlace = { ...START, ...discovery.place }
   let { pages, rows } = discovery
   try {
     for (;;) {
-      const { page, limit } = await pageAt(ports, url, place)
-      const next = follow({ ...place, limit }, page)
-      const judged = page.rows.map((row) => judgedRow(row, ports.rules))
-      await importPage(pool, name, RANK.index, judged, next ?? place)
+      const { page, limit } = await fetchPage(deps, url, place)
+      const next = nextPlace({ ...place, limit }, page)
+      const pageRows = page.rows.map((row) => normalizedRow(row, deps.rules))
+      await importPage(pool, name, RANK.index, pageRows, next ?? place)
       pages += 1
       rows += page.rows.length
-      if (!next) return await end(pool, discovery, !place.partial && !page.partial, againSeconds)
+      if (!next)
+        return await endPass(pool, discovery, !place.partial && !page.partial, againSeconds)
       if (rows >= ROWS_MAX || pages >= PAGES_MAX) {
-        return await end(pool, discovery, false, againSeconds)
+        return await endPass(pool, discovery, false, againSeconds)
       }
       place = next
-      if (isOver()) return 'later'
+      if (isTimeUp()) return 'later'
     }
   } catch (error) {
     if (!(error instanceof PageError)) throw error
@@ -98,47 +99,53 @@ export async function readIndex(
   }
 }
 
-async function end(pool: Pool, discovery: Discovery, whole: boolean, againSeconds: number) {
+async function endPass(
+  pool: Pool,
+  discovery: DiscoverySource,
+  whole: boolean,
+  againSeconds: number,
+) {
   await finishPass(pool, discovery, { whole, againSeconds })
   return whole ? 'whole' : 'partial'
 }
 
 /**
- * The place after a page; undefined after the last one.
- * @throws PageError when the page is the one before it once more
+ * Returns the place after a page; undefined after the last one.
+ * @throws PageError if the index does not advance
  */
-function follow(place: Place, page: IndexPage): Place | undefined {
+function nextPlace(place: IndexPlace, page: IndexPage): IndexPlace | undefined {
   const last = createHash('sha256').update(JSON.stringify(page.rows)).digest('base64')
   if (page.rows.length > 0 && last === place.last) {
-    throw new PageError('It gives the same page again, whatever is asked for.')
+    throw new PageError('The index returns the same page for every offset.')
   }
   const partial = place.partial || page.partial
   const { cursor } = page
   if (cursor !== undefined) {
-    if (cursor === place.cursor) throw new PageError('It gives the same cursor again.')
+    if (cursor === place.cursor) throw new PageError('The index returns the same cursor again.')
     return { ...place, cursor, last, partial }
   }
   if (page.rows.length === 0 || place.cursor !== null) return undefined
-  // Servers round an offset down to a multiple of their limit: rows come twice, none is left out.
+  // Servers round the offset down to a multiple of their limit: rows may repeat, none is skipped.
   const begin = page.offset === undefined ? place.offset : Math.min(page.offset, place.offset)
   const offset = begin + page.rows.length
-  if (offset <= place.offset) throw new PageError('It does not get past the rows it has given.')
+  if (offset <= place.offset)
+    throw new PageError('The index does not advance past the rows already read.')
   if (page.total !== undefined && offset >= page.total) return undefined
   if (page.total === undefined && page.rows.length < (page.limit ?? place.limit)) return undefined
   return { ...place, offset, last, partial }
 }
 
-/** Asks for a page, again when it did not come, and for fewer rows when it was too much. */
-async function pageAt(
-  ports: ReadIndexPorts,
+/** Requests a page; after a failure again, with half the rows. */
+async function fetchPage(
+  deps: ReadIndexDeps,
   url: string,
-  place: Place,
+  place: IndexPlace,
 ): Promise<{ readonly page: IndexPage; readonly limit: number }> {
-  const waits = [...(ports.retryMs ?? [1_000, 4_000])]
+  const waits = [...(deps.retryMs ?? [1_000, 4_000])]
   let { limit } = place
   for (;;) {
     try {
-      return { page: await ask(ports.egress, pageUrl(url, { ...place, limit })), limit }
+      return { page: await requestPage(deps.egress, pageUrl(url, { ...place, limit })), limit }
     } catch (error) {
       const wait = waits.shift()
       if (!(error instanceof PageError) || wait === undefined) throw error
@@ -150,7 +157,7 @@ async function pageAt(
   }
 }
 
-function pageUrl(url: string, { offset, limit, cursor }: Place): string {
+function pageUrl(url: string, { offset, limit, cursor }: IndexPlace): string {
   const full = new URL(url)
   full.searchParams.set('limit', String(limit))
   if (cursor !== null) full.searchParams.set('cursor', cursor)
@@ -158,7 +165,7 @@ function pageUrl(url: string, { offset, limit, cursor }: Place): string {
   return full.href
 }
 
-async function ask(egress: Egress, url: string): Promise<IndexPage> {
+async function requestPage(egress: Egress, url: string): Promise<IndexPage> {
   const response = await egress
     .request({
       url,
@@ -173,22 +180,25 @@ async function ask(egress: Egress, url: string): Promise<IndexPage> {
     })
   const { status, headers, body } = response
   if (status === 429 || status === 503) {
-    throw new PageError(`It answered ${status}.`, retryAfter(headers['retry-after']))
+    throw new PageError(
+      `The index returned status ${status}.`,
+      retryAfterSeconds(headers['retry-after']),
+    )
   }
-  if (status !== 200) throw new PageError(`It answered ${status}.`)
-  const page = readPage(parsed(body))
-  if (!page) throw new PageError('It answered something else than a page of an index.')
+  if (status !== 200) throw new PageError(`The index returned status ${status}.`)
+  const page = readPage(parseBody(body))
+  if (!page) throw new PageError('The response is not a page of an index.')
   return page
 }
 
-/** Seconds; a date, or anything else, is half a minute. */
-function retryAfter(value: string | string[] | undefined): number {
+/** Parses seconds; 30 for a date or any other value. */
+function retryAfterSeconds(value: string | string[] | undefined): number {
   const text = Array.isArray(value) ? value[0] : value
   if (text === undefined) return 0
   return /^\d{1,5}$/.test(text) ? Number(text) : 30
 }
 
-function parsed(body: Buffer): unknown {
+function parseBody(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'))
   } catch {
@@ -196,17 +206,17 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-function judgedRow(raw: unknown, rules: UrlRules): JudgedRow {
-  const judged = judgeRow(raw, rules)
-  if ('candidate' in judged) {
-    const { method, url } = judged.candidate
-    return { key: `${method} ${url}`, raw, judged }
+function normalizedRow(raw: unknown, rules: UrlRules): NormalizedRow {
+  const result = normalizeRow(raw, rules)
+  if ('candidate' in result) {
+    const { method, url } = result.candidate
+    return { key: `${method} ${url}`, raw, result }
   }
-  return { key: keyOf(raw), raw, judged }
+  return { key: refusedKey(raw), raw, result }
 }
 
-/** What a refused row is called: its resource, as it was named; of nameless ones their content. */
-function keyOf(raw: unknown): string {
+/** Returns the key of a refused row: its resource, or a hash of its content if it names none. */
+function refusedKey(raw: unknown): string {
   const named = isJsonObject(raw) ? (raw['resource'] ?? raw['url']) : undefined
   const text = cleanText(isJsonObject(named) ? named['url'] : named, 2_000)
   if (text !== '') return `refused ${text}`

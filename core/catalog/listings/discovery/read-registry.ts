@@ -3,7 +3,7 @@ import { decodeEventLog, parseAbi, toEventSelector } from 'viem'
 import { inTransaction } from '../../../db/transaction.ts'
 import type { Hex } from '../../../payments/chain/asset.ts'
 import { RANK } from '../store.ts'
-import { submitOrigin, submitTarget } from '../submit.ts'
+import { type ClaimSource, submitOrigin, submitTarget } from '../submit.ts'
 import { startTimeBudget, type TimeBudget } from '../time-budget.ts'
 import type { ListingDeps } from '../validate-target.ts'
 import { agentTargets, readAgentFile } from './agent-file.ts'
@@ -12,7 +12,7 @@ import { importRows } from './import.ts'
 import type { ListingTarget } from './read-origin.ts'
 import { openSource, stopPass } from './sources.ts'
 
-/** The identity registry of ERC-8004, at the same address on every chain that has it. */
+/** ERC-8004 identity registry, which has the same address on every chain. */
 export const ERC8004_REGISTRY: Hex = '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432'
 
 const ABI = parseAbi([
@@ -26,24 +26,24 @@ const TOPICS = [
 
 export interface ReadRegistryDeps extends ListingDeps, TimeBudget {
   readonly chainLogs: ChainLogs
-  /** Where a new installation begins. */
+  /** First block that a new installation reads. */
   readonly fromBlock: bigint
-  /** Blocks that may still be reorganised away: they are read later. */
+  /** Number of latest blocks that are not read yet, because of possible reorganizations. */
   readonly depth: bigint
-  /** Content ids of IPFS are put behind it. */
+  /** URL to which IPFS content ids are appended. */
   readonly ipfsGateway: string
 }
 
-/** Up to where the registry was read. */
+/** Progress of reading the registry. */
 interface RegistryPlace {
-  /** The next block, and of it the next event. */
+  /** Next block, and the next event in it. */
   readonly block: string
   readonly index: number
-  /** Of the block before: when the chain has another one there, some of what was read never was. */
+  /** Hash of the previous block; if the chain has another one, it was reorganized. */
   readonly hash: Hex | null
 }
 
-/** An agent that was registered, or has another file now. */
+/** Registration of an agent, or change of its file. */
 export interface AgentEvent {
   readonly agentId: bigint
   readonly uri: string
@@ -52,39 +52,39 @@ export interface AgentEvent {
 }
 
 const REGISTRY_SOURCE = 'erc8004:eip155:8453'
-/** Public nodes allow few blocks in a question; it widens while nothing is found. */
+/** Blocks per query: public nodes allow few, and the span grows while nothing is found. */
 const SPAN_BLOCKS = { min: 100n, start: 2_000n, max: 10_000n } as const
-/** How far back it goes when the chain was reorganised deeper than `depth`. */
+/** Blocks to go back after a reorganization deeper than `depth`. */
 const REORG_STEP_BLOCKS = 256n
 const EVENTS_AT_ONCE = 4
-const NODE_FAILED = 'The node of the chain did not answer.'
+const NODE_FAILED = 'The blockchain node did not respond.'
 
 /**
- * Reads who was registered since the last run, each agent's file, and the resources that it names.
- * The place moves after each few events; an event that is read twice does no harm.
+ * Reads new registrations, each agent's file and the resources it names. Progress is saved every few
+ * events; reading an event twice is harmless.
  */
-export async function readRegistry(ports: ReadRegistryDeps): Promise<{ readonly events: number }> {
-  const { pool, chainLogs, depth } = ports
-  const isOver = startTimeBudget(ports, 60_000)
+export async function readRegistry(deps: ReadRegistryDeps): Promise<{ readonly events: number }> {
+  const { pool, chainLogs, depth } = deps
+  const isTimeUp = startTimeBudget(deps, 60_000)
   const source = await openSource(pool, REGISTRY_SOURCE)
-  const fresh: RegistryPlace = { block: String(ports.fromBlock), index: 0, hash: null }
+  const start: RegistryPlace = { block: String(deps.fromBlock), index: 0, hash: null }
   let events = 0
   try {
-    let place = await rewindIfReorganized(ports, { ...fresh, ...source.place })
+    let place = await rewindIfReorganized(deps, { ...start, ...source.place })
     const last = (await chainLogs.head()).number - depth
     let span: bigint = SPAN_BLOCKS.start
-    while (BigInt(place.block) <= last && !isOver()) {
+    while (BigInt(place.block) <= last && !isTimeUp()) {
       const found = await eventsFrom(chainLogs, BigInt(place.block), last, span)
       const first = BigInt(place.block)
       const { index } = place
-      const news = found.events.filter((one) => one.block > first || one.index >= index)
-      const read = await readEvents(ports, place, news, isOver)
+      const fresh = found.events.filter((one) => one.block > first || one.index >= index)
+      const read = await readEvents(deps, place, fresh, isTimeUp)
       events += read.events
-      if (read.events < news.length) break
+      if (read.events < fresh.length) break
       const hash = (await chainLogs.hashOf(found.to)) ?? null
       place = { block: String(found.to + 1n), index: 0, hash }
       await savePlace(pool, place, 0)
-      span = news.length === 0 && found.span < SPAN_BLOCKS.max ? found.span * 2n : found.span
+      span = fresh.length === 0 && found.span < SPAN_BLOCKS.max ? found.span * 2n : found.span
     }
   } catch (error) {
     await stopPass(pool, REGISTRY_SOURCE, error instanceof Error ? error.message : NODE_FAILED)
@@ -92,7 +92,7 @@ export async function readRegistry(ports: ReadRegistryDeps): Promise<{ readonly 
   return { events }
 }
 
-/** The events of the next blocks: of fewer where the node does not answer for so many. */
+/** Reads the events of the next blocks; of fewer blocks if the node rejects the span. */
 async function eventsFrom(chainLogs: ChainLogs, first: bigint, last: bigint, widest: bigint) {
   for (let span = widest; ; span /= 4n) {
     const to = first + span - 1n < last ? first + span - 1n : last
@@ -103,41 +103,40 @@ async function eventsFrom(chainLogs: ChainLogs, first: bigint, last: bigint, wid
   }
 }
 
-/** Reads events until the time is over. @returns how many */
+/** Processes events until time is up. @returns their number */
 async function readEvents(
-  ports: ReadRegistryDeps,
+  deps: ReadRegistryDeps,
   place: RegistryPlace,
-  news: readonly AgentEvent[],
-  isOver: () => boolean,
+  fresh: readonly AgentEvent[],
+  isTimeUp: () => boolean,
 ): Promise<{ readonly events: number }> {
   let events = 0
-  while (events < news.length && !isOver()) {
-    const some = news.slice(events, events + EVENTS_AT_ONCE)
-    await processByAgent(some, (event) => readAgent(ports, event))
+  while (events < fresh.length && !isTimeUp()) {
+    const some = fresh.slice(events, events + EVENTS_AT_ONCE)
+    await processByAgent(some, (event) => readAgent(deps, event))
     events += some.length
     const { block, index } = some.at(-1)!
     const hash = String(block) === place.block ? place.hash : null
-    await savePlace(ports.pool, { block: String(block), index: index + 1, hash }, some.length)
+    await savePlace(deps.pool, { block: String(block), index: index + 1, hash }, some.length)
   }
   return { events }
 }
 
-/** The place, or one further back when the chain is not the one that was read. */
+/** Returns the place, or an earlier one if the chain was reorganized. */
 async function rewindIfReorganized(
-  ports: ReadRegistryDeps,
+  deps: ReadRegistryDeps,
   place: RegistryPlace,
 ): Promise<RegistryPlace> {
   if (place.hash === null) return place
   const next = BigInt(place.block)
-  if ((await ports.chainLogs.hashOf(next - 1n)) === place.hash) return place
-  const back =
-    next - REORG_STEP_BLOCKS > ports.fromBlock ? next - REORG_STEP_BLOCKS : ports.fromBlock
+  if ((await deps.chainLogs.hashOf(next - 1n)) === place.hash) return place
+  const back = next - REORG_STEP_BLOCKS > deps.fromBlock ? next - REORG_STEP_BLOCKS : deps.fromBlock
   const earlier: RegistryPlace = { block: String(back), index: 0, hash: null }
-  await ports.pool.query(
+  await deps.pool.query(
     'UPDATE hub.listing_source SET gone = true WHERE source = $1 AND pass >= $2',
     [REGISTRY_SOURCE, back],
   )
-  await savePlace(ports.pool, earlier, 0)
+  await savePlace(deps.pool, earlier, 0)
   return earlier
 }
 
@@ -158,7 +157,7 @@ async function eventsIn(
   return (await chainLogs.logs(query)).flatMap((log) => parseEvent(log) ?? [])
 }
 
-/** Undefined for a log that only looks like one: anybody can deploy a contract. */
+/** Returns undefined for a log that does not decode. */
 function parseEvent({ topics, data, block, index }: ChainLog): AgentEvent | undefined {
   try {
     const event = decodeEventLog({ abi: ABI, topics: topics as [Hex, ...Hex[]], data })
@@ -169,7 +168,7 @@ function parseEvent({ topics, data, block, index }: ChainLog): AgentEvent | unde
   }
 }
 
-/** Events of one agent one after the other, those of several at the same time. */
+/** Processes the events of each agent in order, and agents in parallel. */
 async function processByAgent(
   events: readonly AgentEvent[],
   work: (event: AgentEvent) => Promise<void>,
@@ -181,37 +180,38 @@ async function processByAgent(
   await Promise.all(each)
 }
 
-/** Reads an agent's file and looks at what it names; what it named before is gone. */
-async function readAgent(ports: ReadRegistryDeps, event: AgentEvent): Promise<void> {
+/** Reads an agent's file and submits its resources; marks earlier ones as gone. */
+async function readAgent(deps: ReadRegistryDeps, event: AgentEvent): Promise<void> {
   const { agentId, uri } = event
   const pass = Number(event.block)
-  await ports.pool.query(
+  await deps.pool.query(
     `UPDATE hub.listing_source SET gone = true WHERE source = $1
        AND (key = $2 OR starts_with(key, $2 || ' '))`,
     [REGISTRY_SOURCE, `agent ${agentId}`],
   )
-  const file = await readAgentFile(ports.egress, uri, ports.ipfsGateway, ports.rules)
+  const file = await readAgentFile(deps.egress, uri, deps.ipfsGateway, deps.rules)
   const targets = typeof file === 'string' ? file : agentTargets(file)
   const prefix = `agent ${agentId}`
   if (typeof targets === 'string') {
     const row = { key: prefix, raw: { uri: uri.slice(0, 2_000) }, result: { reason: targets } }
-    await inTransaction(ports.pool, (client) =>
+    await inTransaction(deps.pool, (client) =>
       importRows(client, REGISTRY_SOURCE, RANK.registry, [row], pass),
     )
     return
   }
-  const namer = { source: REGISTRY_SOURCE, rank: RANK.registry, pass, prefix: `${prefix} ` }
-  for (const target of targets) await readTarget(ports, target, namer)
+  const claimSource = { source: REGISTRY_SOURCE, rank: RANK.registry, pass, prefix: `${prefix} ` }
+  for (const target of targets) await readTarget(deps, target, claimSource)
 }
 
-/** An endpoint that asks for a payment, or the origin that sells below it. */
+/** Submits an endpoint; if it is a root URL that sells nothing, submits its origin. */
 async function readTarget(
-  ports: ReadRegistryDeps,
+  deps: ReadRegistryDeps,
   target: ListingTarget,
-  namer: Parameters<typeof submitTarget>[2],
+  claimSource: ClaimSource,
 ): Promise<void> {
-  const { id, examination } = await submitTarget(ports, target, namer)
-  const url = URL.parse(examination.url)
-  const isSellerHidden = examination.probed !== undefined && url !== null && url.pathname === '/'
-  if (id === undefined && isSellerHidden) await submitOrigin(ports, url.origin, namer)
+  const { id, validation } = await submitTarget(deps, target, claimSource)
+  const url = URL.parse(validation.url)
+  const isSellerHidden =
+    validation.probeResult !== undefined && url !== null && url.pathname === '/'
+  if (id === undefined && isSellerHidden) await submitOrigin(deps, url.origin, claimSource)
 }

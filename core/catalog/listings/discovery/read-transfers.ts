@@ -10,15 +10,15 @@ import { openSource, stopPass } from './sources.ts'
 export interface ReadTransfersDeps extends TimeBudget {
   readonly pool: Pool
   readonly chainLogs: ChainLogs
-  /** Addresses that settle payments of x402 for others, in lower case. */
+  /** Addresses that settle x402 payments for sellers, in lower case. */
   readonly facilitators: readonly string[]
-  /** Blocks that may still be reorganised away. */
+  /** Number of latest blocks that are not read yet, because of possible reorganizations. */
   readonly depth: bigint
 }
 
 /**
- * Facilitators on Base whose addresses are known from what they settle (Coinbase, thirdweb,
- * x402-rs). Further ones: HUB_FACILITATORS.
+ * Facilitators on Base, known from payments that they settled (Coinbase, thirdweb, x402-rs).
+ * HUB_FACILITATORS adds more.
  */
 export const KNOWN_FACILITATORS: readonly string[] = [
   '0xdbdf3d8ed80f84c35d01c6c9f9271761bad90ba6',
@@ -33,22 +33,21 @@ export const KNOWN_FACILITATORS: readonly string[] = [
 const TRANSFERS_SOURCE = 'usdc:eip155:8453'
 const TRANSFER = toEventSelector('Transfer(address,address,uint256)')
 const SPAN_BLOCKS = 500n
-/** A new installation begins so many blocks back: an hour. */
+/** Blocks that a new installation reads back: one hour. */
 const INITIAL_BLOCKS = 1_800n
 const PAYEES_AT_ONCE = 100
 const PAYEES_MAX = 2_000
 const SENDERS_AT_ONCE = 8
-/** Of a range; a busier one is counted up to here, which is evidence enough. */
+/** Transfers counted per range; more would add no evidence. */
 const TRANSFERS_MAX = 2_000
 
 /**
- * Counts what known facilitators settled to the addresses of listings: evidence that somebody pays
- * there. Addresses are shared and routed, so it never says which URL was paid, and no rank and no
- * state follows from it.
+ * Counts payments of known facilitators to the addresses of listings, as evidence of buyers. Sellers
+ * share addresses, so that it does not show which URL was paid; rank and state do not depend on it.
  */
-export async function readTransfers(ports: ReadTransfersDeps): Promise<void> {
-  const { pool, chainLogs, depth } = ports
-  const isOver = startTimeBudget(ports, 30_000)
+export async function readTransfers(deps: ReadTransfersDeps): Promise<void> {
+  const { pool, chainLogs, depth } = deps
+  const isTimeUp = startTimeBudget(deps, 30_000)
   const { place } = await openSource(pool, TRANSFERS_SOURCE)
   try {
     const { number, time } = await chainLogs.head()
@@ -56,11 +55,11 @@ export async function readTransfers(ports: ReadTransfersDeps): Promise<void> {
     const kept = place['block']
     const fresh = last > INITIAL_BLOCKS ? last - INITIAL_BLOCKS : 0n
     let next = typeof kept === 'string' ? BigInt(kept) : fresh
-    while (next <= last && !isOver()) {
+    while (next <= last && !isTimeUp()) {
       const to = next + SPAN_BLOCKS - 1n < last ? next + SPAN_BLOCKS - 1n : last
-      // Base makes a block every two seconds; a day need not be told more exactly.
+      // Base has a block every two seconds, which is exact enough for the day.
       const at = new Date(time.getTime() - Number(number - to) * 2_000)
-      const counts = await countTransfers(ports, next, to)
+      const counts = await countTransfers(deps, next, to)
       await saveCounts(pool, dayName(at), counts, to + 1n)
       next = to + 1n
     }
@@ -74,8 +73,8 @@ interface PayeeTotals {
   amount: bigint
 }
 
-async function countTransfers(ports: ReadTransfersDeps, fromBlock: bigint, toBlock: bigint) {
-  const { pool, chainLogs, facilitators } = ports
+async function countTransfers(deps: ReadTransfersDeps, fromBlock: bigint, toBlock: bigint) {
+  const { pool, chainLogs, facilitators } = deps
   const { rows } = await pool.query<{ payee: Hex }>(
     `SELECT DISTINCT lower(pay_to) AS payee FROM hub.listing
      WHERE network = $1 AND removed_at IS NULL LIMIT $2`,
@@ -110,7 +109,7 @@ async function sendersOf(chainLogs: ChainLogs, logs: readonly ChainLog[]) {
   return senders
 }
 
-/** The counts of a range and the next place, together: no transfer counts twice. */
+/** Saves the counts and the next place in one transaction, so that no transfer counts twice. */
 async function saveCounts(
   pool: Pool,
   day: string,
@@ -134,11 +133,11 @@ async function saveCounts(
        WHERE source = $1 AND coalesce(place ->> 'block', '0')::bigint < $4`,
       [TRANSFERS_SOURCE, { block: String(next) }, rows.length, next],
     )
-    if (rowCount !== 1) throw new Error('another process reads the transfers')
+    if (rowCount !== 1) throw new Error('another process is reading the transfers')
   })
 }
 
-/** What an address was paid by known facilitators in 30 days. */
+/** Returns the payments of known facilitators to an address in 30 days. */
 export async function readPaymentsTo(
   pool: Pool,
   payTo: string,

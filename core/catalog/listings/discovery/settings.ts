@@ -1,26 +1,26 @@
 import type { IndexSource } from './read-index.ts'
 import { KNOWN_FACILITATORS } from './read-transfers.ts'
 
-/** Where listings of others are looked for. */
+/** Sources of external listings. */
 export interface DiscoverySettings {
   readonly indexes: readonly IndexSource[]
-  /** Content ids of IPFS are put behind it. */
+  /** URL to which IPFS content ids are appended. */
   readonly ipfsGateway: string
-  /** Addresses that settle payments of x402, in lower case. */
+  /** Addresses that settle x402 payments, in lower case. */
   readonly facilitators: readonly string[]
-  /** From where a new installation reads the registry of agents. */
+  /** First block of the agent registry that a new installation reads. */
   readonly registryFromBlock: bigint
 }
 
-/** Public indexes of x402, read where HUB_INDEXES says nothing else. */
+/** Public x402 indexes, read unless HUB_INDEXES names others. */
 const KNOWN_INDEXES: readonly IndexSource[] = [
   { name: 'cdp', url: 'https://api.cdp.coinbase.com/platform/v2/x402/discovery/resources' },
   { name: 'payai', url: 'https://facilitator.payai.network/discovery/resources' },
 ]
 
 /**
- * An estimate on the safe side: Base was there in December 2025, and the registry came to it after
- * that. What lies before is empty and costs a few hundred questions, once.
+ * A safe estimate: Base was at this block in December 2025, before the registry was deployed. The
+ * empty blocks cost a few hundred queries, once.
  */
 const REGISTRY_FROM_BLOCK = 40_000_000n
 
@@ -28,7 +28,7 @@ const ENTRY = /^([a-z][a-z0-9-]{0,30})=(https?:\/\/\S{1,500})$/
 
 /**
  * Reads `HUB_INDEXES`: `name=url,name=url`; `none` for none.
- * @throws TypeError for anything that is not of the form, or a name that stands there twice
+ * @throws TypeError for any other form or a repeated name
  */
 function parseIndexes(text: string): readonly IndexSource[] {
   if (text.trim() === 'none') return []
@@ -42,9 +42,9 @@ function parseIndexes(text: string): readonly IndexSource[] {
   return sources
 }
 
-/** What is configured, and the rest by where the hub runs: a sandbox looks nowhere by itself. */
+/** Completes the configuration with defaults; a sandbox reads no index by default. */
 export function discoverySettings(
-  told: {
+  configured: {
     readonly indexes: string | undefined
     readonly ipfsGateway: string
     readonly facilitators: readonly string[] | undefined
@@ -52,11 +52,12 @@ export function discoverySettings(
   },
   isProduction: boolean,
 ): DiscoverySettings {
+  const { indexes, ipfsGateway, facilitators, registryFromBlock } = configured
   const fallback = isProduction ? KNOWN_INDEXES : []
   return {
-    indexes: told.indexes === undefined ? fallback : parseIndexes(told.indexes),
-    ipfsGateway: told.ipfsGateway.endsWith('/') ? told.ipfsGateway : `${told.ipfsGateway}/`,
-    facilitators: [...KNOWN_FACILITATORS, ...(told.facilitators ?? [])],
-    registryFromBlock: told.registryFromBlock ?? (isProduction ? REGISTRY_FROM_BLOCK : 0n),
+    indexes: indexes === undefined ? fallback : parseIndexes(indexes),
+    ipfsGateway: ipfsGateway.endsWith('/') ? ipfsGateway : `${ipfsGateway}/`,
+    facilitators: [...KNOWN_FACILITATORS, ...(facilitators ?? [])],
+    registryFromBlock: registryFromBlock ?? (isProduction ? REGISTRY_FROM_BLOCK : 0n),
   }
 }

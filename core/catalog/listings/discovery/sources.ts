@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 
-/** How far a source was read. */
-export interface Discovery {
+/** Progress of reading a source. */
+export interface DiscoverySource {
   readonly source: string
   readonly place: Readonly<Record<string, unknown>>
   readonly pass: number
@@ -18,33 +18,33 @@ export interface Discovery {
 const COLUMNS = `source, place, pass, pages, rows, refused, started_at AS "startedAt",
   finished_at AS "finishedAt", next_at AS "nextAt", failures, error`
 
-/** What is known of a source, which is made known when it is new. */
-export async function openSource(pool: Pool, source: string): Promise<Discovery> {
+/** Returns a source, creating it if it is new. */
+export async function openSource(pool: Pool, source: string): Promise<DiscoverySource> {
   await pool.query('INSERT INTO hub.discovery (source) VALUES ($1) ON CONFLICT DO NOTHING', [
     source,
   ])
-  const { rows } = await pool.query<Discovery>(
+  const { rows } = await pool.query<DiscoverySource>(
     `SELECT ${COLUMNS} FROM hub.discovery WHERE source = $1`,
     [source],
   )
   return rows[0]!
 }
 
-export async function listSources(pool: Pool): Promise<Discovery[]> {
-  const { rows } = await pool.query<Discovery>(
+export async function listSources(pool: Pool): Promise<DiscoverySource[]> {
+  const { rows } = await pool.query<DiscoverySource>(
     `SELECT ${COLUMNS} FROM hub.discovery ORDER BY source`,
   )
   return rows
 }
 
 /**
- * Ends a pass over a source. After a whole one, rows that it did not have are marked as gone; their
- * listings stay until a probe finds them down.
- * @param whole false when rows may have been left out
+ * Ends a pass over a source. After a complete pass, rows that it did not contain are marked as gone;
+ * their listings stay until a probe finds them down.
+ * @param whole false if rows may have been skipped
  */
 export async function finishPass(
   pool: Pool,
-  { source, pass }: Pick<Discovery, 'source' | 'pass'>,
+  { source, pass }: Pick<DiscoverySource, 'source' | 'pass'>,
   { whole, againSeconds }: { readonly whole: boolean; readonly againSeconds: number },
 ): Promise<void> {
   await pool.query(
@@ -60,7 +60,7 @@ export async function finishPass(
   )
 }
 
-/** Notes why a pass stopped; it goes on where it was, later and later while it fails. */
+/** Records why a pass stopped; it continues from the same place with exponential backoff. */
 export async function stopPass(
   pool: Pool,
   source: string,

@@ -18,27 +18,26 @@ import {
 } from '../discovery/offers.ts'
 import type { Reason } from '../reasons.ts'
 
-/** What an answer to an unpaid request says. */
+/** Result of an unpaid request. */
 export interface ProbeVerdict {
   readonly outcome: 'up' | Reason
   readonly status: number | undefined
-  /** Seconds after which the host wants to be asked again. */
+  /** Seconds from the Retry-After header. */
   readonly retryAfter?: number
-  /** Version of x402 of a valid offer. */
+  /** x402 version of a valid offer. */
   readonly version?: 1 | 2
-  /** Set when it is up. */
+  /** Set if it is up. */
   readonly offers?: NonEmptyOffers
-  /** Each entry of the offer, in its order. */
+  /** Checked entries of the offer, in their order. */
   readonly entries?: readonly OfferCheck[]
-  /** Why the hub would not pay it, though it is up. */
+  /** Reason why the hub would not pay it, although it is up. */
   readonly notPayable?: string
   readonly described?: ResourceDescription
 }
 
 /**
- * Judges an answer to a request that brought no payment. A 402 with an offer that somebody can pay
- * is up, whatever else the answer says; whether the hub itself pays it is judged by the very rules
- * by which it buys. Pure.
+ * Classifies the response to an unpaid request. A 402 with an offer that any client can pay is up.
+ * Whether the hub would pay it is decided by the rules for its own purchases. Pure.
  */
 export function classifyResponse(response: EgressResponse, url: string): ProbeVerdict {
   const { status } = response
@@ -84,7 +83,7 @@ function classifyOffer(
   }
 }
 
-/** The terms that the hub would sign, or why it would not. */
+/** Returns the terms that the hub would sign, or why it would not. */
 function buyingTerms(offer: Offer, host: string): Terms | string {
   try {
     return chooseTerms(offer, { host, maxAmount: 1n << 62n, ownWallets: [] })
@@ -94,7 +93,7 @@ function buyingTerms(offer: Offer, host: string): Terms | string {
   }
 }
 
-/** What the offer says of the resource: in the header of version 2, or the body of version 1. */
+/** Reads the description of the resource: x402 version 2 has it in a header, version 1 in the body. */
 function describedBy(offer: Offer, { headers, body }: EgressResponse): ResourceDescription {
   const header = headers['payment-required']
   const envelope =
@@ -130,7 +129,7 @@ const FAILURE_REASONS: Readonly<Record<EgressCode, Reason>> = {
   upstream_error: 'server_error',
 }
 
-/** What it means that no whole answer came. A large answer that asks for no payment is no 402. */
+/** Classifies a failed request. A too large 2xx response asked for no payment. */
 export const classifyFailure = ({ code, response }: EgressError): ProbeVerdict => {
   const status = response?.status
   const isFree = status !== undefined && status >= 200 && status < 300

@@ -1,46 +1,46 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTransaction } from '../../../db/transaction.ts'
 import { json } from '../../../money.ts'
-import { emit } from '../../../webhooks/emit.ts'
-import type { Described } from '../discovery/normalise.ts'
-import { SCHEMA_BYTES } from '../discovery/normalise.ts'
-import { cleanText, storable } from '../discovery/text.ts'
+import { emit } from '../../../webhooks/events.ts'
+import { cleanText, storable } from '../discovery/clean-text.ts'
+import type { ResourceDescription } from '../discovery/normalize.ts'
+import { SCHEMA_BYTES } from '../discovery/normalize.ts'
 import type { Reason } from '../reasons.ts'
-import { type Candidate, offerRow } from '../store.ts'
-import type { Probed } from './ask.ts'
-import { type Next, nextState, type Standing } from './state.ts'
+import { type ListingCandidate, offerJson } from '../store.ts'
+import { type NextState, nextState, type StateBefore } from './next-state.ts'
+import type { ProbeResult } from './send-probe.ts'
 
-/** What a probe makes of a listing; what robots.txt refuses was not made. */
-export type Outcome = Pick<Probed, 'status' | 'offers' | 'described' | 'retryAfter'> & {
+/** Result of a probe, or the reason why robots.txt did not allow it. */
+export type ProbeOutcome = Pick<ProbeResult, 'status' | 'offers' | 'described' | 'retryAfter'> & {
   readonly outcome: 'up' | Reason
   readonly latencyMs?: number
 }
 
-/** Say nothing about the resource. */
-const NOT_MADE: ReadonlySet<Outcome['outcome']> = new Set([
+/** Outcomes that show nothing about the resource. */
+const NOT_PROBED: ReadonlySet<ProbeOutcome['outcome']> = new Set([
   'rate_limited',
   'robots',
   'robots_unreadable',
 ])
-/** Every that many days of figures count. */
-const WINDOW = "interval '30 days'"
+/** Period of the listing's figures. */
+const FIGURES_WINDOW = "interval '30 days'"
 const LATENCIES_MAX = 100
 
 /**
- * Notes a probe: its own row, the roll-up of its day, the figures of 30 days, the state that
- * follows from it and when to come again, all in one transaction. Terms that a valid offer names
- * replace what was claimed; triggers note what has changed.
- * @param chance from 0 to 1, spreads the probes
- * @returns the state after it; undefined when the listing is none of the hub's business any more
+ * Records a probe in one transaction: its row, the totals of its day, the figures of 30 days, the
+ * new state and the time of the next probe. The terms of a valid offer replace claimed ones;
+ * triggers record changes.
+ * @param chance random number from 0 to 1 that spreads the probes
+ * @returns the state after it; undefined if the listing is gone or its owner has opted out
  */
 export function recordProbe(
   pool: Pool,
   id: string,
-  probed: Outcome,
+  probed: ProbeOutcome,
   chance: number,
-): Promise<Next | undefined> {
+): Promise<NextState | undefined> {
   return inTransaction(pool, async (client) => {
-    const before = await standingOf(client, id)
+    const before = await lockListing(client, id)
     if (!before) return undefined
     const [offer] = probed.offers ?? []
     await client.query(
@@ -48,11 +48,11 @@ export function recordProbe(
        VALUES ($1, $2, $3, $4, $5, $6)`,
       [id, probed.outcome, probed.status, probed.latencyMs, offer?.price, offer?.payTo],
     )
-    if (!NOT_MADE.has(probed.outcome)) await rollUp(client, id, probed)
+    if (!NOT_PROBED.has(probed.outcome)) await rollUp(client, id, probed)
     const { retryAfter = 0, outcome } = probed
     const next = nextState(before, outcome, { chance, retryAfter })
-    if (probed.offers) await takeOver(client, id, probed.offers, probed.described)
-    await client.query(CONCLUDE, [
+    if (probed.offers) await applyOffer(client, id, probed.offers, probed.described)
+    await client.query(UPDATE_LISTING, [
       id,
       next.state,
       next.reason,
@@ -61,14 +61,14 @@ export function recordProbe(
       next.removed,
       outcome === 'up',
     ])
-    await tellOwner(client, id, before)
+    await notifyOwner(client, id, before)
     return next
   })
 }
 
-/** Locks the listing. An owner who has opted out is not probed, whatever was under way. */
-async function standingOf(client: PoolClient, id: string): Promise<Before | undefined> {
-  const { rows } = await client.query<Before>(
+/** Locks a listing; undefined if its owner has opted out, even during the probe. */
+async function lockListing(client: PoolClient, id: string): Promise<ListingBefore | undefined> {
+  const { rows } = await client.query<ListingBefore>(
     `SELECT l.state, l.price, l.pay_to AS "payTo", l.failures,
        l.last_verified_at IS NOT NULL AS verified,
        EXISTS (SELECT FROM hub.listing_source s WHERE s.listing = l.id AND NOT s.gone
@@ -84,14 +84,14 @@ async function standingOf(client: PoolClient, id: string): Promise<Before | unde
   return rows[0]
 }
 
-/** What an owner is told of when it is another one after a probe. */
-interface Before extends Standing {
+/** State before a probe, with the terms whose changes are reported to the owner. */
+interface ListingBefore extends StateBefore {
   readonly price: bigint
   readonly payTo: string
 }
 
-/** Tells who has proven to hold the host of a listing what has changed of it. */
-async function tellOwner(client: PoolClient, id: string, before: Before): Promise<void> {
+/** Emits `listing.changed` to the proven owner of the host if state or terms have changed. */
+async function notifyOwner(client: PoolClient, id: string, before: ListingBefore): Promise<void> {
   const { rows } = await client.query<{
     url: string
     state: string
@@ -112,7 +112,7 @@ async function tellOwner(client: PoolClient, id: string, before: Before): Promis
   await emit(client, principal, 'listing.changed', data)
 }
 
-async function rollUp(client: PoolClient, id: string, probed: Outcome): Promise<void> {
+async function rollUp(client: PoolClient, id: string, probed: ProbeOutcome): Promise<void> {
   const up = probed.outcome === 'up'
   await client.query(
     `INSERT INTO hub.listing_day AS d (listing, day, probes, up, latencies)
@@ -124,12 +124,12 @@ async function rollUp(client: PoolClient, id: string, probed: Outcome): Promise<
   )
 }
 
-/** The terms of a valid offer, and its schemas and words where it has some. */
-async function takeOver(
+/** Applies the terms of a valid offer, and its schemas and texts if it has any. */
+async function applyOffer(
   client: PoolClient,
   id: string,
-  offers: Candidate['offers'],
-  described: Described = {},
+  offers: ListingCandidate['offers'],
+  described: ResourceDescription = {},
 ): Promise<void> {
   const [{ scheme, network, asset, payTo, price, payable }] = offers
   await client.query(
@@ -146,21 +146,21 @@ async function takeOver(
       payTo,
       price,
       payable,
-      JSON.stringify(offers.map(offerRow)),
+      JSON.stringify(offers.map(offerJson)),
       cleanText(described.name, 100) || null,
       cleanText(described.description, 1_000) || null,
-      schemaOf(described.inputSchema),
-      schemaOf(described.outputSchema),
+      schemaJson(described.inputSchema),
+      schemaJson(described.outputSchema),
     ],
   )
 }
 
-const schemaOf = (schema: unknown): string | null => {
-  const kept = storable(schema, SCHEMA_BYTES)
-  return kept === null ? null : JSON.stringify(kept)
+const schemaJson = (schema: unknown): string | null => {
+  const value = storable(schema, SCHEMA_BYTES)
+  return value === null ? null : JSON.stringify(value)
 }
 
-const CONCLUDE = `
+const UPDATE_LISTING = `
   UPDATE hub.listing l SET state = $2, reason = $3, failures = $4, probed_at = now(),
     next_probe_at = now() + make_interval(secs => $5),
     removed_at = CASE WHEN $6 THEN now() END,
@@ -169,12 +169,12 @@ const CONCLUDE = `
     (uptime, latency_p50_ms, latency_p95_ms) = (
       SELECT 100.0 * sum(up) / nullif(sum(probes), 0),
         (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY ms) FROM hub.listing_day d,
-          unnest(latencies) ms WHERE d.listing = l.id AND d.day > now() - ${WINDOW}),
+          unnest(latencies) ms WHERE d.listing = l.id AND d.day > now() - ${FIGURES_WINDOW}),
         (SELECT percentile_disc(0.95) WITHIN GROUP (ORDER BY ms) FROM hub.listing_day d,
-          unnest(latencies) ms WHERE d.listing = l.id AND d.day > now() - ${WINDOW})
-      FROM hub.listing_day d WHERE d.listing = l.id AND d.day > now() - ${WINDOW}),
+          unnest(latencies) ms WHERE d.listing = l.id AND d.day > now() - ${FIGURES_WINDOW})
+      FROM hub.listing_day d WHERE d.listing = l.id AND d.day > now() - ${FIGURES_WINDOW}),
     (calls, delivered) = (
       SELECT count(*), count(*) FILTER (WHERE i.state <> 'unused' AND i.reason IS NULL)
       FROM hub.payment_intent i WHERE i.seller = split_part(l.url, '?', 1)
-        AND i.state IN ('paid', 'confirmed', 'unused') AND i.created_at > now() - ${WINDOW})
+        AND i.state IN ('paid', 'confirmed', 'unused') AND i.created_at > now() - ${FIGURES_WINDOW})
   WHERE id = $1`

@@ -1,101 +1,104 @@
+import { LRUCache } from 'lru-cache'
 import robotsParser from 'robots-parser'
 import type { Clock } from '../../../clock.ts'
 import { EgressError } from '../../../egress/errors.ts'
 import type { Egress, EgressResponse } from '../../../egress/http.ts'
 import type { Reason } from '../reasons.ts'
-import { judgeFailure } from './judge.ts'
+import { classifyFailure } from './classify-response.ts'
 
-/** By which name hosts may speak to the hub in their robots.txt. */
-const ROBOT = 'AgentHub'
+/** Name by which a robots.txt addresses the hub. */
+const USER_AGENT = 'AgentHub'
 
-const KEPT_MS = 24 * 3_600_000 // RFC 9309 §2.4
-/** A host whose robots.txt could not be had is asked for it again after it. */
-const AGAIN_MS = 10 * 60_000
+const TTL_MS = 24 * 3_600_000 // RFC 9309 §2.4
+/** Wait after a robots.txt could not be fetched. */
+const RETRY_MS = 10 * 60_000
 const HOSTS_MAX = 5_000
 const BYTES_MAX = 512 * 1_024 // RFC 9309 §2.5
 const REDIRECTS_MAX = 5 // RFC 9309 §2.3.1.2
 
-/** A CommonJS module: what its types call its default is all of it. */
+/** CommonJS module, whose types wrongly declare a default export. */
 const parseRobots = robotsParser as unknown as typeof robotsParser.default
 
-/** What a host says; or why nobody knows what. */
-type Said = ReturnType<typeof parseRobots> | { readonly silent: Reason }
+/** Rules of an origin, or why they could not be fetched. */
+type RobotsRules = ReturnType<typeof parseRobots> | { readonly unknown: Reason }
 
-/** The robots.txt of hosts, each asked for once a day. */
+interface CachedRules {
+  readonly rules: RobotsRules
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number
+}
+
+/** Checks URLs against the robots.txt of their origin, which is fetched once a day. */
 export class Robots {
   readonly #egress: Pick<Egress, 'request'>
   readonly #clock: Clock
-  readonly #known = new Map<string, { readonly said: Said; readonly until: number }>()
+  readonly #cache = new LRUCache<string, CachedRules>({ max: HOSTS_MAX })
 
   constructor(egress: Pick<Egress, 'request'>, clock: Clock) {
     this.#egress = egress
     this.#clock = clock
   }
 
-  /** Whether the hub may ask for `url`. */
+  /** Returns true if the hub may request `url`. */
   async allows(url: string): Promise<boolean> {
     return (await this.refusal(url)) === undefined
   }
 
   /**
-   * Why the hub may not ask for `url`: `robots`, or why the robots.txt cannot be had. A host
-   * without one (4xx) allows everything. One that fails to tell allows nothing (RFC 9309 §2.3.1.4),
-   * unless it has told before: then that counts until it tells again.
+   * Returns why the hub may not request `url`: `robots`, or why the robots.txt is unavailable. A
+   * missing robots.txt (4xx) allows everything. If it cannot be fetched, the last known rules
+   * apply; without any, nothing is allowed (RFC 9309 §2.3.1.4).
    */
   async refusal(url: string): Promise<Reason | undefined> {
     const { origin } = new URL(url)
     const now = this.#clock.now().getTime()
-    const known = this.#known.get(origin)
-    if (known && known.until > now) return refusalOf(known.said, url)
-    const told = await this.#read(origin)
-    const isSilent = 'silent' in told
-    const said = isSilent && known ? known.said : told
-    this.#keep(origin, { said, until: now + (isSilent ? AGAIN_MS : KEPT_MS) })
-    return refusalOf(said, url)
+    const cached = this.#cache.get(origin)
+    if (cached && cached.expiresAt > now) return refusalOf(cached.rules, url)
+    const fetched = await this.#fetchRules(origin)
+    const isUnknown = 'unknown' in fetched
+    const rules = isUnknown && cached ? cached.rules : fetched
+    this.#cache.set(origin, { rules, expiresAt: now + (isUnknown ? RETRY_MS : TTL_MS) })
+    return refusalOf(rules, url)
   }
 
-  async #read(origin: string): Promise<Said> {
+  async #fetchRules(origin: string): Promise<RobotsRules> {
     const robots = `${origin}/robots.txt`
     let url = robots
     for (let hops = 0; hops <= REDIRECTS_MAX; hops++) {
-      const answer = await this.#ask(url)
-      if ('silent' in answer) return url === robots ? answer : { silent: 'robots_unreadable' }
-      const { status, headers, body } = answer
-      const target = locationOf(headers, url)
+      const response = await this.#fetch(url)
+      if ('unknown' in response) return url === robots ? response : { unknown: 'robots_unreadable' }
+      const { status, headers, body } = response
+      const target = redirectTarget(headers, url)
       if (status >= 300 && status < 400 && target !== undefined) url = target
-      else if (status >= 500) return { silent: 'robots_unreadable' }
+      else if (status >= 500) return { unknown: 'robots_unreadable' }
       else return parseRobots(robots, status === 200 ? body.toString('utf8') : '')
     }
-    return parseRobots(robots, '') // as if there were none
+    return parseRobots(robots, '') // too many redirects count as a missing file
   }
 
-  async #ask(url: string): Promise<EgressResponse | { readonly silent: Reason }> {
+  async #fetch(url: string): Promise<EgressResponse | { readonly unknown: Reason }> {
     const timeouts = { totalMs: 5_000 }
     try {
-      const asked = { url, method: 'GET', maxBytes: BYTES_MAX, streams: true, timeouts }
-      const answer = await this.#egress.request(asked)
-      answer.stream?.destroy() // the beginning of a long one counts
-      return answer
+      const request = { url, method: 'GET', maxBytes: BYTES_MAX, streams: true, timeouts }
+      const response = await this.#egress.request(request)
+      response.stream?.destroy() // only the first bytes of a long file count
+      return response
     } catch (error) {
       if (!(error instanceof EgressError)) throw error
-      const isAnswer = error.code === 'upstream_redirect' || error.code === 'upstream_too_large'
-      if (isAnswer && error.response) return error.response // its status says enough
-      return { silent: judgeFailure(error).outcome as Reason } // no answer is never up
+      const hasStatus = error.code === 'upstream_redirect' || error.code === 'upstream_too_large'
+      if (hasStatus && error.response) return error.response
+      return { unknown: classifyFailure(error).outcome as Reason } // a failure is never `up`
     }
   }
-
-  #keep(origin: string, entry: { readonly said: Said; readonly until: number }): void {
-    this.#known.delete(origin)
-    this.#known.set(origin, entry)
-    const [oldest] = this.#known.keys()
-    if (this.#known.size > HOSTS_MAX && oldest !== undefined) this.#known.delete(oldest)
-  }
 }
 
-function refusalOf(said: Said, url: string): Reason | undefined {
-  if ('silent' in said) return said.silent
-  return said.isAllowed(url, ROBOT) === false ? 'robots' : undefined
+function refusalOf(rules: RobotsRules, url: string): Reason | undefined {
+  if ('unknown' in rules) return rules.unknown
+  return rules.isAllowed(url, USER_AGENT) === false ? 'robots' : undefined
 }
 
-const locationOf = ({ location }: EgressResponse['headers'], base: string): string | undefined =>
+const redirectTarget = (
+  { location }: EgressResponse['headers'],
+  base: string,
+): string | undefined =>
   typeof location === 'string' ? URL.parse(location, base)?.href : undefined

@@ -1,6 +1,6 @@
 /**
- * Short forms and what they stand for. A line is one thing; what means the same is separated by
- * commas. General vocabulary of APIs: it follows no single catalogue and no list of queries.
+ * Abbreviations with their long forms. Each line lists equal phrases, separated by commas. General
+ * vocabulary of APIs, not derived from one catalog or list of queries.
  */
 export const ABBREVIATIONS = `
 ai, artificial intelligence

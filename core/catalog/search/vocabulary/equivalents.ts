@@ -1,6 +1,6 @@
 /**
- * Words for the same thing. A line is one thing; what means the same is separated by
- * commas. General vocabulary of APIs: it follows no single catalogue and no list of queries.
+ * Synonyms. Each line lists equal phrases, separated by commas. General vocabulary of APIs, not
+ * derived from one catalog or list of queries.
  */
 export const EQUIVALENTS = `
 image, picture, photo, photograph, pic

@@ -1,24 +1,24 @@
 import type { Operation } from './operation.ts'
 
-/** Some of a document's operations, by what they have in common. */
-export interface Choice {
-  /** As an importer names them: a tag, or a path and what lies below it. */
+/** Group of a document's operations that can be selected for import. */
+export interface OperationChoice {
+  /** Selector: a tag, or a path including all paths below it. */
   readonly only: string
   readonly operations: number
 }
 
 const CHOICES_MAX = 100
-/** The longest name that an importer may give. */
-export const NAME_MAX = 300
+/** Maximum length of a selector. */
+export const SELECTOR_MAX = 300
 
-/** Whether an importer means it: by `GET /a/b`, `/a/b` or `/a` above it, or a tag. */
-export const isMeant = (only: string, operation: Operation): boolean =>
+/** Returns true if `only` selects the operation: `GET /a/b`, `/a/b`, a path above it, or a tag. */
+export const isSelected = (only: string, operation: Operation): boolean =>
   only === operation.at ||
   `${operation.path}/`.startsWith(only.endsWith('/') ? only : `${only}/`) ||
   tagsOf(operation).includes(only)
 
-/** What importers may choose among: tags, and for what has none the paths where they part. */
-export function choicesOf(operations: readonly Operation[]): readonly Choice[] {
+/** Lists the possible selections: tags, and for untagged operations the first differing path. */
+export function operationChoices(operations: readonly Operation[]): readonly OperationChoice[] {
   const depth = sharedDepth(operations) + 1
   const names = operations.flatMap((each) => {
     const tags = tagsOf(each)
@@ -26,17 +26,17 @@ export function choicesOf(operations: readonly Operation[]): readonly Choice[] {
   })
   return [...new Set(names)].slice(0, CHOICES_MAX).map((only) => ({
     only,
-    operations: operations.filter((each) => isMeant(only, each)).length,
+    operations: operations.filter((each) => isSelected(only, each)).length,
   }))
 }
 
 const tagsOf = ({ spec: { tags } }: Operation): readonly string[] =>
-  Array.isArray(tags) ? tags.filter(isName) : []
+  Array.isArray(tags) ? tags.filter(isTagName) : []
 
-const isName = (tag: unknown): tag is string =>
-  typeof tag === 'string' && tag !== '' && tag === tag.trim() && tag.length <= NAME_MAX
+const isTagName = (tag: unknown): tag is string =>
+  typeof tag === 'string' && tag !== '' && tag === tag.trim() && tag.length <= SELECTOR_MAX
 
-/** How many segments all paths begin with, the empty one before the first slash among them. */
+/** Counts the leading segments that all paths share, including the empty one before the slash. */
 function sharedDepth(operations: readonly Operation[]): number {
   const [first = [], ...others] = operations.map(({ path }) => path.split('/'))
   const part = first.findIndex((segment, n) => others.some((other) => other[n] !== segment))

@@ -1,18 +1,18 @@
 import { isJsonObject, type JsonObject } from '../../../json.ts'
 import { type Micros, usd } from '../../../money.ts'
 import { DEADLINE_SECONDS } from '../../services/deadline.ts'
-import { ELSEWHERE, PATH, parametersOf } from '../../services/routing.ts'
+import { AMBIGUOUS_PATH, PATH_PATTERN, parameterNames } from '../../services/routing.ts'
 import type { EndpointInfo } from '../store.ts'
-import type { Refs } from './refs.ts'
+import type { RefResolver } from './refs.ts'
 
-/** An endpoint as a document describes it; what it costs may stand there, or has to be asked. */
-export interface Proposed extends EndpointInfo {
+/** Endpoint described by a document; `price` is null if the document does not name one. */
+export interface ProposedEndpoint extends EndpointInfo {
   readonly price: Micros | null
-  /** Headers that callers may send along. */
+  /** Request headers passed on from the caller. */
   readonly headers: readonly string[]
 }
 
-/** An operation of a document, and where it stands. */
+/** Operation of a document with its location. */
 export interface Operation {
   readonly method: EndpointInfo['method']
   readonly path: string
@@ -22,12 +22,12 @@ export interface Operation {
 }
 
 const SUMMARY_MAX = 500
-const SUCCESS = [200, 201, 202, 203, 204] as const
+const SUCCESS_STATUSES = [200, 201, 202, 203, 204] as const
 const MAX_BYTES = 1_048_576
 const PARAMETERS_MAX = 100
-const NAME = /^[A-Za-z_][\w.[\]-]{0,63}$/
-/** Said by the hub, or by what its owner has it add. */
-const OWN_HEADERS = /^(?:authorization|accept|content-type|cookie|x-api-key)$/
+const PARAMETER_NAME = /^[A-Za-z_][\w.[\]-]{0,63}$/
+/** Headers set by the hub, or injected as a secret. */
+const RESERVED_HEADERS = /^(?:authorization|accept|content-type|cookie|x-api-key)$/
 
 interface Inputs {
   readonly properties: Record<string, unknown>
@@ -36,15 +36,19 @@ interface Inputs {
   readonly headers: string[]
 }
 
-/** What can be sold of an operation; undefined: it cannot, and the gaps say why. */
-export function proposed(refs: Refs, operation: Operation): Proposed | undefined {
+/** Converts an operation to an endpoint; undefined if it cannot be sold, with the reason as a gap. */
+export function proposeEndpoint(
+  refs: RefResolver,
+  operation: Operation,
+): ProposedEndpoint | undefined {
   const { method, path, spec, at } = operation
-  if (!isPath(path)) return refs.gap(at, 'a path of other segments than texts and parameters')
-  const inputs = parametersIn(refs, operation)
+  if (!isSellablePath(path))
+    return refs.addGap(at, 'a path segment is neither plain text nor a single parameter')
+  const inputs = readParameters(refs, operation)
   if (!inputs) return undefined
-  const body = bodyOf(refs, operation, inputs)
+  const body = readBody(refs, operation, inputs)
   if (!body) return undefined
-  const answer = answerOf(refs, operation)
+  const answer = readResponse(refs, operation)
   const inQuery = method === 'GET' || method === 'DELETE'
   const idempotent = inQuery || method === 'PUT'
   const text = [spec['summary'], spec['description']].find((each) => typeof each === 'string')
@@ -67,62 +71,70 @@ export function proposed(refs: Refs, operation: Operation): Proposed | undefined
     maxBytes: MAX_BYTES,
     idempotent,
     retries: method === 'GET' ? 1 : 0,
-    price: priceOf(spec['x-payment-info']),
+    price: readPrice(spec['x-payment-info']),
     headers: inputs.headers,
   }
 }
 
-const isPath = (path: string): boolean =>
-  PATH.test(path) && !ELSEWHERE.test(path) && path.length <= 300
+const isSellablePath = (path: string): boolean =>
+  PATH_PATTERN.test(path) && !AMBIGUOUS_PATH.test(path) && path.length <= 300
 
-function parametersIn(refs: Refs, { path, item, spec, at }: Operation): Inputs | undefined {
+function readParameters(
+  refs: RefResolver,
+  { path, item, spec, at }: Operation,
+): Inputs | undefined {
   const inputs: Inputs = { properties: {}, required: [], query: [], headers: [] }
   const listed = [item['parameters'], spec['parameters']].flatMap((list) =>
     Array.isArray(list) ? (list as unknown[]) : [],
   )
   if (listed.length > PARAMETERS_MAX) {
-    return refs.gap(at, `more than ${PARAMETERS_MAX} parameters`)
+    return refs.addGap(at, `more than ${PARAMETERS_MAX} parameters`)
   }
   const byName = new Map<string, JsonObject>()
   for (const [i, each] of listed.entries()) {
-    const found = refs.object(each, `${at}/parameters/${i}`)
+    const found = refs.resolve(each, `${at}/parameters/${i}`)
     if (found) byName.set(`${String(found['in'])} ${String(found['name'])}`, found)
   }
   for (const parameter of byName.values()) {
-    if (!take(refs, parameter, inputs, at)) return undefined
+    if (!addParameter(refs, parameter, inputs, at)) return undefined
   }
-  for (const name of parametersOf(path)) {
+  for (const name of parameterNames(path)) {
     inputs.properties[name] ??= { type: 'string' }
     if (!inputs.required.includes(name)) inputs.required.push(name)
   }
   return inputs
 }
 
-/** @returns false for one without which the operation cannot be called */
-function take(refs: Refs, parameter: JsonObject, inputs: Inputs, at: string): boolean {
+/** @returns false if the parameter is unsupported and the operation requires it */
+function addParameter(
+  refs: RefResolver,
+  parameter: JsonObject,
+  inputs: Inputs,
+  at: string,
+): boolean {
   const { name, in: place, required, style, explode } = parameter
   const where = `${at}/parameters/${String(name)}`
-  if (typeof name !== 'string' || (place !== 'header' && !NAME.test(name))) {
-    refs.gap(where, 'a parameter whose name is not taken here')
+  if (typeof name !== 'string' || (place !== 'header' && !PARAMETER_NAME.test(name))) {
+    refs.addGap(where, 'the name of the parameter is not supported')
     return required !== true
   }
   if (place === 'header') {
     const header = name.toLowerCase()
-    if (!OWN_HEADERS.test(header)) inputs.headers.push(header)
+    if (!RESERVED_HEADERS.test(header)) inputs.headers.push(header)
     return true
   }
   if (place !== 'query' && place !== 'path') {
-    refs.gap(where, `a parameter in ${String(place)} is not sent`)
+    refs.addGap(where, `a parameter in ${String(place)} is not supported`)
     return required !== true
   }
   if ((style !== undefined && style !== 'form' && style !== 'simple') || explode === false) {
-    refs.gap(where, 'it is sent as the query usually is: lists as name=a&name=b')
+    refs.addGap(where, 'its style is not supported; lists are sent as name=a&name=b')
   }
   if (Object.hasOwn(inputs.properties, name)) {
-    refs.gap(where, 'two parameters of one name')
+    refs.addGap(where, 'two parameters have the same name')
     return false
   }
-  const schema = refs.schema(parameter['schema'] ?? {}, where)
+  const schema = refs.inlineSchema(parameter['schema'] ?? {}, where)
   const { description } = parameter
   const text = typeof description === 'string' && { description: description.slice(0, 1_000) }
   inputs.properties[name] = { ...text, ...schema }
@@ -131,48 +143,49 @@ function take(refs: Refs, parameter: JsonObject, inputs: Inputs, at: string): bo
   return true
 }
 
-const FORM = 'application/x-www-form-urlencoded'
+const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 /** Adds the members of the body to the input. */
-function bodyOf(refs: Refs, { method, spec, at }: Operation, inputs: Inputs) {
+function readBody(refs: RefResolver, { method, spec, at }: Operation, inputs: Inputs) {
   const given = spec['requestBody']
   if (given === undefined || method === 'GET' || method === 'DELETE') {
-    if (given !== undefined) refs.gap(`${at}/requestBody`, `the body of a ${method} is not sent`)
+    if (given !== undefined) refs.addGap(`${at}/requestBody`, `the body of a ${method} is not sent`)
     return { kind: 'none', open: false } as const
   }
-  const body = refs.object(given, `${at}/requestBody`)
+  const body = refs.resolve(given, `${at}/requestBody`)
   const content = isJsonObject(body?.['content']) ? body['content'] : {}
   const types = Object.keys(content)
   const type = types.find((each) => /^application\/(?:[\w.+-]+\+)?json\b/.test(each))
-  const found = type ?? types.find((each) => each.startsWith(FORM))
+  const found = type ?? types.find((each) => each.startsWith(FORM_TYPE))
   if (found === undefined) {
     const isMultipart = types.some((each) => each.startsWith('multipart/'))
     const what = isMultipart
-      ? 'its body is multipart, which the hub does not send: take it as JSON or as a form'
-      : 'its body is neither JSON nor a form'
-    return refs.gap(`${at}/requestBody`, what)
+      ? 'a multipart body is not supported; offer JSON or a form instead'
+      : 'the body is neither JSON nor a form'
+    return refs.addGap(`${at}/requestBody`, what)
   }
   const media = content[found]
   const where = `${at}/requestBody`
-  const schema = refs.schema(isJsonObject(media) ? (media['schema'] ?? {}) : {}, where)
+  const schema = refs.inlineSchema(isJsonObject(media) ? (media['schema'] ?? {}) : {}, where)
   const kind = type === undefined ? 'form' : 'json'
-  const whole = wholeOf(schema)
+  const whole = objectMembers(schema)
   if (!whole) {
     if (schema['type'] !== undefined && schema['type'] !== 'object') {
-      return refs.gap(where, 'its body is no object')
+      return refs.addGap(where, 'the body is not an object')
     }
-    refs.gap(where, 'its body is taken as it is: the schema names no members')
+    refs.addGap(where, 'the schema names no members; any body is accepted')
     return { kind, open: true } as const
   }
   const twice = Object.keys(whole.properties).find((name) => Object.hasOwn(inputs.properties, name))
-  if (twice !== undefined) return refs.gap(where, `a member and a parameter are both ${twice}`)
+  if (twice !== undefined)
+    return refs.addGap(where, `a member and a parameter are both named ${twice}`)
   Object.assign(inputs.properties, whole.properties)
   if (body?.['required'] === true) inputs.required.push(...whole.required)
   return { kind, open: whole.open } as const
 }
 
-/** The members of an object, also of one that is put together from several. */
-function wholeOf(
+/** Returns the members of an object schema, including those of `allOf`. */
+function objectMembers(
   schema: JsonObject,
 ): { properties: JsonObject; required: string[]; open: boolean } | undefined {
   const parts = [
@@ -190,24 +203,24 @@ function wholeOf(
   }
 }
 
-/** Which statuses are a success, and what they answer. */
-function answerOf(refs: Refs, { spec, at }: Operation) {
+/** Returns the success statuses, the response schema, and whether the response is a stream. */
+function readResponse(refs: RefResolver, { spec, at }: Operation) {
   const responses = isJsonObject(spec['responses']) ? spec['responses'] : {}
   const statuses = Object.keys(responses).filter((status) => /^2\d\d$/.test(status))
-  const success = statuses.length > 0 ? statuses.map(Number) : [...SUCCESS]
+  const success = statuses.length > 0 ? statuses.map(Number) : [...SUCCESS_STATUSES]
   const first = statuses[0] ?? '2XX'
-  const response = refs.object(responses[first], `${at}/responses/${first}`)
+  const response = refs.resolve(responses[first], `${at}/responses/${first}`)
   const content = isJsonObject(response?.['content']) ? response['content'] : {}
   const streams = Object.keys(content).some((type) => type.startsWith('text/event-stream'))
   const json = Object.entries(content).find(([type]) => /[/+]json\b/.test(type))?.[1]
   if (streams || !isJsonObject(json) || statuses.length > 1)
     return { success, streams, output: null }
-  const output = refs.schema(json['schema'] ?? {}, `${at}/responses/${first}`)
+  const output = refs.inlineSchema(json['schema'] ?? {}, `${at}/responses/${first}`)
   return { success, streams, output: Object.keys(output).length > 0 ? output : null }
 }
 
-/** `x-payment-info`: `{price: {mode: "fixed", currency: "USD", amount: "0.003"}}`, or plainer. */
-function priceOf(info: unknown): Micros | null {
+/** Reads `x-payment-info`: `{price: {mode: "fixed", currency: "USD", amount: "0.003"}}`, or flat. */
+function readPrice(info: unknown): Micros | null {
   if (!isJsonObject(info)) return null
   const price = isJsonObject(info['price']) ? info['price'] : info
   const { mode = 'fixed', currency = 'USD' } = price

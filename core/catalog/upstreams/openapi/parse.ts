@@ -4,58 +4,59 @@ import { parse as parseYaml } from 'yaml'
 import { Fault } from '../../../errors.ts'
 import { isJsonObject, type JsonObject } from '../../../json.ts'
 
-/** The longest document that is read, in bytes. */
+/** Maximum size of a document, in bytes. */
 export const DOCUMENT_MAX = 2_097_152
 const DEPTH_MAX = 100
 const NODES_MAX = 200_000
 const ALIASES_MAX = 100
 
 /**
- * Reads an OpenAPI document, or one of Swagger 2.0, JSON or YAML, and brings it to version 3.1.
+ * Parses an OpenAPI 3 or Swagger 2.0 document in JSON or YAML and upgrades it to OpenAPI 3.1.
  * @throws Fault `openapi_unreadable`
  */
 export function parseOpenApi(text: string): JsonObject {
   if (Buffer.byteLength(text) > DOCUMENT_MAX) {
-    throw unreadable(`It has more than ${DOCUMENT_MAX} bytes.`)
+    throw unreadable(`The document has more than ${DOCUMENT_MAX} bytes.`)
   }
-  const document = read(text)
-  if (!isJsonObject(document)) throw unreadable('It is no object.')
+  const document = parseText(text)
+  if (!isJsonObject(document)) throw unreadable('The document is not an object.')
   const { openapi, swagger } = document
   const isSwagger = String(swagger) === '2' || String(swagger) === '2.0'
   if (!isSwagger && !/^3\.[01](\.|$)/.test(String(openapi))) {
-    throw unreadable('It is not OpenAPI 3.0 or 3.1, nor Swagger 2.0.')
+    throw unreadable('The document is not OpenAPI 3.0 or 3.1, nor Swagger 2.0.')
   }
-  const size = sizeOf(document)
-  if (size === undefined) throw unreadable('It is nested too deep, or has too many parts.')
+  const size = countNodes(document)
+  if (size === undefined)
+    throw unreadable('The document is nested too deeply or has too many parts.')
   try {
     const own = structuredClone(document)
-    // Some write the version as a number, which the conversion does not know.
-    if (isSwagger) nameStreams(own)
+    // The upgrader does not accept the version as a number, which some documents have.
+    if (isSwagger) keepStreamResponses(own)
     const three = isSwagger ? upgradeFromTwoToThree({ ...own, swagger: '2.0' }) : own
     return upgradeFromThreeToThreeOne({ ...three }) as JsonObject
   } catch (error) {
-    throw unreadable('It is not built as its version says.', error)
+    throw unreadable('The document does not have the structure of its version.', error)
   }
 }
 
 /**
- * Swagger says at the operation, or for all of them, what is answered; the conversion drops that
- * of a response without a schema. Of one that streams it is all that is said.
+ * Adds an empty schema to responses of streaming operations, because the upgrader otherwise drops
+ * the media type that Swagger declares per operation or document.
  */
-function nameStreams({ paths, produces }: JsonObject): void {
-  const operations = membersOf(paths).flatMap(membersOf)
+function keepStreamResponses({ paths, produces }: JsonObject): void {
+  const operations = objectValues(paths).flatMap(objectValues)
   for (const { produces: own = produces, responses } of operations) {
-    if (!Array.isArray(own) || !own.some((type) => String(type).startsWith(STREAM))) continue
-    for (const response of membersOf(responses)) {
+    if (!Array.isArray(own) || !own.some((type) => String(type).startsWith(EVENT_STREAM))) continue
+    for (const response of objectValues(responses)) {
       if (!('$ref' in response)) Object.assign(response, { schema: response['schema'] ?? {} })
     }
   }
 }
-const STREAM = 'text/event-stream'
-const membersOf = (of: unknown): readonly JsonObject[] =>
+const EVENT_STREAM = 'text/event-stream'
+const objectValues = (of: unknown): readonly JsonObject[] =>
   isJsonObject(of) ? Object.values(of).filter(isJsonObject) : []
 
-function read(text: string): unknown {
+function parseText(text: string): unknown {
   try {
     if (/^\s*\{/.test(text)) return JSON.parse(text)
     return parseYaml(text, { maxAliasCount: ALIASES_MAX, prettyErrors: false })
@@ -64,8 +65,8 @@ function read(text: string): unknown {
   }
 }
 
-/** How many parts it has; undefined: too many, or too deep. Aliases of YAML count each time. */
-function sizeOf(root: unknown): number | undefined {
+/** Counts nodes, YAML aliases each time; undefined if too many or too deep. */
+function countNodes(root: unknown): number | undefined {
   let count = 0
   const visit = (node: unknown, depth: number): boolean =>
     depth <= DEPTH_MAX &&

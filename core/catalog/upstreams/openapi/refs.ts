@@ -1,7 +1,14 @@
 import { isJsonObject, type JsonObject } from '../../../json.ts'
-import { BYTES_MAX, budget, compileError, inner, KEYWORDS, takePatterns } from '../schemas.ts'
+import {
+  compileError,
+  countPatterns,
+  KEYWORDS,
+  newSchemaBudget,
+  SCHEMA_BYTES_MAX,
+  subschemas,
+} from '../schemas.ts'
 
-/** Something of a document that was not understood, and where. */
+/** Unsupported part of a document, with its location. */
 export interface Gap {
   readonly at: string
   readonly what: string
@@ -11,69 +18,70 @@ const HOPS_MAX = 20
 const NODES_MAX = 1_500
 const DEPTH_MAX = 20
 const GAPS_MAX = 200
-/** Characters of all schemas of a document together, a $ref counted each time. */
+/** Total characters of a document's schemas; the target of a $ref counts each time. */
 const TEXT_MAX = 2_097_152
 const ANYTHING: JsonObject = {}
 
-/** Reads what a document refers to: places of its own, and nothing else. */
-export class Refs {
+/** Resolves references within a document; external references become gaps. */
+export class RefResolver {
   readonly gaps: Gap[] = []
   readonly #root: JsonObject
-  /** What its schemas may still have together: whoever checks by them compiles them. */
-  readonly #left = budget()
+  /** Remaining schemas and patterns, because every schema is compiled later. */
+  readonly #budget = newSchemaBudget()
   #textLeft = TEXT_MAX
 
   constructor(root: JsonObject) {
     this.#root = root
   }
 
-  gap(at: string, what: string): undefined {
+  addGap(at: string, what: string): undefined {
     if (this.gaps.length < GAPS_MAX) this.gaps.push({ at, what })
     return undefined
   }
 
-  /** What stands there, or what that refers to; undefined: nothing that could be read. */
-  object(node: unknown, at: string): JsonObject | undefined {
+  /** Returns an object or the object that it references; undefined if there is none. */
+  resolve(node: unknown, at: string): JsonObject | undefined {
     let found = node
     for (let hops = 0; isJsonObject(found) && typeof found['$ref'] === 'string'; hops++) {
-      if (hops === HOPS_MAX) return this.gap(at, 'its $ref leads in a circle')
-      found = this.#at(found['$ref'], at)
+      if (hops === HOPS_MAX) return this.addGap(at, 'its $ref is circular')
+      found = this.#target(found['$ref'], at)
     }
     return isJsonObject(found) ? found : undefined
   }
 
-  #at(ref: string, at: string): unknown {
-    if (!ref.startsWith('#/')) return this.gap(at, `a $ref to another document: ${ref}`)
+  #target(ref: string, at: string): unknown {
+    if (!ref.startsWith('#/'))
+      return this.addGap(at, `a $ref to another document is not supported: ${ref}`)
     let node: unknown = this.#root
     for (const part of ref.slice(2).split('/')) {
-      const name = decoded(part)
+      const name = decodePointer(part)
       if (!isJsonObject(node) || !Object.hasOwn(node, name))
-        return this.gap(at, `no such $ref: ${ref}`)
+        return this.addGap(at, `the target of the $ref does not exist: ${ref}`)
       node = node[name]
     }
     return node
   }
 
   /**
-   * A schema by itself: without $ref, and with the keywords alone that the hub takes. What would
-   * contain itself, or is too large, becomes a schema of anything.
+   * Returns a self-contained schema: `$ref` is inlined and unsupported keywords are dropped. A
+   * recursive or too large schema is replaced by one that accepts any value.
    */
-  schema(node: unknown, at: string): JsonObject {
+  inlineSchema(node: unknown, at: string): JsonObject {
     if (this.#textLeft <= 0) return this.#tooLarge(at)
     let count = 0
     const copy = (each: unknown, place: string, path: readonly unknown[]): JsonObject | boolean => {
       if (typeof each === 'boolean') return each
-      const found = this.object(each, place)
+      const found = this.resolve(each, place)
       if (!found) return ANYTHING
       if (path.includes(found)) {
-        this.gap(place, 'a schema that contains itself: anything is taken there')
+        this.addGap(place, 'the schema is recursive; any value is accepted here')
         return ANYTHING
       }
-      if (++count > NODES_MAX || path.length > DEPTH_MAX || --this.#left.schemas < 0) {
+      if (++count > NODES_MAX || path.length > DEPTH_MAX || --this.#budget.schemas < 0) {
         return this.#tooLarge(place)
       }
-      if (takePatterns(found, this.#left) !== undefined) return this.#tooLarge(place)
-      return this.#plain(found, (inside, name) =>
+      if (countPatterns(found, this.#budget) !== undefined) return this.#tooLarge(place)
+      return this.#supportedKeywords(found, (inside, name) =>
         copy(inside, `${place}/${name}`, [...path, found]),
       )
     }
@@ -81,26 +89,26 @@ export class Refs {
     const whole = typeof made === 'boolean' ? ANYTHING : made
     const { length } = JSON.stringify(whole)
     this.#textLeft -= length
-    if (length > BYTES_MAX) return this.#tooLarge(at)
+    if (length > SCHEMA_BYTES_MAX) return this.#tooLarge(at)
     const wrong = compileError(whole)
     if (wrong === undefined) return whole
-    this.gap(at, `a schema that cannot be checked: ${wrong}`)
+    this.addGap(at, `the schema cannot be compiled: ${wrong}`)
     return ANYTHING
   }
 
   #tooLarge(at: string): JsonObject {
-    this.gap(at, 'a schema that is too large: anything is taken there')
+    this.addGap(at, 'the schema is too large; any value is accepted here')
     return ANYTHING
   }
 
-  /** One level of a schema, in the words of the hub. */
-  #plain(
+  /** Reduces one level of a schema to the supported keywords. */
+  #supportedKeywords(
     found: JsonObject,
     copy: (inside: unknown, name: string) => JsonObject | boolean,
   ): JsonObject {
     const known = Object.entries(found).filter(([key]) => KEYWORDS.has(key))
     const out: Record<string, unknown> = Object.fromEntries(known)
-    for (const [place, each] of inner(found)) {
+    for (const [place, each] of subschemas(found)) {
       const [key = '', name] = place.split(/\/(.*)/s)
       const made = copy(each, place)
       if (name === undefined) out[key] = made
@@ -124,13 +132,13 @@ export class Refs {
   }
 }
 
-/** A segment of a JSON pointer in a URL (RFC 6901 §6). */
-function decoded(part: string): string {
-  const text = plain(part)
+/** Decodes a segment of a JSON pointer in a URL (RFC 6901 §6). */
+function decodePointer(part: string): string {
+  const text = decodePercent(part)
   return text.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
-function plain(part: string): string {
+function decodePercent(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {

@@ -1,6 +1,6 @@
 import { readIndex } from '../../../../core/catalog/listings/discovery/read-index.ts'
 import { createPool } from '../../../../core/db/pool.ts'
-import { createEgress } from '../../../../core/egress/http.ts'
+import { createEgress } from '../../../../core/egress/egress.ts'
 
 /** An import in a process of its own, to be killed: database and port of the index by argument. */
 const [url = '', port = ''] = process.argv.slice(2)

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { expect } from 'chai'
 import nock from 'nock'
 import { listSources } from '../../../../core/catalog/listings/discovery/sources.ts'
+import { json, openWorld, type World } from '../fixture.ts'
 import { row } from '../rows.ts'
-import { json, openWorld, type World } from '../world.ts'
 
 const ROWS = 3_000
 const PAGE = 100

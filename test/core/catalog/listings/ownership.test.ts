@@ -3,9 +3,10 @@ import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import nock from 'nock'
 import { findProof, PROOF_FILE, proofToken } from '../../../../core/catalog/listings/ownership.ts'
-import { createEgress, type Egress } from '../../../../core/egress/http.ts'
+import type { Egress } from '../../../../core/egress/http.ts'
+import { createEgress } from '../../../../core/egress/egress.ts'
 import { openNameServer } from '../../../support/name-server.ts'
-import { openSites, type Sites } from '../world.ts'
+import { openSites, type Sites } from '../fixture.ts'
 
 const SECRET = Buffer.alloc(32, 7)
 const ORIGIN = 'http://shop.test'

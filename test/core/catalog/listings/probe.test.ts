@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import nock from 'nock'
-import { judgeRow } from '../../../../core/catalog/listings/discovery/normalise.ts'
-import { probeDue } from '../../../../core/catalog/listings/probe/run.ts'
+import { normalizeRow } from '../../../../core/catalog/listings/discovery/normalize.ts'
+import { probeDue } from '../../../../core/catalog/listings/probe/probe-due.ts'
 import { RANK, upsertListings } from '../../../../core/catalog/listings/store.ts'
+import { forget, json, openWorld, paths, type Site, sells, type World } from '../fixture.ts'
 import { offer, PAY_TO, row } from '../rows.ts'
-import { forget, json, openWorld, paths, type Site, sells, type World } from '../world.ts'
 
 const URL = 'http://shop.test/rain'
 const PACE = { gapMs: 0 } as const
@@ -27,7 +27,7 @@ describe('a probe', () => {
 
   const claim = async (...rows: object[]): Promise<void> => {
     const candidates = rows.map((change) => {
-      const judged = judgeRow(row({ resource: URL, ...change }), world.rules)
+      const judged = normalizeRow(row({ resource: URL, ...change }), world.rules)
       if ('reason' in judged) throw new Error(judged.reason)
       return judged.candidate
     })

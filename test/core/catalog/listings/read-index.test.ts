@@ -2,12 +2,12 @@ import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import nock from 'nock'
 import {
-  type ReadIndexPorts,
+  type ReadIndexDeps,
   readIndex,
 } from '../../../../core/catalog/listings/discovery/read-index.ts'
 import { listSources } from '../../../../core/catalog/listings/discovery/sources.ts'
+import { forget, json, openWorld, type World } from '../fixture.ts'
 import { offer, PAY_TO, row } from '../rows.ts'
-import { forget, json, openWorld, type World } from '../world.ts'
 
 const INDEX = { name: 'cdp', url: 'http://index.test/discovery/resources?type=http' }
 const OTHER = { name: 'payai', url: 'http://other.test/discovery/resources' }
@@ -41,7 +41,7 @@ describe('reading an index', () => {
     world.clear()
   })
 
-  const read = (more: Partial<ReadIndexPorts> = {}, index = INDEX) =>
+  const read = (more: Partial<ReadIndexDeps> = {}, index = INDEX) =>
     readIndex({ ...world, retryMs: [1, 1], ...more }, index)
   const serve = (rows: readonly unknown[], most?: number): void => {
     const answer = paging(rows, most)

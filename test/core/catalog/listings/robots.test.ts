@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import nock from 'nock'
-import { judgeRow } from '../../../../core/catalog/listings/discovery/normalise.ts'
+import { normalizeRow } from '../../../../core/catalog/listings/discovery/normalize.ts'
+import { probeDue } from '../../../../core/catalog/listings/probe/probe-due.ts'
 import { Robots } from '../../../../core/catalog/listings/probe/robots.ts'
-import { probeDue } from '../../../../core/catalog/listings/probe/run.ts'
 import { RANK, upsertListings } from '../../../../core/catalog/listings/store.ts'
+import { openWorld, paths, type Site, sells, type World } from '../fixture.ts'
 import { row } from '../rows.ts'
-import { openWorld, paths, type Site, sells, type World } from '../world.ts'
 
 const MINUTE = 60_000
 const RAIN = 'http://shop.test/rain'
@@ -109,7 +109,7 @@ describe('the robots.txt of a host', () => {
 
   it('that fails keeps the probe away, and says so of the listing', async () => {
     answers(status(500))
-    const judged = judgeRow(row({ resource: RAIN }), world.rules)
+    const judged = normalizeRow(row({ resource: RAIN }), world.rules)
     if ('reason' in judged) throw new Error(judged.reason)
     await upsertListings(world.pool, RANK.index, [judged.candidate])
     await world.pool.query('UPDATE hub.listing SET next_probe_at = now()')

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { type AbiEvent, toEventSelector } from 'viem'
 import type { LogQuery } from '../../../../core/catalog/listings/discovery/chain-logs.ts'
-import { readPage } from '../../../../core/catalog/listings/discovery/envelope.ts'
-import { judgeRow } from '../../../../core/catalog/listings/discovery/normalise.ts'
-import { readOrigin } from '../../../../core/catalog/listings/discovery/origin.ts'
+import { readPage } from '../../../../core/catalog/listings/discovery/index-page.ts'
+import { normalizeRow } from '../../../../core/catalog/listings/discovery/normalize.ts'
+import { readOrigin } from '../../../../core/catalog/listings/discovery/read-origin.ts'
 import { readRegistry } from '../../../../core/catalog/listings/discovery/read-registry.ts'
 import { REASONS } from '../../../../core/catalog/listings/reasons.ts'
 import { readConfig } from '../../../../core/config.ts'
 import type { Egress } from '../../../../core/egress/http.ts'
-import { openWorld } from '../world.ts'
+import { openWorld } from '../fixture.ts'
 
 const FOLDER = '../shared/data/x402'
 const read = (name: string) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8'))
@@ -25,7 +25,7 @@ describe('what was collected of x402 in the wild', () => {
     const rules = { httpsOnly: true }
     const told: Record<string, string> = {}
     const judge = (name: string, value: unknown) => {
-      const judged = judgeRow(value, rules)
+      const judged = normalizeRow(value, rules)
       told[name] = 'reason' in judged ? judged.reason : 'listed'
       if ('reason' in judged) expect(REASONS).to.have.property(judged.reason)
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { declare } from '../../../../core/catalog/services/declaration.ts'
+import { validateService } from '../../../../core/catalog/services/declaration.ts'
 import { defineService, s, usd } from '../../../../core/plugin/index.ts'
 
 const service = (deadlineSeconds: number) =>
@@ -22,9 +22,9 @@ const service = (deadlineSeconds: number) =>
 
 describe('a declaration', () => {
   it('takes deadlines of whole seconds, as the ledger counts them', () => {
-    expect(declare(service(2)).slug).to.equal('slow')
+    expect(validateService(service(2)).slug).to.equal('slow')
     for (const seconds of [0, 1.5, 301]) {
-      expect(() => declare(service(seconds))).to.throw(/POST \/work → deadlineSeconds/)
+      expect(() => validateService(service(seconds))).to.throw(/POST \/work → deadlineSeconds/)
     }
   })
 })

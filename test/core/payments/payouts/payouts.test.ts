@@ -5,12 +5,12 @@ import { reverseCall } from '../../../../core/ledger/reverse.ts'
 import { micros } from '../../../../core/money.ts'
 import { OutgoingSwitch } from '../../../../core/payments/operations/outgoing-switch.ts'
 import type { PayoutDeps } from '../../../../core/payments/payouts/payout.ts'
-import { holdingsOf } from '../../../../core/payments/payouts/provider-balances.ts'
+import { readProviderBalances } from '../../../../core/payments/payouts/provider-balances.ts'
 import { sendPayouts } from '../../../../core/payments/payouts/send.ts'
 import { startPayouts } from '../../../../core/payments/payouts/start.ts'
-import { serviceSums, statementLines } from '../../../../core/payments/payouts/statement.ts'
+import { readServiceSums, readStatementLines } from '../../../../core/payments/payouts/statement.ts'
 import { reconcile } from '../../../../core/reconciliation/reconcile.ts'
-import { newId, type PayWorld, type Provider, startPayWorld } from './world.ts'
+import { newId, type PayWorld, type Provider, startPayWorld } from './fixture.ts'
 
 const USD = 1_000_000n
 
@@ -55,7 +55,7 @@ describe('payouts', () => {
   const nextDay = (provider: Provider) =>
     change(`state = 'failed'`, `provider = '${provider.id}' AND state = 'confirmed'`)
   const sumOf = async ({ id }: Row): Promise<bigint> =>
-    (await statementLines(world.pool, id, 1_000)).reduce((sum, { amount }) => sum + amount, 0n)
+    (await readStatementLines(world.pool, id, 1_000)).reduce((sum, { amount }) => sum + amount, 0n)
 
   it('take what was earned with all services on all shards, by one transfer', async () => {
     const provider = await world.provider('p-first', ['one', 'two'])
@@ -69,7 +69,7 @@ describe('payouts', () => {
     expect(payout).to.include({ state: 'confirmed', amount: 4n * USD + 46n, recovered: 0n })
     expect(await held(provider)).to.equal(payout!.amount)
     expect(await owed(provider)).to.equal(0n)
-    const sums = await serviceSums(world.pool, payout!.id)
+    const sums = await readServiceSums(world.pool, payout!.id)
     expect(sums.map(({ service, earned, calls }) => [service, earned, calls])).to.deep.equal([
       ['one', 2n * USD + 21n, 4n],
       ['two', 2n * USD + 25n, 4n],
@@ -82,10 +82,10 @@ describe('payouts', () => {
     const [account] = provider.accounts
     /** What its owner is told. */
     const holding = async () => {
-      const { waitsFor, owed, underWay, paid } = (
-        await holdingsOf(world.pool, [provider.owner], USD)
+      const { waitsFor, owed, pending, paid } = (
+        await readProviderBalances(world.pool, [provider.owner], USD)
       )[0]!
-      return [waitsFor, owed, underWay, paid]
+      return [waitsFor, owed, pending, paid]
     }
     expect(await holding()).to.deep.equal(['minimum', 0n, 0n, 0n])
     await world.earn(account!, USD - 1n)
@@ -147,7 +147,7 @@ describe('payouts', () => {
     const [, second] = await payoutsOf(provider)
     expect(second).to.include({ state: 'confirmed', amount: 2n * USD })
     expect(await held(provider)).to.equal(2n * USD)
-    const lines = await statementLines(world.pool, second!.id, 10)
+    const lines = await readStatementLines(world.pool, second!.id, 10)
     expect(lines.map(({ event, amount }) => [event, amount])).to.deep.equal([
       ['payout.failed', 2n * USD],
     ])
@@ -187,7 +187,7 @@ describe('payouts', () => {
     expect(second).to.include({ amount: 1_100_000n, recovered: 900_000n, state: 'confirmed' })
     expect(await ledger.balance('assets:receivable:providers')).to.equal(0n)
     expect(await sumOf(second!)).to.equal(second!.amount)
-    const [sums] = await serviceSums(pool, second!.id)
+    const [sums] = await readServiceSums(pool, second!.id)
     expect(sums).to.include({ gross: 2n * USD, other: -900_000n, earned: 1_100_000n })
   })
 

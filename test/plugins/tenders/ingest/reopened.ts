@@ -1,8 +1,8 @@
 import type { Database } from 'agenthub/plugin'
-import { openPlugin } from '../../../../core/catalog/services/plugins.ts'
+import { openPlugin } from '../../../../core/catalog/services/open-plugin.ts'
 import { createLog } from '../../../../core/log.ts'
 import tenders from '../../../../plugins/tenders/index.ts'
-import { lent } from '../../../support/lent.ts'
+import { lent } from '../../../support/injected-host.ts'
 
 /** The tenders' part of a database that is there already. */
 export async function reopened(

@@ -1,0 +1,70 @@
+import type { Pool } from 'pg'
+import type { Micros } from '../../money.ts'
+import type { PageRule } from '../../plugin/pages.ts'
+import type { Domains, SellingDomain } from '../../plugin/parts.ts'
+import type { Robots } from '../listings/probe/robots.ts'
+import { matchPage, sortBySpecificity } from './match-page.ts'
+import { parseRule, RULES_JSON, type RuleJson } from './rules.ts'
+
+const PAGE_SIZE = 100
+
+interface SellingRow {
+  readonly id: string
+  readonly slug: string
+  readonly host: string
+  readonly origin: string
+  readonly provider: string
+  readonly name: string
+  readonly summary: string
+  readonly rules: readonly RuleJson[]
+}
+
+/** A domain is on sale only if one of its rules allows a page. */
+const SELECT_SELLING = `SELECT d.id, d.slug, d.host, d.origin, d.provider, d.name, d.summary, ${RULES_JSON}
+  FROM hub.domain d WHERE d.state = 'verified' AND d.selling
+    AND EXISTS (SELECT FROM hub.domain_rule s WHERE s.domain = d.id AND s.allow)`
+
+/** Creates the capability injected into the content gateway: domains on sale, and page records. */
+export const injectedDomains = (pool: Pool, robots: Pick<Robots, 'allows'>): Domains => ({
+  mayRead: (url) => robots.allows(url),
+  async find(slug) {
+    const { rows } = await pool.query<SellingRow>({
+      name: 'domains.find',
+      text: `${SELECT_SELLING} AND d.slug = $1`,
+      values: [slug],
+    })
+    return rows[0] && sellingDomain(rows[0])
+  },
+  async list(after) {
+    const { rows } = await pool.query<SellingRow>(
+      `${SELECT_SELLING} AND d.slug > $1 ORDER BY d.slug LIMIT ${PAGE_SIZE}`,
+      [after],
+    )
+    return rows.map(sellingDomain)
+  },
+  async note({ call, domain, url, cached }) {
+    await pool.query(
+      `INSERT INTO hub.page_call (call, domain, url, cached) VALUES ($1, $2, $3, $4)
+       ON CONFLICT (call) DO NOTHING`,
+      [call, domain, url, cached],
+    )
+  },
+})
+
+function sellingDomain({ rules: rows, ...row }: SellingRow): SellingDomain {
+  const rules = sortBySpecificity(rows.map(parseRule))
+  const prices = rules.flatMap(({ allow, price }) => (allow ? [price] : []))
+  return {
+    ...row,
+    example: `${row.origin}${examplePath(rules)}`,
+    maxPrice: prices.reduce((max, price) => (price > max ? price : max), 0n as Micros),
+    page: (text) => matchPage({ ...row, rules }, text),
+  }
+}
+
+/** Returns a path that is for sale, preferably from a rule without a wildcard. */
+function examplePath(rules: readonly PageRule[]): string {
+  const patterns = rules.flatMap(({ allow, pattern }) => (allow ? [pattern] : []))
+  const pattern = patterns.find((each) => !each.includes('*')) ?? patterns[0] ?? '/'
+  return pattern.replace(/\*.*$/, '')
+}

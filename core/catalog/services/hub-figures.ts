@@ -1,0 +1,46 @@
+import type { Pool } from 'pg'
+
+/** Public key figures of the hub. */
+export interface HubFigures {
+  readonly services: number
+  /** External listings that are up. */
+  readonly listings: number
+  /** Calls delivered in the last 30 UTC days. */
+  readonly calls: number
+  /** Average latency in those days, in ms; null without calls. */
+  readonly latency: number | null
+  /** Calls refunded in those days. */
+  readonly refunded: number
+}
+
+export async function readHubFigures(pool: Pool): Promise<HubFigures> {
+  const { rows } = await pool.query<HubFigures>(
+    `SELECT (SELECT count(*)::integer FROM hub.service WHERE state = 'active') AS services,
+       (SELECT count(*)::integer FROM hub.listing
+         WHERE state IN ('active', 'degraded')) AS listings,
+       c.calls, c.latency, c.refunded
+     FROM (SELECT coalesce(sum(delivered), 0)::integer AS calls,
+         round(sum(latency_ms) / nullif(sum(calls), 0))::integer AS latency,
+         coalesce(sum(failed), 0)::integer AS refunded
+       FROM hub.service_day WHERE day > (now() AT TIME ZONE 'UTC')::date - 30) c`,
+  )
+  return rows[0]!
+}
+
+/** Health of the hub's services on the current UTC day. */
+export interface ServiceHealthToday {
+  /** Number of services with calls. */
+  readonly called: number
+  /** Those of them that failed more than 5 % of their calls. */
+  readonly troubled: number
+}
+
+export async function readServiceHealthToday(pool: Pool): Promise<ServiceHealthToday> {
+  const { rows } = await pool.query<ServiceHealthToday>(
+    `SELECT count(*)::integer AS called,
+       count(*) FILTER (WHERE 20 * d.up < 19 * d.calls)::integer AS troubled
+     FROM hub.service_day d JOIN hub.service s ON s.slug = d.service AND s.state = 'active'
+     WHERE d.day = (now() AT TIME ZONE 'UTC')::date AND d.calls > 0`,
+  )
+  return rows[0]!
+}

@@ -1,0 +1,90 @@
+import { fileURLToPath } from 'node:url'
+import type { Pool } from 'pg'
+import { migrate } from '../../db/migrate.ts'
+import { createPool } from '../../db/pool.ts'
+import { inTransaction, readSnapshot } from '../../db/transaction.ts'
+import type { Log } from '../../log.ts'
+import type {
+  AnyService,
+  Database,
+  DataPlugin,
+  Family,
+  Host,
+  Plugin,
+  Transaction,
+} from '../../plugin/index.ts'
+import { isFamily, validateFamily, validateService } from './declaration.ts'
+
+export interface PluginDeps {
+  readonly host: Host
+  /** URL of the database owner without a pooler, because roles are set on connecting. */
+  readonly databaseUrl: string
+  readonly log: Log
+}
+
+/** Plugin with its injected capabilities. */
+export interface OpenedPlugin {
+  readonly declaration: AnyService | Family
+  /** Releases the injected capabilities. */
+  close(): Promise<void>
+}
+
+const POOL_MAX = 8
+
+/**
+ * Injects the capabilities that a plugin requests, and validates its declaration.
+ * @throws Error if a migration fails or the declaration is invalid
+ */
+export async function openPlugin(
+  plugin: Plugin,
+  deps: PluginDeps,
+  privileged = false,
+): Promise<OpenedPlugin> {
+  if ('open' in plugin) return openDataPlugin(plugin, deps)
+  const sold = typeof plugin === 'function' ? plugin(deps.host) : plugin
+  return { declaration: validated(sold, privileged), close: async () => {} }
+}
+
+const validated = (sold: AnyService | Family, privileged = false): AnyService | Family =>
+  isFamily(sold) ? validateFamily(sold) : validateService(sold, privileged)
+
+async function openDataPlugin(plugin: DataPlugin, deps: PluginDeps): Promise<OpenedPlugin> {
+  const { host, databaseUrl, log } = deps
+  const schema = schemaOf(plugin.slug)
+  const folder = fileURLToPath(plugin.migrations)
+  await migrate(databaseUrl, { folder, schema, log: (text) => log.info(`${schema}: ${text}`) })
+  const pool = createPool(databaseUrl, {
+    role: schema,
+    schema,
+    max: POOL_MAX,
+    applicationName: `agenthub ${plugin.slug}`,
+    onError: (error) => log.warn({ err: error }, 'database connection lost'),
+  })
+  const close = (): Promise<void> => pool.end()
+  try {
+    const sold = validated(plugin.open({ ...host, database: injectedDatabase(pool) }))
+    const name = isFamily(sold) ? sold.family : sold.slug
+    if (name === plugin.slug) return { declaration: sold, close }
+    throw new Error(`plugin ${plugin.slug}: its service or family is named ${name}`)
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** @throws Error for an invalid slug, because it becomes the name of a role */
+export function schemaOf(slug: string): string {
+  if (/^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$/.test(slug)) return `plugin_${slug.replaceAll('-', '_')}`
+  throw new Error(`plugin ${slug}: the slug is not 2 to 40 characters of a-z, 0-9, inner hyphens`)
+}
+
+const injectedDatabase = (pool: Pool): Database => ({
+  ...statements(pool),
+  transaction: (work) => inTransaction(pool, (client) => work(statements(client))),
+  reading: (work) => readSnapshot(pool, (client) => work(statements(client))),
+})
+
+const statements = (on: Pick<Pool, 'query'>): Transaction => ({
+  query: <Row extends object>(text: string, values: readonly unknown[] = []) =>
+    on.query<Row>(text, [...values]),
+})

@@ -1,0 +1,50 @@
+import type { Pool, PoolClient } from 'pg'
+import type { ImportedApi } from './openapi/read.ts'
+
+/** Parts of an imported document that were not taken over. */
+export interface ImportReport extends Pick<ImportedApi, 'gaps' | 'wants' | 'guarded'> {
+  readonly at: Date
+}
+
+const AT_MAX = 300
+const WHAT_MAX = 500
+
+/** Removes U+0000 and lone surrogates, which PostgreSQL rejects. */
+const storableText = (text: string, max: number): string =>
+  text.replaceAll('\0', '').slice(0, max).toWellFormed()
+
+/** Stores what the import of a draft left out or simplified. */
+export async function storeImportReport(
+  client: PoolClient,
+  slug: string,
+  { gaps, wants, guarded }: Pick<ImportedApi, 'gaps' | 'wants' | 'guarded'>,
+): Promise<void> {
+  const report = {
+    gaps: gaps.map(({ at, what }) => ({
+      at: storableText(at, AT_MAX),
+      what: storableText(what, WHAT_MAX),
+    })),
+    wants: wants.map((want) => ({
+      ...want,
+      name: storableText(want.name, AT_MAX),
+      prefix: storableText(want.prefix, AT_MAX),
+    })),
+    guarded,
+  }
+  await client.query('INSERT INTO hub.upstream_import (service, report) VALUES ($1, $2)', [
+    slug,
+    JSON.stringify(report),
+  ])
+}
+
+/** @returns undefined if the service was not imported from a document */
+export async function readImportReport(
+  pool: Pool,
+  slug: string,
+): Promise<ImportReport | undefined> {
+  const { rows } = await pool.query<{ at: Date; report: Omit<ImportReport, 'at'> }>(
+    'SELECT at, report FROM hub.upstream_import WHERE service = $1',
+    [slug],
+  )
+  return rows[0] && { at: rows[0].at, ...rows[0].report }
+}

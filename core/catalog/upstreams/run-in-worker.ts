@@ -1,0 +1,48 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { Fault } from '../../errors.ts'
+
+const WORKERS_MAX = 2
+
+let runningWorkers = 0
+
+/** A task exceeded its time or memory limit. */
+export class WorkerLimitExceeded extends Error {
+  override readonly name = 'TooMuch'
+}
+
+export interface WorkerLimits {
+  readonly deadlineMs: number
+  readonly heapMb: number
+}
+
+/**
+ * Processes untrusted input in a worker thread, so that expensive input cannot block the hub.
+ * Returns the worker's first message.
+ * @throws WorkerLimitExceeded; Fault `rate_limited` while two other workers run
+ */
+export async function runInWorker<Message>(
+  thread: URL,
+  workerData: unknown,
+  { deadlineMs, heapMb }: WorkerLimits,
+): Promise<Message> {
+  if (runningWorkers >= WORKERS_MAX) {
+    const headers = { 'Retry-After': '5' }
+    throw new Fault('rate_limited', 'The hub is processing other documents. Retry in 5 seconds.', {
+      headers,
+    })
+  }
+  const resourceLimits = { maxOldGenerationSizeMb: heapMb }
+  const worker = new Worker(thread, { workerData, env: {}, resourceLimits })
+  runningWorkers += 1
+  try {
+    const signal = AbortSignal.timeout(deadlineMs)
+    const [message] = (await once(worker, 'message', { signal })) as [Message]
+    return message
+  } catch (error) {
+    throw new WorkerLimitExceeded('the worker exceeded its time or memory limit', { cause: error })
+  } finally {
+    runningWorkers -= 1
+    await worker.terminate()
+  }
+}

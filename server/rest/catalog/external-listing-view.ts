@@ -1,0 +1,229 @@
+import { z } from 'zod'
+import type { Caution } from '../../../core/catalog/listings/cautions.ts'
+import type {
+  Listing,
+  ListingChange,
+  ListingHistory,
+  ProbeDay,
+  SourceClaim,
+} from '../../../core/catalog/listings/find-listings.ts'
+import { REASONS } from '../../../core/catalog/listings/reasons.ts'
+import { json } from '../../../core/money.ts'
+
+const nullableTime = z.string().nullable()
+const nullableNumber = z.number().nullable()
+
+const Endpoint = z.object({
+  id: z.string(),
+  method: z.string(),
+  path: z.string(),
+  url: z.string(),
+  summary: z.string(),
+  price_microdollars: z.int(),
+  state: z.string(),
+  request_schema: z.unknown(),
+  response_schema: z.unknown(),
+})
+
+/** Listing in lists. */
+export const ListingView = z.object({
+  id: z.string(),
+  type: z.literal('external'),
+  badge: z.literal('external').meta({ description: 'Operated by a third party.' }),
+  name: z.string(),
+  url: z.string(),
+  method: z.string(),
+  host: z.string(),
+  category: z.string(),
+  summary: z.string(),
+  tags: z.array(z.string()),
+  provider: z.string(),
+  state: z.enum(['active', 'degraded', 'down', 'unlisted']),
+  reason: z.object({ code: z.string(), message: z.string() }).nullable(),
+  price_microdollars: z.int(),
+  network: z.string(),
+  asset: z.string(),
+  pay_to: z.string(),
+  payable_by_hub: z.boolean(),
+  uptime_percentage: nullableNumber,
+  latency_ms: z.object({ p50: nullableNumber, p95: nullableNumber }),
+  success_rate: nullableNumber.meta({
+    description: 'Share of successful calls paid by the hub in 30 days, 0 to 1.',
+  }),
+  refund_rate: nullableNumber,
+  paid_calls: z.int(),
+  first_seen_at: z.string(),
+  listed_at: nullableTime,
+  last_verified_at: nullableTime,
+  last_probed_at: nullableTime,
+  removed_at: nullableTime,
+  endpoints: z.array(Endpoint),
+})
+
+const PricePoint = z.object({ at: z.string(), price_microdollars: z.int(), verified: z.boolean() })
+
+/** Listing with offers, cautions and history. */
+export const ListingDetailView = ListingView.extend({
+  offers: z.array(z.unknown()),
+  cautions: z.array(z.object({ code: z.string(), message: z.string(), since: nullableTime })),
+  price_history: z.array(PricePoint),
+  changes: z.array(
+    z.object({
+      at: z.string(),
+      field: z.string(),
+      before: z.string().nullable(),
+      after: z.string(),
+      verified: z.boolean(),
+    }),
+  ),
+  uptime_history: z.array(
+    z.object({
+      day: z.string(),
+      probes: z.int(),
+      uptime_percentage: z.number(),
+      latency_ms: z.object({ p50: nullableNumber, p95: nullableNumber }),
+    }),
+  ),
+  probes: z.array(
+    z.object({
+      at: z.string(),
+      outcome: z.string(),
+      status: nullableNumber,
+      latency_ms: nullableNumber,
+      price_microdollars: nullableNumber,
+      pay_to: z.string().nullable(),
+    }),
+  ),
+  sources: z.array(
+    z.object({
+      source: z.string(),
+      first_seen_at: z.string(),
+      last_seen_at: z.string(),
+      gone: z.boolean(),
+    }),
+  ),
+  settled_by_facilitators: z
+    .object({ payments: z.int(), amount_microdollars: z.int() })
+    .meta({ description: 'Payments to the same address in 30 days. Addresses may be shared.' }),
+  how_to_pay: z.object({
+    method: z.literal('POST'),
+    path: z.literal('/external'),
+    body: z.object({ url: z.string(), method: z.string() }),
+  }),
+})
+
+const isoOrNull = (date: Date | null): string | null => date?.toISOString() ?? null
+
+const PERCENT = 100
+
+export function showListing(listing: Listing, endpoints: readonly Listing[] = [listing]) {
+  const { calls, delivered } = listing
+  const rate = calls === 0 ? null : delivered / calls
+  return {
+    id: listing.id,
+    type: 'external' as const,
+    badge: 'external' as const,
+    name: listing.name,
+    url: listing.url,
+    method: listing.method,
+    host: listing.host,
+    category: listing.category,
+    summary: listing.description,
+    tags: listing.tags,
+    provider: listing.provider,
+    state: listing.state,
+    reason: listing.reason && { code: listing.reason, message: REASONS[listing.reason] },
+    price_microdollars: json(listing.price),
+    network: listing.network,
+    asset: listing.asset,
+    pay_to: listing.payTo,
+    payable_by_hub: listing.payable,
+    uptime_percentage: listing.uptime,
+    latency_ms: { p50: listing.latencyP50, p95: listing.latencyP95 },
+    success_rate: rate,
+    refund_rate: rate === null ? null : 1 - rate,
+    paid_calls: calls,
+    first_seen_at: listing.firstSeenAt.toISOString(),
+    listed_at: isoOrNull(listing.listedAt),
+    last_verified_at: isoOrNull(listing.lastVerifiedAt),
+    last_probed_at: isoOrNull(listing.probedAt),
+    removed_at: isoOrNull(listing.removedAt),
+    endpoints: endpoints.map(showEndpoint),
+  }
+}
+
+function showEndpoint(listing: Listing) {
+  const { id, method, url, description, price, state, inputSchema, outputSchema } = listing
+  return {
+    id,
+    method,
+    path: new URL(url).pathname,
+    url,
+    summary: description,
+    price_microdollars: json(price),
+    state,
+    request_schema: inputSchema,
+    response_schema: outputSchema,
+  }
+}
+
+export interface ListingDetails {
+  readonly endpoints: readonly Listing[]
+  readonly history: ListingHistory
+  readonly cautions: readonly Caution[]
+  readonly settled: { readonly payments: number; readonly amount: bigint }
+}
+
+export const showListingDetail = (
+  listing: Listing,
+  { endpoints, history, cautions, settled }: ListingDetails,
+) => ({
+  ...showListing(listing, endpoints),
+  offers: listing.offers,
+  cautions: cautions.map(({ code, message, since }) => ({
+    code,
+    message,
+    since: isoOrNull(since),
+  })),
+  price_history: history.changes.filter(({ field }) => field === 'price').map(showPrice),
+  changes: history.changes.map((change) => ({ ...change, at: change.at.toISOString() })),
+  uptime_history: history.days.map(showDay),
+  probes: history.probes.map((probe) => ({
+    at: probe.at.toISOString(),
+    outcome: probe.outcome,
+    status: probe.status,
+    latency_ms: probe.latencyMs,
+    price_microdollars: probe.price === null ? null : json(probe.price),
+    pay_to: probe.payTo,
+  })),
+  sources: history.sources.map(showSource),
+  settled_by_facilitators: {
+    payments: settled.payments,
+    amount_microdollars: json(settled.amount),
+  },
+  how_to_pay: {
+    method: 'POST' as const,
+    path: '/external' as const,
+    body: { url: listing.url, method: listing.method },
+  },
+})
+
+const showPrice = ({ at: when, after, verified }: ListingChange) => ({
+  at: when.toISOString(),
+  price_microdollars: Number(after),
+  verified,
+})
+
+const showDay = ({ day, probes, up, p50, p95 }: ProbeDay) => ({
+  day,
+  probes,
+  uptime_percentage: (PERCENT * up) / probes,
+  latency_ms: { p50, p95 },
+})
+
+const showSource = ({ source, firstSeenAt, seenAt, gone }: SourceClaim) => ({
+  source,
+  first_seen_at: firstSeenAt.toISOString(),
+  last_seen_at: seenAt.toISOString(),
+  gone,
+})

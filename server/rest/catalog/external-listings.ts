@@ -1,0 +1,88 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import { cautionsOf } from '../../../core/catalog/listings/cautions.ts'
+import { readPaymentsTo } from '../../../core/catalog/listings/discovery/read-transfers.ts'
+import {
+  findListing,
+  findListings,
+  listingsOfHost,
+  readListingHistory,
+} from '../../../core/catalog/listings/find-listings.ts'
+import type { Clock } from '../../../core/clock.ts'
+import { Fault } from '../../../core/errors.ts'
+import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
+import { type AnyRoute, route } from '../route.ts'
+import {
+  ListingDetailView,
+  ListingView,
+  showListing,
+  showListingDetail,
+} from './external-listing-view.ts'
+
+const STATES = ['active', 'degraded', 'down', 'unlisted'] as const
+
+const ListingQuery = z.strictObject({
+  ...paging,
+  state: z
+    .enum([...STATES, 'all'])
+    .optional()
+    .meta({ description: 'Default: active and degraded.' }),
+  category: z.string().max(40).optional(),
+  network: z.string().max(80).optional().meta({ description: 'CAIP-2, such as eip155:8453.' }),
+  tag: z.string().max(40).optional(),
+  host: z.string().max(255).optional(),
+})
+
+/** External x402 services found by discovery. */
+export const externalListingRoutes = (pool: Pool, clock: Clock): readonly AnyRoute[] => [
+  route({
+    method: 'GET',
+    path: '/v1/external',
+    summary: 'Lists external x402 APIs with the results of the hub’s probes.',
+    auth: 'none',
+    shared: true,
+    query: ListingQuery,
+    response: { status: 200, schema: pageSchema(ListingView) },
+    faults: ['validation_failed'],
+    handle: async ({ query: { limit, cursor, state, category, network, tag, host }, url }) => {
+      const rows = await findListings(pool, {
+        limit: limit + 1,
+        after: readCursor(cursor, z.tuple([z.string()]))?.[0],
+        states: state === undefined ? ['active', 'degraded'] : state === 'all' ? STATES : [state],
+        category,
+        network,
+        tag,
+        host: host?.toLowerCase(),
+      })
+      const listed = pageReply(
+        rows,
+        limit,
+        url,
+        ({ id }) => [id],
+        (listing) => showListing(listing),
+      )
+      return listed
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/external/{id}',
+    summary: 'Returns a listing with all endpoints of its host, history and cautions.',
+    auth: 'none',
+    shared: true,
+    response: { status: 200, schema: ListingDetailView },
+    faults: ['listing_not_found'],
+    handle: async ({ params }) => {
+      const listing = await findListing(pool, params['id'] ?? '')
+      if (!listing) throw new Fault('listing_not_found')
+      const [endpoints, history, settled] = await Promise.all([
+        listingsOfHost(pool, listing),
+        readListingHistory(pool, listing.id),
+        readPaymentsTo(pool, listing.payTo),
+      ])
+      const cautions = cautionsOf(listing, history, clock.now())
+      const body = showListingDetail(listing, { endpoints, history, cautions, settled })
+      return { body }
+    },
+  }),
+]

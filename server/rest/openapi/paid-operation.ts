@@ -1,0 +1,139 @@
+import { type CatalogEntry, maxPrice } from '../../../core/catalog/services/catalog.ts'
+import { decimal, type Micros } from '../../../core/money.ts'
+import { exampleOf } from '../../../core/testing/example.ts'
+import { DRY_RUN_TYPE } from '../../proxy/dry-run.ts'
+import {
+  BY_CREDITS,
+  BY_X402,
+  jsonBody,
+  type ObjectSchema,
+  operationIdOf,
+  parametersOf,
+  priceRange,
+  problemResponses,
+} from './builders.ts'
+import { EXTERNAL_CALL_FAULTS, X402_CALL_FAULTS } from './faults.ts'
+
+const text = { type: 'string' } as const
+const headerParameter = (name: string, description: string, schema: object = text) => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema,
+})
+
+/** Request headers of every call. */
+const CALL_PARAMETERS = [
+  headerParameter(
+    'Idempotency-Key',
+    'Your id for the request; repeated requests are charged once.',
+  ),
+  headerParameter(
+    'X-Max-Price',
+    'Maximum price in microdollars; more expensive calls are refused.',
+    {
+      type: 'string',
+      pattern: '^[0-9]{1,15}$',
+    },
+  ),
+  headerParameter(
+    'crawler-max-price',
+    'Maximum price in dollars, in the form used by crawlers: USD 0.01.',
+  ),
+  headerParameter('X-Quote-Id', 'quote_id of POST /v1/quotes, whose price applies.', {
+    type: 'string',
+    format: 'uuid',
+  }),
+  headerParameter(
+    'X-Dry-Run',
+    'true: returns the price and payment source without charging, like ?dry_run.',
+    {
+      type: 'string',
+      enum: ['true', 'false'],
+    },
+  ),
+  headerParameter('PAYMENT-SIGNATURE', 'x402 payment for the offer in a 402 response.'),
+] as const
+
+const responseHeader = (description: string, schema: object = text) => ({ description, schema })
+
+const RESPONSE_HEADERS = {
+  'X-Call-Id': responseHeader('Call id, for GET /v1/calls/{id}.'),
+  'X-Charged-Microdollars': responseHeader('Cost of the call.', { type: 'integer' }),
+  'X-Reserved-Microdollars': responseHeader(
+    'Streams: amount reserved until the end. Trailers then carry the cost and the receipt.',
+    { type: 'integer' },
+  ),
+  'X-Balance-Microdollars': responseHeader('Remaining credits of the key.', {
+    type: 'integer',
+  }),
+  'X-Payment-Source': responseHeader('Payment source.', {
+    enum: ['free', 'credits', 'x402', 'none'],
+  }),
+  'X-Receipt': responseHeader(
+    'JWS of request, response and charge; public keys: /.well-known/jwks.json.',
+  ),
+} as const
+
+/** Splits the input of an endpoint into path, query and body. */
+function requestInput({ endpoint, method, path }: CatalogEntry) {
+  const input: ObjectSchema = endpoint.input.json
+  const inPath = (name: string) => path.includes(`{${name}}`)
+  const inQuery = (name: string) =>
+    !inPath(name) && (/^(GET|DELETE)$/.test(method) || endpoint.query?.includes(name) === true)
+  const parameters = [
+    ...parametersOf(pickMembers(input, inPath), 'path'),
+    ...parametersOf(pickMembers(input, inQuery)),
+    ...CALL_PARAMETERS,
+  ]
+  if (method === 'GET' || method === 'DELETE') return { parameters }
+  const body = pickMembers(input, (name) => !inPath(name) && !inQuery(name))
+  return { parameters, requestBody: jsonBody(body, exampleOf(body as object)) }
+}
+
+/** Keeps only some members of an object schema. Returns other schemas unchanged. */
+function pickMembers(schema: ObjectSchema, keep: (name: string) => boolean): ObjectSchema {
+  const { properties, required } = schema
+  if (!properties) return schema
+  const kept = Object.entries(properties).filter(([name]) => keep(name))
+  if (kept.length === Object.keys(properties).length) return schema
+  return {
+    ...schema,
+    properties: Object.fromEntries(kept),
+    required: (required ?? []).filter(keep),
+  }
+}
+
+/** Operation of a paid endpoint. */
+export function paidOperation(shown: CatalogEntry): Record<string, unknown> {
+  const { endpoint, method, path, service, isPassThrough: outside } = shown
+  const { deprecated } = service
+  const max = maxPrice(endpoint)
+  const isFixed = typeof endpoint.price === 'bigint'
+  return {
+    operationId: operationIdOf(method, `/${service.slug}${path}`),
+    summary: endpoint.summary,
+    tags: [service.slug],
+    security: outside ? [{ apiKey: [] }] : [{ credits: [] }, {}],
+    ...(deprecated && { deprecated: true }),
+    ...requestInput(shown),
+    'x-payment-info': {
+      price: isFixed
+        ? { mode: 'fixed', currency: 'USD', amount: decimal(max) }
+        : priceRange({ min: 0n as Micros, max }),
+      ...(outside ? BY_CREDITS : BY_X402),
+    },
+    responses: {
+      200: {
+        description: 'Response of the service, or the result of a dry run',
+        headers: RESPONSE_HEADERS,
+        content: {
+          'application/json': { schema: endpoint.output?.json ?? {} },
+          [DRY_RUN_TYPE]: { schema: { $ref: '#/components/schemas/DryRun' } },
+        },
+      },
+      ...problemResponses(outside ? EXTERNAL_CALL_FAULTS : X402_CALL_FAULTS),
+    },
+  }
+}

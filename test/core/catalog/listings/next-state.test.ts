@@ -1,0 +1,38 @@
+import { expect } from 'chai'
+import { nextState, type StateBefore } from '../../../../core/catalog/listings/probe/next-state.ts'
+
+describe('the next probe', () => {
+  const before: StateBefore = {
+    state: 'active',
+    failures: 0,
+    verified: true,
+    claimed: true,
+    recentFailures: 0,
+    daysDead: 0,
+  }
+  const again = (failures: number, chance = 0.5) =>
+    nextState({ ...before, failures }, 'timeout', { chance }).againSeconds
+
+  it('of the dead comes three times later each time, up to a week', () => {
+    expect([0, 1, 2, 3, 20].map((n) => again(n))).to.deep.equal([300, 900, 2_700, 8_100, 604_800])
+  })
+
+  it('is spread by a tenth to either side', () => {
+    expect([again(0, 0), again(0, 1)]).to.deep.equal([270, 330])
+  })
+
+  it('is the last of what nobody names any more: a tombstone', () => {
+    const dead = { ...before, failures: 5, claimed: false, daysDead: 15 }
+    expect(nextState(dead, 'not_found', { chance: 0 })).to.deep.equal({
+      state: 'unlisted',
+      reason: 'delisted',
+      failures: 6,
+      againSeconds: null,
+      removed: true,
+    })
+    expect(nextState({ ...dead, claimed: true }, 'not_found', { chance: 0 }).removed).to.equal(
+      false,
+    )
+    expect(nextState({ ...dead, daysDead: 13 }, 'not_found', { chance: 0 }).removed).to.equal(false)
+  })
+})

@@ -1,0 +1,114 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect } from 'chai'
+import { openPlugin } from '../../../../core/catalog/services/open-plugin.ts'
+import { createLog } from '../../../../core/log.ts'
+import {
+  type Database,
+  type DataPlugin,
+  defineService,
+  s,
+  usd,
+} from '../../../../core/plugin/index.ts'
+import { lent } from '../../../support/injected-host.ts'
+import { type FreshDatabase, freshDatabase } from '../../../support/postgres.ts'
+
+describe('a plugin that keeps data', () => {
+  let fresh: FreshDatabase
+  let folder: string
+  before(async () => {
+    fresh = await freshDatabase()
+    folder = await mkdtemp(join(tmpdir(), 'agenthub-test-'))
+    await writeFile(join(folder, '0001_note.sql'), 'CREATE TABLE note (words text PRIMARY KEY)')
+  })
+  after(async () => {
+    await fresh.drop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  let database: Database
+  const plugin = (slug = 'note-book', declared = slug): DataPlugin => ({
+    slug,
+    migrations: pathToFileURL(`${folder}/`),
+    open: (host) => {
+      database = host.database
+      return defineService({
+        slug: declared,
+        name: 'Notes',
+        category: 'test',
+        summary: 'Keeps words.',
+        provider: 'example',
+        endpoints: {
+          'POST /keep': {
+            summary: 'Keeps them.',
+            price: usd('0.001'),
+            input: s.object({}),
+            handle: () => ({}),
+          },
+        },
+      })
+    },
+  })
+  const lending = () => ({ host: lent, databaseUrl: fresh.url, log: createLog('silent') })
+  const failure = (work: Promise<unknown>) =>
+    work.then(
+      () => 'nothing failed',
+      (error: Error) => error.message,
+    )
+
+  it('has a schema of its own, with its migrations applied once', async () => {
+    for (let start = 0; start < 2; start += 1) {
+      const opened = await openPlugin(plugin(), lending())
+      await database.query('INSERT INTO note VALUES ($1)', [`start ${start}`])
+      await opened.close()
+    }
+    const { rows } = await fresh.admin.query(
+      'SELECT count(*)::integer AS n FROM plugin_note_book.note',
+    )
+    expect(rows).to.deep.equal([{ n: 2 }])
+  })
+
+  it('reads and writes nothing of the hub, nor of another plugin', async () => {
+    const other = await openPlugin(plugin('other-book'), lending())
+    const opened = await openPlugin(plugin(), lending())
+    const forbidden = [
+      'SELECT * FROM hub.api_key',
+      'SELECT * FROM ledger.balance',
+      'SELECT * FROM plugin_other_book.note',
+      'CREATE TABLE public.mine (n integer)',
+      'CREATE SCHEMA mine',
+      'SELECT * FROM hub.migration',
+    ]
+    for (const text of forbidden) {
+      expect(await failure(database.query(text)), text).to.match(/permission denied/)
+    }
+    await opened.close()
+    await other.close()
+  })
+
+  it('commits all of a transaction, or nothing', async () => {
+    const opened = await openPlugin(plugin(), lending())
+    const broken = database.transaction(async (transaction) => {
+      await transaction.query(`INSERT INTO note VALUES ('lost')`)
+      throw new Error('as asked')
+    })
+    expect(await failure(broken)).to.equal('as asked')
+    const lost = await database.query(`SELECT FROM note WHERE words = 'lost'`)
+    expect(lost.rowCount).to.equal(0)
+    const write = database.reading((at) => at.query(`INSERT INTO note VALUES ('read')`))
+    expect(await failure(write)).to.include('read-only')
+    await opened.close()
+  })
+
+  it('is refused when its slug is none, or not that of its service', async () => {
+    expect(await failure(openPlugin(plugin('Bad"; --'), lending()))).to.include('the slug is not')
+    expect(await failure(openPlugin(plugin('note-book', 'else'), lending()))).to.include('is named else')
+  })
+
+  it('is refused when a migration has changed since it was applied', async () => {
+    await writeFile(join(folder, '0001_note.sql'), 'CREATE TABLE note (words text)')
+    expect(await failure(openPlugin(plugin(), lending()))).to.include('has changed')
+  })
+})
