@@ -13,52 +13,51 @@ const Health = z.object({
 
 export const healthRoutes = (
   pool: Pool,
-  facts: { readonly version: string; readonly sandbox: boolean },
+  build: { readonly version: string; readonly sandbox: boolean },
   draining: () => boolean,
 ): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/health',
-    summary: 'Whether the hub can serve, and whether its money is real.',
+    summary: 'Returns health and version, and whether this is a sandbox.',
     auth: 'none',
     unlimited: true,
-    answer: { status: 200, or: 503, schema: Health },
+    response: { status: 200, or: 503, schema: Health },
     handle: async () => {
-      const state = await stateOf(pool)
-      const body = { status: state, ...facts, checks: { database: state } }
-      return { status: statusOf(state), body }
+      const state = await databaseState(pool)
+      const body = { status: state, ...build, checks: { database: state } }
+      return { status: httpStatusOf(state), body }
     },
   }),
   route({
     method: 'GET',
     path: '/livez',
-    summary: 'Whether the process answers at all: if not, start it again.',
+    summary: 'Liveness probe: if it fails, restart the process.',
     auth: 'none',
     unlimited: true,
-    answer: { status: 200, schema: State },
+    response: { status: 200, schema: State },
     handle: async () => ({ body: { status: 'ok' } }),
   }),
   route({
     method: 'GET',
     path: '/readyz',
-    summary:
-      'Whether requests should be sent here now: the database answers, and nothing is stopping.',
+    summary: 'Readiness probe: the database responds and the process is not shutting down.',
     auth: 'none',
     unlimited: true,
-    answer: { status: 200, or: 503, schema: State },
+    response: { status: 200, or: 503, schema: State },
     handle: async () => {
-      const status = draining() ? 'unavailable' : await stateOf(pool)
-      return { status: statusOf(status), body: { status } }
+      const status = draining() ? 'unavailable' : await databaseState(pool)
+      return { status: httpStatusOf(status), body: { status } }
     },
   }),
 ]
 
 type State = z.infer<typeof State>['status']
 
-const stateOf = (pool: Pool): Promise<State> =>
+const databaseState = (pool: Pool): Promise<State> =>
   pool.query('SELECT 1').then(
     () => 'ok' as const,
     () => 'unavailable' as const,
   )
 
-const statusOf = (state: State): number => (state === 'ok' ? 200 : 503)
+const httpStatusOf = (state: State): number => (state === 'ok' ? 200 : 503)

@@ -78,7 +78,7 @@ function addPaymentGauges(registry: Registry, { open, paused, outflow }: Snapsho
   addGauge(registry, out, 'Signed for sellers this UTC day, less unused payments.', outflow)
 }
 
-function addWalletGauges(registry: Registry, { chain, ledger: books, gas }: WalletBalances): void {
+function addWalletGauges(registry: Registry, { chain, ledger, gas }: WalletBalances): void {
   addGauge(registry, 'hub_chain_up', '1 if the blockchain node responds.', chain ? 1 : 0)
   const named = (of: { readonly treasury: bigint; readonly spend: bigint }) =>
     (['treasury', 'spend'] as const).map((wallet) => [{ wallet }, of[wallet]] as const)
@@ -96,14 +96,14 @@ function addWalletGauges(registry: Registry, { chain, ledger: books, gas }: Wall
     registry,
     'hub_ledger_wallet_microdollars',
     'USDC balance in the ledger.',
-    named(books),
+    named(ledger),
   )
   const differences = 'hub_ledger_exceptions'
   addLabeledGauge(
     registry,
     differences,
     'Unexplained differences between ledger and chain.',
-    named(books.exceptions),
+    named(ledger.exceptions),
   )
   if (gas) addGauge(registry, 'hub_gas_low', '1 if the gas wallet needs ETH soon.', gas.low ? 1 : 0)
 }

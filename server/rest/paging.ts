@@ -2,28 +2,32 @@ import { z } from 'zod'
 import { Fault } from '../../core/errors.ts'
 import { parse } from './route.ts'
 
-/** Query of every list: how many, and where to go on. */
+/** Query fields of every list. */
 export const paging = {
   limit: z
     .string()
-    .regex(/^\d{1,3}$/, 'a whole number')
+    .regex(/^\d{1,3}$/, 'must be a whole number')
     .transform(Number)
     .pipe(z.int().min(1).max(100))
     .default(20)
-    .meta({ description: 'How many at most, 1 to 100.' }),
-  cursor: z.string().max(500).optional().meta({ description: 'next_cursor of the page before.' }),
+    .meta({ description: 'Maximum number of items, 1 to 100.' }),
+  cursor: z
+    .string()
+    .max(500)
+    .optional()
+    .meta({ description: 'The next_cursor of the previous page.' }),
 }
 
-/** A page of a list. */
-export const pageOf = (item: z.ZodType) =>
+/** Schema of one page of a list. */
+export const pageSchema = (item: z.ZodType) =>
   z.object({
     data: z.array(item),
     next_cursor: z.string().nullable(),
     has_more: z.boolean(),
   })
 
-/** A page of a list, as it is answered. */
-export interface Listed<Item> {
+/** One page of a list. */
+export interface ListPage<Item> {
   readonly data: readonly Item[]
   readonly next_cursor: string | null
   readonly has_more: boolean
@@ -33,7 +37,7 @@ export const writeCursor = (position: readonly unknown[]): string =>
   Buffer.from(JSON.stringify(position)).toString('base64url')
 
 /**
- * Reads a cursor that `writeCursor` wrote.
+ * Decodes a cursor written by `writeCursor`.
  * @throws Fault `validation_failed` for any other text
  */
 export function readCursor<T>(cursor: string | undefined, shape: z.ZodType<T>): T | undefined {
@@ -41,12 +45,17 @@ export function readCursor<T>(cursor: string | undefined, shape: z.ZodType<T>): 
   try {
     return parse(shape, JSON.parse(Buffer.from(cursor, 'base64url').toString()))
   } catch (error) {
-    throw new Fault('validation_failed', 'The cursor is not one of this list.', { cause: error })
+    throw new Fault('validation_failed', 'The cursor does not belong to this list.', {
+      cause: error,
+    })
   }
 }
 
-/** The answer of a list: one row more than asked for was read, to know whether there are more. */
-export function page<Row>(
+/**
+ * Builds the reply of a list, with a `Link` header to the next page.
+ * @param rows up to `limit + 1` rows: the extra one shows that there is a next page
+ */
+export function pageReply<Row>(
   rows: readonly Row[],
   limit: number,
   url: string,

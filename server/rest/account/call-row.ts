@@ -1,18 +1,23 @@
 import type { Pool } from 'pg'
-import { endpointName, RECORD, type RecordRow, recordOf } from '../../../core/usage/call-records.ts'
-import type { CallRecord } from '../../../core/usage/calls.ts'
+import type { CallRecord } from '../../../core/usage/call-records.ts'
+import {
+  endpointName,
+  RECORD_COLUMNS,
+  type RecordRow,
+  recordOf,
+} from '../../../core/usage/call-records.ts'
 
-/** What database and journal know of one call. */
+/** One call, combined from its record and its hold in the journal. */
 export interface CallRow {
   readonly id: string
   readonly at: Date
-  /** `echo POST /say`, as the history names it. */
+  /** Name in the history: `echo POST /say`. */
   readonly endpoint: string | null
-  /** `POST /echo/say`, as receipts name it. */
+  /** Name in receipts: `POST /echo/say`. */
   readonly name: string
-  /** Undefined: not written yet, or of a process that died. */
+  /** Undefined if it is not written yet, or if the process died before writing it. */
   readonly record: CallRecord | undefined
-  /** What was held of the caller's credits, with the kind of the row that resolved it. */
+  /** Reserved credits of the caller, with the kind of the journal row that resolved the hold. */
   readonly hold:
     | {
         readonly reserved: bigint
@@ -21,14 +26,14 @@ export interface CallRow {
         readonly expiresAt: Date
       }
     | undefined
-  /** Given back after it was charged. */
+  /** Microdollars refunded after the charge. */
   readonly refunded: bigint
-  /** Under which its answer may be kept. */
+  /** Id under which the response may be stored. */
   readonly answerId: string | null
   readonly payment: PaymentRow | null
 }
 
-/** As JSON: the amount is a text. */
+/** JSON from the database; the amount is a decimal string. */
 interface PaymentRow {
   readonly url: string
   readonly state: 'signed' | 'unresolved' | 'paid' | 'confirmed' | 'unused'
@@ -41,8 +46,8 @@ interface PaymentRow {
   readonly valid_before: string
 }
 
-/** A record may be missing, and the endpoint of one that is there is not. */
-type Row = { readonly [K in keyof RecordRow]: RecordRow[K] | null } & {
+/** Row of `FIND_CALL`; all columns of the record are null if there is none. */
+type CallQueryRow = { readonly [K in keyof RecordRow]: RecordRow[K] | null } & {
   readonly id: string
   readonly held_at: Date | null
   readonly reserved: bigint | null
@@ -54,7 +59,7 @@ type Row = { readonly [K in keyof RecordRow]: RecordRow[K] | null } & {
   readonly payment: PaymentRow | null
 }
 
-const FIND = `SELECT q.id, h.at AS held_at, h.amount AS reserved, h.expires_at,
+const FIND_CALL = `SELECT q.id, h.at AS held_at, h.amount AS reserved, h.expires_at,
     r.kind, r.amount AS taken,
     (SELECT coalesce(sum(x.amount), 0)::bigint FROM ledger.posting x WHERE x.id = q.id
       AND x.account_id = $1 AND x.owner = $1 AND x.phase IN (0, 3)) AS refunded,
@@ -63,7 +68,7 @@ const FIND = `SELECT q.id, h.at AS held_at, h.amount AS reserved, h.expires_at,
         'amount', p.amount::text, 'nonce', p.nonce, 'transaction', p.transaction,
         'status', p.status, 'reason', p.reason, 'valid_before', p.valid_before)
       FROM hub.payment_intent p WHERE p.call = q.id) AS payment,
-    ${RECORD}
+    ${RECORD_COLUMNS}
   FROM (SELECT $2::uuid AS id) q
   LEFT JOIN ledger.journal h ON h.owner = $1 AND h.id = q.id AND h.phase = 1
   LEFT JOIN ledger.journal r ON r.owner = $1 AND r.id = q.id AND r.phase = 2
@@ -71,23 +76,23 @@ const FIND = `SELECT q.id, h.at AS held_at, h.amount AS reserved, h.expires_at,
   LEFT JOIN hub.endpoint e ON e.id = coalesce(h.endpoint, c.endpoint)
   WHERE h.id IS NOT NULL OR c.id IS NOT NULL`
 
-/** A key, and the account of the credits that it spends. */
+/** Key and the account of the credits that it spends. */
 export interface CallKey {
   readonly keyId: string
   readonly credits: { readonly id: bigint }
 }
 
-/** A call of a key, or one that its credits paid. */
+/** Finds a call that the key made or that its credits paid. */
 export async function findCall(
   pool: Pool,
   { credits, keyId }: CallKey,
   id: string,
 ): Promise<CallRow | undefined> {
-  const { rows } = await pool.query<Row>(FIND, [credits.id, id, keyId])
-  return rows[0] && callOf(rows[0])
+  const { rows } = await pool.query<CallQueryRow>(FIND_CALL, [credits.id, id, keyId])
+  return rows[0] && toCallRow(rows[0])
 }
 
-function callOf(row: Row): CallRow {
+function toCallRow(row: CallQueryRow): CallRow {
   const { service, method, path, at, call } = row
   return {
     id: row.id,
@@ -110,6 +115,6 @@ function callOf(row: Row): CallRow {
   }
 }
 
-/** Whether its money has come to rest: of what is open there is no receipt. */
-export const isOver = ({ record, hold }: CallRow): boolean =>
+/** Returns true if the charge can no longer change. Only final calls have a receipt. */
+export const isFinal = ({ record, hold }: CallRow): boolean =>
   record !== undefined && record.outcome !== 'unresolved' && hold?.kind !== null

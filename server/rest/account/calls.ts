@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
 import { json } from '../../../core/money.ts'
 import type { CallLog } from '../../../core/usage/calls.ts'
-import type { KeptAnswer, KeptAnswers } from '../../../core/usage/kept-answers.ts'
 import type { Receipts } from '../../../core/usage/receipts.ts'
+import type { StoredResponse, StoredResponses } from '../../../core/usage/stored-responses.ts'
 import { type AnyRoute, callerOf, route } from '../route.ts'
-import { type CallKey, type CallRow, findCall, isOver } from './call-row.ts'
+import { type CallKey, type CallRow, findCall, isFinal } from './call-row.ts'
 
 const amount = z.int().min(0)
 
@@ -22,7 +22,7 @@ const Payment = z.object({
   valid_before: z.iso.datetime(),
 })
 
-const Answer = z.object({
+const ResponseView = z.object({
   status: z.int(),
   content_type: z.string(),
   encoding: z.enum(['json', 'base64']),
@@ -33,10 +33,10 @@ const Call = z.object({
   id: z.uuid(),
   at: z.iso.datetime(),
   state: z.enum(['held', 'charged', 'released', 'expired', 'refunded']).meta({
-    description: 'held: its outcome is open; released, expired and refunded: the money went back.',
+    description: 'held: outcome pending. released, expired, refunded: the money was returned.',
   }),
   source: z.enum(['free', 'credits', 'x402', 'none']).nullable().meta({
-    description: 'Who paid; null: it is not known yet.',
+    description: 'Payment source. null: not known yet.',
   }),
   reserved_microdollars: amount,
   charged_microdollars: amount,
@@ -44,55 +44,55 @@ const Call = z.object({
   expires_at: z.iso.datetime().nullable(),
   endpoint: z.string().nullable(),
   status: z.int().nullable(),
-  reason: z.string().nullable().meta({ description: 'Why it failed, and was given back.' }),
+  reason: z.string().nullable().meta({ description: 'Reason for failure and refund.' }),
   receipt: z.string().nullable().meta({
-    description: 'JWS; null: the call is not over. POST /v1/receipts/verify.',
+    description: 'JWS; verify it with POST /v1/receipts/verify. null: the call is pending.',
   }),
-  answer: Answer.nullable().meta({
-    description: 'Kept for a day where an Idempotency-Key or an x402 payment came with the call.',
+  answer: ResponseView.nullable().meta({
+    description: 'Response, stored for one day if the call had an Idempotency-Key or x402 payment.',
   }),
-  payment: Payment.nullable().meta({ description: 'What was signed for a seller outside.' }),
+  payment: Payment.nullable().meta({ description: 'Payment signed for an external seller.' }),
 })
 
-/** A call as REST shows it. */
+/** Call in the API. */
 export type CallJson = z.infer<typeof Call>
 
-export interface CallPorts {
+export interface CallDeps {
   readonly pool: Pool
   readonly calls: Pick<CallLog, 'flush'>
-  readonly answers: Pick<KeptAnswers, 'find'>
+  readonly answers: Pick<StoredResponses, 'find'>
   readonly receipts: Pick<Receipts, 'sign'>
 }
 
-/** What became of a single call, and where its money is. */
-export const callRoutes = (ports: CallPorts): readonly AnyRoute[] => [
+/** `GET /v1/calls/{id}`: outcome, charge and receipt of one call. */
+export const callRoutes = (deps: CallDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/calls/{id}',
-    summary: 'A call of this key: held, charged or given back, with its receipt and kept answer.',
+    summary: 'Returns a call of this key: outcome, charge, receipt and stored response.',
     auth: 'key',
-    answer: { status: 200, schema: Call },
+    response: { status: 200, schema: Call },
     faults: ['not_found'],
     handle: async (request) => {
       const { id = '' } = request.params
-      return { body: await readCall(ports, callerOf(request), id) }
+      return { body: await readCall(deps, callerOf(request), id) }
     },
   }),
 ]
 
 /**
- * What became of a call that a key made, or that its credits paid.
+ * Reads a call that the key made or that its credits paid.
  * @throws Fault `not_found`
  */
-export async function readCall(ports: CallPorts, key: CallKey, id: string): Promise<CallJson> {
-  await ports.calls.flush() // what this process has just answered
-  const row = z.uuid().safeParse(id).success ? await findCall(ports.pool, key, id) : undefined
-  if (!row) throw new Fault('not_found', 'This key has made no such call.')
-  return show(ports, key, row)
+export async function readCall(deps: CallDeps, key: CallKey, id: string): Promise<CallJson> {
+  await deps.calls.flush() // records of calls just served by this process
+  const row = z.uuid().safeParse(id).success ? await findCall(deps.pool, key, id) : undefined
+  if (!row) throw new Fault('not_found', 'This key made no call with this id.')
+  return showCall(deps, key, row)
 }
 
-/** By the kinds of the journal, and else by what the record says. */
-const STATES: Readonly<Record<string, CallJson['state']>> = {
+/** State by the kind of the journal row that resolved the hold, or else by the recorded outcome. */
+const STATE_BY_KIND_OR_OUTCOME: Readonly<Record<string, CallJson['state']>> = {
   2: 'charged',
   3: 'released',
   4: 'expired',
@@ -101,17 +101,17 @@ const STATES: Readonly<Record<string, CallJson['state']>> = {
   failed: 'released',
 }
 
-async function show(
-  { answers, receipts }: CallPorts,
+async function showCall(
+  { answers, receipts }: CallDeps,
   key: CallKey,
   row: CallRow,
 ): Promise<CallJson> {
   const { record } = row
-  const known = record ? STATES[record.outcome] : undefined
-  const state = row.hold ? STATES[row.hold.kind ?? 0] : known
-  // An answer is kept before it is charged: one that could not be is nobody's.
-  const isMine = record?.keyId === key.keyId && record.outcome !== 'failed'
-  const kept = isMine && row.answerId ? await answers.find(row.answerId) : undefined
+  const known = record ? STATE_BY_KIND_OR_OUTCOME[record.outcome] : undefined
+  const state = row.hold ? STATE_BY_KIND_OR_OUTCOME[row.hold.kind ?? 0] : known
+  // A response is stored before the charge; if charging failed, nobody may read it.
+  const isReadable = record?.keyId === key.keyId && record.outcome !== 'failed'
+  const stored = isReadable && row.answerId ? await answers.find(row.answerId) : undefined
   return {
     id: row.id,
     at: row.at.toISOString(),
@@ -124,13 +124,13 @@ async function show(
     endpoint: row.endpoint,
     status: record?.status ?? null,
     reason: record?.reason ?? null,
-    receipt: record && isOver(row) ? await receipts.sign(record, row.name) : null,
-    answer: kept ? shown(kept) : null,
-    payment: row.payment && paymentOf(row.payment),
+    receipt: record && isFinal(row) ? await receipts.sign(record, row.name) : null,
+    answer: stored ? showResponse(stored) : null,
+    payment: row.payment && showPayment(row.payment),
   }
 }
 
-function shown({ status, headers, body }: KeptAnswer): z.infer<typeof Answer> {
+function showResponse({ status, headers, body }: StoredResponse): z.infer<typeof ResponseView> {
   const isRaw = body instanceof Uint8Array
   const [, type] = Object.entries(headers).find(([name]) => /^content-type$/i.test(name)) ?? []
   return {
@@ -141,7 +141,7 @@ function shown({ status, headers, body }: KeptAnswer): z.infer<typeof Answer> {
   }
 }
 
-const paymentOf = (row: NonNullable<CallRow['payment']>): z.infer<typeof Payment> => ({
+const showPayment = (row: NonNullable<CallRow['payment']>): z.infer<typeof Payment> => ({
   state: row.state,
   url: row.url,
   pay_to: row.pay_to,

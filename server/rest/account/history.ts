@@ -1,23 +1,20 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { json } from '../../../core/money.ts'
-import { type HistoryPlace, type HistoryRow, readHistory } from '../../../core/usage/history.ts'
-import { page, pageOf, paging, readCursor } from '../paging.ts'
+import { type HistoryCursor, type HistoryRow, readHistory } from '../../../core/usage/history.ts'
+import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
 import { type AnyRoute, callerOf, route } from '../route.ts'
 
 const HistoryItem = z.object({
-  id: z.string().meta({ description: 'Call, purchase or other entry.' }),
+  id: z.string().meta({ description: 'Id of the call, purchase or other entry.' }),
   event: z.string(),
   at: z.iso.datetime(),
   change_microdollars: z.int(),
-  charged_microdollars: z.int().min(0).nullable().meta({ description: 'What a call cost.' }),
+  charged_microdollars: z.int().min(0).nullable().meta({ description: 'Cost of a call.' }),
   endpoint: z.string().nullable(),
-  other_key_id: z.string().nullable().meta({ description: 'Of a transfer: the other key.' }),
-  transaction: z.string().nullable().meta({ description: 'On chain.' }),
-  reason: z
-    .string()
-    .nullable()
-    .meta({ description: 'Why a person booked it, or why a call was given back.' }),
+  other_key_id: z.string().nullable().meta({ description: 'Other key of a transfer.' }),
+  transaction: z.string().nullable().meta({ description: 'Transaction hash.' }),
+  reason: z.string().nullable().meta({ description: 'Reason of a manual entry, or of a refund.' }),
 })
 
 const EVENTS_MAX = 20
@@ -25,17 +22,22 @@ const Query = z.strictObject({
   ...paging,
   event: z
     .string()
-    .regex(/^[a-z]+\.[a-z-]+(,[a-z]+\.[a-z-]+)*$/, 'names of events, with commas between')
+    .regex(/^[a-z]+\.[a-z-]+(,[a-z]+\.[a-z-]+)*$/, 'must be event names separated by commas')
     .transform((text) => text.split(','))
     .pipe(z.array(z.string()).max(EVENTS_MAX))
     .optional()
-    .meta({ description: 'Only these: call.settled,credits.purchased' }),
-  service: z.string().min(1).max(100).optional().meta({ description: 'Calls of this one alone.' }),
-  from: z.iso.datetime().optional().meta({ description: 'Booked at this instant or later.' }),
-  to: z.iso.datetime().optional().meta({ description: 'Booked before it.' }),
+    .meta({ description: 'Only these events, such as call.settled,credits.purchased.' }),
+  service: z
+    .string()
+    .min(1)
+    .max(100)
+    .optional()
+    .meta({ description: 'Only calls of this service.' }),
+  from: z.iso.datetime().optional().meta({ description: 'Posted at or after this time.' }),
+  to: z.iso.datetime().optional().meta({ description: 'Posted before this time.' }),
 })
 
-export const PLACE: z.ZodType<HistoryPlace> = z.tuple([
+export const historyCursor: z.ZodType<HistoryCursor> = z.tuple([
   z.uuid(),
   z.int().min(0).max(3),
   z.int().min(0).max(1_000),
@@ -45,29 +47,35 @@ export const historyRoutes = (pool: Pool): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/credits/history',
-    summary: 'Every movement of this key’s credits, newest first.',
+    summary: 'Lists every movement of this key’s credits, newest first.',
     auth: 'key',
     query: Query,
-    answer: { status: 200, schema: pageOf(HistoryItem) },
+    response: { status: 200, schema: pageSchema(HistoryItem) },
     handle: async (request) => {
       const { limit, cursor, event: events, service, from, to } = request.query
       const rows = await readHistory(pool, callerOf(request).credits.id, {
         limit: limit + 1,
-        after: readCursor(cursor, PLACE),
+        after: readCursor(cursor, historyCursor),
         events,
         service,
-        from: dateOf(from),
-        to: dateOf(to),
+        from: toDate(from),
+        to: toDate(to),
       })
-      return page(rows, limit, request.url, ({ id, phase, kind }) => [id, phase, kind], showHistory)
+      return pageReply(
+        rows,
+        limit,
+        request.url,
+        ({ id, phase, kind }) => [id, phase, kind],
+        showHistoryItem,
+      )
     },
   }),
 ]
 
-const dateOf = (text: string | undefined): Date | undefined =>
+const toDate = (text: string | undefined): Date | undefined =>
   text === undefined ? undefined : new Date(text)
 
-export const showHistory = (row: HistoryRow) => ({
+export const showHistoryItem = (row: HistoryRow) => ({
   id: row.id,
   event: row.event,
   at: row.at.toISOString(),

@@ -2,65 +2,64 @@ import { z } from 'zod'
 import type { Clock } from '../../../core/clock.ts'
 import { uuidv7 } from '../../../core/ids.ts'
 import { json, micros } from '../../../core/money.ts'
-import { askToTransfer, transfer } from '../../../core/usage/key-transfers.ts'
+import { createTransferChallenge, executeKeyTransfer } from '../../../core/usage/key-transfers.ts'
+import { keyId } from '../fields.ts'
 import { type AnyRoute, managerOf, route } from '../route.ts'
 import {
-  ChallengeBody,
+  ChallengeView,
   nonce,
-  type SigningPorts,
+  type SigningDeps,
   showChallenge,
   signature,
-  signedFaults,
+  signatureFaults,
 } from './registration.ts'
 
-const keyId = z.string().regex(/^key_[0-9A-Za-z]{16}$/, 'not the id of a key')
-
-const Transferred = z.object({
-  transfer_id: z.string().meta({ description: 'Of its entry in /v1/credits/history.' }),
+const KeyTransfer = z.object({
+  transfer_id: z.string().meta({ description: 'Id of the entry in /v1/credits/history.' }),
   from_key_id: z.string(),
   to_key_id: z.string(),
   amount_microdollars: z.int(),
-  balance_microdollars: z.int().meta({ description: 'What the first key has left.' }),
+  balance_microdollars: z.int().meta({ description: 'Remaining credits of the sending key.' }),
 })
 
-/** Credits between the roots of one wallet, by a signature of the wallet for each transfer. */
-export const transferRoutes = ({
+/** Transfers of credits between main keys of one wallet. The wallet signs each transfer. */
+export const keyTransferRoutes = ({
   pool,
   ledger,
   site,
   contracts,
   clock,
-}: SigningPorts & { readonly clock: Clock }): readonly AnyRoute[] => [
+}: SigningDeps & { readonly clock: Clock }): readonly AnyRoute[] => [
   route({
     method: 'POST',
     path: '/v1/credits/transfers/challenge',
-    summary: 'The message to sign for a transfer of credits between two roots of one wallet.',
+    summary: 'Creates the message to sign for a credit transfer between main keys of one wallet.',
     auth: 'owner',
     body: z.strictObject({
       from_key_id: keyId,
       to_key_id: keyId,
       amount_microdollars: z.int().min(1).max(Number.MAX_SAFE_INTEGER),
     }),
-    answer: { status: 201, schema: ChallengeBody },
+    response: { status: 201, schema: ChallengeView },
     faults: ['not_found', 'frozen_key'],
     handle: async (request) => {
       const { from_key_id: from, to_key_id: to, amount_microdollars: amount } = request.body
       const id = uuidv7(clock.now().getTime())
       const order = { id, from, to, amount: micros(amount) }
-      const challenge = await askToTransfer(pool, site, managerOf(request), order)
+      const challenge = await createTransferChallenge(pool, site, managerOf(request), order)
       return { status: 201, body: showChallenge(challenge) }
     },
   }),
   route({
     method: 'POST',
     path: '/v1/credits/transfers',
-    summary: 'Moves the credits that the wallet has signed for, once however often it is sent.',
+    summary: 'Executes a signed credit transfer. Repeated requests transfer once.',
     auth: 'owner',
     body: z.strictObject({ nonce, signature }),
-    answer: { status: 201, schema: Transferred },
-    faults: [...signedFaults(contracts), 'insufficient_credits', 'frozen_key'],
+    response: { status: 201, schema: KeyTransfer },
+    faults: [...signatureFaults(contracts), 'insufficient_credits', 'frozen_key'],
     handle: async ({ body }) => {
-      const done = await transfer({ pool, ledger }, body, contracts)
+      const done = await executeKeyTransfer({ pool, ledger }, body, contracts)
       return {
         status: 201,
         body: {

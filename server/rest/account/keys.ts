@@ -59,12 +59,9 @@ const Key = z.object({
     .nullable()
     .meta({ description: 'null: the key belongs to an account.' }),
   prefixes: z.array(z.string()).meta({ description: 'Prefixes of its valid secrets.' }),
-  balance_microdollars: z
-    .int()
-    .nullable()
-    .meta({
-      description: 'Credits of a main key. null: a sub-key, which spends from its main key.',
-    }),
+  balance_microdollars: z.int().nullable().meta({
+    description: 'Credits of a main key. null: a sub-key, which spends from its main key.',
+  }),
   ...Limits,
   created_at: z.iso.datetime(),
   used_at: z.iso.datetime().nullable(),
@@ -103,12 +100,9 @@ const NewKey = z
   .strictObject({
     name,
     ...Limits,
-    parent: z
-      .string()
-      .max(40)
-      .meta({
-        description: 'Parent key. Default: the calling key; with a session, none (a main key).',
-      }),
+    parent: z.string().max(40).meta({
+      description: 'Parent key. Default: the calling key; with a session, none (a main key).',
+    }),
   })
   .partial()
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Receipts } from '../../../core/usage/receipts.ts'
 import { type AnyRoute, route } from '../route.ts'
 
-const Key = z.object({
+const PublicKey = z.object({
   kty: z.literal('OKP'),
   crv: z.literal('Ed25519'),
   x: z.string(),
@@ -12,13 +12,13 @@ const Key = z.object({
   use: z.literal('sig'),
 })
 
-const hash = z.string().nullable().meta({ description: 'SHA-256, base64url.' })
+const hash = z.string().nullable().meta({ description: 'SHA-256 as base64url.' })
 
 const Claims = z.looseObject({
   iss: z.string(),
-  jti: z.string().meta({ description: 'Id of the call.' }),
-  iat: z.int().meta({ description: 'Seconds of Unix time.' }),
-  sub: z.string().meta({ description: 'The key, or x402: and the wallet that paid.' }),
+  jti: z.string().meta({ description: 'Call id.' }),
+  iat: z.int().meta({ description: 'Unix time in seconds.' }),
+  sub: z.string().meta({ description: 'Key id, or x402: followed by the paying wallet.' }),
   endpoint: z.string(),
   price_version: z.int(),
   charged_microdollars: z.int(),
@@ -30,7 +30,7 @@ const Claims = z.looseObject({
   ledger_entry: z.string().nullable(),
 })
 
-const Verdict = z.object({
+const Verification = z.object({
   valid: z.boolean(),
   reason: z.enum(['malformed', 'unknown_key', 'bad_signature']).nullable(),
   claims: Claims.nullable(),
@@ -39,12 +39,12 @@ const Verdict = z.object({
     .nullable()
     .meta({
       description:
-        'Whether the hub says the same today: it differs after a refund, and is unknown within ' +
-        'a second of the call.',
+        'Comparison with the ledger today: differ after a refund, unknown within a second of ' +
+        'the call.',
     }),
 })
 
-/** What the hub has signed, and how anybody can prove it. */
+/** Public keys and verification of receipts. */
 export const receiptRoutes = (
   pool: Pool,
   receipts: Pick<Receipts, 'keys' | 'verify'>,
@@ -52,33 +52,33 @@ export const receiptRoutes = (
   route({
     method: 'GET',
     path: '/.well-known/jwks.json',
-    summary: 'Every key that has signed receipts of this hub (RFC 7517).',
+    summary: 'Returns all public keys that have signed receipts of this hub (RFC 7517).',
     auth: 'none',
     shared: true,
-    answer: { status: 200, schema: z.object({ keys: z.array(Key) }) },
+    response: { status: 200, schema: z.object({ keys: z.array(PublicKey) }) },
     handle: async () => ({ body: { keys: await receipts.keys() } }),
   }),
   route({
     method: 'POST',
     path: '/v1/receipts/verify',
-    summary: 'Whether a receipt (X-Receipt) was signed by this hub, and what it states.',
+    summary: 'Verifies the signature of a receipt (X-Receipt) and returns its claims.',
     auth: 'none',
     body: z.strictObject({ receipt: z.string().min(1).max(8_192) }),
-    answer: { status: 200, schema: Verdict },
+    response: { status: 200, schema: Verification },
     handle: async ({ body }) => {
       const verdict = await receipts.verify(body.receipt)
       if (!verdict.valid) {
         return { body: { valid: false, reason: verdict.reason, claims: null, books: null } }
       }
       const { claims } = verdict
-      const books = await booksOf(pool, claims.jti, claims.charged_microdollars)
+      const books = await compareWithLedger(pool, claims.jti, claims.charged_microdollars)
       return { body: { valid: true, reason: null, claims, books } }
     },
   }),
 ]
 
-/** What was charged, less what was refunded since. */
-async function booksOf(pool: Pool, call: string, charged: number) {
+/** Compares a receipt with the recorded charge; `differ` if the call has been refunded. */
+async function compareWithLedger(pool: Pool, call: string, charged: number) {
   const { rows } = await pool.query<{ agrees: boolean }>(
     `SELECT c.charged = $2 AND NOT EXISTS (
        SELECT FROM ledger.posting p JOIN hub.api_key k ON k.credits = p.account_id

@@ -2,24 +2,26 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
 import { endSessions, listSessions } from '../../../core/identity/sessions.ts'
+import { sessionCookie } from '../authentication.ts'
 import { type AnyRoute, route, sessionOf } from '../route.ts'
-import { sessionCookie } from '../visitor.ts'
 
 const SessionItem = z.object({
   session_id: z.string(),
   current: z.boolean(),
   user_agent: z.string(),
-  network: z.string().meta({ description: 'From where it was opened: an IPv4 /24 or IPv6 /64.' }),
+  network: z.string().meta({ description: 'Network of the sign-in: an IPv4 /24 or IPv6 /64.' }),
   created_at: z.iso.datetime(),
-  used_at: z.iso.datetime().meta({ description: 'To the minute.' }),
+  used_at: z.iso.datetime().meta({ description: 'Last use, to the minute.' }),
   expires_at: z.iso.datetime(),
 })
 
 export type SessionJson = z.infer<typeof SessionItem>
 
-const Ended = z.object({ ended: z.int().meta({ description: 'How many sessions.' }) })
+const EndedSessions = z.object({
+  ended: z.int().meta({ description: 'Number of ended sessions.' }),
+})
 
-/** Where somebody is signed in, and the ways out. */
+/** Sessions of an account, and sign-out. */
 export const sessionRoutes = ({
   pool,
   baseUrl,
@@ -30,9 +32,9 @@ export const sessionRoutes = ({
   route({
     method: 'GET',
     path: '/v1/sessions',
-    summary: 'Where you are signed in, the newest first.',
+    summary: 'Lists your sessions, newest first.',
     auth: 'session',
-    answer: { status: 200, schema: z.object({ data: z.array(SessionItem) }) },
+    response: { status: 200, schema: z.object({ data: z.array(SessionItem) }) },
     handle: async (request) => {
       const session = sessionOf(request)
       const data = (await listSessions(pool, session)).map((each) => ({
@@ -50,9 +52,9 @@ export const sessionRoutes = ({
   route({
     method: 'DELETE',
     path: '/v1/sessions',
-    summary: 'Signs you out everywhere, here too.',
+    summary: 'Signs you out of all sessions, including this one.',
     auth: 'session',
-    answer: { status: 200, schema: Ended },
+    response: { status: 200, schema: EndedSessions },
     handle: async (request) => {
       const ended = await endSessions(pool, sessionOf(request))
       return { headers: { 'Set-Cookie': sessionCookie(baseUrl(), null) }, body: { ended } }
@@ -61,16 +63,16 @@ export const sessionRoutes = ({
   route({
     method: 'DELETE',
     path: '/v1/sessions/{id}',
-    summary: 'Signs you out of one session; `current` is this one.',
+    summary: 'Signs you out of one session; the id `current` is this one.',
     auth: 'session',
-    answer: { status: 200, schema: Ended },
+    response: { status: 200, schema: EndedSessions },
     faults: ['not_found'],
     handle: async (request) => {
       const session = sessionOf(request)
       const { id = '' } = request.params
       const which = id === 'current' ? session.id : id
       const ended = await endSessions(pool, session, which)
-      if (ended === 0) throw new Fault('not_found', 'You have no such session.')
+      if (ended === 0) throw new Fault('not_found', 'You have no session with this id.')
       const isHere = which === session.id
       return {
         ...(isHere && { headers: { 'Set-Cookie': sessionCookie(baseUrl(), null) } }),

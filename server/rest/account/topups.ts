@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { Fault } from '../../../core/errors.ts'
-import { findKeyCredits } from '../../../core/identity/key-credits.ts'
+import { findKeyCredits } from '../../../core/identity/main-keys.ts'
 import { micros } from '../../../core/money.ts'
 import { type AnyRoute, route } from '../route.ts'
-import { type CreditsPorts, MAX_PURCHASE, MIN_PURCHASE, purchase } from './credits.ts'
+import { type CreditsDeps, MAX_PURCHASE_MICROS, MIN_PURCHASE_MICROS, purchase } from './credits.ts'
 
-/** What `hub_topup` and the page of the top-up make up: nobody can take it in advance. */
+/** Random id, created by `hub_topup` or the top-up page, so that nobody can claim it in advance. */
 export const purchaseId = z
   .string()
-  .regex(/^pur_[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/, 'pur_ and a UUID')
-  .meta({ description: 'A new one for each top-up, which is then bought once.' })
+  .regex(/^pur_[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/, 'must be pur_ and a UUID')
+  .meta({ description: 'New id for each top-up; requests with the same id buy once.' })
 
 const Topup = z.object({
   purchase_id: z.string(),
@@ -18,16 +18,19 @@ const Topup = z.object({
   transaction: z.string().nullable(),
 })
 
-/** `POST /v1/topups`: credits for a key whose secret is elsewhere; who pays proves nothing else. */
-export const topupRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
+/** `POST /v1/topups`: buys credits for a key without its secret. Anyone may pay. */
+export const topupRoutes = (deps: CreditsDeps): readonly AnyRoute[] => [
   route({
     method: 'POST',
     path: '/v1/topups',
-    summary: 'Buys credits for a key, by its id: first a 402 with the offer, then the same paid.',
+    summary: 'Buys credits for a key by its id: first a 402 offer, then the same request, paid.',
     auth: 'none',
     body: z.strictObject({
       key_id: z.string().max(64),
-      amount_microdollars: z.int().min(Number(MIN_PURCHASE)).max(Number(MAX_PURCHASE)),
+      amount_microdollars: z
+        .int()
+        .min(Number(MIN_PURCHASE_MICROS))
+        .max(Number(MAX_PURCHASE_MICROS)),
       purchase_id: purchaseId,
     }),
     example: {
@@ -35,8 +38,8 @@ export const topupRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
       amount_microdollars: 5_000_000,
       purchase_id: 'pur_00000000-0000-4000-8000-000000000000',
     },
-    answer: { status: 201, or: 202, schema: Topup },
-    price: { min: MIN_PURCHASE, max: MAX_PURCHASE },
+    response: { status: 201, or: 202, schema: Topup },
+    price: { min: MIN_PURCHASE_MICROS, max: MAX_PURCHASE_MICROS },
     faults: [
       'not_found',
       'payment_required',
@@ -45,18 +48,18 @@ export const topupRoutes = (ports: CreditsPorts): readonly AnyRoute[] => [
       'idempotency_key_reused',
       'facilitator_unavailable',
     ],
-    handle: async ({ body, url, header }) => {
-      const buyer = await findKeyCredits(ports.pool, body.key_id)
-      if (!buyer) throw new Fault('not_found', 'There is no such key, or it is no longer in use.')
-      const reply = await purchase(ports, {
+    handle: async ({ body: order, url, header }) => {
+      const buyer = await findKeyCredits(deps.pool, order.key_id)
+      if (!buyer) throw new Fault('not_found', 'The key does not exist or has been revoked.')
+      const reply = await purchase(deps, {
         buyer,
-        amount: micros(body.amount_microdollars),
-        name: body.purchase_id,
+        amount: micros(order.amount_microdollars),
+        name: order.purchase_id,
         url,
         payment: header('payment-signature'),
       })
-      const { balance_microdollars: _, ...told } = reply.body as Record<string, unknown>
-      return { ...reply, body: told }
+      const { balance_microdollars: _, ...body } = reply.body as Record<string, unknown>
+      return { ...reply, body }
     },
   }),
 ]

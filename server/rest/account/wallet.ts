@@ -1,13 +1,13 @@
 import type { Pool } from 'pg'
 import { getAddress } from 'viem'
 import { z } from 'zod'
-import { type Clock, dayName, dayStart, daysBefore, monthStart } from '../../../core/clock.ts'
-import { Fault } from '../../../core/errors.ts'
+import { type Clock, dayName } from '../../../core/clock.ts'
 import type { Caller } from '../../../core/identity/keys.ts'
 import { json } from '../../../core/money.ts'
-import { TIERS, type Tier } from '../../../core/usage/rate-limit.ts'
+import { REQUESTS_PER_MINUTE, type Tier } from '../../../core/usage/rate-limit.ts'
+import { dayRange, dayRangeQuery } from '../days.ts'
 import { type AnyRoute, callerOf, route } from '../route.ts'
-import { balances, type CreditsPorts } from './credits.ts'
+import { balances, type CreditsDeps } from './credits.ts'
 
 const amount = z.int().min(0)
 const Spending = z.object({
@@ -24,60 +24,42 @@ const Wallet = z.object({
   free_calls: z.array(z.object({ service: z.string(), month: z.string(), remaining: z.int() })),
   spending: z.object({
     since: z.iso.datetime(),
-    until: z.iso.date().meta({ description: 'The last UTC day that is counted.' }),
+    until: z.iso.date().meta({ description: 'Last UTC day of the range.' }),
     by_day: z.array(Spending.extend({ day: z.iso.date() })),
     by_service: z.array(Spending.extend({ service: z.string() })),
     by_key: z.array(Spending.extend({ key_id: z.string() })),
   }),
 })
 
-export const Days = z.strictObject({
-  from: z.iso.date().optional().meta({ description: 'First UTC day.' }),
-  to: z.iso.date().optional().meta({ description: 'Last one; left out: today.' }),
-})
-/** More than a year. */
-const DAYS_MAX = 366
-
-/** Whole UTC days; without `from`, the month of the last one up to it. */
-export function rangeOf({ from, to }: z.infer<typeof Days>, now: Date) {
-  const until = dayStart(to === undefined ? now : new Date(to))
-  const since = from === undefined ? monthStart(until) : new Date(from)
-  if (since <= until && since >= daysBefore(until, DAYS_MAX)) return { since, until }
-  throw new Fault(
-    'validation_failed',
-    `from and to: ${DAYS_MAX} days at most, the first one first.`,
-  )
-}
-
-const rateOf = ({ ratePerMinute }: Caller, tier: Tier) =>
+const rateLimitOf = ({ ratePerMinute }: Caller, tier: Tier) =>
   ratePerMinute === null
-    ? { tier, requests_per_minute: TIERS[tier] }
+    ? { tier, requests_per_minute: REQUESTS_PER_MINUTE[tier] }
     : { tier: 'custom', requests_per_minute: ratePerMinute }
 
 export const walletRoutes = (
-  ports: Pick<CreditsPorts, 'pool' | 'standing'> & { readonly clock: Clock },
+  deps: Pick<CreditsDeps, 'pool' | 'accountStatus'> & { readonly clock: Clock },
 ): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/wallet/balance',
-    summary: 'Credits, spending by day, service and key, free calls, and the rate limit.',
+    summary: 'Returns credits, spending by day, service and key, free calls and the rate limit.',
     auth: 'key',
-    query: Days,
-    answer: { status: 200, schema: Wallet },
+    query: dayRangeQuery,
+    response: { status: 200, schema: Wallet },
     handle: async (request) => {
       const caller = callerOf(request)
-      const { pool, standing, clock } = ports
-      const { since, until } = rangeOf(request.query, clock.now())
+      const { pool, accountStatus, clock } = deps
+      const { since, until } = dayRange(request.query, clock.now())
       return {
         body: {
           wallet_address: caller.wallet === null ? null : getAddress(caller.wallet),
-          ...(await balances(ports, caller)),
-          rate_limit: rateOf(caller, await standing.tier(caller.credits)),
-          free_calls: await freeCalls(pool, caller),
+          ...(await balances(deps, caller)),
+          rate_limit: rateLimitOf(caller, await accountStatus.tier(caller.credits)),
+          free_calls: await readFreeCalls(pool, caller),
           spending: {
             since: since.toISOString(),
             until: dayName(until),
-            ...(await spending(pool, caller, since, until)),
+            ...(await readSpending(pool, caller, since, until)),
           },
         },
       }
@@ -85,8 +67,8 @@ export const walletRoutes = (
   }),
 ]
 
-/** What is left of the free calls that were granted to the caller this UTC month. */
-export async function freeCalls(pool: Pool, { principal }: Caller) {
+/** Reads the caller's remaining free calls by service for this UTC month. */
+export async function readFreeCalls(pool: Pool, { principal }: Caller) {
   const { rows } = await pool.query<{ service: string; month: string; remaining: bigint }>(
     `SELECT split_part(a.code, ':', 4) AS service, split_part(a.code, ':', 5) AS month,
        b.balance AS remaining
@@ -99,7 +81,7 @@ export async function freeCalls(pool: Pool, { principal }: Caller) {
   return rows.map((row) => ({ ...row, remaining: json(row.remaining) }))
 }
 
-/** A day, a service or a key, as the sets of the query have it. */
+/** Group of one day, service or key; the other two are null. */
 interface SpendingRow {
   readonly day: string | null
   readonly service: string | null
@@ -109,8 +91,8 @@ interface SpendingRow {
   readonly charged: bigint
 }
 
-/** Of this key and of all keys below it, each alone: who pays is another matter. */
-const SPENDING = `
+/** Spending of the key and its sub-keys, by the key that called, not by the payer. */
+const SPENDING_QUERY = `
   WITH RECURSIVE family AS (
     SELECT id FROM hub.api_key WHERE id = $1
     UNION ALL SELECT k.id FROM family f JOIN hub.api_key k ON k.parent = f.id
@@ -123,8 +105,8 @@ const SPENDING = `
   WHERE c.at >= $2 AND c.at < $3::timestamptz + interval '1 day'
   GROUP BY GROUPING SETS ((1), (2), (3)) ORDER BY 1, 2, 3`
 
-async function spending(pool: Pool, { keyId }: Caller, from: Date, to: Date) {
-  const { rows } = await pool.query<SpendingRow>(SPENDING, [keyId, from, to])
+async function readSpending(pool: Pool, { keyId }: Caller, from: Date, to: Date) {
+  const { rows } = await pool.query<SpendingRow>(SPENDING_QUERY, [keyId, from, to])
   const by = (name: string, field: 'day' | 'service' | 'key') =>
     rows
       .filter((row) => row[field] !== null)

@@ -6,7 +6,7 @@ import { EgressError } from '../../../core/egress/errors.ts'
 import { parseTarget, type TargetRules } from '../../../core/egress/target.ts'
 import { Fault } from '../../../core/errors.ts'
 import { EVENTS, type EventType } from '../../../core/webhooks/events.ts'
-import type { WebhookSigner } from '../../../core/webhooks/sign.ts'
+import type { WebhookSigner } from '../../../core/webhooks/signer.ts'
 import {
   addWebhook,
   changeWebhook,
@@ -16,17 +16,18 @@ import {
   testWebhook,
   type WebhookInfo,
 } from '../../../core/webhooks/webhooks.ts'
+import { inputFault } from '../input-errors.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
-import { deliveryRoutes } from './webhooks-log.ts'
+import { deliveryRoutes } from './webhook-deliveries.ts'
 
-export interface WebhookPorts {
+export interface WebhookDeps {
   readonly pool: Pool
   readonly signer: WebhookSigner
   readonly rules: TargetRules
 }
 
-const OVERLAP_DEFAULT = 86_400
-const OVERLAP_MAX = 604_800
+const OVERLAP_DEFAULT_SECONDS = 86_400
+const OVERLAP_MAX_SECONDS = 604_800
 
 const types = Object.keys(EVENTS) as [EventType, ...EventType[]]
 const events = z
@@ -36,9 +37,9 @@ const events = z
   .meta({
     description: types.map((type) => `${type}: ${EVENTS[type]}`).join(' '),
   })
-const url = z.string().min(1).max(2_048).meta({ description: 'Public, and https in production.' })
+const url = z.string().min(1).max(2_048).meta({ description: 'Public URL; https in production.' })
 
-const Shown = {
+const webhookFields = {
   webhook_id: z.string(),
   url: z.string(),
   events: z.array(z.string()),
@@ -47,80 +48,82 @@ const Shown = {
   previous_secret_until: z.iso
     .datetime()
     .nullable()
-    .meta({ description: 'So long the secret before signs too.' }),
+    .meta({ description: 'Until then, the previous secret also signs.' }),
   disabled: z
     .object({ at: z.iso.datetime(), reason: z.enum(['gone', 'failing']) })
     .nullable()
-    .meta({ description: 'gone: it answered 410. failing: no success for three days.' }),
+    .meta({ description: 'gone: the server responded 410. failing: no success for three days.' }),
 }
-const Webhook = z.object(Shown)
+const Webhook = z.object(webhookFields)
 export type WebhookJson = z.infer<typeof Webhook>
-const WithSecret = z.object({
-  ...Shown,
-  secret: z.string().meta({ description: 'Checks signatures (Standard Webhooks). Keep it.' }),
+const WebhookWithSecret = z.object({
+  ...webhookFields,
+  secret: z
+    .string()
+    .meta({ description: 'Secret for checking signatures (Standard Webhooks). Store it.' }),
 })
-export type WebhookSecretJson = z.infer<typeof WithSecret>
-const Id = z.object({ webhook_id: z.string() })
+export type WebhookSecretJson = z.infer<typeof WebhookWithSecret>
+const WebhookId = z.object({ webhook_id: z.string() })
 
-/** Webhooks by the specification "Standard Webhooks": what happens is told, signed, and retried. */
-export const webhookRoutes = (ports: WebhookPorts): readonly AnyRoute[] => [
-  ...makingRoutes(ports),
-  ...changingRoutes(ports),
-  ...deliveryRoutes(ports.pool),
+/** Webhooks (standardwebhooks.com): signed events, retried until received. */
+export const webhookRoutes = (deps: WebhookDeps): readonly AnyRoute[] => [
+  ...collectionRoutes(deps),
+  ...singleWebhookRoutes(deps),
+  ...deliveryRoutes(deps.pool),
 ]
 
-const makingRoutes = ({ pool, signer, rules }: WebhookPorts): readonly AnyRoute[] => [
+const collectionRoutes = ({ pool, signer, rules }: WebhookDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/webhooks',
-    summary: 'Your webhooks, oldest first: 20 at most.',
+    summary: 'Lists your webhooks, oldest first; at most 20.',
     auth: 'owner',
-    answer: { status: 200, schema: z.object({ data: z.array(Webhook) }) },
+    response: { status: 200, schema: z.object({ data: z.array(Webhook) }) },
     faults: ['root_key_required'],
     handle: async (request) => ({
-      body: { data: (await listWebhooks(pool, ownerOf(request))).map(show) },
+      body: { data: (await listWebhooks(pool, ownerOf(request))).map(showWebhook) },
     }),
   }),
   route({
     method: 'POST',
     path: '/v1/webhooks',
-    summary: 'Has events sent to a URL of yours, signed with the secret of the answer.',
+    summary: 'Creates a webhook and returns the secret that signs its events.',
     auth: 'owner',
     body: z.strictObject({ url, events }),
-    answer: { status: 201, schema: WithSecret },
+    response: { status: 201, schema: WebhookWithSecret },
     faults: ['root_key_required', 'key_limit_reached', 'destination_not_allowed'],
     handle: async (request) => {
       const [principal = ''] = ownerOf(request)
       const { body } = request
-      const order = { url: targetOf(body.url, rules), events: [...new Set(body.events)] }
+      const order = { url: parseTargetUrl(body.url, rules), events: [...new Set(body.events)] }
       const webhook = await addWebhook(pool, principal, order)
-      return { status: 201, body: showSecret(signer, webhook) }
+      return { status: 201, body: showWebhookWithSecret(signer, webhook) }
     },
   }),
 ]
 
-const changingRoutes = ({ pool, signer, rules }: WebhookPorts): readonly AnyRoute[] => [
+const singleWebhookRoutes = ({ pool, signer, rules }: WebhookDeps): readonly AnyRoute[] => [
   route({
     method: 'PATCH',
     path: '/v1/webhooks/{id}',
-    summary: 'Changes a webhook, or enables one that was disabled.',
+    summary: 'Changes a webhook, or enables it again.',
     auth: 'owner',
     body: z.strictObject({ url, events, enabled: z.literal(true) }).partial(),
-    answer: { status: 200, schema: Webhook },
+    response: { status: 200, schema: Webhook },
     faults: ['root_key_required', 'not_found', 'destination_not_allowed'],
     handle: async (request) => {
       const { id = '' } = request.params
       const { body } = request
-      const change = { ...body, url: body.url && targetOf(body.url, rules) }
-      return { body: show(await changeWebhook(pool, ownerOf(request), id, change)) }
+      const change = { ...body, url: body.url && parseTargetUrl(body.url, rules) }
+      return { body: showWebhook(await changeWebhook(pool, ownerOf(request), id, change)) }
     },
   }),
   route({
     method: 'DELETE',
     path: '/v1/webhooks/{id}',
-    summary: 'Removes a webhook with its log.',
+    summary: 'Deletes a webhook and its delivery log.',
     auth: 'owner',
-    answer: { status: 200, schema: Id },
+    response: { status: 200, schema: WebhookId },
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => {
       const { id = '' } = request.params
@@ -131,26 +134,26 @@ const changingRoutes = ({ pool, signer, rules }: WebhookPorts): readonly AnyRout
   route({
     method: 'POST',
     path: '/v1/webhooks/{id}/rotate',
-    summary: 'Gives a webhook a new secret; the old one signs too for a while.',
+    summary: 'Creates a new secret for a webhook; the old one also signs during the overlap.',
     auth: 'owner',
     body: z.strictObject({
-      overlap_seconds: z.int().min(0).max(OVERLAP_MAX).default(OVERLAP_DEFAULT),
+      overlap_seconds: z.int().min(0).max(OVERLAP_MAX_SECONDS).default(OVERLAP_DEFAULT_SECONDS),
     }),
-    answer: { status: 201, schema: WithSecret },
+    response: { status: 201, schema: WebhookWithSecret },
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => {
       const { id = '' } = request.params
       const overlap = request.body.overlap_seconds
       const webhook = await rotateWebhook(pool, ownerOf(request), id, overlap)
-      return { status: 201, body: showSecret(signer, webhook) }
+      return { status: 201, body: showWebhookWithSecret(signer, webhook) }
     },
   }),
   route({
     method: 'POST',
     path: '/v1/webhooks/{id}/test',
-    summary: 'Sends it the event webhook.test; its log tells what came of it.',
+    summary: 'Sends the event webhook.test; see the delivery log for the result.',
     auth: 'owner',
-    answer: { status: 202, schema: z.object({ event_id: z.string() }) },
+    response: { status: 202, schema: z.object({ event_id: z.string() }) },
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => {
       const { id = '' } = request.params
@@ -160,10 +163,10 @@ const changingRoutes = ({ pool, signer, rules }: WebhookPorts): readonly AnyRout
 ]
 
 /**
- * A URL that could be delivered to. Names are looked up for each delivery anew, and checked then.
- * @throws Fault `validation_failed`, or `destination_not_allowed` for an address that is not public
+ * Checks the URL of a webhook. Host names are resolved and checked at each delivery.
+ * @throws Fault `validation_failed`, or `destination_not_allowed` if the IP address is not public
  */
-function targetOf(text: string, rules: TargetRules): string {
+function parseTargetUrl(text: string, rules: TargetRules): string {
   try {
     const target = parseTarget(text, rules)
     const host = target.hostname.replace(/^\[|\]$/g, '')
@@ -171,13 +174,11 @@ function targetOf(text: string, rules: TargetRules): string {
     return target.href
   } catch (error) {
     if (!(error instanceof EgressError)) throw error
-    throw new Fault('validation_failed', error.message, {
-      extras: { issues: [{ path: '/url', message: error.message }] },
-    })
+    throw inputFault('/url', error.message)
   }
 }
 
-const show = (webhook: WebhookInfo) => ({
+const showWebhook = (webhook: WebhookInfo) => ({
   webhook_id: webhook.id,
   url: webhook.url,
   events: webhook.events,
@@ -190,7 +191,7 @@ const show = (webhook: WebhookInfo) => ({
       : { at: webhook.disabled_at.toISOString(), reason: webhook.disabled_reason },
 })
 
-const showSecret = (signer: WebhookSigner, webhook: WebhookInfo) => ({
-  ...show(webhook),
+const showWebhookWithSecret = (signer: WebhookSigner, webhook: WebhookInfo) => ({
+  ...showWebhook(webhook),
   secret: signer.secretOf(webhook.id, webhook.secret_version),
 })

@@ -97,15 +97,15 @@ const chainRoute = (proof: AuditProof): AnyRoute =>
     }),
     response: { status: 200, schema: AuditChainView },
     handle: async ({ query }) => {
-      const { lines, head, brokenAt, whole } =
-        await proof[query.read === 'all' ? 'all' : 'latest']()
+      const { lines, head, brokenAt, lastFull } =
+        query.read === 'all' ? await proof.verifyAll() : await proof.verifyRecent()
       return {
         body: {
           lines: json(lines),
           head,
           broken_at: brokenAt === null ? null : json(brokenAt),
-          all_read_at: whole.at.toISOString(),
-          all_read_lines: json(whole.lines),
+          all_read_at: lastFull.at.toISOString(),
+          all_read_lines: json(lastFull.lines),
         },
       }
     },

@@ -1,19 +1,17 @@
 import type { AnyRoute } from '../route.ts'
-import { type AuditPorts, auditRoutes } from './audit.ts'
-import { commissionAdminRoutes } from './commission.ts'
-import { type KeyAdminPorts, keyAdminRoutes } from './keys.ts'
+import { type AuditDeps, auditRoutes } from './audit.ts'
+import { type KeyAdminDeps, keyAdminRoutes } from './keys.ts'
 import { providerAdminRoutes } from './providers.ts'
-import { type RolePorts, roleRoutes } from './roles.ts'
-import { type ServiceAdminPorts, serviceAdminRoutes } from './services.ts'
+import { type RoleDeps, roleRoutes } from './roles.ts'
+import { type ServiceAdminDeps, serviceAdminRoutes } from './services.ts'
 
-/** What administrators see and decide. */
+/** Routes of `/v1/admin`. */
 export const adminRoutes = (
-  ports: RolePorts & KeyAdminPorts & ServiceAdminPorts & AuditPorts,
+  deps: RoleDeps & KeyAdminDeps & ServiceAdminDeps & AuditDeps,
 ): readonly AnyRoute[] => [
-  ...keyAdminRoutes(ports),
-  ...roleRoutes(ports),
-  ...serviceAdminRoutes(ports),
-  ...commissionAdminRoutes(ports),
-  ...providerAdminRoutes(ports),
-  ...auditRoutes(ports),
+  ...keyAdminRoutes(deps),
+  ...roleRoutes(deps),
+  ...serviceAdminRoutes(deps),
+  ...providerAdminRoutes(deps),
+  ...auditRoutes(deps),
 ]

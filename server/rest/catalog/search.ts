@@ -54,7 +54,7 @@ const SearchOrder = z.strictObject({
 })
 type SearchOrder = z.infer<typeof SearchOrder>
 
-/** What searches ask; ranking knows the day. */
+/** Dependencies of searches. The ranking depends on the day. */
 export interface SearchDeps {
   readonly pool: Pool
   readonly clock: Clock

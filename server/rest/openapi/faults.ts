@@ -1,8 +1,8 @@
 import type { FaultCode } from '../../../core/errors.ts'
-import { PAGE_FAULTS, UPSTREAM_FAULTS } from '../../proxy/provided.ts'
+import { PAGE_FAULTS, UPSTREAM_FAULTS } from '../../proxy/provider-code.ts'
 
-/** Of every route. */
-export const EVERY_ROUTE: readonly FaultCode[] = [
+/** Faults of every route. */
+export const COMMON_FAULTS: readonly FaultCode[] = [
   'malformed_request',
   'duplicate_header',
   'request_timeout',
@@ -11,7 +11,7 @@ export const EVERY_ROUTE: readonly FaultCode[] = [
   'internal_error',
   'service_unavailable',
 ]
-export const KEYED: readonly FaultCode[] = [
+export const KEY_FAULTS: readonly FaultCode[] = [
   'duplicate_header',
   'invalid_api_key',
   'revoked_api_key',
@@ -19,13 +19,13 @@ export const KEYED: readonly FaultCode[] = [
   'provider_key',
   'rate_limited',
 ]
-export const SIGNED_IN: readonly FaultCode[] = [
+export const SESSION_FAULTS: readonly FaultCode[] = [
   'duplicate_header',
   'session_required',
   'origin_not_allowed',
   'rate_limited',
 ]
-export const WITH_BODY: readonly FaultCode[] = [
+export const BODY_FAULTS: readonly FaultCode[] = [
   'malformed_json',
   'json_too_deep',
   'body_too_large',
@@ -33,11 +33,11 @@ export const WITH_BODY: readonly FaultCode[] = [
   'unsupported_content_encoding',
   'validation_failed',
 ]
-/** Of every call, whoever pays it. */
-const CALLED: readonly FaultCode[] = [
-  ...KEYED,
-  ...WITH_BODY,
-  ...EVERY_ROUTE,
+/** Faults of every call of a service. */
+const CALL_FAULTS: readonly FaultCode[] = [
+  ...KEY_FAULTS,
+  ...BODY_FAULTS,
+  ...COMMON_FAULTS,
   'malformed_path',
   'insufficient_credits',
   'key_limit_reached',
@@ -65,9 +65,9 @@ const CALLED: readonly FaultCode[] = [
   'render_unavailable',
   'render_limit_exceeded',
 ]
-/** Of calls that x402 can pay. */
-export const SOLD: readonly FaultCode[] = [
-  ...CALLED,
+/** Faults of calls payable by x402. */
+export const X402_CALL_FAULTS: readonly FaultCode[] = [
+  ...CALL_FAULTS,
   'payment_required',
   'payment_invalid',
   'payment_replayed',
@@ -75,9 +75,9 @@ export const SOLD: readonly FaultCode[] = [
   'payment_pending',
   'facilitator_unavailable',
 ]
-/** Of calls to sellers outside, which credits pay. */
-export const BOUGHT: readonly FaultCode[] = [
-  ...CALLED,
+/** Faults of calls to external sellers, which only credits pay. */
+export const EXTERNAL_CALL_FAULTS: readonly FaultCode[] = [
+  ...CALL_FAULTS,
   'destination_not_allowed',
   'not_payable',
   'outflow_cap_reached',

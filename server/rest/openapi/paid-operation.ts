@@ -96,11 +96,11 @@ function requestInput({ endpoint, method, path }: CatalogEntry) {
 function pickMembers(schema: ObjectSchema, keep: (name: string) => boolean): ObjectSchema {
   const { properties, required } = schema
   if (!properties) return schema
-  const kept = Object.entries(properties).filter(([name]) => keep(name))
-  if (kept.length === Object.keys(properties).length) return schema
+  const picked = Object.entries(properties).filter(([name]) => keep(name))
+  if (picked.length === Object.keys(properties).length) return schema
   return {
     ...schema,
-    properties: Object.fromEntries(kept),
+    properties: Object.fromEntries(picked),
     required: (required ?? []).filter(keep),
   }
 }

@@ -1,25 +1,25 @@
 import { FAULTS } from '../../../core/errors.ts'
 
 /**
- * The same keys by two names: crawlers take what refers to `apiKey` as closed to those without
- * one, whatever else the operation allows.
+ * API keys appear as two schemes, because crawlers assume that any operation with `apiKey` requires
+ * one, whatever else it allows.
  */
 const KEY = { type: 'http', scheme: 'bearer', bearerFormat: 'ahk_…' } as const
 export const SECURITY_SCHEMES = {
-  apiKey: { ...KEY, description: 'A key of the hub: GET /v1/register/challenge.' },
+  apiKey: { ...KEY, description: 'API key; see GET /v1/register/challenge.' },
   credits: {
     ...KEY,
-    description: 'The same key, where none is needed: its free calls and its credits pay first.',
+    description: 'Optional API key: its free calls and credits pay first.',
   },
   session: {
     type: 'apiKey',
     in: 'cookie',
     name: 'hub_session',
-    description: 'Somebody who is signed in: POST /v1/account/sign-in. By TLS: __Host-hub_session.',
+    description: 'Session of POST /v1/account/sign-in. Over TLS: __Host-hub_session.',
   },
 } as const
 
-/** What each kind of route asks for. */
+/** Accepted security schemes by `auth` of a route. */
 export const SECURITY = {
   none: [],
   key: [{ apiKey: [] }],
@@ -57,7 +57,7 @@ export const PROBLEM = {
     call_id: { type: 'string', format: 'uuid' },
     refund: {
       type: 'object',
-      description: 'What went back to the caller, and why.',
+      description: 'Refund to the caller and its reason.',
       required: ['source', 'reason'],
       properties: {
         source: { enum: ['credits', 'free'] },
@@ -69,7 +69,7 @@ export const PROBLEM = {
   },
 } as const
 
-/** What a call would come to; nothing moved. */
+/** Result of a dry run. */
 export const DRY_RUN = {
   type: 'object',
   required: [
@@ -96,10 +96,10 @@ export const DRY_RUN = {
   },
 } as const
 
-/** Where an offer may be paid, it stands beside the members of the problem. */
+/** Problem with an x402 offer. */
 export const PAYMENT_REQUIRED = {
   description:
-    'A problem with the offer of x402 version 2, which the header PAYMENT-REQUIRED carries too.',
+    'Problem with an x402 version 2 offer, which is also in the header PAYMENT-REQUIRED.',
   allOf: [
     { $ref: '#/components/schemas/Problem' },
     {

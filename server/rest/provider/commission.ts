@@ -2,28 +2,33 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import {
   type CommissionRule,
-  commissionRates,
-  commissionRules,
+  listCommissionRates,
+  listCommissionRules,
 } from '../../../core/usage/commission.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
-const bps = z.int().min(0).max(10_000)
+const basisPoints = z.int().min(0).max(10_000)
 
 const Rate = z.object({
   provider_id: z.string(),
   service: z.string(),
-  commission_bps: bps.meta({ description: 'Basis points of what callers pay: 1000 are 10 %.' }),
+  commission_bps: basisPoints.meta({
+    description: 'Basis points of the price: 1000 = 10%.',
+  }),
 })
 
 const Rule = z.object({
   provider_id: z.string(),
-  service: z.string().nullable().meta({ description: 'null: all without a rule of their own.' }),
-  commission_bps: bps.nullable().meta({ description: 'null: the rule before ended here.' }),
+  service: z
+    .string()
+    .nullable()
+    .meta({ description: 'null: all services without their own rule.' }),
+  commission_bps: basisPoints.nullable().meta({ description: 'null: the previous rule ended.' }),
   effective_from: z.iso.datetime(),
   reason: z.string(),
 })
 
-const show = ({ provider, service, bps, effectiveFrom, reason }: CommissionRule) => ({
+const showRule = ({ provider, service, bps, effectiveFrom, reason }: CommissionRule) => ({
   provider_id: provider,
   service,
   commission_bps: bps,
@@ -31,34 +36,34 @@ const show = ({ provider, service, bps, effectiveFrom, reason }: CommissionRule)
   reason,
 })
 
-/** What the platform keeps, and kept. A call is settled by the rate of its time. */
+/** Commission rates and their history. Each call is charged the rate at the time of the call. */
 export const commissionRoutes = (pool: Pool, defaultBps: number): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/provider/commission',
-    summary: 'The commission of each of your services, and the rules that it followed from.',
+    summary: 'Returns the commission of each of your services and all commission rules.',
     auth: 'provider',
-    answer: {
+    response: {
       status: 200,
       schema: z.object({
-        default_bps: bps.meta({ description: 'Where no rule says otherwise.' }),
+        default_bps: basisPoints.meta({ description: 'Applies if there is no rule.' }),
         rates: z.array(Rate),
-        rules: z.array(Rule).meta({ description: 'The newest first; some may be of the future.' }),
+        rules: z.array(Rule).meta({ description: 'Newest first, including future rules.' }),
       }),
     },
     faults: ['root_key_required'],
     handle: async (request) => {
       const owner = ownerOf(request)
       const [rates, rules] = await Promise.all([
-        commissionRates(pool, owner, defaultBps),
-        commissionRules(pool, owner),
+        listCommissionRates(pool, owner, defaultBps),
+        listCommissionRules(pool, owner),
       ])
       const shown = rates.map(({ provider, service, bps }) => ({
         provider_id: provider,
         service,
         commission_bps: bps,
       }))
-      return { body: { default_bps: defaultBps, rates: shown, rules: rules.map(show) } }
+      return { body: { default_bps: defaultBps, rates: shown, rules: rules.map(showRule) } }
     },
   }),
 ]

@@ -1,21 +1,21 @@
 import type { AnyRoute } from '../route.ts'
-import { type AddressPorts, addressRoutes } from './address.ts'
-import { type BalancePorts, balanceRoutes } from './balance.ts'
+import { type BalanceDeps, balanceRoutes } from './balance.ts'
 import { commissionRoutes } from './commission.ts'
 import { providerKeyRoutes } from './keys.ts'
+import { type PayoutAddressDeps, payoutAddressRoutes } from './payout-address.ts'
 import { payoutRoutes } from './payouts.ts'
-import { type StatisticsPorts, statisticsRoutes } from './statistics.ts'
+import { type StatisticsDeps, statisticsRoutes } from './statistics.ts'
 
-type ProviderPorts = AddressPorts &
-  BalancePorts &
-  StatisticsPorts & { readonly commissionBps: number }
+type ProviderDeps = PayoutAddressDeps &
+  BalanceDeps &
+  StatisticsDeps & { readonly commissionBps: number }
 
-/** What providers see and do, beside what they sell. */
-export const providerRoutes = (ports: ProviderPorts): readonly AnyRoute[] => [
-  ...providerKeyRoutes(ports.pool),
-  ...addressRoutes(ports),
-  ...balanceRoutes(ports),
-  ...payoutRoutes(ports.pool),
-  ...commissionRoutes(ports.pool, ports.commissionBps),
-  ...statisticsRoutes(ports),
+/** Routes of `/v1/provider`, except services. */
+export const providerRoutes = (deps: ProviderDeps): readonly AnyRoute[] => [
+  ...providerKeyRoutes(deps.pool),
+  ...payoutAddressRoutes(deps),
+  ...balanceRoutes(deps),
+  ...payoutRoutes(deps.pool),
+  ...commissionRoutes(deps.pool, deps.commissionBps),
+  ...statisticsRoutes(deps),
 ]

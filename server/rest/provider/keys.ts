@@ -1,14 +1,14 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { makeProviderKey } from '../../../core/identity/provider-keys.ts'
+import { createProviderKey } from '../../../core/identity/provider-keys.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
-/** Keys for what a principal sells. They are listed, rotated and revoked as all keys are. */
+/** Creation of provider keys. They are listed, rotated and revoked like other keys. */
 export const providerKeyRoutes = (pool: Pool): readonly AnyRoute[] => [
   route({
     method: 'POST',
     path: '/v1/provider/keys',
-    summary: 'Makes a key that manages what its wallet or account sells, and spends nothing.',
+    summary: 'Creates a key that manages the services of its owner and cannot spend.',
     auth: 'owner',
     body: z
       .strictObject({
@@ -16,20 +16,20 @@ export const providerKeyRoutes = (pool: Pool): readonly AnyRoute[] => [
         expires_at: z.iso.datetime().nullable(),
       })
       .partial(),
-    answer: {
+    response: {
       status: 201,
       location: '/v1/keys/{key_id}',
       schema: z.object({
         key_id: z.string(),
         role: z.literal('provider'),
-        api_key: z.string().meta({ description: 'Shown this once. Send it as a Bearer token.' }),
+        api_key: z.string().meta({ description: 'Shown only once. Send it as a Bearer token.' }),
       }),
     },
     faults: ['root_key_required', 'key_limit_reached'],
     handle: async (request) => {
       const [principal = ''] = ownerOf(request)
       const { name = null, expires_at: expires } = request.body
-      const made = await makeProviderKey(pool, {
+      const made = await createProviderKey(pool, {
         principal,
         parent: request.caller?.keyId ?? null,
         name,

@@ -2,64 +2,66 @@ import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../core/clock.ts'
 import { json } from '../../../core/money.ts'
-import { type Earned, earnedBy } from '../../../core/usage/earnings.ts'
+import { type EarningTotals, readEarnings } from '../../../core/usage/earnings.ts'
 import {
-  type CallFigures,
+  type CallGroupStatistics,
   type Customer,
-  callFigures,
-  customersOf,
-  salesOf,
+  findSoldServices,
+  listCustomers,
+  readCallStatistics,
 } from '../../../core/usage/provider-statistics.ts'
-import { Days, rangeOf } from '../account/wallet.ts'
-import { page, pageOf, paging, readCursor } from '../paging.ts'
+import { dayRange, dayRangeQuery } from '../days.ts'
+import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
-export interface StatisticsPorts {
+export interface StatisticsDeps {
   readonly pool: Pool
   readonly clock: Clock
-  /** Callers are told apart by it, and not known by it. */
+  /** HMAC secret of caller pseudonyms. */
   readonly secret: Buffer
 }
 
 const count = z.int().min(0)
 const ms = z.int().nullable()
-const Figures = z.object({
+const CallGroupStatistics = z.object({
   calls: count,
   delivered: count,
-  refused: count.meta({ description: "Failed by the caller's own doing, such as invalid input." }),
+  refused: count.meta({ description: 'Failed because of the caller, such as invalid input.' }),
   success_rate: z.number().nullable().meta({
-    description: 'Delivered, of all that the caller did not spoil: 0 to 1.',
+    description: 'Delivered calls divided by calls that were not refused, 0 to 1.',
   }),
-  latency_ms: z.object({ p50: ms, p95: ms, p99: ms }).meta({ description: 'Of the delivered.' }),
+  latency_ms: z
+    .object({ p50: ms, p95: ms, p99: ms })
+    .meta({ description: 'Latency of delivered calls.' }),
 })
 
-const Money = z.object({
-  paid_calls: count.meta({ description: 'By the ledger, as the next four.' }),
-  gross_microdollars: count.meta({ description: 'What callers paid.' }),
+const EarningStatistics = z.object({
+  paid_calls: count.meta({ description: 'From the ledger, like the next four fields.' }),
+  gross_microdollars: count.meta({ description: 'Paid by callers.' }),
   commission_microdollars: count,
-  refunded_microdollars: count.meta({ description: 'Your part of what they got back.' }),
+  refunded_microdollars: count.meta({ description: 'Your share of refunds.' }),
   earned_microdollars: z.int(),
 })
 
-const Row = Figures.extend(Money.partial().shape).extend({
+const StatisticsRow = CallGroupStatistics.extend(EarningStatistics.partial().shape).extend({
   day: z.iso.date().optional(),
   service: z.string().optional(),
   endpoint: z.string().optional(),
   outcome: z.string().optional().meta({
-    description: 'delivered, taken, unresolved; of failed calls the code of the reason.',
+    description: 'delivered, taken, unresolved, or the reason code of failed calls.',
   }),
 })
 
 const Statistics = z.object({
   from: z.iso.date(),
   to: z.iso.date(),
-  totals: Figures.extend(Money.shape),
-  data: z.array(Row),
+  totals: CallGroupStatistics.extend(EarningStatistics.shape),
+  data: z.array(StatisticsRow),
 })
 
 export type StatisticsJson = z.infer<typeof Statistics>
 
-const showFigures = (figures: CallFigures | undefined) => {
+const showCallStatistics = (figures: CallGroupStatistics | undefined) => {
   const { calls = 0n, delivered = 0n, refused = 0n } = figures ?? {}
   const tried = calls - refused
   return {
@@ -75,7 +77,7 @@ const showFigures = (figures: CallFigures | undefined) => {
   }
 }
 
-const showMoney = (earned: Earned | undefined) => {
+const showEarnings = (earned: EarningTotals | undefined) => {
   const { calls = 0n, gross = 0n, commission = 0n, refunded = 0n } = earned ?? {}
   return {
     paid_calls: json(calls),
@@ -86,50 +88,53 @@ const showMoney = (earned: Earned | undefined) => {
   }
 }
 
-const inOrder = (a: string, b: string): number => (a < b ? -1 : 1)
+const byName = (a: string, b: string): number => (a < b ? -1 : 1)
 
-const service = z.string().max(40).optional()
-const by = z.enum(['day', 'service', 'endpoint', 'outcome']).default('day')
+const serviceFilter = z.string().max(40).optional()
+const groupBy = z.enum(['day', 'service', 'endpoint', 'outcome']).default('day')
 
-/** How what is sold does. */
-export const statisticsRoutes = (ports: StatisticsPorts): readonly AnyRoute[] => [
+/** Call and earning statistics of a provider. */
+export const statisticsRoutes = (deps: StatisticsDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/provider/statistics',
-    summary: 'Calls, latency and earnings by day or service; calls by endpoint or outcome.',
+    summary: 'Returns calls, latency and earnings by day, service, endpoint or outcome.',
     auth: 'provider',
-    query: Days.extend({ service, by }),
-    answer: { status: 200, schema: Statistics },
+    query: dayRangeQuery.extend({ service: serviceFilter, by: groupBy }),
+    response: { status: 200, schema: Statistics },
     faults: ['root_key_required', 'service_not_found'],
     handle: async (request) => {
-      const { pool, clock } = ports
+      const { pool, clock } = deps
       const { by, from, to, service } = request.query
-      const { since, until } = rangeOf({ from, to }, clock.now())
+      const { since, until } = dayRange({ from, to }, clock.now())
       const days = { from: dayName(since), to: dayName(until) }
-      const sales = await salesOf(pool, ownerOf(request), service)
+      const sales = await findSoldServices(pool, ownerOf(request), service)
       const hasMoney = by === 'day' || by === 'service'
       const [figures, earned] = await Promise.all([
-        callFigures(pool, { sales, by, from: since, until: daysBefore(until, -1) }),
-        earnedBy(pool, { ...sales, ...days, service, by: by === 'service' ? by : 'day' }),
+        readCallStatistics(pool, { sales, by, from: since, until: daysBefore(until, -1) }),
+        readEarnings(pool, { ...sales, ...days, service, by: by === 'service' ? by : 'day' }),
       ])
-      const figuresOf = new Map(figures.map((row) => [row.of, row]))
-      const earnedOf = new Map(earned.map((row) => [row.of, row]))
+      const figuresOf = new Map(figures.map((row) => [row.groupKey, row]))
+      const earnedOf = new Map(earned.map((row) => [row.groupKey, row]))
       const all = [...figuresOf.keys(), ...(hasMoney ? earnedOf.keys() : [])]
       const names = new Set(all.filter((name) => name !== null))
-      const data = [...names].sort(inOrder).map((name) => ({
+      const data = [...names].sort(byName).map((name) => ({
         [by]: name,
-        ...showFigures(figuresOf.get(name)),
-        ...(hasMoney ? showMoney(earnedOf.get(name)) : {}),
+        ...showCallStatistics(figuresOf.get(name)),
+        ...(hasMoney ? showEarnings(earnedOf.get(name)) : {}),
       }))
-      const totals = { ...showFigures(figuresOf.get(null)), ...showMoney(earnedOf.get(null)) }
+      const totals = {
+        ...showCallStatistics(figuresOf.get(null)),
+        ...showEarnings(earnedOf.get(null)),
+      }
       return { body: { ...days, totals, data } }
     },
   }),
-  customersRoute(ports),
+  customersRoute(deps),
 ]
 
-const ShownCustomer = z.object({
-  customer: z.string().meta({ description: 'A pseudonym, the same for the same caller.' }),
+const CustomerView = z.object({
+  customer: z.string().meta({ description: 'Pseudonym, stable for each caller.' }),
   calls: count,
   delivered: count,
   charged_microdollars: count,
@@ -137,7 +142,7 @@ const ShownCustomer = z.object({
   last_at: z.iso.datetime(),
 })
 
-export type CustomerJson = z.infer<typeof ShownCustomer>
+export type CustomerJson = z.infer<typeof CustomerView>
 
 const showCustomer = (row: Customer) => ({
   customer: row.customer,
@@ -148,22 +153,22 @@ const showCustomer = (row: Customer) => ({
   last_at: row.lastAt.toISOString(),
 })
 
-const customersRoute = (ports: StatisticsPorts): AnyRoute =>
+const customersRoute = (deps: StatisticsDeps): AnyRoute =>
   route({
     method: 'GET',
     path: '/v1/provider/customers',
-    summary: 'Who calls what you sell, by pseudonyms: those first who paid most.',
+    summary: 'Lists your customers by pseudonym, highest spending first.',
     auth: 'provider',
-    query: Days.extend({ service, ...paging }),
-    answer: { status: 200, schema: pageOf(ShownCustomer) },
+    query: dayRangeQuery.extend({ service: serviceFilter, ...paging }),
+    response: { status: 200, schema: pageSchema(CustomerView) },
     faults: ['root_key_required', 'service_not_found'],
     handle: async (request) => {
-      const { pool, clock, secret } = ports
+      const { pool, clock, secret } = deps
       const { from, to, service, limit, cursor } = request.query
-      const { since, until } = rangeOf({ from, to }, clock.now())
-      const sales = await salesOf(pool, ownerOf(request), service)
+      const { since, until } = dayRange({ from, to }, clock.now())
+      const sales = await findSoldServices(pool, ownerOf(request), service)
       const after = readCursor(cursor, z.tuple([z.string().regex(/^\d{1,18}$/), z.string()]))
-      const rows = await customersOf(pool, {
+      const rows = await listCustomers(pool, {
         sales,
         from: since,
         until: daysBefore(until, -1),
@@ -172,6 +177,6 @@ const customersRoute = (ports: StatisticsPorts): AnyRoute =>
         secret,
       })
       const position = ({ charged, customer }: Customer) => [String(charged), customer]
-      return page(rows, limit, request.url, position, showCustomer)
+      return pageReply(rows, limit, request.url, position, showCustomer)
     },
   })

@@ -3,8 +3,8 @@ import { CSP, layout } from '../layout.ts'
 import { DOCS_TABS } from '../navigation.ts'
 
 /**
- * A whole page of the documents, as an answer.
- * @param tab the one of them that it is, or belongs to
+ * Builds the reply of a documentation page.
+ * @param tab title of the active tab
  */
 export function docsPage(title: string, tab: string, main: Html) {
   const page = layout(
@@ -17,12 +17,12 @@ export function docsPage(title: string, tab: string, main: Html) {
   }
 }
 
-/** What is to be typed, or read as it stands. */
+/** Code block. */
 export const code = (text: string): Html => html`<pre tabindex="0"><code>${text}</code></pre>`
 
-/** How a sandbox reaches a server on its own machine, which no hub does by itself. */
+/** Explains how a sandbox reaches a server on the same machine. @param path path of the example URL */
 export const localServerHint = (path: string): Html =>
-  html`<h2>On your own machine</h2><p>The hub asks public addresses alone: not
-<code>localhost</code>, not <code>127.0.0.1</code>. A sandbox knows names for them: start it by
-<code>HUB_SANDBOX_HOSTS=me.test=127.0.0.1:4701 npm start</code>, and give
+  html`<h2>On your own machine</h2><p>The hub only calls public addresses, not
+<code>localhost</code> or <code>127.0.0.1</code>. In a sandbox, map a name to a local server: start
+it with <code>HUB_SANDBOX_HOSTS=me.test=127.0.0.1:4701 npm start</code> and use
 <code>http://me.test${path}</code> as the address.</p>`

@@ -4,169 +4,168 @@ import { cardTable } from '../table.ts'
 import type { Site } from './agent-documents.ts'
 import { code, docsPage, localServerHint } from './docs-page.ts'
 
-/** `/docs/agents`: from nothing to a paid call. */
+/** `/docs/agents`: from registration to a paid call. */
 export const agentsGuide = ({ baseUrl, proxyUrl, mcpUrl }: Site) =>
   docsPage(
     'Guide for agents',
     'For agents',
-    html`<p class="lead">From nothing to a paid call in five steps. Nothing needs a person, and
-nothing is charged that fails.</p>
-<h2>1. Get a key</h2><p>A wallet signs a message, and the key is there at once. The command line
-makes a wallet, if there is none, and keeps the key. The calls below expect it in
+    html`<p class="lead">Make a paid call in five steps. No human is needed, and failed calls are not
+charged.</p>
+<h2>1. Get a key</h2><p>Sign a message with a wallet to get a key. The command line creates a wallet
+if you have none, and stores the key. The examples below expect the key in
 <code>HUB_API_KEY</code>:</p>${code(`npx agenthub register --hub ${baseUrl} --show-key
-export HUB_API_KEY=ahk_…   # the key that it shows`)}<p>Without it:
-<code>GET ${baseUrl}/v1/register/challenge</code>, sign <code>message</code> by
-<code>personal_sign</code>, send it to <code>POST ${baseUrl}/v1/register</code>. Whoever has a
-person behind it can <a href="/sign-in">sign in by mail</a> and make keys in the account.</p>
+export HUB_API_KEY=ahk_…   # the key shown`)}<p>Without the command line:
+<code>GET ${baseUrl}/v1/register/challenge</code>, sign <code>message</code> with
+<code>personal_sign</code>, and send the signature to <code>POST ${baseUrl}/v1/register</code>. People
+can also <a href="/sign-in">sign in by email</a> and create keys in their account.</p>
 <h2>2. Find an API</h2>${code(`curl ${baseUrl}/v1/search -H "Authorization: Bearer $HUB_API_KEY" \\
-  -H 'Content-Type: application/json' -d '{"query":"sentiment of reviews"}'`)}<p>Each hit says why
-it was found, what it costs, and how it has done. People use the <a href="/search">search</a>.</p>
-<h2>3. Know the price</h2><p>Add <code>?dry_run</code> to any call: it tells the price and who would
-pay, and nothing moves. <code>X-Max-Price</code>, in microdollars, refuses what is dearer;
-<code>POST ${baseUrl}/v1/quotes</code> holds a price for five minutes.</p>
+  -H 'Content-Type: application/json' -d '{"query":"sentiment of reviews"}'`)}<p>Each result shows
+why it matched, its price and its track record. In a browser, use the <a href="/search">search</a>.</p>
+<h2>3. Check the price</h2><p>Add <code>?dry_run</code> to any call to get its price and payment source
+without charge. <code>X-Max-Price</code>, in microdollars, refuses more expensive calls.
+<code>POST ${baseUrl}/v1/quotes</code> guarantees a price for five minutes.</p>
 <h2>4. Call</h2>${code(`curl -i ${proxyUrl}/analysis/sentiment \\
   -H "Authorization: Bearer $HUB_API_KEY" \\
   -H 'Content-Type: application/json' -H 'Idempotency-Key: review-17' \\
   -d '{"text":"Lovely staff, noisy room."}'`)}<p>This month’s free calls pay first, then credits,
-then x402 on the spot; if none can, the 402 says how to pay. With an <code>Idempotency-Key</code>
-the same request may be sent again: it is charged once.</p>
-<h2>5. Pay</h2><p>Credits are bought with USDC on Base, by one signature: <code>npx agenthub topup
-5</code>, or <a href="/topup">the page of the top-up</a> for a wallet in a browser. Without a key,
-sign the offer of the 402 and send it as <code>PAYMENT-SIGNATURE</code>.</p>
-<h2>Afterwards</h2><p><code>X-Charged-Microdollars</code> says what it cost; 1,000,000 are one
-dollar. <code>X-Receipt</code> is signed by the hub, and can be checked for ever. What failed is
-given back at once: see <a href="/docs/problems">the codes</a>.</p>
-<h2>A key for each agent</h2><p>A key makes keys below it that spend its credits, each within
-limits: for a call, a day, in all, for some services, until a date. <a href="/account/keys">The
-account</a> shows them as a tree; <code>POST ${baseUrl}/v1/keys</code> makes one.</p>
-<h2>By MCP</h2><p>The hub as tools of an assistant, with the key as Bearer token:
-<code>${mcpUrl}</code>. <code>npx agenthub install</code> writes it into the assistants of this
-machine.</p>`,
+then x402. If none of them can pay, the 402 response says how. With an <code>Idempotency-Key</code>,
+repeated requests are charged once.</p>
+<h2>5. Pay</h2><p>Buy credits with USDC on Base, with a single signature: <code>npx agenthub topup
+5</code>, or the <a href="/topup">top-up page</a> for a browser wallet. Without a key, sign the
+offer in the 402 response and send it as <code>PAYMENT-SIGNATURE</code>.</p>
+<h2>After the call</h2><p><code>X-Charged-Microdollars</code> is the cost; 1,000,000 = 1 USD.
+<code>X-Receipt</code> is signed by the hub and can be verified at any time. Failed calls are refunded
+immediately; see <a href="/docs/problems">error codes</a>.</p>
+<h2>A key for each agent</h2><p>A main key can create sub-keys that spend its credits within limits:
+per call, per day, in total, by service or until a date. <a href="/account/keys">Your account</a>
+shows them as a tree; <code>POST ${baseUrl}/v1/keys</code> creates one.</p>
+<h2>MCP</h2><p>To use the hub as tools of an assistant, connect to <code>${mcpUrl}</code> with your key
+as Bearer token. <code>npx agenthub install</code> configures the assistants on this machine.</p>`,
   )
 
-/** `/docs/providers`: the three ways to sell, and what becomes of the money. */
+/** `/docs/providers`: three ways to sell, and payouts. */
 export const providersGuide = ({ baseUrl, proxyUrl }: Site, sandbox: boolean) =>
   docsPage(
     'Guide for providers',
     'For providers',
-    html`<p class="lead">You set the price of a request. The hub takes the money, checks the input,
-refunds what failed, and pays you out in USDC.</p>
-<h2>An HTTP API that you have</h2><p>Nothing has to be written. <a href="/provider/services">Import
-its OpenAPI document</a> or name its endpoints, set prices, try a call, activate. By
+    html`<p class="lead">You set the price per request. The hub collects payments, validates input,
+refunds failed calls, and pays you in USDC.</p>
+<h2>Sell an HTTP API</h2><p>No code is needed. <a href="/provider/services">Import its OpenAPI
+document</a> or enter its endpoints, set prices, make a test call, and activate it. With
 REST:</p>${code(
       `curl ${baseUrl}/v1/provider/services/import -H "Authorization: Bearer $HUB_API_KEY" \\
   -H 'Content-Type: application/json' \\
   -d '{"slug":"acme-weather","url":"https://api.acme.com/openapi.json","price_microdollars":3000}'
 curl -X POST ${baseUrl}/v1/provider/services/acme-weather/activate \\
   -H "Authorization: Bearer $HUB_API_KEY"`,
-    )}<p>Agents then call <code>${proxyUrl}/acme-weather/…</code>. Your server sees the request
-with a secret header that you set, and never who pays. An answer of yours that is no success, or
-that breaks the schema you declared, costs its caller nothing.</p>${sandbox && localServerHint('/')}
-<h2>The pages of a site</h2><p><a href="/provider/domains">Add the domain</a>, show that it is yours
-(a file, a meta tag or a DNS record), and set prices by path. Readers get title, text and headings,
-clean. Robots.txt and your opt-out count.</p>
-<h2>A program of your own</h2><p>A service is one TypeScript file with a price; it runs in the hub.
-<code>npx agenthub plugin new NAME</code> begins one, with a test that makes a paid call.</p>
-<h2>Prices</h2><p>A lower price counts at once, a higher one after a notice, so that nobody is
-surprised. Every price keeps its version, and every receipt names it.</p>
-<h2>Commission and payouts</h2><p>The hub keeps a commission of what was paid (10 % unless agreed
-otherwise; <code>GET ${baseUrl}/v1/provider/commission</code>), rounded down, and the rest is yours.
-Set a <a href="/provider/payouts">payout address</a>: the wallet itself signs for it, and a change
-waits, so that nobody else can turn it round. Earnings are sent once a day from a minimum on. Each
-payout has a statement whose lines are entries of the ledger, and add up to the transfer to the
-microdollar.</p>
-<h2>Figures</h2><p><a href="/provider/statistics">Statistics</a> tell calls, success, latency,
-refunds and earnings by day, service, endpoint and outcome; callers are pseudonyms. A <a
-href="/account/webhooks">webhook</a> tells you of each payout.</p>
-<h2>Keys for your own programs</h2><p><code>POST ${baseUrl}/v1/provider/keys</code> makes a key that
-manages what you sell and can spend nothing.</p>`,
+    )}<p>Agents then call <code>${proxyUrl}/acme-weather/…</code>. Your server receives the request
+with the credentials that you set, but not the identity of the payer. Callers are not charged for
+error responses, or for responses that violate your declared schema.</p>${
+      sandbox && localServerHint('/')
+    }
+<h2>Sell the pages of a site</h2><p><a href="/provider/domains">Add the domain</a>, prove that it is
+yours (a file, a meta tag or a DNS record), and set prices by path. Readers get the title, text and
+headings. The hub respects robots.txt and your opt-out.</p>
+<h2>Write a plugin</h2><p>A service is one TypeScript file with a price, and runs in the hub.
+<code>npx agenthub plugin new NAME</code> creates one, with a test that makes a paid call.</p>
+<h2>Prices</h2><p>Price decreases apply immediately, increases after a notice period. Every price has
+a version, which is named in every receipt.</p>
+<h2>Commission and payouts</h2><p>The hub keeps a commission on each paid call (10% unless agreed
+otherwise; see <code>GET ${baseUrl}/v1/provider/commission</code>), rounded down. The rest is yours.
+Set a <a href="/provider/payouts">payout address</a>, confirmed by a signature of that wallet. Changes
+take effect after a waiting period, which protects you against theft. Earnings above the minimum
+payout are sent once a day. Each payout has a statement of journal entries that sum to the transfer,
+exact to the microdollar.</p>
+<h2>Statistics</h2><p><a href="/provider/statistics">Statistics</a> show calls, success rate, latency,
+refunds and earnings by day, service, endpoint and outcome. Callers are pseudonymous. A <a
+href="/account/webhooks">webhook</a> can notify you of each payout.</p>
+<h2>Provider keys</h2><p><code>POST ${baseUrl}/v1/provider/keys</code> creates a key for your own
+programs that manages your services and cannot spend.</p>`,
   )
 
-/** `/docs/finance`: how the books are read, corrected, closed and proven. */
+/** `/docs/finance`: how the ledger is read, corrected, closed and verified. */
 export const financeGuide = ({ baseUrl }: Site) =>
   docsPage(
     'Guide for finance',
     'For finance',
-    html`<p class="lead">Every movement of money is an entry of the journal, balanced and never
-changed. Every figure follows from it, and every entry leads to its call.</p>
+    html`<p class="lead">Every movement of money is a balanced, permanent entry in the journal. Every
+figure is derived from the journal, and every entry links to its call.</p>
 ${roles(baseUrl)}
-<h2>The books</h2>
-<p>The <a href="/finance/trial-balance">trial balance</a> shows what every account held at the end
-of any day, by value date; debits and credits are equal for each asset. Accounts of which there are
-many, such as those of keys, are one line that leads to each of them. An account leads to its
-statement: opening, movements, what was left after each, closing; as CSV too. Assets and expenses
-are debits, liabilities, income and equity are credits. By REST, amounts are whole units of the
-asset (USDC: microdollars), credit-positive.</p>
+<h2>Ledger</h2>
+<p>The <a href="/finance/trial-balance">trial balance</a> shows every account balance at the end of any
+day, by value date; debits equal credits for each asset. Numerous accounts, such as those of keys, are
+grouped in one line that links to each of them. Each account links to its statement: opening balance,
+movements with running balance, and closing balance, also as CSV. Assets and expenses are debit
+balances; liabilities, income and equity are credit balances. In REST, amounts are whole units of the
+asset (USDC: microdollars), and credits are positive.</p>
 ${code(`curl '${baseUrl}/v1/finance/trial-balance?day=2026-11-30' \\
   -H "Authorization: Bearer $HUB_API_KEY"`)}
 <h2>From a posting to its call, and back</h2>
-<p>The <a href="/finance/journal">journal</a> lists entries by event and day. Each leads to all that
-is known under its id: the hold, the charge and the refund of a call, what it was for, who paid, and
-the price version that counted. The id of a call, from a receipt or a complaint, leads there
-too.</p>
+<p>The <a href="/finance/journal">journal</a> lists entries by event and day. Each entry links to
+everything known under its id: the hold, charge and refund of a call, its endpoint, its payer and the
+price version. You can also enter the call id of a receipt or a customer inquiry.</p>
 ${corrections()}
-<h2>Chain and books</h2>
-<p>Every minute the hub reads the USDC transfers of its wallets and matches each with the entry that
-booked it. What nothing explains is an <a href="/finance/exceptions">exception</a>, with a reason.
-It is booked (as a surplus, a shortfall, or credits of a key), or explained by others that it
-cancels out; never absorbed. What you move between the wallets of the house is a <a
-href="/finance/transfers">transfer</a>: you name the transaction, see what the chain says of it, and
-book that. <a href="/finance/payments">Payments</a> that are not final yet resolve
-themselves by the evidence of the chain; one that is long overdue says so. Payments to sellers can
-be paused on every process at once.</p>
-<h2>The end of a month</h2>
-<ol><li>See that no exception and no overdue payment is open (<a href="/finance">overview</a>).</li>
-<li>See that the trial balance of its last day is zero for each asset.</li>
-<li><a href="/finance/exports">Export</a> the month, and keep the file with its sha256. The same
-export has the same bytes for ever: CSV, JSON lines, hledger, ledger, beancount.</li>
-<li><a href="/finance/periods">Close the month</a>. It takes nothing more, for good; what comes
-later is dated when it is booked, and says to which day it belongs.</li></ol>
+<h2>Reconciliation</h2>
+<p>Every minute, the hub reads the USDC transfers of its wallets from the blockchain and matches them
+with journal entries. An unexplained difference becomes an <a href="/finance/exceptions">exception</a>
+with a reason. Resolve it by posting an entry (surplus, shortfall, or credits of a key), or by linking
+exceptions that cancel it out. For <a href="/finance/transfers">transfers</a> between platform
+wallets, enter the transaction hash; the hub reads the amount from the blockchain and posts it.
+Pending <a href="/finance/payments">payments</a> resolve automatically; overdue ones are marked.
+Payments to sellers can be paused in all processes at once.</p>
+<h2>Month end</h2>
+<ol><li>Check that there are no open exceptions and no overdue payments (<a
+href="/finance">overview</a>).</li>
+<li>Check that the trial balance of the last day is zero for each asset.</li>
+<li><a href="/finance/exports">Export</a> the month and store the file with its SHA-256. Repeated
+exports are byte-identical: CSV, JSON lines, hledger, ledger, beancount.</li>
+<li><a href="/finance/periods">Close the month</a>. It permanently rejects new entries. Later
+corrections are dated when posted and name the day that they belong to.</li></ol>
 <h2>Audit</h2>
-<p>Every privileged act leaves one line in the <a href="/finance/audit">audit log</a>, in the
-transaction of the act: who, what, before and after, why, from which network. The database refuses
-to change a line; each has the hash of the one before it, so whoever keeps the last hash elsewhere
-can prove all of them. The journal has seals of its own: <code>npm run ledger -- verify</code>
-rebuilds every balance, and <code>verify --file export.jsonl</code> does so without any
+<p>Every privileged action adds one line to the <a href="/finance/audit">audit log</a>, in the same
+database transaction: actor, action, before and after, reason and network. The database rejects
+changes to existing lines. Each line contains the hash of the previous one, so a copy of the last hash,
+stored elsewhere, proves the whole log. The journal has its own seals: <code>npm run ledger --
+verify</code> recomputes every balance, and <code>verify --file export.jsonl</code> does so without a
 database.</p>
-<p>Everything here is also REST: see <a href="/docs/reference/finance">finance</a> and
-<a href="/docs/reference/admin">admin</a> in the reference.</p>`,
+<p>All of this is also available through REST: see <a href="/docs/reference/finance">finance</a> and
+<a href="/docs/reference/admin">admin</a> in the API reference.</p>`,
   )
 
-const roles = (baseUrl: string): Html => html`<h2>Who may do what</h2>
-<p><strong>Finance</strong> sees the books and corrects them; an <strong>administrator</strong> may
-do that, and gives roles, approves and stops services, sets commission, freezes keys. The wallets of
-<code>HUB_ADMIN_WALLETS</code> are administrators from the beginning (in a sandbox: the key that
-<code>npm start</code> prints). They give a role to anybody who has <a href="/sign-in">signed in</a>
-before, by the address of mail, or by wallet:</p>
+const roles = (baseUrl: string): Html => html`<h2>Roles</h2>
+<p><strong>Finance</strong> can read and correct the ledger. An <strong>administrator</strong> can
+also grant roles, approve and suspend services, set commission and freeze keys. The wallets in
+<code>HUB_ADMIN_WALLETS</code> are administrators (in a sandbox: the key printed by
+<code>npm start</code>). They can grant a role to anyone who has <a href="/sign-in">signed in</a>
+before, by email address or wallet:</p>
 ${code(`curl ${baseUrl}/v1/admin/roles -H "Authorization: Bearer $ADMIN_KEY" \\
   -H 'Content-Type: application/json' \\
   -d '{"name":"you@example.com","role":"finance","reason":"joins the team"}'`)}
-<p>From then on <a href="/finance">the pages of finance</a> are open to them. A role is taken away
-at once; that it was held stays to be seen. An administrator always remains.</p>`
+<p>They then have access to the <a href="/finance">finance pages</a>. Revoking a role takes effect
+immediately; the grant remains on record. The last administrator cannot be revoked.</p>`
 
 const corrections = (): Html => html`<h2>Corrections</h2>
-<p>Nothing is ever changed: what is wrong is corrected by another entry. A call is refunded from its
-page, in full or in part, once: the provider gives back its share, the hub its commission. Anything
-else is an <a href="/finance/adjustments">adjustment</a>: debit, credit, amount, reason, and a value
-date if it belongs to another day. Up to <code>HUB_ADJUST_ALONE</code> (100 dollars unless set
-otherwise) one person books it; above, another person confirms it, and an account and the wallets
-that are linked to it are one person.</p>`
+<p>Entries never change: an error is corrected by another entry. Refund a call on its page, in full or
+in part, once: the provider returns its share and the hub its commission. For anything else, post an
+<a href="/finance/adjustments">adjustment</a>: debit, credit, amount, reason, and a value date if it
+belongs to another day. Up to <code>HUB_ADJUST_ALONE</code> (default: 100 USD), one person can post it.
+Above that, a second person must confirm. An account and its linked wallets count as one person.</p>`
 
-/** Runs as it stands, in Node: a test takes it from the page. */
+/** Complete Node module; a test runs it as published on the page. */
 const VERIFY_CODE = `import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** headers: in lower case; body: the text exactly as it came, before any parsing */
+/** headers: lowercase names; body: the exact text received, before any parsing */
 export function isFromHub(secret, headers, body) {
   const id = headers['webhook-id'] ?? ''
   const time = headers['webhook-timestamp'] ?? ''
   const signatures = (headers['webhook-signature'] ?? '').split(' ')
-  if (!(Math.abs(Date.now() / 1000 - Number(time)) < 300)) return false // it is an old one
+  if (!(Math.abs(Date.now() / 1000 - Number(time)) < 300)) return false // too old
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
   const mac = createHmac('sha256', key).update(\`\${id}.\${time}.\${body}\`).digest('base64')
-  const due = Buffer.from(\`v1,\${mac}\`)
+  const expected = Buffer.from(\`v1,\${mac}\`)
   return signatures.some((each) => {
-    const sent = Buffer.from(each)
-    return sent.length === due.length && timingSafeEqual(sent, due)
+    const signature = Buffer.from(each)
+    return signature.length === expected.length && timingSafeEqual(signature, expected)
   })
 }`
 
@@ -178,30 +177,31 @@ webhook-signature: v1,K5oZ…=
 
 {"type":"${TEST_EVENT}","timestamp":"2026-11-22T07:00:00.000Z","data":{…}}`
 
-/** `/docs/webhooks`: what a webhook is sent, and how it is checked. */
+/** `/docs/webhooks`: format, signature and retries of events. */
 export const webhooksGuide = ({ sandbox }: { readonly sandbox: boolean }) =>
   docsPage(
     'Guide for webhooks',
     'Webhooks',
-    html`<p class="lead">What happens to your keys, money and listings is told to your own server,
-at once. <a href="/account/webhooks">Your account</a> adds a webhook, or <a
+    html`<p class="lead">Receive events about your keys, money and listings on your own server. Add a
+webhook in <a href="/account/webhooks">your account</a> or through <a
 href="/docs/reference/webhooks">REST</a>.</p>
-<h2>What comes</h2>${code(EXAMPLE_REQUEST)}${cardTable(
+<h2>Request format</h2>${code(EXAMPLE_REQUEST)}${cardTable(
       'Events',
       [
         { head: 'Type', cell: ([type]) => html`<code>${type}</code>` },
-        { head: 'What happened', cell: ([, meaning]) => meaning },
+        { head: 'Meaning', cell: ([, meaning]) => meaning },
       ],
       Object.entries(EVENTS),
     )}
-<h2>Check the signature</h2><p>Anybody can send to your address: take only what is signed. Messages
-follow <a href="https://www.standardwebhooks.com">Standard Webhooks</a>, so that its libraries check
-them, with the secret that was shown when the webhook was added. In Node, without any:</p>${code(
+<h2>Verify the signature</h2><p>Anyone can send requests to your URL, so accept only signed ones. Events
+follow <a href="https://www.standardwebhooks.com">Standard Webhooks</a>: verify them with one of its
+libraries and the secret shown when you added the webhook. In Node, without a library:</p>${code(
       VERIFY_CODE,
-    )}<p>While a new secret replaces an old one, both sign for a day: one of the signatures has to
-fit.</p>
-<h2>Answer</h2><p>Any 2xx within ten seconds takes it. Whatever else comes, it is sent again: after
-5 seconds, 20, 80 and so on, up to six hours apart, for a day. So the same event may come twice,
-with the same <code>webhook-id</code>, and a later one before it. <code>410</code> turns the webhook
-off; so do three days without a single success.</p>${sandbox && localServerHint('/hub-events')}`,
+    )}<p>After a secret is replaced, both secrets sign for a day: accept the event if one of the
+signatures matches.</p>
+<h2>Respond</h2><p>Respond with any 2xx status within ten seconds. Otherwise the hub retries for a day:
+after 5 seconds, 20, 80 and so on, at most six hours apart. The same event can therefore arrive more
+than once, with the same <code>webhook-id</code>, and events can arrive out of order. Status
+<code>410</code> disables the webhook; so do three days without a single
+success.</p>${sandbox && localServerHint('/hub-events')}`,
   )

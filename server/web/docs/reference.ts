@@ -37,7 +37,7 @@ interface Operation {
   readonly 'x-payment-info'?: { readonly price: JsonObject }
 }
 
-/** What the pages are made of: our own OpenAPI document. */
+/** OpenAPI document of the hub, limited to the members used here. */
 export interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
 }
@@ -61,26 +61,27 @@ const sectionOf = ({ operation }: NamedOperation): string => operation.tags[0] ?
 
 const sectionUrl = (section: string): string => `/docs/reference/${section}`
 
-/** Where an operation is described. */
+/** URL of the description of an operation. */
 const operationUrl = (named: NamedOperation): string =>
   `${sectionUrl(sectionOf(named))}#${named.operation.operationId}`
 
-/** Operations by what they are about. */
+/** Groups operations by tag. */
 const sectionsOf = (
   document: ApiDocument,
 ): readonly (readonly [string, readonly NamedOperation[]])[] =>
   [...Map.groupBy(operationsOf(document), sectionOf)].toSorted(([a], [b]) => a.localeCompare(b))
 
-/** `/docs`: every operation, each with the page that describes it. */
+/** `/docs`: every operation, linked to its description. */
 export function referencePage(document: ApiDocument) {
   const sections = sectionsOf(document)
   return docsPage(
     'API reference',
     'API reference',
-    html`<p>Amounts are whole microdollars: 1,000,000 are one dollar. Keys go into
-<code>Authorization: Bearer ahk_…</code>, or <code>X-API-Key</code>.
-Every failure is a problem (RFC 9457) that says what was charged:
-see <a href="/docs/problems">the table</a>. The same as <a href="/openapi.json">OpenAPI</a>.</p>
+    html`<p>Amounts are whole microdollars: 1,000,000 = 1 USD. Send your key as
+<code>Authorization: Bearer ahk_…</code> or <code>X-API-Key</code>.
+Every error is a problem document (RFC 9457) that states the charge;
+see <a href="/docs/problems">error codes</a>. This reference is also available as
+<a href="/openapi.json">OpenAPI</a>.</p>
 <nav aria-label="Sections"><ul class="columns-list">${sections.map(
       ([section, all]) =>
         html`<li><a href="${sectionUrl(section)}">${section}</a> (${all.length})</li>`,
@@ -97,7 +98,7 @@ const lineOf = (named: NamedOperation): Html =>
     named.method
   } ${named.path}</code></a> ${named.operation.summary}</li>`
 
-/** `/docs/reference/{section}`: what each operation takes, answers and costs; by its section. */
+/** `/docs/reference/{section}`: parameters, bodies and price of each operation, by section. */
 export const sectionPages = (document: ApiDocument) =>
   new Map(sectionsOf(document).map(([section, all]) => [section, sectionPage(section, all)]))
 
@@ -117,7 +118,7 @@ const operationOf = ({ method, path, operation }: NamedOperation): Html => {
   const bodies = Object.entries(requestBody?.content ?? {})
   return html`<article class="endpoint" id="${operationId}"><h2><code>${method} ${path}</code></h2>
 <p>${operation.deprecated ? html`<strong>Deprecated.</strong> ` : undefined}${summary}</p>
-<p>${security.length === 0 ? 'Open to all.' : `Takes ${security.map(schemeOf).join(' or ')}.`}${
+<p>${security.length === 0 ? 'No authentication.' : `Requires ${security.map(schemeOf).join(' or ')}.`}${
     price ? ` Price in USD: ${priceOf(price)}.` : undefined
   }</p>${
     parameters.length === 0
@@ -128,7 +129,7 @@ const operationOf = ({ method, path, operation }: NamedOperation): Html => {
   ).flatMap(([status, { content = {} }]) =>
     status < '300'
       ? Object.entries(content).map(([type, media]) =>
-          mediaDetails(`Answer ${status}`, type, media),
+          mediaDetails(`Response ${status}`, type, media),
         )
       : [],
   )}${errorsOf(responses)}</article>`
@@ -172,13 +173,13 @@ const priceOf = ({ mode, amount, min, max }: JsonObject): string =>
 const linkTo = (code: FaultCode): Html =>
   html`<a href="/docs/problems/${code}"><code>${code}</code></a>`
 
-/** `/docs/problems`: every way in which a request can fail. */
+/** `/docs/problems`: all error codes. */
 export const problemsPage = () =>
   docsPage(
     'Error codes',
     'Error codes',
-    html`<p>Every failure has one of these codes, and says in <code>charged_microdollars</code>
-what it cost: nothing, unless a seller outside took the money.</p>${cardTable(
+    html`<p>Every error has one of these codes. Its <code>charged_microdollars</code> is 0, unless an
+external seller took the money.</p>${cardTable(
       'Error codes',
       [
         { head: 'Code', noWrap: true, cell: linkTo },
@@ -190,7 +191,7 @@ what it cost: nothing, unless a seller outside took the money.</p>${cardTable(
     )}`,
   )
 
-/** `/docs/problems/{code}`, which the `type` of a problem names; undefined: there is none. */
+/** `/docs/problems/{code}`, the `type` URL of a problem; undefined for an unknown code. */
 export function problemPage(code: string, document: ApiDocument) {
   if (!Object.hasOwn(FAULTS, code)) return undefined
   const known = code as FaultCode
@@ -205,7 +206,7 @@ export function problemPage(code: string, document: ApiDocument) {
     html`<p class="lead">${advice}</p>${definitionList({
       Code: html`<code>${code}</code>`,
       'HTTP status': status,
-      'Same request again': retryable ? 'may succeed later' : 'will fail again',
+      Retry: retryable ? 'May succeed later' : 'Will fail again',
     })}${
       occurrences.length === 0
         ? undefined

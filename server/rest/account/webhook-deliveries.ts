@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { type Delivery, listDeliveries } from '../../../core/webhooks/webhooks.ts'
-import { page, pageOf, paging, readCursor } from '../paging.ts'
+import { pageReply, pageSchema, paging, readCursor } from '../paging.ts'
 import { type AnyRoute, ownerOf, route } from '../route.ts'
 
-const Shown = z.object({
-  event_id: z.string().meta({ description: 'The header webhook-id of every attempt.' }),
+const DeliveryView = z.object({
+  event_id: z.string().meta({ description: 'Header webhook-id of every attempt.' }),
   type: z.string(),
   at: z.iso.datetime(),
   state: z.enum(['pending', 'delivered', 'failed']),
@@ -14,36 +14,36 @@ const Shown = z.object({
   last_attempt: z
     .object({
       at: z.iso.datetime(),
-      response_status: z.int().nullable().meta({ description: 'null: none came.' }),
-      error: z.string().nullable().meta({ description: 'status: an answer other than 2xx.' }),
+      response_status: z.int().nullable().meta({ description: 'null: no response.' }),
+      error: z.string().nullable().meta({ description: 'status: the response was not 2xx.' }),
       duration_ms: z.int(),
     })
     .nullable(),
 })
 
-export type DeliveryJson = z.infer<typeof Shown>
+export type DeliveryJson = z.infer<typeof DeliveryView>
 
-/** What webhooks were sent: kept for 30 days. */
+/** Delivery log of webhooks, stored for 30 days. */
 export const deliveryRoutes = (pool: Pool): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/webhooks/{id}/deliveries',
-    summary: 'What a webhook was sent, and what came of it, the newest first.',
+    summary: 'Lists the deliveries of a webhook and their results, newest first.',
     auth: 'owner',
     query: z.strictObject(paging),
-    answer: { status: 200, schema: pageOf(Shown) },
+    response: { status: 200, schema: pageSchema(DeliveryView) },
     faults: ['root_key_required', 'not_found'],
     handle: async (request) => {
       const { limit, cursor } = request.query
       const after = readCursor(cursor, z.tuple([z.string().max(40)]))
       const { id = '' } = request.params
       const rows = await listDeliveries(pool, ownerOf(request), id, limit + 1, after?.[0])
-      return page(rows, limit, request.url, ({ event }) => [event], show)
+      return pageReply(rows, limit, request.url, ({ event }) => [event], showDelivery)
     },
   }),
 ]
 
-const show = (each: Delivery) => ({
+const showDelivery = (each: Delivery) => ({
   event_id: each.event,
   type: each.type,
   at: each.at.toISOString(),

@@ -1,40 +1,40 @@
 import { z } from 'zod'
-import { healthOf } from '../../../core/catalog/upstreams/health.ts'
-import { readReport } from '../../../core/catalog/upstreams/imports.ts'
-import { missingOf } from '../../../core/catalog/upstreams/missing.ts'
-import { pricesNow } from '../../../core/catalog/upstreams/prices.ts'
-import { listSecrets, unreadableSecrets } from '../../../core/catalog/upstreams/secrets.ts'
-import { readEndpoints, type UpstreamInfo } from '../../../core/catalog/upstreams/store.ts'
-import { json } from '../../../core/money.ts'
-import type { ServicePorts } from './services-parts.ts'
+import { missingParts } from '../../../../core/catalog/upstreams/completeness.ts'
+import { readUpstreamHealth } from '../../../../core/catalog/upstreams/health.ts'
+import { readImportReport } from '../../../../core/catalog/upstreams/import-report.ts'
+import { currentPrices } from '../../../../core/catalog/upstreams/prices.ts'
+import { listSecrets, unreadableSecrets } from '../../../../core/catalog/upstreams/secrets.ts'
+import { readEndpoints, type UpstreamInfo } from '../../../../core/catalog/upstreams/store.ts'
+import { json } from '../../../../core/money.ts'
+import type { ServiceDeps } from './deps.ts'
 
 const time = z.iso.datetime()
 const amount = z.int().min(0)
 
-const Shown = {
+const serviceFields = {
   slug: z.string(),
   name: z.string(),
   category: z.string(),
   summary: z.string(),
   provider: z.string(),
   state: z.enum(['draft', 'pending', 'active', 'paused', 'suspended', 'retired']).meta({
-    description: 'pending: an administrator has to approve of it.',
+    description: 'pending: awaiting approval by an administrator.',
   }),
-  reason: z.string().nullable().meta({ description: 'Why it is suspended.' }),
+  reason: z.string().nullable().meta({ description: 'Reason for the suspension.' }),
   base_url: z.string(),
-  proxy_url: z.string().meta({ description: 'Where it is called.' }),
+  proxy_url: z.string().meta({ description: 'URL for calls.' }),
   free_calls_per_month: z.int(),
   request_headers: z.array(z.string()),
   response_headers: z.array(z.string()),
   health_path: z.string(),
   deprecated_on: z.iso.date().nullable(),
-  sunset_on: z.iso.date().nullable().meta({ description: 'The last day of its sale, UTC.' }),
+  sunset_on: z.iso.date().nullable().meta({ description: 'Last UTC day of sale.' }),
   created_at: time,
   updated_at: time,
 }
 
-/** A service of an owner, in lists. */
-export const ServiceRow = z.object(Shown)
+/** Upstream in lists. */
+export const ServiceRowView = z.object(serviceFields)
 
 const EndpointView = z.object({
   method: z.string(),
@@ -59,10 +59,10 @@ const EndpointView = z.object({
 export const SecretView = z.object({
   in: z.enum(['header', 'query']),
   name: z.string(),
-  key_id: z.string().meta({ description: 'Of the key that it is encrypted under.' }),
+  key_id: z.string().meta({ description: 'Id of the encryption key.' }),
   set_at: time,
   readable: z.boolean().meta({
-    description: 'false: the hub cannot read it any more, and does not sell; set it again.',
+    description: 'false: the hub cannot decrypt it and has stopped sales; set it again.',
   }),
 })
 
@@ -70,17 +70,19 @@ export const ImportView = z.object({
   at: time,
   secrets: z
     .array(z.object({ in: z.enum(['header', 'query']), name: z.string(), prefix: z.string() }))
-    .meta({ description: 'What it says that requests have to carry: PUT …/secret.' }),
+    .meta({ description: 'Credentials required by the document; set them with PUT …/secret.' }),
   not_understood: z
     .array(z.object({ at: z.string(), what: z.string() }))
-    .meta({ description: 'What was left out or taken loosely, and why.' }),
+    .meta({ description: 'Parts that were omitted or simplified, and why.' }),
 })
 
 export const ServiceView = z.object({
-  ...Shown,
-  missing: z.array(z.string()).meta({ description: 'What it needs before it can be sold.' }),
+  ...serviceFields,
+  missing: z.array(z.string()).meta({ description: 'What is missing before it can be sold.' }),
   endpoints: z.array(EndpointView),
-  secrets: z.array(SecretView).meta({ description: 'What they say is never shown.' }),
+  secrets: z
+    .array(SecretView)
+    .meta({ description: 'Credentials by name; values are never shown.' }),
   health: z
     .object({
       up: z.boolean().nullable(),
@@ -90,10 +92,10 @@ export const ServiceView = z.object({
       detail: z.string().nullable(),
     })
     .nullable(),
-  imported: ImportView.nullable().meta({ description: 'Of its OpenAPI document; null: none.' }),
+  imported: ImportView.nullable().meta({ description: 'Import report of the OpenAPI document.' }),
 })
 
-export const rowOf = (info: UpstreamInfo, proxyUrl: () => string) => ({
+export const showServiceRow = (info: UpstreamInfo, proxyUrl: () => string) => ({
   slug: info.slug,
   name: info.name,
   category: info.category,
@@ -113,19 +115,19 @@ export const rowOf = (info: UpstreamInfo, proxyUrl: () => string) => ({
   updated_at: info.updatedAt.toISOString(),
 })
 
-/** All that its owner may see of it. */
-export async function viewOf({ pool, keys, proxyUrl }: ServicePorts, info: UpstreamInfo) {
+/** Everything that its owner may see. */
+export async function showService({ pool, keys, proxyUrl }: ServiceDeps, info: UpstreamInfo) {
   const { slug } = info
   const [missing, endpoints, secrets, health, imported] = await Promise.all([
-    missingOf(pool, slug),
-    endpointsOf(pool, slug),
-    secretsOf({ pool, keys }, slug),
-    healthOf(pool, slug),
-    readReport(pool, slug),
+    missingParts(pool, slug),
+    showEndpoints(pool, slug),
+    showSecrets({ pool, keys }, slug),
+    readUpstreamHealth(pool, slug),
+    readImportReport(pool, slug),
   ])
   return {
-    ...rowOf(info, proxyUrl),
-    missing: [...missing, ...secrets.flatMap(lostOf)],
+    ...showServiceRow(info, proxyUrl),
+    missing: [...missing, ...secrets.flatMap(missingSecret)],
     endpoints,
     secrets,
     health: health
@@ -143,7 +145,10 @@ export async function viewOf({ pool, keys, proxyUrl }: ServicePorts, info: Upstr
   }
 }
 
-export async function secretsOf({ pool, keys }: Pick<ServicePorts, 'pool' | 'keys'>, slug: string) {
+export async function showSecrets(
+  { pool, keys }: Pick<ServiceDeps, 'pool' | 'keys'>,
+  slug: string,
+) {
   const [secrets, lost] = await Promise.all([
     listSecrets(pool, slug),
     unreadableSecrets(pool, keys, [slug]),
@@ -157,11 +162,14 @@ export async function secretsOf({ pool, keys }: Pick<ServicePorts, 'pool' | 'key
   }))
 }
 
-const lostOf = (secret: z.infer<typeof SecretView>): readonly string[] =>
+const missingSecret = (secret: z.infer<typeof SecretView>): readonly string[] =>
   secret.readable ? [] : [`the secret ${secret.in} ${secret.name}: set it again`]
 
-async function endpointsOf(pool: ServicePorts['pool'], slug: string) {
-  const [endpoints, prices] = await Promise.all([readEndpoints(pool, slug), pricesNow(pool, slug)])
+async function showEndpoints(pool: ServiceDeps['pool'], slug: string) {
+  const [endpoints, prices] = await Promise.all([
+    readEndpoints(pool, slug),
+    currentPrices(pool, slug),
+  ])
   return endpoints.map((each) => {
     const price = prices.find(({ method, path }) => method === each.method && path === each.path)
     const { amount: now = null, coming = null } = price ?? {}
@@ -188,4 +196,10 @@ async function endpointsOf(pool: ServicePorts['pool'], slug: string) {
       retries: each.retries,
     }
   })
+}
+
+/** Refreshes the catalog: immediately in this process, within a second in others. */
+export async function refreshAndShow(deps: ServiceDeps, info: UpstreamInfo) {
+  await deps.catalog.refresh(info.slug)
+  return { body: await showService(deps, info) }
 }

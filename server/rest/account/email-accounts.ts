@@ -3,36 +3,36 @@ import { z } from 'zod'
 import type { MagicLinks } from '../../../core/identity/magic-link.ts'
 import { LINK_SECONDS } from '../../../core/identity/magic-link.ts'
 import {
-  askToLink,
-  linkedWallets,
+  createLinkChallenge,
+  findMemberSince,
   linkWallet,
-  memberSince,
+  listLinkedWallets,
   unlinkWallet,
 } from '../../../core/identity/people.ts'
-import { networkOf } from '../../../core/usage/network.ts'
+import { networkPrefix } from '../../../core/usage/network.ts'
+import { sessionCookie } from '../authentication.ts'
 import { type AnyRoute, parse, route, sessionOf } from '../route.ts'
-import { sessionCookie } from '../visitor.ts'
 import {
-  ChallengeBody,
+  ChallengeView,
   nonce,
-  type SigningPorts,
+  type SigningDeps,
   showChallenge,
   signature,
-  signedFaults,
+  signatureFaults,
   walletAddress,
 } from './registration.ts'
 
-/** One address: nothing in it that a mail program could read as the border to a second one. */
+/** Single address, without characters that a mail program could read as a separator. */
 const email = z
   .email()
   .max(254)
-  .regex(/^[^\s,;<>()"\\]+$/, 'not one address')
+  .regex(/^[^\s,;<>()"\\]+$/, 'must be a single email address')
   .transform((text) => text.toLowerCase())
 
-const token = z.string().regex(/^[\w-]{43}$/, 'not the token of a link')
+const token = z.string().regex(/^[\w-]{43}$/, 'must be the token of a sign-in link')
 
-const Asked = z.object({ expires_in_seconds: z.int() })
-const SignedIn = z.object({ session_id: z.string() })
+const LinkSent = z.object({ expires_in_seconds: z.int() })
+const OpenedSession = z.object({ session_id: z.string() })
 const Account = z.object({
   account_id: z.string(),
   email: z.string(),
@@ -41,45 +41,45 @@ const Account = z.object({
   wallets: z.array(z.object({ wallet_address: z.string(), linked_at: z.iso.datetime() })),
 })
 export type AccountJson = z.infer<typeof Account>
-const Linked = z.object({ wallet_address: z.string() })
+const LinkedWallet = z.object({ wallet_address: z.string() })
 
-export interface AccountPorts extends SigningPorts {
+export interface EmailAccountDeps extends SigningDeps {
   readonly links: MagicLinks
 }
 
-/** People: sign-up and sign-in by mail, the account, and the wallets that are linked to it. */
-export const accountRoutes = (ports: AccountPorts): readonly AnyRoute[] => [
-  ...signInRoutes(ports),
-  ...ownRoutes(ports),
-  ...walletRoutes(ports),
+/** Accounts of people: sign-up and sign-in by email, and linked wallets. */
+export const emailAccountRoutes = (deps: EmailAccountDeps): readonly AnyRoute[] => [
+  ...signInRoutes(deps),
+  ...accountRoutes(deps),
+  ...linkedWalletRoutes(deps),
 ]
 
-const signInRoutes = ({ links, site }: AccountPorts): readonly AnyRoute[] => [
+const signInRoutes = ({ links, site }: EmailAccountDeps): readonly AnyRoute[] => [
   route({
     method: 'POST',
     path: '/v1/account/sign-in',
-    summary: 'Mails you a link by which you sign up, or in; the answer is the same for everybody.',
+    summary: 'Emails a sign-up or sign-in link. The response is the same for every address.',
     auth: 'none',
-    form: true,
+    acceptsForm: true,
     body: z.strictObject({ email }),
-    answer: { status: 202, schema: Asked },
+    response: { status: 202, schema: LinkSent },
     faults: ['rate_limited', 'origin_not_allowed'],
     handle: async ({ body, ip }) => {
-      await links.request(body.email, networkOf(ip))
+      await links.request(body.email, networkPrefix(ip))
       return { status: 202, body: { expires_in_seconds: LINK_SECONDS } }
     },
   }),
   route({
     method: 'POST',
     path: '/v1/account/confirm',
-    summary: 'Signs you in by the token of the link, once: the answer sets the session cookie.',
+    summary: 'Signs you in with the single-use token of the link and sets the session cookie.',
     auth: 'none',
-    form: true,
+    acceptsForm: true,
     body: z.strictObject({ token }),
-    answer: { status: 201, schema: SignedIn },
+    response: { status: 201, schema: OpenedSession },
     faults: ['link_unknown', 'link_used', 'link_expired', 'origin_not_allowed'],
     handle: async ({ body, ip, header }) => {
-      const place = { agent: header('user-agent') ?? '', network: networkOf(ip) }
+      const place = { agent: header('user-agent') ?? '', network: networkPrefix(ip) }
       const opened = await links.confirm(body.token, place)
       const headers = { 'Set-Cookie': sessionCookie(site.origin(), opened.token) }
       return { status: 201, headers, body: { session_id: opened.id } }
@@ -87,21 +87,21 @@ const signInRoutes = ({ links, site }: AccountPorts): readonly AnyRoute[] => [
   }),
 ]
 
-const ownRoutes = ({ pool }: AccountPorts): readonly AnyRoute[] => [
+const accountRoutes = ({ pool }: EmailAccountDeps): readonly AnyRoute[] => [
   route({
     method: 'GET',
     path: '/v1/account',
-    summary: 'Who is signed in, and the wallets that are linked to the account.',
+    summary: 'Returns the signed-in account and its linked wallets.',
     auth: 'session',
-    answer: { status: 200, schema: Account },
+    response: { status: 200, schema: Account },
     handle: async (request) => {
       const session = sessionOf(request)
-      const wallets = await linkedWallets(pool, session)
+      const wallets = await listLinkedWallets(pool, session)
       return {
         body: {
           account_id: session.person,
           email: session.email,
-          created_at: (await memberSince(pool, session)).toISOString(),
+          created_at: (await findMemberSince(pool, session)).toISOString(),
           session_id: session.id,
           wallets: wallets.map(({ wallet, linked_at }) => ({
             wallet_address: getAddress(wallet),
@@ -113,28 +113,28 @@ const ownRoutes = ({ pool }: AccountPorts): readonly AnyRoute[] => [
   }),
 ]
 
-const walletRoutes = ({ pool, site, contracts }: AccountPorts): readonly AnyRoute[] => [
+const linkedWalletRoutes = ({ pool, site, contracts }: EmailAccountDeps): readonly AnyRoute[] => [
   route({
     method: 'POST',
     path: '/v1/account/wallets/challenge',
-    summary: 'The message by which a wallet lets this account manage its keys.',
+    summary: 'Creates the message that a wallet signs to let this account manage its keys.',
     auth: 'session',
     body: z.strictObject({ wallet_address: walletAddress }),
-    answer: { status: 201, schema: ChallengeBody },
+    response: { status: 201, schema: ChallengeView },
     handle: async (request) => {
       const { wallet_address: wallet } = request.body
-      const challenge = await askToLink(pool, site, sessionOf(request), wallet)
+      const challenge = await createLinkChallenge(pool, site, sessionOf(request), wallet)
       return { status: 201, body: showChallenge(challenge) }
     },
   }),
   route({
     method: 'POST',
     path: '/v1/account/wallets',
-    summary: 'Links a wallet by its signature; its keys stay as they are.',
+    summary: 'Links a wallet by its signature. Its keys do not change.',
     auth: 'session',
     body: z.strictObject({ nonce, signature }),
-    answer: { status: 201, schema: Linked },
-    faults: [...signedFaults(contracts), 'nonce_used'],
+    response: { status: 201, schema: LinkedWallet },
+    faults: [...signatureFaults(contracts), 'nonce_used'],
     handle: async (request) => {
       const wallet = await linkWallet(pool, sessionOf(request), request.body, contracts)
       return { status: 201, body: { wallet_address: getAddress(wallet) } }
@@ -143,12 +143,12 @@ const walletRoutes = ({ pool, site, contracts }: AccountPorts): readonly AnyRout
   route({
     method: 'DELETE',
     path: '/v1/account/wallets/{address}',
-    summary: 'Lets a wallet go: its keys work on, and this account no longer sees them.',
+    summary: 'Unlinks a wallet. Its keys keep working, but this account no longer manages them.',
     auth: 'session',
-    answer: { status: 200, schema: Linked },
+    response: { status: 200, schema: LinkedWallet },
     faults: ['not_found', 'validation_failed'],
     handle: async (request) => {
-      const wallet = parse(walletAddress, request.params['address'])
+      const wallet = parse(walletAddress, request.params['address'], 'wallet address')
       await unlinkWallet(pool, sessionOf(request), wallet)
       return { body: { wallet_address: getAddress(wallet) } }
     },

@@ -1,0 +1,100 @@
+import type { Context } from 'koa'
+import type { Pool } from 'pg'
+import { Fault } from '../../core/errors.ts'
+import type { Caller, KeyRing, ProviderCaller } from '../../core/identity/keys.ts'
+import { findSession, SESSION_DAYS, type Session } from '../../core/identity/sessions.ts'
+import { readAuthorization, readSingleHeader } from '../http/exchange.ts'
+import type { AnyRoute } from './route.ts'
+
+/** Authenticated identity of a request. A key takes precedence over a session cookie. */
+export interface RequestIdentity {
+  readonly caller?: Caller | undefined
+  /** Set if the key is a provider key. */
+  readonly providerCaller?: ProviderCaller | undefined
+  readonly session?: Session | undefined
+}
+
+export interface AuthenticationDeps {
+  readonly pool: Pool
+  readonly keys: KeyRing
+  /** Public origin of the hub. */
+  readonly baseUrl: () => string
+}
+
+/**
+ * Authenticates a request by the credentials that the route accepts.
+ * @throws Fault `invalid_api_key`, `revoked_api_key`, `frozen_key`, `provider_key`,
+ *   `session_required`, `origin_not_allowed`
+ */
+export async function authenticate(
+  ctx: Context,
+  { auth, method, acceptsForm }: AnyRoute,
+  { pool, keys, baseUrl }: AuthenticationDeps,
+): Promise<RequestIdentity> {
+  const authorization = readAuthorization(ctx)
+  if (acceptsForm) assertSameOrigin(ctx, baseUrl())
+  if (auth === 'none') return {}
+  const acceptsKey = auth !== 'session'
+  const acceptsSession = auth !== 'key'
+  const cookie = ctx.cookies.get(cookieName(baseUrl()))
+  if (acceptsKey && (authorization !== undefined || !acceptsSession || cookie === undefined)) {
+    if (auth !== 'provider') return { caller: await keys.authenticate(authorization ?? '') }
+    const holder = await keys.identify(authorization ?? '')
+    return 'role' in holder ? { providerCaller: holder } : { caller: holder }
+  }
+  if (method !== 'GET') assertSameOrigin(ctx, baseUrl())
+  const session = await sessionFromCookie(ctx, pool, baseUrl())
+  if (!session) throw new Fault('session_required')
+  return { session }
+}
+
+/** Finds the session of the browser's cookie. */
+export async function sessionFromCookie(
+  ctx: Context,
+  pool: Pool,
+  baseUrl: string,
+): Promise<Session | undefined> {
+  const cookie = ctx.cookies.get(cookieName(baseUrl))
+  return cookie === undefined ? undefined : findSession(pool, cookie)
+}
+
+/**
+ * Protects against CSRF: browsers send cookies with requests of other sites too, and name the site
+ * in `Origin` or `Sec-Fetch-Site` (Fetch standard). Requests with neither header do not come from a
+ * browser and are allowed.
+ * @throws Fault `origin_not_allowed`
+ */
+export function assertSameOrigin(ctx: Context, baseUrl: string): void {
+  const origin = readSingleHeader(ctx, 'origin')
+  const site = readSingleHeader(ctx, 'sec-fetch-site') ?? 'same-origin'
+  const isOwn =
+    origin === undefined
+      ? site === 'same-origin' || site === 'none'
+      : normalizeLoopback(origin) === normalizeLoopback(baseUrl)
+  if (!isOwn) throw new Fault('origin_not_allowed')
+}
+
+/** Treats `localhost` and `[::1]` as `127.0.0.1`. */
+const normalizeLoopback = (origin: string): string =>
+  origin.replace(/^http:\/\/(localhost|\[::1\])(?=:|$)/, 'http://127.0.0.1')
+
+const isSecure = (baseUrl: string): boolean => baseUrl.startsWith('https:')
+
+/** The `__Host-` prefix restricts the cookie to this host and to TLS (RFC 6265bis §4.1.3.2). */
+const cookieName = (baseUrl: string): string =>
+  isSecure(baseUrl) ? '__Host-hub_session' : 'hub_session'
+
+const DAY_SECONDS = 86_400
+
+/** Builds the `Set-Cookie` value of a session. @param token null to delete the cookie */
+export function sessionCookie(baseUrl: string, token: string | null): string {
+  const parts = [
+    `${cookieName(baseUrl)}=${token ?? ''}`,
+    'Path=/',
+    `Max-Age=${token === null ? 0 : SESSION_DAYS * DAY_SECONDS}`,
+    'HttpOnly',
+    'SameSite=Lax',
+    ...(isSecure(baseUrl) ? ['Secure'] : []),
+  ]
+  return parts.join('; ')
+}

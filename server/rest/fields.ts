@@ -1,0 +1,19 @@
+import { z } from 'zod'
+
+/** Reason of a staff decision, recorded permanently in the audit log. */
+export const auditReason = z
+  .string()
+  .trim()
+  .min(1, 'is required')
+  .max(500)
+  .meta({ description: 'Reason, recorded in the audit log.' })
+
+export const keyId = z.string().regex(/^key_[0-9A-Za-z]{16}$/, 'must be a key id')
+
+/** Slug of a service. */
+export const slug = z
+  .string()
+  .regex(
+    /^[a-z0-9][a-z0-9-]{0,38}[a-z0-9]$/,
+    'must be 2 to 40 characters of a-z, 0-9 and inner hyphens',
+  )

@@ -1,0 +1,68 @@
+import type { Session } from '../../core/identity/sessions.ts'
+import { type AnyRoute, assertNames, parse, type RestReply } from './route.ts'
+import { assertRole, findStaff, requiredRole, type StaffDeps } from './staff.ts'
+
+/** Visitor on whose behalf a web page calls REST routes. */
+export interface InProcessCaller {
+  readonly session: Session | undefined
+  readonly ip: string
+  readonly requestId: string
+}
+
+export interface InProcessInput {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string | undefined>>
+  readonly body?: unknown
+}
+
+/**
+ * Calls a REST route in process, such as `api('GET /v1/keys/{id}', { params })`, and returns the
+ * body of its response, as declared by the schema of the route.
+ * @throws Fault like the route
+ */
+export type InProcessApi = <T>(route: string, input?: InProcessInput) => Promise<T>
+
+/**
+ * The REST routes for web pages: a page reads and changes exactly what its visitor could through
+ * REST, by the same input and role checks. Routes that require an API key are excluded.
+ */
+export function inProcessApi(
+  routes: readonly AnyRoute[],
+  baseUrl: () => string,
+  deps: StaffDeps,
+): (caller: InProcessCaller) => InProcessApi {
+  const routesByName = new Map(routes.map((route) => [`${route.method} ${route.path}`, route]))
+  return (caller) => {
+    let staffLookup: ReturnType<typeof findStaff> | undefined
+    return async <T>(name: string, { params = {}, query = {}, body = {} }: InProcessInput = {}) => {
+      const route = routesByName.get(name)
+      if (!route) throw new TypeError(`no such route: ${name}`)
+      if (route.auth === 'key') throw new TypeError(`route requires an API key: ${name}`)
+      assertNames(params)
+      const role = requiredRole(route)
+      const staff =
+        role && assertRole(role, await (staffLookup ??= findStaff(caller, caller, deps)))
+      const filledQuery = Object.fromEntries(
+        Object.entries(query).filter(([, value]) => value !== undefined && value !== ''),
+      ) as Record<string, string>
+      const url = new URL(fillPath(route.path, params), baseUrl())
+      url.search = new URLSearchParams(filledQuery).toString()
+      const reply: RestReply = await route.handle({
+        requestId: caller.requestId,
+        url: url.href,
+        ip: caller.ip,
+        params,
+        body: route.body && parse(route.body, body),
+        query: route.query && parse(route.query, filledQuery),
+        caller: undefined,
+        session: caller.session,
+        staff,
+        header: () => undefined,
+      })
+      return reply.body as T
+    }
+  }
+}
+
+const fillPath = (path: string, params: Readonly<Record<string, string>>): string =>
+  path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))

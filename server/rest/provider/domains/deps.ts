@@ -1,0 +1,16 @@
+import type { Pool } from 'pg'
+import type { UrlRules } from '../../../../core/catalog/listings/discovery/canonical-url.ts'
+import type { OwnershipDeps } from '../../../../core/catalog/listings/ownership.ts'
+import type { Catalog } from '../../../../core/catalog/services/catalog.ts'
+import type { Clock } from '../../../../core/clock.ts'
+import type { Ledger } from '../../../../core/ledger/ledger.ts'
+
+export interface DomainDeps extends OwnershipDeps {
+  readonly pool: Pool
+  readonly ledger: Ledger
+  readonly catalog: Pick<Catalog, 'refresh'>
+  readonly rules: UrlRules
+  readonly clock: Clock
+  /** Base URL of service calls. */
+  readonly proxyUrl: () => string
+}

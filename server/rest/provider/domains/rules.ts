@@ -1,0 +1,187 @@
+import { z } from 'zod'
+import { matchPage, sortBySpecificity } from '../../../../core/catalog/domains/match-page.ts'
+import { readRules, writeRules } from '../../../../core/catalog/domains/rules.ts'
+import { findDomain } from '../../../../core/catalog/domains/store.ts'
+import type { Fault } from '../../../../core/errors.ts'
+import { json, micros } from '../../../../core/money.ts'
+import type { PageRule } from '../../../../core/plugin/pages.ts'
+import { inputFault } from '../../input-errors.ts'
+import { type AnyRoute, ownerOf, route } from '../../route.ts'
+import type { DomainDeps } from './deps.ts'
+import { selector } from './selectors.ts'
+
+const RULES_MAX = 200
+const WILDCARDS_MAX = 10
+const PRICE_MAX_MICROS = 1_000_000_000
+const DEFAULT_MAX_AGE_SECONDS = 3_600
+
+const pattern = z
+  .string()
+  .min(1)
+  .max(500)
+  .regex(/^\/[^\p{Cc}?#\\]*$/u, 'must be a path that starts with a slash, without a query')
+  .refine((text) => !text.includes('***'), 'must use only * and ** as wildcards')
+  .refine(
+    (text) => (text.match(/\*+/g)?.length ?? 0) <= WILDCARDS_MAX,
+    `must have at most ${WILDCARDS_MAX} wildcards`,
+  )
+  .meta({
+    description: '* matches within a segment, ** across segments: /blog/**, /archive/2024-*.',
+  })
+
+const price = z.int().min(0).max(PRICE_MAX_MICROS)
+
+const RuleField = z.strictObject({
+  path: pattern,
+  action: z.enum(['sell', 'deny']).default('sell'),
+  price_microdollars: price
+    .optional()
+    .meta({ description: 'Price of a page. Required for action sell.' }),
+  cached_price_microdollars: price
+    .optional()
+    .meta({ description: 'Price of a cached page. Default: the price.' }),
+  max_age_seconds: z.int().min(0).max(2_592_000).default(DEFAULT_MAX_AGE_SECONDS).meta({
+    description: 'Maximum age of cached pages. 0: no caching.',
+  }),
+  preview_characters: z.int().min(0).max(5_000).default(0).meta({
+    description: 'Length of the free preview (?preview=true).',
+  }),
+  wait_for: selector.nullable().default(null).meta({
+    description: 'CSS selector to wait for before the page is read.',
+  }),
+  exclude: z.array(selector).max(50).default([]).meta({
+    description: 'CSS selectors of elements to omit.',
+  }),
+  fast: z.boolean().default(false).meta({
+    description: 'Reads pages without a browser if that yields text.',
+  }),
+})
+
+export type RuleJson = z.infer<typeof RuleField>
+
+const RuleSet = z.strictObject({ rules: z.array(RuleField).max(RULES_MAX) })
+const RuleMatch = z.object({
+  outcome: z.enum([
+    'sold',
+    'malformed_url',
+    'domain_not_registered',
+    'page_not_for_sale',
+    'page_denied',
+  ]),
+  rule: RuleField.nullable(),
+})
+
+/** Price rules of a domain. The most specific rule applies; pages without a rule are not sold. */
+export const domainRuleRoutes = (deps: DomainDeps): readonly AnyRoute[] => [
+  route({
+    method: 'GET',
+    path: '/v1/domains/{id}/rules',
+    summary: 'Returns the prices and rules of a domain.',
+    auth: 'provider',
+    response: { status: 200, schema: RuleSet },
+    faults: ['root_key_required', 'domain_not_found'],
+    handle: async (request) => {
+      const { id = '' } = request.params
+      const domain = await findDomain(deps.pool, ownerOf(request), id)
+      return { body: { rules: (await readRules(deps.pool, domain.id)).map(showRule) } }
+    },
+  }),
+  route({
+    method: 'PUT',
+    path: '/v1/domains/{id}/rules',
+    summary: 'Replaces all prices and rules of a domain; effective within a second.',
+    auth: 'provider',
+    body: RuleSet,
+    example: {
+      rules: [
+        { path: '/**', price_microdollars: 5_000, preview_characters: 200 },
+        { path: '/members/**', action: 'deny' },
+      ],
+    },
+    response: { status: 200, schema: RuleSet },
+    faults: ['root_key_required', 'domain_not_found'],
+    handle: async (request) => {
+      const { id = '' } = request.params
+      const domain = await findDomain(deps.pool, ownerOf(request), id)
+      const rules = request.body.rules.map(toPageRule)
+      assertDistinct(rules)
+      await writeRules(deps.pool, domain.id, rules)
+      if (domain.slug !== null) await deps.catalog.refresh(domain.slug)
+      return { body: { rules: rules.map(showRule) } }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/domains/{id}/rules/try',
+    summary: 'Returns the rule that applies to a page, without fetching it.',
+    auth: 'provider',
+    body: z.strictObject({ url: z.string().min(1).max(2_048) }),
+    example: { url: 'https://example.com/blog/first' },
+    response: { status: 200, schema: RuleMatch },
+    faults: ['root_key_required', 'domain_not_found'],
+    handle: async (request) => {
+      const { id = '' } = request.params
+      const domain = await findDomain(deps.pool, ownerOf(request), id)
+      const rules = sortBySpecificity(await readRules(deps.pool, domain.id))
+      const found = matchPage({ ...domain, rules }, request.body.url)
+      const sold = typeof found === 'string' ? undefined : showRule(found.rule)
+      return { body: { outcome: sold ? 'sold' : found, rule: sold ?? null } }
+    },
+  }),
+]
+
+/** @throws Fault `validation_failed` */
+function toPageRule(rule: z.infer<typeof RuleField>, index: number): PageRule {
+  const { path, action, price_microdollars: asked, cached_price_microdollars: cached } = rule
+  const allow = action === 'sell'
+  if (allow && asked === undefined) throw ruleFault(index, 'price_microdollars', 'is required')
+  if (cached !== undefined && cached > (asked ?? 0)) {
+    throw ruleFault(index, 'cached_price_microdollars', 'must not exceed the price')
+  }
+  const price = micros(BigInt(asked ?? 0))
+  return {
+    pattern: decodePattern(path, index),
+    allow,
+    price,
+    cachedPrice: cached === undefined ? price : micros(BigInt(cached)),
+    maxAgeSeconds: rule.max_age_seconds,
+    previewCharacters: rule.preview_characters,
+    waitFor: rule.wait_for,
+    exclude: rule.exclude,
+    fast: rule.fast,
+  }
+}
+
+/** Decodes a pattern, because it is matched against decoded paths. */
+function decodePattern(path: string, index: number): string {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    throw ruleFault(index, 'path', 'must be valid UTF-8')
+  }
+}
+
+function assertDistinct(rules: readonly PageRule[]): void {
+  const seen = new Set<string>()
+  for (const [index, { pattern: text }] of rules.entries()) {
+    if (seen.has(text)) throw ruleFault(index, 'path', 'is a duplicate')
+    seen.add(text)
+  }
+}
+
+const ruleFault = (index: number, field: string, message: string): Fault =>
+  inputFault(`/rules/${index}/${field}`, message)
+
+const showRule = (rule: PageRule) => ({
+  path: rule.pattern,
+  action: rule.allow ? 'sell' : 'deny',
+  ...(rule.allow && {
+    price_microdollars: json(rule.price),
+    cached_price_microdollars: json(rule.cachedPrice),
+  }),
+  max_age_seconds: rule.maxAgeSeconds,
+  preview_characters: rule.previewCharacters,
+  wait_for: rule.waitFor,
+  exclude: rule.exclude,
+  fast: rule.fast,
+})

@@ -1,0 +1,27 @@
+import type { Pool } from 'pg'
+import type { UrlRules } from '../../../../core/catalog/listings/discovery/canonical-url.ts'
+import type { Catalog } from '../../../../core/catalog/services/catalog.ts'
+import type { UpstreamSettings } from '../../../../core/catalog/upstreams/settings.ts'
+import type { Clock } from '../../../../core/clock.ts'
+import type { SealingKeys } from '../../../../core/crypto/sealing.ts'
+import type { Egress } from '../../../../core/egress/http.ts'
+import type { Log } from '../../../../core/log.ts'
+
+/** Dependencies of the routes for upstreams. */
+export interface ServiceDeps {
+  readonly pool: Pool
+  readonly catalog: Pick<Catalog, 'refresh' | 'preview'>
+  readonly listing: UpstreamSettings
+  readonly keys: SealingKeys
+  /** Rules for base URLs; `localOrigins` are allowed in addition. */
+  readonly rules: UrlRules
+  readonly localOrigins: readonly string[]
+  /** HTTP client for public addresses. */
+  readonly egress: Pick<Egress, 'request'>
+  /** HTTP client for local origins. */
+  readonly backends: Pick<Egress, 'request'>
+  readonly clock: Clock
+  readonly log: Log
+  /** Base URL of service calls. */
+  readonly proxyUrl: () => string
+}

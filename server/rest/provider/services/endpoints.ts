@@ -1,0 +1,281 @@
+import { z } from 'zod'
+import { DEADLINE_SECONDS } from '../../../../core/catalog/services/deadline.ts'
+import {
+  AMBIGUOUS_PATH,
+  PATH_PATTERN,
+  parameterNames,
+} from '../../../../core/catalog/services/routing.ts'
+import { checkSchemas } from '../../../../core/catalog/upstreams/check-schemas.ts'
+import { assertComplete } from '../../../../core/catalog/upstreams/completeness.ts'
+import { listPrices, setPrice } from '../../../../core/catalog/upstreams/prices.ts'
+import {
+  type EndpointInfo,
+  findUpstream,
+  isOffered,
+  type UpstreamInfo,
+  writeEndpoints,
+} from '../../../../core/catalog/upstreams/store.ts'
+import { inTransaction } from '../../../../core/db/transaction.ts'
+import { Fault } from '../../../../core/errors.ts'
+import { isJsonObject, type JsonObject } from '../../../../core/json.ts'
+import { json, type Micros, micros } from '../../../../core/money.ts'
+import type { Issue } from '../../../../core/plugin/validate.ts'
+import { inputFault } from '../../input-errors.ts'
+import { pageReply, pageSchema, paging, readCursor } from '../../paging.ts'
+import { type AnyRoute, ownerOf, route } from '../../route.ts'
+import type { ServiceDeps } from './deps.ts'
+import { refreshAndShow, ServiceView } from './view.ts'
+
+const path = z
+  .string()
+  .max(300)
+  .regex(PATH_PATTERN, 'must be a path, such as /cities/{city}/weather')
+  .refine((text) => !AMBIGUOUS_PATH.test(text), 'must not have dot segments or empty segments')
+const status = (from: number, to: number) => z.int().min(from).max(to)
+const PRICE_MAX_MICROS = 1_000_000_000
+
+const EndpointField = z.strictObject({
+  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+  path: path.meta({ description: 'Path below the slug. {name} is a member of the input.' }),
+  upstream_path: path.optional().meta({ description: 'Path below base_url. Default: path.' }),
+  summary: z.string().trim().min(1).max(500),
+  price_microdollars: z.int().min(0).max(PRICE_MAX_MICROS).optional().meta({
+    description: 'Price per call. Decreases apply immediately, increases after the notice period.',
+  }),
+  input_schema: z.record(z.string(), z.unknown()).optional().meta({
+    description: 'JSON Schema of an object with all query, path and body members. No $ref.',
+  }),
+  output_schema: z.record(z.string(), z.unknown()).nullish().meta({
+    description: 'JSON Schema of responses. Responses that violate it are refunded.',
+  }),
+  query: z.array(z.string().max(64)).max(50).default([]).meta({
+    description: 'POST, PUT and PATCH: members of the input that are sent in the query.',
+  }),
+  body: z.enum(['none', 'json', 'form']).optional(),
+  success: z.array(status(200, 299)).min(1).max(20).optional().meta({
+    description: 'Statuses that are delivered and charged. Default: 200 to 204.',
+  }),
+  passes: z.array(status(400, 599)).max(20).default([]).meta({
+    description: 'Error statuses passed to callers without charge. Others become a 502.',
+  }),
+  deadline_seconds: z.int().min(1).max(299).default(DEADLINE_SECONDS),
+  max_bytes: z.int().min(1_024).max(33_554_432).default(1_048_576),
+  streams: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'Streams the response, such as SSE or files.' }),
+  idempotent: z.boolean().optional().meta({
+    description: 'True if repeating a request has no further effect. Default: not POST and PATCH.',
+  }),
+  retries: z.int().min(0).max(3).optional().meta({
+    description: 'Retries of idempotent requests on connection errors. Default: 1 for GET, else 0.',
+  }),
+})
+type EndpointInput = z.infer<typeof EndpointField>
+
+const PriceView = z.object({
+  method: z.string(),
+  path: z.string(),
+  price_microdollars: z.int(),
+  set_at: z.iso.datetime(),
+  effective_at: z.iso.datetime(),
+  withdrawn_at: z.iso
+    .datetime()
+    .nullable()
+    .meta({ description: 'Withdrawn before it took effect.' }),
+  current: z.boolean(),
+})
+
+/** Endpoints of a service and their prices. */
+export const serviceEndpointRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
+  ...endpointRoutes(deps),
+  ...priceRoutes(deps),
+]
+
+const endpointRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
+  route({
+    method: 'PUT',
+    path: '/v1/provider/services/{slug}/endpoints',
+    summary: 'Replaces all endpoints of a service; effective within a second.',
+    auth: 'provider',
+    body: z.strictObject({ endpoints: z.array(EndpointField).min(1).max(100) }),
+    example: {
+      endpoints: [
+        {
+          method: 'GET',
+          path: '/cities/{city}/weather',
+          summary: 'The weather of a city.',
+          price_microdollars: 3_000,
+        },
+      ],
+    },
+    response: { status: 200, schema: ServiceView },
+    faults: [
+      'root_key_required',
+      'service_not_found',
+      'service_incomplete',
+      'service_state',
+      'schema_not_allowed',
+    ],
+    handle: async (request) => {
+      const { slug = '' } = request.params
+      const { endpoints } = request.body
+      const manager = ownerOf(request)
+      assertNotRetired(await findUpstream(deps.pool, manager, slug))
+      const read = await parseEndpoints(endpoints)
+      const info = await inTransaction(deps.pool, async (client) => {
+        const before = await findUpstream(client, manager, slug, true)
+        assertNotRetired(before)
+        await writeEndpoints(client, slug, read)
+        for (const { method, path: at, price_microdollars: price } of endpoints) {
+          if (price === undefined) continue
+          const amount: Micros = micros(BigInt(price))
+          await setPrice(client, slug, { method, path: at, amount }, deps.listing.noticeDays)
+        }
+        if (isOffered(before)) await assertComplete(client, slug)
+        return findUpstream(client, manager, slug)
+      })
+      return refreshAndShow(deps, info)
+    },
+  }),
+]
+
+const priceRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
+  route({
+    method: 'GET',
+    path: '/v1/provider/services/{slug}/prices',
+    summary: 'Lists all prices of a service and when they take effect, newest first.',
+    auth: 'provider',
+    query: z.strictObject(paging),
+    response: { status: 200, schema: pageSchema(PriceView) },
+    faults: ['root_key_required', 'service_not_found', 'validation_failed'],
+    handle: async (request) => {
+      const { slug = '' } = request.params
+      const { limit, cursor } = request.query
+      await findUpstream(deps.pool, ownerOf(request), slug)
+      const before = readCursor(cursor, z.tuple([z.string().regex(/^\d{1,18}$/)]))?.[0]
+      const rows = await listPrices(deps.pool, slug, {
+        limit: limit + 1,
+        before: before === undefined ? undefined : BigInt(before),
+      })
+      const position = ({ id }: { readonly id: bigint }) => [String(id)]
+      return pageReply(rows, limit, request.url, position, (each) => ({
+        method: each.method,
+        path: each.path,
+        price_microdollars: json(each.amount),
+        set_at: each.setAt.toISOString(),
+        effective_at: each.effectiveAt.toISOString(),
+        withdrawn_at: each.withdrawnAt?.toISOString() ?? null,
+        current: each.current,
+      }))
+    },
+  }),
+]
+
+/**
+ * Checks endpoints and applies defaults.
+ * @throws Fault `validation_failed`, `schema_not_allowed`
+ */
+async function parseEndpoints(orders: readonly EndpointInput[]): Promise<readonly EndpointInfo[]> {
+  const read = orders.map((order, i) => parseEndpoint(order, i))
+  const shapes = new Set<string>()
+  for (const [i, { method, path: text }] of read.entries()) {
+    const shape = `${method} ${text.replaceAll(/\{\w+\}/g, '{}')}`
+    if (shapes.has(shape)) throw endpointFault(i, 'path', 'is the same as another path')
+    shapes.add(shape)
+  }
+  const schemas = read.flatMap(({ input, output }, i) => [
+    { at: `/endpoints/${i}/input_schema`, schema: input },
+    ...(output ? [{ at: `/endpoints/${i}/output_schema`, schema: output }] : []),
+  ])
+  const issues = await checkSchemas(schemas)
+  if (issues.length > 0) throw schemaFault(issues)
+  return read
+}
+
+const assertNotRetired = ({ state }: UpstreamInfo): void => {
+  if (state === 'retired') throw new Fault('service_state', 'The service is retired.')
+}
+
+function parseEndpoint(order: EndpointInput, i: number): EndpointInfo {
+  const inQuery = order.method === 'GET' || order.method === 'DELETE'
+  const idempotent = order.idempotent ?? !/^(?:POST|PATCH)$/.test(order.method)
+  const input = inputSchemaOf(order, i)
+  const names = isJsonObject(input['properties']) ? input['properties'] : {}
+  const unknown = order.query.find((name) => !Object.hasOwn(names, name))
+  if (unknown !== undefined)
+    throw endpointFault(i, 'query', `"${unknown}" is not a member of input_schema`)
+  const upstreamPath = order.upstream_path ?? order.path
+  const [asked, sent] = [order.path, upstreamPath].map((each) => parameterNames(each))
+  if (new Set(asked).size < asked!.length)
+    throw endpointFault(i, 'path', 'has a duplicate parameter')
+  if (new Set(sent).size < sent!.length)
+    throw endpointFault(i, 'upstream_path', 'has a duplicate parameter')
+  const strange = sent!.find((name) => !Object.hasOwn(names, name))
+  if (strange !== undefined)
+    throw endpointFault(i, 'upstream_path', `{${strange}} is not a member of the input`)
+  const unused = asked!.find((name) => !sent!.includes(name))
+  if (unused !== undefined)
+    throw endpointFault(i, 'upstream_path', `{${unused}} of path is missing`)
+  const retries = order.retries ?? (order.method === 'GET' && idempotent ? 1 : 0)
+  if (retries > 0 && !idempotent)
+    throw endpointFault(i, 'retries', 'require an idempotent endpoint')
+  const output = order.output_schema ?? null
+  if (output && order.streams)
+    throw endpointFault(i, 'output_schema', 'is not supported for streams')
+  return {
+    method: order.method,
+    path: order.path,
+    upstreamPath,
+    summary: order.summary,
+    input,
+    output,
+    query: inQuery ? [] : order.query,
+    body: inQuery ? 'none' : (order.body ?? 'json'),
+    success: order.success ?? [200, 201, 202, 203, 204],
+    passes: order.passes,
+    deadlineSeconds: order.deadline_seconds,
+    maxBytes: order.max_bytes,
+    streams: order.streams,
+    idempotent,
+    retries,
+  }
+}
+
+const SCALAR_TYPES: ReadonlySet<unknown> = new Set([
+  'string',
+  'integer',
+  'number',
+  'boolean',
+  undefined,
+])
+
+/** Input schema in which all path parameters are required scalars. */
+function inputSchemaOf({ path: text, input_schema: given }: EndpointInput, i: number): JsonObject {
+  const at = `/endpoints/${i}/input_schema`
+  const names = parameterNames(text)
+  const schema = given ?? { type: 'object', additionalProperties: true }
+  if (schema['type'] !== 'object')
+    throw schemaFault([{ path: at, message: 'must have type "object"' }])
+  const properties = isJsonObject(schema['properties']) ? { ...schema['properties'] } : {}
+  for (const name of names) {
+    const known = (properties[name] ??= { type: 'string' })
+    if (!isJsonObject(known) || !SCALAR_TYPES.has(known['type'])) {
+      throw endpointFault(
+        i,
+        'input_schema',
+        `${name} is a path parameter and must be a string, number or boolean`,
+      )
+    }
+  }
+  const required = Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : []
+  return { ...schema, properties, required: [...new Set([...required, ...names])] }
+}
+
+const schemaFault = (issues: readonly Issue[]): Fault =>
+  new Fault('schema_not_allowed', `${issues[0]?.path}: ${issues[0]?.message}.`, {
+    extras: { issues },
+  })
+
+const endpointFault = (i: number, field: string, message: string): Fault =>
+  inputFault(`/endpoints/${i}/${field}`, message)

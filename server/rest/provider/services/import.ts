@@ -1,0 +1,192 @@
+import { z } from 'zod'
+import { storeImportReport } from '../../../../core/catalog/upstreams/import-report.ts'
+import { SELECTOR_MAX } from '../../../../core/catalog/upstreams/openapi/choice.ts'
+import { DOCUMENT_MAX } from '../../../../core/catalog/upstreams/openapi/parse.ts'
+import type { ImportedApi } from '../../../../core/catalog/upstreams/openapi/read.ts'
+import { readOpenApiInWorker } from '../../../../core/catalog/upstreams/openapi/read-in-worker.ts'
+import { setPrice } from '../../../../core/catalog/upstreams/prices.ts'
+import { createUpstream, writeEndpoints } from '../../../../core/catalog/upstreams/store.ts'
+import { inTransaction } from '../../../../core/db/transaction.ts'
+import { EgressError } from '../../../../core/egress/errors.ts'
+import { isRelayable } from '../../../../core/egress/headers.ts'
+import { FAULTS, Fault, type FaultCode } from '../../../../core/errors.ts'
+import { type Micros, micros } from '../../../../core/money.ts'
+import { UPSTREAM_FAULTS } from '../../../proxy/provider-code.ts'
+import { slug } from '../../fields.ts'
+import { inputFault } from '../../input-errors.ts'
+import { type AnyRoute, ownerOf, route } from '../../route.ts'
+import { baseUrl, checkUrl, parseBaseUrl } from './base-url.ts'
+import type { ServiceDeps } from './deps.ts'
+import { ImportView, ServiceView, showService } from './view.ts'
+
+const ImportOrder = z
+  .strictObject({
+    openapi: z.string().min(1).optional().meta({ description: 'OpenAPI document, JSON or YAML.' }),
+    url: z.string().min(1).max(2_048).optional().meta({ description: 'URL of the document.' }),
+    only: z
+      .array(z.string().trim().min(1).max(SELECTOR_MAX))
+      .max(100)
+      .default([])
+      .meta({
+        description:
+          'Operations (`GET /weather`), paths including subpaths (`/weather`) or tags to import. ' +
+          'Default: the first 100 operations.',
+      }),
+    slug,
+    name: z.string().trim().min(1).max(100).optional().meta({ description: 'Default: the title.' }),
+    category: z
+      .string()
+      .regex(/^[a-z][a-z0-9-]{0,39}$/, 'must be lowercase letters, digits and hyphens')
+      .default('data'),
+    summary: z.string().trim().min(1).max(500).optional(),
+    base_url: baseUrl.optional().meta({ description: 'Default: the first server.' }),
+    price_microdollars: z.int().min(0).max(1_000_000_000).optional().meta({
+      description: 'Price of endpoints without their own (x-payment-info).',
+    }),
+    free_calls_per_month: z.int().min(0).max(1_000_000).default(0),
+  })
+  .refine(({ openapi, url }) => (openapi === undefined) !== (url === undefined), {
+    path: ['openapi'],
+    error: 'must be set, or url instead, but not both',
+  })
+
+const ImportResult = z.object({
+  service: ServiceView,
+  understood: z.object({
+    endpoints: z.int(),
+    left_out: z.int().meta({ description: 'Operations beyond the limit.' }),
+    choices: z.array(z.object({ only: z.string(), operations: z.int() })).meta({
+      description: 'If operations were left out: possible values of `only`.',
+    }),
+    unpriced: z.array(z.string()).meta({ description: 'Endpoints without a price.' }),
+    secrets: ImportView.shape.secrets,
+  }),
+  not_understood: ImportView.shape.not_understood,
+})
+
+/** Import of an OpenAPI document. */
+export const serviceImportRoutes = (deps: ServiceDeps): readonly AnyRoute[] => [
+  route({
+    method: 'POST',
+    path: '/v1/provider/services/import',
+    summary: 'Creates a draft from an OpenAPI document and reports what was not understood.',
+    auth: 'provider',
+    body: ImportOrder,
+    example: { url: 'https://api.acme.com/openapi.json', slug: 'acme-weather' },
+    response: {
+      status: 201,
+      location: '/v1/provider/services/{service.slug}',
+      schema: ImportResult,
+    },
+    faults: [
+      'root_key_required',
+      'slug_taken',
+      'too_many_services',
+      'openapi_unreadable',
+      'destination_not_allowed',
+      ...UPSTREAM_FAULTS,
+    ],
+    handle: async (request) => {
+      const [owner = ''] = ownerOf(request)
+      const { body } = request
+      const text = body.openapi ?? (await fetchDocument(deps, body.url ?? ''))
+      const found = await readOpenApiInWorker(text, body.only)
+      const made = await createDraft(deps, owner, body, found)
+      const priced = body.price_microdollars !== undefined
+      const unpriced = found.endpoints.filter(({ price }) => price === null && !priced)
+      return {
+        status: 201,
+        body: {
+          service: await showService(deps, made),
+          understood: {
+            endpoints: found.endpoints.length,
+            left_out: found.leftOut,
+            choices: [...found.choices],
+            unpriced: unpriced.map(({ method, path }) => `${method} ${path}`),
+            secrets: found.wants,
+          },
+          not_understood: found.gaps,
+        },
+      }
+    },
+  }),
+]
+
+async function createDraft(
+  deps: ServiceDeps,
+  owner: string,
+  body: z.infer<typeof ImportOrder>,
+  found: ImportedApi,
+) {
+  const [unknown] = found.unknown
+  if (unknown !== undefined) {
+    throw inputFault(
+      `/only/${body.only.indexOf(unknown)}`,
+      `the document has no tag, path or operation ${unknown}`,
+    )
+  }
+  if (found.endpoints.length === 0) {
+    throw new Fault('openapi_unreadable', 'The document has no endpoint that can be sold.', {
+      extras: { not_understood: found.gaps },
+    })
+  }
+  const { slug: name, price_microdollars: price } = body
+  const headers = found.endpoints.flatMap((each) => each.headers.filter(isRelayable))
+  return inTransaction(deps.pool, async (client) => {
+    const made = await createUpstream(client, owner, {
+      slug: name,
+      name: body.name ?? found.title ?? name,
+      category: body.category,
+      summary: body.summary ?? found.summary ?? `The API of ${found.title ?? name}.`,
+      baseUrl: parseBaseUrl(body.base_url ?? baseUrlOf(body, found), deps),
+      freeCallsPerMonth: body.free_calls_per_month,
+      requestHeaders: [...new Set(headers)].slice(0, 20),
+      responseHeaders: [],
+      healthPath: '/',
+    })
+    await writeEndpoints(client, name, found.endpoints)
+    await storeImportReport(client, name, found)
+    for (const { method, path, price: own } of found.endpoints) {
+      const amount: Micros | undefined =
+        own ?? (price === undefined ? undefined : micros(BigInt(price)))
+      if (amount === undefined) continue
+      await setPrice(client, name, { method, path, amount }, deps.listing.noticeDays)
+    }
+    return made
+  })
+}
+
+/**
+ * Returns the server of the document; a relative one is resolved against the URL of the document.
+ * @throws Fault `validation_failed` if there is neither
+ */
+function baseUrlOf(
+  { url }: z.infer<typeof ImportOrder>,
+  { servers: [server] }: ImportedApi,
+): string {
+  if (server === undefined && url === undefined) {
+    throw inputFault('/base_url', 'is required because the document names no server')
+  }
+  return URL.parse(server ?? '/', url)?.href ?? server ?? ''
+}
+
+const TIMEOUT_MS = 15_000
+
+/** @throws Fault `validation_failed` for a forbidden URL, or `upstream_*` if the request fails */
+async function fetchDocument(deps: ServiceDeps, text: string): Promise<string> {
+  const { url, local, error: urlError } = checkUrl(text, deps.rules, deps.localOrigins)
+  if (url === undefined) throw inputFault('/url', urlError)
+  const client = local ? deps.backends : deps.egress
+  try {
+    const timeouts = { totalMs: TIMEOUT_MS }
+    const headers = { accept: 'application/json, application/yaml;q=0.9, */*;q=0.1' }
+    const request = { url, method: 'GET', headers, maxBytes: DOCUMENT_MAX, timeouts }
+    const { status, body } = await client.request(request)
+    if (status === 200) return body.toString('utf8')
+    throw new Fault('upstream_error', `The request for the document returned status ${status}.`)
+  } catch (error) {
+    if (!(error instanceof EgressError)) throw error
+    const code: FaultCode = error.code in FAULTS ? error.code : 'upstream_error'
+    throw new Fault(code, error.message, { cause: error })
+  }
+}
