@@ -191,6 +191,12 @@ export const textFilter = (name: string, label: string, value: string, size: num
 autocomplete="off">`,
   )
 
+/** Filters `from` and `to`. */
+export const periodFilters = (from: string | undefined, to: string | undefined): HtmlPart => [
+  dayFilter('from', 'From', from),
+  dayFilter('to', 'To', to),
+]
+
 export const dayFilter = (name: string, label: string, value: string | undefined): Html =>
   filterField(
     name,

@@ -1,3 +1,4 @@
+import { dayName, daysBefore } from '../../core/clock.ts'
 import { dollars, priceTag } from '../../core/money.ts'
 
 /** `$0.001 to $0.05`, or one price if both are equal. */
@@ -18,30 +19,30 @@ export const formatPercent = (value: number): string =>
 export const formatDuration = (value: number): string =>
   value < 1_000 ? `${Math.round(value)} ms` : `${(value / 1_000).toFixed(1)} s`
 
-/** `2026-11-21 12:03 UTC` */
-export const formatInstant = (at: Date): string =>
-  `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
-
-/** Formats an ISO 8601 timestamp of a JSON response like `formatInstant`; a dash for null. */
-export const formatTimestamp = (at: string | null): string =>
-  at === null ? '–' : formatInstant(new Date(at))
+/** `2026-11-21 12:03 UTC` of a date or an ISO 8601 timestamp; a dash for null. */
+export const formatTime = (at: Date | string | null): string =>
+  at === null ? '–' : `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
 /** UTC day of an ISO 8601 timestamp: `2026-11-21`. */
 export const dayOf = (at: string): string => at.slice(0, 10)
 
-/** Formats microdollars: `$1,234.50`. */
-export const formatDollars = (amount: bigint): string => groupThousands(priceTag(amount))
+/** UTC days up to and including that of `last`, in order. */
+export const lastDays = (last: Date, count: number): string[] =>
+  Array.from({ length: count }, (_, i) => dayName(daysBefore(last, count - 1 - i)))
 
-/** Formats microdollars of a JSON response. */
-export const formatMicrodollars = (amount: number): string => formatDollars(BigInt(amount))
+/** Formats microdollars: `$1,234.50`. */
+export const formatDollars = (amount: bigint | number): string =>
+  groupThousands(priceTag(BigInt(amount)))
 
 /** `1234.5000` → `1,234.5000` */
 export const groupThousands = (text: string): string =>
   text.replace(/\d+/, (whole) => whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ','))
 
 /** Returns a formatter that aligns decimal points: all `amounts` get the decimals of the longest. */
-export function alignedFormatter(amounts: readonly bigint[]): (amount: bigint) => string {
-  const decimals = Math.max(2, ...amounts.map((amount) => decimalCount(dollars(amount))))
+export function alignedFormatter<Amount extends bigint | number>(
+  amounts: readonly Amount[],
+): (amount: Amount) => string {
+  const decimals = Math.max(2, ...amounts.map((amount) => decimalCount(dollars(BigInt(amount)))))
   return (amount) => {
     const text = formatDollars(amount)
     return text.padEnd(text.length + decimals - decimalCount(text), '0')
@@ -55,8 +56,8 @@ export function alignedColumn<Row>(
   rows: readonly Row[],
   amountOf: (row: Row) => number,
 ): (row: Row) => string {
-  const format = alignedFormatter(rows.map((row) => BigInt(amountOf(row))))
-  return (row) => format(BigInt(amountOf(row)))
+  const format = alignedFormatter(rows.map(amountOf))
+  return (row) => format(amountOf(row))
 }
 
 /** Smallest round axis end at or above a value: 2, 4, 6, 8, 10, 20, … Half of it is round, too. */

@@ -70,7 +70,7 @@ async function showPage(ctx: Context, page: AnyPage, deps: PageRouterDeps): Prom
   if (page.requiresSession && !request.session) return ctx.redirect(SIGN_IN)
   const secret = personal ? takeSecretCookie(ctx, deps.baseUrl()) : undefined
   if (!personal) markPublic(ctx)
-  const query = parse(page.query, { ...ctx.query })
+  const query = page.query && parse(page.query, { ...ctx.query })
   const content = await page.render({ ...request, query, secret })
   if ('to' in content) redirectTo(ctx, content.to)
   else if ('file' in content) sendFile(ctx, content)
@@ -91,7 +91,7 @@ async function handleForm(ctx: Context, page: AnyPage, deps: PageRouterDeps): Pr
   const action = Object.hasOwn(page.actions ?? {}, act) ? page.actions?.[act] : undefined
   if (!action) throw new Fault('validation_failed', 'This page has no such form.')
   try {
-    const result = await action.run(request, parse(action.fields, values))
+    const result = await action.run(request, action.fields && parse(action.fields, values))
     if ('message' in result) {
       const submission = { act, values, errors: {}, message: '' }
       const repeat = { above: () => result.message, status: 200, submission }
@@ -126,7 +126,7 @@ async function showFormAgain(
   { above, status, submission }: FormRepeat,
   { site }: PageRouterDeps,
 ): Promise<void> {
-  const query = parse(page.query, { ...ctx.query })
+  const query = page.query && parse(page.query, { ...ctx.query })
   const content = await page.render({ ...request, query, submission })
   if ('to' in content) return redirectTo(ctx, content.to)
   if ('file' in content) throw new TypeError(`${page.path} has forms, but renders a file`)

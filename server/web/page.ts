@@ -54,8 +54,8 @@ export interface FormMessage {
 
 /** Handler of one form of a page. */
 export interface FormAction<Fields = unknown> {
-  /** Schema of its fields; browsers send every value as text. */
-  readonly fields: z.ZodType<Fields>
+  /** Schema of its fields; browsers send every value as text. @defaultValue no fields */
+  readonly fields?: z.ZodType<Fields>
   /** @throws Fault, shown above the page together with the form as it was submitted */
   readonly run: (request: PageRequest, fields: Fields) => Promise<FormRedirect | FormMessage>
 }
@@ -75,7 +75,8 @@ export interface FileContent {
 export interface Page<Query = unknown> {
   /** `/services/{slug}` */
   readonly path: string
-  readonly query: z.ZodType<Query>
+  /** @defaultValue no query parameters */
+  readonly query?: z.ZodType<Query>
   /** True if the page depends on the visitor: it gets the session and is never cached. */
   readonly personal?: boolean
   /** True if visitors without a session are redirected to the sign-in page. */

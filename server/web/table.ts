@@ -86,19 +86,21 @@ const NO_WRAP = html` class="nowrap"`
 /**
  * Links to the first and the next page of a list.
  * @param next cursor of the next page; null on the last one
+ * @param parameter query parameter of the cursor
  */
 export function pager(
   path: string,
   query: Readonly<Record<string, string | undefined>>,
   next: string | null,
+  parameter = 'cursor',
 ): Html | undefined {
-  const { cursor, ...filters } = query
+  const { [parameter]: cursor, ...filters } = query
   if (next === null && !cursor) return undefined
   return html`<nav class="pager" aria-label="Pages">${
     cursor && html`<a class="button plain" href="${withQuery(path, filters)}">First page</a>`
   }${
     next !== null &&
-    html`<a class="button plain" rel="next" href="${withQuery(path, { ...filters, cursor: next })}">
+    html`<a class="button plain" rel="next" href="${withQuery(path, { ...filters, [parameter]: next })}">
 Next page</a>`
   }</nav>`
 }
@@ -117,6 +119,12 @@ export function withQuery(
 export const definitionList = (pairs: Readonly<Record<string, HtmlPart>>): Html =>
   html`<dl class="definitions">${Object.entries(pairs).map(
     ([term, value]) => isPresent(value) && html`<div><dt>${term}</dt><dd>${value}</dd></div>`,
+  )}</dl>`
+
+/** Key figures of a page, in large type. @param kind `amounts` for long amounts */
+export const metrics = (figures: Readonly<Record<string, HtmlPart>>, kind?: 'amounts'): Html =>
+  html`<dl class="metrics${kind && ` ${kind}`}">${Object.entries(figures).map(
+    ([term, figure]) => html`<div><dt>${term}</dt><dd>${figure}</dd></div>`,
   )}</dl>`
 
 const isPresent = (value: HtmlPart): boolean =>

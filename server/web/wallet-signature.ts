@@ -1,11 +1,37 @@
+import { z } from 'zod'
+import { nonce } from '../rest/account/registration.ts'
 import { form, formFields } from './form.ts'
 import { type Html, html } from './html.ts'
-import type { Submission } from './page.ts'
+import { type FormAction, formAction, type Submission } from './page.ts'
+import { withQuery } from './table.ts'
 
 /**
  * Signature of a message by a wallet, in two forms that work without scripts: address, then
  * signature. With scripts the browser's wallet fills in both (`assets/wallet.js`).
  */
+
+/** Actions of both forms: requests a challenge for an address, then posts its signature. */
+export const signatureActions = (
+  path: string,
+  challengeRoute: string,
+  signatureRoute: string,
+  done: string,
+): Readonly<Record<'ask' | 'sign', FormAction>> => ({
+  ask: formAction({
+    fields: z.object({ wallet_address: z.string().trim() }),
+    run: async ({ api }, body) => {
+      const challenge = await api<{ nonce: string }>(challengeRoute, { body })
+      return { to: `${withQuery(path, { nonce: challenge.nonce })}#sign` }
+    },
+  }),
+  sign: formAction({
+    fields: z.object({ nonce, signature: z.string().trim() }),
+    run: async ({ api }, body) => {
+      await api(signatureRoute, { body })
+      return { to: withQuery(path, { done }) }
+    },
+  }),
+})
 
 /** First form, with the action `ask`. */
 export const walletAddressForm = (submission: Submission | undefined): Html =>

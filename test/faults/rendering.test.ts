@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { ProcessGroup } from '../../core/browser/watchdog.ts'
 import { sleep } from '../../core/clock.ts'
-import { realSockets } from '../core/egress/world.ts'
-import { openReading } from '../support/browser.ts'
+import { realSockets } from '../core/egress/fixture.ts'
+import { openRenderer } from '../support/renderer-fixture.ts'
 
 const MIB = 1_048_576
 
@@ -10,7 +10,7 @@ describe('a browser that works all day', () => {
   realSockets()
 
   it('renders 200 pages without a leak, an orphan or a process too many', async () => {
-    const { renderer, close } = await openReading({ limits: { recycleAfter: 1_000 } })
+    const { renderer, close } = await openRenderer({ limits: { recycleAfter: 1_000 } })
     const [counts, bytes]: [number[], number[]] = [[], []]
     const seen = new Set<number>()
     for (let round = 0; round < 20; round++) {

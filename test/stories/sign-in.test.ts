@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { sessionCookie } from '../../server/rest/visitor.ts'
+import { sessionCookie } from '../../server/rest/authentication.ts'
 import { ask } from '../support/ask.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Mailbox, openMailbox } from '../support/mailbox.ts'
@@ -135,7 +135,7 @@ describe('people sign in by mail', () => {
       FROM hub.mail WHERE recipient = $1`
     await eventually(async () => (await pool.query(sql, [email])).rows[0]?.soon === true)
     expect((await pool.query(sql, [email])).rows).to.deep.equal([{ attempts: 1, soon: true }])
-    expect(hub().logged()).to.include('a mail was not sent')
+    expect(hub().logged()).to.include('failed to send a mail')
     await pool.query('UPDATE hub.mail SET next_at = now() WHERE recipient = $1', [email])
     const { text } = await mailbox.next(email)
     expect((await confirm(tokenIn(text))).status).to.equal(201)
@@ -232,7 +232,7 @@ describe('people sign in by mail', () => {
       410,
       'text/html; charset=utf-8',
     ])
-    expect(again.text).to.include('Ask for a new mail')
+    expect(again.text).to.include('Request a new link')
     const twice = await ask(hub().url, '/v1/account/confirm', {
       body: `token=${token}&token=${token}`,
       headers: { 'content-type': FORM },

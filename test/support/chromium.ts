@@ -2,17 +2,17 @@ import { fileURLToPath } from 'node:url'
 import { type Browser, launch } from 'puppeteer-core'
 import { bundledProgram, systemProgram } from '../../core/browser/program.ts'
 
-/** Chromium is unpacked once for all runs of the tests. */
+/** Cache folder for the unpacked Chromium, shared by all test runs. */
 export const BROWSER_HOME = fileURLToPath(
   new URL('../../node_modules/.cache/agenthub/browser', import.meta.url),
 )
 
-/** A browser for our own pages: the one that comes by npm, else that of the machine. */
+/** Launches Chromium for first-party pages: the one from npm, or that of the system. */
 export async function openBrowser(): Promise<Browser> {
   const program = (await bundledProgram(BROWSER_HOME)) ?? (await systemProgram())
   return launch({
     executablePath: program.path,
     env: { ...process.env, ...program.env },
-    args: ['--no-sandbox', '--disable-dev-shm-usage'], // our own pages; and a CI runs as root
+    args: ['--no-sandbox', '--disable-dev-shm-usage'], // first-party pages only; CI runs as root
   })
 }

@@ -1,7 +1,7 @@
 import { ask, type Question, type Told } from './ask.ts'
 import type { Mailbox } from './mailbox.ts'
 
-/** Somebody with a browser: it keeps the cookie, and says where its pages are from. */
+/** Signed-in account: requests carry its session cookie and the origin of the hub. */
 export interface Person {
   readonly email: string
   readonly cookie: string
@@ -13,15 +13,15 @@ export const tokenIn = (text: string): string => /[?&]token=([\w-]+)/.exec(text)
 export const cookieOf = ({ headers }: Told): string =>
   String(headers['set-cookie'] ?? '').split(';')[0] ?? ''
 
-/** Signs somebody in by a mail. */
+/** Signs in with the link of an email. */
 export async function signIn(url: string, mailbox: Mailbox, email: string): Promise<Person> {
-  const seen = mailbox.mails.filter(({ to }) => to.includes(email)).length
-  const asked = await ask(url, '/v1/account/sign-in', { body: { email } })
-  if (asked.status !== 202) throw new Error(`sign-in: ${asked.text}`)
-  const { text } = await mailbox.next(email, seen)
-  const told = await ask(url, '/v1/account/confirm', { body: { token: tokenIn(text) } })
-  if (told.status !== 201) throw new Error(`confirm: ${told.text}`)
-  return personWith(url, email, cookieOf(told))
+  const mailCount = mailbox.mails.filter(({ to }) => to.includes(email)).length
+  const requested = await ask(url, '/v1/account/sign-in', { body: { email } })
+  if (requested.status !== 202) throw new Error(`sign-in: ${requested.text}`)
+  const { text } = await mailbox.next(email, mailCount)
+  const confirmed = await ask(url, '/v1/account/confirm', { body: { token: tokenIn(text) } })
+  if (confirmed.status !== 201) throw new Error(`confirm: ${confirmed.text}`)
+  return personWith(url, email, cookieOf(confirmed))
 }
 
 export const personWith = (url: string, email: string, cookie: string): Person => ({

@@ -8,15 +8,15 @@ import { openSite, type Site } from './site/index.ts'
 
 const MIB = 1_048_576
 
-/** A site, and browsers that may read it. */
-export interface Reading {
+/** Test site, and a renderer that may read it. */
+export interface RendererFixture {
   readonly site: Site
   readonly renderer: Renderer
   readonly logged: string[]
   readonly close: () => Promise<void>
 }
 
-export async function openReading(options: Partial<BrowserOptions> = {}): Promise<Reading> {
+export async function openRenderer(options: Partial<BrowserOptions> = {}): Promise<RendererFixture> {
   const site = await openSite()
   const logged: string[] = []
   const renderer = new Renderer({
@@ -46,7 +46,7 @@ export async function openReading(options: Partial<BrowserOptions> = {}): Promis
   }
 }
 
-/** A browser that trusts one authority more: that of this public key, as sha256 in base64. */
+/** Options for a browser that trusts a certificate by its public key hash (SHA-256, base64). */
 export async function trusting(key: string): Promise<Partial<BrowserOptions>> {
   const { path, env } = (await bundledProgram(BROWSER_HOME)) ?? (await systemProgram())
   const script = join(BROWSER_HOME, 'trusting')
@@ -57,15 +57,15 @@ export async function trusting(key: string): Promise<Partial<BrowserOptions>> {
   return { path: script }
 }
 
-/** One browser and one site for all tests of a `describe`, with real sockets. */
-export function useReading(
+/** One browser and one site for all tests of a `describe`, over real sockets. */
+export function useRenderer(
   options: () => Promise<Partial<BrowserOptions>> = async () => ({}),
-): () => Reading {
-  let reading: Reading | undefined
+): () => RendererFixture {
+  let reading: RendererFixture | undefined
   before(async function () {
-    this.timeout(60_000) // the first time Chromium is unpacked
+    this.timeout(60_000) // unpacks Chromium on the first run
     nock.restore()
-    reading = await openReading(await options())
+    reading = await openRenderer(await options())
     await reading.renderer.render({ url: 'http://owner.test/plain', deadlineMs: 60_000 })
   })
   after(async () => {

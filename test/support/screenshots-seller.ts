@@ -1,6 +1,6 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import type { Sites } from '../core/catalog/fixture.ts'
-import { data } from '../server/staff/world.ts'
+import { dataOf } from '../server/staff/fixture.ts'
 import type { openAccount } from '../server/web/account-fixture.ts'
 import { signFor } from '../server/web/linked-wallet.ts'
 import { earn, payNow } from '../server/web/money-tests.ts'
@@ -49,7 +49,7 @@ export async function openSeller(
   await earn(hub, person)
   await payNow(hub)
   for (let i = 0; i < 3; i++) await call()
-  const payouts = data(await person.ask('/v1/provider/payouts'))
+  const payouts = dataOf(await person.ask('/v1/provider/payouts'))
   const order = { openapi: JSON.stringify(OPENAPI), slug: 'port-dues' }
   await person.ask('/v1/provider/services/import', { body: order })
   return [

@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openSites } from '../core/catalog/fixture.ts'
-import { makeAdmin } from '../server/rest/finance/world.ts'
+import { createAdmin } from '../server/rest/finance/fixture.ts'
 import { openAccount } from '../server/web/account-fixture.ts'
 import { pathsOf } from '../server/web/page-paths.ts'
 import { openBrowser } from './chromium.ts'
@@ -23,7 +23,7 @@ const selected = process.argv.slice(2)
 
 /** Takes screenshots of every page in light, dark and phone width: `npm run screenshots`. */
 const sites = await openSites()
-const admin = makeAdmin()
+const admin = createAdmin()
 const config = { sandboxHosts: sites.sandboxHosts, admins: [admin.wallet] }
 const hub = await startTestHub({ config })
 const browser = await openBrowser()

@@ -1,5 +1,5 @@
-/** Buttons that copy a text: theirs, or what stands beside them. Without scripts they are not seen. */
-async function copyOf(button) {
+/** Shows the copy buttons. They copy `data-copy`, or the code block next to them. */
+async function copyText(button) {
   const text = button.dataset.copy || button.parentElement.querySelector('code').textContent
   await navigator.clipboard.writeText(text)
   button.textContent = 'Copied'
@@ -7,6 +7,6 @@ async function copyOf(button) {
 }
 
 for (const button of navigator.clipboard ? document.querySelectorAll('button[data-copy]') : []) {
-  button.addEventListener('click', () => void copyOf(button))
+  button.addEventListener('click', () => void copyText(button))
   button.hidden = false
 }

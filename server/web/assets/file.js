@@ -1,15 +1,15 @@
-/** Texts that may be read from a file, too. Without scripts they are pasted. */
-async function read(input) {
+/** Shows the file inputs, which copy the text of a file into a text area (`data-into`). */
+async function readFile(input) {
   const [file] = input.files
-  const isTooLarge = file?.size > Number(input.dataset.max)
-  input.setCustomValidity(isTooLarge ? input.dataset.else : '')
+  const isTooLarge = file?.size > Number(input.dataset.maxBytes)
+  input.setCustomValidity(isTooLarge ? input.dataset.tooLarge : '')
   if (!file || !input.reportValidity()) return
   document.getElementById(input.dataset.into).value = await file.text()
 }
 
 for (const input of document.querySelectorAll('input[data-into]')) {
-  input.addEventListener('change', () => void read(input))
-  // It is told once, and not sent: the form may go without it.
+  input.addEventListener('change', () => void readFile(input))
+  // The error is shown once. It must not block the form, which does not send the file.
   input.form.addEventListener('click', () => input.setCustomValidity(''))
   input.hidden = false
 }

@@ -1,6 +1,6 @@
 /**
- * Pays for credits with a wallet in the browser (EIP-1193): one signature (EIP-3009 by EIP-712),
- * sent as an x402 payment. The wallet never sends a transaction, and nothing is signed twice.
+ * Pays for credits with the browser's wallet (EIP-1193): one signature (EIP-3009 via EIP-712), sent
+ * as an x402 payment. The wallet sends no transaction and signs only once.
  */
 const section = document.querySelector('#pay')
 const button = section.querySelector('button')
@@ -8,49 +8,49 @@ const status = section.querySelector('[role=status]')
 const { amount, keyId, purchaseId, chainId, asset, payTo, genesis } = section.dataset
 const network = `eip155:${chainId}`
 const POLL_MS = 2_000
-const POLLS = 90
+const MAX_POLLS = 90
 const LIFETIME_SECONDS = 300
 const DECLINED = 4001
 
-/** What is to be told to whoever pays; everything else is a fault of the page. */
-class Stop extends Error {}
+/** Error whose message is shown to the payer. */
+class PaymentError extends Error {}
 
-const tell = (text, kind = '') => {
+const showStatus = (text, kind = '') => {
   status.textContent = text
   status.className = kind
 }
 
-const ask = (method, params = []) => globalThis.ethereum.request({ method, params })
+const callWallet = (method, params = []) => globalThis.ethereum.request({ method, params })
 
 async function connect() {
   if (!globalThis.ethereum) {
-    throw new Stop('No wallet was found in this browser. Open this page where your wallet is.')
+    throw new PaymentError('No wallet found in this browser. Open this page in the browser that has your wallet.')
   }
-  tell('Waiting for the wallet.', 'busy')
-  const [from] = await ask('eth_requestAccounts')
-  const wanted = `0x${Number(chainId).toString(16)}`
-  if (Number(await ask('eth_chainId')) !== Number(chainId)) {
-    await ask('wallet_switchEthereumChain', [{ chainId: wanted }]).catch(() => undefined)
-    if (Number(await ask('eth_chainId')) !== Number(chainId)) {
-      throw new Stop(`The wallet is on another chain. Choose Base (chain id ${chainId}).`)
+  showStatus('Waiting for your wallet…', 'busy')
+  const [from] = await callWallet('eth_requestAccounts')
+  const targetChain = `0x${Number(chainId).toString(16)}`
+  if (Number(await callWallet('eth_chainId')) !== Number(chainId)) {
+    await callWallet('wallet_switchEthereumChain', [{ chainId: targetChain }]).catch(() => undefined)
+    if (Number(await callWallet('eth_chainId')) !== Number(chainId)) {
+      throw new PaymentError(`Your wallet is on another chain. Switch to Base (chain id ${chainId}).`)
     }
   }
   if (genesis) await assertTestChain()
   return from
 }
 
-/** What is signed for a sandbox would be good on the real chain as well. */
+/** A signature made for a sandbox would be valid on the real chain, too. */
 async function assertTestChain() {
-  const block = await ask('eth_getBlockByNumber', ['0x0', false]).catch(() => null)
+  const block = await callWallet('eth_getBlockByNumber', ['0x0', false]).catch(() => null)
   if (block?.hash !== genesis) {
-    throw new Stop(
-      'This hub is a sandbox, and the wallet is on the real chain: nothing is signed. ' +
-        'Use the command line, or a wallet of the sandbox.',
+    throw new PaymentError(
+      'This hub is a sandbox, but your wallet is on the real chain. Nothing was signed. ' +
+        'Use the command line or a sandbox wallet.',
     )
   }
 }
 
-const send = (headers = {}) =>
+const postTopup = (headers = {}) =>
   fetch('/v1/topups', {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', ...headers },
@@ -61,25 +61,25 @@ const send = (headers = {}) =>
     }),
   })
 
-/** The offer of the hub, if it is exactly what the page says. */
-function termsOf(offer) {
+/** Returns the payment terms of the hub's offer if they match this page. */
+function matchingTerms(offer) {
   const [accepted] = offer.accepts ?? []
-  const isOurs =
+  const matches =
     accepted?.scheme === 'exact' &&
     accepted.network === network &&
     accepted.asset.toLowerCase() === asset.toLowerCase() &&
     accepted.payTo.toLowerCase() === payTo.toLowerCase() &&
     String(accepted.amount) === amount
-  if (!isOurs) throw new Stop('The offer is not what this page says. Nothing was signed.')
+  if (!matches) throw new PaymentError('The offer does not match this page. Nothing was signed.')
   return accepted
 }
 
 async function assertFunds(from) {
   const data = `0x70a08231${from.slice(2).toLowerCase().padStart(64, '0')}` // balanceOf(address)
-  const held = BigInt(await ask('eth_call', [{ to: asset, data }, 'latest']))
-  if (held < BigInt(amount)) {
-    const has = (Number(held) / 1e6).toFixed(2)
-    throw new Stop(`The wallet has ${has} USDC on Base, which is too little. Nothing was signed.`)
+  const balance = BigInt(await callWallet('eth_call', [{ to: asset, data }, 'latest']))
+  if (balance < BigInt(amount)) {
+    const shown = (Number(balance) / 1e6).toFixed(2)
+    throw new PaymentError(`Your wallet has only ${shown} USDC on Base. Nothing was signed.`)
   }
 }
 
@@ -109,54 +109,54 @@ async function sign(from, accepted, resource) {
     validBefore: String(Math.floor(Date.now() / 1_000) + lifetime),
     nonce: `0x${Array.from(random, (byte) => byte.toString(16).padStart(2, '0')).join('')}`,
   }
-  const typed = {
+  const typedData = {
     types: { EIP712Domain: DOMAIN, TransferWithAuthorization: FIELDS },
     primaryType: 'TransferWithAuthorization',
     domain: { ...accepted.extra, chainId: Number(chainId), verifyingContract: asset },
     message: authorization,
   }
-  tell('Confirm the signature in your wallet.', 'busy')
-  const signature = await ask('eth_signTypedData_v4', [from, JSON.stringify(typed)])
+  showStatus('Confirm the signature in your wallet…', 'busy')
+  const signature = await callWallet('eth_signTypedData_v4', [from, JSON.stringify(typedData)])
   const payment = { x402Version: 2, resource, accepted, payload: { signature, authorization } }
   const bytes = new TextEncoder().encode(JSON.stringify(payment))
   return btoa(String.fromCharCode(...bytes))
 }
 
-/** Asks what became of it; whatever the network does, the payment is sent as it was signed. */
-async function follow(payment) {
-  for (let i = 0; i < POLLS; i += 1) {
-    tell('Paying: waiting for the chain.', 'busy')
-    const paying = i === 0 && payment ? { 'PAYMENT-SIGNATURE': payment } : {}
-    const answer = await send(paying).catch(() => null)
-    const body = await answer?.json().catch(() => null)
-    if (answer?.status === 201) return body
-    if (answer?.status === 402 && payment && i === 0) {
-      throw new Stop(`The payment was refused (${body?.reason ?? body?.code}). Nothing was charged.`)
+/** Sends the payment, then polls for its result. Network errors count as no response yet. */
+async function settle(payment) {
+  for (let i = 0; i < MAX_POLLS; i += 1) {
+    showStatus('Waiting for the blockchain…', 'busy')
+    const headers = i === 0 && payment ? { 'PAYMENT-SIGNATURE': payment } : {}
+    const response = await postTopup(headers).catch(() => null)
+    const body = await response?.json().catch(() => null)
+    if (response?.status === 201) return body
+    if (response?.status === 402 && payment && i === 0) {
+      throw new PaymentError(`The payment was rejected (${body?.reason ?? body?.code}). You were not charged.`)
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
-  throw new Stop('The outcome is not known yet. Do not pay again: this page will know it later.')
+  throw new PaymentError('The payment is still pending. Do not pay again; reload this page later to see the result.')
 }
 
 async function pay() {
-  const first = await send()
-  if (first.status === 201 || first.status === 202) return follow(undefined)
+  const first = await postTopup()
+  if (first.status === 201 || first.status === 202) return settle(undefined)
   const offer = await first.json()
-  if (first.status !== 402) throw new Stop(offer.detail ?? 'The hub could not be asked.')
+  if (first.status !== 402) throw new PaymentError(offer.detail ?? 'The hub could not be reached.')
   const from = await connect()
-  const accepted = termsOf(offer)
+  const accepted = matchingTerms(offer)
   await assertFunds(from)
-  return follow(await sign(from, accepted, offer.resource))
+  return settle(await sign(from, accepted, offer.resource))
 }
 
-function failed(error) {
-  if (error instanceof Stop) return tell(error.message, 'bad')
-  if (error?.code === DECLINED) return tell('You declined. Nothing was paid.', 'fair')
-  tell('The wallet could not do this. Nothing was paid.', 'bad')
+function showError(error) {
+  if (error instanceof PaymentError) return showStatus(error.message, 'bad')
+  if (error?.code === DECLINED) return showStatus('You declined. Nothing was paid.', 'fair')
+  showStatus('Your wallet reported an error. Nothing was paid.', 'bad')
 }
 
-/** In place of the button: to the key, where it is of whoever pays. */
-function goOn() {
+/** Replaces the button by the link to the key, if the key belongs to the payer's account. */
+function showKeyLink() {
   const next = section.querySelector('a[hidden]')
   if (!next) return
   next.hidden = false
@@ -166,14 +166,14 @@ function goOn() {
 
 async function payOnce() {
   if (button.ariaDisabled === 'true') return
-  button.ariaDisabled = 'true' // unlike a disabled one it keeps the focus
+  button.ariaDisabled = 'true' // unlike `disabled`, keeps the focus
   try {
     const body = await pay()
-    tell(`Credited. Transaction ${body.transaction ?? 'is being looked up'}.`, 'good')
+    showStatus(`Credited. Transaction ${body.transaction ?? 'hash pending'}.`, 'good')
     section.dataset.state = 'credited'
-    goOn()
+    showKeyLink()
   } catch (error) {
-    failed(error)
+    showError(error)
     button.ariaDisabled = 'false'
   }
 }

@@ -5,6 +5,7 @@ import { type Html, html } from '../html.ts'
 import { emptyState } from '../messages.ts'
 import { type AnyPage, page } from '../page.ts'
 import { serviceCard } from '../service-cards.ts'
+import { pager } from '../table.ts'
 
 const PAGE = 50
 
@@ -19,8 +20,7 @@ export const servicesPage = ({ pool }: { readonly pool: Pool }): AnyPage =>
     render: async ({ query: { category, after } }) => {
       const rows = await listServices(pool, { limit: PAGE + 1, after, category })
       const shown = rows.slice(0, PAGE)
-      const last = rows.length > PAGE ? shown.at(-1)?.slug : undefined
-      const next = new URLSearchParams({ ...(category && { category }), after: last ?? '' })
+      const last = rows.length > PAGE ? (shown.at(-1)?.slug ?? null) : null
       return {
         title: 'Services',
         section: 'Services',
@@ -34,11 +34,7 @@ external APIs, use the <a href="/search?type=external">search</a>.</p>${
           shown.length === 0
             ? noServices(category)
             : html`<ul class="list">${shown.map((each) => serviceCard(each))}</ul>`
-        }${
-          last !== undefined &&
-          html`<nav class="pager" aria-label="Pages"><a class="button plain" rel="next"
-href="/services?${next.toString()}">Next page</a></nav>`
-        }`,
+        }${pager('/services', { category, after }, last, 'after')}`,
       }
     },
   })

@@ -30,7 +30,6 @@ const MINUTES = LINK_SECONDS / 60
 const requestPage = ({ site }: SignInDeps): AnyPage =>
   page({
     path: SIGN_IN,
-    query: z.object({}),
     actions: {
       ask: formAction({
         fields: z.object({ email: z.string().trim() }),
@@ -110,7 +109,6 @@ const noEmailPage = (): AnyPage =>
   page({
     path: SIGN_IN,
     personal: true,
-    query: z.object({}),
     render: async () => ({
       title: 'Sign in',
       section: 'Account',

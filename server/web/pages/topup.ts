@@ -10,7 +10,7 @@ import { purchaseId } from '../../rest/account/topups.ts'
 import type { ListPage } from '../../rest/paging.ts'
 import { COPY_SCRIPT, TOPUP_SCRIPT } from '../assets.ts'
 import { selectOptions } from '../form.ts'
-import { formatDollars, formatMicrodollars } from '../format.ts'
+import { formatDollars } from '../format.ts'
 import { type Html, html } from '../html.ts'
 import type { PageContent } from '../layout.ts'
 import { type AnyPage, type PageRequest, page } from '../page.ts'
@@ -193,4 +193,4 @@ const errorText = (name: keyof FormErrors, errors: FormErrors = {}): Html | unde
     : html`<p class="error" id="${name}-error">${errors[name]}</p>`
 
 const labelOf = (key: KeyJson): string =>
-  `${nameOf(key)}, ${formatMicrodollars(key.balance_microdollars ?? 0)}`
+  `${nameOf(key)}, ${formatDollars(key.balance_microdollars ?? 0)}`

@@ -4,8 +4,8 @@ import { expect } from 'chai'
 import { type Process, ProcessGroup } from '../../../core/browser/watchdog.ts'
 import type { RenderRequest } from '../../../core/plugin/parts.ts'
 import { RenderError } from '../../../core/plugin/render-error.ts'
-import { useReading } from '../../support/browser.ts'
 import { eventually } from '../../support/eventually.ts'
+import { useRenderer } from '../../support/renderer-fixture.ts'
 import { HEAVY_BYTES } from '../../support/site/hostile.ts'
 
 const MIB = 1_048_576
@@ -13,7 +13,7 @@ const MIB = 1_048_576
 describe('a page that means harm', function () {
   this.timeout(60_000) // only a busy machine needs it
 
-  const reading = useReading()
+  const reading = useRenderer()
   const render = (path: string, more: Partial<RenderRequest> = {}) =>
     reading().renderer.render({ url: `http://owner.test${path}`, deadlineMs: 20_000, ...more })
   const codeOf = async (path: string, more: Partial<RenderRequest> = {}): Promise<string> => {
@@ -176,8 +176,8 @@ describe('a page that means harm', function () {
 })
 
 it('a hub that renders nothing starts no browser', async () => {
-  const { openReading } = await import('../../support/browser.ts')
-  const { renderer, close } = await openReading()
+  const { openRenderer } = await import('../../support/renderer-fixture.ts')
+  const { renderer, close } = await openRenderer()
   expect(renderer.pids).to.deep.equal([])
   await close()
 })

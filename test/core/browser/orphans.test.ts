@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { ProcessGroup } from '../../../core/browser/watchdog.ts'
 import { sleep } from '../../../core/clock.ts'
-import { openReading } from '../../support/browser.ts'
-import { BROWSER_HOME } from '../../support/own-browser.ts'
-import { realSockets } from '../egress/world.ts'
+import { BROWSER_HOME } from '../../support/chromium.ts'
+import { openRenderer } from '../../support/renderer-fixture.ts'
+import { realSockets } from '../egress/fixture.ts'
 
 const CHILD = fileURLToPath(new URL('../../support/render-process.ts', import.meta.url))
 
@@ -39,7 +39,7 @@ describe('a browser', function () {
     await once(child, 'exit')
     expect(await untilGone(pid)).to.equal(0)
     // The next hub removes what the killed one could not.
-    const { renderer, close } = await openReading()
+    const { renderer, close } = await openRenderer()
     await renderer.render({ url: 'http://owner.test/notes.txt', deadlineMs: 30_000 })
     expect(await profiles()).not.to.include(own[0])
     const [next = 0] = renderer.pids

@@ -1,15 +1,15 @@
 import { expect } from 'chai'
 import type { RenderError } from '../../../core/plugin/render-error.ts'
 import { type Article, read } from '../../../plugins/content/extract/index.ts'
-import { PSEUDO_CLASSES } from '../../../server/rest/provider/selectors.ts'
-import { trusting, useReading } from '../../support/browser.ts'
+import { PSEUDO_CLASSES } from '../../../server/rest/provider/domains/selectors.ts'
+import { trusting, useRenderer } from '../../support/renderer-fixture.ts'
 import { STORIES } from '../../support/site/pages.ts'
 import { AUTHORITY_KEY } from '../egress/goodtls.ts'
 
 const flat = (text: string): string => text.replaceAll(/\s+/g, ' ')
 
 describe('a page in a browser', () => {
-  const reading = useReading(() => trusting(AUTHORITY_KEY))
+  const reading = useRenderer(() => trusting(AUTHORITY_KEY))
   const render = (path: string, more: object = {}) =>
     reading().renderer.render({ url: `http://owner.test${path}`, deadlineMs: 15_000, ...more })
   const textOf = async (path: string) => flat((await render(path)).body.toString())

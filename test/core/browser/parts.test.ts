@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream'
 import { expect } from 'chai'
-import { answerOf, faultOfNet, isRedirect } from '../../../core/browser/answer.ts'
 import { chromiumFlags } from '../../../core/browser/flags.ts'
+import { isRedirect, renderCodeOf, toDocumentResponse } from '../../../core/browser/response.ts'
 import { PipeTransport } from '../../../core/browser/transport.ts'
-import { overweight, ownBytes } from '../../../core/browser/watchdog.ts'
+import { findOverCap, privateBytes } from '../../../core/browser/watchdog.ts'
 
 const CAPS = { page: 100, browser: 1_000 }
 const page = (pid: number, bytes: number) => ({ pid, bytes, isPage: true })
@@ -11,18 +11,18 @@ const page = (pid: number, bytes: number) => ({ pid, bytes, isPage: true })
 describe('the watchdog of memory', () => {
   it('ends the pages that are too large, and no other process', () => {
     const all = [page(1, 100), page(2, 101), page(3, 500), { pid: 4, bytes: 200, isPage: false }]
-    expect(overweight(all, CAPS)).to.deep.equal([2, 3])
+    expect(findOverCap(all, CAPS)).to.deep.equal([2, 3])
   })
 
   it('ends a browser whose processes are too large together', () => {
     const many = Array.from({ length: 11 }, (_, pid) => page(pid, 91))
-    expect(overweight(many, CAPS)).to.equal('all')
+    expect(findOverCap(many, CAPS)).to.equal('all')
   })
 
   it('counts what is a process’s own, and not the files that it shares', () => {
     const status = 'VmRSS:\t  900 kB\nRssAnon:\t  300 kB\nRssFile:\t 500 kB\nRssShmem:\t 100 kB\n'
-    expect(ownBytes(status)).to.equal(400 * 1_024)
-    expect(ownBytes('')).to.equal(0)
+    expect(privateBytes(status)).to.equal(400 * 1_024)
+    expect(privateBytes('')).to.equal(0)
   })
 })
 
@@ -60,7 +60,7 @@ describe('the pipes of a browser', () => {
 
 describe('the answer to a document', () => {
   const answer = (headers: Record<string, string>, status = 200) =>
-    answerOf(
+    toDocumentResponse(
       'http://a.test/',
       status,
       Object.entries(headers).map(([name, value]) => ({ name, value })),
@@ -97,7 +97,7 @@ describe('the answer to a document', () => {
       'net::ERR_CONTENT_DECODING_FAILED': 'upstream_error',
       'net::ERR_FAILED': 'render_failed',
     }
-    for (const [text, code] of Object.entries(told)) expect(faultOfNet(text), text).to.equal(code)
+    for (const [text, code] of Object.entries(told)) expect(renderCodeOf(text), text).to.equal(code)
   })
 })
 

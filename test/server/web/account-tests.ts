@@ -14,17 +14,17 @@ type Tab = Awaited<ReturnType<Tabs['open']>>
 const secretOn = ({ page }: Tab) => page.$eval('#secret', (element) => element.textContent ?? '')
 const noticeOn = ({ page }: Tab) => page.$eval('[role=status]', (each) => each.textContent)
 
-/** What people do with their account, without scripts too, but for what a wallet signs. */
-export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
+/** Tests of account pages, with and without scripts. */
+export function accountTests(hub: () => TestHub, tabs: Tabs): void {
   for (const scripts of [true, false]) {
-    describe(`of a person, ${scripts ? 'with scripts' : 'without scripts'}`, () => {
-      it('sign up by the link in the outbox, once, and sign out', async () => {
+    describe(`of an account, ${scripts ? 'with scripts' : 'without scripts'}`, () => {
+      it('let a person sign up with a one-time link and sign out', async () => {
         const email = `new-${scripts}@example.test`
         const tab = await tabs.open({ scripts })
         await tab.go('/account')
-        expect(tab.page.url(), 'who is not signed in is led there').to.match(/\/sign-in$/)
+        expect(tab.page.url(), 'visitors are redirected to the sign-in page').to.match(/\/sign-in$/)
         await tab.send('ask', { email })
-        expect(await noticeOn(tab)).to.include('Look into your mail')
+        expect(await noticeOn(tab)).to.include('Check your email')
         const link = await linkInOutbox(hub(), email)
         await tab.page.goto(link)
         expect(await tab.text()).to.include(email)
@@ -32,19 +32,19 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
         expect(new URL(tab.page.url()).pathname).to.equal('/account')
         expect(await tab.text())
           .to.include(email)
-          .and.to.include('There are no keys here yet')
+          .and.to.include('No keys yet')
         const again = await tab.page.goto(link)
         expect(again?.status()).to.equal(410)
-        expect(await tab.text()).to.include('Ask for a new mail')
+        expect(await tab.text()).to.include('Request a new link')
         await tab.go('/account/sessions')
         await tab.send('all')
         await tab.go('/account/keys')
         expect(tab.page.url()).to.match(/\/sign-in$/)
-        expect(tab.wrong.filter((text) => !text.includes('410'))).to.deep.equal([])
+        expect(tab.errors.filter((text) => !text.includes('410'))).to.deep.equal([])
         await tab.close()
       })
 
-      it('make a key, one below it and a new secret, each shown once', async () => {
+      it('create a key, a sub-key and a new secret, each shown once', async () => {
         const { cookie } = await signInByOutbox(hub(), `keys-${scripts}@example.test`)
         const tab = await tabs.open({ scripts, cookie })
         await tab.go('/account/keys')
@@ -52,16 +52,19 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
         const first = await secretOn(tab)
         expect(await works(first)).to.equal(200)
         await tab.page.reload()
-        expect(await tab.page.$('#secret'), 'no reload shows or makes it again').to.equal(null)
+        expect(
+          await tab.page.$('#secret'),
+          'reloading neither shows nor creates it again',
+        ).to.equal(null)
         const root = tab.page.url()
 
         await tab.send('child', { name: 'Second', max_day: '1.5x', services: 'echo' })
-        expect(await tab.text()).to.include('Dollars, such as 2.50')
-        const kept = await tab.page.$eval('#child-name', (field) => field.getAttribute('value'))
-        expect(kept, 'what was filled in is kept').to.equal('Second')
+        expect(await tab.text()).to.include('Enter dollars, such as 2.50')
+        const typed = await tab.page.$eval('#child-name', (field) => field.getAttribute('value'))
+        expect(typed, 'typed values stay').to.equal('Second')
         await tab.send('child', { max_day: '1.5' })
         expect(await works(await secretOn(tab))).to.equal(200)
-        expect(await tab.text()).to.include('$1.50 a day; echo')
+        expect(await tab.text()).to.include('$1.50 per day; echo')
 
         await tab.page.goto(root)
         await tab.send('rotate', { overlap: '0' })
@@ -74,7 +77,7 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
         await tab.close()
       })
 
-      it('freeze a key below, say why, and thaw it', async () => {
+      it('freeze a sub-key with a reason and unfreeze it', async () => {
         const person = await signInByOutbox(hub(), `freeze-${scripts}@example.test`)
         const { body: root } = await person.ask('/v1/keys', { body: {} })
         const { body: made } = await person.ask('/v1/keys', { body: { parent: root['key_id'] } })
@@ -88,7 +91,7 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
         await tab.close()
       })
 
-      it('follow a charge from the history to its receipt, which proves itself', async () => {
+      it('link a charge in the history to its receipt, which verifies', async () => {
         const person = await signInByOutbox(hub(), `history-${scripts}@example.test`)
         const { body: made } = await person.ask('/v1/keys', { body: {} })
         await hub().credit(String(made['key_id']), usd('5'))
@@ -101,7 +104,7 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
           .and.to.include('echo POST /say')
         const { page } = tab
         const rows = await page.$$eval('tbody tr', (all) => all.map((row) => row.textContent))
-        expect(rows, 'one for the call, with its hold').to.have.length(2)
+        expect(rows, 'one for the call and its reservation').to.have.length(2)
         expect(rows[0]).to.match(/-\$0\.0001$/)
         await Promise.all([page.waitForNavigation(), page.click('tbody a[href*="/calls/"]')])
         expect(await tab.text())
@@ -117,13 +120,13 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
         await tab.close()
       })
 
-      it('add a webhook, test it, see what came of it, and give it a new secret', async () => {
+      it('add a webhook, test it, show the result and rotate its secret', async () => {
         const { cookie } = await signInByOutbox(hub(), `hooks-${scripts}@example.test`)
         const tab = await tabs.open({ scripts, cookie })
         await tab.go('/account/webhooks')
         await tab.send('make', { url: 'http://agent.test/events' })
-        expect(await tab.text(), 'no event was ticked').to.include('Tick at least one')
-        await tab.page.click('#flash a') // leads to a box, of which nothing was sent
+        expect(await tab.text(), 'no event was selected').to.include('Select at least one')
+        await tab.page.click('#flash a') // links to a checkbox that was not sent
         expect(await tab.page.$eval(':target', (box) => box.getAttribute('name'))).to.match(/^on:/)
         await tab.send('make', { url: 'http://agent.test:81/events', 'on:balance.low': 'on' })
         expect(await tab.text())
@@ -141,13 +144,13 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
         await tab.send('change', { 'on:call.refunded': 'on' })
         expect(await tab.text()).to.include('balance.low, call.refunded')
         await tab.send('delete', { sure: 'on' })
-        expect(await tab.text()).to.include('Nothing is told to anybody yet')
+        expect(await tab.text()).to.include('No webhooks yet')
         await tab.close()
       })
     })
   }
 
-  it('a wallet of the browser is linked by one signature, and let go', async () => {
+  it('link a browser wallet with one signature, and unlink it', async () => {
     const { cookie } = await signInByOutbox(hub(), 'wallet@example.test')
     const tab = await tabs.open({ cookie })
     const injected = await injectWallet(tab.page, hub().sandbox!.rpcUrl, { usdc: 0n })
@@ -159,12 +162,12 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
     expect(await tab.text()).to.include(injected.address)
     expect(injected.signed).to.equal(1)
     await tab.send('unlink')
-    expect(await tab.text()).to.include('No wallet is linked')
-    expect(tab.wrong).to.deep.equal([])
+    expect(await tab.text()).to.include('No wallets linked')
+    expect(tab.errors).to.deep.equal([])
     await tab.close()
   })
 
-  it('a wallet is linked without scripts, by a signature that is put in by hand', async () => {
+  it('link a wallet without scripts, with a pasted signature', async () => {
     const account = privateKeyToAccount(generatePrivateKey())
     const { cookie } = await signInByOutbox(hub(), 'by-hand@example.test')
     const tab = await tabs.open({ cookie, scripts: false })
@@ -181,7 +184,7 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
     await tab.close()
   })
 
-  it('every page says something sensible where there is nothing yet', async () => {
+  it('show an empty state where there is no data yet', async () => {
     const person = await signInByOutbox(hub(), 'nobody-yet@example.test')
     const account = ['', '/keys', '/history', '/webhooks', '/wallets', '/sessions']
     const provider = ['', '/services', '/domains', '/statistics', '/payouts']
@@ -197,7 +200,7 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
     }
   })
 
-  it('nothing of somebody else is shown or changed', async () => {
+  it('neither show nor change anything of another account', async () => {
     const [mine, theirs] = [
       await signInByOutbox(hub(), 'mine@example.test'),
       await signInByOutbox(hub(), 'theirs@example.test'),
@@ -214,12 +217,12 @@ export function peopleTests(hub: () => TestHub, tabs: Tabs): void {
         headers: { ...headers, origin },
       })
     expect((await send(new URL(hub().url).origin)).status).to.equal(404)
-    expect((await send('https://evil.example')).status, 'of another site').to.equal(403)
+    expect((await send('https://evil.example')).status, 'from another site').to.equal(403)
     const odd = await mine.ask(`/account/keys/${id}`, {
       body: { act: 'revoke', sure: { on: true } },
       headers: { accept: 'text/html' },
     })
-    expect(odd.status, 'no form sends such a thing').to.equal(422)
+    expect(odd.status, 'not a form value').to.equal(422)
     expect(await works(String(key['api_key']))).to.equal(200)
   })
 

@@ -4,7 +4,7 @@ import type { TestHub } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import type { useTabs } from './tabs.ts'
 
-/** The audit log tells how much of it was read to prove it, and when. */
+/** Tests of the audit log: changes by members, verification and its button. */
 export function auditTests(
   hub: () => TestHub,
   tabs: ReturnType<typeof useTabs>,
@@ -12,30 +12,30 @@ export function auditTests(
 ): void {
   for (const scripts of [true, false]) {
     const how = scripts ? 'with' : 'without'
-    it(`the audit log is read, and proved again by a button, ${how} JavaScript`, async () => {
+    it(`the audit log shows changes and is verified again by a button, ${how} JavaScript`, async () => {
       const tab = await tabs.open({ scripts, cookie: person().cookie })
       const { admin: owner } = hub().database
-      const change = async (act: string) => {
+      const setReason = async (expression: string) => {
         await owner.query('ALTER TABLE hub.audit DISABLE TRIGGER append_only')
-        await owner.query(`UPDATE hub.audit SET reason = ${act} WHERE seq = 1`)
+        await owner.query(`UPDATE hub.audit SET reason = ${expression} WHERE seq = 1`)
         await owner.query('ALTER TABLE hub.audit ENABLE TRIGGER append_only')
       }
       const day = dayName(systemClock.now())
-      const order = { debit: 'expenses:free-tier', credit: 'equity:opening', amount: '0.02' }
+      const adjustment = { debit: 'expenses:free-tier', credit: 'equity:opening', amount: '0.02' }
       await tab.go('/finance/adjustments')
-      await tab.send('adjust', { ...order, value_date: day, reason: 'a test' })
+      await tab.send('adjust', { ...adjustment, value_date: day, reason: 'a test' })
       await tab.go('/finance/audit?act=entry.adjust')
       expect(await tab.text())
         .to.include('amount: 0.020000 USDC')
         .and.to.include(`value date: ${day}`)
       await tab.send('prove')
-      expect(await tab.text()).to.include('Every line is as it was written')
-      await change(`reason || '!'`)
+      expect(await tab.text()).to.include('Verified: no line was changed')
+      await setReason(`reason || '!'`)
       await tab.go('/finance/audit')
-      expect(await tab.text(), 'says what it has read').to.match(/All were read and proved at 20/)
+      expect(await tab.text(), 'says when it was verified').to.match(/All lines verified at 20/)
       await tab.send('prove')
-      expect(await tab.text()).to.include('Line 1 is not as it was')
-      await change('left(reason, -1)')
+      expect(await tab.text()).to.include('Line 1 was changed after')
+      await setReason('left(reason, -1)')
       await tab.close()
     })
   }

@@ -9,17 +9,16 @@ import { ask } from '../../support/ask.ts'
 import type { TestAgent } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { useHub } from '../../support/suite.ts'
-import { makeAdmin } from '../rest/finance/world.ts'
-import { colleague, data, type Json, visitor } from '../staff/world.ts'
-import { send } from './acts.ts'
+import { createAdmin } from '../rest/finance/fixture.ts'
+import { createStaff, createVisitor, dataOf, type Json } from '../staff/fixture.ts'
 import { auditTests } from './audit-tests.ts'
-import { toldTests } from './flash-message-tests.ts'
-import { type Look, useTabs } from './tabs.ts'
-import { transferTests } from './wallet-transfer-tests.ts'
+import { flashMessageTests } from './flash-message-tests.ts'
+import { type TabOptions, useTabs } from './tabs.ts'
+import { walletTransferTests } from './wallet-transfer-tests.ts'
 
-describe('the pages of finance and administrators, in a browser', function () {
+describe('pages of finance and administrators in a browser', function () {
   this.timeout(120_000)
-  const admin = makeAdmin()
+  const admin = createAdmin()
   const tabs = useTabs(() => hub().url)
   const hub = useHub({ config: { admins: [admin.wallet], jobs: false } })
   let ann: Person
@@ -27,13 +26,13 @@ describe('the pages of finance and administrators, in a browser', function () {
   let ada: TestAgent
   let call: string
   before(async () => {
-    ann = await colleague(hub(), admin, 'ann@house.example', 'admin')
-    fay = await colleague(hub(), admin, 'fay@house.example', 'finance')
+    ann = await createStaff(hub(), admin, 'ann@house.example', 'admin')
+    fay = await createStaff(hub(), admin, 'fay@house.example', 'finance')
     ada = await hub().agent()
     await hub().credit(ada.keyId, usd('5'))
     for (let i = 0; i < 3; i++) await ada.client.call('echo', '/say', { words: 'hi' })
     const history = await ask(hub().url, '/v1/credits/history', { key: ada.apiKey })
-    call = String(data(history)[0]!['id'])
+    call = String(dataOf(history)[0]!['id'])
     const { admin: owner } = hub().database
     for (const [fact, amount] of [
       ['a', 700],
@@ -47,12 +46,12 @@ describe('the pages of finance and administrators, in a browser', function () {
     }
   })
 
-  /** A tab of somebody who is signed in. */
-  async function tab(who: Person, look: Look = {}) {
-    const { go: open, ...opened } = await tabs.open({ ...look, cookie: who.cookie })
+  /** Opens a tab of a signed-in person. */
+  async function tab(who: Person, options: TabOptions = {}) {
+    const { go: open, ...opened } = await tabs.open({ ...options, cookie: who.cookie })
     return { ...opened, open }
   }
-  /** Clicks, and gives what the page that follows says. */
+  /** Clicks a link and returns the text of the next page. */
   async function follow({ page }: Pick<Tab, 'page'>, selector: string): Promise<string | null> {
     await Promise.all([page.waitForNavigation(), page.click(selector)])
     return page.$eval('main', (element) => element.textContent)
@@ -94,23 +93,23 @@ describe('the pages of finance and administrators, in a browser', function () {
       })
       after(() => Promise.all([fays.close(), anns.close()]))
 
-      it('a large correction is proposed by one, and confirmed by another one', async () => {
+      it('a large correction needs a proposal and a confirmation by someone else', async () => {
         await fays.open('/finance/adjustments')
         const order = { debit: 'expenses:free-tier', credit: 'equity:opening' }
         expect(await fays.page.$(`option[value="${order.debit}"]`), 'offered').not.to.equal(null)
-        const wrong = await send(fays.page, 'adjust', {
+        const wrong = await fays.send('adjust', {
           ...order,
           debit: 'nowhere',
           amount: '500',
           reason: 'x',
         })
         expect(wrong).to.include('No such account: nowhere')
-        const said = await send(fays.page, 'adjust', { debit: order.debit, reason: `fix ${name}` })
-        expect(said).to.include('needs a second person')
+        const said = await fays.send('adjust', { debit: order.debit, reason: `fix ${name}` })
+        expect(said).to.include('a second person must confirm')
         expect(await fays.page.$('form:has([value=confirm])')).to.equal(null)
         await anns.open('/finance/adjustments')
-        const done = await send(anns.page, 'confirm', { reason: 'seen' })
-        expect(done).to.include('confirmed and booked')
+        const done = await anns.send('confirm', { reason: 'seen' })
+        expect(done).to.include('confirmed and posted')
         const posted = await anns.page.$eval('table a[href^="/finance/entries/"]', (link) =>
           String(link.getAttribute('href')),
         )
@@ -123,10 +122,10 @@ describe('the pages of finance and administrators, in a browser', function () {
         expect(line).to.include('amount: 500.000000 USDC')
       })
 
-      it('an export is started, written, and downloaded whole', async () => {
+      it('an export is started, written and downloaded completely', async () => {
         await fays.open('/finance/exports')
-        const said = await send(fays.page, 'start', { format: 'csv', reason: `year end ${name}` })
-        expect(said).to.include('on its way').and.to.include('waiting')
+        const said = await fays.send('start', { format: 'csv', reason: `year end ${name}` })
+        expect(said).to.include('Export started').and.to.include('waiting')
         const { admin: owner } = hub().database
         await owner.query(
           `UPDATE hub.export SET state = 'writing', entries = 1 WHERE state = 'waiting'`,
@@ -151,60 +150,60 @@ describe('the pages of finance and administrators, in a browser', function () {
         expect(answer).to.include('call.settled')
       })
 
-      it('the commission of a service is changed, and the history says who did it', async () => {
+      it('a commission is changed and its history names the author', async () => {
         await anns.open('/admin?slug=echo')
         const percent = scripts ? '7.5' : '6'
-        const wrong = await send(anns.page, 'commission', { percent: '101', reason: 'x' })
-        expect(wrong).to.include('Per cent, such as 7.5')
-        const said = await send(anns.page, 'commission', { percent, reason: `agreed ${name}` })
-        expect(said).to.include('The commission is set').and.to.include(`${percent} %`)
+        const wrong = await anns.send('commission', { percent: '101', reason: 'x' })
+        expect(wrong).to.include('Enter a percentage, such as 7.5')
+        const said = await anns.send('commission', { percent, reason: `agreed ${name}` })
+        expect(said).to.include('Commission set').and.to.include(`${percent} %`)
         expect(said).to.include(`agreed ${name}`).and.to.include(ann.email)
       })
 
-      it('a service is stopped and goes on; a key is frozen and thawed', async () => {
+      it('a service is suspended and resumed, a key frozen and unfrozen', async () => {
         await anns.open('/admin?slug=echo')
-        expect(await send(anns.page, 'suspend', { reason: 'a test' })).to.include('It is stopped')
-        expect(await send(anns.page, 'resume', { reason: 'a test' })).to.include('It goes on')
+        expect(await anns.send('suspend', { reason: 'a test' })).to.include('Suspended.')
+        expect(await anns.send('resume', { reason: 'a test' })).to.include('Resumed.')
         await anns.open(`/admin/keys?key=${ada.keyId}`)
-        expect(await send(anns.page, 'freeze', { reason: 'a leak' })).to.include('a leak')
-        expect(await send(anns.page, 'thaw', { reason: 'no leak' })).to.include('works again')
+        expect(await anns.send('freeze', { reason: 'a leak' })).to.include('a leak')
+        expect(await anns.send('thaw', { reason: 'no leak' })).to.include('works again')
       })
 
       it('an exception is resolved by a decision with a reason', async () => {
         await fays.open('/finance/exceptions')
         const decision = scripts ? 'surplus' : 'shortfall'
-        const said = await send(fays.page, 'resolve', { decision, reason: 'looked into it' })
-        expect(said).to.include('The exception is resolved')
+        const said = await fays.send('resolve', { decision, reason: 'looked into it' })
+        expect(said).to.include('Exception resolved')
       })
 
-      it('somebody gets a role, and loses it', async () => {
+      it('a role is granted and revoked', async () => {
         const email = `gus-${name}@house.example`
-        await visitor(hub(), email)
+        await createVisitor(hub(), email)
         await anns.open('/admin/roles')
-        const said = await send(anns.page, 'grant', { name: email, role: 'finance', reason: 'new' })
-        expect(said).to.include('The role is given').and.to.include(email)
+        const said = await anns.send('grant', { name: email, role: 'finance', reason: 'new' })
+        expect(said).to.include('Role granted').and.to.include(email)
         const card = `form:has(button[aria-label*="${email}"])`
         await anns.page.click(`details:has(button[aria-label*="${email}"]) > summary`)
         await anns.page.type(`${card} [name=reason]`, 'left')
         await Promise.all([anns.page.waitForNavigation(), anns.page.click(`${card} button`)])
         const after = await anns.page.$eval('main', (element) => element.textContent)
-        expect(after).to.include('The role is taken away')
+        expect(after).to.include('Role revoked')
       })
 
-      it('nothing was asked of anybody else, and nothing complained of', () => {
-        const expected = /status of (?:422|409)/ // of forms that did not pass
-        expect([...fays.wrong, ...anns.wrong].filter((text) => !expected.test(text))).to.deep.equal(
-          [],
-        )
+      it('pages load nothing from elsewhere and log no errors', () => {
+        const expected = /status of (?:422|409)/ // responses to rejected forms
+        expect(
+          [...fays.errors, ...anns.errors].filter((text) => !expected.test(text)),
+        ).to.deep.equal([])
       })
     })
   }
 
-  transferTests(hub, tabs, () => fay)
-  toldTests(tabs, () => fay)
+  walletTransferTests(hub, tabs, () => fay)
+  flashMessageTests(tabs, () => fay)
   auditTests(hub, tabs, () => fay)
 
-  it('from the trial balance one comes to each account, and to its movements', async () => {
+  it('the trial balance links to each account and its postings', async () => {
     const { page, open, close } = await tab(fay, { scripts: false })
     for (const day of ['', `?day=${systemClock.now().toISOString().slice(0, 10)}`]) {
       await open(`/finance/trial-balance${day}`)
@@ -230,7 +229,7 @@ describe('the pages of finance and administrators, in a browser', function () {
     await close()
   })
 
-  it('from a posting one comes to its call, to its account, and back', async () => {
+  it('a posting links to its call and its account, and back', async () => {
     const { page, open, close } = await tab(fay)
     await open('/finance/journal?event=call.settled')
     const entry = await follow({ page }, 'td a[href^="/finance/entries/"]')
@@ -238,7 +237,7 @@ describe('the pages of finance and administrators, in a browser', function () {
     const account = encodeURIComponent(`:${ada.keyId}:credits`)
     const statement = await follow({ page }, `td a[href$="${account}"]`)
     expect(statement).to.include('Opening').and.to.include('call.reserved')
-    expect(await follow({ page }, 'td a[href^="/finance/entries/"]')).to.include('Booked')
+    expect(await follow({ page }, 'td a[href^="/finance/entries/"]')).to.include('Posted')
     await close()
   })
 
@@ -247,20 +246,20 @@ describe('the pages of finance and administrators, in a browser', function () {
     [false, 1],
   ] as const) {
     const how = scripts ? 'with' : 'without'
-    it(`a month is closed once it is over, by who is sure; ${how} JavaScript`, async () => {
-      const { page, open, close } = await tab(fay, { scripts })
+    it(`a month that has ended is closed after a confirmation, ${how} JavaScript`, async () => {
+      const { page, open, close, send: submit } = await tab(fay, { scripts })
       const now = systemClock.now()
       const month = monthName(monthStart(now, -ago))
       await open('/finance/periods')
-      const early = await send(page, 'close', {
+      const early = await submit('close', {
         month: monthName(monthStart(now, 0)),
         sure: 'on',
         reason: 'year end',
       })
       expect(early).to.include('is not over yet')
-      const said = await send(page, 'close', { month })
-      expect(said).to.include('The month is closed').and.to.include(fay.email)
-      const [line] = data(await fay.ask('/v1/admin/audit?act=period'))
+      const said = await submit('close', { month })
+      expect(said).to.include('Month closed').and.to.include(fay.email)
+      const [line] = dataOf(await fay.ask('/v1/admin/audit?act=period'))
       expect(line).to.deep.include({ subject: month, after: { closed: [month] } as Json })
       await open(`/finance/trial-balance?day=${month}-28`)
       const balance = await page.$eval('main', (element) => element.textContent)
@@ -269,13 +268,13 @@ describe('the pages of finance and administrators, in a browser', function () {
     })
   }
 
-  it('who has no role is told so, and who is not signed in may sign in', async () => {
-    const eve = await visitor(hub(), 'eve@else.example')
+  it('people without the role get an explanation, visitors the sign-in page', async () => {
+    const eve = await createVisitor(hub(), 'eve@else.example')
     const stranger = await tab(eve)
     for (const path of ['/finance', '/admin/roles']) {
       const answer = await stranger.open(path)
       expect(answer!.status(), path).to.equal(403)
-      expect(await stranger.text()).to.include('an administrator gives it')
+      expect(await stranger.text()).to.include('An administrator can grant it')
     }
     await stranger.close()
     const nobody = await tab({ ...eve, cookie: 'hub_session=none' })
@@ -284,9 +283,9 @@ describe('the pages of finance and administrators, in a browser', function () {
     await nobody.close()
   })
 
-  it('are without fault for assistive software, light and dark, and fit a phone', async () => {
+  it('are accessible, in light and dark, and fit a phone', async () => {
     const looking = await tabs.open({ cookie: ann.cookie })
-    for (const path of paths()) await tabs.assertSound(looking, path)
+    for (const path of paths()) await tabs.assertAccessible(looking, path)
     await looking.close()
   })
 

@@ -2,33 +2,34 @@ import { expect } from 'chai'
 import type { Person } from '../../support/person.ts'
 import type { useTabs } from './tabs.ts'
 
-/** What became of a form is seen, also by who has followed a link to a part of its page. */
-export function toldTests(tabs: ReturnType<typeof useTabs>, person: () => Person): void {
+/** Tests that the result of a form is visible, also after following an anchor on its page. */
+export function flashMessageTests(tabs: ReturnType<typeof useTabs>, person: () => Person): void {
   for (const scripts of [true, false]) {
     const how = scripts ? 'with' : 'without'
-    it(`what became of a corrected form is seen; on a phone, ${how} JavaScript`, async () => {
+    it(`the result of a form is visible and focused on a phone, ${how} JavaScript`, async () => {
       const tab = await tabs.open({ scripts, cookie: person().cookie, width: 360 })
       const { page, send } = tab
       const assertSeen = async (words: string) => {
-        const said = await page.waitForSelector('#flash:focus') // and so it is read out
-        expect(await said!.evaluate((box) => box.textContent)).to.include(words)
-        expect(await said!.isIntersectingViewport({ threshold: 1 }), words).to.equal(true)
+        const message = await page.waitForSelector('#flash:focus') // focused, so that screen readers announce it
+        expect(await message!.evaluate((box) => box.textContent)).to.include(words)
+        expect(await message!.isIntersectingViewport({ threshold: 1 }), words).to.equal(true)
       }
       await tab.go('/finance/adjustments#new')
-      const order = { credit: 'equity:opening', amount: '0.01', reason: `told ${how}` }
-      await send('adjust', { ...order, debit: 'nowhere', amount: '0.0000001' })
-      await assertSeen('Nothing was changed')
-      const marked = '#flash a'
-      const field = await page.$eval(marked, (link) => link.getAttribute('href'))
-      await page.click(marked)
+      const adjustment = { credit: 'equity:opening', amount: '0.01', reason: `test ${how}` }
+      await send('adjust', { ...adjustment, debit: 'nowhere', amount: '0.0000001' })
+      await assertSeen('Not saved')
+      const errorLink = '#flash a'
+      const field = await page.$eval(errorLink, (link) => link.getAttribute('href'))
+      await page.click(errorLink)
       await page.waitForSelector(`${field}:focus`)
-      await send('adjust', { ...order, debit: 'nowhere' })
+      await send('adjust', { ...adjustment, debit: 'nowhere' })
       await assertSeen('No such account: nowhere')
-      expect(await page.$eval('#flash', (box) => box.textContent), 'it says it').not.to.include(
-        'See ',
-      )
+      expect(
+        await page.$eval('#flash', (box) => box.textContent),
+        'names the error itself',
+      ).not.to.include('highlighted')
       await send('adjust', { debit: 'expenses:free-tier' })
-      await assertSeen('The adjustment is booked.')
+      await assertSeen('Adjustment posted.')
       await tab.close()
     })
   }

@@ -5,8 +5,8 @@ import { alignedFormatter, axisMaximum, formatDollars } from '../../../server/we
 import { fieldList } from '../../../server/web/schema-fields.ts'
 import { stackedBars } from '../../../server/web/stacked-bars.ts'
 
-describe('what pages write', () => {
-  it('amounts of a column have their points below each other, and lose nothing', () => {
+describe('formats of pages', () => {
+  it('amounts of a column are aligned at the decimal point without rounding', () => {
     const amounts = fc.array(fc.bigInt({ min: -(10n ** 15n), max: 10n ** 15n }), { minLength: 1 })
     expect(alignedFormatter([1_234_567_500_000n])(1_234_567_500_000n)).to.equal('$1,234,567.50')
     fc.assert(
@@ -21,7 +21,7 @@ describe('what pages write', () => {
     )
   })
 
-  it('an axis ends above all figures, at one that halves well, and not far above', () => {
+  it('an axis ends at a round, even value close above the maximum', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1n, max: 10n ** 18n }), (value) => {
         const top = axisMaximum(value)
@@ -30,14 +30,14 @@ describe('what pages write', () => {
     )
   })
 
-  it('an axis of days on which nothing came to anything is of a dollar', () => {
+  it('the axis of a chart without amounts ends at $1', () => {
     const days = ['2026-11-01', '2026-11-02']
     const options = { label: 'Nothing', format: formatDollars }
     const { text } = stackedBars(days, [{ day: days[0]!, series: 'echo', amount: 0n }], options)
     expect(text).to.include('<span>$1.00</span><span>$0.50</span><span>0</span>')
   })
 
-  it('an example of a schema is short, whatever the schema demands', () => {
+  it('an example of a schema stays short for any schema', () => {
     const text = { type: 'string', minLength: 1e9 }
     const list = { type: 'array', minItems: 1e9, items: text }
     const nested = { type: 'array', minItems: 1e9, items: list }
@@ -48,7 +48,7 @@ describe('what pages write', () => {
     }
   })
 
-  it('fields of a schema that somebody else wrote are told, or left out', () => {
+  it('fields of third-party schemas are listed safely or left out', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (field, required) => {
         const schema = { type: 'object', properties: { one: field }, required }

@@ -3,16 +3,16 @@ import { request } from 'undici'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { fund } from '../../../server/sandbox/wallets.ts'
 
-/** What the wallet in the browser is like. */
+/** Behavior of the wallet in the browser. */
 export interface Wallet {
-  /** What it has, in microdollars. */
+  /** Balance in microdollars. */
   readonly usdc: bigint
-  /** @defaultValue a new one */
+  /** @defaultValue a new account */
   readonly account?: PrivateKeyAccount
   readonly absent?: boolean
-  /** Where it stays, whatever it is asked. */
+  /** Chain that it stays on, even if asked to switch. */
   readonly chainId?: number
-  /** Of the chain that it knows, if it is another one. */
+  /** Hash of the first block, if it is not that of the sandbox. */
   readonly genesis?: string
   readonly declines?: boolean
 }
@@ -20,7 +20,7 @@ export interface Wallet {
 const CHAIN_ID = 8_453
 const DECLINED = 4_001
 
-/** Puts a wallet (EIP-1193) into a page; it signs, and reads the local chain. */
+/** Injects a wallet (EIP-1193) into a page; it signs and reads the sandbox chain. */
 export async function injectWallet(page: Page, rpcUrl: string, wallet: Wallet) {
   const { account = privateKeyToAccount(generatePrivateKey()) } = wallet
   if (wallet.usdc > 0n) await fund(rpcUrl, account.address, { usdc: wallet.usdc })
@@ -28,8 +28,8 @@ export async function injectWallet(page: Page, rpcUrl: string, wallet: Wallet) {
   const chain = async (method: string, params: unknown) => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
     const headers = { 'content-type': 'application/json' }
-    const answer = await request(rpcUrl, { method: 'POST', headers, body })
-    return ((await answer.body.json()) as { result: unknown }).result
+    const response = await request(rpcUrl, { method: 'POST', headers, body })
+    return ((await response.body.json()) as { result: unknown }).result
   }
   const methods: Readonly<Record<string, (params: unknown[]) => unknown>> = {
     eth_requestAccounts: () => [account.address],
@@ -51,15 +51,15 @@ export async function injectWallet(page: Page, rpcUrl: string, wallet: Wallet) {
     },
   }
   if (wallet.absent) return counts
-  await page.exposeFunction('askWallet', (method: string, params: unknown[]) =>
+  await page.exposeFunction('callWallet', (method: string, params: unknown[]) =>
     methods[method]?.(params ?? []),
   )
   await page.evaluateOnNewDocument(`
     globalThis.ethereum = {
       async request({ method, params }) {
-        const answer = await globalThis.askWallet(method, params)
-        if (answer?.code) throw Object.assign(new Error('declined'), answer)
-        return answer
+        const result = await globalThis.callWallet(method, params)
+        if (result?.code) throw Object.assign(new Error('declined'), result)
+        return result
       },
     }`)
   return counts

@@ -1,6 +1,6 @@
 import type { TestHub } from '../../support/hub.ts'
 
-/** One path for each kind of page, with something to show. */
+/** One path per public page, with content. */
 export async function pathsOf(hub: TestHub): Promise<readonly string[]> {
   const { rows } = await hub.database.admin.query<{ id: string }>(
     'SELECT id FROM hub.listing ORDER BY url LIMIT 1',

@@ -6,7 +6,7 @@ import { signInByOutbox } from './account-fixture.ts'
 
 const NASTY = `<script>alert(1)</script>" onload="x" javascript:alert(2) \u202egnp.exe \u001b[31m`
 
-describe('the pages of the hub', () => {
+describe('pages of the hub', () => {
   const hub = useHub()
   const open = (path: string, headers: Readonly<Record<string, string>> = {}) =>
     ask(hub().url, path, { headers: { accept: 'text/html,*/*;q=0.8', ...headers } })
@@ -18,11 +18,11 @@ describe('the pages of the hub', () => {
     '/services': 'says back what it was told',
     '/services/analysis': 'POST /sentiment',
     '/status': 'Status',
-    '/topup': 'Which key?',
+    '/topup': 'Key and amount',
     '/docs': 'API reference',
   }
   for (const [path, words] of Object.entries(PAGES)) {
-    it(`${path} is whole, asks only the hub, and runs nothing that stands in it`, async () => {
+    it(`${path} is complete, loads resources only from the hub and has no inline scripts`, async () => {
       const { status, text, headers } = await open(path)
       expect(status).to.equal(200)
       expect(text.toLowerCase()).to.include(words.toLowerCase())
@@ -39,7 +39,7 @@ describe('the pages of the hub', () => {
     })
   }
 
-  it('send their files with an address for ever, and nothing at any other', async () => {
+  it('load assets from immutable paths, and no other path serves a file', async () => {
     const { text } = await open('/')
     const files = [...text.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, file]) => file!)
     for (const file of files) {
@@ -51,22 +51,22 @@ describe('the pages of the hub', () => {
     expect((await open('/assets/..%2fpage.ts')).status).to.equal(404)
   })
 
-  it('tell what went wrong as a page to a browser, and as a problem to a program', async () => {
+  it('show errors as a page to browsers and as problem details to programs', async () => {
     for (const path of ['/nowhere', '/services/nowhere', '/listings/nowhere']) {
       const page = await open(path)
       expect(page.status, path).to.equal(404)
-      expect(page.text).to.include('Nothing was charged').and.to.include('/docs/problems/')
+      expect(page.text).to.include('You were not charged').and.to.include('/docs/problems/')
       const told = await ask(hub().url, path)
       expect(told.status).to.equal(404)
       expect(told.headers['content-type']).to.include('application/problem+json')
     }
     const { status, text } = await open('/search?max_price=cheap')
     expect(status).to.equal(422)
-    expect(text).to.include('Dollars, such as 0.01').and.to.include('value="cheap"')
+    expect(text).to.include('Enter dollars, such as 0.01').and.to.include('value="cheap"')
     expect((await open('/v1/services/nowhere')).headers['content-type']).to.include('problem+json')
   })
 
-  it('lead whoever is signed in away from the sign-in, whatever the form says', async () => {
+  it('redirect signed-in visitors from the sign-in page, whatever the form contains', async () => {
     const { cookie } = await signInByOutbox(hub(), 'twice@example.test')
     const body = new URLSearchParams({ act: 'ask', email: 'no address' }).toString()
     const type = 'application/x-www-form-urlencoded'
@@ -75,7 +75,7 @@ describe('the pages of the hub', () => {
     expect([told.status, told.headers['location']]).to.deep.equal([303, '/account'])
   })
 
-  it('challenge with each 401, as RFC 9110 has it', async () => {
+  it('send WWW-Authenticate with each 401 (RFC 9110)', async () => {
     const person = await signInByOutbox(hub(), 'signs@example.test')
     const wallet = { wallet_address: `0x${'5a'.repeat(20)}` }
     const asked = await person.ask('/v1/account/wallets/challenge', { body: wallet })
@@ -90,7 +90,7 @@ describe('the pages of the hub', () => {
     expect(told.headers['www-authenticate']).to.match(/^Bearer/)
   })
 
-  it('A099 show what others wrote as text, whatever they wrote', async () => {
+  it('A099 escape text from third parties', async () => {
     await hub().database.admin.query(
       `UPDATE hub.listing SET name = $1, description = $1, provider = $1`,
       [NASTY],
@@ -106,12 +106,12 @@ describe('the pages of the hub', () => {
       expect(status, path).to.equal(200)
       expect(text).to.include('alert(1)').and.not.to.include('<script>alert')
       expect(text).not.to.match(/\sonload="/)
-      for (const unseen of ['\u202e', '\u001b']) expect(text).not.to.include(unseen)
+      for (const invisible of ['\u202e', '\u001b']) expect(text).not.to.include(invisible)
       expect(text).not.to.match(/href="javascript:/i)
     }
   })
 
-  it('lead to the guides of agents, providers and finance, from each of them', async () => {
+  it('link to the guides for agents, providers and finance', async () => {
     for (const path of ['/', '/docs', '/nowhere']) {
       const { text } = await open(path)
       for (const guide of ['agents', 'providers', 'finance', 'problems']) {
@@ -120,7 +120,7 @@ describe('the pages of the hub', () => {
     }
   })
 
-  it('are asked for anew only when they changed', async () => {
+  it('respond 304 if they did not change', async () => {
     const first = await open('/services')
     const tag = String(first.headers['etag'])
     expect((await open('/services', { 'if-none-match': tag })).status).to.equal(304)

@@ -9,13 +9,13 @@ import { useHub } from '../../support/suite.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const run = promisify(execFile)
-const DOORS = {
+const ENTRY_POINTS = {
   baseUrl: 'https://hub.example',
   proxyUrl: 'https://hub.example/proxy',
   mcpUrl: 'https://mcp.example/mcp',
 }
 
-/** What a page shows to be pasted, by its name. */
+/** Snippets of a page by name. */
 function textsOf(page: string): Readonly<Record<string, string>> {
   const pattern = /<summary>([^<]+)<\/summary><div class="snippet"><pre[^>]*><code>([^<]*)<\/code>/g
   const decoded = (text: string) =>
@@ -25,7 +25,7 @@ function textsOf(page: string): Readonly<Record<string, string>> {
   )
 }
 
-describe('what pages show to be pasted', () => {
+describe('snippets on pages', () => {
   const hub = useHub()
   let env: NodeJS.ProcessEnv
 
@@ -35,7 +35,7 @@ describe('what pages show to be pasted', () => {
     env = { ...process.env, HUB_API_KEY: apiKey, HUB_CONFIG_DIR: hub().dataDir }
   })
 
-  /** As a shell does, in a folder where the package is. */
+  /** Runs a snippet in a folder with the package installed. */
   async function paste(text: string): Promise<string> {
     const here = text.replace(/^npx agenthub/, `"${process.execPath}" server/cli/hub.mjs`)
     const program = ['--input-type=module-typescript', '-e', text]
@@ -48,10 +48,10 @@ describe('what pages show to be pasted', () => {
   const PAGES = {
     'a service that takes a body': ['/services/echo', /delivery from Oslo/],
     'a service that takes a query': ['/services/magazine', /word_count/],
-    'an API of somebody else': ['listing of /shout', /shouted/],
+    'an external API': ['listing of /shout', /shouted/],
   } as const
   for (const [what, [page, answer]] of Object.entries(PAGES)) {
-    it(`calls ${what} by each of four ways`, async function () {
+    it(`call ${what} in each of four ways`, async function () {
       this.timeout(60_000)
       const hasCurl = await run('curl', ['--version']).then(
         () => true,
@@ -73,19 +73,19 @@ describe('what pages show to be pasted', () => {
     })
   }
 
-  it('has what belongs into the path, and stays one word of a shell', () => {
+  it('fill in path parameters and quote for the shell', () => {
     const sample = {
       slug: 'tides',
       method: 'GET',
       path: '/tides/{harbour}/{day}',
       input: { harbour: 'Sète/2', day: '2026-11-21', note: `it's "high" & $HOME` },
     }
-    const { curl = '', TypeScript = '' } = textsOf(serviceSnippets(sample, DOORS).text)
+    const { curl = '', TypeScript = '' } = textsOf(serviceSnippets(sample, ENTRY_POINTS).text)
     expect(curl)
       .to.include("'https://hub.example/proxy/tides/tides/S%C3%A8te%2F2/2026-11-21?note=it%27s+")
       .and.not.to.match(/[{}]/)
     expect(TypeScript).to.include(`'/tides/S%C3%A8te%2F2/2026-11-21', {"note":`)
-    const posted = textsOf(serviceSnippets({ ...sample, method: 'POST' }, DOORS).text)
+    const posted = textsOf(serviceSnippets({ ...sample, method: 'POST' }, ENTRY_POINTS).text)
     expect(posted['curl']).to.include(String.raw`it'\''s \"high\" & $HOME`)
   })
 })

@@ -6,33 +6,34 @@ import { openBrowser } from '../../support/chromium.ts'
 
 const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
 
-/** A section of the reference has dozens of operations alike. */
-const ONE_OF_EACH =
+/** Keeps one of the dozens of similar operations in a section of the API reference. */
+const KEEP_FIRST_ARTICLE =
   "document.querySelectorAll('article ~ article').forEach((more) => more.remove())"
 
-/** Ids that more than one element has: labels and links would lead to the first of them. */
-const TWICE = `[...document.querySelectorAll('[id]')].map(({ id }) => id)
+/** Ids of more than one element: labels and links would refer to the first only. */
+const DUPLICATE_IDS = `[...document.querySelectorAll('[id]')].map(({ id }) => id)
   .filter((id, i, all) => all.indexOf(id) < i)`
 
-/** Tables that hide a part of themselves at the side. */
-const CUT = `[...document.querySelectorAll('.table-box')].filter((table) =>
+/** Tables that scroll sideways. */
+const CLIPPED_TABLES = `[...document.querySelectorAll('.table-box')].filter((table) =>
   table.scrollWidth > table.clientWidth).map((table) => table.ariaLabel)`
 
-const OVER = 'document.documentElement.scrollWidth - innerWidth'
+/** Pixels by which the page is wider than the window. */
+const OVERFLOW = 'document.documentElement.scrollWidth - innerWidth'
 
-/** What is of no use on paper. */
-const UNPRINTED = `[...document.querySelectorAll(':is(.main-nav, .tabs) ul, form, button')]
+/** Interactive elements that are visible in print. */
+const PRINTED_CONTROLS = `[...document.querySelectorAll(':is(.main-nav, .tabs) ul, form, button')]
   .filter((each) => each.checkVisibility()).map((each) => each.outerHTML)`
 
-/** A4 between its margins, in pixels of CSS. */
-const PAPER = 680
+/** Width of A4 without margins, in CSS pixels. */
+const PAPER_WIDTH = 680
 
 interface Violation {
   readonly id: string
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
 }
 
-export interface Look {
+export interface TabOptions {
   readonly scheme?: string
   readonly width?: number
   /** @defaultValue true */
@@ -43,11 +44,11 @@ export interface Look {
 
 const CONTRAST = `{ runOnly: ['color-contrast'] }`
 
-/** One browser for all tests of a `describe`; each tab has cookies of its own. */
+/** One browser for all tests of a `describe`; each tab has its own cookies. */
 export function useTabs(url: () => string) {
   let browser: Browser
   let axe: string
-  let networks = 0 // callers without a key are counted by network: each tab is of its own
+  let networks = 0 // rate limits count visitors by network: each tab gets its own
   before(async function () {
     this.timeout(120_000)
     axe = await readFile(AXE, 'utf8')
@@ -55,79 +56,81 @@ export function useTabs(url: () => string) {
   })
   after(() => browser.close()) // before the hub, which waits for its connections
 
-  /** A tab; what its pages complain of, and whom they ask, is kept. */
-  async function open({ scripts = true, cookie, ...first }: Look = {}) {
+  /** Opens a tab. `errors` collects console errors and requests to other hosts. */
+  async function open({ scripts = true, cookie, ...initial }: TabOptions = {}) {
     const context = await browser.createBrowserContext()
     const page = await context.newPage()
-    const wrong: string[] = []
-    const look = async ({ scheme = 'light', width = 1_200 }: Look) => {
+    const errors: string[] = []
+    const emulate = async ({ scheme = 'light', width = 1_200 }: TabOptions) => {
       await page.setViewport({ width, height: 800 })
       await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }])
     }
-    await look(first)
+    await emulate(initial)
     await page.setJavaScriptEnabled(scripts)
     await page.setExtraHTTPHeaders({ 'x-forwarded-for': `10.0.${++networks}.1` })
     const [name = '', value = ''] = cookie?.split('=') ?? []
     if (cookie) await context.setCookie({ name, value, domain: '127.0.0.1', httpOnly: true })
     page.on('console', (message) => {
-      if (message.type() === 'error') wrong.push(message.text())
+      if (message.type() === 'error') errors.push(message.text())
     })
-    page.on('pageerror', (error) => wrong.push(String(error)))
+    page.on('pageerror', (error) => errors.push(String(error)))
     page.on('request', (request) => {
       const isHere = request.url().startsWith(url()) || request.url().startsWith('data:')
-      if (!isHere) wrong.push(`asked ${request.url()}`)
+      if (!isHere) errors.push(`requested ${request.url()}`)
     })
     return {
       page,
-      wrong,
-      look,
+      errors,
+      emulate,
       go: (path: string) => page.goto(`${url()}${path}`),
       text: () => page.$eval('main', (element) => element.textContent),
-      /** Fills fields in, by the name of each, and sends their form. */
+      /** Fills in fields by name, submits their form and returns the text of the next page. */
       send: (act: string, fields: Readonly<Record<string, string>> = {}) => send(page, act, fields),
       close: () => context.close(),
     }
   }
 
-  /** @param rules all of them, or those alone that depend on the colours */
+  /** @param rules options of axe: all rules, or only those that depend on colors */
   async function violations(page: Page, rules: string): Promise<string[]> {
     await page.evaluate(`globalThis.axe || (() => { ${axe} })()`)
-    await page.evaluate(ONE_OF_EACH)
+    await page.evaluate(KEEP_FIRST_ARTICLE)
     const found = (await page.evaluate(`axe.run(${rules})`)) as { violations: Violation[] }
     return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`))
   }
 
-  /** No fault for assistive software, fits a phone, asks nobody else, complains of nothing. */
-  async function assertSound(tab: Tab, path: string, status = 200): Promise<void> {
-    const { page, wrong, look, go } = tab
-    await page.setBypassCSP(true) // for axe alone
-    await look({ scheme: 'light', width: 1_200 })
+  /** Asserts that a page is accessible, fits phone and paper, and logs no errors. */
+  async function assertAccessible(tab: Tab, path: string, status = 200): Promise<void> {
+    const { page, errors, emulate, go } = tab
+    await page.setBypassCSP(true) // for axe
+    await emulate({ scheme: 'light', width: 1_200 })
     expect((await go(path))?.status(), path).to.equal(status)
     expect(await violations(page, ''), path).to.deep.equal([])
-    expect(await page.evaluate(TWICE), `${path} has ids twice`).to.deep.equal([])
-    expect(await page.evaluate(CUT), `${path} hides a column`).to.deep.equal([])
-    await look({ width: PAPER })
+    expect(await page.evaluate(DUPLICATE_IDS), `${path} has duplicate ids`).to.deep.equal([])
+    expect(await page.evaluate(CLIPPED_TABLES), `${path} hides a column`).to.deep.equal([])
+    await emulate({ width: PAPER_WIDTH })
     await page.emulateMediaType('print')
-    expect(await page.evaluate(UNPRINTED), `${path}, printed`).to.deep.equal([])
-    expect(await page.evaluate(OVER), `${path} is wider than paper`).to.be.at.most(0)
+    expect(await page.evaluate(PRINTED_CONTROLS), `${path}, printed`).to.deep.equal([])
+    expect(await page.evaluate(OVERFLOW), `${path} is wider than paper`).to.be.at.most(0)
     await page.emulateMediaType('screen')
-    await look({ scheme: 'dark', width: 1_200 })
+    await emulate({ scheme: 'dark', width: 1_200 })
     expect(await violations(page, CONTRAST), `${path}, dark`).to.deep.equal([])
-    await look({ width: 360 })
-    expect(await page.evaluate(OVER), `${path} is scrolled sideways`).to.be.at.most(0)
-    expect(await page.evaluate(CUT), `${path} hides a column on a phone`).to.deep.equal([])
-    const expected = wrong.filter((text) => status === 200 || !text.includes(String(status)))
-    expect(expected, path).to.deep.equal([])
+    await emulate({ width: 360 })
+    expect(await page.evaluate(OVERFLOW), `${path} scrolls sideways`).to.be.at.most(0)
+    expect(await page.evaluate(CLIPPED_TABLES), `${path} hides a column on a phone`).to.deep.equal(
+      [],
+    )
+    const unexpected = errors.filter((text) => status === 200 || !text.includes(String(status)))
+    expect(unexpected, path).to.deep.equal([])
   }
   type Tab = Awaited<ReturnType<typeof open>>
 
-  return { open, assertSound }
+  return { open, assertAccessible }
 }
 
 async function send(page: Page, act: string, fields: Readonly<Record<string, string>>) {
   const form = `form:has(> input[name=act][value=${act}])`
-  const fold = await page.$(`details:not([open]):has(input[name=act][value=${act}]) > summary`)
-  await fold?.click()
+  const summary = await page.$(`details:not([open]):has(input[name=act][value=${act}]) > summary`)
+  await summary?.click()
   for (const [name, value] of Object.entries(fields)) {
     const field = await page.$(`${form} [name="${name}"]`)
     expect(field, `${act} has ${name}`).not.to.equal(null)
@@ -139,4 +142,5 @@ async function send(page: Page, act: string, fields: Readonly<Record<string, str
     else await field!.evaluate((input, text) => Object.assign(input, { value: text }), value)
   }
   await Promise.all([page.waitForNavigation(), page.click(`${form} button[type=submit]`)])
+  return page.$eval('main', (element) => element.textContent)
 }

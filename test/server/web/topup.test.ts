@@ -8,7 +8,7 @@ import { useHub } from '../../support/suite.ts'
 
 const FIVE = usd('5')
 
-describe('a top-up by whoever has the address of its page', () => {
+describe('top-up by anyone with the page link', () => {
   const hub = useHub()
   const order = (keyId: string, id = `pur_${randomUUID()}`, amount = FIVE) => ({
     key_id: keyId,
@@ -22,13 +22,13 @@ describe('a top-up by whoever has the address of its page', () => {
     await fund(hub().sandbox!.rpcUrl, account.address, { usdc: 2n * FIVE })
     return account
   }
-  /** Signs the offer of the hub, as the script of the page does. */
+  /** Signs the hub's offer, like the script of the page. */
   const signed = async (body: object) => {
     const value = await payFor(await payer(), hub().url, await post(body))
     return { 'PAYMENT-SIGNATURE': value }
   }
 
-  it('credits the key once, however often it is sent, and tells nobody the balance', async () => {
+  it('credits the key once, however often it is sent, and does not reveal the balance', async () => {
     const { keyId } = await hub().agent()
     const asked = order(keyId)
     expect((await post(asked)).status).to.equal(402)
@@ -46,12 +46,12 @@ describe('a top-up by whoever has the address of its page', () => {
       201,
       first.body['purchase_id'],
     ])
-    const asking = await post(asked) // nobody is asked to pay for it a second time
+    const asking = await post(asked) // no second payment is requested
     expect([asking.status, asking.body['state']]).to.deep.equal([201, 'settled'])
     expect(await hub().balance(keyId)).to.equal(FIVE)
   })
 
-  it('is one purchase with that of the key itself, by whichever way it was paid', async () => {
+  it('is the same purchase as via the key itself', async () => {
     const { keyId, apiKey } = await hub().agent()
     const asked = order(keyId)
     const header = await signed(asked)
@@ -66,7 +66,7 @@ describe('a top-up by whoever has the address of its page', () => {
     expect(await hub().balance(keyId)).to.equal(FIVE)
   })
 
-  it('takes no name that the owner of the key might have chosen, and no unknown key', async () => {
+  it('rejects purchase ids of other forms and unknown keys', async () => {
     const { keyId } = await hub().agent()
     expect((await post(order(keyId, 'top-up-1'))).status).to.equal(422)
     expect((await post(order('key_nobody'))).status).to.equal(404)
@@ -76,7 +76,7 @@ describe('a top-up by whoever has the address of its page', () => {
     expect([other.status, other.body['code']]).to.deep.equal([422, 'idempotency_key_reused'])
   })
 
-  it('has a page for its amount and its key, which nobody keeps', async () => {
+  it('has an uncached page for its amount and key', async () => {
     const { keyId } = await hub().agent()
     const open = (query: string) =>
       ask(hub().url, `/topup?${query}`, { headers: { accept: 'text/html' } })

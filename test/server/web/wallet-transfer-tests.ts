@@ -4,7 +4,7 @@ import { reconcile } from '../../../core/reconciliation/reconcile.ts'
 import type { TestHub } from '../../support/hub.ts'
 import type { Person } from '../../support/person.ts'
 import { sendUsdc } from '../rest/finance/platform-wallets.ts'
-import { data } from '../staff/world.ts'
+import { dataOf } from '../staff/fixture.ts'
 import type { useTabs } from './tabs.ts'
 
 const AMOUNTS = { true: 700_000n, false: 1_250_000n } as const
@@ -42,7 +42,7 @@ export function walletTransferTests(
       const found = '#found table'
       const table = await tab.page.$eval(found, (element) => element.textContent)
       expect(table).to.include(amount).and.to.include('assets:usdc:base:treasury')
-      const before = data(await person().ask('/v1/finance/journal?event=wallet.moved'))
+      const before = dataOf(await person().ask('/v1/finance/journal?event=wallet.moved'))
       expect(JSON.stringify(before), 'the lookup posts nothing').not.to.include(tx)
 
       await tab.send('book', { reason: `for the treasury, ${how}` })
@@ -50,7 +50,7 @@ export function walletTransferTests(
         .to.include('Transfer posted')
         .and.to.include('Posted')
       expect(await tab.page.$('form:has([value=book])'), 'once').to.equal(null)
-      const line = data(await person().ask('/v1/admin/audit?act=transfer.book'))[0]!
+      const line = dataOf(await person().ask('/v1/admin/audit?act=transfer.book'))[0]!
       expect(line).to.include({ subject: tx, reason: `for the treasury, ${how}` })
       await follow(`${found} a[href^="/finance/entries/"]`)
       expect(await tab.text())
@@ -76,12 +76,12 @@ export function walletTransferTests(
     expect(await tab.text())
       .to.include('Payments stay')
       .and.to.include('paused until you resume them')
-    const paused = data(await person().ask('/v1/admin/audit?act=outgoing.resume'))
+    const paused = dataOf(await person().ask('/v1/admin/audit?act=outgoing.resume'))
     await tab.send('switch', { reason: 'it was us' })
     expect(await tab.text()).to.include('Payments to sellers resumed.')
     const { body } = await person().ask('/v1/finance/outgoing')
     expect(body).to.include({ paused: false, author: person().email, reason: 'it was us' })
-    expect(data(await person().ask('/v1/admin/audit?act=outgoing.resume'))).to.have.lengthOf(
+    expect(dataOf(await person().ask('/v1/admin/audit?act=outgoing.resume'))).to.have.lengthOf(
       paused.length + 1,
     )
     await tab.close()
@@ -94,8 +94,8 @@ export function walletTransferTests(
     const tx = await sendUsdc(hub(), treasury, stranger, 0n)
     const refusals = {
       '0x12': 'Enter 0x followed by 64 hexadecimal digits',
-      [`0x${'ab'.repeat(32)}`]: 'No block has this transaction',
-      [tx]: 'moves nothing between wallets of the house',
+      [`0x${'ab'.repeat(32)}`]: 'The transaction is not in a block',
+      [tx]: 'moves nothing between platform wallets',
     }
     for (const [transaction, words] of Object.entries(refusals)) {
       await tab.go('/finance/transfers')

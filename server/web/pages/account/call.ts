@@ -3,7 +3,7 @@ import { Fault } from '../../../../core/errors.ts'
 import { findCreditsAccount } from '../../../../core/identity/sub-keys.ts'
 import { type CallKey, findCallKey } from '../../../../core/usage/call-records.ts'
 import { type CallDeps, type CallJson, readCall } from '../../../rest/account/calls.ts'
-import { formatMicrodollars, formatTimestamp } from '../../format.ts'
+import { formatDollars, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, type PageRequest, page, requireSession } from '../../page.ts'
@@ -70,11 +70,11 @@ const badge = ({ state }: CallJson): Html =>
 const about = (call: CallJson): Html =>
   definitionList({
     'Call id': html`<code>${call.id}</code>`,
-    Time: formatTimestamp(call.at),
+    Time: formatTime(call.at),
     Endpoint: call.endpoint !== null && html`<code>${call.endpoint}</code>`,
     Status: call.status,
-    Charged: formatMicrodollars(call.charged_microdollars),
-    Reserved: call.state === 'held' && formatMicrodollars(call.reserved_microdollars),
+    Charged: formatDollars(call.charged_microdollars),
+    Reserved: call.state === 'held' && formatDollars(call.reserved_microdollars),
     'Paid from': call.source,
     'Price version': call.price_version,
     'Failure reason': call.reason ?? undefined,
@@ -86,7 +86,7 @@ const paymentPart = ({ payment }: CallJson): Html | undefined =>
     : html`<h2>Payment to the seller</h2>${definitionList({
         Address: html`<code>${payment.url}</code>`,
         State: payment.state,
-        Amount: formatMicrodollars(payment.amount_microdollars),
+        Amount: formatDollars(payment.amount_microdollars),
         'Paid to': html`<code>${payment.pay_to}</code>`,
         Transaction: payment.transaction !== null && html`<code>${payment.transaction}</code>`,
         Reason: payment.reason ?? undefined,

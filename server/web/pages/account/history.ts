@@ -6,9 +6,9 @@ import { type HistoryRow, readHistory } from '../../../../core/usage/history.ts'
 import { historyCursor } from '../../../rest/account/history.ts'
 import type { KeyJson } from '../../../rest/account/keys.ts'
 import { type ListPage, readCursor, writeCursor } from '../../../rest/paging.ts'
-import { dayFilter, filterBar, selectFilter, textFilter } from '../../form.ts'
+import { filterBar, periodFilters, selectFilter, textFilter } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
-import { alignedFormatter, formatInstant } from '../../format.ts'
+import { alignedFormatter, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
@@ -85,8 +85,7 @@ function historyFilters(roots: readonly KeyJson[], query: Query): Html {
     selectFilter('key', 'Key', options, query.key),
     selectFilter('kind', 'Event', KINDS, query.kind),
     textFilter('service', 'Service', query.service, 8),
-    dayFilter('from', 'From', query.from),
-    dayFilter('to', 'To', query.to),
+    periodFilters(query.from, query.to),
   ])
 }
 
@@ -131,7 +130,7 @@ function historyTable(rows: readonly HistoryRow[], key: string): Html {
   return cardTable(
     'History',
     [
-      { head: 'Time', noWrap: true, cell: ({ at }) => formatInstant(at) },
+      { head: 'Time', noWrap: true, cell: ({ at }) => formatTime(at) },
       {
         head: 'Event',
         cell: (row) =>

@@ -6,7 +6,7 @@ import { nonce } from '../../../rest/account/registration.ts'
 import { WALLET_SCRIPT } from '../../assets.ts'
 import { form, formFields } from '../../form.ts'
 import { requiredDollars } from '../../form-schemas.ts'
-import { formatDollars, formatMicrodollars } from '../../format.ts'
+import { formatDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
@@ -101,13 +101,7 @@ function transferForm(all: readonly MainKey[], { query: { from }, submission }: 
         { name: 'to_key_id', label: 'To', required: true, value: target?.id },
         keyOptions(targets),
       ),
-      text({
-        name: 'amount',
-        label: 'Amount (USD)',
-        numeric: true,
-        size: 12,
-        required: true,
-      }),
+      text({ name: 'amount', label: 'Amount (USD)', numeric: true, size: 12, required: true }),
     ],
   })
 }
@@ -136,7 +130,7 @@ async function signForm(pool: Pool, request: Request, pending: string): Promise<
   const { message, wallet, terms } = await findChallenge(pool, pending, 'transfer')
   const { from, to, amount } = terms as Readonly<Record<'from' | 'to' | 'amount', string>>
   const challenge = { wallet: wallet ?? '', message, nonce: pending, submit: 'Transfer credits' }
-  return html`<p><strong>${formatMicrodollars(Number(amount))}</strong> from <code>${from}</code> to
+  return html`<p><strong>${formatDollars(Number(amount))}</strong> from <code>${from}</code> to
 <code>${to}</code>.</p>${signatureForm(challenge, request.submission)}
 <p><a href="${withQuery(PATH, { from })}">Start another transfer</a></p>`
 }

@@ -7,11 +7,11 @@ import {
   optionalList,
   optionalText,
 } from '../../form-schemas.ts'
-import { formatMicrodollars, formatTimestamp } from '../../format.ts'
+import { formatDollars, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
-import { definitionList, withQuery } from '../../table.ts'
+import { definitionList, metrics, withQuery } from '../../table.ts'
 import { limitsOf, stateBadge } from './keys.ts'
 
 /** `/account/keys/{id}`: one key and the forms that manage it. */
@@ -19,7 +19,6 @@ export const keyPage = (): AnyPage =>
   page({
     path: '/account/keys/{id}',
     requiresSession: true,
-    query: z.object({}),
     actions: { ...secretActions, ...changeActions },
     notices: {
       made: 'Key created. It works immediately.',
@@ -42,9 +41,6 @@ export const keyPage = (): AnyPage =>
       }
     },
   })
-
-const noticePath = (id: string | undefined, done: string): string =>
-  `/account/keys/${id ?? ''}?done=${done}`
 
 const lastDay = z
   .string()
@@ -75,17 +71,17 @@ const secretActions: Readonly<Record<string, FormAction>> = {
           expires_at: fields.expires,
         },
       })
-      return { to: noticePath(created.key_id, 'made'), secret: created.api_key }
+      return { to: `/account/keys/${created.key_id}?done=made`, secret: created.api_key }
     },
   }),
   rotate: formAction({
     fields: z.object({ overlap: z.enum(['0', '3600', '86400', '604800']) }),
-    run: async ({ api, params }, { overlap }) => {
+    run: async ({ api, params, path }, { overlap }) => {
       const created = await api<SecretJson>('POST /v1/keys/{id}/rotate', {
         params,
         body: { overlap_seconds: Number(overlap) },
       })
-      return { to: noticePath(params['id'], 'rotated'), secret: created.api_key }
+      return { to: `${path}?done=rotated`, secret: created.api_key }
     },
   }),
 }
@@ -93,30 +89,29 @@ const secretActions: Readonly<Record<string, FormAction>> = {
 const changeActions: Readonly<Record<string, FormAction>> = {
   rename: formAction({
     fields: z.object({ name: optionalText(100) }),
-    run: async ({ api, params }, body) => {
+    run: async ({ api, params, path }, body) => {
       await api('PATCH /v1/keys/{id}', { params, body })
-      return { to: noticePath(params['id'], 'renamed') }
+      return { to: `${path}?done=renamed` }
     },
   }),
   freeze: formAction({
     fields: z.object({ reason: z.string().trim().min(1, 'is required').max(200) }),
-    run: async ({ api, params }, body) => {
+    run: async ({ api, params, path }, body) => {
       await api('POST /v1/keys/{id}/freeze', { params, body })
-      return { to: noticePath(params['id'], 'frozen') }
+      return { to: `${path}?done=frozen` }
     },
   }),
   thaw: formAction({
-    fields: z.object({}),
-    run: async ({ api, params }) => {
+    run: async ({ api, params, path }) => {
       await api('POST /v1/keys/{id}/thaw', { params })
-      return { to: noticePath(params['id'], 'thawed') }
+      return { to: `${path}?done=thawed` }
     },
   }),
   revoke: formAction({
     fields: z.object({ sure: confirmedCheckbox }),
-    run: async ({ api, params }) => {
+    run: async ({ api, params, path }) => {
       await api('DELETE /v1/keys/{id}', { params })
-      return { to: noticePath(params['id'], 'revoked') }
+      return { to: `${path}?done=revoked` }
     },
   }),
 }
@@ -129,20 +124,21 @@ const about = (key: KeyJson): Html =>
     'Main key':
       key.parent !== null && html`<a href="/account/keys/${key.parent}">${key.parent}</a>`,
     Limits: limitsOf(key),
-    Created: formatTimestamp(key.created_at),
-    'Last used': formatTimestamp(key.used_at),
-    Revoked: key.revoked_at !== null && formatTimestamp(key.revoked_at),
+    Created: formatTime(key.created_at),
+    'Last used': formatTime(key.used_at),
+    Revoked: key.revoked_at !== null && formatTime(key.revoked_at),
     Frozen:
       key.frozen !== null &&
-      `${formatTimestamp(key.frozen.at)} by the ${key.frozen.by}: ${key.frozen.reason}`,
+      `${formatTime(key.frozen.at)} by the ${key.frozen.by}: ${key.frozen.reason}`,
   })
 
 /** Credits of a main key; sub-keys have none of their own. */
 const credits = (key: KeyJson): Html | undefined =>
   key.balance_microdollars === null
     ? undefined
-    : html`<dl class="metrics"><div><dt>Credits</dt><dd>${formatMicrodollars(key.balance_microdollars)}</dd>
-</div></dl><p class="actions">${
+    : html`${metrics({
+        Credits: formatDollars(key.balance_microdollars),
+      })}<p class="actions">${
         key.revoked_at === null &&
         html`<a class="button" href="${withQuery('/topup', { key_id: key.key_id })}">Top up</a>`
       }<a class="button plain" href="${withQuery('/account/history', { key: key.key_id })}">History
@@ -229,11 +225,6 @@ const revokeForm = (key: KeyJson, { confirmation }: Fields): Html =>
   html`<h2>Revoke</h2><p>Permanently revokes this key and its sub-keys.${
     key.balance_microdollars !== null &&
     (key.wallet_address === null
-      ? ` The remaining ${formatMicrodollars(key.balance_microdollars)} is lost.`
+      ? ` The remaining ${formatDollars(key.balance_microdollars)} is lost.`
       : ' You can transfer remaining credits to another key of the wallet.')
-  }</p>${form({
-    act: 'revoke',
-    submit: 'Revoke',
-    kind: 'danger',
-    fields: [confirmation()],
-  })}`
+  }</p>${form({ act: 'revoke', submit: 'Revoke', kind: 'danger', fields: [confirmation()] })}`

@@ -3,7 +3,7 @@ import type { KeyJson, SecretJson } from '../../../rest/account/keys.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import { form, formFields } from '../../form.ts'
 import { optionalText } from '../../form-schemas.ts'
-import { alignedFormatter, formatMicrodollars, formatTimestamp } from '../../format.ts'
+import { alignedFormatter, formatDollars, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
@@ -74,7 +74,7 @@ function keyTable(keys: readonly KeyJson[]): Html {
             : format(BigInt(key.balance_microdollars)),
       },
       { head: 'Limits', cell: ({ key }) => limitsOf(key) },
-      { head: 'Last used', noWrap: true, cell: ({ key }) => formatTimestamp(key.used_at) },
+      { head: 'Last used', noWrap: true, cell: ({ key }) => formatTime(key.used_at) },
     ],
     keyTree(keys),
   )
@@ -92,11 +92,11 @@ export function limitsOf(key: KeyJson): string {
   const { max_call_microdollars: call, max_day_microdollars: day } = key
   const { max_total_microdollars: total, services, expires_at: end } = key
   const limits = [
-    call !== null && `${formatMicrodollars(call)} per call`,
-    day !== null && `${formatMicrodollars(day)} per day`,
-    total !== null && `${formatMicrodollars(total)} total`,
+    call !== null && `${formatDollars(call)} per call`,
+    day !== null && `${formatDollars(day)} per day`,
+    total !== null && `${formatDollars(total)} total`,
     services !== null && services.join(', '),
-    end !== null && `until ${formatTimestamp(end)}`,
+    end !== null && `until ${formatTime(end)}`,
   ].filter((text) => text !== false)
   return limits.length === 0 ? 'none' : limits.join('; ')
 }

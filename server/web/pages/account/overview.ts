@@ -1,17 +1,17 @@
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
+import type { Clock } from '../../../../core/clock.ts'
 import { type MainKeyTotals, sumMainKeys } from '../../../../core/identity/main-keys.ts'
 import { findRole, type Role } from '../../../../core/identity/roles.ts'
 import { type DailySpending, readDailySpending } from '../../../../core/usage/spending.ts'
 import { viewSwitch } from '../../form.ts'
-import { alignedFormatter, formatCount, formatDollars, pluralize } from '../../format.ts'
+import { alignedFormatter, formatCount, formatDollars, lastDays, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, page, requireSession } from '../../page.ts'
 import { stackedBars } from '../../stacked-bars.ts'
-import { table, withQuery } from '../../table.ts'
+import { metrics, table, withQuery } from '../../table.ts'
 
 export interface OverviewDeps {
   readonly pool: Pool
@@ -33,10 +33,7 @@ export const overviewPage = ({ pool, clock, admins }: OverviewDeps): AnyPage =>
     render: async (request) => {
       const { principals, email } = requireSession(request)
       const { days: range } = request.query
-      const now = clock.now()
-      const days = Array.from({ length: Number(range) }, (_, i) =>
-        dayName(daysBefore(now, Number(range) - 1 - i)),
-      )
+      const days = lastDays(clock.now(), Number(range))
       const step = days.length > MAX_DAILY_BARS ? 7 : 1
       const [roots, spent, role] = await Promise.all([
         sumMainKeys(pool, principals),
@@ -51,7 +48,7 @@ export const overviewPage = ({ pool, clock, admins }: OverviewDeps): AnyPage =>
 <a class="small" href="/account/sessions">Sign out</a></p>${
           role !== undefined && staffLinks(role)
         }${
-          roots.count === 0 ? firstSteps() : metrics(roots, spent, RANGES[range])
+          roots.count === 0 ? firstSteps() : accountMetrics(roots, spent, RANGES[range])
         }${(roots.count > 0 || spent.length > 0) && spending(days, spent, { range, step })}`,
       }
     },
@@ -70,18 +67,20 @@ const firstSteps = (): Html =>
 <a class="button plain" href="/account/wallets">Link a wallet</a></p>`,
   )
 
-function metrics(
+function accountMetrics(
   { count: roots, credits, keyId }: MainKeyTotals,
   spent: readonly DailySpending[],
   range: string,
 ): Html {
   const total = (amountOf: (each: DailySpending) => bigint) =>
     spent.reduce((sum, each) => sum + amountOf(each), 0n)
-  return html`<dl class="metrics"><div><dt>Credits</dt><dd>${formatDollars(credits)}</dd></div>
-<div><dt>Spent, ${range}</dt><dd>${formatDollars(total(({ spent }) => spent))}</dd></div>
-<div><dt>Calls</dt><dd>${formatCount(total(({ calls }) => calls))}</dd></div>
-<div><dt>Failed, not charged</dt><dd>${formatCount(total(({ failed }) => failed))}</dd></div>
-<div><dt>Main keys</dt><dd>${formatCount(roots)}</dd></div></dl>
+  return html`${metrics({
+    Credits: formatDollars(credits),
+    [`Spent, ${range}`]: formatDollars(total(({ spent }) => spent)),
+    Calls: formatCount(total(({ calls }) => calls)),
+    'Failed, not charged': formatCount(total(({ failed }) => failed)),
+    'Main keys': formatCount(roots),
+  })}
 ${html`<p class="actions"><a class="button" href="${
   roots === 1 ? withQuery('/topup', { key_id: keyId ?? '' }) : '/account/keys'
 }">Top up</a><a class="button plain" href="/account/history">History</a></p>`}`

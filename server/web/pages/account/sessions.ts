@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { SessionJson } from '../../../rest/account/sessions.ts'
 import { sessionCookie } from '../../../rest/authentication.ts'
 import { form } from '../../form.ts'
-import { dayOf, formatTimestamp } from '../../format.ts'
+import { dayOf, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
 import { type AnyPage, formAction, page, requireSession } from '../../page.ts'
@@ -14,7 +14,6 @@ export const sessionsPage = ({ baseUrl }: { readonly baseUrl: () => string }): A
   return page({
     path: '/account/sessions',
     requiresSession: true,
-    query: z.object({}),
     actions: {
       end: formAction({
         fields: z.object({ id: z.string().max(40) }),
@@ -26,7 +25,6 @@ export const sessionsPage = ({ baseUrl }: { readonly baseUrl: () => string }): A
         },
       }),
       all: formAction({
-        fields: z.object({}),
         run: async ({ api }) => {
           await api('DELETE /v1/sessions')
           return { to: '/sign-in', headers: clearCookie }
@@ -61,8 +59,8 @@ const sessionTable = (sessions: readonly SessionJson[]): Html =>
           html`${browserOf(agent)}${current && html` <span class="badge good">this browser</span>`}`,
       },
       { head: 'Network', cell: ({ network }) => html`<code>${network}</code>` },
-      { head: 'Signed in', noWrap: true, cell: (each) => formatTimestamp(each.created_at) },
-      { head: 'Last used', noWrap: true, cell: (each) => formatTimestamp(each.used_at) },
+      { head: 'Signed in', noWrap: true, cell: (each) => formatTime(each.created_at) },
+      { head: 'Last used', noWrap: true, cell: (each) => formatTime(each.used_at) },
       { head: 'Expires', noWrap: true, cell: (each) => dayOf(each.expires_at) },
       {
         head: 'Action',

@@ -5,7 +5,7 @@ import type { AccountJson } from '../../../rest/account/email-accounts.ts'
 import { nonce } from '../../../rest/account/registration.ts'
 import { WALLET_SCRIPT } from '../../assets.ts'
 import { form } from '../../form.ts'
-import { formatTimestamp } from '../../format.ts'
+import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
@@ -17,26 +17,18 @@ import {
   page,
   requireSession,
 } from '../../page.ts'
-import { cardTable, withQuery } from '../../table.ts'
-import { signatureForm, walletAddressForm } from '../../wallet-signature.ts'
+import { cardTable } from '../../table.ts'
+import { signatureActions, signatureForm, walletAddressForm } from '../../wallet-signature.ts'
 
 const PATH = '/account/wallets'
 
 const ACTIONS: Readonly<Record<string, FormAction>> = {
-  ask: formAction({
-    fields: z.object({ wallet_address: z.string().trim() }),
-    run: async ({ api }, body) => {
-      const made = await api<{ nonce: string }>('POST /v1/account/wallets/challenge', { body })
-      return { to: `${withQuery(PATH, { nonce: made.nonce })}#sign` }
-    },
-  }),
-  sign: formAction({
-    fields: z.object({ nonce, signature: z.string().trim() }),
-    run: async ({ api }, body) => {
-      await api('POST /v1/account/wallets', { body })
-      return { to: `${PATH}?done=linked` }
-    },
-  }),
+  ...signatureActions(
+    PATH,
+    'POST /v1/account/wallets/challenge',
+    'POST /v1/account/wallets',
+    'linked',
+  ),
   unlink: formAction({
     fields: z.object({ address: z.string() }),
     run: async ({ api }, params) => {
@@ -78,7 +70,7 @@ const walletTable = (wallets: AccountJson['wallets']): Html =>
     'Wallets',
     [
       { head: 'Wallet', cell: (each) => html`<code>${each.wallet_address}</code>` },
-      { head: 'Linked', noWrap: true, cell: (each) => formatTimestamp(each.linked_at) },
+      { head: 'Linked', noWrap: true, cell: (each) => formatTime(each.linked_at) },
       {
         head: 'Action',
         cell: ({ wallet_address: wallet }) =>

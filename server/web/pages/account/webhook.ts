@@ -5,7 +5,7 @@ import type { WebhookJson, WebhookSecretJson } from '../../../rest/account/webho
 import type { ListPage } from '../../../rest/paging.ts'
 import { form, formFields } from '../../form.ts'
 import { confirmedCheckbox } from '../../form-schemas.ts'
-import { formatDuration, formatTimestamp } from '../../format.ts'
+import { formatDuration, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ACCOUNT_TABS } from '../../navigation.ts'
@@ -13,16 +13,12 @@ import { type AnyPage, type FormAction, formAction, type PageRequest, page } fro
 import { cardTable, definitionList, pager } from '../../table.ts'
 import { stateOf, webhookFields, webhookInputs } from './webhooks.ts'
 
-const noticePath = (id: string | undefined, done: string): string =>
-  `/account/webhooks/${id ?? ''}?done=${done}`
-
 /** Action without fields that calls one route. */
 const routeAction = (route: string, done: string, body: unknown = {}): FormAction =>
   formAction({
-    fields: z.object({}),
-    run: async ({ api, params }) => {
+    run: async ({ api, params, path }) => {
       await api(route, { params, body })
-      return { to: noticePath(params['id'], done) }
+      return { to: `${path}?done=${done}` }
     },
   })
 
@@ -31,16 +27,15 @@ const ACTIONS: Readonly<Record<string, FormAction>> = {
   enable: routeAction('PATCH /v1/webhooks/{id}', 'enabled', { enabled: true }),
   change: formAction({
     fields: webhookFields,
-    run: async ({ api, params }, body) => {
+    run: async ({ api, params, path }, body) => {
       await api('PATCH /v1/webhooks/{id}', { params, body })
-      return { to: noticePath(params['id'], 'changed') }
+      return { to: `${path}?done=changed` }
     },
   }),
   rotate: formAction({
-    fields: z.object({}),
-    run: async ({ api, params }) => {
+    run: async ({ api, params, path }) => {
       const { secret } = await api<WebhookSecretJson>('POST /v1/webhooks/{id}/rotate', { params })
-      return { to: noticePath(params['id'], 'rotated'), secret }
+      return { to: `${path}?done=rotated`, secret }
     },
   }),
   delete: formAction({
@@ -95,13 +90,12 @@ const about = (webhook: WebhookJson): Html =>
   definitionList({
     URL: html`<code>${webhook.url}</code>`,
     Events: webhook.events.join(', '),
-    Added: formatTimestamp(webhook.created_at),
-    'Failing since': webhook.failing_since && formatTimestamp(webhook.failing_since),
-    'Old secret until':
-      webhook.previous_secret_until && formatTimestamp(webhook.previous_secret_until),
+    Added: formatTime(webhook.created_at),
+    'Failing since': webhook.failing_since && formatTime(webhook.failing_since),
+    'Old secret until': webhook.previous_secret_until && formatTime(webhook.previous_secret_until),
     Disabled:
       webhook.disabled &&
-      `since ${formatTimestamp(webhook.disabled.at)}: ${REASONS[webhook.disabled.reason]}`,
+      `since ${formatTime(webhook.disabled.at)}: ${REASONS[webhook.disabled.reason]}`,
   })
 
 const REASONS = {
@@ -122,7 +116,7 @@ const logTable = (log: readonly DeliveryJson[]): Html =>
   cardTable(
     'Deliveries',
     [
-      { head: 'Time', noWrap: true, cell: ({ at }) => formatTimestamp(at) },
+      { head: 'Time', noWrap: true, cell: ({ at }) => formatTime(at) },
       { head: 'Event', cell: ({ type }) => type },
       {
         head: 'State',
@@ -130,11 +124,7 @@ const logTable = (log: readonly DeliveryJson[]): Html =>
       },
       { head: 'Attempts', number: true, cell: ({ attempts }) => attempts },
       { head: 'Last response', cell: lastResponse },
-      {
-        head: 'Next attempt',
-        noWrap: true,
-        cell: ({ next_attempt_at: at }) => formatTimestamp(at),
-      },
+      { head: 'Next attempt', noWrap: true, cell: ({ next_attempt_at: at }) => formatTime(at) },
       { head: 'Id', cell: ({ event_id: id }) => html`<code>${id}</code>` },
     ],
     log,

@@ -57,7 +57,6 @@ export const webhooksPage = (): AnyPage =>
   page({
     path: '/account/webhooks',
     requiresSession: true,
-    query: z.object({}),
     actions: {
       make: formAction({
         fields: webhookFields,

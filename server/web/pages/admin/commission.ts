@@ -3,7 +3,7 @@ import type { CommissionRuleJson } from '../../../rest/admin/providers.ts'
 import type { AdminServiceJson } from '../../../rest/admin/services.ts'
 import { form, formFields } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
-import { formatTimestamp } from '../../format.ts'
+import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { type FormAction, formAction, type PageRequest } from '../../page.ts'
@@ -96,7 +96,7 @@ export async function commissionHistory(
       : cardTable(
           'Commission',
           [
-            { head: 'From', noWrap: true, cell: (each) => formatTimestamp(each.effective_from) },
+            { head: 'From', noWrap: true, cell: (each) => formatTime(each.effective_from) },
             { head: 'Applies to', cell: ({ service }) => service ?? 'all services' },
             { head: 'Commission', number: true, cell: ({ bps }) => formatRate(bps) },
             { head: 'Author', cell: ({ author }) => author },

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { KeyStateJson } from '../../../rest/admin/keys.ts'
 import { filterBar, filterField, form, formFields } from '../../form.ts'
-import { formatCount, formatTimestamp } from '../../format.ts'
+import { formatCount, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ADMIN_TABS } from '../../navigation.ts'
@@ -88,10 +88,10 @@ function keyPart({ submission }: PageRequest, key: KeyStateJson): Html {
   return html`<h2><code>${key_id}</code></h2>${definitionList({
     State:
       revoked !== null
-        ? html`<span class="badge bad">revoked</span> ${formatTimestamp(revoked)}`
+        ? html`<span class="badge bad">revoked</span> ${formatTime(revoked)}`
         : frozen !== null
           ? html`<span class="badge fair">frozen</span> by the ${frozen.by},
-${formatTimestamp(frozen.at)}: ${frozen.reason}`
+${formatTime(frozen.at)}: ${frozen.reason}`
           : html`<span class="badge good">active</span>`,
     Wallet: wallet !== null && html`<code>${wallet}</code>`,
     'Main key':

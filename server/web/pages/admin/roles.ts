@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { GrantJson, RolesJson } from '../../../rest/admin/roles.ts'
 import { form, formFields } from '../../form.ts'
-import { formatTimestamp } from '../../format.ts'
+import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { ADMIN_TABS } from '../../navigation.ts'
@@ -21,7 +21,6 @@ export const rolesPage = (): AnyPage =>
   page({
     path: PATH,
     requiresSession: true,
-    query: z.object({}),
     actions: {
       grant: formAction({
         fields: z.object({
@@ -69,7 +68,7 @@ function grantCard({ submission }: PageRequest, each: GrantJson): Html {
   const mine = submission?.values['id'] === id ? submission : undefined
   return html`<li class="card"><h2>${each.name}</h2><p class="facts"><span><strong>${
     ROLE_NAMES[each.role]
-  }</strong></span><span>granted ${formatTimestamp(each.granted_at)} by ${each.granted_by}</span></p>
+  }</strong></span><span>granted ${formatTime(each.granted_at)} by ${each.granted_by}</span></p>
 <details${mine !== undefined && html` open`}><summary>Revoke</summary>${form({
     act: 'revoke',
     submit: 'Revoke',
@@ -107,11 +106,11 @@ const history = (rows: readonly GrantJson[]): Html =>
       { head: 'Role', cell: ({ role }) => ROLE_NAMES[role] },
       {
         head: 'Granted',
-        cell: (each) => `${formatTimestamp(each.granted_at)} by ${each.granted_by}`,
+        cell: (each) => `${formatTime(each.granted_at)} by ${each.granted_by}`,
       },
       {
         head: 'Revoked',
-        cell: (each) => `${formatTimestamp(each.revoked_at)} by ${each.revoked_by ?? ''}`,
+        cell: (each) => `${formatTime(each.revoked_at)} by ${each.revoked_by ?? ''}`,
       },
     ],
     rows,

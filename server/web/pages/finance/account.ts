@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import type { StatementJson } from '../../../rest/finance/statements.ts'
-import { dayFilter, filterBar } from '../../form.ts'
+import { filterBar, periodFilters } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { cardTable, pager, withQuery } from '../../table.ts'
+import { cardTable, metrics, pager, withQuery } from '../../table.ts'
 import {
   accountLink,
   accountPath,
@@ -25,11 +25,7 @@ export const accountPage = (): AnyPage =>
   page({
     path: '/finance/accounts/{account}',
     requiresSession: true,
-    query: z.object({
-      from: optionalDay,
-      to: optionalDay,
-      cursor: z.string().max(500).optional(),
-    }),
+    query: z.object({ from: optionalDay, to: optionalDay, cursor: z.string().max(500).optional() }),
     render: async ({ api, params, query: { from, to, cursor } }) => {
       const account = params['account'] ?? ''
       const path = accountPath(account)
@@ -46,14 +42,10 @@ export const accountPage = (): AnyPage =>
 <h1>Statement</h1><p class="lead"><code>${account}</code>, in ${statement.asset}${
           from !== undefined && `, from ${from}`
         }${to !== undefined && `, to ${to}`}</p>${filterBar(path, [
-          dayFilter('from', 'From', from),
-          dayFilter('to', 'To', to),
+          periodFilters(from, to),
         ])}${summary(statement)}<p class="actions"><a class="button plain" download href="${withQuery(
           file,
-          {
-            from,
-            to,
-          },
+          { from, to },
         )}">Download CSV</a></p>${postingsPart(statement)}${pager(
           path,
           { from, to, cursor },
@@ -64,10 +56,15 @@ export const accountPage = (): AnyPage =>
   })
 
 const summary = ({ asset, opening, debits, credits, closing }: StatementJson): Html =>
-  html`<dl class="metrics amounts"><div><dt>Opening</dt><dd>${formatBalance(opening, asset)}</dd></div>
-<div><dt>Debits</dt><dd>${formatAmount(debits, asset)}</dd></div>
-<div><dt>Credits</dt><dd>${formatAmount(credits, asset)}</dd></div>
-<div><dt>Closing</dt><dd>${formatBalance(closing, asset)}</dd></div></dl>`
+  metrics(
+    {
+      Opening: formatBalance(opening, asset),
+      Debits: formatAmount(debits, asset),
+      Credits: formatAmount(credits, asset),
+      Closing: formatBalance(closing, asset),
+    },
+    'amounts',
+  )
 
 function postingsPart({ data, asset }: StatementJson): Html {
   if (data.length === 0) return emptyState('No postings in this period.')
@@ -94,11 +91,7 @@ function postingsPart({ data, asset }: StatementJson): Html {
       },
       { head: 'Debit', number: true, cell: ({ amount }) => debit(amount, asset) },
       { head: 'Credit', number: true, cell: ({ amount }) => credit(amount, asset) },
-      {
-        head: 'Balance',
-        number: true,
-        cell: ({ balance }) => formatBalance(balance, asset),
-      },
+      { head: 'Balance', number: true, cell: ({ balance }) => formatBalance(balance, asset) },
     ],
     data,
   )

@@ -8,7 +8,7 @@ import type { StatementJson } from '../../../rest/finance/statements.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import { form, formFields } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
-import { formatTimestamp } from '../../format.ts'
+import { formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
@@ -62,7 +62,7 @@ export const adjustmentsPage = (): AnyPage =>
     },
     notices: {
       booked: 'Adjustment posted.',
-      proposed: 'Adjustment proposed. Above this amount, a second person must confirm it.',
+      proposed: 'Adjustment proposed. Because of its amount, a second person must confirm it.',
       confirm: 'Adjustment confirmed and posted.',
       decline: 'Adjustment declined. Nothing was posted.',
     },
@@ -137,7 +137,7 @@ function proposalCard(request: PageRequest, each: AdjustmentJson): Html {
     each.amount,
     each.asset,
   )} ${each.asset}</h2><p>Debit ${accountLink(each.debit)}, credit ${accountLink(each.credit)}.
-Proposed by ${each.proposed_by}, ${formatTimestamp(each.proposed_at)}: ${each.reason}</p>${
+Proposed by ${each.proposed_by}, ${formatTime(each.proposed_at)}: ${each.reason}</p>${
     isOwn
       ? html`<p class="muted">Someone else must confirm it.</p>`
       : form({ act: 'confirm', submit: 'Confirm and post', hidden, fields: fields('confirm') })
@@ -195,7 +195,7 @@ const proposalTable = (rows: readonly AdjustmentJson[]): Html =>
   cardTable(
     'Proposals',
     [
-      { head: 'Proposed', noWrap: true, cell: (each) => formatTimestamp(each.proposed_at) },
+      { head: 'Proposed', noWrap: true, cell: (each) => formatTime(each.proposed_at) },
       {
         head: 'State',
         cell: ({ state, id }) =>

@@ -4,9 +4,9 @@ import { isJsonObject, type JsonObject } from '../../../../core/json.ts'
 import { ASSETS } from '../../../../core/ledger/export/format.ts'
 import type { AuditChainJson, AuditLineJson } from '../../../rest/admin/audit.ts'
 import type { ListPage } from '../../../rest/paging.ts'
-import { dayFilter, filterBar, form, selectFilter, textFilter } from '../../form.ts'
+import { filterBar, form, periodFilters, selectFilter, textFilter } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
-import { formatTimestamp, pluralize } from '../../format.ts'
+import { formatTime, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState, flashMessage, successMessage } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
@@ -21,7 +21,6 @@ const PAGE = '50'
 const ACT_OPTIONS = Object.fromEntries([['', 'All acts'], ...ACTS.map((name) => [name, name])])
 
 const verify = formAction({
-  fields: z.object({}),
   run: async ({ api }) => {
     const { broken_at: broken } = await api<AuditChainJson>(CHAIN)
     return {
@@ -61,8 +60,7 @@ Lines cannot be changed.</p>${chainStatus(chain)}${filterBar(PATH, [
           selectFilter('act', 'Act', ACT_OPTIONS, query.act),
           textFilter('name', 'Author', query.name, 14),
           textFilter('subject', 'Subject', query.subject, 14),
-          dayFilter('from', 'From', query.from),
-          dayFilter('to', 'To', query.to),
+          periodFilters(query.from, query.to),
         ])}
 ${found.data.length === 0 ? emptyState('No acts match these filters.') : lineTable(found.data)}${pager(
   PATH,
@@ -90,7 +88,7 @@ const verifiedWhen = ({
   all_read_at: at,
   all_read_lines: whole,
 }: AuditChainJson): Html =>
-  html`All lines verified at ${formatTimestamp(at)}${
+  html`All lines verified at ${formatTime(at)}${
     count > whole && html`, the ${pluralize(count - whole, 'line')} since then just now`
   }.`
 

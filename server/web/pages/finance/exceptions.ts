@@ -3,7 +3,7 @@ import type { ExceptionJson } from '../../../rest/finance/reconciliation.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import { form, formFields, viewSwitch } from '../../form.ts'
 import { optionalList } from '../../form-schemas.ts'
-import { alignedColumn, formatMicrodollars, formatTimestamp } from '../../format.ts'
+import { alignedColumn, formatDollars, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
@@ -107,10 +107,10 @@ function exceptionCard({ submission }: PageRequest, each: ExceptionJson): Html {
   const direction =
     amount > 0 ? 'more on chain than in the ledger' : 'less on chain than in the ledger'
   return html`<section class="card" id="exception-${id}"><h2>${kindOf(each.kind)}:
-${formatMicrodollars(Math.abs(amount))}</h2><p>${each.detail}</p>${definitionList({
+${formatDollars(Math.abs(amount))}</h2><p>${each.detail}</p>${definitionList({
     Number: id,
     Wallet: each.wallet,
-    Difference: amount === 0 ? 'none' : `${formatMicrodollars(Math.abs(amount))} ${direction}`,
+    Difference: amount === 0 ? 'none' : `${formatDollars(Math.abs(amount))} ${direction}`,
     Transaction:
       each.transaction !== null &&
       html`${breakableHex(each.transaction)}<br><a href="${transferPath(each.transaction)}">Post as a
@@ -118,7 +118,7 @@ transfer between platform wallets</a>`,
     Entry:
       each.entry_id !== null &&
       html`<a href="${entryPath(each.entry_id)}"><code>${each.entry_id}</code></a>`,
-    Found: formatTimestamp(each.found_at),
+    Found: formatTime(each.found_at),
   })}<details${submission?.values['id'] === id && html` open`}><summary>Resolve</summary>${form({
     act: 'resolve',
     submit: 'Resolve',
@@ -151,7 +151,7 @@ const exceptionTable = (rows: readonly ExceptionJson[]): Html =>
     'Exceptions',
     [
       { head: 'Number', number: true, cell: (each) => each.exception_id },
-      { head: 'Found', noWrap: true, cell: (each) => formatTimestamp(each.found_at) },
+      { head: 'Found', noWrap: true, cell: (each) => formatTime(each.found_at) },
       { head: 'Kind', cell: ({ kind }) => kindOf(kind) },
       { head: 'Wallet', cell: ({ wallet }) => wallet },
       {

@@ -3,7 +3,7 @@ import type { ExportJson } from '../../../rest/finance/exports.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import { form, formFields } from '../../form.ts'
 import { checkbox, optionalDay } from '../../form-schemas.ts'
-import { formatCount, formatTimestamp } from '../../format.ts'
+import { formatCount, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
@@ -81,7 +81,7 @@ const exportTable = (rows: readonly ExportJson[]): Html =>
       },
       {
         head: 'Requested',
-        cell: (each) => html`<span class="nowrap">${formatTimestamp(each.asked_at)}</span><br>
+        cell: (each) => html`<span class="nowrap">${formatTime(each.asked_at)}</span><br>
 <span class="small muted">${each.asked_by}</span>`,
       },
       { head: 'Entries', number: true, cell: ({ entries }) => formatCount(entries) },

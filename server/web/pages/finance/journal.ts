@@ -1,9 +1,16 @@
 import { z } from 'zod'
 import type { EntryJson, TrailJson } from '../../../rest/finance/journal.ts'
 import type { ListPage } from '../../../rest/paging.ts'
-import { dayFilter, filterBar, filterField, form, formFields, selectFilter } from '../../form.ts'
+import {
+  filterBar,
+  filterField,
+  form,
+  formFields,
+  periodFilters,
+  selectFilter,
+} from '../../form.ts'
 import { optionalDay, requiredDollars } from '../../form-schemas.ts'
-import { formatDuration, formatMicrodollars } from '../../format.ts'
+import { formatDollars, formatDuration } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
@@ -87,8 +94,7 @@ entry and its call, accounts to their statement.</p>${filterBar(PATH, [
             html`<input id="filter-id" name="id" size="20" placeholder="019…" autocomplete="off">`,
           ),
           selectFilter('event', 'Event', EVENT_OPTIONS, event),
-          dayFilter('from', 'From', from),
-          dayFilter('to', 'To', to),
+          periodFilters(from, to),
         ])}${
           found.data.length === 0
             ? emptyState(
@@ -128,7 +134,6 @@ export const entryPage = (): AnyPage =>
   page({
     path: '/finance/entries/{id}',
     requiresSession: true,
-    query: z.object({}),
     actions: {
       refund: formAction({
         fields: z.object({ amount: requiredDollars.or(z.literal('')).default(''), reason }),
@@ -196,7 +201,7 @@ function callPart({ call, entries }: TrailJson): Html | undefined {
     Endpoint: html`<code>${call.endpoint}</code>`,
     Key: call.key_id !== null && html`<code>${call.key_id}</code>`,
     'Paid from': call.source,
-    Charged: formatMicrodollars(call.charged_microdollars),
+    Charged: formatDollars(call.charged_microdollars),
     Outcome: `${call.outcome}, ${call.status}${call.reason === null ? '' : `, ${call.reason}`}`,
     Latency: formatDuration(call.latency_ms),
     'Price version': call.price_version,

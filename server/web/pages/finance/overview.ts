@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import type { OverviewJson } from '../../../rest/finance/overview.ts'
 import type { WalletsJson } from '../../../rest/finance/wallets.ts'
 import { formatCount } from '../../format.ts'
@@ -13,7 +12,6 @@ export const financePage = (): AnyPage =>
   page({
     path: '/finance',
     requiresSession: true,
-    query: z.object({}),
     render: async ({ api }) => {
       const [pending, wallets] = await Promise.all([
         api<OverviewJson>('GET /v1/finance/overview'),

@@ -3,7 +3,7 @@ import type { OutgoingJson } from '../../../rest/finance/outgoing.ts'
 import type { PaymentJson } from '../../../rest/finance/payments.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import { filterBar, form, formFields, selectFilter } from '../../form.ts'
-import { alignedColumn, formatMicrodollars, formatTimestamp } from '../../format.ts'
+import { alignedColumn, formatDollars, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
@@ -80,17 +80,14 @@ const paymentTable = (rows: readonly PaymentJson[]): Html =>
     [
       {
         head: 'Since',
-        cell: (each) => html`<a href="${entryPath(each.id)}">${formatTimestamp(each.since)}</a>`,
+        cell: (each) => html`<a href="${entryPath(each.id)}">${formatTime(each.since)}</a>`,
       },
       {
         head: 'State',
         cell: ({ state, overdue }) =>
           html`${state}${overdue && html` <span class="badge bad">overdue</span>`}`,
       },
-      {
-        head: 'Purpose',
-        cell: ({ purpose }) => PURPOSES[purpose],
-      },
+      { head: 'Purpose', cell: ({ purpose }) => PURPOSES[purpose] },
       {
         head: 'Counterparty',
         cell: ({ counterparty, host }) =>
@@ -111,8 +108,8 @@ function switchPart({ submission }: PageRequest, outgoing: OutgoingJson): Html {
   const fields = formFields('switch', submission)
   return html`<section id="switch"><h2>Payments to sellers</h2>${definitionList({
     State: html`<span class="badge ${paused ? 'bad' : 'good'}">${paused ? 'paused' : 'on'}</span>`,
-    'Set by': author !== null && `${author}, ${formatTimestamp(since)}: ${why ?? ''}`,
-    'Paid today (UTC)': `${formatMicrodollars(today.platform_microdollars)} of at most ${formatMicrodollars(
+    'Set by': author !== null && `${author}, ${formatTime(since)}: ${why ?? ''}`,
+    'Paid today (UTC)': `${formatDollars(today.platform_microdollars)} of at most ${formatDollars(
       caps.platform_day_microdollars,
     )}`,
   })}${switchForm(paused, fields)}</section>`

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { type Clock, monthName, monthStart } from '../../../../core/clock.ts'
+import { type Clock, dayName, daysBefore, monthName, monthStart } from '../../../../core/clock.ts'
 import type { PeriodJson } from '../../../rest/finance/ledger.ts'
 import type { OverviewJson } from '../../../rest/finance/overview.ts'
 import { form, formFields } from '../../form.ts'
 import { checkbox } from '../../form-schemas.ts'
-import { formatTimestamp, pluralize } from '../../format.ts'
+import { formatTime, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
@@ -19,7 +19,6 @@ export const periodsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   page({
     path: PATH,
     requiresSession: true,
-    query: z.object({}),
     actions: {
       close: formAction({
         fields: z.object({
@@ -34,10 +33,7 @@ export const periodsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
         },
       }),
     },
-    notices: {
-      closed: 'Month closed.',
-      unsure: 'Not closed. Tick the box to confirm.',
-    },
+    notices: { closed: 'Month closed.', unsure: 'Not closed. Tick the box to confirm.' },
     render: async (request) => {
       const { api } = request
       const [periods, overview] = await Promise.all([
@@ -111,15 +107,11 @@ const periodTable = (rows: readonly PeriodJson[]): Html =>
         cell: ({ month }) =>
           html`<a href="/finance/trial-balance?day=${lastDayOf(month)}">${month}</a>`,
       },
-      { head: 'Closed', noWrap: true, cell: ({ closed_at: at }) => formatTimestamp(at) },
+      { head: 'Closed', noWrap: true, cell: ({ closed_at: at }) => formatTime(at) },
       { head: 'Author', cell: ({ author }) => author },
     ],
     rows,
   )
 
-const DAY_MS = 86_400_000
-
-const lastDayOf = (month: string): string => {
-  const next = monthStart(new Date(`${month}-01T00:00:00Z`), 1)
-  return new Date(next.getTime() - DAY_MS).toISOString().slice(0, 10)
-}
+const lastDayOf = (month: string): string =>
+  dayName(daysBefore(monthStart(new Date(`${month}-01T00:00:00Z`), 1), 1))

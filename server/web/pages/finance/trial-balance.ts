@@ -3,12 +3,12 @@ import type { Clock } from '../../../../core/clock.ts'
 import type { TrialBalanceJson } from '../../../rest/finance/ledger.ts'
 import { dayFilter, filterBar, selectFilter } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
-import { formatInstant, pluralize } from '../../format.ts'
+import { formatTime, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
-import { ledgerTable, withQuery } from '../../table.ts'
+import { ledgerTable, pager, withQuery } from '../../table.ts'
 import { accountLink, credit, debit, formatAmount } from './components.ts'
 
 const PATH = '/finance/trial-balance'
@@ -48,7 +48,7 @@ export const balancePage = ({ clock }: { readonly clock: Clock }): AnyPage =>
         tab: 'Trial balance',
         main: html`<h1>Trial balance</h1><p class="lead">${
           day === undefined
-            ? `As of now, ${formatInstant(clock.now())}.`
+            ? `As of now, ${formatTime(clock.now())}.`
             : `As of the end of ${day} (UTC), by value date.`
         }</p>${filterBar(PATH, [
           dayFilter('day', 'End of day', day),
@@ -109,9 +109,10 @@ function balanceTable(found: TrialBalanceJson, { day, prefix, after }: Query): H
     totalRows(found),
   )}<p class="small muted">Accounts with a zero balance are not shown${
     (more || after) && '; totals cover all pages'
-  }.</p>${
-    more &&
-    html`<nav class="pager" aria-label="Pages"><a class="button plain" rel="next"
-href="${withQuery(PATH, { day, prefix, after: accounts.at(-1)?.account })}">Next page</a></nav>`
-  }`
+  }.</p>${pager(
+    PATH,
+    { day, prefix, after },
+    more ? (accounts.at(-1)?.account ?? null) : null,
+    'after',
+  )}`
 }

@@ -8,7 +8,7 @@ import type { WalletTransfersJson } from '../../../rest/finance/wallet-transfers
 import type { WalletsJson } from '../../../rest/finance/wallets.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import { filterField, form, formFields } from '../../form.ts'
-import { formatTimestamp } from '../../format.ts'
+import { formatTime } from '../../format.ts'
 import { type Html, type HtmlPart, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { FINANCE_TABS } from '../../navigation.ts'
@@ -90,9 +90,7 @@ async function lookUp(request: Request): Promise<Html> {
   try {
     const found = await request.api<WalletTransfersJson>(
       'GET /v1/finance/transfers/{transaction}',
-      {
-        params,
-      },
+      { params },
     )
     return html`<section id="found">${
       found.booked ? html`<h2>Posted</h2>${movements(found)}` : postForm(request, found)
@@ -116,7 +114,7 @@ const movements = ({ transaction, block, time, booked, entries }: WalletTransfer
   html`${definitionList({
     Transaction: breakableHex(transaction),
     Block: String(block),
-    'Value date': formatTimestamp(time),
+    'Value date': formatTime(time),
   })}${cardTable(
     'Movements',
     [
@@ -193,7 +191,7 @@ entry.</p>${cardTable(
         head: 'Transaction',
         cell: ({ tx }) => html`<a href="${transferPath(tx)}">${breakableHex(tx)}</a>`,
       },
-      { head: 'Found', noWrap: true, cell: ({ all: [first] }) => formatTimestamp(first!.found_at) },
+      { head: 'Found', noWrap: true, cell: ({ all: [first] }) => formatTime(first!.found_at) },
       {
         head: 'Amount',
         number: true,
@@ -221,7 +219,7 @@ const transferTable = (lines: readonly AuditLineJson[]): Html =>
   cardTable(
     'Posted transfers',
     [
-      { head: 'Posted', noWrap: true, cell: ({ at }) => formatTimestamp(at) },
+      { head: 'Posted', noWrap: true, cell: ({ at }) => formatTime(at) },
       {
         head: 'Amount',
         number: true,

@@ -1,6 +1,7 @@
 import type { ProviderBalanceJson } from '../../../rest/provider/balance.ts'
-import { formatMicrodollars } from '../../format.ts'
+import { formatDollars } from '../../format.ts'
 import { type Html, type HtmlPart, html } from '../../html.ts'
+import { metrics } from '../../table.ts'
 
 type Holding = ProviderBalanceJson['data'][number]
 
@@ -22,19 +23,23 @@ const WAIT_TEXTS: Readonly<Record<Holding['waits_for'], (minimum: string) => Htm
 
 /** Earnings of a provider: balance, pending, paid out, and the status of the next payout. */
 export const balancePart = ({ totals, data, minimum_microdollars: minimum }: ProviderBalanceJson) =>
-  html`<dl class="metrics amounts"><div><dt>Balance</dt><dd>${formatMicrodollars(
-    totals.owed_microdollars,
-  )}</dd></div><div><dt>Pending</dt><dd>${formatMicrodollars(totals.under_way_microdollars)}</dd></div>
-<div><dt>Paid out</dt><dd>${formatMicrodollars(totals.paid_microdollars)}</dd></div></dl>${data
+  html`${metrics(
+    {
+      Balance: formatDollars(totals.owed_microdollars),
+      Pending: formatDollars(totals.under_way_microdollars),
+      'Paid out': formatDollars(totals.paid_microdollars),
+    },
+    'amounts',
+  )}${data
     .filter(({ owed_microdollars: owed }) => owed > 0)
-    .map((holding) => nextPayout(holding, formatMicrodollars(minimum), data.length > 1))}`
+    .map((holding) => nextPayout(holding, formatDollars(minimum), data.length > 1))}`
 
 /** States that need action by the provider. */
 const ACTION_NEEDED: readonly string[] = ['address', 'suspension'] satisfies Holding['waits_for'][]
 
 function nextPayout(holding: Holding, minimum: string, isOneOfMany: boolean): Html {
   const { provider_id: provider, owed_microdollars: owed, waits_for: wait } = holding
-  const text = html`${isOneOfMany && html`${formatMicrodollars(owed)} of <code>${provider}</code>: `}${WAIT_TEXTS[
+  const text = html`${isOneOfMany && html`${formatDollars(owed)} of <code>${provider}</code>: `}${WAIT_TEXTS[
     wait
   ](minimum)}`
   return ACTION_NEEDED.includes(wait)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { RuleJson } from '../../../rest/provider/domains/rules.ts'
 import { form, formFields } from '../../form.ts'
 import { checkbox, dollarsValue, lineList, optionalDollars } from '../../form-schemas.ts'
-import { formatMicrodollars } from '../../format.ts'
+import { formatDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { type FormAction, formAction, type PageRequest, type Submission } from '../../page.ts'
@@ -109,13 +109,13 @@ const ruleTable = (rules: readonly RuleJson[], path: string): Html =>
         head: 'Price',
         number: true,
         cell: ({ action, price_microdollars: price }) =>
-          action === 'deny' ? 'not sold' : formatMicrodollars(price ?? 0),
+          action === 'deny' ? 'not sold' : formatDollars(price ?? 0),
       },
       {
         head: 'Cached page',
         number: true,
         cell: ({ action, cached_price_microdollars: price, max_age_seconds: age }) =>
-          action === 'deny' || age === 0 ? '–' : formatMicrodollars(price ?? 0),
+          action === 'deny' || age === 0 ? '–' : formatDollars(price ?? 0),
       },
       {
         head: 'Cached for',
@@ -251,7 +251,7 @@ value="${url}" size="36" required></div><button type="submit" class="plain">Chec
     result &&
     html`<div class="box" role="status"><p>${
       result.rule
-        ? html`<strong>${formatMicrodollars(result.rule.price_microdollars ?? 0)}</strong> by the rule
+        ? html`<strong>${formatDollars(result.rule.price_microdollars ?? 0)}</strong> by the rule
 <code>${result.rule.path}</code>.`
         : (OUTCOME_TEXTS[result.outcome] ?? result.outcome)
     }</p></div>`

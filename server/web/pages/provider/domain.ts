@@ -7,46 +7,36 @@ import type { RuleJson } from '../../../rest/provider/domains/rules.ts'
 import { COPY_SCRIPT } from '../../assets.ts'
 import { form, formFields } from '../../form.ts'
 import { confirmedCheckbox } from '../../form-schemas.ts'
-import {
-  alignedColumn,
-  formatCount,
-  formatDollars,
-  formatMicrodollars,
-  formatTimestamp,
-} from '../../format.ts'
+import { alignedColumn, formatCount, formatDollars, formatTime, lastDays } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
-import { stackedBars } from '../../stacked-bars.ts'
-import { cardTable, definitionList } from '../../table.ts'
+import { cardTable, definitionList, metrics } from '../../table.ts'
 import { DomainQuery, priceLookup, ruleActions, rulesPart } from './domain-rules.ts'
 import { domainBadge } from './domains.ts'
+import { earningsChart } from './statistics.ts'
 
 const DAYS = 30
-const noticePath = (id: string | undefined, done: string): string =>
-  `/provider/domains/${id ?? ''}?done=${done}`
-
 const ACTIONS: Readonly<Record<string, FormAction>> = {
   verify: formAction({
-    fields: z.object({}),
-    run: async ({ api, params }) => {
+    run: async ({ api, params, path }) => {
       await api('POST /v1/domains/{id}/verify', { params })
-      return { to: noticePath(params['id'], 'verified') }
+      return { to: `${path}?done=verified` }
     },
   }),
   change: formAction({
     fields: z.object({ name: z.string(), summary: z.string() }),
-    run: async ({ api, params }, body) => {
+    run: async ({ api, params, path }, body) => {
       await api('PATCH /v1/domains/{id}', { params, body })
-      return { to: noticePath(params['id'], 'changed') }
+      return { to: `${path}?done=changed` }
     },
   }),
   sell: formAction({
     fields: z.object({ selling: z.enum(['true', 'false']) }),
-    run: async ({ api, params }, { selling }) => {
+    run: async ({ api, params, path }, { selling }) => {
       await api('PATCH /v1/domains/{id}', { params, body: { selling: selling === 'true' } })
-      return { to: noticePath(params['id'], selling === 'true' ? 'selling' : 'resting') }
+      return { to: `${path}?done=${selling === 'true' ? 'selling' : 'resting'}` }
     },
   }),
   delete: formAction({
@@ -91,14 +81,11 @@ export const domainPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
 <h1>${domain.domain} ${domainBadge(domain)}</h1>${proofPart(domain)}${
           domain.state !== 'pending' && saleFacts(domain)
         }${rulesPart(rules, request)}${await priceLookup(request)}${
-          domain.state !== 'pending' && earningsPart(daysOf(clock.now()), ...earned)
+          domain.state !== 'pending' && earningsPart(lastDays(clock.now(), DAYS), ...earned)
         }${settings(domain, request)}`,
       }
     },
   })
-
-const daysOf = (now: Date): readonly string[] =>
-  Array.from({ length: DAYS }, (_, i) => dayName(daysBefore(now, DAYS - 1 - i)))
 
 const earningsOf = async ({ api, params }: PageRequest, now: Date, by: string, limit: string) => {
   const query = { by, limit, from: dayName(daysBefore(now, DAYS - 1)) }
@@ -117,8 +104,8 @@ function proofPart({
 }: DomainDetailJson) {
   const verify = form({ act: 'verify', submit: 'Verify' })
   if (state === 'verified') {
-    return html`<p>Verified by ${method}, ${formatTimestamp(at)}. Keep the proof in place: we check it
-again ${formatTimestamp(next)}.</p>`
+    return html`<p>Verified by ${method}, ${formatTime(at)}. Keep the proof in place: we check it
+again ${formatTime(next)}.</p>`
   }
   return html`<h2>Prove ownership</h2>${
     state !== 'pending' &&
@@ -133,9 +120,7 @@ again ${formatTimestamp(next)}.</p>`
 }
 
 const saleFacts = (domain: DomainDetailJson): Html =>
-  html`<dl class="metrics"><div><dt>Balance</dt><dd>${formatMicrodollars(
-    domain.earned_microdollars,
-  )}</dd></div></dl>${definitionList({
+  html`${metrics({ Balance: formatDollars(domain.earned_microdollars) })}${definitionList({
     Service: domain.slug && html`<a href="/services/${domain.slug}">${domain.slug}</a>`,
     'Fetch URL': domain.fetch_url && html`<code>${domain.fetch_url}</code>`,
   })}`
@@ -181,14 +166,7 @@ function earningsPart(
   if (byPage.length === 0) {
     return html`<h2>Earnings</h2>${emptyState('No pages sold in the last 30 days.')}`
   }
-  const amounts = byDay.map(({ day = '', earned_microdollars: earned }) => {
-    return { day, series: 'earned', amount: BigInt(earned) }
-  })
-  return html`<h2>Earnings</h2>${stackedBars(days, amounts, {
-    label: 'Earnings by day, after commission',
-    format: formatDollars,
-    legend: false,
-  })}${cardTable(
+  return html`<h2>Earnings</h2>${earningsChart(days, byDay)}${cardTable(
     'Earnings by page',
     [
       { head: 'Page', cell: ({ page }) => html`<code>${page}</code>` },

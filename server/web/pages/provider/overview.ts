@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { ProviderBalanceJson } from '../../../rest/provider/balance.ts'
@@ -11,7 +10,7 @@ import { type AnyPage, page } from '../../page.ts'
 import { balancePart } from './balance.ts'
 import { domainBadge } from './domains.ts'
 import { type ServiceRowJson, serviceBadge } from './services.ts'
-import { earnedChart, failedPart, totalsPart } from './statistics.ts'
+import { earningsPart, failedPart, totalsPart } from './statistics.ts'
 
 const DAYS = 30
 const MAX_ROWS = '10'
@@ -21,7 +20,6 @@ export const overviewPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
   page({
     path: '/provider',
     requiresSession: true,
-    query: z.object({}),
     render: async ({ api }) => {
       const from = dayName(daysBefore(clock.now(), DAYS - 1))
       const [services, domains, figures, balance] = await Promise.all([
@@ -40,7 +38,7 @@ export const overviewPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
           isProvider
             ? html`${balancePart(balance)}<h2>Last 30 days</h2>${
                 figures.totals.calls > 0
-                  ? html`${totalsPart(figures.totals)}${failedPart(figures.totals)}${earnedChart(
+                  ? html`${totalsPart(figures.totals)}${failedPart(figures.totals)}${earningsPart(
                       figures,
                     )}`
                   : emptyState('No calls in the last 30 days.')

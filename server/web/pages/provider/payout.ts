@@ -5,8 +5,8 @@ import {
   alignedColumn,
   alignedFormatter,
   formatCount,
-  formatMicrodollars,
-  formatTimestamp,
+  formatDollars,
+  formatTime,
 } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { SELLING_TABS } from '../../navigation.ts'
@@ -47,13 +47,13 @@ Download CSV</a></p>${lineTable(lines.data)}${pager(path, query, lines.next_curs
 
 const about = (payout: PayoutJson): Html =>
   definitionList({
-    Amount: html`<strong>${formatMicrodollars(payout.amount_microdollars)}</strong>`,
+    Amount: html`<strong>${formatDollars(payout.amount_microdollars)}</strong>`,
     'Recovered before':
-      payout.recovered_microdollars > 0 && formatMicrodollars(payout.recovered_microdollars),
+      payout.recovered_microdollars > 0 && formatDollars(payout.recovered_microdollars),
     To: breakableHex(payout.address),
     Transaction: payout.transaction && breakableHex(payout.transaction),
-    Started: formatTimestamp(payout.started_at),
-    Ended: payout.ended_at && formatTimestamp(payout.ended_at),
+    Started: formatTime(payout.started_at),
+    Ended: payout.ended_at && formatTime(payout.ended_at),
     'Payout id': html`<code>${payout.payout_id}</code>`,
   })
 
@@ -105,7 +105,7 @@ const lineTable = (lines: readonly PayoutLineJson[]): Html =>
   cardTable(
     'Statement',
     [
-      { head: 'Time', noWrap: true, cell: ({ at }) => formatTimestamp(at) },
+      { head: 'Time', noWrap: true, cell: ({ at }) => formatTime(at) },
       { head: 'Event', cell: ({ event }) => EVENT_TEXTS[event] ?? event },
       { head: 'Service', cell: ({ service }) => service },
       {

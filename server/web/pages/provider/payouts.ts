@@ -8,35 +8,25 @@ import type { PayoutAddressJson } from '../../../rest/provider/payout-address.ts
 import type { PayoutJson } from '../../../rest/provider/payouts.ts'
 import { WALLET_SCRIPT } from '../../assets.ts'
 import { form } from '../../form.ts'
-import { alignedColumn, formatTimestamp } from '../../format.ts'
+import { alignedColumn, formatTime } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, type FormAction, formAction, type PageRequest, page } from '../../page.ts'
-import { breakableHex, cardTable, definitionList, pager, table, withQuery } from '../../table.ts'
-import { signatureForm, walletAddressForm } from '../../wallet-signature.ts'
+import { breakableHex, cardTable, definitionList, pager, table } from '../../table.ts'
+import { signatureActions, signatureForm, walletAddressForm } from '../../wallet-signature.ts'
 import { balancePart } from './balance.ts'
 
 const PATH = '/provider/payouts'
 
 const ACTIONS: Readonly<Record<string, FormAction>> = {
-  ask: formAction({
-    fields: z.object({ wallet_address: z.string().trim() }),
-    run: async ({ api }, body) => {
-      const route = 'POST /v1/provider/payout-address/challenge'
-      const made = await api<{ nonce: string }>(route, { body })
-      return { to: `${withQuery(PATH, { nonce: made.nonce })}#sign` }
-    },
-  }),
-  sign: formAction({
-    fields: z.object({ nonce, signature: z.string().trim() }),
-    run: async ({ api }, body) => {
-      await api('PUT /v1/provider/payout-address', { body })
-      return { to: `${PATH}?done=set` }
-    },
-  }),
+  ...signatureActions(
+    PATH,
+    'POST /v1/provider/payout-address/challenge',
+    'PUT /v1/provider/payout-address',
+    'set',
+  ),
   withdraw: formAction({
-    fields: z.object({}),
     run: async ({ api }) => {
       await api('DELETE /v1/provider/payout-address')
       return { to: `${PATH}?done=withdrawn` }
@@ -138,11 +128,11 @@ const addressPart = (place: PayoutAddressJson): Html =>
 one.</p></div>`
       : definitionList({
           Wallet: html`<code>${place.address}</code>`,
-          Since: formatTimestamp(place.since),
+          Since: formatTime(place.since),
         })
   }${
     place.next_address !== null &&
-    html`<div class="box fair"><p>From ${formatTimestamp(place.next_at)}, payouts go to
+    html`<div class="box fair"><p>From ${formatTime(place.next_at)}, payouts go to
 <code>${place.next_address}</code>. Until then they are on hold.</p>${form({
       act: 'withdraw',
       submit: 'Cancel change',

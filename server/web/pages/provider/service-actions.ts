@@ -6,13 +6,10 @@ import { flashMessage } from '../../messages.ts'
 import { type FormAction, formAction, type PageRequest } from '../../page.ts'
 import type { ServiceJson } from './services.ts'
 
-const noticeRedirect = ({ params }: Pick<PageRequest, 'params'>, done: string) => ({
-  to: `/provider/services/${params['slug'] ?? ''}?done=${done}`,
-})
+const noticeRedirect = ({ path }: PageRequest, done: string) => ({ to: `${path}?done=${done}` })
 
 const stateAction = (name: 'activate' | 'pause'): FormAction =>
   formAction({
-    fields: z.object({}),
     run: async (request) => {
       const { api, params } = request
       const route = `POST /v1/provider/services/{slug}/${name}`
@@ -168,10 +165,7 @@ export const serviceActions: Readonly<Record<string, FormAction>> = {
   activate: stateAction('activate'),
   pause: stateAction('pause'),
   retire: formAction({
-    fields: z.object({
-      sunset: z.string().default(''),
-      sure: confirmedCheckbox,
-    }),
+    fields: z.object({ sunset: z.string().default(''), sure: confirmedCheckbox }),
     run: async (request, { sunset }) => {
       const { api, params } = request
       const body = sunset === '' ? {} : { sunset }

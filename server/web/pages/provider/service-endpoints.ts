@@ -1,6 +1,6 @@
 import { collapsible, FLASH_ANCHOR, form, formFields, toSentence } from '../../form.ts'
 import { dollarsValue } from '../../form-schemas.ts'
-import { dayOf, formatMicrodollars } from '../../format.ts'
+import { dayOf, formatDollars } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { emptyState } from '../../messages.ts'
 import type { PageRequest } from '../../page.ts'
@@ -54,17 +54,14 @@ const endpointTable = (endpoints: readonly Endpoint[], request: Request): Html =
         head: 'Price',
         number: true,
         cell: ({ price_microdollars: price, coming_price: upcoming }) =>
-          html`${price === null ? html`<span class="bad">none</span>` : formatMicrodollars(price)}${
+          html`${price === null ? html`<span class="bad">none</span>` : formatDollars(price)}${
             upcoming &&
-            html`<br><span class="muted small">${formatMicrodollars(upcoming.price_microdollars)} from ${dayOf(
+            html`<br><span class="muted small">${formatDollars(upcoming.price_microdollars)} from ${dayOf(
               upcoming.effective_at,
             )}</span>`
           }`,
       },
-      {
-        head: 'New price (USD)',
-        cell: (each) => priceForm(each, request),
-      },
+      { head: 'New price (USD)', cell: (each) => priceForm(each, request) },
       {
         head: 'Actions',
         cell: (each) =>

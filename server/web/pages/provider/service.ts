@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ListPage } from '../../../rest/paging.ts'
 import { collapsible, form, formFields } from '../../form.ts'
-import { alignedColumn, formatDuration, formatTimestamp, pluralize } from '../../format.ts'
+import { alignedColumn, formatDuration, formatTime, pluralize } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, type PageRequest, page } from '../../page.ts'
@@ -74,7 +74,7 @@ function reportPart({ state, imported }: ServiceJson): Html | undefined {
   if (state !== 'draft' || imported === null || imported.not_understood.length === 0) return
   const { not_understood: gaps } = imported
   return html`<div class="box"><p><strong>Skipped or simplified on import:</strong>
-${pluralize(gaps.length, 'item')}, ${formatTimestamp(imported.at)}.</p><details${
+${pluralize(gaps.length, 'item')}, ${formatTime(imported.at)}.</p><details${
     gaps.length <= MAX_OPEN_ROWS && OPEN
   }><summary>Details</summary>${table(
     'Skipped or simplified',
@@ -109,7 +109,7 @@ const healthOf = ({
 }: NonNullable<ServiceJson['health']>) =>
   up === null
     ? html`<span class="muted">not checked yet</span>`
-    : html`<span class="${up ? 'good' : 'bad'}">${up ? 'up' : 'down'}</span> since ${formatTimestamp(
+    : html`<span class="${up ? 'good' : 'bad'}">${up ? 'up' : 'down'}</span> since ${formatTime(
         since,
       )}${latency !== null && `, ${formatDuration(latency)}`}${
         detail !== null && html`, <span class="muted">${detail}</span>`
@@ -137,11 +137,11 @@ const pricesPart = (prices: readonly PriceJson[]): Html | undefined =>
               number: true,
               cell: alignedColumn(prices, (each) => each.price_microdollars),
             },
-            { head: 'Set', noWrap: true, cell: ({ set_at: at }) => formatTimestamp(at) },
+            { head: 'Set', noWrap: true, cell: ({ set_at: at }) => formatTime(at) },
             {
               head: 'Effective from',
               noWrap: true,
-              cell: ({ effective_at: at }) => formatTimestamp(at),
+              cell: ({ effective_at: at }) => formatTime(at),
             },
             { head: 'State', cell: stateOfPrice },
           ],
@@ -193,7 +193,7 @@ function secretPart(
 encrypted and never shown.${
     secrets.length > 0 &&
     html` Current: ${secrets.map(
-      (each) => html`<code>${each.name}</code>, set ${formatTimestamp(each.set_at)}. `,
+      (each) => html`<code>${each.name}</code>, set ${formatTime(each.set_at)}. `,
     )}`
   }${required && html` The document requires <code>${required.name}</code>.`}</p>`
   const fields = form({

@@ -3,16 +3,16 @@ import { type Clock, dayName, daysBefore } from '../../../../core/clock.ts'
 import { FAULTS, type FaultCode } from '../../../../core/errors.ts'
 import type { ListPage } from '../../../rest/paging.ts'
 import type { CustomerJson, StatisticsJson } from '../../../rest/provider/statistics.ts'
-import { dayFilter, filterBar, selectFilter, textFilter } from '../../form.ts'
+import { filterBar, periodFilters, selectFilter, textFilter } from '../../form.ts'
 import { optionalDay } from '../../form-schemas.ts'
 import {
   alignedColumn,
   formatCount,
   formatDollars,
   formatDuration,
-  formatMicrodollars,
   formatPercent,
-  formatTimestamp,
+  formatTime,
+  lastDays,
   pluralize,
 } from '../../format.ts'
 import { type Html, html } from '../../html.ts'
@@ -20,16 +20,11 @@ import { emptyState } from '../../messages.ts'
 import { SELLING_TABS } from '../../navigation.ts'
 import { type AnyPage, page } from '../../page.ts'
 import { stackedBars } from '../../stacked-bars.ts'
-import { cardTable, pager, table, tileTable } from '../../table.ts'
+import { cardTable, metrics, pager, table, tileTable } from '../../table.ts'
 
 export type StatisticsRow = StatisticsJson['data'][number]
 
-const GROUPS = {
-  day: 'Day',
-  service: 'Service',
-  endpoint: 'Endpoint',
-  outcome: 'Outcome',
-} as const
+const GROUPS = { day: 'Day', service: 'Service', endpoint: 'Endpoint', outcome: 'Outcome' } as const
 
 const Query = z.object({
   by: z.enum(['day', 'service', 'endpoint', 'outcome']).default('day'),
@@ -66,13 +61,12 @@ export const statisticsPage = ({ clock }: { readonly clock: Clock }): AnyPage =>
         main: html`<h1>Statistics</h1>${filterBar(PATH, [
           selectFilter('by', 'Group by', GROUPS, by),
           textFilter('service', 'Service', service, 14),
-          dayFilter('from', 'From', from),
-          dayFilter('to', 'To', to),
+          periodFilters(from, to),
         ])}${
           figures.totals.calls === 0
             ? emptyState('No calls in this period.')
             : html`${totalsPart(figures.totals)}${by !== 'outcome' && failedPart(figures.totals)}${
-                by === 'day' && earnedChart(figures)
+                by === 'day' && earningsPart(figures)
               }${
                 by === 'outcome'
                   ? outcomeTable(figures.data, figures.totals.calls)
@@ -91,11 +85,13 @@ const formatLatency = (value: number | null): string =>
 
 /** Totals of the period. */
 export const totalsPart = (totals: StatisticsJson['totals']): Html =>
-  html`<dl class="metrics"><div><dt>Calls</dt><dd>${formatCount(totals.calls)}</dd></div>
-<div><dt>Delivered</dt><dd>${formatRate(totals.success_rate)}</dd></div>
-<div><dt>Latency, p95</dt><dd>${formatLatency(totals.latency_ms.p95)}</dd></div>
-<div><dt>Callers paid</dt><dd>${formatMicrodollars(totals.gross_microdollars)}</dd></div>
-<div><dt>Earned</dt><dd>${formatMicrodollars(totals.earned_microdollars)}</dd></div></dl>`
+  metrics({
+    Calls: formatCount(totals.calls),
+    Delivered: formatRate(totals.success_rate),
+    'Latency, p95': formatLatency(totals.latency_ms.p95),
+    'Callers paid': formatDollars(totals.gross_microdollars),
+    Earned: formatDollars(totals.earned_microdollars),
+  })
 
 /** Number of failed calls with a link to the reasons. */
 export const failedPart = ({ calls, delivered }: StatisticsJson['totals']): Html | undefined =>
@@ -105,21 +101,25 @@ export const failedPart = ({ calls, delivered }: StatisticsJson['totals']): Html
         calls - delivered === 1 ? 'was' : 'were'
       } not charged: <a href="${PATH}?by=outcome">see why</a>.</p>`
 
-/** Chart of the earnings per day. */
-export function earnedChart({ from, to, data }: StatisticsJson): Html {
-  const length = Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1
-  const days = Array.from({ length }, (_, i) => dayName(daysBefore(new Date(from), -i)))
-  const amounts = data.map(({ day = '', earned_microdollars: earned = 0 }) => {
-    return { day, series: 'earned', amount: BigInt(earned) }
-  })
-  return html`<h2>Earnings by day</h2>${stackedBars(days, amounts, {
-    label: 'Earnings by day, after commission',
-    format: formatDollars,
-    legend: false,
-  })}`
-}
+/** Chart of the earnings per day, after commission. */
+export const earningsChart = (
+  days: readonly string[],
+  rows: readonly Pick<StatisticsRow, 'day' | 'earned_microdollars'>[],
+): Html =>
+  stackedBars(
+    days,
+    rows.map(({ day = '', earned_microdollars: earned = 0 }) => {
+      return { day, series: 'earned', amount: BigInt(earned) }
+    }),
+    { label: 'Earnings by day, after commission', format: formatDollars, legend: false },
+  )
 
 const DAY_MS = 86_400_000
+
+export const earningsPart = ({ from, to, data }: StatisticsJson): Html => {
+  const count = Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1
+  return html`<h2>Earnings by day</h2>${earningsChart(lastDays(new Date(to), count), data)}`
+}
 
 const rowTable = (rows: readonly StatisticsRow[], by: Query['by']): Html =>
   tileTable(
@@ -162,11 +162,7 @@ const outcomeTable = (rows: readonly StatisticsRow[], total: number): Html =>
     [
       { head: 'Outcome', cell: ({ outcome = '' }) => outcomeOf(outcome) },
       { head: 'Calls', number: true, cell: ({ calls }) => formatCount(calls) },
-      {
-        head: 'Share',
-        number: true,
-        cell: ({ calls }) => formatPercent((calls / total) * 100),
-      },
+      { head: 'Share', number: true, cell: ({ calls }) => formatPercent((calls / total) * 100) },
     ],
     rows,
   )
@@ -195,8 +191,8 @@ const customerTable = (customers: readonly CustomerJson[]): Html =>
         number: true,
         cell: alignedColumn(customers, (each) => each.charged_microdollars),
       },
-      { head: 'First', noWrap: true, cell: ({ first_at: at }) => formatTimestamp(at) },
-      { head: 'Last', noWrap: true, cell: ({ last_at: at }) => formatTimestamp(at) },
+      { head: 'First', noWrap: true, cell: ({ first_at: at }) => formatTime(at) },
+      { head: 'Last', noWrap: true, cell: ({ last_at: at }) => formatTime(at) },
     ],
     customers,
   )
